@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The requester: what leaves next (IBTA vol. 1, 9.7.3). What answers and silences mean is requester_ack.c; both are one
+ * room, and only they write struct roan_requester.
+ *
+ * Loss is repaired by going back: next_psn and next return to the oldest unacknowledged PSN and its work, and everything
+ * from there on leaves again. A work's packets are numbered from its first_psn, so the place of a PSN in a work needs no
+ * further state, and a READ that got some of its responses asks for the rest.
+ *
+ * A READ asks for at most a window's worth of responses with one request packet. Longer ones are asked for piece by
+ * piece, each piece a READ of its own on the wire, cut at multiples of the window from the first PSN: so the span of PSNs
+ * in flight stays bounded and a 2 GiB READ works at any MTU.
+ */
+#include "requester_priv.h"
+
+void roan_requester_reset(struct roan_requester *r, const struct roan_requester_cfg *cfg)
+{
+	struct roan_work *work = r->work;
+	u32 mask = r->mask;
+
+	memset(r, 0, sizeof(*r));
+	r->cfg = *cfg;
+	r->work = work;
+	r->mask = mask;
+	r->una_psn = cfg->sq_psn;
+	r->next_psn = cfg->sq_psn;
+	r->end_psn = cfg->sq_psn;
+	r->next_ssn = 1;
+	r->retries_left = cfg->retry_cnt;
+	r->rnr_left = cfg->rnr_retry;
+}
+
+struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index)
+{
+	if (r->tail - r->retire > r->mask)
+		return NULL;
+	*index = r->tail;
+	return roan_requester_work(r, r->tail);
+}
+
+void roan_requester_queued(struct roan_requester *r)
+{
+	r->tail++;
+}
+
+static u32 work_packets(const struct roan_requester *r, const struct roan_work *w)
+{
+	if (w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE && w->op != ROAN_OP_READ)
+		return 1;
+	return max(1u, DIV_ROUND_UP(w->len, 1u << r->cfg.mtu_shift));
+}
+
+/* Only these take a receive work request at the peer, and so a credit (9.7.7.2). */
+static bool takes_credit(const struct roan_work *w)
+{
+	return w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->rider == ROAN_RIDER_IMM);
+}
+
+static bool has_credit(const struct roan_requester *r, const struct roan_work *w, u32 ssn)
+{
+	return !r->credits_known || !takes_credit(w) || psn_diff(ssn, r->limit_ssn) <= 0;
+}
+
+/* May a work that has not begun begin? What it waits for always comes: an answer, or modify_qp. */
+static bool may_start(const struct roan_requester *r, const struct roan_work *w)
+{
+	if (r->drain)
+		return false;
+	if (w->fence && (r->rd_outstanding || unanswered_before(r, r->next)))
+		return false;
+	/* Without a credit one message may go as a probe, if nothing else can bring news of new credits (9.7.7.2.5). */
+	return has_credit(r, w, r->next_ssn) || !roan_requester_outstanding(r);
+}
+
+/*
+ * Will the work behind @index surely put a packet on the wire once the present message is out? Then that packet may ask
+ * for the ACK. If in doubt, no: a tail that nobody answers would hang.
+ */
+static bool followed(const struct roan_requester *r, u32 index)
+{
+	const struct roan_work *w;
+
+	if (index + 1 == r->tail || r->drain || r->blocked)
+		return false;
+	w = roan_requester_work(r, index + 1);
+	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && !w->fence && !w->done &&
+	       has_credit(r, w, r->next_ssn + 1);
+}
+
+static bool wants_ack(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e, bool ends)
+{
+	u32 span = psn_diff(e->psn, r->una_psn) + 1;
+
+	if (span >= r->cfg.window || r->since_ackreq + 1 >= max(r->cfg.window / 4, 1u))
+		return true;
+	if (e->resend && psn_add(e->psn, 1) == r->end_psn)
+		return true;
+	if (!w->started && !has_credit(r, w, r->next_ssn))
+		return true;
+	return ends && (e->resend || w->solicited || !followed(r, e->index));
+}
+
+static enum roan_seg segment_of(u32 pos, u32 npkts)
+{
+	if (npkts == 1)
+		return ROAN_SEG_ONLY;
+	if (!pos)
+		return ROAN_SEG_FIRST;
+	return pos + 1 == npkts ? ROAN_SEG_LAST : ROAN_SEG_MIDDLE;
+}
+
+/* The packet at position @pos of @w. */
+static void compose(const struct roan_requester *r, const struct roan_work *w, u32 pos, struct roan_emit *e)
+{
+	u32 npkts = w->started ? w->npkts : work_packets(r, w);
+	enum roan_seg seg = ROAN_SEG_ONLY;
+
+	e->npsn = 1;
+	e->offset = pos << r->cfg.mtu_shift;
+	e->resend = psn_diff(e->psn, r->end_psn) < 0;
+	switch (w->op) {
+	case ROAN_OP_READ:
+		e->npsn = read_piece_end(r, pos, npkts) - pos;
+		e->len = min_t(u64, (u64)e->npsn << r->cfg.mtu_shift, w->len - e->offset);
+		break;
+	case ROAN_OP_SEND:
+	case ROAN_OP_WRITE:
+		seg = segment_of(pos, npkts);
+		e->len = min(w->len - e->offset, 1u << r->cfg.mtu_shift);
+		e->solicited = w->solicited && roan_seg_ends(seg);
+		e->ackreq = r->cfg.transport == ROAN_TP_RC && wants_ack(r, w, e, roan_seg_ends(seg));
+		break;
+	case ROAN_OP_ATOMIC_WRITE:
+		e->len = w->len;
+		break;
+	default:
+		e->len = 0;
+		break;
+	}
+	e->opcode = roan_opcode_of(r->cfg.transport, w->op, seg, w->rider);
+}
+
+/* Is there room for the packet in the window, and for what it asks of the peer? */
+static bool fits(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e)
+{
+	u32 span = psn_diff(e->psn, r->una_psn);
+
+	if (r->cfg.transport != ROAN_TP_RC)
+		return true;
+	if (wants_answer(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic)
+		return false;
+	return !span || span + e->npsn <= r->cfg.window;
+}
+
+enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_emit *e)
+{
+	struct roan_work *w;
+
+	if (r->failed || now < r->rnr_until)
+		return ROAN_NEXT_WAIT;
+	r->rnr_until = 0;
+	while (r->next != r->tail && roan_requester_work(r, r->next)->done) {
+		if (roan_requester_work(r, r->next)->status != ROAN_ST_SUCCESS)
+			return ROAN_NEXT_WAIT;
+		r->next++;
+	}
+	if (r->next == r->tail)
+		return ROAN_NEXT_IDLE;
+
+	w = roan_requester_work(r, r->next);
+	if (!w->started && !may_start(r, w)) {
+		/* Sent without AckReq because this work was to follow, and then the credits turned out fewer. */
+		if (!r->since_ackreq || !roan_requester_outstanding(r))
+			return ROAN_NEXT_WAIT;
+		go_back(r, r->progress_at);
+		w = roan_requester_work(r, r->next);
+	}
+	memset(e, 0, sizeof(*e));
+	e->index = r->next;
+	if (w->op == ROAN_OP_LOCAL)
+		return ROAN_NEXT_LOCAL;
+	if (wants_answer(w->op) && !r->cfg.max_rd_atomic) {
+		roan_requester_fail(r, r->next, ROAN_ST_LOC_QP_OP_ERR);
+		return ROAN_NEXT_WAIT;
+	}
+	e->psn = r->next_psn;
+	compose(r, w, w->started ? work_pos(w, r->next_psn) : 0, e);
+	if (e->opcode == ROAN_OPCODE_INVALID) {
+		roan_requester_fail(r, r->next, ROAN_ST_LOC_QP_OP_ERR);
+		return ROAN_NEXT_WAIT;
+	}
+	return fits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
+}
+
+static void start(struct roan_requester *r, struct roan_work *w, u32 psn)
+{
+	w->started = true;
+	w->first_psn = psn;
+	w->npkts = work_packets(r, w);
+	w->got = 0;
+	w->ssn = r->next_ssn;
+	/* The peer counts every piece of a READ as a message. */
+	r->next_ssn = psn_add(r->next_ssn, w->op == ROAN_OP_READ ? DIV_ROUND_UP(w->npkts, r->cfg.window) : 1);
+}
+
+/* Nobody answers UC and UD: what is sent is done. */
+static void sent_unreliably(struct roan_requester *r, struct roan_work *w, bool ends)
+{
+	r->una_psn = r->next_psn;
+	if (!ends)
+		return;
+	w->status = ROAN_ST_SUCCESS;
+	w->done = true;
+	pass_done(r);
+}
+
+void roan_requester_sent(struct roan_requester *r, const struct roan_emit *e, u64 now)
+{
+	struct roan_work *w = roan_requester_work(r, e->index);
+	bool ends;
+
+	if (!w->started)
+		start(r, w, e->psn);
+	ends = work_pos(w, e->psn) + e->npsn == w->npkts;
+	r->next_psn = psn_add(e->psn, e->npsn);
+	if (psn_diff(r->next_psn, r->end_psn) > 0)
+		r->end_psn = r->next_psn;
+	if (e->resend)
+		r->n_resent++;
+	if (ends)
+		r->next = e->index + 1;
+	if (r->cfg.transport != ROAN_TP_RC) {
+		sent_unreliably(r, w, ends);
+		return;
+	}
+	if (!r->progress_at)
+		r->progress_at = now;
+	r->since_ackreq = e->ackreq || wants_answer(w->op) ? 0 : r->since_ackreq + 1;
+	if (wants_answer(w->op))
+		r->rd_outstanding++;
+}
+
+void roan_requester_local_done(struct roan_requester *r, u32 index)
+{
+	struct roan_work *w = roan_requester_work(r, index);
+
+	w->status = ROAN_ST_SUCCESS;
+	w->done = true;
+	pass_done(r);
+}
+
+void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status status)
+{
+	struct roan_work *w = roan_requester_work(r, index);
+
+	w->status = status;
+	w->done = true;
+	r->blocked = true;
+	pass_done(r);
+	/* What was sent may have counted on this work's packets to ask for the ACK. */
+	if (r->since_ackreq && roan_requester_outstanding(r) && r->una != index)
+		go_back(r, r->progress_at);
+}
+
+bool roan_requester_retired(struct roan_requester *r, u32 *index, enum roan_status *status)
+{
+	struct roan_work *w = roan_requester_work(r, r->retire);
+
+	if (r->retire == r->tail || (!w->done && !r->failed))
+		return false;
+	*index = r->retire++;
+	*status = w->done && !r->told ? w->status : ROAN_ST_WR_FLUSH_ERR;
+	if (*status != ROAN_ST_SUCCESS) {
+		r->told = true;
+		roan_requester_flush(r);
+	}
+	if ((s32)(r->una - r->retire) < 0)
+		r->una = r->retire;
+	if ((s32)(r->next - r->una) < 0)
+		r->next = r->una;
+	return true;
+}
+
+void roan_requester_flush(struct roan_requester *r)
+{
+	r->failed = true;
+	r->una_psn = r->end_psn;	/* no answer is waited for any more */
+	r->next_psn = r->end_psn;
+	r->progress_at = 0;
+	r->rnr_until = 0;
+}
+
+void roan_requester_drain(struct roan_requester *r, bool on, u64 now)
+{
+	r->drain = on;
+	if (on && r->since_ackreq && roan_requester_outstanding(r))
+		go_back(r, now);
+}
+
+bool roan_requester_drained(const struct roan_requester *r)
+{
+	const struct roan_work *w;
+
+	if (!r->drain || roan_requester_outstanding(r))
+		return false;
+	if (r->next == r->tail)
+		return true;
+	w = roan_requester_work(r, r->next);
+	return !w->started || w->done;
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The requester, other half: what answers and silences mean (IBTA vol. 1, 9.7.5, 9.7.6, 9.9.2). See requester.c.
+ */
+#include "requester_priv.h"
+
+/* una_psn moved: the peer lives. */
+static void progressed(struct roan_requester *r, u64 now)
+{
+	r->retries_left = r->cfg.retry_cnt;
+	r->rnr_left = r->cfg.rnr_retry;
+	r->nak_handled = false;
+	if (psn_diff(r->next_psn, r->una_psn) < 0) {	/* an answer from before we went back overtook the resend */
+		r->next_psn = r->una_psn;
+		r->rd_outstanding = 0;
+	}
+	r->progress_at = roan_requester_outstanding(r) ? now : 0;
+}
+
+/*
+ * The peer has everything before @psn. False: it says so, but the answer to a READ or atomic before @psn is missing; what
+ * comes before that is acknowledged all the same (implied NAK, 9.7.5.1.1).
+ */
+static bool acknowledge(struct roan_requester *r, u32 psn, u64 now)
+{
+	u32 una_psn = psn;
+	bool whole = true;
+
+	for (; r->una != r->tail; r->una++) {
+		struct roan_work *w = roan_requester_work(r, r->una);
+
+		if (w->done)
+			continue;
+		if (!w->started || psn_diff(w->first_psn, psn) >= 0)
+			break;
+		if (wants_answer(w->op)) {
+			una_psn = psn_add(w->first_psn, w->got);
+			whole = una_psn == psn;		/* a READ that has all its responses up to here */
+			break;
+		}
+		if (work_pos(w, psn) < w->npkts)
+			break;
+		w->status = ROAN_ST_SUCCESS;
+		w->done = true;
+	}
+	if ((s32)(r->next - r->una) < 0)
+		r->next = r->una;
+	if (una_psn != r->una_psn) {
+		r->una_psn = una_psn;
+		progressed(r, now);
+	}
+	return whole;
+}
+
+/* The oldest work failed for good. */
+static enum roan_event give_up(struct roan_requester *r, enum roan_status status)
+{
+	struct roan_work *w;
+
+	pass_done(r);
+	if (r->una != r->tail) {
+		w = roan_requester_work(r, r->una);
+		w->status = status;
+		w->done = true;
+		r->blocked = true;
+		r->una++;
+	}
+	r->failed = true;
+	return ROAN_EV_FAILED;
+}
+
+/* Go back once more, if the budget allows (9.9.2.4.2). */
+static enum roan_event retry(struct roan_requester *r, u64 now)
+{
+	if (!r->retries_left)
+		return give_up(r, ROAN_ST_RETRY_EXC_ERR);
+	r->retries_left--;
+	go_back(r, now);
+	return ROAN_EV_RETRY;
+}
+
+/* The answer to a READ or atomic was lost: what follows it says so. Once a hole. */
+static enum roan_event implied_nak(struct roan_requester *r, u64 now)
+{
+	if (r->nak_handled)
+		return ROAN_EV_NOTHING;
+	r->n_implied_naks++;
+	if (retry(r, now) == ROAN_EV_FAILED)
+		return ROAN_EV_FAILED;
+	r->nak_handled = true;
+	return ROAN_EV_RETRY;
+}
+
+static enum roan_event sequence_nak(struct roan_requester *r, u64 now)
+{
+	if (r->nak_handled)
+		return ROAN_EV_NOTHING;
+	r->n_seq_naks++;
+	if (retry(r, now) == ROAN_EV_FAILED)
+		return ROAN_EV_FAILED;
+	r->nak_handled = true;
+	return ROAN_EV_RETRY;
+}
+
+static enum roan_event rnr_nak(struct roan_requester *r, u8 code, u64 now)
+{
+	r->n_rnr_naks++;
+	if (r->cfg.rnr_retry != 7) {
+		if (!r->rnr_left)
+			return give_up(r, ROAN_ST_RNR_RETRY_EXC_ERR);
+		r->rnr_left--;
+	}
+	go_back(r, now);
+	r->rnr_until = now + roan_rnr_ns(code);
+	r->progress_at = r->rnr_until;		/* the wait is no silence */
+	return ROAN_EV_RETRY;
+}
+
+static enum roan_event refused(struct roan_requester *r, u8 nak)
+{
+	switch (nak) {
+	case ROAN_NAK_INVALID_REQUEST:
+		return give_up(r, ROAN_ST_REM_INV_REQ_ERR);
+	case ROAN_NAK_REMOTE_ACCESS:
+		return give_up(r, ROAN_ST_REM_ACCESS_ERR);
+	case ROAN_NAK_REMOTE_OPERATION:
+		return give_up(r, ROAN_ST_REM_OP_ERR);
+	default:
+		return give_up(r, ROAN_ST_BAD_RESP_ERR);
+	}
+}
+
+static enum roan_event positive(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+{
+	u8 credits = pkt->syndrome & ROAN_AETH_VALUE_MASK;
+	u32 una_psn = r->una_psn, una = r->una;
+	u32 limit = r->limit_ssn;
+	bool known = r->credits_known;
+
+	r->credits_known = credits != ROAN_AETH_UNLIMITED;
+	if (r->credits_known) {
+		u32 said = psn_add(pkt->msn, roan_credits_of(credits));
+
+		/* The code rounds down, and an old ACK may come late: what was promised once stays promised. */
+		if (!known || psn_diff(said, limit) > 0)
+			r->limit_ssn = said;
+	}
+	if (!acknowledge(r, psn_add(pkt->psn, 1), now))
+		return implied_nak(r, now);
+	if (una_psn != r->una_psn || una != r->una || limit != r->limit_ssn || known != r->credits_known)
+		return ROAN_EV_PROGRESS;
+	r->n_stale++;
+	return ROAN_EV_NOTHING;
+}
+
+/* A NAK or RNR NAK speaks for its own PSN, and acknowledges all before it. */
+static enum roan_event negative(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+{
+	u8 value = pkt->syndrome & ROAN_AETH_VALUE_MASK;
+
+	if (!acknowledge(r, pkt->psn, now))
+		return implied_nak(r, now);
+	if ((pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR)
+		return rnr_nak(r, value, now);
+	return value == ROAN_NAK_PSN_SEQUENCE ? sequence_nak(r, now) : refused(r, value);
+}
+
+/* Does @psn lie in what is sent and not acknowledged? */
+static bool awaited(const struct roan_requester *r, u32 psn)
+{
+	return psn_diff(psn, r->una_psn) >= 0 && psn_diff(psn, r->end_psn) < 0;
+}
+
+enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+{
+	if (r->failed)
+		return ROAN_EV_NOTHING;
+	switch (pkt->syndrome & ROAN_AETH_KIND_MASK) {
+	case ROAN_AETH_ACK:
+		/* The ACK before the oldest may bring credits. */
+		if (awaited(r, pkt->psn) || psn_add(pkt->psn, 1) == r->una_psn)
+			return positive(r, pkt, now);
+		break;
+	case ROAN_AETH_RNR:
+	case ROAN_AETH_NAK:
+		if (awaited(r, pkt->psn))
+			return negative(r, pkt, now);
+		break;
+	default:
+		if (awaited(r, pkt->psn))
+			return give_up(r, ROAN_ST_BAD_RESP_ERR);
+		break;
+	}
+	r->n_stale++;
+	return ROAN_EV_NOTHING;
+}
+
+/* Is this packet what response packet @got of @w must look like? */
+static bool well_formed(const struct roan_requester *r, const struct roan_work *w, const struct roan_pkt *pkt)
+{
+	u32 mtu = 1u << r->cfg.mtu_shift;
+	u32 left;
+
+	switch (w->op) {
+	case ROAN_OP_CMP_SWAP:
+	case ROAN_OP_FETCH_ADD:
+		return pkt->info->op == ROAN_OP_ATOMIC_ACK;
+	case ROAN_OP_ATOMIC_WRITE:
+	case ROAN_OP_FLUSH:
+		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
+	case ROAN_OP_READ:
+		left = w->len - (w->got << r->cfg.mtu_shift);
+		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, mtu) &&
+		       roan_seg_ends(pkt->info->seg) == (w->got + 1 == read_piece_end(r, w->got, w->npkts));
+	default:
+		return false;
+	}
+}
+
+enum roan_take roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
+				       u32 *index, u32 *offset)
+{
+	struct roan_work *w;
+
+	if (r->failed || !awaited(r, pkt->psn)) {
+		r->n_stale++;
+		return ROAN_TAKE_STALE;
+	}
+	/* A response acknowledges all requests before its own. */
+	if (!acknowledge(r, pkt->psn, now))
+		return implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_TAKE_FAILED : ROAN_TAKE_RETRY;
+	w = roan_requester_work(r, r->una);
+	if (r->una == r->tail || !w->started || !well_formed(r, w, pkt)) {
+		give_up(r, ROAN_ST_BAD_RESP_ERR);
+		return ROAN_TAKE_FAILED;
+	}
+	*index = r->una;
+	*offset = w->got << r->cfg.mtu_shift;
+	return ROAN_TAKE_PLACE;
+}
+
+enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+{
+	struct roan_work *w = roan_requester_work(r, r->una);
+	u32 pos = w->got++;
+
+	if (w->got == read_piece_end(r, pos, w->npkts) && r->rd_outstanding && psn_diff(pkt->psn, r->next_psn) < 0)
+		r->rd_outstanding--;
+	r->una_psn = psn_add(pkt->psn, 1);
+	if (w->got == w->npkts) {
+		w->status = ROAN_ST_SUCCESS;
+		w->done = true;
+		pass_done(r);
+	}
+	progressed(r, now);
+	return ROAN_EV_PROGRESS;
+}
+
+u64 roan_requester_deadline(const struct roan_requester *r)
+{
+	if (r->failed)
+		return 0;
+	if (r->rnr_until)
+		return r->rnr_until;
+	if (!r->cfg.timeout || !r->progress_at || !roan_requester_outstanding(r))
+		return 0;
+	return r->progress_at + roan_timeout_ns(r->cfg.timeout);
+}
+
+enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
+{
+	u64 deadline = roan_requester_deadline(r);
+
+	if (!deadline || now < deadline)
+		return ROAN_EV_NOTHING;
+	if (r->rnr_until) {
+		r->rnr_until = 0;
+		return ROAN_EV_RETRY;
+	}
+	r->n_timeouts++;
+	r->nak_handled = false;
+	return retry(r, now);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a UD QP admits: opcode, size, P_Key membership, Q_Key. */
+#include <kunit/test.h>
+#include "../../kernel/transport/datagram.h"
+
+static void pkeys_match_by_membership(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, roan_pkey_match(0xffff, 0xffff));
+	KUNIT_EXPECT_TRUE(test, roan_pkey_match(0x7fff, 0xffff));
+	KUNIT_EXPECT_FALSE(test, roan_pkey_match(0x7fff, 0x7fff));
+	KUNIT_EXPECT_FALSE(test, roan_pkey_match(0x8001, 0x8002));
+	KUNIT_EXPECT_FALSE(test, roan_pkey_match(0x8000, 0x8000));	/* base 0 is the invalid P_Key */
+}
+
+static void admits_only_its_own(struct kunit *test)
+{
+	struct roan_pkt p = { .info = roan_opcode(0x64), .pkey = 0xffff, .qkey = 5, .payload_len = 1024 };
+
+	KUNIT_EXPECT_EQ(test, roan_ud_admit(&p, 5, 0xffff, 1024), ROAN_UD_DELIVER);
+	KUNIT_EXPECT_EQ(test, roan_ud_admit(&p, 5, 0xffff, 1023), ROAN_UD_INVALID);
+	KUNIT_EXPECT_EQ(test, roan_ud_admit(&p, 6, 0xffff, 1024), ROAN_UD_BAD_QKEY);
+	KUNIT_EXPECT_EQ(test, roan_ud_admit(&p, 5, 0x8001, 1024), ROAN_UD_BAD_PKEY);
+	p.info = roan_opcode(0x04);
+	KUNIT_EXPECT_EQ(test, roan_ud_admit(&p, 5, 0xffff, 1024), ROAN_UD_INVALID);
+}
+
+static struct kunit_case datagram_cases[] = {
+	KUNIT_CASE(pkeys_match_by_membership),
+	KUNIT_CASE(admits_only_its_own),
+	{}
+};
+
+static struct kunit_suite datagram_suite = {
+	.name = "roan_datagram",
+	.test_cases = datagram_cases,
+};
+kunit_test_suite(datagram_suite);

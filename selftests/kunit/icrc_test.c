@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The invariant CRC: two vectors computed independently, and which header bits it covers. */
+#include <kunit/test.h>
+#include "../../kernel/transport/icrc.h"
+
+struct headers {
+	u8 ip[40];
+	u8 udp[8];
+	u8 bth[12];
+};
+
+/* Made-up bytes: byte i of each header is start + i * step. The payload is 0, 1, ... 63. */
+static void fill(u8 *p, int n, u8 start, u8 step)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		p[i] = start + i * step;
+}
+
+static u32 icrc_of(const struct headers *h, bool v6)
+{
+	u8 payload[64];
+	u32 state = v6 ? roan_icrc_start6(h->ip, h->udp, h->bth) : roan_icrc_start4(h->ip, h->udp, h->bth);
+
+	fill(payload, sizeof(payload), 0, 1);
+	return roan_crc32(state, payload, sizeof(payload));
+}
+
+static void make(struct headers *h, bool v6)
+{
+	if (v6)
+		fill(h->ip, 40, 0x60, 5);
+	else
+		fill(h->ip, 20, 0x45, 7);
+	fill(h->udp, 8, 0x12, 3);
+	fill(h->bth, 12, 0x04, 11);
+}
+
+/* Expected: zlib.crc32 of Python over 8 bytes 0xff, the headers above with the masked fields at ones, the payload. */
+static void vectors(struct kunit *test)
+{
+	struct headers h = {};
+	u8 at[4];
+
+	make(&h, false);
+	KUNIT_EXPECT_EQ(test, (u32)~icrc_of(&h, false), 0x657a4f2bu);
+	roan_icrc_put(icrc_of(&h, false), at);
+	KUNIT_EXPECT_EQ(test, at[0], 0x2b);
+	KUNIT_EXPECT_EQ(test, at[3], 0x65);
+	KUNIT_EXPECT_TRUE(test, roan_icrc_equal(icrc_of(&h, false), at));
+	make(&h, true);
+	KUNIT_EXPECT_EQ(test, (u32)~icrc_of(&h, true), 0x84f16c36u);
+	KUNIT_EXPECT_FALSE(test, roan_icrc_equal(icrc_of(&h, true), at));
+}
+
+/* Flip every bit of @n bytes at @p, one at a time: only the bits in @mask[i] of byte i may leave the ICRC alone. */
+static void flip(struct kunit *test, struct headers *h, bool v6, u8 *p, int n, const u8 *mask)
+{
+	u32 before = icrc_of(h, v6);
+	int bit;
+
+	for (bit = 0; bit < n * 8; bit++) {
+		u8 one = 1 << (bit & 7);
+		bool same;
+
+		p[bit / 8] ^= one;
+		same = icrc_of(h, v6) == before;
+		p[bit / 8] ^= one;
+		KUNIT_EXPECT_EQ_MSG(test, same, !!(mask[bit / 8] & one), "byte %d bit %d of %d", bit / 8, bit & 7, n);
+	}
+}
+
+static const u8 udp_mask[8] = { [6] = 0xff, [7] = 0xff };
+static const u8 bth_mask[12] = { [4] = 0xff };
+
+static void masked_fields_v4(struct kunit *test)
+{
+	static const u8 ip_mask[20] = { [1] = 0xff, [8] = 0xff, [10] = 0xff, [11] = 0xff };
+	struct headers h = {};
+
+	make(&h, false);
+	flip(test, &h, false, h.ip, 20, ip_mask);
+	flip(test, &h, false, h.udp, 8, udp_mask);
+	flip(test, &h, false, h.bth, 12, bth_mask);
+}
+
+static void masked_fields_v6(struct kunit *test)
+{
+	static const u8 ip_mask[40] = { 0x0f, 0xff, 0xff, 0xff, [7] = 0xff };
+	struct headers h = {};
+
+	make(&h, true);
+	flip(test, &h, true, h.ip, 40, ip_mask);
+	flip(test, &h, true, h.udp, 8, udp_mask);
+	flip(test, &h, true, h.bth, 12, bth_mask);
+}
+
+static struct kunit_case icrc_cases[] = {
+	KUNIT_CASE(vectors),
+	KUNIT_CASE(masked_fields_v4),
+	KUNIT_CASE(masked_fields_v6),
+	{}
+};
+
+static struct kunit_suite icrc_suite = {
+	.name = "roan_icrc",
+	.test_cases = icrc_cases,
+};
+kunit_test_suite(icrc_suite);

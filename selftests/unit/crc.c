@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+/* roan_crc32() for userspace: one table, one byte at a time. Plain on purpose; speed is the kernel file's matter. */
+#include "host.h"
+
+static u32 table[256];
+
+static __attribute__((constructor)) void make_table(void)
+{
+	for (u32 i = 0; i < 256; i++) {
+		u32 c = i;
+
+		for (int bit = 0; bit < 8; bit++)
+			c = c & 1 ? c >> 1 ^ 0xedb88320u : c >> 1;
+		table[i] = c;
+	}
+}
+
+u32 roan_crc32(u32 crc, const void *p, size_t len)
+{
+	const u8 *b = p;
+
+	while (len--)
+		crc = crc >> 8 ^ table[(crc ^ *b++) & 0xff];
+	return crc;
+}
