@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+# roan: the kernel module, its libibverbs provider, and everything that tests them. `make help` lists the targets.
+# Results go to build/; nothing is written beside the sources.
+
+KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) $(lastword $(sort $(wildcard /lib/modules/*/build))))
+ARCH	?= $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+DESTDIR	?=
+ROOM	:= selftests/vm
+SECONDS_FUZZ ?= 60
+
+# A kernel's folder: its release, and what else sets apart kernels of one release.
+release	 = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+variant	 = $(if $(filter um,$(ARCH)),-um)$(if $(shell grep -s '^CONFIG_KASAN=y' $(KDIR)/.config),-debug)
+OUT	 = build/$(release)$(variant)
+
+all: module provider			## the module for KDIR (default: the running kernel) and the provider
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+# 6.12 and older write objects beside what M= names, so M= names a mirror of the tree made of links, one per kernel.
+mirror:
+	@test -n "$(release)" || { echo "KDIR='$(KDIR)' holds no configured kernel (install linux-headers)"; exit 1; }
+	@mkdir -p $(OUT)/selftests
+	@find $(OUT) -xtype l -delete
+	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
+	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(OUT)/selftests/
+
+module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um]
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(KARGS) modules
+
+provider:				## build/provider/libroan-rdmav<N>.so
+	$(MAKE) -C provider OUT=$(CURDIR)/build/provider
+
+programs: provider			## the tests' C programs
+	$(MAKE) -C selftests/verbs
+
+test:					## the protocol core in userspace: suites and simulator (ASan, UBSan)
+	$(MAKE) -s -C selftests/unit run
+
+fuzz:					## libFuzzer on the core, SECONDS_FUZZ each
+	$(MAKE) -C selftests/fuzz run SECONDS=$(SECONDS_FUZZ)
+
+lint:					## W=1, sparse, checkpatch, shellcheck, house rules
+	selftests/lint/lint.sh
+
+kunit:					## the suites inside a UML kernel with KASAN
+	$(ROOM)/run.sh uml-debug $(ROOM)/kunit.sh
+
+selftest:				## every script of selftests/vm/suites in its lab
+	$(ROOM)/suites.sh
+
+bench:					## selftests/bench in this machine's lab
+	selftests/bench/run.sh
+
+check:					## all of the above but bench; ends with "N passed, N failed, N skipped"
+	@$(ROOM)/tally.sh "$(MAKE) test" "$(MAKE) lint" "$(MAKE) fuzz" "$(MAKE) kunit" "$(MAKE) selftest"
+
+demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
+	$(if $(HOST),$(ROOM)/demo.sh,$(ROOM)/run.sh qemu $(ROOM)/demo.sh)
+
+install: module provider		## module, provider and its driver file, below DESTDIR
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
+
+clean:					## remove build/
+	rm -rf build
+
+.PHONY: all help mirror module provider programs test fuzz lint kunit selftest bench check demo install clean

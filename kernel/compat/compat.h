@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Included ahead of every kernel file by the compiler's command line: lets the rest of the tree be written for one
+ * kernel. HAVE_* come from probe.sh. Only macros here, so that the pure core is not given the kernel's headers; what
+ * needs types (adapters of the ops table) is in ops.h.
+ *
+ *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
+ *   roan_vm_flags_set(vma, flags)		vm_flags_set()
+ *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
+ *   roan_udp_sock_release(socket)		udp_tunnel_sock_release()
+ *   ROAN_IMPORT_NS(ns)				MODULE_IMPORT_NS()
+ */
+#ifndef ROAN_COMPAT_H
+#define ROAN_COMPAT_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "roan needs Linux 6.1 or newer"
+#endif
+#ifndef CONFIG_64BIT
+#error "roan needs a 64-bit kernel: registered memory is reached through the direct map"
+#endif
+#if !IS_ENABLED(CONFIG_NETFILTER)
+#error "roan needs CONFIG_NETFILTER: its receive door is a LOCAL_IN hook"
+#endif
+#if !IS_ENABLED(CONFIG_INFINIBAND)
+#error "roan needs CONFIG_INFINIBAND"
+#endif
+
+#ifdef HAVE_UMEM_GET_VA
+#define roan_umem_get(dev, addr, size, access)	ib_umem_get_va(dev, addr, size, access)
+#else
+#define roan_umem_get(dev, addr, size, access)	ib_umem_get(dev, addr, size, access)
+#endif
+
+#ifdef HAVE_VM_FLAGS_SET
+#define roan_vm_flags_set(vma, flags)		vm_flags_set(vma, flags)
+#else
+#define roan_vm_flags_set(vma, flags)		((vma)->vm_flags |= (flags))
+#endif
+
+#ifdef HAVE_HRTIMER_SETUP
+#define roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup(timer, fn, clock, mode)
+#else
+#define roan_hrtimer_setup(timer, fn, clock, mode)	\
+	do {						\
+		hrtimer_init(timer, clock, mode);	\
+		(timer)->function = (fn);		\
+	} while (0)
+#endif
+
+#ifdef HAVE_TUNNEL_RELEASE_SOCK
+#define roan_udp_sock_release(sock)		udp_tunnel_sock_release((sock)->sk)
+#else
+#define roan_udp_sock_release(sock)		udp_tunnel_sock_release(sock)
+#endif
+
+#ifdef HAVE_IMPORT_NS_STRING
+#define ROAN_IMPORT_NS(ns)			MODULE_IMPORT_NS(#ns)
+#else
+#define ROAN_IMPORT_NS(ns)			MODULE_IMPORT_NS(ns)
+#endif
+
+/*
+ * The numbers userspace knows FLUSH and ATOMIC_WRITE by. A core that lacks them refuses the access bits and never hands
+ * down the work; the provider's rings carry it regardless.
+ */
+#ifndef HAVE_IB_FLUSH
+#define IB_WR_FLUSH			((enum ib_wr_opcode)14)
+#define IB_WR_ATOMIC_WRITE		((enum ib_wr_opcode)15)
+#define IB_WC_FLUSH			((enum ib_wc_opcode)8)
+#define IB_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)
+#define IB_ACCESS_FLUSH_GLOBAL		(1 << 8)
+#define IB_ACCESS_FLUSH_PERSISTENT	(1 << 9)
+#define IB_DEVICE_FLUSH_GLOBAL		(1ULL << 38)
+#define IB_DEVICE_FLUSH_PERSISTENT	(1ULL << 39)
+#define IB_DEVICE_ATOMIC_WRITE		(1ULL << 40)
+#endif
+
+#endif /* ROAN_COMPAT_H */

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Prints the -DHAVE_* flags (and an include folder, where a header is missing) for the kernel headers in $1; $2 is the
+# root of roan's tree. Looks at the headers, not at the version: stable trees back-port. Compiles nothing.
+inc=$1/include
+
+have() { # NAME HEADER PATTERN
+	grep -qs -- "$3" "$inc/$2" && printf ' -DHAVE_%s' "$1"
+}
+
+# The member of struct ib_device_ops up to its semicolon, on one line.
+op() { # NAME MEMBER PATTERN
+	sed -n "/(\*$2)(/,/;/p" "$inc/rdma/ib_verbs.h" | tr '\n' ' ' | grep -q -- "$3" && printf ' -DHAVE_%s' "$1"
+}
+
+op   CREATE_CQ_ATTRS		create_cq uverbs_attr_bundle
+op   REG_DMABUF_ATTRS		reg_user_mr_dmabuf uverbs_attr_bundle
+have CREATE_USER_CQ		rdma/ib_verbs.h '(\*create_user_cq)('
+have RESIZE_USER_CQ		rdma/ib_verbs.h '(\*resize_user_cq)('
+have REG_MR_DMAH		rdma/ib_verbs.h 'struct ib_dmah \*dmah'
+have REPORT_PORT_EVENT		rdma/ib_verbs.h '(\*report_port_event)('
+have UMEM_GET_VA		rdma/ib_umem.h 'ib_umem_get_va('
+have LINK_DELLINK		rdma/rdma_netlink.h '(\*dellink)('
+have VM_FLAGS_SET		linux/mm.h 'void vm_flags_set('
+have HRTIMER_SETUP		linux/hrtimer.h 'hrtimer_setup('
+have TUNNEL_RELEASE_SOCK	net/udp_tunnel.h 'udp_tunnel_sock_release(struct sock \*'
+have FILL_RES_SRQ		rdma/ib_verbs.h '(\*fill_res_srq_entry)('
+have IB_FLUSH			rdma/ib_verbs.h 'IB_WR_FLUSH'
+have IMPORT_NS_STRING		linux/module.h 'MODULE_IMPORT_NS(ns).*MODULE_INFO(import_ns, ns)'
+[ -e "$inc/linux/unaligned.h" ] || printf ' -I%s/kernel/compat/include' "$2"
+echo

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queues: the kernel writes entries, the user polls them without a system call and arms by a store. Kernel
+ * consumers poll the same ring. What an entry says is complete.c's.
+ */
+#include "roan.h"
+
+/* ---- posting ---- */
+
+/* An entry is lost: the consumer made the queue too small (11.2.6.1). Told once. */
+static void overflow(struct roan_cq *cq)
+	__must_hold(&cq->lock)
+{
+	roan_count(to_roan_dev(cq->ib.device), cq_overflow);
+	if (cq->overflowed)
+		return;
+	cq->overflowed = true;
+	roan_ring_flag_overflow(&cq->ring);
+	roan_later(&cq->later, ROAN_DO_CQ_ERR);
+}
+
+/* Did the consumer ask to be woken by an entry like this one? Each request is answered once. */
+static bool wanted(struct roan_cq *cq, bool solicited)
+	__must_hold(&cq->lock)
+{
+	u32 next, sol;
+
+	roan_ring_armed(&cq->ring, &next, &sol);
+	if (next == cq->seen_next && !(solicited && sol != cq->seen_solicited))
+		return false;
+	cq->seen_next = next;
+	cq->seen_solicited = sol;
+	return true;
+}
+
+void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
+{
+	struct roan_cqe *slot;
+
+	spin_lock_bh(&cq->lock);
+	slot = roan_ring_cqe_slot(&cq->ring);
+	if (unlikely(!slot)) {
+		overflow(cq);
+		goto unlock;
+	}
+	*slot = *cqe;
+	slot->timestamp_ns = ktime_get_ns();
+	if (cq->user)
+		slot->kernel_qp = 0;
+	roan_ring_cqe_done(&cq->ring);
+	if (wanted(cq, cqe->status || cqe->flags & ROAN_CQE_SOLICITED))
+		roan_later(&cq->later, ROAN_DO_NOTIFY);
+unlock:
+	spin_unlock_bh(&cq->lock);
+}
+
+static void put_cq(struct roan_cq *cq)
+{
+	if (refcount_dec_and_test(&cq->refs))
+		complete(&cq->gone);
+}
+
+void roan_cq_run(struct roan_cq *cq, unsigned long bits)
+{
+	if (bits & BIT(ROAN_DO_NOTIFY) && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (bits & BIT(ROAN_DO_CQ_ERR) && cq->ib.event_handler) {
+		struct ib_event event = {
+			.device = cq->ib.device,
+			.element.cq = &cq->ib,
+			.event = IB_EVENT_CQ_ERR,
+		};
+
+		cq->ib.event_handler(&event, cq->ib.cq_context);
+	}
+	put_cq(cq);
+}
+
+/* ---- verbs ---- */
+
+int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs)
+{
+	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
+	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	struct roan_create_cq_resp resp = {};
+	int err;
+
+	/* Entries carry a time stamp anyway. */
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > ROAN_MAX_CQE || attr->comp_vector >= ibcq->device->num_comp_vectors)
+		return -EINVAL;
+	spin_lock_init(&cq->lock);
+	spin_lock_init(&cq->poll_lock);
+	refcount_set(&cq->refs, 1);
+	init_completion(&cq->gone);
+	cq->later.kind = ROAN_LATER_CQ;
+	cq->user = udata;
+	err = roan_ring_alloc(&cq->ring, attr->cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
+	if (err)
+		return err;
+	ibcq->cqe = cq->ring.mask + 1;
+	err = roan_udata_out(udata, &resp, sizeof(resp));
+	if (err)
+		roan_ring_free(&cq->ring);
+	return err;
+}
+
+int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+
+	put_cq(cq);
+	wait_for_completion(&cq->gone);
+	roan_ring_free(&cq->ring);
+	return 0;
+}
+
+/*
+ * Move what is not polled yet into @fresh. The user's provider keeps its own pollers out meanwhile; one that does not
+ * sees entries twice or not at all, in its own process.
+ */
+static int move_entries(struct roan_cq *cq, struct roan_ring *fresh)
+	__must_hold(&cq->lock)
+{
+	u32 head = READ_ONCE(cq->ring.ctl->user.index);
+	u32 n = cq->ring.index - head;
+	u32 i;
+
+	if (n > cq->ring.mask + 1 || n > fresh->mask + 1)
+		return -EINVAL;
+	for (i = 0; i < n; i++) {
+		memcpy(roan_ring_cqe_slot(fresh), cq->ring.slots + (size_t)((head + i) & cq->ring.mask) * cq->ring.slot_size,
+		       sizeof(struct roan_cqe));
+		roan_ring_cqe_done(fresh);
+	}
+	fresh->ctl->user.arm_next = READ_ONCE(cq->ring.ctl->user.arm_next);
+	fresh->ctl->user.arm_solicited = READ_ONCE(cq->ring.ctl->user.arm_solicited);
+	swap(cq->ring, *fresh);
+	return 0;
+}
+
+int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
+{
+	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	struct roan_create_cq_resp resp = {};
+	struct roan_ring fresh = {};
+	unsigned long flags;
+	int err;
+
+	if (cqe < 1 || cqe > ROAN_MAX_CQE)
+		return -EINVAL;
+	err = roan_ring_alloc(&fresh, cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
+	if (err)
+		return err;
+	err = roan_udata_out(udata, &resp, sizeof(resp));
+	if (!err) {
+		spin_lock_irqsave(&cq->poll_lock, flags);
+		spin_lock(&cq->lock);
+		err = move_entries(cq, &fresh);
+		if (!err)
+			ibcq->cqe = cq->ring.mask + 1;
+		spin_unlock(&cq->lock);
+		spin_unlock_irqrestore(&cq->poll_lock, flags);
+	}
+	roan_ring_free(&fresh);	/* the old one, or the one that did not fit */
+	return err;
+}
+
+static void to_wc(const struct roan_cqe *cqe, struct ib_wc *wc)
+{
+	*wc = (struct ib_wc) {
+		.wr_id = cqe->wr_id,
+		.status = cqe->status,
+		.opcode = cqe->opcode,
+		.vendor_err = cqe->vendor_err,
+		.byte_len = cqe->byte_len,
+		.qp = (struct ib_qp *)(uintptr_t)cqe->kernel_qp,
+		.src_qp = cqe->src_qp,
+		.pkey_index = cqe->pkey_index,
+		.sl = cqe->sl,
+		.port_num = 1,
+		.vlan_id = cqe->vlan,
+	};
+	if (cqe->flags & ROAN_CQE_WITH_IMM) {
+		wc->wc_flags |= IB_WC_WITH_IMM;
+		wc->ex.imm_data = cqe->imm;
+	}
+	if (cqe->flags & ROAN_CQE_WITH_INV) {
+		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc->ex.invalidate_rkey = cqe->inv_rkey;
+	}
+	if (cqe->flags & ROAN_CQE_SMAC) {
+		wc->wc_flags |= IB_WC_WITH_SMAC;
+		memcpy(wc->smac, cqe->smac, ETH_ALEN);
+	}
+	if (cqe->flags & ROAN_CQE_VLAN)
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+	if (cqe->flags & ROAN_CQE_GRH) {
+		wc->wc_flags |= IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE;
+		wc->network_hdr_type = cqe->flags & ROAN_CQE_IPV4 ? RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+	}
+}
+
+/* Kernel consumers. A user's ring is polled by the user. */
+int roan_poll_cq(struct ib_cq *ibcq, int n, struct ib_wc *wc)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	struct roan_cqe cqe;
+	unsigned long flags;
+	int i = 0;
+
+	if (cq->user)
+		return -EOPNOTSUPP;
+	spin_lock_irqsave(&cq->poll_lock, flags);
+	while (i < n && roan_ring_poll(&cq->ring, &cqe))
+		to_wc(&cqe, &wc[i++]);
+	spin_unlock_irqrestore(&cq->poll_lock, flags);
+	return i;
+}
+
+/* The legacy command. The user's words stay the user's: the kernel forgets that it answered instead. */
+static void arm_user(struct roan_cq *cq, bool solicited)
+{
+	u32 next, sol;
+
+	spin_lock_bh(&cq->lock);
+	roan_ring_armed(&cq->ring, &next, &sol);
+	if (solicited)
+		cq->seen_solicited = sol - 1;
+	else
+		cq->seen_next = next - 1;
+	spin_unlock_bh(&cq->lock);
+}
+
+int roan_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	bool solicited = (how & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	unsigned long flags;
+	bool missed;
+
+	if (cq->user) {
+		arm_user(cq, solicited);
+		return 0;
+	}
+	spin_lock_irqsave(&cq->poll_lock, flags);
+	roan_ring_arm(&cq->ring, solicited);
+	missed = how & IB_CQ_REPORT_MISSED_EVENTS && !roan_ring_empty(&cq->ring);
+	spin_unlock_irqrestore(&cq->poll_lock, flags);
+	return missed;
+}

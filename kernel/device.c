@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ib_device: what it says of itself, how it comes (`rdma link add`) and goes (netdev, `rdma link del`, module). No
+ * verb is done here; the table at the end says who does it.
+ */
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <rdma/ib_mad.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/uverbs_ioctl.h>
+#include "roan.h"
+#include "compat/ops.h"
+
+#define FW_VERSION	"1.0.0"
+#define VENDOR_ID	0x726f61	/* not an OUI of anybody's hardware list */
+#define VENDOR_PART_ID	0x6e31
+
+static DEFINE_MUTEX(adding);	/* so that a netdev gets one device, not two */
+
+/* ---- what we say of ourselves ---- */
+
+static void fill_attrs(struct ib_device_attr *a)
+{
+	a->fw_ver = 1ull << 32;
+	a->max_mr_size = ~0ull;
+	a->page_size_cap = ~0xfffull;
+	a->vendor_id = VENDOR_ID;
+	a->vendor_part_id = VENDOR_PART_ID;
+	a->hw_ver = 1;
+	a->max_qp = ROAN_MAX_QP;
+	a->max_qp_wr = ROAN_MAX_WR;
+	a->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
+			      IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
+			      IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_ATOMIC_WRITE;
+	a->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
+	a->max_send_sge = ROAN_MAX_SGE;
+	a->max_recv_sge = ROAN_MAX_SGE;
+	a->max_sge_rd = ROAN_MAX_SGE;
+	a->max_cq = ROAN_MAX_CQ;
+	a->max_cqe = ROAN_MAX_CQE;
+	a->max_mr = ROAN_MAX_MR;
+	a->max_mw = ROAN_MAX_MR;
+	a->max_pd = ROAN_MAX_PD;
+	a->max_qp_rd_atom = ROAN_MAX_RD_ATOMIC;
+	a->max_qp_init_rd_atom = ROAN_MAX_RD_ATOMIC;
+	a->max_res_rd_atom = ROAN_MAX_RD_ATOMIC * ROAN_MAX_QP;
+	a->atomic_cap = IB_ATOMIC_GLOB;
+	a->max_mcast_grp = ROAN_MAX_MCAST_GRP;
+	a->max_mcast_qp_attach = ROAN_MAX_MCAST_ATTACH;
+	a->max_total_mcast_qp_attach = ROAN_MAX_MCAST_GRP * ROAN_MAX_MCAST_ATTACH;
+	a->max_ah = ROAN_MAX_AH;
+	a->max_srq = ROAN_MAX_SRQ;
+	a->max_srq_wr = ROAN_MAX_WR;
+	a->max_srq_sge = ROAN_MAX_SGE;
+	a->max_fast_reg_page_list_len = ROAN_MAX_FAST_REG_PAGES;
+	a->max_pkeys = 1;
+	a->local_ca_ack_delay = 15;
+}
+
+static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata)
+{
+	if (udata->inlen || udata->outlen)
+		return -EINVAL;
+	memset(attr, 0, sizeof(*attr));
+	fill_attrs(attr);
+	attr->sys_image_guid = ibdev->node_guid;
+	return 0;
+}
+
+/* A link too narrow for the smallest path MTU is no port. */
+static bool port_up(const struct net_device *ndev)
+{
+	return netif_running(ndev) && netif_carrier_ok(ndev) && READ_ONCE(ndev->mtu) >= 256 + ROAN_NET_HEADERS;
+}
+
+/* Not under RTNL: asking for the speed takes it. */
+static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
+{
+	struct net_device *ndev = to_roan_dev(ibdev)->ndev;
+	int mtu = READ_ONCE(ndev->mtu) - (int)ROAN_NET_HEADERS;
+
+	if (port_up(ndev)) {
+		attr->state = IB_PORT_ACTIVE;
+		attr->phys_state = IB_PORT_PHYS_STATE_LINK_UP;
+	} else {
+		attr->state = IB_PORT_DOWN;
+		attr->phys_state = netif_running(ndev) ? IB_PORT_PHYS_STATE_POLLING : IB_PORT_PHYS_STATE_DISABLED;
+	}
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = ib_mtu_int_to_enum(mtu);
+	attr->gid_tbl_len = ROAN_GID_TABLE;
+	attr->ip_gids = true;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
+	attr->max_msg_sz = ROAN_MAX_MSG;
+	attr->pkey_tbl_len = 1;
+	attr->max_vl_num = 1;
+	return ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width);
+}
+
+static int port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *imm)
+{
+	imm->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	imm->pkey_tbl_len = 1;
+	imm->gid_tbl_len = ROAN_GID_TABLE;
+	imm->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+static enum rdma_link_layer link_layer(struct ib_device *ibdev, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+static int query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = IB_DEFAULT_PKEY_FULL;
+	return 0;
+}
+
+static void fw_string(struct ib_device *ibdev, char *str)
+{
+	strscpy(str, FW_VERSION, IB_FW_VERSION_NAME_MAX);
+}
+
+static int modify_device(struct ib_device *ibdev, int mask, struct ib_device_modify *modify)
+{
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+	if (mask & IB_DEVICE_MODIFY_NODE_DESC)
+		memcpy(ibdev->node_desc, modify->node_desc, sizeof(ibdev->node_desc));
+	return 0;
+}
+
+static ssize_t parent_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct roan_dev *dev = rdma_device_to_drv_device(device, struct roan_dev, ib);
+
+	return sysfs_emit(buf, "%s\n", dev->ndev->name);
+}
+static DEVICE_ATTR_RO(parent);
+
+static struct attribute *device_attrs[] = {
+	&dev_attr_parent.attr,
+	NULL
+};
+
+static const struct attribute_group device_group = { .attrs = device_attrs };
+
+/*
+ * From the MAC address, so it is the same after a reboot. A VLAN device has its parent's address: its tag takes the place
+ * of the constant in the middle, for tools tell NICs apart by their GUID.
+ */
+static __be64 guid_of(const struct net_device *ndev)
+{
+	__be64 guid;
+	u8 *raw = (u8 *)&guid;
+
+	addrconf_addr_eui48(raw, ndev->dev_addr);
+	if (is_vlan_dev(ndev)) {
+		u16 id = vlan_dev_vlan_id(ndev);
+
+		raw[3] = id >> 8;
+		raw[4] = id;
+	}
+	return guid;
+}
+
+/* ---- coming ---- */
+
+static void describe(struct roan_dev *dev)
+{
+	struct ib_device *ib = &dev->ib;
+
+	ib->node_type = RDMA_NODE_IB_CA;
+	ib->phys_port_cnt = 1;
+	ib->num_comp_vectors = num_possible_cpus();
+	ib->local_dma_lkey = 0;
+	ib->node_guid = guid_of(dev->ndev);
+	strscpy(ib->node_desc, "roan", sizeof(ib->node_desc));
+	ib_set_device_ops(ib, &roan_dev_ops);
+	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
+		ib->driver_def = roan_uapi_defs;
+}
+
+static void say_port_taken(const char *name, struct net_device *ndev)
+{
+	struct ib_device *rxe = ib_device_get_by_netdev(ndev, RDMA_DRIVER_RXE);
+
+	if (rxe) {
+		pr_err("roan: %s: UDP port 4791 is taken by rdma_rxe (%s)\n", name, dev_name(&rxe->dev));
+		ib_device_put(rxe);
+	} else {
+		pr_err("roan: %s: UDP port 4791 of the network namespace of %s is taken; is rdma_rxe loaded?\n",
+		       name, netdev_name(ndev));
+	}
+}
+
+/* Undoes whatever add() got to; the core calls it when the last user is gone, ib_dealloc_device() if none came. */
+static void dealloc_driver(struct ib_device *ibdev)
+{
+	struct roan_dev *dev = to_roan_dev(ibdev);
+
+	if (dev->rnet) {
+		roan_net_del_dev(dev->rnet, dev);
+		roan_net_put(dev->rnet);
+	}
+	rcu_barrier();	/* address vectors hold GID entries, which the core is about to drop */
+	xa_destroy(&dev->keys);
+	xa_destroy(&dev->ahs);
+	free_percpu(dev->stats);
+	netdev_put(dev->ndev, &dev->ndev_tracker);
+}
+
+static int connect_net(struct roan_dev *dev, const char *name)
+{
+	struct roan_net *rnet = roan_net_get(dev_net(dev->ndev));
+
+	if (IS_ERR(rnet)) {
+		if (PTR_ERR(rnet) == -EADDRINUSE)
+			say_port_taken(name, dev->ndev);
+		return PTR_ERR(rnet);
+	}
+	dev->rnet = rnet;
+	roan_net_add_dev(rnet, dev);
+	return 0;
+}
+
+/* The netdev may have left before the notifier could find us. */
+static int still_there(struct roan_dev *dev)
+{
+	int err = 0;
+
+	rtnl_lock();
+	dev->port_told = port_up(dev->ndev);
+	if (dev->ndev->reg_state != NETREG_REGISTERED)
+		err = -ENODEV;
+	rtnl_unlock();
+	return err;
+}
+
+static int add(const char *name, struct net_device *ndev)
+{
+	struct roan_dev *dev = ib_alloc_device(roan_dev, ib);
+	int err;
+
+	if (!dev)
+		return -ENOMEM;
+	dev->ndev = ndev;
+	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
+	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	spin_lock_init(&dev->mcast_lock);
+	INIT_LIST_HEAD(&dev->mcast);
+	describe(dev);
+
+	err = -ENOMEM;
+	dev->stats = alloc_percpu(struct roan_stats);
+	if (!dev->stats)
+		goto err_dealloc;
+	err = connect_net(dev, name);
+	if (err)
+		goto err_dealloc;
+	err = ib_device_set_netdev(&dev->ib, ndev, 1);
+	if (err)
+		goto err_dealloc;
+	err = ib_register_device(&dev->ib, name, NULL);
+	if (err)
+		goto err_dealloc;
+	err = still_there(dev);
+	if (err)
+		ib_unregister_device(&dev->ib);
+	return err;
+
+err_dealloc:
+	ib_dealloc_device(&dev->ib);
+	return err;
+}
+
+int roan_device_add(const char *name, struct net_device *ndev)
+{
+	struct ib_device *old;
+	int err;
+
+	/* The core keeps GIDs for Ethernet only; the loopback device would have none. */
+	if (ndev->type != ARPHRD_ETHER)
+		return -EOPNOTSUPP;
+	mutex_lock(&adding);
+	old = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+	if (old) {
+		ib_device_put(old);
+		err = -EEXIST;
+	} else {
+		err = add(name, ndev);
+	}
+	mutex_unlock(&adding);
+	return err;
+}
+
+static struct rdma_link_ops link_ops = {
+	.type	 = "roan",
+	.newlink = roan_device_add,
+};
+MODULE_ALIAS_RDMA_LINK("roan");
+
+/* ---- the netdev's fortunes ---- */
+
+void roan_device_gone(struct net_device *ndev)
+{
+	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+
+	if (!ibdev)
+		return;
+	ib_unregister_device_queued(ibdev);
+	ib_device_put(ibdev);
+}
+
+/* Under RTNL, which orders these. From 6.14 on the core tells port events by itself; a second one says nothing new. */
+static void port_changed(struct net_device *ndev)
+{
+	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+	struct ib_event event = { .device = ibdev, .element.port_num = 1 };
+	struct roan_dev *dev;
+	bool up = port_up(ndev);
+
+	if (!ibdev)
+		return;
+	dev = to_roan_dev(ibdev);
+	if (dev->port_told != up) {
+		dev->port_told = up;
+		if (!up)
+			roan_count(dev, link_downed);
+		event.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
+		ib_dispatch_event(&event);
+	}
+	ib_device_put(ibdev);
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr)
+{
+	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
+
+	switch (what) {
+	case NETDEV_UNREGISTER:
+		roan_device_gone(ndev);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+	case NETDEV_CHANGEMTU:
+		port_changed(ndev);
+		break;
+	}
+	return NOTIFY_OK;
+}
+
+static struct notifier_block netdev_notifier = { .notifier_call = netdev_event };
+
+int roan_device_init(void)
+{
+	int err = register_netdevice_notifier(&netdev_notifier);
+
+	if (err)
+		return err;
+	rdma_link_register(&link_ops);
+	return 0;
+}
+
+/* No new device after the first line, no new unregistration after the second; the third waits for all that go. */
+void roan_device_exit(void)
+{
+	rdma_link_unregister(&link_ops);
+	unregister_netdevice_notifier(&netdev_notifier);
+	ib_unregister_driver(ROAN_DRIVER_ID);
+}
+
+const struct ib_device_ops roan_dev_ops = {
+	.owner			= THIS_MODULE,
+	.driver_id		= ROAN_DRIVER_ID,
+	.uverbs_abi_ver		= ROAN_UVERBS_ABI_VERSION,
+	.device_group		= &device_group,
+	.dealloc_driver		= dealloc_driver,
+
+	.query_device		= query_device,
+	.query_port		= query_port,
+	.query_pkey		= query_pkey,
+	.get_port_immutable	= port_immutable,
+	.get_link_layer		= link_layer,
+	.get_dev_fw_str		= fw_string,
+	.modify_device		= modify_device,
+	.process_mad		= roan_process_mad,
+	.alloc_hw_port_stats	= roan_alloc_port_stats,
+	.get_hw_stats		= roan_get_hw_stats,
+	.fill_res_qp_entry	= roan_fill_res_qp,
+	.fill_res_cq_entry	= roan_fill_res_cq,
+	.fill_res_mr_entry	= roan_fill_res_mr,
+#ifdef HAVE_FILL_RES_SRQ
+	.fill_res_srq_entry	= roan_fill_res_srq,
+#endif
+
+	.alloc_ucontext		= roan_alloc_ucontext,
+	.dealloc_ucontext	= roan_dealloc_ucontext,
+	.disassociate_ucontext	= roan_disassociate_ucontext,
+	.query_ucontext		= roan_query_ucontext,
+	.mmap			= roan_mmap,
+	.mmap_free		= roan_mmap_free,
+
+	.alloc_pd		= roan_alloc_pd,
+	.dealloc_pd		= roan_dealloc_pd,
+	.create_ah		= roan_create_ah,
+	.create_user_ah		= roan_create_ah,
+	.query_ah		= roan_query_ah,
+	.modify_ah		= roan_modify_ah,
+	.destroy_ah		= roan_destroy_ah,
+
+	ROAN_CQ_OPS,
+	.destroy_cq		= roan_destroy_cq,
+	.poll_cq		= roan_poll_cq,
+	.req_notify_cq		= roan_req_notify_cq,
+
+	.create_srq		= roan_create_srq,
+	.modify_srq		= roan_modify_srq,
+	.query_srq		= roan_query_srq,
+	.destroy_srq		= roan_destroy_srq,
+	.post_srq_recv		= roan_post_srq_recv,
+
+	.create_qp		= roan_create_qp,
+	.modify_qp		= roan_modify_qp,
+	.query_qp		= roan_query_qp,
+	.destroy_qp		= roan_destroy_qp,
+	.post_send		= roan_post_send,
+	.post_recv		= roan_post_recv,
+	.attach_mcast		= roan_attach_mcast,
+	.detach_mcast		= roan_detach_mcast,
+
+	.get_dma_mr		= roan_get_dma_mr,
+	.reg_user_mr		= ROAN_REG_USER_MR,
+	.rereg_user_mr		= roan_rereg_user_mr,
+	.alloc_mr		= roan_alloc_mr,
+	.map_mr_sg		= roan_map_mr_sg,
+	.dereg_mr		= roan_dereg_mr,
+	.alloc_mw		= roan_alloc_mw,
+	.dealloc_mw		= roan_dealloc_mw,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, roan_ah, ib),
+	INIT_RDMA_OBJ_SIZE(ib_cq, roan_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, roan_mw, ib),
+	INIT_RDMA_OBJ_SIZE(ib_pd, roan_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, roan_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, roan_srq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, roan_uctx, ib),
+};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From a user's doorbell to "this QP has work": a method of the uverbs QP object. Sending happens in the caller's own
+ * context: waking somebody else costs more than the system call. When a doorbell is not needed is ring.h's affair.
+ *
+ * A file of our own with a write() would save some 200 ns of the core's dispatch, but its file_operations would keep the
+ * module from being unloaded while any program has a device open, and bells are rare where speed matters.
+ */
+#include <rdma/uverbs_ioctl.h>
+#include <rdma/uverbs_std_types.h>
+#define UVERBS_MODULE_NAME roan
+#include <rdma/uverbs_named_ioctl.h>
+#include "roan.h"
+
+/* The core holds the object and the device while this runs, and says EIO by itself once the device is gone. */
+static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs, ROAN_ATTR_QP_DOORBELL_HANDLE);
+	struct roan_qp *qp;
+
+	if (IS_ERR(ibqp))
+		return PTR_ERR(ibqp);
+	qp = to_roan_qp(ibqp);
+	roan_send(qp);
+	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+		roan_qp_fail(qp);	/* nobody else flushes what was posted to the receive queue since */
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_DOORBELL,
+	UVERBS_ATTR_IDR(ROAN_ATTR_QP_DOORBELL_HANDLE, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, UA_MANDATORY));
+
+ADD_UVERBS_METHODS(roan_qp, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_DOORBELL));
+
+const struct uapi_definition roan_uapi_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &roan_qp),
+	{}
+};

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Performance management MADs to ourselves: the port's counters as InfiniBand tools and ports/1/counters/ expect them
+ * (IBTA vol. 1, 16.1.3). Nothing can be set, and no other management class is answered here.
+ */
+#include <rdma/ib_mad.h>
+#include <rdma/ib_pma.h>
+#include "roan.h"
+
+/* Data counters count words of four bytes. */
+struct traffic {
+	u64 xmit_words, rcv_words, xmit_pkts, rcv_pkts;
+};
+
+static struct traffic traffic_of(const struct roan_dev *dev)
+{
+	return (struct traffic) {
+		.xmit_words = roan_stats_sum(dev, ROAN_CNT_sent_bytes) >> 2,
+		.rcv_words = roan_stats_sum(dev, ROAN_CNT_rcvd_bytes) >> 2,
+		.xmit_pkts = roan_stats_sum(dev, ROAN_CNT_sent_pkts),
+		.rcv_pkts = roan_stats_sum(dev, ROAN_CNT_rcvd_pkts),
+	};
+}
+
+/* The 32-bit counters stick at their maximum, they do not wrap. */
+static __be32 sticky32(u64 v)
+{
+	return cpu_to_be32(min_t(u64, v, U32_MAX));
+}
+
+static __be16 sticky16(u64 v)
+{
+	return cpu_to_be16(min_t(u64, v, U16_MAX));
+}
+
+static void class_port_info(void *data)
+{
+	struct ib_class_port_info *info = data;
+
+	info->base_version = IB_MGMT_BASE_VERSION;
+	info->class_version = 1;
+	info->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH;
+}
+
+static void port_counters(const struct roan_dev *dev, void *data)
+{
+	struct ib_pma_portcounters *c = data;
+	struct traffic t = traffic_of(dev);
+	u64 dropped = roan_stats_sum(dev, ROAN_CNT_tx_no_route) + roan_stats_sum(dev, ROAN_CNT_tx_no_memory) +
+		      roan_stats_sum(dev, ROAN_CNT_tx_refused);
+
+	c->port_select = 1;
+	c->link_downed_counter = min_t(u64, roan_stats_sum(dev, ROAN_CNT_link_downed), U8_MAX);
+	c->port_rcv_errors = sticky16(roan_stats_sum(dev, ROAN_CNT_rx_bad_icrc) +
+				      roan_stats_sum(dev, ROAN_CNT_rx_truncated));
+	c->port_xmit_discards = sticky16(dropped);
+	c->port_xmit_data = sticky32(t.xmit_words);
+	c->port_rcv_data = sticky32(t.rcv_words);
+	c->port_xmit_packets = sticky32(t.xmit_pkts);
+	c->port_rcv_packets = sticky32(t.rcv_pkts);
+}
+
+static void port_counters_ext(const struct roan_dev *dev, void *data)
+{
+	struct ib_pma_portcounters_ext *c = data;
+	struct traffic t = traffic_of(dev);
+
+	c->port_select = 1;
+	c->port_xmit_data = cpu_to_be64(t.xmit_words);
+	c->port_rcv_data = cpu_to_be64(t.rcv_words);
+	c->port_xmit_packets = cpu_to_be64(t.xmit_pkts);
+	c->port_rcv_packets = cpu_to_be64(t.rcv_pkts);
+}
+
+int roan_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct ib_wc *wc, const struct ib_grh *grh,
+		     const struct ib_mad *in, struct ib_mad *out, size_t *out_size, u16 *out_pkey_index)
+{
+	const struct roan_dev *dev = to_roan_dev(ibdev);
+	struct ib_pma_mad *pma = (struct ib_pma_mad *)out;
+
+	if (port != 1)
+		return IB_MAD_RESULT_FAILURE;
+	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT)
+		return IB_MAD_RESULT_SUCCESS;	/* not ours: whoever listens gets it */
+
+	memset(out, 0, sizeof(*out));
+	out->mad_hdr = in->mad_hdr;
+	out->mad_hdr.method = IB_MGMT_METHOD_GET_RESP;
+	out->mad_hdr.status = 0;
+	if (in->mad_hdr.method != IB_MGMT_METHOD_GET) {
+		out->mad_hdr.status = cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD);
+		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
+	}
+
+	switch (in->mad_hdr.attr_id) {
+	case IB_PMA_CLASS_PORT_INFO:
+		class_port_info(pma->data);
+		break;
+	case IB_PMA_PORT_COUNTERS:
+		port_counters(dev, pma->data);
+		break;
+	case IB_PMA_PORT_COUNTERS_EXT:
+		port_counters_ext(dev, pma->data);
+		break;
+	default:
+		out->mad_hdr.status = cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
+	}
+	return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The module: what is started, in order, and stopped in the reverse order. */
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include "roan.h"
+
+static int __init roan_init(void)
+{
+	int err;
+
+	err = roan_crc_init();
+	if (err)
+		return err;
+	err = roan_later_init();
+	if (err)
+		goto err_crc;
+	err = roan_qp_init();
+	if (err)
+		goto err_later;
+	err = roan_net_init();
+	if (err)
+		goto err_qp;
+	err = roan_device_init();
+	if (err)
+		goto err_net;
+	return 0;
+
+err_net:
+	roan_net_exit();
+err_qp:
+	roan_qp_exit();
+err_later:
+	roan_later_exit();
+err_crc:
+	roan_crc_exit();
+	return err;
+}
+
+static void __exit roan_exit(void)
+{
+	roan_device_exit();	/* no device, so no user and no packet after this */
+	roan_net_exit();
+	roan_qp_exit();
+	roan_later_exit();
+	rcu_barrier();		/* callbacks of ours must not run in freed text */
+	roan_crc_exit();
+}
+
+module_init(roan_init);
+module_exit(roan_exit);
+
+MODULE_DESCRIPTION("RoCE v2 over any network device");
+MODULE_LICENSE("GPL");

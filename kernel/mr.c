@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keys, and the memory regions they name: registration, fast registration, invalidation. What packets do to the memory
+ * is place.c; windows are mw.c.
+ *
+ * A key is 24 bits of index and 8 of variant. The low 20 bits of the index are the slot in dev->keys, the other 4 and the
+ * variant are random: a key cannot be guessed from its neighbours, nor is a stale one taken for its slot's next owner.
+ */
+#include <linux/ioport.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/scatterlist.h>
+#include <rdma/ib_umem.h>
+#include "roan.h"
+
+#ifndef roan_umem_get
+#define roan_umem_get	ib_umem_get
+#endif
+
+#define SLOT_MASK	(ROAN_MAX_MR - 1)
+
+/* IB_ACCESS_FLUSH_*; kernels before 6.2 have no names for them, and never let them in. */
+#define ACCESS_FLUSH_GLOBAL	(1 << 8)
+#define ACCESS_FLUSH_PERSISTENT	(1 << 9)
+
+#define ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
+				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | ACCESS_FLUSH_GLOBAL |		\
+				 ACCESS_FLUSH_PERSISTENT)
+
+/* ---- keys ---- */
+
+static struct roan_mr *mr_of(struct roan_key *k)
+{
+	return container_of(k, struct roan_mr, k);
+}
+
+/* Whatever its variant. */
+static struct roan_key *find_index(struct roan_dev *dev, u32 key)
+{
+	struct roan_key *k;
+
+	rcu_read_lock();
+	k = xa_load(&dev->keys, key >> 8 & SLOT_MASK);
+	if (k && (READ_ONCE(k->key) ^ key) >> 8)
+		k = NULL;
+	if (k && !refcount_inc_not_zero(&k->refs))
+		k = NULL;
+	rcu_read_unlock();
+	/* Pairs with the cmpxchg() before wait_unused(): we see the state it set, or it sees our reference. */
+	smp_mb__after_atomic();
+	return k;
+}
+
+struct roan_key *roan_key_find(struct roan_dev *dev, u32 key)
+{
+	struct roan_key *k = find_index(dev, key);
+
+	if (k && READ_ONCE(k->key) != key) {
+		roan_key_put(k);
+		k = NULL;
+	}
+	return k;
+}
+
+void roan_key_put(struct roan_key *k)
+{
+	if (refcount_dec_and_test(&k->refs))
+		complete(&k->gone);
+}
+
+int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
+{
+	u32 slot;
+	int err;
+
+	refcount_set(&k->refs, 1);
+	init_completion(&k->gone);
+	/* The slot first, the key into it next: an entry is visible only when it is whole. */
+	err = xa_alloc_cyclic(&dev->keys, &slot, NULL, XA_LIMIT(1, SLOT_MASK), &dev->key_next, GFP_KERNEL_ACCOUNT);
+	if (err < 0)
+		return err == -EBUSY ? -ENOMEM : err;
+	k->key = (get_random_u32() & ~(SLOT_MASK << 8)) | slot << 8;
+	xa_store(&dev->keys, slot, k, GFP_KERNEL_ACCOUNT);	/* the slot is there: cannot fail */
+	return 0;
+}
+
+void roan_key_remove(struct roan_dev *dev, struct roan_key *k)
+{
+	xa_erase(&dev->keys, k->key >> 8 & SLOT_MASK);
+	roan_key_put(k);
+	wait_for_completion(&k->gone);
+}
+
+/*
+ * The caller took the key out of force and holds a reference; wait until nobody else has one. Spins: whoever has one is
+ * copying a packet, with softirqs off, and waits for nothing.
+ */
+static void wait_unused(struct roan_key *k)
+{
+	while (refcount_read(&k->refs) > 2)
+		cpu_relax();
+	smp_mb();	/* what they did to the memory comes before what its owner does next */
+}
+
+/* ---- regions ---- */
+
+static struct roan_mr *alloc_region(struct ib_pd *pd, enum roan_mr_kind kind)
+{
+	struct roan_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->kind = kind;
+	/* The core sets these only after we return, when the key is already live. */
+	mr->ib.device = pd->device;
+	mr->ib.pd = pd;
+	return mr;
+}
+
+static int publish(struct roan_mr *mr)
+{
+	int err = roan_key_insert(to_roan_dev(mr->ib.device), &mr->k);
+
+	if (err)
+		return err;
+	mr->ib.lkey = mr->k.key;
+	mr->ib.rkey = mr->k.key;
+	return 0;
+}
+
+struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct roan_mr *mr = alloc_region(pd, ROAN_MR_DMA);
+	int err;
+
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->access = access & ~IB_ACCESS_OPTIONAL;
+	mr->length = U64_MAX;
+	mr->state = ROAN_MR_VALID;
+	err = publish(mr);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	return &mr->ib;
+}
+
+/* Pinned memory on its way into a region, or out of it. */
+struct pinned {
+	struct ib_umem *umem;
+	struct page **pages;
+	u32 n_pages;
+};
+
+static void unpin(struct pinned *pin)
+{
+	kvfree(pin->pages);
+	if (pin->umem)
+		ib_umem_release(pin->umem);
+}
+
+/* A promise to make data persistent is given for persistent memory only. */
+static bool may_persist(const struct pinned *pin)
+{
+	u32 i;
+
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
+		return false;
+	for (i = 0; i < pin->n_pages; i++)
+		if (region_intersects(page_to_phys(pin->pages[i]), PAGE_SIZE, IORESOURCE_MEM,
+				      IORES_DESC_PERSISTENT_MEMORY) != REGION_INTERSECTS)
+			return false;
+	return true;
+}
+
+static int pin(struct ib_device *dev, u64 start, u64 length, int access, struct pinned *pin)
+{
+	struct sg_page_iter iter;
+	size_t n;
+	int err;
+
+	memset(pin, 0, sizeof(*pin));
+	pin->umem = roan_umem_get(dev, start, length, access);
+	if (IS_ERR(pin->umem)) {
+		err = PTR_ERR(pin->umem);
+		pin->umem = NULL;
+		return err;
+	}
+	n = ib_umem_num_pages(pin->umem);
+	err = -EINVAL;
+	if (n > U32_MAX)
+		goto err_unpin;
+	err = -ENOMEM;
+	pin->pages = kvmalloc_array(n, sizeof(*pin->pages), GFP_KERNEL_ACCOUNT);
+	if (!pin->pages)
+		goto err_unpin;
+	for_each_sgtable_page(&pin->umem->sgt_append.sgt, &iter, 0) {
+		if (WARN_ON_ONCE(pin->n_pages == n))
+			break;
+		pin->pages[pin->n_pages++] = sg_page_iter_page(&iter);
+	}
+	err = -EINVAL;
+	if (pin->n_pages != n || (access & ACCESS_FLUSH_PERSISTENT && !may_persist(pin)))
+		goto err_unpin;
+	return 0;
+
+err_unpin:
+	unpin(pin);
+	return err;
+}
+
+static int check_range(u64 start, u64 length, u64 iova)
+{
+	u64 end;
+
+	/* The page offset of a region fits 32 bits, and its last byte has an address. */
+	if (!length || check_add_overflow(start, length, &end) || check_add_overflow(iova, length - 1, &end))
+		return -EINVAL;
+	return 0;
+}
+
+static void set_memory(struct roan_mr *mr, const struct pinned *pin, u64 start, u64 length, u64 iova)
+{
+	mr->umem = pin->umem;
+	mr->pages = pin->pages;
+	mr->n_pages = pin->n_pages;
+	mr->page_off = offset_in_page(start);
+	mr->iova = iova;
+	mr->length = length;
+	mr->ib.iova = iova;
+	mr->ib.length = length;
+}
+
+struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
+{
+	struct pinned fresh;
+	struct roan_mr *mr;
+	int err;
+
+	access &= ~IB_ACCESS_OPTIONAL;
+	if (access & ~ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	err = check_range(start, length, iova);
+	if (err)
+		return ERR_PTR(err);
+	mr = alloc_region(pd, ROAN_MR_USER);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	err = pin(pd->device, start, length, access, &fresh);
+	if (err)
+		goto err_free;
+	set_memory(mr, &fresh, start, length, iova);
+	mr->access = access;
+	mr->state = ROAN_MR_VALID;
+	err = publish(mr);	/* last: from here the network can see it */
+	if (err)
+		goto err_unpin;
+	return &mr->ib;
+
+err_unpin:
+	unpin(&fresh);
+err_free:
+	kfree(mr);
+	return ERR_PTR(err);
+}
+
+/*
+ * PD, access and translation change together: while they do, the key is not in force, and nobody uses the region.
+ * A failure leaves the region as it was.
+ */
+struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova, int access,
+				 struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct roan_mr *mr = to_roan_mr(ibmr);
+	struct pinned fresh = {};
+	int err;
+
+	access = flags & IB_MR_REREG_ACCESS ? access & ~IB_ACCESS_OPTIONAL : mr->access;
+	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ACCESS_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (mr->kind != ROAN_MR_USER)
+		return ERR_PTR(-EINVAL);
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		/* Memory that was pinned read-only has to be pinned again; the address alone may not tell from whom. */
+		if (ib_access_writable(access) && !mr->umem->writable)
+			return ERR_PTR(-EOPNOTSUPP);
+		if (access & ~mr->access & ACCESS_FLUSH_PERSISTENT)
+			return ERR_PTR(-EOPNOTSUPP);
+	} else {
+		err = check_range(start, length, iova);
+		if (!err)
+			err = pin(ibmr->device, start, length, access, &fresh);
+		if (err)
+			return ERR_PTR(err);
+	}
+	/* No window may be bound, nor be bound meanwhile. */
+	if (atomic_cmpxchg(&mr->n_windows, 0, INT_MIN)) {
+		unpin(&fresh);
+		return ERR_PTR(-EBUSY);
+	}
+	cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE);
+	refcount_inc(&mr->k.refs);	/* wait_unused() counts its caller's */
+	wait_unused(&mr->k);
+	if (flags & IB_MR_REREG_TRANS) {
+		struct pinned old = { mr->umem, mr->pages, mr->n_pages };
+
+		set_memory(mr, &fresh, start, length, iova);
+		fresh = old;
+	}
+	if (flags & IB_MR_REREG_PD)
+		mr->ib.pd = pd;
+	mr->access = access;
+	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
+	atomic_set(&mr->n_windows, 0);
+	roan_key_put(&mr->k);
+	unpin(&fresh);	/* what was replaced */
+	return NULL;
+}
+
+int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct roan_mr *mr = to_roan_mr(ibmr);
+	struct pinned old = { mr->umem, mr->pages, mr->n_pages };
+
+	/* 0 -> INT_MIN: none is bound, and none will be. */
+	if (atomic_cmpxchg(&mr->n_windows, 0, INT_MIN))
+		return -EBUSY;
+	WRITE_ONCE(mr->state, ROAN_MR_DEAD);
+	roan_key_remove(to_roan_dev(ibmr->device), &mr->k);
+	unpin(&old);
+	kfree_rcu(mr, k.rcu);	/* a look-up may still be reading k */
+	return 0;
+}
+
+/* ---- fast registration: kernel consumers ---- */
+
+struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
+{
+	struct roan_mr *mr;
+	int err;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_sg || max_sg > ROAN_MAX_FAST_REG_PAGES)
+		return ERR_PTR(-EINVAL);
+	mr = alloc_region(pd, ROAN_MR_FAST);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	err = -ENOMEM;
+	mr->max_pages = max_sg;
+	mr->pages = kvmalloc_array(max_sg, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
+	if (!mr->pages)
+		goto err_free;
+	mr->state = ROAN_MR_FREE;
+	err = publish(mr);
+	if (err)
+		goto err_free;
+	return &mr->ib;
+
+err_free:
+	kvfree(mr->pages);
+	kfree(mr);
+	return ERR_PTR(err);
+}
+
+/* @addr: kernel virtual, as "DMA addresses" of a device without DMA are. */
+static int append_pages(struct ib_mr *ibmr, u64 addr)
+{
+	struct roan_mr *mr = to_roan_mr(ibmr);
+	struct page *page = virt_to_page((void *)(uintptr_t)addr);
+	u32 n = ibmr->page_size >> PAGE_SHIFT;
+	u32 i;
+
+	if (n > mr->max_pages - mr->n_pages)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		mr->pages[mr->n_pages++] = page + i;
+	return 0;
+}
+
+int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned int *offset)
+{
+	struct roan_mr *mr = to_roan_mr(ibmr);
+	int mapped;
+
+	if (mr->kind != ROAN_MR_FAST || ibmr->page_size < PAGE_SIZE || READ_ONCE(mr->state) != ROAN_MR_FREE)
+		return -EINVAL;
+	mr->n_pages = 0;
+	mapped = ib_sg_to_pages(ibmr, sg, n, offset, append_pages);
+	mr->page_off = ibmr->iova & (ibmr->page_size - 1);
+	return mapped;
+}
+
+u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
+{
+	/* The consumer may have moved on to the new variant already: only the index tells which region. */
+	struct roan_key *k = find_index(qp->dev, wqe->reg.lkey);
+	u32 verr = ROAN_VERR_BAD_KEY;
+	struct roan_mr *mr;
+
+	if (!k)
+		return verr;
+	mr = mr_of(k);
+	if (k->is_mw || mr->kind != ROAN_MR_FAST || (wqe->reg.key ^ k->key) >> 8 || mr->state != ROAN_MR_FREE)
+		goto put;
+	verr = ROAN_VERR_BAD_PD;
+	if (mr->ib.pd != &qp->pd->ib)
+		goto put;
+	verr = ROAN_VERR_BAD_ACCESS;
+	if (wqe->reg.access & ~(ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
+		goto put;
+	mr->access = wqe->reg.access & ~IB_ACCESS_OPTIONAL;
+	mr->iova = mr->ib.iova;
+	mr->length = mr->ib.length;
+	WRITE_ONCE(k->key, wqe->reg.key);
+	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
+	verr = ROAN_VERR_NONE;
+put:
+	roan_key_put(k);
+	return verr;
+}
+
+/* ---- invalidation ---- */
+
+/* When this returns nobody touches the memory any more: its owner may free it. */
+static u32 invalidate(struct roan_qp *qp, u32 key, bool remote)
+{
+	struct roan_key *k = roan_key_find(qp->dev, key);
+	u32 verr = ROAN_VERR_BAD_KEY;
+	struct roan_mr *mr;
+
+	if (!k)
+		return verr;
+	if (k->is_mw) {
+		verr = roan_mw_invalidate(qp, container_of(k, struct roan_window, k));
+		goto wait;
+	}
+	mr = mr_of(k);
+	if (mr->kind != ROAN_MR_FAST)
+		goto put;
+	verr = ROAN_VERR_BAD_PD;
+	if (mr->ib.pd != &qp->pd->ib)
+		goto put;
+	/* One wins; two that wait for each other's reference would wait for ever. */
+	verr = ROAN_VERR_NONE;
+	if (cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) != ROAN_MR_VALID) {
+		/* Locally it is what was asked for, already; a peer has no business with it. */
+		if (remote)
+			verr = ROAN_VERR_BAD_KEY;
+		goto put;
+	}
+wait:
+	if (!verr)
+		wait_unused(k);
+put:
+	roan_key_put(k);
+	return verr;
+}
+
+u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key)
+{
+	return invalidate(qp, key, false);
+}
+
+u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey)
+{
+	return invalidate(qp, rkey, true);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory windows, types 1 and 2B: allocate, bind, invalidate. A window lends part of a region under a key of its own;
+ * access through it is checked in place.c.
+ */
+#include "roan.h"
+
+#define REMOTE_ACCESS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+
+int roan_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
+{
+	struct roan_mw *mw = to_roan_mw(ibmw);
+	struct roan_window *win;
+	int err;
+
+	if (ibmw->type != IB_MW_TYPE_1 && ibmw->type != IB_MW_TYPE_2)
+		return -EINVAL;
+	win = kzalloc(sizeof(*win), GFP_KERNEL_ACCOUNT);
+	if (!win)
+		return -ENOMEM;
+	spin_lock_init(&win->lock);
+	win->k.is_mw = true;
+	win->pd = ibmw->pd;
+	win->type = ibmw->type;
+	err = roan_key_insert(to_roan_dev(ibmw->device), &win->k);
+	if (err) {
+		kfree(win);
+		return err;
+	}
+	mw->win = win;
+	ibmw->rkey = win->k.key;
+	return 0;
+}
+
+/* Take the region out of the window; the caller gives it back when the lock is dropped. */
+static struct roan_mr *unbind(struct roan_window *win)
+	__must_hold(&win->lock)
+{
+	struct roan_mr *mr = win->mr;
+
+	lockdep_assert_held(&win->lock);
+	win->valid = false;
+	win->mr = NULL;
+	return mr;
+}
+
+static void put_region(struct roan_mr *mr)
+{
+	if (!mr)
+		return;
+	atomic_dec(&mr->n_windows);
+	roan_key_put(&mr->k);
+}
+
+int roan_dealloc_mw(struct ib_mw *ibmw)
+{
+	struct roan_window *win = to_roan_mw(ibmw)->win;
+	struct roan_mr *mr;
+
+	spin_lock_bh(&win->lock);
+	mr = unbind(win);
+	spin_unlock_bh(&win->lock);
+	put_region(mr);
+	roan_key_remove(to_roan_dev(ibmw->device), &win->k);
+	/* A bind under way may have come after the first unbind; now nobody has a reference. */
+	put_region(win->mr);
+	kfree_rcu(win, k.rcu);
+	return 0;
+}
+
+/* May @mr be lent as @wqe says? (10.6.7.2.6) */
+static u32 check_region(struct roan_qp *qp, const struct roan_mr *mr, const struct roan_send_wqe *wqe)
+{
+	u64 off = wqe->bind.addr - mr->iova;
+
+	/* Pairs with the release in mr.c: the region is described before it is valid. */
+	if (mr->kind != ROAN_MR_USER || smp_load_acquire(&mr->state) != ROAN_MR_VALID)
+		return ROAN_VERR_BAD_KEY;
+	if (mr->ib.pd != &qp->pd->ib)
+		return ROAN_VERR_BAD_PD;
+	if (!(mr->access & IB_ACCESS_MW_BIND))
+		return ROAN_VERR_BAD_ACCESS;
+	if (wqe->bind.access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) && !(mr->access & IB_ACCESS_LOCAL_WRITE))
+		return ROAN_VERR_BAD_ACCESS;
+	if (wqe->bind.addr < mr->iova || off > mr->length || wqe->bind.length > mr->length - off)
+		return ROAN_VERR_BAD_RANGE;
+	return ROAN_VERR_NONE;
+}
+
+/* A reference to the region, counted as bound. */
+static u32 get_region(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct roan_mr **mr)
+{
+	struct roan_key *k = roan_key_find(qp->dev, wqe->bind.mr_lkey);
+	u32 verr;
+
+	if (!k)
+		return ROAN_VERR_BAD_KEY;
+	verr = k->is_mw ? ROAN_VERR_BAD_KEY : ROAN_VERR_NONE;
+	*mr = container_of(k, struct roan_mr, k);
+	if (!verr && !atomic_inc_unless_negative(&(*mr)->n_windows))	/* being taken away */
+		verr = ROAN_VERR_BAD_KEY;
+	if (verr) {
+		roan_key_put(k);
+		return verr;
+	}
+	/* From here the region cannot be registered anew: what is checked stays so. */
+	verr = check_region(qp, *mr, wqe);
+	if (verr)
+		put_region(*mr);
+	return verr;
+}
+
+/* What can be said of the request alone, and of the window as it is. */
+static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const struct roan_send_wqe *wqe)
+{
+	if (win->pd != &qp->pd->ib)
+		return ROAN_VERR_BAD_PD;
+	if (!roan_connected(qp) || wqe->bind.access & ~REMOTE_ACCESS)
+		return ROAN_VERR_BAD_BIND;
+	if ((wqe->bind.new_rkey ^ wqe->bind.mw_rkey) >> 8 || wqe->bind.new_rkey == wqe->bind.mw_rkey)
+		return ROAN_VERR_BAD_BIND;
+	/* Type 2 is bound only from the free state and unbound only by invalidation (10.6.7.2.2). */
+	if (win->type == IB_MW_TYPE_2 && (!wqe->bind.length || win->valid))
+		return ROAN_VERR_BAD_BIND;
+	return ROAN_VERR_NONE;
+}
+
+static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_send_wqe *wqe)
+{
+	struct roan_mr *mr = NULL;
+	u32 verr;
+
+	if (wqe->bind.length) {
+		verr = get_region(qp, wqe, &mr);
+		if (verr)
+			return verr;
+	}
+	spin_lock_bh(&win->lock);
+	verr = check_window(qp, win, wqe);
+	if (!verr && win->k.key != wqe->bind.mw_rkey)	/* another bind was first */
+		verr = ROAN_VERR_BAD_KEY;
+	if (!verr) {
+		struct roan_mr *old = unbind(win);
+
+		win->access = wqe->bind.access;
+		win->addr = wqe->bind.addr;
+		win->length = wqe->bind.length;
+		win->qpn = qp->ib.qp_num;
+		win->mr = mr;
+		win->valid = mr;
+		WRITE_ONCE(win->k.key, wqe->bind.new_rkey);
+		mr = old;
+	}
+	spin_unlock_bh(&win->lock);
+	put_region(mr);
+	return verr;
+}
+
+u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe)
+{
+	struct roan_key *k = roan_key_find(qp->dev, wqe->bind.mw_rkey);
+	u32 verr;
+
+	if (!k)
+		return ROAN_VERR_BAD_KEY;
+	verr = k->is_mw ? bind(qp, container_of(k, struct roan_window, k), wqe) : ROAN_VERR_BAD_KEY;
+	roan_key_put(k);
+	return verr;
+}
+
+/* Type 2 only, and only by the QP it is bound to; type 1 is unbound by a bind of length 0. */
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win)
+{
+	u32 verr = ROAN_VERR_BAD_KEY;
+	struct roan_mr *mr = NULL;
+
+	spin_lock_bh(&win->lock);
+	if (win->pd != &qp->pd->ib) {
+		verr = ROAN_VERR_BAD_PD;
+	} else if (win->type == IB_MW_TYPE_2 && win->valid && win->qpn == qp->ib.qp_num) {
+		mr = unbind(win);
+		verr = ROAN_VERR_NONE;
+	}
+	spin_unlock_bh(&win->lock);
+	put_region(mr);
+	return verr;
+}

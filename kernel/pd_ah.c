@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Protection domains, and addresses: from what verbs say about a path to what packets need. Routes are net.c's. */
+#include <linux/random.h>
+#include <rdma/ib_cache.h>
+#include "roan.h"
+
+#define DEFAULT_TTL	64
+
+int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+/* ---- address vectors ---- */
+
+/* Held: a gid attribute lets go of its netdev as soon as the address is deleted, whoever else holds the attribute. */
+static struct net_device *hold_ndev(const struct ib_gid_attr *attr)
+{
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	if (IS_ERR(ndev))
+		ndev = NULL;
+	dev_hold(ndev);
+	rcu_read_unlock();
+	return ndev;
+}
+
+/* The same path always has the same port, different ones spread over it (RoCEv2 annex, and as adapters do). */
+static u16 source_port(u32 flow_label, u32 entropy)
+{
+	if (!flow_label)
+		flow_label = rdma_calc_flow_label(entropy & QPN_MASK, entropy >> 8 & QPN_MASK);
+	return rdma_flow_label_to_udp_sport(flow_label);
+}
+
+/* May be called in atomic context: a GSI consumer makes address handles where it answers. */
+struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
+	const struct ib_gid_attr *gid = grh->sgid_attr;
+	struct net_device *ndev;
+	struct roan_av *av;
+
+	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE || !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !gid)
+		return ERR_PTR(-EINVAL);
+	if (gid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || gid->device != &dev->ib)
+		return ERR_PTR(-EINVAL);
+	ndev = hold_ndev(gid);
+	if (!ndev)
+		return ERR_PTR(-ENETUNREACH);
+	av = kzalloc(sizeof(*av), GFP_ATOMIC | __GFP_ACCOUNT);
+	if (!av) {
+		dev_put(ndev);
+		return ERR_PTR(-ENOMEM);
+	}
+	av->sgid = gid->gid;
+	av->dgid = grh->dgid;
+	av->ipv6 = rdma_gid_attr_network_type(gid) == RDMA_NETWORK_IPV6;
+	av->multicast = rdma_is_multicast_addr((struct in6_addr *)&grh->dgid) ||
+			(!av->ipv6 && ipv4_is_multicast(*(__be32 *)&grh->dgid.raw[12]));
+	av->tclass = grh->traffic_class;
+	av->ttl = grh->hop_limit > 1 ? grh->hop_limit : DEFAULT_TTL;
+	av->sl = rdma_ah_get_sl(attr);
+	memcpy(av->dmac, attr->roce.dmac, ETH_ALEN);
+	av->flow_label = grh->flow_label;
+	av->sport = source_port(grh->flow_label, entropy);
+	av->ndev = ndev;
+	rdma_hold_gid_attr(gid);
+	av->sgid_attr = gid;
+	return av;
+}
+
+static void free_av(struct rcu_head *rcu)
+{
+	struct roan_av *av = container_of(rcu, struct roan_av, rcu);
+
+	dev_put(av->ndev);
+	kfree(av);
+}
+
+void roan_av_free(struct roan_av *av)
+{
+	if (!av)
+		return;
+	rdma_put_gid_attr(av->sgid_attr);
+	call_rcu(&av->rcu, free_av);
+}
+
+void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->type = RDMA_AH_ATTR_TYPE_ROCE;
+	rdma_ah_set_port_num(attr, 1);
+	rdma_ah_set_sl(attr, av->sl);
+	rdma_ah_set_grh(attr, (union ib_gid *)&av->dgid, av->flow_label, av->sgid_attr->index, av->ttl, av->tclass);
+	memcpy(attr->roce.dmac, av->dmac, ETH_ALEN);
+}
+
+/* ---- address handles ---- */
+
+struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num)
+{
+	return xa_load(&dev->ahs, ah_num);
+}
+
+/* The connection manager makes and destroys handles with interrupts off: hence irqsave, and no sleeping. */
+
+static int number_av(struct roan_dev *dev, struct roan_av *av)
+{
+	unsigned long flags;
+	int err;
+
+	xa_lock_irqsave(&dev->ahs, flags);
+	err = __xa_alloc_cyclic(&dev->ahs, &av->ah_num, av, XA_LIMIT(1, ROAN_MAX_AH), &dev->ah_next, GFP_ATOMIC);
+	xa_unlock_irqrestore(&dev->ahs, flags);
+	return err < 0 ? err : 0;
+}
+
+static void unnumber_av(struct roan_dev *dev, struct roan_av *av)
+{
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->ahs, flags);
+	__xa_erase(&dev->ahs, av->ah_num);
+	xa_unlock_irqrestore(&dev->ahs, flags);
+}
+
+int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata)
+{
+	struct roan_dev *dev = to_roan_dev(ibah->device);
+	struct roan_ah *ah = to_roan_ah(ibah);
+	struct roan_create_ah_resp resp;
+	struct roan_av *av;
+	int err;
+
+	av = roan_av_create(dev, init->ah_attr, get_random_u32());
+	if (IS_ERR(av))
+		return PTR_ERR(av);
+	av->pd = ibah->pd;
+	err = number_av(dev, av);
+	if (err)
+		goto err_free;
+	resp.ah_num = av->ah_num;
+	err = roan_udata_out(udata, &resp, sizeof(resp));
+	if (err)
+		goto err_erase;
+	ah->av = av;
+	return 0;
+
+err_erase:
+	unnumber_av(dev, av);
+err_free:
+	roan_av_free(av);
+	return err;
+}
+
+int roan_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
+{
+	roan_av_query(to_roan_ah(ibah)->av, attr);
+	return 0;
+}
+
+int roan_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
+{
+	struct roan_dev *dev = to_roan_dev(ibah->device);
+	struct roan_ah *ah = to_roan_ah(ibah);
+	struct roan_av *av = roan_av_create(dev, attr, get_random_u32());
+	struct roan_av *old = ah->av;
+	unsigned long flags;
+
+	if (IS_ERR(av))
+		return PTR_ERR(av);
+	av->pd = old->pd;
+	av->ah_num = old->ah_num;
+	ah->av = av;
+	xa_lock_irqsave(&dev->ahs, flags);
+	__xa_store(&dev->ahs, av->ah_num, av, GFP_ATOMIC);	/* the entry exists: cannot fail */
+	xa_unlock_irqrestore(&dev->ahs, flags);
+	roan_av_free(old);
+	return 0;
+}
+
+/* Never sleeps; a datagram on its way finishes in its RCU section. */
+int roan_destroy_ah(struct ib_ah *ibah, u32 flags)
+{
+	struct roan_ah *ah = to_roan_ah(ibah);
+
+	unnumber_av(to_roan_dev(ibah->device), ah->av);
+	roan_av_free(ah->av);
+	return 0;
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bytes between packets and registered memory, and the checks without which nothing is touched: key, domain, access,
+ * range. Callers know what the bytes mean; this room only knows where they may go.
+ */
+#include <linux/libnvdimm.h>
+#include "roan.h"
+
+#define REMOTE_ACCESS		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+/* IB_ACCESS_FLUSH_*; kernels before 6.2 have no names for them. */
+#define ACCESS_FLUSH_GLOBAL	(1 << 8)
+#define ACCESS_FLUSH_PERSISTENT	(1 << 9)
+
+/* A range of a region that may be touched: a reference and where it begins. */
+struct grip {
+	struct roan_mr *mr;	/* NULL: kernel virtual address @va */
+	u64 off;		/* bytes from the region's first */
+	u64 va;
+	struct roan_window *win;	/* NULL, or the window it was reached through: kept, so that invalidation waits for us */
+};
+
+/* ---- checks ---- */
+
+static u32 check_range(u64 base, u64 length, u64 va, u64 len)
+{
+	u64 off = va - base;
+
+	if (va < base || off > length || len > length - off)
+		return ROAN_VERR_BAD_RANGE;
+	return ROAN_VERR_NONE;
+}
+
+static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u64 va, u64 len, u32 access)
+{
+	/* Pairs with the release in mr.c: what describes an FRMR was written before it became valid. */
+	if (smp_load_acquire(&mr->state) != ROAN_MR_VALID)
+		return ROAN_VERR_BAD_KEY;
+	if (mr->ib.pd != qp->ib.pd)
+		return ROAN_VERR_BAD_PD;
+	if (access & ~mr->access)
+		return ROAN_VERR_BAD_ACCESS;
+	return check_range(mr->iova, mr->length, va, len);
+}
+
+static u32 check_window(const struct roan_qp *qp, const struct roan_window *win, u64 va, u64 len, u32 access)
+{
+	if (!win->valid || (win->type == IB_MW_TYPE_2 && win->qpn != qp->ib.qp_num))
+		return ROAN_VERR_BAD_KEY;
+	if (win->pd != qp->ib.pd)
+		return ROAN_VERR_BAD_PD;
+	if (access & ~win->access)
+		return ROAN_VERR_BAD_ACCESS;
+	return check_range(win->addr, win->length, va, len);
+}
+
+static void release(struct grip *grip)
+{
+	if (grip->mr)
+		roan_key_put(&grip->mr->k);
+	if (grip->win)
+		roan_key_put(&grip->win->k);
+}
+
+/* The caller's reference to the window becomes the grip's. */
+static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u64 va, u64 len, u32 access, struct grip *grip)
+{
+	u32 verr;
+
+	spin_lock_bh(&win->lock);
+	verr = check_window(qp, win, va, len, access);
+	if (!verr) {
+		*grip = (struct grip) { .mr = win->mr, .off = va - win->mr->iova, .va = va, .win = win };
+		refcount_inc(&grip->mr->k.refs);	/* not zero: the window has one */
+	}
+	spin_unlock_bh(&win->lock);
+	if (verr)
+		roan_key_put(&win->k);
+	return verr;
+}
+
+static u32 grip_mr(const struct roan_qp *qp, struct roan_mr *mr, u64 va, u64 len, u32 access, struct grip *grip)
+{
+	u32 verr = check_mr(qp, mr, va, len, access);
+
+	if (verr) {
+		roan_key_put(&mr->k);
+		return verr;
+	}
+	*grip = (struct grip) { .mr = mr, .off = va - mr->iova, .va = va };
+	return ROAN_VERR_NONE;
+}
+
+static u32 grip_remote(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access, struct grip *grip)
+{
+	struct roan_key *k;
+
+	if (access & REMOTE_ACCESS & ~qp->access)
+		return ROAN_VERR_BAD_ACCESS;
+	k = roan_key_find(qp->dev, rkey);
+	if (!k)
+		return ROAN_VERR_BAD_KEY;
+	if (k->is_mw)
+		return grip_window(qp, container_of(k, struct roan_window, k), va, len, access, grip);
+	return grip_mr(qp, container_of(k, struct roan_mr, k), va, len, access, grip);
+}
+
+static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 access, struct grip *grip)
+{
+	struct roan_key *k;
+
+	*grip = (struct grip) { .va = va };
+	if (!lkey && !qp->user)		/* local_dma_lkey: kernel virtual addresses, kernel consumers only */
+		return ROAN_VERR_NONE;
+	k = roan_key_find(qp->dev, lkey);
+	if (!k)
+		return ROAN_VERR_BAD_KEY;
+	if (k->is_mw) {
+		roan_key_put(k);
+		return ROAN_VERR_BAD_KEY;
+	}
+	return grip_mr(qp, container_of(k, struct roan_mr, k), va, len, access, grip);
+}
+
+/* ---- bytes ---- */
+
+/* Where byte @off of the gripped range lies, and how many bytes from there are contiguous, at most @len. */
+static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
+{
+	const struct roan_mr *mr = grip->mr;
+	u64 pos;
+	u32 i, in_page;
+
+	*run = len;
+	if (!mr || mr->kind == ROAN_MR_DMA)
+		return (void *)(uintptr_t)(grip->va + off);
+	pos = mr->page_off + grip->off + off;
+	i = pos >> PAGE_SHIFT;
+	in_page = offset_in_page(pos);
+	*run = min_t(u32, len, PAGE_SIZE - in_page);
+	return page_address(mr->pages[i]) + in_page;
+}
+
+static void copy_out(const struct grip *grip, u64 off, void *to, u32 len)
+{
+	u32 run;
+
+	for (; len; len -= run, off += run, to += run)
+		memcpy(to, at(grip, off, len, &run), run);
+}
+
+static void copy_in(const struct grip *grip, u64 off, const void *from, u32 len)
+{
+	u32 run;
+
+	for (; len; len -= run, off += run, from += run) {
+		void *to = at(grip, off, len, &run);
+
+		memcpy(to, from, run);
+	}
+}
+
+static u32 copy_skb_in(const struct grip *grip, u64 off, const struct sk_buff *skb, u32 skb_off, u32 len)
+{
+	u32 run;
+
+	for (; len; len -= run, off += run, skb_off += run) {
+		void *to = at(grip, off, len, &run);
+
+		if (skb_copy_bits(skb, skb_off, to, run))
+			return ROAN_VERR_BAD_RANGE;	/* the walker promised these bytes: cannot be */
+	}
+	return ROAN_VERR_NONE;
+}
+
+/* ---- scatter lists ---- */
+
+/* The part of a scatter list that bytes [@offset, @offset + @len) of a message fall into, entry by entry. */
+struct cursor {
+	const struct roan_sge *sge;
+	u32 left;		/* entries */
+	u32 skip;		/* bytes into *sge */
+};
+
+static bool cursor_start(struct cursor *c, const struct roan_sge *sge, u32 n, u32 offset)
+{
+	*c = (struct cursor) { .sge = sge, .left = n, .skip = offset };
+	while (c->left && c->skip >= c->sge->length) {
+		c->skip -= c->sge->length;
+		c->sge++;
+		c->left--;
+	}
+	return c->left;
+}
+
+/* The next piece of at most @len bytes, checked. */
+static u32 cursor_grip(struct cursor *c, const struct roan_qp *qp, u32 len, u32 access, struct grip *grip, u32 *piece)
+{
+	u32 verr;
+	u64 va;
+
+	while (c->left && c->skip == c->sge->length) {
+		c->skip = 0;
+		c->sge++;
+		c->left--;
+	}
+	if (!c->left)
+		return ROAN_VERR_TOO_LONG;
+	*piece = min(len, c->sge->length - c->skip);
+	if (check_add_overflow(c->sge->addr, (u64)c->skip, &va))
+		return ROAN_VERR_BAD_RANGE;
+	verr = grip_local(qp, c->sge->lkey, va, *piece, access, grip);
+	c->skip += *piece;
+	return verr;
+}
+
+/* Nothing is written unless all of it may be. */
+static u32 check_all(const struct roan_qp *qp, const struct roan_sge *sge, u32 n, u32 offset, u32 len, u32 access)
+{
+	struct grip grip;
+	struct cursor c;
+	u32 piece, verr;
+
+	if (!cursor_start(&c, sge, n, offset))
+		return ROAN_VERR_TOO_LONG;
+	if (len <= c.sge->length - c.skip)
+		return ROAN_VERR_NONE;		/* one piece: the copy itself checks it */
+	for (; len; len -= piece) {
+		verr = cursor_grip(&c, qp, len, access, &grip, &piece);
+		if (verr)
+			return verr;
+		release(&grip);
+	}
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len)
+{
+	struct grip grip;
+	struct cursor c;
+	u32 piece, verr;
+
+	cursor_start(&c, sge, n_sge, offset);
+	for (; len; len -= piece, to += piece) {
+		verr = cursor_grip(&c, qp, len, 0, &grip, &piece);
+		if (verr)
+			return verr;
+		copy_out(&grip, 0, to, piece);
+		release(&grip);
+	}
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
+		 const struct sk_buff *skb, u32 skb_off, u32 len)
+{
+	struct grip grip;
+	struct cursor c;
+	u32 piece, verr;
+
+	if (!len)
+		return ROAN_VERR_NONE;
+	verr = check_all(qp, sge, n_sge, offset, len, IB_ACCESS_LOCAL_WRITE);
+	if (verr)
+		return verr;
+	cursor_start(&c, sge, n_sge, offset);
+	for (; len && !verr; len -= piece, skb_off += piece) {
+		verr = cursor_grip(&c, qp, len, IB_ACCESS_LOCAL_WRITE, &grip, &piece);
+		if (verr)
+			return verr;
+		verr = copy_skb_in(&grip, 0, skb, skb_off, piece);
+		release(&grip);
+	}
+	return verr;
+}
+
+u32 roan_scatter_bytes(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, const void *from, u32 len)
+{
+	struct grip grip;
+	struct cursor c;
+	u32 piece, verr;
+
+	if (!len)
+		return ROAN_VERR_NONE;
+	verr = check_all(qp, sge, n_sge, offset, len, IB_ACCESS_LOCAL_WRITE);
+	if (verr)
+		return verr;
+	cursor_start(&c, sge, n_sge, offset);
+	for (; len; len -= piece, from += piece) {
+		verr = cursor_grip(&c, qp, len, IB_ACCESS_LOCAL_WRITE, &grip, &piece);
+		if (verr)
+			return verr;
+		copy_in(&grip, 0, from, piece);
+		release(&grip);
+	}
+	return ROAN_VERR_NONE;
+}
+
+/* ---- the peer's requests ---- */
+
+u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access)
+{
+	struct grip grip;
+	u32 verr;
+
+	/* Even a length of 0 needs the QP's leave; the key is not looked at then (9.7.4.1.5). */
+	if (!len)
+		return access & REMOTE_ACCESS & ~qp->access ? ROAN_VERR_BAD_ACCESS : ROAN_VERR_NONE;
+	verr = grip_remote(qp, rkey, va, len, access, &grip);
+	if (!verr)
+		release(&grip);
+	return verr;
+}
+
+u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff *skb, u32 skb_off, u32 len)
+{
+	struct grip grip;
+	u32 verr;
+
+	if (!len)
+		return ROAN_VERR_NONE;
+	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE, &grip);
+	if (verr)
+		return verr;
+	verr = copy_skb_in(&grip, 0, skb, skb_off, len);
+	release(&grip);
+	return verr;
+}
+
+u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len)
+{
+	struct grip grip;
+	u32 verr;
+
+	if (!len)
+		return ROAN_VERR_NONE;
+	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_READ, &grip);
+	if (verr)
+		return verr;
+	copy_out(&grip, 0, to, len);
+	release(&grip);
+	return ROAN_VERR_NONE;
+}
+
+/* The eight bytes at @va as the CPU sees them: so remote atomics compose with local ones. */
+static u32 grip_word(struct roan_qp *qp, u32 rkey, u64 va, u32 access, struct grip *grip, u64 **word)
+{
+	u32 verr = grip_remote(qp, rkey, va, sizeof(u64), access, grip);
+	u32 run;
+
+	if (verr)
+		return verr;
+	*word = at(grip, 0, sizeof(u64), &run);
+	if (run == sizeof(u64) && IS_ALIGNED((uintptr_t)*word, sizeof(u64)))
+		return ROAN_VERR_NONE;
+	release(grip);		/* the region's addresses and its memory are not aligned alike */
+	return ROAN_VERR_UNALIGNED;
+}
+
+u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig)
+{
+	struct grip grip;
+	u64 *word;
+	u32 verr = grip_word(qp, pkt->rkey, pkt->va, IB_ACCESS_REMOTE_ATOMIC, &grip, &word);
+
+	if (verr)
+		return verr;
+	if (pkt->info->op == ROAN_OP_CMP_SWAP)
+		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
+	else
+		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	release(&grip);
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value)
+{
+	struct grip grip;
+	u64 *word;
+	u32 verr = grip_word(qp, rkey, va, IB_ACCESS_REMOTE_WRITE, &grip, &word);
+
+	if (verr)
+		return verr;
+	smp_store_release(word, value);		/* what came before it is visible before it */
+	release(&grip);
+	return ROAN_VERR_NONE;
+}
+
+static u32 flush_access(const struct roan_pkt *pkt)
+{
+	return (pkt->flush_type & ROAN_FLUSH_GLOBAL ? ACCESS_FLUSH_GLOBAL : 0) |
+	       (pkt->flush_type & ROAN_FLUSH_PERSISTENT ? ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/* mr.c gives ACCESS_FLUSH_PERSISTENT to persistent memory only. */
+static void write_back(const struct grip *grip, u64 len)
+{
+#ifdef CONFIG_ARCH_HAS_PMEM_API
+	u64 off;
+	u32 run;
+
+	for (off = 0; off < len; off += run)
+		arch_wb_cache_pmem(at(grip, off, min_t(u64, len - off, PAGE_SIZE), &run), run);
+#endif
+}
+
+/* Global visibility is what a memory barrier gives on a machine whose CPUs do the writing. */
+u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
+{
+	bool whole = pkt->flush_level == ROAN_FLUSH_MR;
+	u64 len = whole ? 0 : pkt->dma_len;
+	struct grip grip;
+	u32 verr;
+
+	if (!pkt->flush_type || pkt->flush_type & ~(ROAN_FLUSH_GLOBAL | ROAN_FLUSH_PERSISTENT) ||
+	    pkt->flush_level > ROAN_FLUSH_MR)
+		return ROAN_VERR_BAD_ACCESS;
+	verr = grip_remote(qp, pkt->rkey, pkt->va, len, flush_access(pkt), &grip);
+	if (verr)
+		return verr;
+	if (whole) {
+		grip.off = 0;
+		len = grip.mr->length;
+	}
+	if (pkt->flush_type & ROAN_FLUSH_PERSISTENT && grip.mr->kind == ROAN_MR_USER)
+		write_back(&grip, len);
+	smp_mb();	/* what was placed before, by any CPU that acknowledged it, before our answer */
+	release(&grip);
+	return ROAN_VERR_NONE;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ib_post_send() and ib_post_recv() of kernel consumers: they fill the same rings that users map, in the user's role.
+ * Callers may have interrupts off and locks held; nothing here takes a lock that the data path takes.
+ */
+#include "roan.h"
+
+static_assert((int)IB_SEND_FENCE == ROAN_SEND_FENCE && (int)IB_SEND_SIGNALED == ROAN_SEND_SIGNALED &&
+	      (int)IB_SEND_SOLICITED == ROAN_SEND_SOLICITED && (int)IB_SEND_INLINE == ROAN_SEND_INLINE);
+
+static int fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+{
+	const struct ib_ud_wr *ud = ud_wr(wr);
+
+	if (!ud->ah)
+		return -EINVAL;
+	wqe->ud.ah_num = to_roan_ah(ud->ah)->av->ah_num;
+	wqe->ud.remote_qpn = ud->remote_qpn;
+	wqe->ud.remote_qkey = ud->remote_qkey;
+	wqe->ud.pkey_index = ud->pkey_index;
+	return 0;
+}
+
+static int fill_operands(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_LOCAL_INV:
+		wqe->inv_key = wr->ex.invalidate_rkey;
+		return 0;
+	case IB_WR_SEND_WITH_IMM:
+		wqe->imm = wr->ex.imm_data;
+		fallthrough;
+	case IB_WR_SEND:
+		return roan_connected(qp) ? 0 : fill_ud(wqe, wr);
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		wqe->imm = wr->ex.imm_data;
+		fallthrough;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_READ:
+	case IB_WR_ATOMIC_WRITE:
+		wqe->rdma.remote_addr = rdma_wr(wr)->remote_addr;
+		wqe->rdma.rkey = rdma_wr(wr)->rkey;
+		return 0;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->atomic.remote_addr = atomic_wr(wr)->remote_addr;
+		wqe->atomic.compare_add = atomic_wr(wr)->compare_add;
+		wqe->atomic.swap = atomic_wr(wr)->swap;
+		wqe->atomic.rkey = atomic_wr(wr)->rkey;
+		return 0;
+	case IB_WR_REG_MR:
+		wqe->opcode = ROAN_WR_REG_MR;
+		wqe->reg.lkey = reg_wr(wr)->mr->lkey;
+		wqe->reg.key = reg_wr(wr)->key;
+		wqe->reg.access = reg_wr(wr)->access;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int fill_inline(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+{
+	u8 *to = (u8 *)(wqe + 1);
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > qp->sq.max_inline - wqe->inline_len)
+			return -EINVAL;
+		memcpy(to + wqe->inline_len, (void *)(uintptr_t)sge->addr, sge->length);
+		wqe->inline_len += sge->length;
+	}
+	return 0;
+}
+
+static int fill_slot(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+{
+	struct roan_sge *sges = roan_wqe_sges(wqe);
+	int i, err;
+
+	if (wr->num_sge < 0 || wr->num_sge > qp->sq.max_sge)
+		return -EINVAL;
+	*wqe = (struct roan_send_wqe) {
+		.wr_id = wr->wr_id,
+		.opcode = wr->opcode,
+	};
+	wqe->flags = wr->send_flags & (ROAN_SEND_FENCE | ROAN_SEND_SIGNALED | ROAN_SEND_SOLICITED | ROAN_SEND_INLINE);
+	err = fill_operands(qp, wqe, wr);
+	if (err)
+		return err;
+	if (wqe->flags & ROAN_SEND_INLINE)
+		return fill_inline(qp, wqe, wr);
+	wqe->num_sge = wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++)
+		sges[i] = (struct roan_sge) {
+			.addr = wr->sg_list[i].addr,
+			.length = wr->sg_list[i].length,
+			.lkey = wr->sg_list[i].lkey,
+		};
+	return 0;
+}
+
+static int post_list(struct roan_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+	__must_hold(&qp->sq.post_lock)
+{
+	u32 n = 0;
+	int err = 0;
+
+	for (; wr; wr = wr->next, n++) {
+		struct roan_send_wqe *wqe = roan_ring_post_slot(&qp->sq.ring, n);
+
+		err = wqe ? fill_slot(qp, wqe, wr) : -ENOMEM;
+		if (err)
+			break;
+	}
+	*bad = wr;
+	roan_ring_post(&qp->sq.ring, n);	/* those before the bad one stay posted */
+	return err;
+}
+
+/*
+ * Also the legacy doorbell of a user's QP (IB_USER_VERBS_CMD_POST_SEND without work requests). A user's ring is the
+ * user's to fill: posting into it through the kernel is refused.
+ */
+int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	unsigned long flags;
+	int err;
+
+	if (qp->user) {
+		*bad = wr;
+		if (wr)
+			return -EOPNOTSUPP;
+		roan_send(qp);
+		return 0;
+	}
+	if (qp->state < IB_QPS_RTS) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	spin_lock_irqsave(&qp->sq.post_lock, flags);
+	err = post_list(qp, wr, bad);
+	spin_unlock_irqrestore(&qp->sq.post_lock, flags);
+
+	if (irqs_disabled())
+		roan_later(&qp->later, ROAN_DO_SEND);	/* sq.lock is a _bh lock */
+	else
+		roan_send(qp);
+	return err;
+}
+
+int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	unsigned long flags;
+	int err;
+
+	*bad = wr;
+	if (qp->user)
+		return -EOPNOTSUPP;
+	if (qp->srq || qp->state == IB_QPS_RESET)
+		return -EINVAL;
+	spin_lock_irqsave(&qp->rq.post_lock, flags);
+	err = roan_recv_post(&qp->rq.ring, qp->rq.max_sge, wr, bad);
+	spin_unlock_irqrestore(&qp->rq.post_lock, flags);
+	if (qp->state == IB_QPS_ERR)
+		roan_qp_fail(qp);	/* flush it */
+	return err;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the responder owes leaves here: READ responses, atomic results, ACKs and NAKs, in the order transport/responder.c
+ * says. Called once after a train of requests, so acknowledgements coalesce; goes on later when much is owed.
+ */
+#include "roan.h"
+#include "trace.h"
+
+/* AETH credits: receives posted, unless they come from a shared queue (9.7.7.2). */
+static u8 credits(const struct roan_qp *qp)
+{
+	u32 pending;
+
+	if (qp->srq)
+		return ROAN_AETH_UNLIMITED;
+	pending = roan_ring_pending(&qp->rq.ring);
+	return roan_credit_code(min(pending, qp->rq.ring.mask + 1));
+}
+
+/* False: the payload of a READ response is gone; the responder owes a NAK instead. */
+static bool emit_answer(struct roan_qp *qp, struct roan_train *train, const struct roan_answer *answer)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_opcode *info = roan_opcode(answer->opcode);
+	const struct roan_pkt pkt = {
+		.opcode = answer->opcode,
+		.migreq = true,
+		.pad = roan_wire_pad(answer->len),
+		.pkey = qp->pkey,
+		.qpn = qp->dest_qpn,
+		.psn = answer->psn,
+		.syndrome = answer->syndrome,
+		.msn = answer->msn,
+		.orig = answer->orig,
+	};
+	u8 *at;
+
+	at = roan_train_add(train, info->header_len + answer->len + pkt.pad + ROAN_ICRC_LEN);
+	if (!at)
+		return true;	/* as if the wire had lost it: the requester asks again */
+	at += roan_wire_build(at, &pkt);
+	if (roan_remote_read(qp, answer->rkey, answer->va, at, answer->len)) {
+		roan_train_drop(train);
+		return false;
+	}
+	memset(at + answer->len, 0, pkt.pad);
+	roan_train_seal(train);
+	trace_roan_emit(qp, &pkt, answer->len, false);
+	return true;
+}
+
+static void answer_all(struct roan_qp *qp, struct roan_train *train)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_responder *resp = &qp->rq.resp;
+	u32 budget = ROAN_RESPOND_BUDGET;
+	struct roan_answer answer;
+
+	while (roan_responder_next(resp, credits(qp), &answer)) {
+		if (!budget--) {
+			roan_later(&qp->later, ROAN_DO_RESPOND);
+			return;
+		}
+		if (emit_answer(qp, train, &answer)) {
+			roan_responder_answered(resp, &answer);
+		} else {
+			roan_count(qp->dev, resp_remote_access_errors);
+			roan_responder_answer_failed(resp, &answer, ROAN_NAK_REMOTE_ACCESS);
+			roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
+		}
+	}
+	/* The refusal is on its way; now the QP may fail (9.7.5.2.4). */
+	if (resp->failed)
+		roan_qp_fail(qp);
+}
+
+void roan_respond(struct roan_qp *qp)
+{
+	struct roan_train train;
+
+	spin_lock_bh(&qp->rq.lock);
+	if (qp->transport == ROAN_TP_RC &&
+	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
+		rcu_read_lock();	/* as train.c expects of all its callers */
+		roan_train_open(&train, qp->dev, &qp->rq.flow, qp->av);
+		answer_all(qp, &train);
+		roan_train_flush(&train);
+		rcu_read_unlock();
+	}
+	spin_unlock_bh(&qp->rq.lock);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Driver details in `rdma resource show ... -dd`. Values are read without the queues' locks: each is whole, together they
+ * are no snapshot.
+ */
+#include <net/netlink.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+#include "roan.h"
+
+struct detail {
+	const char *name;
+	u32 value;
+};
+
+static int put_details(struct sk_buff *msg, const struct detail *d, int n)
+{
+	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	int i;
+
+	if (!table)
+		return -EMSGSIZE;
+	for (i = 0; i < n; i++)
+		if (rdma_nl_put_driver_u32(msg, d[i].name, d[i].value)) {
+			nla_nest_cancel(msg, table);
+			return -EMSGSIZE;
+		}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	const struct roan_requester *req = &qp->sq.req;
+	const struct roan_responder *resp = &qp->rq.resp;
+	const struct detail d[] = {
+		{ "mtu",		1u << qp->mtu_shift },
+		{ "una_psn",		READ_ONCE(req->una_psn) },
+		{ "next_psn",		READ_ONCE(req->next_psn) },
+		{ "end_psn",		READ_ONCE(req->end_psn) },
+		{ "sq_works",		READ_ONCE(req->tail) - READ_ONCE(req->retire) },
+		{ "rd_outstanding",	READ_ONCE(req->rd_outstanding) },
+		{ "retries_left",	READ_ONCE(req->retries_left) },
+		{ "rnr_left",		READ_ONCE(req->rnr_left) },
+		{ "resent",		READ_ONCE(req->n_resent) },
+		{ "timeouts",		READ_ONCE(req->n_timeouts) },
+		{ "seq_naks",		READ_ONCE(req->n_seq_naks) },
+		{ "rnr_naks",		READ_ONCE(req->n_rnr_naks) },
+		{ "epsn",		READ_ONCE(resp->epsn) },
+		{ "msn",		READ_ONCE(resp->msn) },
+		{ "duplicates",		READ_ONCE(resp->n_duplicates) },
+		{ "out_of_sequence",	READ_ONCE(resp->n_out_of_sequence) },
+		{ "groups",		READ_ONCE(qp->n_mcast) },
+	};
+
+	return put_details(msg, d, ARRAY_SIZE(d));
+}
+
+int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	const struct detail d[] = {
+		{ "slots",		cq->ring.mask + 1 },
+		{ "written",		READ_ONCE(cq->ring.index) },
+		{ "overflowed",		READ_ONCE(cq->overflowed) },
+	};
+
+	return put_details(msg, d, ARRAY_SIZE(d));
+}
+
+int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	struct roan_mr *mr = to_roan_mr(ibmr);
+	const struct detail d[] = {
+		{ "kind",		mr->kind },
+		{ "state",		READ_ONCE(mr->state) },
+		{ "access",		mr->access },
+		{ "pages",		mr->n_pages },
+		{ "windows",		atomic_read(&mr->n_windows) },
+	};
+
+	return put_details(msg, d, ARRAY_SIZE(d));
+}
+
+int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	const struct detail d[] = {
+		{ "slots",		srq->ring.mask + 1 },
+		{ "fetched",		READ_ONCE(srq->ring.index) },
+		{ "limit",		READ_ONCE(srq->limit) },
+		{ "failed",		READ_ONCE(srq->failed) },
+	};
+
+	return put_details(msg, d, ARRAY_SIZE(d));
+}

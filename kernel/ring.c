@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared rings: memory, mapping, and every memory barrier of the kernel's half. The user's half is provider/ring.h, or
+ * for kernel consumers the functions at the end of this file.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/vmalloc.h>
+#include "roan.h"
+
+#define SLOTS_OFFSET	ALIGN(sizeof(struct roan_ring_ctl), 64)
+
+/* ---- memory ---- */
+
+static struct roan_mmap *map_for_user(void *buf, size_t size, struct ib_ucontext *uctx)
+{
+	struct roan_mmap *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+
+	if (!map)
+		return NULL;
+	map->buf = buf;
+	if (rdma_user_mmap_entry_insert(uctx, &map->entry, size)) {
+		kfree(map);
+		return NULL;
+	}
+	return map;
+}
+
+int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
+		    struct roan_ring_desc *desc)
+{
+	size_t size;
+	void *buf;
+
+	if (!slots || slots > 1u << 24 || slot_size > 1u << 16)
+		return -EINVAL;
+	slots = roundup_pow_of_two(slots);
+	slot_size = ALIGN(slot_size, 16);
+	if (check_mul_overflow((size_t)slots, (size_t)slot_size, &size))
+		return -EINVAL;
+	size = PAGE_ALIGN(size + SLOTS_OFFSET);
+	buf = vmalloc_user(size);
+	if (!buf)
+		return -ENOMEM;
+
+	memset(ring, 0, sizeof(*ring));
+	ring->ctl = buf;
+	ring->slots = buf + SLOTS_OFFSET;
+	ring->mask = slots - 1;
+	ring->slot_size = slot_size;
+	if (uctx) {
+		ring->map = map_for_user(buf, size, uctx);
+		if (!ring->map) {
+			vfree(buf);
+			memset(ring, 0, sizeof(*ring));
+			return -ENOMEM;
+		}
+	}
+	if (desc && uctx)
+		*desc = (struct roan_ring_desc) {
+			.mmap_offset = rdma_user_mmap_get_offset(&ring->map->entry),
+			.mmap_size = size,
+			.slots_offset = SLOTS_OFFSET,
+			.slot_size = slot_size,
+			.slot_count = slots,
+		};
+	return 0;
+}
+
+void roan_ring_free(struct roan_ring *ring)
+{
+	if (ring->map)
+		rdma_user_mmap_entry_remove(&ring->map->entry);	/* ends in roan_mmap_free() */
+	else
+		vfree(ring->ctl);
+	memset(ring, 0, sizeof(*ring));
+}
+
+int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	int err;
+
+	entry = rdma_user_mmap_entry_get(uctx, vma);	/* checks VM_SHARED and the length */
+	if (!entry)
+		return -EINVAL;
+	err = remap_vmalloc_range(vma, container_of(entry, struct roan_mmap, entry)->buf, 0);
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}
+
+/* Pages that are still mapped keep a reference of their own. */
+void roan_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct roan_mmap *map = container_of(entry, struct roan_mmap, entry);
+
+	vfree(map->buf);
+	kfree(map);
+}
+
+/* ---- rings we consume ---- */
+
+static void *slot_at(const struct roan_ring *ring, u32 index)
+{
+	return ring->slots + (size_t)(index & ring->mask) * ring->slot_size;
+}
+
+u32 roan_ring_pending(const struct roan_ring *ring)
+{
+	/* Pairs with the release in provider/ring.h ring_post(): the slots below the tail are written. */
+	return smp_load_acquire(&ring->ctl->user.index) - ring->index;
+}
+
+void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len)
+{
+	if (WARN_ON_ONCE(offset > ring->slot_size || len > ring->slot_size - offset))
+		return;
+	memcpy(to, slot_at(ring, ring->index) + offset, len);
+	barrier();	/* from here on only the copy is looked at */
+}
+
+void roan_ring_publish(struct roan_ring *ring, u32 index)
+{
+	/* Pairs with the acquire in provider/ring.h ring_room(): we are done with the slots below @index. */
+	smp_store_release(&ring->ctl->kernel.index, index);
+}
+
+void roan_ring_discard(struct roan_ring *ring)
+{
+	ring->index = READ_ONCE(ring->ctl->user.index);
+	roan_ring_publish(ring, ring->index);
+}
+
+bool roan_ring_need_doorbell(struct roan_ring *ring)
+{
+	WRITE_ONCE(ring->ctl->kernel.flags, ROAN_RING_NEED_DOORBELL);
+	/*
+	 * Pairs with the full barrier in provider/ring.h ring_needs_doorbell(): either the poster sees the flag, or we see
+	 * the tail it stored before.
+	 */
+	smp_mb();
+	if (READ_ONCE(ring->ctl->user.index) == ring->index)
+		return false;
+	roan_ring_awake(ring);
+	return true;
+}
+
+void roan_ring_awake(struct roan_ring *ring)
+{
+	/* No barrier: a poster that still sees the flag rings once too often, and that is all. */
+	if (READ_ONCE(ring->ctl->kernel.flags))
+		WRITE_ONCE(ring->ctl->kernel.flags, 0);
+}
+
+/* ---- the ring we produce ---- */
+
+struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring)
+{
+	/*
+	 * Pairs with the release in provider/ring.h ring_polled(): the slots below the head were read. A head that is not
+	 * between ours and a ring's length behind makes the ring look full: the user loses completions, nobody else.
+	 */
+	u32 used = ring->index - smp_load_acquire(&ring->ctl->user.index);
+
+	return used <= ring->mask ? slot_at(ring, ring->index) : NULL;
+}
+
+void roan_ring_cqe_done(struct roan_ring *ring)
+{
+	ring->index++;
+	/* Pairs with the acquire in provider/ring.h ring_cqe(): the entry is whole. */
+	smp_store_release(&ring->ctl->kernel.index, ring->index);
+}
+
+void roan_ring_flag_overflow(struct roan_ring *ring)
+{
+	WRITE_ONCE(ring->ctl->kernel.flags, ROAN_RING_OVERFLOW);
+}
+
+void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solicited)
+{
+	/*
+	 * Pairs with the full barrier in provider/ring.h ring_arm(): either we see that it is armed, or whoever arms sees
+	 * the entry when it polls once more, as verbs ask of it.
+	 */
+	smp_mb();
+	*arm_next = READ_ONCE(ring->ctl->user.arm_next);
+	*arm_solicited = READ_ONCE(ring->ctl->user.arm_solicited);
+}
+
+/* ---- the user's half, for kernel consumers ---- */
+
+void *roan_ring_post_slot(struct roan_ring *ring, u32 ahead)
+{
+	u32 tail = ring->ctl->user.index + ahead;	/* ours: a kernel ring is not mapped */
+
+	/* Pairs with the release in roan_ring_publish(). */
+	if (tail - smp_load_acquire(&ring->ctl->kernel.index) > ring->mask)
+		return NULL;
+	return slot_at(ring, tail);
+}
+
+void roan_ring_post(struct roan_ring *ring, u32 n)
+{
+	/* Pairs with the acquire in roan_ring_pending(). */
+	smp_store_release(&ring->ctl->user.index, ring->ctl->user.index + n);
+}
+
+bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe)
+{
+	u32 head = ring->ctl->user.index;
+
+	if (roan_ring_empty(ring))
+		return false;
+	memcpy(cqe, slot_at(ring, head), sizeof(*cqe));
+	/* Pairs with the acquire in roan_ring_cqe_slot(). */
+	smp_store_release(&ring->ctl->user.index, head + 1);
+	return true;
+}
+
+void roan_ring_arm(struct roan_ring *ring, bool solicited_only)
+{
+	u32 *word = solicited_only ? &ring->ctl->user.arm_solicited : &ring->ctl->user.arm_next;
+
+	WRITE_ONCE(*word, *word + 1);
+	smp_mb();	/* Pairs with roan_ring_armed(). */
+}
+
+bool roan_ring_empty(const struct roan_ring *ring)
+{
+	/* Pairs with the release in roan_ring_cqe_done(). */
+	return smp_load_acquire(&ring->ctl->kernel.index) == READ_ONCE(ring->ctl->user.index);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Shared rings, the kernel's half. Every barrier on ring memory is here and names its pair in provider/ring.h. Our own
+ * index lives in struct roan_ring, which is not mapped; what the ring's kernel line shows is a copy for the user.
+ */
+#ifndef ROAN_RING_H
+#define ROAN_RING_H
+
+#include <rdma/ib_verbs.h>
+#include <rdma/roan-abi.h>
+
+/* The memory of one ring, and its mmap entry if a user maps it. The buffer dies with the entry's last reference. */
+struct roan_mmap {
+	struct rdma_user_mmap_entry entry;
+	void *buf;
+};
+
+struct roan_ring {
+	struct roan_ring_ctl *ctl;
+	void *slots;
+	struct roan_mmap *map;	/* NULL: a kernel consumer's ring, vfree()d */
+	u32 index;		/* ours: head of SQ, RQ, SRQ; tail of CQ. Under the queue's lock */
+	u32 mask;		/* slots - 1 */
+	u32 slot_size;
+};
+
+/*
+ * Process context. @uctx NULL: for a kernel consumer. @desc, if not NULL, is filled for the user. @slots is rounded up
+ * to a power of two, @slot_size up to 16 bytes. -ENOMEM, -EINVAL when the size overflows.
+ */
+int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
+		    struct roan_ring_desc *desc);
+void roan_ring_free(struct roan_ring *ring);	/* fine on a zeroed ring */
+
+/* ops.mmap and ops.mmap_free */
+int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
+void roan_mmap_free(struct rdma_user_mmap_entry *entry);
+
+/* ---- rings we consume: SQ, RQ, SRQ. Caller holds the queue's lock. Any context. ---- */
+
+/* Slots posted and not fetched. More than there are slots: the user scribbled over its index. */
+u32 roan_ring_pending(const struct roan_ring *ring);
+static inline bool roan_ring_corrupt(const struct roan_ring *ring, u32 pending)
+{
+	return pending > ring->mask + 1;
+}
+
+/* Copy @len bytes at @offset of the slot at our index. Each byte of a slot is to be copied at most once. */
+void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len);
+static inline void roan_ring_consume(struct roan_ring *ring)
+{
+	ring->index++;
+}
+
+void roan_ring_publish(struct roan_ring *ring, u32 index);	/* let the user reuse slots below @index */
+void roan_ring_discard(struct roan_ring *ring);			/* forget what is posted (QP to RESET) */
+
+/*
+ * The doorbell bit. need(): set it, full barrier, and say whether something was posted meanwhile (then clear it and look
+ * again). awake(): clear it before looking.
+ */
+bool roan_ring_need_doorbell(struct roan_ring *ring);
+void roan_ring_awake(struct roan_ring *ring);
+
+/* ---- the ring we produce: CQ. Caller holds cq->lock. ---- */
+
+struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring);	/* NULL: full */
+void roan_ring_cqe_done(struct roan_ring *ring);		/* advance and release it */
+void roan_ring_flag_overflow(struct roan_ring *ring);
+
+/* Full barrier, then what the user asked for since. Pairs with the arming store. */
+void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solicited);
+
+/* ---- the user's half, for kernel consumers (ib_post_send(), ib_poll_cq() ...) ---- */
+
+void *roan_ring_post_slot(struct roan_ring *ring, u32 ahead);	/* @ahead: slots filled and not yet posted; NULL: full */
+void roan_ring_post(struct roan_ring *ring, u32 n);
+bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe);
+void roan_ring_arm(struct roan_ring *ring, bool solicited_only);
+bool roan_ring_empty(const struct roan_ring *ring);
+
+#endif /* ROAN_RING_H */

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The shell's structs and who may call what. The rules of the transport are in transport/; here is everything that has
+ * a lifetime, a lock or an skb. The locking essay is at the end.
+ */
+#ifndef ROAN_H
+#define ROAN_H
+
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
+#include <linux/if_ether.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/refcount.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/ib_addr.h>
+#include <rdma/uverbs_ioctl.h>
+#include <rdma/roan-abi.h>
+
+#include "ring.h"
+#include "stats.h"
+#include "transport/datagram.h"
+#include "transport/icrc.h"
+#include "transport/requester.h"
+#include "transport/responder.h"
+
+/* ---- limits: what query_device says and create_* enforce ---- */
+#define ROAN_MAX_QP		(1 << 20)
+#define ROAN_MAX_WR		(1 << 15)
+#define ROAN_MAX_SGE		32
+#define ROAN_MAX_INLINE		512
+#define ROAN_MAX_CQ		(1 << 20)
+#define ROAN_MAX_CQE		((1 << 22) - 1)
+#define ROAN_MAX_MR		(1 << 20)	/* keys: regions and windows together */
+#define ROAN_MAX_PD		(1 << 20)
+#define ROAN_MAX_AH		(1 << 20)
+#define ROAN_MAX_SRQ		(1 << 17)
+#define ROAN_MAX_RD_ATOMIC	128
+#define ROAN_MAX_FAST_REG_PAGES	512
+#define ROAN_MAX_MCAST_GRP	8192
+#define ROAN_MAX_MCAST_ATTACH	256		/* QPs per group */
+#define ROAN_MAX_MSG		(1u << 31)
+#define ROAN_GID_TABLE		1024
+#define ROAN_WINDOW_PKTS	256		/* PSNs unacknowledged, per QP */
+#define ROAN_SEND_BUDGET	256		/* packets per roan_send() before it goes on later */
+#define ROAN_RESPOND_BUDGET	256		/* packets per roan_respond() before it goes on later */
+
+#define ROAN_NET_HEADERS	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + ROAN_MAX_HEADERS + ROAN_ICRC_LEN)
+#define ROAN_HEADROOM		(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
+
+struct roan_net;
+struct roan_qp;
+
+/* ---- later.c: things to do soon, in softirq on this CPU, with no lock held ---- */
+
+enum roan_later_kind { ROAN_LATER_QP, ROAN_LATER_CQ, ROAN_LATER_SRQ };
+
+enum roan_later_bit {
+	/* QP */
+	ROAN_DO_SEND,		/* look at the SQ */
+	ROAN_DO_RESPOND,	/* responses are owed */
+	ROAN_DO_FAIL,		/* to the error state */
+	ROAN_DO_EV_FATAL,	/* async events to tell */
+	ROAN_DO_EV_REQ_ERR,
+	ROAN_DO_EV_ACCESS_ERR,
+	ROAN_DO_EV_COMM_EST,
+	ROAN_DO_EV_SQ_DRAINED,
+	ROAN_DO_EV_LAST_WQE,
+	/* CQ */
+	ROAN_DO_NOTIFY,
+	ROAN_DO_CQ_ERR,
+	/* SRQ */
+	ROAN_DO_SRQ_LIMIT,
+	ROAN_DO_SRQ_ERR,
+};
+
+struct roan_later {
+	struct llist_node node;
+	unsigned long bits;	/* enum roan_later_bit, atomic; not empty = queued or about to run */
+	u8 kind;		/* enum roan_later_kind */
+};
+
+/* ---- devices: device.c ---- */
+
+struct roan_dev {
+	struct ib_device ib;
+	struct net_device *ndev;	/* held from newlink to dealloc */
+	netdevice_tracker ndev_tracker;
+	struct roan_net *rnet;		/* of dev_net(ndev); net.c */
+	struct list_head on_net;	/* rnet->devs, RCU */
+	bool port_told;			/* the last port event told said active; under RTNL */
+
+	struct xarray keys;		/* key index -> struct roan_key */
+	u32 key_next;			/* cyclic allocation */
+	struct xarray ahs;		/* ah_num -> struct roan_av */
+	u32 ah_next;
+	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
+
+	spinlock_t mcast_lock;		/* _bh; protects mcast */
+	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
+	u32 n_mcast;
+
+	struct roan_stats __percpu *stats;
+};
+
+struct roan_uctx {
+	struct ib_ucontext ib;
+};
+
+struct roan_pd {
+	struct ib_pd ib;
+};
+
+/* ---- addresses: pd_ah.c ---- */
+
+/* Where packets go and what they look like on the way. Const once published; RCU-freed. */
+struct roan_av {
+	union ib_gid sgid;		/* our address; IPv4 as a v4-mapped IPv6 address */
+	union ib_gid dgid;
+	bool ipv6;
+	bool multicast;
+	u8  tclass;			/* DSCP and ECN bits as the application set them */
+	u8  ttl;
+	u8  sl;
+	u8  dmac[ETH_ALEN];		/* from the CM or the core; only multicast uses it */
+	u32 flow_label;
+	u16 sport;			/* UDP source port: the flow's entropy */
+	struct net_device *ndev;	/* of the sgid: our netdev or an upper one (VLAN). Held by sgid_attr */
+	const struct ib_gid_attr *sgid_attr;	/* own reference */
+	u32 ah_num;
+	struct ib_pd *pd;
+	struct rcu_head rcu;
+};
+
+struct roan_ah {
+	struct ib_ah ib;
+	struct roan_av *av;
+};
+
+/* ---- keys, regions, windows: mr.c, mw.c ---- */
+
+/*
+ * What an L_Key or R_Key names. Own allocation, RCU-freed; look-ups take a reference, whoever takes the key away waits
+ * until all are gone: after dereg_mr() nothing touches the memory.
+ */
+struct roan_key {
+	refcount_t refs;
+	bool is_mw;
+	u32 key;		/* index << 8 | variant; the variant of FRMRs and windows changes */
+	struct completion gone;
+	struct rcu_head rcu;
+};
+
+enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST };
+enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD };
+
+struct roan_mr {
+	struct ib_mr ib;
+	struct roan_key k;
+	u8  kind;		/* enum roan_mr_kind */
+	u8  state;		/* enum roan_mr_state; FREE: fast-register not (or no longer) in force. READ/WRITE_ONCE */
+	u32 access;		/* enum ib_access_flags, optional bits masked off */
+	u64 iova;		/* first byte, as the peer or an SGE names it */
+	u64 length;		/* bytes */
+	u32 page_off;		/* of the first byte in pages[0] */
+	u32 n_pages;
+	u32 max_pages;		/* FAST */
+	struct page **pages;	/* not for DMA */
+	struct ib_umem *umem;	/* USER */
+	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
+};
+
+/* A bound memory window. Own allocation, as struct roan_key says. */
+struct roan_window {
+	struct roan_key k;
+	struct ib_pd *pd;
+	u8  type;		/* enum ib_mw_type */
+	bool valid;
+	u32 access;
+	u64 addr;
+	u64 length;
+	u32 qpn;		/* type 2B: the QP it is bound to */
+	struct roan_mr *mr;	/* referenced while bound */
+	spinlock_t lock;	/* all of the above; _bh, leaf */
+};
+
+struct roan_mw {
+	struct ib_mw ib;
+	struct roan_window *win;
+};
+
+/* ---- queues ---- */
+
+struct roan_cq {
+	struct ib_cq ib;
+	struct roan_later later;
+	refcount_t refs;
+	struct completion gone;
+	spinlock_t lock;	/* _bh: producers */
+	spinlock_t poll_lock;	/* irqsave: a kernel consumer's polling and arming */
+	struct roan_ring ring;
+	u32 seen_next;		/* arm_next already answered */
+	u32 seen_solicited;
+	bool overflowed;
+	bool user;
+};
+
+struct roan_srq {
+	struct ib_srq ib;
+	struct roan_later later;
+	refcount_t refs;
+	struct completion gone;
+	spinlock_t lock;	/* _bh: consumers (QPs), resize */
+	spinlock_t post_lock;	/* irqsave: a kernel consumer's posting */
+	struct roan_ring ring;
+	u32 max_wr;
+	u32 max_sge;
+	u32 limit;		/* 0: not armed */
+	u32 num;
+	bool user;
+	bool failed;		/* its indices are impossible */
+};
+
+/* A receive work request taken from a ring: kernel memory. */
+struct roan_recv {
+	u64 wr_id;
+	u32 num_sge;
+	u32 total;		/* bytes of all sges */
+	bool taken;
+	struct roan_sge *sge;	/* max_sge entries */
+};
+
+/* A direction's way out: route cached, IPv4 identification. Written under the lock of the queue it belongs to. */
+struct roan_flow {
+	struct dst_entry *dst;
+	u32 cookie;
+	union ib_gid sgid;	/* the addresses dst was looked up for */
+	union ib_gid dgid;
+	u16 ip_id;
+};
+
+/* A send slot's kernel copy. */
+struct roan_mirror {
+	u32 verr;		/* enum roan_vendor_err, once the work failed */
+	u32 reserved;
+	struct roan_send_wqe wqe;	/* then its sges or inline bytes */
+};
+
+struct roan_sq {
+	spinlock_t lock;	/* _bh */
+	spinlock_t post_lock;	/* irqsave: a kernel consumer's posting; never taken with lock */
+	struct roan_ring ring;
+	void *mirror;		/* struct roan_mirror of the works not retired yet, same indices as req.work */
+	u32 mirror_size;	/* bytes of one */
+	struct roan_requester req;
+	struct roan_flow flow;
+	u32 max_wr, max_sge, max_inline;
+	bool sig_all;
+	bool sqd_notify;	/* tell SQ_DRAINED */
+	u64 timer_at;		/* when the timer is set to fire; 0: not set */
+	struct hrtimer timer;	/* soft; calls roan_requester_timer() */
+	u32 seen_resent, seen_timeouts, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale; /* counted so far */
+};
+
+struct roan_rq {
+	spinlock_t lock;	/* _bh */
+	spinlock_t post_lock;	/* irqsave, as above */
+	struct roan_ring ring;	/* unused with an SRQ */
+	struct roan_recv cur;	/* the receive under way */
+	struct roan_responder resp;
+	struct roan_flow flow;
+	u32 max_wr, max_sge;
+	u32 seen_dup, seen_oos;	/* counted so far */
+};
+
+/* What a packet's QPN leads to. Outlives the QP by a grace period, so that destroying a QP needs none. */
+struct roan_qp_ref {
+	refcount_t refs;
+	struct roan_qp *qp;
+	struct rcu_head rcu;
+};
+
+struct roan_qp {
+	struct ib_qp ib;
+	struct roan_dev *dev;
+	struct roan_qp_ref *ref;
+	struct completion gone;		/* the last reference was dropped */
+	struct roan_later later;
+	struct mutex mutex;		/* modify, query, destroy: uverbs takes only a read lock */
+
+	/* Written under both queue locks (and mutex, but for the fall to ERR); read under any of the three. */
+	enum ib_qp_state state;
+	bool user;
+	u8  transport;			/* enum roan_transport */
+	u8  mtu_shift;
+	u16 pkey;
+	u32 qkey;
+	u32 dest_qpn;
+	u32 access;			/* remote access allowed, IB_ACCESS_REMOTE_* */
+	u8  min_rnr_timer;
+	struct roan_av *av;		/* connected QPs; const while state >= RTR */
+	struct roan_pd *pd;
+	struct roan_cq *scq, *rcq;
+	struct roan_srq *srq;
+	struct ib_ucontext *uctx;
+	struct ib_qp_attr attr;		/* as set, for query */
+	u32 n_mcast;			/* groups attached to */
+	bool comm_est;			/* COMM_EST was told */
+
+	struct roan_sq sq ____cacheline_aligned_in_smp;
+	struct roan_rq rq ____cacheline_aligned_in_smp;
+};
+
+/* ---- packets on their way ---- */
+
+/*
+ * A train being built: packets of one flow, back to back in one skb; UDP GSO cuts it, if anybody has to. On the stack of
+ * roan_send() or roan_respond(). All packets but the last have seg_len bytes.
+ */
+struct roan_train {
+	struct roan_dev *dev;
+	struct roan_flow *flow;
+	const struct roan_av *av;
+	struct sk_buff *skb;
+	u8 *at;			/* the packet being added */
+	u32 len;		/* its bytes, BTH to ICRC */
+	u32 seg_len;		/* bytes of the first packet */
+	u32 n;			/* packets, sealed ones */
+	u32 bytes;		/* of them */
+	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
+	u8  l3[40];		/* IP header template */
+	u8  udp[8];
+	bool closed;		/* the last packet added was shorter */
+};
+
+/* An skb of ours being taken apart. */
+struct roan_rx {
+	struct sk_buff *skb;
+	struct net *net;
+	struct roan_net *rnet;
+	struct net_device *in;	/* the interface it came in by */
+	bool ipv6;
+	bool ce;		/* Congestion Experienced; speaks for all packets of the skb */
+	bool multicast;
+	bool ids_fixed;		/* GRO found constant IPv4 identifications */
+	u8  ip[40];		/* the IP header as received */
+	u8  udp[8];
+	union ib_gid saddr;	/* IPv4 as v4-mapped */
+	union ib_gid daddr;
+	u32 off;		/* skb offset of the packet under the walker: its BTH */
+	u32 len;		/* its bytes, BTH to ICRC */
+	u32 end;		/* skb offset where the UDP payload ends */
+	u32 seg_len;		/* bytes per packet, 0: a single one */
+	u32 i;			/* index of the packet in the skb */
+	u8  head[ROAN_MAX_HEADERS];
+	struct roan_pkt pkt;
+};
+
+static inline struct roan_mirror *roan_sq_mirror(const struct roan_sq *sq, u32 index)
+{
+	return sq->mirror + (size_t)(index & sq->req.mask) * sq->mirror_size;
+}
+
+static inline struct roan_sge *roan_wqe_sges(struct roan_send_wqe *wqe)
+{
+	return (struct roan_sge *)(wqe + 1);
+}
+
+/* ---- conversions ---- */
+
+#define ROAN_TO(name, core)								\
+static inline struct roan_##name *to_roan_##name(struct ib_##core *ib)			\
+{											\
+	return container_of(ib, struct roan_##name, ib);				\
+}
+ROAN_TO(dev, device)
+ROAN_TO(uctx, ucontext)
+ROAN_TO(pd, pd)
+ROAN_TO(ah, ah)
+ROAN_TO(mr, mr)
+ROAN_TO(mw, mw)
+ROAN_TO(cq, cq)
+ROAN_TO(srq, srq)
+ROAN_TO(qp, qp)
+#undef ROAN_TO
+
+static inline bool roan_gid_v4(const union ib_gid *gid)
+{
+	return ipv6_addr_v4mapped((const struct in6_addr *)gid);
+}
+
+static inline bool roan_gid_equal(const union ib_gid *a, const union ib_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static inline bool roan_connected(const struct roan_qp *qp)
+{
+	return qp->transport != ROAN_TP_UD;
+}
+
+/* ---- doors, by file ---- */
+
+/* main.c, device.c, uctx.c */
+extern const struct ib_device_ops roan_dev_ops;			/* device.c: all verbs */
+int roan_device_add(const char *name, struct net_device *ndev);	/* rtnl not held */
+void roan_device_gone(struct net_device *ndev);			/* netdev leaves: unregister queued */
+int roan_device_init(void);	/* netdev notifier, rdma_link */
+void roan_device_exit(void);
+int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata);
+void roan_dealloc_ucontext(struct ib_ucontext *uctx);
+void roan_disassociate_ucontext(struct ib_ucontext *uctx);
+int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs);
+
+/* udata helpers, uctx.c: -EINVAL for short or trailing non-zero input; -ENOSPC/-EFAULT for output. 0-length output ok */
+int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
+int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
+
+/* pd_ah.c */
+int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
+int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);
+int roan_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init, struct ib_udata *udata);
+int roan_query_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
+int roan_modify_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
+int roan_destroy_ah(struct ib_ah *ah, u32 flags);
+/* New address vector from verbs attributes; ERR_PTR(-EINVAL ...). @entropy seeds the UDP source port. */
+struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy);
+void roan_av_free(struct roan_av *av);			/* RCU-delayed; NULL is fine */
+void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr);
+struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num);	/* rcu_read_lock held */
+
+/* cq.c */
+int roan_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs);
+int roan_resize_cq(struct ib_cq *cq, int cqe, struct ib_udata *udata);
+int roan_destroy_cq(struct ib_cq *cq, struct ib_udata *udata);
+int roan_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc);
+int roan_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags);
+void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* any of our contexts; takes cq->lock */
+void roan_cq_run(struct roan_cq *cq, unsigned long bits);		/* later.c only: upcalls; drops the reference */
+
+/* srq.c */
+int roan_create_srq(struct ib_srq *srq, struct ib_srq_init_attr *init, struct ib_udata *udata);
+int roan_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int roan_query_srq(struct ib_srq *srq, struct ib_srq_attr *attr);
+int roan_destroy_srq(struct ib_srq *srq, struct ib_udata *udata);
+int roan_post_srq_recv(struct ib_srq *srq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+enum roan_fetch { ROAN_FETCH_OK, ROAN_FETCH_EMPTY, ROAN_FETCH_BAD };	/* BAD: *verr says why */
+enum roan_fetch roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr);
+void roan_srq_run(struct roan_srq *srq, unsigned long bits);
+/* Copies the slot at the ring's index into @recv and consumes it. Caller holds the queue's lock. Shared by RQ and SRQ. */
+enum roan_fetch roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr);
+int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+
+/* qp.c */
+int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_udata *udata);
+int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int roan_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
+int roan_destroy_qp(struct ib_qp *qp, struct ib_udata *udata);
+struct roan_qp *roan_qp_find(u32 qpn);			/* takes a reference; NULL. Any context */
+struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
+void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
+void roan_qp_put(struct roan_qp *qp);
+void roan_qp_fail(struct roan_qp *qp);			/* any context, any lock: to ERR, later */
+void roan_qp_run(struct roan_qp *qp, unsigned long bits);
+int roan_qp_init(void);
+void roan_qp_exit(void);
+
+/* mr.c */
+struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access);
+struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *roan_rereg_user_mr(struct ib_mr *mr, int flags, u64 start, u64 length, u64 iova, int access,
+				 struct ib_pd *pd, struct ib_udata *udata);
+struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
+int roan_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int n, unsigned int *offset);
+int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
+/* Keys. RCU inside; a reference is returned and put back with roan_key_put(). */
+struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
+void roan_key_put(struct roan_key *k);
+int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
+void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until nobody uses it; process context */
+/* Work requests, softirq or process, sq.lock held. Return 0 or enum roan_vendor_err. */
+u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe);
+u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key);
+u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey);	/* rq.lock held */
+
+/* mw.c */
+int roan_alloc_mw(struct ib_mw *mw, struct ib_udata *udata);
+int roan_dealloc_mw(struct ib_mw *mw);
+u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe);	/* 0 or enum roan_vendor_err */
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same */
+
+/*
+ * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
+ * enum roan_vendor_err, and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever
+ * the key. Local: L_Keys of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual).
+ */
+u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len);
+u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
+		 const struct sk_buff *skb, u32 skb_off, u32 len);
+u32 roan_scatter_bytes(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, const void *from, u32 len);
+u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
+u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff *skb, u32 skb_off, u32 len);
+u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len);
+u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
+u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
+u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);
+
+/* doorbell.c: the uverbs method; later.c: the per-CPU list */
+extern const struct uapi_definition roan_uapi_defs[];
+void roan_later(struct roan_later *later, enum roan_later_bit what);	/* caller has a reference to its holder */
+int roan_later_init(void);
+void roan_later_exit(void);
+
+/* post.c: kernel consumers */
+int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+
+/* fetch.c, send.c */
+void roan_fetch(struct roan_qp *qp);		/* sq.lock held: ring -> mirror and requester, all there is room for */
+void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
+void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
+void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: set the timer to the requester's deadline */
+enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
+
+/* recv.c, request.c, respond.c */
+void roan_recv(struct roan_rx *rx);		/* softirq, from net.c: every packet of the skb; the skb stays the caller's */
+void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx);		/* request.c */
+void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx);
+void roan_recv_datagram(struct roan_qp *qp, struct roan_rx *rx);	/* request.c */
+void roan_respond(struct roan_qp *qp);		/* send what the responder owes; takes rq.lock */
+
+/* complete.c */
+void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr);	/* sq.lock held */
+void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr); /* rq.lock */
+void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR */
+void roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
+
+/* train.c */
+void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av);
+/*
+ * Room for one more packet of @len bytes (BTH to ICRC inclusive), contiguous and writable; sends what is there first if
+ * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
+ */
+u8 *roan_train_add(struct roan_train *t, u32 len);
+void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
+void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
+void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */
+void roan_train_exit(void);			/* frees the pages packets are written to; roan_net_exit() calls it */
+/* The other way: next packet of the skb into rx->off, len, head; false: no more. */
+bool roan_rx_next(struct roan_rx *rx);
+bool roan_rx_icrc_ok(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */
+
+/* net.c */
+int roan_net_init(void);			/* pernet operations */
+void roan_net_exit(void);
+struct roan_net *roan_net_get(struct net *net);	/* sockets and hook; ERR_PTR(-EADDRINUSE): rdma_rxe or another has 4791 */
+void roan_net_put(struct roan_net *rnet);
+void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
+void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a grace period */
+struct roan_dev *roan_net_dev_for(const struct roan_rx *rx);	/* whose interface or address it is; RCU */
+struct roan_dev *roan_net_next_dev(const struct roan_rx *rx, struct roan_dev *prev);	/* multicast: all that listen; RCU */
+bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av);	/* route valid, or looked up */
+void roan_flow_reset(struct roan_flow *flow);
+int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6);
+int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid);	/* process context, takes rtnl */
+void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid);
+/* For the GRH slot of a UD receive: 40 bytes, an IPv4 header in the last 20. */
+void roan_rx_grh(const struct roan_rx *rx, u8 grh[ROAN_GRH_LEN]);
+
+/* mcast.c */
+int roan_attach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
+int roan_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
+void roan_mcast_detach_all(struct roan_qp *qp);			/* destroy_qp */
+/* Calls roan_recv_datagram() for every member; returns how many. softirq */
+u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx *rx);
+
+/* mad.c, stats.c, restrack.c */
+int roan_process_mad(struct ib_device *dev, int flags, u32 port, const struct ib_wc *wc, const struct ib_grh *grh,
+		     const struct ib_mad *in, struct ib_mad *out, size_t *out_size, u16 *out_pkey_index);
+struct rdma_hw_stats *roan_alloc_port_stats(struct ib_device *dev, u32 port);
+int roan_get_hw_stats(struct ib_device *dev, struct rdma_hw_stats *stats, u32 port, int index);
+u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which);
+int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *qp);
+int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *cq);
+int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *mr);
+int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *srq);
+
+/* crc.c: roan_crc32() of transport/host.h */
+int roan_crc_init(void);
+void roan_crc_exit(void);
+
+/*
+ * LOCKING
+ *
+ * Contexts: P process (verbs), D doorbell (the uverbs method), S softirq (receive, the later list), T the soft
+ * hrtimer. A kernel consumer may call post_send(), post_recv(), poll_cq() and req_notify_cq() with interrupts off; these
+ * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
+ *
+ * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock and mcast_lock are leaves.
+ * sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock and rq.lock are held together only where the state
+ * of the QP changes (qp.c). post_lock and poll_lock are irqsave and taken with nothing else.
+ *
+ * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
+ * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog.
+ *
+ * An error found on the receive or the send side makes its own half refuse further work at once (requester.failed,
+ * responder.failed) and calls roan_qp_fail(); later.c then takes both locks in order and does the rest.
+ *
+ * LIFETIME
+ *
+ * A packet's QPN finds a struct roan_qp_ref under RCU; the reference taken from it keeps the QP. destroy_qp() unlinks the
+ * ref, sets the state to ERR, stops the timer, drops its own reference and waits for the others: no time-out, no grace
+ * period (the ref itself is RCU-freed). Keys: the same. Address vectors: RCU only, they are used inside one read section.
+ * CQs, SRQs and PDs outlive their QPs (the core counts users); what may still be queued on the later list holds a reference.
+ * Ring memory belongs to its mmap entry and outlives the queue while it is mapped.
+ */
+
+#endif /* ROAN_H */

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The send loop: fetch, ask the requester, build, hand over. What to send and when is transport/requester.c; how packets
+ * become skbs is train.c. Runs in the poster's context (doorbell), in softirq (an ACK came) and from the QP's timer.
+ */
+#include "roan.h"
+#include "trace.h"
+
+/* The address vector of a datagram's work request; NULL: no such, or not this QP's PD. */
+static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_send_wqe *wqe)
+{
+	const struct roan_av *av = roan_av_find(qp->dev, wqe->ud.ah_num);
+
+	return av && av->pd == qp->ib.pd ? av : NULL;
+}
+
+/* Headers of the packet @emit describes, but for its address vector. */
+static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, const struct roan_work *work,
+		     const struct roan_emit *emit, struct roan_pkt *pkt)
+{
+	*pkt = (struct roan_pkt) {
+		.opcode = emit->opcode,
+		.solicited = emit->solicited,
+		.ackreq = emit->ackreq,
+		.migreq = true,
+		.pkey = qp->pkey,
+		.qpn = qp->dest_qpn,
+		.psn = emit->psn,
+		.imm = wqe->imm,
+		.inv_rkey = wqe->inv_key,
+		.rkey = wqe->rdma.rkey,
+		.va = wqe->rdma.remote_addr,
+		.dma_len = work->len,
+	};
+	switch (work->op) {
+	case ROAN_OP_READ:
+		pkt->va += emit->offset;
+		pkt->dma_len = emit->len;
+		break;
+	case ROAN_OP_CMP_SWAP:
+		pkt->rkey = wqe->atomic.rkey;
+		pkt->compare = wqe->atomic.compare_add;
+		pkt->swap_add = wqe->atomic.swap;
+		break;
+	case ROAN_OP_FETCH_ADD:
+		pkt->rkey = wqe->atomic.rkey;
+		pkt->swap_add = wqe->atomic.compare_add;
+		break;
+	case ROAN_OP_FLUSH:
+		pkt->dma_len = wqe->flush.length;
+		pkt->flush_type = wqe->flush.type;
+		pkt->flush_level = wqe->flush.level;
+		break;
+	default:
+		break;
+	}
+	if (qp->transport == ROAN_TP_UD) {
+		pkt->qpn = wqe->ud.remote_qpn & QPN_MASK;
+		/* A Q_Key with the top bit set asks for the QP's own (10.2.5). */
+		pkt->qkey = wqe->ud.remote_qkey & BIT(31) ? qp->qkey : wqe->ud.remote_qkey;
+		pkt->src_qpn = qp->ib.qp_num;
+	}
+}
+
+static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, const struct roan_emit *emit, u8 *to, u32 len)
+{
+	if (wqe->flags & ROAN_SEND_INLINE) {
+		memcpy(to, (u8 *)(wqe + 1) + emit->offset, len);
+		return ROAN_VERR_NONE;
+	}
+	return roan_gather(qp, roan_wqe_sges(wqe), wqe->num_sge, emit->offset, to, len);
+}
+
+static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status status)
+{
+	roan_sq_mirror(&qp->sq, index)->verr = verr;
+	roan_requester_fail(&qp->sq.req, index, status);
+}
+
+/*
+ * Build the packet into the train. False: the work was refused and nothing was sent. A packet for which there is no
+ * memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
+ */
+static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_work *work = roan_requester_work(&qp->sq.req, emit->index);
+	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, emit->index)->wqe;
+	const struct roan_opcode *info = roan_opcode(emit->opcode);
+	const struct roan_av *av = qp->av;
+	u32 payload = info->payload ? emit->len : 0;
+	struct roan_pkt pkt;
+	u32 verr;
+	u8 *at;
+
+	if (qp->transport == ROAN_TP_UD) {
+		av = datagram_av(qp, wqe);
+		if (!av) {
+			refuse(qp, emit->index, ROAN_VERR_BAD_AH, ROAN_ST_LOC_QP_OP_ERR);
+			return false;
+		}
+	}
+	if (train->av != av) {
+		roan_train_flush(train);
+		roan_train_open(train, qp->dev, &qp->sq.flow, av);
+	}
+
+	describe(qp, wqe, work, emit, &pkt);
+	pkt.pad = roan_wire_pad(payload);
+	at = roan_train_add(train, info->header_len + payload + pkt.pad + ROAN_ICRC_LEN);
+	if (!at)
+		return true;
+	at += roan_wire_build(at, &pkt);
+	verr = put_payload(qp, wqe, emit, at, payload);
+	if (verr) {
+		roan_train_drop(train);
+		refuse(qp, emit->index, verr, ROAN_ST_LOC_PROT_ERR);
+		return false;
+	}
+	memset(at + payload, 0, pkt.pad);
+	roan_train_seal(train);
+	trace_roan_emit(qp, &pkt, payload, emit->resend);
+	return true;
+}
+
+static void local_work(struct roan_qp *qp, u32 index)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
+	u32 verr;
+
+	switch (wqe->opcode) {
+	case ROAN_WR_LOCAL_INV:
+		verr = roan_key_invalidate_local(qp, wqe->inv_key);
+		break;
+	case ROAN_WR_BIND_MW:
+		verr = roan_mw_bind(qp, wqe);
+		break;
+	default:
+		verr = roan_mr_reg(qp, wqe);
+		break;
+	}
+	if (verr)
+		refuse(qp, index, verr, wqe->opcode == ROAN_WR_BIND_MW ? ROAN_ST_MW_BIND_ERR : ROAN_ST_LOC_QP_OP_ERR);
+	else
+		roan_requester_local_done(&qp->sq.req, index);
+}
+
+/* Sends until the requester says wait or the budget is gone. False: budget gone. */
+static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_requester *req = &qp->sq.req;
+	struct roan_emit emit;
+
+	for (; *budget; --*budget) {
+		switch (roan_requester_next(req, now, &emit)) {
+		case ROAN_NEXT_PACKET:
+			if (emit_packet(qp, train, &emit))
+				roan_requester_sent(req, &emit, now);
+			break;
+		case ROAN_NEXT_LOCAL:
+			local_work(qp, emit.index);
+			break;
+		case ROAN_NEXT_IDLE:
+		case ROAN_NEXT_WAIT:
+			return true;
+		}
+	}
+	return false;
+}
+
+#define COUNT_SINCE(qp, seen, now_at, name) do {			\
+	roan_count_n((qp)->dev, name, (u32)((now_at) - (seen)));	\
+	(seen) = (now_at);						\
+} while (0)
+
+/* The requester keeps plain counts; turn what is new into the device's counters. */
+static void count_events(struct roan_qp *qp)
+{
+	struct roan_sq *sq = &qp->sq;
+
+	COUNT_SINCE(qp, sq->seen_resent, sq->req.n_resent, resent_pkts);
+	COUNT_SINCE(qp, sq->seen_timeouts, sq->req.n_timeouts, local_ack_timeout_err);
+	COUNT_SINCE(qp, sq->seen_seq_naks, sq->req.n_seq_naks, rcvd_seq_err);
+	COUNT_SINCE(qp, sq->seen_rnr_naks, sq->req.n_rnr_naks, rcvd_rnr_err);
+	COUNT_SINCE(qp, sq->seen_implied, sq->req.n_implied_naks, implied_nak_seq_err);
+	COUNT_SINCE(qp, sq->seen_stale, sq->req.n_stale, stale_response);
+}
+
+/* Give finished work back to the consumer. */
+static void retire(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_sq *sq = &qp->sq;
+	enum roan_status status;
+	bool any = false;
+	u32 index;
+
+	while (roan_requester_retired(&sq->req, &index, &status)) {
+		roan_complete_send(qp, index, status, roan_sq_mirror(sq, index)->verr);
+		if (status != ROAN_ST_SUCCESS)
+			roan_qp_fail(qp);
+		any = true;
+	}
+	if (any)
+		roan_ring_publish(&sq->ring, sq->ring.index - (sq->req.tail - sq->req.retire));
+	if (sq->sqd_notify && roan_requester_drained(&sq->req)) {
+		sq->sqd_notify = false;
+		roan_later(&qp->later, ROAN_DO_EV_SQ_DRAINED);
+	}
+}
+
+/*
+ * May we leave? While an answer is due the ring will be looked at again without a doorbell; so it will if we asked to be
+ * called later. Otherwise the poster must ring, and what was posted before it could know is looked at now.
+ */
+static bool park(struct roan_qp *qp, bool called_again)
+	__must_hold(&qp->sq.lock)
+{
+	if (called_again || roan_requester_outstanding(&qp->sq.req))
+		return true;
+	return !roan_ring_need_doorbell(&qp->sq.ring);
+}
+
+void roan_send_locked(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	u32 budget = ROAN_SEND_BUDGET;
+	u64 now = ktime_get_ns();
+	struct roan_train train;
+	bool done;
+
+	lockdep_assert_held(&qp->sq.lock);
+	if (qp->state == IB_QPS_ERR)
+		return roan_flush_sq(qp);
+	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
+		return;
+
+	rcu_read_lock();	/* address vectors */
+	roan_train_open(&train, qp->dev, &qp->sq.flow, qp->av);
+	do {
+		roan_ring_awake(&qp->sq.ring);
+		roan_fetch(qp);
+		done = send_work(qp, &train, &budget, now);
+		retire(qp);
+		if (!done)
+			roan_later(&qp->later, ROAN_DO_SEND);
+	} while (!park(qp, !done));
+	roan_train_flush(&train);
+	rcu_read_unlock();
+	count_events(qp);
+	roan_sq_arm(qp);
+}
+
+void roan_send(struct roan_qp *qp)
+{
+	spin_lock_bh(&qp->sq.lock);
+	roan_send_locked(qp);
+	spin_unlock_bh(&qp->sq.lock);
+}
+
+/*
+ * Let the timer fire at the requester's deadline. One that is set to an earlier time stays: it finds nothing due and is
+ * set anew, which is cheaper than moving it with every ACK.
+ */
+void roan_sq_arm(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	u64 deadline = roan_requester_deadline(&qp->sq.req);
+
+	lockdep_assert_held(&qp->sq.lock);
+	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= deadline))
+		return;
+	qp->sq.timer_at = deadline;
+	hrtimer_start(&qp->sq.timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
+}
+
+enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
+{
+	struct roan_qp *qp = container_of(timer, struct roan_qp, sq.timer);
+
+	spin_lock_bh(&qp->sq.lock);
+	qp->sq.timer_at = 0;
+	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) {
+		if (roan_requester_timer(&qp->sq.req, ktime_get_ns()) != ROAN_EV_NOTHING)
+			trace_roan_retry(qp, qp->sq.req.una_psn, qp->sq.req.retries_left);
+		roan_send_locked(qp);
+	}
+	spin_unlock_bh(&qp->sq.lock);
+	return HRTIMER_NORESTART;
+}

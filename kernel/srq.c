@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shared receive queues, and what they have in common with a QP's own: how a receive work request is fetched from a ring
+ * and how kernel consumers post one.
+ */
+#include "roan.h"
+
+/* ---- shared with the receive queue of a QP ---- */
+
+enum roan_fetch roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr)
+{
+	u32 pending = roan_ring_pending(ring);
+	struct roan_recv_wqe wqe;
+	u64 total = 0;
+	u32 i;
+
+	if (!pending)
+		return ROAN_FETCH_EMPTY;
+	*verr = ROAN_VERR_RING;
+	if (roan_ring_corrupt(ring, pending))
+		return ROAN_FETCH_BAD;
+
+	roan_ring_copy(ring, 0, &wqe, sizeof(wqe));
+	*verr = ROAN_VERR_BAD_SGE;
+	recv->wr_id = wqe.wr_id;
+	recv->num_sge = min(wqe.num_sge, max_sge);
+	roan_ring_copy(ring, sizeof(wqe), recv->sge, recv->num_sge * sizeof(*recv->sge));
+	roan_ring_consume(ring);
+	for (i = 0; i < recv->num_sge; i++)
+		total += recv->sge[i].length;
+	if (wqe.num_sge > max_sge || total > U32_MAX)
+		return ROAN_FETCH_BAD;
+	recv->total = total;
+	recv->taken = true;
+	*verr = ROAN_VERR_NONE;
+	return ROAN_FETCH_OK;
+}
+
+static int fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
+{
+	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
+	int i;
+
+	if (wr->num_sge < 0 || wr->num_sge > max_sge)
+		return -EINVAL;
+	*wqe = (struct roan_recv_wqe) { .wr_id = wr->wr_id, .num_sge = wr->num_sge };
+	for (i = 0; i < wr->num_sge; i++)
+		sges[i] = (struct roan_sge) {
+			.addr = wr->sg_list[i].addr,
+			.length = wr->sg_list[i].length,
+			.lkey = wr->sg_list[i].lkey,
+		};
+	return 0;
+}
+
+/* The caller holds the queue's post_lock. */
+int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	u32 n = 0;
+	int err = 0;
+
+	for (; wr; wr = wr->next, n++) {
+		struct roan_recv_wqe *wqe = roan_ring_post_slot(ring, n);
+
+		err = wqe ? fill_recv(wqe, max_sge, wr) : -ENOMEM;
+		if (err)
+			break;
+	}
+	*bad = wr;
+	roan_ring_post(ring, n);
+	return err;
+}
+
+/* ---- shared receive queues ---- */
+
+/* Called by QPs under their rq.lock. */
+enum roan_fetch roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr)
+{
+	enum roan_fetch got;
+
+	spin_lock_bh(&srq->lock);
+	if (srq->failed) {
+		got = ROAN_FETCH_EMPTY;
+		goto unlock;
+	}
+	got = roan_recv_fetch(&srq->ring, srq->max_sge, recv, verr);
+	if (got == ROAN_FETCH_BAD && *verr == ROAN_VERR_RING) {
+		srq->failed = true;
+		roan_later(&srq->later, ROAN_DO_SRQ_ERR);
+	} else if (got != ROAN_FETCH_EMPTY) {
+		roan_ring_publish(&srq->ring, srq->ring.index);
+	}
+	if (srq->limit && roan_ring_pending(&srq->ring) < srq->limit) {
+		srq->limit = 0;		/* one event an arming (11.2.3.3) */
+		roan_later(&srq->later, ROAN_DO_SRQ_LIMIT);
+	}
+unlock:
+	spin_unlock_bh(&srq->lock);
+	return got;
+}
+
+static void put_srq(struct roan_srq *srq)
+{
+	if (refcount_dec_and_test(&srq->refs))
+		complete(&srq->gone);
+}
+
+static void tell(struct roan_srq *srq, enum ib_event_type type)
+{
+	struct ib_event event = { .device = srq->ib.device, .element.srq = &srq->ib, .event = type };
+
+	if (srq->ib.event_handler)
+		srq->ib.event_handler(&event, srq->ib.srq_context);
+}
+
+void roan_srq_run(struct roan_srq *srq, unsigned long bits)
+{
+	if (bits & BIT(ROAN_DO_SRQ_LIMIT))
+		tell(srq, IB_EVENT_SRQ_LIMIT_REACHED);
+	if (bits & BIT(ROAN_DO_SRQ_ERR))
+		tell(srq, IB_EVENT_SRQ_ERR);
+	put_srq(srq);
+}
+
+static int alloc_ring(struct roan_ring *ring, u32 max_wr, u32 max_sge, struct ib_udata *udata,
+		      struct roan_ring_desc *desc)
+{
+	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+
+	return roan_ring_alloc(ring, max_wr, sizeof(struct roan_recv_wqe) + max_sge * sizeof(struct roan_sge),
+			       uctx ? &uctx->ib : NULL, desc);
+}
+
+int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata)
+{
+	static atomic_t numbers;
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	struct roan_create_srq_resp resp = {};
+	int err;
+
+	if (init->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!init->attr.max_wr || init->attr.max_wr > ROAN_MAX_WR || init->attr.max_sge > ROAN_MAX_SGE)
+		return -EINVAL;
+	spin_lock_init(&srq->lock);
+	spin_lock_init(&srq->post_lock);
+	refcount_set(&srq->refs, 1);
+	init_completion(&srq->gone);
+	srq->later.kind = ROAN_LATER_SRQ;
+	srq->user = udata;
+	srq->max_wr = init->attr.max_wr;
+	srq->max_sge = max(init->attr.max_sge, 1u);
+	srq->num = atomic_inc_return(&numbers) & 0xffffff;
+	err = alloc_ring(&srq->ring, srq->max_wr, srq->max_sge, udata, &resp.rq);
+	if (err)
+		return err;
+	init->attr.max_sge = srq->max_sge;
+	resp.srq_num = srq->num;
+	err = roan_udata_out(udata, &resp, sizeof(resp));
+	if (err)
+		roan_ring_free(&srq->ring);
+	return err;
+}
+
+/* Move what is posted and not fetched into @fresh, for a user or kernel consumer that waits meanwhile. */
+static int move_posted(struct roan_srq *srq, struct roan_ring *fresh)
+	__must_hold(&srq->lock)
+{
+	u32 n = roan_ring_pending(&srq->ring);
+	u32 i;
+
+	if (roan_ring_corrupt(&srq->ring, n) || n > fresh->mask + 1)
+		return -EINVAL;
+	for (i = 0; i < n; i++) {
+		roan_ring_copy(&srq->ring, 0, fresh->slots + (size_t)i * fresh->slot_size, srq->ring.slot_size);
+		roan_ring_consume(&srq->ring);
+	}
+	roan_ring_post(fresh, n);
+	swap(srq->ring, *fresh);
+	return 0;
+}
+
+static int resize(struct roan_srq *srq, u32 max_wr, struct ib_udata *udata)
+{
+	struct roan_modify_srq_req req = {};
+	struct roan_ring_desc desc = {};
+	struct roan_ring fresh = {};
+	unsigned long flags;
+	int err;
+
+	if (!max_wr || max_wr > ROAN_MAX_WR)
+		return -EINVAL;
+	if (udata) {
+		err = roan_udata_in(udata, &req, sizeof(req));
+		if (err)
+			return err;
+	}
+	err = alloc_ring(&fresh, max_wr, srq->max_sge, udata, &desc);
+	if (err)
+		return err;
+	if (udata && copy_to_user(u64_to_user_ptr(req.desc_addr), &desc, sizeof(desc)))
+		err = -EFAULT;
+	if (!err) {
+		spin_lock_irqsave(&srq->post_lock, flags);
+		spin_lock(&srq->lock);
+		err = move_posted(srq, &fresh);
+		if (!err)
+			srq->max_wr = max_wr;
+		spin_unlock(&srq->lock);
+		spin_unlock_irqrestore(&srq->post_lock, flags);
+	}
+	roan_ring_free(&fresh);
+	return err;
+}
+
+int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	u32 max_wr = mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	int err;
+
+	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
+		return -EINVAL;
+	if (mask & IB_SRQ_LIMIT && attr->srq_limit > max_wr)
+		return -EINVAL;
+	if (mask & IB_SRQ_MAX_WR) {
+		if (srq->limit > max_wr)
+			return -EINVAL;
+		err = resize(srq, max_wr, udata);
+		if (err)
+			return err;
+	}
+	if (mask & IB_SRQ_LIMIT) {
+		spin_lock_bh(&srq->lock);
+		srq->limit = attr->srq_limit;
+		spin_unlock_bh(&srq->lock);
+	}
+	return 0;
+}
+
+int roan_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+
+	if (srq->failed)
+		return -EINVAL;
+	attr->max_wr = srq->max_wr;
+	attr->max_sge = srq->max_sge;
+	attr->srq_limit = srq->limit;
+	return 0;
+}
+
+int roan_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+
+	put_srq(srq);
+	wait_for_completion(&srq->gone);
+	roan_ring_free(&srq->ring);
+	return 0;
+}
+
+int roan_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	unsigned long flags;
+	int err;
+
+	*bad = wr;
+	if (srq->user)
+		return -EOPNOTSUPP;
+	spin_lock_irqsave(&srq->post_lock, flags);
+	err = roan_recv_post(&srq->ring, srq->max_sge, wr, bad);
+	spin_unlock_irqrestore(&srq->post_lock, flags);
+	return err;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The counters of stats.h as the core shows them: `rdma statistic` and ports/1/hw_counters/. Counting is elsewhere. */
+#include "roan.h"
+
+#define X(counter) [ROAN_CNT_##counter] = { .name = #counter },
+static const struct rdma_stat_desc descs[] = { ROAN_COUNTERS(X) };
+#undef X
+
+static_assert(ARRAY_SIZE(descs) == ROAN_NUM_COUNTERS);
+
+/* Not a snapshot: the CPUs go on counting. */
+u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(dev->stats, cpu)->count[which]);
+	return sum;
+}
+
+struct rdma_hw_stats *roan_alloc_port_stats(struct ib_device *dev, u32 port)
+{
+	return rdma_alloc_hw_stats_struct(descs, ARRAY_SIZE(descs), RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+int roan_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port, int index)
+{
+	struct roan_dev *dev = to_roan_dev(ibdev);
+	int i;
+
+	if (!port || !stats)
+		return -EINVAL;
+	for (i = 0; i < ROAN_NUM_COUNTERS; i++)
+		stats->value[i] = roan_stats_sum(dev, i);
+	return ROAN_NUM_COUNTERS;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One list of counters: events with a spec name, per CPU, shown by `rdma statistic` and in ports/1/hw_counters/. Every
+ * packet that is dropped counts exactly once, under an rx_ or tx_ name. Names that rdma_rxe also has mean the same.
+ */
+#ifndef ROAN_STATS_H
+#define ROAN_STATS_H
+
+#include <linux/percpu.h>
+
+#define ROAN_COUNTERS(X)											\
+	X(sent_pkts)			/* packets handed to the IP stack */					\
+	X(sent_bytes)			/* ... bytes from BTH to ICRC */					\
+	X(sent_skbs)			/* ... skbs: sent_pkts / sent_skbs is the mean train length */		\
+	X(rcvd_pkts)			/* packets with a good ICRC */						\
+	X(rcvd_bytes)											\
+	X(rcvd_skbs)											\
+	X(rcvd_ce_pkts)			/* of them marked Congestion Experienced */				\
+	X(rdma_sends)			/* send work requests completed */					\
+	X(rdma_recvs)			/* receive work requests completed */					\
+	X(duplicate_request)										\
+	X(out_of_seq_request)										\
+	X(rcvd_rnr_err)			/* RNR NAKs received */							\
+	X(send_rnr_err)			/* RNR NAKs sent */							\
+	X(rcvd_seq_err)			/* sequence NAKs received */						\
+	X(implied_nak_seq_err)		/* a response that skipped an unanswered READ or atomic */		\
+	X(local_ack_timeout_err)									\
+	X(retry_exceeded_err)										\
+	X(retry_rnr_exceeded_err)									\
+	X(resent_pkts)											\
+	X(stale_response)		/* responses that said nothing new */					\
+	X(req_remote_access_errors)	/* NAK remote access received */					\
+	X(req_remote_invalid_request)	/* NAK invalid request received */					\
+	X(req_remote_op_errors)		/* NAK remote operational error received */				\
+	X(resp_remote_access_errors)	/* NAK remote access sent */						\
+	X(resp_invalid_requests)	/* NAK invalid request sent */						\
+	X(resp_remote_op_errors)	/* NAK remote operational error sent */					\
+	X(resp_cqe_error)		/* receive completions with an error, flushes apart */			\
+	X(req_cqe_error)		/* send completions with an error, flushes apart */			\
+	X(cq_overflow)			/* completions lost */							\
+	X(rp_cnp_ignored)		/* CNPs for which there is no congestion control */			\
+	X(link_downed)											\
+	X(rx_truncated)			/* too short for its UDP length, BTH or opcode */			\
+	X(rx_bad_version)										\
+	X(rx_bad_opcode)										\
+	X(rx_bad_icrc)											\
+	X(rx_no_device)			/* QP 1 or a group that no device of the namespace has */		\
+	X(rx_unknown_qp)										\
+	X(rx_wrong_peer)		/* for a connected QP, but not from its peer */				\
+	X(rx_wrong_service)		/* opcode of another transport service than the QP's */			\
+	X(rx_bad_state)			/* the QP cannot receive in its state */				\
+	X(rx_bad_pkey)											\
+	X(rx_bad_qkey)											\
+	X(rx_no_wqe)			/* UC, UD: no receive work request posted */				\
+	X(rx_too_long)			/* UC, UD: longer than the receive work request */			\
+	X(rx_access)			/* UC: key, range or access refused */					\
+	X(rx_uc_lost)			/* UC: rest of a message with a hole */					\
+	X(rx_invalid)			/* UC, UD: breaks the protocol */					\
+	X(rx_no_group_member)		/* multicast nobody attached to */					\
+	X(rx_after_nak)			/* RC: waiting for the retransmission that a NAK or RNR NAK asked for */\
+	X(tx_no_route)											\
+	X(tx_no_memory)											\
+	X(tx_refused)			/* the IP stack dropped it: netfilter, queue full */
+
+#define X(name) ROAN_CNT_##name,
+enum roan_counter { ROAN_COUNTERS(X) ROAN_NUM_COUNTERS };
+#undef X
+
+struct roan_stats {
+	u64 count[ROAN_NUM_COUNTERS];
+};
+
+/* Any context; @dev has `struct roan_stats __percpu *stats`. */
+#define roan_count_n(dev, name, n)	this_cpu_add((dev)->stats->count[ROAN_CNT_##name], (n))
+#define roan_count(dev, name)		roan_count_n(dev, name, 1)
+
+#endif /* ROAN_STATS_H */

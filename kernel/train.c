@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Trains: many packets of one flow in one skb. Building them on the way out, with each packet's ICRC as it will be on the
+ * wire once UDP GSO has cut the train; walking them on the way in. Routes and sockets are net.c's.
+ *
+ * The linear part of an skb holds the IP and UDP headers, and the first packet if that is small. All else lies in pages
+ * filled upwards, one after the other, so that a whole train needs a few frags.
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/percpu.h>
+#include <linux/udp.h>
+#include <net/dst.h>
+#include <net/ip6_checksum.h>
+#include <net/udp.h>
+
+#include "roan.h"
+
+#define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
+#define TRAIN_PKTS	64	/* as many as GRO puts together */
+#define ROOM_ORDER	3
+#define IP4_ID		4	/* offsets in the headers */
+#define IP4_TOTAL_LEN	2
+#define IP6_PAYLOAD_LEN	4
+#define UDP_LEN		4
+
+/* Where packets are written. Only with softirqs off, and nothing else runs between roan_train_add() and _seal(). */
+static DEFINE_PER_CPU(struct page_frag, room);
+
+/* The address decides, not the group: a group of either notation is an IPv4 one when it is sent to from IPv4. */
+static bool train_ipv6(const struct roan_train *t)
+{
+	return !roan_gid_v4(&t->av->sgid);
+}
+
+static u32 l3_len(bool ipv6)
+{
+	return ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+}
+
+static bool new_room(struct page_frag *pf, u32 len)
+{
+	u32 order = ROOM_ORDER;
+	struct page *page;
+
+	if (pf->page)
+		put_page(pf->page);
+	pf->page = NULL;
+	page = alloc_pages(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY, order);
+	if (!page) {
+		order = get_order(len);
+		page = alloc_pages(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN, order);
+	}
+	if (!page)
+		return false;
+	pf->page = page;
+	pf->offset = 0;
+	pf->size = PAGE_SIZE << order;
+	return true;
+}
+
+static struct page_frag *get_room(u32 len)
+{
+	struct page_frag *pf = this_cpu_ptr(&room);
+
+	if (pf->page && page_ref_count(pf->page) == 1)
+		pf->offset = 0;		/* every skb that used it is gone */
+	if (pf->page && pf->size - pf->offset >= len)
+		return pf;
+	return new_room(pf, len) ? pf : NULL;
+}
+
+void roan_train_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct page_frag *pf = per_cpu_ptr(&room, cpu);
+
+		if (pf->page)
+			put_page(pf->page);
+		pf->page = NULL;
+	}
+}
+
+/* ---- building ---- */
+
+void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av)
+{
+	memset(t, 0, sizeof(*t));
+	t->dev = dev;
+	t->flow = flow;
+	t->av = av;
+}
+
+static void write_headers(struct roan_train *t)
+{
+	const struct roan_av *av = t->av;
+	struct udphdr *udp = (struct udphdr *)t->udp;
+
+	memset(t->l3, 0, sizeof(t->l3));
+	if (train_ipv6(t)) {
+		struct ipv6hdr *ip6 = (struct ipv6hdr *)t->l3;
+
+		ip6_flow_hdr(ip6, av->tclass, htonl(av->flow_label & 0xfffff));
+		ip6->nexthdr = IPPROTO_UDP;
+		ip6->hop_limit = av->ttl;
+		memcpy(&ip6->saddr, &av->sgid, sizeof(ip6->saddr));
+		memcpy(&ip6->daddr, &av->dgid, sizeof(ip6->daddr));
+	} else {
+		struct iphdr *ip = (struct iphdr *)t->l3;
+
+		ip->version = 4;
+		ip->ihl = 5;
+		ip->tos = av->tclass;
+		ip->frag_off = htons(IP_DF);
+		ip->ttl = av->ttl;
+		ip->protocol = IPPROTO_UDP;
+		memcpy(&ip->saddr, av->sgid.raw + 12, 4);
+		memcpy(&ip->daddr, av->dgid.raw + 12, 4);
+	}
+	udp->source = htons(av->sport);
+	udp->dest = htons(ROAN_UDP_PORT);
+	udp->len = 0;
+	udp->check = 0;
+}
+
+/* GSO needs somebody who fills in checksums; where the device does not, software would touch every byte again. */
+static u32 most_packets(const struct roan_train *t)
+{
+	const struct net_device *dev = READ_ONCE(t->flow->dst->dev);
+	netdev_features_t csum = NETIF_F_HW_CSUM | (train_ipv6(t) ? NETIF_F_IPV6_CSUM : NETIF_F_IP_CSUM);
+
+	if (!(dev->features & csum) || !(dev->features & NETIF_F_SG))
+		return 1;
+	return clamp_t(u32, READ_ONCE(dev->gso_max_segs), 1, TRAIN_PKTS);
+}
+
+static u32 most_bytes(const struct roan_train *t)
+{
+	u32 headers = l3_len(train_ipv6(t)) + sizeof(struct udphdr);
+
+	return min_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), U16_MAX) - headers;
+}
+
+static bool joins(const struct roan_train *t, u32 len)
+{
+	return !t->closed && len <= t->seg_len && t->n < t->max_pkts && t->bytes + len <= most_bytes(t) &&
+	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
+}
+
+static bool begin(struct roan_train *t, u32 len)
+{
+	u32 linear = len <= SMALL_PACKET ? len : 0;
+
+	if (!roan_flow_ready(t->flow, t->dev, t->av))
+		return false;		/* counted there */
+	t->skb = alloc_skb(ROAN_HEADROOM + linear, GFP_ATOMIC | __GFP_NOWARN);
+	if (!t->skb) {
+		roan_count(t->dev, tx_no_memory);
+		return false;
+	}
+	skb_reserve(t->skb, ROAN_HEADROOM);
+	t->max_pkts = most_packets(t);
+	t->seg_len = len;
+	t->n = 0;
+	t->bytes = 0;
+	t->closed = false;
+	write_headers(t);
+	return true;
+}
+
+static void forget_empty(struct roan_train *t)
+{
+	if (!t->skb || t->n)
+		return;
+	kfree_skb(t->skb);
+	t->skb = NULL;
+}
+
+u8 *roan_train_add(struct roan_train *t, u32 len)
+{
+	struct page_frag *pf;
+
+	if (t->skb && !joins(t, len))
+		roan_train_flush(t);
+	if (!t->skb && !begin(t, len))
+		return NULL;
+	t->len = len;
+	if (!t->n && len <= SMALL_PACKET) {
+		t->at = skb_tail_pointer(t->skb);
+		return t->at;
+	}
+	pf = get_room(len);
+	if (!pf) {
+		roan_count(t->dev, tx_no_memory);
+		forget_empty(t);
+		return NULL;
+	}
+	t->at = page_address(pf->page) + pf->offset;
+	return t->at;
+}
+
+static void attach(struct roan_train *t)
+{
+	struct page_frag *pf = this_cpu_ptr(&room);
+	struct sk_buff *skb = t->skb;
+	int i = skb_shinfo(skb)->nr_frags;
+
+	if (skb_can_coalesce(skb, i, pf->page, pf->offset)) {
+		skb_frag_size_add(&skb_shinfo(skb)->frags[i - 1], t->len);
+	} else {
+		get_page(pf->page);
+		skb_fill_page_desc(skb, i, pf->page, pf->offset, t->len);
+	}
+	pf->offset += t->len;
+	skb->len += t->len;
+	skb->data_len += t->len;
+	skb->truesize += t->len;
+}
+
+/* Makes these the headers that a packet of @len bytes and identification @id has on the wire. */
+static void set_lengths(u8 *l3, u8 *udp, bool ipv6, u32 len, u16 id)
+{
+	u32 udp_len = len + sizeof(struct udphdr);
+
+	if (ipv6) {
+		put_unaligned_be16(udp_len, l3 + IP6_PAYLOAD_LEN);
+	} else {
+		put_unaligned_be16(udp_len + sizeof(struct iphdr), l3 + IP4_TOTAL_LEN);
+		put_unaligned_be16(id, l3 + IP4_ID);
+	}
+	put_unaligned_be16(udp_len, udp + UDP_LEN);
+}
+
+static u32 icrc_start(const u8 *l3, const u8 *udp, bool ipv6, const u8 *bth)
+{
+	return ipv6 ? roan_icrc_start6(l3, udp, bth) : roan_icrc_start4(l3, udp, bth);
+}
+
+void roan_train_seal(struct roan_train *t)
+{
+	bool ipv6 = train_ipv6(t);
+	u32 body = t->len - ROAN_BTH_LEN - ROAN_ICRC_LEN;
+	u32 crc;
+
+	set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id + t->n);
+	crc = icrc_start(t->l3, t->udp, ipv6, t->at);
+	crc = roan_crc32(crc, t->at + ROAN_BTH_LEN, body);
+	roan_icrc_put(crc, t->at + t->len - ROAN_ICRC_LEN);
+
+	if (!t->n && t->len <= SMALL_PACKET)
+		skb_put(t->skb, t->len);
+	else
+		attach(t);
+	t->closed = t->len < t->seg_len;
+	t->bytes += t->len;
+	t->n++;
+	t->at = NULL;
+}
+
+void roan_train_drop(struct roan_train *t)
+{
+	t->at = NULL;
+	forget_empty(t);
+}
+
+static void finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
+{
+	struct sk_buff *skb = t->skb;
+	u32 len = t->bytes + sizeof(*udp);
+
+	if (t->n == 1) {
+		skb->ip_summed = CHECKSUM_NONE;		/* the ICRC says more than a checksum would */
+		return;
+	}
+	if (ipv6) {
+		const struct ipv6hdr *ip6 = (const struct ipv6hdr *)t->l3;
+
+		udp->check = ~udp_v6_check(len, &ip6->saddr, &ip6->daddr, 0);
+	} else {
+		const struct iphdr *ip = (const struct iphdr *)t->l3;
+
+		udp->check = ~udp_v4_check(len, ip->saddr, ip->daddr, 0);
+	}
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct udphdr, check);
+	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+	skb_shinfo(skb)->gso_size = t->seg_len;
+	skb_shinfo(skb)->gso_segs = t->n;
+}
+
+void roan_train_flush(struct roan_train *t)
+{
+	bool ipv6;
+	struct sk_buff *skb = t->skb;
+
+	forget_empty(t);
+	if (!t->skb)
+		return;
+	ipv6 = train_ipv6(t);
+	set_lengths(t->l3, t->udp, ipv6, t->bytes, t->flow->ip_id);
+	memcpy(skb_push(skb, sizeof(t->udp)), t->udp, sizeof(t->udp));
+	skb_reset_transport_header(skb);
+	finish_udp(t, udp_hdr(skb), ipv6);
+	memcpy(skb_push(skb, l3_len(ipv6)), t->l3, l3_len(ipv6));
+	skb_reset_network_header(skb);
+	skb->priority = t->av->tclass >> 5;	/* DSCP >> 3: the class selector, 0..7 */
+
+	t->flow->ip_id += t->n;
+	t->skb = NULL;
+	roan_count_n(t->dev, sent_pkts, t->n);
+	roan_count_n(t->dev, sent_bytes, t->bytes);
+	roan_count(t->dev, sent_skbs);
+	roan_net_xmit(t->dev, skb, t->flow, ipv6);
+	t->n = 0;
+}
+
+/* ---- walking ---- */
+
+bool roan_rx_next(struct roan_rx *rx)
+{
+	if (rx->len) {
+		rx->off += rx->len;
+		rx->i++;
+	}
+	if (rx->off >= rx->end)
+		return false;
+	rx->len = rx->end - rx->off;
+	if (rx->seg_len)
+		rx->len = min(rx->len, rx->seg_len);
+	memset(rx->head, 0, sizeof(rx->head));
+	return !skb_copy_bits(rx->skb, rx->off, rx->head, min_t(u32, rx->len, sizeof(rx->head)));
+}
+
+/* CRC over @len bytes from @from, wherever they lie in the skb. */
+static u32 crc_skb(u32 crc, struct sk_buff *skb, u32 from, u32 len)
+{
+	struct skb_seq_state seq;
+	const u8 *data;
+	u32 done = 0, n;
+
+	skb_prepare_seq_read(skb, from, from + len, &seq);
+	while ((n = skb_seq_read(done, &data, &seq))) {
+		n = min(n, len - done);		/* it goes to the end of the frag */
+		crc = roan_crc32(crc, data, n);
+		done += n;
+	}
+	return crc;
+}
+
+static bool icrc_with_id(const struct roan_rx *rx, u16 id, const u8 *icrc)
+{
+	u8 l3[40], udp[8];
+	u32 crc;
+
+	memcpy(l3, rx->ip, sizeof(l3));
+	memcpy(udp, rx->udp, sizeof(udp));
+	set_lengths(l3, udp, rx->ipv6, rx->len, id);
+	crc = icrc_start(l3, udp, rx->ipv6, rx->head);
+	crc = crc_skb(crc, rx->skb, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
+	return roan_icrc_equal(crc, icrc);
+}
+
+bool roan_rx_icrc_ok(struct roan_rx *rx)
+{
+	u16 id = rx->ipv6 ? 0 : get_unaligned_be16(rx->ip + IP4_ID);
+	u8 icrc[ROAN_ICRC_LEN];
+
+	if (rx->len < ROAN_MIN_PACKET)
+		return false;
+	if (skb_copy_bits(rx->skb, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
+		return false;
+	if (rx->ipv6 || !rx->i || rx->ids_fixed)
+		return icrc_with_id(rx, id, icrc);
+	if (icrc_with_id(rx, id + rx->i, icrc))
+		return true;
+	/* GRO also merges packets that all have the same identification, and does not say which it was. */
+	if (!icrc_with_id(rx, id, icrc))
+		return false;
+	rx->ids_fixed = true;
+	return true;
+}

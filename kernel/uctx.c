@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/* User contexts, and how udata goes in and out. Rings are mapped in ring.c; the doorbell has its own file. */
+#include <rdma/uverbs_ioctl.h>
+#include "roan.h"
+
+/*
+ * A shorter request comes from a provider that is older than the struct's first version, which does not exist; a longer
+ * one from a newer provider, which may pass what we do not know as long as it is zero.
+ */
+int roan_udata_in(struct ib_udata *udata, void *req, size_t size)
+{
+	if (udata->inlen < size)
+		return -EINVAL;
+	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size))
+		return -EINVAL;
+	return ib_copy_from_udata(req, udata, size) ? -EFAULT : 0;
+}
+
+/* No udata: a kernel consumer. No room at all: whoever calls the verb does not want the answer. */
+int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size)
+{
+	if (!udata || !udata->outlen)
+		return 0;
+	if (udata->outlen < size)
+		return -ENOSPC;
+	return ib_copy_to_udata(udata, (void *)resp, size) ? -EFAULT : 0;
+}
+
+static void describe(struct roan_alloc_ucontext_resp *resp)
+{
+	*resp = (struct roan_alloc_ucontext_resp) {
+		.max_inline = ROAN_MAX_INLINE,
+	};
+}
+
+int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
+{
+	struct roan_alloc_ucontext_resp resp;
+	struct roan_alloc_ucontext_req req;
+	int err;
+
+	if (udata->inlen) {
+		err = roan_udata_in(udata, &req, sizeof(req));
+		if (err)
+			return err;
+	}
+	describe(&resp);
+	return roan_udata_out(udata, &resp, sizeof(resp));
+}
+
+void roan_dealloc_ucontext(struct ib_ucontext *uctx)
+{
+}
+
+/*
+ * Empty, and needed: its presence tells the core that our mappings survive the device. The core takes them away from the
+ * process; the ring memory belongs to its mmap entry.
+ */
+void roan_disassociate_ucontext(struct ib_ucontext *uctx)
+{
+}
+
+int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs)
+{
+	struct roan_alloc_ucontext_resp resp;
+
+	describe(&resp);
+	return roan_udata_out(&attrs->driver_udata, &resp, sizeof(resp));
+}
