@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Polling and arming completion queues: plain and extended. No system call is made here. Status, opcode and the flags
+ * that verbs know have the same numbers in an entry of the ring as in verbs.
+ */
+#include <string.h>
+#include "roan.h"
+
+_Static_assert((int)ROAN_CQE_GRH == IBV_WC_GRH && (int)ROAN_CQE_WITH_IMM == IBV_WC_WITH_IMM &&
+	       (int)ROAN_CQE_WITH_INV == IBV_WC_WITH_INV, "flags of completions");
+
+#define VERBS_FLAGS	(ROAN_CQE_GRH | ROAN_CQE_WITH_IMM | ROAN_CQE_WITH_INV)
+
+/* ---- plain ---- */
+
+static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
+{
+	wc->wr_id = cqe->wr_id;
+	wc->status = cqe->status;
+	wc->opcode = cqe->opcode;
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	wc->imm_data = cqe->imm;	/* or the key that was invalidated: the same bytes in both unions */
+	wc->qp_num = cqe->qp_num;
+	wc->src_qp = cqe->src_qp;
+	wc->wc_flags = cqe->flags & VERBS_FLAGS;
+	wc->pkey_index = cqe->pkey_index;
+	wc->slid = 0;
+	wc->sl = cqe->sl;
+	wc->dlid_path_bits = 0;
+}
+
+int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	const struct roan_cqe *cqe;
+	uint32_t head;
+	int i;
+
+	roan_lock(&cq->lock);
+	head = cq->ring.index;
+	for (i = 0; i < n; i++) {
+		cqe = ring_cqe(&cq->ring, head + i);
+		if (!cqe)
+			break;
+		fill_wc(&wc[i], cqe);
+	}
+	if (i > 0)
+		ring_polled(&cq->ring, head + i);
+	roan_unlock(&cq->lock);
+	return i;
+}
+
+/*
+ * A QP that was reset or destroyed leaves no completions behind. What is in the ring and not polled is ours: the entries
+ * to keep move up to the tail, and the head follows. What the kernel adds meanwhile lies behind.
+ */
+void roan_cq_forget(struct ibv_cq *ibcq, uint32_t qpn)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	uint32_t head, from, to;
+
+	roan_lock(&cq->lock);
+	head = cq->ring.index;
+	for (from = head; ring_cqe(&cq->ring, from); from++)
+		;
+	for (to = from; from != head;) {
+		const struct roan_cqe *cqe = ring_slot(&cq->ring, --from);
+
+		if (cqe->qp_num == qpn)
+			continue;
+		if (--to != from)
+			memcpy(ring_slot(&cq->ring, to), cqe, sizeof(*cqe));
+	}
+	if (to != head)
+		ring_polled(&cq->ring, to);
+	roan_unlock(&cq->lock);
+}
+
+int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+
+	/* Under the lock because a resize replaces the ring. */
+	roan_lock(&cq->lock);
+	ring_arm(&cq->ring, solicited_only);
+	roan_unlock(&cq->lock);
+	return 0;
+}
+
+/* ---- extended: the entry stays in the ring until next_poll or end_poll gives it back ---- */
+
+static int take(struct roan_cq *cq)
+{
+	cq->current = ring_cqe(&cq->ring, cq->ring.index);
+	if (!cq->current)
+		return ENOENT;
+	cq->vcq.cq_ex.status = cq->current->status;
+	cq->vcq.cq_ex.wr_id = cq->current->wr_id;
+	return 0;
+}
+
+static void give_back(struct roan_cq *cq)
+{
+	if (!cq->current)
+		return;
+	cq->current = NULL;
+	ring_polled(&cq->ring, cq->ring.index + 1);
+}
+
+static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+{
+	struct roan_cq *cq = to_roan_cq_ex(ibcq);
+	int err;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	roan_lock(&cq->lock);
+	err = take(cq);
+	if (err)
+		roan_unlock(&cq->lock);	/* end_poll is called only after success */
+	return err;
+}
+
+static int next_poll(struct ibv_cq_ex *ibcq)
+{
+	struct roan_cq *cq = to_roan_cq_ex(ibcq);
+
+	give_back(cq);
+	return take(cq);
+}
+
+static void end_poll(struct ibv_cq_ex *ibcq)
+{
+	struct roan_cq *cq = to_roan_cq_ex(ibcq);
+
+	give_back(cq);
+	roan_unlock(&cq->lock);
+}
+
+static const struct roan_cqe *current_of(struct ibv_cq_ex *cq)
+{
+	return to_roan_cq_ex(cq)->current;
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->vendor_err;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->imm;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->qp_num;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->src_qp;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->flags & VERBS_FLAGS;
+}
+
+/* Ethernet has no LIDs. */
+static uint32_t read_slid(struct ibv_cq_ex *cq)
+{
+	(void)cq;
+	return 0;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
+{
+	(void)cq;
+	return 0;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->sl;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->timestamp_ns;
+}
+
+static uint16_t read_cvlan(struct ibv_cq_ex *cq)
+{
+	return current_of(cq)->vlan;
+}
+
+bool roan_wc_flags_ok(uint64_t wc_flags)
+{
+	return !(wc_flags & ~(uint64_t)(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+					IBV_WC_EX_WITH_CVLAN));
+}
+
+void roan_fill_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags)
+{
+	cq->start_poll = start_poll;
+	cq->next_poll = next_poll;
+	cq->end_poll = end_poll;
+	cq->read_opcode = read_opcode;
+	cq->read_vendor_err = read_vendor_err;
+	cq->read_wc_flags = read_wc_flags;
+	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
+		cq->read_byte_len = read_byte_len;
+	if (wc_flags & IBV_WC_EX_WITH_IMM)
+		cq->read_imm_data = read_imm_data;
+	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		cq->read_qp_num = read_qp_num;
+	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
+		cq->read_src_qp = read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_SLID)
+		cq->read_slid = read_slid;
+	if (wc_flags & IBV_WC_EX_WITH_SL)
+		cq->read_sl = read_sl;
+	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		cq->read_dlid_path_bits = read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		cq->read_completion_ts = read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
+		cq->read_cvlan = read_cvlan;
+}

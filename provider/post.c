@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Posting work request lists: sends, receives, window binds, and the doorbell. Only what verbs make an immediate error
+ * is checked here; the kernel checks the rest once it has copied the slot, and answers by a completion.
+ */
+#include <string.h>
+#include <sys/ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include "roan.h"
+
+#define BIT(n)	(1u << (n))
+
+#define ANY_OPS		(BIT(ROAN_WR_SEND) | BIT(ROAN_WR_SEND_WITH_IMM))
+#define UC_OPS		(ANY_OPS | BIT(ROAN_WR_RDMA_WRITE) | BIT(ROAN_WR_RDMA_WRITE_WITH_IMM) | BIT(ROAN_WR_LOCAL_INV) | \
+			 BIT(ROAN_WR_BIND_MW))
+#define RC_OPS		(UC_OPS | BIT(ROAN_WR_RDMA_READ) | BIT(ROAN_WR_ATOMIC_CMP_AND_SWP) | \
+			 BIT(ROAN_WR_ATOMIC_FETCH_AND_ADD) | BIT(ROAN_WR_SEND_WITH_INV) | BIT(ROAN_WR_ATOMIC_WRITE))
+#define INLINE_OPS	(ANY_OPS | BIT(ROAN_WR_RDMA_WRITE) | BIT(ROAN_WR_RDMA_WRITE_WITH_IMM) | \
+			 BIT(ROAN_WR_SEND_WITH_INV) | BIT(ROAN_WR_ATOMIC_WRITE))
+#define KNOWN_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+
+_Static_assert((int)ROAN_SEND_FENCE == IBV_SEND_FENCE && (int)ROAN_SEND_SIGNALED == IBV_SEND_SIGNALED &&
+	       (int)ROAN_SEND_SOLICITED == IBV_SEND_SOLICITED && (int)ROAN_SEND_INLINE == IBV_SEND_INLINE, "send flags");
+_Static_assert((int)ROAN_WR_RDMA_WRITE == IBV_WR_RDMA_WRITE && (int)ROAN_WR_RDMA_READ == IBV_WR_RDMA_READ &&
+	       (int)ROAN_WR_LOCAL_INV == IBV_WR_LOCAL_INV && (int)ROAN_WR_BIND_MW == IBV_WR_BIND_MW &&
+	       (int)ROAN_WR_SEND_WITH_INV == IBV_WR_SEND_WITH_INV, "opcodes");
+
+/*
+ * The kernel looks at the QP in our context. Its errors have no one to go to: the requests are in the ring, and a QP or
+ * device that is gone is told by completions and events. So errno stays as it was, too.
+ */
+void roan_ring_doorbell(struct roan_qp *qp)
+{
+	union {
+		struct ib_uverbs_ioctl_hdr hdr;
+		uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + sizeof(struct ib_uverbs_attr)];
+	} call = { .room = { 0 } };
+	int saved = errno;
+
+	call.hdr.length = sizeof(call);
+	call.hdr.object_id = UVERBS_OBJECT_QP;
+	call.hdr.method_id = ROAN_METHOD_QP_DOORBELL;
+	call.hdr.num_attrs = 1;
+	call.hdr.driver_id = ROAN_DRIVER_ID;
+	call.hdr.attrs[0].attr_id = ROAN_ATTR_QP_DOORBELL_HANDLE;
+	call.hdr.attrs[0].flags = UVERBS_ATTR_F_MANDATORY;
+	call.hdr.attrs[0].data = qp->vqp.qp.handle;
+	while (ioctl(qp->vqp.qp.context->cmd_fd, RDMA_VERBS_IOCTL, &call.hdr) && errno == EINTR)
+		;
+	errno = saved;
+}
+
+/* ---- sends ---- */
+
+static uint32_t ops_of(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return RC_OPS;
+	case IBV_QPT_UC:
+		return UC_OPS;
+	case IBV_QPT_UD:
+		return ANY_OPS;
+	default:
+		return 0;
+	}
+}
+
+static int fill_inline(struct roan_send_wqe *wqe, const struct roan_wq *sq, const struct ibv_send_wr *wr)
+{
+	uint8_t *to = (uint8_t *)(wqe + 1);
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > sq->max_inline - len)
+			return EINVAL;
+		if (sge->length)
+			memcpy(to + len, (void *)(uintptr_t)sge->addr, sge->length);
+		len += sge->length;
+	}
+	wqe->inline_len = len;
+	return 0;
+}
+
+static int fill_sges(struct roan_send_wqe *wqe, const struct roan_wq *sq, const struct ibv_send_wr *wr)
+{
+	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
+	int i;
+
+	if ((uint32_t)wr->num_sge > sq->max_sge)	/* a negative number is a large one */
+		return EINVAL;
+	for (i = 0; i < wr->num_sge; i++)
+		sges[i] = (struct roan_sge) {
+			.addr = wr->sg_list[i].addr,
+			.length = wr->sg_list[i].length,
+			.lkey = wr->sg_list[i].lkey,
+		};
+	wqe->num_sge = wr->num_sge;
+	return 0;
+}
+
+static void fill_bind(struct roan_send_wqe *wqe, const struct ibv_mw *mw, uint32_t rkey,
+		      const struct ibv_mw_bind_info *info)
+{
+	wqe->bind.addr = info->addr;
+	wqe->bind.length = info->length;
+	wqe->bind.mr_lkey = info->mr ? info->mr->lkey : 0;
+	wqe->bind.mw_rkey = mw->rkey;
+	wqe->bind.new_rkey = rkey;
+	wqe->bind.access = info->mw_access_flags;
+}
+
+static int fill_target(struct roan_send_wqe *wqe, enum ibv_qp_type type, const struct ibv_send_wr *wr)
+{
+	if (type == IBV_QPT_UD) {
+		if (!wr->wr.ud.ah)
+			return EINVAL;
+		wqe->ud.ah_num = ((struct roan_ah *)wr->wr.ud.ah)->ah_num;
+		wqe->ud.remote_qpn = wr->wr.ud.remote_qpn;
+		wqe->ud.remote_qkey = wr->wr.ud.remote_qkey;
+		return 0;
+	}
+	switch ((uint32_t)wr->opcode) {
+	case ROAN_WR_BIND_MW:
+		if (!wr->bind_mw.mw || (wr->bind_mw.bind_info.length && !wr->bind_mw.bind_info.mr))
+			return EINVAL;
+		fill_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		return 0;
+	case ROAN_WR_ATOMIC_CMP_AND_SWP:
+	case ROAN_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->atomic.remote_addr = wr->wr.atomic.remote_addr;
+		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
+		wqe->atomic.swap = wr->wr.atomic.swap;
+		wqe->atomic.rkey = wr->wr.atomic.rkey;
+		return 0;
+	default:
+		wqe->rdma.remote_addr = wr->wr.rdma.remote_addr;
+		wqe->rdma.rkey = wr->wr.rdma.rkey;
+		return 0;
+	}
+}
+
+static int fill_send(struct roan_send_wqe *wqe, const struct roan_qp *qp, const struct ibv_send_wr *wr)
+{
+	enum ibv_qp_type type = qp->vqp.qp.qp_type;
+	uint32_t op = wr->opcode;
+	int err;
+
+	if (op >= 32 || !(ops_of(type) & BIT(op)) || wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
+		return EINVAL;
+	if (wr->send_flags & IBV_SEND_INLINE && !(INLINE_OPS & BIT(op)))
+		return EINVAL;
+	memset(wqe, 0, sizeof(*wqe));	/* no old request shows through */
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = op;
+	wqe->flags = wr->send_flags;
+	wqe->imm = wr->imm_data;	/* or the key to invalidate: the same bytes in both unions */
+	err = fill_target(wqe, type, wr);
+	if (err || op == ROAN_WR_BIND_MW || op == ROAN_WR_LOCAL_INV)
+		return err;
+	return wr->send_flags & IBV_SEND_INLINE ? fill_inline(wqe, &qp->sq, wr) : fill_sges(wqe, &qp->sq, wr);
+}
+
+int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	struct roan_wq *sq = &qp->sq;
+	bool kick = false;
+	uint32_t tail;
+	int err = 0;
+
+	roan_lock(&sq->lock);
+	tail = sq->ring.index;
+	for (; wr; wr = wr->next, tail++) {
+		if (ibqp->state < IBV_QPS_RTS)	/* an immediate error (10.8.2) */
+			err = EINVAL;
+		else if (!ring_room(&sq->ring, tail, sq->max_wr))
+			err = ENOMEM;
+		else
+			err = fill_send(ring_slot(&sq->ring, tail), qp, wr);
+		if (err)
+			break;
+	}
+	if (tail != sq->ring.index) {
+		ring_post(&sq->ring, tail);
+		kick = ring_needs_doorbell(&sq->ring);
+	}
+	roan_unlock(&sq->lock);
+	if (kick)
+		roan_ring_doorbell(qp);
+	if (err)
+		*bad = wr;
+	return err;
+}
+
+int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	/* Local access is the region's affair; it is harmless here, and programs ask for it. */
+	const unsigned int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+				   IBV_ACCESS_ZERO_BASED;
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw = { .mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = *info },
+	};
+	int err;
+
+	if (info->mw_access_flags & ~known)
+		return EINVAL;
+	if (info->mr && info->mr->pd != mw->pd)
+		return EPERM;
+	err = roan_post_send(qp, &wr, &bad);
+	if (!err)
+		mw->rkey = wr.bind_mw.rkey;
+	return err;
+}
+
+/* ---- receives ---- */
+
+static int fill_recv(struct roan_recv_wqe *wqe, const struct roan_wq *rq, const struct ibv_recv_wr *wr)
+{
+	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
+	int i;
+
+	if ((uint32_t)wr->num_sge > rq->max_sge)
+		return EINVAL;
+	*wqe = (struct roan_recv_wqe) { .wr_id = wr->wr_id, .num_sge = wr->num_sge };
+	for (i = 0; i < wr->num_sge; i++)
+		sges[i] = (struct roan_sge) {
+			.addr = wr->sg_list[i].addr,
+			.length = wr->sg_list[i].length,
+			.lkey = wr->sg_list[i].lkey,
+		};
+	return 0;
+}
+
+/* rq->lock held. True: something was posted. */
+static bool post_list(struct roan_wq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, int *err)
+{
+	uint32_t tail = rq->ring.index;
+
+	*err = 0;
+	for (; wr; wr = wr->next, tail++) {
+		if (!ring_room(&rq->ring, tail, rq->max_wr))
+			*err = ENOMEM;
+		else
+			*err = fill_recv(ring_slot(&rq->ring, tail), rq, wr);
+		if (*err) {
+			*bad = wr;
+			break;
+		}
+	}
+	if (tail == rq->ring.index)
+		return false;
+	ring_post(&rq->ring, tail);
+	return true;
+}
+
+int roan_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	bool kick;
+	int err;
+
+	if (!qp->rq.ring.ctl || ibqp->state == IBV_QPS_RESET) {
+		*bad = wr;
+		return EINVAL;
+	}
+	roan_lock(&qp->rq.lock);
+	kick = post_list(&qp->rq, wr, bad, &err) && ring_needs_doorbell(&qp->rq.ring);
+	roan_unlock(&qp->rq.lock);
+	if (kick)
+		roan_ring_doorbell(qp);
+	return err;
+}
+
+int roan_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	int err;
+
+	roan_lock(&srq->rq.lock);
+	post_list(&srq->rq, wr, bad, &err);
+	roan_unlock(&srq->rq.lock);
+	return err;
+}

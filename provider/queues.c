@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The objects with rings: completion queues, shared receive queues, queue pairs. Making, changing and destroying them;
+ * what goes through the rings is post.c's, build.c's and poll.c's.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "roan.h"
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The parent domain @pd is, counted; NULL if it is a plain one, of which the kernel takes care. */
+static struct roan_pd *get_parent(struct ibv_pd *pd)
+{
+	struct roan_pd *parent = pd ? to_roan_pd(pd) : NULL;
+
+	if (!parent || !parent->real)
+		return NULL;
+	atomic_fetch_add(&parent->users, 1);
+	return parent;
+}
+
+static void put_parent(struct roan_pd *parent)
+{
+	if (parent)
+		atomic_fetch_sub(&parent->users, 1);
+}
+
+static bool lock_free(struct ibv_context *ctx, const struct roan_pd *parent)
+{
+	return to_roan_context(ctx)->single_threaded || (parent && parent->td);
+}
+
+static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan_ring_desc *desc, uint32_t max_wr)
+{
+	int err = ring_map(&wq->ring, ctx->cmd_fd, desc);
+
+	if (!err)
+		wq->max_wr = wq->ring.ctl ? min_u32(max_wr, wq->ring.mask + 1) : 0;
+	return err;
+}
+
+/* ---- completion queues ---- */
+
+static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel, int vector,
+				 struct ibv_pd *pd, bool single)
+{
+	ROAN_CMD(ib_uverbs_create_cq) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_create_cq_resp, roan_create_cq_resp) resp = { 0 };
+	struct roan_cq *cq;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 8, "create_cq response");
+	if (cqe <= 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	err = ibv_cmd_create_cq(ctx, cqe, channel, vector, &cq->vcq.cq, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err)
+		goto err_free;
+	err = ring_map(&cq->ring, ctx->cmd_fd, &resp.roan.cq);
+	if (!err && !cq->ring.ctl)
+		err = EPROTO;
+	if (err)
+		goto err_destroy;
+	cq->pd = get_parent(pd);
+	roan_lock_init(&cq->lock, single || lock_free(ctx, cq->pd));
+	return cq;
+
+err_destroy:
+	/* It waits on these for acknowledged events, and libibverbs sets them up only once we have succeeded. */
+	pthread_mutex_init(&cq->vcq.cq.mutex, NULL);
+	pthread_cond_init(&cq->vcq.cq.cond, NULL);
+	ibv_cmd_destroy_cq(&cq->vcq.cq);
+err_free:
+	free(cq);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_cq *roan_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel, int vector)
+{
+	struct roan_cq *cq = create_cq(ctx, cqe, channel, vector, NULL, false);
+
+	return cq ? &cq->vcq.cq : NULL;
+}
+
+struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	struct ibv_pd *pd = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL;
+	struct roan_cq *cq;
+
+	if (attr->comp_mask & ~known || flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED ||
+	    !roan_wc_flags_ok(attr->wc_flags)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (attr->cqe > INT32_MAX || (pd && !to_roan_pd(pd)->real)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = create_cq(ctx, attr->cqe, attr->channel, attr->comp_vector, pd, flags);
+	if (!cq)
+		return NULL;
+	roan_fill_poll_ops(&cq->vcq.cq_ex, attr->wc_flags);
+	return &cq->vcq.cq_ex;
+}
+
+/*
+ * The kernel moves what is not polled yet into a new ring, so nobody may poll meanwhile. If that cannot be mapped
+ * the queue is lost: the old one is not the kernel's any more.
+ */
+int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	ROAN_CMD(ib_uverbs_resize_cq) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_resize_cq_resp, roan_create_cq_resp) resp = { 0 };
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	struct ring fresh;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 8, "resize_cq response");
+	if (cqe <= 0)
+		return EINVAL;
+	roan_lock(&cq->lock);
+	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (!err)
+		err = ring_map(&fresh, ibcq->context->cmd_fd, &resp.roan.cq);
+	if (!err) {
+		ring_unmap(&cq->ring);
+		cq->ring = fresh;
+	}
+	roan_unlock(&cq->lock);
+	return err;
+}
+
+int roan_destroy_cq(struct ibv_cq *ibcq)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	int err = ibv_cmd_destroy_cq(ibcq);
+
+	if (err)
+		return err;
+	ring_unmap(&cq->ring);
+	put_parent(cq->pd);
+	free(cq);
+	return 0;
+}
+
+/* ---- shared receive queues ---- */
+
+struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	ROAN_CMD(ib_uverbs_create_srq) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_create_srq_resp, roan_create_srq_resp) resp = { 0 };
+	struct roan_srq *srq = calloc(1, sizeof(*srq));
+	struct ibv_srq *ibsrq;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 16, "create_srq response");
+	if (!srq)
+		return NULL;
+	ibsrq = &srq->vsrq.srq;
+	err = ibv_cmd_create_srq(pd, ibsrq, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err)
+		goto err_free;
+	err = wq_map(&srq->rq, pd->context, &resp.roan.rq, attr->attr.max_wr);
+	if (!err && !srq->rq.ring.ctl)
+		err = EPROTO;
+	if (err)
+		goto err_destroy;
+	srq->rq.max_sge = attr->attr.max_sge;
+	srq->vsrq.srq_type = IBV_SRQT_BASIC;
+	srq->vsrq.srq_num = resp.roan.srq_num;
+	srq->pd = get_parent(pd);
+	roan_lock_init(&srq->rq.lock, lock_free(pd->context, srq->pd));
+	return ibsrq;
+
+err_destroy:
+	ibv_cmd_destroy_srq(ibsrq);
+err_free:
+	free(srq);
+	errno = err;
+	return NULL;
+}
+
+int roan_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+	ROAN_CMD_REQ(ib_uverbs_modify_srq, roan_modify_srq_req) cmd = { 0 };
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	struct roan_ring_desc desc = { 0 };
+	struct roan_wq fresh = srq->rq;
+	int err;
+
+	_Static_assert(offsetof(typeof(cmd), roan) == 24, "modify_srq request");
+	cmd.roan.desc_addr = (uintptr_t)&desc;
+	roan_lock(&srq->rq.lock);	/* the kernel moves what is posted: nobody may post meanwhile */
+	err = ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
+	if (!err && desc.mmap_size) {
+		err = wq_map(&fresh, ibsrq->context, &desc, attr->max_wr);
+		if (!err) {
+			ring_unmap(&srq->rq.ring);
+			srq->rq.ring = fresh.ring;
+			srq->rq.max_wr = fresh.max_wr;
+		}
+	}
+	roan_unlock(&srq->rq.lock);
+	return err;
+}
+
+int roan_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	ROAN_CMD(ib_uverbs_query_srq) cmd = { 0 };
+
+	return ibv_cmd_query_srq(srq, attr, &cmd, sizeof(cmd));
+}
+
+int roan_destroy_srq(struct ibv_srq *ibsrq)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	int err = ibv_cmd_destroy_srq(ibsrq);
+
+	if (err)
+		return err;
+	ring_unmap(&srq->rq.ring);
+	put_parent(srq->pd);
+	free(srq);
+	return 0;
+}
+
+int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num)
+{
+	*num = to_roan_srq(srq)->vsrq.srq_num;
+	return 0;
+}
+
+/* ---- queue pairs ---- */
+
+/*
+ * Marks the QP as one with ibv_wr_*. libibverbs 44 and 45..56 share a symbol version but look for it at two places,
+ * so both are set; on the later ones the first place is half of the wr_flush pointer, which is then not to be called.
+ */
+static void mark_extended(struct roan_qp *qp, uint64_t send_ops)
+{
+	const uint32_t mark = VERBS_QP_EX;
+
+	qp->vqp.comp_mask |= mark;
+#if ROAN_PABI == 34 && ROAN_RDMA_CORE >= 44 && defined(__x86_64__)
+#define MARK_44	352
+#define MARK_45	360
+	if (!(send_ops & 1u << 11 /* flush */))
+		memcpy(qp->room + MARK_44, &mark, sizeof(mark));
+	memcpy(qp->room + MARK_45, &mark, sizeof(mark));
+#else
+	(void)send_ops;
+#endif
+}
+
+static int check_init(const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
+		return EINVAL;
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && !roan_send_ops_ok(attr->qp_type, attr->send_ops_flags))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static int map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, const struct roan_create_qp_resp *resp)
+{
+	struct ibv_context *ctx = attr->pd->context;
+	const struct ibv_qp_cap *cap = &attr->cap;
+	bool unlocked;
+	int err;
+
+	err = wq_map(&qp->sq, ctx, &resp->sq, cap->max_send_wr);
+	if (err)
+		return err;
+	if (!qp->sq.ring.ctl)
+		return EPROTO;
+	err = wq_map(&qp->rq, ctx, &resp->rq, cap->max_recv_wr);
+	if (err) {
+		ring_unmap(&qp->sq.ring);
+		return err;
+	}
+	qp->sq.max_sge = cap->max_send_sge;
+	qp->sq.max_inline = cap->max_inline_data;
+	qp->rq.max_sge = cap->max_recv_sge;
+	qp->pd = get_parent(attr->pd);
+	unlocked = lock_free(ctx, qp->pd);
+	roan_lock_init(&qp->sq.lock, unlocked);
+	roan_lock_init(&qp->rq.lock, unlocked);
+	return 0;
+}
+
+struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	ROAN_CMD(ib_uverbs_create_qp) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_create_qp_resp, roan_create_qp_resp) resp = { 0 };
+	struct roan_qp *qp;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 32, "create_qp response");
+	errno = check_init(attr);
+	if (errno)
+		return NULL;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err)
+		goto err_free;
+	err = map_queues(qp, attr, &resp.roan);
+	if (err)
+		goto err_destroy;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		roan_fill_wr_ops(&qp->vqp.qp_ex, attr->send_ops_flags);
+		mark_extended(qp, attr->send_ops_flags);
+	}
+	return &qp->vqp.qp;
+
+err_destroy:
+	ibv_cmd_destroy_qp(&qp->vqp.qp);
+err_free:
+	free(qp);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_qp *roan_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp = roan_create_qp_ex(pd->context, &ex);
+
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
+}
+
+static void forget_completions(struct ibv_qp *qp, uint32_t qpn)
+{
+	roan_cq_forget(qp->send_cq, qpn);
+	if (qp->recv_cq != qp->send_cq)
+		roan_cq_forget(qp->recv_cq, qpn);
+}
+
+int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	ROAN_CMD(ib_uverbs_modify_qp) cmd = { 0 };
+	int err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
+
+	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		forget_completions(qp, qp->qp_num);
+	return err;
+}
+
+int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	ROAN_CMD(ib_uverbs_query_qp) cmd = { 0 };
+
+	return ibv_cmd_query_qp(qp, attr, mask, init, &cmd, sizeof(cmd));
+}
+
+int roan_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	int err = ibv_cmd_destroy_qp(ibqp);
+
+	if (err)
+		return err;
+	forget_completions(ibqp, ibqp->qp_num);
+	ring_unmap(&qp->sq.ring);
+	ring_unmap(&qp->rq.ring);
+	put_parent(qp->pd);
+	free(qp);
+	return 0;
+}

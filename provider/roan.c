@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * How libibverbs finds the provider, and the life of a context. The verbs themselves are elsewhere.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include "roan.h"
+
+/* ---- rings ---- */
+
+int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
+{
+	void *map;
+
+	memset(ring, 0, sizeof(*ring));
+	if (!desc->mmap_size)
+		return 0;
+	/* A kernel that follows the contract never trips this; one that does not must not make us write elsewhere. */
+	if (!desc->slot_count || desc->slot_count & (desc->slot_count - 1) ||
+	    desc->slots_offset < sizeof(struct roan_ring_ctl) ||
+	    desc->slots_offset + (uint64_t)desc->slot_size * desc->slot_count > desc->mmap_size)
+		return EPROTO;
+	map = mmap(NULL, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, desc->mmap_offset);
+	if (map == MAP_FAILED)
+		return errno;
+	ring->ctl = map;
+	ring->slots = (uint8_t *)map + desc->slots_offset;
+	ring->map_size = desc->mmap_size;
+	ring->mask = desc->slot_count - 1;
+	ring->slot_size = desc->slot_size;
+	ring->index = ring->ctl->user.index;	/* not 0 after a resize: the kernel moved what was pending */
+	return 0;
+}
+
+void ring_unmap(struct ring *ring)
+{
+	if (ring->ctl)
+		munmap(ring->ctl, ring->map_size);
+	memset(ring, 0, sizeof(*ring));
+}
+
+/* ---- methods libibverbs has no stable call for ---- */
+
+#define MAX_ATTRS	9
+
+int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n)
+{
+	union {
+		struct ib_uverbs_ioctl_hdr hdr;
+		uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + MAX_ATTRS * sizeof(struct ib_uverbs_attr)];
+	} call = { .room = { 0 } };
+
+	if (n > MAX_ATTRS)
+		return EINVAL;
+	call.hdr.length = sizeof(call.hdr) + n * sizeof(*attrs);
+	call.hdr.object_id = object;
+	call.hdr.method_id = method;
+	call.hdr.num_attrs = n;
+	call.hdr.driver_id = ROAN_DRIVER_ID;
+	memcpy(call.hdr.attrs, attrs, n * sizeof(*attrs));
+	if (ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &call.hdr))
+		return errno;
+	memcpy(attrs, call.hdr.attrs, n * sizeof(*attrs));
+	return 0;
+}
+
+/* ---- contexts ---- */
+
+static void free_context(struct ibv_context *ctx)
+{
+	struct roan_context *roan = to_roan_context(ctx);
+
+	verbs_uninit_context(&roan->vctx);
+	free(roan);
+}
+
+static const struct verbs_context_ops context_ops = {
+	.alloc_mw = roan_alloc_mw,
+	.alloc_parent_domain = roan_alloc_parent_domain,
+	.alloc_pd = roan_alloc_pd,
+	.alloc_td = roan_alloc_td,
+	.attach_mcast = ibv_cmd_attach_mcast,
+	.bind_mw = roan_bind_mw,
+	.create_ah = roan_create_ah,
+	.create_cq = roan_create_cq,
+	.create_cq_ex = roan_create_cq_ex,
+	.create_qp = roan_create_qp,
+	.create_qp_ex = roan_create_qp_ex,
+	.create_srq = roan_create_srq,
+	.dealloc_mw = roan_dealloc_mw,
+	.dealloc_pd = roan_dealloc_pd,
+	.dealloc_td = roan_dealloc_td,
+	.dereg_mr = roan_dereg_mr,
+	.destroy_ah = roan_destroy_ah,
+	.destroy_cq = roan_destroy_cq,
+	.destroy_qp = roan_destroy_qp,
+	.destroy_srq = roan_destroy_srq,
+	.detach_mcast = ibv_cmd_detach_mcast,
+	.free_context = free_context,
+	.get_srq_num = roan_get_srq_num,
+	.import_mr = roan_import_mr,
+	.import_pd = roan_import_pd,
+	.modify_qp = roan_modify_qp,
+	.modify_srq = roan_modify_srq,
+	.poll_cq = roan_poll_cq,
+	.post_recv = roan_post_recv,
+	.post_send = roan_post_send,
+	.post_srq_recv = roan_post_srq_recv,
+	.query_device_ex = roan_query_device_ex,
+	.query_port = roan_query_port,
+	.query_qp = roan_query_qp,
+	.query_rt_values = roan_query_rt_values,
+	.query_srq = roan_query_srq,
+	.reg_dmabuf_mr = roan_reg_dmabuf_mr,
+	.reg_mr = roan_reg_mr,
+	.req_notify_cq = roan_req_notify_cq,
+	.rereg_mr = roan_rereg_mr,
+	.resize_cq = roan_resize_cq,
+	.unimport_mr = roan_unimport_mr,
+	.unimport_pd = roan_unimport_pd,
+};
+
+static int get_context(struct roan_context *roan)
+{
+	ROAN_CMD_REQ(ib_uverbs_get_context, roan_alloc_ucontext_req) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_get_context_resp, roan_alloc_ucontext_resp) resp = { 0 };
+
+	_Static_assert(offsetof(typeof(cmd), roan) == 16, "get_context request");
+	_Static_assert(offsetof(typeof(resp), roan) == 8, "get_context response");
+#if ROAN_PABI >= 57
+	return ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), NULL, &resp, sizeof(resp));
+#else
+	return ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), &resp, sizeof(resp));
+#endif
+}
+
+/* Owns @cmd_fd from the first line on. */
+static struct verbs_context *make_context(struct ibv_device *ibdev, int cmd_fd, bool import)
+{
+	struct roan_context *roan;
+	int err;
+
+	roan = _verbs_init_and_alloc_context(ibdev, cmd_fd, sizeof(*roan),
+					     (struct verbs_context *)offsetof(struct roan_context, vctx),
+					     ROAN_DRIVER_ID);
+	if (!roan)
+		return NULL;
+	roan->single_threaded = getenv("ROAN_SINGLE_THREADED") != NULL;
+	err = import ? ibv_cmd_query_context(&roan->vctx.context, NULL) : get_context(roan);
+	if (err) {
+		verbs_uninit_context(&roan->vctx);
+		free(roan);
+		errno = err;
+		return NULL;
+	}
+	verbs_set_ops(&roan->vctx, &context_ops);
+	return &roan->vctx;
+}
+
+static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd, void *private_data)
+{
+	(void)private_data;
+	return make_context(ibdev, cmd_fd, false);
+}
+
+static struct verbs_context *import_context(struct ibv_device *ibdev, int cmd_fd)
+{
+	return make_context(ibdev, cmd_fd, true);
+}
+
+/* ---- devices ---- */
+
+static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs)
+{
+	(void)sysfs;
+	return calloc(1, sizeof(struct verbs_device));
+}
+
+static void uninit_device(struct verbs_device *vdev)
+{
+	free(vdev);
+}
+
+/* The driver id decides; the name is for systems where the device list comes without one. */
+static const struct verbs_match_ent match_table[] = {
+	{ .kind = VERBS_MATCH_DRIVER_ID, .u.driver_id = ROAN_DRIVER_ID },
+	{ .kind = VERBS_MATCH_MODALIAS, .u.modalias = "rdma_device:*Nroan*" },
+	{ .kind = VERBS_MATCH_SENTINEL },
+};
+
+#ifdef ROAN_STATIC
+#define device_ops	verbs_provider_roan	/* the name a statically linked libibverbs looks for */
+extern const struct verbs_device_ops device_ops;
+#else
+static
+#endif
+const struct verbs_device_ops device_ops = {
+	.name = "roan",
+	.match_min_abi_version = ROAN_UVERBS_ABI_VERSION,
+	.match_max_abi_version = ROAN_UVERBS_ABI_VERSION,
+	.match_table = match_table,
+	.alloc_context = alloc_context,
+	.import_context = import_context,
+	.alloc_device = alloc_device,
+	.uninit_device = uninit_device,
+};
+
+static __attribute__((constructor)) void register_driver(void)
+{
+	verbs_register_driver(&device_ops);
+}

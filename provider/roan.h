@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The provider's objects and the functions its files have for each other. What libibverbs fixes is in verbs_private.h,
+ * what the kernel fixes in rdma/roan-abi.h.
+ */
+#ifndef ROAN_PROVIDER_H
+#define ROAN_PROVIDER_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/ib_user_verbs.h>
+#include "verbs_private.h"
+#include "ring.h"
+
+/* Left out where the user promised to use the object from one thread at a time. */
+struct roan_lock {
+	pthread_spinlock_t spin;
+	bool unused;
+};
+
+static inline void roan_lock_init(struct roan_lock *lock, bool unused)
+{
+	pthread_spin_init(&lock->spin, PTHREAD_PROCESS_PRIVATE);
+	lock->unused = unused;
+}
+
+static inline void roan_lock(struct roan_lock *lock)
+{
+	if (!lock->unused)
+		pthread_spin_lock(&lock->spin);
+}
+
+static inline void roan_unlock(struct roan_lock *lock)
+{
+	if (!lock->unused)
+		pthread_spin_unlock(&lock->spin);
+}
+
+struct ib_uverbs_attr;
+
+struct roan_context {
+	struct verbs_context vctx;
+	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
+};
+
+struct roan_td {
+	struct ibv_td ibv;
+	atomic_uint users;		/* parent domains that name it */
+};
+
+struct roan_pd {
+	struct ibv_pd ibv;
+	struct roan_pd *real;		/* parent domain: the domain it stands for; else NULL */
+	struct roan_td *td;		/* parent domain: may be NULL */
+	atomic_uint users;		/* parent domains of this one, or queues made with this parent domain */
+};
+
+struct roan_ah {
+	struct ibv_ah ibv;
+	uint32_t ah_num;		/* what a send WQE says */
+};
+
+struct roan_cq {
+	struct verbs_cq vcq;		/* first: libibverbs knows the object by this address */
+	struct roan_lock lock;		/* ring, current; held from start_poll to end_poll */
+	struct ring ring;
+	const struct roan_cqe *current;	/* extended: the entry being read */
+	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
+};
+
+/* A ring of requests and what may go into it. */
+struct roan_wq {
+	struct roan_lock lock;
+	struct ring ring;
+	uint32_t max_wr;		/* requests at a time; not more than slots */
+	uint32_t max_sge;
+	uint32_t max_inline;		/* bytes */
+};
+
+struct roan_srq {
+	struct verbs_srq vsrq;		/* first */
+	struct roan_wq rq;
+	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
+};
+
+/*
+ * 45 put one more function pointer before verbs_qp.comp_mask, under the same symbol version. So there is room for the
+ * larger one whatever was built for.
+ */
+#define VERBS_QP_ROOM	384
+
+struct roan_qp {
+	union {
+		struct verbs_qp vqp;	/* first */
+		uint8_t room[VERBS_QP_ROOM];
+	};
+	struct roan_wq sq;
+	struct roan_wq rq;		/* no ring with an SRQ */
+	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
+	/* between wr_start and wr_complete, sq.lock held: */
+	struct roan_send_wqe *wqe;	/* being filled; NULL: none, setters do nothing */
+	uint32_t tail;			/* slots below it are filled, not all posted */
+	int err;			/* the first error; wr_complete returns it */
+};
+
+static inline struct roan_context *to_roan_context(struct ibv_context *ctx)
+{
+	return (struct roan_context *)((char *)ctx - offsetof(struct roan_context, vctx.context));
+}
+
+static inline struct roan_pd *to_roan_pd(struct ibv_pd *pd)
+{
+	return (struct roan_pd *)pd;
+}
+
+static inline struct roan_cq *to_roan_cq(struct ibv_cq *cq)
+{
+	return (struct roan_cq *)cq;
+}
+
+static inline struct roan_cq *to_roan_cq_ex(struct ibv_cq_ex *cq)
+{
+	return (struct roan_cq *)cq;
+}
+
+static inline struct roan_srq *to_roan_srq(struct ibv_srq *srq)
+{
+	return (struct roan_srq *)srq;
+}
+
+static inline struct roan_qp *to_roan_qp(struct ibv_qp *qp)
+{
+	return (struct roan_qp *)qp;
+}
+
+static inline struct roan_qp *to_roan_qp_ex(struct ibv_qp_ex *qp)
+{
+	return (struct roan_qp *)qp;
+}
+
+/* Commands as libibverbs wants them: header, core part, and the driver's part straight behind. */
+#define ROAN_CMD(core)		struct { struct ib_uverbs_cmd_hdr hdr; struct core core; }
+#define ROAN_CMD_REQ(core, req)	struct { struct ib_uverbs_cmd_hdr hdr; struct core core; struct req roan; }
+#define ROAN_RESP(core, resp)	struct { struct core core; struct resp roan; }
+
+/* ---- roan.c ---- */
+int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n);
+
+/* ---- verbs.c, queues.c: operations, see verbs_context_ops ---- */
+int roan_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t attr_size);
+int roan_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
+int roan_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
+struct ibv_pd *roan_alloc_pd(struct ibv_context *ctx);
+int roan_dealloc_pd(struct ibv_pd *pd);
+struct ibv_td *roan_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr);
+int roan_dealloc_td(struct ibv_td *td);
+struct ibv_pd *roan_alloc_parent_domain(struct ibv_context *ctx, struct ibv_parent_domain_init_attr *attr);
+struct ibv_pd *roan_import_pd(struct ibv_context *ctx, uint32_t handle);
+void roan_unimport_pd(struct ibv_pd *pd);
+struct ibv_mr *roan_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access);
+struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
+int roan_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);
+int roan_dereg_mr(struct verbs_mr *mr);
+struct ibv_mr *roan_import_mr(struct ibv_pd *pd, uint32_t handle);
+void roan_unimport_mr(struct ibv_mr *mr);
+struct ibv_mw *roan_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int roan_dealloc_mw(struct ibv_mw *mw);
+struct ibv_ah *roan_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int roan_destroy_ah(struct ibv_ah *ah);
+
+struct ibv_cq *roan_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel, int vector);
+struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+int roan_resize_cq(struct ibv_cq *cq, int cqe);
+int roan_destroy_cq(struct ibv_cq *cq);
+struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+int roan_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int roan_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int roan_destroy_srq(struct ibv_srq *srq);
+int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num);
+struct ibv_qp *roan_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
+int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
+int roan_destroy_qp(struct ibv_qp *qp);
+
+/* ---- post.c ---- */
+int roan_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int roan_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int roan_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+void roan_ring_doorbell(struct roan_qp *qp);
+
+/* ---- build.c ---- */
+bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops);
+void roan_fill_wr_ops(struct ibv_qp_ex *qp, uint64_t send_ops);
+
+/* ---- poll.c ---- */
+int roan_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+void roan_cq_forget(struct ibv_cq *cq, uint32_t qpn);
+int roan_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+bool roan_wc_flags_ok(uint64_t wc_flags);
+void roan_fill_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags);
+
+#endif /* ROAN_PROVIDER_H */

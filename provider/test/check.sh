@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Checks a built libroan without a device: its symbols, that the real libibverbs loads it, and rings.c on a simulated
+# device. The last needs root and a host on which ib_core is not loaded; elsewhere it says that it is skipped.
+# Usage: check.sh LIBRARY, with PABI and CC in the environment
+set -eu
+lib=$(realpath "$1")
+here=$(dirname "$(realpath "$0")")
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+die() { echo "FAIL $*"; exit 1; }
+
+defined=$(nm -D --defined-only "$lib")
+[ -z "$defined" ] || die "exports symbols: $defined"
+nm -D "$lib" | grep -q "U verbs_register_driver_$PABI@IBVERBS_PRIVATE_$PABI" || die "does not register for $PABI"
+foreign=$(nm -D --undefined-only "$lib" | grep ' U ' | grep -v '@\(GLIBC\|IBVERBS_PRIVATE_'"$PABI"'$\|IBVERBS_1\)' || true)
+[ -z "$foreign" ] || die "needs symbols of others: $foreign"
+echo "ok symbols"
+
+out=$(LD_BIND_NOW=1 LD_PRELOAD="$lib" ibv_devices 2>&1 || true)
+case $out in
+*"cannot be preloaded"*|*"undefined symbol"*) die "does not load: $out" ;;
+esac
+echo "ok load"
+
+if [ "$(id -u)" != 0 ] || [ -d /sys/class/infiniband_verbs ]; then
+	echo "skip rings: needs root and a host without RDMA devices"
+	exit 0
+fi
+mkdir -p "$tmp/sys/class/infiniband_verbs/uverbs0" "$tmp/sys/class/infiniband/roan0"
+echo 6 > "$tmp/sys/class/infiniband_verbs/abi_version"
+echo roan0 > "$tmp/sys/class/infiniband_verbs/uverbs0/ibdev"
+echo 1:3 > "$tmp/sys/class/infiniband_verbs/uverbs0/dev"
+echo 29185 > "$tmp/sys/class/infiniband_verbs/uverbs0/abi_version"	# 0x7201
+echo "1: CA" > "$tmp/sys/class/infiniband/roan0/node_type"
+echo "0001:0203:0405:0607" > "$tmp/sys/class/infiniband/roan0/node_guid"
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -rdynamic -I"$here/../../include/uapi" -o "$tmp/rings" \
+	"$here/rings.c" -libverbs
+export SYSFS_PATH="$tmp/sys" IBV_DRIVERS="${lib%-rdmav*}" RINGS="$tmp/rings"
+unshare -m sh -ec '
+	mount -t tmpfs tmpfs /dev/shm
+	mkdir /dev/shm/infiniband
+	mknod /dev/shm/infiniband/uverbs0 c 1 3
+	[ -d /dev/infiniband ] || mkdir /dev/infiniband
+	mount --bind /dev/shm/infiniband /dev/infiniband
+	"$RINGS"
+' || die "rings"

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The objects without rings: device and port, domains, memory regions and windows, address handles. Each is the
+ * kernel's object in a struct that libibverbs can hold; domains count their users because the kernel does not know
+ * parent domains.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include "roan.h"
+
+/* ---- device and port ---- */
+
+int roan_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			 struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ib_uverbs_ex_query_device_resp resp = { 0 };
+	size_t resp_size = sizeof(resp);
+	uint64_t fw;
+	int err;
+
+	err = ibv_cmd_query_device_any(ctx, input, attr, attr_size, &resp, &resp_size);
+	if (err)
+		return err;
+	fw = resp.base.fw_ver;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u", (unsigned int)(fw >> 32 & 0xffff),
+		 (unsigned int)(fw >> 16 & 0xffff), (unsigned int)(fw & 0xffff));
+	return 0;
+}
+
+int roan_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr)
+{
+	ROAN_CMD(ib_uverbs_query_port) cmd = { 0 };
+
+	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
+}
+
+/* The device's clock is the host's: completions carry CLOCK_MONOTONIC in ns. */
+int roan_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
+{
+	uint32_t want = values->comp_mask;
+
+	(void)ctx;
+	values->comp_mask = 0;
+	if (want & ~IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	if (want & IBV_VALUES_MASK_RAW_CLOCK) {
+		if (clock_gettime(CLOCK_MONOTONIC, &values->raw_clock))
+			return errno;
+		values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+	}
+	return 0;
+}
+
+/* ---- protection, parent and thread domains ---- */
+
+struct ibv_pd *roan_alloc_pd(struct ibv_context *ctx)
+{
+	ROAN_CMD(ib_uverbs_alloc_pd) cmd = { 0 };
+	struct ib_uverbs_alloc_pd_resp resp = { 0 };
+	struct roan_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	errno = ibv_cmd_alloc_pd(ctx, &pd->ibv, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (errno) {
+		free(pd);
+		return NULL;
+	}
+	return &pd->ibv;
+}
+
+int roan_dealloc_pd(struct ibv_pd *ibpd)
+{
+	struct roan_pd *pd = to_roan_pd(ibpd);
+	int err;
+
+	if (atomic_load(&pd->users))
+		return EBUSY;
+	if (pd->real) {
+		atomic_fetch_sub(&pd->real->users, 1);
+		if (pd->td)
+			atomic_fetch_sub(&pd->td->users, 1);
+	} else {
+		err = ibv_cmd_dealloc_pd(ibpd);
+		if (err)
+			return err;
+	}
+	free(pd);
+	return 0;
+}
+
+struct ibv_td *roan_alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr)
+{
+	struct roan_td *td;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+	td->ibv.context = ctx;
+	return &td->ibv;
+}
+
+int roan_dealloc_td(struct ibv_td *ibtd)
+{
+	struct roan_td *td = (struct roan_td *)ibtd;
+
+	if (atomic_load(&td->users))
+		return EBUSY;
+	free(td);
+	return 0;
+}
+
+struct ibv_pd *roan_alloc_parent_domain(struct ibv_context *ctx, struct ibv_parent_domain_init_attr *attr)
+{
+	struct roan_pd *pd, *parent;
+
+	/* The kernel allocates the rings, so there is nothing an allocator of the user's could serve. */
+	if (attr->comp_mask & ~IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!attr->pd) {
+		errno = EINVAL;
+		return NULL;
+	}
+	parent = calloc(1, sizeof(*parent));
+	if (!parent)
+		return NULL;
+	pd = to_roan_pd(attr->pd);
+	if (pd->real)
+		pd = pd->real;
+	parent->ibv.context = ctx;
+	parent->ibv.handle = pd->ibv.handle;
+	parent->real = pd;
+	parent->td = (struct roan_td *)attr->td;
+	atomic_fetch_add(&pd->users, 1);
+	if (parent->td)
+		atomic_fetch_add(&parent->td->users, 1);
+	return &parent->ibv;
+}
+
+struct ibv_pd *roan_import_pd(struct ibv_context *ctx, uint32_t handle)
+{
+	struct roan_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	pd->ibv.context = ctx;
+	pd->ibv.handle = handle;
+	return &pd->ibv;
+}
+
+void roan_unimport_pd(struct ibv_pd *pd)
+{
+	free(to_roan_pd(pd));
+}
+
+/* ---- memory regions ---- */
+
+struct ibv_mr *roan_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access)
+{
+	ROAN_CMD(ib_uverbs_reg_mr) cmd = { 0 };
+	struct ib_uverbs_reg_mr_resp resp = { 0 };
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	errno = ibv_cmd_reg_mr(pd, addr, length, hca_va, access, mr, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (errno) {
+		free(mr);
+		return NULL;
+	}
+	return &mr->ibv_mr;
+}
+
+/* By ioctl, because the library's own call changed its parameters under the same name and version. */
+struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+	uint32_t lkey = 0, rkey = 0;
+	struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_HANDLE },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, .data = pd->handle },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_OFFSET, .len = sizeof(uint64_t), .data = offset },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_IOVA, .len = sizeof(uint64_t), .data = iova },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_FD, .data_s64 = fd },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, .len = sizeof(uint32_t) },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, .len = sizeof(lkey), .data = (uintptr_t)&lkey },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, .len = sizeof(rkey), .data = (uintptr_t)&rkey },
+	};
+	const uint32_t flags = access;
+	size_t i;
+
+	if (!mr)
+		return NULL;
+	for (i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
+		attrs[i].flags = UVERBS_ATTR_F_MANDATORY;
+	memcpy(&attrs[6].data, &flags, sizeof(flags));	/* inline: at the start of the word, whatever the byte order */
+	errno = roan_ioctl(pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, attrs,
+			   sizeof(attrs) / sizeof(*attrs));
+	if (errno) {
+		free(mr);
+		return NULL;
+	}
+	mr->ibv_mr.context = pd->context;
+	mr->ibv_mr.pd = pd;
+	mr->ibv_mr.addr = (void *)(uintptr_t)offset;
+	mr->ibv_mr.length = length;
+	mr->ibv_mr.handle = attrs[0].data;
+	mr->ibv_mr.lkey = lkey;
+	mr->ibv_mr.rkey = rkey;
+	mr->mr_type = IBV_MR_TYPE_DMABUF_MR;
+	mr->access = access;
+	return &mr->ibv_mr;
+}
+
+int roan_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	ROAN_CMD(ib_uverbs_rereg_mr) cmd = { 0 };
+	struct ib_uverbs_rereg_mr_resp resp = { 0 };
+
+	return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access, pd, &cmd, sizeof(cmd), &resp,
+				sizeof(resp));
+}
+
+int roan_dereg_mr(struct verbs_mr *mr)
+{
+	int err = ibv_cmd_dereg_mr(mr);
+
+	if (!err)
+		free(mr);
+	return err;
+}
+
+struct ibv_mr *roan_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	errno = ibv_cmd_query_mr(pd, mr, handle);
+	if (errno) {
+		free(mr);
+		return NULL;
+	}
+	return &mr->ibv_mr;
+}
+
+void roan_unimport_mr(struct ibv_mr *mr)
+{
+	free(mr);	/* the ibv_mr comes first in struct verbs_mr */
+}
+
+/* ---- memory windows ---- */
+
+struct ibv_mw *roan_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	ROAN_CMD(ib_uverbs_alloc_mw) cmd = { 0 };
+	struct ib_uverbs_alloc_mw_resp resp = { 0 };
+	struct ibv_mw *mw = calloc(1, sizeof(*mw));
+
+	if (!mw)
+		return NULL;
+	errno = ibv_cmd_alloc_mw(pd, type, mw, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (errno) {
+		free(mw);
+		return NULL;
+	}
+	return mw;
+}
+
+int roan_dealloc_mw(struct ibv_mw *mw)
+{
+	int err = ibv_cmd_dealloc_mw(mw);
+
+	if (!err)
+		free(mw);
+	return err;
+}
+
+/* ---- address handles ---- */
+
+struct ibv_ah *roan_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	ROAN_RESP(ib_uverbs_create_ah_resp, roan_create_ah_resp) resp = { 0 };
+	struct roan_ah *ah = calloc(1, sizeof(*ah));
+
+	_Static_assert(offsetof(typeof(resp), roan) == 4, "create_ah response");
+	if (!ah)
+		return NULL;
+	errno = ibv_cmd_create_ah(pd, &ah->ibv, attr, &resp, sizeof(resp));
+	if (errno) {
+		free(ah);
+		return NULL;
+	}
+	ah->ah_num = resp.roan.ah_num;
+	return &ah->ibv;
+}
+
+int roan_destroy_ah(struct ibv_ah *ibah)
+{
+	int err = ibv_cmd_destroy_ah(ibah);
+
+	if (!err)
+		free(ibah);	/* first member of struct roan_ah */
+	return err;
+}
