@@ -115,7 +115,7 @@ static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const
 {
 	if (win->pd != &qp->pd->ib)
 		return ROAN_VERR_BAD_PD;
-	if (!roan_connected(qp) || wqe->bind.access & ~REMOTE_ACCESS)
+	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE))
 		return ROAN_VERR_BAD_BIND;
 	if ((wqe->bind.new_rkey ^ wqe->bind.mw_rkey) >> 8 || wqe->bind.new_rkey == wqe->bind.mw_rkey)
 		return ROAN_VERR_BAD_BIND;
@@ -142,7 +142,7 @@ static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_s
 	if (!verr) {
 		struct roan_mr *old = unbind(win);
 
-		win->access = wqe->bind.access;
+		win->access = wqe->bind.access & REMOTE_ACCESS;
 		win->addr = wqe->bind.addr;
 		win->length = wqe->bind.length;
 		win->qpn = qp->ib.qp_num;

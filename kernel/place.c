@@ -144,8 +144,11 @@ static void copy_out(const struct grip *grip, u64 off, void *to, u32 len)
 {
 	u32 run;
 
-	for (; len; len -= run, off += run, to += run)
-		memcpy(to, at(grip, off, len, &run), run);
+	for (; len; len -= run, off += run, to += run) {
+		const void *from = at(grip, off, len, &run);
+
+		memcpy(to, from, run);
+	}
 }
 
 static void copy_in(const struct grip *grip, u64 off, const void *from, u32 len)

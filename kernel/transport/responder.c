@@ -119,13 +119,13 @@ static void describe(const struct roan_responder *resp, const struct roan_pkt *p
 	};
 }
 
-/* The entry whose responses include @psn; NULL: forgotten. */
+/* The entry whose responses include @psn; NULL: forgotten. Newest first: an old one may have the PSN of a round before. */
 static struct roan_replay *remembered(struct roan_responder *resp, u32 psn)
 {
-	u32 i;
+	u32 n = resp->cfg.max_dest_rd_atomic, i;
 
-	for (i = 0; i < resp->cfg.max_dest_rd_atomic; i++) {
-		struct roan_replay *e = &resp->replay[i];
+	for (i = 1; i <= n; i++) {
+		struct roan_replay *e = &resp->replay[(resp->replay_next + n - i) % n];
 
 		if (e->op != ROAN_OP_NONE && psn_within(psn, e->first_psn, e->npkts))
 			return e;
@@ -320,6 +320,10 @@ void roan_responder_acted(struct roan_responder *resp, const struct roan_pkt *pk
 void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
 {
 	resp->n_rnr++;
+	if (resp->cfg.transport == ROAN_TP_UC) {	/* nobody to tell: the message is lost (9.8.2.2) */
+		lose_message(resp);
+		return;
+	}
 	resp->nak_sent = true;
 	resp->nak_due = true;
 	resp->nak_syndrome = ROAN_AETH_RNR | (timer_code & ROAN_AETH_VALUE_MASK);
