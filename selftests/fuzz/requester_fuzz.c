@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A requester with work queued, and from fuzz bytes: what it may send, what comes back, what time passes. Four bytes a
+ * step. A peer may say anything; the indices stay in order, everything retires once, in order.
+ */
+#include "../../kernel/transport/requester.h"
+
+#define MUST(c)	do { if (!(c)) abort(); } while (0)
+#define SLOTS	16
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+static void check(const struct roan_requester *r)
+{
+	u32 left = r->tail - r->retire;
+
+	MUST(left <= SLOTS);
+	MUST(r->una - r->retire <= left);
+	MUST(r->next - r->una <= r->tail - r->una);
+	MUST(psn_diff(r->end_psn, r->una_psn) >= 0);
+	MUST(psn_diff(r->next_psn, r->una_psn) >= 0 && psn_diff(r->end_psn, r->next_psn) >= 0);
+	MUST(r->cfg.transport != ROAN_TP_RC || psn_diff(r->end_psn, r->una_psn) <= r->cfg.window);
+	MUST(r->rd_outstanding <= r->cfg.max_rd_atomic);
+	MUST(r->retries_left <= r->cfg.retry_cnt && r->rnr_left <= r->cfg.rnr_retry);
+}
+
+static void post(struct roan_requester *r, const u8 *d)
+{
+	static const u8 ops[] = {
+		ROAN_OP_SEND, ROAN_OP_WRITE, ROAN_OP_READ, ROAN_OP_CMP_SWAP, ROAN_OP_FETCH_ADD, ROAN_OP_ATOMIC_WRITE,
+		ROAN_OP_FLUSH, ROAN_OP_LOCAL,
+	};
+	u32 index;
+	struct roan_work *w = roan_requester_slot(r, &index);
+
+	if (!w)
+		return;
+	memset(w, 0, sizeof(*w));
+	w->op = ops[d[1] & 7];
+	w->rider = d[1] >> 3 & 3;
+	w->fence = d[1] & 0x20;
+	w->solicited = d[1] & 0x40;
+	w->len = d[2] == 255 ? 1u << 31 : d[2] << (d[3] & 15);
+	roan_requester_queued(r);
+}
+
+static void send(struct roan_requester *r, u32 budget, u64 now)
+{
+	struct roan_emit e;
+
+	while (budget--) {
+		enum roan_next next = roan_requester_next(r, now, &e);
+
+		if (next == ROAN_NEXT_LOCAL) {
+			roan_requester_local_done(r, e.index);
+		} else if (next == ROAN_NEXT_PACKET) {
+			MUST(roan_opcode(e.opcode)->op == roan_requester_work(r, e.index)->op);
+			MUST((u64)e.offset + e.len <= max(roan_requester_work(r, e.index)->len, 8u));
+			roan_requester_sent(r, &e, now);
+		} else {
+			return;
+		}
+		check(r);
+	}
+}
+
+static void receive(struct roan_requester *r, const u8 *d, u64 now)
+{
+	static const u8 opcodes[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x11, 0x11, 0x12 };
+	struct roan_pkt pkt = {
+		.opcode = opcodes[d[1] & 7], .info = roan_opcode(opcodes[d[1] & 7]), .syndrome = d[3], .msn = d[1] >> 3,
+		.psn = psn_add(r->una_psn, (s32)(s8)d[2] / 4),
+		.payload_len = d[3] & 1 ? 1u << r->cfg.mtu_shift : d[3],
+	};
+	u32 index, offset;
+
+	if (pkt.info->op == ROAN_OP_ACK)
+		roan_requester_acked(r, &pkt, now);
+	else if (roan_requester_response(r, &pkt, now, &index, &offset) == ROAN_TAKE_PLACE) {
+		MUST((u64)offset + pkt.payload_len <= max(roan_requester_work(r, index)->len, pkt.payload_len + 0u));
+		if (d[3] == 0xfe)
+			roan_requester_fail(r, index, ROAN_ST_LOC_PROT_ERR);
+		else
+			roan_requester_placed(r, &pkt, now);
+	}
+}
+
+static void retire(struct roan_requester *r, u32 *expected)
+{
+	static enum roan_status before;
+	enum roan_status status;
+	u32 index;
+
+	if (!*expected)
+		before = ROAN_ST_SUCCESS;
+	while (roan_requester_retired(r, &index, &status)) {
+		MUST(index == (*expected)++);
+		MUST(before == ROAN_ST_SUCCESS || status == ROAN_ST_WR_FLUSH_ERR);
+		before = status;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	static struct roan_work work[SLOTS];
+	static struct roan_requester r;
+	struct roan_requester_cfg cfg;
+	u32 expected = 0;
+	u64 now = 1;
+
+	if (size < 4)
+		return 0;
+	cfg = (struct roan_requester_cfg) {
+		.transport = data[0] & 7 ? ROAN_TP_RC : data[0] & 8 ? ROAN_TP_UC : ROAN_TP_UD,
+		.mtu_shift = 8 + (data[0] >> 4) % 5, .retry_cnt = data[1] & 7, .rnr_retry = data[1] >> 3 & 7,
+		.timeout = data[2] & 31, .max_rd_atomic = data[2] >> 5, .sq_psn = PSN_MASK - 3, .window = 1 + (data[3] & 63),
+	};
+	r.work = work;
+	r.mask = SLOTS - 1;
+	roan_requester_reset(&r, &cfg);
+
+	for (size_t at = 4; at + 4 <= size; at += 4) {
+		const u8 *d = data + at;
+
+		switch (d[0] & 7) {
+		case 0:
+		case 1:
+			post(&r, d);
+			break;
+		case 2:
+		case 3:
+			send(&r, d[1], now);
+			break;
+		case 4:
+		case 5:
+			if (cfg.transport == ROAN_TP_RC)
+				receive(&r, d, now);
+			break;
+		case 6:
+			now += (u64)d[1] << (d[2] & 31);
+			roan_requester_timer(&r, now);
+			break;
+		default:
+			roan_requester_drain(&r, d[1] & 1, now);
+			break;
+		}
+		retire(&r, &expected);
+		check(&r);
+	}
+	roan_requester_flush(&r);
+	retire(&r, &expected);
+	MUST(expected == r.tail && r.retire == r.tail);
+	return 0;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sequences of requests, answers and refusals, from fuzz bytes, through the responder. Eight bytes a step; PSNs stay near
+ * the expected one, so that the interesting ones are hit. Says nothing of wire bytes: that is wire_fuzz.c.
+ */
+#include "../../kernel/transport/responder.h"
+
+#define MUST(c)	do { if (!(c)) abort(); } while (0)
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+static void execute(struct roan_responder *r, const struct roan_pkt *pkt, const struct roan_exec *exec, u8 how)
+{
+	u32 epsn = r->epsn, npsn = 1;
+
+	MUST(exec->msg_len <= 1u << 31);
+	if ((how & 15) == 1) {
+		roan_responder_rnr(r, how >> 4);
+		npsn = 0;
+	} else if ((how & 15) == 2) {
+		roan_responder_nak(r, ROAN_NAK_REMOTE_ACCESS);
+		npsn = 0;
+	} else if (pkt->info->op == ROAN_OP_READ) {
+		npsn = max(1u, DIV_ROUND_UP(pkt->dma_len, 1u << r->cfg.mtu_shift));
+		roan_responder_read(r, pkt);
+	} else if (pkt->info->op == ROAN_OP_CMP_SWAP || pkt->info->op == ROAN_OP_FETCH_ADD) {
+		roan_responder_atomic(r, pkt, 1);
+	} else if (pkt->info->op == ROAN_OP_FLUSH || pkt->info->op == ROAN_OP_ATOMIC_WRITE) {
+		roan_responder_acted(r, pkt);
+	} else {
+		roan_responder_done(r, pkt);
+	}
+	MUST(r->epsn == psn_add(epsn, npsn));
+}
+
+static void answer(struct roan_responder *r, u32 budget, bool fails)
+{
+	struct roan_answer a;
+
+	while (budget-- && roan_responder_next(r, ROAN_AETH_UNLIMITED, &a)) {
+		const struct roan_opcode *info = roan_opcode(a.opcode);
+
+		MUST(roan_op_is_response(info->op));
+		MUST(psn_diff(a.psn, r->epsn) <= 0);
+		MUST(a.len <= 1u << r->cfg.mtu_shift);
+		if (fails && info->op == ROAN_OP_READ_RESP) {
+			roan_responder_answer_failed(r, &a, ROAN_NAK_REMOTE_ACCESS);
+			MUST(r->failed && !r->n_active);
+			return;
+		}
+		roan_responder_answered(r, &a);
+	}
+}
+
+static void check(const struct roan_responder *r)
+{
+	u32 active = 0;
+
+	MUST(r->epsn <= PSN_MASK && r->msn <= PSN_MASK);
+	for (u32 i = 0; i < r->cfg.max_dest_rd_atomic; i++) {
+		const struct roan_replay *e = &r->replay[i];
+
+		active += e->active;
+		MUST(e->send_first <= e->send_at && e->send_at <= e->send_end && e->send_end <= e->npkts);
+		MUST(!e->active || e->send_at < e->send_end);
+		MUST(e->npkts < 1u << 23);
+	}
+	MUST(active == r->n_active);
+	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_active));
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	static struct roan_replay replay[16];
+	static struct roan_responder r;
+	struct roan_responder_cfg cfg;
+	struct roan_exec exec;
+
+	if (size < 2)
+		return 0;
+	cfg = (struct roan_responder_cfg) {
+		.transport = data[0] & 1 ? ROAN_TP_UC : ROAN_TP_RC,
+		.mtu_shift = 8 + (data[0] >> 1) % 5,
+		.max_dest_rd_atomic = data[1] % 20,
+		.rq_psn = PSN_MASK - 3,
+	};
+	r.replay = replay;
+	r.max_replay = ARRAY_SIZE(replay);
+	roan_responder_reset(&r, &cfg);
+
+	for (size_t at = 2; at + 8 <= size; at += 8) {
+		const u8 *d = data + at;
+		u32 mtu = 1u << cfg.mtu_shift, epsn = r.epsn;
+		static const u16 lens[] = { 0, 8, 100, 0xffff };
+		struct roan_pkt pkt = {
+			.opcode = d[0], .info = roan_opcode(d[0]), .psn = psn_add(r.epsn, (s32)(s8)d[1] / 4),
+			.payload_len = lens[d[2] & 3], .dma_len = d[3] == 255 ? 0x80000001u : d[3] * mtu / 4,
+			.va = d[4] * mtu / 4, .rkey = d[5] & 1, .ackreq = d[5] & 2,
+		};
+
+		if (pkt.payload_len == 0xffff)
+			pkt.payload_len = mtu;
+		if (pkt.info->op == ROAN_OP_NONE)
+			continue;
+		if (roan_responder_admit(&r, &pkt, &exec) == ROAN_V_EXECUTE)
+			execute(&r, &pkt, &exec, d[6]);
+		else
+			MUST(r.epsn == epsn || cfg.transport == ROAN_TP_UC);
+		check(&r);
+		answer(&r, d[7] & 31, d[7] >> 5 == 7);
+		check(&r);
+	}
+	return 0;
+}

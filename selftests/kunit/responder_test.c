@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+/* responder.c, rule by rule. Long runs over a bad link are the simulator's (selftests/unit/sim.c). */
+#include <kunit/test.h>
+#include "../../kernel/transport/responder.h"
+
+#define MTU	256
+#define PSN0	0xfffffe	/* everything here crosses the wrap */
+#define VA	0x1000
+#define RKEY	0x77
+
+struct bench {
+	struct roan_responder r;
+	struct roan_replay replay[4];
+	struct roan_exec exec;
+	struct roan_answer a;
+};
+
+static struct bench *bench_with(struct kunit *test, u8 transport, u8 max_dest_rd_atomic)
+{
+	const struct roan_responder_cfg cfg = {
+		.transport = transport, .mtu_shift = 8, .max_dest_rd_atomic = max_dest_rd_atomic, .rq_psn = PSN0,
+	};
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	b->r.replay = b->replay;
+	b->r.max_replay = ARRAY_SIZE(b->replay);
+	roan_responder_reset(&b->r, &cfg);
+	return b;
+}
+
+static struct bench *bench(struct kunit *test)
+{
+	return bench_with(test, ROAN_TP_RC, 2);
+}
+
+static struct roan_pkt request(u8 opcode, u32 n, u16 len, u32 dma_len)
+{
+	return (struct roan_pkt) {
+		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .payload_len = len,
+		.dma_len = dma_len, .va = VA, .rkey = RKEY, .ackreq = true,
+	};
+}
+
+static enum roan_verdict admit(struct bench *b, struct roan_pkt pkt)
+{
+	return roan_responder_admit(&b->r, &pkt, &b->exec);
+}
+
+/* Admits and executes. */
+static enum roan_verdict take(struct bench *b, struct roan_pkt pkt)
+{
+	enum roan_verdict verdict = admit(b, pkt);
+
+	if (verdict != ROAN_V_EXECUTE)
+		return verdict;
+	switch (pkt.info->op) {
+	case ROAN_OP_READ:
+		roan_responder_read(&b->r, &pkt);
+		break;
+	case ROAN_OP_CMP_SWAP:
+	case ROAN_OP_FETCH_ADD:
+		roan_responder_atomic(&b->r, &pkt, 4711);
+		break;
+	case ROAN_OP_ATOMIC_WRITE:
+	case ROAN_OP_FLUSH:
+		roan_responder_acted(&b->r, &pkt);
+		break;
+	default:
+		roan_responder_done(&b->r, &pkt);
+		break;
+	}
+	return verdict;
+}
+
+/* The opcode of the next packet owed; -1: none. */
+static int owed(struct bench *b)
+{
+	if (!roan_responder_next(&b->r, ROAN_AETH_UNLIMITED, &b->a))
+		return -1;
+	roan_responder_answered(&b->r, &b->a);
+	return b->a.opcode;
+}
+
+static void expect_nak(struct kunit *test, struct bench *b, u8 nak, u32 n)
+{
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_NAK | nak);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+static void admit__message_of_three_packets(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x06, 0, MTU, 600)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, b->exec.starts);
+	KUNIT_EXPECT_EQ(test, b->exec.total, 600);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x07, 1, MTU, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, b->exec.va, VA + MTU);
+	KUNIT_EXPECT_EQ(test, b->r.msn, 0);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x08, 2, 88, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, b->exec.ends);
+	KUNIT_EXPECT_EQ(test, b->exec.msg_len, 600);
+	KUNIT_EXPECT_EQ(test, b->exec.rkey, RKEY);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);			/* one ACK for all */
+	KUNIT_EXPECT_EQ(test, b->a.psn, 0);
+	KUNIT_EXPECT_EQ(test, b->a.msn, 1);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+static void admit__what_breaks_a_rule(struct kunit *test)
+{
+	static const struct {
+		int before;		/* FIRST of a message under way; -1: none */
+		u8 opcode;
+		u16 len;
+		u32 dma_len;
+	} bad[] = {
+		{ -1, 0x01, MTU, 0 },			/* MIDDLE without FIRST */
+		{ -1, 0x02, 8, 0 },			/* LAST without FIRST */
+		{ 0x00, 0x00, MTU, 0 },			/* FIRST within a message */
+		{ 0x00, 0x04, 8, 0 },			/* ONLY within a message */
+		{ 0x00, 0x07, MTU, 0 },			/* WRITE within a SEND */
+		{ 0x00, 0x0c, 0, 8 },			/* READ within a SEND */
+		{ -1, 0x00, MTU - 4, 0 },		/* FIRST that is not full */
+		{ 0x00, 0x01, MTU - 4, 0 },		/* MIDDLE that is not full */
+		{ 0x00, 0x02, 0, 0 },			/* empty LAST */
+		{ -1, 0x04, MTU + 4, 0 },		/* more than an MTU */
+		{ -1, 0x0a, 8, 12 },			/* less than announced */
+		{ -1, 0x0a, 8, 4 },			/* more than announced */
+		{ 0x06, 0x08, 4, 0 },			/* LAST that falls short of 600 */
+		{ -1, 0x06, MTU, 0x80000001 },		/* message too long */
+		{ -1, 0x0c, 0, 0x80000001 },
+		{ -1, 0x1d, 4, 8 },			/* ATOMIC_WRITE of four bytes */
+		{ -1, 0x11, 0, 0 },			/* not a request */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct bench *b = bench(test);
+		u32 n = 0;
+
+		if (bad[i].before >= 0)
+			KUNIT_EXPECT_EQ(test, take(b, request(bad[i].before, n++, MTU, 600)), ROAN_V_EXECUTE);
+		KUNIT_EXPECT_EQ_MSG(test, take(b, request(bad[i].opcode, n, bad[i].len, bad[i].dma_len)), ROAN_V_INVALID,
+				    "row %d", (int)i);
+		expect_nak(test, b, ROAN_NAK_INVALID_REQUEST, n);
+		KUNIT_EXPECT_EQ(test, take(b, request(0x04, n, 8, 0)), ROAN_V_DROP);
+	}
+}
+
+static void admit__atomics_are_aligned(struct kunit *test)
+{
+	static const u8 opcodes[] = { 0x13, 0x14, 0x1d };
+
+	for (size_t i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		struct roan_pkt pkt = request(opcodes[i], 0, opcodes[i] == 0x1d ? 8 : 0, 8);
+		struct bench *b = bench(test);
+
+		pkt.va += 4;
+		KUNIT_EXPECT_EQ(test, take(b, pkt), ROAN_V_INVALID);
+	}
+}
+
+static void admit__no_resources_no_read(struct kunit *test)
+{
+	struct bench *b = bench_with(test, ROAN_TP_RC, 0);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_INVALID);
+}
+
+static void admit__more_reads_than_agreed(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 1, 0, 8)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_INVALID);
+}
+
+/* Answered, asked for again, and then a new one comes: the requester had the answer after all. */
+static void admit__a_repeated_read_gives_way(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x0c, 0, 0, 8));
+	take(b, request(0x0c, 1, 0, 8));
+	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+static void admit__gap_is_reported_once(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x04, 0, 8, 0));
+	owed(b);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 2, 8, 0)), ROAN_V_GAP);
+	expect_nak(test, b, ROAN_NAK_PSN_SEQUENCE, 1);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 3, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_GAP);
+	expect_nak(test, b, ROAN_NAK_PSN_SEQUENCE, 2);
+}
+
+/* The missing packet arrives before the NAK left: the NAK asks for what came early and was dropped. */
+static void admit__late_nak_names_the_present_gap(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_GAP);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	expect_nak(test, b, ROAN_NAK_PSN_SEQUENCE, 1);
+}
+
+static void admit__duplicate_send_is_acknowledged(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x04, 0, 8, 0));
+	take(b, request(0x0a, 1, 8, 8));
+	owed(b);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, b->a.msn, 2);
+}
+
+static void admit__duplicate_atomic_repeats_the_result(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x14, 0, 0, 0));
+	KUNIT_EXPECT_EQ(test, owed(b), 0x12);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 0, 0, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x12);
+	KUNIT_EXPECT_EQ(test, b->a.orig, 4711);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x13, 0, 0, 0)), ROAN_V_DROP);	/* another operation */
+}
+
+static void admit__duplicate_read_within_the_first(struct kunit *test)
+{
+	struct bench *b = bench(test);
+	struct roan_pkt rest = request(0x0c, 2, 0, 600 - 2 * MTU);
+
+	take(b, request(0x0c, 0, 0, 600));
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0e);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
+	rest.va += 2 * MTU;
+	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, b->a.va, VA + 2 * MTU);
+	KUNIT_EXPECT_EQ(test, b->a.len, 88);
+	rest.dma_len++;
+	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DROP);
+	rest.dma_len -= 2;
+	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DROP);
+	rest.dma_len++;
+	rest.rkey++;
+	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+static void admit__forgotten_read_is_dropped(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	for (u32 n = 0; n < 3; n++) {
+		take(b, request(0x0c, n, 0, 8));
+		owed(b);
+	}
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 1, 0, 8)), ROAN_V_DUPLICATE);
+}
+
+static void uc__next_first_resynchronises(struct kunit *test)
+{
+	struct bench *b = bench_with(test, ROAN_TP_UC, 0);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x20, 0, MTU, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x22, 2, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x22, 1, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x20, 9, MTU, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x22, 10, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x2a, 11, 8, 4)), ROAN_V_INVALID);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x24, 12, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_FALSE(test, b->r.nak_due);
+}
+
+static void rnr__silence_until_it_comes_again(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	KUNIT_EXPECT_EQ(test, admit(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	roan_responder_rnr(&b->r, 5);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 5);
+	KUNIT_EXPECT_EQ(test, b->a.psn, PSN0);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_EXECUTE);
+}
+
+static void nak__refuses_and_ends(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	admit(b, request(0x0a, 0, 8, 8));
+	roan_responder_nak(&b->r, ROAN_NAK_REMOTE_ACCESS);
+	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 0);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_DROP);
+}
+
+static void next__nothing_overtakes_a_read(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x0c, 0, 0, 300));
+	take(b, request(0x14, 2, 0, 0));
+	take(b, request(0x04, 3, 8, 0));
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
+	KUNIT_EXPECT_EQ(test, b->a.msn, 1);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x12);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.msn, 3);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+static void answer_failed__becomes_a_nak(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x0c, 0, 0, 600));
+	owed(b);
+	KUNIT_EXPECT_TRUE(test, roan_responder_next(&b->r, 0, &b->a));
+	roan_responder_answer_failed(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS);
+	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 1);
+}
+
+static struct kunit_case responder_cases[] = {
+	KUNIT_CASE(admit__message_of_three_packets),
+	KUNIT_CASE(admit__what_breaks_a_rule),
+	KUNIT_CASE(admit__atomics_are_aligned),
+	KUNIT_CASE(admit__no_resources_no_read),
+	KUNIT_CASE(admit__more_reads_than_agreed),
+	KUNIT_CASE(admit__a_repeated_read_gives_way),
+	KUNIT_CASE(admit__gap_is_reported_once),
+	KUNIT_CASE(admit__late_nak_names_the_present_gap),
+	KUNIT_CASE(admit__duplicate_send_is_acknowledged),
+	KUNIT_CASE(admit__duplicate_atomic_repeats_the_result),
+	KUNIT_CASE(admit__duplicate_read_within_the_first),
+	KUNIT_CASE(admit__forgotten_read_is_dropped),
+	KUNIT_CASE(uc__next_first_resynchronises),
+	KUNIT_CASE(rnr__silence_until_it_comes_again),
+	KUNIT_CASE(nak__refuses_and_ends),
+	KUNIT_CASE(next__nothing_overtakes_a_read),
+	KUNIT_CASE(answer_failed__becomes_a_nak),
+	{}
+};
+
+static struct kunit_suite responder_suite = {
+	.name = "responder",
+	.test_cases = responder_cases,
+};
+
+kunit_test_suite(responder_suite);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the suites of the shell stand on: an ib_device that was never registered, two protection domains, QPs that belong
+ * to no queue, memory whose pages lie in no order. Below them nothing is a mock but what stubs.c names.
+ */
+#ifndef ROAN_KUNIT_SHELL_H
+#define ROAN_KUNIT_SHELL_H
+
+#include <kunit/test.h>
+#include "../../kernel/roan.h"
+
+struct fake {
+	struct roan_dev dev;
+	struct roan_pd pd;
+	struct roan_pd other_pd;
+	struct roan_qp qp;		/* a user's RC QP in pd, every remote access allowed */
+	struct roan_qp other_qp;	/* another one in the same pd */
+	struct dst_entry dst;
+	struct net_device ndev;		/* where dst leads */
+};
+
+/* A suite's init and exit; test->priv is the struct fake. */
+int fake_init(struct kunit *test);
+void fake_exit(struct kunit *test);
+
+#define FAKE_PAGES	4
+
+/*
+ * Registered user memory of FAKE_PAGES pages, each of which lies before the one it follows, so that whoever runs over a
+ * page's end is seen. Byte i of the region is (u8)(i * 7 + 1), what lies around it FAKE_EDGE. Live until the case ends.
+ */
+struct roan_mr *fake_region(struct kunit *test, u64 iova, u32 page_off, u64 length, u32 access);
+u8 *fake_byte(const struct roan_mr *mr, u64 off);	/* where byte @off of the region is */
+#define FAKE_EDGE	0xee
+static inline u8 fake_pattern(u64 off)
+{
+	return off * 7 + 1;
+}
+
+bool fake_edges_intact(const struct roan_mr *mr);	/* the bytes around the region */
+u64 fake_changed(const struct roan_mr *mr);		/* how many bytes of the region have not the pattern */
+
+/* stubs.c */
+extern struct sk_buff_head fake_sent;	/* what roan_net_xmit() was given, oldest first */
+extern bool fake_no_route;		/* roan_flow_ready() says no */
+extern struct dst_entry *fake_dst;	/* ... or routes by this */
+u64 fake_count(enum roan_counter which);
+void fake_counts_reset(void);
+struct roan_stats __percpu *fake_stats(void);
+
+#endif /* ROAN_KUNIT_SHELL_H */

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the objects under test call of those that are not linked: routes, the way out, work for later. They only note it. */
+#include "shell.h"
+
+struct sk_buff_head fake_sent;
+bool fake_no_route;
+struct dst_entry *fake_dst;
+
+static DEFINE_PER_CPU(struct roan_stats, counts);
+
+bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
+{
+	if (fake_no_route)
+		return false;
+	flow->dst = fake_dst;
+	return true;
+}
+
+int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6)
+{
+	skb->protocol = htons(ipv6 ? ETH_P_IPV6 : ETH_P_IP);
+	__skb_queue_tail(&fake_sent, skb);
+	return 0;
+}
+
+/* The bits stay for the case to see; nothing is queued and no reference is taken. */
+void roan_later(struct roan_later *later, enum roan_later_bit what)
+{
+	set_bit(what, &later->bits);
+}
+
+struct roan_stats __percpu *fake_stats(void)
+{
+	return &counts;
+}
+
+u64 fake_count(enum roan_counter which)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(counts, cpu).count[which];
+	return sum;
+}
+
+void fake_counts_reset(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		memset(per_cpu_ptr(&counts, cpu), 0, sizeof(counts));
+}
