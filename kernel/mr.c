@@ -34,8 +34,7 @@ static struct roan_mr *mr_of(struct roan_key *k)
 	return container_of(k, struct roan_mr, k);
 }
 
-/* Whatever its variant. */
-static struct roan_key *find_index(struct roan_dev *dev, u32 key)
+struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key)
 {
 	struct roan_key *k;
 
@@ -53,7 +52,7 @@ static struct roan_key *find_index(struct roan_dev *dev, u32 key)
 
 struct roan_key *roan_key_find(struct roan_dev *dev, u32 key)
 {
-	struct roan_key *k = find_index(dev, key);
+	struct roan_key *k = roan_key_find_slot(dev, key);
 
 	if (k && READ_ONCE(k->key) != key) {
 		roan_key_put(k);
@@ -395,7 +394,7 @@ int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned i
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
 	/* The consumer may have moved on to the new variant already: only the index tells which region. */
-	struct roan_key *k = find_index(qp->dev, wqe->reg.lkey);
+	struct roan_key *k = roan_key_find_slot(qp->dev, wqe->reg.lkey);
 	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_mr *mr;
 

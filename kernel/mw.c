@@ -117,7 +117,7 @@ static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const
 		return ROAN_VERR_BAD_PD;
 	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE))
 		return ROAN_VERR_BAD_BIND;
-	if ((wqe->bind.new_rkey ^ wqe->bind.mw_rkey) >> 8 || wqe->bind.new_rkey == wqe->bind.mw_rkey)
+	if ((wqe->bind.new_rkey ^ win->k.key) >> 8 || wqe->bind.new_rkey == win->k.key)
 		return ROAN_VERR_BAD_BIND;
 	/* Type 2 is bound only from the free state and unbound only by invalidation (10.6.7.2.2). */
 	if (win->type == IB_MW_TYPE_2 && (!wqe->bind.length || win->valid))
@@ -137,8 +137,6 @@ static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_s
 	}
 	spin_lock_bh(&win->lock);
 	verr = check_window(qp, win, wqe);
-	if (!verr && win->k.key != wqe->bind.mw_rkey)	/* another bind was first */
-		verr = ROAN_VERR_BAD_KEY;
 	if (!verr) {
 		struct roan_mr *old = unbind(win);
 
@@ -158,7 +156,7 @@ static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_s
 
 u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
-	struct roan_key *k = roan_key_find(qp->dev, wqe->bind.mw_rkey);
+	struct roan_key *k = roan_key_find_slot(qp->dev, wqe->bind.mw_rkey);
 	u32 verr;
 
 	if (!k)

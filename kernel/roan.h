@@ -129,7 +129,7 @@ struct roan_av {
 	u8  dmac[ETH_ALEN];		/* from the CM or the core; only multicast uses it */
 	u32 flow_label;
 	u16 sport;			/* UDP source port: the flow's entropy */
-	struct net_device *ndev;	/* of the sgid: our netdev or an upper one (VLAN). Held by sgid_attr */
+	struct net_device *ndev;	/* of the sgid: our netdev or an upper one (VLAN). Own reference */
 	const struct ib_gid_attr *sgid_attr;	/* own reference */
 	u32 ah_num;
 	struct ib_pd *pd;
@@ -479,6 +479,7 @@ int roan_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int n, unsigned int
 int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
 /* Keys. RCU inside; a reference is returned and put back with roan_key_put(). */
 struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
+struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
 void roan_key_put(struct roan_key *k);
 int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
 void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until nobody uses it; process context */

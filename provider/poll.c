@@ -3,6 +3,7 @@
  * Polling and arming completion queues: plain and extended. No system call is made here. Status, opcode and the flags
  * that verbs know have the same numbers in an entry of the ring as in verbs.
  */
+#include <sched.h>
 #include <string.h>
 #include "roan.h"
 
@@ -30,6 +31,16 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
 	wc->dlid_path_bits = 0;
 }
 
+/*
+ * On a machine with one CPU, what a poller waits for is often made by another process that could run now: let it.
+ * Elsewhere polling without a pause is what the caller wants.
+ */
+static void found_nothing(struct ibv_context *ctx)
+{
+	if (to_roan_context(ctx)->one_cpu)
+		sched_yield();
+}
+
 int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
@@ -48,6 +59,8 @@ int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	if (i > 0)
 		ring_polled(&cq->ring, head + i);
 	roan_unlock(&cq->lock);
+	if (!i)
+		found_nothing(ibcq->context);
 	return i;
 }
 
@@ -117,8 +130,10 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	roan_lock(&cq->lock);
 	err = take(cq);
-	if (err)
+	if (err) {
 		roan_unlock(&cq->lock);	/* end_poll is called only after success */
+		found_nothing(cq->vcq.cq_ex.context);
+	}
 	return err;
 }
 

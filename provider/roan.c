@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -149,6 +150,7 @@ static struct verbs_context *make_context(struct ibv_device *ibdev, int cmd_fd, 
 	if (!roan)
 		return NULL;
 	roan->single_threaded = getenv("ROAN_SINGLE_THREADED") != NULL;
+	roan->one_cpu = sysconf(_SC_NPROCESSORS_ONLN) == 1;
 	err = import ? ibv_cmd_query_context(&roan->vctx.context, NULL) : get_context(roan);
 	if (err) {
 		verbs_uninit_context(&roan->vctx);

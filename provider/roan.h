@@ -41,6 +41,7 @@ struct ib_uverbs_attr;
 struct roan_context {
 	struct verbs_context vctx;
 	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
+	bool one_cpu;			/* the machine has one CPU: an empty poll gives it away */
 };
 
 struct roan_td {
