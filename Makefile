@@ -45,7 +45,7 @@ lint:					## W=1, sparse, checkpatch, shellcheck, house rules
 	selftests/lint/lint.sh
 
 kunit:					## the suites inside a UML kernel with KASAN
-	$(ROOM)/run.sh uml-debug $(ROOM)/kunit.sh
+	KUNIT=1 $(ROOM)/run.sh uml-debug $(ROOM)/kunit.sh
 
 selftest:				## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh

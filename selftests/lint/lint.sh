@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What can be said about the sources without running them. KTAP. Builds roan once per installed kernel's headers with
+# W=1 -Werror and once under sparse, in folders of their own.
+cd "$(dirname "$(readlink -f "$0")")/../.." || exit
+. selftests/vm/lib.sh
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+sources() { # PATTERN...: files of the tree, tracked or not yet
+	git ls-files -co --exclude-standard -- "$@"
+}
+
+clean() { # NAME: passes if $log is empty
+	if [ -s "$log" ]; then
+		sed 's/^/# /' "$log" | head -n 40
+		ktap_fail "$1" "$(wc -l < "$log") lines"
+	else
+		ktap_pass "$1"
+	fi
+}
+
+compiles() { # KDIR
+	local name
+	name=$(basename "$(readlink -f "$1")")
+	make module KDIR="$1" KARGS="W=1 ROAN_WERROR=y" > "$log" 2>&1 && : > "$log"
+	clean "W=1 -Werror on $name"
+	command -v sparse > /dev/null || { ktap_skip "sparse on $name" "sparse is not installed"; return; }
+	make module KDIR="$1" KARGS="C=2 CF=-D__CHECK_ENDIAN__" 2>&1 | grep "$PWD/build/.*\(warning\|error\):" > "$log"
+	clean "sparse on $name"
+}
+
+style() {
+	local pl
+	pl=$(find /usr/src /lib/modules/*/build/ -path '*scripts/checkpatch.pl' 2> /dev/null | head -n 1)
+	[ -n "$pl" ] || pl=$(find "${ROAN_CACHE:-$HOME/.cache/roan}"/ -follow -maxdepth 4 -path '*scripts/checkpatch.pl' 2> /dev/null | head -n 1)
+	[ -n "$pl" ] || { ktap_skip "checkpatch" "no kernel source here"; return; }
+	sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.c' |
+		xargs "$pl" --no-tree --terse --show-types --max-line-length=120 \
+			--ignore "$(grep -v '^#' selftests/lint/checkpatch.ignore | paste -sd,)" -f 2> /dev/null |
+		grep -E ': (ERROR|WARNING):' > "$log"
+	clean "checkpatch"
+}
+
+house_rules() {
+	sources 'kernel/*.[ch]' | grep -v '^kernel/compat/' | xargs grep -n 'LINUX_VERSION_CODE\|KERNEL_VERSION(' > "$log"
+	clean "kernel versions are named in kernel/compat only"
+	sources '*.[ch]' '*.sh' '*.py' Makefile '*/Makefile' Kbuild | while read -r f; do
+		head -n 3 "$f" | grep -q SPDX-License-Identifier || echo "$f"
+	done > "$log"
+	clean "every file names its licence"
+	sources '*.[ch]' '*.sh' '*.py' | xargs wc -l | awk '$2 != "total" && $1 >= 600' > "$log"
+	clean "files are shorter than 600 lines"
+	grep -nE '#include' kernel/transport/*.[ch] kernel/cc/*.[ch] 2> /dev/null | grep -v 'host.h:' | grep '<' > "$log"
+	clean "the core includes nothing but its own headers"
+}
+
+ktap_header
+for kdir in ${KDIRS:-/lib/modules/*/build}; do
+	[ ! -e "$kdir/Makefile" ] || compiles "$kdir"
+done
+style
+if command -v shellcheck > /dev/null; then
+	sources '*.sh' | xargs shellcheck -S warning -e SC1090,SC1091 > "$log"
+	clean "shellcheck"
+else
+	ktap_skip "shellcheck" "not installed"
+fi
+house_rules
+ktap_end

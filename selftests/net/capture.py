@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""capture.py DEV FILE: frames of DEV to UDP 4791, both directions, into a pcap file until SIGTERM.
+
+A packet socket and nothing else, so that the test needs no tcpdump. It decodes nothing.
+"""
+import signal
+import socket
+import struct
+import sys
+import time
+
+
+def main():
+    dev, path = sys.argv[1:]
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+    s.bind((dev, 3))
+    s.settimeout(0.2)
+    stop = []
+    signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+    with open(path, "wb") as f:
+        f.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
+        f.flush()
+        while not stop:
+            try:
+                p = s.recv(262144)
+            except socket.timeout:
+                continue
+            off = 14
+            if p[12:14] == b"\x08\x00" and p[23] == 17:
+                off += (p[14] & 15) * 4
+            elif p[12:14] == b"\x86\xdd" and p[20] == 17:
+                off += 40
+            else:
+                continue
+            if p[off + 2:off + 4] != struct.pack(">H", 4791):
+                continue
+            now = time.time()
+            f.write(struct.pack("<IIII", int(now), int(now % 1 * 1e6), len(p), len(p)) + p)
+    # Packets the socket had no room for would make a missing opcode look like roan's fault.
+    seen, dropped = struct.unpack("II", s.getsockopt(263, 6, 8))
+    print(f"{seen} frames, {dropped} dropped")
+
+
+main()

@@ -1,0 +1,207 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A device comes, is what its netdev makes of it, and goes: which netdevs, which errnos, port state, names, MTU. Nothing
+# runs on it but short traffic; what happens to busy programs is lifetime.sh's.
+#
+#	v1 =veth= v2 in namespace peer; 10.7.0.1/24, 10.7.0.2/24; further netdevs (VLAN, bond ...) come and go in each test
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+DEV=${LINK_TYPE}0
+
+add() { rdma link add "$1" type "$LINK_TYPE" netdev "$2"; }
+gone() { ! rdma link show "$1/1" > /dev/null 2>&1; }
+state() { cat "/sys/class/infiniband/$1/ports/1/state"; }
+state_is() { state "$1" | grep -q "$2"; }
+active_mtu() { ibv_devinfo -d "$1" | awk '$1 == "active_mtu:" { print $2 }'; }
+no_device() { gone "$1" && ! rdma dev show "$1" > /dev/null 2>&1; }
+
+# refused ERRNO-TEXT COMMAND...: fails, and says why in these words.
+refused() {
+	local want=$1 out
+	shift
+	out=$("$@" 2>&1) && { echo "succeeded: $*"; return 1; }
+	echo "$out"
+	grep -qi "$want" <<< "$out"
+}
+
+# The last line of a listener's output, waited for.
+heard() { wait_for 5 grep -q "$1" /tmp/heard; }
+
+traffic() { "$PROGRAMS/lifetime" traffic -d "$1" -t 1 ${2:+-a "$2"} > /tmp/traffic 2>&1; cat /tmp/traffic; grep -q "end: time; then alive" /tmp/traffic; }
+
+# on_netdev NAME ADDRESS: a device on it, traffic, and away with the device.
+on_netdev() {
+	local dev=$1 addr=$2
+	ip addr add "$addr/24" dev "$dev" && ip link set "$dev" up || return
+	add d_x "$dev" || return
+	wait_for 5 state_is d_x ACTIVE || { state d_x; return 1; }
+	wait_for 5 gid_index d_x "$addr" || return
+	traffic d_x "$addr" || return
+	rdma link del d_x && no_device d_x
+}
+
+on_vlan() { ip link add link v1 name v1.7 type vlan id 7 && on_netdev v1.7 10.8.7.1; }
+on_bridge() { ip link add br0 type bridge && ip link set v1 master br0 && on_netdev br0 10.8.1.1; }
+on_macvlan() { ip link set v1 nomaster; ip link add mv0 link v1 type macvlan && on_netdev mv0 10.8.2.1; }
+on_dummy() { ip link add dm0 mtu 4200 type dummy && on_netdev dm0 10.8.3.1; }
+on_bond() {
+	modprobe -q bonding max_bonds=0
+	ip link add b1 type veth peer name b2 && ip link set b2 up && ip link add bo0 type bond mode active-backup miimon 100 || return
+	ip link set b1 down && ip link set b1 master bo0 && on_netdev bo0 10.8.4.1
+}
+on_tap() {
+	modprobe -q tun
+	ip tuntap add dev tp0 mode tap || return
+	# A tap has a carrier while somebody holds it open.
+	python3 -c '
+import fcntl, struct, time, os
+f = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(f, 0x400454ca, struct.pack("16sH14x", b"tp0", 0x1002))
+time.sleep(20)' &
+	local holder=$! rc
+	on_netdev tp0 10.8.5.1
+	rc=$?
+	kill $holder
+	return $rc
+}
+on_tun() { # no Ethernet
+	ip tuntap add dev tn0 mode tun && refused "not supported" add d_x tn0
+}
+
+many() {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		ip link add "m$i" type dummy && ip link set "m$i" up && add "d_$i" "m$i" || return
+	done
+	[ "$(rdma link | grep -c 'link d_')" = 8 ] || return
+	for i in 1 2 3 4 5 6 7 8; do
+		rdma link del "d_$i" && ip link del "m$i" || return
+	done
+	! rdma link | grep -q 'link d_'
+}
+
+again_and_again() {
+	local i
+	for i in $(seq 40); do
+		add d_x v1 && rdma link del d_x || return
+	done
+}
+
+racing() { # two at once for one netdev: one wins
+	local i n
+	for i in $(seq 10); do
+		add d_a v1 > /dev/null 2>&1 & add d_b v1 > /dev/null 2>&1 & wait
+		n=$(rdma link | grep -c 'link d_[ab]/')
+		[ "$n" = 1 ] || { echo "$n devices"; return 1; }
+		rdma link del d_a 2> /dev/null || rdma link del d_b || return
+	done
+}
+
+port_taken() {
+	local rc
+	rdma link add rxe0 type rxe netdev v1 || return 4
+	dmesg -C
+	refused "in use" add d_x v1
+	rc=$?
+	rdma link del rxe0
+	[ $rc = 0 ] && dmesg | grep -q "4791.*rxe" && add d_x v1 && rdma link del d_x
+}
+
+mtu_change() {
+	ip link set v1 mtu 1500 && [ "$(active_mtu "$DEV")" = 1024 ] || return
+	ip link set v1 mtu 9000 && [ "$(active_mtu "$DEV")" = 4096 ] || return
+	ip link set v1 mtu 600 && [ "$(active_mtu "$DEV")" = 512 ] && state_is "$DEV" ACTIVE || return
+	heard_from
+	ip link set v1 mtu 300 && wait_for 5 state_is "$DEV" DOWN && heard "port error" || return
+	ip link set v1 mtu 4200 && wait_for 5 state_is "$DEV" ACTIVE && heard "port active" || return
+	kill "$listener"; wait "$listener" 2> /dev/null
+	return 0
+}
+
+heard_from() {
+	"$PROGRAMS/lifetime" listen -d "$DEV" -t 30 > /tmp/heard 2>&1 &
+	listener=$!
+	wait_for 5 grep -q started /tmp/heard
+}
+
+down_up() {
+	heard_from
+	ip link set v1 down && wait_for 5 state_is "$DEV" DOWN && heard "port error" || return
+	ip link set v1 up && wait_for 5 state_is "$DEV" ACTIVE && heard "port active" || return
+	ip netns exec peer ip link set v2 down && wait_for 5 state_is "$DEV" DOWN || return
+	ip netns exec peer ip link set v2 up && wait_for 5 state_is "$DEV" ACTIVE || return
+	kill "$listener"; wait "$listener" 2> /dev/null
+	cat /tmp/heard
+	[ "$(grep -c 'port error' /tmp/heard)" = 2 ] && [ "$(grep -c 'port active' /tmp/heard)" = 2 ]
+}
+
+rename_device() {
+	rdma dev set "$DEV" name d_new && gone "$DEV" && traffic d_new $H1IP || return
+	refused "exists" add d_new v1 && rdma dev set d_new name "$DEV"
+}
+rename_netdev() {
+	ip link set v1 down && ip link set v1 name w1 && ip link set w1 up && rdma link show "$DEV/1" | grep -q "netdev w1" || return
+	[ "$(cat /sys/class/infiniband/"$DEV"/parent)" = w1 ] || return
+	ip link set w1 down && ip link set w1 name v1 && ip link set v1 up && ip addr replace $H1IP/24 dev v1 && wait_for 5 gid_index "$DEV" $H1IP
+}
+addresses() {
+	ip addr add 10.9.9.9/24 dev v1 && wait_for 5 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
+	ip addr del 10.9.9.9/24 dev v1 && wait_for 5 sh -c '! "$@"' sh false && ! gid_index "$DEV" 10.9.9.9
+}
+netdev_moved() {
+	ip netns add other && ip link add x1 type veth peer name x2 && ip link set x1 up && add d_x x1 || return
+	ip link set x1 netns other && wait_for 5 no_device d_x && ip -n other link del x1 && ip netns del other
+}
+netdev_deleted() { ip link del v1 && wait_for 5 no_device "$DEV"; }
+unloads() { rmmod roan && load_modules; }
+
+ktap_header
+{ load_modules && ip netns add peer && ip link add v1 mtu 4200 type veth peer name v2 netns peer mtu 4200 &&
+	ip addr add $H1IP/24 dev v1 && ip -n peer addr add $H2IP/24 dev v2 && ip link set v1 up &&
+	ip -n peer link set v2 up; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+
+ktap_check "the loopback device: not supported" refused "not supported" add d_x lo
+ktap_check "no such netdev: no such device" refused "no such device\|not found\|invalid\|cannot find" add d_x nix0
+ktap_check "a name with a pattern: invalid" refused "invalid" add "d_%d" v1
+ktap_check "no name: refused" refused "invalid\|range\|unknown\|not" add "" v1
+ktap_check "a name too long: refused" refused "invalid\|range\|numerical\|long" add "$(printf 'd%.0s' {1..70})" v1
+ktap_check "add" add "$DEV" v1
+ktap_check "active, 4096, GIDs" wait_for 5 state_is "$DEV" ACTIVE
+ktap_check "the netdev is named" sh -c "rdma link show $DEV/1 | grep -q 'netdev v1'"
+ktap_check "GID of the address" wait_for 5 gid_index "$DEV" $H1IP
+ktap_check "the same netdev again: exists" refused "exists" add d_x v1
+ip link add e1 type dummy
+ktap_check "the same name again: exists" refused "exists" add "$DEV" e1
+ip link del e1
+ktap_check "traffic" traffic "$DEV"
+ktap_check "addresses come and go" addresses
+ktap_check "down and up: state and events" down_up
+ktap_check "MTU: path MTU, too small is down" mtu_change
+ktap_check "the device is renamed" rename_device
+ktap_check "the netdev is renamed" rename_netdev
+ktap_check "traffic after that" traffic "$DEV"
+ktap_check "delete" rdma link del "$DEV"
+ktap_check "deleted: gone" no_device "$DEV"
+ktap_check "delete again: refused" refused "." rdma link del "$DEV"
+ktap_check "forty times" again_and_again
+ktap_check "two at once" racing
+ktap_check "eight devices" many
+ktap_check "on a VLAN" on_vlan
+ip link del v1.7
+ktap_check "on a bridge" on_bridge
+ip link set v1 nomaster
+ip link del br0
+ktap_check "on a macvlan" on_macvlan
+ip link del mv0
+ktap_check "on a dummy" on_dummy
+ip link del dm0
+ktap_check "on a bond" on_bond
+ip link del bo0
+ktap_check "on a tap" on_tap
+ktap_check "on a tun: not supported" on_tun
+ktap_check "port taken by rxe: in use, and named" port_taken
+ktap_check "the netdev moves to another namespace" netdev_moved
+ktap_check "add again" add "$DEV" v1
+ktap_check "the netdev is deleted" netdev_deleted
+[ "$LINK_TYPE" != roan ] || ktap_check "the module unloads and loads" unloads
+ktap_end

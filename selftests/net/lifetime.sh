@@ -1,0 +1,188 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Whatever goes while programs are busy: netdev, VLAN, device, namespace, module, the program itself. Programs hear of it
+# (DEVICE_FATAL, flushed work, EIO) and can clean up; nothing hangs; nothing is left behind.
+#
+#	h1: v1, roan1  =veth=  v2, roan2: h2	programs run in the first namespace, which sees both devices
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+LT=$PROGRAMS/lifetime
+ROUNDS=${ROUNDS:-5} KILLS=${KILLS:-200}
+
+exclusive() { rdma system | grep -q exclusive; }
+no_device() { ! rdma dev show "$1" > /dev/null 2>&1; }
+
+# Nothing may be in use when no program runs: QP 1 and what belongs to it are the kernel's.
+nothing_left() {
+	local left
+	left=$(rdma resource show qp 2> /dev/null | grep -v 'type GSI')$(rdma resource show mr 2> /dev/null)$(
+		rdma resource show cm_id 2> /dev/null)
+	[ -z "$left" ] || { echo "$left"; return 1; }
+	if dmesg | grep -q 'waiting for .* to become free'; then dmesg | grep 'to become free'; return 1; fi
+}
+
+# busy NAME OPTIONS: a program at work; its output is /tmp/NAME
+declare -A pids
+busy() {
+	local name=$1
+	shift
+	timeout -k 1 60 "$LT" traffic -t 40 "$@" > "/tmp/$name" 2>&1 &
+	pids[$name]=$!
+	wait_for 20 grep -q started "/tmp/$name" || { cat "/tmp/$name"; return 1; }
+}
+# ends NAME REGEX: it ends by itself within 15 s (a minute is its limit), says so, and could clean up
+ends() {
+	local name=$1
+	wait_for 20 grep -q closed "/tmp/$name"
+	kill -9 "${pids[$name]}" 2> /dev/null
+	wait "${pids[$name]}" 2> /dev/null
+	cat "/tmp/$name"
+	grep -q closed "/tmp/$name" && grep -qE "$2" "/tmp/$name"
+}
+GONE='end: (event device fatal|wc|verb .* EIO|event local catastrophic error|event local work queue).*'
+
+up() { two_hosts > /tmp/setup 2>&1 || { cat /tmp/setup; return 1; }; }
+down() { two_hosts_down > /dev/null 2>&1; wait_for 10 no_device $H1DEV; wait_for 10 no_device $H2DEV; }
+
+# while_busy COMMAND...: it must finish in 20 s, with four programs at work across the wire: one that listens to events,
+# one that only polls, one that sits idle, and one on one device only.
+while_busy() {
+	local rc=0 t0=$SECONDS
+	up || return
+	busy a -d $H1DEV -D $H2DEV && busy p -p -d $H1DEV -D $H2DEV && busy i -i -d $H1DEV && busy s -d $H1DEV -p || rc=1
+	[ $rc != 0 ] || timeout 20 "$@" || { echo "status $? of: $*"; rc=1; }
+	for n in a p i s; do
+		ends $n "$GONE" || rc=1
+	done
+	[ $((SECONDS - t0)) -lt 40 ] || { echo "too slow"; rc=1; }
+	[ "$1" != rmmod ] || load_modules || rc=1
+	down
+	nothing_left || rc=1
+	return $rc
+}
+
+netns_exit() { ip netns del h1; wait_for 15 no_device $H1DEV; }
+export -f netns_exit wait_for no_device
+netdev_del() { ip -n h1 link del v1 && wait_for 15 no_device $H1DEV; }
+export -f netdev_del
+
+perftest_dies() {
+	up || return
+	on h1 timeout -k 1 60 ib_write_bw -d $H1DEV -F -D 40 > /tmp/pa 2>&1 & local a=$!
+	wait_for 10 sh -c 'ip netns exec h1 ss -Hltn | grep -q 18515'
+	on h2 timeout -k 1 60 ib_write_bw -d $H2DEV -F -D 40 $H1IP > /tmp/pb 2>&1 & local b=$!
+	sleep 3
+	timeout 20 rdma link del $H1DEV || return
+	wait_for 20 sh -c "! kill -0 $b 2> /dev/null && ! kill -0 $a 2> /dev/null"
+	local rc=$?
+	tail -n 3 /tmp/pa /tmp/pb
+	kill -9 $a $b 2> /dev/null
+	wait $a $b 2> /dev/null
+	down
+	[ $rc = 0 ] && nothing_left
+}
+
+vlans() { # FAMILY: one VLAN a side, QPs over its addresses, then the VLAN goes
+	local n rc=0
+	up || return
+	for n in 1 2; do
+		ip -n h$n link add link v$n name v$n.5 type vlan id 5 && ip -n h$n addr add 10.5.0.$n/24 dev v$n.5 &&
+			ip -n h$n addr add fd05::$n/64 dev v$n.5 nodad && ip -n h$n link set v$n.5 up || return
+	done
+	wait_for 5 on h1 ping -c1 -W1 10.5.0.2
+	wait_for 5 on h1 ping -c1 -W1 fd05::2
+	wait_for 5 gid_index $H1DEV "${1}1" && wait_for 5 gid_index $H2DEV "${1}2" || return
+	busy a -d $H1DEV -D $H2DEV -a "${1}1" -A "${1}2" && busy p -p -d $H1DEV -D $H2DEV -a "${1}1" -A "${1}2" &&
+		busy i -i -d $H1DEV -D $H2DEV -a "${1}1" -A "${1}2" && busy other -d $H1DEV -D $H2DEV || rc=1
+	timeout 10 ip -n h1 link del v1.5 || { echo "the VLAN does not go"; rc=1; }
+	for n in a p i; do
+		ends $n "$GONE" || rc=1
+		grep -q "then alive" /tmp/$n || rc=1
+	done
+	kill -0 "${pids[other]}" || { echo "a QP on another interface was hit"; cat /tmp/other; rc=1; }
+	kill -9 "${pids[other]}"
+	wait "${pids[other]}" 2> /dev/null
+	down
+	nothing_left || rc=1
+	return $rc
+}
+
+kills() { up && timeout 200 "$LT" killed -d $H1DEV -n "$KILLS" && wait_for 5 nothing_left; local rc=$?; down; return $rc; }
+storm() { up && timeout 60 "$LT" storm -d $H1DEV -t 8 -c 4 && wait_for 5 nothing_left; local rc=$?; down; return $rc; }
+
+storm_and_removal() { # programs in the middle of making things, not only of sending
+	local i rc=0
+	for i in $(seq "$ROUNDS"); do
+		up || return
+		timeout -k 1 30 "$LT" storm -d $H1DEV -t 20 -c 4 > /tmp/storm 2>&1 & local s=$!
+		sleep 0.$((RANDOM % 9))
+		timeout 20 rdma link del $H1DEV || { echo "round $i: link del: $?"; rc=1; }
+		wait_for 20 sh -c "! kill -0 $s 2> /dev/null" || { echo "round $i: storm hangs"; rc=1; }
+		kill -9 $s 2> /dev/null; wait $s 2> /dev/null
+		down
+	done
+	nothing_left || rc=1
+	return $rc
+}
+
+flapping() { # down and up under traffic: RC survives, for it retries
+	local i rc=0
+	up || return
+	busy a -d $H1DEV -D $H2DEV
+	for i in 1 2 3 4 5; do
+		ip -n h1 link set v1 down; ip -n h1 link set v1 up; ip -n h1 addr replace $H1IP6/64 dev v1 nodad; sleep 0.3
+	done
+	sleep 1
+	kill -9 "${pids[a]}"
+	wait "${pids[a]}" 2> /dev/null
+	cat /tmp/a
+	grep -q "wc\|verb\|fatal" /tmp/a && rc=1
+	down
+	nothing_left || rc=1
+	return $rc
+}
+
+reload_loop() {
+	local i
+	for i in $(seq "$ROUNDS"); do
+		up && busy a -d $H1DEV -D $H2DEV || return
+		timeout 20 rmmod roan || { echo "round $i: rmmod: $?"; return 1; }
+		ends a "$GONE" || return
+		load_modules || return
+		down
+	done
+}
+
+dev_set_netns() {
+	local rc=0
+	rdma system set netns exclusive || return 4
+	up && busy a -d $H1DEV || rc=1
+	ip netns add third
+	timeout 20 ip netns exec h1 rdma dev set $H1DEV netns third || rc=1
+	ends a "$GONE" || rc=1
+	ip netns exec third rdma dev show $H1DEV || rc=1
+	ip netns exec third rdma link del $H1DEV || rc=1
+	ip netns del third
+	down
+	rdma system set netns shared
+	nothing_left || rc=1
+	return $rc
+}
+
+ktap_header
+load_modules > /tmp/setup 2>&1 || { cat /tmp/setup; ktap_fail "set-up"; ktap_end; }
+[ $# = 0 ] || { for t; do ktap_check "$t" $t; done; ktap_end; }
+ktap_check "a VLAN goes under IPv4 QPs" vlans 10.5.0.
+ktap_check "a VLAN goes under IPv6 QPs" vlans fd05::
+ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
+ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
+ktap_check "the namespace is deleted while busy" while_busy bash -c netns_exit
+ktap_check "rmmod while busy" while_busy rmmod roan
+ktap_check "rmmod, insmod, again and again" reload_loop
+ktap_check "ib_write_bw ends when its device goes" perftest_dies
+ktap_check "the link flaps under traffic" flapping
+ktap_check "$KILLS programs killed" kills
+ktap_check "a storm of objects" storm
+ktap_check "the device goes in a storm" storm_and_removal
+ktap_check "rdma dev set netns while busy" dev_set_netns
+ktap_end

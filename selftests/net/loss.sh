@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A bad wire: every operation must still finish with the right bytes (RC), or be lost whole and never wrong (UC, UD).
+#
+#	h1: v1 ---- netem, both ways: loss 1 %, or reorder 25 %, or duplicate 5 %, or corrupt 1 %, or all ---- v2 :h2
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+N=${N:-20}
+
+# netem drops in units of skbs: a train would be lost or corrupted whole, which is another test (the second round).
+wire() {
+	local end dev
+	for end in a b; do
+		dev=v1; [ $end = a ] || [ "$LINK_TYPE" = rxe ] || dev=v2
+		$end tc qdisc replace dev $dev root netem "$@" limit 10000 || return
+	done
+}
+segments() {
+	a ethtool -K v1 gso "$1" tx-udp-segmentation "$1" tso "$1" > /dev/null 2>&1
+	[ "$LINK_TYPE" = rxe ] || b ethtool -K v2 gso "$1" tx-udp-segmentation "$1" tso "$1" > /dev/null 2>&1
+	return 0
+}
+under() {
+	local t=$1
+	shift
+	stress "$t" "$@" || return
+	cat $OUT_A $OUT_B >&3
+}
+
+ktap_header
+exec 3> /tmp/loss.log
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+modprobe -q sch_netem
+wire loss 0% || { ktap_skip "all" "no netem in this kernel"; ktap_end; }
+for trains in off on; do
+	segments $trains
+	while read -r name what; do
+		# shellcheck disable=SC2086 # a list of netem's words
+		wire $what || { ktap_fail "netem $what"; continue; }
+		p="$name, trains $trains"
+		ktap_check "$p: RC, all operations, 4 QPs" under 60 -t rc -q 4 -w 64 -n "$N" -l 40000
+		ktap_check "$p: RC both ways, SRQ, events" under 60 -t rc -q 2 -w 32 -n "$N" -l 20000 -B -S -e
+		ktap_check "$p: UC" under 60 -t uc -q 2 -w 32 -n "$((N / 2))" -l 20000 -L
+		ktap_check "$p: UD" under 60 -t ud -q 2 -w 32 -n "$((N / 2))" -L
+	done <<-END
+		loss-1 loss 1%
+		reorder-25 delay 2ms reorder 25% 50%
+		duplicate-5 duplicate 5%
+		corrupt-1 corrupt 1%
+		all-four delay 1ms loss 1% duplicate 5% corrupt 1% reorder 25% 50%
+	END
+done
+wire loss 0%
+ktap_check "RNR: receives posted late" stress 60 -t rc -q 4 -w 32 -n 10 -r
+ktap_end

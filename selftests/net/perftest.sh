@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# perftest's programs over RC, UC and UD and their variants: that they finish and print a rate, not how fast it is.
+# ITER=N sets the iterations (default 100); QUICK=1 leaves out the path MTU matrix.
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+ITER=${ITER:-100}
+PORT=18600
+
+# The result line starts with the size; perftest prints inf or 0 when it cannot calibrate the cycle counter.
+sane() { awk '$1 ~ /^[0-9]+$/ && NF >= 4 { n++; if ($4 + 0 <= 0 || $4 ~ /inf|nan/) bad = 1 } END { exit !n || bad }' "$1"; }
+
+run() {
+	local tool=$1 try
+	shift
+	# A retry takes another TCP port: the first one is in TIME_WAIT. It answers only a figure that is no figure.
+	for try in 1 2 3; do
+		PORT=$((PORT + 1))
+		local common="-F -p $PORT $*"
+		both 60 "$PORT" "$tool -d $ADEV $common" "$tool -d $BDEV $common $TARGET" || return 1
+		sane $OUT_B && return 0
+	done
+	echo "no sane figure:"
+	tail -n 15 $OUT_B
+	return 1
+}
+
+t() { ktap_check "$*" run "$@"; }
+
+ktap_header
+# perftest reads "cpu MHz" and divides by it.
+grep -q 'cpu MHz' /proc/cpuinfo || echo "# no cpu MHz in /proc/cpuinfo: figures may be inf"
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+TARGET=$AIP
+
+for op in write read send atomic; do
+	t ib_${op}_bw -n "$ITER"
+	t ib_${op}_lat -n "$ITER"
+done
+for op in write send; do
+	t ib_${op}_bw -c UC -n "$ITER"
+	t ib_${op}_lat -c UC -n "$ITER"
+done
+t ib_send_bw -c UD -n "$ITER"
+t ib_send_lat -c UD -n "$ITER"
+
+for op in write read send atomic; do
+	t ib_${op}_bw -R -n "$ITER"
+	t ib_${op}_lat -R -n "$ITER"
+	t ib_${op}_bw -e -n "$ITER"
+	t ib_${op}_bw -q 16 -n "$ITER"
+	t ib_${op}_bw -b -n "$ITER"
+	[ $op = atomic ] || t ib_${op}_bw -a -n 20
+done
+t ib_send_bw -c UD -R -n "$ITER"
+t ib_send_bw -c UD -e -n "$ITER"
+t ib_send_bw -c UD -b -n "$ITER"
+for op in write send; do
+	t ib_${op}_lat -I 64 -s 32 -n "$ITER"
+	t ib_${op}_lat -e -n "$ITER" -s 8
+	t ib_${op}_bw -c UC -b -n "$ITER"
+done
+
+TARGET=$AIP6
+for op in write read send atomic; do
+	t ib_${op}_bw --ipv6 -x "$(a true; gid_index "$ADEV" "$AIP6" "$([ "$LINK_TYPE" = roan ] && echo h1)")" -n "$ITER"
+done
+TARGET=$AIP
+if [ -z "${QUICK:-}" ]; then
+	for mtu in 256 512 1024 2048 4096; do
+		for op in write read send; do
+			t ib_${op}_bw -m $mtu -s 65536 -n "$ITER"
+		done
+		t ib_send_bw -c UD -m $mtu -s 256 -n "$ITER"
+	done
+fi
+ktap_end

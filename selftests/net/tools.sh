@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The small programs that ship with rdma-core, and qperf; and what the device says of itself through them.
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+
+pp() {
+	local tool=$1
+	shift
+	both 40 18515 "$tool -d $ADEV -g $GA $*" "$tool -d $BDEV -g $GB $* $AIP"
+}
+
+# An empty result, a zero id, a state other than active: what a tool prints must be true.
+has() { local f=$1; shift; grep -Eq -- "$1" "$f" || { echo "missing: $1"; cat "$f"; return 1; }; }
+
+devinfo() {
+	a ibv_devinfo -v -d "$ADEV" > /tmp/di || return 1
+	has /tmp/di 'state:[[:space:]]+PORT_ACTIVE' && has /tmp/di 'active_mtu:[[:space:]]+4096' &&
+		has /tmp/di 'link_layer:[[:space:]]+Ethernet' || return 1
+	if [ "$LINK_TYPE" = roan ]; then
+		has /tmp/di 'vendor_id:[[:space:]]+0x0*[1-9a-f]' && has /tmp/di 'vendor_part_id:[[:space:]]+[1-9]' &&
+			has /tmp/di 'fw_ver:[[:space:]]+[^[:space:]]' && has /tmp/di 'node_guid:[[:space:]]+[0-9a-f:]*[1-9a-f]' &&
+			has /tmp/di 'max_mr_size:[[:space:]]+0x[0-9a-f]*[1-9a-f]' && has /tmp/di 'RoCE v2'
+	fi
+}
+
+# The device of the end, in the sysfs of the end: ibstat reads what is there.
+stat_() {
+	a ibstat "$ADEV" > /tmp/is || { cat /tmp/is; return 1; }
+	has /tmp/is 'State: Active' && has /tmp/is 'Physical state: LinkUp' && has /tmp/is 'Rate: [1-9]' &&
+		has /tmp/is 'Link layer: Ethernet'
+}
+status_() { a ibstatus "$ADEV" > /tmp/iss && has /tmp/iss 'state:[[:space:]]+4: ACTIVE' && has /tmp/iss 'rate:[[:space:]]+[1-9]'; }
+link_() { a rdma link show "$ADEV/1" > /tmp/rl && has /tmp/rl 'state ACTIVE physical_state LINK_UP netdev v1'; }
+dev_() { a rdma -d dev show "$ADEV" > /tmp/rd && has /tmp/rd 'node_guid [0-9a-f:]+' && has /tmp/rd "$([ "$LINK_TYPE" = roan ] && echo 'fw [^ ]+')"; }
+statistic_() { a rdma statistic show link "$ADEV/1" > /tmp/rs && has /tmp/rs 'link .* [a-z_]+ [0-9]+'; }
+
+# While a program holds objects they must be listed, and afterwards be gone.
+resource_() {
+	local pid ok=1
+	"${A[@]}" timeout 20 ibv_rc_pingpong -d "$ADEV" -g "$GA" -p 18777 > /dev/null 2>&1 &
+	pid=$!
+	wait_for 5 listening 18777 && a rdma resource show qp link "$ADEV/1" > /tmp/rr && has /tmp/rr 'type RC state (INIT|RTR)' &&
+		a rdma resource show mr dev "$ADEV" > /tmp/rm && has /tmp/rm 'mrlen 4096' &&
+		a rdma resource show cq dev "$ADEV" > /tmp/rc && has /tmp/rc 'comm ibv_rc_pingpong' && ok=0
+	kill $pid
+	wait $pid 2> /dev/null
+	wait_for 5 no_rc || { echo "a QP outlived its program"; return 1; }
+	return $ok
+}
+no_rc() { ! a rdma resource show qp link "$ADEV/1" | grep -q 'type RC'; }
+
+rcopy_() {
+	dd if=/dev/urandom of=/tmp/rcopy.in bs=64k count=20 2> /dev/null
+	rm -f /tmp/rcopy.out
+	"${A[@]}" timeout 30 rcopy > /tmp/rcopy.log 2>&1 &
+	local pid=$! rc
+	sleep 1
+	b timeout 25 rcopy /tmp/rcopy.in "$AIP:/tmp/rcopy.out" > /tmp/rcopy.log2 2>&1
+	rc=$?
+	kill $pid; wait $pid 2> /dev/null
+	[ $rc = 0 ] && cmp /tmp/rcopy.in /tmp/rcopy.out || { cat /tmp/rcopy.log2; return 1; }
+}
+
+qperf_() {
+	"${A[@]}" timeout 60 qperf -lp 19770 > /tmp/qperf.log 2>&1 &
+	local pid=$! rc
+	wait_for 5 listening 19770
+	b timeout 50 qperf -lp 19770 -cm 1 -t 1 "$AIP" "$@" > /tmp/qperf.out 2>&1
+	rc=$?
+	kill $pid; wait $pid 2> /dev/null
+	[ $rc = 0 ] && grep -Eq '= *[0-9.]*[1-9]' /tmp/qperf.out || { cat /tmp/qperf.out; return 1; }
+}
+
+mckey_() {
+	"${A[@]}" timeout 20 mckey -b "$1" -m "$2" -C 4 > $OUT_A 2>&1 &
+	local pid=$! rc
+	sleep 1.5
+	b timeout 20 mckey -b "$3" -m "$2" -s -C 4 > $OUT_B 2>&1
+	rc=$?
+	wait $pid && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
+}
+
+ktap_header
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+nsa=$([ "$LINK_TYPE" = roan ] && echo h1) nsb=$([ "$LINK_TYPE" = roan ] && echo h2)
+GA=$(gid_index "$ADEV" "$AIP" $nsa) GB=$(gid_index "$BDEV" "$BIP" $nsb)
+
+ktap_check "ibv_devinfo -v" devinfo
+ktap_check "ibstat" stat_
+ktap_check "ibstatus" status_
+ktap_check "rdma link" link_
+ktap_check "rdma dev" dev_
+ktap_check "rdma statistic" statistic_
+ktap_check "rdma resource" resource_
+for x in rc uc ud srq; do
+	ktap_check "ibv_${x}_pingpong" pp ibv_${x}_pingpong -n 200
+	ktap_check "ibv_${x}_pingpong -e" pp ibv_${x}_pingpong -n 200 -e
+done
+ktap_check "ibv_rc_pingpong -c -s 100000" pp ibv_rc_pingpong -n 50 -c -s 100000
+ktap_check "ibv_rc_pingpong -m 256" pp ibv_rc_pingpong -n 50 -c -m 256 -s 5000
+ktap_check "ibv_rc_pingpong -N" pp ibv_rc_pingpong -n 200 -N
+ktap_check "rping" both 40 0 "rping -s -a $AIP -v -V -C 50" "rping -c -a $AIP -v -V -C 50"
+ktap_check "rping -S 4000" both 40 0 "rping -s -a $AIP -V -C 20 -S 4000" "rping -c -a $AIP -V -C 20 -S 4000"
+ktap_check "rping IPv6" both 40 0 "rping -s -a $AIP6 -V -C 20" "rping -c -a $AIP6 -V -C 20"
+ktap_check "ucmatose" both 40 0 "ucmatose -c 4 -C 20" "ucmatose -s $AIP -c 4 -C 20"
+ktap_check "udaddy" both 40 0 "udaddy -C 20" "udaddy -s $AIP -C 20"
+ktap_check "rcopy" rcopy_
+# Without rdma_cm qperf knows no GRH, so its UC and UD tests cannot run over any RoCE device.
+for t in rc_bw rc_lat rc_rdma_read_bw rc_rdma_write_bw rc_rdma_write_lat; do
+	ktap_check "qperf $t" qperf_ $t
+done
+if [ "$LINK_TYPE" = roan ]; then
+	# rdma_cm itself refuses IPv6 groups on RoCE v2; mcast.sh has them, without it.
+	ktap_check "mckey IPv4" mckey_ "$AIP" 224.0.1.77 "$BIP"
+fi
+ktap_end

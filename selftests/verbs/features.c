@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress leave out. Everything runs in
+ * one process over one device, QPs connected to each other. Error statuses are in features_errors.c.
+ *	features -d DEV [-6]
+ */
+#define _GNU_SOURCE
+#include "features.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe)
+{
+	int i;
+
+	memset(p, 0, sizeof(*p));
+	p->d = d;
+	p->buf = calloc(1, BUF);
+	p->mr = ibv_reg_mr(d->pd, p->buf, BUF, RIGHTS);
+	p->chan = ibv_create_comp_channel(d->ctx);
+	for (i = 0; i < 2; i++) {
+		struct ibv_qp_init_attr a = { .qp_type = type, .cap = { 64, 64, 4, 4, 64 } };
+
+		p->scq[i] = ibv_create_cq(d->ctx, cqe, NULL, p->chan, 0);
+		p->rcq[i] = ibv_create_cq(d->ctx, cqe, NULL, p->chan, 0);
+		if (!p->mr || !p->chan || !p->scq[i] || !p->rcq[i])
+			vt_die("objects of a pair: %s", strerror(errno));
+		a.send_cq = p->scq[i];
+		a.recv_cq = p->rcq[i];
+		p->qp[i] = ibv_create_qp(d->pd, &a);
+		if (!p->qp[i])
+			vt_die("create_qp: %s", strerror(errno));
+	}
+}
+
+void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn)
+{
+	struct vt_conn c = conn ? *conn : (struct vt_conn) {
+		.timeout = 14, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1,
+	};
+	struct vt_addr addr = { .gid = d->gid, .mtu = IBV_MTU_1024, .psn = 100 };
+	int i, err;
+
+	c.type = type;
+	c.psn = 100;
+	c.access = type == IBV_QPT_UC ? RIGHTS & ~(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC) : RIGHTS;
+	pair_objects(p, d, type, cqe);
+	for (i = 0; i < 2; i++) {
+		addr.qpn = p->qp[!i]->qp_num;
+		err = vt_qp_init(p->qp[i], &c);
+		if (!err)
+			err = vt_qp_connect(d, p->qp[i], &c, &addr);
+		if (err)
+			vt_die("connect: %s", strerror(err));
+	}
+}
+
+void pair_close(struct pair *p)
+{
+	int i, err = 0;
+
+	for (i = 0; i < 2; i++)
+		err |= p->qp[i] ? ibv_destroy_qp(p->qp[i]) : 0;
+	for (i = 0; i < 2; i++)
+		err |= ibv_destroy_cq(p->scq[i]) | ibv_destroy_cq(p->rcq[i]);
+	err |= ibv_destroy_comp_channel(p->chan) | ibv_dereg_mr(p->mr);
+	free(p->buf);
+	if (err)
+		vt_die("an object of a pair could not be destroyed: %s", strerror(err));
+}
+
+struct ibv_sge sge_at(struct pair *p, size_t off, uint32_t len)
+{
+	return (struct ibv_sge) { .addr = (uintptr_t)p->buf + off, .length = len, .lkey = p->mr->lkey };
+}
+
+int post(struct pair *p, int side, struct ibv_send_wr wr)
+{
+	struct ibv_send_wr *bad;
+
+	return ibv_post_send(p->qp[side], &wr, &bad);
+}
+
+int post_op(struct pair *p, int side, enum ibv_wr_opcode op, size_t local, size_t remote, uint32_t len, unsigned int flags)
+{
+	struct ibv_sge sge = sge_at(p, local, len);
+	struct ibv_send_wr wr = {
+		.wr_id = 7, .sg_list = &sge, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED | flags,
+		.wr.rdma = { .remote_addr = (uintptr_t)p->buf + remote, .rkey = p->mr->rkey },
+	};
+
+	return post(p, side, wr);
+}
+
+int post_recv(struct pair *p, int side, size_t off, uint32_t len, uint64_t id)
+{
+	struct ibv_sge sge = sge_at(p, off, len);
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(p->qp[side], &wr, &bad);
+}
+
+enum ibv_wc_status status_of(struct ibv_cq *cq, int ms)
+{
+	struct ibv_wc wc;
+
+	return vt_poll(cq, &wc, ms) ? wc.status : NO_COMPLETION;
+}
+
+enum ibv_qp_state state_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_UNKNOWN : attr.qp_state;
+}
+
+/* The next async event of the context, or -1. */
+int async_event(struct ibv_context *ctx, int ms)
+{
+	struct pollfd pfd = { .fd = ctx->async_fd, .events = POLLIN };
+	struct ibv_async_event e;
+
+	if (poll(&pfd, 1, ms) <= 0 || ibv_get_async_event(ctx, &e))
+		return -1;
+	ibv_ack_async_event(&e);
+	return e.event_type;
+}
+
+static bool comp_event(struct pair *p, int ms)
+{
+	struct pollfd pfd = { .fd = p->chan->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *ctx;
+
+	if (poll(&pfd, 1, ms) <= 0 || ibv_get_cq_event(p->chan, &cq, &ctx))
+		return false;
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+static void srq_limit(struct vt_dev *d)
+{
+	struct ibv_srq_init_attr a = { .attr = { .max_wr = 16, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(d->pd, &a);
+	struct ibv_srq_attr q = { .srq_limit = 6 };
+	struct pair p;
+	int i, err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	if (ibv_destroy_qp(p.qp[1]))
+		vt_die("destroy_qp");
+	struct ibv_qp_init_attr qa = {
+		.qp_type = IBV_QPT_RC, .send_cq = p.scq[1], .recv_cq = p.rcq[1], .srq = srq, .cap = { 8, 0, 1, 0, 0 },
+	};
+	struct vt_conn c = { .type = IBV_QPT_RC, .psn = 100, .access = RIGHTS, .timeout = 14, .retry = 7, .rnr_retry = 7 };
+	struct vt_addr addr = { .gid = d->gid, .mtu = IBV_MTU_1024, .psn = 100, .qpn = p.qp[0]->qp_num };
+
+	/* A new pair of QPs: the other end of the first one is gone. */
+	ibv_destroy_qp(p.qp[0]);
+	qa.srq = NULL;
+	qa.cap.max_recv_wr = qa.cap.max_recv_sge = 1;
+	p.qp[0] = ibv_create_qp(d->pd, &qa);
+	qa.srq = srq;
+	p.qp[1] = ibv_create_qp(d->pd, &qa);
+	addr.qpn = p.qp[1]->qp_num;
+	err = vt_qp_init(p.qp[0], &c) | vt_qp_connect(d, p.qp[0], &c, &addr);
+	addr.qpn = p.qp[0]->qp_num;
+	err |= vt_qp_init(p.qp[1], &c) | vt_qp_connect(d, p.qp[1], &c, &addr);
+	for (i = 0; i < 8; i++) {
+		struct ibv_sge sge = sge_at(&p, 1024 * i, 512);
+		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+		err |= ibv_post_srq_recv(srq, &wr, &bad);
+	}
+	err |= ibv_modify_srq(srq, &q, IBV_SRQ_LIMIT);
+	for (i = 0; i < 2; i++)
+		err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[1], 3000);
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: no limit event at the limit");
+	err = post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[1], 3000);
+	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_SRQ_LIMIT_REACHED, "SRQ: limit event below the limit");
+	err = ibv_query_srq(srq, &q);
+	vt_ok(!err && q.srq_limit == 0 && q.max_wr >= 16, "SRQ: the limit is disarmed by its event");
+	for (i = 0; i < 2; i++) {
+		ibv_destroy_qp(p.qp[i]);
+		p.qp[i] = NULL;
+	}
+	vt_ok(!ibv_destroy_srq(srq), "SRQ: destroyed after its QPs");
+	pair_close(&p);
+}
+
+static void cq_overflow(struct vt_dev *d)
+{
+	struct pair p;
+	int i, err = 0, size, event = -1;
+
+	pair_open(&p, d, IBV_QPT_RC, 4, NULL);
+	size = p.scq[0]->cqe;
+	for (i = 0; i <= size && i < 60; i++)
+		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+	for (i = 0; i < 4 && event != IBV_EVENT_CQ_ERR; i++)
+		event = async_event(d->ctx, 1000);
+	vt_ok(!err && event == IBV_EVENT_CQ_ERR, "CQ: an event tells of an overflow (%d entries)", size);
+	pair_close(&p);
+	while (async_event(d->ctx, 100) >= 0)
+		;
+}
+
+/* Completions must survive a resize that happens while they arrive. */
+static void cq_resize(struct vt_dev *d)
+{
+	int i, err = 0, got = 0, shrink;
+	struct ibv_wc wc;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	for (i = 0; i < 40; i++) {
+		struct ibv_sge sge = sge_at(&p, 0, 3000);
+		struct ibv_send_wr wr = {
+			.wr_id = i, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { .remote_addr = (uintptr_t)p.buf + 8192, .rkey = p.mr->rkey },
+		};
+
+		err |= post(&p, 0, wr);
+		if (i % 10 == 5)
+			err |= ibv_resize_cq(p.scq[0], 100 * (1 + i / 10));
+	}
+	while (got < 40 && vt_poll(p.scq[0], &wc, 3000) && !wc.status && wc.wr_id == (uint64_t)got)
+		got++;
+	vt_ok(!err && got == 40, "CQ: resized under load, %d of 40 completions in order", got);
+	for (i = 0; i < 30; i++)
+		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+	usleep(300000);
+	shrink = ibv_resize_cq(p.scq[0], 2);
+	for (got = 0; vt_poll(p.scq[0], &wc, 100); got++)
+		;
+	vt_ok(shrink && got == 30, "CQ: cannot be made smaller than what is in it (error %d, %d kept)", shrink, got);
+	pair_close(&p);
+}
+
+static void solicited(struct vt_dev *d)
+{
+	struct pair p;
+	int i, err = 0;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	for (i = 0; i < 4; i++)
+		err |= post_recv(&p, 1, 1024 * i, 512, i);
+	err |= ibv_req_notify_cq(p.rcq[1], 1);
+	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 16, 0) | status_of(p.scq[0], 3000);
+	vt_ok(!err && !comp_event(&p, 200), "CQ: armed for solicited only, a plain message wakes nobody");
+	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 16, IBV_SEND_SOLICITED) | status_of(p.scq[0], 3000);
+	vt_ok(!err && comp_event(&p, 2000), "CQ: a solicited message wakes");
+	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 16, IBV_SEND_SOLICITED) | status_of(p.scq[0], 3000);
+	vt_ok(!err && !comp_event(&p, 200), "CQ: one event for one arming");
+	pair_close(&p);
+}
+
+static void drain(struct vt_dev *d)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct pair p;
+	int i, err = 0, event = -1;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	for (i = 0; i < 8; i++)
+		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 65536, 60000, 0);
+	err |= ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
+	event = async_event(d->ctx, 3000);
+	vt_ok(!err && event == IBV_EVENT_SQ_DRAINED, "SQD: an event when the queue has drained (event %d, error %d)", event, err);
+	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+	for (i = 0; status_of(p.scq[0], 300) == IBV_WC_SUCCESS; i++)
+		;
+	vt_ok(!err && i <= 8, "SQD: what is posted now waits (%d completed)", i);
+	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
+	for (; status_of(p.scq[0], 1000) == IBV_WC_SUCCESS; i++)
+		;
+	vt_ok(!err && i == 9, "SQD: and goes on in RTS (%d of 9 completed)", i);
+	pair_close(&p);
+}
+
+static void bad_wr(struct vt_dev *d)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr[3], *bad = NULL;
+	struct ibv_recv_wr rwr[2], *rbad = NULL;
+	struct pair p;
+	int i, err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	sge = sge_at(&p, 0, 8);
+	for (i = 0; i < 3; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.wr_id = i, .next = i < 2 ? &wr[i + 1] : NULL, .sg_list = &sge, .num_sge = i == 1 ? 1000 : 1,
+			.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { (uintptr_t)p.buf + 64, p.mr->rkey },
+		};
+	err = ibv_post_send(p.qp[0], wr, &bad);
+	vt_ok(err && bad == &wr[1], "post_send: the bad request of a list is named (error %d)", err);
+	vt_ok(status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && status_of(p.scq[0], 200) == NO_COMPLETION,
+	      "post_send: what came before it is done, what came behind is not");
+	rwr[0] = (struct ibv_recv_wr) { .next = &rwr[1], .sg_list = &sge, .num_sge = 1 };
+	rwr[1] = (struct ibv_recv_wr) { .sg_list = &sge, .num_sge = 1000 };
+	err = ibv_post_recv(p.qp[0], rwr, &rbad);
+	vt_ok(err && rbad == &rwr[1], "post_recv: the bad request of a list is named (error %d)", err);
+	for (i = 0; i < 10000 && !(err = post_recv(&p, 1, 0, 8, i)); i++)
+		;
+	vt_ok(err == ENOMEM && i >= 64 && i < 10000, "post_recv: a full queue says ENOMEM (after %d)", i);
+	pair_close(&p);
+}
+
+static void queries(struct vt_dev *d)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr a;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	err = ibv_query_qp(p.qp[0], &a, ~0u >> 7, &init);
+	vt_ok(!err && a.qp_state == IBV_QPS_RTS && a.dest_qp_num == p.qp[1]->qp_num && a.path_mtu == IBV_MTU_1024 &&
+	      a.timeout == 14 && a.retry_cnt == 7 && a.rnr_retry == 7 && a.min_rnr_timer == 1 && a.port_num == 1 &&
+	      a.sq_psn == 100 && a.rq_psn == 100 && !memcmp(&a.ah_attr.grh.dgid, &d->gid, 16) &&
+	      a.ah_attr.grh.hop_limit == 64 && a.ah_attr.grh.sgid_index == d->gid_index &&
+	      (a.qp_access_flags & RIGHTS) == RIGHTS, "query_qp: gives back what was set");
+	vt_ok(!err && init.cap.max_send_wr >= 64 && init.cap.max_send_sge >= 4 && init.cap.max_inline_data >= 64 &&
+	      init.send_cq == p.scq[0], "query_qp: and the capacities");
+	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
+	vt_ok(err == EINVAL && state_of(p.qp[0]) == IBV_QPS_RTS, "modify_qp: RTS to INIT is EINVAL and changes nothing");
+	pair_close(&p);
+}
+
+static void windows(struct vt_dev *d)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2), *mw1 = ibv_alloc_mw(d->pd, IBV_MW_TYPE_1);
+	struct ibv_send_wr bind, inv, write, *bad;
+	struct ibv_mw_bind b1;
+	struct ibv_sge sge;
+	uint32_t key;
+	struct pair p;
+	int err;
+
+	if (!mw || !mw1)
+		return vt_ok(false, "MW: alloc_mw: %s", strerror(errno));
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	key = ibv_inc_rkey(mw->rkey);
+	bind = (struct ibv_send_wr) {
+		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { mw, key, { p.mr, (uintptr_t)p.buf + 4096, 4096, IBV_ACCESS_REMOTE_WRITE } },
+	};
+	err = ibv_post_send(p.qp[1], &bind, &bad);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: bound");
+	sge = sge_at(&p, 0, 100);
+	memset(p.buf, 0x5a, 100);
+	write = (struct ibv_send_wr) {
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (uintptr_t)p.buf + 4096 + 3996, key },
+	};
+	err = post(&p, 0, write);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && p.buf[8191] == 0x5a, "MW type 2: written to its last byte");
+	inv = (struct ibv_send_wr) { .opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = key };
+	err = ibv_post_send(p.qp[1], &inv, &bad);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: LOCAL_INV");
+	err = post(&p, 0, write);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_REM_ACCESS_ERR, "MW type 2: the key is dead afterwards");
+	pair_close(&p);
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	b1 = (struct ibv_mw_bind) {
+		.send_flags = IBV_SEND_SIGNALED, .bind_info = { p.mr, (uintptr_t)p.buf + 4096, 4096, IBV_ACCESS_REMOTE_WRITE },
+	};
+	err = ibv_bind_mw(p.qp[1], mw1, &b1);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 1: bound");
+	sge = sge_at(&p, 0, 100);
+	write.wr.rdma.remote_addr = (uintptr_t)p.buf + 4096 + 3997;
+	write.wr.rdma.rkey = mw1->rkey;
+	p.buf[8192] = 1;
+	err = post(&p, 0, write);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_REM_ACCESS_ERR && p.buf[8192] == 1,
+	      "MW type 1: one byte past its end is refused and not written");
+	vt_ok(ibv_dereg_mr(p.mr) == EBUSY, "MW type 1: while it is bound, its region is busy");
+	vt_ok(!ibv_dealloc_mw(mw) && !ibv_dealloc_mw(mw1), "MW: freed");
+	pair_close(&p);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = NULL;
+	struct vt_dev d;
+	bool v6 = false;
+	int o;
+
+	alarm(120);
+	while ((o = getopt(argc, argv, "d:6")) != -1) {
+		if (o == 'd')
+			name = optarg;
+		else if (o == '6')
+			v6 = true;
+		else
+			return 2;
+	}
+	vt_open(&d, name, v6, -1, 0);
+	fcntl(d.ctx->async_fd, F_SETFL, O_NONBLOCK);
+	queries(&d);
+	bad_wr(&d);
+	solicited(&d);
+	srq_limit(&d);
+	cq_resize(&d);
+	cq_overflow(&d);
+	drain(&d);
+	windows(&d);
+	test_errors(&d);
+	vt_close(&d);
+	return vt_done();
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The two halves of features: a pair of connected QPs in one process, and how to drive it. */
+#ifndef FEATURES_H
+#define FEATURES_H
+
+#include "vt.h"
+
+#define BUF	262144
+#define RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+		 IBV_ACCESS_MW_BIND)
+#define NO_COMPLETION	((enum ibv_wc_status)1000)
+
+struct pair {
+	struct vt_dev *d;
+	uint8_t *buf;			/* BUF bytes, both sides' */
+	struct ibv_mr *mr;
+	struct ibv_comp_channel *chan;	/* of all four CQs */
+	struct ibv_cq *scq[2], *rcq[2];
+	struct ibv_qp *qp[2];
+};
+
+/* @conn: NULL for patient defaults; its type, PSN and access are set here. */
+void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn);
+void pair_close(struct pair *p);
+struct ibv_sge sge_at(struct pair *p, size_t off, uint32_t len);
+int post(struct pair *p, int side, struct ibv_send_wr wr);
+int post_op(struct pair *p, int side, enum ibv_wr_opcode op, size_t local, size_t remote, uint32_t len, unsigned int flags);
+int post_recv(struct pair *p, int side, size_t off, uint32_t len, uint64_t id);
+enum ibv_wc_status status_of(struct ibv_cq *cq, int ms);
+enum ibv_qp_state state_of(struct ibv_qp *qp);
+int async_event(struct ibv_context *ctx, int ms);
+
+void test_errors(struct vt_dev *d);
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Errors of the RC transport, as both sides see them: the statuses of the IBTA, the order of the flush, the state of the
+ * QPs. A pair is used up by each.
+ */
+#include "features.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct refusal {
+	const char *name;
+	enum ibv_wr_opcode op;
+	uint64_t addr_add;	/* to the address of the region */
+	uint32_t len, key_xor;
+	enum ibv_wc_status local, remote;	/* remote: of the receive that is waiting there */
+};
+
+static void refused(struct vt_dev *d, const struct refusal *r)
+{
+	enum ibv_wc_status got, flush, other;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	memset(p.buf, 0x11, BUF);
+	sge = sge_at(&p, 0, r->len);
+	wr = (struct ibv_send_wr) {
+		.wr_id = 1, .opcode = r->op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+	};
+	if (r->op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = (uintptr_t)p.buf + r->addr_add;
+		wr.wr.atomic.compare_add = 5;
+		wr.wr.atomic.rkey = p.mr->rkey ^ r->key_xor;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)p.buf + r->addr_add;
+		wr.wr.rdma.rkey = p.mr->rkey ^ r->key_xor;
+	}
+	err = post_recv(&p, 1, 131072, r->op == IBV_WR_SEND ? 16 : 4096, 9);
+	err |= post(&p, 0, wr) | post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+	got = status_of(p.scq[0], 5000);
+	flush = status_of(p.scq[0], 2000);
+	other = status_of(p.rcq[1], r->remote == NO_COMPLETION ? 100 : 2000);
+	vt_ok(!err && got == r->local, "%s: the requester sees %s (%s)", r->name, ibv_wc_status_str(r->local),
+	      ibv_wc_status_str(got));
+	vt_ok(flush == IBV_WC_WR_FLUSH_ERR && state_of(p.qp[0]) == IBV_QPS_ERR, "%s: the rest is flushed, the QP in error", r->name);
+	if (r->remote != NO_COMPLETION)
+		vt_ok(other == r->remote, "%s: the responder's receive sees %s (%s)", r->name, ibv_wc_status_str(r->remote),
+		      ibv_wc_status_str(other));
+	pair_close(&p);
+	while (async_event(d->ctx, 0) >= 0)
+		;
+}
+
+static const struct refusal refusals[] = {
+	{ "WRITE with a wrong key", IBV_WR_RDMA_WRITE, 0, 64, 0x5500, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "WRITE with a stale key", IBV_WR_RDMA_WRITE, 0, 64, 0x55, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "WRITE past the end", IBV_WR_RDMA_WRITE, BUF - 63, 64, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "WRITE whose range wraps", IBV_WR_RDMA_WRITE, -(uint64_t)64, 4096, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "READ past the end", IBV_WR_RDMA_READ, BUF - 63, 64, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "unaligned atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, 4, 8, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "SEND longer than the receive", IBV_WR_SEND, 0, 64, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR },
+};
+
+static void local_error(struct vt_dev *d)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	sge = sge_at(&p, BUF - 8, 16);
+	wr = (struct ibv_send_wr) {
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,	/* unsignalled: an error is told all the same */
+		.wr.rdma = { (uintptr_t)p.buf, p.mr->rkey },
+	};
+	err = post(&p, 0, wr);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_LOC_PROT_ERR, "local range: an unsignalled request fails aloud");
+	pair_close(&p);
+}
+
+static void nobody_there(struct vt_dev *d)
+{
+	struct vt_conn c = { .timeout = 10, .retry = 2, .rnr_retry = 1, .min_rnr_timer = 1 };
+	enum ibv_wc_status got;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &c);
+	ibv_destroy_qp(p.qp[1]);
+	p.qp[1] = NULL;
+	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+	got = status_of(p.scq[0], 10000);
+	vt_ok(!err && got == IBV_WC_RETRY_EXC_ERR, "a peer that is gone: retry exceeded (%s)", ibv_wc_status_str(got));
+	pair_close(&p);
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &c);
+	err = post_op(&p, 0, IBV_WR_SEND, 0, 0, 8, 0);
+	got = status_of(p.scq[0], 10000);
+	vt_ok(!err && got == IBV_WC_RNR_RETRY_EXC_ERR, "a peer without receives: RNR retry exceeded (%s)", ibv_wc_status_str(got));
+	pair_close(&p);
+}
+
+static void flush_order(struct vt_dev *d)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
+	struct ibv_wc wc;
+	struct pair p;
+	int i, err = 0;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	for (i = 0; i < 20; i++)
+		err |= post_recv(&p, 0, 0, 64, i);
+	err |= ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
+	for (i = 0; vt_poll(p.rcq[0], &wc, 500) && wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == (uint64_t)i; i++)
+		;
+	vt_ok(!err && i == 20, "flush: %d of 20 receives, in order", i);
+	for (i = 20; i < 25; i++)
+		err |= post_recv(&p, 0, 0, 64, i) | post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 64, 8, 0);
+	for (i = 20; vt_poll(p.rcq[0], &wc, 500) && wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == (uint64_t)i; i++)
+		;
+	vt_ok(!err && i == 25, "flush: receives posted in the error state (%d)", i - 20);
+	for (i = 0; status_of(p.scq[0], 500) == IBV_WC_WR_FLUSH_ERR; i++)
+		;
+	vt_ok(i == 5, "flush: sends posted in the error state (%d)", i);
+	a.qp_state = IBV_QPS_RESET;
+	vt_ok(!ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE) && state_of(p.qp[0]) == IBV_QPS_RESET, "error to RESET");
+	pair_close(&p);
+}
+
+/* Destroyed in the middle of traffic, from either end; then everything still works for the next pair. */
+static void destroy_busy(struct vt_dev *d)
+{
+	int round, i, err = 0;
+	struct pair p;
+
+	for (round = 0; round < 10; round++) {
+		pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+		for (i = 0; i < 30; i++)
+			err |= post_op(&p, 0, i & 1 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 0, 65536, 60000, 0);
+		err |= ibv_destroy_qp(p.qp[round & 1]);
+		p.qp[round & 1] = NULL;
+		pair_close(&p);
+	}
+	vt_ok(!err, "QPs destroyed with requests in flight, ten times");
+}
+
+static void child(const char *name, struct vt_dev *parent)
+{
+	struct vt_dev d;
+	struct pair p;
+	bool v6 = parent->gid.raw[10] != 0xff;
+	int i;
+
+	vt_open(&d, name, v6, parent->gid_index, 0);
+	pair_open(&p, &d, IBV_QPT_RC, 64, NULL);
+	for (;;) {
+		for (i = 0; i < 16; i++)
+			post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 65536, 60000, 0);
+		for (i = 0; i < 16; i++)
+			if (status_of(p.scq[0], 5000) != IBV_WC_SUCCESS)
+				_exit(1);
+	}
+}
+
+static void killed(struct vt_dev *d)
+{
+	const char *name = ibv_get_device_name(d->ctx->device);
+	int i, status, good = 0;
+	struct pair p;
+
+	for (i = 0; i < 3; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			child(name, d);
+		usleep(400000);
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		good += WIFSIGNALED(status);
+	}
+	vt_ok(good == 3, "kill -9 under traffic: %d of 3 were still busy when killed", good);
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	vt_ok(!post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 64, 0) && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS,
+	      "kill -9 under traffic: the device still works");
+	pair_close(&p);
+}
+
+void test_errors(struct vt_dev *d)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(refusals) / sizeof(*refusals); i++)
+		refused(d, &refusals[i]);
+	local_error(d);
+	nobody_there(d);
+	flush_order(d);
+	destroy_busy(d);
+	killed(d);
+}

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by the scripts of verbs/, net/ and interop/ after lib.sh: two ends to run programs on, whatever LINK_TYPE is.
+# It judges nothing.
+#
+#	roan:	end A in namespace h1, end B in h2, a veth between them (lib.sh draws it)
+#	rxe:	both ends on one device in the first namespace, the only one it has:  rxe1 on v1 =veth= v2
+#
+# pair_up [MTU]; a COMMAND; b COMMAND (run at an end); ADEV BDEV AIP BIP AIP6 BIP6; serve/finish run a server at A around
+# a client at B: both must succeed.
+
+# shellcheck disable=SC2034 # read by the scripts that source this
+pair_up() {
+	ADEV=$H1DEV BDEV=$H2DEV AIP=$H1IP BIP=$H2IP AIP6=$H1IP6 BIP6=$H2IP6 STRESS_X=
+	load_modules || return
+	if [ "$LINK_TYPE" = roan ]; then
+		two_hosts "${1:-4200}"
+		return
+	fi
+	BDEV=$ADEV BIP=$AIP BIP6=$AIP6 STRESS_X=-x
+	ip link add v1 mtu "${1:-4200}" type veth peer name v2 mtu "${1:-4200}"
+	ip link set v2 up && ip link set v1 up && ip addr add $AIP/24 dev v1 && ip addr add $AIP6/64 dev v1 nodad || return
+	link_add "$ADEV" v1
+}
+
+# The words before a command that takes it to an end; for the background, where $! must be the command's own id.
+A=(env) B=(env)
+[ "$LINK_TYPE" != roan ] || A=(ip netns exec h1) B=(ip netns exec h2)
+a() { "${A[@]}" "$@"; }
+b() { "${B[@]}" "$@"; }
+
+# both SECONDS PORT "SERVER COMMAND" "CLIENT COMMAND": the client starts when somebody listens on PORT (0: after a while).
+# OUT_A and OUT_B name their outputs. 0 if both left with 0.
+OUT_A=/tmp/out_a OUT_B=/tmp/out_b
+both() {
+	local t=$1 port=$2 pid rc_a rc_b
+	# shellcheck disable=SC2086 # commands are word lists
+	"${A[@]}" timeout -k 2 "$t" $3 > $OUT_A 2>&1 < /dev/null &
+	pid=$!
+	if [ "$port" = 0 ]; then
+		sleep 0.7
+	else
+		wait_for 10 listening "$port" || true
+	fi
+	# shellcheck disable=SC2086
+	b timeout -k 2 "$t" $4 > $OUT_B 2>&1 < /dev/null
+	rc_b=$?
+	# A server outlives a client that failed: there is nothing to wait for then.
+	[ $rc_b = 0 ] || kill $pid 2> /dev/null
+	wait $pid
+	rc_a=$?
+	[ $rc_a = 0 ] && [ $rc_b = 0 ] && return 0
+	echo "server: status $rc_a"; tail -n 12 $OUT_A
+	echo "client: status $rc_b"; tail -n 12 $OUT_B
+	[ $rc_a = 4 ] && [ $rc_b = 4 ] && return 4
+	return 1
+}
+
+listening() { a ss -Hltn "sport = :$1" | grep -q .; }
+
+# stress SECONDS [OPTIONS]: verbs_stress from B to A.
+stress() {
+	local t=$1
+	shift
+	both "$t" 18515 "$PROGRAMS/verbs_stress -d $ADEV -T $t $STRESS_X ${STRESS_BOTH:-}" \
+		"$PROGRAMS/verbs_stress -d $BDEV -c $AIP -T $t $STRESS_X ${STRESS_BOTH:-} $*"
+}

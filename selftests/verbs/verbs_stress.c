@@ -1,0 +1,729 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Two sides, every operation, every byte compared. Both sides derive all operations from one seed, so each knows what
+ * the other will do and what it must find afterwards: also that nothing else was written. It measures nothing.
+ *
+ *	verbs_stress -d DEV					the passive side; takes its orders from the other one
+ *	verbs_stress -d DEV -c HOST [options]			the active side
+ *	  -t rc|uc|ud  -q QPS  -n BATCHES  -w OPS_PER_BATCH  -l MAX_LEN  -s SEED  -o OP,OP,...
+ *	  -S use an SRQ  -e sleep in completion channels  -r post receives late (RNR)  -L losses are allowed (UC, UD)
+ *	  -B both sides send at once
+ *	both:  -x for rxe: no ibv_wr_*(), whose lists its provider miscounts in rdma-core 44; its WITH_INV is the kernel's bit
+ *	  -6 IPv6 GID  -g GID_INDEX  -m PATH_MTU  -p TCP_PORT  -T SECONDS  -v
+ * Exits 0, 1 or 4 (pass, fail, skip).
+ */
+#define _GNU_SOURCE
+#include "stress.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+		 IBV_ACCESS_MW_BIND)
+
+struct side {
+	struct vt_dev dev;
+	struct cfg c;
+	int fd;				/* side channel */
+	bool active;
+	struct ibv_comp_channel *chan;
+	struct ibv_cq *scq, *rcq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp[MAX_QPS];
+	struct vt_addr peer[MAX_QPS];
+	struct ibv_ah *ah[MAX_QPS];
+	struct ibv_mw *mw[MAX_BATCH];
+	uint32_t max_inline;
+	bool has_ex;
+
+	/* three areas of @batch slots each */
+	uint8_t *local, *target, *recvs;
+	struct ibv_mr *local_mr, *target_mr, *recv_mr;
+	uint64_t remote;
+	uint32_t rkey;
+	uint32_t inv_rkey[MAX_BATCH];	/* the peer's windows */
+
+	uint32_t batch_nr;
+	struct plan out[MAX_BATCH], in[MAX_BATCH];
+	uint32_t posted[MAX_QPS];	/* receives waiting; [0] with an SRQ */
+	bool slot_busy[MAX_BATCH];
+	uint32_t next_in[MAX_QPS];	/* incoming operations below this index are judged */
+	uint32_t next_out[MAX_QPS];
+	uint32_t left_in, left_out;
+	uint64_t done[NR_OPS], lost;
+};
+
+static bool verbose, rxe_slips;
+
+static void on_alarm(int sig)
+{
+	static const char msg[] = "FAIL: out of time\n";
+
+	(void)sig;
+	(void)!write(2, msg, sizeof(msg) - 1);
+	_exit(VT_FAIL);
+}
+
+static uint8_t *area(struct side *s, struct ibv_mr **mr, int access)
+{
+	size_t len = slot_size(&s->c) * s->c.batch;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		vt_die("mmap of %zu", len);
+	*mr = ibv_reg_mr(s->dev.pd, p, len, access);
+	if (!*mr)
+		vt_die("reg_mr: %s", strerror(errno));
+	return p;
+}
+
+static struct ibv_qp *make_qp(struct side *s)
+{
+	uint32_t depth = s->c.batch / s->c.nr_qps;
+	struct ibv_qp_init_attr_ex a = {
+		.send_cq = s->scq, .recv_cq = s->rcq, .srq = s->srq, .qp_type = s->c.type, .pd = s->dev.pd,
+		.cap = { .max_send_wr = depth + 1, .max_recv_wr = s->srq ? 0 : depth, .max_send_sge = MAX_SGE,
+			 .max_recv_sge = s->srq ? 0 : MAX_SGE, .max_inline_data = 96 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	};
+	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	struct ibv_qp *qp;
+
+	if (s->c.type != IBV_QPT_UD)
+		ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	if (s->c.type == IBV_QPT_RC)
+		ops |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+		       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
+	a.send_ops_flags = ops | (s->c.ops & 1u << OP_ATOMIC_WRITE ? IBV_QP_EX_WITH_ATOMIC_WRITE : 0);
+	s->has_ex = true;
+	qp = ibv_create_qp_ex(s->dev.ctx, &a);
+	if (!qp && (errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL)) {
+		a.comp_mask = IBV_QP_INIT_ATTR_PD;
+		s->has_ex = false;
+		qp = ibv_create_qp_ex(s->dev.ctx, &a);
+	}
+	if (!qp)
+		vt_die("create_qp: %s", strerror(errno));
+	s->max_inline = a.cap.max_inline_data;
+	return qp;
+}
+
+/* What this device can do, as far as one must ask: ATOMIC_WRITE by creating a QP, windows by the capability. */
+static uint32_t my_ops(struct side *s)
+{
+	uint32_t ops = (1 << NR_OPS) - 1;
+	struct ibv_cq *cq = ibv_create_cq(s->dev.ctx, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex a = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .pd = s->dev.pd,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE,
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp_ex(s->dev.ctx, &a) : NULL;
+
+	if (!cq)
+		vt_die("create_cq: %s", strerror(errno));
+	if (qp)
+		ibv_destroy_qp(qp);
+	else
+		ops &= ~(1u << OP_ATOMIC_WRITE);
+	ibv_destroy_cq(cq);
+	if (!(s->dev.attr.orig_attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)))
+		ops &= ~(1u << OP_SEND_INV);
+	if (s->dev.attr.orig_attr.atomic_cap == IBV_ATOMIC_NONE)
+		ops &= ~(1u << OP_CAS | 1u << OP_FAA);
+	return ops;
+}
+
+static void agree(struct side *s)
+{
+	struct { uint32_t magic, ops, mtu; struct cfg c; } me, peer;
+	uint32_t type_ops[] = {
+		[IBV_QPT_RC] = ~0u,
+		[IBV_QPT_UC] = 1 << OP_SEND | 1 << OP_SEND_IMM | 1 << OP_WRITE | 1 << OP_WRITE_IMM,
+		[IBV_QPT_UD] = 1 << OP_SEND | 1 << OP_SEND_IMM,
+	};
+
+	memset(&me, 0, sizeof(me));
+	me.magic = 0x73747233;
+	me.ops = my_ops(s);
+	me.mtu = 128u << s->dev.mtu;
+	me.c = s->c;
+	vt_send(s->fd, &me, sizeof(me));
+	vt_recv(s->fd, &peer, sizeof(peer));
+	if (peer.magic != me.magic)
+		vt_die("the peer is another program");
+	if (!s->active)
+		s->c = peer.c;
+	s->c.ops &= me.ops & peer.ops;
+	s->c.mtu = me.mtu < peer.mtu ? me.mtu : peer.mtu;
+	s->c.ops &= type_ops[s->c.type];
+	if (s->c.type == IBV_QPT_UD && s->c.max_len > s->c.mtu)
+		s->c.max_len = s->c.mtu;
+	if (!s->c.ops)
+		vt_skip("no operation left that both sides and the QP type know");
+	if (!s->c.nr_qps || s->c.nr_qps > MAX_QPS || s->c.batch > MAX_BATCH || s->c.batch % s->c.nr_qps)
+		vt_die("need 1..%d QPs and a batch of at most %d that they divide", MAX_QPS, MAX_BATCH);
+}
+
+static void setup(struct side *s)
+{
+	struct vt_conn conn = {
+		.type = s->c.type, .psn = vt_mix(s->c.seed + s->active) & 0xffffff, .timeout = 14, .retry = 7, .rnr_retry = 7,
+		.min_rnr_timer = 5,
+		.access = s->c.type == IBV_QPT_RC ? ACCESS : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct { uint64_t addr; uint32_t rkey, pad; } me = { 0 }, peer;
+	struct vt_addr addr = { .gid = s->dev.gid, .psn = conn.psn, .mtu = s->dev.mtu };
+	uint32_t i;
+	int err;
+
+	if (s->c.events)
+		s->chan = ibv_create_comp_channel(s->dev.ctx);
+	s->scq = ibv_create_cq(s->dev.ctx, s->c.batch + MAX_QPS, NULL, s->chan, 0);
+	s->rcq = ibv_create_cq(s->dev.ctx, s->c.batch + MAX_QPS, NULL, s->chan, 0);
+	if (!s->scq || !s->rcq || (s->c.events && !s->chan))
+		vt_die("create_cq: %s", strerror(errno));
+	if (s->c.srq) {
+		struct ibv_srq_init_attr a = { .attr = { .max_wr = s->c.batch, .max_sge = MAX_SGE } };
+
+		s->srq = ibv_create_srq(s->dev.pd, &a);
+		if (!s->srq)
+			vt_die("create_srq: %s", strerror(errno));
+	}
+	s->local = area(s, &s->local_mr, IBV_ACCESS_LOCAL_WRITE);
+	s->recvs = area(s, &s->recv_mr, IBV_ACCESS_LOCAL_WRITE);
+	s->target = area(s, &s->target_mr, ACCESS);
+	me.addr = (uintptr_t)s->target;
+	me.rkey = s->target_mr->rkey;
+	vt_send(s->fd, &me, sizeof(me));
+	vt_recv(s->fd, &peer, sizeof(peer));
+	s->remote = peer.addr;
+	s->rkey = peer.rkey;
+	for (i = 0; i < s->c.nr_qps; i++) {
+		s->qp[i] = make_qp(s);
+		addr.qpn = s->qp[i]->qp_num;
+		vt_send(s->fd, &addr, sizeof(addr));
+		vt_recv(s->fd, &s->peer[i], sizeof(addr));
+		err = vt_qp_init(s->qp[i], &conn);
+		if (!err)
+			err = vt_qp_connect(&s->dev, s->qp[i], &conn, &s->peer[i]);
+		if (err)
+			vt_die("cannot connect a QP: %s", strerror(err));
+		if (s->c.type == IBV_QPT_UD) {
+			s->ah[i] = vt_ah(&s->dev, &s->peer[i]);
+			if (!s->ah[i])
+				vt_die("create_ah: %s", strerror(errno));
+		}
+	}
+	for (i = 0; i < s->c.batch && s->c.ops & 1u << OP_SEND_INV; i++) {
+		s->mw[i] = ibv_alloc_mw(s->dev.pd, IBV_MW_TYPE_2);
+		if (!s->mw[i])
+			vt_die("alloc_mw: %s", strerror(errno));
+	}
+}
+
+/* ---- the side that is written to ---- */
+
+static uint8_t *slot(struct side *s, uint8_t *base, uint32_t i)
+{
+	return base + slot_size(&s->c) * i;
+}
+
+/* A receive in pieces too: cut differently from the message, so that no boundary coincides. */
+static void post_recv(struct side *s, uint32_t qpi)
+{
+	size_t size = s->c.max_len + GRH, cuts[3] = { size / 7, size / 3, size - size / 7 - size / 3 };
+	struct ibv_sge sge[3];
+	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 3 }, *bad;
+	uint32_t i;
+	uint8_t *p;
+	int err, k;
+
+	for (i = s->srq ? 0 : qpi; s->slot_busy[i]; i += s->srq ? 1 : s->c.nr_qps)
+		;
+	p = slot(s, s->recvs, i);
+	for (k = 0; k < 3; p += cuts[k++] + GAP)
+		sge[k] = (struct ibv_sge) { .addr = (uintptr_t)p, .length = cuts[k], .lkey = s->recv_mr->lkey };
+	wr.wr_id = i;
+	s->slot_busy[i] = true;
+	err = s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) : ibv_post_recv(s->qp[qpi], &wr, &bad);
+	if (err)
+		vt_die("post_recv: %s", strerror(err));
+}
+
+static void top_up(struct side *s)
+{
+	uint32_t i, want = s->srq ? s->c.batch : s->c.batch / s->c.nr_qps;
+
+	for (i = 0; i < (s->srq ? 1 : s->c.nr_qps); i++)
+		for (; s->posted[i] < want; s->posted[i]++)
+			post_recv(s, i);
+}
+
+static size_t recv_diff(struct side *s, uint32_t slot_nr, const struct plan *p)
+{
+	size_t size = s->c.max_len + GRH, cuts[3] = { size / 7, size / 3, size - size / 7 - size / 3 };
+	size_t skip = s->c.type == IBV_QPT_UD ? GRH : 0, pos = 0, left = p->len, n, bad;
+	uint8_t *b = slot(s, s->recvs, slot_nr);
+	int k;
+
+	for (k = 0; k < 3 && left; b += cuts[k++] + GAP) {
+		if (skip >= cuts[k]) {
+			skip -= cuts[k];
+			continue;
+		}
+		n = cuts[k] - skip < left ? cuts[k] - skip : left;
+		bad = vt_diff(b + skip, n, p->seed, pos);
+		if (bad < n)
+			return pos + bad;
+		pos += n;
+		left -= n;
+		skip = 0;
+	}
+	return p->len;
+}
+
+static void bind_window(struct side *s, uint32_t i)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = i, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { .mw = s->mw[i], .rkey = ibv_inc_rkey(s->mw[i]->rkey), .bind_info = {
+			.mr = s->target_mr, .addr = (uintptr_t)slot(s, s->target, i), .length = slot_size(&s->c),
+			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE } },
+	}, *bad;
+	struct ibv_wc wc;
+	int err = ibv_post_send(s->qp[i % s->c.nr_qps], &wr, &bad);
+
+	if (err)
+		vt_die("post of a bind: %s", strerror(err));
+	if (!vt_poll(s->scq, &wc, 10000) || wc.status || wc.opcode != IBV_WC_BIND_MW || wc.wr_id != i)
+		vt_die("bind of a window: status %s, opcode %d", ibv_wc_status_str(wc.status), wc.opcode);
+	s->mw[i]->rkey = wr.bind_mw.rkey;
+}
+
+static void target_prepare(struct side *s)
+{
+	uint32_t rkeys[MAX_BATCH] = { 0 }, i;
+
+	s->left_in = 0;
+	memset(s->next_in, 0, sizeof(s->next_in));
+	for (i = 0; i < s->c.batch && (!s->active || s->c.both); i++) {
+		s->in[i] = make_plan(&s->c, !s->active, s->batch_nr, i);
+		vt_fill(slot(s, s->target, i), slot_size(&s->c), s->in[i].before, 0);
+		s->left_in += op_takes_recv(s->in[i].op);
+		if (s->in[i].op == OP_SEND_INV)
+			bind_window(s, i);
+		rkeys[i] = s->mw[i] ? s->mw[i]->rkey : 0;
+	}
+	if (!s->c.late_recv && (!s->active || s->c.both))
+		top_up(s);
+	vt_send(s->fd, rkeys, sizeof(rkeys));
+	vt_recv(s->fd, s->inv_rkey, sizeof(s->inv_rkey));
+}
+
+static void judge_target(struct side *s, uint32_t i)
+{
+	bool loss = s->c.lossy && s->c.type != IBV_QPT_RC;
+	const char *why = plan_check_target(&s->in[i], slot(s, s->target, i), slot_size(&s->c), loss);
+
+	if (why)
+		vt_die("batch %u op %u (%s, %u bytes): %s", s->batch_nr, i, op_name[s->in[i].op], s->in[i].len, why);
+	s->done[s->in[i].op]++;
+}
+
+static const char *recv_mismatch(struct side *s, const struct plan *p, uint32_t i, const struct ibv_wc *wc)
+{
+	static char why[160];
+	size_t bad;
+
+	if (wc->opcode != (p->op == OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV))
+		return "another kind of receive";
+	if (wc->byte_len != p->len + (s->c.type == IBV_QPT_UD ? GRH : 0)) {
+		snprintf(why, sizeof(why), "length %u instead of %u", wc->byte_len, p->len);
+		return why;
+	}
+	if ((p->op == OP_SEND_IMM || p->op == OP_WRITE_IMM) &&
+	    (!(wc->wc_flags & IBV_WC_WITH_IMM) || ntohl(wc->imm_data) != p->imm))
+		return "wrong or no immediate data";
+	if (p->op == OP_SEND_INV &&
+	    (!(wc->wc_flags & (IBV_WC_WITH_INV | (rxe_slips ? IBV_WC_IP_CSUM_OK : 0))) || wc->invalidated_rkey != s->mw[i]->rkey)) {
+		snprintf(why, sizeof(why), "flags %x, invalidated key %x instead of %x", wc->wc_flags,
+			 wc->invalidated_rkey, s->mw[i]->rkey);
+		return why;
+	}
+	if (p->op == OP_SEND && wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
+		return "immediate data nobody sent";
+	if (s->c.type == IBV_QPT_UD && !(wc->wc_flags & IBV_WC_GRH))
+		return "no GRH";
+	if (p->op == OP_WRITE_IMM)
+		return NULL;
+	bad = recv_diff(s, wc->wr_id, p);
+	if (bad == p->len)
+		return NULL;
+	snprintf(why, sizeof(why), "byte %zu of %u is wrong", bad, p->len);
+	return why;
+}
+
+static uint32_t qp_index(struct side *s, uint32_t qpn)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->c.nr_qps; i++)
+		if (s->qp[i]->qp_num == qpn)
+			return i;
+	vt_die("a completion for QP %u, which is not ours", qpn);
+}
+
+/*
+ * Operations of a QP complete in order, so what came before a message that arrived must be in place by now (RC). Where
+ * loss is allowed, the message is looked for among all: the network may duplicate and reorder datagrams, and a UC responder
+ * takes every first packet for the start of a new message, whatever its PSN, so a duplicate may arrive there too.
+ */
+static void judge_recv(struct side *s, const struct ibv_wc *wc)
+{
+	uint32_t qpi = qp_index(s, wc->qp_num), i = s->next_in[qpi] * s->c.nr_qps + qpi;
+	bool loss = s->c.lossy && s->c.type != IBV_QPT_RC;
+	const char *why = "nothing was expected", *first = NULL;
+
+	if (wc->status)
+		vt_die("receive failed: %s", ibv_wc_status_str(wc->status));
+	if (loss)
+		i = qpi;
+	for (; i < s->c.batch; i += s->c.nr_qps) {
+		if (!op_takes_recv(s->in[i].op)) {
+			if (!loss)
+				judge_target(s, i);
+			continue;
+		}
+		why = recv_mismatch(s, &s->in[i], i, wc);
+		if (!why)
+			break;
+		if (!first)
+			first = why;
+		if (!loss)
+			break;
+	}
+	if (i >= s->c.batch || why)
+		vt_die("batch %u QP %u, receive of %u bytes, op %u: %s", s->batch_nr, qpi, wc->byte_len, i,
+		       first ? first : why);
+	if (!loss)
+		s->next_in[qpi] = i / s->c.nr_qps + 1;
+	if (!loss || s->in[i].op != OP_WRITE_IMM)
+		judge_target(s, i);
+	if (s->left_in)
+		s->left_in--;
+	s->slot_busy[wc->wr_id] = false;
+	s->posted[s->srq ? 0 : qpi]--;
+}
+
+static void target_finish(struct side *s)
+{
+	uint32_t q, i;
+
+	for (q = 0; q < s->c.nr_qps && (!s->active || s->c.both); q++) {
+		i = s->c.lossy && s->c.type != IBV_QPT_RC ? q : s->next_in[q] * s->c.nr_qps + q;
+		for (; i < s->c.batch; i += s->c.nr_qps)
+			if (!op_takes_recv(s->in[i].op))
+				judge_target(s, i);
+	}
+	s->lost += s->left_in;
+}
+
+/* ---- the side that acts ---- */
+
+static struct place place_of(struct side *s, uint32_t i)
+{
+	uint32_t q = i % s->c.nr_qps;
+
+	return (struct place) {
+		.local = slot(s, s->local, i), .lkey = s->local_mr->lkey, .remote = s->remote + slot_size(&s->c) * i,
+		.rkey = s->rkey, .inv_rkey = s->inv_rkey[i], .ah = s->ah[q], .remote_qpn = s->peer[q].qpn,
+		.max_inline = s->max_inline,
+	};
+}
+
+static void post_list(struct ibv_qp *qp, struct request *first, struct request **last)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (!*last)
+		return;
+	(*last)->wr.next = NULL;
+	*last = NULL;
+	err = ibv_post_send(qp, &first->wr, &bad);
+	if (err)
+		vt_die("post_send of %llu: %s", (unsigned long long)bad->wr_id, strerror(err));
+}
+
+/* Runs of requests go as one list, those meant for ibv_wr_*() one by one in between. */
+static void post_batch(struct side *s, uint32_t q)
+{
+	static struct request reqs[MAX_BATCH];
+	struct request *last = NULL, *first = NULL;
+	uint32_t i;
+	int err;
+
+	for (i = q; i < s->c.batch; i += s->c.nr_qps) {
+		struct plan *p = &s->out[i];
+		struct place at = place_of(s, i);
+
+		plan_fill_local(p, &at);
+		plan_request(p, &at, i, i + s->c.nr_qps >= s->c.batch, &reqs[i]);
+		p->signaled = reqs[i].wr.send_flags & IBV_SEND_SIGNALED;
+		s->left_out += p->signaled;
+		if (s->has_ex && (rxe_slips ? p->op == OP_ATOMIC_WRITE : p->use_ex)) {
+			post_list(s->qp[q], first, &last);
+			err = post_ex(ibv_qp_to_qp_ex(s->qp[q]), p, &reqs[i]);
+			if (err)
+				vt_die("ibv_wr_complete of %s: %s", op_name[p->op], strerror(err));
+			continue;
+		}
+		if (last)
+			last->wr.next = &reqs[i].wr;
+		else
+			first = &reqs[i];
+		last = &reqs[i];
+	}
+	post_list(s->qp[q], first, &last);
+}
+
+static void judge_sent(struct side *s, const struct ibv_wc *wc)
+{
+	uint32_t i = wc->wr_id, q, want;
+
+	if (i >= s->c.batch)
+		vt_die("a send completion with wr_id %u", i);
+	if (wc->status)
+		vt_die("batch %u op %u (%s, %u bytes in %u pieces) failed: %s (vendor %u)", s->batch_nr, i,
+		       op_name[s->out[i].op], s->out[i].len, s->out[i].nr_sge, ibv_wc_status_str(wc->status),
+		       wc->vendor_err);
+	q = qp_index(s, wc->qp_num);
+	for (want = s->next_out[q]; want < s->c.batch && !s->out[want].signaled; want += s->c.nr_qps)
+		;
+	if (want != i)
+		vt_die("batch %u: completion of op %u where %u was due", s->batch_nr, i, want);
+	if (wc->opcode != plan_wc_opcode(&s->out[i]))
+		vt_die("op %u (%s) completed as opcode %d", i, op_name[s->out[i].op], wc->opcode);
+	s->next_out[q] = i + s->c.nr_qps;
+	s->left_out--;
+}
+
+static void source_finish(struct side *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->c.batch && (s->active || s->c.both); i++) {
+		struct place at = place_of(s, i);
+		const char *why = plan_check_local(&s->out[i], &at);
+
+		if (why)
+			vt_die("batch %u op %u (%s, %u bytes): %s", s->batch_nr, i, op_name[s->out[i].op],
+			       s->out[i].len, why);
+		s->done[s->out[i].op] += !op_takes_recv(s->out[i].op);
+	}
+}
+
+/* ---- the order of things ---- */
+
+static void sleep_for_event(struct side *s)
+{
+	struct pollfd p = { .fd = s->chan->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *ctx;
+
+	if (poll(&p, 1, 200) <= 0)
+		return;
+	if (ibv_get_cq_event(s->chan, &cq, &ctx))
+		vt_die("get_cq_event: %s", strerror(errno));
+	ibv_ack_cq_events(cq, 1);
+}
+
+static bool progress(struct side *s)
+{
+	struct ibv_wc wc;
+	bool any = false;
+
+	while (ibv_poll_cq(s->scq, 1, &wc) > 0) {
+		judge_sent(s, &wc);
+		any = true;
+	}
+	while (ibv_poll_cq(s->rcq, 1, &wc) > 0) {
+		judge_recv(s, &wc);
+		any = true;
+	}
+	return any;
+}
+
+/* A byte from the peer means that its sends have completed; until then, and until ours have, we serve. */
+static void serve(struct side *s)
+{
+	bool told = false, peer_done = false, loss = s->c.lossy && s->c.type != IBV_QPT_RC;
+	uint64_t quiet = vt_now_ms();
+	ssize_t got;
+	char b = 'd';
+
+	for (;;) {
+		if (s->chan && (ibv_req_notify_cq(s->scq, 0) || ibv_req_notify_cq(s->rcq, 0)))
+			vt_die("req_notify_cq");
+		if (progress(s)) {
+			quiet = vt_now_ms();
+			continue;
+		}
+		if (!s->left_out && !told) {
+			vt_send(s->fd, &b, 1);
+			told = true;
+		}
+		got = peer_done ? -1 : recv(s->fd, &b, 1, MSG_DONTWAIT);
+		if (!got)
+			vt_die("the peer gave up");
+		if (got == 1) {
+			peer_done = true;
+			quiet = vt_now_ms();
+		}
+		if (told && peer_done && (loss ? vt_now_ms() - quiet > 150 : !s->left_in))
+			return;
+		if (s->chan && (s->left_out || s->left_in))
+			sleep_for_event(s);
+		else
+			usleep(50);
+	}
+}
+
+static void run_batch(struct side *s)
+{
+	bool sends = s->active || s->c.both, takes = !s->active || s->c.both;
+	char b = 'b';
+	uint32_t i;
+
+	memset(s->next_out, 0, sizeof(s->next_out));
+	for (i = 0; i < s->c.nr_qps; i++)
+		s->next_out[i] = i;
+	target_prepare(s);
+	s->left_out = 0;
+	for (i = 0; i < s->c.batch && sends; i++)
+		s->out[i] = make_plan(&s->c, s->active, s->batch_nr, i);
+	for (i = 0; i < s->c.nr_qps && sends; i++)
+		post_batch(s, i);
+	if (s->c.late_recv && takes) {
+		usleep(10000);
+		top_up(s);
+	}
+	serve(s);
+	target_finish(s);
+	source_finish(s);
+	/* Nobody touches the other's memory again before both have looked. */
+	vt_send(s->fd, &b, 1);
+	vt_recv(s->fd, &b, 1);
+}
+
+static void teardown(struct side *s)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < s->c.nr_qps; i++) {
+		err |= s->ah[i] ? ibv_destroy_ah(s->ah[i]) : 0;
+		err |= ibv_destroy_qp(s->qp[i]);
+	}
+	for (i = 0; i < s->c.batch; i++)
+		err |= s->mw[i] ? ibv_dealloc_mw(s->mw[i]) : 0;
+	err |= s->srq ? ibv_destroy_srq(s->srq) : 0;
+	err |= ibv_destroy_cq(s->scq) | ibv_destroy_cq(s->rcq);
+	err |= s->chan ? ibv_destroy_comp_channel(s->chan) : 0;
+	err |= ibv_dereg_mr(s->local_mr) | ibv_dereg_mr(s->target_mr) | ibv_dereg_mr(s->recv_mr);
+	if (err)
+		vt_die("an object could not be destroyed: %s", strerror(err));
+	vt_close(&s->dev);
+}
+
+static uint32_t parse_ops(char *list)
+{
+	uint32_t ops = 0, i;
+	char *w;
+
+	for (w = strtok(list, ","); w; w = strtok(NULL, ",")) {
+		for (i = 0; i < NR_OPS && strcasecmp(w, op_name[i]); i++)
+			;
+		if (i == NR_OPS)
+			vt_die("no operation %s", w);
+		ops |= 1u << i;
+	}
+	return ops;
+}
+
+static void report(struct side *s)
+{
+	int i;
+
+	printf("%s: %u batches of %u", s->active ? "active" : "passive", s->c.nr_batches, s->c.batch);
+	for (i = 0; i < NR_OPS; i++)
+		if (s->done[i])
+			printf(" %s=%llu", op_name[i], (unsigned long long)s->done[i]);
+	printf(s->c.lossy ? " lost=%llu\n" : "\n", (unsigned long long)s->lost);
+}
+
+int main(int argc, char **argv)
+{
+	static struct side s = {
+		.c = { .seed = 1, .type = IBV_QPT_RC, .nr_qps = 1, .batch = 32, .nr_batches = 10, .max_len = 65536,
+		       .ops = ~0u },
+	};
+	const char *dev = NULL, *host = NULL;
+	int o, port = 18515, gid = -1, mtu = 0;
+	bool v6 = false;
+
+	signal(SIGALRM, on_alarm);
+	signal(SIGPIPE, SIG_IGN);
+	alarm(120);
+	while ((o = getopt(argc, argv, "d:c:t:q:n:w:l:s:o:SerLB6g:m:p:T:vx")) != -1) {
+		switch (o) {
+		case 'd': dev = optarg; break;
+		case 'c': host = optarg; break;
+		case 't': s.c.type = !strcmp(optarg, "ud") ? IBV_QPT_UD : !strcmp(optarg, "uc") ? IBV_QPT_UC : IBV_QPT_RC; break;
+		case 'q': s.c.nr_qps = atoi(optarg); break;
+		case 'n': s.c.nr_batches = atoi(optarg); break;
+		case 'w': s.c.batch = atoi(optarg); break;
+		case 'l': s.c.max_len = atoi(optarg); break;
+		case 's': s.c.seed = strtoull(optarg, NULL, 0); break;
+		case 'o': s.c.ops = parse_ops(optarg); break;
+		case 'S': s.c.srq = 1; break;
+		case 'e': s.c.events = 1; break;
+		case 'r': s.c.late_recv = 1; break;
+		case 'L': s.c.lossy = 1; break;
+		case 'B': s.c.both = 1; break;
+		case '6': v6 = true; break;
+		case 'g': gid = atoi(optarg); break;
+		case 'm': mtu = atoi(optarg); break;
+		case 'p': port = atoi(optarg); break;
+		case 'T': alarm(atoi(optarg)); break;
+		case 'x': rxe_slips = true; break;
+		case 'v': verbose = true; break;
+		default: return 2;
+		}
+	}
+	s.active = host;
+	vt_open(&s.dev, dev, v6, gid, mtu);
+	s.fd = host ? vt_connect(host, port) : vt_listen_accept(port);
+	agree(&s);
+	setup(&s);
+	for (; s.batch_nr < s.c.nr_batches; s.batch_nr++) {
+		run_batch(&s);
+		if (verbose)
+			fprintf(stderr, "batch %u done\n", s.batch_nr);
+	}
+	teardown(&s);
+	report(&s);
+	return VT_PASS;
+}

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Kernels for the labs, in a cache: fetches or builds one if it is not there, and prints its folder. Boots nothing.
+#   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
+#   kernel.sh 6.12 | 6.1	Debian's own kernel: FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
+# The folder's name holds the package's version and, for UML, a hash of the configuration; its file `ready` says it is
+# whole. A lock file lets two callers ask at once. ROAN_CACHE: the cache (default ~/.cache/roan).
+set -eu
+HERE=$(dirname "$(readlink -f "$0")")
+CACHE=${ROAN_CACHE:-$HOME/.cache/roan}
+what=${1:-}
+
+candidate() { # the newest version apt knows of a package; needs a package list
+	apt-cache policy "$1" | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
+}
+
+unpack() { # PACKAGE INTO
+	local tmp
+	tmp=$(mktemp -d "$CACHE/deb.XXXXXX")
+	chmod 755 "$tmp"
+	(cd "$tmp" && apt-get download -qq "$1" >&2 && dpkg -x ./*.deb "$2")
+	rm -rf "$tmp"
+}
+
+# UML leaves x86's carry-less-multiply CRC32 out; built as a module of its own it runs there.
+build_pclmul() { # SOURCE MODULES
+	local src=$1 dir=$1/../pcl
+	rm -rf "$dir" && mkdir "$dir"
+	cp "$src"/arch/x86/crypto/crc32-pclmul_{asm.S,glue.c} "$dir"
+	sed -i '/#include <asm\/simd.h>/a #define x86_match_cpu(t) 1\n#undef crypto_simd_usable\n#define crypto_simd_usable() 1' \
+		"$dir/crc32-pclmul_glue.c"
+	printf 'obj-m := crc32-pclmul.o\ncrc32-pclmul-y := crc32-pclmul_asm.o crc32-pclmul_glue.o\n' > "$dir/Kbuild"
+	make -s -C "$src" ARCH=um M="$(readlink -f "$dir")" modules
+	make -s -C "$src" ARCH=um M="$(readlink -f "$dir")" modules_install INSTALL_MOD_PATH="$2"
+}
+
+build_uml() { # FOLDER CONFIG...
+	local dir=$1 src=$1/linux-source-6.12 opts
+	shift
+	opts=$(cat "$@" | grep -v '^#' | tr '\n' ' ')
+	unpack linux-source-6.12 "$dir/deb"
+	tar -C "$dir" -xf "$dir/deb/usr/src/linux-source-6.12.tar.xz"
+	rm -rf "$dir/deb"
+	make -s -C "$src" ARCH=um defconfig
+	# shellcheck disable=SC2086 # a list of options
+	(cd "$src" && ./scripts/config $opts)
+	make -s -C "$src" ARCH=um olddefconfig
+	make -s -C "$src" ARCH=um -j"$(nproc)"
+	make -s -C "$src" ARCH=um modules_install INSTALL_MOD_PATH="$dir/mods"
+	build_pclmul "$src" "$dir/mods"
+}
+
+fetch_debian() { # FOLDER PACKAGE
+	unpack "$2" "$1"
+	depmod -b "$1" "${2#linux-image-}"
+}
+
+# linux-image-6.12-amd64 and the like depend on the package that holds the kernel.
+debian_package() {
+	local meta=linux-image-$1-amd64
+	[ "$1" != 6.1 ] || meta=linux-image-amd64
+	apt-cache depends "$meta" | awk '/Depends: linux-image-/ { print $2; exit }'
+}
+
+mkdir -p "$CACHE"
+case $what in
+uml | uml-debug)
+	configs=("$HERE/uml.config")
+	[ "$what" = uml ] || configs+=("$HERE/uml-debug.config")
+	version=$(candidate linux-source-6.12)
+	hash=$(cat "${configs[@]}" | grep -v '^#' | sha256sum | cut -c1-12)
+	dir=$CACHE/$what-$version-$hash ;;
+6.12 | 6.1)
+	version=$(debian_package "$what")
+	dir=$CACHE/$version ;;
+*)
+	sed -n 3,9p "$0"
+	exit 2 ;;
+esac
+[ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }
+exec 9> "$CACHE/$what.lock"
+flock 9
+if [ ! -e "$dir/ready" ]; then
+	echo "kernel.sh: making $dir" >&2
+	rm -rf "$dir" && mkdir -p "$dir"
+	case $what in
+	uml*) build_uml "$dir" "${configs[@]}" >&2 ;;
+	*) fetch_debian "$dir" "$version" >&2 ;;
+	esac
+	touch "$dir/ready"
+fi
+echo "$dir"

@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What every test script sources, inside a guest (or, as root, anywhere). Prints KTAP; boots nothing, builds nothing.
+#
+# KTAP:	ktap_header; ktap_pass NAME; ktap_fail NAME [WHY]; ktap_skip NAME [WHY]; ktap_check NAME COMMAND... (passes if the
+#	command succeeds; its output is shown only on failure); ktap_end (prints the plan, exits 0, 1, or 4 if all skipped).
+# Setup:	load_modules			the RDMA core's modules and, for LINK_TYPE=roan, build/<release>/roan.ko
+#	link_add NAME NETDEV [NETNS]	rdma link add of LINK_TYPE, in a namespace if given
+#	two_hosts [MTU]			the topology below; two_hosts_down removes it
+#	on HOST COMMAND...		runs in namespace HOST
+#	wait_for SECONDS COMMAND...	until it succeeds; false when time is up
+#	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
+#	counter DEV NAME [NETNS]	value of one hardware counter
+# Variables:	LINK_TYPE (roan), REPO, PROGRAMS (where the tests' C programs are), H1DEV H2DEV H1IP H2IP H1IP6 H2IP6.
+#
+#	+----- h1 ------+          +------ h2 -----+
+#	| roan1 on v1   |==========|   v2 on roan2 |	veth; 10.7.0.1/24 and 10.7.0.2/24,
+#	+---------------+          +---------------+	fd07::1/64 and fd07::2/64; MTU 4200 unless given
+
+LINK_TYPE=${LINK_TYPE:-roan}
+REPO=${REPO:-$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")}
+PROGRAMS=${PROGRAMS:-$REPO/build/selftests}
+H1DEV=${LINK_TYPE}1 H2DEV=${LINK_TYPE}2
+H1IP=10.7.0.1 H2IP=10.7.0.2 H1IP6=fd07::1 H2IP6=fd07::2
+KTAP_N=0 KTAP_BAD=0 KTAP_SKIPPED=0
+export LINK_TYPE REPO PROGRAMS H1DEV H2DEV H1IP H2IP H1IP6 H2IP6
+
+ktap_header() { echo "KTAP version 1"; }
+ktap_pass() { KTAP_N=$((KTAP_N + 1)); echo "ok $KTAP_N $1"; }
+ktap_fail() { KTAP_N=$((KTAP_N + 1)); KTAP_BAD=$((KTAP_BAD + 1)); echo "not ok $KTAP_N $1${2:+ # $2}"; }
+ktap_skip() { KTAP_N=$((KTAP_N + 1)); KTAP_SKIPPED=$((KTAP_SKIPPED + 1)); echo "ok $KTAP_N $1 # SKIP${2:+ $2}"; }
+
+ktap_check() {
+	local name=$1 out rc
+	shift
+	out=$("$@" 2>&1)
+	rc=$?
+	case $rc in
+	0) ktap_pass "$name" ;;
+	4) ktap_skip "$name" ;;
+	*) printf '%s\n' "$out" | tail -n 40 | sed 's/^/# /'
+	   ktap_fail "$name" "status $rc" ;;
+	esac
+	return $rc
+}
+
+ktap_end() {
+	echo "1..$KTAP_N"
+	[ "$KTAP_BAD" = 0 ] || exit 1
+	[ "$KTAP_N" != "$KTAP_SKIPPED" ] || exit 4
+	exit 0
+}
+
+wait_for() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@" > /dev/null 2>&1; do
+		[ "$SECONDS" -lt "$until" ] || return 1
+		sleep 0.1
+	done
+}
+
+# The mirror folder of the running kernel; the lab says which when several kernels share a release.
+roan_ko() {
+	local ko
+	for ko in "${ROAN_KO:-}" "$REPO/build/$(uname -r)/roan.ko"; do
+		[ -n "$ko" ] && [ -e "$ko" ] && echo "$ko" && return
+	done
+	return 1
+}
+
+load_modules() {
+	local m ko
+	for m in ib_core ib_uverbs rdma_cm rdma_ucm ib_umad udp_tunnel ip6_udp_tunnel veth; do
+		modprobe -q "$m" || true	# some are built in
+	done
+	case $LINK_TYPE in
+	roan)
+		[ ! -e /sys/module/roan ] || return 0
+		ko=$(roan_ko) || { echo "# no roan.ko for $(uname -r)"; return 1; }
+		insmod "$ko" ;;
+	*)	modprobe "rdma_$LINK_TYPE" ;;
+	esac
+}
+
+on() {
+	local host=$1
+	shift
+	ip netns exec "$host" "$@"
+}
+
+link_add() {
+	${3:+ip netns exec "$3"} rdma link add "$1" type "$LINK_TYPE" netdev "$2" || return
+	# Where namespaces are exclusive a new device starts in the first one.
+	if [ -n "${3:-}" ] && rdma system 2> /dev/null | grep -q 'netns exclusive'; then
+		rdma dev set "$1" netns "$3" || return
+	fi
+	${3:+ip netns exec "$3"} udevadm settle -t 2 2> /dev/null || true
+	wait_for 5 ${3:+ip netns exec "$3"} rdma link show "$1/1"
+}
+
+two_hosts() {
+	local mtu=${1:-4200} h n
+	for n in 1 2; do
+		ip netns add h$n && on h$n ip link set lo up || return
+	done
+	ip link add v1 netns h1 mtu "$mtu" type veth peer name v2 netns h2 mtu "$mtu" || return
+	for n in 1 2; do
+		h=h$n
+		on $h ip addr add "10.7.0.$n/24" dev v$n && on $h ip addr add "fd07::$n/64" dev v$n nodad || return
+		on $h ip link set v$n up || return
+	done
+	wait_for 5 on h1 ping -c1 -W1 $H2IP || return
+	wait_for 5 on h1 ping -c1 -W1 $H2IP6 || return
+	link_add "$H1DEV" v1 h1 && link_add "$H2DEV" v2 h2
+}
+
+two_hosts_down() {
+	local n
+	for n in 1 2; do
+		rdma link del "${LINK_TYPE}$n" 2> /dev/null || on h$n rdma link del "${LINK_TYPE}$n" 2> /dev/null
+		ip netns del h$n 2> /dev/null
+	done
+	return 0
+}
+
+gid_index() {
+	local ns=${3:-} want
+	want=$(python3 -c '
+import ipaddress, sys
+a = ipaddress.ip_address(sys.argv[1])
+a = a if a.version == 6 else ipaddress.ip_address("::ffff:" + str(a))
+print(a.exploded)' "$2")
+	# A namespace sees its own devices only in its own sysfs, which ip netns exec mounts.
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	${ns:+ip netns exec "$ns"} sh -c '
+		p=/sys/class/infiniband/$1/ports/1
+		for g in "$p"/gids/*; do
+			n=${g##*/}
+			[ "$(cat "$g")" = "$2" ] && grep -qs "RoCE v2" "$p/gid_attrs/types/$n" && echo "$n" && exit 0
+		done
+		exit 1' sh "$1" "$want"
+}
+
+counter() {
+	local ns=${3:-}
+	${ns:+ip netns exec "$ns"} cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
+}

@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Runs one script inside a guest that sees this machine's own root read-only under a tmpfs overlay, prints what it
+# prints, and leaves with its status; or with 98 if the kernel's log has a complaint, 99 if the guest never finished.
+#   run.sh uml | uml-debug | qemu | qemu-6.12 | qemu-6.1 [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-n] SCRIPT [ARG...]
+#	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever
+#	-k  more for the kernel's command line	-n  does not build roan for that kernel first
+# DMESG=FILE keeps the kernel's log. LINK_TYPE and the variables named in LAB_ENV are handed to the script.
+set -eu
+HERE=$(dirname "$(readlink -f "$0")")
+REPO=$(readlink -f "$HERE/../..")
+lab=${1:-}
+[ $# -ge 2 ] || { sed -n 3,8p "$0"; exit 2; }
+shift
+virtual='' mem=2G limit=600 cpus=2 append='' build=y
+while getopts vm:s:c:k:n o; do
+	case $o in
+	v) virtual=time-travel=inf-cpu ;;
+	m) mem=$OPTARG ;;
+	s) limit=$OPTARG ;;
+	c) cpus=$OPTARG ;;
+	k) append=$OPTARG ;;
+	n) build='' ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+script=$(readlink -f "$1")
+shift
+
+work=$(mktemp -d /tmp/roan-lab.XXXXXX)
+tail_pid=
+# shellcheck disable=SC2317 # called by the trap
+cleanup() {
+	[ -z "$tail_pid" ] || kill "$tail_pid" 2> /dev/null || true
+	rm -rf "$work"
+}
+trap cleanup EXIT
+out=$work/out
+mkdir "$out"
+cp "$HERE/guest.sh" "$out/guest.sh"
+for v in LINK_TYPE ROAN_KO ${LAB_ENV:-}; do
+	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
+done > "$out/env"
+
+build_roan() { # KDIR [ARCH]
+	[ -n "$build" ] || return 0
+	make -s -C "$REPO" module KDIR="$1" ${2:+ARCH=$2} > "$work/build.log" 2>&1 ||
+		{ tail -n 30 "$work/build.log"; echo "run.sh: roan does not build for $1"; exit 97; }
+}
+
+run_uml() {
+	local folder src tag
+	folder=$("$HERE/kernel.sh" "$lab")
+	src=$folder/linux-source-6.12
+	build_roan "$src" um
+	tag=$(cat "$src/include/config/kernel.release")-um
+	[ "$lab" = uml ] || tag=$tag-debug
+	echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env"
+	sed 's/^$/\n/' /proc/cpuinfo > "$out/cpuinfo"
+	cat > "$work/init" <<-END
+		#!/bin/bash
+		export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+		mount -t tmpfs t /mnt && mkdir -p /mnt/u /mnt/w /mnt/r
+		mount -t overlay -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w o /mnt/r
+		cd /mnt/r && mkdir -p out lib/modules
+		mount -t hostfs -o $out none out
+		mount -t hostfs -o $folder/mods/lib/modules none lib/modules
+		mount -t proc p proc; mount -t sysfs s sys; mount -t devtmpfs d dev
+		exec chroot . /bin/bash -c '"\$0" "\$@" > /out/log 2>&1' bash /out/guest.sh $REPO $lab $(printf '%q ' "$script" "$@")
+	END
+	chmod +x "$work/init"
+	: > "$out/log"
+	tail -f -n +1 "$out/log" & tail_pid=$!
+	# shellcheck disable=SC2086 # $append is several words
+	timeout "$limit" "$src/linux" $virtual mem="$mem" root=/dev/root rootfstype=hostfs rootflags=/ ro init="$work/init" \
+		quiet con=null con0=null,fd:2 kunit.enable="${KUNIT:-0}" $append > "$work/console" 2>&1 < /dev/null || true
+	sleep 0.3
+}
+
+initrd() { # FOLDER VERSION: what it takes to mount this machine's root over 9p
+	local root=$work/initrd.d n=10 f b
+	mkdir -p "$root"/{bin,proc,sys,dev,mods,new}
+	cp "$(command -v busybox)" "$root/bin/busybox"
+	for f in $(for m in virtio_pci 9p 9pnet_virtio overlay virtio_console; do
+			modprobe -d "$1" -S "$2" --show-depends "$m" 2> /dev/null
+		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }'); do
+		b=$root/mods/$n-$(basename "$f" .xz)
+		case $f in *.xz) xz -dc "$f" > "$b" ;; *) cp "$f" "$b" ;; esac
+		n=$((n + 1))
+	done
+	cat > "$root/init" <<-END
+		#!/bin/busybox sh
+		/bin/busybox --install -s /bin
+		export PATH=/bin
+		mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev
+		for m in /mods/*; do insmod \$m 2>/dev/null; done
+		o=trans=virtio,version=9p2000.L,msize=524288
+		mkdir -p /lower /rw /k
+		mount -t 9p -o \$o,ro,cache=loose root /lower
+		mount -t 9p -o \$o,ro,cache=loose kernel /k
+		mount -t tmpfs -o size=60% t /rw; mkdir /rw/u /rw/w
+		mount -t overlay -o lowerdir=/lower,upperdir=/rw/u,workdir=/rw/w o /new
+		mkdir -p /new/lib/modules /new/out
+		for d in proc sys dev; do mount --move /\$d /new/\$d; done
+		mount --bind /k/lib/modules /new/lib/modules
+		mount -t 9p -o \$o out /new/out
+		exec switch_root /new /bin/bash -c '/out/guest.sh $REPO $lab $(printf '%q ' "$script" "$@") > /dev/hvc0 2>&1'
+	END
+	chmod +x "$root/init"
+	(cd "$root" && find . | cpio -o -H newc 2> /dev/null | gzip -1) > "$work/initrd"
+}
+
+# /dev/kvm may be there and writable and still not run a stock kernel: believe only a first line on the console.
+accelerator() { # VMLINUZ
+	if [ -w /dev/kvm ]; then
+		timeout 8 qemu-system-x86_64 -accel kvm -cpu host -m 256M -display none -no-reboot -serial "file:$work/probe" \
+			-monitor none -nic none -kernel "$1" -append "console=ttyS0 panic=-1" > /dev/null 2>&1 < /dev/null || true
+		! grep -q 'Linux version' "$work/probe" 2> /dev/null || { echo "kvm -cpu host"; return; }
+	fi
+	# Emulated, `rep movsb` goes byte by byte; a CPU that does not announce ERMS avoids it.
+	echo "tcg,thread=multi -cpu Nehalem"
+}
+
+run_qemu() {
+	local series=${lab#qemu} folder version accel
+	series=${series#-}
+	folder=$("$HERE/kernel.sh" "${series:-6.12}")
+	version=$(basename "$folder"/boot/vmlinuz-*)
+	version=${version#vmlinuz-}
+	build_roan "/lib/modules/$version/build"
+	initrd "$folder" "$version" "$@"
+	accel=$(accelerator "$folder/boot/vmlinuz-$version")
+	echo "# $version, $cpus CPUs, -accel $accel"
+	# shellcheck disable=SC2086 # $accel is several words
+	timeout "$limit" qemu-system-x86_64 -accel $accel -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
+		-serial "file:$work/console" -kernel "$folder/boot/vmlinuz-$version" -initrd "$work/initrd" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off $append" \
+		-device virtio-serial-pci -chardev stdio,id=c0,signal=off -device virtconsole,chardev=c0 \
+		-virtfs local,path=/,mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap \
+		-virtfs "local,path=$folder,mount_tag=kernel,security_model=passthrough,readonly=on" \
+		-virtfs "local,path=$out,mount_tag=out,security_model=passthrough" -nic none < /dev/null |
+		tr -d '\r' || true
+}
+
+complaints() { # of the kernel, from the script's start on: before that they are the lab's
+	sed -n '/roan-lab: script starts/,$p' "$out/dmesg" 2> /dev/null |
+		grep -E 'WARNING:|BUG:|kernel BUG|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:' || true
+	grep -s -A12 'unreferenced object' "$out/kmemleak" || true
+}
+
+case $lab in
+uml | uml-debug) run_uml "$@" ;;
+qemu | qemu-6.12 | qemu-6.1) run_qemu "$@" ;;
+*) sed -n 3,8p "$0"; exit 2 ;;
+esac
+[ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
+if [ ! -e "$out/rc" ]; then
+	tail -n 25 "$work/console"
+	echo "# the guest did not finish ($limit s at most)"
+	exit 99
+fi
+said=$(complaints)
+if [ -n "$said" ]; then
+	echo "# the kernel complained:"
+	printf '%s\n' "$said" | head -n 40 | sed 's/^/# /'
+	exit 98
+fi
+exit "$(cat "$out/rc")"
