@@ -99,7 +99,11 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->max_msg_sz = ROAN_MAX_MSG;
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
-	return ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width);
+	if (ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width)) {
+		attr->active_speed = IB_SPEED_SDR;	/* the netdev is leaving, and the port is no error for that */
+		attr->active_width = IB_WIDTH_1X;
+	}
+	return 0;
 }
 
 static int port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *imm)
@@ -232,14 +236,14 @@ static int connect_net(struct roan_dev *dev, const char *name)
 	return 0;
 }
 
-/* The netdev may have left before the notifier could find us. */
+/* The netdev may have left, or left the namespace, before the notifier could find us. */
 static int still_there(struct roan_dev *dev)
 {
 	int err = 0;
 
 	rtnl_lock();
 	dev->port_told = port_up(dev->ndev);
-	if (dev->ndev->reg_state != NETREG_REGISTERED)
+	if (dev->ndev->reg_state != NETREG_REGISTERED || !roan_net_is(dev->rnet, dev_net(dev->ndev)))
 		err = -ENODEV;
 	rtnl_unlock();
 	return err;
@@ -271,6 +275,8 @@ static int add(const char *name, struct net_device *ndev)
 	if (err)
 		goto err_dealloc;
 	err = ib_register_device(&dev->ib, name, NULL);
+	if (err == -ENFILE)
+		err = -EEXIST;	/* the core's word for a name that is taken */
 	if (err)
 		goto err_dealloc;
 	err = still_there(dev);
@@ -308,6 +314,26 @@ static struct rdma_link_ops link_ops = {
 	.newlink = roan_device_add,
 };
 MODULE_ALIAS_RDMA_LINK("roan");
+
+/* ---- going: the core tells its clients before it takes a device away, the youngest first ---- */
+
+static int client_add(struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == ROAN_DRIVER_ID ? 0 : -EOPNOTSUPP;
+}
+
+static void client_remove(struct ib_device *ibdev, void *data)
+{
+	roan_qp_device_gone(to_roan_dev(ibdev));
+}
+
+/* Younger than uverbs, so that programs find their work flushed before the core takes their queues. */
+static struct ib_client client = {
+	.name	= "roan",
+	.add	= client_add,
+	.remove	= client_remove,
+};
+MODULE_SOFTDEP("pre: ib_uverbs");
 
 /* ---- the netdev's fortunes ---- */
 
@@ -348,6 +374,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 
 	switch (what) {
 	case NETDEV_UNREGISTER:
+		roan_qp_netdev_gone(ndev);
 		roan_device_gone(ndev);
 		break;
 	case NETDEV_UP:
@@ -364,10 +391,15 @@ static struct notifier_block netdev_notifier = { .notifier_call = netdev_event }
 
 int roan_device_init(void)
 {
-	int err = register_netdevice_notifier(&netdev_notifier);
+	int err = ib_register_client(&client);
 
 	if (err)
 		return err;
+	err = register_netdevice_notifier(&netdev_notifier);
+	if (err) {
+		ib_unregister_client(&client);
+		return err;
+	}
 	rdma_link_register(&link_ops);
 	return 0;
 }
@@ -378,6 +410,7 @@ void roan_device_exit(void)
 	rdma_link_unregister(&link_ops);
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver(ROAN_DRIVER_ID);
+	ib_unregister_client(&client);
 }
 
 const struct ib_device_ops roan_dev_ops = {

@@ -42,7 +42,10 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *at
 	if (IS_ERR(ibqp))
 		return PTR_ERR(ibqp);
 	qp = to_roan_qp(ibqp);
-	roan_send(qp);
+	spin_lock_bh(&qp->sq.lock);
+	roan_linger_bell(&qp->sq, ktime_get_ns());
+	roan_send_locked(qp);
+	spin_unlock_bh(&qp->sq.lock);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		roan_qp_fail(qp);	/* nobody else flushes what was posted to the receive queue since */
 	let_others_run();

@@ -132,12 +132,12 @@ static void fetch_one(struct roan_qp *qp, struct roan_work *work, u32 index)
 		roan_requester_fail(&qp->sq.req, index, status_of(verr));
 }
 
-void roan_fetch(struct roan_qp *qp)
+u32 roan_fetch(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_sq *sq = &qp->sq;
 	struct roan_work *work;
-	u32 pending, index;
+	u32 pending, index, n;
 
 	lockdep_assert_held(&sq->lock);
 	pending = roan_ring_pending(&sq->ring);
@@ -145,12 +145,13 @@ void roan_fetch(struct roan_qp *qp)
 	if (unlikely(roan_ring_corrupt(&sq->ring, pending + (sq->req.tail - sq->req.retire)))) {
 		roan_later(&qp->later, ROAN_DO_EV_FATAL);
 		roan_qp_fail(qp);
-		return;
+		return 0;
 	}
-	while (pending--) {
+	for (n = 0; n < pending; n++) {
 		work = roan_requester_slot(&sq->req, &index);
 		if (!work)
-			return;
+			break;
 		fetch_one(qp, work, index);
 	}
+	return n;
 }

@@ -243,7 +243,7 @@ void roan_flow_reset(struct roan_flow *flow)
  * Out of the address's own interface, so that two NICs in one subnet each use their own port and a VLAN's address its
  * VLAN. An address of this namespace is reached through lo, and a lookup bound to an interface would miss that.
  */
-static struct dst_entry *route4(struct net *net, struct net_device *out, const struct roan_av *av)
+static struct dst_entry *route4(struct net *net, const struct roan_av *av)
 {
 	struct flowi4 fl = {
 		.flowi4_proto = IPPROTO_UDP,
@@ -256,12 +256,12 @@ static struct dst_entry *route4(struct net *net, struct net_device *out, const s
 	memcpy(&fl.saddr, av->sgid.raw + 12, 4);
 	memcpy(&fl.daddr, av->dgid.raw + 12, 4);
 	if (inet_addr_type(net, fl.daddr) != RTN_LOCAL)
-		fl.flowi4_oif = out->ifindex;
+		fl.flowi4_oif = av->ifindex;
 	rt = ip_route_output_flow(net, &fl, NULL);
 	return IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
 }
 
-static struct dst_entry *route6(struct net *net, struct net_device *out, const struct roan_av *av)
+static struct dst_entry *route6(struct net *net, const struct roan_av *av)
 {
 	struct flowi6 fl = {
 		.flowi6_proto = IPPROTO_UDP,
@@ -273,13 +273,13 @@ static struct dst_entry *route6(struct net *net, struct net_device *out, const s
 	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
 	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
 	if ((ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) || !ipv6_chk_addr(net, &fl.daddr, NULL, 0))
-		fl.flowi6_oif = out->ifindex;
+		fl.flowi6_oif = av->ifindex;
 	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 }
 
 bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
 {
-	struct net_device *out = av->ndev ?: dev->ndev;
+	struct net *net = dev->rnet->net;
 	bool ipv6 = !roan_gid_v4(&av->sgid);
 	struct dst_entry *dst = flow->dst;
 
@@ -288,9 +288,9 @@ bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct 
 		return true;
 	roan_flow_reset(flow);
 	if (ipv6)
-		dst = IS_ENABLED(CONFIG_IPV6) ? route6(dev_net(out), out, av) : ERR_PTR(-EAFNOSUPPORT);
+		dst = IS_ENABLED(CONFIG_IPV6) ? route6(net, av) : ERR_PTR(-EAFNOSUPPORT);
 	else
-		dst = route4(dev_net(out), out, av);
+		dst = route4(net, av);
 	if (IS_ERR(dst)) {
 		roan_count(dev, tx_no_route);
 		return false;
@@ -465,6 +465,11 @@ void roan_net_put(struct roan_net *rnet)
 	WRITE_ONCE(rnet->users, rnet->users - 1);
 	wake_up_all(&net_unused);	/* under the mutex: the waiter takes it before it lets rnet go */
 	mutex_unlock(&net_mutex);
+}
+
+bool roan_net_is(const struct roan_net *rnet, const struct net *net)
+{
+	return net_eq(rnet->net, net);
 }
 
 void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)

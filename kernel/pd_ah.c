@@ -18,18 +18,21 @@ int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 
 /* ---- address vectors ---- */
 
-/* Held: a gid attribute lets go of its netdev as soon as the address is deleted, whoever else holds the attribute. */
-static struct net_device *hold_ndev(const struct ib_gid_attr *attr)
+/*
+ * A number, not a reference: holding the netdev would keep it from being deleted as long as the program likes. 0: there is
+ * none any more, for a gid attribute lets go of it as soon as the address is deleted.
+ */
+static int ifindex_of(const struct ib_gid_attr *attr)
 {
 	struct net_device *ndev;
+	int ifindex = 0;
 
 	rcu_read_lock();
 	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	if (IS_ERR(ndev))
-		ndev = NULL;
-	dev_hold(ndev);
+	if (!IS_ERR(ndev))
+		ifindex = ndev->ifindex;
 	rcu_read_unlock();
-	return ndev;
+	return ifindex;
 }
 
 /* The same path always has the same port, different ones spread over it (RoCEv2 annex, and as adapters do). */
@@ -45,21 +48,19 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 	const struct ib_gid_attr *gid = grh->sgid_attr;
-	struct net_device *ndev;
 	struct roan_av *av;
+	int ifindex;
 
 	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE || !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !gid)
 		return ERR_PTR(-EINVAL);
 	if (gid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || gid->device != &dev->ib)
 		return ERR_PTR(-EINVAL);
-	ndev = hold_ndev(gid);
-	if (!ndev)
+	ifindex = ifindex_of(gid);
+	if (!ifindex)
 		return ERR_PTR(-ENETUNREACH);
 	av = kzalloc(sizeof(*av), GFP_ATOMIC | __GFP_ACCOUNT);
-	if (!av) {
-		dev_put(ndev);
+	if (!av)
 		return ERR_PTR(-ENOMEM);
-	}
 	av->sgid = gid->gid;
 	av->dgid = grh->dgid;
 	av->ipv6 = rdma_gid_attr_network_type(gid) == RDMA_NETWORK_IPV6;
@@ -71,18 +72,10 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 	memcpy(av->dmac, attr->roce.dmac, ETH_ALEN);
 	av->flow_label = grh->flow_label;
 	av->sport = source_port(grh->flow_label, entropy);
-	av->ndev = ndev;
+	av->ifindex = ifindex;
 	rdma_hold_gid_attr(gid);
 	av->sgid_attr = gid;
 	return av;
-}
-
-static void free_av(struct rcu_head *rcu)
-{
-	struct roan_av *av = container_of(rcu, struct roan_av, rcu);
-
-	dev_put(av->ndev);
-	kfree(av);
 }
 
 void roan_av_free(struct roan_av *av)
@@ -90,7 +83,7 @@ void roan_av_free(struct roan_av *av)
 	if (!av)
 		return;
 	rdma_put_gid_attr(av->sgid_attr);
-	call_rcu(&av->rcu, free_av);
+	kfree_rcu(av, rcu);
 }
 
 void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr)

@@ -3,6 +3,7 @@
  * Queue pairs: birth, states, death, and how a QP number finds its QP. The rules of the states are ib_core's
  * (ib_modify_qp_is_ok(), IBTA vol. 1, 10.3.1); what a state means for packets is send.c's and request.c's.
  */
+#include <linux/rcupdate_wait.h>
 #include <linux/vmalloc.h>
 #include "roan.h"
 #include "trace.h"
@@ -422,6 +423,7 @@ static void start_sending(struct roan_qp *qp)
 	const struct roan_requester_cfg cfg = requester_cfg(qp);
 
 	roan_requester_reset(&qp->sq.req, &cfg);
+	roan_linger_reset(&qp->sq);
 	qp->sq.seen_resent = 0;
 	qp->sq.seen_timeouts = 0;
 	qp->sq.seen_seq_naks = 0;
@@ -646,6 +648,57 @@ void roan_qp_run(struct roan_qp *qp, unsigned long bits)
 		roan_send(qp);
 	tell(qp, bits);
 	roan_qp_put(qp);
+}
+
+/* Each QP that programs and peers can find, with a reference for the time of the call. Process context. */
+static void for_each_qp(void (*visit)(struct roan_qp *qp, const void *what), const void *what)
+{
+	struct roan_qp_ref *ref;
+	unsigned long qpn;
+
+	rcu_read_lock();
+	xa_for_each(&qpns, qpn, ref) {
+		struct roan_qp *qp = ref_take(ref);
+
+		if (qp) {
+			visit(qp, what);
+			roan_qp_put(qp);
+		}
+		cond_resched_rcu();
+	}
+	rcu_read_unlock();
+}
+
+static bool stands_on(const struct roan_qp *qp, const struct net_device *ndev)
+{
+	const struct roan_av *av = READ_ONCE(qp->av);	/* visited under RCU */
+
+	return av && av->ifindex == ndev->ifindex && roan_net_is(qp->dev->rnet, dev_net(ndev));
+}
+
+static void fail_if_on(struct roan_qp *qp, const void *ndev)
+{
+	if (!stands_on(qp, ndev))
+		return;
+	fall(qp);
+	roan_later(&qp->later, ROAN_DO_EV_FATAL);
+}
+
+void roan_qp_netdev_gone(const struct net_device *ndev)
+{
+	for_each_qp(fail_if_on, ndev);
+}
+
+static void flush_if_of(struct roan_qp *qp, const void *dev)
+{
+	if (qp->user && qp->dev == dev)
+		fall(qp);
+}
+
+/* A program that only polls would wait for ever: the core destroys its QPs, and that flushes nothing. */
+void roan_qp_device_gone(const struct roan_dev *dev)
+{
+	for_each_qp(flush_if_of, dev);
 }
 
 /* ---- death ---- */

@@ -129,7 +129,7 @@ struct roan_av {
 	u8  dmac[ETH_ALEN];		/* from the CM or the core; only multicast uses it */
 	u32 flow_label;
 	u16 sport;			/* UDP source port: the flow's entropy */
-	struct net_device *ndev;	/* of the sgid: our netdev or an upper one (VLAN). Own reference */
+	int ifindex;			/* of the sgid's netdev, ours or an upper one (VLAN), which may leave before us */
 	const struct ib_gid_attr *sgid_attr;	/* own reference */
 	u32 ah_num;
 	struct ib_pd *pd;
@@ -261,6 +261,12 @@ struct roan_sq {
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
 	bool sqd_notify;	/* tell SQ_DRAINED */
+	u64 bell_at;		/* linger.c: ns, the last doorbell */
+	u64 linger_at;		/* ns, look at the ring then without a doorbell; 0: wait for one */
+	u64 found_at;		/* ns, when the last look that found something began */
+	u32 gathered;		/* found since lingering began */
+	u32 quick_bells;	/* doorbells in quick succession */
+	u32 patience;		/* as many before lingering is tried */
 	u64 timer_at;		/* when the timer is set to fire; 0: not set */
 	struct hrtimer timer;	/* soft; calls roan_requester_timer() */
 	u32 seen_resent, seen_timeouts, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale; /* counted so far */
@@ -466,6 +472,9 @@ void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
 void roan_qp_put(struct roan_qp *qp);
 void roan_qp_fail(struct roan_qp *qp);			/* any context, any lock: to ERR, later */
 void roan_qp_run(struct roan_qp *qp, unsigned long bits);
+/* Process context. Connected QPs whose address is on a netdev that leaves; all QPs of programs, of a device that does. */
+void roan_qp_netdev_gone(const struct net_device *ndev);
+void roan_qp_device_gone(const struct roan_dev *dev);
 int roan_qp_init(void);
 void roan_qp_exit(void);
 
@@ -520,8 +529,14 @@ void roan_later_exit(void);
 int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 
+/* linger.c */
+void roan_linger_reset(struct roan_sq *sq);
+void roan_linger_bell(struct roan_sq *sq, u64 now);
+void roan_linger_found(struct roan_sq *sq, u64 began, u32 fetched);
+bool roan_linger(struct roan_sq *sq);
+
 /* fetch.c, send.c */
-void roan_fetch(struct roan_qp *qp);		/* sq.lock held: ring -> mirror and requester, all there is room for */
+u32 roan_fetch(struct roan_qp *qp);		/* sq.lock held: ring -> mirror and requester, all there is room for; how many */
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
 void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: set the timer to the requester's deadline */
@@ -560,6 +575,7 @@ int roan_net_init(void);			/* pernet operations */
 void roan_net_exit(void);
 struct roan_net *roan_net_get(struct net *net);	/* sockets and hook; ERR_PTR(-EADDRINUSE): rdma_rxe or another has 4791 */
 void roan_net_put(struct roan_net *rnet);
+bool roan_net_is(const struct roan_net *rnet, const struct net *net);
 void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a grace period */
 struct roan_dev *roan_net_dev_for(const struct roan_rx *rx);	/* whose interface or address it is; RCU */

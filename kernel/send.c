@@ -213,12 +213,12 @@ static void retire(struct roan_qp *qp)
 
 /*
  * May we leave? While an answer is due the ring will be looked at again without a doorbell; so it will if we asked to be
- * called later. Otherwise the poster must ring, and what was posted before it could know is looked at now.
+ * called later, or linger. Otherwise the poster must ring, and what was posted before it could know is looked at now.
  */
 static bool park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
 {
-	if (called_again || roan_requester_outstanding(&qp->sq.req))
+	if (called_again || roan_requester_outstanding(&qp->sq.req) || roan_linger(&qp->sq))
 		return true;
 	return !roan_ring_need_doorbell(&qp->sq.ring);
 }
@@ -241,7 +241,7 @@ void roan_send_locked(struct roan_qp *qp)
 	roan_train_open(&train, qp->dev, &qp->sq.flow, qp->av);
 	do {
 		roan_ring_awake(&qp->sq.ring);
-		roan_fetch(qp);
+		roan_linger_found(&qp->sq, now, roan_fetch(qp));
 		done = send_work(qp, &train, &budget, now);
 		retire(qp);
 		if (!done)
@@ -261,15 +261,18 @@ void roan_send(struct roan_qp *qp)
 }
 
 /*
- * Let the timer fire at the requester's deadline. One that is set to an earlier time stays: it finds nothing due and is
+ * Let the timer fire at the requester's deadline, or when lingering is over. One that is set to an earlier time stays: it finds nothing due and is
  * set anew, which is cheaper than moving it with every ACK.
  */
 void roan_sq_arm(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	u64 deadline = roan_requester_deadline(&qp->sq.req);
+	u64 linger = qp->sq.linger_at;
 
 	lockdep_assert_held(&qp->sq.lock);
+	if (linger && !roan_requester_outstanding(&qp->sq.req))
+		deadline = deadline ? min(deadline, linger) : linger;
 	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= deadline))
 		return;
 	qp->sq.timer_at = deadline;
