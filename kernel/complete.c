@@ -128,15 +128,21 @@ static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 	roan_cq_post(cq, &cqe);
 }
 
+#define FLUSH_ROUNDS	16
+
 /*
  * Complete all that is posted, then ask for a doorbell: what is posted from now on must be flushed too. A ring with
- * impossible indices has nothing that could be flushed.
+ * impossible indices has nothing that could be flushed. Who posts as fast as we flush is served, but not at a stretch.
  */
 static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
 {
-	u32 pending;
+	u32 pending, rounds = 0;
 
 	do {
+		if (rounds++ == FLUSH_ROUNDS) {
+			roan_qp_fail(qp);
+			return;
+		}
 		roan_ring_awake(ring);
 		pending = roan_ring_pending(ring);
 		if (roan_ring_corrupt(ring, pending)) {

@@ -86,6 +86,9 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	struct roan_create_cq_resp resp = {};
 	int err;
 
+	err = roan_udata_none(udata);
+	if (err)
+		return err;
 	/* Entries carry a time stamp anyway. */
 	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
@@ -150,6 +153,9 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	unsigned long flags;
 	int err;
 
+	err = roan_udata_none(udata);
+	if (err)
+		return err;
 	if (cqe < 1 || cqe > ROAN_MAX_CQE)
 		return -EINVAL;
 	err = roan_ring_alloc(&fresh, cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);

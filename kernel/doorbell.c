@@ -14,17 +14,25 @@
 #include <rdma/uverbs_named_ioctl.h>
 #include "roan.h"
 
+/* Did the peer send us anything since the last bell? Then it is a conversation, and the peer waits for what was posted. */
+static bool conversing(struct roan_qp *qp)
+{
+	u32 heard = READ_ONCE(qp->rq.resp.msn) + READ_ONCE(qp->rq.ring.index);
+
+	return xchg(&qp->sq.heard, heard) != heard;
+}
+
 /*
  * Verbs programs poll without sleeping. On a machine with one CPU a peer that lives here too would see what was just
  * delivered only when the poster's time slice is over: milliseconds instead of microseconds. yield() alone does not do:
  * a fair scheduler may hand the CPU straight back to who had less of it.
  */
-static void let_others_run(void)
+static void let_peer_run(struct roan_qp *qp)
 {
 	unsigned long switches = current->nvcsw + current->nivcsw;
 	ktime_t pause = NSEC_PER_USEC;
 
-	if (num_online_cpus() > 1 || single_task_running())
+	if (num_online_cpus() > 1 || !conversing(qp) || single_task_running())
 		return;
 	yield();
 	if (current->nvcsw + current->nivcsw != switches)
@@ -48,7 +56,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *at
 	spin_unlock_bh(&qp->sq.lock);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		roan_qp_fail(qp);	/* nobody else flushes what was posted to the receive queue since */
-	let_others_run();
+	let_peer_run(qp);
 	return 0;
 }
 

@@ -137,12 +137,13 @@ u32 roan_fetch(struct roan_qp *qp)
 {
 	struct roan_sq *sq = &qp->sq;
 	struct roan_work *work;
-	u32 pending, index, n;
+	u32 pending, held, index, n;
 
 	lockdep_assert_held(&sq->lock);
 	pending = roan_ring_pending(&sq->ring);
 	/* What is in the mirror still owns its slot: a poster that minds the ring's head cannot overtake it. */
-	if (unlikely(roan_ring_corrupt(&sq->ring, pending + (sq->req.tail - sq->req.retire)))) {
+	held = sq->req.tail - sq->req.retire;
+	if (unlikely(roan_ring_corrupt(&sq->ring, pending) || roan_ring_corrupt(&sq->ring, pending + held))) {
 		roan_later(&qp->later, ROAN_DO_EV_FATAL);
 		roan_qp_fail(qp);
 		return 0;

@@ -240,7 +240,7 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	access &= ~IB_ACCESS_OPTIONAL;
 	if (access & ~ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
-	err = check_range(start, length, iova);
+	err = roan_udata_none(udata) ?: check_range(start, length, iova);
 	if (err)
 		return ERR_PTR(err);
 	mr = alloc_region(pd, ROAN_MR_USER);

@@ -13,6 +13,9 @@ int roan_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	struct roan_window *win;
 	int err;
 
+	err = roan_udata_none(udata);
+	if (err)
+		return err;
 	if (ibmw->type != IB_MW_TYPE_1 && ibmw->type != IB_MW_TYPE_2)
 		return -EINVAL;
 	win = kzalloc(sizeof(*win), GFP_KERNEL_ACCOUNT);

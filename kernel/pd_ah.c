@@ -8,7 +8,7 @@
 
 int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return 0;
+	return roan_udata_none(udata);
 }
 
 int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
@@ -133,6 +133,9 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	struct roan_av *av;
 	int err;
 
+	err = roan_udata_none(udata);
+	if (err)
+		return err;
 	av = roan_av_create(dev, init->ah_attr, get_random_u32());
 	if (IS_ERR(av))
 		return PTR_ERR(av);

@@ -250,7 +250,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	int err;
 
 	init_members(qp, init, udata);
-	err = check_init(qp, init);
+	err = roan_udata_none(udata) ?: check_init(qp, init);
 	if (err)
 		return err;
 	qp->ref = kzalloc(sizeof(*qp->ref), GFP_KERNEL_ACCOUNT);

@@ -261,6 +261,7 @@ struct roan_sq {
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
 	bool sqd_notify;	/* tell SQ_DRAINED */
+	u32 heard;		/* doorbell.c: what had come from the peer at the last bell; atomic */
 	u64 bell_at;		/* linger.c: ns, the last doorbell */
 	u64 linger_at;		/* ns, look at the ring then without a doorbell; 0: wait for one */
 	u64 found_at;		/* ns, when the last look that found something began */
@@ -424,6 +425,7 @@ int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *att
 
 /* udata helpers, uctx.c: -EINVAL for short or trailing non-zero input; -ENOSPC/-EFAULT for output. 0-length output ok */
 int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
+int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if there is any input but zeros; NULL is fine */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
 
 /* pd_ah.c */

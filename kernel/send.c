@@ -246,6 +246,8 @@ void roan_send_locked(struct roan_qp *qp)
 		retire(qp);
 		if (!done)
 			roan_later(&qp->later, ROAN_DO_SEND);
+		else
+			budget--;	/* a tail that makes no sense, or runs away from us, must not keep us here */
 	} while (!park(qp, !done));
 	roan_train_flush(&train);
 	rcu_read_unlock();

@@ -138,6 +138,9 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	struct roan_create_srq_resp resp = {};
 	int err;
 
+	err = roan_udata_none(udata);
+	if (err)
+		return err;
 	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
 	if (!init->attr.max_wr || init->attr.max_wr > ROAN_MAX_WR || init->attr.max_sge > ROAN_MAX_SGE)

@@ -16,6 +16,14 @@ int roan_udata_in(struct ib_udata *udata, void *req, size_t size)
 	return ib_copy_from_udata(req, udata, size) ? -EFAULT : 0;
 }
 
+/* For verbs that take no driver data: what a newer provider wants of us and we do not know must not pass unheard. */
+int roan_udata_none(struct ib_udata *udata)
+{
+	if (!udata || !udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen))
+		return 0;
+	return -EINVAL;
+}
+
 /* No udata: a kernel consumer. No room at all: whoever calls the verb does not want the answer. */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size)
 {
