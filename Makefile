@@ -26,7 +26,7 @@ mirror:
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
 	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(OUT)/selftests/
 
-module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um]
+module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(KARGS) modules
 
 provider:				## build/provider/libroan-rdmav<N>.so
@@ -45,7 +45,8 @@ lint:					## W=1, sparse, checkpatch, shellcheck, house rules
 	selftests/lint/lint.sh
 
 kunit:					## the suites inside a UML kernel with KASAN
-	KUNIT=1 $(ROOM)/run.sh uml-debug $(ROOM)/kunit.sh
+	$(MAKE) -s -C selftests/unit ktap
+	KUNIT=1 $(ROOM)/run.sh uml-debug -k log_buf_len=4M $(ROOM)/kunit.sh
 
 selftest:				## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh
@@ -54,10 +55,13 @@ bench:					## selftests/bench in this machine's lab
 	selftests/bench/run.sh
 
 check:					## all of the above but bench; ends with "N passed, N failed, N skipped"
+	@tools/setup
 	@$(ROOM)/tally.sh "$(MAKE) test" "$(MAKE) lint" "$(MAKE) fuzz" "$(MAKE) kunit" "$(MAKE) selftest"
 
 demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
-	$(if $(HOST),$(ROOM)/demo.sh,$(ROOM)/run.sh qemu $(ROOM)/demo.sh)
+	@tools/setup
+	@$(MAKE) -s provider $(if $(HOST),module)
+	@$(if $(HOST),,$(ROOM)/run.sh qemu )$(ROOM)/demo.sh
 
 install: module provider		## module, provider and its driver file, below DESTDIR
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install

@@ -5,8 +5,10 @@
  */
 #include "roan.h"
 
-static_assert((int)IB_SEND_FENCE == ROAN_SEND_FENCE && (int)IB_SEND_SIGNALED == ROAN_SEND_SIGNALED &&
-	      (int)IB_SEND_SOLICITED == ROAN_SEND_SOLICITED && (int)IB_SEND_INLINE == ROAN_SEND_INLINE);
+static_assert((int)ROAN_SEND_FENCE == IB_SEND_FENCE);
+static_assert((int)ROAN_SEND_SIGNALED == IB_SEND_SIGNALED);
+static_assert((int)ROAN_SEND_SOLICITED == IB_SEND_SOLICITED);
+static_assert((int)ROAN_SEND_INLINE == IB_SEND_INLINE);
 
 static int fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
@@ -23,7 +25,7 @@ static int fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 
 static int fill_operands(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
-	switch (wr->opcode) {
+	switch ((u32)wr->opcode) {	/* older cores' enum ends before ATOMIC_WRITE */
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_LOCAL_INV:
 		wqe->inv_key = wr->ex.invalidate_rkey;

@@ -651,7 +651,7 @@ void roan_qp_run(struct roan_qp *qp, unsigned long bits)
 }
 
 /* Each QP that programs and peers can find, with a reference for the time of the call. Process context. */
-static void for_each_qp(void (*visit)(struct roan_qp *qp, const void *what), const void *what)
+static void visit_qps(void (*visit)(struct roan_qp *qp, const void *what), const void *what)
 {
 	struct roan_qp_ref *ref;
 	unsigned long qpn;
@@ -686,7 +686,7 @@ static void fail_if_on(struct roan_qp *qp, const void *ndev)
 
 void roan_qp_netdev_gone(const struct net_device *ndev)
 {
-	for_each_qp(fail_if_on, ndev);
+	visit_qps(fail_if_on, ndev);
 }
 
 static void flush_if_of(struct roan_qp *qp, const void *dev)
@@ -698,7 +698,7 @@ static void flush_if_of(struct roan_qp *qp, const void *dev)
 /* A program that only polls would wait for ever: the core destroys its QPs, and that flushes nothing. */
 void roan_qp_device_gone(const struct roan_dev *dev)
 {
-	for_each_qp(flush_if_of, dev);
+	visit_qps(flush_if_of, dev);
 }
 
 /* ---- death ---- */

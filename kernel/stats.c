@@ -2,7 +2,8 @@
 /* The counters of stats.h as the core shows them: `rdma statistic` and ports/1/hw_counters/. Counting is elsewhere. */
 #include "roan.h"
 
-#define X(counter) [ROAN_CNT_##counter] = { .name = #counter },
+#define X(counter)	\
+	[ROAN_CNT_##counter] = { .name = #counter },
 static const struct rdma_stat_desc descs[] = { ROAN_COUNTERS(X) };
 #undef X
 

@@ -15,7 +15,7 @@
 
 #include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#if KERNEL_VERSION(6, 1, 0) > LINUX_VERSION_CODE
 #error "roan needs Linux 6.1 or newer"
 #endif
 #ifndef CONFIG_64BIT

@@ -9,7 +9,9 @@ HERE=$(dirname "$(readlink -f "$0")")
 LT=$PROGRAMS/lifetime
 ROUNDS=${ROUNDS:-5} KILLS=${KILLS:-200}
 
-exclusive() { rdma system | grep -q exclusive; }
+# A module's memory keeps its KASAN shadow in UML: the next module to be loaded there is reported for nothing.
+UML_KASAN=false
+[ "${LAB:-}" != uml-debug ] || UML_KASAN=true
 no_device() { ! rdma dev show "$1" > /dev/null 2>&1; }
 
 # Nothing may be in use when no program runs: QP 1 and what belongs to it are the kernel's.
@@ -26,7 +28,7 @@ declare -A pids
 busy() {
 	local name=$1
 	shift
-	timeout -k 1 60 "$LT" traffic -t 40 "$@" > "/tmp/$name" 2>&1 &
+	${IN:+ip netns exec $IN} timeout -k 1 60 "$LT" traffic -t 40 "$@" > "/tmp/$name" 2>&1 &
 	pids[$name]=$!
 	wait_for 20 grep -q started "/tmp/$name" || { cat "/tmp/$name"; return 1; }
 }
@@ -55,7 +57,7 @@ while_busy() {
 		ends $n "$GONE" || rc=1
 	done
 	[ $((SECONDS - t0)) -lt 40 ] || { echo "too slow"; rc=1; }
-	[ "$1" != rmmod ] || load_modules || rc=1
+	[ "$1" != rmmod ] || $UML_KASAN || load_modules || rc=1
 	down
 	nothing_left || rc=1
 	return $rc
@@ -144,6 +146,7 @@ flapping() { # down and up under traffic: RC survives, for it retries
 
 reload_loop() {
 	local i
+	! $UML_KASAN || return 4
 	for i in $(seq "$ROUNDS"); do
 		up && busy a -d $H1DEV -D $H2DEV || return
 		timeout 20 rmmod roan || { echo "round $i: rmmod: $?"; return 1; }
@@ -156,7 +159,7 @@ reload_loop() {
 dev_set_netns() {
 	local rc=0
 	rdma system set netns exclusive || return 4
-	up && busy a -d $H1DEV || rc=1
+	up && IN=h1 busy a -d $H1DEV || rc=1
 	ip netns add third
 	timeout 20 ip netns exec h1 rdma dev set $H1DEV netns third || rc=1
 	ends a "$GONE" || rc=1
@@ -177,12 +180,12 @@ ktap_check "a VLAN goes under IPv6 QPs" vlans fd05::
 ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
 ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
 ktap_check "the namespace is deleted while busy" while_busy bash -c netns_exit
-ktap_check "rmmod while busy" while_busy rmmod roan
-ktap_check "rmmod, insmod, again and again" reload_loop
 ktap_check "ib_write_bw ends when its device goes" perftest_dies
 ktap_check "the link flaps under traffic" flapping
 ktap_check "$KILLS programs killed" kills
 ktap_check "a storm of objects" storm
 ktap_check "the device goes in a storm" storm_and_removal
 ktap_check "rdma dev set netns while busy" dev_set_netns
+ktap_check "rmmod, insmod, again and again" reload_loop
+ktap_check "rmmod while busy" while_busy rmmod roan	# last: see UML_KASAN
 ktap_end

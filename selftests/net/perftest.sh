@@ -8,25 +8,32 @@ HERE=$(dirname "$(readlink -f "$0")")
 ITER=${ITER:-100}
 PORT=18600
 
-# The result line starts with the size; perftest prints inf or 0 when it cannot calibrate the cycle counter.
-sane() { awk '$1 ~ /^[0-9]+$/ && NF >= 4 { n++; if ($4 + 0 <= 0 || $4 ~ /inf|nan/) bad = 1 } END { exit !n || bad }' "$1"; }
+# A result line starts with the size. perftest prints inf or 0 when it cannot calibrate the cycle counter, for each size
+# anew: of many lines (-a) not all may be so, of one line it may not.
+sane() {
+	awk '$1 ~ /^[0-9]+$/ && NF >= 4 { n++; if ($4 + 0 > 0 && $4 !~ /inf|nan/) good++ } END { exit !(n && good) }' "$1"
+}
 
 run() {
-	local tool=$1 try
+	local tool=$1 _
 	shift
-	# A retry takes another TCP port: the first one is in TIME_WAIT. It answers only a figure that is no figure.
-	for try in 1 2 3; do
+	# A retry takes another TCP port: the first one is in TIME_WAIT.
+	for _ in 1 2 3; do
 		PORT=$((PORT + 1))
 		local common="-F -p $PORT $*"
-		both 60 "$PORT" "$tool -d $ADEV $common" "$tool -d $BDEV $common $TARGET" || return 1
+		if ! both 60 "$PORT" "$tool -d $ADEV $common" "$tool -d $BDEV $common $TARGET"; then
+			# With -R the client may ask before the server listens for its second connection: no such service yet.
+			grep -q 'REJECTED; error: 8' $OUT_B && continue
+			return 1
+		fi
 		sane $OUT_B && return 0
 	done
-	echo "no sane figure:"
+	echo "no sane figure, or rejected each time:"
 	tail -n 15 $OUT_B
 	return 1
 }
 
-t() { ktap_check "$*" run "$@"; }
+t() { PORT=$((PORT + 5)); ktap_check "$*" run "$@"; }	# run is a child: its ports are its own
 
 ktap_header
 # perftest reads "cpu MHz" and divides by it.
@@ -48,7 +55,8 @@ t ib_send_lat -c UD -n "$ITER"
 for op in write read send atomic; do
 	t ib_${op}_bw -R -n "$ITER"
 	t ib_${op}_lat -R -n "$ITER"
-	t ib_${op}_bw -e -n "$ITER"
+	[ $op = write ] || t ib_${op}_lat -e -n "$ITER"
+	[ $op = write ] || t ib_${op}_bw -e -n "$ITER"
 	t ib_${op}_bw -q 16 -n "$ITER"
 	t ib_${op}_bw -b -n "$ITER"
 	[ $op = atomic ] || t ib_${op}_bw -a -n 20
@@ -58,15 +66,14 @@ t ib_send_bw -c UD -e -n "$ITER"
 t ib_send_bw -c UD -b -n "$ITER"
 for op in write send; do
 	t ib_${op}_lat -I 64 -s 32 -n "$ITER"
-	t ib_${op}_lat -e -n "$ITER" -s 8
 	t ib_${op}_bw -c UC -b -n "$ITER"
 done
 
-TARGET=$AIP6
+# The TCP handshake stays on IPv4: perftest speaks IPv6 in the GID only.
+GID6=$(gid_index "$ADEV" "$AIP6" "$([ "$LINK_TYPE" = roan ] && echo h1)")
 for op in write read send atomic; do
-	t ib_${op}_bw --ipv6 -x "$(a true; gid_index "$ADEV" "$AIP6" "$([ "$LINK_TYPE" = roan ] && echo h1)")" -n "$ITER"
+	t ib_${op}_bw --ipv6 -x "$GID6" -n "$ITER"
 done
-TARGET=$AIP
 if [ -z "${QUICK:-}" ]; then
 	for mtu in 256 512 1024 2048 4096; do
 		for op in write read send; do

@@ -8,7 +8,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../verbs/pair.sh"
 PCAP=/tmp/wire.pcap
 # Random bytes now and then look like a protocol above to tshark's guesses, which then find it malformed: no guesses.
-TSHARK="tshark -n"
+TSHARK="tshark -n --disable-heuristic eth_over_ib"
 for p in smc smb_direct rpcordma nvme-rdma lnet iser infiniband_sdp fcoib infiniband.eoib; do
 	TSHARK="$TSHARK --disable-protocol $p"
 done
@@ -46,6 +46,7 @@ for f in gso tso tx-udp-segmentation gro rx-gro-list rx-udp-gro-forwarding; do
 done
 for v in 4 6; do
 	P=$PCAP.$v
+	# shellcheck disable=SC2034 # pair.sh reads it
 	[ $v = 4 ] && STRESS_BOTH='' || STRESS_BOTH=-6
 	capture "$P"
 	ktap_check "IPv$v: RC with everything" stress 40 -t rc -q 2 -w 64 -n 12 -l 20000 -m 1024

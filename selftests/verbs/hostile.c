@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile -d DEV: what a program can do to the rings that roan shares with it, and to the system calls around them. Each
- * trespass has one right answer: an errno, a completion status with its vendor code, or an asynchronous event; never a
- * byte written outside a region, never a queue that is stuck, and afterwards the device works for everybody else.
+ * hostile -d DEV: what a program can do to the rings that roan shares with it, and to the system calls around them.
+ * Each trespass has one right answer: an errno, a completion status with its vendor code, or an asynchronous event;
+ * never a byte written outside a region, never a queue that is stuck, and afterwards the device works for the others.
  *
  * Here: send and receive slots. hostile_rings.c has indices and scribbling, hostile_raw.c udata, mmap and ioctls.
  */
@@ -16,7 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ALL_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ALL_ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+			 IBV_ACCESS_REMOTE_ATOMIC)
 
 enum place { GOOD, BAD_KEY, STALE_KEY, FOREIGN_PD, NO_RIGHT, PAST_END, BEFORE, WRAPS, UNALIGNED };
 
@@ -75,56 +76,70 @@ struct slot_case {
 #define PROT	IBV_WC_LOC_PROT_ERR
 #define REM	IBV_WC_REM_ACCESS_ERR
 
+#define V_BAD_ACCESS	ROAN_VERR_BAD_ACCESS
+#define V_BAD_AH	ROAN_VERR_BAD_AH
+#define V_BAD_FLAGS	ROAN_VERR_BAD_FLAGS
+#define V_BAD_KEY	ROAN_VERR_BAD_KEY
+#define V_BAD_OPCODE	ROAN_VERR_BAD_OPCODE
+#define V_BAD_PD	ROAN_VERR_BAD_PD
+#define V_BAD_RANGE	ROAN_VERR_BAD_RANGE
+#define V_BAD_SGE	ROAN_VERR_BAD_SGE
+#define V_PEER_NAK	ROAN_VERR_PEER_NAK
+#define V_TOO_LONG	ROAN_VERR_TOO_LONG
+
 static const struct slot_case slot_cases[] = {
-	{ "flag 0x10", S, 0x10, .status = OP_ERR, .verr = ROAN_VERR_BAD_FLAGS },
-	{ "flag 0x80", W, 0x80, .status = OP_ERR, .verr = ROAN_VERR_BAD_FLAGS },
-	{ "READ inline", RD, ROAN_SEND_INLINE, .inline_len = 8, .status = OP_ERR, .verr = ROAN_VERR_BAD_FLAGS },
-	{ "inline and scatter entries", S, ROAN_SEND_INLINE, 1, 8, 8, .status = OP_ERR, .verr = ROAN_VERR_BAD_FLAGS },
+	{ "flag 0x10", S, 0x10, .status = OP_ERR, .verr = V_BAD_FLAGS },
+	{ "flag 0x80", W, 0x80, .status = OP_ERR, .verr = V_BAD_FLAGS },
+	{ "READ inline", RD, ROAN_SEND_INLINE, .inline_len = 8, .status = OP_ERR, .verr = V_BAD_FLAGS },
+	{ "inline and scatter entries", S, ROAN_SEND_INLINE, 1, 8, 8, .status = OP_ERR, .verr = V_BAD_FLAGS },
 	{ "inline longer than the slot", S, ROAN_SEND_INLINE, .inline_len = 4096, .status = LEN_ERR,
-	  .verr = ROAN_VERR_TOO_LONG },
-	{ "inline of 4 GiB - 1", W, ROAN_SEND_INLINE, .inline_len = ~0u, .status = LEN_ERR, .verr = ROAN_VERR_TOO_LONG },
-	{ "one scatter entry too many", S, 0, MAX_SGE + 1, 0, 8, .status = OP_ERR, .verr = ROAN_VERR_BAD_SGE },
-	{ "255 scatter entries", W, 0, 255, 0, 8, .status = OP_ERR, .verr = ROAN_VERR_BAD_SGE },
-	{ "lengths that add up over 32 bits", S, 0, 4, 0, 0x40000001, .status = LEN_ERR, .verr = ROAN_VERR_TOO_LONG },
-	{ "a message of 4 GiB - 1", W, 0, 1, 0, ~0u, .status = LEN_ERR, .verr = ROAN_VERR_TOO_LONG },
-	{ "SEND: unknown L_Key", S, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = ROAN_VERR_BAD_KEY },
-	{ "SEND: L_Key of a region that is gone", S, 0, 1, 0, 64, STALE_KEY, .status = PROT, .verr = ROAN_VERR_BAD_KEY },
-	{ "SEND: L_Key of another PD", S, 0, 1, 0, 64, FOREIGN_PD, .status = PROT, .verr = ROAN_VERR_BAD_PD },
-	{ "SEND: past the end", S, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = ROAN_VERR_BAD_RANGE },
-	{ "SEND: before the start", S, 0, 1, 0, 64, BEFORE, .status = PROT, .verr = ROAN_VERR_BAD_RANGE },
-	{ "SEND: address wraps", S, 0, 1, 0, 64, WRAPS, .status = PROT, .verr = ROAN_VERR_BAD_RANGE },
+	  .verr = V_TOO_LONG },
+	{ "inline of 4 GiB - 1", W, ROAN_SEND_INLINE, .inline_len = ~0u, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "one scatter entry too many", S, 0, MAX_SGE + 1, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE },
+	{ "255 scatter entries", W, 0, 255, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE },
+	{ "lengths that add up over 32 bits", S, 0, 4, 0, 0x40000001, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "a message of 4 GiB - 1", W, 0, 1, 0, ~0u, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "SEND: unknown L_Key", S, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = V_BAD_KEY },
+	{ "SEND: L_Key of a region that is gone", S, 0, 1, 0, 64, STALE_KEY, .status = PROT, .verr = V_BAD_KEY },
+	{ "SEND: L_Key of another PD", S, 0, 1, 0, 64, FOREIGN_PD, .status = PROT, .verr = V_BAD_PD },
+	{ "SEND: past the end", S, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = V_BAD_RANGE },
+	{ "SEND: before the start", S, 0, 1, 0, 64, BEFORE, .status = PROT, .verr = V_BAD_RANGE },
+	{ "SEND: address wraps", S, 0, 1, 0, 64, WRAPS, .status = PROT, .verr = V_BAD_RANGE },
 	{ "WRITE: second entry past the end", W, 0, 2, 0, AREA, PAST_END, .status = PROT },
-	{ "READ into a region without local write", RD, 0, 1, 0, 64, NO_RIGHT, .status = PROT, .verr = ROAN_VERR_BAD_ACCESS },
-	{ "READ into the end of a region", RD, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = ROAN_VERR_BAD_RANGE },
+	{ "READ into a region without local write", RD, 0, 1, 0, 64, NO_RIGHT, .status = PROT,
+	  .verr = V_BAD_ACCESS },
+	{ "READ into the end of a region", RD, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = V_BAD_RANGE },
 	{ "atomic into another PD", ROAN_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8, FOREIGN_PD, .status = PROT },
-	{ "atomic of 16 bytes", ROAN_WR_ATOMIC_CMP_AND_SWP, 0, 1, 0, 16, .status = LEN_ERR, .verr = ROAN_VERR_TOO_LONG },
-	{ "atomic without room for the result", ROAN_WR_ATOMIC_CMP_AND_SWP, .status = LEN_ERR, .verr = ROAN_VERR_TOO_LONG },
-	{ "ATOMIC_WRITE of 4 bytes", ROAN_WR_ATOMIC_WRITE, 0, 1, 0, 4, .status = LEN_ERR, .verr = ROAN_VERR_TOO_LONG },
-	{ "WRITE: unknown R_Key", W, 0, 1, 0, 64, GOOD, BAD_KEY, REM, ROAN_VERR_PEER_NAK },
-	{ "WRITE: R_Key of a region that is gone", W, 0, 1, 0, 64, GOOD, STALE_KEY, REM, ROAN_VERR_PEER_NAK },
-	{ "WRITE: R_Key of another PD", W, 0, 1, 0, 64, GOOD, FOREIGN_PD, REM, ROAN_VERR_PEER_NAK },
-	{ "WRITE: no remote write right", W, 0, 1, 0, 64, GOOD, NO_RIGHT, REM, ROAN_VERR_PEER_NAK },
-	{ "WRITE: past the end", W, 0, 1, 0, 64, GOOD, PAST_END, REM, ROAN_VERR_PEER_NAK },
-	{ "WRITE: before the start", W, 0, 1, 0, 64, GOOD, BEFORE, REM, ROAN_VERR_PEER_NAK },
-	{ "WRITE: remote address wraps", W, 0, 1, 0, 64, GOOD, WRAPS, REM, ROAN_VERR_PEER_NAK },
-	{ "READ: unknown R_Key", RD, 0, 1, 0, 64, GOOD, BAD_KEY, REM, ROAN_VERR_PEER_NAK },
-	{ "READ: no remote read right", RD, 0, 1, 0, 64, GOOD, NO_RIGHT, REM, ROAN_VERR_PEER_NAK },
-	{ "READ: past the end", RD, 0, 1, 0, 64, GOOD, PAST_END, REM, ROAN_VERR_PEER_NAK },
-	{ "READ: remote address wraps", RD, 0, 1, 0, 64, GOOD, WRAPS, REM, ROAN_VERR_PEER_NAK },
-	{ "atomic: past the end", ROAN_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8, GOOD, PAST_END, REM, ROAN_VERR_PEER_NAK },
-	{ "atomic: unaligned", ROAN_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8, GOOD, UNALIGNED, IBV_WC_REM_INV_REQ_ERR,
-	  ROAN_VERR_PEER_NAK },
-	{ "ATOMIC_WRITE: unaligned", ROAN_WR_ATOMIC_WRITE, 0, 1, 0, 8, GOOD, UNALIGNED, IBV_WC_REM_INV_REQ_ERR,
-	  ROAN_VERR_PEER_NAK },
-	{ "FLUSH without a type", ROAN_WR_FLUSH, .remote = GOOD, .status = REM, .verr = ROAN_VERR_PEER_NAK },
-	{ "LOCAL_INV of an unknown key", ROAN_WR_LOCAL_INV, .status = OP_ERR, .verr = ROAN_VERR_BAD_KEY },
+	{ "atomic of 16 bytes", ROAN_WR_ATOMIC_CMP_AND_SWP, 0, 1, 0, 16, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "atomic without room for the result", ROAN_WR_ATOMIC_CMP_AND_SWP, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "ATOMIC_WRITE of 4 bytes", ROAN_WR_ATOMIC_WRITE, 0, 1, 0, 4, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "WRITE: unknown R_Key", W, 0, 1, 0, 64, .remote = BAD_KEY, .status = REM, .verr = V_PEER_NAK },
+	{ "WRITE: R_Key of a region that is gone", W, 0, 1, 0, 64, .remote = STALE_KEY, .status = REM,
+	  .verr = V_PEER_NAK },
+	{ "WRITE: R_Key of another PD", W, 0, 1, 0, 64, .remote = FOREIGN_PD, .status = REM, .verr = V_PEER_NAK },
+	{ "WRITE: no remote write right", W, 0, 1, 0, 64, .remote = NO_RIGHT, .status = REM, .verr = V_PEER_NAK },
+	{ "WRITE: past the end", W, 0, 1, 0, 64, .remote = PAST_END, .status = REM, .verr = V_PEER_NAK },
+	{ "WRITE: before the start", W, 0, 1, 0, 64, .remote = BEFORE, .status = REM, .verr = V_PEER_NAK },
+	{ "WRITE: remote address wraps", W, 0, 1, 0, 64, .remote = WRAPS, .status = REM, .verr = V_PEER_NAK },
+	{ "READ: unknown R_Key", RD, 0, 1, 0, 64, .remote = BAD_KEY, .status = REM, .verr = V_PEER_NAK },
+	{ "READ: no remote read right", RD, 0, 1, 0, 64, .remote = NO_RIGHT, .status = REM, .verr = V_PEER_NAK },
+	{ "READ: past the end", RD, 0, 1, 0, 64, .remote = PAST_END, .status = REM, .verr = V_PEER_NAK },
+	{ "READ: remote address wraps", RD, 0, 1, 0, 64, .remote = WRAPS, .status = REM, .verr = V_PEER_NAK },
+	{ "atomic: past the end", ROAN_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8, .remote = PAST_END, .status = REM,
+	  .verr = V_PEER_NAK },
+	{ "atomic: unaligned", ROAN_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8, .remote = UNALIGNED,
+	  .status = IBV_WC_REM_INV_REQ_ERR, .verr = V_PEER_NAK },
+	{ "ATOMIC_WRITE: unaligned", ROAN_WR_ATOMIC_WRITE, 0, 1, 0, 8, .remote = UNALIGNED,
+	  .status = IBV_WC_REM_INV_REQ_ERR, .verr = V_PEER_NAK },
+	{ "FLUSH without a type", ROAN_WR_FLUSH, .remote = GOOD, .status = REM, .verr = V_PEER_NAK },
+	{ "LOCAL_INV of an unknown key", ROAN_WR_LOCAL_INV, .status = OP_ERR, .verr = V_BAD_KEY },
 	{ "bind of an unknown window", ROAN_WR_BIND_MW, .remote = BAD_KEY, .status = IBV_WC_MW_BIND_ERR,
-	  .verr = ROAN_VERR_BAD_KEY },
-	{ "REG_MR from user space", ROAN_WR_REG_MR, .status = OP_ERR, .verr = ROAN_VERR_BAD_OPCODE },
-	{ "UC: unknown L_Key", W, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = ROAN_VERR_BAD_KEY, .type = IBV_QPT_UC },
-	{ "UC: 255 scatter entries", S, 0, 255, 0, 8, .status = OP_ERR, .verr = ROAN_VERR_BAD_SGE, .type = IBV_QPT_UC },
-	{ "UD: longer than the MTU", S, 0, 2, 0, AREA, .status = LEN_ERR, .verr = ROAN_VERR_TOO_LONG, .type = IBV_QPT_UD },
-	{ "UD: unknown address handle", S, 0, 1, 0, 8, .status = OP_ERR, .verr = ROAN_VERR_BAD_AH, .type = IBV_QPT_UD },
+	  .verr = V_BAD_KEY },
+	{ "REG_MR from user space", ROAN_WR_REG_MR, .status = OP_ERR, .verr = V_BAD_OPCODE },
+	{ "UC: unknown L_Key", W, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = V_BAD_KEY, .type = IBV_QPT_UC },
+	{ "UC: 255 scatter entries", S, 0, 255, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE, .type = IBV_QPT_UC },
+	{ "UD: longer than the MTU", S, 0, 2, 0, AREA, .status = LEN_ERR, .verr = V_TOO_LONG, .type = IBV_QPT_UD },
+	{ "UD: unknown address handle", S, 0, 1, 0, 8, .status = OP_ERR, .verr = V_BAD_AH, .type = IBV_QPT_UD },
 };
 
 static void fill_slot(struct rig *g, const struct slot_case *c, struct roan_send_wqe *w)

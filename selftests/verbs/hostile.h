@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A program that does not keep to the rules: it writes the rings of its own queues as it likes. Here is what the parts
- * of the test share. Objects are made by libibverbs and the provider; the rings are found in the process's own mappings,
- * and their slots by the wr_id of a request posted the ordinary way, so that no layout is assumed that roan-abi.h does
+ * of the test share. Objects are made by libibverbs and the provider; the rings are found in the process's mappings, and
+ * their slots by the wr_id of a request posted the ordinary way, so that no layout is assumed that roan-abi.h does
  * not promise.
  */
 #ifndef HOSTILE_H
@@ -53,6 +53,7 @@ void rig_reconnect(struct rig *g);	/* RESET -> RTS on both sides; completions le
 void *ring_slot_at(struct hring *ring, uint32_t n);
 void ring_advance(struct hring *ring, uint32_t n);
 int doorbell(struct ibv_qp *qp);	/* errno */
+int doorbell_of(int fd, uint32_t handle);
 int peer_send(struct rig *g, uint32_t len);
 int peer_recv(struct rig *g);
 

@@ -93,7 +93,7 @@ void ring_advance(struct hring *ring, uint32_t n)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-int doorbell(struct ibv_qp *qp)
+int doorbell_of(int fd, uint32_t handle)
 {
 	struct {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -102,10 +102,15 @@ int doorbell(struct ibv_qp *qp)
 		.hdr = { .length = sizeof(call), .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL,
 			 .num_attrs = 1, .driver_id = ROAN_DRIVER_ID },
 		.attr = { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY,
-			  .data = qp->handle },
+			  .data = handle },
 	};
 
-	return ioctl(qp->context->cmd_fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
+int doorbell(struct ibv_qp *qp)
+{
+	return doorbell_of(qp->context->cmd_fd, qp->handle);
 }
 
 static struct ibv_qp *make_qp(struct rig *g, struct ibv_cq *cq, struct ibv_srq *srq)
@@ -303,8 +308,8 @@ bool still_works(struct vt_dev *d, struct region *r)
 	rig_up(&g, d, r, IBV_QPT_RC, false);
 	vt_fill(area, AREA / 2, 42, 0);
 	memset(area + AREA / 2, 0, AREA / 2);
-	ok = !peer_recv(&g) && !post_send(&g, g.qp, g.peer, 1, AREA / 2) && vt_poll(g.peer_cq, &wc, 5000) && !wc.status &&
-	     wc.byte_len == AREA / 2 && vt_diff(area + AREA / 2, AREA / 2, 42, 0) == AREA / 2;
+	ok = !peer_recv(&g) && !post_send(&g, g.qp, g.peer, 1, AREA / 2) && vt_poll(g.peer_cq, &wc, 5000) &&
+	     !wc.status && wc.byte_len == AREA / 2 && vt_diff(area + AREA / 2, AREA / 2, 42, 0) == AREA / 2;
 	rig_down(&g);
 	return ok && guards_whole(r);
 }

@@ -202,8 +202,17 @@ static void look_for_event(struct end *e)
 	if (poll_only || ibv_get_async_event(e->d.ctx, &ev))
 		return;
 	ibv_ack_async_event(&ev);
-	if (ev.event_type != IBV_EVENT_COMM_EST)
+	switch (ev.event_type) {
+	case IBV_EVENT_DEVICE_FATAL:
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_CQ_ERR:
 		end_with("event %s", ibv_event_type_str(ev.event_type));
+		break;
+	default:	/* of the port, its GIDs: they come and go */
+		break;
+	}
 }
 
 static struct ibv_qp *find(struct end *e, uint32_t qpn)

@@ -56,7 +56,8 @@ both() {
 	return 1
 }
 
-listening() { a ss -Hltn "sport = :$1" | grep -q .; }
+# By TCP, or by rdma_cm (perftest -R).
+listening() { a ss -Hltn "sport = :$1" | grep -q . || a rdma resource show cm_id 2> /dev/null | grep -q "LISTEN.*:$1 "; }
 
 # stress SECONDS [OPTIONS]: verbs_stress from B to A.
 stress() {

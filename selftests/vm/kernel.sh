@@ -18,7 +18,7 @@ unpack() { # PACKAGE INTO
 	local tmp
 	tmp=$(mktemp -d "$CACHE/deb.XXXXXX")
 	chmod 755 "$tmp"
-	(cd "$tmp" && apt-get download -qq "$1" >&2 && dpkg -x ./*.deb "$2")
+	(cd "$tmp" && apt-get download -qq -o APT::Sandbox::User=root "$1" >&2 && dpkg -x ./*.deb "$2")
 	rm -rf "$tmp"
 }
 
@@ -53,6 +53,9 @@ build_uml() { # FOLDER CONFIG...
 fetch_debian() { # FOLDER PACKAGE
 	unpack "$2" "$1"
 	depmod -b "$1" "${2#linux-image-}"
+	# roan is built against these; what is installed may be of another release.
+	[ -e "/lib/modules/${2#linux-image-}/build" ] ||
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "linux-headers-${2#linux-image-}"
 }
 
 # linux-image-6.12-amd64 and the like depend on the package that holds the kernel.

@@ -43,9 +43,9 @@ for v in LINK_TYPE ROAN_KO ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
 
-build_roan() { # KDIR [ARCH]
+build_roan() { # KDIR [VARIABLE=VALUE...]
 	[ -n "$build" ] || return 0
-	make -s -C "$REPO" module KDIR="$1" ${2:+ARCH=$2} > "$work/build.log" 2>&1 ||
+	make -s -C "$REPO" module KDIR="$1" "${@:2}" > "$work/build.log" 2>&1 ||
 		{ tail -n 30 "$work/build.log"; echo "run.sh: roan does not build for $1"; exit 97; }
 }
 
@@ -53,7 +53,8 @@ run_uml() {
 	local folder src tag
 	folder=$("$HERE/kernel.sh" "$lab")
 	src=$folder/linux-source-6.12
-	build_roan "$src" um
+	# shellcheck disable=SC2046 # a word or none
+	build_roan "$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
 	tag=$(cat "$src/include/config/kernel.release")-um
 	[ "$lab" = uml ] || tag=$tag-debug
 	echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env"
@@ -105,7 +106,7 @@ initrd() { # FOLDER VERSION: what it takes to mount this machine's root over 9p
 		for d in proc sys dev; do mount --move /\$d /new/\$d; done
 		mount --bind /k/lib/modules /new/lib/modules
 		mount -t 9p -o \$o out /new/out
-		exec switch_root /new /bin/bash -c '/out/guest.sh $REPO $lab $(printf '%q ' "$script" "$@") > /dev/hvc0 2>&1'
+		exec switch_root /new /bin/bash -c '/out/guest.sh $REPO $lab $(printf '%q ' "$script" "${@:3}") > /dev/hvc0 2>&1'
 	END
 	chmod +x "$root/init"
 	(cd "$root" && find . | cpio -o -H newc 2> /dev/null | gzip -1) > "$work/initrd"
@@ -122,8 +123,43 @@ accelerator() { # VMLINUZ
 	echo "tcg,thread=multi -cpu Nehalem"
 }
 
+# Ends a guest that panicked, which -no-reboot alone does not always do, or that has not come to the script in time.
+watch_qemu() {
+	local until=$((SECONDS + 90)) why=
+	while sleep 1; do
+		if grep -q 'Kernel panic' "$work/console" 2> /dev/null; then
+			why=panic
+		elif [ ! -e "$out/started" ] && [ $SECONDS -ge $until ]; then
+			why='slow boot'
+		fi
+		[ -z "$why" ] || break
+	done
+	sleep 1
+	kill "$(cat "$work/pid")" 2> /dev/null
+}
+
+boot_qemu() { # FOLDER VERSION ACCEL
+	local watcher
+	: > "$work/console"
+	watch_qemu & watcher=$!
+	# shellcheck disable=SC2086 # $3 is several words
+	timeout "$limit" qemu-system-x86_64 -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
+		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 $append" \
+		-device virtio-serial-pci -chardev stdio,id=c0,signal=off -device virtconsole,chardev=c0 \
+		-virtfs local,path=/,mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap \
+		-virtfs "local,path=$1,mount_tag=kernel,security_model=passthrough,readonly=on" \
+		-virtfs "local,path=$out,mount_tag=out,security_model=passthrough" -nic none < /dev/null |
+		tr -d '\r' || true
+	kill $watcher 2> /dev/null || true
+	wait $watcher 2> /dev/null || true
+}
+
+# An emulated CPU may run code that another one has just patched: one boot in twenty dies of the int3 that such patching
+# leaves for a moment. So the guest boots with one CPU (maxcpus=1), guest.sh starts the others, and a guest that never
+# came to the script gets two more attempts. One that dies later is a failure.
 run_qemu() {
-	local series=${lab#qemu} folder version accel
+	local series=${lab#qemu} folder version accel attempt
 	series=${series#-}
 	folder=$("$HERE/kernel.sh" "${series:-6.12}")
 	version=$(basename "$folder"/boot/vmlinuz-*)
@@ -131,16 +167,12 @@ run_qemu() {
 	build_roan "/lib/modules/$version/build"
 	initrd "$folder" "$version" "$@"
 	accel=$(accelerator "$folder/boot/vmlinuz-$version")
-	echo "# $version, $cpus CPUs, -accel $accel"
-	# shellcheck disable=SC2086 # $accel is several words
-	timeout "$limit" qemu-system-x86_64 -accel $accel -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
-		-serial "file:$work/console" -kernel "$folder/boot/vmlinuz-$version" -initrd "$work/initrd" \
-		-append "console=ttyS0 quiet panic=-1 mitigations=off $append" \
-		-device virtio-serial-pci -chardev stdio,id=c0,signal=off -device virtconsole,chardev=c0 \
-		-virtfs local,path=/,mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap \
-		-virtfs "local,path=$folder,mount_tag=kernel,security_model=passthrough,readonly=on" \
-		-virtfs "local,path=$out,mount_tag=out,security_model=passthrough" -nic none < /dev/null |
-		tr -d '\r' || true
+	for attempt in 1 2 3; do
+		echo "# booting $version in QEMU: $cpus CPUs, -accel $accel"
+		boot_qemu "$folder" "$version" "$accel"
+		[ ! -e "$out/started" ] || break
+		echo "# boot $attempt of 3 did not reach the script"
+	done
 }
 
 complaints() { # of the kernel, from the script's start on: before that they are the lab's

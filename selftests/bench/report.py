@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Turns what guest.sh printed into Documentation/benchmarks.md and one figure a lab. Measures nothing.
+
+report.py FOLDER LOG...     what was not measured is "not run"; a ratio is the median of the rounds' own ratios
+"""
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+LABS = {
+    "uml": "User-Mode Linux: kernel and programs run natively, on one CPU; system calls and page faults are dear, as "
+           "they stop the process",
+    "qemu": "QEMU: a stock distribution kernel, emulated unless `accelerator` says KVM; CRC and block copies are dear",
+}
+TITLES = [
+    ("write_bw", 65536, "WRITE 64 KiB", "MiB/s"), ("write_bw", 1048576, "WRITE 1 MiB", "MiB/s"),
+    ("read_bw", 65536, "READ 64 KiB", "MiB/s"), ("send_bw", 65536, "SEND 64 KiB", "MiB/s"),
+    ("write_rate", 64, "WRITE 64 B", "messages/s"),
+    ("send_lat_median", 2, "SEND 2 B latency, median", "µs"), ("send_lat_p99", 2, "SEND 2 B latency, 99 %", "µs"),
+]
+
+
+class Run:
+    """One log: value[topology, stack, test, size] = {round: number}."""
+
+    def __init__(self, path):
+        self.env, self.value, self.again, self.missing = {}, {}, {}, {}
+        for line in open(path, errors="replace"):
+            word = line.split()
+            if line.startswith("@env ") and len(word) > 2:
+                self.env[word[1]] = " ".join(word[2:])
+            elif line.startswith("# ") and "-accel" in word:
+                self.env["accelerator"] = " ".join(word[word.index("-accel") + 1:])
+            elif line.startswith("@again "):
+                key = word[2], line.rsplit(": ", 1)[-1].strip()
+                self.again[key] = self.again.get(key, 0) + 1
+            elif line.startswith("@ ") and len(word) == 7:
+                key = word[2], word[3], word[4], int(word[5])
+                if word[6] == "-":
+                    self.missing[key] = self.missing.get(key, 0) + 1
+                else:
+                    self.value.setdefault(key, {})[int(word[1])] = float(word[6])
+        self.lab = self.env.get("lab", os.path.basename(path))
+
+    def sizes(self):
+        return sorted({key[3] for key in self.value if key[2] == "write_bw"})
+
+    def rounds(self, topo, stack, test, size):
+        return self.value.get((topo, stack, test, size), {})
+
+    def tcp(self, topo, test, size):
+        # TCP has one figure a size: a stream written in pieces of that size.
+        return self.rounds(topo, "tcp", "write_bw", size) if test.endswith("_bw") else {}
+
+
+def number(x):
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+
+
+def size_name(size):
+    return f"{size >> 20} MiB" if size >> 20 else f"{size >> 10} KiB" if size >> 10 else f"{size} B"
+
+
+def median(values):
+    if not values:
+        return "not run"
+    v = list(values.values())
+    return f"{number(statistics.median(v))} ({number(min(v))}..{number(max(v))})"
+
+
+def ratio(ours, theirs):
+    both = [ours[r] / theirs[r] for r in ours if r in theirs]
+    if not both:
+        return "not run"
+    return f"**{statistics.median(both):.2f}** ({min(both):.2f}..{max(both):.2f})"
+
+
+def table(head, rows):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] +
+                     ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def row(run, topo, rxe_topo, test, size, label):
+    rxe = run.rounds(rxe_topo, "rxe", test, size)
+    roan = run.rounds(topo, "roan", test, size)
+    tcp = run.tcp(topo, test, size)
+    last = ratio(roan, tcp) if test.endswith("_bw") else "-"
+    return [label, median(rxe), median(roan), median(tcp) if test.endswith("_bw") else "-", ratio(roan, rxe), last]
+
+
+HEAD = ["", "rdma_rxe", "roan", "TCP", "roan : rxe", "roan : TCP"]
+
+
+def section(run, figure):
+    env = run.env
+    out = [f"## Lab: {run.lab}\n", LABS.get(run.lab, "") + ".\n"]
+    names = ["date", "kernel", "cpu", "cpus", "host", "accelerator", "crc32", "perftest", "iperf3", "rounds"]
+    out.append(table(["", ""], [[n, env[n]] for n in names if n in env]))
+    out.append("### Same path for all: one veth in one namespace\n")
+    out.append(table(HEAD, [row(run, "pair", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES]))
+    out.append("### roan between two namespaces\n")
+    out.append("rdma_rxe cannot be there: its column is the one above, measured in the same round over its own veth.\n")
+    out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES]))
+    out.append("### By message size\n")
+    for test, name in ("write_bw", "WRITE"), ("read_bw", "READ"), ("send_bw", "SEND"):
+        out.append(f"{name}, MiB/s, one veth in one namespace:\n")
+        out.append(table(HEAD, [row(run, "pair", "pair", test, s, size_name(s)) for s in run.sizes()]))
+    if figure:
+        out.append(f"![WRITE bandwidth by message size]({figure})\n")
+    if run.again or run.missing:
+        out.append("Attempts that gave nothing and were made again: " + ("; ".join(
+            f"{stack}: {n} × {why}" for (stack, why), n in sorted(run.again.items())) or "none") + ".")
+        out.append(f"Measurements without a result after all attempts: {sum(run.missing.values())}"
+                   + "".join(f"; {s} {t} {size_name(z)} × {n}" for (_, s, t, z), n in sorted(run.missing.items())) + ".\n")
+    return "\n".join(out)
+
+
+def draw(run, path):
+    """WRITE bandwidth by size with the rounds' range, by gnuplot; False if it is not installed."""
+    if not shutil.which("gnuplot"):
+        return False
+    with tempfile.TemporaryDirectory() as tmp:
+        lines = []
+        for stack, title in ("roan", "roan WRITE"), ("rxe", "rdma_rxe WRITE"), ("tcp", "TCP, writes of that size"):
+            data = os.path.join(tmp, stack)
+            with open(data, "w") as f:
+                for size in run.sizes():
+                    v = list(run.rounds("pair", stack, "write_bw", size).values())
+                    if v:
+                        print(size, statistics.median(v), min(v), max(v), file=f)
+            if os.path.getsize(data):
+                style = {"roan": "lc rgb '#c03020' pt 7 ps 0.6 lw 2", "rxe": "lc rgb '#3060a0' pt 5 ps 0.6", "tcp": "lc rgb '#808080' pt 9 ps 0.6"}[stack]
+                lines.append(f"'{data}' using 1:2:3:4 with yerrorlines {style} title '{title}'")
+        if not lines:
+            return False
+        tics = ", ".join(f"'{size_name(s)}' {s}" for s in run.sizes())
+        script = f"""set terminal svg size 720,420 background rgb 'white' font 'sans-serif,12' noenhanced
+set output '{path}'
+set title 'Bandwidth by message size, lab {run.lab}: medians, lowest and highest round'
+set logscale x 2
+set logscale y
+set xtics ({tics})
+set xlabel 'message'
+set ylabel 'MiB/s'
+set key bottom right
+set grid
+plot {', '.join(lines)}
+"""
+        if subprocess.run(["gnuplot"], input=script, text=True).returncode:
+            return False
+    text = open(path).read()
+    head, rest = text.split("\n", 1)
+    with open(path, "w") as f:
+        f.write(head + "\n<!-- SPDX-License-Identifier: GPL-2.0 -->\n" + rest)
+    return True
+
+
+INTRO = """# Benchmarks
+
+Written by `make bench` (`selftests/bench`); do not edit. roan, rdma_rxe and TCP (iperf3) run in one boot and take turns,
+measurement by measurement; the order turns from round to round. Every cell is the median of the rounds with the lowest
+and the highest in brackets; a ratio is the median of the ratios *within* rounds, so a slow minute of the machine hits both
+sides. For bandwidth and rate a ratio above 1 is in roan's favour, for latency one below 1.
+
+Path MTU 4096 on a netdev MTU of 4200 for all three; perftest, RC, one QP, its default depth, polling; TCP is one stream
+written in pieces of the row's size, with the system calls iperf3 makes for each. "One veth in one namespace": rdma_rxe cannot leave the initial namespace, so both ends
+of its veth are there, with addresses that are local yet routed over the veth; roan has the like in a namespace of its own,
+since two drivers cannot both hold UDP port 4791 in one. A lab is not hardware: **a ratio holds for the lab it is from**.
+"Not run" means just that.
+"""
+
+
+def main():
+    folder, logs = sys.argv[1], sys.argv[2:]
+    runs = sorted((Run(p) for p in logs), key=lambda r: r.lab != "uml")
+    if not runs:
+        sys.exit("report.py: no logs")
+    text = [INTRO]
+    for run in runs:
+        figure = f"benchmarks-{run.lab}.svg"
+        text.append(section(run, figure if draw(run, os.path.join(folder, figure)) else None))
+    with open(os.path.join(folder, "benchmarks.md"), "w") as f:
+        f.write("\n".join(text))
+    print("\n".join(text[1:]))
+
+
+main()

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# roan against the kernel's own soft RoCE, every operation both know, both directions, bytes compared by verbs_stress.
+#
+#	first namespace: rxe1 on v1  ======== v2 on roan2 : namespace h2
+#
+# rdma_rxe knows the first namespace only, so it lives there; it holds port 4791 there, roan in h2.
+HERE=$(dirname "$(readlink -f "$0")")
+# shellcheck disable=SC2034 # lib.sh reads it
+LINK_TYPE=roan
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+# shellcheck disable=SC2034 # pair.sh reads them
+ADEV=rxe1 BDEV=roan2 AIP=$H1IP BIP=$H2IP
+A=(env) B=(ip netns exec h2)
+
+up() {
+	modprobe rdma_rxe && load_modules || return
+	ip netns add h2 && b ip link set lo up || return
+	ip link add v1 mtu 4200 type veth peer name v2 netns h2 mtu 4200 || return
+	ip addr add $H1IP/24 dev v1 && ip addr add $H1IP6/64 dev v1 nodad && ip link set v1 up || return
+	b ip addr add $H2IP/24 dev v2 && b ip addr add $H2IP6/64 dev v2 nodad && b ip link set v2 up || return
+	rdma link add rxe1 type rxe netdev v1 && link_add roan2 v2 h2 || return
+	wait_for 5 ping -c1 -W1 $H2IP && wait_for 5 ping -c1 -W1 $H2IP6
+}
+
+# from_roan / from_rxe: who acts. -x belongs to rxe's side alone.
+from_roan() {
+	both 60 18515 "$PROGRAMS/verbs_stress -d rxe1 -x -T 55 $V6" "$PROGRAMS/verbs_stress -d roan2 -c $AIP -T 55 $V6 $*"
+}
+from_rxe() {
+	local -a t=("${A[@]}")
+	A=("${B[@]}") B=("${t[@]}")
+	both 60 18515 "$PROGRAMS/verbs_stress -d roan2 -T 55 $V6" "$PROGRAMS/verbs_stress -d rxe1 -x -c $BIP -T 55 $V6 $*"
+}
+
+ktap_header
+modinfo rdma_rxe > /dev/null 2>&1 || { ktap_skip "interop" "this kernel has no rdma_rxe"; ktap_end; }
+up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+for V6 in "" -6; do
+	for who in from_roan from_rxe; do
+		n="${who/_/ }${V6:+, IPv6}"
+		for op in SEND SEND_IMM SEND_INV WRITE WRITE_IMM READ CAS FAA ATOMIC_WRITE; do
+			ktap_check "$n: RC $op" $who -t rc -n 4 -o $op
+		done
+		ktap_check "$n: RC, all operations, 4 QPs" $who -t rc -n 10 -q 4 -w 64
+		ktap_check "$n: RC, MTU 1024, SRQ, events" $who -t rc -n 10 -q 4 -w 64 -S -e -m 1024
+		# rxe repeats an ATOMIC_WRITE after an RNR NAK with a wrong address, towards another rxe too: not asked of it.
+		ktap_check "$n: RC, receives posted late" $who -t rc -n 5 -w 32 -r \
+			-o SEND,SEND_IMM,SEND_INV,WRITE,WRITE_IMM,READ,CAS,FAA
+		ktap_check "$n: UC" $who -t uc -n 10
+		ktap_check "$n: UD" $who -t ud -n 10
+	done
+done
+ktap_end

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The kernel's own consumers: an NVMe target and host over one roan device. Connect, write, read back, compare, disconnect.
+#
+#	v1 (10.7.0.1, roan1) =veth= v2	both ends in the first namespace: nvme-rdma makes its connections there
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+NQN=nqn.2026-01.org.roan:test
+CFG=/sys/kernel/config/nvmet
+MB=${MB:-32}
+
+target() {
+	local s=$CFG/subsystems/$NQN n p=$CFG/ports/1
+	n=$s/namespaces/1
+	dd if=/dev/zero of=/tmp/disk bs=1M count="$MB" 2> /dev/null && LOOP=$(losetup -f --show /tmp/disk) || return
+	mkdir -p "$s" && echo 1 > "$s/attr_allow_any_host" && mkdir -p "$n" && echo -n "$LOOP" > "$n/device_path" &&
+		echo 1 > "$n/enable" || return
+	mkdir -p "$p" && echo "$1" > $p/addr_traddr && echo rdma > $p/addr_trtype && echo 4420 > $p/addr_trsvcid &&
+		echo "$2" > $p/addr_adrfam && ln -s "$s" "$p/subsystems/$NQN"
+}
+untarget() {
+	rm -f $CFG/ports/1/subsystems/$NQN
+	rmdir $CFG/ports/1 && echo 0 > $CFG/subsystems/$NQN/namespaces/1/enable && rmdir $CFG/subsystems/$NQN/namespaces/1 &&
+		rmdir $CFG/subsystems/$NQN || return
+	losetup -d "$LOOP"
+}
+disk() { nvme list 2> /dev/null | awk '$1 ~ /^\/dev\/nvme/ { print $1; exit }'; }
+have_disk() { [ -n "$(disk)" ]; }
+connect() { timeout 60 nvme connect -t rdma -n $NQN -a "$1" -s 4420 -i 2 && wait_for 10 have_disk; }
+copy() {
+	dd if=/dev/urandom of=/tmp/data bs=1M count=$((MB / 2)) 2> /dev/null
+	timeout 120 dd if=/tmp/data of="$(disk)" bs="$1" oflag=direct conv=fsync 2>&1 &&
+		timeout 120 dd if="$(disk)" of=/tmp/back bs="$1" count=$((MB / 2 * 1048576 / $1)) iflag=direct 2>&1 &&
+		cmp /tmp/data /tmp/back
+}
+
+ktap_header
+for m in nvmet-rdma nvme-rdma loop; do
+	modprobe $m 2> /dev/null || { ktap_skip "nvme" "this kernel has no $m"; ktap_end; }
+done
+command -v nvme > /dev/null || { ktap_skip "nvme" "nvme-cli is not installed"; ktap_end; }
+mount -t configfs c /sys/kernel/config 2> /dev/null
+load_modules && ip link add v1 mtu 4200 type veth peer name v2 mtu 4200 && ip addr add $H1IP/24 dev v1 &&
+	ip addr add $H1IP6/64 dev v1 nodad && ip link set v2 up && ip link set v1 up && link_add "$H1DEV" v1 ||
+	{ ktap_fail "set-up"; ktap_end; }
+sleep 1
+for a in "$H1IP ipv4" "$H1IP6 ipv6"; do
+	set -- $a
+	target "$1" "$2" > /tmp/target.log 2>&1 || { cat /tmp/target.log; ktap_fail "$2: target"; break; }
+	ktap_check "$2: connect" connect "$1"
+	if have_disk; then
+		ktap_check "$2: written and read back, 4 KiB" copy 4096
+		ktap_check "$2: written and read back, 1 MiB" copy 1048576
+		ktap_check "$2: disconnect" timeout 60 nvme disconnect -n $NQN
+	fi
+	ktap_check "$2: target removed" untarget
+done
+ktap_check "the device goes afterwards" timeout 30 rdma link del "$H1DEV"
+ktap_end

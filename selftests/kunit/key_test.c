@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keys and what they name: exact look-up, waiting for users, fast registration, windows. Whether a key is in force is
+ * asked through roan_remote_check(), as a packet would. Pinning user memory is not here: it needs a process.
+ */
+#include <linux/scatterlist.h>
+#include <linux/workqueue.h>
+#include "shell.h"
+
+#define IOVA	0x7f0000001000ull
+#define LEN	6000ull
+
+#define ALL_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+#define LENDABLE	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND)
+
+static u32 may_read(struct roan_qp *qp, u32 rkey, u64 va, u64 len)
+{
+	return roan_remote_check(qp, rkey, va, len, IB_ACCESS_REMOTE_READ);
+}
+
+/* ---- keys ---- */
+
+static void only_the_exact_key_is_found(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_key a = {}, b = {};
+	int bit;
+
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &a), 0);
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &b), 0);
+	KUNIT_EXPECT_NE(test, a.key >> 8, b.key >> 8);
+	KUNIT_EXPECT_PTR_EQ(test, roan_key_find(&f->dev, a.key), &a);
+	KUNIT_EXPECT_PTR_EQ(test, roan_key_find(&f->dev, b.key), &b);
+	KUNIT_EXPECT_EQ(test, refcount_read(&a.refs), 2u);
+	roan_key_put(&a);
+	roan_key_put(&b);
+	for (bit = 0; bit < 32; bit++) {
+		struct roan_key *k = roan_key_find(&f->dev, a.key ^ 1u << bit);
+
+		/* The neighbour's slot is one bit away; its key is not. */
+		KUNIT_EXPECT_NULL(test, k);
+		if (k)
+			roan_key_put(k);
+	}
+	roan_key_remove(&f->dev, &a);
+	KUNIT_EXPECT_NULL(test, roan_key_find(&f->dev, a.key));
+	KUNIT_EXPECT_EQ(test, refcount_read(&b.refs), 1u);	/* the look-ups that failed gave theirs back */
+	roan_key_remove(&f->dev, &b);
+}
+
+static void keys_cannot_be_guessed(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	u32 first = 0, differ = 0;
+	struct roan_key k;
+	int i;
+
+	/* 4 bits above the slot and the variant, from 64 keys: every one of the 12 must have changed. */
+	for (i = 0; i < 64; i++) {
+		memset(&k, 0, sizeof(k));
+		KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &k), 0);
+		if (!i)
+			first = k.key;
+		differ |= k.key ^ first;
+		roan_key_remove(&f->dev, &k);
+	}
+	KUNIT_EXPECT_EQ(test, differ & 0xf00000ff, 0xf00000ffu);
+}
+
+struct removal {
+	struct work_struct work;
+	struct completion done;
+	struct roan_dev *dev;
+	struct roan_key key;
+};
+
+static void remove_it(struct work_struct *work)
+{
+	struct removal *r = container_of(work, struct removal, work);
+
+	roan_key_remove(r->dev, &r->key);
+	complete(&r->done);
+}
+
+static void removal_waits_for_users(struct kunit *test)
+{
+	struct removal *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct fake *f = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->dev = &f->dev;
+	init_completion(&r->done);
+	INIT_WORK(&r->work, remove_it);
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &r->key), 0);
+	KUNIT_ASSERT_PTR_EQ(test, roan_key_find(&f->dev, r->key.key), &r->key);
+	schedule_work(&r->work);
+	KUNIT_EXPECT_EQ(test, wait_for_completion_timeout(&r->done, HZ / 20), 0ul);
+	KUNIT_EXPECT_NULL(test, roan_key_find(&f->dev, r->key.key));	/* already out of reach */
+	roan_key_put(&r->key);
+	flush_work(&r->work);
+	KUNIT_EXPECT_TRUE(test, completion_done(&r->done));
+}
+
+/* ---- fast registration ---- */
+
+static struct roan_mr *new_frmr(struct kunit *test, void *memory, u32 len, u64 iova)
+{
+	struct fake *f = test->priv;
+	struct ib_mr *mr = roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_MEM_REG, 4);
+	struct scatterlist sg;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	sg_init_one(&sg, memory, len);
+	sg_dma_address(&sg) = (u64)(uintptr_t)memory;	/* of a device without DMA */
+	sg_dma_len(&sg) = len;
+	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE), 1);
+	mr->iova = iova;
+	return to_roan_mr(mr);
+}
+
+static u32 reg(struct roan_qp *qp, const struct roan_mr *mr, u32 key, u32 access)
+{
+	struct roan_send_wqe wqe = { .reg = { .lkey = mr->ib.lkey, .key = key, .access = access } };
+
+	return roan_mr_reg(qp, &wqe);
+}
+
+static void frmr_comes_and_goes_with_its_variants(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	u8 *memory = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	struct roan_mr *mr = new_frmr(test, memory, LEN, IOVA);
+	u32 old = mr->k.key, key = ib_inc_rkey(old);
+	u8 bytes[3];
+
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, old, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, old, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, LEN + 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, key, IOVA, 1, IB_ACCESS_REMOTE_WRITE), (u32)ROAN_VERR_BAD_ACCESS);
+	memory[PAGE_SIZE - 1] = 1;
+	memory[PAGE_SIZE] = 2;
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, key, IOVA + PAGE_SIZE - 2, bytes, 3), 0u);
+	KUNIT_EXPECT_MEMEQ(test, bytes, ((u8[]){ 0, 1, 2 }), 3);
+
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_KEY);	/* in force already */
+	KUNIT_EXPECT_EQ(test, roan_map_mr_sg(&mr->ib, NULL, 0, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, old), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);	/* what was asked for, already */
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, ib_inc_rkey(key), IB_ACCESS_REMOTE_READ), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, ib_inc_rkey(key), IOVA, 1), 0u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);	/* nothing above kept one */
+	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
+}
+
+static void frmr_refusals(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	u8 *memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	struct roan_mr *user = fake_region(test, IOVA, 0, LEN, ALL_REMOTE);
+	struct roan_mr *mr = new_frmr(test, memory, 100, IOVA);
+	u32 key = mr->k.key;
+
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key ^ 0x100, 0), (u32)ROAN_VERR_BAD_KEY);	/* another index */
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 1u << 31), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, user, user->k.key, 0), (u32)ROAN_VERR_BAD_KEY);
+	f->qp.pd = &f->other_pd;
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_PD);
+	f->qp.pd = &f->pd;
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
+	f->qp.pd = &f->other_pd;
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), (u32)ROAN_VERR_BAD_PD);
+	f->qp.pd = &f->pd;
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, user->k.key), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, user->k.key, IOVA, 1), 0u);
+	KUNIT_EXPECT_TRUE(test, IS_ERR(roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_MEM_REG, ROAN_MAX_FAST_REG_PAGES + 1)));
+	KUNIT_EXPECT_TRUE(test, IS_ERR(roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_INTEGRITY, 1)));
+	roan_dereg_mr(&mr->ib, NULL);
+}
+
+static void frmr_takes_no_more_pages_than_it_has(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct ib_mr *mr = roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_MEM_REG, 2);
+	u8 *memory = kunit_kzalloc(test, 4 * PAGE_SIZE, GFP_KERNEL);
+	struct scatterlist sg;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	sg_init_one(&sg, memory, 4 * PAGE_SIZE);
+	sg_dma_address(&sg) = (u64)(uintptr_t)memory;
+	sg_dma_len(&sg) = 4 * PAGE_SIZE;
+	ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, to_roan_mr(mr)->n_pages, 2u);
+	KUNIT_EXPECT_LE(test, mr->length, 2 * PAGE_SIZE);
+	roan_dereg_mr(mr, NULL);
+}
+
+/* ---- windows ---- */
+
+static struct roan_window *new_window(struct kunit *test, enum ib_mw_type type, struct roan_mw *mw)
+{
+	struct fake *f = test->priv;
+
+	memset(mw, 0, sizeof(*mw));
+	mw->ib.device = &f->dev.ib;
+	mw->ib.pd = &f->pd.ib;
+	mw->ib.type = type;
+	KUNIT_ASSERT_EQ(test, roan_alloc_mw(&mw->ib, NULL), 0);
+	return mw->win;
+}
+
+/* A bind of @len bytes at @addr of @mr under the window's next variant. */
+static struct roan_send_wqe bind_of(const struct roan_window *win, const struct roan_mr *mr, u64 addr, u64 len)
+{
+	return (struct roan_send_wqe) {
+		.bind = {
+			.addr = addr,
+			.length = len,
+			.mr_lkey = mr->k.key,
+			.mw_rkey = win->k.key,
+			.new_rkey = ib_inc_rkey(win->k.key),
+			.access = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE,
+		},
+	};
+}
+
+static u32 bind(struct roan_qp *qp, const struct roan_window *win, const struct roan_mr *mr, u64 addr, u64 len)
+{
+	struct roan_send_wqe wqe = bind_of(win, mr, addr, len);
+
+	return roan_mw_bind(qp, &wqe);
+}
+
+static void window_lends_its_part(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 100, LEN, LENDABLE);
+	struct roan_mw mw;
+	struct roan_window *win = new_window(test, IB_MW_TYPE_1, &mw);
+	u32 fresh = win->k.key;
+	u8 byte;
+
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, fresh, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA + 1000, 50), 0u);
+	KUNIT_EXPECT_EQ(test, win->k.key, ib_inc_rkey(fresh));
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, fresh, IOVA + 1000, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1000, 50), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 999, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1050, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1049, 2), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, IOVA + 1049, &byte, 1), 0u);
+	KUNIT_EXPECT_EQ(test, byte, fake_pattern(1049));
+	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->k.key, IOVA + 1000, 1), 0u);	/* type 1: any QP */
+	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, win->k.key, IOVA + 1000, 8, IB_ACCESS_REMOTE_ATOMIC),
+			(u32)ROAN_VERR_BAD_ACCESS);
+	/* The region itself gave nobody that. */
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, mr->k.key, IOVA + 1000, 1), (u32)ROAN_VERR_BAD_ACCESS);
+
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);	/* moved */
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 1);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, LEN), 0u);
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, 0, 0), 0u);		/* unbound */
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, roan_dealloc_mw(&mw.ib), 0);
+}
+
+static void type_2_window_is_its_qps(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
+	struct roan_mw mw;
+	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 0), (u32)ROAN_VERR_BAD_BIND);
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->k.key, IOVA, LEN), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), (u32)ROAN_VERR_BAD_BIND);	/* bound already */
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->other_qp, win->k.key), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, win->k.key), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 10), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->k.key), 0u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	roan_dealloc_mw(&mw.ib);
+
+	/* Type 1 is not invalidated. */
+	win = new_window(test, IB_MW_TYPE_1, &mw);
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 10), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->k.key), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 10), 0u);
+	roan_dealloc_mw(&mw.ib);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+}
+
+static void region_stays_while_lent(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	u8 *memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	struct roan_mr *mr = new_frmr(test, memory, 100, IOVA);
+	struct roan_mw mw;
+	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+
+	/* A region that dereg_mr() can free, as if a user had registered it. */
+	mr->kind = ROAN_MR_USER;
+	mr->access = LENDABLE;
+	mr->iova = IOVA;
+	mr->length = 100;
+	mr->state = ROAN_MR_VALID;
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 100), 0u);
+	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), -EBUSY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 100), 0u);	/* refused whole: still lent */
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->k.key), 0u);
+	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
+	roan_dealloc_mw(&mw.ib);
+}
+
+static void binds_that_are_refused(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
+	struct roan_mr *unlendable = fake_region(test, IOVA, 0, LEN, IB_ACCESS_LOCAL_WRITE | ALL_REMOTE);
+	struct roan_mr *readonly = fake_region(test, IOVA, 0, LEN, IB_ACCESS_MW_BIND);
+	struct roan_mw mw;
+	struct roan_window *win = new_window(test, IB_MW_TYPE_1, &mw);
+	u32 key = win->k.key;
+	struct roan_send_wqe wqe;
+
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, unlendable, IOVA, 1), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, readonly, IOVA, 1), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA - 1, 2), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN + 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA + LEN, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA + 8, U64_MAX - 4), (u32)ROAN_VERR_BAD_RANGE);
+
+	wqe = bind_of(win, mr, IOVA, 1);
+	wqe.bind.new_rkey ^= 0x100;	/* another index */
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_BIND);
+	wqe.bind.new_rkey = win->k.key;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_BIND);
+	wqe = bind_of(win, mr, IOVA, 1);
+	wqe.bind.access = IB_ACCESS_MW_BIND;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_BIND);
+	wqe = bind_of(win, mr, IOVA, 1);
+	wqe.bind.mw_rkey = mr->k.key;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
+	wqe = bind_of(win, mr, IOVA, 1);
+	wqe.bind.mr_lkey = win->k.key;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
+	wqe.bind.mr_lkey = mr->k.key ^ 1;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
+	f->qp.transport = ROAN_TP_UD;
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 1), (u32)ROAN_VERR_BAD_BIND);
+	f->qp.transport = ROAN_TP_RC;
+	f->qp.pd = &f->other_pd;
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 1), (u32)ROAN_VERR_BAD_PD);
+	f->qp.pd = &f->pd;
+
+	KUNIT_EXPECT_EQ(test, win->k.key, key);
+	KUNIT_EXPECT_FALSE(test, win->valid);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&unlendable->n_windows), 0);
+	roan_dealloc_mw(&mw.ib);
+}
+
+static void dealloc_returns_what_was_lent(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
+	struct roan_mw mw;
+	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+	u32 key;
+
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);
+	key = win->k.key;
+	KUNIT_EXPECT_EQ(test, roan_dealloc_mw(&mw.ib), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+}
+
+static struct kunit_case key_cases[] = {
+	KUNIT_CASE(only_the_exact_key_is_found),
+	KUNIT_CASE(keys_cannot_be_guessed),
+	KUNIT_CASE(removal_waits_for_users),
+	KUNIT_CASE(frmr_comes_and_goes_with_its_variants),
+	KUNIT_CASE(frmr_refusals),
+	KUNIT_CASE(frmr_takes_no_more_pages_than_it_has),
+	KUNIT_CASE(window_lends_its_part),
+	KUNIT_CASE(type_2_window_is_its_qps),
+	KUNIT_CASE(region_stays_while_lent),
+	KUNIT_CASE(binds_that_are_refused),
+	KUNIT_CASE(dealloc_returns_what_was_lent),
+	{}
+};
+
+static struct kunit_suite key_suite = {
+	.name = "roan_key",
+	.init = fake_init,
+	.exit = fake_exit,
+	.test_cases = key_cases,
+};
+kunit_test_suite(key_suite);

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# UD multicast: the netdev listens to the right MAC, the network is told by IGMP or MLD, datagrams arrive at every member
+# and at nobody else, and leaving undoes it all.
+#
+#	h1: roan1 v1 (members) ======== v2 roan2 :h2 (sender)
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+
+maddr() { a ip maddr show dev v1 | grep -q "$1"; }
+no_maddr() { ! maddr "$1"; }
+
+# group GID-or-IP, MAC, IP as ip maddr shows it, options
+group() {
+	local mgid=$1 mac=$2 ip=$3 opt=$4 pid rc
+	no_maddr "$ip" || { echo "$ip is joined beforehand"; return 1; }
+	# shellcheck disable=SC2086
+	"${A[@]}" timeout 30 "$PROGRAMS/mcast" -d "$ADEV" -m "$mgid" -r 2 -n 20 $opt > $OUT_A 2>&1 &
+	pid=$!
+	wait_for 5 maddr "$mac" || { echo "MAC $mac is not listened to"; a ip maddr show dev v1; kill $pid; return 1; }
+	maddr "$ip" || { echo "$ip is not joined"; a ip maddr show dev v1; kill $pid; return 1; }
+	# shellcheck disable=SC2086
+	b timeout 30 "$PROGRAMS/mcast" -d "$BDEV" -m "$mgid" -s -n 20 $opt > $OUT_B 2>&1
+	rc=$?
+	wait $pid && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
+	wait_for 5 no_maddr "$ip" || { echo "$ip is still joined"; return 1; }
+}
+
+reports() {	# the network was told: a capture on the other side saw the report for the group
+	tshark -n -r /tmp/mc.pcap -Y "$1" 2> /dev/null | grep -q . || { echo "no $1"; tshark -n -r /tmp/mc.pcap 2> /dev/null | head; return 1; }
+}
+
+ktap_header
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+"${B[@]}" dumpcap -q -P -i v2 -w /tmp/mc.pcap > /tmp/dumpcap.log 2>&1 &
+cap=$!
+sleep 1
+ktap_check "IPv4 group: MAC, join, two members, leave" group ::ffff:224.0.1.77 01:00:5e:00:01:4d 224.0.1.77 ""
+ktap_check "IPv6 group: MAC, join, two members, leave" group ff0e::4d:77 33:33:00:4d:00:77 ff0e::4d:77 -6
+sleep 1
+kill $cap; wait $cap 2> /dev/null
+if command -v dumpcap > /dev/null; then
+	ktap_check "IGMP report on the wire" reports 'igmp.maddr == 224.0.1.77'
+	ktap_check "MLD report on the wire" reports 'icmpv6.mldr.mar.multicast_address == ff0e::4d:77'
+	ktap_check "the sender's frames carry the group's MAC" reports 'udp.port == 4791 && ip.dst == 224.0.1.77 && eth.dst == 01:00:5e:00:01:4d'
+	ktap_check "and for IPv6" reports 'udp.port == 4791 && ipv6.dst == ff0e::4d:77 && eth.dst == 33:33:00:4d:00:77'
+else
+	ktap_skip "reports on the wire" "no dumpcap"
+fi
+ktap_end

@@ -1,0 +1,541 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""packets.py: packets that should not be, one by one, and the one counter that each must move.
+
+Runs in namespace h2 (packets.sh); frames leave through a packet socket on v1 in h1. QPs are made with pyverbs, packets
+and their ICRCs by hand. A packet is judged by what all counters of the device did, what came back, and whether a receive
+was completed: nothing else may have happened.
+
+    h1: v1 (no device, this socket) ======== v2 roan2 :h2
+"""
+import ctypes
+import ipaddress
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import pyverbs.enums as e
+from pyverbs.addr import AHAttr, GID, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE, RecvWR
+
+from icrc import icrc
+
+DEV = os.environ["H2DEV"]
+H1 = {4: os.environ["H1IP"], 6: os.environ["H1IP6"]}
+H2 = {4: os.environ["H2IP"], 6: os.environ["H2IP6"]}
+OTHER = {4: "10.7.0.99", 6: "fd07::99"}     # nobody
+SECOND = {4: "10.7.0.22", 6: "fd07::22"}    # h2 has it too
+PEER_QPN, PSN, QKEY, MTU = 0x777, 100, 0x11111111, 1024
+SEND_FIRST, SEND_MIDDLE, SEND_ONLY, SEND_INV = 0, 1, 4, 23
+WRITE_FIRST, WRITE_ONLY, READ, ACK, FETCH_ADD = 6, 10, 12, 17, 20
+UC, UD_SEND, CNP = 0x20, 0x64, 0x81
+BYSTANDERS = ("rcvd_skbs", "rcvd_bytes", "sent_skbs", "sent_bytes")    # they follow from the others
+
+
+# ---- KTAP ----
+
+class Tap:
+    count = failed = 0
+
+
+def result(ok, name, why=""):
+    Tap.count += 1
+    Tap.failed += not ok
+    for line in [] if ok else why.splitlines():
+        print(f"# {line}")
+    print(f"{'ok' if ok else 'not ok'} {Tap.count} {name}", flush=True)
+
+
+# ---- the wire ----
+
+def mac(dev):
+    with open(f"/sys/class/net/{dev}/address") as f:
+        return bytes.fromhex(f.read().strip().replace(":", ""))
+
+
+class Wire:
+    """A packet socket on v1, opened in h1 although this process lives in h2."""
+
+    def __init__(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        home = os.open("/proc/self/ns/net", os.O_RDONLY)
+        h1 = os.open("/run/netns/h1", os.O_RDONLY)
+        if libc.setns(h1, 0x40000000):
+            raise OSError(ctypes.get_errno(), "setns")
+        try:
+            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            self.sock.bind(("v1", 3))
+            self.train = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self.train.bind(("v1", 0))
+            self.train.setsockopt(263, 15, 1)   # SOL_PACKET, PACKET_VNET_HDR
+        finally:
+            libc.setns(home, 0x40000000)
+        self.sock.setblocking(False)
+        self.h1mac = self.sock.getsockname()[4]
+        self.h2mac = mac("v2")
+
+    def ether(self, family):
+        return self.h2mac + self.h1mac + (b"\x08\x00" if family == 4 else b"\x86\xdd")
+
+    def send(self, packet):
+        family = packet[0] >> 4
+        self.sock.send(self.ether(family) + packet)
+
+    def replies(self):
+        """BTH to the end of what h2 sent, oldest first."""
+        got = []
+        while True:
+            try:
+                frame, (_, _, kind, _, _) = self.sock.recvfrom(65536)
+            except BlockingIOError:
+                return got
+            if kind == 4:   # PACKET_OUTGOING: our own
+                continue
+            ip = frame[14:]
+            skip = 28 if ip[0] >> 4 == 4 else 48
+            if ip[skip - 6:skip - 4] == struct.pack(">H", 4791):
+                got.append(ip[skip:])
+
+
+def checksum(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def ip_header(family, src, dst, udp_len, ident=1, options=b"", next_header=17, frag=0x4000, tos=0):
+    src, dst = ipaddress.ip_address(src).packed, ipaddress.ip_address(dst).packed
+    if family == 6:
+        return struct.pack(">IHBB", 0x60000000, udp_len, next_header, 64) + src + dst
+    ihl = 5 + len(options) // 4
+    h = struct.pack(">BBHHHBBH", 0x40 | ihl, tos, ihl * 4 + udp_len, ident, frag, 64, 17, 0) + src + dst + options
+    return h[:10] + struct.pack(">H", checksum(h)) + h[12:]
+
+
+def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False):
+    return struct.pack(">BBHII", op, 0x40 | pad << 4 | ver, pkey, qpn, ack << 31 | psn & 0xFFFFFF)
+
+
+def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1):
+    """An IP packet around @body (BTH to payload); the ICRC is put behind it. @good False: one bit of it is wrong."""
+    length = 8 + len(body) + 4
+    udp = struct.pack(">HHHH", 0xC123, 4791, udp_len or length, 0)
+    ip = ip_header(family, src or H1[family], dst or H2[family], length, ident, options)
+    crc = bytearray(icrc(ip, udp + body)) if len(body) >= 12 else bytearray(4)
+    if not good:
+        crc[2] ^= 0x10
+    return ip + udp + body + bytes(crc)
+
+
+def fragments(body, ident):
+    """One good IPv4 packet in two pieces. The ICRC is over the header as it was before, and is again afterwards."""
+    length = 8 + len(body) + 4
+    udp = struct.pack(">HHHH", 0xC123, 4791, length, 0)
+    data = udp + body
+    data += icrc(ip_header(4, H1[4], H2[4], length, ident, frag=0), data)
+    return [ip_header(4, H1[4], H2[4], 48, ident, frag=0x2000) + data[:48],
+            ip_header(4, H1[4], H2[4], length - 48, ident, frag=48 // 8) + data[48:]]
+
+
+def raw(payload, family=4, udp_len=None):
+    """An IP packet whose UDP payload is exactly @payload."""
+    udp = struct.pack(">HHHH", 0xC123, 4791, udp_len if udp_len is not None else 8 + len(payload), 0)
+    return ip_header(family, H1[family], H2[family], 8 + len(payload)) + udp + payload
+
+
+def reth(va, rkey, length):
+    return struct.pack(">QII", va, rkey, length)
+
+
+def deth(qkey=QKEY, src_qpn=5):
+    return struct.pack(">II", qkey, src_qpn)
+
+
+# ---- the victim ----
+
+class Victim:
+    def __init__(self, wire):
+        self.wire = wire
+        self.ctx = Context(name=DEV)
+        self.pd = PD(self.ctx)
+        self.cq = CQ(self.ctx, 100)
+        self.mr = MR(self.pd, 8192, e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ |
+                     e.IBV_ACCESS_REMOTE_ATOMIC)
+        self.uc_qp, self.ud = self.connected(e.IBV_QPT_UC), self.ud_qp()
+        self.rc6 = self.connected(e.IBV_QPT_RC, family=6)
+        self.rc = self.connected(e.IBV_QPT_RC)
+
+    def qp(self, kind):
+        init = QPInitAttr(qp_type=kind, scq=self.cq, rcq=self.cq, cap=QPCap(8, 8, 1, 1))
+        attr = QPAttr(port_num=1)
+        attr.qkey = QKEY
+        if kind == e.IBV_QPT_RC:
+            attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
+        return QP(self.pd, init, attr)
+
+    def ud_qp(self):
+        return self.qp(e.IBV_QPT_UD)
+
+    def gid_index(self, address):
+        want = ipaddress.ip_address(address)
+        want = want if want.version == 6 else ipaddress.ip_address(f"::ffff:{address}")
+        port = f"/sys/class/infiniband/{DEV}/ports/1"
+        for i in sorted(map(int, os.listdir(f"{port}/gids"))):
+            with open(f"{port}/gids/{i}") as f:
+                if ipaddress.ip_address(f.read().strip()) != want:
+                    continue
+            with open(f"{port}/gid_attrs/types/{i}") as f:
+                if "v2" in f.read():
+                    return i
+        raise RuntimeError(f"no GID {address}")
+
+    def connected(self, kind, family=4, rts=True):
+        qp = self.qp(kind)
+        peer = ipaddress.ip_address(H1[family] if family == 6 else f"::ffff:{H1[4]}").exploded
+        gr = GlobalRoute(dgid=GID(peer), sgid_index=self.gid_index(H2[family]))
+        attr = QPAttr(port_num=1)
+        attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1)
+        attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = PEER_QPN, PSN, 1, e.IBV_MTU_1024
+        attr.max_dest_rd_atomic = attr.max_rd_atomic = 4
+        attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, 14, 1, 1
+        attr.qp_access_flags = 0
+        if kind == e.IBV_QPT_RC:
+            attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
+        else:
+            attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE
+        (qp.to_rts if rts else qp.to_rtr)(attr)
+        return qp
+
+    def post(self, qp, length=4096):
+        qp.post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf, length, self.mr.lkey)]))
+
+    def polled(self):
+        got = []
+        while True:
+            n, wcs = self.cq.poll(16)
+            if not n:
+                return got
+            got += wcs
+
+    def counters(self):
+        time.sleep(0.02)    # the core shows values up to 10 ms old
+        out = subprocess.run(["rdma", "-j", "statistic", "show", "link", f"{DEV}/1"], check=True, capture_output=True)
+        return {k: n for k, n in json.loads(out.stdout)[0].items() if k not in ("ifname", "port")}
+
+    def effect(self, packets):
+        """Sends; returns how the counters moved, the replies and the completions."""
+        self.polled()
+        self.wire.replies()
+        before = self.counters()
+        for p in packets:
+            self.wire.send(p)
+        after = self.counters()
+        moved = {k: after[k] - before[k] for k in after if after[k] != before[k] and k not in BYSTANDERS}
+        return moved, self.wire.replies(), self.polled()
+
+    def expect(self, name, packets, moved, syndrome=None, statuses=()):
+        """@packets move exactly @moved; the answer has @syndrome, or there is none; completions have @statuses."""
+        packets = packets if isinstance(packets, list) else [packets]
+        seed = os.urandom(64)
+        self.mr.write(seed, 64, 4096 + 1024)
+        got, replies, wcs = self.effect(packets)
+        why = []
+        if got != moved:
+            why.append(f"counters {got}, expected {moved}")
+        said = [r[12] for r in replies]
+        if said != ([] if syndrome is None else [syndrome]):
+            why.append(f"answers {[hex(s) for s in said]}, expected {'none' if syndrome is None else hex(syndrome)}")
+        if [w.status for w in wcs] != list(statuses):
+            why.append(f"completions {[w.status for w in wcs]}, expected {list(statuses)}")
+        if self.mr.read(64, 4096 + 1024) != seed:
+            why.append("memory that nobody may write was written")
+        result(not why, name, "\n".join(why))
+
+
+# ---- the cases ----
+
+def truncated(v):
+    one = {"rx_truncated": 1}
+    for n in (0, 1, 4, 11, 12, 15, 17, 18):
+        v.expect(f"truncated: {n} bytes of UDP payload", raw((bth(SEND_ONLY, v.rc.qp_num) + bytes(8))[:n]), one)
+    for op, name, need in ((WRITE_ONLY, "RETH", 16), (READ, "RETH", 16), (FETCH_ADD, "AtomicETH", 28), (ACK, "AETH", 4),
+                           (UD_SEND, "DETH", 8), (CNP, "CNP's reserved bytes", 16)):
+        v.expect(f"truncated: opcode {op:#x} without the end of its {name}",
+                 datagram(bth(op, v.rc.qp_num) + bytes(need - 4)), one)
+    v.expect("truncated: padding, but nothing to pad", datagram(bth(SEND_ONLY, v.rc.qp_num, pad=3)), one)
+    v.expect("truncated: a UDP length beyond the IP packet", raw(bth(4, v.rc.qp_num) + bytes(8), udp_len=200), one)
+    v.expect("truncated: a UDP length of 3", raw(bth(4, v.rc.qp_num) + bytes(8), udp_len=3), one)
+    v.expect("truncated, IPv6: 7 bytes of UDP payload", raw(bytes(7), family=6), one)
+
+
+def corrupt(v):
+    one = {"rx_bad_icrc": 1}
+    body = bth(SEND_ONLY, v.rc.qp_num) + bytes(range(64))
+    v.expect("corrupt: ICRC", datagram(body, good=False), one)
+    good = datagram(body)
+    # Dest QP and opcode decide which rule sees the packet first: here are the bits that only the ICRC protects.
+    for at, name in ((4, "IP identification"), (20, "source port"), (28 + 1, "MigReq"), (28 + 11, "PSN"),
+                     (28 + 13, "payload"), (len(good) - 5, "last byte of the payload"), (len(good) - 1, "last byte of the ICRC")):
+        bad = bytearray(good)
+        bad[at] ^= 0x40
+        if at < 20:
+            bad[10:12] = b"\0\0"
+            bad[10:12] = struct.pack(">H", checksum(bytes(bad[:20])))
+        v.expect(f"corrupt: a bit of the {name}", bytes(bad), one)
+    v.expect("corrupt: datagram", datagram(bth(UD_SEND, v.ud.qp_num) + deth() + bytes(16), good=False), one)
+    v.expect("corrupt, IPv6", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16), family=6, good=False), one)
+    v.expect("corrupt: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), good=False), one)
+    v.expect("corrupt: multicast", datagram(bth(UD_SEND, 0xFFFFFF) + deth() + bytes(16), dst="224.0.0.1", good=False),
+             one)
+
+
+def spoofed(v):
+    one = {"rx_wrong_peer": 1}
+    body = bth(SEND_ONLY, v.rc.qp_num) + bytes(16)
+    v.expect("spoofed: RC from another address", datagram(body, src=OTHER[4]), one)
+    v.expect("spoofed: RC to another address of ours", datagram(body, dst=SECOND[4]), one)
+    v.expect("spoofed: RC over IPv6 to an IPv4 QP", datagram(body, family=6), one)
+    v.expect("spoofed: RC over IPv4 to an IPv6 QP", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16)), one)
+    v.expect("spoofed, IPv6", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16), family=6, src=OTHER[6]), one)
+    v.expect("spoofed: ACK", datagram(bth(ACK, v.rc.qp_num) + bytes(4), src=OTHER[4]), one)
+    v.expect("spoofed: UC", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(16), src=OTHER[4]), one)
+    v.expect("spoofed: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), src=OTHER[4]), one)
+    v.expect("CNP of the peer", datagram(bth(CNP, v.rc.qp_num) + bytes(16)), {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
+
+
+def headers(v):
+    known = set(range(0x15)) | {0x16, 0x17, 0x1C, 0x1D} | {UC | o for o in range(12)} | {0x64, 0x65, CNP}
+    unknown = [o for o in range(256) if o not in known]
+    v.expect(f"{len(unknown)} unknown opcodes", [datagram(bth(o, v.rc.qp_num) + bytes(64)) for o in unknown],
+             {"rx_bad_opcode": len(unknown)})
+    v.expect("transport header versions 1 to 15",
+             [datagram(bth(SEND_ONLY, v.rc.qp_num, ver=n) + bytes(8)) for n in range(1, 16)], {"rx_bad_version": 15})
+    numbers = [0, 2, 15, 0xFFFFFE, v.ud.qp_num ^ 0x800000]
+    v.expect("QP numbers that nobody has", [datagram(bth(SEND_ONLY, n) + bytes(8)) for n in numbers],
+             {"rx_unknown_qp": len(numbers)})
+    v.expect("UC packet to an RC QP", datagram(bth(UC | SEND_ONLY, v.rc.qp_num) + bytes(8)), {"rx_wrong_service": 1})
+    v.expect("RC packet to a UC QP", datagram(bth(SEND_ONLY, v.uc_qp.qp_num) + bytes(8)), {"rx_wrong_service": 1})
+    v.expect("RC packet to QP 1", datagram(bth(SEND_ONLY, 1) + bytes(8)), {"rx_wrong_service": 1})
+    v.expect("datagram to an RC QP", datagram(bth(UD_SEND, v.rc.qp_num) + deth() + bytes(8)), {"rx_wrong_service": 1})
+    v.expect("P_Key 0x1234", datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0x1234) + bytes(8)), {"rx_bad_pkey": 1})
+    v.expect("P_Key 0", datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0) + bytes(8)), {"rx_bad_pkey": 1})
+    v.expect("IPv4 options", datagram(bth(SEND_ONLY, v.rc.qp_num) + bytes(8), options=b"\x01\x01\x01\x00"),
+             {"rx_invalid": 1})
+    inner = datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(8), family=6)
+    extended = ip_header(6, H1[6], H2[6], len(inner) - 40 + 8, next_header=60) + b"\x11\0\x01\x04\0\0\0\0" + inner[40:]
+    v.expect("IPv6 destination options", extended, {"rx_invalid": 1})
+    v.expect("a group that nobody joined", datagram(bth(UD_SEND, 0xFFFFFF) + deth() + bytes(8), dst="224.0.0.1"),
+             {"rx_no_group_member": 1})
+    init = v.qp(e.IBV_QPT_RC)
+    v.expect("a QP in INIT", datagram(bth(SEND_ONLY, init.qp_num) + bytes(8)), {"rx_wrong_peer": 1})
+    init.close()
+
+
+def datagrams(v):
+    def ud(size=16, **kw):
+        return datagram(bth(UD_SEND, v.ud.qp_num) + deth(**kw) + bytes(size))
+
+    heard = {"rcvd_pkts": 1}
+    v.expect("UD: wrong Q_Key", ud(qkey=QKEY + 1), {"rx_bad_qkey": 1, **heard})
+    v.expect("UD: no receive", ud(), {"rx_no_wqe": 1, **heard})
+    v.post(v.ud, 48)
+    v.expect("UD: longer than the receive", ud(), {"rx_too_long": 1, **heard})
+    v.expect("UD: just as long as the receive", ud(8), {"rdma_recvs": 1, **heard}, statuses=[0])
+    v.post(v.ud)
+    v.expect("UD: P_Key of a limited member", datagram(bth(UD_SEND, v.ud.qp_num, pkey=0x7FFF) + deth() + bytes(8)),
+             {"rdma_recvs": 1, **heard}, statuses=[0])
+    whole = ud()
+    v.expect("UD: marked Congestion Experienced", ip_header(4, H1[4], H2[4], len(whole) - 20, tos=3) + whole[20:],
+             {"rx_no_wqe": 1, "rcvd_ce_pkts": 1, **heard})
+    v.post(v.ud)
+    pieces = fragments(bth(UD_SEND, v.ud.qp_num) + deth() + bytes(64), 77)
+    v.expect("UD: half a fragmented packet", pieces[0], {})
+    v.expect("UD: and the other half", pieces[1], {"rdma_recvs": 1, **heard}, statuses=[0])
+    v.expect("UC: no receive", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(8)), {"rx_no_wqe": 1, **heard})
+    v.expect("UC: MIDDLE of nothing", datagram(bth(UC | SEND_MIDDLE, v.uc_qp.qp_num, psn=500) + bytes(MTU)),
+             {"rx_uc_lost": 1, **heard})
+    v.expect("UC: WRITE with an unknown R_Key",
+             datagram(bth(UC | WRITE_ONLY, v.uc_qp.qp_num) + reth(v.mr.buf, v.mr.rkey ^ 0xABC00, 8) + bytes(8)),
+             {"rx_access": 1, **heard})
+    v.expect("UC: FIRST shorter than the MTU", datagram(bth(UC | SEND_FIRST, v.uc_qp.qp_num) + bytes(100)),
+             {"rx_invalid": 1, **heard})
+
+
+def sequence(v):
+    """One RC QP through gaps, duplicates and receives that are not there; it must live on."""
+    no_credit = 0x00    # an ACK also says how many receives are left
+    qp, heard, said = v.connected(e.IBV_QPT_RC), {"rcvd_pkts": 1}, {"rcvd_pkts": 1, "sent_pkts": 1}
+
+    def send(psn, size=16, **kw):
+        return datagram(bth(SEND_ONLY, qp.qp_num, psn=psn, ack=True, **kw) + bytes(size))
+
+    v.expect("RC: PSN ahead", send(PSN + 5), {"out_of_seq_request": 1, **said}, 0x60)
+    v.expect("RC: PSN ahead again: silence", send(PSN + 6), {"rx_after_nak": 1, **heard})
+    v.expect("RC: no receive", send(PSN), {"send_rnr_err": 1, **said}, 0x20 | 12)
+    v.post(qp)
+    v.expect("RC: and then there is one", send(PSN), {"rdma_recvs": 1, **said}, no_credit, [0])
+    v.expect("RC: the same once more", send(PSN), {"duplicate_request": 1, **said}, no_credit)
+    v.expect("RC: a PSN from before the beginning", send(PSN - 1000), {"duplicate_request": 1, **said}, no_credit)
+    v.expect("RC: an old READ nobody remembers",
+             datagram(bth(READ, qp.qp_num, psn=PSN - 9) + reth(v.mr.buf, v.mr.rkey, 8)), {"rx_after_nak": 1, **heard})
+    for psn, what in ((0, "nothing asked for"), (0x800000, "half the numbers away"),
+                      (0xFFFFFF, "one before the first")):
+        v.expect(f"RC: ACK of PSN {psn:#x}, {what}", datagram(bth(ACK, qp.qp_num, psn=psn) + b"\x1f\0\0\0"),
+                 {"stale_response": 1, **heard})
+    v.expect("RC: READ response to no READ", datagram(bth(0x10, qp.qp_num, psn=1) + b"\x1f\0\0\0" + bytes(8)),
+             {"stale_response": 1, **heard})
+    v.expect("RC: NAK of nothing", datagram(bth(ACK, qp.qp_num, psn=1) + b"\x62\0\0\0"), {"stale_response": 1, **heard})
+    v.post(qp)
+    v.expect("RC: after all that the next SEND arrives", send(PSN + 1), {"rdma_recvs": 1, **said}, no_credit, [0])
+    qp.close()
+    early = v.connected(e.IBV_QPT_RC, rts=False)
+    v.expect("RC: ACK to a QP that cannot have sent", datagram(bth(ACK, early.qp_num, psn=1) + b"\x1f\0\0\0"),
+             {"rx_bad_state": 1, **heard})
+    early.close()
+
+
+def refusals(v):
+    """Requests that an RC QP answers with a NAK and its own end."""
+    area, key = v.mr.buf, v.mr.rkey
+    invalid, access = {"resp_invalid_requests": 1}, {"resp_remote_access_errors": 1}
+    for name, op, body, moved, syndrome in (
+            ("MIDDLE of nothing", SEND_MIDDLE, bytes(MTU), invalid, 0x61),
+            ("FIRST shorter than the MTU", SEND_FIRST, bytes(100), invalid, 0x61),
+            ("longer than the MTU", SEND_ONLY, bytes(MTU + 4), invalid, 0x61),
+            ("WRITE that says less than it brings", WRITE_ONLY, reth(area, key, 4) + bytes(8), invalid, 0x61),
+            ("WRITE that says more than it brings", WRITE_ONLY, reth(area, key, 64) + bytes(8), invalid, 0x61),
+            ("READ of more than 2 GiB", READ, reth(area, key, 0x80000001), invalid, 0x61),
+            ("atomic on an odd address", FETCH_ADD, struct.pack(">QIQQ", area + 4, key, 1, 0), invalid, 0x61),
+            ("WRITE with an unknown R_Key", WRITE_ONLY, reth(area, key ^ 0xABC00, 8) + bytes(8), access, 0x62),
+            ("WRITE past the end", WRITE_ONLY, reth(area + 8188, key, 8) + bytes(8), access, 0x62),
+            ("WRITE whose address wraps", WRITE_ONLY, reth(2**64 - 4, key, 8) + bytes(8), access, 0x62),
+            ("WRITE FIRST of which only the end is outside", WRITE_FIRST, reth(area, key, 8193) + bytes(MTU),
+             access, 0x62),
+            ("READ past the end", READ, reth(area + 8, key, 8192), access, 0x62),
+            ("READ of 2 GiB", READ, reth(area, key, 0x80000000), access, 0x62),
+            ("atomic with an unknown R_Key", FETCH_ADD, struct.pack(">QIQQ", area, key ^ 0xABC00, 1, 0), access, 0x62)):
+        qp = v.connected(e.IBV_QPT_RC)
+        pad = -len(body) % 4
+        v.expect(f"RC refused: {name}", datagram(bth(op, qp.qp_num, pad=pad) + body + bytes(pad)),
+                 {"rcvd_pkts": 1, "sent_pkts": 1, **moved}, syndrome)
+        attr, _ = qp.query(e.IBV_QP_STATE)
+        if attr.qp_state != e.IBV_QPS_ERR:
+            result(False, f"RC refused: {name}: the QP is in error", f"state {attr.qp_state}")
+        qp.close()
+    for name, op, body, status, moved, syndrome in (
+            ("SEND longer than the receive", SEND_ONLY, bytes(64), e.IBV_WC_LOC_LEN_ERR, invalid, 0x61),
+            ("SEND_WITH_INV of an unknown key", SEND_INV, struct.pack(">I", 0xABCDEF) + bytes(8),
+             e.IBV_WC_LOC_ACCESS_ERR, access, 0x62)):
+        qp = v.connected(e.IBV_QPT_RC)
+        v.post(qp, 32)
+        v.expect(f"RC refused: {name}", datagram(bth(op, qp.qp_num) + body),
+                 {"rcvd_pkts": 1, "sent_pkts": 1, "resp_cqe_error": 1, **moved}, syndrome, [status])
+        qp.close()
+
+
+def trains(v):
+    """What the stack hands over in one piece, as GSO and GRO make it."""
+    def train(bodies, size, bad=()):
+        length, data = 8 + sum(map(len, bodies)) + 4 * len(bodies), b""
+        for i, body in enumerate(bodies):
+            data += datagram(body, ident=1 + i, good=i not in bad)[28:]
+        ip, udp = ip_header(4, H1[4], H2[4], length), struct.pack(">HHH", 0xC123, 4791, length)
+        pseudo = ip[12:20] + struct.pack(">HH", 17, length)
+        vnet = struct.pack("<BBHHHH", 1, 5, 14 + 28, size, 14 + 20, 6)
+        return vnet + v.wire.ether(4) + ip + udp + struct.pack(">H", ~checksum(pseudo) & 0xFFFF) + data
+
+    def case(name, frame, moved, statuses):
+        v.polled()
+        before = v.counters()
+        try:
+            v.wire.train.send(frame)
+        except OSError as err:
+            result(True, f"train: {name} # SKIP this kernel takes no train from a packet socket: {err}")
+            return
+        after = v.counters()
+        got = {k: after[k] - before[k] for k in after if after[k] != before[k] and k not in BYSTANDERS}
+        wcs = [w.status for w in v.polled()]
+        result(got == moved and wcs == statuses, f"train: {name}",
+               f"counters {got}, expected {moved}; completions {wcs}")
+
+    body = bth(UD_SEND, v.ud.qp_num) + deth() + bytes(48)
+    size = len(body) + 4
+    for _ in range(8):
+        v.post(v.ud, 256)
+    case("four datagrams", train([body] * 4, size), {"rcvd_pkts": 4, "rdma_recvs": 4}, [0] * 4)
+    case("four, the second corrupt", train([body] * 4, size, [1]),
+         {"rcvd_pkts": 3, "rdma_recvs": 3, "rx_bad_icrc": 1}, [0] * 3)
+    case("three, the last one short", train([body] * 2 + [bth(SEND_ONLY, v.rc.qp_num)], size, [2]),
+         {"rcvd_pkts": 2, "rdma_recvs": 1, "rx_no_wqe": 1, "rx_bad_icrc": 1}, [0])
+    stray = bth(SEND_ONLY, 2) + bytes(len(body) - 12)
+    case("two that belong nowhere", train([stray] * 2, size), {"rx_unknown_qp": 2}, [])
+    case("cut where no packet ends", train([stray] * 3, 13), {"rx_truncated": 3 * size // 13 + bool(3 * size % 13)}, [])
+
+
+def noise(v):
+    """Bytes at random, half of them under a right ICRC, from an address that is no QP's peer."""
+    rng, packets = random.Random(4791), []
+    numbers = [v.rc.qp_num, v.uc_qp.qp_num, v.ud.qp_num, v.rc6.qp_num, 0, 1, 0xFFFFFF]
+    for _ in range(1500):
+        body = bytearray(rng.randbytes(12 + 4 * rng.randrange(0, 40)))
+        if rng.random() < 0.9:
+            body[1] &= 0xF0
+            body[2:4] = b"\xff\xff"
+            body[5:8] = rng.choice(numbers).to_bytes(3, "big")
+        packets.append(datagram(bytes(body), src=OTHER[4], good=rng.random() < 0.5))
+    moved, replies, wcs = v.effect(packets)
+    dropped = sum(n for k, n in moved.items() if k.startswith("rx_") or k == "rp_cnp_ignored")
+    result(dropped == len(packets) and not replies and not wcs, "noise: every packet counts once, none is answered",
+           f"{dropped} of {len(packets)} counted, {len(replies)} replies, {len(wcs)} completions: {moved}")
+
+    # From the peer itself, well formed as far as bytes go: nothing is foretold but that the device survives.
+    for _ in range(60):
+        qp = v.connected(e.IBV_QPT_RC)
+        v.post(qp)
+        packets = []
+        for _ in range(20):
+            op, psn = rng.choice(list(range(0x15)) + [0x16, 0x17, 0x1C, 0x1D]), PSN + rng.randrange(-3, 4)
+            va = v.mr.buf + rng.randrange(-64, 4096)
+            body = reth(va, rng.choice([v.mr.rkey, v.mr.rkey ^ 1, 0]),
+                        rng.choice([0, 8, 64, MTU, 4096, 0x80000000, 0xFFFFFFFF]))
+            body += rng.randbytes(rng.choice([0, 4, 8, 48, MTU - 16, MTU]))
+            packets.append(datagram(bth(op, qp.qp_num, psn=psn, ack=True) + body))
+        v.effect(packets)
+        qp.close()
+
+
+def alive(v, name):
+    v.polled()
+    for family, qp in ((4, v.rc), (6, v.rc6)):
+        text = os.urandom(64)
+        v.post(qp)
+        _, replies, wcs = v.effect([datagram(bth(SEND_ONLY, qp.qp_num, psn=v.psn, ack=True) + text, family=family)])
+        ok = [w.status for w in wcs] == [0] and [r[0] for r in replies] == [ACK] and v.mr.read(64, 0) == text
+        result(ok, f"{name}: IPv{family} SEND is received and acknowledged",
+               f"{len(wcs)} completions, {len(replies)} replies")
+    v.psn += 1
+
+
+def main():
+    v = Victim(Wire())
+    v.psn = PSN
+    alive(v, "before")
+    for group in (truncated, corrupt, spoofed, headers, datagrams, sequence, refusals, trains, noise):
+        group(v)
+    alive(v, "after")
+    print(f"1..{Tap.count}")
+    sys.exit(1 if Tap.failed else 0)
+
+
+main()

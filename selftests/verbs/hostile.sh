@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A program that breaks every rule it can (hostile.c), while an honest one next to it must not notice.
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/pair.sh"
+
+# Its own lines are KTAP already: they are passed on, renumbered.
+hostile() {
+	local line
+	a timeout -k 5 250 "$PROGRAMS/hostile" -d "$ADEV" > /tmp/hostile.log 2>&1
+	HOSTILE=$?
+	while read -r line; do
+		case $line in
+		"ok "*) ktap_pass "${line#* - }" ;;
+		"not ok "*) ktap_fail "${line#* - }" ;;
+		"#"* | *FAIL*) echo "# ${line#\# }" ;;
+		esac
+	done < /tmp/hostile.log
+	[ $HOSTILE = 0 ] || [ $HOSTILE = 1 ] || ktap_fail "hostile ends by itself" "status $HOSTILE"
+	grep -q '^1\.\.' /tmp/hostile.log || ktap_fail "hostile reaches its end" "$(tail -n 1 /tmp/hostile.log)"
+}
+
+honest() {
+	local n=0
+	while [ ! -e /tmp/hostile.done ]; do
+		stress 60 -t rc -q 1 -w 16 -n 4 -l 5000 || return
+		n=$((n + 1))
+	done
+	echo "$n rounds"
+	[ $n -gt 0 ]
+}
+
+# Sums of what the device holds: all must be gone when the program is.
+held() { a rdma resource show "$1" dev "$ADEV" 2> /dev/null | grep -c "comm hostile"; }
+nothing_held() {
+	local o
+	for o in qp cq mr pd srq; do
+		[ "$(held $o)" = 0 ] || { echo "a $o is left"; return 1; }
+	done
+}
+
+ktap_header
+[ "$LINK_TYPE" = roan ] || { ktap_skip "hostile" "knows roan's rings"; ktap_end; }
+[ -x "$PROGRAMS/hostile" ] || { ktap_fail "hostile was built"; ktap_end; }
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+rm -f /tmp/hostile.done
+honest > /tmp/honest.log 2>&1 &
+honest=$!
+hostile
+touch /tmp/hostile.done
+ktap_check "nothing of it is left" nothing_held
+if wait $honest; then
+	ktap_pass "an honest pair on the same device does not notice"
+else
+	sed 's/^/# /' /tmp/honest.log | tail -n 20
+	ktap_fail "an honest pair on the same device does not notice"
+fi
+ktap_end

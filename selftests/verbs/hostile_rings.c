@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Indices that cannot be, and rings scribbled over while they are in use. The user who does that loses his own queue,
+ * and is told so by an event; nobody else notices.
+ */
+#define _GNU_SOURCE
+#include "hostile.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static bool reaches(struct ibv_qp *qp, enum ibv_qp_state state, int ms)
+{
+	uint64_t end = vt_now_ms() + ms;
+
+	while (state_of(qp) != state && vt_now_ms() < end)
+		usleep(1000);
+	return state_of(qp) == state;
+}
+
+/* The send ring's tail jumps by @by with nothing outstanding. */
+static void sq_index(struct vt_dev *d, struct region *r, uint32_t by)
+{
+	struct rig g;
+	int err;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	ring_advance(&g.sq, by);
+	err = doorbell(g.qp);
+	vt_ok(!err && event_came(d->ctx, IBV_EVENT_QP_FATAL, 3000) && reaches(g.qp, IBV_QPS_ERR, 2000),
+	      "send ring: tail + %#x is a fatal event", by);
+	rig_down(&g);
+}
+
+/* The tail steps back behind what the kernel has taken, while a SEND waits for a receive. */
+static void sq_backwards(struct vt_dev *d, struct region *r)
+{
+	struct roan_send_wqe *w;
+	struct rig g;
+	int err;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	w = ring_slot_at(&g.sq, 0);
+	w->wr_id = 1;
+	w->opcode = ROAN_WR_SEND;
+	ring_advance(&g.sq, 1);
+	err = doorbell(g.qp);
+	ring_advance(&g.sq, -2);
+	err = err ?: doorbell(g.qp);
+	vt_ok(!err && event_came(d->ctx, IBV_EVENT_QP_FATAL, 3000) && reaches(g.qp, IBV_QPS_ERR, 2000),
+	      "send ring: tail behind the head, work outstanding, is a fatal event");
+	rig_down(&g);
+}
+
+static void rq_index(struct vt_dev *d, struct region *r, uint32_t by)
+{
+	struct ibv_wc wc = { .status = -1 };
+	struct rig g;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	ring_advance(&g.rq, by);
+	peer_send(&g, 8);
+	vt_ok(event_came(d->ctx, IBV_EVENT_QP_FATAL, 3000) && reaches(g.qp, IBV_QPS_ERR, 2000) &&
+	      vt_poll(g.peer_cq, &wc, 3000) && wc.status == IBV_WC_REM_OP_ERR,
+	      "receive ring: tail + %#x is a fatal event, the sender is told", by);
+	rig_down(&g);
+}
+
+static void srq_index(struct vt_dev *d, struct region *r, uint32_t by)
+{
+	struct ibv_wc wc = { .status = -1 };
+	struct rig g;
+	bool event;
+
+	rig_up(&g, d, r, IBV_QPT_RC, true);
+	ring_advance(&g.rq, by);
+	peer_send(&g, 8);
+	event = event_came(d->ctx, IBV_EVENT_SRQ_ERR, 3000);
+	vt_ok(event && vt_poll(g.peer_cq, &wc, 5000) && wc.status != IBV_WC_SUCCESS,
+	      "SRQ ring: tail + %#x is an SRQ error event, the sender is told", by);
+	rig_down(&g);
+}
+
+/* A head that the kernel's tail cannot have: the entries are lost, and it says so once. */
+static void cq_index(struct vt_dev *d, struct region *r, uint32_t by)
+{
+	struct roan_ring_ctl *ctl;
+	struct rig g;
+	bool ok;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	ctl = g.cqr.ctl;
+	ring_advance(&g.cqr, by);
+	memset(ring_slot_at(&g.sq, 0), 0, sizeof(struct roan_send_wqe));
+	((struct roan_send_wqe *)ring_slot_at(&g.sq, 0))->opcode = ROAN_WR_RDMA_WRITE;
+	ring_advance(&g.sq, 1);
+	ok = !doorbell(g.qp) && event_came(d->ctx, IBV_EVENT_CQ_ERR, 3000);
+	vt_ok(ok && ctl->kernel.flags & ROAN_RING_OVERFLOW, "completion ring: head + %#x is an overflow", by);
+	rig_down(&g);
+}
+
+/* What the user writes into the kernel's line changes what the user sees, and nothing else. */
+static void kernel_lines(struct vt_dev *d, struct region *r)
+{
+	struct roan_send_wqe *w;
+	struct ibv_wc wc = { .status = -1 };
+	struct rig g;
+	int i, err = 0, n = 0;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	for (i = 0; i < 3 * SLOTS; i++) {
+		memset(&g.sq.ctl->kernel, 0x5a + i, sizeof(g.sq.ctl->kernel));
+		memset(&g.rq.ctl->kernel, 0xc3 + i, sizeof(g.rq.ctl->kernel));
+		w = ring_slot_at(&g.sq, 0);
+		w->wr_id = i;
+		w->opcode = ROAN_WR_RDMA_WRITE;
+		ring_advance(&g.sq, 1);
+		err = err ?: doorbell(g.qp);
+		if (vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == (uint64_t)i)
+			n++;
+	}
+	vt_ok(!err && n == 3 * SLOTS, "kernel lines overwritten: %d of %d requests complete, in order", n, 3 * SLOTS);
+	rig_down(&g);
+}
+
+/* Mappings taken away, or made read-only, under a QP at work. */
+static void unmapped(struct vt_dev *d, struct region *r)
+{
+	struct roan_send_wqe *w;
+	struct ibv_wc wc;
+	struct rig g;
+	bool ok;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	w = ring_slot_at(&g.sq, 0);
+	w->wr_id = 77;
+	w->opcode = ROAN_WR_RDMA_WRITE;
+	ring_advance(&g.sq, 1);
+	munmap(g.sq.map, g.sq.map_size);
+	mprotect(g.rq.map, g.rq.map_size, PROT_NONE);
+	ok = !doorbell(g.qp) && vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == 77;
+	/* The provider will unmap it once more; that must not hit anybody else's memory. */
+	mmap(g.sq.map, g.sq.map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	vt_ok(ok, "a ring that is no longer mapped is still the kernel's");
+	rig_down(&g);
+}
+
+static uint64_t rnd(uint64_t *s)
+{
+	return *s = vt_mix(*s);
+}
+
+static const uint32_t odd[] = {
+	0, 1, 7, 8, 64, 4095, 4096, 4097, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffff8, 0xffffffff
+};
+
+static uint64_t odd_address(const struct region *r, uint64_t *s)
+{
+	uint64_t area = (uintptr_t)r->mem + AREA;
+
+	switch (rnd(s) % 5) {
+	case 0:
+		return rnd(s);
+	case 1:
+		return 0;
+	case 2:
+		return area + AREA - rnd(s) % 16;
+	default:
+		return area + rnd(s) % AREA;
+	}
+}
+
+static uint32_t odd_key(const struct region *r, uint64_t *s)
+{
+	const uint32_t keys[] = {
+		r->mr->lkey, r->mr->rkey, r->mr->rkey, r->local->lkey, r->foreign->rkey, r->stale, 0, rnd(s)
+	};
+
+	return keys[rnd(s) % 8];
+}
+
+static void odd_slot(struct rig *g, uint32_t n, uint64_t *s)
+{
+	static const uint8_t ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 14, 15 };
+	struct roan_send_wqe *w = ring_slot_at(&g->sq, n);
+	struct roan_sge *sge = (void *)(w + 1);
+	int i;
+
+	w->wr_id = n;
+	w->opcode = rnd(s) % 16 ? ops[rnd(s) % sizeof(ops)] : rnd(s);
+	w->flags = rnd(s) % 16 ? rnd(s) & (ROAN_SEND_FENCE | ROAN_SEND_SOLICITED) : rnd(s);
+	w->num_sge = rnd(s) % 8 ? rnd(s) % (MAX_SGE + 1) : rnd(s);
+	w->inline_len = rnd(s) % 2 ? rnd(s) % (MAX_INLINE + 8) : odd[rnd(s) % 13];
+	for (i = 0; i < 5; i++)
+		w->words[i] = rnd(s) % 2 ? odd_address(g->r, s) : rnd(s);
+	w->rdma.remote_addr = odd_address(g->r, s);
+	w->rdma.rkey = odd_key(g->r, s);
+	if (w->opcode == ROAN_WR_ATOMIC_CMP_AND_SWP || w->opcode == ROAN_WR_ATOMIC_FETCH_AND_ADD)
+		w->atomic.rkey = odd_key(g->r, s);
+	if (w->opcode == ROAN_WR_LOCAL_INV)
+		w->inv_key = g->r->stale;	/* not the region the rest of the test stands on */
+	for (i = 0; i < MAX_SGE; i++)
+		sge[i] = (struct roan_sge) { odd_address(g->r, s), odd[rnd(s) % 13], odd_key(g->r, s) };
+}
+
+/* Slots drawn at random from values at the edge. Every QP ends idle or in the error state, and the guards are whole. */
+static void odd_slots(struct vt_dev *d, struct region *r, enum ibv_qp_type type, const char *name, int rounds)
+{
+	uint64_t seed = type * 7919, end;
+	unsigned int errors = 0, i, k, n;
+	struct ibv_wc wc;
+	struct rig g;
+
+	rig_up(&g, d, r, type, false);
+	for (i = 0; i < (unsigned int)rounds; i++) {
+		n = 1 + rnd(&seed) % (SLOTS / 2);
+		for (k = 0; k < n; k++)
+			odd_slot(&g, k, &seed);
+		for (k = 0; k < 4; k++)
+			peer_recv(&g);
+		ring_advance(&g.sq, n);
+		doorbell(g.qp);
+		/* sq_sig_all: each slot has its completion, executed, failed or flushed. */
+		for (k = 0, end = vt_now_ms() + 8000; k < n && vt_now_ms() < end;)
+			k += vt_poll(g.cq, &wc, 100);
+		if (k != n) {
+			printf("# round %u: %u of %u slots completed\n", i, k, n);
+			errors++;
+		}
+		rig_reconnect(&g);
+	}
+	rig_down(&g);
+	vt_ok(!errors && guards_whole(r), "%s: %d rounds of odd slots, each slot completes once", name, rounds);
+}
+
+struct scribbler {
+	struct rig *g;
+	atomic_bool stop;
+};
+
+static void *scribble(void *arg)
+{
+	struct scribbler *sc = arg;
+	struct hring *rings[] = { &sc->g->sq, &sc->g->rq, &sc->g->cqr };
+	uint64_t s = 4711;
+
+	while (!atomic_load(&sc->stop)) {
+		struct hring *h = rings[rnd(&s) % 3];
+		uint64_t v = rnd(&s);
+		uint32_t *at = (uint32_t *)h->map + (v >> 32) % (rnd(&s) % 4 ? h->map_size / 4 : 64);
+
+		/* The provider believes the kernel's line of a CQ: it would poll four thousand million entries. */
+		if (h != &sc->g->cqr || (void *)at < (void *)&h->ctl->kernel || (void *)at >= (void *)(h->ctl + 1))
+			__atomic_store_n(at, v % 4 ? v : odd[v / 4 % 13], __ATOMIC_RELAXED);
+		if (!(v % 64))
+			usleep(100);
+	}
+	return NULL;
+}
+
+/* Random words over all three rings from another thread, while the QP is driven from both sides. */
+static void scribbling(struct vt_dev *d, struct region *r, bool srq, int rounds)
+{
+	uint64_t seed = 99, end;
+	struct scribbler sc;
+	pthread_t thread;
+	struct rig g;
+	int i, err = 0;
+
+	for (i = 0; i < rounds; i++) {
+		rig_up(&g, d, r, IBV_QPT_RC, srq);
+		sc = (struct scribbler) { .g = &g };
+		if (pthread_create(&thread, NULL, scribble, &sc))
+			vt_die("pthread_create");
+		for (end = vt_now_ms() + 300; vt_now_ms() < end;) {
+			odd_slot(&g, 0, &seed);
+			ring_advance(&g.sq, 1);
+			ring_advance(&g.rq, 1);
+			err = err ?: doorbell(g.qp);
+			peer_send(&g, 64);
+			peer_recv(&g);
+			drain_cq(g.peer_cq, 0);
+			if (state_of(g.peer) == IBV_QPS_ERR || state_of(g.qp) == IBV_QPS_ERR) {
+				struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
+
+				err = err ?: ibv_modify_qp(g.qp, &a, IBV_QP_STATE);
+				rig_reconnect(&g);
+			}
+		}
+		atomic_store(&sc.stop, true);
+		pthread_join(thread, NULL);
+		while (event_came(d->ctx, IBV_EVENT_DEVICE_FATAL, 1))
+			err = EIO;	/* one program's rings are no reason for that */
+		rig_down(&g);
+	}
+	vt_ok(!err && guards_whole(r), "%s rings scribbled over at work, %d times: all goes away cleanly",
+	      srq ? "SRQ" : "QP", rounds);
+}
+
+struct runner {
+	struct rig *g;
+	atomic_bool stop;
+	bool bells;
+	int fd;
+	uint32_t handle;
+};
+
+/* Posts what is in the slots anyway, faster than anybody can look at it, or does nothing but ring. */
+static void *run_away(void *arg)
+{
+	struct runner *run = arg;
+
+	while (!atomic_load(&run->stop)) {
+		if (run->bells) {
+			doorbell_of(run->fd, run->handle);
+			continue;
+		}
+		ring_advance(&run->g->sq, 1);
+		ring_advance(&run->g->rq, 1);
+		ring_advance(&run->g->cqr, 1);
+	}
+	return NULL;
+}
+
+/* The kernel flushes a QP in error whose tails never stand still: neither it nor who waits may be held for ever. */
+static void runaway(struct vt_dev *d, struct region *r)
+{
+	struct ibv_qp_attr err_state = { .qp_state = IBV_QPS_ERR }, reset = { .qp_state = IBV_QPS_RESET };
+	struct runner run = { 0 };
+	uint64_t begin, end, worst = 0;
+	pthread_t thread;
+	struct rig g;
+	int err;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	err = ibv_modify_qp(g.qp, &err_state, IBV_QP_STATE);
+	run.g = &g;
+	if (pthread_create(&thread, NULL, run_away, &run))
+		vt_die("pthread_create");
+	for (end = vt_now_ms() + 500; vt_now_ms() < end;) {
+		begin = vt_now_ms();
+		err = err ?: doorbell(g.qp);
+		if (vt_now_ms() - begin > worst)
+			worst = vt_now_ms() - begin;
+	}
+	err = err ?: ibv_modify_qp(g.qp, &reset, IBV_QP_STATE);
+	atomic_store(&run.stop, true);
+	pthread_join(thread, NULL);
+	vt_ok(!err && worst < 5000, "tails that run away from a QP in error: no doorbell is held for long");
+	rig_down(&g);
+}
+
+/* One thread rings without end, while another takes the QP through its states and away. */
+static void bells_and_states(struct vt_dev *d, struct region *r)
+{
+	struct runner run;
+	pthread_t thread;
+	struct rig g;
+	int i, k;
+
+	for (i = 0; i < 5; i++) {
+		rig_up(&g, d, r, IBV_QPT_RC, false);
+		run = (struct runner) { .g = &g, .bells = true, .fd = d->ctx->cmd_fd, .handle = g.qp->handle };
+		if (pthread_create(&thread, NULL, run_away, &run))
+			vt_die("pthread_create");
+		for (k = 0; k < 20; k++) {
+			((struct roan_send_wqe *)ring_slot_at(&g.sq, 0))->opcode = ROAN_WR_RDMA_WRITE;
+			ring_advance(&g.sq, 1);
+			rig_reconnect(&g);
+		}
+		rig_down(&g);	/* doorbells of a QP that is gone are errors, and no more */
+		atomic_store(&run.stop, true);
+		pthread_join(thread, NULL);
+	}
+	vt_ok(guards_whole(r), "doorbells while the QP changes its state and goes away");
+}
+
+void rings_cases(struct vt_dev *d, struct region *r)
+{
+	sq_index(d, r, SLOTS + 1);
+	sq_index(d, r, 0x80000000);
+	sq_index(d, r, -1);
+	sq_backwards(d, r);
+	rq_index(d, r, SLOTS + 1);
+	rq_index(d, r, -1);
+	srq_index(d, r, 0x7fffffff);
+	cq_index(d, r, 5);
+	cq_index(d, r, 0x80000000);
+	kernel_lines(d, r);
+	unmapped(d, r);
+	odd_slots(d, r, IBV_QPT_RC, "RC", 150);
+	odd_slots(d, r, IBV_QPT_UC, "UC", 100);
+	odd_slots(d, r, IBV_QPT_UD, "UD", 100);
+	scribbling(d, r, false, 5);
+	scribbling(d, r, true, 3);
+	runaway(d, r);
+	bells_and_states(d, r);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UD multicast without rdma_cm, which refuses IPv6 groups on RoCE v2. Members: QPs attached to the group and one that is
+ * not. Sender: datagrams to the group.
+ *	mcast -d DEV -m GROUP [-6] [-n COUNT] (-r MEMBERS | -s)
+ */
+#include "vt.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEN	200
+#define SEED	0x6d63617374ull
+
+static struct ibv_qp *ud_qp(struct vt_dev *d, struct ibv_cq *cq, int depth)
+{
+	struct ibv_qp_init_attr a = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD, .cap = { depth, depth, 1, 1, 0 } };
+	struct vt_conn c = { .type = IBV_QPT_UD };
+	struct vt_addr nobody = { 0 };
+	struct ibv_qp *qp = ibv_create_qp(d->pd, &a);
+
+	if (!qp || vt_qp_init(qp, &c) || vt_qp_connect(d, qp, &c, &nobody))
+		vt_die("UD QP: %s", strerror(errno));
+	return qp;
+}
+
+static void send_all(struct vt_dev *d, const union ibv_gid *group, int count)
+{
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
+	struct vt_addr to = { .gid = *group };
+	struct ibv_ah *ah = vt_ah(d, &to);
+	struct ibv_qp *qp;
+	uint8_t buf[LEN];
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, buf, LEN, 0);
+	struct ibv_sge sge = { (uintptr_t)buf, LEN, mr ? mr->lkey : 0 };
+	struct ibv_wc wc;
+	int i;
+
+	if (!cq || !ah || !mr)
+		vt_die("objects: %s", strerror(errno));
+	qp = ud_qp(d, cq, 64);
+	for (i = 0; i < count; i++) {
+		struct ibv_send_wr wr = {
+			.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED,
+			.imm_data = htonl(i), .wr.ud = { ah, 0xffffff, VT_QKEY },
+		}, *bad;
+
+		vt_fill(buf, LEN, SEED + i, 0);
+		if (ibv_post_send(qp, &wr, &bad) || !vt_poll(cq, &wc, 3000) || wc.status)
+			vt_die("send %d", i);
+		usleep(2000);
+	}
+	if (ibv_destroy_qp(qp) || ibv_destroy_ah(ah) || ibv_dereg_mr(mr) || ibv_destroy_cq(cq))
+		vt_die("destroy");
+}
+
+static void receive_all(struct vt_dev *d, const union ibv_gid *group, int members, int count)
+{
+	int i, k, n = members + 1, got = 0;
+	struct ibv_cq *cq[8];
+	struct ibv_qp *qp[8];
+	size_t size = (size_t)n * count * 256;
+	uint8_t *buf = calloc(1, size);
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, buf, size, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_wc wc;
+
+	if (!mr)
+		vt_die("reg_mr");
+	for (k = 0; k < n; k++) {
+		cq[k] = ibv_create_cq(d->ctx, count + 1, NULL, NULL, 0);
+		qp[k] = ud_qp(d, cq[k], count);
+		for (i = 0; i < count; i++) {
+			struct ibv_sge sge = { (uintptr_t)buf + (k * count + i) * 256, 256, mr->lkey };
+			struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+			if (ibv_post_recv(qp[k], &wr, &bad))
+				vt_die("post_recv");
+		}
+	}
+	for (k = 0; k < members; k++)
+		if (ibv_attach_mcast(qp[k], group, 0))
+			vt_die("attach: %s", strerror(errno));
+	for (i = 0; i < count; i++)
+		for (k = 0; k < members; k++, got++) {
+			if (!vt_poll(cq[k], &wc, 15000) || wc.status)
+				vt_die("member %d: datagram %d did not come", k, i);
+			if (wc.byte_len != LEN + 40 || ntohl(wc.imm_data) != (uint32_t)i || !(wc.wc_flags & IBV_WC_GRH) ||
+			    vt_diff(buf + (k * count + wc.wr_id) * 256 + 40, LEN, SEED + i, 0) != LEN)
+				vt_die("member %d: datagram %d is wrong", k, i);
+		}
+	if (vt_poll(cq[members], &wc, 200))
+		vt_die("a QP that is no member got a datagram");
+	for (k = 0; k < members; k++)
+		if (ibv_detach_mcast(qp[k], group, 0))
+			vt_die("detach: %s", strerror(errno));
+	if (!ibv_detach_mcast(qp[0], group, 0))
+		vt_die("a second detach succeeded");
+	for (k = 0; k < n; k++)
+		if (ibv_destroy_qp(qp[k]) || ibv_destroy_cq(cq[k]))
+			vt_die("destroy");
+	ibv_dereg_mr(mr);
+	free(buf);
+	printf("%d datagrams to %d members\n", got, members);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = NULL, *text = NULL;
+	bool v6 = false, sender = false;
+	int o, members = 1, count = 10;
+	union ibv_gid group;
+	struct vt_dev d;
+
+	alarm(40);
+	while ((o = getopt(argc, argv, "d:m:r:n:s6")) != -1) {
+		switch (o) {
+		case 'd': name = optarg; break;
+		case 'm': text = optarg; break;
+		case 'r': members = atoi(optarg); break;
+		case 'n': count = atoi(optarg); break;
+		case 's': sender = true; break;
+		case '6': v6 = true; break;
+		default: return 2;
+		}
+	}
+	if (!text || inet_pton(AF_INET6, text, group.raw) != 1 || members > 7)
+		return 2;
+	vt_open(&d, name, v6, -1, 0);
+	if (sender)
+		send_all(&d, &group, count);
+	else
+		receive_all(&d, &group, members, count);
+	vt_close(&d);
+	return VT_PASS;
+}
