@@ -2,6 +2,7 @@
 # roan: the kernel module, its libibverbs provider, and everything that tests them. `make help` lists the targets.
 # Results go to build/; nothing is written beside the sources.
 
+VERSION	:= 0.1
 KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) $(lastword $(sort $(wildcard /lib/modules/*/build))))
 ARCH	?= $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 DESTDIR	?=
@@ -56,7 +57,7 @@ bench:					## selftests/bench in this machine's lab
 
 check:					## all of the above but bench; ends with "N passed, N failed, N skipped"
 	@tools/setup
-	@$(ROOM)/tally.sh "$(MAKE) test" "$(MAKE) lint" "$(MAKE) fuzz" "$(MAKE) kunit" "$(MAKE) selftest"
+	@$(ROOM)/tally.sh "$(MAKE) test" "$(MAKE) lint" "$(MAKE) fuzz SECONDS_FUZZ=20" "$(MAKE) kunit" "$(MAKE) selftest"
 
 demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
 	@tools/setup
@@ -67,7 +68,13 @@ install: module provider		## module, provider and its driver file, below DESTDIR
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 
+dkms:					## hands the module's sources to DKMS, which builds them for each kernel
+	tools/package dkms
+
+deb:					## build/deb/: roan-dkms and libroan as Debian packages
+	tools/package deb
+
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test fuzz lint kunit selftest bench check demo install clean
+.PHONY: all help mirror module provider programs test fuzz lint kunit selftest bench check demo install dkms deb clean

@@ -157,22 +157,12 @@ static struct attribute *device_attrs[] = {
 
 static const struct attribute_group device_group = { .attrs = device_attrs };
 
-/*
- * From the MAC address, so it is the same after a reboot. A VLAN device has its parent's address: its tag takes the place
- * of the constant in the middle, for tools tell NICs apart by their GUID.
- */
+/* From the MAC address, so it is the same after a reboot. */
 static __be64 guid_of(const struct net_device *ndev)
 {
 	__be64 guid;
-	u8 *raw = (u8 *)&guid;
 
-	addrconf_addr_eui48(raw, ndev->dev_addr);
-	if (is_vlan_dev(ndev)) {
-		u16 id = vlan_dev_vlan_id(ndev);
-
-		raw[3] = id >> 8;
-		raw[4] = id;
-	}
+	addrconf_addr_eui48((u8 *)&guid, ndev->dev_addr);
 	return guid;
 }
 
@@ -297,6 +287,12 @@ int roan_device_add(const char *name, struct net_device *ndev)
 	/* The core keeps GIDs for Ethernet only; the loopback device would have none. */
 	if (ndev->type != ARPHRD_ETHER)
 		return -EOPNOTSUPP;
+	/* Nor has it any for the device of a VLAN: it gives a VLAN's addresses to the device of the interface below. */
+	if (is_vlan_dev(ndev)) {
+		pr_err("roan: %s: %s is a VLAN: add the device to %s, it has the addresses of its VLANs too\n", name,
+		       netdev_name(ndev), netdev_name(vlan_dev_real_dev(ndev)));
+		return -EOPNOTSUPP;
+	}
 	mutex_lock(&adding);
 	old = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
 	if (old) {

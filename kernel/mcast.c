@@ -7,6 +7,7 @@
  */
 #include <linux/rculist.h>
 #include "roan.h"
+#include "train.h"
 
 struct roan_mcast {
 	struct list_head on_dev;	/* dev->mcast, RCU */

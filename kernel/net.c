@@ -30,6 +30,7 @@
 #include <net/xfrm.h>
 
 #include "roan.h"
+#include "train.h"
 
 struct roan_net {
 	struct net *net;

@@ -450,6 +450,7 @@ static void forget(struct roan_qp *qp)
 		roan_ring_discard(&qp->rq.ring);
 	qp->rq.cur.taken = false;
 	qp->comm_est = false;
+	qp->failing = false;
 	roan_flow_reset(&qp->sq.flow);
 	roan_flow_reset(&qp->rq.flow);
 }
@@ -596,17 +597,21 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 
 void roan_qp_fail(struct roan_qp *qp)
 {
+	WRITE_ONCE(qp->failing, true);
 	roan_later(&qp->later, ROAN_DO_FAIL);
 }
 
-/* To the error state; or, if it is there, flush what was posted since. A QP in RESET has nothing to fail. */
+/*
+ * To the error state; or, if it is there, flush what was posted since. Who was reset meanwhile, and perhaps connected
+ * again, is not the one that failed.
+ */
 static void fall(struct roan_qp *qp)
 {
 	lock_queues(qp);
 	if (qp->state == IB_QPS_ERR) {
 		roan_flush_sq(qp);
 		roan_flush_rq(qp);
-	} else if (qp->state != IB_QPS_RESET) {
+	} else if (qp->state != IB_QPS_RESET && qp->failing) {
 		enter(qp, IB_QPS_ERR);
 	}
 	unlock_queues(qp);

@@ -5,6 +5,7 @@
  */
 #include "roan.h"
 #include "trace.h"
+#include "train.h"
 
 /* One skb's worth of packets for one QP: the reference is taken once, and what is owed is sent once. */
 struct run {

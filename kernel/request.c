@@ -6,6 +6,7 @@
 #include <linux/if_vlan.h>
 #include "roan.h"
 #include "trace.h"
+#include "train.h"
 
 static bool can_receive(const struct roan_qp *qp)
 {

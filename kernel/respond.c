@@ -5,6 +5,7 @@
  */
 #include "roan.h"
 #include "trace.h"
+#include "train.h"
 
 /* AETH credits: receives posted, unless they come from a shared queue (9.7.7.2). */
 static u8 credits(const struct roan_qp *qp)

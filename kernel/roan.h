@@ -54,6 +54,7 @@
 
 struct roan_net;
 struct roan_qp;
+struct roan_rx;		/* train.h */
 
 /* ---- later.c: things to do soon, in softirq on this CPU, with no lock held ---- */
 
@@ -317,54 +318,10 @@ struct roan_qp {
 	struct ib_qp_attr attr;		/* as set, for query */
 	u32 n_mcast;			/* groups attached to */
 	bool comm_est;			/* COMM_EST was told */
+	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
 
 	struct roan_sq sq ____cacheline_aligned_in_smp;
 	struct roan_rq rq ____cacheline_aligned_in_smp;
-};
-
-/* ---- packets on their way ---- */
-
-/*
- * A train being built: packets of one flow, back to back in one skb; UDP GSO cuts it, if anybody has to. On the stack of
- * roan_send() or roan_respond(). All packets but the last have seg_len bytes.
- */
-struct roan_train {
-	struct roan_dev *dev;
-	struct roan_flow *flow;
-	const struct roan_av *av;
-	struct sk_buff *skb;
-	u8 *at;			/* the packet being added */
-	u32 len;		/* its bytes, BTH to ICRC */
-	u32 seg_len;		/* bytes of the first packet */
-	u32 n;			/* packets, sealed ones */
-	u32 bytes;		/* of them */
-	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
-	u8  l3[40];		/* IP header template */
-	u8  udp[8];
-	bool closed;		/* the last packet added was shorter */
-};
-
-/* An skb of ours being taken apart. */
-struct roan_rx {
-	struct sk_buff *skb;
-	struct net *net;
-	struct roan_net *rnet;
-	struct net_device *in;	/* the interface it came in by */
-	bool ipv6;
-	bool ce;		/* Congestion Experienced; speaks for all packets of the skb */
-	bool multicast;
-	bool ids_fixed;		/* GRO found constant IPv4 identifications */
-	u8  ip[40];		/* the IP header as received */
-	u8  udp[8];
-	union ib_gid saddr;	/* IPv4 as v4-mapped */
-	union ib_gid daddr;
-	u32 off;		/* skb offset of the packet under the walker: its BTH */
-	u32 len;		/* its bytes, BTH to ICRC */
-	u32 end;		/* skb offset where the UDP payload ends */
-	u32 seg_len;		/* bytes per packet, 0: a single one */
-	u32 i;			/* index of the packet in the skb */
-	u8  head[ROAN_MAX_HEADERS];
-	struct roan_pkt pkt;
 };
 
 static inline struct roan_mirror *roan_sq_mirror(const struct roan_sq *sq, u32 index)
@@ -556,21 +513,6 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr); /* rq.lock */
 void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR */
 void roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
-
-/* train.c */
-void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av);
-/*
- * Room for one more packet of @len bytes (BTH to ICRC inclusive), contiguous and writable; sends what is there first if
- * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
- */
-u8 *roan_train_add(struct roan_train *t, u32 len);
-void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
-void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
-void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */
-void roan_train_exit(void);			/* frees the pages packets are written to; roan_net_exit() calls it */
-/* The other way: next packet of the skb into rx->off, len, head; false: no more. */
-bool roan_rx_next(struct roan_rx *rx);
-bool roan_rx_icrc_ok(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */
 
 /* net.c */
 int roan_net_init(void);			/* pernet operations */

@@ -5,6 +5,7 @@
  */
 #include "roan.h"
 #include "trace.h"
+#include "train.h"
 
 /* The address vector of a datagram's work request; NULL: no such, or not this QP's PD. */
 static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_send_wqe *wqe)

@@ -15,6 +15,7 @@
 #include <net/udp.h>
 
 #include "roan.h"
+#include "train.h"
 
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */

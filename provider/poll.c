@@ -7,8 +7,9 @@
 #include <string.h>
 #include "roan.h"
 
-_Static_assert((int)ROAN_CQE_GRH == IBV_WC_GRH && (int)ROAN_CQE_WITH_IMM == IBV_WC_WITH_IMM &&
-	       (int)ROAN_CQE_WITH_INV == IBV_WC_WITH_INV, "flags of completions");
+ROAN_SAME(ROAN_CQE_GRH, IBV_WC_GRH);
+ROAN_SAME(ROAN_CQE_WITH_IMM, IBV_WC_WITH_IMM);
+ROAN_SAME(ROAN_CQE_WITH_INV, IBV_WC_WITH_INV);
 
 #define VERBS_FLAGS	(ROAN_CQE_GRH | ROAN_CQE_WITH_IMM | ROAN_CQE_WITH_INV)
 

@@ -53,7 +53,7 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 	struct roan_cq *cq;
 	int err;
 
-	_Static_assert(offsetof(typeof(resp), roan) == 8, "create_cq response");
+	_Static_assert(offsetof(typeof(resp), roan) == 8, "response of CREATE_CQ");
 	if (cqe <= 0) {
 		errno = EINVAL;
 		return NULL;

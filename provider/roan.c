@@ -129,8 +129,8 @@ static int get_context(struct roan_context *roan)
 	ROAN_CMD_REQ(ib_uverbs_get_context, roan_alloc_ucontext_req) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_get_context_resp, roan_alloc_ucontext_resp) resp = { 0 };
 
-	_Static_assert(offsetof(typeof(cmd), roan) == 16, "get_context request");
-	_Static_assert(offsetof(typeof(resp), roan) == 8, "get_context response");
+	_Static_assert(offsetof(typeof(cmd), roan) == 16, "request of GET_CONTEXT");
+	_Static_assert(offsetof(typeof(resp), roan) == 8, "response of GET_CONTEXT");
 #if ROAN_PABI >= 57
 	return ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), NULL, &resp, sizeof(resp));
 #else

@@ -12,6 +12,9 @@
 #include "verbs_private.h"
 #include "ring.h"
 
+/* The ring's numbers are passed on to verbs as they are. */
+#define ROAN_SAME(ours, verbs)	_Static_assert((int)(ours) == (int)(verbs), #ours " is " #verbs)
+
 /* Left out where the user promised to use the object from one thread at a time. */
 struct roan_lock {
 	pthread_spinlock_t spin;

@@ -8,6 +8,7 @@
 
 #include <kunit/test.h>
 #include "../../kernel/roan.h"
+#include "../../kernel/train.h"
 
 struct fake {
 	struct roan_dev dev;

@@ -5,7 +5,7 @@
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 . selftests/vm/lib.sh
 log=$(mktemp)
-trap 'rm -f "$log" "$log.ours"' EXIT
+trap 'rm -f "$log"*' EXIT
 
 sources() { # PATTERN...: files of the tree, tracked or not yet
 	git ls-files -co --exclude-standard -- "$@"
@@ -35,6 +35,14 @@ compiles() { # KDIR
 		echo "the build under sparse failed" >> "$log"
 	fi
 	clean "sparse on $name"
+}
+
+checkpatch() { # IGNORED-KIND,... FILE...
+	local ignored=$1
+	shift
+	"$pl" --no-tree --terse --show-types --max-line-length=120 --ignore "$ignored" -f "$@" > "$log.all" 2>&1
+	[ $? -le 1 ] || tail -n 3 "$log.all"	# 1: it found something
+	grep -E ': (ERROR|WARNING):' "$log.all"
 }
 
 style() {

@@ -40,7 +40,11 @@ on_netdev() {
 	rdma link del d_x && no_device d_x
 }
 
-on_vlan() { ip link add link v1 name v1.7 type vlan id 7 && on_netdev v1.7 10.8.7.1; }
+on_vlan() { # the RDMA core keeps no GIDs for a device there: it is refused, and said where to go instead
+	ip link add link v1 name v1.7 type vlan id 7 && ip addr add 10.8.7.1/24 dev v1.7 && ip link set v1.7 up || return
+	refused "not supported" add d_x v1.7 && dmesg | tail -n 5 | grep "v1.7 is a VLAN: add the device to v1," || return
+	add d_x v1 && wait_for 5 gid_index d_x 10.8.7.1 && traffic d_x 10.8.7.1 && rdma link del d_x
+}
 on_bridge() { ip link add br0 type bridge && ip link set v1 master br0 && on_netdev br0 10.8.1.1; }
 on_macvlan() { ip link set v1 nomaster; ip link add mv0 link v1 type macvlan && on_netdev mv0 10.8.2.1; }
 on_dummy() { ip link add dm0 mtu 4200 type dummy && on_netdev dm0 10.8.3.1; }
@@ -82,7 +86,7 @@ many() {
 
 again_and_again() {
 	local i
-	for i in $(seq 40); do
+	for i in $(seq 15); do
 		add d_x v1 && rdma link del d_x || return
 	done
 }
@@ -100,12 +104,14 @@ racing() { # two at once for one netdev: one wins
 port_taken() { # rdma_rxe has the port as soon as it is loaded
 	local rc=0
 	modprobe -q rdma_rxe || return 4
+	ip link add v1 type veth peer name v2 && ip link set v1 up
 	rdma link add rxe0 type rxe netdev v1
 	refused "in use" add d_x v1 || rc=1
-	dmesg | tail -n 20 | grep "4791.*rxe" || rc=1
+	dmesg | tail -n 5 | grep "4791.*rxe" || rc=1
 	rdma link del rxe0
 	refused "in use" add d_x v1 || rc=1
-	rmmod rdma_rxe && add d_x v1 && rdma link del d_x && return $rc
+	[ "${LAB:-}" = uml-debug ] || { rmmod rdma_rxe && add d_x v1 && rdma link del d_x; } || rc=1
+	return $rc
 }
 
 mtu_change() {
@@ -155,14 +161,16 @@ rename_netdev() {
 }
 addresses() {
 	ip addr add 10.9.9.9/24 dev v1 && wait_for 5 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
-	ip addr del 10.9.9.9/24 dev v1 && wait_for 5 sh -c '! "$@"' sh false && ! gid_index "$DEV" 10.9.9.9
+	ip addr del 10.9.9.9/24 dev v1 && wait_for 5 sh -c "! ibv_devinfo -v -d $DEV | grep 10.9.9.9"
 }
 netdev_moved() {
 	ip netns add other && ip link add x1 type veth peer name x2 && ip link set x1 up && add d_x x1 || return
 	ip link set x1 netns other && wait_for 5 no_device d_x && ip -n other link del x1 && ip netns del other
 }
 netdev_deleted() { ip link del v1 && wait_for 5 no_device "$DEV"; }
-unloads() { rmmod roan && { [ "${LAB:-}" = uml-debug ] || load_modules; }; }	# why not there: see lifetime.sh
+# UML keeps the KASAN shadow of an unloaded module: what comes to lie there next is reported for nothing. So there the
+# modules are unloaded last, or not at all.
+unloads() { rmmod roan && { [ "${LAB:-}" = uml-debug ] || load_modules; }; }
 
 ktap_header
 { load_modules && ip netns add peer && ip link add v1 mtu 4200 type veth peer name v2 netns peer mtu 4200 &&
@@ -192,10 +200,10 @@ ktap_check "traffic after that" traffic "$DEV"
 ktap_check "delete" rdma link del "$DEV"
 ktap_check "deleted: gone" no_device "$DEV"
 ktap_check "delete again: refused" refused "." rdma link del "$DEV"
-ktap_check "forty times" again_and_again
+ktap_check "fifteen times" again_and_again
 ktap_check "two at once" racing
 ktap_check "eight devices" many
-ktap_check "on a VLAN" on_vlan
+ktap_check "on a VLAN: not supported, but its addresses are" on_vlan
 ip link del v1.7
 ktap_check "on a bridge" on_bridge
 ip link set v1 nomaster
@@ -208,9 +216,9 @@ ktap_check "on a bond" on_bond
 ip link del bo0
 ktap_check "on a tap" on_tap
 ktap_check "on a tun: not supported" on_tun
-ktap_check "port taken by rxe: in use, and named" port_taken
 ktap_check "the netdev moves to another namespace" netdev_moved
 ktap_check "add again" add "$DEV" v1
 ktap_check "the netdev is deleted" netdev_deleted
+[ "$LINK_TYPE" != roan ] || ktap_check "port taken by rxe: in use, and named" port_taken
 [ "$LINK_TYPE" != roan ] || ktap_check "the module unloads and loads" unloads
 ktap_end

@@ -3,8 +3,8 @@
 """packets.py: packets that should not be, one by one, and the one counter that each must move.
 
 Runs in namespace h2 (packets.sh); frames leave through a packet socket on v1 in h1. QPs are made with pyverbs, packets
-and their ICRCs by hand. A packet is judged by what all counters of the device did, what came back, and whether a receive
-was completed: nothing else may have happened.
+and their ICRCs by hand. A packet is judged by what all counters of the device did, what came back, and which receives
+were completed: nothing else may have happened.
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
@@ -286,7 +286,8 @@ def corrupt(v):
     good = datagram(body)
     # Dest QP and opcode decide which rule sees the packet first: here are the bits that only the ICRC protects.
     for at, name in ((4, "IP identification"), (20, "source port"), (28 + 1, "MigReq"), (28 + 11, "PSN"),
-                     (28 + 13, "payload"), (len(good) - 5, "last byte of the payload"), (len(good) - 1, "last byte of the ICRC")):
+                     (28 + 13, "payload"), (len(good) - 5, "last byte of the payload"),
+                     (len(good) - 1, "last byte of the ICRC")):
         bad = bytearray(good)
         bad[at] ^= 0x40
         if at < 20:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A program that does not keep to the rules: it writes the rings of its own queues as it likes. Here is what the parts
- * of the test share. Objects are made by libibverbs and the provider; the rings are found in the process's mappings, and
- * their slots by the wr_id of a request posted the ordinary way, so that no layout is assumed that roan-abi.h does
+ * of the test share. Objects are made by libibverbs and the provider; the rings are found in the process's mappings,
+ * and their slots by the wr_id of a request posted the ordinary way, so that no layout is assumed that roan-abi.h does
  * not promise.
  */
 #ifndef HOSTILE_H
@@ -47,7 +47,8 @@ struct rig {
 
 void rig_up(struct rig *g, struct vt_dev *d, struct region *r, enum ibv_qp_type type, bool srq);
 void rig_down(struct rig *g);
-void rig_reconnect(struct rig *g);	/* RESET -> RTS on both sides; completions left over are thrown away */
+int try_reconnect(struct rig *g);	/* RESET -> RTS on both sides, completions thrown away; errno */
+void rig_reconnect(struct rig *g);	/* the same where it must succeed */
 
 /* The slot that the next sq_post() or rq_post() hands over, n slots ahead; zeroed. */
 void *ring_slot_at(struct hring *ring, uint32_t n);

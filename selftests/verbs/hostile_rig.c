@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #define GUARD	0xa5
 #define MARK	0x726f616e0000ull	/* wr_id of the requests by which slots are found */
@@ -126,7 +127,7 @@ static struct ibv_qp *make_qp(struct rig *g, struct ibv_cq *cq, struct ibv_srq *
 	return qp;
 }
 
-static void connect_one(struct rig *g, struct ibv_qp *qp, struct ibv_qp *to)
+static int connect_one(struct rig *g, struct ibv_qp *qp, struct ibv_qp *to)
 {
 	struct vt_conn c = {
 		.type = g->type, .timeout = 12, .retry = 2, .rnr_retry = 1, .min_rnr_timer = 12, .psn = 100,
@@ -136,8 +137,13 @@ static void connect_one(struct rig *g, struct ibv_qp *qp, struct ibv_qp *to)
 	struct vt_addr peer = { .gid = g->d->gid, .qpn = to->qp_num, .psn = 100, .mtu = g->d->mtu };
 	int err = vt_qp_init(qp, &c);
 
-	if (!err)
-		err = vt_qp_connect(g->d, qp, &c, &peer);
+	return err ?: vt_qp_connect(g->d, qp, &c, &peer);
+}
+
+static void connect_both(struct rig *g)
+{
+	int err = connect_one(g, g->qp, g->peer) ?: connect_one(g, g->peer, g->qp);
+
 	if (err)
 		vt_die("connect: %s", strerror(err));
 }
@@ -228,15 +234,18 @@ void rig_up(struct rig *g, struct vt_dev *d, struct region *r, enum ibv_qp_type 
 	g->qp = make_qp(g, g->cq, g->srq);
 	n = new_maps(before, nr_before, fresh);
 	g->peer = make_qp(g, g->peer_cq, NULL);
-	connect_one(g, g->qp, g->peer);
-	connect_one(g, g->peer, g->qp);
+	connect_both(g);
 	calibrate(g, fresh, n);
 }
 
 void rig_down(struct rig *g)
 {
-	int err = ibv_destroy_qp(g->qp) ?: ibv_destroy_qp(g->peer) ?: ibv_destroy_ah(g->ah);
+	int err;
 
+	/* Busy: another thread of ours is in a system call with it. */
+	while ((err = ibv_destroy_qp(g->qp)) == EBUSY)
+		usleep(100);
+	err = err ?: ibv_destroy_qp(g->peer) ?: ibv_destroy_ah(g->ah);
 	if (!err && g->srq)
 		err = ibv_destroy_srq(g->srq);
 	err = err ?: ibv_destroy_cq(g->cq) ?: ibv_destroy_cq(g->peer_cq);
@@ -252,16 +261,22 @@ void drain_cq(struct ibv_cq *cq, int ms)
 		;
 }
 
-void rig_reconnect(struct rig *g)
+int try_reconnect(struct rig *g)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
+	int err = ibv_modify_qp(g->qp, &a, IBV_QP_STATE) ?: ibv_modify_qp(g->peer, &a, IBV_QP_STATE);
 
-	if (ibv_modify_qp(g->qp, &a, IBV_QP_STATE) || ibv_modify_qp(g->peer, &a, IBV_QP_STATE))
-		vt_die("RESET: %s", strerror(errno));
 	drain_cq(g->cq, 0);
 	drain_cq(g->peer_cq, 0);
-	connect_one(g, g->qp, g->peer);
-	connect_one(g, g->peer, g->qp);
+	return err ?: connect_one(g, g->qp, g->peer) ?: connect_one(g, g->peer, g->qp);
+}
+
+void rig_reconnect(struct rig *g)
+{
+	int err = try_reconnect(g);
+
+	if (err)
+		vt_die("connect: %s", strerror(err));
 }
 
 bool event_came(struct ibv_context *ctx, enum ibv_event_type type, int ms)

@@ -42,16 +42,18 @@ static void sq_index(struct vt_dev *d, struct region *r, uint32_t by)
 /* The tail steps back behind what the kernel has taken, while a SEND waits for a receive. */
 static void sq_backwards(struct vt_dev *d, struct region *r)
 {
+	struct ibv_qp_attr slow = { .min_rnr_timer = 31 };	/* half a second */
 	struct roan_send_wqe *w;
 	struct rig g;
 	int err;
 
 	rig_up(&g, d, r, IBV_QPT_RC, false);
+	err = ibv_modify_qp(g.peer, &slow, IBV_QP_MIN_RNR_TIMER);
 	w = ring_slot_at(&g.sq, 0);
 	w->wr_id = 1;
 	w->opcode = ROAN_WR_SEND;
 	ring_advance(&g.sq, 1);
-	err = doorbell(g.qp);
+	err = err ?: doorbell(g.qp);
 	ring_advance(&g.sq, -2);
 	err = err ?: doorbell(g.qp);
 	vt_ok(!err && event_came(d->ctx, IBV_EVENT_QP_FATAL, 3000) && reaches(g.qp, IBV_QPS_ERR, 2000),
@@ -291,7 +293,7 @@ static void scribbling(struct vt_dev *d, struct region *r, bool srq, int rounds)
 				struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
 
 				err = err ?: ibv_modify_qp(g.qp, &a, IBV_QP_STATE);
-				rig_reconnect(&g);
+				try_reconnect(&g);	/* what is scribbled meanwhile may fail it half-way */
 			}
 		}
 		atomic_store(&sc.stop, true);
@@ -382,6 +384,30 @@ static void bells_and_states(struct vt_dev *d, struct region *r)
 	vt_ok(guards_whole(r), "doorbells while the QP changes its state and goes away");
 }
 
+/* Honest but quick: what was still to be done for the QP that failed must not fall upon it after it was reset. */
+static void reset_after_failure(struct vt_dev *d, struct region *r)
+{
+	struct ibv_qp_attr err_state = { .qp_state = IBV_QPS_ERR };
+	unsigned int i, k, fell = 0;
+	struct rig g;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	for (i = 0; i < 300; i++) {
+		if (ibv_modify_qp(g.qp, &err_state, IBV_QP_STATE))
+			vt_die("ERR: %s", strerror(errno));
+		for (k = 0; k < i % 4; k++)
+			doorbell(g.qp);
+		if (try_reconnect(&g)) {
+			fell++;
+			continue;
+		}
+		usleep(i % 3 ? 0 : 2000);
+		fell += state_of(g.qp) != IBV_QPS_RTS;
+	}
+	vt_ok(!fell, "a QP that failed, was reset and connected again stays up: fell %u times of %u", fell, i);
+	rig_down(&g);
+}
+
 void rings_cases(struct vt_dev *d, struct region *r)
 {
 	sq_index(d, r, SLOTS + 1);
@@ -402,4 +428,5 @@ void rings_cases(struct vt_dev *d, struct region *r)
 	scribbling(d, r, true, 3);
 	runaway(d, r);
 	bells_and_states(d, r);
+	reset_after_failure(d, r);
 }

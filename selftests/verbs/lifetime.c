@@ -53,7 +53,7 @@ static bool ended(void)
 	return why[0];
 }
 
-__attribute__((format(printf, 1, 2))) static void end_with(const char *fmt, ...)
+static void __attribute__((format(printf, 1, 2))) end_with(const char *fmt, ...)
 {
 	va_list ap;
 

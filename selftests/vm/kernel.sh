@@ -45,7 +45,7 @@ build_uml() { # FOLDER CONFIG...
 	# shellcheck disable=SC2086 # a list of options
 	(cd "$src" && ./scripts/config $opts)
 	make -s -C "$src" ARCH=um olddefconfig
-	make -s -C "$src" ARCH=um -j"$(nproc)"
+	make -s -C "$src" ARCH=um -j"$(nproc)" KCFLAGS=-Wno-frame-larger-than
 	make -s -C "$src" ARCH=um modules_install INSTALL_MOD_PATH="$dir/mods"
 	build_pclmul "$src" "$dir/mods"
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packets on their way: a train being built (train.c), an skb being taken apart (train.c, net.c, recv.c). Both live on
+ * the stack of whoever sends or receives.
+ */
+#ifndef ROAN_TRAIN_H
+#define ROAN_TRAIN_H
+
+#include "roan.h"
+
+/*
+ * A train being built: packets of one flow, back to back in one skb; UDP GSO cuts it, if anybody has to. On the stack of
+ * roan_send() or roan_respond(). All packets but the last have seg_len bytes.
+ */
+struct roan_train {
+	struct roan_dev *dev;
+	struct roan_flow *flow;
+	const struct roan_av *av;
+	struct sk_buff *skb;
+	u8 *at;			/* the packet being added */
+	u32 len;		/* its bytes, BTH to ICRC */
+	u32 seg_len;		/* bytes of the first packet */
+	u32 n;			/* packets, sealed ones */
+	u32 bytes;		/* of them */
+	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
+	u8  l3[40];		/* IP header template */
+	u8  udp[8];
+	bool closed;		/* the last packet added was shorter */
+};
+
+/* An skb of ours being taken apart. */
+struct roan_rx {
+	struct sk_buff *skb;
+	struct net *net;
+	struct roan_net *rnet;
+	struct net_device *in;	/* the interface it came in by */
+	bool ipv6;
+	bool ce;		/* Congestion Experienced; speaks for all packets of the skb */
+	bool multicast;
+	bool ids_fixed;		/* GRO found constant IPv4 identifications */
+	u8  ip[40];		/* the IP header as received */
+	u8  udp[8];
+	union ib_gid saddr;	/* IPv4 as v4-mapped */
+	union ib_gid daddr;
+	u32 off;		/* skb offset of the packet under the walker: its BTH */
+	u32 len;		/* its bytes, BTH to ICRC */
+	u32 end;		/* skb offset where the UDP payload ends */
+	u32 seg_len;		/* bytes per packet, 0: a single one */
+	u32 i;			/* index of the packet in the skb */
+	u8  head[ROAN_MAX_HEADERS];
+	struct roan_pkt pkt;
+};
+
+void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av);
+/*
+ * Room for one more packet of @len bytes (BTH to ICRC inclusive), contiguous and writable; sends what is there first if
+ * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
+ */
+u8 *roan_train_add(struct roan_train *t, u32 len);
+void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
+void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
+void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */
+void roan_train_exit(void);			/* frees the pages packets are written to; roan_net_exit() calls it */
+/* The other way: next packet of the skb into rx->off, len, head; false: no more. */
+bool roan_rx_next(struct roan_rx *rx);
+bool roan_rx_icrc_ok(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */
+
+#endif /* ROAN_TRAIN_H */

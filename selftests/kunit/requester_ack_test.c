@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/* requester_ack.c, rule by rule: what answers and silences mean. */
+#include "requester_bench.h"
+
+static void acked__cumulative(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	for (int i = 0; i < 3; i++)
+		post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
+static void acked__outside_is_stale(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, ack(b, PSN_MASK - 1), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, PSN_MASK, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, b->r.n_stale, 3);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
+static void acked__beyond_a_read_is_an_implied_nak(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_READ, 8);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);	/* once a hole */
+	KUNIT_EXPECT_EQ(test, b->r.n_implied_naks, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
+static void acked__sequence_nak_goes_back_once(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_WRITE, 4 * MTU);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_NOTHING);
+	send_one(b);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, b->e.offset, 2 * MTU);
+	KUNIT_EXPECT_TRUE(test, b->e.resend);
+	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x07);
+}
+
+static void acked__rnr_waits(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
+	b->now += 10000;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+}
+
+static void acked__rnr_budget(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 3; i++) {
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
+		b->now += 20000;
+	}
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RNR_RETRY_EXC_ERR);
+}
+
+/* A wait longer than the ACK timeout is no silence of the peer. */
+static void acked__rnr_wait_is_no_timeout(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	answer(b, ROAN_AETH_RNR | 0, 0, 0);
+	b->now += 655360000;
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + roan_timeout_ns(10));
+}
+
+static void acked__rnr_for_ever(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.rnr_retry = 7;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 100; i++) {
+		KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+		b->now += 10000;
+	}
+}
+
+static void acked__naks_have_their_status(struct kunit *test)
+{
+	static const struct {
+		u8 syndrome, status;
+	} naks[] = {
+		{ ROAN_AETH_NAK | ROAN_NAK_INVALID_REQUEST, ROAN_ST_REM_INV_REQ_ERR },
+		{ ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, ROAN_ST_REM_ACCESS_ERR },
+		{ ROAN_AETH_NAK | ROAN_NAK_REMOTE_OPERATION, ROAN_ST_REM_OP_ERR },
+		{ ROAN_AETH_NAK | 9, ROAN_ST_BAD_RESP_ERR },
+		{ 0x40, ROAN_ST_BAD_RESP_ERR },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(naks); i++) {
+		bool reserved = naks[i].syndrome == 0x40;
+		struct bench *b = bench(test);
+
+		for (int k = 0; k < 3; k++)
+			post(b, ROAN_OP_SEND, 8);
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, answer(b, naks[i].syndrome, 1, 0), ROAN_EV_FAILED);
+		if (!reserved)
+			KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+		KUNIT_EXPECT_EQ(test, retired(b), naks[i].status);
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+		KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	}
+}
+
+static void response__hole_asks_for_the_rest(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_READ, 4 * MTU);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0e, 2, MTU), ROAN_TAKE_RETRY);
+	send_one(b);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, b->e.offset, MTU);
+	KUNIT_EXPECT_EQ(test, b->e.len, 3 * MTU);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_TAKE_STALE);
+}
+
+static void response__acknowledges_what_is_before(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_READ, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 1, 8), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+}
+
+static void response__must_be_well_formed(struct kunit *test)
+{
+	static const struct {
+		u8 op, opcode;
+		u16 len;
+	} bad[] = {
+		{ ROAN_OP_READ, 0x0d, MTU - 4 },	/* too short */
+		{ ROAN_OP_READ, 0x0d, MTU + 4 },	/* too long */
+		{ ROAN_OP_READ, 0x10, MTU },		/* ends too early */
+		{ ROAN_OP_READ, 0x12, 0 },		/* not of its kind */
+		{ ROAN_OP_FETCH_ADD, 0x10, 8 },
+		{ ROAN_OP_FLUSH, 0x10, 4 },
+		{ ROAN_OP_SEND, 0x10, 8 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct bench *b = bench(test);
+
+		post(b, bad[i].op, 2 * MTU);
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, respond(b, bad[i].opcode, 0, bad[i].len), ROAN_TAKE_FAILED);
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_BAD_RESP_ERR);
+	}
+}
+
+static void timer__retries_run_out(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+		b->now += roan_timeout_ns(10);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
+	}
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RETRY_EXC_ERR);
+}
+
+static void timer__progress_renews_the_budget(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += roan_timeout_ns(10);
+	roan_requester_timer(&b->r, b->now);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
+}
+
+static void timer__code_0_is_never(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.timeout = 0;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, U64_MAX), ROAN_EV_NOTHING);
+}
+
+static struct kunit_case requester_ack_cases[] = {
+	KUNIT_CASE(acked__cumulative),
+	KUNIT_CASE(acked__outside_is_stale),
+	KUNIT_CASE(acked__beyond_a_read_is_an_implied_nak),
+	KUNIT_CASE(acked__sequence_nak_goes_back_once),
+	KUNIT_CASE(acked__rnr_waits),
+	KUNIT_CASE(acked__rnr_budget),
+	KUNIT_CASE(acked__rnr_wait_is_no_timeout),
+	KUNIT_CASE(acked__rnr_for_ever),
+	KUNIT_CASE(acked__naks_have_their_status),
+	KUNIT_CASE(response__hole_asks_for_the_rest),
+	KUNIT_CASE(response__acknowledges_what_is_before),
+	KUNIT_CASE(response__must_be_well_formed),
+	KUNIT_CASE(timer__retries_run_out),
+	KUNIT_CASE(timer__progress_renews_the_budget),
+	KUNIT_CASE(timer__code_0_is_never),
+	{}
+};
+
+static struct kunit_suite requester_ack_suite = {
+	.name = "requester_ack",
+	.test_cases = requester_ack_cases,
+};
+
+kunit_test_suite(requester_ack_suite);

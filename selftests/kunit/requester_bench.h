@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A requester with its shell's part played by a few lines; for requester_test.c and requester_ack_test.c. */
+#ifndef REQUESTER_BENCH_H
+#define REQUESTER_BENCH_H
+
+#include <kunit/test.h>
+#include "../../kernel/transport/requester.h"
+
+#define SLOTS	16
+#define MTU	256
+#define PSN0	0xfffffe	/* everything here crosses the wrap */
+
+struct bench {
+	struct roan_requester r;
+	struct roan_work work[SLOTS];
+	struct roan_emit e;
+	u64 now;
+};
+
+static inline struct bench *bench_with(struct kunit *test, struct roan_requester_cfg cfg)
+{
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	b->r.work = b->work;
+	b->r.mask = SLOTS - 1;
+	b->now = 1000;
+	roan_requester_reset(&b->r, &cfg);
+	return b;
+}
+
+static const struct roan_requester_cfg rc = {
+	.transport = ROAN_TP_RC, .mtu_shift = 8, .retry_cnt = 2, .rnr_retry = 2, .timeout = 10, .max_rd_atomic = 2,
+	.sq_psn = PSN0, .window = 64,
+};
+
+static inline struct bench *bench(struct kunit *test)
+{
+	return bench_with(test, rc);
+}
+
+static inline struct roan_work *post(struct bench *b, u8 op, u32 len)
+{
+	u32 index;
+	struct roan_work *w = roan_requester_slot(&b->r, &index);
+
+	if (w) {
+		memset(w, 0, sizeof(*w));
+		w->op = op;
+		w->len = len;
+		roan_requester_queued(&b->r);
+	}
+	return w;
+}
+
+static inline enum roan_next send_one(struct bench *b)
+{
+	enum roan_next next = roan_requester_next(&b->r, b->now, &b->e);
+
+	if (next == ROAN_NEXT_PACKET)
+		roan_requester_sent(&b->r, &b->e, b->now);
+	return next;
+}
+
+static inline u32 send_all(struct bench *b)
+{
+	u32 n = 0;
+
+	while (send_one(b) == ROAN_NEXT_PACKET)
+		n++;
+	return n;
+}
+
+static inline enum roan_event answer(struct bench *b, u8 syndrome, u32 n, u32 msn)
+{
+	const struct roan_pkt pkt = {
+		.info = roan_opcode(0x11), .opcode = 0x11, .psn = psn_add(PSN0, n), .syndrome = syndrome, .msn = msn,
+	};
+
+	return roan_requester_acked(&b->r, &pkt, b->now);
+}
+
+static inline enum roan_event ack(struct bench *b, u32 n)
+{
+	return answer(b, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, n, 0);
+}
+
+static inline enum roan_take respond(struct bench *b, u8 opcode, u32 n, u16 len)
+{
+	const struct roan_pkt pkt = {
+		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .payload_len = len,
+	};
+	u32 index, offset;
+	enum roan_take take = roan_requester_response(&b->r, &pkt, b->now, &index, &offset);
+
+	if (take == ROAN_TAKE_PLACE)
+		roan_requester_placed(&b->r, &pkt, b->now);
+	return take;
+}
+
+/* The status of the next finished work; -1: none. */
+static inline int retired(struct bench *b)
+{
+	enum roan_status status;
+	u32 index;
+
+	return roan_requester_retired(&b->r, &index, &status) ? (int)status : -1;
+}
+
+#endif /* REQUESTER_BENCH_H */
