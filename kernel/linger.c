@@ -7,7 +7,7 @@
  */
 #include "roan.h"
 
-#define QUICK_NS	(50 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
+#define QUICK_NS	(200 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
 #define LINGER_NS	(20 * NSEC_PER_USEC)
 #define WORTH		4			/* work requests gathered that make lingering worth it */
 #define MIN_PATIENCE	16			/* quick bells before it is tried ... */
