@@ -151,10 +151,9 @@ drop:
 	return NF_STOLEN;
 }
 
-/* Options or extension headers: the ICRC is not defined over them. */
-static unsigned int drop_with_options(struct roan_net *rnet, struct sk_buff *skb)
+static unsigned int drop(struct roan_net *rnet, struct sk_buff *skb, enum roan_counter why)
 {
-	count_first(rnet, ROAN_CNT_rx_invalid);
+	count_first(rnet, why);
 	kfree_skb(skb);
 	return NF_STOLEN;
 }
@@ -181,11 +180,9 @@ static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_
 	rx.rnet = net_generic(state->net, net_id);
 	rx.in = state->in;
 	if (ip->ihl != 5)
-		return drop_with_options(rx.rnet, skb);
-	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb)) {
-		kfree_skb(skb);
-		return NF_STOLEN;
-	}
+		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */
+	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
+		return drop(rx.rnet, skb, ROAN_CNT_rx_policy);
 	ip = ip_hdr(skb);
 	rx.ce = INET_ECN_is_ce(ip->tos);
 	rx.multicast = ipv4_is_multicast(ip->daddr);
@@ -213,11 +210,9 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 	rx.in = state->in;
 	rx.ipv6 = true;
 	if (off != sizeof(*ip6))
-		return drop_with_options(rx.rnet, skb);
-	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb)) {
-		kfree_skb(skb);
-		return NF_STOLEN;
-	}
+		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */
+	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
+		return drop(rx.rnet, skb, ROAN_CNT_rx_policy);
 	ip6 = ipv6_hdr(skb);
 	rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip6));
 	rx.multicast = ipv6_addr_is_multicast(&ip6->daddr);

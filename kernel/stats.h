@@ -57,6 +57,7 @@
 	X(rx_uc_lost)			/* UC: rest of a message with a hole */					\
 	X(rx_invalid)			/* UC, UD: breaks the protocol */					\
 	X(rx_no_group_member)		/* multicast nobody attached to */					\
+	X(rx_policy)			/* refused by an IPsec policy */					\
 	X(rx_after_nak)			/* RC: waiting for the retransmission that a NAK or RNR NAK asked for */\
 	X(tx_no_route)											\
 	X(tx_no_memory)											\
