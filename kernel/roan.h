@@ -420,7 +420,7 @@ void roan_srq_run(struct roan_srq *srq, unsigned long bits);
 enum roan_fetch roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr);
 int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 
-/* qp.c */
+/* qp.c, qp_state.c */
 int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_udata *udata);
 int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int roan_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
@@ -430,6 +430,9 @@ struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
 void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
 void roan_qp_put(struct roan_qp *qp);
 void roan_qp_fail(struct roan_qp *qp);			/* any context, any lock: to ERR, later */
+void roan_qp_fall(struct roan_qp *qp);			/* now; no queue lock held */
+void roan_qp_halt(struct roan_qp *qp);			/* before it is destroyed; process context */
+void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);
 void roan_qp_run(struct roan_qp *qp, unsigned long bits);
 /* Process context. Connected QPs whose address is on a netdev that leaves; all QPs of programs, of a device that does. */
 void roan_qp_netdev_gone(const struct net_device *ndev);
