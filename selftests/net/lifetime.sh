@@ -7,7 +7,7 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 LT=$PROGRAMS/lifetime
-ROUNDS=${ROUNDS:-5} KILLS=${KILLS:-200}
+ROUNDS=${ROUNDS:-3} KILLS=${KILLS:-200}
 
 # A module's memory keeps its KASAN shadow in UML: the next module to be loaded there is reported for nothing.
 UML_KASAN=false
@@ -84,7 +84,7 @@ perftest_dies() {
 	[ $rc = 0 ] && nothing_left
 }
 
-vlans() { # FAMILY: one VLAN a side, QPs over its addresses, then the VLAN goes
+vlans() { # PREFIX: one VLAN a side, QPs over its addresses, then the VLAN goes
 	local n rc=0
 	up || return
 	for n in 1 2; do
