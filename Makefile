@@ -66,6 +66,7 @@ demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kerne
 
 install: module provider		## module, provider and its driver file, below DESTDIR
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	$(if $(DESTDIR),,depmod $(release))	# the headers' own build has no System.map and leaves it out
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel

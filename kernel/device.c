@@ -315,11 +315,15 @@ MODULE_ALIAS_RDMA_LINK("roan");
 
 static int client_add(struct ib_device *ibdev)
 {
-	return ibdev->ops.driver_id == ROAN_DRIVER_ID ? 0 : -EOPNOTSUPP;
+	if (ibdev->ops.driver_id != ROAN_DRIVER_ID)
+		return -EOPNOTSUPP;
+	WRITE_ONCE(to_roan_dev(ibdev)->going, false);	/* it may have gone to another namespace and come back */
+	return 0;
 }
 
 static void client_remove(struct ib_device *ibdev, void *data)
 {
+	WRITE_ONCE(to_roan_dev(ibdev)->going, true);
 	roan_qp_device_gone(to_roan_dev(ibdev));
 }
 

@@ -261,7 +261,10 @@ static int change(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state nex
 	int err = -EINVAL;
 
 	lock_queues(qp);
-	if (qp->state == cur) {		/* it may have failed meanwhile */
+	/* Under the locks: either roan_qp_device_gone() finds the new state and flushes, or we find the device going. */
+	if (qp->user && next != IB_QPS_RESET && next != IB_QPS_ERR && READ_ONCE(qp->dev->going)) {
+		err = -EIO;
+	} else if (qp->state == cur) {		/* it may have failed meanwhile */
 		err = 0;
 		take_attr(qp, attr, mask, prep);
 		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)

@@ -105,6 +105,7 @@ struct roan_dev {
 	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
 	u32 n_mcast;
 
+	bool going;			/* users' QPs were flushed, and none may start again; read under queue locks */
 	struct roan_stats __percpu *stats;
 };
 

@@ -128,7 +128,7 @@ static struct vt_addr addr_of(struct end *e, struct ibv_qp *qp)
 
 static void connect_to(struct end *e, struct end *peer, bool to_self)
 {
-	struct vt_conn c = { .type = IBV_QPT_RC, .psn = 7, .timeout = 14, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1 };
+	struct vt_conn c = { .type = IBV_QPT_RC, .psn = 7, .timeout = 17, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1 };
 	struct vt_addr a;
 	int i, err;
 

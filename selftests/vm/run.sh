@@ -150,7 +150,7 @@ boot_qemu() { # FOLDER VERSION ACCEL
 		-virtfs local,path=/,mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap \
 		-virtfs "local,path=$1,mount_tag=kernel,security_model=passthrough,readonly=on" \
 		-virtfs "local,path=$out,mount_tag=out,security_model=passthrough" -nic none < /dev/null |
-		tr -d '\r' || true
+		sed -u 's/\r$//' || true
 	kill $watcher 2> /dev/null || true
 	wait $watcher 2> /dev/null || true
 }

@@ -33,10 +33,10 @@ one() { # LAB SECONDS SCRIPT [WORD...]
 	echo "# $lab: $script: $((SECONDS - began)) s"
 }
 
-lane() { # PATTERN WANTED-LAB WANTED-SCRIPT
+lane() { # KIND WANTED-LAB WANTED-SCRIPT
 	local lab seconds script words
 	while read -r lab seconds script words <&3; do
-		[[ $lab == $1 && $lab == *"$2"* && $script == *"$3"* ]] || continue
+		[[ $lab == "$1"* && $lab == *"$2"* && $script == *"$3"* ]] || continue
 		echo "# $lab: $script $words"
 		# shellcheck disable=SC2086 # a list of words
 		(one "$lab" "$seconds" "$script" $words) > "$work/$lab.out" 2>&1
@@ -45,7 +45,7 @@ lane() { # PATTERN WANTED-LAB WANTED-SCRIPT
 }
 
 make -s -C "$REPO" provider programs || { echo "not ok the provider and the tests' programs build"; exit 1; }
-lane 'uml*' "${1:-}" "${2:-}" &
-lane 'qemu*' "${1:-}" "${2:-}"
+lane uml "${1:-}" "${2:-}" &
+lane qemu "${1:-}" "${2:-}"
 wait
 [ ! -e "$work/bad" ]
