@@ -63,14 +63,28 @@ rcopy_() {
 	[ $rc = 0 ] && cmp /tmp/rcopy.in /tmp/rcopy.out || { cat /tmp/rcopy.log2; return 1; }
 }
 
-qperf_() {
+qperf_once() {
 	"${A[@]}" timeout 60 qperf -lp 19770 > /tmp/qperf.log 2>&1 &
 	local pid=$! rc
 	wait_for 5 listening 19770
 	b timeout 50 qperf -lp 19770 -cm 1 -t 1 "$AIP" "$@" > /tmp/qperf.out 2>&1
 	rc=$?
 	kill $pid; wait $pid 2> /dev/null
-	[ $rc = 0 ] && grep -Eq '= *[0-9.]*[1-9]' /tmp/qperf.out || { cat /tmp/qperf.out; return 1; }
+	[ $rc = 0 ] && grep -Eq '= *[0-9.]*[1-9]' /tmp/qperf.out
+}
+
+# With one CPU the CM refuses some connections for want of a listener, of perftest -R as well; with several it was never
+# seen. Why is open: a refusal is tried again, anything else is a failure.
+qperf_() {
+	local try
+	for try in 1 2 3 4; do
+		qperf_once "$@" && return 0
+		grep -q 'Event rejected' /tmp/qperf.out && [ "$(nproc)" = 1 ] || break
+		echo "try $try: refused"
+		sleep 1
+	done
+	cat /tmp/qperf.out
+	return 1
 }
 
 mckey_() {
