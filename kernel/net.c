@@ -167,6 +167,15 @@ static bool is_roce(struct sk_buff *skb, u32 off)
 	return udp && udp->dest == htons(ROAN_UDP_PORT);
 }
 
+static void begin(struct roan_rx *rx, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->skb = skb;
+	rx->net = state->net;
+	rx->rnet = net_generic(state->net, net_id);
+	rx->in = state->in;
+}
+
 static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	const struct iphdr *ip = ip_hdr(skb);
@@ -174,11 +183,7 @@ static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_
 
 	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !is_roce(skb, ip->ihl * 4))
 		return NF_ACCEPT;
-	memset(&rx, 0, sizeof(rx));
-	rx.skb = skb;
-	rx.net = state->net;
-	rx.rnet = net_generic(state->net, net_id);
-	rx.in = state->in;
+	begin(&rx, skb, state);
 	if (ip->ihl != 5)
 		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */
 	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
@@ -203,11 +208,7 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 		off = ipv6_skip_exthdr(skb, off, &next, &frag_off);
 	if (next != IPPROTO_UDP || off < 0 || frag_off || !is_roce(skb, off))
 		return NF_ACCEPT;
-	memset(&rx, 0, sizeof(rx));
-	rx.skb = skb;
-	rx.net = state->net;
-	rx.rnet = net_generic(state->net, net_id);
-	rx.in = state->in;
+	begin(&rx, skb, state);
 	rx.ipv6 = true;
 	if (off != sizeof(*ip6))
 		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */

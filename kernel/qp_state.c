@@ -150,8 +150,6 @@ static void start_receiving(struct roan_qp *qp)
 	};
 
 	roan_responder_reset(&qp->rq.resp, &cfg);
-	qp->rq.seen_dup = 0;
-	qp->rq.seen_oos = 0;
 }
 
 static struct roan_requester_cfg requester_cfg(const struct roan_qp *qp)

@@ -101,7 +101,6 @@ struct roan_dev {
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
 
-	spinlock_t mcast_lock;		/* _bh; protects mcast */
 	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
 	u32 n_mcast;
 
@@ -283,7 +282,6 @@ struct roan_rq {
 	struct roan_responder resp;
 	struct roan_flow flow;
 	u32 max_wr, max_sge;
-	u32 seen_dup, seen_oos;	/* counted so far */
 };
 
 /* What a packet's QPN leads to. Outlives the QP by a grace period, so that destroying a QP needs none. */
@@ -565,7 +563,7 @@ void roan_crc_exit(void);
  * hrtimer. A kernel consumer may call post_send(), post_recv(), poll_cq() and req_notify_cq() with interrupts off; these
  * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
  *
- * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock and mcast_lock are leaves.
+ * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
  * sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock and rq.lock are held together only where the state
  * of the QP changes (qp.c). post_lock and poll_lock are irqsave and taken with nothing else.
  *
