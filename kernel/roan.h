@@ -21,6 +21,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/roan-abi.h>
 
+#include "mr.h"
 #include "ring.h"
 #include "stats.h"
 #include "transport/datagram.h"
@@ -140,58 +141,6 @@ struct roan_av {
 struct roan_ah {
 	struct ib_ah ib;
 	struct roan_av *av;
-};
-
-/* ---- keys, regions, windows: mr.c, mw.c ---- */
-
-/*
- * What an L_Key or R_Key names. Own allocation, RCU-freed; look-ups take a reference, whoever takes the key away waits
- * until all are gone: after dereg_mr() nothing touches the memory.
- */
-struct roan_key {
-	refcount_t refs;
-	bool is_mw;
-	u32 key;		/* index << 8 | variant; the variant of FRMRs and windows changes */
-	struct completion gone;
-	struct rcu_head rcu;
-};
-
-enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST };
-enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD };
-
-struct roan_mr {
-	struct ib_mr ib;
-	struct roan_key k;
-	u8  kind;		/* enum roan_mr_kind */
-	u8  state;		/* enum roan_mr_state; FREE: fast-register not (or no longer) in force. READ/WRITE_ONCE */
-	u32 access;		/* enum ib_access_flags, optional bits masked off */
-	u64 iova;		/* first byte, as the peer or an SGE names it */
-	u64 length;		/* bytes */
-	u32 page_off;		/* of the first byte in pages[0] */
-	u32 n_pages;
-	u32 max_pages;		/* FAST */
-	struct page **pages;	/* not for DMA */
-	struct ib_umem *umem;	/* USER */
-	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
-};
-
-/* A bound memory window. Own allocation, as struct roan_key says. */
-struct roan_window {
-	struct roan_key k;
-	struct ib_pd *pd;
-	u8  type;		/* enum ib_mw_type */
-	bool valid;
-	u32 access;
-	u64 addr;
-	u64 length;
-	u32 qpn;		/* type 2B: the QP it is bound to */
-	struct roan_mr *mr;	/* referenced while bound */
-	spinlock_t lock;	/* all of the above; _bh, leaf */
-};
-
-struct roan_mw {
-	struct ib_mw ib;
-	struct roan_window *win;
 };
 
 /* ---- queues ---- */
@@ -438,47 +387,6 @@ void roan_qp_netdev_gone(const struct net_device *ndev);
 void roan_qp_device_gone(const struct roan_dev *dev);
 int roan_qp_init(void);
 void roan_qp_exit(void);
-
-/* mr.c */
-struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access);
-struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
-struct ib_mr *roan_rereg_user_mr(struct ib_mr *mr, int flags, u64 start, u64 length, u64 iova, int access,
-				 struct ib_pd *pd, struct ib_udata *udata);
-struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
-int roan_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int n, unsigned int *offset);
-int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
-/* Keys. RCU inside; a reference is returned and put back with roan_key_put(). */
-struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
-struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
-void roan_key_put(struct roan_key *k);
-int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
-void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until nobody uses it; process context */
-/* Work requests, softirq or process, sq.lock held. Return 0 or enum roan_vendor_err. */
-u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe);
-u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key);
-u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey);	/* rq.lock held */
-
-/* mw.c */
-int roan_alloc_mw(struct ib_mw *mw, struct ib_udata *udata);
-int roan_dealloc_mw(struct ib_mw *mw);
-u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe);	/* 0 or enum roan_vendor_err */
-u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same */
-
-/*
- * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
- * enum roan_vendor_err, and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever
- * the key. Local: L_Keys of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual).
- */
-u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len);
-u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
-		 const struct sk_buff *skb, u32 skb_off, u32 len);
-u32 roan_scatter_bytes(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, const void *from, u32 len);
-u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
-u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff *skb, u32 skb_off, u32 len);
-u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len);
-u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
-u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
-u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);
 
 /* doorbell.c: the uverbs method; later.c: the per-CPU list */
 extern const struct uapi_definition roan_uapi_defs[];
