@@ -317,6 +317,13 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	return NULL;
 }
 
+void roan_mr_revoke(struct roan_mr *mr)
+{
+	/* References do not tell who uses it: windows hold some for as long as they are bound. */
+	cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_REVOKED);
+	synchronize_rcu();
+}
+
 int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);

@@ -32,7 +32,15 @@ struct roan_key {
 };
 
 enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST };
-enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD };
+enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD, ROAN_MR_REVOKED };
+
+/* A region of I/O memory: equal pieces, each mapped for itself. Const while the region is valid; kvfree(). */
+struct roan_io {
+	u64 off;		/* of the region's first byte in piece[0] */
+	u32 n;			/* pieces */
+	u8  shift;		/* bytes of a piece, log 2 */
+	void __iomem *piece[];
+};
 
 struct roan_mr {
 	struct ib_mr ib;
@@ -42,10 +50,13 @@ struct roan_mr {
 	u32 access;		/* enum ib_access_flags, optional bits masked off */
 	u64 iova;		/* first byte, as the peer or an SGE names it */
 	u64 length;		/* bytes */
+	/* Where the bytes are: in @pages; or in @io; or, both NULL, from @base on, contiguous kernel virtual memory. */
 	u32 page_off;		/* of the first byte in pages[0] */
 	u32 n_pages;
 	u32 max_pages;		/* FAST */
-	struct page **pages;	/* not for DMA */
+	struct page **pages;
+	struct roan_io *io;
+	void *base;		/* NULL for DMA, whose addresses are kernel virtual */
 	struct ib_umem *umem;	/* USER */
 	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
 };
@@ -77,6 +88,11 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *mr, int flags, u64 start, u64 len
 struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
 int roan_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int n, unsigned int *offset);
 int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
+/*
+ * The memory goes, the key stays until dereg_mr(): when this returns nobody touches the memory any more. Sleeps for a
+ * grace period, as all that touch memory do so with softirqs off; takes no lock.
+ */
+void roan_mr_revoke(struct roan_mr *mr);
 /* Keys. RCU inside; a reference is returned and put back with roan_key_put(). */
 struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
 struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
@@ -109,5 +125,13 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len);
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);
+
+/* io.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
+struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off);
+void roan_io_read(const struct roan_io *io, u64 pos, void *to, u32 len);
+void roan_io_write(const struct roan_io *io, u64 pos, const void *from, u32 len);
+u32 roan_io_write_skb(const struct roan_io *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
+u32 roan_io_atomic(const struct roan_io *io, u64 pos, const struct roan_pkt *pkt, u64 *orig);
+u32 roan_io_atomic_write(const struct roan_io *io, u64 pos, u64 value);
 
 #endif /* ROAN_MR_H */

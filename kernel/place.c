@@ -30,11 +30,22 @@ static u32 check_range(u64 base, u64 length, u64 va, u64 len)
 	return ROAN_VERR_NONE;
 }
 
-static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u64 va, u64 len, u32 access)
+static u32 check_state(const struct roan_mr *mr)
 {
 	/* Pairs with the release in mr.c: what describes an FRMR was written before it became valid. */
-	if (smp_load_acquire(&mr->state) != ROAN_MR_VALID)
-		return ROAN_VERR_BAD_KEY;
+	u8 state = smp_load_acquire(&mr->state);
+
+	if (likely(state == ROAN_MR_VALID))
+		return ROAN_VERR_NONE;
+	return state == ROAN_MR_REVOKED ? ROAN_VERR_REVOKED : ROAN_VERR_BAD_KEY;
+}
+
+static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u64 va, u64 len, u32 access)
+{
+	u32 verr = check_state(mr);
+
+	if (verr)
+		return verr;
 	if (mr->ib.pd != qp->ib.pd)
 		return ROAN_VERR_BAD_PD;
 	if (access & ~mr->access)
@@ -50,7 +61,7 @@ static u32 check_window(const struct roan_qp *qp, const struct roan_window *win,
 		return ROAN_VERR_BAD_PD;
 	if (access & ~win->access)
 		return ROAN_VERR_BAD_ACCESS;
-	return check_range(win->addr, win->length, va, len);
+	return check_state(win->mr) ?: check_range(win->addr, win->length, va, len);
 }
 
 static void release(struct grip *grip)
@@ -123,7 +134,12 @@ static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 a
 
 /* ---- bytes ---- */
 
-/* Where byte @off of the gripped range lies, and how many bytes from there are contiguous, at most @len. */
+static bool is_io(const struct grip *grip)
+{
+	return unlikely(grip->mr && grip->mr->io);
+}
+
+/* Where byte @off of the gripped range lies, and how many bytes from there are contiguous, at most @len. Not for I/O. */
 static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 {
 	const struct roan_mr *mr = grip->mr;
@@ -131,8 +147,10 @@ static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 	u32 i, in_page;
 
 	*run = len;
-	if (!mr || mr->kind == ROAN_MR_DMA)
+	if (!mr)
 		return (void *)(uintptr_t)(grip->va + off);
+	if (!mr->pages)
+		return (void *)(mr->base + (uintptr_t)(grip->off + off));
 	pos = mr->page_off + grip->off + off;
 	i = pos >> PAGE_SHIFT;
 	in_page = offset_in_page(pos);
@@ -144,6 +162,8 @@ static void copy_out(const struct grip *grip, u64 off, void *to, u32 len)
 {
 	u32 run;
 
+	if (is_io(grip))
+		return roan_io_read(grip->mr->io, grip->off + off, to, len);
 	for (; len; len -= run, off += run, to += run) {
 		const void *from = at(grip, off, len, &run);
 
@@ -151,26 +171,35 @@ static void copy_out(const struct grip *grip, u64 off, void *to, u32 len)
 	}
 }
 
-static void copy_in(const struct grip *grip, u64 off, const void *from, u32 len)
+static u32 copy_skb_in(const struct grip *grip, const struct sk_buff *skb, u32 skb_off, u32 len)
 {
+	u64 off = 0;
 	u32 run;
 
-	for (; len; len -= run, off += run, from += run) {
-		void *to = at(grip, off, len, &run);
-
-		memcpy(to, from, run);
-	}
-}
-
-static u32 copy_skb_in(const struct grip *grip, u64 off, const struct sk_buff *skb, u32 skb_off, u32 len)
-{
-	u32 run;
-
+	if (is_io(grip))
+		return roan_io_write_skb(grip->mr->io, grip->off, skb, skb_off, len);
 	for (; len; len -= run, off += run, skb_off += run) {
 		void *to = at(grip, off, len, &run);
 
 		if (skb_copy_bits(skb, skb_off, to, run))
 			return ROAN_VERR_BAD_RANGE;	/* the walker promised these bytes: cannot be */
+	}
+	return ROAN_VERR_NONE;
+}
+
+static u32 copy_bytes_in(const struct grip *grip, const void *from, u32 len)
+{
+	u64 off = 0;
+	u32 run;
+
+	if (is_io(grip)) {
+		roan_io_write(grip->mr->io, grip->off, from, len);
+		return ROAN_VERR_NONE;
+	}
+	for (; len; len -= run, off += run, from += run) {
+		void *to = at(grip, off, len, &run);
+
+		memcpy(to, from, run);
 	}
 	return ROAN_VERR_NONE;
 }
@@ -253,8 +282,14 @@ u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 o
 	return ROAN_VERR_NONE;
 }
 
-u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
-		 const struct sk_buff *skb, u32 skb_off, u32 len)
+/* What is scattered: bytes of a packet from @off on, or of @bytes. */
+struct source {
+	const struct sk_buff *skb;
+	u32 off;
+	const void *bytes;
+};
+
+static u32 scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, struct source from, u32 len)
 {
 	struct grip grip;
 	struct cursor c;
@@ -266,36 +301,28 @@ u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 
 	if (verr)
 		return verr;
 	cursor_start(&c, sge, n_sge, offset);
-	for (; len && !verr; len -= piece, skb_off += piece) {
+	for (; len && !verr; len -= piece, from.off += piece) {
 		verr = cursor_grip(&c, qp, len, IB_ACCESS_LOCAL_WRITE, &grip, &piece);
 		if (verr)
 			return verr;
-		verr = copy_skb_in(&grip, 0, skb, skb_off, piece);
+		if (from.skb)
+			verr = copy_skb_in(&grip, from.skb, from.off, piece);
+		else
+			verr = copy_bytes_in(&grip, from.bytes + from.off, piece);
 		release(&grip);
 	}
 	return verr;
 }
 
+u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
+		 const struct sk_buff *skb, u32 skb_off, u32 len)
+{
+	return scatter(qp, sge, n_sge, offset, (struct source) { .skb = skb, .off = skb_off }, len);
+}
+
 u32 roan_scatter_bytes(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, const void *from, u32 len)
 {
-	struct grip grip;
-	struct cursor c;
-	u32 piece, verr;
-
-	if (!len)
-		return ROAN_VERR_NONE;
-	verr = check_all(qp, sge, n_sge, offset, len, IB_ACCESS_LOCAL_WRITE);
-	if (verr)
-		return verr;
-	cursor_start(&c, sge, n_sge, offset);
-	for (; len; len -= piece, from += piece) {
-		verr = cursor_grip(&c, qp, len, IB_ACCESS_LOCAL_WRITE, &grip, &piece);
-		if (verr)
-			return verr;
-		copy_in(&grip, 0, from, piece);
-		release(&grip);
-	}
-	return ROAN_VERR_NONE;
+	return scatter(qp, sge, n_sge, offset, (struct source) { .bytes = from }, len);
 }
 
 /* ---- the peer's requests ---- */
@@ -324,7 +351,7 @@ u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff
 	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE, &grip);
 	if (verr)
 		return verr;
-	verr = copy_skb_in(&grip, 0, skb, skb_off, len);
+	verr = copy_skb_in(&grip, skb, skb_off, len);
 	release(&grip);
 	return verr;
 }
@@ -344,48 +371,67 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len)
 	return ROAN_VERR_NONE;
 }
 
-/* The eight bytes at @va as the CPU sees them: so remote atomics compose with local ones. */
-static u32 grip_word(struct roan_qp *qp, u32 rkey, u64 va, u32 access, struct grip *grip, u64 **word)
+/* The eight bytes of memory at the grip as the CPU sees them: so remote atomics compose with local ones. */
+static u64 *word_at(const struct grip *grip)
 {
-	u32 verr = grip_remote(qp, rkey, va, sizeof(u64), access, grip);
 	u32 run;
+	u64 *word = at(grip, 0, sizeof(u64), &run);
 
-	if (verr)
-		return verr;
-	*word = at(grip, 0, sizeof(u64), &run);
-	if (run == sizeof(u64) && IS_ALIGNED((uintptr_t)*word, sizeof(u64)))
-		return ROAN_VERR_NONE;
-	release(grip);		/* the region's addresses and its memory are not aligned alike */
-	return ROAN_VERR_UNALIGNED;
+	/* The region's addresses and its memory may not be aligned alike. */
+	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word : NULL;
+}
+
+static u32 atomic(const struct grip *grip, const struct roan_pkt *pkt, u64 *orig)
+{
+	u64 *word;
+
+	if (is_io(grip))
+		return roan_io_atomic(grip->mr->io, grip->off, pkt, orig);
+	word = word_at(grip);
+	if (!word)
+		return ROAN_VERR_UNALIGNED;
+	if (pkt->info->op == ROAN_OP_CMP_SWAP)
+		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
+	else
+		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	return ROAN_VERR_NONE;
 }
 
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig)
 {
 	struct grip grip;
-	u64 *word;
-	u32 verr = grip_word(qp, pkt->rkey, pkt->va, IB_ACCESS_REMOTE_ATOMIC, &grip, &word);
+	u32 verr = grip_remote(qp, pkt->rkey, pkt->va, sizeof(u64), IB_ACCESS_REMOTE_ATOMIC, &grip);
 
 	if (verr)
 		return verr;
-	if (pkt->info->op == ROAN_OP_CMP_SWAP)
-		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
-	else
-		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	verr = atomic(&grip, pkt, orig);
 	release(&grip);
+	return verr;
+}
+
+static u32 atomic_write(const struct grip *grip, u64 value)
+{
+	u64 *word;
+
+	if (is_io(grip))
+		return roan_io_atomic_write(grip->mr->io, grip->off, value);
+	word = word_at(grip);
+	if (!word)
+		return ROAN_VERR_UNALIGNED;
+	smp_store_release(word, value);		/* what came before it is visible before it */
 	return ROAN_VERR_NONE;
 }
 
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value)
 {
 	struct grip grip;
-	u64 *word;
-	u32 verr = grip_word(qp, rkey, va, IB_ACCESS_REMOTE_WRITE, &grip, &word);
+	u32 verr = grip_remote(qp, rkey, va, sizeof(u64), IB_ACCESS_REMOTE_WRITE, &grip);
 
 	if (verr)
 		return verr;
-	smp_store_release(word, value);		/* what came before it is visible before it */
+	verr = atomic_write(&grip, value);
 	release(&grip);
-	return ROAN_VERR_NONE;
+	return verr;
 }
 
 static u32 flush_access(const struct roan_pkt *pkt)
@@ -426,6 +472,11 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	}
 	if (pkt->flush_type & ROAN_FLUSH_PERSISTENT && grip.mr->kind == ROAN_MR_USER)
 		write_back(&grip, len);
+	if (is_io(&grip) && len) {
+		u8 byte;
+
+		roan_io_read(grip.mr->io, grip.off, &byte, 1);	/* a read pushes the bus's writes before it */
+	}
 	smp_mb();	/* what was placed before, by any CPU that acknowledged it, before our answer */
 	release(&grip);
 	return ROAN_VERR_NONE;

@@ -266,6 +266,7 @@ enum roan_vendor_err {
 	ROAN_VERR_PROTOCOL	= 12,	/* the peer's packet breaks the protocol */
 	ROAN_VERR_UNALIGNED	= 13,
 	ROAN_VERR_BAD_BIND	= 14,
+	ROAN_VERR_REVOKED	= 15,	/* the region's memory was taken away by whoever lent it */
 };
 
 #endif /* ROAN_ABI_H */

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bytes to and from I/O memory: the far side of a bus, without struct pages, reached through accessors only. What may be
+ * touched is place.c's to say, where the memory comes from dmabuf.c's and peer.c's.
+ *
+ * Writes go through the bus as they are and are pushed out before the caller tells anybody. Reads are slow unless the
+ * CPU may fetch whole lines of a write-combined mapping, which takes an instruction that compilers do not emit by
+ * themselves.
+ */
+#include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include "roan.h"
+
+#if IS_ENABLED(CONFIG_X86_64) && !IS_ENABLED(CONFIG_UML)
+#include <asm/cpufeature.h>
+#include <asm/fpu/api.h>
+
+#define LINE	64u
+
+/* How many bytes of [@from, @from + @len) were copied, whole lines only; @from is aligned to 16. */
+static u32 stream(void *to, const void __iomem *from, u32 len)
+{
+	const u8 *at = (const u8 __force *)from;
+	u32 left;
+
+	if (len < LINE || !boot_cpu_has(X86_FEATURE_XMM4_1) || !irq_fpu_usable())
+		return 0;
+	kernel_fpu_begin();
+	for (left = len; left >= LINE; left -= LINE, at += LINE, to += LINE)
+		asm volatile("movntdqa   (%0), %%xmm0\n"
+			     "movntdqa 16(%0), %%xmm1\n"
+			     "movntdqa 32(%0), %%xmm2\n"
+			     "movntdqa 48(%0), %%xmm3\n"
+			     "movdqu %%xmm0,   (%1)\n"
+			     "movdqu %%xmm1, 16(%1)\n"
+			     "movdqu %%xmm2, 32(%1)\n"
+			     "movdqu %%xmm3, 48(%1)\n"
+			     : : "r" (at), "r" (to) : "memory");
+	kernel_fpu_end();
+	return len - left;
+}
+#else
+static u32 stream(void *to, const void __iomem *from, u32 len)
+{
+	return 0;
+}
+#endif
+
+static void read_piece(void *to, const void __iomem *from, u32 len)
+{
+	u32 head = min_t(u32, len, -(uintptr_t)from & 15);
+	u32 done;
+
+	memcpy_fromio(to, from, head);
+	done = head + stream(to + head, from + head, len - head);
+	memcpy_fromio(to + done, from + done, len - done);
+}
+
+/* Where byte @pos of the region lies, and how many of @len bytes lie in that piece. */
+static void __iomem *io_at(const struct roan_io *io, u64 pos, u32 len, u32 *run)
+{
+	u64 size = 1ull << io->shift;
+	u64 in_piece;
+
+	pos += io->off;
+	in_piece = pos & (size - 1);
+	*run = min_t(u64, len, size - in_piece);
+	return io->piece[pos >> io->shift] + in_piece;
+}
+
+void roan_io_read(const struct roan_io *io, u64 pos, void *to, u32 len)
+{
+	u32 run;
+
+	for (; len; len -= run, pos += run, to += run) {
+		const void __iomem *from = io_at(io, pos, len, &run);
+
+		read_piece(to, from, run);
+	}
+}
+
+static void write_pieces(const struct roan_io *io, u64 pos, const void *from, u32 len)
+{
+	u32 run;
+
+	for (; len; len -= run, pos += run, from += run) {
+		void __iomem *to = io_at(io, pos, len, &run);
+
+		memcpy_toio(to, from, run);
+	}
+}
+
+void roan_io_write(const struct roan_io *io, u64 pos, const void *from, u32 len)
+{
+	write_pieces(io, pos, from, len);
+	wmb();	/* out of the CPU's write-combining buffers before the completion that speaks of it */
+}
+
+u32 roan_io_write_skb(const struct roan_io *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
+{
+	u8 bounce[256];
+	u32 n;
+
+	for (; len; len -= n, pos += n, off += n) {
+		n = min_t(u32, len, sizeof(bounce));
+		if (skb_copy_bits(skb, off, bounce, n))
+			return ROAN_VERR_BAD_RANGE;	/* the walker promised these bytes: cannot be */
+		write_pieces(io, pos, bounce, n);
+	}
+	wmb();	/* as above */
+	return ROAN_VERR_NONE;
+}
+
+/* The word at @pos, if it is one: aligned, and all of it in one piece. */
+static void __iomem *word_at(const struct roan_io *io, u64 pos)
+{
+	u32 run;
+	void __iomem *word = io_at(io, pos, sizeof(u64), &run);
+
+	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word : NULL;
+}
+
+/*
+ * A bus has no locked cycles to offer. So these are atomic among themselves, over all regions, as two may name the same
+ * memory; not against what a CPU or the memory's device does by itself.
+ */
+static DEFINE_SPINLOCK(atomics);
+
+u32 roan_io_atomic(const struct roan_io *io, u64 pos, const struct roan_pkt *pkt, u64 *orig)
+{
+	void __iomem *word = word_at(io, pos);
+
+	if (!word)
+		return ROAN_VERR_UNALIGNED;
+	spin_lock_bh(&atomics);
+	*orig = readq(word);
+	if (pkt->info->op != ROAN_OP_CMP_SWAP)
+		writeq(*orig + pkt->swap_add, word);
+	else if (*orig == pkt->compare)
+		writeq(pkt->swap_add, word);
+	wmb();	/* the next one reads what this one wrote */
+	spin_unlock_bh(&atomics);
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_io_atomic_write(const struct roan_io *io, u64 pos, u64 value)
+{
+	void __iomem *word = word_at(io, pos);
+
+	if (!word)
+		return ROAN_VERR_UNALIGNED;
+	spin_lock_bh(&atomics);
+	wmb();	/* what came before it arrives before it */
+	writeq(value, word);
+	wmb();	/* and a later one after it */
+	spin_unlock_bh(&atomics);
+	return ROAN_VERR_NONE;
+}
+
+struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off)
+{
+	struct roan_io *io = kvzalloc(struct_size(io, piece, n_pieces), GFP_KERNEL_ACCOUNT);
+
+	if (!io)
+		return NULL;
+	io->n = n_pieces;
+	io->shift = shift;
+	io->off = off;
+	return io;
+}
