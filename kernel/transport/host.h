@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/bug.h>
 #include <linux/math64.h>
+#include <linux/time64.h>
 #include <linux/unaligned.h>
 
 #include <rdma/roan-abi.h>

@@ -35,6 +35,7 @@ typedef int64_t s64;
 #define S64_MAX		INT64_MAX
 
 #define NSEC_PER_USEC	1000L
+#define USEC_PER_SEC	1000000L
 #define NSEC_PER_MSEC	1000000L
 #define NSEC_PER_SEC	1000000000L
 

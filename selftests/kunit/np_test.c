@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/* When a CE packet is answered with a CNP: the interval, and whom it counts for. */
+#include <kunit/test.h>
+#include "../../kernel/cc/np.h"
+
+#define T0 1000000ULL
+
+static void due__first_at_once_then_once_per_interval(struct kunit *test)
+{
+	struct roan_np np = {};
+
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 49999));
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0 + 50000));
+	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 99999));	/* counts from the last CNP */
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0 + 100001));
+}
+
+static void due__no_interval_answers_all(struct kunit *test)
+{
+	struct roan_np np = {};
+
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 0, T0));
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 0, T0));
+}
+
+static void due__early_epoch(struct kunit *test)
+{
+	struct roan_np np = {};
+
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 131071, 1));
+	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 131071, 131071000));
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 131071, 131071001));
+}
+
+/* Another CPU answered at a later time than this one's now: not due, rather than 584 years overdue. */
+static void due__behind_another_cpu(struct kunit *test)
+{
+	struct roan_np np = {};
+
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 - 10));
+}
+
+static void address(u8 a[16], u32 host)
+{
+	memset(a, 0, 16);
+	a[10] = 0xff;
+	a[11] = 0xff;
+	put_unaligned_be32(host, a + 12);
+}
+
+static void host__same_address_same_slot(struct kunit *test)
+{
+	struct roan_np_hosts *hosts = kunit_kzalloc(test, sizeof(*hosts), GFP_KERNEL);
+	u8 a[16];
+
+	KUNIT_ASSERT_NOT_NULL(test, hosts);
+	address(a, 0x0a000001);
+	KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + 10));
+	a[0] ^= 1;	/* the upper half counts too */
+	KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + 10));
+}
+
+/* Hosts next to each other spread over the table; those that meet are all answered, each time. */
+static void host__others_are_never_silenced(struct kunit *test)
+{
+	struct roan_np_hosts *hosts = kunit_kzalloc(test, sizeof(*hosts), GFP_KERNEL);
+	u32 used = 0;
+	u8 a[16];
+
+	KUNIT_ASSERT_NOT_NULL(test, hosts);
+	for (u32 i = 0; i < 1000; i++) {
+		address(a, 0x0a000000 + i);
+		KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + i));
+	}
+	for (u32 i = 0; i < ARRAY_SIZE(hosts->slot); i++)
+		used += hosts->slot[i].last != 0;
+	KUNIT_EXPECT_GE(test, used, 200);
+}
+
+static struct kunit_case np_cases[] = {
+	KUNIT_CASE(due__first_at_once_then_once_per_interval),
+	KUNIT_CASE(due__no_interval_answers_all),
+	KUNIT_CASE(due__early_epoch),
+	KUNIT_CASE(due__behind_another_cpu),
+	KUNIT_CASE(host__same_address_same_slot),
+	KUNIT_CASE(host__others_are_never_silenced),
+	{}
+};
+
+static struct kunit_suite np_suite = {
+	.name = "roan_np",
+	.test_cases = np_cases,
+};
+kunit_test_suite(np_suite);
