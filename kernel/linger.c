@@ -4,11 +4,15 @@
  * for each of them, because each is acknowledged before the next is posted. So when bells come in quick succession the
  * kernel leaves the doorbell off and looks again a little later; what has gathered by then leaves as one train. If
  * little has, it was a program that waits for answers, and it is left alone for longer and longer.
+ *
+ * The time is an upper bound. ROAN_RING_LINGERS tells the poster, and one that has nothing to do but wait for completions
+ * rings at once (provider/bell.c), for all it has posted.
  */
 #include "roan.h"
 
-#define QUICK_NS	(200 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
+#define QUICK_NS	(1000 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
 #define LINGER_NS	(20 * NSEC_PER_USEC)
+#define MAX_BATCH_NS	(200 * NSEC_PER_USEC)
 #define WORTH		4			/* work requests gathered that make lingering worth it */
 #define MIN_PATIENCE	16			/* quick bells before it is tried ... */
 #define MAX_PATIENCE	8192			/* ... doubled each time it was in vain */
@@ -63,6 +67,6 @@ bool roan_linger(struct roan_sq *sq)
 	if (sq->linger_at)
 		sq->patience = MIN_PATIENCE;
 	sq->gathered = 0;
-	sq->linger_at = now + LINGER_NS + 2 * (now - sq->found_at);
+	sq->linger_at = now + LINGER_NS + 2 * min(now - sq->found_at, MAX_BATCH_NS);
 	return true;
 }

@@ -131,11 +131,11 @@ void roan_ring_discard(struct roan_ring *ring)
 	roan_ring_publish(ring, ring->index);
 }
 
-bool roan_ring_need_doorbell(struct roan_ring *ring)
+bool roan_ring_rest(struct roan_ring *ring, enum roan_ring_flags flag)
 {
-	WRITE_ONCE(ring->ctl->kernel.flags, ROAN_RING_NEED_DOORBELL);
+	WRITE_ONCE(ring->ctl->kernel.flags, flag);
 	/*
-	 * Pairs with the full barrier in provider/ring.h ring_needs_doorbell(): either the poster sees the flag, or we see
+	 * Pairs with the full barrier in provider/ring.h ring_rests(): either the poster sees the flag, or we see
 	 * the tail it stored before.
 	 */
 	smp_mb();

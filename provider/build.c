@@ -68,7 +68,7 @@ static int wr_complete(struct ibv_qp_ex *ibqp)
 
 	if (!err && qp->tail != qp->sq.ring.index) {
 		ring_post(&qp->sq.ring, qp->tail);
-		kick = ring_needs_doorbell(&qp->sq.ring);
+		kick = roan_must_ring(qp);
 	}
 	roan_unlock(&qp->sq.lock);
 	if (kick)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Polling and arming completion queues: plain and extended. No system call is made here. Status, opcode and the flags
- * that verbs know have the same numbers in an entry of the ring as in verbs.
+ * Polling and arming completion queues: plain and extended. No system call is made here but for what bell.c has to do.
+ * Status, opcode and the flags that verbs know have the same numbers in an entry of the ring as in verbs.
  */
 #include <sched.h>
 #include <string.h>
@@ -33,12 +33,12 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
 }
 
 /*
- * On a machine with one CPU, what a poller waits for is often made by another process that could run now: let it.
- * Elsewhere polling without a pause is what the caller wants.
+ * Nobody will come to wait for with work of ours unsent. On a machine with one CPU, what a poller waits for is often made
+ * by another process that could run now: let it. Elsewhere polling without a pause is what the caller wants.
  */
-static void found_nothing(struct ibv_context *ctx)
+static void found_nothing(struct roan_cq *cq)
 {
-	if (to_roan_context(ctx)->one_cpu)
+	if (!roan_ring_unrung(cq) && to_roan_context(cq->vcq.cq.context)->one_cpu)
 		sched_yield();
 }
 
@@ -61,7 +61,7 @@ int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 		ring_polled(&cq->ring, head + i);
 	roan_unlock(&cq->lock);
 	if (!i)
-		found_nothing(ibcq->context);
+		found_nothing(cq);
 	return i;
 }
 
@@ -99,6 +99,7 @@ int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	roan_lock(&cq->lock);
 	ring_arm(&cq->ring, solicited_only);
 	roan_unlock(&cq->lock);
+	roan_ring_unrung(cq);		/* the caller is about to sleep */
 	return 0;
 }
 
@@ -133,7 +134,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	err = take(cq);
 	if (err) {
 		roan_unlock(&cq->lock);	/* end_poll is called only after success */
-		found_nothing(cq->vcq.cq_ex.context);
+		found_nothing(cq);
 	}
 	return err;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Posting work request lists: sends, receives, window binds, and the doorbell. Only what verbs make an immediate error
+ * Posting work request lists: sends, receives, window binds. Only what verbs make an immediate error
  * is checked here; the kernel checks the rest once it has copied the slot, and answers by a completion.
  */
 #include <string.h>
@@ -29,31 +29,6 @@ ROAN_SAME(ROAN_WR_RDMA_READ, IBV_WR_RDMA_READ);
 ROAN_SAME(ROAN_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
 ROAN_SAME(ROAN_WR_BIND_MW, IBV_WR_BIND_MW);
 ROAN_SAME(ROAN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
-
-/*
- * The kernel looks at the QP in our context. Its errors have no one to go to: the requests are in the ring, and a QP or
- * device that is gone is told by completions and events. So errno stays as it was, too.
- */
-void roan_ring_doorbell(struct roan_qp *qp)
-{
-	union {
-		struct ib_uverbs_ioctl_hdr hdr;
-		uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + sizeof(struct ib_uverbs_attr)];
-	} call = { .room = { 0 } };
-	int saved = errno;
-
-	call.hdr.length = sizeof(call);
-	call.hdr.object_id = UVERBS_OBJECT_QP;
-	call.hdr.method_id = ROAN_METHOD_QP_DOORBELL;
-	call.hdr.num_attrs = 1;
-	call.hdr.driver_id = ROAN_DRIVER_ID;
-	call.hdr.attrs[0].attr_id = ROAN_ATTR_QP_DOORBELL_HANDLE;
-	call.hdr.attrs[0].flags = UVERBS_ATTR_F_MANDATORY;
-	call.hdr.attrs[0].data = qp->vqp.qp.handle;
-	while (ioctl(qp->vqp.qp.context->cmd_fd, RDMA_VERBS_IOCTL, &call.hdr) && errno == EINTR)
-		;
-	errno = saved;
-}
 
 /* ---- sends ---- */
 
@@ -191,7 +166,7 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	}
 	if (tail != sq->ring.index) {
 		ring_post(&sq->ring, tail);
-		kick = ring_needs_doorbell(&sq->ring);
+		kick = roan_must_ring(qp);
 	}
 	roan_unlock(&sq->lock);
 	if (kick)
@@ -277,7 +252,7 @@ int roan_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 		return EINVAL;
 	}
 	roan_lock(&qp->rq.lock);
-	kick = post_list(&qp->rq, wr, bad, &err) && ring_needs_doorbell(&qp->rq.ring);
+	kick = post_list(&qp->rq, wr, bad, &err) && ring_rests(&qp->rq.ring);
 	roan_unlock(&qp->rq.lock);
 	if (kick)
 		roan_ring_doorbell(qp);

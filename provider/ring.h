@@ -45,14 +45,15 @@ static inline void ring_post(struct ring *ring, uint32_t tail)
 	__atomic_store_n(&ring->ctl->user.index, tail, __ATOMIC_RELEASE);
 }
 
-static inline bool ring_needs_doorbell(const struct ring *ring)
+/* Set of NEED_DOORBELL and LINGERS; 0: the kernel is at work on the ring. */
+static inline uint32_t ring_rests(const struct ring *ring)
 {
 	/*
-	 * Pairs with the full barrier in kernel/ring.c roan_ring_need_doorbell(): either we see the flag, or the kernel
-	 * sees the tail stored above.
+	 * Pairs with the full barrier in kernel/ring.c roan_ring_rest(): either we see the flag, or the kernel sees the
+	 * tail stored above.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED) & ROAN_RING_NEED_DOORBELL;
+	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED) & (ROAN_RING_NEED_DOORBELL | ROAN_RING_LINGERS);
 }
 
 /* ---- the ring we empty ---- */

@@ -64,12 +64,22 @@ struct roan_ah {
 	uint32_t ah_num;		/* what a send WQE says */
 };
 
+#define ROAN_UNRUNG	8		/* queue pairs; with more, one rings at once */
+
+/* What bell.c may ring for when its owner has nothing better to do. */
+struct roan_unrung {
+	struct roan_lock lock;		/* leaf: taken with a queue's lock held */
+	uint32_t n;
+	struct roan_qp *qp[ROAN_UNRUNG];
+};
+
 struct roan_cq {
 	struct verbs_cq vcq;		/* first: libibverbs knows the object by this address */
 	struct roan_lock lock;		/* ring, current; held from start_poll to end_poll */
 	struct ring ring;
 	const struct roan_cqe *current;	/* extended: the entry being read */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
+	struct roan_unrung unrung;	/* queue pairs that complete here */
 };
 
 /* A ring of requests and what may go into it. */
@@ -193,7 +203,12 @@ int roan_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 int roan_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* ---- bell.c ---- */
 void roan_ring_doorbell(struct roan_qp *qp);
+bool roan_must_ring(struct roan_qp *qp);	/* after ring_post(), under the queue's lock: is a doorbell needed now? */
+bool roan_ring_unrung(struct roan_cq *cq);	/* nothing to do but wait for @cq; false: there was nothing to ring for */
+void roan_bell_forget(struct roan_qp *qp);	/* it is going away */
 
 /* ---- build.c ---- */
 bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops);

@@ -132,8 +132,12 @@ static void doorbell_bit(struct kunit *test)
 	roan_ring_post(ring, 1);
 	KUNIT_EXPECT_TRUE(test, roan_ring_need_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
+	KUNIT_EXPECT_TRUE(test, roan_ring_rest(ring, ROAN_RING_LINGERS));
 	roan_ring_consume(ring);
+	KUNIT_EXPECT_FALSE(test, roan_ring_rest(ring, ROAN_RING_LINGERS));
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_LINGERS);
 	KUNIT_EXPECT_FALSE(test, roan_ring_need_doorbell(ring));
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_NEED_DOORBELL);
 	roan_ring_free(ring);
 }
 

@@ -52,6 +52,11 @@ enum roan_ring_flags {
 	ROAN_RING_NEED_DOORBELL	= 1 << 0,
 	/* CQ: an entry was lost because the ring was full; IBV_EVENT_CQ_ERR was raised. */
 	ROAN_RING_OVERFLOW	= 1 << 1,
+	/*
+	 * SQ: nobody is looking, but the kernel will, a little later. Nobody has to ring; a poster that has run out of
+	 * things to do may, and saves the wait. Set with the same care as NEED_DOORBELL.
+	 */
+	ROAN_RING_LINGERS	= 1 << 2,
 };
 
 struct roan_ring_ctl {
