@@ -205,6 +205,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 		roan_net_del_dev(dev->rnet, dev);
 		roan_net_put(dev->rnet);
 	}
+	roan_qos_del_dev(dev);
 	rcu_barrier();	/* address vectors hold GID entries, which the core is about to drop */
 	xa_destroy(&dev->keys);
 	xa_destroy(&dev->ahs);
@@ -251,6 +252,7 @@ static int add(const char *name, struct net_device *ndev)
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	INIT_LIST_HEAD(&dev->mcast);
+	roan_qos_add_dev(dev);
 	describe(dev);
 
 	err = -ENOMEM;
@@ -417,6 +419,7 @@ const struct ib_device_ops roan_dev_ops = {
 	.driver_id		= ROAN_DRIVER_ID,
 	.uverbs_abi_ver		= ROAN_UVERBS_ABI_VERSION,
 	.device_group		= &device_group,
+	.port_groups		= roan_port_groups,
 	.dealloc_driver		= dealloc_driver,
 
 	.query_device		= query_device,

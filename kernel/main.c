@@ -17,9 +17,12 @@ static int __init roan_init(void)
 	err = roan_qp_init();
 	if (err)
 		goto err_later;
-	err = roan_net_init();
+	err = roan_qos_init();
 	if (err)
 		goto err_qp;
+	err = roan_net_init();
+	if (err)
+		goto err_qos;
 	err = roan_device_init();
 	if (err)
 		goto err_net;
@@ -27,6 +30,8 @@ static int __init roan_init(void)
 
 err_net:
 	roan_net_exit();
+err_qos:
+	roan_qos_exit();
 err_qp:
 	roan_qp_exit();
 err_later:
@@ -40,6 +45,7 @@ static void __exit roan_exit(void)
 {
 	roan_device_exit();	/* no device, so no user and no packet after this */
 	roan_net_exit();
+	roan_qos_exit();
 	roan_qp_exit();
 	roan_later_exit();
 	rcu_barrier();		/* callbacks of ours must not run in freed text */

@@ -86,6 +86,15 @@ struct roan_later {
 	u8 kind;		/* enum roan_later_kind */
 };
 
+/* ---- priorities: qos.c ---- */
+
+#define ROAN_DSCPS	64
+
+struct roan_qos {
+	u8  prio[ROAN_DSCPS];	/* DSCP -> skb->priority, 0..7; READ/WRITE_ONCE */
+	u32 traffic_class;	/* of packets whose QP or address handle says nothing; cc_param */
+};
+
 /* ---- devices: device.c ---- */
 
 struct roan_dev {
@@ -101,6 +110,9 @@ struct roan_dev {
 	struct xarray ahs;		/* ah_num -> struct roan_av */
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
+
+	struct roan_qos qos;
+	struct list_head on_qos;	/* qos.c */
 
 	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
 	u32 n_mcast;
@@ -272,6 +284,22 @@ struct roan_qp {
 	struct roan_rq rq ____cacheline_aligned_in_smp;
 };
 
+/*
+ * The traffic class a packet leaves with: the path's own; if that is 0 the class selector of its service level; if there
+ * is neither, the device's default. @av may be NULL: a datagram QP has none.
+ */
+static inline u8 roan_qos_tclass(const struct roan_dev *dev, const struct roan_av *av)
+{
+	if (av && av->tclass)
+		return av->tclass;
+	return av && av->sl ? (av->sl & 7) << 5 : READ_ONCE(dev->qos.traffic_class);
+}
+
+static inline u8 roan_qos_prio(const struct roan_dev *dev, u8 tclass)
+{
+	return READ_ONCE(dev->qos.prio[tclass >> 2]);
+}
+
 static inline struct roan_mirror *roan_sq_mirror(const struct roan_sq *sq, u32 index)
 {
 	return sq->mirror + (size_t)(index & sq->req.mask) * sq->mirror_size;
@@ -423,6 +451,14 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr); /* rq.lock */
 void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR */
 void roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
+
+/* qos.c, cc_param.c */
+int roan_qos_init(void);
+void roan_qos_exit(void);
+void roan_qos_add_dev(struct roan_dev *dev);
+void roan_qos_del_dev(struct roan_dev *dev);
+void roan_qos_refresh(struct roan_dev *dev);	/* from the interface's DCB application table */
+extern const struct attribute_group *roan_port_groups[];
 
 /* net.c */
 int roan_net_init(void);			/* pernet operations */

@@ -92,6 +92,8 @@ void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flo
 	t->dev = dev;
 	t->flow = flow;
 	t->av = av;
+	t->tclass = roan_qos_tclass(dev, av);
+	t->prio = roan_qos_prio(dev, t->tclass);
 }
 
 static void write_headers(struct roan_train *t)
@@ -103,7 +105,7 @@ static void write_headers(struct roan_train *t)
 	if (train_ipv6(t)) {
 		struct ipv6hdr *ip6 = (struct ipv6hdr *)t->l3;
 
-		ip6_flow_hdr(ip6, av->tclass, htonl(av->flow_label & 0xfffff));
+		ip6_flow_hdr(ip6, t->tclass, htonl(av->flow_label & 0xfffff));
 		ip6->nexthdr = IPPROTO_UDP;
 		ip6->hop_limit = av->ttl;
 		memcpy(&ip6->saddr, &av->sgid, sizeof(ip6->saddr));
@@ -113,7 +115,7 @@ static void write_headers(struct roan_train *t)
 
 		ip->version = 4;
 		ip->ihl = 5;
-		ip->tos = av->tclass;
+		ip->tos = t->tclass;
 		ip->frag_off = htons(IP_DF);
 		ip->ttl = av->ttl;
 		ip->protocol = IPPROTO_UDP;
@@ -307,7 +309,7 @@ void roan_train_flush(struct roan_train *t)
 	finish_udp(t, udp_hdr(skb), ipv6);
 	memcpy(skb_push(skb, l3_len(ipv6)), t->l3, l3_len(ipv6));
 	skb_reset_network_header(skb);
-	skb->priority = t->av->tclass >> 5;	/* DSCP >> 3: the class selector, 0..7 */
+	skb->priority = t->prio;
 
 	t->flow->ip_id += t->n;
 	t->skb = NULL;

@@ -25,6 +25,8 @@ struct roan_train {
 	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
 	u8  l3[40];		/* IP header template */
 	u8  udp[8];
+	u8  tclass;		/* DSCP and ECN of every packet */
+	u8  prio;		/* skb->priority */
 	bool closed;		/* the last packet added was shorter */
 };
 

@@ -35,6 +35,9 @@ int fake_init(struct kunit *test)
 	f->ndev.gso_max_size = GSO_LEGACY_MAX_SIZE;
 	f->dst.dev = &f->ndev;
 	fake_dst = &f->dst;
+	f->dev.ndev = &f->ndev;
+	f->ndev.ifindex = INT_MAX;	/* nobody has it in a DCB table */
+	roan_qos_refresh(&f->dev);
 	fake_no_route = false;
 	__skb_queue_head_init(&fake_sent);
 	fake_counts_reset();

@@ -171,7 +171,7 @@ static void every_cut_packet_has_its_icrc(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, train->ip_summed == CHECKSUM_PARTIAL);
 	KUNIT_EXPECT_EQ(test, skb_checksum_start_offset(train), (int)l3_of(s->ipv6));
 	KUNIT_EXPECT_EQ(test, train->csum_offset, offsetof(struct udphdr, check));
-	KUNIT_EXPECT_EQ(test, train->priority, 3u);	/* DSCP 24 */
+	KUNIT_EXPECT_EQ(test, train->priority, 3u);	/* of tclass 0x62: fake_init() has the table of an interface without DCB */
 	KUNIT_EXPECT_TRUE(test, skb_shinfo(train)->gso_type == SKB_GSO_UDP_L4);
 
 	/* As dev_hard_start_xmit() would, for a device that can nothing. */

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a packet's DSCP is worth on the host: skb->priority, which mqprio, ETS, PFC and the PCP of a VLAN go by. The
+ * interface's DCB application table decides where it says something, else the class selector, DSCP >> 3. The stack's own
+ * table (rt_tos2priority()) would make most RoCE DSCPs best effort. A table a device, so that a train costs one load.
+ */
+#include <linux/dcbnl.h>
+#include <net/dcbevent.h>
+#include <net/dcbnl.h>
+#include "roan.h"
+
+static LIST_HEAD(devices);		/* roan_dev.on_qos */
+static DEFINE_SPINLOCK(devices_lock);	/* _bh; the event comes in atomic context */
+
+#if IS_ENABLED(CONFIG_DCB)
+/* Of several priorities for one application the highest counts, as in the stack. -1: the table does not name it. */
+static int highest(u8 priorities)
+{
+	return fls(priorities) - 1;
+}
+
+static int port_prio(struct net_device *ndev)
+{
+	struct dcb_app app = { .selector = IEEE_8021QAZ_APP_SEL_DGRAM, .protocol = ROAN_UDP_PORT };
+	u8 mask = dcb_ieee_getapp_mask(ndev, &app);
+
+	app.selector = IEEE_8021QAZ_APP_SEL_ANY;
+	return highest(mask | dcb_ieee_getapp_mask(ndev, &app));
+}
+
+static void read_table(struct net_device *ndev, u8 prio[ROAN_DSCPS])
+{
+	struct dcb_ieee_app_dscp_map map;
+	int by_port = port_prio(ndev);
+	int dscp;
+
+	dcb_ieee_getapp_dscp_prio_mask_map(ndev, &map);
+	for (dscp = 0; dscp < ROAN_DSCPS; dscp++) {
+		if (map.map[dscp])
+			prio[dscp] = highest(map.map[dscp]);
+		else if (by_port >= 0)
+			prio[dscp] = by_port;
+	}
+}
+#else
+static void read_table(struct net_device *ndev, u8 prio[ROAN_DSCPS])
+{
+}
+#endif
+
+void roan_qos_refresh(struct roan_dev *dev)
+{
+	u8 prio[ROAN_DSCPS];
+	int dscp;
+
+	for (dscp = 0; dscp < ROAN_DSCPS; dscp++)
+		prio[dscp] = dscp >> 3;
+	read_table(dev->ndev, prio);
+	for (dscp = 0; dscp < ROAN_DSCPS; dscp++)
+		WRITE_ONCE(dev->qos.prio[dscp], prio[dscp]);
+}
+
+/* Interfaces are numbered per namespace and the event has no more than the number: refreshing one too many is harmless. */
+static int app_event(struct notifier_block *nb, unsigned long what, void *ptr)
+{
+	const struct dcb_app_type *app = ptr;
+	struct roan_dev *dev;
+
+	if (what != DCB_APP_EVENT)
+		return NOTIFY_DONE;
+	spin_lock_bh(&devices_lock);
+	list_for_each_entry(dev, &devices, on_qos)
+		if (dev->ndev->ifindex == app->ifindex)
+			roan_qos_refresh(dev);
+	spin_unlock_bh(&devices_lock);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block notifier = { .notifier_call = app_event };
+
+/* Listed first: a change that comes between the two is seen by one of them. */
+void roan_qos_add_dev(struct roan_dev *dev)
+{
+	spin_lock_bh(&devices_lock);
+	list_add(&dev->on_qos, &devices);
+	roan_qos_refresh(dev);
+	spin_unlock_bh(&devices_lock);
+}
+
+void roan_qos_del_dev(struct roan_dev *dev)
+{
+	spin_lock_bh(&devices_lock);
+	list_del_init(&dev->on_qos);
+	spin_unlock_bh(&devices_lock);
+}
+
+int roan_qos_init(void)
+{
+	return register_dcbevent_notifier(&notifier);
+}
+
+void roan_qos_exit(void)
+{
+	unregister_dcbevent_notifier(&notifier);
+}

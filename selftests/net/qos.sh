@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Which DSCP and which priority packets leave with, as a queueing discipline with a class for each priority counts them and
+# as the other end sees them. The DCB table itself is the suite qos's: no virtual interface has one.
+#
+#	h1: roan1 v1 == prio, 8 bands ======== v2 roan2 :h2	captured on v2
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+# The core shows a device's parameters in its own namespace only, which by default is the first one.
+PARAMS=/sys/class/infiniband/$H1DEV/ports/1/cc_param
+
+packets() { a tc -s class show dev v1 | awk -v c="1:$(($1 + 1))" '$3 == c { f = 1 } f && /Sent/ { print $4; exit }'; }
+
+# DSCPs of what h1 sent to h2, each once.
+dscps() { tshark -n -r "$1" -Y "ip.src == $AIP && udp.dstport == 4791" -T fields -e ip.dsfield.dscp 2> /dev/null | sort -un | tr '\n' ' '; }
+
+# leaves DSCP PRIO OPTIONS...: a WRITE stream from h1 with perftest's OPTIONS.
+leaves() {
+	local dscp=$1 prio=$2 cap before got
+	shift 2
+	before=$(packets "$prio")
+	rm -f /tmp/qos.pcap
+	"${B[@]}" python3 "$HERE/capture.py" v2 /tmp/qos.pcap > /tmp/capture.log 2>&1 & cap=$!
+	wait_for 5 test -e /tmp/qos.pcap
+	stream "$@"
+	sleep 0.3; kill $cap; wait $cap 2> /dev/null
+	got=$(dscps /tmp/qos.pcap)
+	echo "dscps $got, priority $prio: $before -> $(packets "$prio")"
+	[ "$got" = "$dscp " ] && [ "$(packets "$prio")" -ge $((before + 2)) ]
+}
+# Where the cycle counter drifts perftest sends all and then cannot say how fast: what it leaves with means nothing here.
+stream() { # both() has its server at A; ours is at B
+	local pid
+	"${B[@]}" timeout 20 ib_write_bw -d "$BDEV" -x "$BGID" -n 100 -s 4096 > /tmp/server 2>&1 & pid=$!
+	wait_for 5 serving
+	a timeout 20 ib_write_bw -d "$ADEV" -x "$AGID" -n 100 -s 4096 "$@" "$BIP" > /tmp/client 2>&1
+	kill $pid 2> /dev/null; wait $pid
+}
+serving() { b ss -Hltn 'sport = :18515' | grep -q .; }
+set_class() { sh -c "echo $1 > $PARAMS/traffic_class"; }
+refuses() { # VALUE WORDS
+	local said
+	said=$(bash -c "echo $1 > $PARAMS/traffic_class" 2>&1) && return 1
+	echo "$said"
+	case $said in *"$2"*) true ;; *) false ;; esac && [ "$(cat $PARAMS/traffic_class)" = 0 ]
+}
+
+ktap_header
+[ "$LINK_TYPE" = roan ] || { ktap_skip "qos" "knows roan's parameters"; ktap_end; }
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+modprobe -q sch_prio
+a tc qdisc add dev v1 root handle 1: prio bands 8 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 || { ktap_skip "qos" "no prio qdisc"; ktap_end; }
+AGID=$(gid_index "$ADEV" "$AIP" h1) BGID=$(gid_index "$BDEV" "$BIP" h2)
+
+ktap_check "nothing said: DSCP 0, priority 0" leaves 0 0
+ktap_check "traffic class 106: DSCP 26, priority 3, which the stack's own table would make 2" leaves 26 3 --tclass=106
+ktap_check "traffic class 192: DSCP 48, priority 6" leaves 48 6 --tclass=192
+ktap_check "service level 5: its class selector, DSCP 40" leaves 40 5 -S 5
+ktap_check "no number is refused" refuses many "Invalid argument"
+ktap_check "256 is refused" refuses 256 "out of range"
+set_class 104
+ktap_check "the device's traffic class serves who says nothing" leaves 26 3
+ktap_check "... and nobody else" leaves 8 1 --tclass=32
+ktap_end
