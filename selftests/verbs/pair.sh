@@ -59,6 +59,15 @@ both() {
 # By TCP, or by rdma_cm (perftest -R).
 listening() { a ss -Hltn "sport = :$1" | grep -q . || a rdma resource show cm_id 2> /dev/null | grep -q "LISTEN.*:$1 "; }
 
+# cm_ordered: afterwards the words of ORDERED go before both programs of a pair whose client may connect by rdma_cm before
+# its server listens (cm_order.c).
+CM_ORDER=/tmp/cm_order
+cm_ordered() {
+	rm -rf $CM_ORDER && mkdir $CM_ORDER
+	# shellcheck disable=SC2034 # read by the scripts
+	ORDERED="env LD_PRELOAD=$PROGRAMS/cm_order.so CM_ORDER=$CM_ORDER"
+}
+
 # stress SECONDS [OPTIONS]: verbs_stress from B to A.
 stress() {
 	local t=$1
