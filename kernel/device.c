@@ -64,7 +64,7 @@ static void fill_attrs(struct ib_device_attr *a)
 
 static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata)
 {
-	if (udata->inlen || udata->outlen)
+	if (udata && (udata->inlen || udata->outlen))	/* the core asks without, from 7.x on */
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	fill_attrs(attr);

@@ -17,6 +17,7 @@
 #include <linux/wait.h>
 #include <net/addrconf.h>
 #include <net/dsfield.h>
+#include <net/inet_dscp.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ip6_fib.h>
@@ -244,7 +245,7 @@ static struct dst_entry *route4(struct net *net, const struct roan_av *av)
 {
 	struct flowi4 fl = {
 		.flowi4_proto = IPPROTO_UDP,
-		.flowi4_tos = av->tclass & 0x1c,	/* what routing rules look at */
+		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* what routing rules look at */
 		.fl4_sport = htons(av->sport),
 		.fl4_dport = htons(ROAN_UDP_PORT),
 	};

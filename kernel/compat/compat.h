@@ -8,6 +8,7 @@
  *   roan_vm_flags_set(vma, flags)		vm_flags_set()
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
  *   roan_udp_sock_release(socket)		udp_tunnel_sock_release()
+ *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: its tos, or dscp
  *   ROAN_IMPORT_NS(ns)				MODULE_IMPORT_NS()
  */
 #ifndef ROAN_COMPAT_H
@@ -54,6 +55,12 @@
 #define roan_udp_sock_release(sock)		udp_tunnel_sock_release((sock)->sk)
 #else
 #define roan_udp_sock_release(sock)		udp_tunnel_sock_release(sock)
+#endif
+
+#ifdef HAVE_FLOWI4_DSCP
+#define ROAN_FLOWI4_TOS(tos)			.flowi4_dscp = inet_dsfield_to_dscp(tos)
+#else
+#define ROAN_FLOWI4_TOS(tos)			.flowi4_tos = (tos)
 #endif
 
 #ifdef HAVE_IMPORT_NS_STRING
