@@ -21,9 +21,10 @@ mount -t configfs c /sys/kernel/config
 ulimit -l unlimited
 hostname "$LAB"
 ip link set lo up
-if ls "$REPO"/build/provider/libroan-rdmav*.so > /dev/null 2>&1; then
+PROVIDER=${PROVIDER:-$REPO/build/provider}
+if ls "$PROVIDER"/libroan-rdmav*.so > /dev/null 2>&1; then
 	mkdir -p /etc/libibverbs.d
-	echo "driver $REPO/build/provider/libroan" > /etc/libibverbs.d/roan.driver
+	echo "driver $PROVIDER/libroan" > /etc/libibverbs.d/roan.driver
 fi
 leak=/sys/kernel/debug/kmemleak
 [ ! -e $leak ] || echo clear > $leak

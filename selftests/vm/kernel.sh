@@ -3,6 +3,7 @@
 # Kernels for the labs, in a cache: fetches or builds one if it is not there, and prints its folder. Boots nothing.
 #   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
 #   kernel.sh 6.12 | 6.1	Debian's own kernel: FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
+#   kernel.sh new		the newest that the stable release after this one offers, in debian.sh's root of it: likewise
 # The folder's name holds the package's version and, for UML, a hash of the configuration; its file `ready` says it is
 # whole. A lock file lets two callers ask at once. ROAN_CACHE: the cache (default ~/.cache/roan).
 set -eu
@@ -76,8 +77,12 @@ uml | uml-debug)
 6.12 | 6.1)
 	version=$(debian_package "$what")
 	dir=$CACHE/$version ;;
+new)
+	dir=$("$HERE/debian.sh" root trixie)
+	echo "$dir/kernel"
+	exit ;;
 *)
-	sed -n 3,9p "$0"
+	sed -n 3,10p "$0"
 	exit 2 ;;
 esac
 [ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }

@@ -129,8 +129,8 @@ gid_index() {
 	want=$(python3 -c '
 import ipaddress, sys
 a = ipaddress.ip_address(sys.argv[1])
-a = a if a.version == 6 else ipaddress.ip_address("::ffff:" + str(a))
-print(a.exploded)' "$2")
+b = a.packed if a.version == 6 else bytes(10) + b"\xff\xff" + a.packed
+print(b.hex(":", 2))' "$2")
 	# A namespace sees its own devices only in its own sysfs, which ip netns exec mounts.
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	${ns:+ip netns exec "$ns"} sh -c '

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs one script inside a guest that sees this machine's own root read-only under a tmpfs overlay, prints what it
 # prints, and leaves with its status; or with 98 if the kernel's log has a complaint, 99 if the guest never finished.
-#   run.sh uml | uml-debug | qemu | qemu-6.12 | qemu-6.1 [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-n] SCRIPT [ARG...]
+#   run.sh uml | uml-debug | qemu | qemu-6.12 | qemu-6.1 | qemu-new [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-n] SCRIPT [ARG...]
+#	LAB+RELEASE: not this machine's root, but a root of another Debian release (debian.sh), with roan built in it
 #	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever
 #	-k  more for the kernel's command line	-n  does not build roan for that kernel first
 # DMESG=FILE keeps the kernel's log. LINK_TYPE and the variables named in LAB_ENV are handed to the script.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
-lab=${1:-}
-[ $# -ge 2 ] || { sed -n 3,8p "$0"; exit 2; }
+lab=${1:-} release=
+case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
+[ $# -ge 2 ] || { sed -n 3,9p "$0"; exit 2; }
 shift
 virtual='' mem=2G limit=600 cpus=2 append='' build=y
 while getopts vm:s:c:k:n o; do
@@ -43,18 +45,27 @@ for v in LINK_TYPE ROAN_KO ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
 
-build_roan() { # KDIR [VARIABLE=VALUE...]
+built() { # COMMAND...
 	[ -n "$build" ] || return 0
-	make -s -C "$REPO" module KDIR="$1" "${@:2}" > "$work/build.log" 2>&1 ||
-		{ tail -n 30 "$work/build.log"; echo "run.sh: roan does not build for $1"; exit 97; }
+	"$@" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; echo "run.sh: roan does not build: $*"; exit 97; }
 }
+
+# What the guest's root lies on: this machine's, or another release's, which gets a provider and programs of its own.
+lower=/
+if [ -n "$release" ]; then
+	lower=$("$HERE/debian.sh" root "$release")
+	base=$REPO/build/$release
+	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/provider" OUT="$base/provider"
+	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests"
+	printf 'export PROVIDER=%q PROGRAMS=%q\n' "$base/provider" "$base/selftests" >> "$out/env"
+fi
 
 run_uml() {
 	local folder src tag
 	folder=$("$HERE/kernel.sh" "$lab")
 	src=$folder/linux-source-6.12
 	# shellcheck disable=SC2046 # a word or none
-	build_roan "$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
+	built make -s -C "$REPO" module KDIR="$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
 	tag=$(cat "$src/include/config/kernel.release")-um
 	[ "$lab" = uml ] || tag=$tag-debug
 	echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env"
@@ -63,8 +74,9 @@ run_uml() {
 		#!/bin/bash
 		export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 		mount -t tmpfs t /mnt && mkdir -p /mnt/u /mnt/w /mnt/r
-		mount -t overlay -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w o /mnt/r
-		cd /mnt/r && mkdir -p out lib/modules
+		mount -t overlay -o lowerdir=$lower,upperdir=/mnt/u,workdir=/mnt/w o /mnt/r
+		cd /mnt/r && mkdir -p out lib/modules .$REPO
+		[ $lower = / ] || mount -r -t hostfs -o $REPO none .$REPO
 		mount -t hostfs -o $out none out
 		mount -t hostfs -o $folder/mods/lib/modules none lib/modules
 		mount -t proc p proc; mount -t sysfs s sys; mount -t devtmpfs d dev
@@ -101,8 +113,9 @@ initrd() { # FOLDER VERSION: what it takes to mount this machine's root over 9p
 		mount -t 9p -o \$o,ro,cache=loose root /lower
 		mount -t 9p -o \$o,ro,cache=loose kernel /k
 		mount -t tmpfs -o size=60% t /rw; mkdir /rw/u /rw/w
-		mount -t overlay -o lowerdir=/lower,upperdir=/rw/u,workdir=/rw/w o /new
-		mkdir -p /new/lib/modules /new/out
+		mount -t overlay -o lowerdir=/lower$lower,upperdir=/rw/u,workdir=/rw/w o /new
+		mkdir -p /new/lib/modules /new/out /new$REPO
+		[ $lower = / ] || mount --bind /lower$REPO /new$REPO
 		for d in proc sys dev; do mount --move /\$d /new/\$d; done
 		mount --bind /k/lib/modules /new/lib/modules
 		mount -t 9p -o \$o out /new/out
@@ -164,7 +177,11 @@ run_qemu() {
 	folder=$("$HERE/kernel.sh" "${series:-6.12}")
 	version=$(basename "$folder"/boot/vmlinuz-*)
 	version=${version#vmlinuz-}
-	build_roan "/lib/modules/$version/build"
+	case $series in
+	new) built "$HERE/debian.sh" run trixie make -s -C "$REPO" module KDIR="/lib/modules/$version/build" \
+		KARGS="W=1 ROAN_WERROR=y" ;;
+	*) built make -s -C "$REPO" module KDIR="/lib/modules/$version/build" ;;
+	esac
 	initrd "$folder" "$version" "$@"
 	accel=$(accelerator "$folder/boot/vmlinuz-$version")
 	for attempt in 1 2 3; do
@@ -183,8 +200,8 @@ complaints() { # of the kernel, from the script's start on: before that they are
 
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
-qemu | qemu-6.12 | qemu-6.1) run_qemu "$@" ;;
-*) sed -n 3,8p "$0"; exit 2 ;;
+qemu | qemu-6.12 | qemu-6.1 | qemu-new) run_qemu "$@" ;;
+*) sed -n 3,9p "$0"; exit 2 ;;
 esac
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
 if [ ! -e "$out/rc" ]; then

@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What other Debian releases have, in the cache: fetched if it is not there. Boots nothing and leaves the host as it is.
+#   debian.sh root RELEASE		prints the folder of a root (trixie, sid) with a compiler, rdma-core and its tests,
+#					perftest, headers of the newest kernel it or its backports have; that kernel in /kernel
+#   debian.sh run RELEASE COMMAND...	runs a command in that root, with this repository and the cache at their own paths
+#   debian.sh source			prints the folder of rdma-core's source: the newest that the provider knows
+# A root's name holds a hash of its package list; its file `ready` says it is whole. ROAN_CACHE: the cache.
+set -eu
+HERE=$(dirname "$(readlink -f "$0")")
+REPO=$(readlink -f "$HERE/../..")
+CACHE=${ROAN_CACHE:-$HOME/.cache/roan}
+MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+PACKAGES=ca-certificates,gcc,make,pkg-config,file,xz-utils,libelf-dev,kmod,udev,procps,iproute2,ethtool,iputils-ping,tshark
+PACKAGES=$PACKAGES,libibverbs-dev,librdmacm-dev,ibverbs-providers,ibverbs-utils,rdmacm-utils,rdma-core
+PACKAGES=$PACKAGES,python3-pyverbs,perftest,qperf,infiniband-diags
+export DEBIAN_FRONTEND=noninteractive
+
+root_of() { # RELEASE
+	echo "$CACHE/root-$1-$(echo "$MIRROR $PACKAGES" | sha256sum | cut -c1-8)"
+}
+
+# The kernel of the headers, to be booted: boot/vmlinuz-*, lib/modules/*, whichever way its packages divide and place it.
+# shellcheck disable=SC2016 # expanded in the root
+KERNEL='
+	v=$(ls /lib/modules | sort -V | tail -n 1)
+	mkdir /kernel && cd /kernel
+	for p in image binary modules base; do
+		[ -z "$(apt-cache policy linux-$p-$v)" ] || apt-get download -qq -o APT::Sandbox::User=root linux-$p-$v
+	done
+	for d in *.deb; do dpkg -x "$d" .; rm "$d"; done
+	[ -e lib ] || ln -s usr/lib lib
+	[ -e boot ] || { mkdir boot; mv lib/modules/$v/vmlinuz boot/vmlinuz-$v; }
+	depmod -b /kernel $v'
+
+make_root() { # RELEASE FOLDER
+	rm -rf "$2"
+	debootstrap --variant=minbase --include="$PACKAGES" "$1" "$2" "$MIRROR"
+	local suite=$1
+	if [ "$1" != sid ]; then
+		suite=$1-backports
+		echo "deb $MIRROR $suite main" >> "$2/etc/apt/sources.list"
+	fi
+	chroot "$2" sh -ec "apt-get update -qq
+		apt-get install -qq -y --no-install-recommends -t $suite linux-headers-amd64
+		$KERNEL
+		apt-get clean"
+	touch "$2/ready"
+}
+
+ready_root() { # RELEASE
+	local dir
+	dir=$(root_of "$1")
+	exec 9> "$CACHE/root-$1.lock"
+	flock 9
+	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; make_root "$1" "$dir" >&2; }
+	exec 9>&-
+	echo "$dir"
+}
+
+run_in() { # RELEASE COMMAND...
+	local root
+	root=$(ready_root "$1")
+	shift
+	mkdir -p "$root$REPO" "$root$CACHE"
+	# The mounts are seen by this command only, and go with it.
+	exec unshare -m sh -ec 'root=$1 repo=$2 cache=$3; shift 3
+		mount --bind "$repo" "$root$repo"; mount --bind "$cache" "$root$cache"
+		mount --bind /dev "$root/dev"; mount -t proc proc "$root/proc"
+		exec chroot "$root" "$@"' sh "$root" "$REPO" "$CACHE" "$@"
+}
+
+# apt with lists of its own, for sources only.
+apt_sources() { # FOLDER COMMAND...
+	local dir=$1
+	shift
+	mkdir -p "$dir/lists/partial" "$dir/archives/partial"
+	touch "$dir/status"
+	printf "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $MIRROR %s main\n" trixie sid > "$dir/list"
+	"$@" -qq -o Dir::Etc::SourceList="$dir/list" -o Dir::Etc::SourceParts=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
+		-o Dir::State="$dir" -o Dir::State::Status="$dir/status" -o Dir::Cache="$dir" -o APT::Sandbox::User=root
+}
+
+# The highest release that verbs_private.h has a layout for, and no pre-release of the next.
+known_release() {
+	sed -n 's/^#elif ROAN_RDMA_CORE \(<=\|==\) \([0-9]*\)$/\2/p' "$REPO/provider/verbs_private.h" | sort -n | tail -n 1
+}
+
+fetch_source() { # FOLDER: leaves FOLDER/src
+	local apt=$1/apt versions version
+	rm -rf "$1" && mkdir -p "$1"
+	apt_sources "$apt" apt-get update
+	versions=$(apt_sources "$apt" apt-cache showsrc rdma-core | sed -n 's/^Version: //p' | sort -V)
+	version=$(echo "$versions" | awk -F. -v known="$(known_release)" '$1 <= known' | tail -n 1)
+	[ -n "$version" ] || { echo "debian.sh: apt has no rdma-core the provider knows, but: $versions"; return 1; }
+	# The upstream tarball is all that is wanted; a mirror may lack the packaging.
+	(cd "$1" && apt_sources "$apt" apt-get source --download-only --tar-only "rdma-core=$version") || true
+	mkdir "$1/src"
+	tar -C "$1/src" --strip-components=1 -xf "$1"/rdma-core_*.orig.tar.*
+	rm -rf "$apt" "$1"/*.tar.*
+	touch "$1/ready"
+}
+
+ready_source() {
+	local dir
+	dir=$CACHE/rdma-core-$(known_release)
+	exec 9> "$CACHE/rdma-core.lock"
+	flock 9
+	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; fetch_source "$dir" >&2; }
+	echo "$dir/src"
+}
+
+mkdir -p "$CACHE"
+case ${1:-} in
+root) ready_root "$2" ;;
+run) shift; run_in "$@" ;;
+source) ready_source ;;
+*) sed -n 3,8p "$0"; exit 2 ;;
+esac
