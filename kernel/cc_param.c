@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/infiniband/roanN/ports/1/cc_param/: what may be tuned at run time. One table: name, where the value is, unit,
- * range. A value that is no number is EINVAL, one out of range ERANGE, and nothing changes. Acts on nothing itself.
+ * /sys/class/infiniband/roanN/ports/1/cc_param/: what may be tuned at run time. Names, units and ranges are cc/params.h's;
+ * what is no number is EINVAL, what is out of range ERANGE, and then nothing changes. Each algorithm has a set of values of
+ * its own; the files show the set in force. Acts on nothing itself: whoever uses a value reads it each time.
  */
 #include <rdma/ib_sysfs.h>
 #include "roan.h"
 
 struct param {
 	struct ib_port_attribute attr;
-	u32 off;	/* of a u32 in struct roan_dev */
-	u32 min, max;
+	enum roan_cc_param which;
 };
-
-static u32 *value_of(struct ib_device *ibdev, const struct param *p)
-{
-	return (void *)to_roan_dev(ibdev) + p->off;
-}
 
 static ssize_t param_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
 	const struct param *p = container_of(attr, struct param, attr);
 
-	return sysfs_emit(buf, "%u\n", READ_ONCE(*value_of(ibdev, p)));
+	return sysfs_emit(buf, "%u\n", roan_cc_param_get(roan_cc_params_of(to_roan_dev(ibdev)), p->which));
 }
 
 static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
@@ -32,28 +27,52 @@ static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_att
 
 	if (err)
 		return err;
-	if (value < p->min || value > p->max)
-		return -ERANGE;
-	WRITE_ONCE(*value_of(ibdev, p), value);
-	return n;
+	return roan_cc_param_set(roan_cc_params_of(to_roan_dev(ibdev)), p->which, value) ? n : -ERANGE;
 }
 
-#define PARAM(_name, _field, _min, _max)							\
-	static struct param param_##_name = {							\
-		.attr = __ATTR(_name, 0644, param_show, param_store),				\
-		.off = offsetof(struct roan_dev, _field),					\
-		.min = _min,									\
-		.max = _max,									\
-	};											\
-	static_assert(sizeof_field(struct roan_dev, _field) == sizeof(u32))
+static ssize_t traffic_class_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->qos.traffic_class));
+}
 
-PARAM(traffic_class, qos.traffic_class, 0, 255);
+static ssize_t traffic_class_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+				   size_t n)
+{
+	u8 value;
+	int err = kstrtou8(buf, 0, &value);
 
+	if (err)
+		return err;
+	WRITE_ONCE(to_roan_dev(ibdev)->qos.traffic_class, value);
+	return n;
+}
+static IB_PORT_ATTR_RW(traffic_class);
+
+#define X(_name, ...)							\
+	static struct param param_##_name = {				\
+		.attr = __ATTR(_name, 0644, param_show, param_store),	\
+		.which = ROAN_CC_PARAM_##_name,				\
+	};
+ROAN_CC_PARAMS(X)
+#undef X
+
+#define X(_name, ...)	&param_##_name.attr.attr,
 static struct attribute *attrs[] = {
-	&param_traffic_class.attr.attr,
+	&ib_port_attr_traffic_class.attr,
+	ROAN_CC_PARAMS(X)
 	NULL
 };
+#undef X
 
 static const struct attribute_group group = { .name = "cc_param", .attrs = attrs };
 
 const struct attribute_group *roan_port_groups[] = { &group, NULL };
+
+void roan_cc_param_init(struct roan_cc_dev *cc)
+{
+	enum roan_cc_algo algo;
+
+	cc->algo = ROAN_CC_PAPER;
+	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++)
+		roan_cc_params_default(&cc->params[algo], algo);
+}

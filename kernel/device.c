@@ -252,6 +252,7 @@ static int add(const char *name, struct net_device *ndev)
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	INIT_LIST_HEAD(&dev->mcast);
+	roan_cc_param_init(&dev->cc);
 	roan_qos_add_dev(dev);
 	describe(dev);
 

@@ -102,7 +102,10 @@ static bool acceptable(const struct roan_qp *qp, struct roan_rx *rx)
 		return false;
 	}
 	if (!from_peer(qp, rx)) {
-		roan_count(qp->dev, rx_wrong_peer);
+		if (cnp)
+			roan_count(qp->dev, rp_cnp_ignored);
+		else
+			roan_count(qp->dev, rx_wrong_peer);
 		return false;
 	}
 	if (!roan_pkey_match(pkt->pkey, qp->pkey)) {
@@ -140,6 +143,8 @@ static void dispatch(struct run *run, struct roan_rx *rx)
 {
 	enum roan_op op = rx->pkt.info->op;
 
+	if (unlikely(rx->ce))
+		roan_ce_marked(run->qp, rx);
 	if (op == ROAN_OP_CNP) {
 		roan_count(run->qp->dev, rp_cnp_ignored);
 	} else if (!roan_connected(run->qp)) {

@@ -24,6 +24,8 @@
 #include "mr.h"
 #include "ring.h"
 #include "stats.h"
+#include "cc/cc.h"
+#include "cc/np.h"
 #include "transport/datagram.h"
 #include "transport/icrc.h"
 #include "transport/requester.h"
@@ -95,6 +97,15 @@ struct roan_qos {
 	u32 traffic_class;	/* of packets whose QP or address handle says nothing; cc_param */
 };
 
+/* ---- congestion control: cnp.c, limit.c; the rules are cc/'s ---- */
+
+struct roan_cc_dev {
+	u32 algo;		/* enum roan_cc_algo; READ/WRITE_ONCE */
+	struct roan_cc_params params[ROAN_CC_NUM_ALGOS];	/* cc_param; READ/WRITE_ONCE of each value */
+	struct roan_np np_port;	/* see np.h: raced for */
+	struct roan_np_hosts np_hosts;
+};
+
 /* ---- devices: device.c ---- */
 
 struct roan_dev {
@@ -111,6 +122,7 @@ struct roan_dev {
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
 
+	struct roan_cc_dev cc;
 	struct roan_qos qos;
 	struct list_head on_qos;	/* qos.c */
 
@@ -242,6 +254,7 @@ struct roan_rq {
 	struct roan_recv cur;	/* the receive under way */
 	struct roan_responder resp;
 	struct roan_flow flow;
+	struct roan_np np;	/* CNPs to this QP's peer */
 	u32 max_wr, max_sge;
 };
 
@@ -298,6 +311,12 @@ static inline u8 roan_qos_tclass(const struct roan_dev *dev, const struct roan_a
 static inline u8 roan_qos_prio(const struct roan_dev *dev, u8 tclass)
 {
 	return READ_ONCE(dev->qos.prio[tclass >> 2]);
+}
+
+/* The set in force: that of the device's algorithm. */
+static inline struct roan_cc_params *roan_cc_params_of(struct roan_dev *dev)
+{
+	return &dev->cc.params[READ_ONCE(dev->cc.algo)];
 }
 
 static inline struct roan_mirror *roan_sq_mirror(const struct roan_sq *sq, u32 index)
@@ -458,7 +477,11 @@ void roan_qos_exit(void);
 void roan_qos_add_dev(struct roan_dev *dev);
 void roan_qos_del_dev(struct roan_dev *dev);
 void roan_qos_refresh(struct roan_dev *dev);	/* from the interface's DCB application table */
+void roan_cc_param_init(struct roan_cc_dev *cc);
 extern const struct attribute_group *roan_port_groups[];
+
+/* cnp.c */
+void roan_ce_marked(struct roan_qp *qp, const struct roan_rx *rx);	/* softirq */
 
 /* net.c */
 int roan_net_init(void);			/* pernet operations */

@@ -38,7 +38,9 @@
 	X(resp_cqe_error)		/* receive completions with an error, flushes apart */			\
 	X(req_cqe_error)		/* send completions with an error, flushes apart */			\
 	X(cq_overflow)			/* completions lost */							\
-	X(rp_cnp_ignored)		/* CNPs for which there is no congestion control */			\
+	X(np_ecn_marked_roce_packets)	/* data packets that came with Congestion Experienced */		\
+	X(np_cnp_sent)			/* CNPs for them */							\
+	X(rp_cnp_ignored)		/* CNPs for which there is no congestion control, or not from the peer */	\
 	X(link_downed)											\
 	X(rx_truncated)			/* too short for its UDP length, BTH or opcode */			\
 	X(rx_bad_version)										\

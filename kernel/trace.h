@@ -144,6 +144,23 @@ TRACE_EVENT(roan_retry,
 	TP_printk("qpn=%u psn=%u retries_left=%u", __entry->qpn, __entry->psn, __entry->left)
 );
 
+/* A CNP: @out, to @peer_qpn for a packet that came in marked; else one that came in. */
+TRACE_EVENT(roan_cnp,
+	TP_PROTO(const struct roan_qp *qp, u32 peer_qpn, bool out),
+	TP_ARGS(qp, peer_qpn, out),
+	TP_STRUCT__entry(
+		__field(u32, qpn)
+		__field(u32, peer_qpn)
+		__field(bool, out)
+	),
+	TP_fast_assign(
+		__entry->qpn = qp->ib.qp_num;
+		__entry->peer_qpn = peer_qpn;
+		__entry->out = out;
+	),
+	TP_printk("qpn=%u peer_qpn=%u out=%d", __entry->qpn, __entry->peer_qpn, __entry->out)
+);
+
 /* enum ib_qp_state, before and after. */
 TRACE_EVENT(roan_qp_state,
 	TP_PROTO(const struct roan_qp *qp, u32 from, u32 to),

@@ -92,8 +92,8 @@ class Wire:
         self.sock.send(self.ether(family) + packet)
 
     def replies(self):
-        """BTH to the end of what h2 sent, oldest first."""
-        got = []
+        """BTH to the end of what h2 sent, oldest first; their traffic classes are in self.tos."""
+        got, self.tos = [], []
         while True:
             try:
                 frame, (_, _, kind, _, _) = self.sock.recvfrom(65536)
@@ -105,6 +105,7 @@ class Wire:
             skip = 28 if ip[0] >> 4 == 4 else 48
             if ip[skip - 6:skip - 4] == struct.pack(">H", 4791):
                 got.append(ip[skip:])
+                self.tos.append(struct.unpack(">H", ip[:2])[0] >> 4 & 0xFF if skip == 48 else ip[1])
 
 
 def checksum(data):
@@ -117,7 +118,7 @@ def checksum(data):
 def ip_header(family, src, dst, udp_len, ident=1, options=b"", next_header=17, frag=0x4000, tos=0):
     src, dst = ipaddress.ip_address(src).packed, ipaddress.ip_address(dst).packed
     if family == 6:
-        return struct.pack(">IHBB", 0x60000000, udp_len, next_header, 64) + src + dst
+        return struct.pack(">IHBB", 0x60000000 | tos << 20, udp_len, next_header, 64) + src + dst
     ihl = 5 + len(options) // 4
     h = struct.pack(">BBHHHBBH", 0x40 | ihl, tos, ihl * 4 + udp_len, ident, frag, 64, 17, 0) + src + dst + options
     return h[:10] + struct.pack(">H", checksum(h)) + h[12:]
@@ -127,11 +128,11 @@ def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False):
     return struct.pack(">BBHII", op, 0x40 | pad << 4 | ver, pkey, qpn, ack << 31 | psn & 0xFFFFFF)
 
 
-def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1):
+def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1, tos=0):
     """An IP packet around @body (BTH to payload); the ICRC is put behind it. @good False: one bit of it is wrong."""
     length = 8 + len(body) + 4
     udp = struct.pack(">HHHH", 0xC123, 4791, udp_len or length, 0)
-    ip = ip_header(family, src or H1[family], dst or H2[family], length, ident, options)
+    ip = ip_header(family, src or H1[family], dst or H2[family], length, ident, options, tos=tos)
     crc = bytearray(icrc(ip, udp + body)) if len(body) >= 12 else bytearray(4)
     if not good:
         crc[2] ^= 0x10
@@ -311,7 +312,7 @@ def spoofed(v):
     v.expect("spoofed, IPv6", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16), family=6, src=OTHER[6]), one)
     v.expect("spoofed: ACK", datagram(bth(ACK, v.rc.qp_num) + bytes(4), src=OTHER[4]), one)
     v.expect("spoofed: UC", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(16), src=OTHER[4]), one)
-    v.expect("spoofed: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), src=OTHER[4]), one)
+    v.expect("spoofed: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), src=OTHER[4]), {"rp_cnp_ignored": 1})
     v.expect("CNP of the peer", datagram(bth(CNP, v.rc.qp_num) + bytes(16)), {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
 
 
@@ -356,9 +357,6 @@ def datagrams(v):
     v.post(v.ud)
     v.expect("UD: P_Key of a limited member", datagram(bth(UD_SEND, v.ud.qp_num, pkey=0x7FFF) + deth() + bytes(8)),
              {"rdma_recvs": 1, **heard}, statuses=[0])
-    whole = ud()
-    v.expect("UD: marked Congestion Experienced", ip_header(4, H1[4], H2[4], len(whole) - 20, tos=3) + whole[20:],
-             {"rx_no_wqe": 1, "rcvd_ce_pkts": 1, **heard})
     v.post(v.ud)
     pieces = fragments(bth(UD_SEND, v.ud.qp_num) + deth() + bytes(64), 77)
     v.expect("UD: half a fragmented packet", pieces[0], {})
@@ -371,6 +369,44 @@ def datagrams(v):
              {"rx_access": 1, **heard})
     v.expect("UC: FIRST shorter than the MTU", datagram(bth(UC | SEND_FIRST, v.uc_qp.qp_num) + bytes(100)),
              {"rx_invalid": 1, **heard})
+
+
+def notifications(v):
+    """CE marks, and the CNPs they are answered with: not more than one in 100 ms (packets.sh), and none where none helps."""
+    heard = {"rcvd_pkts": 1, "rcvd_ce_pkts": 1}
+    marked = {**heard, "np_ecn_marked_roce_packets": 1}
+    told = {**marked, "np_cnp_sent": 1, "sent_pkts": 1}
+
+    def write(qp, family=4, psn=PSN):
+        return datagram(bth(WRITE_ONLY, qp.qp_num, psn=psn) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8), family, tos=3)
+
+    def cnp(name, packet, qpn):
+        v.wire.replies()
+        v.wire.send(packet)
+        time.sleep(0.02)
+        got = v.wire.replies()
+        want = struct.pack(">BBHII", CNP, 0, 0xFFFF, 1 << 30 | qpn, 0) + bytes(16)
+        result([g[:-4] for g in got] == [want] and v.wire.tos == [48 << 2], name,
+               f"{[g.hex() for g in got]}, expected {want.hex()}; traffic classes {v.wire.tos}")
+
+    for family in (4, 6):
+        qp = v.connected(e.IBV_QPT_RC, family)
+        v.expect(f"CE, IPv{family}: of two in a row the first is answered", [write(qp, family), write(qp, family, PSN + 1)],
+                 {**{k: 2 for k in marked}, "np_cnp_sent": 1, "sent_pkts": 1}, 0)
+        time.sleep(0.12)
+        cnp(f"CE, IPv{family}: the CNP's bytes, DSCP 48, Not-ECT", write(qp, family, PSN + 2), PEER_QPN)
+        qp.close()
+    qp = v.connected(e.IBV_QPT_RC)
+    v.expect("CE on an ACK", datagram(bth(ACK, qp.qp_num, psn=9) + b"\x1f\0\0\0", tos=3), {"stale_response": 1, **heard})
+    v.expect("CE on a CNP", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=3), {"rp_cnp_ignored": 1, **heard})
+    v.expect("CE on a packet of somebody else", datagram(bth(SEND_ONLY, qp.qp_num) + bytes(16), src=OTHER[4], tos=3),
+             {"rx_wrong_peer": 1})
+    v.expect("ECT(0) alone", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=2), {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
+    ud = datagram(bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x55) + bytes(16), tos=3)
+    v.expect("CE on a datagram", ud, {"rx_no_wqe": 1, **told}, 0)
+    time.sleep(0.12)
+    cnp("CE on a datagram: the CNP goes to the QP it came from", ud, 0x55)
+    qp.close()
 
 
 def sequence(v):
@@ -532,7 +568,7 @@ def main():
     v = Victim(Wire())
     v.psn = PSN
     alive(v, "before")
-    for group in (truncated, corrupt, spoofed, headers, datagrams, sequence, refusals, trains, noise):
+    for group in (truncated, corrupt, spoofed, headers, datagrams, notifications, sequence, refusals, trains, noise):
         group(v)
     alive(v, "after")
     print(f"1..{Tap.count}")

@@ -14,6 +14,7 @@ on h1 rdma link del "$H1DEV" || rdma link del "$H1DEV"
 on h2 ip addr add 10.7.0.22/24 dev v2 && on h2 ip addr add fd07::22/64 dev v2 nodad
 on h2 ip neigh replace "$H1IP" lladdr "$(on h1 cat /sys/class/net/v1/address)" dev v2
 on h2 ip neigh replace "$H1IP6" lladdr "$(on h1 cat /sys/class/net/v1/address)" dev v2
+echo 100000 > "/sys/class/infiniband/$H2DEV/ports/1/cc_param/min_time_between_cnps"
 on h2 timeout -k 5 200 $PY "$HERE/packets.py" 2> /tmp/packets.err
 rc=$?
 if [ -s /tmp/packets.err ] || [ $rc -gt 1 ]; then
