@@ -14,7 +14,7 @@
  *
  * Each returns true if @rate or @window changed; then tell the pacer (roan_pacer_set_rate()) and the trace.
  *
- * Time is ns, any epoch, never 0, never backwards. Nothing here needs a periodic timer: state carries the time it was last
+ * Time is ns, any epoch, never 0. Nothing here needs a periodic timer: state carries the time it was last
  * true, and the periods missed since are applied at once, with the same result as one by one. So an idle QP costs nothing,
  * and one that sends pays per train. deadline() matters only while packets are held back by the pacer: the rate may rise
  * before the pacer would let them go; wake at the earlier of the two.
@@ -69,7 +69,7 @@ struct roan_dcqcn {
 	u64 cut_at;		/* ns: the cut that a CNP asked for; 0: none pending (mlx) */
 	u64 increase_at;	/* ns: next increase by time */
 	u64 origin;		/* ns: limiting began; cuts happen at whole periods from here (mlx) */
-	u32 alpha;		/* 1 << 20 is one */
+	u32 alpha;		/* 1 << 30 is one */
 	u32 time_steps;		/* T: increases by time since the last cut */
 	u32 byte_steps;		/* BC: increases by volume since the last cut */
 	bool limiting;
@@ -77,7 +77,8 @@ struct roan_dcqcn {
 
 /* Swift: swift.c. */
 struct roan_swift {
-	u64 window;		/* 1/256 byte */
+	u64 window;		/* 1/256 byte; 0: no round trip was measured yet */
+	u64 acked;		/* bytes acknowledged since the last round trip was measured */
 	u64 cut_at;		/* ns: last decrease; 0: never */
 	u64 floor_at;		/* ns: @floor was last confirmed or renewed */
 	u64 floor_ns;		/* shortest round trip seen lately; 0: none yet */
@@ -98,6 +99,7 @@ struct roan_cc {
 	u32 packet;		/* bytes of a full packet on the wire */
 	u64 link;		/* bit/s, never 0 */
 	u64 cap;		/* bit/s: the QP's own limit; 0: none */
+	u64 now;		/* ns: of the latest event; an event from a CPU behind it happens then */
 	const struct roan_cc_params *params;
 	union {
 		struct roan_dcqcn dcqcn;

@@ -50,6 +50,7 @@
 	/* algorithm `swift` */										\
 	X(swift_target_us, "us", 0, 100000, 0, 0, "delay to aim at; 0: twice the shortest seen + swift_slack_us")	\
 	X(swift_slack_us, "us", 0, 100000, 50, 50, "see swift_target_us: what hosts add of themselves")	\
+	X(swift_max_window, "KB", 0, 1 << 20, 0, 0, "most in flight; 0: what the link carries in twice the target")	\
 	X(swift_ai, "1/1024 packet", 1, 65536, 1024, 1024, "growth of the window per round trip below target")	\
 	X(swift_beta, "1/1024", 1, 1024, 819, 819, "cut: this much of the relative excess of delay")	\
 	X(swift_max_mdf, "1/1024", 1, 1023, 512, 512, "a cut takes no more of the window than this")	\
