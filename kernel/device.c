@@ -49,7 +49,8 @@ static void fill_attrs(struct ib_device_attr *a)
 	a->max_qp_rd_atom = ROAN_MAX_RD_ATOMIC;
 	a->max_qp_init_rd_atom = ROAN_MAX_RD_ATOMIC;
 	a->max_res_rd_atom = ROAN_MAX_RD_ATOMIC * ROAN_MAX_QP;
-	a->atomic_cap = IB_ATOMIC_GLOB;
+	/* Ours are atomic with the CPU's too (GLOB), but UCX 1.13 then looks for PCIe atomics; adapters say HCA. */
+	a->atomic_cap = IB_ATOMIC_HCA;
 	a->max_mcast_grp = ROAN_MAX_MCAST_GRP;
 	a->max_mcast_qp_attach = ROAN_MAX_MCAST_ATTACH;
 	a->max_total_mcast_qp_attach = ROAN_MAX_MCAST_GRP * ROAN_MAX_MCAST_ATTACH;

@@ -13,6 +13,21 @@ ROAN_SAME(ROAN_CQE_WITH_INV, IBV_WC_WITH_INV);
 
 #define VERBS_FLAGS	(ROAN_CQE_GRH | ROAN_CQE_WITH_IMM | ROAN_CQE_WITH_INV)
 
+/*
+ * A datagram over RoCE v2 has no service level. mlx5's provider reports there what kind of network header came, and UCX
+ * reads it as that for every device: without it UCX looks for the address in the wrong place and drops all UD traffic.
+ */
+#define SL_UDP		0x8
+#define SL_L3_IPV6	0x1
+#define SL_L3_IPV4	0x2
+
+static uint8_t wc_sl(const struct roan_cqe *cqe)
+{
+	if (!(cqe->flags & ROAN_CQE_GRH))
+		return cqe->sl;
+	return SL_UDP | (cqe->flags & ROAN_CQE_IPV4 ? SL_L3_IPV4 : SL_L3_IPV6);
+}
+
 /* ---- plain ---- */
 
 static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
@@ -28,7 +43,7 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
 	wc->wc_flags = cqe->flags & VERBS_FLAGS;
 	wc->pkey_index = cqe->pkey_index;
 	wc->slid = 0;
-	wc->sl = cqe->sl;
+	wc->sl = wc_sl(cqe);
 	wc->dlid_path_bits = 0;
 }
 
@@ -210,7 +225,7 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
 
 static uint8_t read_sl(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->sl;
+	return wc_sl(current_of(cq));
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
