@@ -35,6 +35,7 @@ provider:				## build/provider/libroan-rdmav<N>.so
 
 programs: provider			## the tests' C programs
 	$(MAKE) -C selftests/verbs
+	$(MAKE) -C selftests/cc
 
 test:					## the protocol core in userspace: suites and simulator (ASan, UBSan)
 	$(MAKE) -s -C selftests/unit run

@@ -2,26 +2,32 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs one script inside a guest that sees this machine's own root read-only under a tmpfs overlay, prints what it
 # prints, and leaves with its status; or with 98 if the kernel's log has a complaint, 99 if the guest never finished.
-#   run.sh uml | uml-debug | qemu | qemu-6.12 | qemu-6.1 | qemu-new [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-n] SCRIPT [ARG...]
-#	LAB+RELEASE: not this machine's root, but a root of another Debian release (debian.sh), with roan built in it
-#	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever
+#   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
+#	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-new
+#	+RELEASE: not this machine's root, but a root of another Debian release (debian.sh), with roan built in it
+#	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever. Nothing
+#	    is random there: two runs of one script are the same in every packet
 #	-k  more for the kernel's command line	-n  does not build roan for that kernel first
+#	-o  what the script leaves in /out/kept is copied to DIR
 # DMESG=FILE keeps the kernel's log. LINK_TYPE and the variables named in LAB_ENV are handed to the script.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,9p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,12p "$0"; exit 2; }
 shift
-virtual='' mem=2G limit=600 cpus=2 append='' build=y
-while getopts vm:s:c:k:n o; do
+VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
+virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
+[ "$lab" != uml-virtual ] || { lab=uml; virtual=$VIRTUAL; }
+while getopts vm:s:c:k:o:n o; do
 	case $o in
-	v) virtual=time-travel=inf-cpu ;;
+	v) virtual=$VIRTUAL ;;
 	m) mem=$OPTARG ;;
 	s) limit=$OPTARG ;;
 	c) cpus=$OPTARG ;;
 	k) append=$OPTARG ;;
+	o) keep=$OPTARG ;;
 	n) build='' ;;
 	*) exit 2 ;;
 	esac
@@ -60,8 +66,15 @@ if [ -n "$release" ]; then
 	printf 'export PROVIDER=%q PROGRAMS=%q\n' "$base/provider" "$base/selftests" >> "$out/env"
 fi
 
+# What stands in for the host's random numbers.
+not_random() {
+	local so=$REPO/build/selftests/not_random.so
+	[ "$so" -nt "$HERE/not_random.c" ] || { mkdir -p "${so%/*}" && cc -O2 -Wall -shared -fPIC -o "$so" "$HERE/not_random.c"; }
+	echo "$so"
+}
+
 run_uml() {
-	local folder src tag
+	local folder src tag preload
 	folder=$("$HERE/kernel.sh" "$lab")
 	src=$folder/linux-source-6.12
 	# shellcheck disable=SC2046 # a word or none
@@ -85,8 +98,13 @@ run_uml() {
 	chmod +x "$work/init"
 	: > "$out/log"
 	tail -f -n +1 "$out/log" & tail_pid=$!
+	preload=
+	[ -z "$virtual" ] || preload=$(not_random)
+	# The kernel's random numbers also depend on its command line, so that must not name $work.
+	exec 9< "$work"
 	# shellcheck disable=SC2086 # $append is several words
-	timeout "$limit" "$src/linux" $virtual mem="$mem" root=/dev/root rootfstype=hostfs rootflags=/ ro init="$work/init" \
+	LD_PRELOAD=$preload timeout "$limit" "$src/linux" $virtual mem="$mem" root=/dev/root rootfstype=hostfs rootflags=/ ro \
+		init=/proc/self/fd/9/init \
 		quiet con=null con0=null,fd:2 kunit.enable="${KUNIT:-0}" $append > "$work/console" 2>&1 < /dev/null || true
 	sleep 0.3
 }
@@ -201,8 +219,9 @@ complaints() { # of the kernel, from the script's start on: before that they are
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-new) run_qemu "$@" ;;
-*) sed -n 3,9p "$0"; exit 2 ;;
+*) sed -n 3,12p "$0"; exit 2 ;;
 esac
+[ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
 if [ ! -e "$out/rc" ]; then
 	tail -n 25 "$work/console"

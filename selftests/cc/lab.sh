@@ -1,0 +1,205 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# One scenario, inside a guest in virtual time: draws the network, runs the flows, leaves what was measured in KEPT. It
+# judges nothing: report.py does. Called by `run`, which knows the defaults of:
+#   lab.sh SCENARIO N GBPS RTT_US MTU ALGO SECONDS RED_MIN RED_MAX RED_PROBABILITY SIZE [PARAMETER=VALUE...]
+#
+# Hosts are namespaces h1, h2, ...; switches are bridges in namespaces sw1, sw2, ...
+#
+#   hN e0 ---- pN swX ==== swY pR ---- e0 hR
+#      netem         tbf+red   tbf+red  netem		netem: the NIC's rate, and half the round trip
+#
+# Every link has the same rate. Switch ports towards senders have no queue; the one towards a receiver, and those between
+# switches, are token buckets with RED in them: as deep as two frames and 2 us, for the clock of UML ticks every 256 ns. Interfaces cut nothing and put nothing together, so that
+# each packet is marked, counted and delayed by itself.
+set -eu
+# shellcheck source=selftests/vm/lib.sh
+. "$REPO/selftests/vm/lib.sh"
+scenario=$1 n=$2 gbps=$3 rtt=$4 mtu=$5 algo=$6 seconds=$7 red_min=$8 red_max=$9 red_p=${10} size=${11}
+shift 11
+params=("$@")
+KEPT=${KEPT:-/out/kept}
+mkdir -p "$KEPT"
+frame=$((mtu + 58))		# BTH, ICRC, UDP, IPv4 and Ethernet around the payload
+link_mtu=$((mtu + 104))		# as the RDMA core wants it for such a path MTU
+limit=$((12 << 20))		# bytes a port may hold
+depth=64		# messages under way per flow
+warm=20				# ms from the setting-up to time zero of the series
+lead=10				# ms the first flow has the link for itself
+end=$(python3 -c "print(int($seconds * 1000))")
+
+switch() { # SW
+	ip netns add "$1"
+	on "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+	on "$1" ip link add br0 type bridge stp_state 0 mcast_snooping 0
+	on "$1" ip link set br0 up
+}
+
+plain() { # NETNS IFACE
+	on "$1" ip link set "$2" gso_max_segs 1 up
+	on "$1" ethtool -K "$2" tso off gso off gro off > /dev/null 2>&1
+}
+
+queue_at() { # SW IFACE: the rate of the link, and a queue that marks
+	on "$1" tc qdisc add dev "$2" root handle 1: tbf rate "${gbps}gbit" burst $((2 * (link_mtu + 14) + gbps * 250)) limit $limit
+	if [ "$scenario" = ecn-off ]; then
+		on "$1" tc qdisc add dev "$2" parent 1:1 handle 10: bfifo limit $limit
+		return
+	fi
+	# burst = min/avpkt rounded up makes the average follow the queue (weight 1/2); tc takes no more than 34 Gb/s for
+	# the bandwidth, which says how the average decays while the queue is empty
+	on "$1" tc qdisc add dev "$2" parent 1:1 handle 10: red limit $limit min "$red_min" max "$red_max" avpkt $frame \
+		burst $(((red_min + frame - 1) / frame)) bandwidth 34gbit probability "$red_p" ecn nodrop
+}
+
+host() { # NUMBER SW
+	local h=h$1
+	ip netns add "$h"
+	on "$h" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv4.tcp_ecn=1
+	on "$h" ip link set lo up
+	ip link add e0 netns "$h" mtu $link_mtu type veth peer name "p$1" netns "$2" mtu $link_mtu
+	on "$2" ip link set "p$1" master br0
+	plain "$2" "p$1"
+	on "$h" ip addr add "10.8.0.$1/24" dev e0
+	plain "$h" e0
+	on "$h" tc qdisc add dev e0 root netem rate "${gbps}gbit" delay "$(python3 -c "print($rtt / 2)")us" limit 1000000
+	link_add "roan$1" e0 "$h"
+	configure "$1"
+}
+
+trunk() { # SW1 SW2
+	ip link add "$2" netns "$1" mtu $link_mtu type veth peer name "$1" netns "$2" mtu $link_mtu
+	on "$1" ip link set "$2" master br0
+	on "$2" ip link set "$1" master br0
+	plain "$1" "$2"
+	plain "$2" "$1"
+	queue_at "$1" "$2"
+}
+
+# The full sysfs of a device is the one of the first namespace.
+port_of() { # HOST
+	echo "/sys/class/infiniband/roan$1/ports/1"
+}
+
+configure() { # HOST: its congestion control
+	local p
+	[ "$algo" != none ] || return 0
+	for p in "algo=$algo" "${params[@]}"; do
+		echo "${p#*=}" > "$(port_of "$1")/cc_param/${p%%=*}"
+	done
+}
+
+receivers=()
+receiver() { # NUMBER SW: its port is a bottleneck
+	host "$1" "$2"
+	queue_at "$2" "p$1"
+	receivers+=("$1")
+	on "h$1" "$PROGRAMS/traffic" -d "roan$1" -s "$size" -m "$mtu" &
+}
+
+plan=()
+flow() { # FROM TO START_MS STOP_MS [-T]
+	plan+=("$*")
+}
+
+watched() { # SW IFACE: the queue that is measured
+	watch_sw=$1 watch_if=$2
+}
+
+# ---- scenarios: who is where, who sends when ----
+
+incast() {
+	local i
+	switch sw1
+	receiver 100 sw1
+	for i in $(seq "$n"); do
+		host "$i" sw1
+		flow "$i" 100 "$([ "$i" = 1 ] && echo 0 || echo $lead)" "$end"
+	done
+	watched sw1 p100
+}
+
+stagger() {	# one more every step until all are there, then one fewer
+	local i step=$((end / (2 * n)))
+	switch sw1
+	receiver 100 sw1
+	for i in $(seq "$n"); do
+		host "$i" sw1
+		flow "$i" 100 $(((i - 1) * step)) $((end - (n - i) * step))
+	done
+	watched sw1 p100
+}
+
+parking_lot() {	# flow 1 passes both bottlenecks, flow 2 the first, flow 3 the second
+	switch sw1; switch sw2; switch sw3
+	trunk sw1 sw2; trunk sw2 sw3
+	receiver 100 sw3; receiver 101 sw2; receiver 102 sw3
+	host 1 sw1; host 2 sw1; host 3 sw2
+	flow 1 100 0 "$end"; flow 2 101 $lead "$end"; flow 3 102 $lead "$end"
+	watched sw1 sw2
+}
+
+tcp_mix() {	# the last sender's flow is TCP with ECN
+	incast
+	plan[n - 1]+=" -T"
+	on h100 "$PROGRAMS/traffic" -T -p 18601 &
+}
+
+load_modules
+cd "$KEPT"
+case $scenario in
+incast | ecn-off | long-rtt) incast ;;
+stagger) stagger ;;
+parking-lot) parking_lot ;;
+tcp-mix) tcp_mix ;;
+*) echo "lab.sh: no scenario $scenario"; exit 2 ;;
+esac
+for r in "${receivers[@]}"; do
+	wait_for 5 on "h$r" sh -c 'ss -Hltn "sport = :18600" | grep -q .'
+done
+sleep 2		# links come up once a second at most
+epoch=$(python3 -c "import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + $warm * 1000000)")
+i=0 pids=()
+for f in "${plan[@]}"; do
+	read -r from to start stop tcp <<< "$f"
+	i=$((i + 1))
+	on "h$from" timeout 60 "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i 250 -o "flow$i.csv" \
+		${tcp:+-T -p 18601} "10.8.0.$to" > "flow$i.txt" &
+	pids+=($!)
+done
+on "$watch_sw" timeout 60 "$PROGRAMS/queue" "$watch_if" 10: 10.1 "$end" "$epoch" > queue.csv
+bad=0
+for pid in "${pids[@]}"; do
+	wait "$pid" || bad=1
+done
+# shellcheck disable=SC2046 # a list of servers
+kill $(jobs -p)
+
+printf '%s\n' "${plan[@]}" > plan
+for f in "${plan[@]}"; do
+	read -r from to _ <<< "$f"
+	for h in "$from" "$to"; do
+		(cd "$(port_of "$h")/hw_counters" && grep . -- *) | sed "s/^/h$h:/"
+	done
+done | sort -u > counters
+on "$watch_sw" tc -s qdisc show dev "$watch_if" > port
+cat > setup << END
+scenario=$scenario
+n=$n
+gbps=$gbps
+rtt_us=$rtt
+frame_bytes=$frame
+algo=$algo
+seconds=$seconds
+red_min=$red_min
+red_max=$red_max
+red_probability=$red_p
+params=${params[*]}
+END
+for d in /sys/class/infiniband/roan*; do
+	rdma link del "${d##*/}"
+done
+for ns in $(ip netns list | awk '{ print $1 }'); do
+	ip netns del "$ns"
+done
+exit $bad

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""What a run of the lab measured: writes DIR/rates.csv and prints the line of figures.
+
+    report.py DIR
+
+DIR holds what lab.sh left: setup (name=value lines), plan, flow*.csv, flow*.txt, queue.csv, counters. rates.csv has a line
+per millisecond: time in ms, Gb/s of each flow, mean queue in KB. Figures are of the steady part, the second half of the
+time that all flows have in common, but for drops, pauses and cnps, which count from the first packet to the last:
+
+    jain          mean over its milliseconds of Jain's index of the flows' goodput
+    util          bytes that left the watched queue, as a share of what the link carries
+    queue_*_kb    mean and 99th percentile of the watched queue, sampled every 10.1 us
+    converge_ms   from the last flow's start until every flow, averaged over 5 ms, is and stays within 10 % of its share
+                  (the mean of all; in the parking lot the flow's own steady mean); -1: never
+"""
+import glob
+import os
+import re
+import sys
+
+SMOOTH_MS = 5
+BAND = 0.1
+
+
+def read_rows(path):
+    with open(path) as f:
+        return [[float(x) for x in line.split(",")] for line in f if line.strip()]
+
+
+def read_setup(folder):
+    with open(os.path.join(folder, "setup")) as f:
+        return dict(line.rstrip("\n").split("=", 1) for line in f if "=" in line)
+
+
+class Run:
+    """One run's files, as numbers."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.setup = read_setup(folder)
+        with open(os.path.join(folder, "plan")) as f:
+            plan = [line.split() for line in f]
+        self.start = [float(p[2]) for p in plan]
+        self.stop = [float(p[3]) for p in plan]
+        self.tcp = [len(p) > 4 for p in plan]
+        self.end = int(max(self.stop))
+        paths = sorted(glob.glob(os.path.join(folder, "flow*.csv")), key=lambda p: int(re.search(r"(\d+)\.csv", p)[1]))
+        self.rates = [self.per_ms(read_rows(p)) for p in paths]
+        self.queue = read_rows(os.path.join(folder, "queue.csv"))
+        self.counters = self.read_counters()
+        both = max(self.start), min(self.stop)
+        self.steady = int((both[0] + both[1]) / 2), int(both[1])
+
+    def per_ms(self, rows):
+        """Gb/s of one flow, by millisecond."""
+        bins = [0.0] * self.end
+        for time_us, got in rows:
+            ms = int((time_us - 1) / 1000)
+            if 0 <= ms < self.end:
+                bins[ms] += got * 8 / 1e6
+        return bins
+
+    def read_counters(self):
+        total = {}
+        with open(os.path.join(self.folder, "counters")) as f:
+            for line in f:
+                _, name, value = line.strip().split(":")
+                total[name] = total.get(name, 0) + int(value)
+        return total
+
+    def count(self, pattern):
+        return sum(v for k, v in self.counters.items() if re.fullmatch(pattern, k))
+
+    def steady_samples(self):
+        low, high = (1000 * t for t in self.steady)
+        return [q for q in self.queue if low <= q[0] < high]
+
+    def jain(self):
+        found = []
+        for ms in range(*self.steady):
+            x = [r[ms] for r in self.rates]
+            squares = sum(v * v for v in x)
+            found.append(sum(x) ** 2 / (len(x) * squares) if squares else 0)
+        return sum(found) / len(found)
+
+    def utilisation(self):
+        s = self.steady_samples()
+        return (s[-1][2] - s[0][2]) * 8e-3 / (s[-1][0] - s[0][0]) / float(self.setup["gbps"])
+
+    def shares(self):
+        low, high = self.steady
+        mean = [sum(r[low:high]) / (high - low) for r in self.rates]
+        return mean if self.setup["scenario"] == "parking-lot" else [sum(mean) / len(mean)] * len(mean)
+
+    def converge_ms(self):
+        """Milliseconds after the last start; -1 if some flow is outside its band at the end."""
+        since, until = int(max(self.start)), int(min(self.stop))
+        share = self.shares()
+        reached = None
+        for ms in range(since + SMOOTH_MS, until + 1):
+            inside = all(abs(sum(r[ms - SMOOTH_MS:ms]) / SMOOTH_MS - s) <= BAND * s for r, s in zip(self.rates, share))
+            if not inside:
+                reached = None
+            elif reached is None:
+                reached = ms - since
+        return -1 if reached is None else reached
+
+    def figures(self):
+        depth = sorted(q[1] for q in self.steady_samples())
+        return {
+            "scenario": self.setup["scenario"], "n": self.setup["n"], "gbps": self.setup["gbps"],
+            "frame_bytes": self.setup["frame_bytes"], "algo": self.setup["algo"],
+            "jain": "%.4f" % self.jain(), "util": "%.4f" % self.utilisation(),
+            "queue_mean_kb": "%.1f" % (sum(depth) / len(depth) / 1e3),
+            "queue_p99_kb": "%.1f" % (depth[int(len(depth) * .99)] / 1e3),
+            "drops": int(self.queue[-1][3]), "pauses": self.count(r"(tx|sent)_pauses?|pfc_.*_sent"),
+            "cnps": self.count("rp_cnp_handled"), "converge_ms": self.converge_ms(),
+        }
+
+    def write_rates(self):
+        depth = [[] for _ in range(self.end)]
+        for q in self.queue:
+            if 0 <= int(q[0] / 1000) < self.end:
+                depth[int(q[0] / 1000)].append(q[1])
+        with open(os.path.join(self.folder, "rates.csv"), "w") as f:
+            f.write("time_ms," + ",".join("flow%d_gbps" % (i + 1) for i in range(len(self.rates))) + ",queue_kb\n")
+            for ms in range(self.end):
+                mean = sum(depth[ms]) / len(depth[ms]) / 1e3 if depth[ms] else 0
+                f.write("%d,%s,%.1f\n" % (ms, ",".join("%.3f" % r[ms] for r in self.rates), mean))
+
+
+def main():
+    run = Run(sys.argv[1])
+    run.write_rates()
+    print(" ".join("%s=%s" % kv for kv in run.figures().items()))
+
+
+if __name__ == "__main__":
+    main()
