@@ -149,9 +149,9 @@ u32 roan_fetch(struct roan_qp *qp)
 		return 0;
 	}
 	for (n = 0; n < pending; n++) {
-		work = roan_requester_slot(&sq->req, &index);
-		if (!work)
+		if (roan_requester_full(&sq->req) && !roan_mirror_grow(sq))
 			break;
+		work = roan_requester_slot(&sq->req, &index);
 		fetch_one(qp, work, index);
 	}
 	return n;

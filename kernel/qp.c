@@ -132,7 +132,7 @@ static int create_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init, str
 {
 	const struct ib_qp_cap *cap = &init->cap;
 	struct roan_sq *sq = &qp->sq;
-	u32 slots, room;
+	u32 room;
 	int err;
 
 	spin_lock_init(&sq->lock);
@@ -148,12 +148,7 @@ static int create_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init, str
 	err = roan_ring_alloc(&sq->ring, sq->max_wr, sizeof(struct roan_send_wqe) + room, qp->uctx, desc);
 	if (err)
 		return err;
-	slots = sq->ring.mask + 1;
-	sq->mirror_size = offsetof(struct roan_mirror, wqe) + sq->ring.slot_size;
-	sq->mirror = kvcalloc(slots, sq->mirror_size, GFP_KERNEL_ACCOUNT);
-	sq->req.work = kvcalloc(slots, sizeof(*sq->req.work), GFP_KERNEL_ACCOUNT);
-	sq->req.mask = sq->ring.mask;
-	return sq->mirror && sq->req.work ? 0 : -ENOMEM;
+	return roan_mirror_init(sq);
 }
 
 static int create_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct roan_ring_desc *desc)
@@ -181,8 +176,7 @@ static int create_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init, str
 static void free_queues(struct roan_qp *qp)
 {
 	roan_ring_free(&qp->sq.ring);
-	kvfree(qp->sq.mirror);
-	kvfree(qp->sq.req.work);
+	roan_mirror_free(&qp->sq);
 	roan_flow_reset(&qp->sq.flow);
 	roan_ring_free(&qp->rq.ring);
 	kfree(qp->rq.cur.sge);

@@ -63,11 +63,10 @@ static int check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, i
 	return 0;
 }
 
-/* What modify_qp needs and cannot allocate under the queue locks. */
+/* What modify_qp cannot allocate and free under the queue locks. */
 struct prepared {
 	struct roan_av *av;
-	struct roan_replay *replay;
-	u32 max_replay;
+	struct roan_replay *replay;	/* too small for the connection to come */
 };
 
 static int prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct prepared *prep)
@@ -79,12 +78,6 @@ static int prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, 
 		if (IS_ERR(av))
 			return PTR_ERR(av);
 		prep->av = av;
-	}
-	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > qp->rq.resp.max_replay) {
-		prep->replay = kcalloc(attr->max_dest_rd_atomic, sizeof(*prep->replay), GFP_KERNEL_ACCOUNT);
-		prep->max_replay = attr->max_dest_rd_atomic;
-		if (!prep->replay)
-			return -ENOMEM;
 	}
 	return 0;
 }
@@ -124,9 +117,9 @@ static void take_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 	qp->min_rnr_timer = now->min_rnr_timer;
 	if (prep->av)
 		swap(qp->av, prep->av);		/* readers use RCU; unprepare() frees the old one */
-	if (prep->replay) {
-		swap(qp->rq.resp.replay, prep->replay);
-		qp->rq.resp.max_replay = prep->max_replay;
+	if (qp->state == IB_QPS_INIT && now->max_dest_rd_atomic > qp->rq.resp.max_replay) {
+		swap(qp->rq.resp.replay, prep->replay);		/* the first READ or atomic brings a new one */
+		qp->rq.resp.max_replay = 0;
 	}
 }
 

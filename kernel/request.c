@@ -258,6 +258,27 @@ static void note_established(struct roan_qp *qp)
 	roan_later(&qp->later, ROAN_DO_EV_COMM_EST);
 }
 
+/*
+ * Most connections never see a READ or an atomic, so the memory for remembering them is made when the first one comes.
+ * False: there is none, and the packet is lost as if the wire had lost it.
+ */
+static bool can_replay(struct roan_qp *qp, const struct roan_pkt *pkt)
+	__must_hold(&qp->rq.lock)
+{
+	u32 n = qp->attr.max_dest_rd_atomic;
+	struct roan_replay *replay;
+
+	if (likely(qp->rq.resp.replay) || !n || !roan_op_wants_answer(pkt->info->op))
+		return true;
+	replay = kcalloc(n, sizeof(*replay), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!replay) {
+		roan_count(qp->dev, rx_no_memory);
+		return false;
+	}
+	roan_responder_remember(&qp->rq.resp, replay, n);
+	return true;
+}
+
 void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
 {
 	enum roan_verdict verdict;
@@ -269,6 +290,8 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
 		goto unlock;
 	}
 	note_established(qp);
+	if (!can_replay(qp, &rx->pkt))
+		goto unlock;
 	verdict = roan_responder_admit(&qp->rq.resp, &rx->pkt, &exec);
 	trace_roan_verdict(qp, &rx->pkt, verdict);
 	if (verdict == ROAN_V_EXECUTE)

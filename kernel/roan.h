@@ -451,6 +451,11 @@ void roan_linger_bell(struct roan_sq *sq, u64 now);
 void roan_linger_found(struct roan_sq *sq, u64 began, u32 fetched);
 bool roan_linger(struct roan_sq *sq);
 
+/* mirror.c */
+int roan_mirror_init(struct roan_sq *sq);
+void roan_mirror_free(struct roan_sq *sq);
+bool roan_mirror_grow(struct roan_sq *sq);	/* sq.lock held; false: no larger, or no memory, and then as before */
+
 /* fetch.c, send.c */
 u32 roan_fetch(struct roan_qp *qp);		/* sq.lock held: ring -> mirror and requester, all there is room for; how many */
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */

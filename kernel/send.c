@@ -214,13 +214,13 @@ static void retire(struct roan_qp *qp)
 
 /*
  * May we leave? While an answer is due the ring will be looked at again without a doorbell; so it will if we asked to be
- * called later. Otherwise the poster must ring, or may while we linger, and what was posted before it could know is
- * looked at now.
+ * called later, or hold all the work there is room for: what makes room, makes us look. Otherwise the poster must ring,
+ * or may while we linger, and what was posted before it could know is looked at now.
  */
 static bool park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
 {
-	if (called_again || roan_requester_outstanding(&qp->sq.req))
+	if (called_again || roan_requester_outstanding(&qp->sq.req) || roan_requester_full(&qp->sq.req))
 		return true;
 	return !roan_ring_rest(&qp->sq.ring, roan_linger(&qp->sq) ? ROAN_RING_LINGERS : ROAN_RING_NEED_DOORBELL);
 }

@@ -61,6 +61,7 @@
 	X(rx_no_group_member)		/* multicast nobody attached to */					\
 	X(rx_policy)			/* refused by an IPsec policy */					\
 	X(rx_after_nak)			/* RC: waiting for the retransmission that a NAK or RNR NAK asked for */\
+	X(rx_no_memory)			/* RC: the first READ or atomic, and no memory to remember it in */	\
 	X(tx_no_route)											\
 	X(tx_no_memory)											\
 	X(tx_refused)			/* the IP stack dropped it: netfilter, queue full */

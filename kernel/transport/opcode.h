@@ -97,4 +97,11 @@ static inline bool roan_op_is_response(enum roan_op op)
 	return op == ROAN_OP_READ_RESP || op == ROAN_OP_ACK || op == ROAN_OP_ATOMIC_ACK;
 }
 
+/* Operations that are finished by a response of their own, not by an ACK. */
+static inline bool roan_op_wants_answer(enum roan_op op)
+{
+	return op == ROAN_OP_READ || op == ROAN_OP_CMP_SWAP || op == ROAN_OP_FETCH_ADD || op == ROAN_OP_ATOMIC_WRITE ||
+	       op == ROAN_OP_FLUSH;
+}
+
 #endif /* ROAN_OPCODE_H */

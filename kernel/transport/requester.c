@@ -32,7 +32,7 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 
 struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index)
 {
-	if (r->tail - r->retire > r->mask)
+	if (roan_requester_full(r))
 		return NULL;
 	*index = r->tail;
 	return roan_requester_work(r, r->tail);
@@ -147,7 +147,7 @@ static bool fits(const struct roan_requester *r, const struct roan_work *w, cons
 
 	if (r->cfg.transport != ROAN_TP_RC)
 		return true;
-	if (wants_answer(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic)
+	if (roan_op_wants_answer(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic)
 		return false;
 	return !span || span + e->npsn <= r->cfg.window;
 }
@@ -179,7 +179,7 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	e->index = r->next;
 	if (w->op == ROAN_OP_LOCAL)
 		return ROAN_NEXT_LOCAL;
-	if (wants_answer(w->op) && !r->cfg.max_rd_atomic) {
+	if (roan_op_wants_answer(w->op) && !r->cfg.max_rd_atomic) {
 		roan_requester_fail(r, r->next, ROAN_ST_LOC_QP_OP_ERR);
 		return ROAN_NEXT_WAIT;
 	}
@@ -235,8 +235,8 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_emit *e, u6
 	}
 	if (!r->progress_at)
 		r->progress_at = now;
-	r->since_ackreq = e->ackreq || wants_answer(w->op) ? 0 : r->since_ackreq + 1;
-	if (wants_answer(w->op))
+	r->since_ackreq = e->ackreq || roan_op_wants_answer(w->op) ? 0 : r->since_ackreq + 1;
+	if (roan_op_wants_answer(w->op))
 		r->rd_outstanding++;
 }
 

@@ -72,7 +72,7 @@ struct roan_requester_cfg {
 
 struct roan_requester {
 	struct roan_requester_cfg cfg;
-	struct roan_work *work;	/* the shell's array of mask + 1 entries */
+	struct roan_work *work;	/* the shell's array of mask + 1 entries; it may put a larger one in its place */
 	u32 mask;
 
 	u32 retire;
@@ -145,6 +145,11 @@ enum roan_take {
 
 /* Start afresh with @cfg at RTR->RTS; the work array stays. Work queued before is forgotten. */
 void roan_requester_reset(struct roan_requester *r, const struct roan_requester_cfg *cfg);
+
+static inline bool roan_requester_full(const struct roan_requester *r)
+{
+	return r->tail - r->retire > r->mask;
+}
 
 /* Room for another work? The caller fills the entry and then calls roan_requester_queued(). NULL: full. */
 struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index);

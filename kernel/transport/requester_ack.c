@@ -33,7 +33,7 @@ static bool acknowledge(struct roan_requester *r, u32 psn, u64 now)
 			continue;
 		if (!w->started || psn_diff(w->first_psn, psn) >= 0)
 			break;
-		if (wants_answer(w->op)) {
+		if (roan_op_wants_answer(w->op)) {
 			una_psn = psn_add(w->first_psn, w->got);
 			whole = una_psn == psn;		/* a READ that has all its responses up to here */
 			break;

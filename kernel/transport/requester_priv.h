@@ -5,13 +5,6 @@
 
 #include "requester.h"
 
-/* Operations that are finished by a response of their own, not by an ACK. */
-static inline bool wants_answer(enum roan_op op)
-{
-	return op == ROAN_OP_READ || op == ROAN_OP_CMP_SWAP || op == ROAN_OP_FETCH_ADD || op == ROAN_OP_ATOMIC_WRITE ||
-	       op == ROAN_OP_FLUSH;
-}
-
 /* Which of its packets has @psn. Unsigned: a message may have 2^23 packets. */
 static inline u32 work_pos(const struct roan_work *w, u32 psn)
 {
@@ -30,7 +23,7 @@ static inline bool unanswered_before(const struct roan_requester *r, u32 index)
 	u32 i;
 
 	for (i = r->una; i != index; i++)
-		if (!roan_requester_work(r, i)->done && wants_answer(roan_requester_work(r, i)->op))
+		if (!roan_requester_work(r, i)->done && roan_op_wants_answer(roan_requester_work(r, i)->op))
 			return true;
 	return false;
 }

@@ -20,6 +20,13 @@ void roan_responder_reset(struct roan_responder *resp, const struct roan_respond
 		memset(replay, 0, max_replay * sizeof(*replay));
 }
 
+void roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n)
+{
+	resp->replay = replay;
+	resp->max_replay = n;
+	resp->cfg.max_dest_rd_atomic = n;
+}
+
 static u32 mtu_of(const struct roan_responder *resp)
 {
 	return 1u << resp->cfg.mtu_shift;

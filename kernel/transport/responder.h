@@ -46,7 +46,7 @@ struct roan_responder_cfg {
 
 struct roan_responder {
 	struct roan_responder_cfg cfg;
-	struct roan_replay *replay;	/* the shell's array */
+	struct roan_replay *replay;	/* the shell's array, NULL until roan_responder_remember() */
 	u32 max_replay;
 	u32 replay_next;	/* entry the next READ or atomic takes: the oldest */
 	u32 n_active;		/* entries with responses owed */
@@ -107,6 +107,12 @@ struct roan_answer {
 };
 
 void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg);
+
+/*
+ * Memory for @n READs, atomics, FLUSHes and ATOMIC_WRITEs, zeroed, which the responder has not got yet. Without it the first
+ * such request is invalid, so a shell that gives it late gives it before it has that one admitted.
+ */
+void roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n);
 
 enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec);
 

@@ -348,10 +348,32 @@ static void answer_failed__becomes_a_nak(struct kunit *test)
 	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 1);
 }
 
+static void remember__memory_may_come_with_the_first_read(struct kunit *test)
+{
+	const struct roan_responder_cfg cfg = { .transport = ROAN_TP_RC, .mtu_shift = 8, .max_dest_rd_atomic = 2 };
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct roan_pkt read = request(0x0c, 0, 0, 8), write = request(0x0a, 0, 8, 8);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	roan_responder_reset(&b->r, &cfg);
+	write.psn = 0;
+	KUNIT_EXPECT_EQ(test, take(b, write), ROAN_V_EXECUTE);
+	read.psn = 1;
+	roan_responder_remember(&b->r, b->replay, 2);
+	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
+	read.psn = 2;
+	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
+	read.psn = 3;
+	KUNIT_EXPECT_EQ(test, admit(b, read), ROAN_V_INVALID);	/* a third, and two are not answered */
+	roan_responder_reset(&b->r, &cfg);
+	KUNIT_EXPECT_EQ(test, b->r.cfg.max_dest_rd_atomic, 2);	/* the memory stays */
+}
+
 static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__message_of_three_packets),
 	KUNIT_CASE(admit__what_breaks_a_rule),
 	KUNIT_CASE(admit__atomics_are_aligned),
+	KUNIT_CASE(remember__memory_may_come_with_the_first_read),
 	KUNIT_CASE(admit__no_resources_no_read),
 	KUNIT_CASE(admit__more_reads_than_agreed),
 	KUNIT_CASE(admit__a_repeated_read_gives_way),

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Room for the kernel's copies of send slots and the requester's notes on them. A QP begins with room for a few, so that
+ * thousands of idle ones cost little, and gets more when it is found to stream. What goes in is fetch.c's.
+ */
+#include "roan.h"
+
+#define FIRST_SLOTS	2
+#define GROWTH		4	/* times as many each time */
+/* The window bounds the packets in flight, so more than this many works under way would only wait here. */
+#define MOST_SLOTS	(2 * ROAN_WINDOW_PKTS)
+
+static bool make_room(const struct roan_sq *sq, u32 slots, void **mirror, struct roan_work **work, gfp_t gfp)
+{
+	*mirror = kcalloc(slots, sq->mirror_size, gfp);
+	*work = kcalloc(slots, sizeof(**work), gfp);
+	if (*mirror && *work)
+		return true;
+	kfree(*mirror);
+	kfree(*work);
+	return false;
+}
+
+int roan_mirror_init(struct roan_sq *sq)
+{
+	u32 slots = min_t(u32, sq->ring.mask + 1, FIRST_SLOTS);
+
+	sq->mirror_size = offsetof(struct roan_mirror, wqe) + sq->ring.slot_size;
+	if (!make_room(sq, slots, &sq->mirror, &sq->req.work, GFP_KERNEL_ACCOUNT))
+		return -ENOMEM;
+	sq->req.mask = slots - 1;
+	return 0;
+}
+
+void roan_mirror_free(struct roan_sq *sq)
+{
+	kfree(sq->mirror);
+	kfree(sq->req.work);
+}
+
+bool roan_mirror_grow(struct roan_sq *sq)
+	__must_hold(&sq->lock)
+{
+	u32 slots = min_t(u32, (sq->req.mask + 1) * GROWTH, min_t(u32, sq->ring.mask + 1, MOST_SLOTS));
+	struct roan_requester *req = &sq->req;
+	struct roan_work *work;
+	void *mirror;
+	u32 i;
+
+	lockdep_assert_held(&sq->lock);
+	if (slots <= req->mask + 1 || !make_room(sq, slots, &mirror, &work, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN))
+		return false;
+	for (i = req->retire; i != req->tail; i++) {
+		work[i & (slots - 1)] = *roan_requester_work(req, i);
+		memcpy(mirror + (size_t)(i & (slots - 1)) * sq->mirror_size, roan_sq_mirror(sq, i), sq->mirror_size);
+	}
+	roan_mirror_free(sq);
+	sq->mirror = mirror;
+	req->work = work;
+	req->mask = slots - 1;
+	return true;
+}
