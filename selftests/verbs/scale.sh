@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Many QPs on one device: what an idle one costs, that all carry data, and that nothing stays when they go, also when the
+# program is killed. QPS=N (default 10000; a kernel with KASAN gets 600, and its memory says nothing).
+#
+#	h1: v1, roan1  =veth=  v2, roan2: h2	the program runs in the first namespace, which sees both devices
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+SCALE=$PROGRAMS/scale
+MOST=4096	# bytes of kernel memory for an idle QP besides its rings
+DEBUG=false
+[ "${LAB:-}" != uml-debug ] || DEBUG=true
+$DEBUG && QPS=${QPS:-600} || QPS=${QPS:-10000}
+SOME=$((QPS / 5))	# at each end, where QPs do more than be there
+
+memory() {
+	local out kernel left
+	out=$("$SCALE" memory -d $H1DEV -n "$QPS") || { echo "$out"; return 1; }
+	echo "# $QPS idle QPs, bytes each: $out" >&3
+	read -r _ kernel _ _ _ left <<< "$out"
+	$DEBUG && return 4
+	echo "kernel $kernel, left $left"
+	[ "$kernel" -gt 0 ] && [ "$kernel" -lt $MOST ] && [ "$left" -lt $((MOST / 16)) ]
+}
+stream() {
+	local out
+	out=$("$SCALE" stream -d $H1DEV -D $H2DEV -n "$SOME" -s 8192) || { echo "$out"; return 1; }
+	echo "# $out" >&3
+	[ "$(awk '{ print $2 }' <<< "$out")" -gt 0 ]
+}
+qps() { rdma resource show qp 2> /dev/null | grep -c 'type RC'; }
+some() { [ "$(qps)" -gt "$SOME" ]; }
+none() { [ "$(qps)" = 0 ]; }
+killed() {
+	local pid
+	"$SCALE" stream -d $H1DEV -D $H2DEV -n "$SOME" -t 60 &
+	pid=$!
+	wait_for 30 some || { qps; kill $pid; return 1; }
+	kill -9 $pid
+	wait $pid
+	wait_for 30 none || { echo "$(qps) QPs are left"; return 1; }
+}
+
+exec 3>&1
+ktap_header
+{ load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+# Pools and caches that grow once and stay are not what a QP costs.
+"$SCALE" rate -d $H1DEV -n 200 > /tmp/warm || { cat /tmp/warm; ktap_fail "QPs come and go"; ktap_end; }
+ktap_check "an idle QP takes less than $MOST bytes besides its rings, and leaves none" memory
+ktap_check "$SOME QPs carry data" stream
+ktap_check "killed with $SOME QPs: all go" killed
+ktap_check "afterwards all is as before" stream
+ktap_end
