@@ -18,6 +18,7 @@ struct roan_np *roan_np_host(struct roan_np_hosts *hosts, const u8 address[16])
 
 	if (READ_ONCE(np->who) != who) {
 		WRITE_ONCE(np->last, 0);
+		WRITE_ONCE(np->owed, false);
 		WRITE_ONCE(np->who, who);
 	}
 	return np;

@@ -43,6 +43,34 @@ static void due__behind_another_cpu(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 - 10));
 }
 
+/* Marked too soon: the next packet after the interval brings the CNP, once. */
+static void owed__is_paid_by_the_next_packet(struct kunit *test)
+{
+	struct roan_np np = {};
+
+	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0));
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 60000));	/* no mark since: nothing owed */
+	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 10000));
+	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 20000));
+	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 49999));
+	KUNIT_EXPECT_TRUE(test, roan_np_owed(&np, 50, T0 + 70000));
+	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 200000));	/* once */
+	KUNIT_EXPECT_EQ(test, np.last, T0 + 70000);			/* and it counts as a CNP */
+}
+
+/* A CNP for a later mark settles what was owed. */
+static void owed__is_settled_by_a_mark(struct kunit *test)
+{
+	struct roan_np np = {};
+
+	roan_np_due(&np, 50, T0);
+	roan_np_due(&np, 50, T0 + 10000);
+	KUNIT_EXPECT_TRUE(test, np.owed);
+	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0 + 60000));
+	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 200000));
+}
+
 static void address(u8 a[16], u32 host)
 {
 	memset(a, 0, 16);
@@ -86,6 +114,8 @@ static struct kunit_case np_cases[] = {
 	KUNIT_CASE(due__no_interval_answers_all),
 	KUNIT_CASE(due__early_epoch),
 	KUNIT_CASE(due__behind_another_cpu),
+	KUNIT_CASE(owed__is_paid_by_the_next_packet),
+	KUNIT_CASE(owed__is_settled_by_a_mark),
 	KUNIT_CASE(host__same_address_same_slot),
 	KUNIT_CASE(host__others_are_never_silenced),
 	{}
