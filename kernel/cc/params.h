@@ -48,7 +48,7 @@
 	/* algorithm `fixed` */										\
 	X(fixed_rate, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, 0, "0: unlimited")				\
 	/* algorithm `swift` */										\
-	X(swift_target_us, "us", 0, 100000, 0, 0, "delay to aim at; 0: twice the shortest seen + swift_slack_us")	\
+	X(swift_target_us, "us", 0, 100000, 150, 150, "round trip to aim at; 0: twice the shortest seen + swift_slack_us")	\
 	X(swift_slack_us, "us", 0, 100000, 50, 50, "see swift_target_us: what hosts add of themselves")	\
 	X(swift_max_window, "KB", 0, 1 << 20, 0, 0, "most in flight; 0: what the link carries in twice the target")	\
 	X(swift_ai, "1/1024 packet", 1, 65536, 1024, 1024, "growth of the window per round trip below target")	\

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A packet-level simulator of congestion control: N senders, one bottleneck queue that marks, one receiver, and the very
+ * dcqcn.c, swift.c, pacer.c and np.h of the module in between, in virtual time. And the published fluid model to hold its
+ * figures against.
+ */
+#ifndef ROAN_CCSIM_H
+#define ROAN_CCSIM_H
+
+#include "../../../kernel/cc/cc.h"
+#include "../../../kernel/cc/np.h"
+#include "../../../kernel/cc/pacer.h"
+
+#define WINDOWS	40			/* a run's length in windows of throughput */
+
+#define START	(1000 * (u64)NSEC_PER_MSEC)	/* when a run begins; time must never be 0 */
+
+enum red_law {
+	RED_INSTANT,	/* each packet is marked with probability p, as the paper's switch does */
+	RED_COUNT,	/* Linux sch_red: marks are spaced, so that a share 2p/(1+p) is marked */
+};
+
+struct red {
+	double kmin, kmax;	/* bytes: p is 0 up to the one and 1 above the other */
+	double pmax;		/* and rises to this between them */
+	enum red_law law;
+};
+
+struct setup {
+	const char *scenario;
+	enum roan_cc_algo algo;
+	struct roan_cc_params params;
+	struct red red;
+	u64 link;		/* bit/s: the bottleneck's, and each sender's own */
+	u64 cap;		/* bit/s of a flow; 0: none */
+	u32 flows;
+	u32 frame;		/* bytes on the wire per packet */
+	u64 buffer;		/* bytes; what does not fit is dropped */
+	u64 rtt_ns;		/* with an empty queue, without serialization */
+	u64 join_ns;		/* the first flow is alone until then, then all others start at line rate */
+	u64 run_ns;
+	u64 measure_ns;		/* from here to the end: queue, utilisation, fairness */
+	u64 window_ns;		/* run_ns / WINDOWS: throughput is averaged over this */
+	u64 seed;
+};
+
+struct figures {
+	double jain, util, queue_mean, queue_p99, queue_peak;	/* share, share, bytes ... */
+	double mark_share;
+	u64 drops, cnps;
+	double converge_s;	/* from the join to the end of the first window with a Jain index of 0.99; < 0: none */
+	double window_jain[WINDOWS];	/* Jain's index of each window */
+};
+
+void simulate(const struct setup *s, struct figures *out);
+
+/* ccsim_model.c */
+struct fixed_point {
+	double p;		/* share of packets marked */
+	double queue;		/* bytes; above kmax: there is no fixed point on the slope */
+	double alpha;
+	double cnps;		/* per second and flow */
+};
+
+struct fluid {
+	double queue_mean;	/* bytes, over the last quarter */
+	double converge_s;	/* from the join until all are within a tenth of the fair share for good */
+};
+
+void fixed_point(const struct setup *s, struct fixed_point *out);
+void fluid(const struct setup *s, struct fluid *out);
+
+#endif /* ROAN_CCSIM_H */

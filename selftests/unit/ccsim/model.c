@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fluid model of DCQCN (Zhu et al., SIGCOMM 2015, section 5): its fixed point by bisection, its course by Euler steps. Units
+ * inside are packets and seconds. No hyper increase, as in the paper. Of the `paper` machine only.
+ *
+ * With every packet marked with probability p, a flow of R packets/s sees in a time or a number n of packets no mark with
+ * probability (1-p)^n. So a cut happens in a CNP interval with probability seen(interval * R); alpha settles at
+ * seen(alpha period * R); and a counter that each cut restarts, of n packets, goes off unmarked(p, n) times a packet.
+ */
+#include <math.h>
+#include "ccsim.h"
+
+struct model {
+	double link;		/* packets/s */
+	double tau, alpha_period, timer;	/* s: CNP interval, K, T */
+	double counter;		/* packets: B */
+	double step;		/* packets/s: R_AI */
+	double rounds;		/* F */
+	double g;
+};
+
+/* What a flow sees at rate R and marking p. */
+struct sight {
+	double cut;		/* cuts per CNP interval */
+	double alpha;		/* where alpha tends to */
+	double by_bytes, by_timer;	/* increases per packet */
+	double past_bytes, past_timer;	/* share of those beyond fast recovery */
+};
+
+static struct model model_of(const struct setup *s)
+{
+	double bits = 8.0 * s->frame;
+
+	return (struct model) {
+		.link = s->link / bits,
+		.tau = max(s->params.min_time_between_cnps, 1u) * 1e-6,
+		.alpha_period = s->params.dce_tcp_rtt * 1e-6,
+		.timer = s->params.rpg_time_reset * 1e-6,
+		.counter = s->params.rpg_byte_reset * 64.0 / s->frame,
+		.step = s->params.rpg_ai_rate * 1e6 / bits,
+		.rounds = s->params.rpg_threshold,
+		.g = 1 - s->params.dce_tcp_g / 1024.0,
+	};
+}
+
+/* p / ((1-p)^-n - 1) */
+static double unmarked(double p, double n)
+{
+	double exponent = -n * log1p(-p);
+
+	return exponent > 500 ? 0 : p / expm1(exponent);
+}
+
+static struct sight look(const struct model *m, double rate, double p)
+{
+	struct sight s = { .by_bytes = 1 / m->counter, .by_timer = 1 / (m->timer * rate), .past_bytes = 1, .past_timer = 1 };
+	double log_q;
+
+	if (p <= 0)
+		return s;
+	if (p >= 1)
+		return (struct sight) { .cut = 1, .alpha = 1 };
+	log_q = log1p(-p);
+	s.cut = -expm1(m->tau * rate * log_q);
+	s.alpha = -expm1(m->alpha_period * rate * log_q);
+	s.by_bytes = unmarked(p, m->counter);
+	s.by_timer = unmarked(p, m->timer * rate);
+	s.past_bytes = exp(m->rounds * m->counter * log_q);
+	s.past_timer = exp(m->rounds * m->timer * rate * log_q);
+	return s;
+}
+
+/* Share of packets that a queue gets marked. */
+static double marked(const struct red *red, double queue)
+{
+	double p;
+
+	if (queue <= red->kmin)
+		return 0;
+	if (queue > red->kmax)
+		return 1;
+	p = red->pmax * (queue - red->kmin) / (red->kmax - red->kmin);
+	return red->law == RED_COUNT ? 2 * p / (1 + p) : p;
+}
+
+/* The queue that gets share @p marked, the slope prolonged. */
+static double queue_for(const struct red *red, double p)
+{
+	if (red->law == RED_COUNT)
+		p = p / (2 - p);
+	return red->kmin + p / red->pmax * (red->kmax - red->kmin);
+}
+
+/* At rest the target gains in additive steps what it loses to cuts, and so does the rate by the gap between the two. */
+void fixed_point(const struct setup *s, struct fixed_point *out)
+{
+	struct model m = model_of(s);
+	double rate = m.link / s->flows, low = 1e-9, high = 0.5;
+	struct sight at;
+
+	for (int i = 0; i < 200; i++) {
+		double p = sqrt(low * high), gap;
+
+		at = look(&m, rate, p);
+		gap = m.tau * m.step * rate * (at.past_bytes * at.by_bytes + at.past_timer * at.by_timer) / at.cut;
+		if (rate * at.alpha / (2 * m.tau) * at.cut > gap / 2 * rate * (at.by_bytes + at.by_timer))
+			high = p;
+		else
+			low = p;
+	}
+	*out = (struct fixed_point) {
+		.p = low, .queue = queue_for(&s->red, low), .alpha = at.alpha, .cnps = at.cut / m.tau,
+	};
+}
+
+/* One flow's state; all that join late are alike, so two flows stand for any number. */
+struct course {
+	double rate, target, alpha;
+};
+
+static void euler(const struct model *m, struct course *c, double p, double floor, double dt)
+{
+	struct sight at = look(m, c->rate, p);
+	double gap = c->target - c->rate;
+	double steps = c->rate * (at.by_bytes + at.by_timer);
+	double beyond = c->rate * (at.past_bytes * at.by_bytes + at.past_timer * at.by_timer);
+	double rate = c->rate;
+
+	rate += (-rate * c->alpha / (2 * m->tau) * at.cut + gap / 2 * steps) * dt;
+	c->target = fmin(m->link, c->target + (-gap / m->tau * at.cut + m->step * beyond) * dt);
+	c->alpha += m->g / m->alpha_period * (at.alpha - c->alpha) * dt;
+	c->rate = fmin(m->link, fmax(floor, rate));
+}
+
+void fluid(const struct setup *s, struct fluid *out)
+{
+	struct model m = model_of(s);
+	struct course first = { m.link, m.link, 1 }, others = first;
+	double dt = m.tau / 50, fair = m.link / s->flows, end = s->run_ns * 1e-9, join = s->join_ns * 1e-9, queue = 0, sum = 0;
+	double floor = s->params.rpg_min_rate * 1e6 / (8.0 * s->frame);
+	u64 steps = end / dt, tail = 0, lag = fmax(1, s->rtt_ns * 1e-9 / dt);
+	double *marks = calloc(lag, sizeof(*marks)), apart = join;
+
+	if (!marks)
+		abort();
+	for (u64 i = 0; i < steps; i++) {
+		double p = marks[i % lag], in = first.rate;
+
+		marks[i % lag] = marked(&s->red, queue * s->frame);
+		euler(&m, &first, p, floor, dt);
+		if (i * dt >= join) {
+			in += (s->flows - 1) * others.rate;
+			euler(&m, &others, p, floor, dt);
+			if (fabs(first.rate / fair - 1) > 0.1 || fabs(others.rate / fair - 1) > 0.1)
+				apart = (i + 1) * dt;
+		}
+		queue = fmax(0, queue + (in - m.link) * dt);
+		if (i >= steps - steps / 4) {
+			sum += queue;
+			tail++;
+		}
+	}
+	free(marks);
+	out->queue_mean = sum / fmax(tail, 1) * s->frame;
+	out->converge_s = apart - join;
+}

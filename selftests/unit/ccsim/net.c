@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The network: senders that always have something to send, the marking queue, the notification point. All senders are equally
+ * far away and the queue is first in, first out, so a packet's whole fate is known when it leaves its sender; what needs
+ * an event is the next look at a sender, and what comes back to it.
+ */
+#include <math.h>
+#include "ccsim.h"
+
+enum kind { LOOK, CNP, ACK };
+
+struct event {
+	u64 at;
+	u64 sent_at;	/* ACK: when what it acknowledges left */
+	u32 flow;
+	u32 kind;
+};
+
+struct flow {
+	struct roan_cc cc;
+	struct roan_pacer pacer;
+	struct roan_np np;
+	u64 in_flight;		/* bytes */
+	u64 delivered, at_window, at_measure;	/* bytes: in all, and as of two moments */
+	u32 train;		/* packets still to leave of the train under way */
+	bool waits_for_ack;
+};
+
+struct net {
+	const struct setup *s;
+	struct figures *out;
+	struct flow *flow;
+	struct event *heap;
+	u32 events, room;
+	u64 busy_until;		/* the queue is empty then if nothing else comes */
+	u64 next_sample, sample_ns, next_window;
+	u32 window;		/* the one that ends at @next_window */
+	u64 packets, marks;
+	u64 *histogram;		/* of sampled queues, by packets */
+	u64 samples;
+	double queue_sum;
+	u64 seed;
+	int red_count;		/* RED_COUNT: packets since the last mark; -1: not between the thresholds */
+	double red_random;
+};
+
+#define HISTOGRAM	(1 << 16)
+
+static double random_unit(struct net *n)
+{
+	n->seed = n->seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (n->seed >> 11) * 0x1p-53;
+}
+
+/* ---- events: a binary heap ---- */
+
+static bool earlier(const struct event *a, const struct event *b)
+{
+	return a->at != b->at ? a->at < b->at : a->flow < b->flow;
+}
+
+static void schedule(struct net *n, struct event e)
+{
+	u32 i = n->events++;
+
+	if (n->events > n->room) {
+		n->room = n->room ? 2 * n->room : 1024;
+		n->heap = realloc(n->heap, n->room * sizeof(*n->heap));
+		if (!n->heap)
+			abort();
+	}
+	for (; i && earlier(&e, &n->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		n->heap[i] = n->heap[(i - 1) / 2];
+	n->heap[i] = e;
+}
+
+static struct event take(struct net *n)
+{
+	struct event first = n->heap[0], last = n->heap[--n->events];
+	u32 i = 0, child;
+
+	while ((child = 2 * i + 1) < n->events) {
+		if (child + 1 < n->events && earlier(&n->heap[child + 1], &n->heap[child]))
+			child++;
+		if (!earlier(&n->heap[child], &last))
+			break;
+		n->heap[i] = n->heap[child];
+		i = child;
+	}
+	n->heap[i] = last;
+	return first;
+}
+
+/* ---- the queue ---- */
+
+static double queue_at(const struct net *n, u64 now)
+{
+	return n->busy_until > now ? (n->busy_until - now) * 1e-9 * n->s->link / 8 : 0;
+}
+
+/* sch_red's way: the gap between two marks is uniform on 1 ... 1/p. */
+static bool red_counts(struct net *n, double p)
+{
+	if (p <= 0 || p >= 1) {
+		n->red_count = -1;
+		return p >= 1;
+	}
+	if (++n->red_count && n->red_count * p >= n->red_random) {
+		n->red_count = 0;
+		n->red_random = random_unit(n);
+		return true;
+	}
+	if (!n->red_count)
+		n->red_random = random_unit(n);
+	return false;
+}
+
+static bool marks(struct net *n, double queue)
+{
+	const struct red *red = &n->s->red;
+	double p = red->pmax * (queue - red->kmin) / (red->kmax - red->kmin);
+
+	if (queue <= red->kmin)
+		p = 0;
+	else if (queue > red->kmax)
+		p = 1;
+	return red->law == RED_COUNT ? red_counts(n, p) : random_unit(n) < p;
+}
+
+static u64 serialization(const struct setup *s)
+{
+	return s->frame * 8 * (u64)NSEC_PER_SEC / s->link;
+}
+
+/* A packet leaves its sender and, half a round trip less serialization later, is in the queue; then with the receiver. */
+static void packet(struct net *n, u32 which, u64 now)
+{
+	const struct setup *s = n->s;
+	struct flow *f = &n->flow[which];
+	double queue = queue_at(n, now);
+	u32 interval = s->params.min_time_between_cnps;
+	u64 received;
+	bool ce;
+
+	if (queue + s->frame > s->buffer) {
+		n->out->drops++;
+		return;
+	}
+	ce = marks(n, queue);
+	n->packets++;
+	n->marks += ce;
+	n->out->queue_peak = fmax(n->out->queue_peak, queue + s->frame);
+	n->busy_until = max(n->busy_until, now) + serialization(s);
+	f->delivered += s->frame;
+	received = n->busy_until + s->rtt_ns / 2;
+	if (ce ? roan_np_due(&f->np, interval, received) : roan_np_owed(&f->np, interval, received))
+		schedule(n, (struct event) { .at = received + s->rtt_ns / 2, .flow = which, .kind = CNP });
+	if (f->cc.wants & ROAN_CC_WANTS_ACKED) {
+		f->in_flight += s->frame;
+		schedule(n, (struct event) {
+			.at = received + s->rtt_ns / 2, .sent_at = now, .flow = which, .kind = ACK,
+		});
+	}
+}
+
+/* ---- senders ---- */
+
+static void pace(struct net *n, struct flow *f, bool changed, u64 now)
+{
+	if (changed)
+		roan_pacer_set_rate(&f->pacer, f->cc.rate, roan_pacer_quantum(&n->s->params, f->cc.rate, n->s->frame), now);
+}
+
+/* Packets of the next train; 0: not now, and *again says when, or that an ACK must come first. */
+static u32 train(struct net *n, struct flow *f, u64 now, u64 *again)
+{
+	u32 frame = n->s->frame, may, packets;
+	u64 deadline, room;
+
+	pace(n, f, roan_cc_elapsed(&f->cc, now), now);
+	room = roan_cc_room(&f->cc, f->in_flight);
+	if (room < frame) {
+		f->waits_for_ack = true;
+		return 0;
+	}
+	may = roan_pacer_allow(&f->pacer, now);
+	if (!may) {
+		*again = roan_pacer_when(&f->pacer);
+		deadline = roan_cc_deadline(&f->cc);
+		if (deadline)
+			*again = min(*again, deadline);
+		return 0;
+	}
+	packets = may == U32_MAX ? 1 : max(1u, may / frame);
+	packets = min_t(u64, packets, room / frame);
+	roan_pacer_sent(&f->pacer, packets * frame);
+	pace(n, f, roan_cc_sent(&f->cc, packets * frame, now), now);
+	return packets;
+}
+
+static void look(struct net *n, u32 which, u64 now)
+{
+	struct flow *f = &n->flow[which];
+	u64 again = 0;
+
+	if (!f->train) {
+		f->train = train(n, f, now, &again);
+		if (!f->train) {
+			if (again)
+				schedule(n, (struct event) { .at = again, .flow = which, .kind = LOOK });
+			return;
+		}
+	}
+	packet(n, which, now);
+	f->train--;
+	schedule(n, (struct event) { .at = now + serialization(n->s), .flow = which, .kind = LOOK });
+}
+
+static void acked(struct net *n, const struct event *e)
+{
+	struct flow *f = &n->flow[e->flow];
+	struct roan_cc_sample sample = { .bytes = n->s->frame, .rtt_ns = e->at - e->sent_at };
+
+	f->in_flight -= n->s->frame;
+	sample.in_flight = f->in_flight;
+	pace(n, f, roan_cc_acked(&f->cc, &sample, e->at), e->at);
+	if (f->waits_for_ack) {
+		f->waits_for_ack = false;
+		schedule(n, (struct event) { .at = e->at, .flow = e->flow, .kind = LOOK });
+	}
+}
+
+/* ---- figures ---- */
+
+static double jain(const struct net *n, bool whole)
+{
+	double sum = 0, squares = 0;
+
+	for (u32 i = 0; i < n->s->flows; i++) {
+		const struct flow *f = &n->flow[i];
+		double x = f->delivered - (whole ? f->at_measure : f->at_window);
+
+		sum += x;
+		squares += x * x;
+	}
+	return squares ? sum * sum / (n->s->flows * squares) : 0;
+}
+
+static void window_over(struct net *n)
+{
+	struct figures *out = n->out;
+
+	if (n->window < WINDOWS)
+		out->window_jain[n->window] = jain(n, false);
+	if (out->converge_s < 0 && n->next_window > START + n->s->join_ns && jain(n, false) >= 0.99)
+		out->converge_s = (n->next_window - (START + n->s->join_ns)) * 1e-9;
+	for (u32 i = 0; i < n->s->flows; i++)
+		n->flow[i].at_window = n->flow[i].delivered;
+	n->next_window += n->s->window_ns;
+	n->window++;
+}
+
+/* Look at the queue every sample_ns up to @now. */
+static void sample_until(struct net *n, u64 now)
+{
+	for (; n->next_sample <= now; n->next_sample += n->sample_ns) {
+		double queue = queue_at(n, n->next_sample);
+
+		if (n->next_sample >= START + n->s->measure_ns) {
+			n->queue_sum += queue;
+			n->samples++;
+			n->histogram[min_t(u64, queue / n->s->frame, HISTOGRAM - 1)]++;
+		}
+	}
+	while (n->next_window <= now)
+		window_over(n);
+}
+
+static double percentile(const struct net *n, double share)
+{
+	u64 seen = 0;
+	u32 i = 0;
+
+	while (i < HISTOGRAM - 1 && (seen += n->histogram[i]) < share * n->samples)
+		i++;
+	return (i + 0.5) * n->s->frame;
+}
+
+static void summarize(struct net *n)
+{
+	const struct setup *s = n->s;
+	struct figures *out = n->out;
+	double bytes = 0;
+
+	for (u32 i = 0; i < s->flows; i++) {
+		bytes += n->flow[i].delivered - n->flow[i].at_measure;
+		out->cnps += n->flow[i].cc.cnps;
+	}
+	out->jain = jain(n, true);
+	/* What is still queued at the end came in but did not go out; what was queued at the beginning, the reverse. */
+	out->util = fmin(1, bytes * 8 / (s->link * ((s->run_ns - s->measure_ns) * 1e-9)));
+	out->queue_mean = n->queue_sum / fmax(n->samples, 1);
+	out->queue_p99 = percentile(n, 0.99);
+	out->mark_share = n->marks / fmax(n->packets, 1);
+}
+
+void simulate(const struct setup *s, struct figures *out)
+{
+	struct net n = {
+		.s = s, .out = out, .seed = s->seed * 0x9e3779b97f4a7c15ULL + 1, .red_count = -1,
+		.next_sample = START, .sample_ns = max_t(u64, s->run_ns / 100000, 100), .next_window = START + s->window_ns,
+	};
+	bool measuring = false;
+
+	*out = (struct figures) { .converge_s = -1 };
+	n.flow = calloc(s->flows, sizeof(*n.flow));
+	n.histogram = calloc(HISTOGRAM, sizeof(*n.histogram));
+	if (!n.flow || !n.histogram)
+		abort();
+	for (u32 i = 0; i < s->flows; i++) {
+		u64 at = START + (i ? s->join_ns : 0) + random_unit(&n) * serialization(s);
+
+		roan_cc_start(&n.flow[i].cc, s->algo, &s->params, s->link, s->cap, s->frame, at);
+		pace(&n, &n.flow[i], true, at);
+		schedule(&n, (struct event) { .at = at, .flow = i, .kind = LOOK });
+	}
+	while (n.events) {
+		struct event e = take(&n);
+
+		if (e.at >= START + s->run_ns)
+			break;
+		sample_until(&n, e.at);
+		if (!measuring && e.at >= START + s->measure_ns) {
+			measuring = true;
+			for (u32 i = 0; i < s->flows; i++)
+				n.flow[i].at_measure = n.flow[i].delivered;
+		}
+		if (e.kind == LOOK)
+			look(&n, e.flow, e.at);
+		else if (e.kind == ACK)
+			acked(&n, &e);
+		else
+			pace(&n, &n.flow[e.flow], roan_cc_cnp(&n.flow[e.flow].cc, e.at), e.at);
+	}
+	sample_until(&n, START + s->run_ns);
+	summarize(&n);
+	free(n.heap);
+	free(n.flow);
+	free(n.histogram);
+}
