@@ -25,9 +25,9 @@ mirror:
 	@mkdir -p $(OUT)/selftests
 	@find $(OUT) -xtype l -delete
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
-	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(OUT)/selftests/
+	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(OUT)/selftests/
 
-module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1]
+module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(KARGS) modules
 
 provider:				## build/provider/libroan-rdmav<N>.so
@@ -36,6 +36,7 @@ provider:				## build/provider/libroan-rdmav<N>.so
 programs: provider			## the tests' C programs
 	$(MAKE) -C selftests/verbs
 	$(MAKE) -C selftests/cc
+	$(MAKE) -C selftests/gpu
 
 test:					## the protocol core in userspace: suites and simulator (ASan, UBSan)
 	$(MAKE) -s -C selftests/unit run

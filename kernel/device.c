@@ -478,6 +478,7 @@ const struct ib_device_ops roan_dev_ops = {
 
 	.get_dma_mr		= roan_get_dma_mr,
 	.reg_user_mr		= ROAN_REG_USER_MR,
+	.reg_user_mr_dmabuf	= roan_compat_reg_dmabuf,
 	.rereg_user_mr		= roan_rereg_user_mr,
 	.alloc_mr		= roan_alloc_mr,
 	.map_mr_sg		= roan_map_mr_sg,

@@ -19,14 +19,6 @@
 
 #define SLOT_MASK	(ROAN_MAX_MR - 1)
 
-/* IB_ACCESS_FLUSH_*; kernels before 6.2 have no names for them, and never let them in. */
-#define ACCESS_FLUSH_GLOBAL	(1 << 8)
-#define ACCESS_FLUSH_PERSISTENT	(1 << 9)
-
-#define ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
-				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | ACCESS_FLUSH_GLOBAL |		\
-				 ACCESS_FLUSH_PERSISTENT)
-
 /* ---- keys ---- */
 
 static struct roan_mr *mr_of(struct roan_key *k)
@@ -103,7 +95,7 @@ static void wait_unused(struct roan_key *k)
 
 /* ---- regions ---- */
 
-static struct roan_mr *alloc_region(struct ib_pd *pd, enum roan_mr_kind kind)
+struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind)
 {
 	struct roan_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 
@@ -116,7 +108,7 @@ static struct roan_mr *alloc_region(struct ib_pd *pd, enum roan_mr_kind kind)
 	return mr;
 }
 
-static int publish(struct roan_mr *mr)
+int roan_mr_publish(struct roan_mr *mr)
 {
 	int err = roan_key_insert(to_roan_dev(mr->ib.device), &mr->k);
 
@@ -129,7 +121,7 @@ static int publish(struct roan_mr *mr)
 
 struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access)
 {
-	struct roan_mr *mr = alloc_region(pd, ROAN_MR_DMA);
+	struct roan_mr *mr = roan_mr_alloc(pd, ROAN_MR_DMA);
 	int err;
 
 	if (IS_ERR(mr))
@@ -137,7 +129,7 @@ struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access)
 	mr->access = access & ~IB_ACCESS_OPTIONAL;
 	mr->length = U64_MAX;
 	mr->state = ROAN_MR_VALID;
-	err = publish(mr);
+	err = roan_mr_publish(mr);
 	if (err) {
 		kfree(mr);
 		return ERR_PTR(err);
@@ -200,7 +192,7 @@ static int pin(struct ib_device *dev, u64 start, u64 length, int access, struct 
 		pin->pages[pin->n_pages++] = sg_page_iter_page(&iter);
 	}
 	err = -EINVAL;
-	if (pin->n_pages != n || (access & ACCESS_FLUSH_PERSISTENT && !may_persist(pin)))
+	if (pin->n_pages != n || (access & IB_ACCESS_FLUSH_PERSISTENT && !may_persist(pin)))
 		goto err_unpin;
 	return 0;
 
@@ -209,7 +201,7 @@ err_unpin:
 	return err;
 }
 
-static int check_range(u64 start, u64 length, u64 iova)
+int roan_mr_check_range(u64 start, u64 length, u64 iova)
 {
 	u64 end;
 
@@ -238,12 +230,12 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	int err;
 
 	access &= ~IB_ACCESS_OPTIONAL;
-	if (access & ~ACCESS_SUPPORTED)
+	if (access & ~ROAN_ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
-	err = roan_udata_none(udata) ?: check_range(start, length, iova);
+	err = roan_udata_none(udata) ?: roan_mr_check_range(start, length, iova);
 	if (err)
 		return ERR_PTR(err);
-	mr = alloc_region(pd, ROAN_MR_USER);
+	mr = roan_mr_alloc(pd, ROAN_MR_USER);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	err = pin(pd->device, start, length, access, &fresh);
@@ -252,7 +244,7 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	set_memory(mr, &fresh, start, length, iova);
 	mr->access = access;
 	mr->state = ROAN_MR_VALID;
-	err = publish(mr);	/* last: from here the network can see it */
+	err = roan_mr_publish(mr);	/* last: from here the network can see it */
 	if (err)
 		goto err_unpin;
 	return &mr->ib;
@@ -276,7 +268,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	int err;
 
 	access = flags & IB_MR_REREG_ACCESS ? access & ~IB_ACCESS_OPTIONAL : mr->access;
-	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ACCESS_SUPPORTED)
+	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ROAN_ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (mr->kind != ROAN_MR_USER)
 		return ERR_PTR(-EINVAL);
@@ -284,10 +276,10 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		/* Memory that was pinned read-only has to be pinned again; the address alone may not tell from whom. */
 		if (ib_access_writable(access) && !mr->umem->writable)
 			return ERR_PTR(-EOPNOTSUPP);
-		if (access & ~mr->access & ACCESS_FLUSH_PERSISTENT)
+		if (access & ~mr->access & IB_ACCESS_FLUSH_PERSISTENT)
 			return ERR_PTR(-EOPNOTSUPP);
 	} else {
-		err = check_range(start, length, iova);
+		err = roan_mr_check_range(start, length, iova);
 		if (!err)
 			err = pin(ibmr->device, start, length, access, &fresh);
 		if (err)
@@ -324,17 +316,32 @@ void roan_mr_revoke(struct roan_mr *mr)
 	synchronize_rcu();
 }
 
+/* To whoever lent the memory. */
+static void give_back(struct roan_mr *mr)
+{
+	struct pinned old = { .pages = mr->pages, .n_pages = mr->n_pages };
+
+	switch (mr->kind) {
+	case ROAN_MR_USER:
+		old.umem = mr->umem;
+		break;
+	case ROAN_MR_DMABUF:
+		roan_dmabuf_release(mr);
+		break;
+	}
+	unpin(&old);
+}
+
 int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
-	struct pinned old = { mr->umem, mr->pages, mr->n_pages };
 
 	/* 0 -> INT_MIN: none is bound, and none will be. */
 	if (atomic_cmpxchg(&mr->n_windows, 0, INT_MIN))
 		return -EBUSY;
 	WRITE_ONCE(mr->state, ROAN_MR_DEAD);
 	roan_key_remove(to_roan_dev(ibmr->device), &mr->k);
-	unpin(&old);
+	give_back(mr);
 	kfree_rcu(mr, k.rcu);	/* a look-up may still be reading k */
 	return 0;
 }
@@ -350,7 +357,7 @@ struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_sg || max_sg > ROAN_MAX_FAST_REG_PAGES)
 		return ERR_PTR(-EINVAL);
-	mr = alloc_region(pd, ROAN_MR_FAST);
+	mr = roan_mr_alloc(pd, ROAN_MR_FAST);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	err = -ENOMEM;
@@ -359,7 +366,7 @@ struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 	if (!mr->pages)
 		goto err_free;
 	mr->state = ROAN_MR_FREE;
-	err = publish(mr);
+	err = roan_mr_publish(mr);
 	if (err)
 		goto err_free;
 	return &mr->ib;
@@ -414,7 +421,7 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	if (mr->ib.pd != &qp->pd->ib)
 		goto put;
 	verr = ROAN_VERR_BAD_ACCESS;
-	if (wqe->reg.access & ~(ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
+	if (wqe->reg.access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
 		goto put;
 	mr->access = wqe->reg.access & ~IB_ACCESS_OPTIONAL;
 	mr->iova = mr->ib.iova;

@@ -13,6 +13,10 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/roan-abi.h>
 
+#define ROAN_ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
+				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |		\
+				 IB_ACCESS_FLUSH_PERSISTENT)
+
 struct roan_dev;
 struct roan_pkt;
 struct roan_qp;
@@ -31,7 +35,7 @@ struct roan_key {
 	struct rcu_head rcu;
 };
 
-enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST };
+enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST, ROAN_MR_DMABUF, ROAN_MR_DM, ROAN_MR_PEER };
 enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD, ROAN_MR_REVOKED };
 
 /* A region of I/O memory: equal pieces, each mapped for itself. Const while the region is valid; kvfree(). */
@@ -57,7 +61,11 @@ struct roan_mr {
 	struct page **pages;
 	struct roan_io *io;
 	void *base;		/* NULL for DMA, whose addresses are kernel virtual */
-	struct ib_umem *umem;	/* USER */
+	union {			/* who lent them */
+		struct ib_umem *umem;		/* USER */
+		struct roan_dmabuf *dmabuf;	/* DMABUF */
+		struct roan_peer_mem *peer;	/* PEER */
+	};
 	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
 };
 
@@ -81,6 +89,9 @@ struct roan_mw {
 };
 
 /* mr.c */
+struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind);	/* ERR_PTR */
+int roan_mr_publish(struct roan_mr *mr);	/* last: from here the network can see it */
+int roan_mr_check_range(u64 start, u64 length, u64 iova);	/* 0 or -EINVAL */
 struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
 struct ib_mr *roan_rereg_user_mr(struct ib_mr *mr, int flags, u64 start, u64 length, u64 iova, int access,
@@ -125,6 +136,12 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len);
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);
+
+/* dmabuf.c */
+struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access);
+void roan_dmabuf_release(struct roan_mr *mr);	/* the key is gone */
+int roan_dmabuf_init(void);
+void roan_dmabuf_exit(void);
 
 /* io.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
 struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off);

@@ -192,7 +192,7 @@ struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_OFFSET, .len = sizeof(uint64_t), .data = offset },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_IOVA, .len = sizeof(uint64_t), .data = iova },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_FD, .data_s64 = fd },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_FD, .len = sizeof(uint32_t) },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, .len = sizeof(uint32_t) },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, .len = sizeof(lkey), .data = (uintptr_t)&lkey },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, .len = sizeof(rkey), .data = (uintptr_t)&rkey },
@@ -204,7 +204,9 @@ struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len
 		return NULL;
 	for (i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
 		attrs[i].flags = UVERBS_ATTR_F_MANDATORY;
-	memcpy(&attrs[6].data, &flags, sizeof(flags));	/* inline: at the start of the word, whatever the byte order */
+	/* Inline: at the start of the word, whatever the byte order. */
+	memcpy(&attrs[5].data, &fd, sizeof(uint32_t));
+	memcpy(&attrs[6].data, &flags, sizeof(flags));
 	errno = roan_ioctl(pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, attrs,
 			   sizeof(attrs) / sizeof(*attrs));
 	if (errno) {

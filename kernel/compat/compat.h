@@ -10,6 +10,8 @@
  *   roan_udp_sock_release(socket)		udp_tunnel_sock_release()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: its tos, or dscp
  *   ROAN_IMPORT_NS(ns)				MODULE_IMPORT_NS()
+ *   roan_dma_buf_vmap(buf, map), ..._vunmap()	dma_buf_vmap_unlocked() ...
+ *   ROAN_MOVE_NOTIFY				move_notify, the member of struct dma_buf_attach_ops
  */
 #ifndef ROAN_COMPAT_H
 #define ROAN_COMPAT_H
@@ -67,6 +69,20 @@
 #define ROAN_IMPORT_NS(ns)			MODULE_IMPORT_NS(#ns)
 #else
 #define ROAN_IMPORT_NS(ns)			MODULE_IMPORT_NS(ns)
+#endif
+
+#ifdef HAVE_DMABUF_VMAP_UNLOCKED
+#define roan_dma_buf_vmap(buf, map)		dma_buf_vmap_unlocked(buf, map)
+#define roan_dma_buf_vunmap(buf, map)		dma_buf_vunmap_unlocked(buf, map)
+#else
+#define roan_dma_buf_vmap(buf, map)		dma_buf_vmap(buf, map)
+#define roan_dma_buf_vunmap(buf, map)		dma_buf_vunmap(buf, map)
+#endif
+
+#ifdef HAVE_DMABUF_INVALIDATE
+#define ROAN_MOVE_NOTIFY			invalidate_mappings
+#else
+#define ROAN_MOVE_NOTIFY			move_notify
 #endif
 
 /*

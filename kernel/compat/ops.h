@@ -4,6 +4,7 @@
  * and uses, inside the table:
  *   ROAN_CQ_OPS		sets create_cq and resize_cq, and what replaced them for user CQs
  *   .reg_user_mr = ROAN_REG_USER_MR
+ *   .reg_user_mr_dmabuf = roan_compat_reg_dmabuf
  * The functions in roan.h have 6.12's types.
  */
 #ifndef ROAN_COMPAT_OPS_H
@@ -41,6 +42,26 @@ static inline struct ib_mr *roan_compat_reg_user_mr(struct ib_pd *pd, u64 start,
 #define ROAN_REG_USER_MR	roan_compat_reg_user_mr
 #else
 #define ROAN_REG_USER_MR	roan_reg_user_mr
+#endif
+
+#if defined(HAVE_REG_MR_DMAH)
+static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access,
+						   struct ib_dmah *dmah, struct uverbs_attr_bundle *attrs)
+{
+	return dmah ? ERR_PTR(-EOPNOTSUPP) : roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
+}
+#elif defined(HAVE_REG_DMABUF_ATTRS)
+static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access,
+						   struct uverbs_attr_bundle *attrs)
+{
+	return roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
+}
+#else
+static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access,
+						   struct ib_udata *udata)
+{
+	return roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
+}
 #endif
 
 #endif /* ROAN_COMPAT_OPS_H */

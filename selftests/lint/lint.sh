@@ -23,7 +23,7 @@ clean() { # NAME: passes if $log is empty
 compiles() { # KDIR
 	local name
 	name=$(basename "$(dirname "$1")")
-	set -- -s module KDIR="$1" OUT="build/lint/$name"
+	set -- -s module KDIR="$1" OUT="build/lint/$name" ROAN_TESTS=y
 	make "$@" KARGS="W=1 ROAN_WERROR=y" > "$log" 2>&1 && : > "$log"
 	clean "W=1 -Werror on $name"
 	command -v sparse > /dev/null || { ktap_skip "sparse on $name" "sparse is not installed"; return; }
@@ -51,7 +51,7 @@ style() {
 	[ -n "$pl" ] || pl=$(find "${ROAN_CACHE:-$HOME/.cache/roan}"/ -follow -maxdepth 4 -path '*scripts/checkpatch.pl' 2> /dev/null | head -n 1)
 	[ -n "$pl" ] || { ktap_skip "checkpatch" "no kernel source here"; return; }
 	common=$(grep -v '^#' selftests/lint/checkpatch.ignore | paste -sd,)
-	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]')
+	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]')
 	checkpatch "$common" "${files[@]}" > "$log"
 	clean "checkpatch"
 	# Verbs return positive errnos; libibverbs' tables are declared by types alone and checked by lists of assertions.

@@ -63,6 +63,7 @@ if [ -n "$release" ]; then
 	base=$REPO/build/$release
 	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/provider" OUT="$base/provider"
 	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests"
+	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/selftests/gpu" OUT="$base/selftests"
 	printf 'export PROVIDER=%q PROGRAMS=%q\n' "$base/provider" "$base/selftests" >> "$out/env"
 fi
 
@@ -78,7 +79,7 @@ run_uml() {
 	folder=$("$HERE/kernel.sh" "$lab")
 	src=$folder/linux-source-6.12
 	# shellcheck disable=SC2046 # a word or none
-	built make -s -C "$REPO" module KDIR="$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
+	built make -s -C "$REPO" module ROAN_TESTS=y KDIR="$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
 	tag=$(cat "$src/include/config/kernel.release")-um
 	[ "$lab" = uml ] || tag=$tag-debug
 	echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env"
@@ -196,9 +197,9 @@ run_qemu() {
 	version=$(basename "$folder"/boot/vmlinuz-*)
 	version=${version#vmlinuz-}
 	case $series in
-	new) built "$HERE/debian.sh" run trixie make -s -C "$REPO" module KDIR="/lib/modules/$version/build" \
+	new) built "$HERE/debian.sh" run trixie make -s -C "$REPO" module ROAN_TESTS=y KDIR="/lib/modules/$version/build" \
 		KARGS="W=1 ROAN_WERROR=y" ;;
-	*) built make -s -C "$REPO" module KDIR="/lib/modules/$version/build" ;;
+	*) built make -s -C "$REPO" module ROAN_TESTS=y KDIR="/lib/modules/$version/build" ;;
 	esac
 	initrd "$folder" "$version" "$@"
 	accel=$(accelerator "$folder/boot/vmlinuz-$version")

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions of memory that another driver exports as a dma-buf, by the mapping it makes for the CPU. DMA addresses are of no
+ * use here, and pages an importer may not look for; so what has no CPU mapping is refused.
+ *
+ * Some exporters move their memory about unless it is pinned, and only who is attached may pin. Attached is the adapter
+ * below the interface if there is one on PCI, as exporters look at who asks; else a device of the module's own.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/iosys-map.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/platform_device.h>
+#include "roan.h"
+
+ROAN_IMPORT_NS(DMA_BUF);
+
+struct roan_dmabuf {
+	struct dma_buf *buf;
+	struct dma_buf_attachment *attach;	/* NULL: the exporter never moves it */
+	struct iosys_map map;
+};
+
+static struct platform_device *attachable;
+
+int roan_dmabuf_init(void)
+{
+	attachable = platform_device_register_simple("roan", PLATFORM_DEVID_NONE, NULL, 0);
+	return PTR_ERR_OR_ZERO(attachable);
+}
+
+void roan_dmabuf_exit(void)
+{
+	platform_device_unregister(attachable);
+}
+
+static void refuse(struct ib_device *ibdev, const struct dma_buf *buf, const char *why)
+{
+	pr_info_ratelimited("roan: %s: a dma-buf of %s cannot be registered: %s\n", dev_name(&ibdev->dev), buf->exp_name,
+			    why);
+}
+
+static struct device *who_attaches(struct roan_dev *dev)
+{
+	struct device *up;
+
+	for (up = dev->ndev->dev.parent; up; up = up->parent)
+		if (dev_is_pci(up))
+			return up;
+	return &attachable->dev;
+}
+
+/* The exporter is about to move what it promised not to, or takes it away. Its reservation lock is held. */
+static void taken_away(struct dma_buf_attachment *attach)
+{
+	roan_mr_revoke(attach->importer_priv);
+}
+
+static const struct dma_buf_attach_ops attach_ops = { .ROAN_MOVE_NOTIFY = taken_away };
+
+static int pin_memory(struct roan_mr *mr)
+{
+	struct roan_dmabuf *from = mr->dmabuf;
+	struct dma_buf_attachment *attach;
+	int err;
+
+	if (!from->buf->ops->pin)
+		return 0;
+	attach = dma_buf_dynamic_attach(from->buf, who_attaches(to_roan_dev(mr->ib.device)), &attach_ops, mr);
+	if (IS_ERR(attach)) {
+		refuse(mr->ib.device, from->buf, "it may move, and its exporter lets nobody attach to pin it");
+		return PTR_ERR(attach) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
+	}
+	dma_resv_lock(from->buf->resv, NULL);
+	err = dma_buf_pin(attach);
+	dma_resv_unlock(from->buf->resv);
+	if (err) {
+		dma_buf_detach(from->buf, attach);
+		return err;
+	}
+	from->attach = attach;
+	return 0;
+}
+
+static void unpin_memory(struct roan_dmabuf *from)
+{
+	if (!from->attach)
+		return;
+	dma_resv_lock(from->buf->resv, NULL);
+	dma_buf_unpin(from->attach);
+	dma_resv_unlock(from->buf->resv);
+	dma_buf_detach(from->buf, from->attach);	/* from here nobody calls taken_away() */
+}
+
+/* Coherent machines need this once, not for every access. */
+static int map_memory(struct roan_mr *mr, u64 offset)
+{
+	struct roan_dmabuf *from = mr->dmabuf;
+	int err;
+
+	err = roan_dma_buf_vmap(from->buf, &from->map);
+	if (err) {
+		refuse(mr->ib.device, from->buf, "its exporter could not map it for the CPU");
+		return err == -ENOMEM || err == -EINTR ? err : -EOPNOTSUPP;
+	}
+	err = dma_buf_begin_cpu_access(from->buf, DMA_BIDIRECTIONAL);
+	if (err)
+		goto err_unmap;
+	if (!from->map.is_iomem) {
+		mr->base = from->map.vaddr + offset;
+		return 0;
+	}
+	err = -ENOMEM;
+	mr->io = roan_io_alloc(1, 63, offset);
+	if (!mr->io)
+		goto err_end;
+	mr->io->piece[0] = from->map.vaddr_iomem;
+	return 0;
+
+err_end:
+	dma_buf_end_cpu_access(from->buf, DMA_BIDIRECTIONAL);
+err_unmap:
+	roan_dma_buf_vunmap(from->buf, &from->map);
+	return err;
+}
+
+void roan_dmabuf_release(struct roan_mr *mr)
+{
+	struct roan_dmabuf *from = mr->dmabuf;
+
+	dma_buf_end_cpu_access(from->buf, DMA_BIDIRECTIONAL);
+	roan_dma_buf_vunmap(from->buf, &from->map);
+	unpin_memory(from);
+	dma_buf_put(from->buf);
+	kvfree(mr->io);
+	kfree(from);
+}
+
+/* Libraries probe with fd -1 and no length, and take EBADF for a yes: so the descriptor is looked at first. */
+static int get(struct roan_mr *mr, int fd, u64 offset, u64 length)
+{
+	struct dma_buf *buf = dma_buf_get(fd);
+	u64 end;
+
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	mr->dmabuf->buf = buf;
+	if (check_add_overflow(offset, length, &end) || end > buf->size)
+		goto err_put;
+	if (roan_mr_check_range(offset, length, mr->iova))
+		goto err_put;
+	if (!buf->ops->vmap) {
+		refuse(mr->ib.device, buf, "its exporter has no mapping for the CPU");
+		dma_buf_put(buf);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+
+err_put:
+	dma_buf_put(buf);
+	return -EINVAL;
+}
+
+struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access)
+{
+	struct roan_mr *mr = roan_mr_alloc(pd, ROAN_MR_DMABUF);
+	int err;
+
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	err = -ENOMEM;
+	mr->dmabuf = kzalloc(sizeof(*mr->dmabuf), GFP_KERNEL_ACCOUNT);
+	if (!mr->dmabuf)
+		goto err_free;
+	mr->access = access & ~IB_ACCESS_OPTIONAL;
+	mr->iova = mr->ib.iova = iova;
+	mr->length = mr->ib.length = length;
+	mr->state = ROAN_MR_VALID;	/* first: from here on it may be taken away */
+	err = get(mr, fd, offset, length);
+	if (err)
+		goto err_free;
+	err = pin_memory(mr);
+	if (err)
+		goto err_put;
+	err = map_memory(mr, offset);
+	if (err)
+		goto err_unpin;
+	err = roan_mr_publish(mr);
+	if (err)
+		goto err_release;
+	return &mr->ib;
+
+err_unpin:
+	unpin_memory(mr->dmabuf);
+err_put:
+	dma_buf_put(mr->dmabuf->buf);
+err_free:
+	kfree(mr->dmabuf);
+	kfree(mr);
+	return ERR_PTR(err);
+err_release:
+	roan_dmabuf_release(mr);
+	kfree(mr);
+	return ERR_PTR(err);
+}

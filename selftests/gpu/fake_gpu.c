@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A module that plays a GPU, for machines without one: exports dma-bufs over ordinary memory and over a BAR, moves them
+ * under their importers, refuses or fails to map them. What programs say to it is in fake_gpu.h.
+ */
+#include <linux/bitmap.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/io.h>
+#include <linux/iosys-map.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include "../kunit/fake_bar.h"
+#include "fake_gpu.h"
+
+ROAN_IMPORT_NS(DMA_BUF);
+MODULE_DESCRIPTION("A fake GPU, for tests");
+MODULE_LICENSE("GPL");
+
+#define CHUNK		65536ull	/* of the BAR */
+#define MAX_CHUNKS	1024
+
+struct gpu_buf {
+	struct iosys_map map;		/* where the memory is, for ourselves and for importers */
+	u64 size;
+	u32 flags;
+	u32 chunk;			/* the first one, if it is in the BAR */
+	atomic_t mapped;
+	atomic_t pinned;
+};
+
+static struct fake_bar bar;		/* start 0: none here */
+static DECLARE_BITMAP(used, MAX_CHUNKS);
+static DEFINE_MUTEX(bar_lock);		/* used, the BAR's coming */
+
+/* ---- memory ---- */
+
+static int find_chunks(u32 n, u32 *first)
+{
+	int err = 0;
+
+	mutex_lock(&bar_lock);
+	if (!bar.start)
+		err = fake_bar_get(&bar);
+	if (!err) {
+		u32 all = min_t(u64, bar.size / CHUNK, MAX_CHUNKS);
+
+		*first = bitmap_find_next_zero_area(used, all, 0, n, 0);
+		if (*first < all)
+			bitmap_set(used, *first, n);
+		else
+			err = -ENOSPC;
+	}
+	mutex_unlock(&bar_lock);
+	return err;
+}
+
+static u32 chunks(const struct gpu_buf *gpu)
+{
+	return DIV_ROUND_UP(gpu->size, CHUNK);
+}
+
+static void put_chunks(struct gpu_buf *gpu)
+{
+	mutex_lock(&bar_lock);
+	bitmap_clear(used, gpu->chunk, chunks(gpu));
+	mutex_unlock(&bar_lock);
+}
+
+static int take_memory(struct gpu_buf *gpu)
+{
+	void __iomem *io;
+	void *mem;
+	int err;
+
+	if (!(gpu->flags & FAKE_GPU_BAR)) {
+		mem = vzalloc(gpu->size);
+		if (!mem)
+			return -ENOMEM;
+		iosys_map_set_vaddr(&gpu->map, mem);
+		return 0;
+	}
+	err = find_chunks(chunks(gpu), &gpu->chunk);
+	if (err)
+		return err;
+	io = ioremap_wc(bar.start + gpu->chunk * CHUNK, gpu->size);
+	if (!io) {
+		put_chunks(gpu);
+		return -ENOMEM;
+	}
+	iosys_map_set_vaddr_iomem(&gpu->map, io);
+	return 0;
+}
+
+static void give_memory(struct gpu_buf *gpu)
+{
+	WARN_ON(atomic_read(&gpu->mapped) || atomic_read(&gpu->pinned));
+	if (gpu->map.is_iomem) {
+		iounmap(gpu->map.vaddr_iomem);
+		put_chunks(gpu);
+	} else {
+		vfree(gpu->map.vaddr);
+	}
+}
+
+/* ---- a dma-buf ---- */
+
+static struct sg_table *no_dma(struct dma_buf_attachment *attach, enum dma_data_direction dir)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static void no_dma_end(struct dma_buf_attachment *attach, struct sg_table *sgt, enum dma_data_direction dir)
+{
+}
+
+static int pin(struct dma_buf_attachment *attach)
+{
+	struct gpu_buf *gpu = attach->dmabuf->priv;
+
+	atomic_inc(&gpu->pinned);
+	return 0;
+}
+
+static void unpin(struct dma_buf_attachment *attach)
+{
+	struct gpu_buf *gpu = attach->dmabuf->priv;
+
+	atomic_dec(&gpu->pinned);
+}
+
+static int vmap_buf(struct dma_buf *buf, struct iosys_map *map)
+{
+	struct gpu_buf *gpu = buf->priv;
+
+	if (gpu->flags & FAKE_GPU_FAILS)
+		return -EIO;
+	if (WARN_ON(gpu->flags & FAKE_GPU_MOVES && !atomic_read(&gpu->pinned)))
+		return -EBUSY;
+	atomic_inc(&gpu->mapped);
+	*map = gpu->map;
+	return 0;
+}
+
+static void vunmap_buf(struct dma_buf *buf, struct iosys_map *map)
+{
+	struct gpu_buf *gpu = buf->priv;
+
+	atomic_dec(&gpu->mapped);
+}
+
+static void release(struct dma_buf *buf)
+{
+	give_memory(buf->priv);
+	kfree(buf->priv);
+}
+
+static const struct dma_buf_ops still = {
+	.map_dma_buf	= no_dma,
+	.unmap_dma_buf	= no_dma_end,
+	.vmap		= vmap_buf,
+	.vunmap		= vunmap_buf,
+	.release	= release,
+};
+
+static const struct dma_buf_ops moving = {
+	.pin		= pin,
+	.unpin		= unpin,
+	.map_dma_buf	= no_dma,
+	.unmap_dma_buf	= no_dma_end,
+	.vmap		= vmap_buf,
+	.vunmap		= vunmap_buf,
+	.release	= release,
+};
+
+static const struct dma_buf_ops unmappable = {
+	.map_dma_buf	= no_dma,
+	.unmap_dma_buf	= no_dma_end,
+	.release	= release,
+};
+
+static const struct dma_buf_ops *ops_of(u32 flags)
+{
+	if (flags & FAKE_GPU_UNMAPPABLE)
+		return &unmappable;
+	return flags & FAKE_GPU_MOVES ? &moving : &still;
+}
+
+/* ---- what programs ask for ---- */
+
+static int export(struct fake_gpu_export *ask)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+	struct gpu_buf *gpu;
+	struct dma_buf *buf;
+	int err;
+
+	if (!ask->size || ask->size > 16ull << 20)
+		return -EINVAL;
+	gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
+	if (!gpu)
+		return -ENOMEM;
+	gpu->size = PAGE_ALIGN(ask->size);
+	gpu->flags = ask->flags;
+	err = take_memory(gpu);
+	if (err)
+		goto err_free;
+	info.ops = ops_of(gpu->flags);
+	info.size = gpu->size;
+	info.flags = O_RDWR | O_CLOEXEC;
+	info.priv = gpu;
+	buf = dma_buf_export(&info);
+	if (IS_ERR(buf)) {
+		err = PTR_ERR(buf);
+		goto err_give;
+	}
+	ask->fd = dma_buf_fd(buf, O_RDWR | O_CLOEXEC);
+	if (ask->fd < 0) {
+		dma_buf_put(buf);
+		return ask->fd;
+	}
+	return 0;
+
+err_give:
+	give_memory(gpu);
+err_free:
+	kfree(gpu);
+	return err;
+}
+
+static struct dma_buf *get_ours(int fd)
+{
+	struct dma_buf *buf = dma_buf_get(fd);
+
+	if (!IS_ERR(buf) && buf->owner != THIS_MODULE) {
+		dma_buf_put(buf);
+		return ERR_PTR(-EINVAL);
+	}
+	return buf;
+}
+
+static int copy_piece(struct gpu_buf *gpu, const struct fake_gpu_copy *ask, u64 done, void *bounce, u32 n)
+{
+	void __user *user = u64_to_user_ptr(ask->user + done);
+
+	if (ask->write) {
+		if (copy_from_user(bounce, user, n))
+			return -EFAULT;
+		iosys_map_memcpy_to(&gpu->map, ask->offset + done, bounce, n);
+		return 0;
+	}
+	iosys_map_memcpy_from(bounce, &gpu->map, ask->offset + done, n);
+	return copy_to_user(user, bounce, n) ? -EFAULT : 0;
+}
+
+static int copy(const struct fake_gpu_copy *ask)
+{
+	struct dma_buf *buf = get_ours(ask->fd);
+	void *bounce = (void *)__get_free_page(GFP_KERNEL);
+	int err = -EINVAL;
+	u64 done;
+	u32 n;
+
+	if (IS_ERR(buf)) {
+		free_page((unsigned long)bounce);
+		return PTR_ERR(buf);
+	}
+	if (bounce && ask->offset <= buf->size && ask->len <= buf->size - ask->offset) {
+		err = 0;
+		for (done = 0; done < ask->len && !err; done += n) {
+			n = min_t(u64, ask->len - done, PAGE_SIZE);
+			err = copy_piece(buf->priv, ask, done, bounce, n);
+		}
+		wmb();	/* it is there when the program hears of it */
+	}
+	free_page((unsigned long)bounce);
+	dma_buf_put(buf);
+	return err;
+}
+
+static int move(int fd)
+{
+	struct dma_buf *buf = get_ours(fd);
+	struct gpu_buf *gpu;
+
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	gpu = buf->priv;
+	dma_resv_lock(buf->resv, NULL);
+	dma_buf_move_notify(buf);
+	iosys_map_memset(&gpu->map, 0, FAKE_GPU_POISON, gpu->size);
+	dma_resv_unlock(buf->resv);
+	dma_buf_put(buf);
+	return 0;
+}
+
+static long gpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	void __user *user = (void __user *)arg;
+	struct fake_gpu_export wish;
+	struct fake_gpu_copy bytes;
+	__s32 fd;
+	int err;
+
+	switch (cmd) {
+	case FAKE_GPU_EXPORT:
+		if (copy_from_user(&wish, user, sizeof(wish)))
+			return -EFAULT;
+		err = export(&wish);
+		return err ?: copy_to_user(user, &wish, sizeof(wish)) ? -EFAULT : 0;
+	case FAKE_GPU_COPY:
+		return copy_from_user(&bytes, user, sizeof(bytes)) ? -EFAULT : copy(&bytes);
+	case FAKE_GPU_MOVE:
+		return copy_from_user(&fd, user, sizeof(fd)) ? -EFAULT : move(fd);
+	}
+	return -ENOTTY;
+}
+
+static const struct file_operations gpu_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= gpu_ioctl,
+};
+
+static struct miscdevice gpu_device = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "roan_gpu",
+	.fops	= &gpu_fops,
+};
+
+static int __init gpu_init(void)
+{
+	return misc_register(&gpu_device);
+}
+
+static void __exit gpu_exit(void)
+{
+	misc_deregister(&gpu_device);
+	if (bar.start)
+		fake_bar_put(&bar);
+}
+
+module_init(gpu_init);
+module_exit(gpu_exit);

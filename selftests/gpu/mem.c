@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The kinds of mem.h: each says how to get memory, how to register it and how its owner reaches it. */
+#define _GNU_SOURCE
+#include "mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "../verbs/vt.h"
+#include "fake_gpu.h"
+
+#define IOVA	0x700000000000ull
+#define SHIFTED	(4096 + 512)	/* where regions begin in a dma-buf: neither at its start nor at a page's */
+
+struct mem_kind {
+	const char *name;
+	int (*open)(struct mem *m, const struct mem_kind *kind);
+	uint32_t flags;		/* the fake GPU's */
+};
+
+int mem_gpu(void)
+{
+	static int fd = -2;
+
+	if (fd == -2)
+		fd = open("/dev/roan_gpu", O_RDWR | O_CLOEXEC);
+	return fd;
+}
+
+static int map_fd(struct mem *m)
+{
+	m->map_len = (m->off + m->len + 4095) & ~4095ul;
+	m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+	if (m->map == MAP_FAILED) {
+		m->map = NULL;
+		return errno;
+	}
+	m->p = (uint8_t *)m->map + m->off;
+	return 0;
+}
+
+static int open_user(struct mem *m, const struct mem_kind *kind)
+{
+	(void)kind;
+	m->map_len = m->len + 8192;
+	m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m->map == MAP_FAILED) {
+		m->map = NULL;
+		return errno;
+	}
+	m->off = 512;
+	m->p = (uint8_t *)m->map + m->off;
+	return 0;
+}
+
+static int open_udmabuf(struct mem *m, const struct mem_kind *kind)
+{
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC };
+	int dev = open("/dev/udmabuf", O_RDWR), memfd;
+
+	(void)kind;
+	if (dev < 0)
+		return ENODEV;
+	m->off = SHIFTED;
+	memfd = memfd_create("udmabuf", MFD_ALLOW_SEALING);
+	create.memfd = memfd;
+	create.size = (m->off + m->len + 4095) & ~4095ul;
+	if (memfd < 0 || ftruncate(memfd, create.size) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return errno;
+	m->fd = ioctl(dev, UDMABUF_CREATE, &create);
+	close(dev);
+	close(memfd);
+	return m->fd < 0 ? errno : map_fd(m);
+}
+
+static int open_heap(struct mem *m, const struct mem_kind *kind)
+{
+	struct dma_heap_allocation_data alloc = { .fd_flags = O_RDWR | O_CLOEXEC };
+	int dev = open("/dev/dma_heap/system", O_RDWR);
+
+	(void)kind;
+	if (dev < 0)
+		return ENODEV;
+	m->off = SHIFTED;
+	alloc.len = m->off + m->len;
+	if (ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &alloc)) {
+		close(dev);
+		return errno;
+	}
+	close(dev);
+	m->fd = alloc.fd;
+	return map_fd(m);
+}
+
+static int open_gpu(struct mem *m, const struct mem_kind *kind)
+{
+	struct fake_gpu_export ask = { .flags = kind->flags };
+
+	if (mem_gpu() < 0)
+		return ENODEV;
+	m->off = SHIFTED;
+	ask.size = m->off + m->len;
+	if (ioctl(mem_gpu(), FAKE_GPU_EXPORT, &ask))
+		return errno;
+	m->fd = ask.fd;
+	return 0;
+}
+
+static int open_dm(struct mem *m, const struct mem_kind *kind)
+{
+	struct ibv_alloc_dm_attr attr = { .length = m->len + 4096 + 512 };
+
+	(void)kind;
+	m->dm = ibv_alloc_dm(m->ctx, &attr);
+	m->off = SHIFTED;
+	return m->dm ? 0 : errno;
+}
+
+static const struct mem_kind kinds[] = {
+	{ "user", open_user, 0 },
+	{ "udmabuf", open_udmabuf, 0 },
+	{ "heap", open_heap, 0 },
+	{ "gpu", open_gpu, 0 },
+	{ "gpu-moves", open_gpu, FAKE_GPU_MOVES },
+	{ "bar", open_gpu, FAKE_GPU_BAR },
+	{ "bar-moves", open_gpu, FAKE_GPU_BAR | FAKE_GPU_MOVES },
+	{ "dm", open_dm, 0 },
+	{ "unmappable", open_gpu, FAKE_GPU_UNMAPPABLE },
+	{ "fails", open_gpu, FAKE_GPU_FAILS },
+};
+
+static int reg(struct mem *m, struct ibv_pd *pd, unsigned int access)
+{
+	if (m->dm) {
+		m->mr = ibv_reg_dm_mr(pd, m->dm, m->off, m->len, access | IBV_ACCESS_ZERO_BASED);
+	} else if (m->fd < 0) {
+		m->addr = (uintptr_t)m->p;
+		m->mr = ibv_reg_mr(pd, m->p, m->len, access);
+	} else {
+		m->addr = IOVA + m->off % 4096;
+		m->mr = ibv_reg_dmabuf_mr(pd, m->off, m->len, m->addr, m->fd, access);
+	}
+	return m->mr ? 0 : errno;
+}
+
+int mem_get(struct mem *m, struct ibv_pd *pd, const char *kind, size_t len, unsigned int access)
+{
+	size_t i;
+	int err;
+
+	memset(m, 0, sizeof(*m));
+	m->fd = -1;
+	m->len = len;
+	m->ctx = pd->context;
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kinds[i].name, kind))
+			m->kind = &kinds[i];
+	if (!m->kind)
+		vt_die("no such kind of memory: %s", kind);
+	err = m->kind->open(m, m->kind);
+	if (!err)
+		err = reg(m, pd, access);
+	if (err)
+		mem_put(m);
+	return err;
+}
+
+int mem_dereg(struct mem *m)
+{
+	int err = m->mr ? ibv_dereg_mr(m->mr) : 0;
+
+	if (!err)
+		m->mr = NULL;
+	return err;
+}
+
+void mem_put(struct mem *m)
+{
+	if (mem_dereg(m))
+		vt_die("dereg_mr");
+	if (m->map)
+		munmap(m->map, m->map_len);
+	if (m->fd >= 0)
+		close(m->fd);
+	if (m->dm && ibv_free_dm(m->dm))
+		vt_die("free_dm");
+	m->dm = NULL;
+	m->map = NULL;
+	m->fd = -1;
+}
+
+static void gpu_copy(struct mem *m, size_t off, uint64_t user, size_t len, bool write)
+{
+	struct fake_gpu_copy bytes = { .offset = m->off + off, .len = len, .user = user, .fd = m->fd, .write = write };
+
+	if (ioctl(mem_gpu(), FAKE_GPU_COPY, &bytes))
+		vt_die("the GPU cannot reach its memory: %s", strerror(errno));
+}
+
+/* It is copied in words: around what is copied, what is there is read first. */
+static void dm_copy(struct mem *m, size_t off, uint8_t *user, size_t len, bool write)
+{
+	size_t from = (m->off + off) & ~3ul, to = (m->off + off + len + 3) & ~3ul;
+	uint8_t *words = malloc(to - from);
+
+	if (!words || ibv_memcpy_from_dm(words, m->dm, from, to - from))
+		vt_die("device memory cannot be read");
+	if (write)
+		memcpy(words + m->off + off - from, user, len);
+	else
+		memcpy(user, words + m->off + off - from, len);
+	if (write && ibv_memcpy_to_dm(m->dm, from, words, to - from))
+		vt_die("device memory cannot be written");
+	free(words);
+}
+
+void mem_write(struct mem *m, size_t off, const void *from, size_t len)
+{
+	if (m->dm)
+		dm_copy(m, off, (uint8_t *)from, len, true);
+	else if (m->p)
+		memcpy(m->p + off, from, len);
+	else
+		gpu_copy(m, off, (uintptr_t)from, len, true);
+}
+
+void mem_read(struct mem *m, size_t off, void *to, size_t len)
+{
+	if (m->dm)
+		dm_copy(m, off, to, len, false);
+	else if (m->p)
+		memcpy(to, m->p + off, len);
+	else
+		gpu_copy(m, off, (uintptr_t)to, len, false);
+}
+
+int mem_move(struct mem *m)
+{
+	return ioctl(mem_gpu(), FAKE_GPU_MOVE, &m->fd) ? errno : 0;
+}

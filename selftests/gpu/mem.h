@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Registered memory of any kind this machine has, for tests that do not care which. */
+#ifndef ROAN_SELFTEST_MEM_H
+#define ROAN_SELFTEST_MEM_H
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mem {
+	const struct mem_kind *kind;
+	struct ibv_mr *mr;
+	struct ibv_context *ctx;
+	struct ibv_dm *dm;
+	uint64_t addr;		/* of the first byte, in SGEs and for the peer */
+	size_t len;
+	size_t off;		/* of the first byte in what the descriptor names */
+	uint8_t *p;		/* the first byte, if the program has it mapped */
+	void *map;
+	size_t map_len;
+	int fd;
+};
+
+/* user udmabuf heap gpu gpu-moves bar bar-moves dm; 0 or an errno; ENODEV: there is none here. */
+int mem_get(struct mem *m, struct ibv_pd *pd, const char *kind, size_t len, unsigned int access);
+int mem_dereg(struct mem *m);	/* the region only; 0 or an errno */
+void mem_put(struct mem *m);	/* all that is left */
+
+/* The owner's own access, not by RDMA. */
+void mem_write(struct mem *m, size_t off, const void *from, size_t len);
+void mem_read(struct mem *m, size_t off, void *to, size_t len);
+
+int mem_gpu(void);		/* descriptor of the fake GPU, or -1 */
+int mem_move(struct mem *m);	/* gpu-moves, bar-moves: takes the memory away from whoever has it registered */
+
+#endif

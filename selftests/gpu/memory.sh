@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Every operation between two hosts in every pairing of memory kinds, on a clean link and on one that loses packets, and
+# what registering must refuse. FULL=1: each kind with each other; else each with user memory and with itself.
+#
+#	h1: target (roan1 on v1)  ==== veth, MTU 4200, netem ====  h2: source (roan2 on v2)
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+KINDS=${KINDS:-user udmabuf heap gpu gpu-moves bar}
+
+# One line per pairing; what failed in it is shown above.
+pairing() { # TARGET SOURCE
+	both 25 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP"
+	local rc=$?
+	[ $rc = 1 ] && grep '^not ok' $OUT_B
+	return $rc
+}
+
+pairings() { # WHERE
+	local t s
+	for t in $KINDS; do
+		for s in $KINDS; do
+			[ -n "${FULL:-}" ] || [ "$t" = user ] || [ "$s" = user ] || [ "$t" = "$s" ] || continue
+			ktap_check "$1: from $s to $t" pairing "$t" "$s"
+		done
+	done
+}
+
+ktap_header
+pair_up > /tmp/setup.log 2>&1 && insmod "$(dirname "$(roan_ko)")/roan_fake_gpu.ko" >> /tmp/setup.log 2>&1 ||
+	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+# The kernel's dma-buf code warns of an exporter that fails to map: that one is meant, and no complaint about us.
+ktap_check "what cannot be mapped is refused" a "$PROGRAMS/refusals" -d "$ADEV"
+sed 's/^/# /' < <(dmesg | grep 'roan: .*dma-buf')
+dmesg -C
+echo "roan-lab: script starts" > /dev/kmsg
+pairings "clean link"
+on h1 tc qdisc add dev v1 root netem loss 1% && on h2 tc qdisc add dev v2 root netem loss 1%
+pairings "1 % lost"
+ktap_check "the fake GPU unloads when nobody has its memory" rmmod roan_fake_gpu
+ktap_end
