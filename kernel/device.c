@@ -59,6 +59,7 @@ static void fill_attrs(struct ib_device_attr *a)
 	a->max_srq_wr = ROAN_MAX_WR;
 	a->max_srq_sge = ROAN_MAX_SGE;
 	a->max_fast_reg_page_list_len = ROAN_MAX_FAST_REG_PAGES;
+	a->max_dm_size = ROAN_MAX_DM;
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 }
@@ -483,6 +484,9 @@ const struct ib_device_ops roan_dev_ops = {
 	.alloc_mr		= roan_alloc_mr,
 	.map_mr_sg		= roan_map_mr_sg,
 	.dereg_mr		= roan_dereg_mr,
+	.alloc_dm		= roan_alloc_dm,
+	.dealloc_dm		= roan_dealloc_dm,
+	.reg_dm_mr		= roan_reg_dm_mr,
 	.alloc_mw		= roan_alloc_mw,
 	.dealloc_mw		= roan_dealloc_mw,
 

@@ -20,6 +20,8 @@
 struct roan_dev;
 struct roan_pkt;
 struct roan_qp;
+struct uapi_definition;
+struct uverbs_attr_bundle;
 
 /* ---- keys, regions, windows: mr.c, mw.c ---- */
 
@@ -142,6 +144,14 @@ struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, 
 void roan_dmabuf_release(struct roan_mr *mr);	/* the key is gone */
 int roan_dmabuf_init(void);
 void roan_dmabuf_exit(void);
+
+/* dm.c */
+struct ib_dm *roan_alloc_dm(struct ib_device *dev, struct ib_ucontext *uctx, struct ib_dm_alloc_attr *attr,
+			    struct uverbs_attr_bundle *attrs);
+int roan_dealloc_dm(struct ib_dm *dm, struct uverbs_attr_bundle *attrs);
+struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr_attr *attr,
+			     struct uverbs_attr_bundle *attrs);
+extern const struct uapi_definition roan_dm_defs[];
 
 /* io.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
 struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off);

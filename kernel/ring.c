@@ -12,7 +12,7 @@
 
 /* ---- memory ---- */
 
-static struct roan_mmap *map_for_user(void *buf, size_t size, struct ib_ucontext *uctx)
+struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *uctx)
 {
 	struct roan_mmap *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 
@@ -49,7 +49,7 @@ int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_
 	ring->mask = slots - 1;
 	ring->slot_size = slot_size;
 	if (uctx) {
-		ring->map = map_for_user(buf, size, uctx);
+		ring->map = roan_map_for_user(buf, size, uctx);
 		if (!ring->map) {
 			vfree(buf);
 			memset(ring, 0, sizeof(*ring));

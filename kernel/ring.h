@@ -9,7 +9,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/roan-abi.h>
 
-/* The memory of one ring, and its mmap entry if a user maps it. The buffer dies with the entry's last reference. */
+/* Memory that a user may map: a ring, or device memory. The buffer dies with the entry's last reference. */
 struct roan_mmap {
 	struct rdma_user_mmap_entry entry;
 	void *buf;
@@ -31,6 +31,9 @@ struct roan_ring {
 int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
 		    struct roan_ring_desc *desc);
 void roan_ring_free(struct roan_ring *ring);	/* fine on a zeroed ring */
+
+/* @buf is VM_USERMAP and becomes the entry's; NULL leaves it the caller's. Ends with rdma_user_mmap_entry_remove(). */
+struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *uctx);
 
 /* ops.mmap and ops.mmap_free */
 int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);

@@ -39,6 +39,7 @@
 #define ROAN_MAX_CQ		(1 << 20)
 #define ROAN_MAX_CQE		((1 << 22) - 1)
 #define ROAN_MAX_MR		(1 << 20)	/* keys: regions and windows together */
+#define ROAN_MAX_DM		(64u << 20)	/* bytes of one allocation */
 #define ROAN_MAX_PD		(1 << 20)
 #define ROAN_MAX_AH		(1 << 20)
 #define ROAN_MAX_SRQ		(1 << 17)

@@ -79,6 +79,7 @@ static void free_context(struct ibv_context *ctx)
 }
 
 static const struct verbs_context_ops context_ops = {
+	.alloc_dm = roan_alloc_dm,
 	.alloc_mw = roan_alloc_mw,
 	.alloc_parent_domain = roan_alloc_parent_domain,
 	.alloc_pd = roan_alloc_pd,
@@ -101,7 +102,9 @@ static const struct verbs_context_ops context_ops = {
 	.destroy_srq = roan_destroy_srq,
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = free_context,
+	.free_dm = roan_free_dm,
 	.get_srq_num = roan_get_srq_num,
+	.import_dm = roan_import_dm,
 	.import_mr = roan_import_mr,
 	.import_pd = roan_import_pd,
 	.modify_qp = roan_modify_qp,
@@ -115,11 +118,13 @@ static const struct verbs_context_ops context_ops = {
 	.query_qp = roan_query_qp,
 	.query_rt_values = roan_query_rt_values,
 	.query_srq = roan_query_srq,
+	.reg_dm_mr = roan_reg_dm_mr,
 	.reg_dmabuf_mr = roan_reg_dmabuf_mr,
 	.reg_mr = roan_reg_mr,
 	.req_notify_cq = roan_req_notify_cq,
 	.rereg_mr = roan_rereg_mr,
 	.resize_cq = roan_resize_cq,
+	.unimport_dm = roan_unimport_dm,
 	.unimport_mr = roan_unimport_mr,
 	.unimport_pd = roan_unimport_pd,
 };

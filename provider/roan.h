@@ -59,6 +59,12 @@ struct roan_pd {
 	atomic_uint users;		/* parent domains of this one, or queues made with this parent domain */
 };
 
+struct roan_dm {
+	struct ibv_dm ibv;
+	uint8_t *map;
+	uint64_t length;		/* bytes, as allocated */
+};
+
 struct roan_ah {
 	struct ibv_ah ibv;
 	uint32_t ah_num;		/* what a send WQE says */
@@ -122,6 +128,11 @@ static inline struct roan_context *to_roan_context(struct ibv_context *ctx)
 	return (struct roan_context *)((char *)ctx - offsetof(struct roan_context, vctx.context));
 }
 
+static inline struct roan_dm *to_roan_dm(struct ibv_dm *dm)
+{
+	return (struct roan_dm *)dm;
+}
+
 static inline struct roan_pd *to_roan_pd(struct ibv_pd *pd)
 {
 	return (struct roan_pd *)pd;
@@ -178,6 +189,11 @@ int roan_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 int roan_dereg_mr(struct verbs_mr *mr);
 struct ibv_mr *roan_import_mr(struct ibv_pd *pd, uint32_t handle);
 void roan_unimport_mr(struct ibv_mr *mr);
+struct ibv_dm *roan_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr);
+int roan_free_dm(struct ibv_dm *dm);
+struct ibv_dm *roan_import_dm(struct ibv_context *ctx, uint32_t handle);
+void roan_unimport_dm(struct ibv_dm *dm);
+struct ibv_mr *roan_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length, unsigned int access);
 struct ibv_mw *roan_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int roan_dealloc_mw(struct ibv_mw *mw);
 struct ibv_ah *roan_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);

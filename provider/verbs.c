@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/mman.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include "roan.h"
@@ -260,6 +261,157 @@ struct ibv_mr *roan_import_mr(struct ibv_pd *pd, uint32_t handle)
 void roan_unimport_mr(struct ibv_mr *mr)
 {
 	free(mr);	/* the ibv_mr comes first in struct verbs_mr */
+}
+
+/* ---- device memory ---- */
+
+static int dm_copy(struct ibv_dm *ibdm, uint64_t off, size_t len)
+{
+	const struct roan_dm *dm = to_roan_dm(ibdm);
+
+	/* Words, as the devices that programs are written for ask of them. */
+	return off % 4 || len % 4 || off > dm->length || len > dm->length - off ? EINVAL : 0;
+}
+
+static int copy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *from, size_t len)
+{
+	int err = dm_copy(ibdm, off, len);
+
+	if (!err)
+		memcpy(to_roan_dm(ibdm)->map + off, from, len);
+	return err;
+}
+
+static int copy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, size_t len)
+{
+	int err = dm_copy(ibdm, off, len);
+
+	if (!err)
+		memcpy(to, to_roan_dm(ibdm)->map + off, len);
+	return err;
+}
+
+/* Also where another context of the same file allocated it. */
+struct ibv_dm *roan_import_dm(struct ibv_context *ctx, uint32_t handle)
+{
+	struct roan_dm_desc desc = { 0 };
+	struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = ROAN_ATTR_DM_MAP_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY, .data = handle },
+		{ .attr_id = ROAN_ATTR_DM_MAP_RESP, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(desc),
+		  .data = (uintptr_t)&desc },
+	};
+	struct roan_dm *dm = calloc(1, sizeof(*dm));
+
+	if (!dm)
+		return NULL;
+	errno = roan_ioctl(ctx, UVERBS_OBJECT_DM, ROAN_METHOD_DM_MAP, attrs, 2);
+	if (errno)
+		goto err_free;
+	dm->map = mmap(NULL, desc.length, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, desc.mmap_offset);
+	if (dm->map == MAP_FAILED)
+		goto err_free;
+	dm->length = desc.length;
+	dm->ibv.context = ctx;
+	dm->ibv.handle = handle;
+	dm->ibv.memcpy_to_dm = copy_to_dm;
+	dm->ibv.memcpy_from_dm = copy_from_dm;
+	return &dm->ibv;
+
+err_free:
+	free(dm);
+	return NULL;
+}
+
+void roan_unimport_dm(struct ibv_dm *ibdm)
+{
+	struct roan_dm *dm = to_roan_dm(ibdm);
+
+	munmap(dm->map, dm->length);
+	free(dm);
+}
+
+static int free_dm_handle(struct ibv_context *ctx, uint32_t handle)
+{
+	struct ib_uverbs_attr attr = { .attr_id = UVERBS_ATTR_FREE_DM_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY,
+				       .data = handle };
+
+	return roan_ioctl(ctx, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, &attr, 1);
+}
+
+struct ibv_dm *roan_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
+{
+	struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = UVERBS_ATTR_ALLOC_DM_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY },
+		{ .attr_id = UVERBS_ATTR_ALLOC_DM_LENGTH, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint64_t),
+		  .data = attr->length },
+		{ .attr_id = UVERBS_ATTR_ALLOC_DM_ALIGNMENT, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint32_t) },
+	};
+	struct ibv_dm *dm;
+	int err;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	memcpy(&attrs[2].data, &attr->log_align_req, sizeof(uint32_t));
+	errno = roan_ioctl(ctx, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, attrs, 3);
+	if (errno)
+		return NULL;
+	dm = roan_import_dm(ctx, attrs[0].data);
+	if (!dm) {
+		err = errno;
+		free_dm_handle(ctx, attrs[0].data);
+		errno = err;
+	}
+	return dm;
+}
+
+int roan_free_dm(struct ibv_dm *dm)
+{
+	int err = free_dm_handle(dm->context, dm->handle);
+
+	if (!err)
+		roan_unimport_dm(dm);
+	return err;
+}
+
+struct ibv_mr *roan_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length, unsigned int access)
+{
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+	uint32_t lkey = 0, rkey = 0;
+	struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_HANDLE },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_DM_HANDLE, .data = dm->handle },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_PD_HANDLE, .data = pd->handle },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_OFFSET, .len = sizeof(uint64_t), .data = off },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, .len = sizeof(uint32_t) },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_LKEY, .len = sizeof(lkey), .data = (uintptr_t)&lkey },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_RKEY, .len = sizeof(rkey), .data = (uintptr_t)&rkey },
+	};
+	const uint32_t flags = access;
+	size_t i;
+
+	if (!mr)
+		return NULL;
+	for (i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
+		attrs[i].flags = UVERBS_ATTR_F_MANDATORY;
+	memcpy(&attrs[5].data, &flags, sizeof(flags));	/* inline, as above */
+	errno = roan_ioctl(pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG, attrs,
+			   sizeof(attrs) / sizeof(*attrs));
+	if (errno) {
+		free(mr);
+		return NULL;
+	}
+	mr->ibv_mr.context = pd->context;
+	mr->ibv_mr.pd = pd;
+	mr->ibv_mr.length = length;
+	mr->ibv_mr.handle = attrs[0].data;
+	mr->ibv_mr.lkey = lkey;
+	mr->ibv_mr.rkey = rkey;
+	mr->mr_type = IBV_MR_TYPE_MR;
+	mr->access = access;
+	return &mr->ibv_mr;
 }
 
 /* ---- memory windows ---- */

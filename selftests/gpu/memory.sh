@@ -7,7 +7,7 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
-KINDS=${KINDS:-user udmabuf heap gpu gpu-moves bar}
+KINDS=${KINDS:-user udmabuf heap gpu gpu-moves bar dm}
 
 # One line per pairing; what failed in it is shown above.
 pairing() { # TARGET SOURCE

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# rdma-core's own Python tests on one device. Passes if none fails and at least MIN_OK (84) pass.
+# rdma-core's own Python tests on one device. Passes if none fails and at least MIN_OK (94) pass.
 #	pyverbs.sh [ROUNDS]	(default 1; 20 is the soak)
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
-ROUNDS=${1:-1} MIN_OK=${MIN_OK:-84} DIR=/tmp/pyverbs-tests
+ROUNDS=${1:-1} MIN_OK=${MIN_OK:-94} DIR=/tmp/pyverbs-tests
 PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
 
 one_round() {

@@ -254,6 +254,24 @@ enum roan_qp_doorbell_attrs {
 	ROAN_ATTR_QP_DOORBELL_HANDLE = 0x1000,	/* the QP's handle, in */
 };
 
+/*
+ * Device memory, mapped: method ROAN_METHOD_DM_MAP of the standard object UVERBS_OBJECT_DM tells where on the uverbs file
+ * the memory can be mapped, MAP_SHARED, its length rounded up to pages.
+ */
+enum roan_dm_methods {
+	ROAN_METHOD_DM_MAP = 0x1000,
+};
+
+enum roan_dm_map_attrs {
+	ROAN_ATTR_DM_MAP_HANDLE = 0x1000,	/* the memory's handle, in */
+	ROAN_ATTR_DM_MAP_RESP,			/* struct roan_dm_desc, out */
+};
+
+struct roan_dm_desc {
+	__aligned_u64 mmap_offset;
+	__aligned_u64 length;		/* bytes, as allocated */
+};
+
 /* Why a work request failed, finer than its status. Shown as vendor_err. */
 enum roan_vendor_err {
 	ROAN_VERR_NONE		= 0,
