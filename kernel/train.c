@@ -20,6 +20,7 @@
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
 #define ROOM_ORDER	3
+#define CRC_ALIGN	16
 #define IP4_ID		4	/* offsets in the headers */
 #define IP4_TOTAL_LEN	2
 #define IP6_PAYLOAD_LEN	4
@@ -60,15 +61,31 @@ static bool new_room(struct page_frag *pf, u32 len)
 	return true;
 }
 
-static struct page_frag *get_room(u32 len)
+/*
+ * Carry-less multiplication wants 16 bytes at a time, aligned; what is left over at either end is looked up in a table,
+ * byte by byte. A full packet of any path MTU is a multiple of 16 long from BTH to ICRC, so it is enough that the first
+ * packet's BTH ends on such a boundary.
+ */
+static u32 first_offset(u32 offset)
+{
+	return ALIGN(offset + ROAN_BTH_LEN, CRC_ALIGN) - ROAN_BTH_LEN;
+}
+
+/* @first: what is written here need not continue what was written last. */
+static struct page_frag *get_room(u32 len, bool first)
 {
 	struct page_frag *pf = this_cpu_ptr(&room);
 
 	if (pf->page && page_ref_count(pf->page) == 1)
 		pf->offset = 0;		/* every skb that used it is gone */
-	if (pf->page && pf->size - pf->offset >= len)
+	if (first)
+		pf->offset = first_offset(pf->offset);
+	if (pf->page && pf->offset < pf->size && pf->size - pf->offset >= len)
 		return pf;
-	return new_room(pf, len) ? pf : NULL;
+	if (!new_room(pf, len + CRC_ALIGN))
+		return NULL;
+	pf->offset = first_offset(0);
+	return pf;
 }
 
 void roan_train_exit(void)
@@ -194,7 +211,7 @@ u8 *roan_train_add(struct roan_train *t, u32 len)
 		t->at = skb_tail_pointer(t->skb);
 		return t->at;
 	}
-	pf = get_room(len);
+	pf = get_room(len, !t->n);
 	if (!pf) {
 		roan_count(t->dev, tx_no_memory);
 		forget_empty(t);
@@ -222,7 +239,7 @@ static void attach(struct roan_train *t)
 	skb->truesize += t->len;
 }
 
-/* Makes these the headers that a packet of @len bytes and identification @id has on the wire. */
+/* Makes these the headers that a packet of @len bytes and identification @id has by itself. */
 static void set_lengths(u8 *l3, u8 *udp, bool ipv6, u32 len, u16 id)
 {
 	u32 udp_len = len + sizeof(struct udphdr);
@@ -236,9 +253,12 @@ static void set_lengths(u8 *l3, u8 *udp, bool ipv6, u32 len, u16 id)
 	put_unaligned_be16(udp_len, udp + UDP_LEN);
 }
 
-static u32 icrc_start(const u8 *l3, const u8 *udp, bool ipv6, const u8 *bth)
+static void icrc_head(struct roan_icrc_head *head, const u8 *l3, const u8 *udp, bool ipv6)
 {
-	return ipv6 ? roan_icrc_start6(l3, udp, bth) : roan_icrc_start4(l3, udp, bth);
+	if (ipv6)
+		roan_icrc_head6(head, l3, udp);
+	else
+		roan_icrc_head4(head, l3, udp);
 }
 
 void roan_train_seal(struct roan_train *t)
@@ -247,8 +267,11 @@ void roan_train_seal(struct roan_train *t)
 	u32 body = t->len - ROAN_BTH_LEN - ROAN_ICRC_LEN;
 	u32 crc;
 
-	set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id + t->n);
-	crc = icrc_start(t->l3, t->udp, ipv6, t->at);
+	if (!t->n || t->len != t->seg_len) {
+		set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
+		icrc_head(&t->icrc, t->l3, t->udp, ipv6);
+	}
+	crc = roan_icrc_start(&t->icrc, ipv6 ? 0 : t->flow->ip_id + t->n, t->at);
 	crc = roan_crc32(crc, t->at + ROAN_BTH_LEN, body);
 	roan_icrc_put(crc, t->at + t->len - ROAN_ICRC_LEN);
 
@@ -355,15 +378,21 @@ static u32 crc_skb(u32 crc, struct sk_buff *skb, u32 from, u32 len)
 
 static bool icrc_with_id(const struct roan_rx *rx, u16 id, const u8 *icrc)
 {
+	u32 crc = roan_icrc_start(&rx->icrc, id, rx->head);
+
+	crc = crc_skb(crc, rx->skb, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
+	return roan_icrc_equal(crc, icrc);
+}
+
+static void learn_head(struct roan_rx *rx, u16 id)
+{
 	u8 l3[40], udp[8];
-	u32 crc;
 
 	memcpy(l3, rx->ip, sizeof(l3));
 	memcpy(udp, rx->udp, sizeof(udp));
 	set_lengths(l3, udp, rx->ipv6, rx->len, id);
-	crc = icrc_start(l3, udp, rx->ipv6, rx->head);
-	crc = crc_skb(crc, rx->skb, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
-	return roan_icrc_equal(crc, icrc);
+	icrc_head(&rx->icrc, l3, udp, rx->ipv6);
+	rx->icrc_len = rx->len;
 }
 
 bool roan_rx_icrc_ok(struct roan_rx *rx)
@@ -375,6 +404,8 @@ bool roan_rx_icrc_ok(struct roan_rx *rx)
 		return false;
 	if (skb_copy_bits(rx->skb, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
 		return false;
+	if (rx->icrc_len != rx->len)
+		learn_head(rx, id);
 	if (rx->ipv6 || !rx->i || rx->ids_fixed)
 		return icrc_with_id(rx, id, icrc);
 	if (icrc_with_id(rx, id + rx->i, icrc))

@@ -27,6 +27,7 @@ struct roan_train {
 	u8  udp[8];
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
+	struct roan_icrc_head icrc;	/* of a packet of seg_len bytes, or of the last one */
 	bool closed;		/* the last packet added was shorter */
 };
 
@@ -49,6 +50,8 @@ struct roan_rx {
 	u32 end;		/* skb offset where the UDP payload ends */
 	u32 seg_len;		/* bytes per packet, 0: a single one */
 	u32 i;			/* index of the packet in the skb */
+	struct roan_icrc_head icrc;	/* of packets of icrc_len bytes */
+	u32 icrc_len;
 	u8  head[ROAN_MAX_HEADERS];
 	struct roan_pkt pkt;
 };

@@ -11,48 +11,67 @@
 #define IP6_HOP_LIMIT	7
 #define UDP_CHECK	6	/* 2 bytes */
 #define BTH_RESV8A	4
+#define IP4_ID		4	/* 2 bytes */
 
-/* The LRH that RoCE does not have: 64 ones (A17.3.3). CRC-32 of them is the same for every packet. */
+/* The LRH that RoCE does not have: 64 ones (A17.3.3). */
 static const u8 no_lrh[8] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 
-static u8 *put_masked_udp_bth(u8 *p, const u8 *udp, const u8 *bth)
+/*
+ * A CRC is linear: what a bit of the identification does to the state behind the UDP header does not depend on anything
+ * else. These are the CRCs, from a state of 0, of each bit of it alone and 22 bytes of zeros.
+ */
+static const u32 id_bit[16] = {
+	0x9b73ead4, 0xed96d3e9, 0x005ca193, 0x00b94326, 0x0172864c, 0x02e50c98, 0x05ca1930, 0x0b943260,
+	0x81256527, 0xd93bcc0f, 0x69069e5f, 0xd20d3cbe, 0x7f6b7f3d, 0xfed6fe7a, 0x26dcfab5, 0x4db9f56a,
+};
+
+static void put_masked_udp(u8 *p, const u8 *udp)
 {
 	memcpy(p, udp, 8);
 	p[UDP_CHECK] = 0xff;
 	p[UDP_CHECK + 1] = 0xff;
-	p += 8;
-	memcpy(p, bth, 12);
-	p[BTH_RESV8A] = 0xff;
-	return p + 12;
 }
 
-u32 roan_icrc_start4(const u8 *ip, const u8 *udp, const u8 *bth)
+void roan_icrc_head4(struct roan_icrc_head *head, const u8 *ip, const u8 *udp)
 {
-	u8 m[8 + 20 + 8 + 12], *p = m;
+	u8 m[8 + 20 + 8];
 
-	memcpy(p, no_lrh, 8);
-	p += 8;
-	memcpy(p, ip, 20);
-	p[IP4_TOS] = 0xff;
-	p[IP4_TTL] = 0xff;
-	p[IP4_CHECK] = 0xff;
-	p[IP4_CHECK + 1] = 0xff;
-	put_masked_udp_bth(p + 20, udp, bth);
-	return roan_crc32(~0u, m, sizeof(m));
+	memcpy(m, no_lrh, 8);
+	memcpy(m + 8, ip, 20);
+	m[8 + IP4_TOS] = 0xff;
+	m[8 + IP4_TTL] = 0xff;
+	m[8 + IP4_CHECK] = 0xff;
+	m[8 + IP4_CHECK + 1] = 0xff;
+	put_masked_udp(m + 28, udp);
+	head->state = roan_crc32(~0u, m, sizeof(m));
+	head->id = get_unaligned_be16(ip + IP4_ID);
 }
 
-u32 roan_icrc_start6(const u8 *ip6, const u8 *udp, const u8 *bth)
+void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp)
 {
-	u8 m[8 + 40 + 8 + 12], *p = m;
+	u8 m[8 + 40 + 8];
 
-	memcpy(p, no_lrh, 8);
-	p += 8;
-	memcpy(p, ip6, 40);
-	p[0] |= 0x0f;		/* traffic class and flow label; the version stays */
-	p[1] = 0xff;
-	p[2] = 0xff;
-	p[3] = 0xff;
-	p[IP6_HOP_LIMIT] = 0xff;
-	put_masked_udp_bth(p + 40, udp, bth);
-	return roan_crc32(~0u, m, sizeof(m));
+	memcpy(m, no_lrh, 8);
+	memcpy(m + 8, ip6, 40);
+	m[8] |= 0x0f;		/* traffic class and flow label; the version stays */
+	m[8 + 1] = 0xff;
+	m[8 + 2] = 0xff;
+	m[8 + 3] = 0xff;
+	m[8 + IP6_HOP_LIMIT] = 0xff;
+	put_masked_udp(m + 48, udp);
+	head->state = roan_crc32(~0u, m, sizeof(m));
+	head->id = 0;
+}
+
+u32 roan_icrc_start(const struct roan_icrc_head *head, u16 id, const u8 *bth)
+{
+	u32 state = head->state;
+	u16 bits = head->id ^ id;
+	u8 m[12];
+
+	for (; bits; bits &= bits - 1)
+		state ^= id_bit[__builtin_ctz(bits)];
+	memcpy(m, bth, 12);
+	m[BTH_RESV8A] = 0xff;
+	return roan_crc32(state, m, sizeof(m));
 }

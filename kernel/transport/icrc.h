@@ -9,13 +9,26 @@
 #include "host.h"
 
 /*
- * Both start functions take the packet's own IP header (network order, the lengths and the IPv4 identification this
- * very packet has on the wire), its UDP header and its BTH (12 bytes), and return a state to continue with
- * roan_crc32() over everything after the BTH: extended headers, payload, padding.
- * IPv4: @ip is 20 bytes, no options. IPv6: 40 bytes.
+ * The state behind the UDP header: the same for all packets of a flow that have the same length, but for the
+ * identification of IPv4, so it is computed once a train.
  */
-u32 roan_icrc_start4(const u8 *ip, const u8 *udp, const u8 *bth);
-u32 roan_icrc_start6(const u8 *ip6, const u8 *udp, const u8 *bth);
+struct roan_icrc_head {
+	u32 state;
+	u16 id;		/* the identification in it; IPv6: 0 */
+};
+
+/*
+ * The IP and UDP headers of the packet (network order, the lengths it has on the wire by itself). IPv4: @ip is 20 bytes,
+ * no options. IPv6: 40 bytes.
+ */
+void roan_icrc_head4(struct roan_icrc_head *head, const u8 *ip, const u8 *udp);
+void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp);
+
+/*
+ * The state behind the BTH (12 bytes) of the packet whose IPv4 identification is @id (IPv6: 0), to continue with
+ * roan_crc32() over everything after it: extended headers, payload, padding.
+ */
+u32 roan_icrc_start(const struct roan_icrc_head *head, u16 id, const u8 *bth);
 
 /* The four bytes at the end of the packet, as they stand there. */
 static inline void roan_icrc_put(u32 state, u8 *at)

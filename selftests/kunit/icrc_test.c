@@ -20,9 +20,15 @@ static void fill(u8 *p, int n, u8 start, u8 step)
 
 static u32 icrc_of(const struct headers *h, bool v6)
 {
+	struct roan_icrc_head head;
 	u8 payload[64];
-	u32 state = v6 ? roan_icrc_start6(h->ip, h->udp, h->bth) : roan_icrc_start4(h->ip, h->udp, h->bth);
+	u32 state;
 
+	if (v6)
+		roan_icrc_head6(&head, h->ip, h->udp);
+	else
+		roan_icrc_head4(&head, h->ip, h->udp);
+	state = roan_icrc_start(&head, head.id, h->bth);
 	fill(payload, sizeof(payload), 0, 1);
 	return roan_crc32(state, payload, sizeof(payload));
 }
@@ -52,6 +58,24 @@ static void vectors(struct kunit *test)
 	make(&h, true);
 	KUNIT_EXPECT_EQ(test, (u32)~icrc_of(&h, true), 0x84f16c36u);
 	KUNIT_EXPECT_FALSE(test, roan_icrc_equal(icrc_of(&h, true), at));
+}
+
+/* A packet's own identification, and another one put in afterwards, come to the same. */
+static void start__identification(struct kunit *test)
+{
+	struct roan_icrc_head own, other;
+	struct headers h = {};
+	u32 id;
+
+	make(&h, false);
+	roan_icrc_head4(&other, h.ip, h.udp);
+	for (id = 0; id <= 0xffff; id++) {
+		put_unaligned_be16(id, h.ip + 4);
+		roan_icrc_head4(&own, h.ip, h.udp);
+		if (roan_icrc_start(&own, id, h.bth) != roan_icrc_start(&other, id, h.bth))
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, id, 0x10000u);
 }
 
 /* Flip every bit of @n bytes at @p, one at a time: only the bits in @mask[i] of byte i may leave the ICRC alone. */
@@ -98,6 +122,7 @@ static void masked_fields_v6(struct kunit *test)
 
 static struct kunit_case icrc_cases[] = {
 	KUNIT_CASE(vectors),
+	KUNIT_CASE(start__identification),
 	KUNIT_CASE(masked_fields_v4),
 	KUNIT_CASE(masked_fields_v6),
 	{}
