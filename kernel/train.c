@@ -345,8 +345,58 @@ void roan_train_flush(struct roan_train *t)
 
 /* ---- walking ---- */
 
+/* Finds the contiguous piece of the skb that byte @off lies in. False: in a frag list, or not in memory. */
+static bool find_piece(struct roan_rx *rx, u32 off)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(rx->skb);
+	u32 start = skb_headlen(rx->skb), size;
+	int i;
+
+	if (off < start) {
+		rx->piece = rx->skb->data;
+		rx->piece_off = 0;
+		rx->piece_len = start;
+		return true;
+	}
+	for (i = 0; i < shinfo->nr_frags; i++, start += size) {
+		size = skb_frag_size(&shinfo->frags[i]);
+		if (off - start >= size)
+			continue;
+		rx->piece = skb_frag_address(&shinfo->frags[i]);
+		rx->piece_off = start;
+		rx->piece_len = rx->piece ? size : 0;
+		return rx->piece;
+	}
+	return false;
+}
+
+/* Where byte @off of the skb lies, and how many more follow it there. NULL: ask skb_copy_bits(). */
+static const u8 *peek(struct roan_rx *rx, u32 off, u32 *run)
+{
+	/* Packets are walked forwards and pieces are long: mostly it is the piece of last time. */
+	if (off - rx->piece_off >= rx->piece_len && !find_piece(rx, off))
+		return NULL;
+	off -= rx->piece_off;
+	*run = rx->piece_len - off;
+	return rx->piece + off;
+}
+
+static bool copy_bytes(struct roan_rx *rx, u32 off, void *to, u32 len)
+{
+	const u8 *from;
+	u32 run;
+
+	from = peek(rx, off, &run);
+	if (!from || run < len)
+		return !skb_copy_bits(rx->skb, off, to, len);
+	memcpy(to, from, len);
+	return true;
+}
+
 bool roan_rx_next(struct roan_rx *rx)
 {
+	u32 n;
+
 	if (rx->len) {
 		rx->off += rx->len;
 		rx->i++;
@@ -356,31 +406,37 @@ bool roan_rx_next(struct roan_rx *rx)
 	rx->len = rx->end - rx->off;
 	if (rx->seg_len)
 		rx->len = min(rx->len, rx->seg_len);
-	memset(rx->head, 0, sizeof(rx->head));
-	return !skb_copy_bits(rx->skb, rx->off, rx->head, min_t(u32, rx->len, sizeof(rx->head)));
+	n = min_t(u32, rx->len, sizeof(rx->head));
+	memset(rx->head + n, 0, sizeof(rx->head) - n);
+	return copy_bytes(rx, rx->off, rx->head, n);
 }
 
 /* CRC over @len bytes from @from, wherever they lie in the skb. */
-static u32 crc_skb(u32 crc, struct sk_buff *skb, u32 from, u32 len)
+static u32 crc_skb(u32 crc, struct roan_rx *rx, u32 from, u32 len)
 {
 	struct skb_seq_state seq;
 	const u8 *data;
-	u32 done = 0, n;
+	u32 done, n;
 
-	skb_prepare_seq_read(skb, from, from + len, &seq);
-	while ((n = skb_seq_read(done, &data, &seq))) {
+	for (; len && (data = peek(rx, from, &n)); from += n, len -= n) {
+		n = min(n, len);
+		crc = roan_crc32(crc, data, n);
+	}
+	if (likely(!len))
+		return crc;
+	skb_prepare_seq_read(rx->skb, from, from + len, &seq);
+	for (done = 0; (n = skb_seq_read(done, &data, &seq)); done += n) {
 		n = min(n, len - done);		/* it goes to the end of the frag */
 		crc = roan_crc32(crc, data, n);
-		done += n;
 	}
 	return crc;
 }
 
-static bool icrc_with_id(const struct roan_rx *rx, u16 id, const u8 *icrc)
+static bool icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
 {
 	u32 crc = roan_icrc_start(&rx->icrc, id, rx->head);
 
-	crc = crc_skb(crc, rx->skb, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
+	crc = crc_skb(crc, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
 	return roan_icrc_equal(crc, icrc);
 }
 
@@ -402,7 +458,7 @@ bool roan_rx_icrc_ok(struct roan_rx *rx)
 
 	if (rx->len < ROAN_MIN_PACKET)
 		return false;
-	if (skb_copy_bits(rx->skb, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
+	if (!copy_bytes(rx, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
 		return false;
 	if (rx->icrc_len != rx->len)
 		learn_head(rx, id);

@@ -52,6 +52,9 @@ struct roan_rx {
 	u32 i;			/* index of the packet in the skb */
 	struct roan_icrc_head icrc;	/* of packets of icrc_len bytes */
 	u32 icrc_len;
+	const u8 *piece;	/* the contiguous piece of the skb looked at last: where it lies, ... */
+	u32 piece_off;		/* ... the skb offset of its first byte, ... */
+	u32 piece_len;		/* ... bytes; 0: none yet */
 	u8  head[ROAN_MAX_HEADERS];
 	struct roan_pkt pkt;
 };
