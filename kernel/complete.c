@@ -70,6 +70,8 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 	struct roan_cqe cqe;
 
 	lockdep_assert_held(&qp->sq.lock);
+	/* The slot first: who sees the completion may post in its place at once. */
+	roan_ring_publish(&qp->sq.ring, qp->sq.ring.index - (qp->sq.req.tail - qp->sq.req.retire));
 	if (status == ROAN_ST_SUCCESS) {
 		roan_count(qp->dev, rdma_sends);
 		if (!qp->sq.sig_all && !(wqe->flags & ROAN_SEND_SIGNALED))
@@ -125,6 +127,7 @@ static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 	BUILD_BUG_ON(offsetof(struct roan_send_wqe, wr_id) || offsetof(struct roan_recv_wqe, wr_id));
 	roan_ring_copy(ring, 0, &cqe.wr_id, sizeof(cqe.wr_id));
 	roan_ring_consume(ring);
+	roan_ring_publish(ring, ring->index);
 	roan_cq_post(cq, &cqe);
 }
 
@@ -151,7 +154,6 @@ static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 		}
 		while (pending--)
 			flush_slot(qp, ring, cq, opcode);
-		roan_ring_publish(ring, ring->index);
 	} while (roan_ring_need_doorbell(ring));
 }
 

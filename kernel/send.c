@@ -195,17 +195,13 @@ static void retire(struct roan_qp *qp)
 {
 	struct roan_sq *sq = &qp->sq;
 	enum roan_status status;
-	bool any = false;
 	u32 index;
 
 	while (roan_requester_retired(&sq->req, &index, &status)) {
 		roan_complete_send(qp, index, status, roan_sq_mirror(sq, index)->verr);
 		if (status != ROAN_ST_SUCCESS)
 			roan_qp_fail(qp);
-		any = true;
 	}
-	if (any)
-		roan_ring_publish(&sq->ring, sq->ring.index - (sq->req.tail - sq->req.retire));
 	if (sq->sqd_notify && roan_requester_drained(&sq->req)) {
 		sq->sqd_notify = false;
 		roan_later(&qp->later, ROAN_DO_EV_SQ_DRAINED);

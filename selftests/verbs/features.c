@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress leave out. Everything runs in
- * one process over one device, QPs connected to each other. Error statuses are in features_errors.c.
+ * one process over one device, QPs connected to each other. Error statuses are in features_errors.c, and what a completion gives back
+ * to the poster in features_reuse.c.
  *	features -d DEV [-6]
  */
 #define _GNU_SOURCE
@@ -420,6 +421,7 @@ int main(int argc, char **argv)
 	drain(&d);
 	windows(&d);
 	test_errors(&d);
+	test_reuse(&d);
 	vt_close(&d);
 	return vt_done();
 }

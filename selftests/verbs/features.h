@@ -30,6 +30,7 @@ enum ibv_wc_status status_of(struct ibv_cq *cq, int ms);
 enum ibv_qp_state state_of(struct ibv_qp *qp);
 int async_event(struct ibv_context *ctx, int ms);
 
-void test_errors(struct vt_dev *d);
+void test_errors(struct vt_dev *d);	/* features_errors.c */
+void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 
 #endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a completion gives back: the place in the queue, and the memory. Whoever polled it may post again and overwrite
+ * the buffer at once; the peer gets what was there before.
+ */
+#include "features.h"
+
+#include <string.h>
+
+#define DEPTH	64		/* of a pair's queues */
+#define ROUNDS	3000
+#define LEN	(64 << 10)
+
+static bool polled(struct ibv_cq *cq, enum ibv_wc_status want)
+{
+	return status_of(cq, 5000) == want;
+}
+
+static bool write_one(struct pair *p)
+{
+	return !post_op(p, 0, IBV_WR_RDMA_WRITE, 0, BUF / 2, LEN, 0);
+}
+
+/*
+ * The queue is kept full: each completion must have made room for one request more. With long messages, so that there
+ * is work enough for the kernel to finish some of it on another CPU than ours.
+ */
+static void room_for_another(struct vt_dev *d)
+{
+	struct pair p;
+	bool ok = true;
+	int i;
+
+	pair_open(&p, d, IBV_QPT_RC, 2 * DEPTH, NULL);
+	for (i = 0; i < DEPTH; i++)
+		ok = ok && write_one(&p);
+	for (i = 0; ok && i < ROUNDS; i++)
+		ok = polled(p.scq[0], IBV_WC_SUCCESS) && write_one(&p);
+	vt_ok(ok, "a full send queue has room again as soon as a completion is seen (%d of %d)", i, ROUNDS);
+	pair_close(&p);
+}
+
+/* The same of a QP in error, which gives everything back unused. */
+static void room_after_a_flush(struct vt_dev *d)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct pair p;
+	bool ok = true;
+	int i;
+
+	pair_open(&p, d, IBV_QPT_RC, 4 * DEPTH, NULL);
+	for (i = 0; i < DEPTH; i++)
+		ok = ok && !post_recv(&p, 1, 0, 64, i);
+	ok = ok && !ibv_modify_qp(p.qp[1], &attr, IBV_QP_STATE);
+	for (i = 0; ok && i < 20 * DEPTH; i++)
+		ok = polled(p.rcq[1], IBV_WC_WR_FLUSH_ERR) && !post_recv(&p, 1, 0, 64, i);
+	vt_ok(ok, "a full receive queue in error has room again as soon as a flush is seen");
+	pair_close(&p);
+}
+
+/* Side 0's memory is the first half of the buffer, side 1's the second; what is sent alternates between two places. */
+static void overwrite(struct vt_dev *d, enum ibv_wr_opcode op, const char *name)
+{
+	bool reads = op == IBV_WR_RDMA_READ;
+	struct pair p;
+	bool ok = true;
+	int i;
+
+	pair_open(&p, d, IBV_QPT_RC, DEPTH, NULL);
+	for (i = 0; ok && i < 400; i++) {
+		size_t from = i % 2 * LEN, to = BUF / 2 + i % 2 * LEN;
+		uint8_t *source = p.buf + (reads ? to : from), *copy = p.buf + (reads ? from : to);
+
+		vt_fill(source, LEN, i, 0);
+		ok = (op != IBV_WR_SEND || !post_recv(&p, 1, to, LEN, i)) && !post_op(&p, 0, op, from, to, LEN, 0) &&
+		     polled(p.scq[0], IBV_WC_SUCCESS);
+		memset(source, 0xee, LEN);
+		ok = ok && (op != IBV_WR_SEND || polled(p.rcq[1], IBV_WC_SUCCESS)) && vt_diff(copy, LEN, i, 0) == LEN;
+	}
+	vt_ok(ok, "%s: a buffer overwritten right after its completion never leaks into what arrived", name);
+	pair_close(&p);
+}
+
+void test_reuse(struct vt_dev *d)
+{
+	room_for_another(d);
+	room_after_a_flush(d);
+	overwrite(d, IBV_WR_RDMA_WRITE, "WRITE");
+	overwrite(d, IBV_WR_SEND, "SEND");
+	overwrite(d, IBV_WR_RDMA_READ, "READ");
+}
