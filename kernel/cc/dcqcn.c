@@ -125,9 +125,7 @@ static u64 gain(const struct roan_cc *cc)
 /* Will the gain be the same for all steps to come, while only @steps is counted up? */
 static bool gain_lasts(const struct roan_cc *cc, u32 steps, u32 others)
 {
-	u32 rounds = PARAM(cc, rpg_threshold);
-
-	return steps > rounds && (steps >= others || (others > rounds && !is_paper(cc)));
+	return steps > PARAM(cc, rpg_threshold) && (steps >= others || !is_paper(cc));
 }
 
 /*
@@ -280,6 +278,8 @@ static void dcqcn_limits(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
 
+	if (d->limiting)
+		catch_up(cc);
 	d->rate = min(d->rate, highest(cc));
 	d->target = min(d->target, highest(cc));
 	publish(cc);

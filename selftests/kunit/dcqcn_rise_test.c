@@ -185,6 +185,29 @@ static void cap__is_the_top_and_stays_when_limiting_ends(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_cc_limits(&r.cc, 10 * GBPS, 0, T0));
 }
 
+/* A cut still to come keeps the limiter, but not above a new cap. */
+static void cap__holds_while_a_cut_is_pending(struct kunit *test)
+{
+	struct rig r;
+
+	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	roan_cc_cnp(&r.cc, T0 + 1);
+	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 40 * GBPS, GBPS, T0 + 2));
+	KUNIT_EXPECT_EQ(test, r.cc.rate, GBPS);
+	KUNIT_EXPECT_NE(test, r.cc.wants, 0);
+}
+
+/* What was due before the new limits came is done first. */
+static void limits__come_after_what_was_due(struct kunit *test)
+{
+	struct rig r;
+
+	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	roan_cc_limits(&r.cc, 40 * GBPS, 0, T0 + 300 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.rate, 9 * GBPS);
+	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 600 * US);
+}
+
 /* A link that got slower takes the rate with it. */
 static void link__lowers_the_rate(struct kunit *test)
 {
@@ -226,6 +249,31 @@ static void increase__many_at_once_as_one_by_one(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, at_once.cc.dcqcn.target, stepped.cc.dcqcn.target, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, at_once.cc.dcqcn.time_steps, stepped.cc.dcqcn.time_steps, "row %u", i);
 		KUNIT_EXPECT_EQ(test, at_once.cc.dcqcn.increase_at, stepped.cc.dcqcn.increase_at);
+	}
+}
+
+/*
+ * The slowest steps on a link far faster than any: a thousand million steps and more to the top, after a silence of days. Were
+ * they taken one by one, nobody would wait for this case to end.
+ */
+static void increase__takes_dozens_of_steps_not_all(struct kunit *test)
+{
+	static const struct { enum roan_cc_algo algo; u32 byte_steps; } t[] = {
+		{ ROAN_CC_PAPER, 0 }, { ROAN_CC_PAPER, 9 }, { ROAN_CC_MLX, 0 }, { ROAN_CC_MLX, U32_MAX },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
+		struct rig r;
+
+		limited(&r, t[i].algo, MBPS, MBPS);
+		r.cc.link = 3000000ULL * GBPS;
+		r.params.rpg_ai_rate = 1;
+		r.params.rpg_hai_rate = 1;
+		r.cc.dcqcn.byte_steps = t[i].byte_steps;
+		roan_cc_elapsed(&r.cc, T0 + 30000ULL * NSEC_PER_SEC);
+		KUNIT_EXPECT_GT(test, r.cc.rate, GBPS);
+		roan_cc_elapsed(&r.cc, T0 + (1ULL << 60));
+		KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 	}
 }
 
@@ -412,8 +460,11 @@ static struct kunit_case rise_cases[] = {
 	KUNIT_CASE(top__is_reached_exactly_and_ends_limiting),
 	KUNIT_CASE(top__waits_for_a_pending_cut),
 	KUNIT_CASE(cap__is_the_top_and_stays_when_limiting_ends),
+	KUNIT_CASE(cap__holds_while_a_cut_is_pending),
+	KUNIT_CASE(limits__come_after_what_was_due),
 	KUNIT_CASE(link__lowers_the_rate),
 	KUNIT_CASE(increase__many_at_once_as_one_by_one),
+	KUNIT_CASE(increase__takes_dozens_of_steps_not_all),
 	KUNIT_CASE(twin__agrees_on_the_paper),
 	KUNIT_CASE(twin__agrees_on_the_adapter),
 	{}

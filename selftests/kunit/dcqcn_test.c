@@ -251,6 +251,13 @@ static void mlx_cut__in_the_order_of_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 
 	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	r.params.rpg_time_reset = 7;
+	r.cc.dcqcn.increase_at = T0 + 8 * US - 1;
+	roan_cc_cnp(&r.cc, T0 + 5 * US);
+	roan_cc_elapsed(&r.cc, T0 + 8 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 9 * GBPS);
+
+	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_time_reset = 8;
 	r.cc.dcqcn.increase_at = T0 + 8 * US;
 	roan_cc_cnp(&r.cc, T0 + 5 * US);
@@ -386,6 +393,47 @@ static void alpha__after_limiting_ended(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 40 * GBPS);
 }
 
+/* What was counted or pending when limiting ended has nothing to say when it begins again. */
+static void begin__starts_from_nothing(struct kunit *test)
+{
+	struct rig r;
+
+	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	r.params.rate_reduce_monitor_period = 0;
+	r.params.rpg_min_dec_fac = 100;
+	roan_cc_sent(&r.cc, 32767 * 64 + 7, T0 + 300 * US);
+	roan_cc_cnp(&r.cc, T0 + 300 * US + 100);		/* cuts nothing; alpha is to rise at 301 us */
+	roan_cc_sent(&r.cc, 32767 * 64 + 7, T0 + 300 * US + 200);
+	roan_cc_elapsed(&r.cc, T0 + 300 * US + 300);
+	roan_cc_limits(&r.cc, GBPS, 0, T0 + 300 * US + 400);
+	KUNIT_EXPECT_EQ(test, r.cc.wants, 0);
+	roan_cc_limits(&r.cc, 40 * GBPS, 0, T0 + 300 * US + 400);
+	r.params.rate_to_set_on_first_cnp = 20000;
+	r.cc.dcqcn.time_steps = 3;
+	roan_cc_cnp(&r.cc, T0 + 300 * US + 500);
+	KUNIT_EXPECT_EQ(test, r.cc.rate, 20 * GBPS);
+	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.byte_steps, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.time_steps, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.bytes, 0);
+	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 301 * US), 1023);
+	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.rise_at, 0);
+	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 301 * US + 500), 1018);
+}
+
+static void state__shows_the_steps(struct kunit *test)
+{
+	struct roan_cc_state state;
+	struct rig r;
+
+	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	roan_cc_sent(&r.cc, 2 * 32767 * 64, T0 + 300 * US);
+	roan_cc_state(&r.cc, T0 + 300 * US, &state);
+	KUNIT_EXPECT_EQ(test, state.time_steps, 1);
+	KUNIT_EXPECT_EQ(test, state.byte_steps, 2);
+	KUNIT_EXPECT_EQ(test, state.rate, r.cc.rate);
+	KUNIT_EXPECT_EQ(test, state.target, r.cc.dcqcn.target);
+}
+
 static struct kunit_case dcqcn_cases[] = {
 	KUNIT_CASE(start__nothing_is_limited_or_wanted),
 	KUNIT_CASE(paper_cnp__first_halves_the_line_rate),
@@ -405,6 +453,8 @@ static struct kunit_case dcqcn_cases[] = {
 	KUNIT_CASE(mlx_alpha__follows_the_share_of_periods),
 	KUNIT_CASE(mlx_alpha__is_updated_before_the_cut),
 	KUNIT_CASE(alpha__after_limiting_ended),
+	KUNIT_CASE(begin__starts_from_nothing),
+	KUNIT_CASE(state__shows_the_steps),
 	{}
 };
 

@@ -92,6 +92,27 @@ static void host__same_address_same_slot(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + 10));
 }
 
+/* Who takes a slot over finds it as if new: nothing sent, nothing owed. */
+static void host__takeover_forgets(struct kunit *test)
+{
+	struct roan_np_hosts *hosts = kunit_kzalloc(test, sizeof(*hosts), GFP_KERNEL);
+	struct roan_np *np;
+	u8 a[16];
+
+	KUNIT_ASSERT_NOT_NULL(test, hosts);
+	address(a, 0x0a000001);
+	np = roan_np_host(hosts, a);
+	np->who ^= 1;	/* another host of the same slot */
+	np->last = T0;
+	np->owed = true;
+	KUNIT_EXPECT_PTR_EQ(test, roan_np_host(hosts, a), np);
+	KUNIT_EXPECT_EQ(test, np->last, 0);
+	KUNIT_EXPECT_FALSE(test, np->owed);
+	KUNIT_EXPECT_TRUE(test, roan_np_due(np, 50, T0 + 1));
+	KUNIT_EXPECT_PTR_EQ(test, roan_np_host(hosts, a), np);
+	KUNIT_EXPECT_FALSE(test, roan_np_due(np, 50, T0 + 2));	/* its own now */
+}
+
 /* Hosts next to each other spread over the table; those that meet are all answered, each time. */
 static void host__others_are_never_silenced(struct kunit *test)
 {
@@ -106,7 +127,19 @@ static void host__others_are_never_silenced(struct kunit *test)
 	}
 	for (u32 i = 0; i < ARRAY_SIZE(hosts->slot); i++)
 		used += hosts->slot[i].last != 0;
+	KUNIT_EXPECT_EQ(test, ARRAY_SIZE(hosts->slot), 256);
 	KUNIT_EXPECT_GE(test, used, 200);
+
+	memset(hosts, 0, sizeof(*hosts));	/* the same of hosts that differ in the upper half, as IPv6 networks do */
+	for (u32 i = 0; i < 1000; i++) {
+		address(a, 1);
+		put_unaligned_be32(i, a + 4);
+		KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + i));
+	}
+	for (u32 i = 0, n = 0; i < ARRAY_SIZE(hosts->slot); i++) {
+		n += hosts->slot[i].last != 0;
+		KUNIT_EXPECT_TRUE(test, i < ARRAY_SIZE(hosts->slot) - 1 || n >= 200);
+	}
 }
 
 static struct kunit_case np_cases[] = {
@@ -117,6 +150,7 @@ static struct kunit_case np_cases[] = {
 	KUNIT_CASE(owed__is_paid_by_the_next_packet),
 	KUNIT_CASE(owed__is_settled_by_a_mark),
 	KUNIT_CASE(host__same_address_same_slot),
+	KUNIT_CASE(host__takeover_forgets),
 	KUNIT_CASE(host__others_are_never_silenced),
 	{}
 };

@@ -144,6 +144,7 @@ static void set_rate__zero_ends_and_starts_afresh(struct kunit *test)
 	roan_pacer_set_rate(&p, 0, 0, T0);
 	KUNIT_EXPECT_EQ(test, roan_pacer_allow(&p, T0), U32_MAX);
 	roan_pacer_set_rate(&p, 8 * GBPS, 10000, T0 + NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, p.credit, 0);
 	KUNIT_EXPECT_EQ(test, roan_pacer_allow(&p, T0 + NSEC_PER_SEC), 10000);
 	roan_pacer_sent(&p, 10000);
 	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + NSEC_PER_SEC + 10000);

@@ -194,6 +194,30 @@ static void target__scales_with_the_window(struct kunit *test)
 	}
 }
 
+/* The scaling follows 1/sqrt closely over its whole range: half of it at the window where 1/sqrt is half way. */
+static void target__scaling_in_the_middle(struct kunit *test)
+{
+	static const struct { u64 window_q8; u64 extra; } t[] = {	/* 50 us * (1/sqrt(w) - 0.1) / (3.1686 - 0.1) */
+		{ PACKET << 6, 30961 }, { 4 * PACKET << 8, 6518 }, { 50 * PACKET << 8, 675 },
+	};
+	struct rig r;
+
+	for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
+		for (int over = 0; over < 2; over++) {
+			struct roan_cc_sample sample = {
+				.in_flight = 1000000, .rtt_ns = 100000 + t[i].extra + (over ? 25 : -25),
+			};
+
+			start(&r);
+			r.params.swift_fs_range_us = 50;
+			set_window(&r, PACKET);
+			r.cc.swift.window = t[i].window_q8;
+			roan_cc_acked(&r.cc, &sample, T0 + 1);
+			KUNIT_EXPECT_EQ_MSG(test, r.cc.cuts, over, "row %u", i);
+		}
+	}
+}
+
 static void target__misordered_scaling_is_none(struct kunit *test)
 {
 	struct rig r;
@@ -203,6 +227,15 @@ static void target__misordered_scaling_is_none(struct kunit *test)
 	r.params.swift_fs_min = 1 << 20;
 	r.params.swift_fs_max = 2;
 	set_window(&r, PACKET);
+	ack(&r, 1000, 0, 101, T0 + 1);
+	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
+
+	start(&r);
+	r.params.swift_fs_range_us = 50;
+	r.params.swift_fs_min = 1024;	/* all or nothing at the same window */
+	r.params.swift_fs_max = 1024;
+	set_window(&r, PACKET);
+	r.cc.swift.window = PACKET << 6;
 	ack(&r, 1000, 0, 101, T0 + 1);
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 }
@@ -257,6 +290,69 @@ static void lost__timeouts_in_a_row(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 160000);	/* a byte every 50 us */
 }
 
+/* A cap holds from the start, before anything was measured, and when it changes. */
+static void cap__without_a_measurement(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r);
+	roan_cc_start(&r.cc, ROAN_CC_SWIFT, &r.params, 10 * GBPS, GBPS, PACKET, T0);
+	KUNIT_EXPECT_EQ(test, r.cc.rate, GBPS);
+	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 10 * GBPS, 2 * GBPS, T0));
+	KUNIT_EXPECT_EQ(test, r.cc.rate, 2 * GBPS);
+}
+
+/* A round trip longer than ten seconds is taken for ten. */
+static void measured__has_an_end(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r);
+	ack(&r, 0, 0, 60000000, T0);
+	KUNIT_EXPECT_EQ(test, r.cc.swift.rtt_ns, 10 * NSEC_PER_SEC);
+}
+
+/* The shortest round trip, seen again, is confirmed for another ten seconds. */
+static void measured__same_again_confirms(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r);
+	ack(&r, 0, 0, 40, T0);
+	ack(&r, 0, 0, 40, T0 + 6 * NSEC_PER_SEC);
+	ack(&r, 0, 0, 70, T0 + 12 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, r.cc.swift.floor_ns, 40 * US);
+}
+
+/* A whole packet is not paced. However fast link and target are, a window is at most 1 GB. */
+static void window__at_its_edges(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r);
+	set_window(&r, PACKET);
+	roan_cc_limits(&r.cc, 10 * GBPS, 0, T0);
+	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
+	start(&r);
+	r.params.swift_target_us = 100000;
+	roan_cc_start(&r.cc, ROAN_CC_SWIFT, &r.params, 1000 * GBPS, 0, PACKET, T0);
+	ack(&r, 0, 0, 50, T0);
+	KUNIT_EXPECT_EQ(test, r.cc.window, 1 << 30);
+}
+
+/* A NAK between timeouts ends their row. */
+static void lost__nak_ends_a_row(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r);
+	set_window(&r, 100000);
+	roan_cc_lost(&r.cc, ROAN_CC_LOST_NAK, T0 + NSEC_PER_SEC);
+	for (u32 i = 2; i <= 5; i++)
+		roan_cc_lost(&r.cc, ROAN_CC_LOST_TIMEOUT, T0 + i * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, r.cc.window, 3125);
+}
+
 static void window__stays_below_the_largest(struct kunit *test)
 {
 	struct rig r;
@@ -283,10 +379,16 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(measured__smooths_and_remembers_the_shortest),
 	KUNIT_CASE(target__from_the_shortest_round_trip),
 	KUNIT_CASE(target__scales_with_the_window),
+	KUNIT_CASE(target__scaling_in_the_middle),
 	KUNIT_CASE(target__misordered_scaling_is_none),
 	KUNIT_CASE(window__below_a_packet_is_paced),
 	KUNIT_CASE(lost__nak_cuts_by_max_mdf),
 	KUNIT_CASE(lost__timeouts_in_a_row),
+	KUNIT_CASE(cap__without_a_measurement),
+	KUNIT_CASE(measured__has_an_end),
+	KUNIT_CASE(measured__same_again_confirms),
+	KUNIT_CASE(window__at_its_edges),
+	KUNIT_CASE(lost__nak_ends_a_row),
 	KUNIT_CASE(window__stays_below_the_largest),
 	{}
 };
