@@ -78,17 +78,23 @@ static void send_cnp(struct roan_qp *qp, const struct roan_rx *rx, const struct 
 	roan_flow_reset(&route);
 }
 
-/* The packet under the walker has CE set and is believed. softirq, RCU, no queue lock held */
+/* The packet under the walker is believed, and has CE set or follows one that is owed a CNP. softirq, RCU, no queue lock held */
 void roan_ce_marked(struct roan_qp *qp, const struct roan_rx *rx)
 {
 	const struct roan_cc_params *params = roan_cc_params_of(qp->dev);
+	u32 interval = READ_ONCE(params->min_time_between_cnps);
+	u64 now = ktime_get_ns();
+	bool due;
 
 	if (!is_data(&rx->pkt) || qp->ib.qp_type == IB_QPT_GSI)
 		return;
-	roan_count(qp->dev, np_ecn_marked_roce_packets);
+	if (rx->ce)
+		roan_count(qp->dev, np_ecn_marked_roce_packets);
 	spin_lock(&qp->rq.lock);
-	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE &&
-	    roan_np_due(np_of(qp, rx, params), READ_ONCE(params->min_time_between_cnps), ktime_get_ns()))
-		send_cnp(qp, rx, params);
+	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE) {
+		due = rx->ce ? roan_np_due(np_of(qp, rx, params), interval, now) : roan_np_owed(&qp->rq.np, interval, now);
+		if (due)
+			send_cnp(qp, rx, params);
+	}
 	spin_unlock(&qp->rq.lock);
 }

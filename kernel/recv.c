@@ -143,7 +143,7 @@ static void dispatch(struct run *run, struct roan_rx *rx)
 {
 	enum roan_op op = rx->pkt.info->op;
 
-	if (unlikely(rx->ce))
+	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(run->qp->rq.np.owed))))
 		roan_ce_marked(run->qp, rx);
 	if (op == ROAN_OP_CNP) {
 		roan_count(run->qp->dev, rp_cnp_ignored);
