@@ -66,10 +66,12 @@ demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kerne
 	@$(MAKE) -s provider $(if $(HOST),module)
 	@$(if $(HOST),,$(ROOM)/run.sh qemu )$(ROOM)/demo.sh
 
-install: module provider		## module, provider and its driver file, below DESTDIR
+install: module provider		## module, provider and its driver file, the tool roan; below DESTDIR
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 	$(if $(DESTDIR),,depmod $(release))	# the headers' own build has no System.map and leaves it out
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
+	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
+	install -D -m 644 kernel/cc/params.h $(DESTDIR)/usr/share/roan/params.h
 
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel
 	tools/package dkms
