@@ -355,7 +355,7 @@ static inline bool roan_gid_v4(const union ib_gid *gid)
 
 static inline bool roan_gid_equal(const union ib_gid *a, const union ib_gid *b)
 {
-	return !memcmp(a, b, sizeof(*a));
+	return a->global.subnet_prefix == b->global.subnet_prefix && a->global.interface_id == b->global.interface_id;
 }
 
 static inline bool roan_connected(const struct roan_qp *qp)

@@ -5,7 +5,9 @@
  */
 #include "features.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define DEPTH	64		/* of a pair's queues */
 #define ROUNDS	3000
@@ -81,8 +83,54 @@ static void overwrite(struct vt_dev *d, enum ibv_wr_opcode op, const char *name)
 	pair_close(&p);
 }
 
+/*
+ * Requests whose region goes away under them end in success or a protection error, what succeeded is right, and the
+ * memory is nobody's any more: it is unmapped at once.
+ */
+static void deregister(struct vt_dev *d, int round)
+{
+	const int n = 48;	/* more than fits the window */
+	struct ibv_mr *mr;
+	struct pair p;
+	bool ok = true;
+	uint8_t *mem;
+	int i, done;
+
+	pair_open(&p, d, IBV_QPT_RC, DEPTH, NULL);
+	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mr = mem != MAP_FAILED ? ibv_reg_mr(d->pd, mem, LEN, 0) : NULL;
+	if (!mr)
+		vt_die("memory of its own");
+	vt_fill(mem, LEN, round, 0);
+	for (i = 0; i < n; i++) {
+		struct ibv_sge sge = { .addr = (uintptr_t)mem, .length = LEN, .lkey = mr->lkey };
+
+		ok = ok && !post(&p, 0, (struct ibv_send_wr) {
+			.wr_id = i, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { .remote_addr = (uintptr_t)p.buf + i % 4 * LEN, .rkey = p.mr->rkey },
+		});
+	}
+	ok = !ibv_dereg_mr(mr) && !munmap(mem, LEN) && ok;
+	for (i = 0, done = 0; ok && i < n; i++) {
+		enum ibv_wc_status status = status_of(p.scq[0], 5000);
+
+		done += status == IBV_WC_SUCCESS;
+		ok = status == IBV_WC_SUCCESS ? done == i + 1 : status == (done == i ? IBV_WC_LOC_PROT_ERR : IBV_WC_WR_FLUSH_ERR);
+	}
+	for (i = 0; i < done && i < 4; i++)
+		ok = ok && vt_diff(p.buf + i * LEN, LEN, round, 0) == LEN;
+	if (!round || !ok)
+		vt_ok(ok, "a region deregistered and unmapped with requests under way: %d of %d succeeded", done, n);
+	pair_close(&p);
+}
+
 void test_reuse(struct vt_dev *d)
 {
+	int i;
+
+	for (i = 0; i < 50; i++)
+		deregister(d, i);
 	room_for_another(d);
 	room_after_a_flush(d);
 	overwrite(d, IBV_WR_RDMA_WRITE, "WRITE");
