@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that goes while it is read and written. A round: a region, two QPs of one device, a batch of WRITEs and READs
+ * on it from both sides, and somewhere in it the memory is moved by its exporter, or deregistered, or the program dies.
+ * What fails may fail in one of a few ways, nothing may hang, and from then on nobody touches the memory.
+ *   churn -d DEV -m KIND -w move|dereg|kill|hold [-n ROUNDS] [-s SEED]
+ * hold: registers, says "held", and waits for its standard input to end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "../verbs/vt.h"
+#include "fake_gpu.h"
+#include "mem.h"
+
+#define LEN	(256 * 1024)
+#define BATCH	16
+#define ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+static struct vt_dev dev;
+static struct ibv_cq *cq;
+static struct ibv_qp *qps[2];
+static struct mem own;			/* ordinary, the batch's other end */
+static uint8_t scratch[LEN];
+static uint64_t dice;
+
+static uint64_t throw(uint64_t sides)
+{
+	return vt_mix(dice++) % sides;
+}
+
+static void make_pair(void)
+{
+	struct vt_conn conn = { .type = IBV_QPT_RC, .access = ACCESS, .timeout = 10, .retry = 7, .rnr_retry = 7 };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
+					 .cap = { .max_send_wr = BATCH, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct vt_addr addr[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		qps[i] = ibv_create_qp(dev.pd, &init);
+		if (!qps[i] || vt_qp_init(qps[i], &conn))
+			vt_die("queues");
+		addr[i] = (struct vt_addr) { .gid = dev.gid, .qpn = qps[i]->qp_num, .mtu = dev.mtu };
+	}
+	for (i = 0; i < 2; i++)
+		if (vt_qp_connect(&dev, qps[i], &conn, &addr[!i]))
+			vt_die("connecting");
+}
+
+static void set_up(const char *name)
+{
+	vt_open(&dev, name, false, -1, 0);
+	cq = ibv_create_cq(dev.ctx, 4 * BATCH, NULL, NULL, 0);
+	if (!cq || mem_get(&own, dev.pd, "user", LEN, ACCESS))
+		vt_die("set-up");
+}
+
+/* WRITEs and READs in turn; from QP 0 with @m at the peer, from QP 1 with @m at home. */
+static void post_batch(const struct mem *m)
+{
+	int i;
+
+	for (i = 0; i < 2 * BATCH; i++) {
+		const struct mem *here = i % 2 ? m : &own, *there = i % 2 ? &own : m;
+		struct ibv_sge sge = { .addr = here->addr, .length = LEN / 2, .lkey = here->mr->lkey };
+		struct ibv_send_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+					  .opcode = i / 2 % 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE }, *bad;
+
+		wr.wr.rdma.remote_addr = there->addr + throw(LEN / 2);
+		wr.wr.rdma.rkey = there->mr->rkey;
+		if (ibv_post_send(qps[i % 2], &wr, &bad))
+			vt_die("post_send");
+	}
+}
+
+/* All of the batch ends; returns how many did not succeed. */
+static int reap(void)
+{
+	struct ibv_wc wc;
+	int i, failed = 0;
+
+	for (i = 0; i < 2 * BATCH; i++) {
+		if (!vt_poll(cq, &wc, 20000))
+			vt_die("%d of %d requests never end", 2 * BATCH - i, 2 * BATCH);
+		failed += wc.status != IBV_WC_SUCCESS;
+		if (wc.status != IBV_WC_SUCCESS && wc.status != IBV_WC_WR_FLUSH_ERR &&
+		    wc.status != IBV_WC_REM_ACCESS_ERR && wc.status != IBV_WC_LOC_PROT_ERR)
+			vt_die("a request ends with: %s", ibv_wc_status_str(wc.status));
+	}
+	return failed;
+}
+
+static void sleep_us(uint64_t us)
+{
+	struct timespec ts = { .tv_nsec = us * 1000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Takes it away in the middle; leaves a pattern that must stay. */
+static void take_away(struct mem *m, bool move)
+{
+	if (move) {
+		if (mem_move(m))
+			vt_die("moving");
+		return;
+	}
+	if (mem_dereg(m))
+		vt_die("dereg_mr");
+	memset(scratch, FAKE_GPU_POISON, LEN);
+	mem_write(m, 0, scratch, LEN);
+}
+
+static bool untouched(struct mem *m)
+{
+	size_t i;
+
+	mem_read(m, 0, scratch, LEN);
+	for (i = 0; i < LEN && scratch[i] == FAKE_GPU_POISON; i++)
+		;
+	return i == LEN;
+}
+
+/* Returns how many requests failed. */
+static int go_round(const char *kind, bool move)
+{
+	struct mem m;
+	int err = mem_get(&m, dev.pd, kind, LEN, ACCESS), failed;
+
+	if (err == ENODEV)
+		vt_skip("no such memory here");
+	if (err)
+		vt_die("%s memory: %s", kind, strerror(err));
+	make_pair();
+	post_batch(&m);
+	if (throw(4))
+		sleep_us(throw(3000));
+	take_away(&m, move);
+	failed = reap();
+	if (!untouched(&m))
+		vt_die("memory was touched after it was gone");
+	ibv_destroy_qp(qps[0]);
+	ibv_destroy_qp(qps[1]);
+	mem_put(&m);
+	return failed;
+}
+
+static void rounds(const char *name, const char *kind, bool move, int n)
+{
+	int i, hit = 0;
+
+	set_up(name);
+	for (i = 0; i < n; i++)
+		hit += go_round(kind, move) > 0;
+	mem_put(&own);
+	ibv_destroy_cq(cq);
+	vt_close(&dev);
+	printf("# %s: %d rounds, in %d of them requests failed\n", kind, n, hit);
+	if (!hit)
+		vt_die("not once was the memory gone before the batch was through");
+}
+
+static void transfer_for_ever(const char *name, const char *kind)
+{
+	struct mem m;
+
+	set_up(name);
+	if (mem_get(&m, dev.pd, kind, LEN, ACCESS))
+		vt_die("no %s memory", kind);
+	make_pair();
+	for (;;) {
+		post_batch(&m);
+		if (reap())
+			vt_die("a transfer failed");
+	}
+}
+
+static void kills(const char *name, const char *kind, int n)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < n; i++) {
+		pid = fork();
+		if (!pid)
+			transfer_for_ever(name, kind);
+		sleep_us(20000 + throw(60000));
+		if (kill(pid, SIGKILL) || waitpid(pid, &status, 0) != pid)
+			vt_die("killing");
+		if (!WIFSIGNALED(status))
+			vt_die("it ended before it was killed, status %d", WEXITSTATUS(status));
+	}
+}
+
+static void hold(const char *name, const char *kind)
+{
+	struct mem m;
+	char c;
+
+	vt_open(&dev, name, false, -1, 0);
+	if (mem_get(&m, dev.pd, kind, LEN, ACCESS))
+		vt_die("no %s memory", kind);
+	puts("held");
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = NULL, *kind = "gpu-moves", *how = "dereg";
+	int n = 20, o;
+
+	while ((o = getopt(argc, argv, "d:m:w:n:s:")) != -1) {
+		switch (o) {
+		case 'd': name = optarg; break;
+		case 'm': kind = optarg; break;
+		case 'w': how = optarg; break;
+		case 'n': n = atoi(optarg); break;
+		case 's': dice = strtoull(optarg, NULL, 0); break;
+		default: return 2;
+		}
+	}
+	if (!strcmp(how, "hold"))
+		hold(name, kind);
+	else if (!strcmp(how, "kill"))
+		kills(name, kind, n);
+	else
+		rounds(name, kind, !strcmp(how, "move"), n);
+	return 0;
+}
