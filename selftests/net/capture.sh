@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# For scripts that judge what is on the wire of pair.sh's two hosts; sourced after it.
+#	one_by_one			no segmentation and no GRO on either side: a packet is a packet
+#	capture FILE; stop		what passes v1 meanwhile
+#	decodes FILE LEAST		tshark finds no malformed packet, and at least so many RoCE packets
+#	seen FILE OPCODE...		each of these was among them; leaves how often in /tmp/opcodes
+
+# Random bytes now and then look like a protocol above to tshark's guesses, which then find it malformed: no guesses.
+TSHARK="tshark -n --disable-heuristic eth_over_ib"
+for p in smc smb_direct rpcordma nvme-rdma lnet iser infiniband_sdp fcoib infiniband.eoib; do
+	TSHARK="$TSHARK --disable-protocol $p"
+done
+
+one_by_one() {
+	local f
+	for f in gso tso tx-udp-segmentation gro rx-gro-list rx-udp-gro-forwarding; do
+		a ethtool -K v1 $f off > /dev/null 2>&1
+		b ethtool -K v2 $f off > /dev/null 2>&1
+	done
+}
+
+capture() {
+	rm -f "$1"
+	"${A[@]}" python3 "$REPO/selftests/net/capture.py" v1 "$1" > /tmp/capture.log 2>&1 &
+	CAPTURE=$!
+	wait_for 5 test -e "$1" && sleep 0.5
+}
+stop() { sleep 0.5; kill $CAPTURE; wait $CAPTURE 2> /dev/null; true; }
+
+decodes() {
+	$TSHARK -r "$1" -Y '_ws.malformed || (udp.port == 4791 && !infiniband)' > /tmp/tshark.out 2> /tmp/tshark.err || { cat /tmp/tshark.err; return 1; }
+	[ ! -s /tmp/tshark.out ] || { head -n 5 /tmp/tshark.out; return 1; }
+	[ "$($TSHARK -r "$1" -Y infiniband 2> /dev/null | wc -l)" -ge "$2" ]
+}
+
+seen() {
+	$TSHARK -r "$1" -Y infiniband -T fields -e infiniband.bth.opcode 2> /dev/null | sort -n | uniq -c > /tmp/opcodes
+	shift
+	local o missing=
+	for o in "$@"; do
+		awk -v o="$o" '$2 == o { f = 1 } END { exit !f }' /tmp/opcodes || missing="$missing $o"
+	done
+	[ -z "$missing" ] || { echo "opcodes never seen:$missing"; cat /tmp/opcodes; return 1; }
+}

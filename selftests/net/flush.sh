@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# FLUSH and ATOMIC_WRITE by the program's calls, which rdma-core has since release 45, and on the wire. Also that this
+# userspace's own tools run over the provider that was built for it.
+#
+#	h1: roan1 v1 ======== v2 roan2 :h2	captured on v1
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+. "$HERE/capture.sh"
+
+operations() { # [-6]: its lines become ours
+	local line
+	both 110 18620 "$PROGRAMS/flush -d $ADEV $1" "$PROGRAMS/flush -d $BDEV $1 -c $AIP" > /tmp/both.log
+	while read -r line; do
+		case $line in
+		"not ok "*) ktap_fail "${1:+IPv6: }${line#*- }" ;;
+		"ok "*) ktap_pass "${1:+IPv6: }${line#*- }" ;;
+		esac
+	done < $OUT_B
+	grep -q '^1\.\.' $OUT_B || { sed 's/^/# /' /tmp/both.log; ktap_fail "${1:+IPv6: }flush ran to its end"; }
+}
+
+# tshark, at least up to 4.4, shows a FLUSH's BTH and leaves the rest alone: FETH (selectivity and placement in its last
+# byte) and RETH, with the ICRC 36 bytes. The program asks for a range 43 times and for a whole region once.
+flushes() { # FILE
+	$TSHARK -r "$1" -Y 'infiniband.bth.opcode == 28' -T fields -e udp.payload 2> /dev/null | tr -d : |
+		awk '{ n[length($0) / 2 " " substr($0, 25, 8)]++ }
+			END { for (k in n) print n[k], k; exit !(n["36 00000001"] >= 43 && n["36 00000011"] >= 1) }'
+}
+
+devinfo() {
+	a ibv_devinfo -v -d "$ADEV" > /tmp/devinfo && grep -q 'PORT_ACTIVE' /tmp/devinfo && grep -q 'transport:.*InfiniBand' /tmp/devinfo
+}
+
+ktap_header
+[ -x "$PROGRAMS/flush" ] || { ktap_skip "flush" "this rdma-core has no ibv_wr_flush"; ktap_end; }
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+one_by_one
+echo "# $(readlink -f "$(ldd "$(command -v ibv_devinfo)" | awk '/libibverbs/ { print $3 }')")"
+ktap_check "ibv_devinfo" devinfo
+ktap_check "ibv_rc_pingpong" both 30 18515 "ibv_rc_pingpong -d $ADEV -g 0" "ibv_rc_pingpong -d $BDEV -g 0 $AIP"
+ktap_check "ib_write_bw" both 30 18515 "ib_write_bw -F -d $ADEV -n 200" "ib_write_bw -F -d $BDEV -n 200 $AIP"
+for v in 4 6; do
+	P=/tmp/flush.pcap.$v
+	capture $P
+	operations "$([ $v = 4 ] || echo -6)"
+	stop
+	if ! command -v tshark > /dev/null; then
+		ktap_skip "IPv$v: the wire" "no tshark"
+		continue
+	fi
+	ktap_check "IPv$v: tshark finds nothing malformed" decodes $P 400
+	ktap_check "IPv$v: FLUSH and ATOMIC_WRITE were seen" seen $P 28 29
+	ktap_check "IPv$v: FETH and RETH of each FLUSH" flushes $P
+	ktap_check "IPv$v: ICRC of every packet" python3 "$HERE/icrc.py" $P
+done
+ktap_end

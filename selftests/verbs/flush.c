@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * FLUSH and ATOMIC_WRITE between two hosts, by the calls that rdma-core has since release 45. The target offers two
+ * regions, one of which may be flushed; the initiator does the work and prints a line a promise.
+ *	flush -d DEV [-6]		the target: serves one initiator
+ *	flush -d DEV [-6] -c HOST	the initiator
+ */
+#include "vt.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PORT		18620
+#define LEN		65536u
+#define SEED		0x666c757368ull
+#define COMMON		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define SEND_OPS	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+/* Of device_cap_flags_ex; as enum ib_uverbs_device_cap_flags has them. */
+#define CAP_FLUSH_GLOBAL	(1ull << 38)
+#define CAP_FLUSH_PERSISTENT	(1ull << 39)
+#define CAP_ATOMIC_WRITE	(1ull << 40)
+
+/* What the target tells of itself, for each connection. */
+struct offer {
+	struct vt_addr addr;
+	uint64_t base;
+	uint32_t flushable;	/* key of a region that may be flushed */
+	uint32_t plain;		/* key of one that may not, over the same memory */
+};
+
+struct side {
+	struct vt_dev d;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	uint8_t *buf;		/* LEN bytes, and LEN more for what is read back */
+	struct ibv_mr *mr;
+	struct ibv_mr *plain;
+	struct offer peer;
+	int fd;
+};
+
+static void open_side(struct side *s, const char *name, bool v6)
+{
+	vt_open(&s->d, name, v6, -1, 0);
+	s->buf = aligned_alloc(4096, 2 * LEN);
+	s->cq = ibv_create_cq(s->d.ctx, 64, NULL, NULL, 0);
+	if (!s->buf || !s->cq)
+		vt_die("objects: %s", strerror(errno));
+	memset(s->buf, 0, 2 * LEN);
+	s->mr = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON | IBV_ACCESS_FLUSH_GLOBAL);
+	s->plain = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON);
+	if (!s->mr || !s->plain)
+		vt_die("reg_mr: %s", strerror(errno));
+}
+
+static struct ibv_qp *create(struct side *s, enum ibv_qp_type type, uint64_t ops)
+{
+	struct ibv_qp_init_attr_ex a = {
+		.qp_type = type, .send_cq = s->cq, .recv_cq = s->cq, .cap = { 64, 1, 1, 1, 0 }, .pd = s->d.pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = ops,
+	};
+
+	return ibv_create_qp_ex(s->d.ctx, &a);
+}
+
+/* A fresh pair of QPs: an error ends the old one. */
+static void join(struct side *s)
+{
+	const struct vt_conn c = {
+		.type = IBV_QPT_RC, .psn = 7, .timeout = 14, .retry = 7, .rnr_retry = 7,
+		.access = COMMON | IBV_ACCESS_FLUSH_GLOBAL,
+	};
+	struct offer me = { .base = (uintptr_t)s->buf, .flushable = s->mr->rkey, .plain = s->plain->rkey };
+	uint8_t ready = 1;
+	int err;
+
+	vt_send(s->fd, &ready, 1);	/* neither side takes its QP away before the other is through with it */
+	vt_recv(s->fd, &ready, 1);
+	if (s->qp && ibv_destroy_qp(s->qp))
+		vt_die("destroy_qp: %s", strerror(errno));
+	s->qp = create(s, IBV_QPT_RC, SEND_OPS);
+	if (!s->qp)
+		vt_die("create_qp_ex: %s", strerror(errno));
+	me.addr = (struct vt_addr) { .gid = s->d.gid, .qpn = s->qp->qp_num, .psn = 7, .mtu = s->d.mtu };
+	vt_send(s->fd, &me, sizeof(me));
+	vt_recv(s->fd, &s->peer, sizeof(s->peer));
+	err = vt_qp_init(s->qp, &c);
+	if (!err)
+		err = vt_qp_connect(&s->d, s->qp, &c, &s->peer.addr);
+	if (err)
+		vt_die("connect: %s", strerror(err));
+	vt_send(s->fd, &ready, 1);
+	vt_recv(s->fd, &ready, 1);
+}
+
+static struct ibv_qp_ex *begin(struct side *s, uint64_t id)
+{
+	struct ibv_qp_ex *q = ibv_qp_to_qp_ex(s->qp);
+
+	if (!q)
+		vt_die("the library takes an extended QP for a plain one");
+	ibv_wr_start(q);
+	q->wr_id = id;
+	q->wr_flags = IBV_SEND_SIGNALED;
+	return q;
+}
+
+/* The next completion, which must be of @id; its opcode goes to @op if it is a success. */
+static enum ibv_wc_status done(struct side *s, uint64_t id, enum ibv_wc_opcode *op)
+{
+	struct ibv_wc wc;
+
+	if (!vt_poll(s->cq, &wc, 5000))
+		vt_die("no completion of request %u", (unsigned int)id);
+	if (wc.wr_id != id)
+		vt_die("completion of %u, wanted %u", (unsigned int)wc.wr_id, (unsigned int)id);
+	if (wc.status)
+		printf("# request %u: %s, vendor %#x\n", (unsigned int)id, ibv_wc_status_str(wc.status), wc.vendor_err);
+	*op = wc.opcode;
+	return wc.status;
+}
+
+static enum ibv_wc_status flush(struct side *s, uint32_t rkey, uint64_t off, size_t len, uint8_t type, uint8_t level)
+{
+	struct ibv_qp_ex *q = begin(s, 1);
+	enum ibv_wc_opcode op = IBV_WC_SEND;
+	enum ibv_wc_status status;
+
+	ibv_wr_flush(q, rkey, s->peer.base + off, len, type, level);
+	if (ibv_wr_complete(q))
+		vt_die("posting a FLUSH: %s", strerror(errno));
+	status = done(s, 1, &op);
+	if (!status && op != IBV_WC_FLUSH)
+		vt_die("a FLUSH completes as operation %d", op);
+	return status;
+}
+
+static enum ibv_wc_status atomic_write(struct side *s, uint64_t off, uint64_t value)
+{
+	struct ibv_qp_ex *q = begin(s, 2);
+	enum ibv_wc_opcode op = IBV_WC_SEND;
+	enum ibv_wc_status status;
+
+	ibv_wr_atomic_write(q, s->peer.flushable, s->peer.base + off, &value);
+	if (ibv_wr_complete(q))
+		vt_die("posting an ATOMIC_WRITE: %s", strerror(errno));
+	status = done(s, 2, &op);
+	if (!status && op != IBV_WC_ATOMIC_WRITE)
+		vt_die("an ATOMIC_WRITE completes as operation %d", op);
+	return status;
+}
+
+/* The target's first @len bytes into the second half of the buffer. */
+static const uint8_t *read_back(struct side *s, uint32_t len)
+{
+	struct ibv_qp_ex *q = begin(s, 3);
+	enum ibv_wc_opcode op;
+
+	ibv_wr_rdma_read(q, s->peer.flushable, s->peer.base);
+	ibv_wr_set_sge(q, s->mr->lkey, (uintptr_t)s->buf + LEN, len);
+	if (ibv_wr_complete(q) || done(s, 3, &op))
+		vt_die("READ");
+	return s->buf + LEN;
+}
+
+/* What FLUSH is for: write a record, make it lasting, then publish it by a pointer of eight bytes. In one batch. */
+static bool log_records(struct side *s, int n)
+{
+	uint64_t published;
+	uint32_t len;
+	int i;
+
+	for (i = 1; i <= n; i++) {
+		struct ibv_qp_ex *q = begin(s, 10);
+		enum ibv_wc_opcode op;
+
+		len = 100 + i * 600;
+		vt_fill(s->buf + 8, len, SEED + i, 0);
+		ibv_wr_rdma_write(q, s->peer.flushable, s->peer.base + 8);
+		ibv_wr_set_sge(q, s->mr->lkey, (uintptr_t)s->buf + 8, len);
+		q->wr_id = 11;
+		ibv_wr_flush(q, s->peer.flushable, s->peer.base + 8, len, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+		q->wr_id = 12;
+		published = SEED + i;
+		ibv_wr_atomic_write(q, s->peer.flushable, s->peer.base, &published);
+		if (ibv_wr_complete(q) || done(s, 10, &op) || done(s, 11, &op) || done(s, 12, &op))
+			return false;
+		if (memcmp(read_back(s, 8 + len), &published, 8) || vt_diff(s->buf + LEN + 8, len, SEED + i, 0) != len)
+			return false;
+	}
+	return true;
+}
+
+static void initiate(struct side *s)
+{
+	uint64_t caps = s->d.attr.device_cap_flags_ex;
+	struct ibv_qp *uc;
+	int i;
+
+	vt_ok(caps & CAP_FLUSH_GLOBAL && caps & CAP_ATOMIC_WRITE, "the device announces both operations");
+	vt_ok(!(caps & CAP_FLUSH_PERSISTENT) ||
+	      !ibv_reg_mr(s->d.pd, s->buf, LEN, COMMON | IBV_ACCESS_FLUSH_PERSISTENT),
+	      "ordinary memory is not passed off as persistent");
+	uc = create(s, IBV_QPT_UC, IBV_QP_EX_WITH_FLUSH);
+	vt_ok(!uc && errno == EOPNOTSUPP, "a UC QP with FLUSH is EOPNOTSUPP");
+	vt_ok(log_records(s, 40), "40 times WRITE, FLUSH, ATOMIC_WRITE in one batch, read back");
+	vt_ok(!flush(s, s->peer.flushable, 100, 5000, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE), "FLUSH of a range");
+	vt_ok(!flush(s, s->peer.flushable, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR), "FLUSH of a whole region");
+	for (i = 0; i < 100 && !atomic_write(s, 64, ~(uint64_t)i); i++)
+		;
+	vt_ok(i == 100 && *(const uint64_t *)(read_back(s, 128) + 64) == ~(uint64_t)99, "100 ATOMIC_WRITEs, the last one stays");
+
+	vt_ok(flush(s, s->peer.plain, 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
+	      "FLUSH of a region without the right is a remote access error");
+	join(s);
+	vt_ok(flush(s, s->peer.flushable, 2 * LEN - 8, 9, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
+	      "FLUSH past the end is a remote access error");
+	join(s);
+	vt_ok(flush(s, s->peer.flushable, 0, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
+	      "FLUSH to persistence of ordinary memory is a remote access error");
+	join(s);
+	vt_ok(atomic_write(s, 4, 1) == IBV_WC_REM_INV_REQ_ERR, "ATOMIC_WRITE not aligned is an invalid request");
+}
+
+#define JOINS	4	/* as often as initiate() joins, and once before */
+
+int main(int argc, char **argv)
+{
+	const char *name = NULL, *host = NULL;
+	struct side s = { 0 };
+	bool v6 = false;
+	uint8_t end = 0;
+	int o, i;
+
+	alarm(100);
+	while ((o = getopt(argc, argv, "d:c:6")) != -1) {
+		if (o == 'd')
+			name = optarg;
+		else if (o == 'c')
+			host = optarg;
+		else if (o == '6')
+			v6 = true;
+		else
+			return 2;
+	}
+	open_side(&s, name, v6);
+	s.fd = host ? vt_connect(host, PORT) : vt_listen_accept(PORT);
+	if (!host) {
+		for (i = 0; i < JOINS; i++)
+			join(&s);
+		vt_recv(s.fd, &end, 1);
+		return 0;
+	}
+	join(&s);
+	initiate(&s);
+	vt_send(s.fd, &end, 1);
+	return vt_done();
+}
