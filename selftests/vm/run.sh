@@ -4,7 +4,8 @@
 # prints, and leaves with its status; or with 98 if the kernel's log has a complaint, 99 if the guest never finished.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
 #	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-new
-#	+RELEASE: not this machine's root, but a root of another Debian release (debian.sh), with roan built in it
+#	+RELEASE: +trixie, +sid: not this machine's root, but that Debian release's (debian.sh), with roan built in it;
+#	    +source: this machine's root, but rdma-core built from its newest source, with roan in that tree
 #	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever. Nothing
 #	    is random there: two runs of one script are the same in every packet
 #	-k  more for the kernel's command line	-n  does not build roan for that kernel first
@@ -15,7 +16,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,12p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,13p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
@@ -58,13 +59,24 @@ built() { # COMMAND...
 
 # What the guest's root lies on: this machine's, or another release's, which gets a provider and programs of its own.
 lower=/
-if [ -n "$release" ]; then
+base=$REPO/build/$release
+in_root=("$HERE/debian.sh" run "$release") flags=()
+case $release in
+'') ;;
+source)
+	in_root=() tree=$base/build
+	built "$REPO/provider/rdma-core.sh" "$("$HERE/debian.sh" source)" "$base"
+	flags=(CPPFLAGS="-I$tree/include" LDFLAGS="-L$tree/lib")
+	printf 'export PATH=%q:$PATH LD_LIBRARY_PATH=%q\n' "$tree/bin" "$tree/lib" >> "$out/env" ;;
+*)
 	lower=$("$HERE/debian.sh" root "$release")
-	base=$REPO/build/$release
-	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/provider" OUT="$base/provider"
-	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests"
-	built "$HERE/debian.sh" run "$release" make -s -C "$REPO/selftests/gpu" OUT="$base/selftests"
-	printf 'export PROVIDER=%q PROGRAMS=%q\n' "$base/provider" "$base/selftests" >> "$out/env"
+	built "${in_root[@]}" make -s -C "$REPO/provider" OUT="$base/provider"
+	echo "export PROVIDER=$base/provider" >> "$out/env" ;;
+esac
+if [ -n "$release" ]; then
+	built "${in_root[@]}" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests" "${flags[@]}"
+	built "${in_root[@]}" make -s -C "$REPO/selftests/gpu" OUT="$base/selftests"
+	echo "export PROGRAMS=$base/selftests" >> "$out/env"
 fi
 
 # What stands in for the host's random numbers.
@@ -220,7 +232,7 @@ complaints() { # of the kernel, from the script's start on: before that they are
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-new) run_qemu "$@" ;;
-*) sed -n 3,12p "$0"; exit 2 ;;
+*) sed -n 3,13p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
