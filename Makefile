@@ -41,6 +41,9 @@ programs: provider			## the tests' C programs
 test:					## the protocol core in userspace: suites and simulator (ASan, UBSan)
 	$(MAKE) -s -C selftests/unit run
 
+mutate:					## does some case fail for each change one could make to kernel/cc? minutes
+	$(MAKE) -s -C selftests/unit mutate
+
 fuzz:					## libFuzzer on the core, SECONDS_FUZZ each
 	$(MAKE) -C selftests/fuzz run SECONDS=$(SECONDS_FUZZ)
 
@@ -82,4 +85,4 @@ deb:					## build/deb/: roan-dkms and libroan as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test fuzz lint kunit selftest bench check demo install dkms deb clean
+.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest bench check demo install dkms deb clean
