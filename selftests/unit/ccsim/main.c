@@ -10,6 +10,7 @@
 static const char usage[] =
 	"usage: ccsim [options] [NAME=VALUE ...]      parameters as in cc_param/\n"
 	"       ccsim --check [--quick]               compare with the fluid model\n"
+	"       ccsim --table                         the parameters, as Documentation/congestion.md has them\n"
 	"  --n N            flows (2)                 --gbps G         every link (40)\n"
 	"  --algo A         none fixed paper mlx swift (paper)\n"
 	"  --frame BYTES    on the wire (1000)        --rtt-us U       empty round trip (4)\n"
@@ -40,14 +41,25 @@ static bool set_param(struct setup *s, const char *assignment)
 	return false;
 }
 
-enum choice { N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, CHECK, QUICK, HELP };
+static void print_table(void)
+{
+	printf("| name | unit | range | paper | mlx | meaning |\n|---|---|---|---|---|---|\n");
+	for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++) {
+		const struct roan_cc_param_info *p = &roan_cc_param_table[i];
+
+		printf("| %s | %s | %u-%u | %u | %u | %s |\n", p->name, p->unit, p->min, p->max, p->paper, p->mlx, p->meaning);
+	}
+	printf("\n");
+}
+
+enum choice { N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, CHECK, QUICK, TABLE, HELP };
 
 static const struct option options[] = {
 	{ "n", 1, NULL, N }, { "gbps", 1, NULL, GBPS }, { "algo", 1, NULL, ALGO }, { "frame", 1, NULL, FRAME },
 	{ "rtt-us", 1, NULL, RTT }, { "kmin", 1, NULL, KMIN }, { "kmax", 1, NULL, KMAX }, { "pmax", 1, NULL, PMAX },
 	{ "red", 1, NULL, RED }, { "buffer", 1, NULL, BUFFER }, { "ms", 1, NULL, MS }, { "join-ms", 1, NULL, JOIN },
 	{ "cap-mbps", 1, NULL, CAP }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
-	{ "help", 0, NULL, HELP }, {}
+	{ "table", 0, NULL, TABLE }, { "help", 0, NULL, HELP }, {}
 };
 
 int main(int argc, char **argv)
@@ -82,6 +94,7 @@ int main(int argc, char **argv)
 		case SEED: s.seed = strtoull(optarg, NULL, 0); break;
 		case CHECK: check = true; break;
 		case QUICK: quick = true; break;
+		case TABLE: print_table(); return 0;
 		case HELP: fputs(usage, stdout); return 0;
 		default: return refuse("no such option", argv[optind - 1]);
 		}
