@@ -41,14 +41,14 @@ static void refuse(struct ib_device *ibdev, const struct dma_buf *buf, const cha
 			    why);
 }
 
-static struct device *who_attaches(struct roan_dev *dev)
+struct device *roan_pci_parent(const struct roan_dev *dev)
 {
 	struct device *up;
 
 	for (up = dev->ndev->dev.parent; up; up = up->parent)
 		if (dev_is_pci(up))
 			return up;
-	return &attachable->dev;
+	return NULL;
 }
 
 /* The exporter is about to move what it promised not to, or takes it away. Its reservation lock is held. */
@@ -67,7 +67,7 @@ static int pin_memory(struct roan_mr *mr)
 
 	if (!from->buf->ops->pin)
 		return 0;
-	attach = dma_buf_dynamic_attach(from->buf, who_attaches(to_roan_dev(mr->ib.device)), &attach_ops, mr);
+	attach = dma_buf_dynamic_attach(from->buf, roan_pci_parent(to_roan_dev(mr->ib.device)) ?: &attachable->dev, &attach_ops, mr);
 	if (IS_ERR(attach)) {
 		refuse(mr->ib.device, from->buf, "it may move, and its exporter lets nobody attach to pin it");
 		return PTR_ERR(attach) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;

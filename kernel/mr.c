@@ -223,6 +223,25 @@ static void set_memory(struct roan_mr *mr, const struct pinned *pin, u64 start, 
 	mr->ib.length = length;
 }
 
+/* To whoever lent the memory. */
+static void give_back(struct roan_mr *mr)
+{
+	struct pinned old = { .pages = mr->pages, .n_pages = mr->n_pages };
+
+	switch (mr->kind) {
+	case ROAN_MR_USER:
+		old.umem = mr->umem;
+		break;
+	case ROAN_MR_DMABUF:
+		roan_dmabuf_release(mr);
+		break;
+	case ROAN_MR_PEER:
+		roan_peer_release(mr);
+		break;
+	}
+	unpin(&old);
+}
+
 struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
 {
 	struct pinned fresh;
@@ -239,18 +258,22 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	err = pin(pd->device, start, length, access, &fresh);
-	if (err)
+	if (err && err != -EFAULT)
 		goto err_free;
 	set_memory(mr, &fresh, start, length, iova);
 	mr->access = access;
-	mr->state = ROAN_MR_VALID;
+	mr->state = ROAN_MR_VALID;	/* before it is lent: from then on it may be revoked */
+	if (err)	/* memory that cannot be pinned may be a peer's */
+		err = access & IB_ACCESS_FLUSH_PERSISTENT ? -EFAULT : roan_peer_claim(mr, start);
+	if (err)
+		goto err_free;
 	err = roan_mr_publish(mr);	/* last: from here the network can see it */
 	if (err)
-		goto err_unpin;
+		goto err_give_back;
 	return &mr->ib;
 
-err_unpin:
-	unpin(&fresh);
+err_give_back:
+	give_back(mr);
 err_free:
 	kfree(mr);
 	return ERR_PTR(err);
@@ -314,22 +337,6 @@ void roan_mr_revoke(struct roan_mr *mr)
 	/* References do not tell who uses it: windows hold some for as long as they are bound. */
 	cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_REVOKED);
 	synchronize_rcu();
-}
-
-/* To whoever lent the memory. */
-static void give_back(struct roan_mr *mr)
-{
-	struct pinned old = { .pages = mr->pages, .n_pages = mr->n_pages };
-
-	switch (mr->kind) {
-	case ROAN_MR_USER:
-		old.umem = mr->umem;
-		break;
-	case ROAN_MR_DMABUF:
-		roan_dmabuf_release(mr);
-		break;
-	}
-	unpin(&old);
 }
 
 int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)

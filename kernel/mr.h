@@ -17,6 +17,8 @@
 				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |		\
 				 IB_ACCESS_FLUSH_PERSISTENT)
 
+struct device;
+struct module;
 struct roan_dev;
 struct roan_pkt;
 struct roan_qp;
@@ -68,6 +70,7 @@ struct roan_mr {
 		struct roan_dmabuf *dmabuf;	/* DMABUF */
 		struct roan_peer_mem *peer;	/* PEER */
 	};
+	const struct roan_peer_ops *peer_ops;	/* PEER */
 	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
 };
 
@@ -142,6 +145,7 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);
 /* dmabuf.c */
 struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access);
 void roan_dmabuf_release(struct roan_mr *mr);	/* the key is gone */
+struct device *roan_pci_parent(const struct roan_dev *dev);	/* the adapter below the interface, or NULL */
 int roan_dmabuf_init(void);
 void roan_dmabuf_exit(void);
 
@@ -152,6 +156,21 @@ int roan_dealloc_dm(struct ib_dm *dm, struct uverbs_attr_bundle *attrs);
 struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr_attr *attr,
 			     struct uverbs_attr_bundle *attrs);
 extern const struct uapi_definition roan_dm_defs[];
+
+/*
+ * peer.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peer if [@start, @start + @mr->length) is a
+ * client's memory, else it says -EFAULT; from then on the region may be revoked. @pci may be NULL. release() ends it.
+ */
+struct roan_peer_ops {
+	struct module *owner;
+	int (*claim)(struct roan_mr *mr, u64 start, struct device *pci);
+	void (*release)(struct roan_mr *mr);
+};
+int roan_peer_ops_set(const struct roan_peer_ops *ops);	/* NULL: no more. -EBUSY: there are some already */
+void roan_peer_revoke(struct roan_mr *mr);
+struct roan_io *roan_peer_io(u32 n_pieces, u8 shift, u64 off);
+int roan_peer_claim(struct roan_mr *mr, u64 start);
+void roan_peer_release(struct roan_mr *mr);
 
 /* io.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
 struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off);

@@ -3,7 +3,7 @@
  * Memory that goes while it is read and written. A round: a region, two QPs of one device, a batch of WRITEs and READs
  * on it from both sides, and somewhere in it the memory is moved by its exporter, or deregistered, or the program dies.
  * What fails may fail in one of a few ways, nothing may hang, and from then on nobody touches the memory.
- *   churn -d DEV -m KIND -w move|dereg|kill|hold [-n ROUNDS] [-s SEED]
+ *   churn -d DEV -m KIND -w move|leave|dereg|kill|hold [-n ROUNDS] [-s SEED]
  * hold: registers, says "held", and waits for its standard input to end.
  */
 #define _GNU_SOURCE
@@ -106,15 +106,17 @@ static void sleep_us(uint64_t us)
 }
 
 /* Takes it away in the middle; leaves a pattern that must stay. */
-static void take_away(struct mem *m, bool move)
+enum how { MOVE, LEAVE, DEREG };
+
+static void take_away(struct mem *m, enum how how)
 {
-	if (move) {
+	if (how == MOVE) {
 		if (mem_move(m))
 			vt_die("moving");
 		return;
 	}
-	if (mem_dereg(m))
-		vt_die("dereg_mr");
+	if (how == LEAVE ? mem_client_leaves() : mem_dereg(m))
+		vt_die("taking it away");
 	memset(scratch, FAKE_GPU_POISON, LEN);
 	mem_write(m, 0, scratch, LEN);
 }
@@ -130,7 +132,7 @@ static bool untouched(struct mem *m)
 }
 
 /* Returns how many requests failed. */
-static int go_round(const char *kind, bool move)
+static int go_round(const char *kind, enum how how)
 {
 	struct mem m;
 	int err = mem_get(&m, dev.pd, kind, LEN, ACCESS), failed;
@@ -143,9 +145,10 @@ static int go_round(const char *kind, bool move)
 	post_batch(&m);
 	if (throw(4))
 		sleep_us(throw(3000));
-	take_away(&m, move);
+	take_away(&m, how);
 	failed = reap();
-	if (!untouched(&m))
+	/* A peer's memory is gone for the program too. */
+	if (!(m.peer && how == MOVE) && !untouched(&m))
 		vt_die("memory was touched after it was gone");
 	ibv_destroy_qp(qps[0]);
 	ibv_destroy_qp(qps[1]);
@@ -153,13 +156,13 @@ static int go_round(const char *kind, bool move)
 	return failed;
 }
 
-static void rounds(const char *name, const char *kind, bool move, int n)
+static void rounds(const char *name, const char *kind, enum how how, int n)
 {
 	int i, hit = 0;
 
 	set_up(name);
 	for (i = 0; i < n; i++)
-		hit += go_round(kind, move) > 0;
+		hit += go_round(kind, how) > 0;
 	mem_put(&own);
 	ibv_destroy_cq(cq);
 	vt_close(&dev);
@@ -234,6 +237,6 @@ int main(int argc, char **argv)
 	else if (!strcmp(how, "kill"))
 		kills(name, kind, n);
 	else
-		rounds(name, kind, !strcmp(how, "move"), n);
+		rounds(name, kind, !strcmp(how, "move") ? MOVE : !strcmp(how, "leave") ? LEAVE : DEREG, n);
 	return 0;
 }

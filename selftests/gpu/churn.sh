@@ -6,6 +6,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
 ROUNDS=${ROUNDS:-15}
+peers_ko=$(dirname "$(roan_ko)")/roan_peermem.ko
 gpu_ko=$(dirname "$(roan_ko)")/roan_fake_gpu.ko
 
 churn() { a timeout $((60 + ROUNDS * 3)) "$PROGRAMS/churn" -d "$ADEV" -n "$ROUNDS" "$@"; }
@@ -29,21 +30,22 @@ in_use() { # COMMAND: ends it
 remove_device() { a rdma link del "$ADEV" || rdma link del "$ADEV"; }
 
 ktap_header
-pair_up > /tmp/setup.log 2>&1 && insmod "$gpu_ko" >> /tmp/setup.log 2>&1 ||
+pair_up > /tmp/setup.log 2>&1 && insmod "$peers_ko" >> /tmp/setup.log 2>&1 && insmod "$gpu_ko" unmaps="${UNMAPS:-0}" >> /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 # The way to ourselves is short: with one CPU a batch would be through before anything else can happen.
 on h1 tc qdisc add dev lo root netem delay 300us
-for kind in gpu-moves bar-moves; do
+for kind in gpu-moves bar-moves peer; do
 	ktap_check "$kind: moved in mid-transfer" churn -m $kind -w move
 done
-for kind in user heap gpu bar dm; do
+for kind in user heap gpu bar dm peer; do
 	ktap_check "$kind: deregistered in mid-transfer" churn -m $kind -w dereg
 done
-for kind in gpu-moves bar dm; do
+for kind in gpu-moves bar dm peer; do
 	ktap_check "$kind: killed in mid-transfer" churn -m $kind -w kill
 done
+ktap_check "peer: its client leaves in mid-transfer" churn -m peer -w leave
 ktap_check "no region is left" no_regions
 ktap_check "an exporter in use does not unload" in_use true
 ktap_check "nor does it when the device goes, until the program lets go" in_use remove_device
-ktap_check "the fake GPU unloads when all is given back" rmmod roan_fake_gpu
+ktap_check "the fake GPU unloads when all is given back" rmmod roan_fake_gpu roan_peermem
 ktap_end

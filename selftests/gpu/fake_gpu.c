@@ -14,13 +14,12 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include "../kunit/fake_bar.h"
-#include "fake_gpu.h"
+#include "fake_gpu_priv.h"
 
 ROAN_IMPORT_NS(DMA_BUF);
 MODULE_DESCRIPTION("A fake GPU, for tests");
 MODULE_LICENSE("GPL");
 
-#define CHUNK		65536ull	/* of the BAR */
 #define MAX_CHUNKS	1024
 
 struct gpu_buf {
@@ -38,7 +37,7 @@ static DEFINE_MUTEX(bar_lock);		/* used, the BAR's coming */
 
 /* ---- memory ---- */
 
-static int find_chunks(u32 n, u32 *first)
+int fake_chunks_get(u32 n, u32 *first)
 {
 	int err = 0;
 
@@ -46,7 +45,7 @@ static int find_chunks(u32 n, u32 *first)
 	if (!bar.start)
 		err = fake_bar_get(&bar);
 	if (!err) {
-		u32 all = min_t(u64, bar.size / CHUNK, MAX_CHUNKS);
+		u32 all = min_t(u64, bar.size / FAKE_CHUNK, MAX_CHUNKS);
 
 		*first = bitmap_find_next_zero_area(used, all, 0, n, 0);
 		if (*first < all)
@@ -60,14 +59,19 @@ static int find_chunks(u32 n, u32 *first)
 
 static u32 chunks(const struct gpu_buf *gpu)
 {
-	return DIV_ROUND_UP(gpu->size, CHUNK);
+	return DIV_ROUND_UP(gpu->size, FAKE_CHUNK);
 }
 
-static void put_chunks(struct gpu_buf *gpu)
+void fake_chunks_put(u32 first, u32 n)
 {
 	mutex_lock(&bar_lock);
-	bitmap_clear(used, gpu->chunk, chunks(gpu));
+	bitmap_clear(used, first, n);
 	mutex_unlock(&bar_lock);
+}
+
+phys_addr_t fake_bar_bus(u32 chunk)
+{
+	return bar.start + chunk * FAKE_CHUNK;
 }
 
 static int take_memory(struct gpu_buf *gpu)
@@ -83,12 +87,12 @@ static int take_memory(struct gpu_buf *gpu)
 		iosys_map_set_vaddr(&gpu->map, mem);
 		return 0;
 	}
-	err = find_chunks(chunks(gpu), &gpu->chunk);
+	err = fake_chunks_get(chunks(gpu), &gpu->chunk);
 	if (err)
 		return err;
-	io = ioremap_wc(bar.start + gpu->chunk * CHUNK, gpu->size);
+	io = ioremap_wc(fake_bar_bus(gpu->chunk), gpu->size);
 	if (!io) {
-		put_chunks(gpu);
+		fake_chunks_put(gpu->chunk, chunks(gpu));
 		return -ENOMEM;
 	}
 	iosys_map_set_vaddr_iomem(&gpu->map, io);
@@ -100,7 +104,7 @@ static void give_memory(struct gpu_buf *gpu)
 	WARN_ON(atomic_read(&gpu->mapped) || atomic_read(&gpu->pinned));
 	if (gpu->map.is_iomem) {
 		iounmap(gpu->map.vaddr_iomem);
-		put_chunks(gpu);
+		fake_chunks_put(gpu->chunk, chunks(gpu));
 	} else {
 		vfree(gpu->map.vaddr);
 	}
@@ -256,19 +260,16 @@ static int copy_piece(struct gpu_buf *gpu, const struct fake_gpu_copy *ask, u64 
 	return copy_to_user(user, bounce, n) ? -EFAULT : 0;
 }
 
-static int copy(const struct fake_gpu_copy *ask)
+static int copy_buf(const struct fake_gpu_copy *ask, void *bounce)
 {
 	struct dma_buf *buf = get_ours(ask->fd);
-	void *bounce = (void *)__get_free_page(GFP_KERNEL);
 	int err = -EINVAL;
 	u64 done;
 	u32 n;
 
-	if (IS_ERR(buf)) {
-		free_page((unsigned long)bounce);
+	if (IS_ERR(buf))
 		return PTR_ERR(buf);
-	}
-	if (bounce && ask->offset <= buf->size && ask->len <= buf->size - ask->offset) {
+	if (ask->offset <= buf->size && ask->len <= buf->size - ask->offset) {
 		err = 0;
 		for (done = 0; done < ask->len && !err; done += n) {
 			n = min_t(u64, ask->len - done, PAGE_SIZE);
@@ -276,8 +277,19 @@ static int copy(const struct fake_gpu_copy *ask)
 		}
 		wmb();	/* it is there when the program hears of it */
 	}
-	free_page((unsigned long)bounce);
 	dma_buf_put(buf);
+	return err;
+}
+
+static int copy(const struct fake_gpu_copy *ask)
+{
+	void *bounce = (void *)__get_free_page(GFP_KERNEL);
+	int err;
+
+	if (!bounce)
+		return -ENOMEM;
+	err = ask->fd < 0 ? fake_peer_copy(ask, bounce) : copy_buf(ask, bounce);
+	free_page((unsigned long)bounce);
 	return err;
 }
 
@@ -315,6 +327,8 @@ static long gpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return copy_from_user(&bytes, user, sizeof(bytes)) ? -EFAULT : copy(&bytes);
 	case FAKE_GPU_MOVE:
 		return copy_from_user(&fd, user, sizeof(fd)) ? -EFAULT : move(fd);
+	case FAKE_GPU_LEAVE:
+		return fake_peer_leave();
 	}
 	return -ENOTTY;
 }
@@ -322,6 +336,7 @@ static long gpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 static const struct file_operations gpu_fops = {
 	.owner		= THIS_MODULE,
 	.unlocked_ioctl	= gpu_ioctl,
+	.mmap		= fake_peer_mmap,
 };
 
 static struct miscdevice gpu_device = {
@@ -332,12 +347,20 @@ static struct miscdevice gpu_device = {
 
 static int __init gpu_init(void)
 {
-	return misc_register(&gpu_device);
+	int err = fake_peer_init();
+
+	if (err)
+		return err;
+	err = misc_register(&gpu_device);
+	if (err)
+		fake_peer_exit();
+	return err;
 }
 
 static void __exit gpu_exit(void)
 {
 	misc_deregister(&gpu_device);
+	fake_peer_exit();
 	if (bar.start)
 		fake_bar_put(&bar);
 }

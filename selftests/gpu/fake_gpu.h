@@ -20,7 +20,7 @@ struct fake_gpu_export {
 };
 
 struct fake_gpu_copy {		/* by the GPU's own hands, whoever else has it mapped */
-	__u64 offset;
+	__u64 offset;		/* in the dma-buf; an address of the caller's mapping if there is none, @fd -1 */
 	__u64 len;
 	__u64 user;
 	__s32 fd;
@@ -33,5 +33,6 @@ struct fake_gpu_copy {		/* by the GPU's own hands, whoever else has it mapped */
 #define FAKE_GPU_EXPORT		_IOWR('R', 1, struct fake_gpu_export)
 #define FAKE_GPU_COPY		_IOW('R', 2, struct fake_gpu_copy)
 #define FAKE_GPU_MOVE		_IOW('R', 3, __s32)
+#define FAKE_GPU_LEAVE		_IO('R', 4)	/* the peer client goes, and comes back */
 
 #endif /* ROAN_FAKE_GPU_H */

@@ -113,6 +113,29 @@ static int open_gpu(struct mem *m, const struct mem_kind *kind)
 	return 0;
 }
 
+/* Addresses without memory that the CPU could touch; the GPU's pages are 64 KiB. */
+static int open_peer(struct mem *m, const struct mem_kind *kind)
+{
+	size_t page = 65536;
+	void *at;
+
+	(void)kind;
+	if (mem_gpu() < 0)
+		return ENODEV;
+	m->peer = true;
+	m->off = SHIFTED;
+	m->map_len = (m->off + m->len + page - 1) & ~(page - 1);
+	at = mmap(NULL, m->map_len + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return errno;
+	at = (void *)(((uintptr_t)at + page - 1) & ~(page - 1));
+	at = mmap(at, m->map_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, mem_gpu(), 0);
+	if (at == MAP_FAILED)
+		return errno;
+	m->map = at;
+	return 0;
+}
+
 static int open_dm(struct mem *m, const struct mem_kind *kind)
 {
 	struct ibv_alloc_dm_attr attr = { .length = m->len + 4096 + 512 };
@@ -132,6 +155,7 @@ static const struct mem_kind kinds[] = {
 	{ "bar", open_gpu, FAKE_GPU_BAR },
 	{ "bar-moves", open_gpu, FAKE_GPU_BAR | FAKE_GPU_MOVES },
 	{ "dm", open_dm, 0 },
+	{ "peer", open_peer, 0 },
 	{ "unmappable", open_gpu, FAKE_GPU_UNMAPPABLE },
 	{ "fails", open_gpu, FAKE_GPU_FAILS },
 };
@@ -140,6 +164,9 @@ static int reg(struct mem *m, struct ibv_pd *pd, unsigned int access)
 {
 	if (m->dm) {
 		m->mr = ibv_reg_dm_mr(pd, m->dm, m->off, m->len, access | IBV_ACCESS_ZERO_BASED);
+	} else if (m->peer) {
+		m->addr = (uintptr_t)m->map + m->off;
+		m->mr = ibv_reg_mr(pd, (void *)(uintptr_t)m->addr, m->len, access);
 	} else if (m->fd < 0) {
 		m->addr = (uintptr_t)m->p;
 		m->mr = ibv_reg_mr(pd, m->p, m->len, access);
@@ -198,7 +225,7 @@ void mem_put(struct mem *m)
 
 static void gpu_copy(struct mem *m, size_t off, uint64_t user, size_t len, bool write)
 {
-	struct fake_gpu_copy bytes = { .offset = m->off + off, .len = len, .user = user, .fd = m->fd, .write = write };
+	struct fake_gpu_copy bytes = { .offset = (m->peer ? (uintptr_t)m->map : 0) + m->off + off, .len = len, .user = user, .fd = m->fd, .write = write };
 
 	if (ioctl(mem_gpu(), FAKE_GPU_COPY, &bytes))
 		vt_die("the GPU cannot reach its memory: %s", strerror(errno));
@@ -241,7 +268,17 @@ void mem_read(struct mem *m, size_t off, void *to, size_t len)
 		gpu_copy(m, off, (uintptr_t)to, len, false);
 }
 
+int mem_client_leaves(void)
+{
+	return ioctl(mem_gpu(), FAKE_GPU_LEAVE) ? errno : 0;
+}
+
 int mem_move(struct mem *m)
 {
-	return ioctl(mem_gpu(), FAKE_GPU_MOVE, &m->fd) ? errno : 0;
+	if (!m->peer)
+		return ioctl(mem_gpu(), FAKE_GPU_MOVE, &m->fd) ? errno : 0;
+	if (munmap(m->map, m->map_len))
+		return errno;
+	m->map = NULL;
+	return 0;
 }

@@ -4,6 +4,7 @@
 #define ROAN_SELFTEST_MEM_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ struct mem {
 	uint8_t *p;		/* the first byte, if the program has it mapped */
 	void *map;
 	size_t map_len;
+	bool peer;		/* @map are addresses of the fake GPU's */
 	int fd;
 };
 
@@ -31,6 +33,7 @@ void mem_write(struct mem *m, size_t off, const void *from, size_t len);
 void mem_read(struct mem *m, size_t off, void *to, size_t len);
 
 int mem_gpu(void);		/* descriptor of the fake GPU, or -1 */
-int mem_move(struct mem *m);	/* gpu-moves, bar-moves: takes the memory away from whoever has it registered */
+int mem_client_leaves(void);	/* peer: the same, of all */
+int mem_move(struct mem *m);	/* gpu-moves, bar-moves, peer: takes the memory away from whoever has it registered */
 
 #endif

@@ -7,7 +7,8 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
-KINDS=${KINDS:-user udmabuf heap gpu gpu-moves bar dm}
+KO=$(dirname "$(roan_ko)")
+KINDS=${KINDS:-user udmabuf heap gpu gpu-moves bar dm peer}
 
 # One line per pairing; what failed in it is shown above.
 pairing() { # TARGET SOURCE
@@ -28,15 +29,17 @@ pairings() { # WHERE
 }
 
 ktap_header
-pair_up > /tmp/setup.log 2>&1 && insmod "$(dirname "$(roan_ko)")/roan_fake_gpu.ko" >> /tmp/setup.log 2>&1 ||
+pair_up > /tmp/setup.log 2>&1 && insmod "$KO/roan_peermem.ko" >> /tmp/setup.log 2>&1 &&
+	insmod "$KO/roan_fake_gpu.ko" >> /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 # The kernel's dma-buf code warns of an exporter that fails to map: that one is meant, and no complaint about us.
 ktap_check "what cannot be mapped is refused" a "$PROGRAMS/refusals" -d "$ADEV"
 sed 's/^/# /' < <(dmesg | grep 'roan: .*dma-buf')
 dmesg -C
 echo "roan-lab: script starts" > /dev/kmsg
+ktap_check "a client is seen where libraries look" grep -qx 1.0 /sys/kernel/mm/memory_peers/fake_gpu/version
 pairings "clean link"
 on h1 tc qdisc add dev v1 root netem loss 1% && on h2 tc qdisc add dev v2 root netem loss 1%
 pairings "1 % lost"
-ktap_check "the fake GPU unloads when nobody has its memory" rmmod roan_fake_gpu
+ktap_check "the fake GPU unloads when nobody has its memory" rmmod roan_fake_gpu roan_peermem
 ktap_end

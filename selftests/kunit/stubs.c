@@ -29,6 +29,16 @@ void roan_later(struct roan_later *later, enum roan_later_bit what)
 	set_bit(what, &later->bits);
 }
 
+/* No peer's memory here. */
+int roan_peer_claim(struct roan_mr *mr, u64 start)
+{
+	return -EFAULT;
+}
+
+void roan_peer_release(struct roan_mr *mr)
+{
+}
+
 struct roan_stats __percpu *fake_stats(void)
 {
 	return &counts;

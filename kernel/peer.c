@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where roan.ko asks whether an address that cannot be pinned is a peer's memory. Who the peers are is the affair of
+ * roan_peermem.ko (kernel/peer/), which may be there or not.
+ */
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include "roan.h"
+
+static const struct roan_peer_ops *ops;
+static DEFINE_MUTEX(lock);	/* ops, until the module behind them is held */
+
+int roan_peer_ops_set(const struct roan_peer_ops *new)
+{
+	int err = 0;
+
+	mutex_lock(&lock);
+	if (new && ops)
+		err = -EBUSY;
+	else
+		ops = new;
+	mutex_unlock(&lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(roan_peer_ops_set);
+
+/* What roan_peermem.ko needs of files that the KUnit suites link as well, and that therefore export nothing. */
+void roan_peer_revoke(struct roan_mr *mr)
+{
+	roan_mr_revoke(mr);
+}
+EXPORT_SYMBOL_GPL(roan_peer_revoke);
+
+struct roan_io *roan_peer_io(u32 n_pieces, u8 shift, u64 off)
+{
+	return roan_io_alloc(n_pieces, shift, off);
+}
+EXPORT_SYMBOL_GPL(roan_peer_io);
+
+int roan_peer_claim(struct roan_mr *mr, u64 start)
+{
+	const struct roan_peer_ops *asked;
+	int err;
+
+	mutex_lock(&lock);
+	asked = ops && try_module_get(ops->owner) ? ops : NULL;
+	mutex_unlock(&lock);
+	if (!asked)
+		return -EFAULT;
+	err = asked->claim(mr, start, roan_pci_parent(to_roan_dev(mr->ib.device)));
+	if (err) {
+		module_put(asked->owner);
+		return err;
+	}
+	mr->kind = ROAN_MR_PEER;
+	mr->peer_ops = asked;
+	return 0;
+}
+
+void roan_peer_release(struct roan_mr *mr)
+{
+	mr->peer_ops->release(mr);
+	module_put(mr->peer_ops->owner);
+}

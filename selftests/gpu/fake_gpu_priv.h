@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of the fake GPU have for each other. */
+#ifndef ROAN_FAKE_GPU_PRIV_H
+#define ROAN_FAKE_GPU_PRIV_H
+
+#include <linux/fs.h>
+#include <linux/types.h>
+#include "fake_gpu.h"
+
+#define FAKE_CHUNK	65536ull	/* what the BAR is given out in, and the page of peers' memory */
+
+/* fake_gpu.c: the BAR */
+int fake_chunks_get(u32 n, u32 *first);
+void fake_chunks_put(u32 first, u32 n);
+phys_addr_t fake_bar_bus(u32 chunk);
+
+/* fake_peer.c */
+int fake_peer_init(void);
+void fake_peer_exit(void);
+int fake_peer_leave(void);
+int fake_peer_mmap(struct file *file, struct vm_area_struct *vma);
+int fake_peer_copy(const struct fake_gpu_copy *ask, void *bounce);	/* @ask->offset: an address of the caller's */
+
+#endif /* ROAN_FAKE_GPU_PRIV_H */
