@@ -24,6 +24,17 @@ static DEFINE_MUTEX(adding);	/* so that a netdev gets one device, not two */
 
 /* ---- what we say of ourselves ---- */
 
+/* UC and UD receive into memory that may be absent too, but lose what comes then: not what the bit promises. */
+static const struct ib_odp_caps odp_caps = {
+	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps = {
+		.rc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV | IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
+			       IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV,
+		.uc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE,
+		.ud_odp_caps = IB_ODP_SUPPORT_SEND,
+	},
+};
+
 static void fill_attrs(struct ib_device_attr *a)
 {
 	a->fw_ver = 1ull << 32;
@@ -37,7 +48,8 @@ static void fill_attrs(struct ib_device_attr *a)
 	a->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
 			      IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
 			      IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_ATOMIC_WRITE;
-	a->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
+	a->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG | IBK_ON_DEMAND_PAGING;
+	a->odp_caps = odp_caps;
 	a->max_send_sge = ROAN_MAX_SGE;
 	a->max_recv_sge = ROAN_MAX_SGE;
 	a->max_sge_rd = ROAN_MAX_SGE;
@@ -481,6 +493,7 @@ const struct ib_device_ops roan_dev_ops = {
 	.reg_user_mr		= ROAN_REG_USER_MR,
 	.reg_user_mr_dmabuf	= roan_compat_reg_dmabuf,
 	.rereg_user_mr		= roan_rereg_user_mr,
+	.advise_mr		= roan_advise_mr,
 	.alloc_mr		= roan_alloc_mr,
 	.map_mr_sg		= roan_map_mr_sg,
 	.dereg_mr		= roan_dereg_mr,

@@ -14,9 +14,12 @@ static int __init roan_init(void)
 	err = roan_later_init();
 	if (err)
 		goto err_crc;
-	err = roan_qp_init();
+	err = roan_odp_init();
 	if (err)
 		goto err_later;
+	err = roan_qp_init();
+	if (err)
+		goto err_odp;
 	err = roan_qos_init();
 	if (err)
 		goto err_qp;
@@ -39,6 +42,8 @@ err_qos:
 	roan_qos_exit();
 err_qp:
 	roan_qp_exit();
+err_odp:
+	roan_odp_exit();
 err_later:
 	roan_later_exit();
 err_crc:
@@ -53,6 +58,7 @@ static void __exit roan_exit(void)
 	roan_dmabuf_exit();
 	roan_qos_exit();
 	roan_qp_exit();
+	roan_odp_exit();
 	roan_later_exit();
 	rcu_barrier();		/* callbacks of ours must not run in freed text */
 	roan_crc_exit();

@@ -238,6 +238,9 @@ static void give_back(struct roan_mr *mr)
 	case ROAN_MR_PEER:
 		roan_peer_release(mr);
 		break;
+	case ROAN_MR_PAGED:
+		roan_odp_destroy(mr->odp);
+		break;
 	}
 	unpin(&old);
 }
@@ -249,6 +252,8 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	int err;
 
 	access &= ~IB_ACCESS_OPTIONAL;
+	if (access & IB_ACCESS_ON_DEMAND)
+		return roan_reg_odp(pd, start, length, iova, access & ~IB_ACCESS_ON_DEMAND, udata);
 	if (access & ~ROAN_ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
 	err = roan_udata_none(udata) ?: roan_mr_check_range(start, length, iova);

@@ -13,6 +13,8 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/roan-abi.h>
 
+#include "odp.h"
+
 #define ROAN_ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
 				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |		\
 				 IB_ACCESS_FLUSH_PERSISTENT)
@@ -39,7 +41,7 @@ struct roan_key {
 	struct rcu_head rcu;
 };
 
-enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST, ROAN_MR_DMABUF, ROAN_MR_DM, ROAN_MR_PEER };
+enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST, ROAN_MR_DMABUF, ROAN_MR_DM, ROAN_MR_PEER, ROAN_MR_PAGED };
 enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD, ROAN_MR_REVOKED };
 
 /* A region of I/O memory: equal pieces, each mapped for itself. Const while the region is valid; kvfree(). */
@@ -58,12 +60,13 @@ struct roan_mr {
 	u32 access;		/* enum ib_access_flags, optional bits masked off */
 	u64 iova;		/* first byte, as the peer or an SGE names it */
 	u64 length;		/* bytes */
-	/* Where the bytes are: in @pages; or in @io; or, both NULL, from @base on, contiguous kernel virtual memory. */
+	/* Where the bytes are: in @pages; or in @io; or in @odp; or, all NULL, from @base on, contiguous kernel virtual memory. */
 	u32 page_off;		/* of the first byte in pages[0] */
 	u32 n_pages;
 	u32 max_pages;		/* FAST */
 	struct page **pages;
 	struct roan_io *io;
+	struct roan_odp *odp;
 	void *base;		/* NULL for DMA, whose addresses are kernel virtual */
 	union {			/* who lent them */
 		struct ib_umem *umem;		/* USER */
@@ -128,7 +131,7 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same
 
 /*
  * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
- * enum roan_vendor_err, and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever
+ * enum roan_vendor_err (ROAN_VERR_ABSENT: not refused, ask again: the pages are on their way, and @qp will be resumed), and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever
  * the key. Local: L_Keys of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual).
  */
 u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len);
@@ -141,6 +144,7 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len);
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);
+u64 roan_atomic(u64 *word, const struct roan_pkt *pkt);	/* what @pkt asks for, as the CPU does it; what was there */
 
 /* dmabuf.c */
 struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access);

@@ -134,12 +134,58 @@ static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 a
 
 /* ---- bytes ---- */
 
-static bool is_io(const struct grip *grip)
+/* Memory that is reached by doors of its own. */
+static bool is_far(const struct grip *grip)
 {
-	return unlikely(grip->mr && grip->mr->io);
+	return unlikely(grip->mr && (grip->mr->io || grip->mr->odp));
 }
 
-/* Where byte @off of the gripped range lies, and how many bytes from there are contiguous, at most @len. Not for I/O. */
+/* Absent pages are asked for; @qp goes on when they are there. */
+static u32 await(struct roan_qp *qp, const struct grip *grip, u64 off, u32 len, bool write, u32 verr)
+{
+	if (verr == ROAN_VERR_ABSENT)
+		roan_odp_ask(grip->mr, qp, grip->off + off, len, write);
+	return verr;
+}
+
+static u32 far_out(struct roan_qp *qp, const struct grip *grip, u64 off, void *to, u32 len)
+{
+	if (grip->mr->odp)
+		return await(qp, grip, off, len, false, roan_odp_read(grip->mr->odp, grip->off + off, to, len));
+	roan_io_read(grip->mr->io, grip->off + off, to, len);
+	return ROAN_VERR_NONE;
+}
+
+static u32 far_skb_in(struct roan_qp *qp, const struct grip *grip, const struct sk_buff *skb, u32 skb_off, u32 len)
+{
+	if (grip->mr->odp)
+		return await(qp, grip, 0, len, true, roan_odp_write_skb(grip->mr->odp, grip->off, skb, skb_off, len));
+	return roan_io_write_skb(grip->mr->io, grip->off, skb, skb_off, len);
+}
+
+static u32 far_bytes_in(struct roan_qp *qp, const struct grip *grip, const void *from, u32 len)
+{
+	if (grip->mr->odp)
+		return await(qp, grip, 0, len, true, roan_odp_write(grip->mr->odp, grip->off, from, len));
+	roan_io_write(grip->mr->io, grip->off, from, len);
+	return ROAN_VERR_NONE;
+}
+
+static u32 far_atomic(struct roan_qp *qp, const struct grip *grip, const struct roan_pkt *pkt, u64 *orig)
+{
+	if (grip->mr->odp)
+		return await(qp, grip, 0, sizeof(u64), true, roan_odp_atomic(grip->mr->odp, grip->off, pkt, orig));
+	return roan_io_atomic(grip->mr->io, grip->off, pkt, orig);
+}
+
+static u32 far_atomic_write(struct roan_qp *qp, const struct grip *grip, u64 value)
+{
+	if (grip->mr->odp)
+		return await(qp, grip, 0, sizeof(u64), true, roan_odp_atomic_write(grip->mr->odp, grip->off, value));
+	return roan_io_atomic_write(grip->mr->io, grip->off, value);
+}
+
+/* Where byte @off of the gripped range lies, and how many bytes from there are contiguous, at most @len. Not for far memory. */
 static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 {
 	const struct roan_mr *mr = grip->mr;
@@ -158,26 +204,27 @@ static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 	return page_address(mr->pages[i]) + in_page;
 }
 
-static void copy_out(const struct grip *grip, u64 off, void *to, u32 len)
+static u32 copy_out(struct roan_qp *qp, const struct grip *grip, u64 off, void *to, u32 len)
 {
 	u32 run;
 
-	if (is_io(grip))
-		return roan_io_read(grip->mr->io, grip->off + off, to, len);
+	if (is_far(grip))
+		return far_out(qp, grip, off, to, len);
 	for (; len; len -= run, off += run, to += run) {
 		const void *from = at(grip, off, len, &run);
 
 		memcpy(to, from, run);
 	}
+	return ROAN_VERR_NONE;
 }
 
-static u32 copy_skb_in(const struct grip *grip, const struct sk_buff *skb, u32 skb_off, u32 len)
+static u32 copy_skb_in(struct roan_qp *qp, const struct grip *grip, const struct sk_buff *skb, u32 skb_off, u32 len)
 {
 	u64 off = 0;
 	u32 run;
 
-	if (is_io(grip))
-		return roan_io_write_skb(grip->mr->io, grip->off, skb, skb_off, len);
+	if (is_far(grip))
+		return far_skb_in(qp, grip, skb, skb_off, len);
 	for (; len; len -= run, off += run, skb_off += run) {
 		void *to = at(grip, off, len, &run);
 
@@ -187,15 +234,13 @@ static u32 copy_skb_in(const struct grip *grip, const struct sk_buff *skb, u32 s
 	return ROAN_VERR_NONE;
 }
 
-static u32 copy_bytes_in(const struct grip *grip, const void *from, u32 len)
+static u32 copy_bytes_in(struct roan_qp *qp, const struct grip *grip, const void *from, u32 len)
 {
 	u64 off = 0;
 	u32 run;
 
-	if (is_io(grip)) {
-		roan_io_write(grip->mr->io, grip->off, from, len);
-		return ROAN_VERR_NONE;
-	}
+	if (is_far(grip))
+		return far_bytes_in(qp, grip, from, len);
 	for (; len; len -= run, off += run, from += run) {
 		void *to = at(grip, off, len, &run);
 
@@ -276,8 +321,10 @@ u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 o
 		verr = cursor_grip(&c, qp, len, 0, &grip, &piece);
 		if (verr)
 			return verr;
-		copy_out(&grip, 0, to, piece);
+		verr = copy_out(qp, &grip, 0, to, piece);
 		release(&grip);
+		if (verr)
+			return verr;
 	}
 	return ROAN_VERR_NONE;
 }
@@ -306,9 +353,9 @@ static u32 scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u3
 		if (verr)
 			return verr;
 		if (from.skb)
-			verr = copy_skb_in(&grip, from.skb, from.off, piece);
+			verr = copy_skb_in(qp, &grip, from.skb, from.off, piece);
 		else
-			verr = copy_bytes_in(&grip, from.bytes + from.off, piece);
+			verr = copy_bytes_in(qp, &grip, from.bytes + from.off, piece);
 		release(&grip);
 	}
 	return verr;
@@ -351,7 +398,7 @@ u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff
 	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE, &grip);
 	if (verr)
 		return verr;
-	verr = copy_skb_in(&grip, skb, skb_off, len);
+	verr = copy_skb_in(qp, &grip, skb, skb_off, len);
 	release(&grip);
 	return verr;
 }
@@ -366,9 +413,9 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len)
 	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_READ, &grip);
 	if (verr)
 		return verr;
-	copy_out(&grip, 0, to, len);
+	verr = copy_out(qp, &grip, 0, to, len);
 	release(&grip);
-	return ROAN_VERR_NONE;
+	return verr;
 }
 
 /* The eight bytes of memory at the grip as the CPU sees them: so remote atomics compose with local ones. */
@@ -381,19 +428,23 @@ static u64 *word_at(const struct grip *grip)
 	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word : NULL;
 }
 
-static u32 atomic(const struct grip *grip, const struct roan_pkt *pkt, u64 *orig)
+u64 roan_atomic(u64 *word, const struct roan_pkt *pkt)
+{
+	if (pkt->info->op == ROAN_OP_CMP_SWAP)
+		return cmpxchg64(word, pkt->compare, pkt->swap_add);
+	return atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+}
+
+static u32 atomic(struct roan_qp *qp, const struct grip *grip, const struct roan_pkt *pkt, u64 *orig)
 {
 	u64 *word;
 
-	if (is_io(grip))
-		return roan_io_atomic(grip->mr->io, grip->off, pkt, orig);
+	if (is_far(grip))
+		return far_atomic(qp, grip, pkt, orig);
 	word = word_at(grip);
 	if (!word)
 		return ROAN_VERR_UNALIGNED;
-	if (pkt->info->op == ROAN_OP_CMP_SWAP)
-		*orig = cmpxchg64(word, pkt->compare, pkt->swap_add);
-	else
-		*orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	*orig = roan_atomic(word, pkt);
 	return ROAN_VERR_NONE;
 }
 
@@ -404,17 +455,17 @@ u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig
 
 	if (verr)
 		return verr;
-	verr = atomic(&grip, pkt, orig);
+	verr = atomic(qp, &grip, pkt, orig);
 	release(&grip);
 	return verr;
 }
 
-static u32 atomic_write(const struct grip *grip, u64 value)
+static u32 atomic_write(struct roan_qp *qp, const struct grip *grip, u64 value)
 {
 	u64 *word;
 
-	if (is_io(grip))
-		return roan_io_atomic_write(grip->mr->io, grip->off, value);
+	if (is_far(grip))
+		return far_atomic_write(qp, grip, value);
 	word = word_at(grip);
 	if (!word)
 		return ROAN_VERR_UNALIGNED;
@@ -429,7 +480,7 @@ u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value)
 
 	if (verr)
 		return verr;
-	verr = atomic_write(&grip, value);
+	verr = atomic_write(qp, &grip, value);
 	release(&grip);
 	return verr;
 }
@@ -472,7 +523,7 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	}
 	if (pkt->flush_type & ROAN_FLUSH_PERSISTENT && grip.mr->kind == ROAN_MR_USER)
 		write_back(&grip, len);
-	if (is_io(&grip) && len) {
+	if (grip.mr->io && len) {
 		u8 byte;
 
 		roan_io_read(grip.mr->io, grip.off, &byte, 1);	/* a read pushes the bus's writes before it */

@@ -281,6 +281,8 @@ void roan_qp_run(struct roan_qp *qp, unsigned long bits)
 {
 	if (bits & BIT(ROAN_DO_FAIL))
 		roan_qp_fall(qp);
+	if (bits & BIT(ROAN_DO_RESUME))
+		roan_qp_resume(qp);
 	if (bits & BIT(ROAN_DO_RESPOND))
 		roan_respond(qp);
 	if (bits & BIT(ROAN_DO_SEND))

@@ -143,6 +143,7 @@ static void start_receiving(struct roan_qp *qp)
 	};
 
 	roan_responder_reset(&qp->rq.resp, &cfg);
+	qp->rq.absent = false;
 }
 
 static struct roan_requester_cfg requester_cfg(const struct roan_qp *qp)
@@ -165,6 +166,8 @@ static void start_sending(struct roan_qp *qp)
 	const struct roan_requester_cfg cfg = requester_cfg(qp);
 
 	roan_requester_reset(&qp->sq.req, &cfg);
+	qp->sq.absent = false;
+	qp->sq.unplaced = false;
 	roan_linger_reset(&qp->sq);
 	qp->sq.seen_resent = 0;
 	qp->sq.seen_timeouts = 0;

@@ -199,11 +199,17 @@ static void take_response(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
 	struct roan_requester *req = &qp->sq.req;
 	u32 index, offset, verr;
 
+	if (qp->sq.unplaced)
+		return;		/* this one too will come again */
 	if (roan_requester_response(req, &rx->pkt, now, &index, &offset) != ROAN_TAKE_PLACE)
 		return;
 	verr = place_response(qp, rx, index, offset);
 	if (!verr) {
 		roan_requester_placed(req, &rx->pkt, now);
+		return;
+	}
+	if (verr == ROAN_VERR_ABSENT) {
+		qp->sq.unplaced = true;
 		return;
 	}
 	roan_sq_mirror(&qp->sq, index)->verr = verr;

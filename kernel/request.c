@@ -8,6 +8,8 @@
 #include "trace.h"
 #include "train.h"
 
+#define ABSENT_RNR_TIMER	10	/* 0.32 ms: most pages come sooner, all but those on a disk */
+
 static bool can_receive(const struct roan_qp *qp)
 {
 	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
@@ -50,6 +52,22 @@ static void refuse(struct roan_qp *qp, enum roan_nak nak)
 		roan_count(qp->dev, resp_invalid_requests);
 		roan_later(&qp->later, ROAN_DO_EV_REQ_ERR);
 		break;
+	}
+}
+
+/*
+ * Memory is not there yet. RC: the peer is asked to come again, as with no receive posted; what is taken stays taken, the
+ * PSN stays expected. UC has no voice: the rest of the message is skipped.
+ */
+static void come_again(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	if (qp->transport == ROAN_TP_RC) {
+		roan_count(qp->dev, send_rnr_err);
+		roan_responder_rnr(&qp->rq.resp, ABSENT_RNR_TIMER);
+	} else {
+		roan_count(qp->dev, rx_absent);
+		roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
 	}
 }
 
@@ -129,6 +147,8 @@ static void execute_send(struct roan_qp *qp, const struct roan_rx *rx, const str
 		return fail_recv(qp, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
 	verr = roan_scatter(qp, cur->sge, cur->num_sge, exec->offset, rx->skb, rx->off + pkt->payload_off,
 			    pkt->payload_len);
+	if (verr == ROAN_VERR_ABSENT)
+		return come_again(qp);
 	if (verr)
 		return fail_recv(qp, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	if (exec->ends && pkt->info->rider == ROAN_RIDER_INV) {
@@ -146,13 +166,17 @@ static void execute_write(struct roan_qp *qp, const struct roan_rx *rx, const st
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	bool wants_recv = exec->ends && pkt->info->rider == ROAN_RIDER_IMM;
+	u32 verr;
 
 	/* The whole range at once, so that a WRITE that runs out of its region leaves no byte, as adapters do. */
 	if (exec->starts && roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE))
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	if (wants_recv && !take_recv(qp))
 		return;
-	if (roan_remote_write(qp, exec->rkey, exec->va, rx->skb, rx->off + pkt->payload_off, pkt->payload_len))
+	verr = roan_remote_write(qp, exec->rkey, exec->va, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
+	if (verr == ROAN_VERR_ABSENT)
+		return come_again(qp);
+	if (verr)
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (wants_recv)
@@ -171,8 +195,11 @@ static void execute_atomic(struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {
 	u64 orig;
+	u32 verr = roan_remote_atomic(qp, pkt, &orig);
 
-	if (roan_remote_atomic(qp, pkt, &orig))
+	if (verr == ROAN_VERR_ABSENT)
+		return come_again(qp);
+	if (verr)
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	roan_responder_atomic(&qp->rq.resp, pkt, orig);
 }
@@ -182,10 +209,15 @@ static void execute_atomic_write(struct roan_qp *qp, const struct roan_rx *rx)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	u64 value;
+	u32 verr;
 
 	/* The walker has the packet's bytes: eight are there, the responder checked the length. */
-	if (skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &value, sizeof(value)) ||
-	    roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value))
+	if (skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &value, sizeof(value)))
+		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+	verr = roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value);
+	if (verr == ROAN_VERR_ABSENT)
+		return come_again(qp);
+	if (verr)
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	roan_responder_acted(&qp->rq.resp, pkt);
 }
@@ -351,6 +383,10 @@ static bool deliver(struct roan_qp *qp, struct roan_rx *rx)
 	if (!verr)
 		verr = roan_scatter(qp, cur->sge, cur->num_sge, sizeof(grh), rx->skb, rx->off + pkt->payload_off,
 				    pkt->payload_len);
+	if (verr == ROAN_VERR_ABSENT) {
+		roan_count(qp->dev, rx_absent);
+		return false;	/* as above */
+	}
 	describe_source(&cqe, rx);
 	roan_complete_recv(qp, &cqe, verr ? ROAN_ST_LOC_PROT_ERR : ROAN_ST_SUCCESS, verr);
 	if (verr)

@@ -18,8 +18,8 @@ static u8 credits(const struct roan_qp *qp)
 	return roan_credit_code(min(pending, qp->rq.ring.mask + 1));
 }
 
-/* False: the payload of a READ response is gone; the responder owes a NAK instead. */
-static bool emit_answer(struct roan_qp *qp, struct roan_train *train, const struct roan_answer *answer)
+/* 0; or why there is no payload for a READ response: the responder owes a NAK instead, unless it is only absent. */
+static u32 emit_answer(struct roan_qp *qp, struct roan_train *train, const struct roan_answer *answer)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_opcode *info = roan_opcode(answer->opcode);
@@ -34,20 +34,22 @@ static bool emit_answer(struct roan_qp *qp, struct roan_train *train, const stru
 		.msn = answer->msn,
 		.orig = answer->orig,
 	};
+	u32 verr;
 	u8 *at;
 
 	at = roan_train_add(train, info->header_len + answer->len + pkt.pad + ROAN_ICRC_LEN);
 	if (!at)
-		return true;	/* as if the wire had lost it: the requester asks again */
+		return ROAN_VERR_NONE;	/* as if the wire had lost it: the requester asks again */
 	at += roan_wire_build(at, &pkt);
-	if (roan_remote_read(qp, answer->rkey, answer->va, at, answer->len)) {
+	verr = roan_remote_read(qp, answer->rkey, answer->va, at, answer->len);
+	if (verr) {
 		roan_train_drop(train);
-		return false;
+		return verr;
 	}
 	memset(at + answer->len, 0, pkt.pad);
 	roan_train_seal(train);
 	trace_roan_emit(qp, &pkt, answer->len, false);
-	return true;
+	return ROAN_VERR_NONE;
 }
 
 static void answer_all(struct roan_qp *qp, struct roan_train *train)
@@ -56,13 +58,17 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	struct roan_responder *resp = &qp->rq.resp;
 	u32 budget = ROAN_RESPOND_BUDGET;
 	struct roan_answer answer;
+	u32 verr;
 
-	while (roan_responder_next(resp, credits(qp), &answer)) {
+	while (!qp->rq.absent && roan_responder_next(resp, credits(qp), &answer)) {
 		if (!budget--) {
 			roan_later(&qp->later, ROAN_DO_RESPOND);
 			return;
 		}
-		if (emit_answer(qp, train, &answer)) {
+		verr = emit_answer(qp, train, &answer);
+		if (verr == ROAN_VERR_ABSENT) {
+			qp->rq.absent = true;
+		} else if (!verr) {
 			roan_responder_answered(resp, &answer);
 		} else {
 			roan_count(qp->dev, resp_remote_access_errors);

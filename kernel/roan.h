@@ -68,6 +68,7 @@ enum roan_later_bit {
 	/* QP */
 	ROAN_DO_SEND,		/* look at the SQ */
 	ROAN_DO_RESPOND,	/* responses are owed */
+	ROAN_DO_RESUME,		/* memory came: what rested for want of it goes on */
 	ROAN_DO_FAIL,		/* to the error state */
 	ROAN_DO_EV_FATAL,	/* async events to tell */
 	ROAN_DO_EV_REQ_ERR,
@@ -235,6 +236,8 @@ struct roan_sq {
 	struct roan_flow flow;
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
+	bool absent;		/* paging.c: what is to be sent next is not there, a worker fetches it */
+	bool unplaced;		/* paging.c: so is the place an answer goes to; it will be asked for again */
 	bool sqd_notify;	/* tell SQ_DRAINED */
 	u32 heard;		/* doorbell.c: what had come from the peer at the last bell; atomic */
 	u64 bell_at;		/* linger.c: ns, the last doorbell */
@@ -252,6 +255,7 @@ struct roan_rq {
 	spinlock_t lock;	/* _bh */
 	spinlock_t post_lock;	/* irqsave, as above */
 	struct roan_ring ring;	/* unused with an SRQ */
+	bool absent;		/* paging.c: what is to be answered is not there, a worker fetches it */
 	struct roan_recv cur;	/* the receive under way */
 	struct roan_responder resp;
 	struct roan_flow flow;

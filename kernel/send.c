@@ -79,7 +79,7 @@ static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status sta
 }
 
 /*
- * Build the packet into the train. False: the work was refused and nothing was sent. A packet for which there is no
+ * Build the packet into the train. False: nothing was sent, the work was refused, or has to wait (sq.absent). A packet for which there is no
  * memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
  */
 static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit)
@@ -115,7 +115,10 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 	verr = put_payload(qp, wqe, emit, at, payload);
 	if (verr) {
 		roan_train_drop(train);
-		refuse(qp, emit->index, verr, ROAN_ST_LOC_PROT_ERR);
+		if (verr == ROAN_VERR_ABSENT)
+			qp->sq.absent = true;
+		else
+			refuse(qp, emit->index, verr, ROAN_ST_LOC_PROT_ERR);
 		return false;
 	}
 	memset(at + payload, 0, pkt.pad);
@@ -154,7 +157,7 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_emit emit;
 
-	for (; *budget; --*budget) {
+	for (; *budget && !qp->sq.absent; --*budget) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
 			if (emit_packet(qp, train, &emit))
@@ -168,7 +171,7 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 			return true;
 		}
 	}
-	return false;
+	return qp->sq.absent;
 }
 
 #define COUNT_SINCE(qp, seen, now_at, name) do {			\
@@ -216,7 +219,7 @@ static void retire(struct roan_qp *qp)
 static bool park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
 {
-	if (called_again || roan_requester_outstanding(&qp->sq.req) || roan_requester_full(&qp->sq.req))
+	if (called_again || qp->sq.absent || roan_requester_outstanding(&qp->sq.req) || roan_requester_full(&qp->sq.req))
 		return true;
 	return !roan_ring_rest(&qp->sq.ring, roan_linger(&qp->sq) ? ROAN_RING_LINGERS : ROAN_RING_NEED_DOORBELL);
 }

@@ -41,6 +41,10 @@
 	X(np_ecn_marked_roce_packets)	/* data packets that came with Congestion Experienced */		\
 	X(np_cnp_sent)			/* CNPs for them */							\
 	X(rp_cnp_ignored)		/* CNPs for which there is no congestion control, or not from the peer */	\
+	X(page_faults)			/* on-demand paging: ranges brought in because they were wanted */	\
+	X(page_prefetch)		/* ... because ibv_advise_mr() asked */					\
+	X(page_invalidations)		/* ... taken away by the MMU */						\
+	X(rx_absent)			/* UC, UD: memory to place it in was not there */			\
 	X(link_downed)											\
 	X(rx_truncated)			/* too short for its UDP length, BTH or opcode */			\
 	X(rx_bad_version)										\

@@ -79,6 +79,7 @@ static void free_context(struct ibv_context *ctx)
 }
 
 static const struct verbs_context_ops context_ops = {
+	.advise_mr = ibv_cmd_advise_mr,
 	.alloc_dm = roan_alloc_dm,
 	.alloc_mw = roan_alloc_mw,
 	.alloc_parent_domain = roan_alloc_parent_domain,

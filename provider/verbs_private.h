@@ -321,6 +321,8 @@ int ibv_cmd_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_at
 int ibv_cmd_alloc_pd(struct ibv_context *ctx, struct ibv_pd *pd, void *cmd, size_t cmd_size, void *resp,
 		     size_t resp_size);
 int ibv_cmd_dealloc_pd(struct ibv_pd *pd);
+int ibv_cmd_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *sges,
+		      uint32_t n);
 int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access, struct verbs_mr *mr,
 		   void *cmd, size_t cmd_size, void *resp, size_t resp_size);
 int ibv_cmd_rereg_mr(struct verbs_mr *mr, uint32_t flags, void *addr, size_t length, uint64_t hca_va, int access,

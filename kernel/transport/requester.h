@@ -181,6 +181,9 @@ void roan_requester_flush(struct roan_requester *r);
 
 /* When timer() wants to be called next, 0 = never. */
 u64 roan_requester_deadline(const struct roan_requester *r);
+/* An answer was dropped for want of a place, and now there is one: all from the oldest unanswered on leaves again, no retry is spent. */
+void roan_requester_again(struct roan_requester *r, u64 now);
+
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now);
 
 /* SQD entered or left. What was sent without asking for an ACK, because more was to follow, is then sent again with it. */

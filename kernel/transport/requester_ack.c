@@ -256,6 +256,12 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 	return ROAN_EV_PROGRESS;
 }
 
+void roan_requester_again(struct roan_requester *r, u64 now)
+{
+	if (!r->failed && roan_requester_outstanding(r))
+		go_back(r, now);
+}
+
 u64 roan_requester_deadline(const struct roan_requester *r)
 {
 	if (r->failed)

@@ -36,7 +36,7 @@ static uint64_t throw(uint64_t sides)
 	return vt_mix(dice++) % sides;
 }
 
-static void make_pair(void)
+static void make_pair(const char *kind)
 {
 	struct vt_conn conn = { .type = IBV_QPT_RC, .access = ACCESS, .timeout = 10, .retry = 7, .rnr_retry = 7 };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
@@ -44,6 +44,9 @@ static void make_pair(void)
 	struct vt_addr addr[2];
 	int i;
 
+	/* Each page that is absent makes the peer send all of its window again, which takes a debug kernel some ms. */
+	if (!strncmp(kind, "odp", 3))
+		conn.timeout = 14;
 	for (i = 0; i < 2; i++) {
 		qps[i] = ibv_create_qp(dev.pd, &init);
 		if (!qps[i] || vt_qp_init(qps[i], &conn))
@@ -90,6 +93,9 @@ static int reap(void)
 	for (i = 0; i < 2 * BATCH; i++) {
 		if (!vt_poll(cq, &wc, 20000))
 			vt_die("%d of %d requests never end", 2 * BATCH - i, 2 * BATCH);
+		/* Whoever fails for want of its own memory falls silent, and the other end's retries run out. */
+		if (failed && wc.status == IBV_WC_RETRY_EXC_ERR)
+			continue;
 		failed += wc.status != IBV_WC_SUCCESS;
 		/* A QP that fails by its own doing answers no more, so the other one may run out of retries. */
 		if (wc.status != IBV_WC_SUCCESS && wc.status != IBV_WC_WR_FLUSH_ERR && wc.status != IBV_WC_LOC_PROT_ERR &&
@@ -142,7 +148,7 @@ static int go_round(const char *kind, enum how how)
 		vt_skip("no such memory here");
 	if (err)
 		vt_die("%s memory: %s", kind, strerror(err));
-	make_pair();
+	make_pair(kind);
 	post_batch(&m);
 	if (throw(4))
 		sleep_us(throw(3000));
@@ -179,7 +185,7 @@ static void transfer_for_ever(const char *name, const char *kind)
 	set_up(name);
 	if (mem_get(&m, dev.pd, kind, LEN, ACCESS))
 		vt_die("no %s memory", kind);
-	make_pair();
+	make_pair(kind);
 	for (;;) {
 		post_batch(&m);
 		if (reap())

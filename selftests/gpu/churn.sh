@@ -37,10 +37,10 @@ on h1 tc qdisc add dev lo root netem delay 300us
 for kind in gpu-moves bar-moves peer; do
 	ktap_check "$kind: moved in mid-transfer" churn -m $kind -w move
 done
-for kind in user heap gpu bar dm peer; do
+for kind in user odp odp-shaken heap gpu bar dm peer; do
 	ktap_check "$kind: deregistered in mid-transfer" churn -m $kind -w dereg
 done
-for kind in gpu-moves bar dm peer; do
+for kind in gpu-moves bar dm peer odp-shaken; do
 	ktap_check "$kind: killed in mid-transfer" churn -m $kind -w kill
 done
 ktap_check "peer: its client leaves in mid-transfer" churn -m peer -w leave

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,8 +147,47 @@ static int open_dm(struct mem *m, const struct mem_kind *kind)
 	return m->dm ? 0 : errno;
 }
 
+#define ODP_ALL		1	/* region of the whole address space */
+#define ODP_SHAKEN	2	/* its pages are taken away all the time, but what is in them stays */
+
+/* Pages of a file: what the program no longer maps is still in the file, and is mapped again by whoever touches it. */
+static void *shake(void *arg)
+{
+	struct mem *m = arg;
+	uint64_t dice = 1;
+	size_t at;
+
+	while (!__atomic_load_n(&m->stop, __ATOMIC_ACQUIRE)) {
+		at = vt_mix(dice++) % m->map_len & ~4095ul;
+		madvise((uint8_t *)m->map + at, m->map_len - at < 65536 ? m->map_len - at : 65536, MADV_DONTNEED);
+		usleep(200);
+	}
+	return NULL;
+}
+
+static int open_odp(struct mem *m, const struct mem_kind *kind)
+{
+	int err;
+
+	m->fd = memfd_create("odp", 0);
+	m->off = 512;
+	if (m->fd < 0 || ftruncate(m->fd, m->len + 8192))
+		return errno;
+	err = map_fd(m);
+	close(m->fd);
+	m->fd = -1;
+	m->odp = true;
+	if (err || kind->flags != ODP_SHAKEN)
+		return err;
+	m->shaken = true;
+	return pthread_create(&m->shaker, NULL, shake, m);
+}
+
 static const struct mem_kind kinds[] = {
 	{ "user", open_user, 0 },
+	{ "odp", open_odp, 0 },
+	{ "odp-all", open_odp, ODP_ALL },
+	{ "odp-shaken", open_odp, ODP_SHAKEN },
 	{ "udmabuf", open_udmabuf, 0 },
 	{ "heap", open_heap, 0 },
 	{ "gpu", open_gpu, 0 },
@@ -167,6 +207,12 @@ static int reg(struct mem *m, struct ibv_pd *pd, unsigned int access)
 	} else if (m->peer) {
 		m->addr = (uintptr_t)m->map + m->off;
 		m->mr = ibv_reg_mr(pd, (void *)(uintptr_t)m->addr, m->len, access);
+	} else if (m->odp) {
+		m->addr = (uintptr_t)m->p;
+		if (m->kind->flags == ODP_ALL)
+			m->mr = ibv_reg_mr(pd, NULL, SIZE_MAX, access | IBV_ACCESS_ON_DEMAND);
+		else
+			m->mr = ibv_reg_mr(pd, m->p, m->len, access | IBV_ACCESS_ON_DEMAND);
 	} else if (m->fd < 0) {
 		m->addr = (uintptr_t)m->p;
 		m->mr = ibv_reg_mr(pd, m->p, m->len, access);
@@ -212,6 +258,10 @@ void mem_put(struct mem *m)
 {
 	if (mem_dereg(m))
 		vt_die("dereg_mr");
+	__atomic_store_n(&m->stop, true, __ATOMIC_RELEASE);
+	if (m->shaken)
+		pthread_join(m->shaker, NULL);
+	m->shaken = false;
 	if (m->map)
 		munmap(m->map, m->map_len);
 	if (m->fd >= 0)
@@ -271,6 +321,11 @@ void mem_read(struct mem *m, size_t off, void *to, size_t len)
 int mem_client_leaves(void)
 {
 	return ioctl(mem_gpu(), FAKE_GPU_LEAVE) ? errno : 0;
+}
+
+bool mem_endless(const struct mem *m)
+{
+	return m->odp && m->kind->flags == ODP_ALL;
 }
 
 int mem_move(struct mem *m)

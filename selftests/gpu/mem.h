@@ -4,6 +4,7 @@
 #define ROAN_SELFTEST_MEM_H
 
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,9 +22,11 @@ struct mem {
 	size_t map_len;
 	bool peer;		/* @map are addresses of the fake GPU's */
 	int fd;
+	bool odp, shaken, stop;
+	pthread_t shaker;
 };
 
-/* user udmabuf heap gpu gpu-moves bar bar-moves dm; 0 or an errno; ENODEV: there is none here. */
+/* user odp odp-all odp-shaken udmabuf heap gpu gpu-moves bar bar-moves dm; 0 or an errno; ENODEV: there is none here. */
 int mem_get(struct mem *m, struct ibv_pd *pd, const char *kind, size_t len, unsigned int access);
 int mem_dereg(struct mem *m);	/* the region only; 0 or an errno */
 void mem_put(struct mem *m);	/* all that is left */
@@ -32,6 +35,7 @@ void mem_put(struct mem *m);	/* all that is left */
 void mem_write(struct mem *m, size_t off, const void *from, size_t len);
 void mem_read(struct mem *m, size_t off, void *to, size_t len);
 
+bool mem_endless(const struct mem *m);	/* the region is the whole address space */
 int mem_gpu(void);		/* descriptor of the fake GPU, or -1 */
 int mem_client_leaves(void);	/* peer: the same, of all */
 int mem_move(struct mem *m);	/* gpu-moves, bar-moves, peer: takes the memory away from whoever has it registered */

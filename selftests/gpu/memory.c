@@ -30,6 +30,8 @@ struct side {
 	int peer;		/* the side channel */
 	uint64_t addr;		/* the target's region, at the source */
 	uint32_t rkey;
+	bool lossy;		/* the link is meant to lose packets */
+	bool endless;		/* the target's region has no end, but not all of it is mapped */
 };
 
 enum what { FILL, CHECK, RECV, RECEIVED, WORD, PEEK, END };
@@ -49,6 +51,7 @@ struct hello {
 	uint64_t addr;
 	uint32_t rkey;
 	int32_t err;
+	uint64_t endless;
 };
 
 static uint8_t scratch[LEN];
@@ -233,13 +236,17 @@ static void beyond(struct side *s)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 	uint64_t old = vt_mix(500);
+	enum ibv_wc_status status;
 
 	order(s, FILL, old, 0, 0, 0);
 	fill(&s->mem, vt_mix(501));
-	wr.wr.rdma.remote_addr = s->addr + LEN - 9000;
+	wr.wr.rdma.remote_addr = s->endless ? 4096 : s->addr + LEN - 9000;
 	wr.wr.rdma.rkey = s->rkey;
-	vt_ok(do_one(s, &wr, 0, 9001) == IBV_WC_REM_ACCESS_ERR && !order(s, CHECK, old, 0, 0, 0),
-	      "a byte too far is refused, and nothing written");
+	status = do_one(s, &wr, 0, 9001);
+	/* Where packets are lost the refusal may be, and a responder that refused is silent from then on. */
+	vt_ok((status == IBV_WC_REM_ACCESS_ERR || (s->lossy && status == IBV_WC_RETRY_EXC_ERR)) &&
+	      !order(s, CHECK, old, 0, 0, 0),
+	      s->endless ? "where nothing is mapped is refused" : "a byte too far is refused, and nothing written");
 }
 
 /* ---- both ---- */
@@ -265,6 +272,7 @@ static void set_up(struct side *s, const char *dev, const char *kind, const char
 		mine.qp = (struct vt_addr) { .gid = s->dev.gid, .qpn = s->qp->qp_num, .psn = conn.psn, .mtu = s->dev.mtu };
 		mine.addr = s->mem.addr;
 		mine.rkey = s->mem.mr->rkey;
+		mine.endless = mem_endless(&s->mem);
 	}
 	s->peer = host ? vt_connect(host, PORT) : vt_listen_accept(PORT);
 	vt_send(s->peer, &mine, sizeof(mine));
@@ -273,6 +281,7 @@ static void set_up(struct side *s, const char *dev, const char *kind, const char
 		vt_skip("no such memory here");
 	s->addr = theirs.addr;
 	s->rkey = theirs.rkey;
+	s->endless = theirs.endless;
 	if (vt_qp_connect(&s->dev, s->qp, &conn, &theirs.qp))
 		vt_die("connecting");
 	vt_send(s->peer, &mine, sizeof(mine));	/* both are ready to send */
@@ -285,11 +294,12 @@ int main(int argc, char **argv)
 	static struct side s;
 	int o;
 
-	while ((o = getopt(argc, argv, "d:m:c:")) != -1) {
+	while ((o = getopt(argc, argv, "d:m:c:L")) != -1) {
 		switch (o) {
 		case 'd': dev = optarg; break;
 		case 'm': kind = optarg; break;
 		case 'c': host = optarg; break;
+		case 'L': s.lossy = true; break;
 		default: return 2;
 		}
 	}

@@ -8,11 +8,11 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
 KO=$(dirname "$(roan_ko)")
-KINDS=${KINDS:-user udmabuf heap gpu gpu-moves bar dm peer}
+KINDS=${KINDS:-user odp odp-all odp-shaken udmabuf heap gpu gpu-moves bar dm peer}
 
 # One line per pairing; what failed in it is shown above.
 pairing() { # TARGET SOURCE
-	both 25 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP"
+	both 25 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP ${LOSSY:+-L}"
 	local rc=$?
 	[ $rc = 1 ] && grep '^not ok' $OUT_B
 	return $rc
@@ -40,6 +40,7 @@ echo "roan-lab: script starts" > /dev/kmsg
 ktap_check "a client is seen where libraries look" grep -qx 1.0 /sys/kernel/mm/memory_peers/fake_gpu/version
 pairings "clean link"
 on h1 tc qdisc add dev v1 root netem loss 1% && on h2 tc qdisc add dev v2 root netem loss 1%
+LOSSY=1
 pairings "1 % lost"
 ktap_check "the fake GPU unloads when nobody has its memory" rmmod roan_fake_gpu roan_peermem
 ktap_end

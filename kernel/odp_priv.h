@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Between odp.c, which has the pages, and paging.c, which brings them in when somebody waits. */
+#ifndef ROAN_ODP_PRIV_H
+#define ROAN_ODP_PRIV_H
+
+#include <linux/xarray.h>
+#include "odp.h"
+
+struct roan_odp {
+	struct roan_dev *dev;
+	struct mm_struct *mm;		/* own mmgrab() */
+	u64 start;			/* user address of the region's first byte */
+	struct xarray chunks;		/* odp.c; an entry stays until the region goes */
+	bool gone;			/* the process has left its memory */
+};
+
+enum roan_odp_want {
+	ROAN_ODP_PRESENT,	/* only what needs no fault */
+	ROAN_ODP_READ,
+	ROAN_ODP_WRITE,
+};
+
+/*
+ * [@pos, @pos + @len) of the region is made usable, until the MMU takes it away again. @waited_for: what cannot come is
+ * refused to whoever looks next. -EFAULT: nothing there that may be used so; -ENOMEM. Process context, sleeps.
+ */
+int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want want, bool waited_for);
+
+#endif /* ROAN_ODP_PRIV_H */
