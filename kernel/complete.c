@@ -143,7 +143,10 @@ static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 
 	do {
 		if (rounds++ == FLUSH_ROUNDS) {
-			roan_qp_fail(qp);
+			if (ring == &qp->sq.ring)
+				roan_later(&qp->later, ROAN_DO_SEND);
+			else
+				roan_qp_fail(qp);
 			return;
 		}
 		roan_ring_awake(ring);

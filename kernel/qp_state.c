@@ -196,6 +196,7 @@ static void forget(struct roan_qp *qp)
 	qp->rq.cur.taken = false;
 	qp->comm_est = false;
 	qp->failing = false;
+	qp->sq_failing = false;
 	roan_flow_reset(&qp->sq.flow);
 	roan_flow_reset(&qp->rq.flow);
 }
@@ -203,10 +204,20 @@ static void forget(struct roan_qp *qp)
 static void flush_both(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
+	qp->sq_failing = false;
 	roan_flush_sq(qp);
 	roan_flush_rq(qp);
 	if (qp->srq)
 		roan_later(&qp->later, ROAN_DO_EV_LAST_WQE);
+}
+
+/* Only UC and UD come from SQE (10.3.1.6). What was posted there is flushed, also without a doorbell. */
+static void resume_sending(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	roan_flush_sq(qp);
+	roan_requester_resume(&qp->sq.req);
+	roan_linger_reset(&qp->sq);
 }
 
 static void enter(struct roan_qp *qp, enum ib_qp_state next)
@@ -225,12 +236,17 @@ static void enter(struct roan_qp *qp, enum ib_qp_state next)
 	case IB_QPS_RTS:
 		if (last == IB_QPS_RTR)
 			start_sending(qp);
+		else if (last == IB_QPS_SQE)
+			resume_sending(qp);
 		roan_requester_drain(&qp->sq.req, false, 0);
 		return;
 	case IB_QPS_SQD:
 		if (last == IB_QPS_RTS)
 			drain(qp);
 		return;
+	case IB_QPS_SQE:
+		qp->sq_failing = false;
+		return roan_flush_sq(qp);
 	case IB_QPS_ERR:
 		return flush_both(qp);
 	default:
@@ -270,6 +286,13 @@ static int change(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state nex
 	return err;
 }
 
+/* Who has seen the completion in error also sees the state that comes with it. Process context, mutex held */
+static void settle(struct roan_qp *qp)
+{
+	if ((READ_ONCE(qp->failing) && READ_ONCE(qp->state) != IB_QPS_ERR) || READ_ONCE(qp->sq_failing))
+		roan_qp_fall(qp);
+}
+
 static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state cur = READ_ONCE(qp->state);
@@ -304,6 +327,7 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
+	settle(qp);
 	err = modify(qp, attr, mask);
 	mutex_unlock(&qp->mutex);
 	return err;
@@ -314,13 +338,14 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	struct roan_qp *qp = to_roan_qp(ibqp);
 
 	mutex_lock(&qp->mutex);
+	settle(qp);
 	*attr = qp->attr;
 	attr->qp_state = READ_ONCE(qp->state);
 	attr->cur_qp_state = attr->qp_state;
 	roan_qp_caps(qp, &attr->cap);
 	if (qp->av)
 		roan_av_query(qp->av, &attr->ah_attr);
-	if (attr->qp_state == IB_QPS_RTS || attr->qp_state == IB_QPS_SQD) {
+	if (attr->qp_state == IB_QPS_RTS || attr->qp_state == IB_QPS_SQD || attr->qp_state == IB_QPS_SQE) {
 		spin_lock_bh(&qp->sq.lock);
 		attr->sq_psn = qp->sq.req.next_psn;
 		attr->sq_draining = attr->qp_state == IB_QPS_SQD && !roan_requester_drained(&qp->sq.req);
@@ -349,8 +374,23 @@ void roan_qp_fail(struct roan_qp *qp)
 	roan_later(&qp->later, ROAN_DO_FAIL);
 }
 
+void roan_qp_fail_sq(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	if (qp->transport == ROAN_TP_RC)
+		return roan_qp_fail(qp);
+	lockdep_assert_held(&qp->sq.lock);
+	WRITE_ONCE(qp->sq_failing, true);
+	roan_later(&qp->later, ROAN_DO_FAIL);
+}
+
+static bool sending(const struct roan_qp *qp)
+{
+	return qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
+}
+
 /*
- * To the error state; or, if it is there, flush what was posted since. Who was reset meanwhile, and perhaps connected
+ * To the error state, or that of the send queue; or, if it is there, flush what was posted since. Who was reset meanwhile, and perhaps connected
  * again, is not the one that failed.
  */
 void roan_qp_fall(struct roan_qp *qp)
@@ -361,6 +401,8 @@ void roan_qp_fall(struct roan_qp *qp)
 		roan_flush_rq(qp);
 	} else if (qp->state != IB_QPS_RESET && qp->failing) {
 		enter(qp, IB_QPS_ERR);
+	} else if (qp->sq_failing && sending(qp)) {
+		enter(qp, IB_QPS_SQE);
 	}
 	unlock_queues(qp);
 }

@@ -297,6 +297,7 @@ struct roan_qp {
 	u32 n_mcast;			/* groups attached to */
 	bool comm_est;			/* COMM_EST was told */
 	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
+	bool sq_failing;		/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */
 
 	struct roan_sq sq ____cacheline_aligned_in_smp;
 	struct roan_rq rq ____cacheline_aligned_in_smp;
@@ -430,6 +431,7 @@ struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
 void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
 void roan_qp_put(struct roan_qp *qp);
 void roan_qp_fail(struct roan_qp *qp);			/* any context, any lock: to ERR, later */
+void roan_qp_fail_sq(struct roan_qp *qp);		/* the same, sq.lock held: a send failed. RC to ERR, others to SQE */
 void roan_qp_fall(struct roan_qp *qp);			/* now; no queue lock held */
 void roan_qp_halt(struct roan_qp *qp);			/* before it is destroyed; process context */
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);
@@ -478,7 +480,7 @@ void roan_respond(struct roan_qp *qp);		/* send what the responder owes; takes r
 /* complete.c */
 void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr);	/* sq.lock held */
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr); /* rq.lock */
-void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR */
+void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
 void roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
 
 /* qos.c, cc_param.c */

@@ -203,7 +203,7 @@ static void retire(struct roan_qp *qp)
 	while (roan_requester_retired(&sq->req, &index, &status)) {
 		roan_complete_send(qp, index, status, roan_sq_mirror(sq, index)->verr);
 		if (status != ROAN_ST_SUCCESS)
-			roan_qp_fail(qp);
+			roan_qp_fail_sq(qp);
 	}
 	if (sq->sqd_notify && roan_requester_drained(&sq->req)) {
 		sq->sqd_notify = false;
@@ -233,7 +233,7 @@ void roan_send_locked(struct roan_qp *qp)
 	bool done;
 
 	lockdep_assert_held(&qp->sq.lock);
-	if (qp->state == IB_QPS_ERR)
+	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
 		return roan_flush_sq(qp);
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
 		return;

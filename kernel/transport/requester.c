@@ -290,6 +290,15 @@ void roan_requester_flush(struct roan_requester *r)
 	r->rnr_until = 0;
 }
 
+void roan_requester_resume(struct roan_requester *r)
+{
+	r->una = r->retire;
+	r->next = r->retire;
+	r->blocked = false;
+	r->failed = false;
+	r->told = false;
+}
+
 void roan_requester_drain(struct roan_requester *r, bool on, u64 now)
 {
 	r->drain = on;

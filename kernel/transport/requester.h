@@ -179,6 +179,12 @@ bool roan_requester_retired(struct roan_requester *r, u32 *index, enum roan_stat
 /* The QP went to the error state: all that is left retires with WR_FLUSH_ERR. */
 void roan_requester_flush(struct roan_requester *r);
 
+/*
+ * UC, UD: leaves the SQ error state, after flush() and once all is retired. Numbering goes on where it was: the peer takes
+ * any message that begins.
+ */
+void roan_requester_resume(struct roan_requester *r);
+
 /* When timer() wants to be called next, 0 = never. */
 u64 roan_requester_deadline(const struct roan_requester *r);
 /* An answer was dropped for want of a place, and now there is one: all from the oldest unanswered on leaves again, no retry is spent. */

@@ -254,6 +254,32 @@ static void uc__sent_is_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_QP_OP_ERR);
 }
 
+static void resume__sends_on_with_the_next_psn(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.transport = ROAN_TP_UC;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	post(b, ROAN_OP_SEND, 8);
+	send_one(b);
+	roan_requester_fail(&b->r, b->e.index, ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+	post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+
+	roan_requester_resume(&b->r);
+	post(b, ROAN_OP_SEND, 8);
+	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x24);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
 static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(slot__full_queue_has_none),
 	KUNIT_CASE(next__segments_of_a_message),
@@ -272,6 +298,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(flush__everything_retires),
 	KUNIT_CASE(drain__finishes_the_message_and_stops),
 	KUNIT_CASE(uc__sent_is_done),
+	KUNIT_CASE(resume__sends_on_with_the_next_psn),
 	{}
 };
 

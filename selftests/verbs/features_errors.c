@@ -84,6 +84,57 @@ static void local_error(struct vt_dev *d)
 	};
 	err = post(&p, 0, wr);
 	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_LOC_PROT_ERR, "local range: an unsignalled request fails aloud");
+	vt_ok(state_of(p.qp[0]) == IBV_QPS_ERR, "local range: the RC QP is in error");
+	pair_close(&p);
+}
+
+static int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
+{
+	struct ibv_sge sge = sge_at(p, off, 16);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	};
+
+	if (ah) {
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = p->qp[!side]->qp_num;
+		wr.wr.ud.remote_qkey = VT_QKEY;
+	}
+	return post(p, side, wr);
+}
+
+/* A send in error stops an UC or UD send queue alone: SQE, from where modify_qp leads back (10.3.1.6). */
+static void send_queue_error(struct vt_dev *d, enum ibv_qp_type type, const char *name)
+{
+	struct ibv_qp_attr back = { .qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE };
+	struct vt_addr self = { .gid = d->gid };
+	enum ibv_wc_status first, second, third;
+	struct ibv_ah *ah = NULL;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, type, 64, NULL);
+	if (type == IBV_QPT_UD)
+		ah = vt_ah(d, &self);
+	err = send_to_peer(&p, 0, ah, BUF - 8);
+	first = status_of(p.scq[0], 3000);
+	vt_ok(!err && first == IBV_WC_LOC_PROT_ERR && state_of(p.qp[0]) == IBV_QPS_SQE, "%s: a failed send, the QP in SQE (%s)",
+	      name, ibv_wc_status_str(first));
+
+	err = send_to_peer(&p, 0, ah, 0) | send_to_peer(&p, 0, ah, 0);
+	second = status_of(p.scq[0], 2000);
+	third = status_of(p.scq[0], 2000);
+	vt_ok(!err && second == IBV_WC_WR_FLUSH_ERR && third == IBV_WC_WR_FLUSH_ERR, "%s: sends posted in SQE are flushed", name);
+
+	err = post_recv(&p, 0, 4096, 64, 1) | send_to_peer(&p, 1, ah, 0);
+	vt_ok(!err && status_of(p.rcq[0], 3000) == IBV_WC_SUCCESS && state_of(p.qp[0]) == IBV_QPS_SQE, "%s: SQE receives", name);
+
+	err = ibv_modify_qp(p.qp[0], &back, IBV_QP_STATE | IBV_QP_CUR_STATE);
+	err |= post_recv(&p, 1, 8192, 64, 2) | send_to_peer(&p, 0, ah, 0);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && status_of(p.rcq[1], 3000) == IBV_WC_SUCCESS &&
+	      state_of(p.qp[0]) == IBV_QPS_RTS, "%s: from SQE back to RTS, it sends", name);
+	if (ah)
+		ibv_destroy_ah(ah);
 	pair_close(&p);
 }
 
@@ -201,6 +252,8 @@ void test_errors(struct vt_dev *d)
 	for (i = 0; i < sizeof(refusals) / sizeof(*refusals); i++)
 		refused(d, &refusals[i]);
 	local_error(d);
+	send_queue_error(d, IBV_QPT_UC, "UC");
+	send_queue_error(d, IBV_QPT_UD, "UD");
 	nobody_there(d);
 	flush_order(d);
 	destroy_busy(d);
