@@ -51,6 +51,8 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "msn",		READ_ONCE(resp->msn) },
 		{ "duplicates",		READ_ONCE(resp->n_duplicates) },
 		{ "out_of_sequence",	READ_ONCE(resp->n_out_of_sequence) },
+		{ "rnr_sent",		READ_ONCE(resp->n_rnr) },
+		{ "naks_sent",		READ_ONCE(resp->n_naks) },
 		{ "groups",		READ_ONCE(qp->n_mcast) },
 	};
 
