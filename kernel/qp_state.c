@@ -171,6 +171,7 @@ static void start_sending(struct roan_qp *qp)
 	roan_linger_reset(&qp->sq);
 	qp->sq.seen_resent = 0;
 	qp->sq.seen_timeouts = 0;
+	qp->sq.seen_early = 0;
 	qp->sq.seen_seq_naks = 0;
 	qp->sq.seen_rnr_naks = 0;
 	qp->sq.seen_implied = 0;

@@ -45,6 +45,8 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "rnr_left",		READ_ONCE(req->rnr_left) },
 		{ "resent",		READ_ONCE(req->n_resent) },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
+		{ "early_resends",	READ_ONCE(req->n_early) },
+		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },
 		{ "seq_naks",		READ_ONCE(req->n_seq_naks) },
 		{ "rnr_naks",		READ_ONCE(req->n_rnr_naks) },
 		{ "epsn",		READ_ONCE(resp->epsn) },

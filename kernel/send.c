@@ -186,6 +186,7 @@ static void count_events(struct roan_qp *qp)
 
 	COUNT_SINCE(qp, sq->seen_resent, sq->req.n_resent, resent_pkts);
 	COUNT_SINCE(qp, sq->seen_timeouts, sq->req.n_timeouts, local_ack_timeout_err);
+	COUNT_SINCE(qp, sq->seen_early, sq->req.n_early, roce_adp_retrans_to);
 	COUNT_SINCE(qp, sq->seen_seq_naks, sq->req.n_seq_naks, rcvd_seq_err);
 	COUNT_SINCE(qp, sq->seen_rnr_naks, sq->req.n_rnr_naks, rcvd_rnr_err);
 	COUNT_SINCE(qp, sq->seen_implied, sq->req.n_implied_naks, implied_nak_seq_err);

@@ -25,6 +25,7 @@
 	X(rcvd_seq_err)			/* sequence NAKs received */						\
 	X(implied_nak_seq_err)		/* a response that skipped an unanswered READ or atomic */		\
 	X(local_ack_timeout_err)									\
+	X(roce_adp_retrans_to)		/* retransmissions before that, by measured round trip */		\
 	X(retry_exceeded_err)										\
 	X(retry_rnr_exceeded_err)									\
 	X(resent_pkts)											\

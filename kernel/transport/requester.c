@@ -235,6 +235,11 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_emit *e, u6
 	}
 	if (!r->progress_at)
 		r->progress_at = now;
+	r->quiet_at = now;
+	if (!r->timed_at && !e->resend && (e->ackreq || roan_op_wants_answer(w->op))) {
+		r->timed_at = now;
+		r->timed_psn = e->psn;
+	}
 	r->since_ackreq = e->ackreq || roan_op_wants_answer(w->op) ? 0 : r->since_ackreq + 1;
 	if (roan_op_wants_answer(w->op))
 		r->rd_outstanding++;
@@ -288,6 +293,7 @@ void roan_requester_flush(struct roan_requester *r)
 	r->next_psn = r->end_psn;
 	r->progress_at = 0;
 	r->rnr_until = 0;
+	r->timed_at = 0;
 }
 
 void roan_requester_resume(struct roan_requester *r)

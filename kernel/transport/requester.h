@@ -20,6 +20,7 @@
 #include "host.h"
 #include "opcode.h"
 #include "psn.h"
+#include "rtt.h"
 #include "wire.h"
 
 /* Completion statuses, numbered as enum ib_wc_status. */
@@ -91,6 +92,13 @@ struct roan_requester {
 
 	u64 progress_at;	/* ns: the ACK timer runs from here; 0 = nothing outstanding */
 	u64 rnr_until;		/* ns: nothing leaves before; 0 = no RNR wait */
+	u64 quiet_at;		/* ns: the last packet left, or news came: measured silence runs from here */
+
+	struct roan_rtt rtt;	/* srtt_ns: the round trip, smoothed */
+	u64 timed_at;		/* ns: when packet @timed_psn, which asked for an answer, left; 0 = none is timed */
+	u64 new_rtt_ns;		/* measured since roan_requester_take_rtt(); 0 = none */
+	u32 timed_psn;
+	u8  early;		/* early retransmissions since the last progress: each doubles the patience */
 	u8  retries_left;
 	u8  rnr_left;
 	bool credits_known;	/* the peer does end-to-end flow control */
@@ -103,6 +111,7 @@ struct roan_requester {
 	/* counts of events since reset; the shell reads differences into its counters */
 	u32 n_resent;		/* packets sent again */
 	u32 n_timeouts;
+	u32 n_early;		/* retransmissions before the ACK timeout, by measured round trip */
 	u32 n_seq_naks;
 	u32 n_rnr_naks;
 	u32 n_implied_naks;	/* a response beyond a READ or atomic not answered yet */
@@ -197,6 +206,15 @@ void roan_requester_drain(struct roan_requester *r, bool on, u64 now);
 
 /* SQD: nothing sent is unfinished, and no message is half sent. */
 bool roan_requester_drained(const struct roan_requester *r);
+
+/* The round trip an answer since the last call has shown, in ns; 0: none. */
+static inline u64 roan_requester_take_rtt(struct roan_requester *r)
+{
+	u64 ns = r->new_rtt_ns;
+
+	r->new_rtt_ns = 0;
+	return ns;
+}
 
 /* Anything sent and not answered? Then an ACK or the timer will come. */
 static inline bool roan_requester_outstanding(const struct roan_requester *r)

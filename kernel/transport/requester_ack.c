@@ -4,6 +4,16 @@
  */
 #include "requester_priv.h"
 
+/* The packet that is timed was answered: how long did that take? */
+static void measure(struct roan_requester *r, u64 now)
+{
+	if (!r->timed_at || psn_diff(r->una_psn, r->timed_psn) <= 0)
+		return;
+	r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
+	roan_rtt_sample(&r->rtt, r->new_rtt_ns);
+	r->timed_at = 0;
+}
+
 /* una_psn moved: the peer lives. */
 static void progressed(struct roan_requester *r, u64 now)
 {
@@ -15,6 +25,9 @@ static void progressed(struct roan_requester *r, u64 now)
 		r->rd_outstanding = 0;
 	}
 	r->progress_at = roan_requester_outstanding(r) ? now : 0;
+	r->quiet_at = now;
+	r->early = 0;
+	measure(r, now);
 }
 
 /*
@@ -76,6 +89,7 @@ static enum roan_event retry(struct roan_requester *r, u64 now)
 		return give_up(r, ROAN_ST_RETRY_EXC_ERR);
 	r->retries_left--;
 	go_back(r, now);
+	r->quiet_at = now;
 	return ROAN_EV_RETRY;
 }
 
@@ -113,6 +127,7 @@ static enum roan_event rnr_nak(struct roan_requester *r, u8 code, u64 now)
 	go_back(r, now);
 	r->rnr_until = now + roan_rnr_ns(code);
 	r->progress_at = r->rnr_until;		/* the wait is no silence */
+	r->quiet_at = r->rnr_until;
 	return ROAN_EV_RETRY;
 }
 
@@ -262,15 +277,30 @@ void roan_requester_again(struct roan_requester *r, u64 now)
 		go_back(r, now);
 }
 
+/*
+ * When measured silence means loss, if that is before the ACK timeout. The peer is given twice as long each time, and the
+ * retry budget is not touched: a peer that stops for a while has all the time that the QP's attributes give it.
+ */
+static u64 early_deadline(const struct roan_requester *r, u64 timeout_ns)
+{
+	u64 rto = roan_rtt_rto_ns(&r->rtt) << r->early;
+
+	if (!rto || rto >= timeout_ns || r->next_psn == r->una_psn)
+		return U64_MAX;
+	return r->quiet_at + rto;
+}
+
 u64 roan_requester_deadline(const struct roan_requester *r)
 {
+	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout);
+
 	if (r->failed)
 		return 0;
 	if (r->rnr_until)
 		return r->rnr_until;
 	if (!r->cfg.timeout || !r->progress_at || !roan_requester_outstanding(r))
 		return 0;
-	return r->progress_at + roan_timeout_ns(r->cfg.timeout);
+	return min(r->progress_at + timeout_ns, early_deadline(r, timeout_ns));
 }
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
@@ -283,7 +313,14 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 		r->rnr_until = 0;
 		return ROAN_EV_RETRY;
 	}
-	r->n_timeouts++;
 	r->nak_handled = false;
+	if (now < r->progress_at + roan_timeout_ns(r->cfg.timeout)) {
+		r->n_early++;
+		r->early++;
+		go_back(r, r->progress_at);
+		r->quiet_at = now;
+		return ROAN_EV_RETRY;
+	}
+	r->n_timeouts++;
 	return retry(r, now);
 }

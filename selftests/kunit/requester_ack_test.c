@@ -236,6 +236,122 @@ static void timer__code_0_is_never(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, U64_MAX), ROAN_EV_NOTHING);
 }
 
+#define MS	1000000ull
+
+static struct bench *slow_bench(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+
+	cfg.timeout = 14;	/* 67 ms */
+	return bench_with(test, cfg);
+}
+
+static void rtt__from_who_asked_to_who_answered(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	post(b, ROAN_OP_READ, 2 * MTU);
+	send_one(b);
+	b->now += 5 * MS;
+	send_one(b);
+	b->now += MS;
+	send_one(b);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	b->now += MS;
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 2 * MS);
+
+	/* The READ left while the SEND was being timed; the next one is. */
+	respond(b, 0x0d, 2, MTU);
+	respond(b, 0x0f, 3, MTU);
+	post(b, ROAN_OP_READ, 2 * MTU);
+	send_one(b);
+	b->now += 3 * MS;
+	respond(b, 0x0d, 4, MTU);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 3 * MS);
+}
+
+static void rtt__not_of_what_was_sent_twice(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += roan_timeout_ns(14);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	send_all(b);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
+}
+
+/* A bench that has measured 2 ms, so that silence means loss after 6. */
+static struct bench *measured_bench(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += 2 * MS;
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	return b;
+}
+
+static void timer__early_by_measure_and_free_of_charge(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+	u64 began = b->now;
+
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 4; i++) {	/* 6, 12, 24 ms; 48 would be after the timeout */
+		KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), min(b->now + (6 * MS << i), began + roan_timeout_ns(14)));
+		b->now = roan_requester_deadline(&b->r);
+		KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	}
+	KUNIT_EXPECT_EQ(test, b->r.n_early, 3);
+	KUNIT_EXPECT_EQ(test, b->r.n_timeouts, 1);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
+}
+
+static void timer__early_runs_from_the_last_packet(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	send_one(b);
+	b->now += 5 * MS;	/* paced */
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+	send_one(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 6 * MS);
+	b->now += 6 * MS;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	/* Nothing of it is on its way yet: a second look is no second loss. */
+	b->now += 20 * MS;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+}
+
+static void timer__progress_ends_the_patience(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	send_all(b);
+	b->now = roan_requester_deadline(&b->r);
+	roan_requester_timer(&b->r, b->now);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 6 * MS);
+}
+
 static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(acked__cumulative),
 	KUNIT_CASE(acked__outside_is_stale),
@@ -252,6 +368,11 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(timer__retries_run_out),
 	KUNIT_CASE(timer__progress_renews_the_budget),
 	KUNIT_CASE(timer__code_0_is_never),
+	KUNIT_CASE(rtt__from_who_asked_to_who_answered),
+	KUNIT_CASE(rtt__not_of_what_was_sent_twice),
+	KUNIT_CASE(timer__early_by_measure_and_free_of_charge),
+	KUNIT_CASE(timer__early_runs_from_the_last_packet),
+	KUNIT_CASE(timer__progress_ends_the_patience),
 	{}
 };
 

@@ -82,7 +82,7 @@ void sim_side_init(struct sim *sim, int id)
 	struct side *s = &sim->sides[id];
 	u32 psn = sim_below(sim, 2) ? psn_add(0, -sim_below(sim, 100)) : sim_below(sim, 1 << 24);
 	const struct roan_requester_cfg req = {
-		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = 8,
+		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = sim_below(sim, 2) ? 8 : 14,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_REPLAY), .sq_psn = psn,
 		.window = windows[sim_below(sim, ARRAY_SIZE(windows))],
 	};
