@@ -87,11 +87,17 @@ static bool followed(const struct roan_requester *r, u32 index)
 	       has_credit(r, w, r->next_ssn + 1);
 }
 
+/* After silence one packet is enough to hear what the peer has, and a queue that is only slow is not made longer. */
+static u32 window_of(const struct roan_requester *r)
+{
+	return r->probing ? 1 : r->cfg.window;
+}
+
 static bool wants_ack(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e, bool ends)
 {
 	u32 span = psn_diff(e->psn, r->una_psn) + 1;
 
-	if (span >= r->cfg.window || r->since_ackreq + 1 >= max(r->cfg.window / 4, 1u))
+	if (span >= window_of(r) || r->since_ackreq + 1 >= max(r->cfg.window / 4, 1u))
 		return true;
 	if (e->resend && psn_add(e->psn, 1) == r->end_psn)
 		return true;
@@ -149,7 +155,7 @@ static bool fits(const struct roan_requester *r, const struct roan_work *w, cons
 		return true;
 	if (roan_op_wants_answer(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic)
 		return false;
-	return !span || span + e->npsn <= r->cfg.window;
+	return !span || span + e->npsn <= window_of(r);
 }
 
 enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_emit *e)

@@ -98,11 +98,14 @@ struct roan_requester {
 	u64 timed_at;		/* ns: when packet @timed_psn, which asked for an answer, left; 0 = none is timed */
 	u64 new_rtt_ns;		/* measured since roan_requester_take_rtt(); 0 = none */
 	u32 timed_psn;
+	u32 probe_psn;
 	u8  early;		/* early retransmissions since the last progress: each doubles the patience */
 	u8  retries_left;
 	u8  rnr_left;
 	bool credits_known;	/* the peer does end-to-end flow control */
 	bool nak_handled;	/* a sequence NAK for una_psn was acted on; a second one is an echo */
+	bool probing;		/* silence: one packet asks again, from probe_psn; the rest follows when news came */
+	bool tail_asked;	/* the last packet before the silence asked for an ACK */
 	bool drain;		/* SQD: finish the message under way, start no other */
 	bool blocked;		/* a work failed locally: nothing behind it leaves */
 	bool failed;		/* everything left is flushed */

@@ -14,6 +14,42 @@ static void measure(struct roan_requester *r, u64 now)
 	r->timed_at = 0;
 }
 
+/* Everything was silent for too long: ask with the oldest packet. */
+static void probe(struct roan_requester *r, u64 progress_at, u64 now)
+{
+	r->tail_asked = !r->since_ackreq;
+	go_back(r, progress_at);
+	r->probing = true;
+	r->probe_psn = r->una_psn;
+	r->quiet_at = now;
+}
+
+/*
+ * The probe was answered. The peer that lacked that packet has nothing behind it, and everything leaves again. One that
+ * acknowledges more had it: nothing was lost, or the ACK alone, and what is in flight need not leave a second time (as
+ * RFC 5682 has it). READs and atomics are asked for again all the same, which is always right.
+ */
+static void probed(struct roan_requester *r)
+{
+	u32 next = r->una;
+
+	r->probing = false;
+	if (psn_diff(r->una_psn, r->probe_psn) <= 1 || !r->tail_asked)
+		return;
+	for (; next != r->tail; next++) {
+		const struct roan_work *w = roan_requester_work(r, next);
+
+		if (w->done)
+			continue;
+		if (w->started && roan_op_wants_answer(w->op))
+			return;
+		if (!w->started || work_pos(w, r->end_psn) < w->npkts)
+			break;
+	}
+	r->next = next;
+	r->next_psn = r->end_psn;
+}
+
 /* una_psn moved: the peer lives. */
 static void progressed(struct roan_requester *r, u64 now)
 {
@@ -24,6 +60,8 @@ static void progressed(struct roan_requester *r, u64 now)
 		r->next_psn = r->una_psn;
 		r->rd_outstanding = 0;
 	}
+	if (r->probing)
+		probed(r);
 	r->progress_at = roan_requester_outstanding(r) ? now : 0;
 	r->quiet_at = now;
 	r->early = 0;
@@ -317,10 +355,13 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	if (now < r->progress_at + roan_timeout_ns(r->cfg.timeout)) {
 		r->n_early++;
 		r->early++;
-		go_back(r, r->progress_at);
-		r->quiet_at = now;
+		probe(r, r->progress_at, now);
 		return ROAN_EV_RETRY;
 	}
 	r->n_timeouts++;
-	return retry(r, now);
+	if (!r->retries_left)
+		return give_up(r, ROAN_ST_RETRY_EXC_ERR);
+	r->retries_left--;
+	probe(r, now, now);
+	return ROAN_EV_RETRY;
 }

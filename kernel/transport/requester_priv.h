@@ -44,6 +44,7 @@ static inline void go_back(struct roan_requester *r, u64 now)
 	r->rd_outstanding = 0;
 	r->since_ackreq = 0;
 	r->progress_at = now;
+	r->probing = false;
 	r->timed_at = 0;	/* whose answer comes next, the first sending's or the second's, nobody can tell (Karn) */
 }
 

@@ -335,7 +335,55 @@ static void timer__early_runs_from_the_last_packet(struct kunit *test)
 	/* Nothing of it is on its way yet: a second look is no second loss. */
 	b->now += 20 * MS;
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+}
+
+/* A bench that has sent four packets and heard nothing; the first was sent again. */
+static struct bench *silent_bench(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 3 * MTU);
+	post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+	b->now = roan_requester_deadline(&b->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	return b;
+}
+
+static void timer__one_packet_asks_and_loss_resends_all(struct kunit *test)
+{
+	struct bench *b = silent_bench(test);
+
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 3);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 4));
+}
+
+static void timer__what_is_only_late_is_not_sent_again(struct kunit *test)
+{
+	struct bench *b = silent_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	ack(b, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 5));
+	KUNIT_EXPECT_FALSE(test, b->e.resend);
+	ack(b, 5);
+	for (int i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+}
+
+static void timer__a_nak_ends_the_asking(struct kunit *test)
+{
+	struct bench *b = silent_bench(test);
+
+	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	KUNIT_EXPECT_EQ(test, send_all(b), 4);
 }
 
 static void timer__progress_ends_the_patience(struct kunit *test)
@@ -349,6 +397,7 @@ static void timer__progress_ends_the_patience(struct kunit *test)
 	send_all(b);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
 	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 6 * MS);
 }
 
@@ -372,6 +421,9 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(rtt__not_of_what_was_sent_twice),
 	KUNIT_CASE(timer__early_by_measure_and_free_of_charge),
 	KUNIT_CASE(timer__early_runs_from_the_last_packet),
+	KUNIT_CASE(timer__one_packet_asks_and_loss_resends_all),
+	KUNIT_CASE(timer__what_is_only_late_is_not_sent_again),
+	KUNIT_CASE(timer__a_nak_ends_the_asking),
 	KUNIT_CASE(timer__progress_ends_the_patience),
 	{}
 };
