@@ -62,6 +62,24 @@ static void build_then_parse_is_identity(struct kunit *test)
 	}
 }
 
+/* FECN's and BECN's neighbours, the seven bits beside AckReq, a byte of the DETH: zero from us, anything from a peer. */
+static void reserved_bits_say_nothing(struct kunit *test)
+{
+	struct roan_pkt in = { .opcode = 0x64, .pkey = 0xffff, .qkey = 0x80010000, .src_qpn = 5 }, plain, noisy;
+	u8 buf[ROAN_MAX_HEADERS] = {};
+	size_t n = roan_wire_build(buf, &in) + 8 + ROAN_ICRC_LEN;
+
+	KUNIT_EXPECT_EQ(test, buf[4], 0);
+	KUNIT_EXPECT_EQ(test, buf[8], 0);
+	KUNIT_EXPECT_EQ(test, buf[16], 0);
+	KUNIT_ASSERT_EQ(test, roan_wire_parse(buf, n, &plain), ROAN_PARSE_OK);
+	buf[4] = 0x3f;
+	buf[8] = 0x7f;
+	buf[16] = 0xff;
+	KUNIT_ASSERT_EQ(test, roan_wire_parse(buf, n, &noisy), ROAN_PARSE_OK);
+	KUNIT_EXPECT_EQ(test, memcmp(&plain, &noisy, sizeof(plain)), 0);
+}
+
 /* Each length gets a block of its own size, so that ASan and KASAN see the first byte read too many. */
 static void truncation_is_refused(struct kunit *test)
 {
@@ -141,6 +159,7 @@ static void credit_codes_are_inverse(struct kunit *test)
 
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(build_then_parse_is_identity),
+	KUNIT_CASE(reserved_bits_say_nothing),
 	KUNIT_CASE(truncation_is_refused),
 	KUNIT_CASE(refusals),
 	KUNIT_CASE(rnr_timers_grow),

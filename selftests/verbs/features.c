@@ -421,6 +421,7 @@ int main(int argc, char **argv)
 	drain(&d);
 	windows(&d);
 	test_errors(&d);
+	test_rules(&d);
 	test_reuse(&d);
 	vt_close(&d);
 	return vt_done();

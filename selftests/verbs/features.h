@@ -31,6 +31,7 @@ enum ibv_qp_state state_of(struct ibv_qp *qp);
 int async_event(struct ibv_context *ctx, int ms);
 
 void test_errors(struct vt_dev *d);	/* features_errors.c */
+void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 
 #endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules of the transport that no error status shows: what is dropped without a word, what is forgotten, which events are
+ * told. A pair is used up by each.
+ */
+#include "features.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+static void no_events(struct vt_dev *d)
+{
+	while (async_event(d->ctx, 0) >= 0)
+		;
+}
+
+/* A receive that points outside its region: the receiver's fault, and both are told so. */
+static void bad_receive(struct vt_dev *d)
+{
+	enum ibv_wc_status sent, received;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	err = post_recv(&p, 1, BUF - 8, 64, 1) | post_op(&p, 0, IBV_WR_SEND, 0, 0, 32, 0);
+	sent = status_of(p.scq[0], 3000);
+	received = status_of(p.rcq[1], 3000);
+	vt_ok(!err && sent == IBV_WC_REM_OP_ERR && received == IBV_WC_LOC_PROT_ERR, "a receive outside its region: %s, %s",
+	      ibv_wc_status_str(sent), ibv_wc_status_str(received));
+	pair_close(&p);
+	no_events(d);
+}
+
+static void uc_drops(struct vt_dev *d)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_UC, 64, NULL);
+	err = post_op(&p, 0, IBV_WR_SEND, 0, 0, 3000, 0) | status_of(p.scq[0], 3000);
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UC: a message for which there is no receive is lost");
+
+	memset(p.buf, 0x11, BUF);
+	sge = sge_at(&p, 0, 16);
+	wr = (struct ibv_send_wr) {
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)p.buf + 4096, p.mr->rkey ^ 0x5500 },
+	};
+	memset(p.buf, 0x22, 16);
+	err = post(&p, 0, wr) | status_of(p.scq[0], 3000);
+	usleep(50000);
+	vt_ok(!err && p.buf[4096] == 0x11, "UC: a WRITE with a wrong key writes nothing");
+
+	err = post_recv(&p, 1, 8192, 3000, 1) | post_op(&p, 0, IBV_WR_SEND, 0, 0, 3000, 0);
+	vt_ok(!err && status_of(p.rcq[1], 3000) == IBV_WC_SUCCESS && state_of(p.qp[1]) == IBV_QPS_RTS, "UC: the next one arrives");
+	pair_close(&p);
+	no_events(d);
+}
+
+static int send_datagram(struct pair *p, struct ibv_ah *ah, uint32_t len, uint32_t qkey)
+{
+	struct ibv_sge sge = sge_at(p, 0, len);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = ah, .remote_qpn = p->qp[1]->qp_num, .remote_qkey = qkey },
+	};
+
+	return post(p, 0, wr) | status_of(p->scq[0], 3000);
+}
+
+static void ud_drops(struct vt_dev *d)
+{
+	struct vt_addr self = { .gid = d->gid };
+	struct ibv_ah *ah = vt_ah(d, &self);
+	struct ibv_wc wc = {};
+	struct pair p;
+	int err, got;
+
+	pair_open(&p, d, IBV_QPT_UD, 64, NULL);
+	err = send_datagram(&p, ah, 16, VT_QKEY);
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: a datagram for which there is no receive is lost");
+
+	err = post_recv(&p, 1, 8192, 40 + 8, 7) | send_datagram(&p, ah, 16, VT_QKEY);
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: so is one that is longer than the receive");
+	err = send_datagram(&p, ah, 8, VT_QKEY + 1);
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: so is one with a wrong Q_Key");
+	err = send_datagram(&p, ah, 8, 1u << 31 | 0x77);
+	got = vt_poll(p.rcq[1], &wc, 3000);
+	vt_ok(!err && got && wc.status == IBV_WC_SUCCESS && wc.wr_id == 7 && wc.byte_len == 48,
+	      "UD: the top bit of a Q_Key stands for the QP's own; the receive was still there");
+	pair_close(&p);
+	ibv_destroy_ah(ah);
+}
+
+static void reset_forgets(struct vt_dev *d)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
+	struct pair p;
+	int i, err = 0;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	for (i = 0; i < 8; i++)
+		err |= post_recv(&p, 0, 0, 64, i);
+	err |= ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
+	vt_ok(!err && status_of(p.rcq[0], 100) == NO_COMPLETION && status_of(p.scq[0], 0) == NO_COMPLETION,
+	      "RESET forgets what was posted, without completions");
+	pair_close(&p);
+}
+
+static void path_in_sqd(struct vt_dev *d)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_SQD }, q = {};
+	struct ibv_qp_init_attr init;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
+	a = (struct ibv_qp_attr) {
+		.timeout = 17, .retry_cnt = 3,
+		.ah_attr = { .is_global = 1, .port_num = 1,
+			     .grh = { .dgid = d->gid, .sgid_index = d->gid_index, .hop_limit = 64, .traffic_class = 0x20 } },
+	};
+	err |= ibv_modify_qp(p.qp[0], &a, IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT);
+	err |= ibv_query_qp(p.qp[0], &q, IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT, &init);
+	vt_ok(!err && q.timeout == 17 && q.retry_cnt == 3 && q.ah_attr.grh.traffic_class == 0x20,
+	      "SQD: another path and another timeout (error %d)", err);
+	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE) | post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 64, 0);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS, "SQD: and the new path carries");
+	pair_close(&p);
+}
+
+/* RTR is as far as the passive side of a connection goes by itself: the first packet tells it that the peer is up. */
+static void established(struct vt_dev *d)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
+	struct vt_conn c = { .type = IBV_QPT_RC, .access = RIGHTS };
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	err = ibv_modify_qp(p.qp[1], &a, IBV_QP_STATE) | vt_qp_init(p.qp[1], &c);
+	a = (struct ibv_qp_attr) {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = p.qp[0]->qp_num, .rq_psn = 100,
+		.max_dest_rd_atomic = 16, .min_rnr_timer = 1,
+		.ah_attr = { .is_global = 1, .port_num = 1,
+			     .grh = { .dgid = d->gid, .sgid_index = d->gid_index, .hop_limit = 64 } },
+	};
+	err |= ibv_modify_qp(p.qp[1], &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "RTR: nothing came, nothing is told");
+	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) | status_of(p.scq[0], 3000);
+	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_COMM_EST, "RTR: the first packet tells of the communication");
+	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) | status_of(p.scq[0], 3000);
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "RTR: once");
+	pair_close(&p);
+}
+
+static void last_wqe(struct vt_dev *d)
+{
+	struct ibv_srq_init_attr sa = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(d->pd, &sa);
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 8, NULL, NULL, 0);
+	struct ibv_qp_init_attr qa = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .srq = srq, .cap = { 1, 0, 1, 0, 0 },
+	};
+	struct ibv_qp *qp = srq && cq ? ibv_create_qp(d->pd, &qa) : NULL;
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
+	struct vt_conn c = { .type = IBV_QPT_RC };
+	int err;
+
+	if (!qp)
+		vt_die("a QP with an SRQ");
+	err = vt_qp_init(qp, &c) | ibv_modify_qp(qp, &a, IBV_QP_STATE);
+	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_QP_LAST_WQE_REACHED, "SRQ: its QP in error took its last receive");
+	err = ibv_destroy_qp(qp) | ibv_destroy_srq(srq) | ibv_destroy_cq(cq);
+	vt_ok(!err, "SRQ: and all are destroyed");
+}
+
+/* The responder is told of what it refused. */
+static void refusal_events(struct vt_dev *d)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct pair p;
+	int err, event;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF - 4, 64, 0);
+	event = async_event(d->ctx, 2000);
+	vt_ok(!err && event == IBV_EVENT_QP_ACCESS_ERR, "an access refused is an event (%d)", event);
+	pair_close(&p);
+	no_events(d);
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	sge = sge_at(&p, 0, 8);
+	wr = (struct ibv_send_wr) {
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sg_list = &sge, .num_sge = 1,
+		.wr.atomic = { .remote_addr = (uintptr_t)p.buf + 4, .compare_add = 1, .rkey = p.mr->rkey },
+	};
+	err = post(&p, 0, wr);
+	event = async_event(d->ctx, 2000);
+	vt_ok(!err && event == IBV_EVENT_QP_REQ_ERR, "an invalid request is an event (%d)", event);
+	pair_close(&p);
+	no_events(d);
+}
+
+struct adder {
+	uint64_t *word;
+	volatile bool stop;
+	uint64_t n;
+};
+
+static void *add(void *arg)
+{
+	struct adder *a = arg;
+
+	for (; !a->stop; a->n++)
+		__atomic_fetch_add(a->word, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* Remote atomics and the CPU's own do not lose each other's. */
+static void atomics_and_the_cpu(struct vt_dev *d)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct adder a = {};
+	struct pair p;
+	pthread_t t;
+	int i, err = 0;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	memset(p.buf, 0, BUF);
+	a.word = (uint64_t *)(p.buf + 4096);
+	sge = sge_at(&p, 0, 8);
+	wr = (struct ibv_send_wr) {
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.wr.atomic = { .remote_addr = (uintptr_t)a.word, .compare_add = 1ull << 40, .rkey = p.mr->rkey },
+	};
+	if (pthread_create(&t, NULL, add, &a))
+		vt_die("pthread_create");
+	for (i = 0; i < 500 && !err; i++)
+		err = post(&p, 0, wr) | status_of(p.scq[0], 5000);
+	a.stop = true;
+	pthread_join(t, NULL);
+	vt_ok(!err && *a.word == (500ull << 40) + a.n, "atomics: 500 of the peer's and %llu of the CPU's all count",
+	      (unsigned long long)a.n);
+	pair_close(&p);
+}
+
+void test_rules(struct vt_dev *d)
+{
+	no_events(d);
+	bad_receive(d);
+	uc_drops(d);
+	ud_drops(d);
+	reset_forgets(d);
+	path_in_sqd(d);
+	established(d);
+	last_wqe(d);
+	refusal_events(d);
+	atomics_and_the_cpu(d);
+}
