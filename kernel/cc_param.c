@@ -48,6 +48,25 @@ static ssize_t traffic_class_store(struct ib_device *ibdev, u32 port, struct ib_
 }
 static IB_PORT_ATTR_RW(traffic_class);
 
+static ssize_t algo_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", roan_cc_name(READ_ONCE(to_roan_dev(ibdev)->cc.algo)));
+}
+
+static ssize_t algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	enum roan_cc_algo algo;
+
+	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++) {
+		if (!sysfs_streq(buf, roan_cc_name(algo)))
+			continue;
+		WRITE_ONCE(to_roan_dev(ibdev)->cc.algo, algo);
+		return n;
+	}
+	return -EINVAL;
+}
+static IB_PORT_ATTR_RW(algo);
+
 #define X(_name, ...)							\
 	static struct param param_##_name = {				\
 		.attr = __ATTR(_name, 0644, param_show, param_store),	\
@@ -58,6 +77,7 @@ ROAN_CC_PARAMS(X)
 
 #define X(_name, ...)	&param_##_name.attr.attr,
 static struct attribute *attrs[] = {
+	&ib_port_attr_algo.attr,
 	&ib_port_attr_traffic_class.attr,
 	ROAN_CC_PARAMS(X)
 	NULL

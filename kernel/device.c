@@ -92,6 +92,17 @@ static bool port_up(const struct net_device *ndev)
 	return netif_running(ndev) && netif_carrier_ok(ndev) && READ_ONCE(ndev->mtu) >= 256 + ROAN_NET_HEADERS;
 }
 
+/* For congestion control, which has no time to ask. Under RTNL */
+static void learn_speed(struct roan_dev *dev)
+{
+	struct ethtool_link_ksettings link;
+	u32 mbps = 0;
+
+	if (!__ethtool_get_link_ksettings(dev->ndev, &link) && link.base.speed != (u32)SPEED_UNKNOWN)
+		mbps = link.base.speed;
+	WRITE_ONCE(dev->cc.link, mbps * 1000000ull);
+}
+
 /* Not under RTNL: asking for the speed takes it. */
 static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
@@ -248,6 +259,7 @@ static int still_there(struct roan_dev *dev)
 
 	rtnl_lock();
 	dev->port_told = port_up(dev->ndev);
+	learn_speed(dev);
 	if (dev->ndev->reg_state != NETREG_REGISTERED || !roan_net_is(dev->rnet, dev_net(dev->ndev)))
 		err = -ENODEV;
 	rtnl_unlock();
@@ -374,6 +386,7 @@ static void port_changed(struct net_device *ndev)
 	if (!ibdev)
 		return;
 	dev = to_roan_dev(ibdev);
+	learn_speed(dev);
 	if (dev->port_told != up) {
 		dev->port_told = up;
 		if (!up)

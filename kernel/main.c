@@ -2,6 +2,7 @@
 /* The module: what is started, in order, and stopped in the reverse order. */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include "limit.h"
 #include "roan.h"
 
 static int __init roan_init(void)
@@ -20,6 +21,7 @@ static int __init roan_init(void)
 	err = roan_qp_init();
 	if (err)
 		goto err_odp;
+	roan_pace_init();
 	err = roan_qos_init();
 	if (err)
 		goto err_qp;
@@ -59,6 +61,7 @@ static void __exit roan_exit(void)
 	roan_qos_exit();
 	roan_qp_exit();
 	roan_odp_exit();
+	roan_pace_exit();
 	roan_later_exit();
 	rcu_barrier();		/* callbacks of ours must not run in freed text */
 	roan_crc_exit();

@@ -175,6 +175,7 @@ static int create_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init, str
 
 static void free_queues(struct roan_qp *qp)
 {
+	kfree(qp->limiter);
 	roan_ring_free(&qp->sq.ring);
 	roan_mirror_free(&qp->sq);
 	roan_flow_reset(&qp->sq.flow);

@@ -3,6 +3,7 @@
  * The states of a queue pair. Which transitions are legal is ib_core's (ib_modify_qp_is_ok(), IBTA vol. 1, 10.3.1); what
  * a state means for packets is send.c's and request.c's.
  */
+#include "limit.h"
 #include "roan.h"
 #include "trace.h"
 
@@ -191,6 +192,7 @@ static void forget(struct roan_qp *qp)
 {
 	start_sending(qp);
 	start_receiving(qp);
+	roan_limiter_stop(qp);
 	roan_ring_discard(&qp->sq.ring);
 	if (!qp->srq)
 		roan_ring_discard(&qp->rq.ring);
@@ -235,10 +237,12 @@ static void enter(struct roan_qp *qp, enum ib_qp_state next)
 	case IB_QPS_RTR:
 		return start_receiving(qp);
 	case IB_QPS_RTS:
-		if (last == IB_QPS_RTR)
+		if (last == IB_QPS_RTR) {
 			start_sending(qp);
-		else if (last == IB_QPS_SQE)
+			roan_limiter_start(qp);
+		} else if (last == IB_QPS_SQE) {
 			resume_sending(qp);
+		}
 		roan_requester_drain(&qp->sq.req, false, 0);
 		return;
 	case IB_QPS_SQD:
@@ -309,6 +313,8 @@ static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	err = prepare(qp, attr, mask, &prep);
+	if (!err && next == IB_QPS_RTS)
+		err = roan_limiter_prepare(qp);
 	if (!err)
 		err = change(qp, cur, next, attr, mask, &prep);
 	unprepare(&prep);
@@ -415,4 +421,6 @@ void roan_qp_halt(struct roan_qp *qp)
 	set_state(qp, IB_QPS_RESET);
 	unlock_queues(qp);
 	hrtimer_cancel(&qp->sq.timer);
+	if (qp->limiter)
+		roan_pace_cancel(qp->limiter);
 }

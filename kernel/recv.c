@@ -3,6 +3,7 @@
  * The receive line: an skb comes in, perhaps many packets long; each is parsed, matched to its QP, verified, and handed to
  * the side it is for. Requests and datagrams are executed in request.c, responses here.
  */
+#include "limit.h"
 #include "roan.h"
 #include "trace.h"
 #include "train.h"
@@ -146,7 +147,7 @@ static void dispatch(struct run *run, struct roan_rx *rx)
 	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(run->qp->rq.np.owed))))
 		roan_ce_marked(run->qp, rx);
 	if (op == ROAN_OP_CNP) {
-		roan_count(run->qp->dev, rp_cnp_ignored);
+		roan_cnp_heard(run->qp, rx);
 	} else if (!roan_connected(run->qp)) {
 		roan_recv_datagram(run->qp, rx);
 	} else if (roan_op_is_response(op)) {
@@ -216,17 +217,33 @@ static void take_response(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
 	roan_requester_fail(req, index, ROAN_ST_LOC_PROT_ERR);
 }
 
+static u32 times_lost(const struct roan_requester *req)
+{
+	return req->n_seq_naks + req->n_implied_naks;
+}
+
 /* The caller retires and sends afterwards: roan_send(). */
 void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx)
 {
+	struct roan_limiter *limiter = roan_limiter_of(qp);
 	u64 now = ktime_get_ns();
+	u32 una, lost;
 
+	if (unlikely(rx->pkt.becn))
+		roan_cnp_heard(qp, rx);
 	spin_lock(&qp->sq.lock);
+	una = qp->sq.req.una_psn;
+	lost = times_lost(&qp->sq.req);
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
 		roan_count(qp->dev, rx_bad_state);
 	else if (rx->pkt.info->op == ROAN_OP_ACK)
 		roan_requester_acked(&qp->sq.req, &rx->pkt, now);
 	else
 		take_response(qp, rx, now);
+	if (limiter) {
+		roan_limit_acked(qp, limiter, una, rx->pkt.psn, now);
+		if (times_lost(&qp->sq.req) != lost)
+			roan_limit_lost(limiter, ROAN_CC_LOST_NAK, now);
+	}
 	spin_unlock(&qp->sq.lock);
 }

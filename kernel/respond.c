@@ -3,6 +3,7 @@
  * What the responder owes leaves here: READ responses, atomic results, ACKs and NAKs, in the order transport/responder.c
  * says. Called once after a train of requests, so acknowledgements coalesce; goes on later when much is owed.
  */
+#include "limit.h"
 #include "roan.h"
 #include "trace.h"
 #include "train.h"
@@ -52,11 +53,18 @@ static u32 emit_answer(struct roan_qp *qp, struct roan_train *train, const struc
 	return ROAN_VERR_NONE;
 }
 
+/* READ responses wait their turn and are marked where it is crowded; ACKs are neither held back nor marked. */
+static bool is_data(const struct roan_answer *answer)
+{
+	return roan_opcode(answer->opcode)->op == ROAN_OP_READ_RESP;
+}
+
 static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	__must_hold(&qp->rq.lock)
 {
 	struct roan_responder *resp = &qp->rq.resp;
 	u32 budget = ROAN_RESPOND_BUDGET;
+	bool marks = roan_cc_marks(qp, train->prio);
 	struct roan_answer answer;
 	u32 verr;
 
@@ -65,6 +73,10 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 			roan_later(&qp->later, ROAN_DO_RESPOND);
 			return;
 		}
+		if (is_data(&answer) && train->limiter && !roan_limit_response(qp, train, &answer))
+			return;
+		if (marks)
+			roan_train_ecn(train, is_data(&answer) ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
 		verr = emit_answer(qp, train, &answer);
 		if (verr == ROAN_VERR_ABSENT) {
 			qp->rq.absent = true;
@@ -90,6 +102,7 @@ void roan_respond(struct roan_qp *qp)
 	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
 		rcu_read_lock();	/* as train.c expects of all its callers */
 		roan_train_open(&train, qp->dev, &qp->rq.flow, qp->av);
+		train.limiter = roan_limiter_of(qp);
 		answer_all(qp, &train);
 		roan_train_flush(&train);
 		rcu_read_unlock();

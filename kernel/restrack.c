@@ -6,6 +6,7 @@
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
+#include "limit.h"
 #include "roan.h"
 
 struct detail {
@@ -13,7 +14,44 @@ struct detail {
 	u32 value;
 };
 
-static int put_details(struct sk_buff *msg, const struct detail *d, int n)
+static u32 kbps(u64 bps)
+{
+	return min_t(u64, DIV_ROUND_UP_ULL(bps, 1000), U32_MAX);
+}
+
+/*
+ * What congestion control has made of the QP; its algorithm alone as long as it has had no reason. No 64-bit values: the
+ * rdma tool gives up at the padding that aligns them.
+ */
+static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
+{
+	struct roan_limiter *l = READ_ONCE(qp->limiter);
+	enum roan_cc_algo algo = roan_cc_algo(qp);
+	struct roan_cc_state s = {};
+
+	if (l) {
+		spin_lock_bh(&l->lock);
+		if (l->started) {
+			algo = l->cc.algo;
+			roan_cc_state(&l->cc, ktime_get_ns(), &s);
+		}
+		spin_unlock_bh(&l->lock);
+	}
+	if (rdma_nl_put_driver_string(msg, "cc", roan_cc_name(algo)))
+		return -EMSGSIZE;
+	if (!l)
+		return 0;
+	if (rdma_nl_put_driver_u32(msg, "rate_kbps", kbps(s.rate)) ||
+	    rdma_nl_put_driver_u32(msg, "target_kbps", kbps(s.target)) ||
+	    rdma_nl_put_driver_u32(msg, "alpha_1024", s.alpha) ||
+	    rdma_nl_put_driver_u32(msg, "cc_window", min_t(u64, s.window, U32_MAX)) ||
+	    rdma_nl_put_driver_u32(msg, "rtt_ns", min_t(u64, s.rtt_ns, U32_MAX)) ||
+	    rdma_nl_put_driver_u32(msg, "cnps", s.cnps) || rdma_nl_put_driver_u32(msg, "cuts", s.cuts))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_all(struct sk_buff *msg, const struct detail *d, int n, struct roan_qp *qp)
 {
 	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	int i;
@@ -21,12 +59,21 @@ static int put_details(struct sk_buff *msg, const struct detail *d, int n)
 	if (!table)
 		return -EMSGSIZE;
 	for (i = 0; i < n; i++)
-		if (rdma_nl_put_driver_u32(msg, d[i].name, d[i].value)) {
-			nla_nest_cancel(msg, table);
-			return -EMSGSIZE;
-		}
+		if (rdma_nl_put_driver_u32(msg, d[i].name, d[i].value))
+			goto err_cancel;
+	if (qp && put_limits(msg, qp))
+		goto err_cancel;
 	nla_nest_end(msg, table);
 	return 0;
+
+err_cancel:
+	nla_nest_cancel(msg, table);
+	return -EMSGSIZE;
+}
+
+static int put_details(struct sk_buff *msg, const struct detail *d, int n)
+{
+	return put_all(msg, d, n, NULL);
 }
 
 int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
@@ -58,7 +105,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "groups",		READ_ONCE(qp->n_mcast) },
 	};
 
-	return put_details(msg, d, ARRAY_SIZE(d));
+	return put_all(msg, d, ARRAY_SIZE(d), qp);
 }
 
 int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)

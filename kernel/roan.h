@@ -103,6 +103,7 @@ struct roan_qos {
 
 struct roan_cc_dev {
 	u32 algo;		/* enum roan_cc_algo; READ/WRITE_ONCE */
+	u64 link;		/* bit/s; 0: not known. Written under RTNL */
 	struct roan_cc_params params[ROAN_CC_NUM_ALGOS];	/* cc_param; READ/WRITE_ONCE of each value */
 	struct roan_np np_port;	/* see np.h: raced for */
 	struct roan_np_hosts np_hosts;
@@ -295,6 +296,7 @@ struct roan_qp {
 	struct ib_ucontext *uctx;
 	struct ib_qp_attr attr;		/* as set, for query */
 	u32 n_mcast;			/* groups attached to */
+	struct roan_limiter *limiter;	/* limit.h; NULL until needed, then there until the QP is destroyed */
 	bool comm_est;			/* COMM_EST was told */
 	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
 	bool sq_failing;		/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */

@@ -3,6 +3,7 @@
  * The send loop: fetch, ask the requester, build, hand over. What to send and when is transport/requester.c; how packets
  * become skbs is train.c. Runs in the poster's context (doorbell), in softirq (an ACK came) and from the QP's timer.
  */
+#include "limit.h"
 #include "roan.h"
 #include "trace.h"
 #include "train.h"
@@ -78,6 +79,15 @@ static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status sta
 	roan_requester_fail(&qp->sq.req, index, status);
 }
 
+/* Packets of this address from here on; with the limiter that is a turn of its own. */
+static void board(struct roan_qp *qp, struct roan_train *train, const struct roan_av *av)
+{
+	roan_train_open(train, qp->dev, &qp->sq.flow, av);
+	train->limiter = roan_limiter_of(qp);
+	if (roan_cc_marks(qp, train->prio))
+		roan_train_ecn(train, INET_ECN_ECT_0);
+}
+
 /*
  * Build the packet into the train. False: nothing was sent, the work was refused, or has to wait (sq.absent). A packet for which there is no
  * memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
@@ -103,7 +113,7 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 	}
 	if (train->av != av) {
 		roan_train_flush(train);
-		roan_train_open(train, qp->dev, &qp->sq.flow, av);
+		board(qp, train, av);
 	}
 
 	describe(qp, wqe, work, emit, &pkt);
@@ -150,7 +160,7 @@ static void local_work(struct roan_qp *qp, u32 index)
 		roan_requester_local_done(&qp->sq.req, index);
 }
 
-/* Sends until the requester says wait or the budget is gone. False: budget gone. */
+/* Sends until the requester or the limiter says wait or the budget is gone. False: budget gone. */
 static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget, u64 now)
 	__must_hold(&qp->sq.lock)
 {
@@ -160,6 +170,8 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 	for (; *budget && !qp->sq.absent; --*budget) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
+			if (unlikely(train->limiter) && !roan_limit_request(qp, train, &emit))
+				return true;
 			if (emit_packet(qp, train, &emit))
 				roan_requester_sent(req, &emit, now);
 			break;
@@ -240,7 +252,7 @@ void roan_send_locked(struct roan_qp *qp)
 		return;
 
 	rcu_read_lock();	/* address vectors */
-	roan_train_open(&train, qp->dev, &qp->sq.flow, qp->av);
+	board(qp, &train, qp->av);
 	do {
 		roan_ring_awake(&qp->sq.ring);
 		roan_linger_found(&qp->sq, now, roan_fetch(qp));
@@ -250,7 +262,7 @@ void roan_send_locked(struct roan_qp *qp)
 			roan_later(&qp->later, ROAN_DO_SEND);
 		else
 			budget--;	/* a tail that makes no sense, or runs away from us, must not keep us here */
-	} while (!park(qp, !done));
+	} while (!park(qp, !done || train.held));
 	roan_train_flush(&train);
 	rcu_read_unlock();
 	count_events(qp);
@@ -283,6 +295,16 @@ void roan_sq_arm(struct roan_qp *qp)
 	hrtimer_start(&qp->sq.timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
 }
 
+static void timed_out(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_limiter *l = roan_limiter_of(qp);
+
+	trace_roan_retry(qp, qp->sq.req.una_psn, qp->sq.req.retries_left);
+	if (l)
+		roan_limit_lost(l, ROAN_CC_LOST_TIMEOUT, ktime_get_ns());
+}
+
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
 {
 	struct roan_qp *qp = container_of(timer, struct roan_qp, sq.timer);
@@ -291,7 +313,7 @@ enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
 	qp->sq.timer_at = 0;
 	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) {
 		if (roan_requester_timer(&qp->sq.req, ktime_get_ns()) != ROAN_EV_NOTHING)
-			trace_roan_retry(qp, qp->sq.req.una_psn, qp->sq.req.retries_left);
+			timed_out(qp);
 		roan_send_locked(qp);
 	}
 	spin_unlock_bh(&qp->sq.lock);

@@ -41,6 +41,7 @@
 	X(cq_overflow)			/* completions lost */							\
 	X(np_ecn_marked_roce_packets)	/* data packets that came with Congestion Experienced */		\
 	X(np_cnp_sent)			/* CNPs for them */							\
+	X(rp_cnp_handled)		/* CNPs that an algorithm was told of */					\
 	X(rp_cnp_ignored)		/* CNPs for which there is no congestion control, or not from the peer */	\
 	X(page_faults)			/* on-demand paging: ranges brought in because they were wanted */	\
 	X(page_prefetch)		/* ... because ibv_advise_mr() asked */					\

@@ -144,6 +144,25 @@ TRACE_EVENT(roan_retry,
 	TP_printk("qpn=%u psn=%u retries_left=%u", __entry->qpn, __entry->psn, __entry->left)
 );
 
+/* The limiter of a QP changed its mind. @rate: bit/s, @window: bytes; 0: unlimited. */
+TRACE_EVENT(roan_rate,
+	TP_PROTO(const struct roan_qp *qp, u64 rate, u64 window, u32 cnps),
+	TP_ARGS(qp, rate, window, cnps),
+	TP_STRUCT__entry(
+		__field(u64, rate)
+		__field(u64, window)
+		__field(u32, qpn)
+		__field(u32, cnps)
+	),
+	TP_fast_assign(
+		__entry->rate = rate;
+		__entry->window = window;
+		__entry->qpn = qp->ib.qp_num;
+		__entry->cnps = cnps;
+	),
+	TP_printk("qpn=%u rate=%llu window=%llu cnps=%u", __entry->qpn, __entry->rate, __entry->window, __entry->cnps)
+);
+
 /* A CNP: @out, to @peer_qpn for a packet that came in marked; else one that came in. */
 TRACE_EVENT(roan_cnp,
 	TP_PROTO(const struct roan_qp *qp, u32 peer_qpn, bool out),

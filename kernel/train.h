@@ -6,6 +6,7 @@
 #ifndef ROAN_TRAIN_H
 #define ROAN_TRAIN_H
 
+#include <net/inet_ecn.h>
 #include "roan.h"
 
 /*
@@ -28,6 +29,10 @@ struct roan_train {
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
 	struct roan_icrc_head icrc;	/* of a packet of seg_len bytes, or of the last one */
+	bool held;		/* the limiter let the last packet asked about not go */
+	bool probing;		/* a packet of this turn is timed */
+	u32 may;		/* bytes that may follow in this turn of the limiter's */
+	struct roan_limiter *limiter;	/* asked before each packet; NULL: none */
 	bool closed;		/* the last packet added was shorter */
 };
 
@@ -68,6 +73,15 @@ u8 *roan_train_add(struct roan_train *t, u32 len);
 void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
 void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
 void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */
+/* The ECN field of packets added from here on; those there leave first, for a train is cut from one header. */
+static inline void roan_train_ecn(struct roan_train *t, u8 ecn)
+{
+	if ((t->tclass & INET_ECN_MASK) == ecn)
+		return;
+	roan_train_flush(t);
+	t->tclass = (t->tclass & ~INET_ECN_MASK) | ecn;
+}
+
 void roan_train_exit(void);			/* frees the pages packets are written to; roan_net_exit() calls it */
 /* The other way: next packet of the skb into rx->off, len, head; false: no more. */
 bool roan_rx_next(struct roan_rx *rx);

@@ -313,7 +313,9 @@ def spoofed(v):
     v.expect("spoofed: ACK", datagram(bth(ACK, v.rc.qp_num) + bytes(4), src=OTHER[4]), one)
     v.expect("spoofed: UC", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(16), src=OTHER[4]), one)
     v.expect("spoofed: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), src=OTHER[4]), {"rp_cnp_ignored": 1})
-    v.expect("CNP of the peer", datagram(bth(CNP, v.rc.qp_num) + bytes(16)), {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
+    v.expect("CNP of the peer", datagram(bth(CNP, v.rc.qp_num) + bytes(16)), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
+    v.expect("CNP for a datagram QP that sent nothing", datagram(bth(CNP, v.ud.qp_num) + bytes(16)),
+             {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
 
 
 def headers(v):
@@ -398,10 +400,10 @@ def notifications(v):
         qp.close()
     qp = v.connected(e.IBV_QPT_RC)
     v.expect("CE on an ACK", datagram(bth(ACK, qp.qp_num, psn=9) + b"\x1f\0\0\0", tos=3), {"stale_response": 1, **heard})
-    v.expect("CE on a CNP", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=3), {"rp_cnp_ignored": 1, **heard})
+    v.expect("CE on a CNP", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=3), {"rp_cnp_handled": 1, **heard})
     v.expect("CE on a packet of somebody else", datagram(bth(SEND_ONLY, qp.qp_num) + bytes(16), src=OTHER[4], tos=3),
              {"rx_wrong_peer": 1})
-    v.expect("ECT(0) alone", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=2), {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
+    v.expect("ECT(0) alone", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=2), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
     ud = datagram(bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x55) + bytes(16), tos=3)
     v.expect("CE on a datagram", ud, {"rx_no_wqe": 1, **told}, 0)
     time.sleep(0.12)

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Congestion marked by a real queue: data leaves as ECT(0), marks come back as CNPs, the sender slows down until the queue is
+# short, and forgets it all when the queue is gone. What happens in detail, packet by packet, is packets.sh's and the suites'.
+#
+#	h1: roan1 v1 == htb 10 Mbit/s, RED with ECN ======== the same == v2 roan2 :h2	captured on v1
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+# The core shows a device's parameters in its own namespace only, which by default is the first one.
+P1=/sys/class/infiniband/$H1DEV/ports/1/cc_param P2=/sys/class/infiniband/$H2DEV/ports/1/cc_param
+MBIT=10
+# Times for so slow a line: the smallest step there is, 1 Mbit/s, is a tenth of it, so there must be few.
+SLOW="rpg_min_rate=1 rpg_ai_rate=1 rpg_hai_rate=1 rpg_time_reset=100000 dce_tcp_rtt=100000 min_time_between_cnps=50000"
+
+set_both() { echo "$2" > "$P1/$1" && echo "$2" > "$P2/$1"; }
+refuses() { # FILE VALUE WORDS
+	local said was
+	was=$(cat "$P1/$1")
+	said=$(bash -c "echo $2 > $P1/$1" 2>&1) && return 1
+	echo "$said"
+	case $said in *"$3"*) [ "$(cat "$P1/$1")" = "$was" ] ;; *) false ;; esac
+}
+
+narrow() {
+	local end
+	for end in 1 2; do
+		on h$end tc qdisc replace dev v$end root handle 1: htb default 1 &&
+		on h$end tc class replace dev v$end parent 1: classid 1:1 htb rate ${MBIT}mbit burst 10k cburst 10k &&
+		on h$end tc qdisc replace dev v$end parent 1:1 handle 10: red limit 8mb min 30000 max 200000 avpkt 1000 \
+			burst 30 bandwidth ${MBIT}mbit probability 0.1 ecn || return
+	done
+}
+wide() { a tc qdisc del dev v1 root; b tc qdisc del dev v2 root; }
+red() { on "$1" tc -s qdisc show dev "$2" | awk -v w="$3" '/^qdisc red/ { f = 1 } f { for (i = 1; i < NF; i++) if ($i ~ w) { gsub(/[^0-9]/, "", $(i + 1)); print $(i + 1); exit } }'; }
+
+# traffic SECONDS PROGRAM OPTIONS...: h1 is the client. How fast perftest thinks it was is not asked.
+traffic() {
+	local t=$1 program=$2 pid
+	shift 2
+	"${B[@]}" timeout $((t + 10)) "$program" -d "$BDEV" -x "$BGID" -D "$t" -u 20 "$@" > /tmp/server 2>&1 & pid=$!
+	wait_for 5 serving
+	"${A[@]}" timeout $((t + 10)) "$program" -d "$ADEV" -x "$AGID" -D "$t" -u 20 "$@" "$BIP" > /tmp/client 2>&1
+	kill $pid 2> /dev/null; wait $pid 2> /dev/null
+	! grep -i "completion with error\|failed status" /tmp/client
+}
+serving() { b ss -Hltn 'sport = :18515' | grep -q .; }
+detail() { # DEV NAME: largest of the device's QPs
+	rdma -j -dd resource show qp link "$1/1" | python3 -c '
+import json, sys
+print(max([q.get("drv_" + sys.argv[1], 0) for q in json.load(sys.stdin)] or [0]))' "$2"
+}
+
+capture() {
+	rm -f "$1"
+	"${A[@]}" python3 "$HERE/capture.py" v1 "$1" > /tmp/capture.log 2>&1 & CAPTURE=$!
+	wait_for 5 test -e "$1" && sleep 0.3
+}
+stop() { sleep 0.3; kill $CAPTURE; wait $CAPTURE 2> /dev/null; true; }
+# opcode,ecn pairs of a capture
+pairs() { tshark -n -r "$1" -Y infiniband -T fields -E separator=, -e infiniband.bth.opcode -e ip.dsfield.ecn 2> /dev/null | sort -u; }
+
+marks_data_only() { # opcodes: 10 WRITE ONLY, 12 READ request, 16 READ response ONLY, 17 ACK
+	local got
+	got=$(pairs /tmp/ecn.pcap | tr '\n' ' ')
+	echo "opcode,ecn: $got"
+	[ "$got" = "10,2 12,2 16,2 17,0 " ]
+}
+marks_nothing() {
+	local got
+	got=$(pairs /tmp/ecn.pcap | tr '\n' ' ')
+	echo "opcode,ecn: $got"
+	[ "$got" = "10,0 12,0 16,0 17,0 " ]
+}
+short() { traffic 1 ib_write_bw -s 1024 && traffic 1 ib_read_bw -s 1024; }
+
+# Under load: CNPs are sent and heard, and the sender comes down from 10 Gbit/s to the speed of the queue.
+slows() { # SENDER'S HOST, ITS NETDEV, ITS DEVICE, THE OTHER'S, TRAFFIC...
+	local host=$1 ndev=$2 dev=$3 other=$4 sent heard marked pid
+	shift 4
+	sent=$(counter "$other" np_cnp_sent) heard=$(counter "$dev" rp_cnp_handled) marked=$(red "$host" "$ndev" marked)
+	traffic 6 "$@" & pid=$!
+	for _ in 1 2 3 4 5 6; do
+		sleep 0.8
+		detail "$dev" rate_kbps
+	done > /tmp/rates
+	wait $pid || return
+	sleep 0.1
+	sent=$(($(counter "$other" np_cnp_sent) - sent)) heard=$(($(counter "$dev" rp_cnp_handled) - heard))
+	marked=$(($(red "$host" "$ndev" marked) - marked))
+	echo "$marked marked, $sent CNPs sent, $heard heard; kbit/s: $(tr '\n' ' ' < /tmp/rates)"
+	[ "$marked" -gt 0 ] && [ "$heard" -gt 0 ] && [ "$heard" -le "$sent" ] &&
+		awk -v most=$((MBIT * 5000)) '$1 > 0 && $1 < most { f = 1 } END { exit !f }' /tmp/rates
+}
+nothing_twice() {
+	local c
+	for c in resent_pkts local_ack_timeout_err; do
+		echo "$c $(counter "$ADEV" $c) $(counter "$BDEV" $c)"
+		[ "$(counter "$ADEV" $c)" = 0 ] && [ "$(counter "$BDEV" $c)" = 0 ] || return
+	done
+}
+recovers() {
+	local pid slow free
+	traffic 9 ib_write_bw -s 65536 & pid=$!
+	sleep 4
+	slow=$(detail "$ADEV" rate_kbps)
+	wide
+	sleep 3
+	free=$(detail "$ADEV" rate_kbps)
+	wait $pid
+	echo "rate $slow kbit/s, then $free"
+	[ "$slow" -gt 0 ] && { [ "$free" = 0 ] || [ "$free" -gt $((slow + 5000)) ]; }
+}
+is_fixed() { # MBIT: what leaves, headers included. Never more; on a busy machine timers are late, and it may be less
+	local pid rate
+	traffic 4 ib_write_bw -s 65536 & pid=$!
+	sleep 1.5
+	rate=$(a python3 -c '
+import time
+def sent():
+    with open("/sys/class/net/v1/statistics/tx_bytes") as f:
+        return time.monotonic(), int(f.read())
+(t, n), _, (u, m) = sent(), time.sleep(1.5), sent()
+print(int((m - n) * 8 / (u - t) / 1000))')
+	wait $pid || return
+	echo "$rate kbit/s of $1 Mbit/s"
+	[ "$rate" -gt $(($1 * 400)) ] && [ "$rate" -lt $(($1 * 1100)) ]
+}
+cnps_are_right() {
+	tshark -n -r /tmp/cnp.pcap -Y 'infiniband.bth.opcode == 129' -T fields -E separator=, -e ip.src -e ip.dsfield.dscp \
+		-e ip.dsfield.ecn -e udp.length -e infiniband.bth.psn -e infiniband.bth.p_key 2> /dev/null |
+		sort -u > /tmp/cnps
+	cat /tmp/cnps
+	[ "$(cat /tmp/cnps)" = "$BIP,48,0,40,0,65535" ]
+}
+
+ktap_header
+[ "$LINK_TYPE" = roan ] || { ktap_skip "ecn" "knows roan's parameters"; ktap_end; }
+command -v tshark > /dev/null || { ktap_skip "ecn" "no tshark"; ktap_end; }
+pair_up 1500 > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+modprobe -qa sch_htb sch_red
+for f in gso tso tx-udp-segmentation gro; do
+	a ethtool -K v1 $f off > /dev/null 2>&1; b ethtool -K v2 $f off > /dev/null 2>&1
+done
+AGID=$(gid_index "$ADEV" "$AIP" h1) BGID=$(gid_index "$BDEV" "$BIP" h2)
+
+ktap_check "an unknown algorithm is refused" refuses algo fastest "Invalid argument"
+ktap_check "below the range is refused" refuses dce_tcp_g 0 "out of range"
+ktap_check "above the range is refused" refuses dce_tcp_g 1024 "out of range"
+ktap_check "what is no number is refused" refuses rpg_ai_rate much "Invalid argument"
+set_both algo none
+capture /tmp/ecn.pcap; short; stop
+ktap_check "no congestion control: nothing is ECT" marks_nothing
+set_both algo paper
+for p in $SLOW; do set_both "${p%=*}" "${p#*=}"; done
+capture /tmp/ecn.pcap; short; stop
+ktap_check "DCQCN: data and READ responses are ECT(0), ACKs are not" marks_data_only
+
+narrow || { ktap_fail "no RED in this kernel"; ktap_end; }
+capture /tmp/cnp.pcap
+ktap_check "RC WRITE slows down" slows h1 v1 "$ADEV" "$BDEV" ib_write_bw -s 65536
+stop
+ktap_check "CNPs: from the receiver, DSCP 48, Not-ECT, 32 bytes" cnps_are_right
+ktap_check "ICRC of every packet, CNPs and marked ones too" python3 "$HERE/icrc.py" /tmp/cnp.pcap
+ktap_check "UC SEND slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UC -s 65536
+ktap_check "UD slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UD -s 1024
+ktap_check "RC READ: the responder slows down" slows h2 v2 "$BDEV" "$ADEV" ib_read_bw -s 65536
+ktap_check "nothing was sent twice" nothing_twice
+ktap_check "the rate recovers when the queue is gone" recovers
+set_both algo fixed && set_both fixed_rate 4
+ktap_check "a fixed rate is kept" is_fixed 4
+ktap_end
