@@ -45,6 +45,16 @@ bool roan_cc_marks(const struct roan_qp *qp, u8 prio)
 	return heeds_marks(roan_cc_algo(qp)) && READ_ONCE(roan_cc_params_of(qp->dev)->roce_cc_prio_mask) & BIT(prio);
 }
 
+/* bit/s: the lower of modify_qp's rate limit and the path's static rate; 0: neither. A datagram's path is not looked at. */
+static u64 cap_of(const struct roan_qp *qp)
+{
+	u64 limit = qp->attr.rate_limit * 1000ull;
+	int mbps = qp->av && qp->av->static_rate ? ib_rate_to_mbps(qp->av->static_rate) : 0;
+	u64 path = mbps > 0 ? mbps * 1000000ull : 0;
+
+	return min_not_zero(limit, path);
+}
+
 /* ---- life ---- */
 
 /* The algorithm spoke: the pacer, whoever waits, and the trace shall know. */
@@ -68,7 +78,8 @@ static void restart(struct roan_limiter *l)
 
 	l->now = ktime_get_ns();
 	l->started = true;
-	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], READ_ONCE(qp->dev->cc.link), 0, full_packet(qp), l->now);
+	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], READ_ONCE(qp->dev->cc.link), cap_of(qp), full_packet(qp),
+		      l->now);
 	settle(l, l->now);
 }
 
@@ -92,11 +103,11 @@ static struct roan_limiter *get(struct roan_qp *qp, gfp_t gfp)
 	return other;
 }
 
-int roan_limiter_prepare(struct roan_qp *qp)
+int roan_limiter_prepare(struct roan_qp *qp, bool cap)
 {
 	enum roan_cc_algo algo = roan_cc_algo(qp);
 
-	if (algo == ROAN_CC_NONE || heeds_marks(algo))
+	if (!cap && !cap_of(qp) && (algo == ROAN_CC_NONE || heeds_marks(algo)))
 		return 0;
 	return get(qp, GFP_KERNEL_ACCOUNT) ? 0 : -ENOMEM;
 }
@@ -111,6 +122,22 @@ void roan_limiter_start(struct roan_qp *qp)
 	l->probe_at = 0;
 	spin_lock(&l->lock);
 	restart(l);
+	spin_unlock(&l->lock);
+}
+
+void roan_limiter_cap(struct roan_qp *qp)
+{
+	struct roan_limiter *l = qp->limiter;
+
+	lockdep_assert_held(&qp->sq.lock);
+	if (!l)
+		return;
+	spin_lock(&l->lock);
+	if (!l->started)
+		restart(l);
+	l->now = ktime_get_ns();
+	if (l->cc.cap != cap_of(qp) && roan_cc_limits(&l->cc, READ_ONCE(qp->dev->cc.link), cap_of(qp), l->now))
+		settle(l, l->now);
 	spin_unlock(&l->lock);
 }
 

@@ -49,8 +49,10 @@ static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 /* limit.c */
 enum roan_cc_algo roan_cc_algo(const struct roan_qp *qp);	/* the one it runs, or would */
 bool roan_cc_marks(const struct roan_qp *qp, u8 prio);	/* data of this priority leaves as ECT(0): marks will be heeded */
-int roan_limiter_prepare(struct roan_qp *qp);		/* before RTS, or a cap; process context, qp->mutex held */
-void roan_limiter_start(struct roan_qp *qp);		/* the connection begins, or its cap changed; sq.lock held */
+/* Before RTS, or a @cap that comes; process context, qp->mutex held. */
+int roan_limiter_prepare(struct roan_qp *qp, bool cap);
+void roan_limiter_start(struct roan_qp *qp);		/* the connection begins; sq.lock held */
+void roan_limiter_cap(struct roan_qp *qp);		/* its cap may have changed; sq.lock held */
 void roan_limiter_stop(struct roan_qp *qp);		/* RESET; both locks held */
 void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx);	/* a CNP from the peer. softirq, no queue lock */
 /*

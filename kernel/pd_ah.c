@@ -69,6 +69,7 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 	av->tclass = grh->traffic_class;
 	av->ttl = grh->hop_limit > 1 ? grh->hop_limit : DEFAULT_TTL;
 	av->sl = rdma_ah_get_sl(attr);
+	av->static_rate = rdma_ah_get_static_rate(attr);
 	memcpy(av->dmac, attr->roce.dmac, ETH_ALEN);
 	av->flow_label = grh->flow_label;
 	av->sport = source_port(grh->flow_label, entropy);
@@ -92,6 +93,7 @@ void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr)
 	attr->type = RDMA_AH_ATTR_TYPE_ROCE;
 	rdma_ah_set_port_num(attr, 1);
 	rdma_ah_set_sl(attr, av->sl);
+	rdma_ah_set_static_rate(attr, av->static_rate);
 	rdma_ah_set_grh(attr, (union ib_gid *)&av->dgid, av->flow_label, av->sgid_attr->index, av->ttl, av->tclass);
 	memcpy(attr->roce.dmac, av->dmac, ETH_ALEN);
 }

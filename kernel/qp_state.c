@@ -38,6 +38,8 @@ static int check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, i
 {
 	if (mask & IB_QP_ALT_PATH)
 		return -EOPNOTSUPP;
+	if (mask & IB_QP_RATE_LIMIT && qp->ib.qp_type == IB_QPT_GSI)
+		return -EINVAL;
 	if (mask & IB_QP_PORT && attr->port_num != 1)
 		return -EINVAL;
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index)
@@ -111,6 +113,7 @@ static void take_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 	TAKE(IB_QP_DEST_QPN, dest_qp_num);
 	TAKE(IB_QP_ACCESS_FLAGS, qp_access_flags);
 	TAKE(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	TAKE(IB_QP_RATE_LIMIT, rate_limit);
 #undef TAKE
 	qp->qkey = now->qkey;
 	qp->dest_qpn = now->dest_qp_num;
@@ -200,6 +203,7 @@ static void forget(struct roan_qp *qp)
 	qp->comm_est = false;
 	qp->failing = false;
 	qp->sq_failing = false;
+	qp->attr.rate_limit = 0;
 	roan_flow_reset(&qp->sq.flow);
 	roan_flow_reset(&qp->rq.flow);
 }
@@ -268,6 +272,7 @@ static void tune(struct roan_qp *qp)
 
 	qp->sq.req.cfg = cfg;
 	qp->sq.req.cfg.sq_psn = sq_psn;
+	roan_limiter_cap(qp);
 }
 
 static int change(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state next, const struct ib_qp_attr *attr, int mask,
@@ -307,14 +312,16 @@ static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != cur)
 		return -EINVAL;
-	if (!ib_modify_qp_is_ok(cur, next, qp->ib.qp_type, mask))
+	/* The core knows rate limits of raw packet QPs only. */
+	if (!ib_modify_qp_is_ok(cur, next, qp->ib.qp_type, mask & ~IB_QP_RATE_LIMIT) ||
+	    (mask & IB_QP_RATE_LIMIT && next != IB_QPS_RTS))
 		return -EINVAL;
 	err = check_attr(qp, attr, mask);
 	if (err)
 		return err;
 	err = prepare(qp, attr, mask, &prep);
 	if (!err && next == IB_QPS_RTS)
-		err = roan_limiter_prepare(qp);
+		err = roan_limiter_prepare(qp, mask & IB_QP_RATE_LIMIT);
 	if (!err)
 		err = change(qp, cur, next, attr, mask, &prep);
 	unprepare(&prep);
@@ -331,7 +338,7 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	int err;
 
-	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
 	settle(qp);

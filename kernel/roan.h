@@ -158,6 +158,7 @@ struct roan_av {
 	u8  dmac[ETH_ALEN];		/* from the CM or the core; only multicast uses it */
 	u32 flow_label;
 	u16 sport;			/* UDP source port: the flow's entropy */
+	u8  static_rate;		/* enum ib_rate; 0: as fast as the port */
 	int ifindex;			/* of the sgid's netdev, ours or an upper one (VLAN), which may leave before us */
 	const struct ib_gid_attr *sgid_attr;	/* own reference */
 	u32 ah_num;

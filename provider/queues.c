@@ -375,6 +375,22 @@ int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return err;
 }
 
+/* kbit/s; 0: none. How bursts are shaped is the kernel's. */
+int roan_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_ex_cmd_hdr ex;
+		struct ib_uverbs_ex_modify_qp core;
+	} cmd = { 0 };
+	struct ib_uverbs_ex_modify_qp_resp resp = { 0 };
+	struct ibv_qp_attr attr = { .rate_limit = limit->rate_limit };
+
+	if (limit->comp_mask || limit->max_burst_sz || limit->typical_pkt_sz)
+		return EOPNOTSUPP;
+	return ibv_cmd_modify_qp_ex(qp, &attr, IBV_QP_RATE_LIMIT, &cmd, sizeof(cmd), &resp, sizeof(resp));
+}
+
 int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
 	ROAN_CMD(ib_uverbs_query_qp) cmd = { 0 };

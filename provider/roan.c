@@ -109,6 +109,7 @@ static const struct verbs_context_ops context_ops = {
 	.import_mr = roan_import_mr,
 	.import_pd = roan_import_pd,
 	.modify_qp = roan_modify_qp,
+	.modify_qp_rate_limit = roan_modify_qp_rate_limit,
 	.modify_srq = roan_modify_srq,
 	.poll_cq = roan_poll_cq,
 	.post_recv = roan_post_recv,

@@ -211,6 +211,7 @@ int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 struct ibv_qp *roan_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr);
 int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int roan_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit);
 int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
 int roan_destroy_qp(struct ibv_qp *qp);
 

@@ -29,6 +29,12 @@ int roan_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_
 	fw = resp.base.fw_ver;
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u", (unsigned int)(fw >> 32 & 0xffff),
 		 (unsigned int)(fw >> 16 & 0xffff), (unsigned int)(fw & 0xffff));
+	if (attr_size >= offsetof(struct ibv_device_attr_ex, packet_pacing_caps) + sizeof(attr->packet_pacing_caps))
+		attr->packet_pacing_caps = (struct ibv_packet_pacing_caps) {
+			.qp_rate_limit_min = 1,
+			.qp_rate_limit_max = 800000000,
+			.supported_qpts = 1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD,
+		};
 	return 0;
 }
 

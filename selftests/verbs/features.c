@@ -394,6 +394,38 @@ static void windows(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* 16 Mbit/s: 64 KB and headers take 33 ms at least. The clock is watched from below only: a busy machine is slow. */
+static void rate_limit(struct vt_dev *d)
+{
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 16000 };
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	uint64_t began, took;
+	struct pair p;
+	int err, i;
+
+	if (!(d->attr.packet_pacing_caps.supported_qpts & 1 << IBV_QPT_RC))
+		return vt_ok_skip("rate limit", "the device has none");
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	err = ibv_modify_qp_rate_limit(p.qp[0], &limit);
+	vt_ok(!err, "rate limit: 16 Mbit/s is taken");
+	began = vt_now_ms();
+	for (i = 0; !err && i < 4; i++) {
+		err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF / 2, 65536, IBV_SEND_SIGNALED);
+		if (!err && status_of(p.scq[0], 10000) != IBV_WC_SUCCESS)
+			err = EIO;
+	}
+	took = vt_now_ms() - began;
+	vt_ok(!err && took >= 130, "rate limit: 256 KB take 130 ms or more (%llu)", (unsigned long long)took);
+	limit.rate_limit = 0;
+	vt_ok(!ibv_modify_qp_rate_limit(p.qp[0], &limit), "rate limit: can be taken away");
+	limit.typical_pkt_sz = 64;
+	vt_ok(ibv_modify_qp_rate_limit(p.qp[0], &limit) == EOPNOTSUPP, "rate limit: what cannot be done is refused");
+	limit.typical_pkt_sz = 0;
+	err = ibv_modify_qp(p.qp[0], &reset, IBV_QP_STATE);
+	vt_ok(!err && ibv_modify_qp_rate_limit(p.qp[0], &limit) == EINVAL, "rate limit: of a QP that cannot send is EINVAL");
+	pair_close(&p);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = NULL;
@@ -420,6 +452,7 @@ int main(int argc, char **argv)
 	cq_overflow(&d);
 	drain(&d);
 	windows(&d);
+	rate_limit(&d);
 	test_errors(&d);
 	test_rules(&d);
 	test_reuse(&d);
