@@ -21,7 +21,7 @@ lab() {
 	ktap_check "$name" python3 -c '
 import sys
 f = dict(w.split("=") for w in sys.argv[2].split())
-f = {k: float(v) if k not in ("scenario", "algo") else v for k, v in f.items()}
+f = {k: float(v) for k, v in f.items() if k != "scenario"}
 sys.exit(not eval(sys.argv[1], {}, f))' "$condition" "$figures"
 }
 

@@ -8,19 +8,21 @@ DIR holds what lab.sh left: setup (name=value lines), plan, flow*.csv, flow*.txt
 per millisecond: time in ms, Gb/s of each flow, mean queue in KB. Figures are of the steady part, the second half of the
 time that all flows have in common, but for drops, pauses and cnps, which count from the first packet to the last:
 
-    jain          mean over its milliseconds of Jain's index of the flows' goodput
+    jain          Jain's index of the flows' goodput in it
     util          bytes that left the watched queue, as a share of what the link carries
     queue_*_kb    mean and 99th percentile of the watched queue, sampled every 10.1 us
-    converge_ms   from the last flow's start until every flow, averaged over 5 ms, is and stays within 10 % of its share
-                  (the mean of all; in the parking lot the flow's own steady mean); -1: never
+    converge_ms   from the last flow's start to the end of the first 5 ms with an index of 0.99 and nine tenths of the
+                  goodput of the steady part; -1: there were none.
+                  In the parking lot, where shares differ by nature, goodput counts relative to the flow's steady one
 """
 import glob
 import os
 import re
 import sys
 
-SMOOTH_MS = 5
-BAND = 0.1
+WINDOW_MS = 5
+EVEN = 0.99
+FULL = 0.9
 
 
 def read_rows(path):
@@ -31,6 +33,11 @@ def read_rows(path):
 def read_setup(folder):
     with open(os.path.join(folder, "setup")) as f:
         return dict(line.rstrip("\n").split("=", 1) for line in f if "=" in line)
+
+
+def jain(rates):
+    squares = sum(r * r for r in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else 0
 
 
 class Run:
@@ -76,42 +83,30 @@ class Run:
         low, high = (1000 * t for t in self.steady)
         return [q for q in self.queue if low <= q[0] < high]
 
-    def jain(self):
-        found = []
-        for ms in range(*self.steady):
-            x = [r[ms] for r in self.rates]
-            squares = sum(v * v for v in x)
-            found.append(sum(x) ** 2 / (len(x) * squares) if squares else 0)
-        return sum(found) / len(found)
+    def goodput(self, low, high):
+        """Gb/s of each flow from one millisecond to another."""
+        return [sum(r[low:high]) / (high - low) for r in self.rates]
 
     def utilisation(self):
         s = self.steady_samples()
         return (s[-1][2] - s[0][2]) * 8e-3 / (s[-1][0] - s[0][0]) / float(self.setup["gbps"])
 
-    def shares(self):
-        low, high = self.steady
-        mean = [sum(r[low:high]) / (high - low) for r in self.rates]
-        return mean if self.setup["scenario"] == "parking-lot" else [sum(mean) / len(mean)] * len(mean)
-
     def converge_ms(self):
-        """Milliseconds after the last start; -1 if some flow is outside its band at the end."""
         since, until = int(max(self.start)), int(min(self.stop))
-        share = self.shares()
-        reached = None
-        for ms in range(since + SMOOTH_MS, until + 1):
-            inside = all(abs(sum(r[ms - SMOOTH_MS:ms]) / SMOOTH_MS - s) <= BAND * s for r, s in zip(self.rates, share))
-            if not inside:
-                reached = None
-            elif reached is None:
-                reached = ms - since
-        return -1 if reached is None else reached
+        steady = self.goodput(*self.steady)
+        share = steady if self.setup["scenario"] == "parking-lot" else [1] * len(steady)
+        for ms in range(since + WINDOW_MS, until + 1):
+            now = self.goodput(ms - WINDOW_MS, ms)
+            if jain([r / s for r, s in zip(now, share)]) >= EVEN and sum(now) >= FULL * sum(steady):
+                return ms - since
+        return -1
 
     def figures(self):
         depth = sorted(q[1] for q in self.steady_samples())
         return {
             "scenario": self.setup["scenario"], "n": self.setup["n"], "gbps": self.setup["gbps"],
-            "frame_bytes": self.setup["frame_bytes"], "algo": self.setup["algo"],
-            "jain": "%.4f" % self.jain(), "util": "%.4f" % self.utilisation(),
+            "frame_bytes": self.setup["frame_bytes"],
+            "jain": "%.4f" % jain(self.goodput(*self.steady)), "util": "%.4f" % self.utilisation(),
             "queue_mean_kb": "%.1f" % (sum(depth) / len(depth) / 1e3),
             "queue_p99_kb": "%.1f" % (depth[int(len(depth) * .99)] / 1e3),
             "drops": int(self.queue[-1][3]), "pauses": self.count(r"(tx|sent)_pauses?|pfc_.*_sent"),

@@ -20,7 +20,7 @@ static const char usage[] =
 	"  --ms MS          length (200)              --join-ms MS     when the others join the first (10)\n"
 	"  --cap-mbps M     of each flow (0: none)\n"
 	"  --dilate         paper's times and steps for 40 Gb/s, scaled to --gbps\n"
-	"  --seed S         of the marks (1)\n";
+	"  --seed S         of the marks (1)         --model          what the fluid model says, instead\n";
 
 static int refuse(const char *what, const char *value)
 {
@@ -52,20 +52,37 @@ static void print_table(void)
 	printf("\n");
 }
 
-enum choice { N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, CHECK, QUICK, TABLE, HELP };
+enum choice {
+	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, CHECK, QUICK, TABLE, HELP
+};
 
 static const struct option options[] = {
 	{ "n", 1, NULL, N }, { "gbps", 1, NULL, GBPS }, { "algo", 1, NULL, ALGO }, { "frame", 1, NULL, FRAME },
 	{ "rtt-us", 1, NULL, RTT }, { "kmin", 1, NULL, KMIN }, { "kmax", 1, NULL, KMAX }, { "pmax", 1, NULL, PMAX },
 	{ "red", 1, NULL, RED }, { "buffer", 1, NULL, BUFFER }, { "ms", 1, NULL, MS }, { "join-ms", 1, NULL, JOIN },
-	{ "cap-mbps", 1, NULL, CAP }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
+	{ "cap-mbps", 1, NULL, CAP }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED },
+	{ "model", 0, NULL, MODEL }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
 	{ "table", 0, NULL, TABLE }, { "help", 0, NULL, HELP }, {}
 };
+
+static int print_model(const struct setup *s)
+{
+	struct fixed_point point;
+	struct fluid course;
+
+	if (s->algo != ROAN_CC_PAPER)
+		return refuse("there is a model of paper only, not of", roan_cc_name(s->algo));
+	fixed_point(s, &point);
+	fluid(s, &course);
+	printf("queue_kb=%.1f mark_share=%.5f alpha=%.4f cnps_per_s=%.0f settled_queue_kb=%.1f converge_ms=%.1f\n",
+	       point.queue / 1e3, point.p, point.alpha, point.cnps, course.queue_mean / 1e3, course.converge_s * 1e3);
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
 	struct setup s = setup_paper(2, 40);
-	bool check = false, quick = false, dilate = false;
+	bool check = false, quick = false, dilate = false, model = false;
 	double ms = 200, join = 10;
 	struct figures out;
 	int o;
@@ -92,6 +109,7 @@ int main(int argc, char **argv)
 		case CAP: s.cap = strtod(optarg, NULL) * 1e6; break;
 		case DILATE: dilate = true; break;
 		case SEED: s.seed = strtoull(optarg, NULL, 0); break;
+		case MODEL: model = true; break;
 		case CHECK: check = true; break;
 		case QUICK: quick = true; break;
 		case TABLE: print_table(); return 0;
@@ -110,6 +128,8 @@ int main(int argc, char **argv)
 	if (!s.flows || s.link < 1000000 || s.frame < 64 || s.frame > 65535 || ms <= join || join < 0 || s.red.kmax <= s.red.kmin)
 		return refuse("impossible:", "n, gbps, frame, ms, kmin or kmax");
 	setup_times(&s, ms, join);
+	if (model)
+		return print_model(&s);
 	simulate(&s, &out);
 	print_figures(&s, &out);
 	return 0;
