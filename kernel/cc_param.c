@@ -48,6 +48,25 @@ static ssize_t traffic_class_store(struct ib_device *ibdev, u32 port, struct ib_
 }
 static IB_PORT_ATTR_RW(traffic_class);
 
+static ssize_t link_speed_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->cc.link_speed));
+}
+
+static ssize_t link_speed_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	u32 value;
+	int err = kstrtou32(buf, 0, &value);
+
+	if (err)
+		return err;
+	if (value > ROAN_CC_MAX_MBPS)
+		return -ERANGE;
+	WRITE_ONCE(to_roan_dev(ibdev)->cc.link_speed, value);
+	return n;
+}
+static IB_PORT_ATTR_RW(link_speed);
+
 static ssize_t algo_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", roan_cc_name(READ_ONCE(to_roan_dev(ibdev)->cc.algo)));
@@ -78,6 +97,7 @@ ROAN_CC_PARAMS(X)
 #define X(_name, ...)	&param_##_name.attr.attr,
 static struct attribute *attrs[] = {
 	&ib_port_attr_algo.attr,
+	&ib_port_attr_link_speed.attr,
 	&ib_port_attr_traffic_class.attr,
 	ROAN_CC_PARAMS(X)
 	NULL

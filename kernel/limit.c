@@ -55,6 +55,12 @@ static u64 cap_of(const struct roan_qp *qp)
 	return min_not_zero(limit, path);
 }
 
+/* bit/s. What a veth or a tap says of itself means nothing, so it may be set. */
+static u64 link_speed(const struct roan_dev *dev)
+{
+	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link);
+}
+
 /* ---- life ---- */
 
 /* The algorithm spoke: the pacer, whoever waits, and the trace shall know. */
@@ -78,7 +84,7 @@ static void restart(struct roan_limiter *l)
 
 	l->now = ktime_get_ns();
 	l->started = true;
-	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], READ_ONCE(qp->dev->cc.link), cap_of(qp), full_packet(qp),
+	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], link_speed(qp->dev), cap_of(qp), full_packet(qp),
 		      l->now);
 	settle(l, l->now);
 }
@@ -136,7 +142,7 @@ void roan_limiter_cap(struct roan_qp *qp)
 	if (!l->started)
 		restart(l);
 	l->now = ktime_get_ns();
-	if (l->cc.cap != cap_of(qp) && roan_cc_limits(&l->cc, READ_ONCE(qp->dev->cc.link), cap_of(qp), l->now))
+	if (l->cc.cap != cap_of(qp) && roan_cc_limits(&l->cc, link_speed(qp->dev), cap_of(qp), l->now))
 		settle(l, l->now);
 	spin_unlock(&l->lock);
 }
@@ -175,7 +181,7 @@ static bool concerned(struct roan_qp *qp, const struct roan_rx *rx)
 void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx)
 {
 	struct roan_limiter *l = concerned(qp, rx) ? get(qp, GFP_ATOMIC | __GFP_NOWARN) : NULL;
-	u64 link = READ_ONCE(qp->dev->cc.link);
+	u64 link = link_speed(qp->dev);
 	bool changed;
 
 	if (!l) {

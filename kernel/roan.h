@@ -103,7 +103,8 @@ struct roan_qos {
 
 struct roan_cc_dev {
 	u32 algo;		/* enum roan_cc_algo; READ/WRITE_ONCE */
-	u64 link;		/* bit/s; 0: not known. Written under RTNL */
+	u64 link;		/* bit/s, as the interface says; 0: it does not. Written under RTNL */
+	u32 link_speed;		/* Mb/s, as cc_param says; 0: as the interface says. READ/WRITE_ONCE */
 	struct roan_cc_params params[ROAN_CC_NUM_ALGOS];	/* cc_param; READ/WRITE_ONCE of each value */
 	struct roan_np np_port;	/* see np.h: raced for */
 	struct roan_np_hosts np_hosts;
