@@ -60,6 +60,9 @@ selftest:				## every script of selftests/vm/suites in its lab
 bench:					## selftests/bench in this machine's lab
 	selftests/bench/run.sh
 
+cc:					## congestion control in virtual time, held to the model (ten minutes)
+	selftests/cc/check
+
 check:					## all of the above but bench; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/tally.sh "$(MAKE) test" "$(MAKE) lint" "$(MAKE) fuzz SECONDS_FUZZ=20" "$(MAKE) kunit" "$(MAKE) selftest"
@@ -85,4 +88,4 @@ deb:					## build/deb/: roan-dkms and libroan as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest bench check demo install dkms deb clean
+.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest bench cc check demo install dkms deb clean

@@ -84,9 +84,7 @@ port_of() { # HOST
 configure() { # HOST: its congestion control
 	local p dir
 	dir=$(port_of "$1")/cc_param
-	[ "$algo" != none ] || [ -e "$dir/algo" ] || return 0
-	[ ! -e "$dir/link_speed" ] || echo $((gbps * 1000)) > "$dir/link_speed"	# a veth says 10 Gb/s of itself
-	for p in "algo=$algo" "${params[@]}"; do
+	for p in "algo=$algo" "link_speed=$((gbps * 1000))" "${params[@]}"; do	# a veth says 10 Gb/s of itself
 		echo "${p#*=}" > "$dir/${p%%=*}"
 	done
 }
