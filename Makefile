@@ -25,7 +25,7 @@ mirror:
 	@mkdir -p $(OUT)/selftests
 	@find $(OUT) -xtype l -delete
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
-	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(OUT)/selftests/
+	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench $(OUT)/selftests/
 
 module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(KARGS) modules
@@ -57,7 +57,8 @@ kunit:					## the suites inside a UML kernel with KASAN
 selftest:				## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh
 
-bench:					## selftests/bench in this machine's lab
+bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
+	@tools/setup build lab tests bench
 	selftests/bench/run.sh
 
 cc:					## congestion control in virtual time, held to the model (ten minutes)

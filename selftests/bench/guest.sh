@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The measurements: roan, rdma_rxe and TCP in one boot, in turn, several rounds. Runs inside a guest as root, prints one
-# line a measurement for report.py. Judges nothing and computes nothing.
+# line a measurement for report.py. Judges nothing and computes nothing. What one measurement does is in cells.sh.
 #
-#	guest.sh [ROUNDS=5] [SIZES="64,..."] [MIB=128] [LIMIT=15] [REPO=DIR] [ROAN_KO=FILE] [LAB=NAME]
+#	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=128] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."]
 #
 # Output:  @env KEY VALUE...
-#	   @ ROUND TOPOLOGY STACK TEST SIZE VALUE	VALUE: MiB/s, messages/s or us; "-" if no attempt gave one
+#	   @try KEY					a measurement begins: if this is the last line, it took the guest with it
+#	   @ ROUND TOPOLOGY STACK TEST SIZE VALUE	VALUE: see report.py's TESTS; "-" if no attempt gave one
 #	   @again TOPOLOGY STACK PROGRAM ARG... attempt N: WHY
+#	   @round N					round N is whole
 #
 # Topology "pair": both ends of one veth in ONE namespace, so that rdma_rxe, which cannot leave the initial one, can be
 # measured over the same path as the others. The addresses are local to that namespace; accept_local lets the packets
@@ -21,19 +23,20 @@
 # Topology "hosts": the two namespaces h1 and h2 of selftests/vm/lib.sh; roan and TCP only.
 for arg in "$@"; do
 	case $arg in
-	ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | ROAN_KO=* | LAB=*) declare "$arg" ;;
+	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=*) declare "$arg" ;;
 	*) echo "guest.sh: unknown argument $arg"; exit 2 ;;
 	esac
 done
-ROUNDS=${ROUNDS:-5}
-SIZES=${SIZES:-64,256,1024,4096,16384,65536,262144,1048576}
+FROM=${FROM:-1} ROUNDS=${ROUNDS:-5}
+SIZES=${SIZES:-64,512,4096,16384,65536,262144,1048576}
 REPO=${REPO:-$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")}
 MTU=4200	# room for a path MTU of 4096 and its headers
-BYTES=$((${MIB:-128} << 20))	# a bandwidth run moves about this much ...
-MOST=16000	# ... in at most this many messages
+MIB=${MIB:-128}		# a bandwidth run moves about this much
 LIMIT=${LIMIT:-15}	# seconds a run may take: one that hangs is reported and tried again
 # shellcheck source=../vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
+# shellcheck source=cells.sh
+. "$REPO/selftests/bench/cells.sh"
 
 # perftest wants a "cpu MHz" line, which UML lacks; a wrong one is fine, as it then believes its own measurement.
 if ! grep -q 'cpu MHz' /proc/cpuinfo; then
@@ -61,65 +64,6 @@ contender() {	# NAME SERVER_NS CLIENT_NS SERVER_DEV CLIENT_DEV SERVER_IP CLIENT_
 	CONTENDERS[$1]="$2 $3 $4 $5 $sgid $cgid $6"
 }
 
-listening() { ${1:+ip netns exec "$1"} ss -Hltn "sport = :$2" | grep -q .; }
-
-# perf CONTENDER PROGRAM ARG...: the client's line of figures
-perf() {
-	local sns cns sdev cdev sgid cgid ip server
-	read -r sns cns sdev cdev sgid cgid ip <<< "${CONTENDERS[$1]}"
-	sns=${sns#-} cns=${cns#-}
-	PORT=$((18515 + (PORT + 1) % 1000))
-	shift
-	timeout "$LIMIT" ${sns:+ip netns exec "$sns"} "$1" -F -m 4096 -p $PORT -d "$sdev" -x "$sgid" "${@:2}" > /tmp/server 2>&1 &
-	server=$!
-	wait_for 5 listening "$sns" $PORT
-	timeout "$LIMIT" ${cns:+ip netns exec "$cns"} "$1" -F -m 4096 -p $PORT -d "$cdev" -x "$cgid" "${@:2}" "$ip" \
-		> /tmp/client 2>&1 || kill $server 2> /dev/null
-	wait $server 2> /dev/null
-	FIGURES=$(grep -A1 '^ *#bytes' /tmp/client | tail -n 1)
-}
-
-# perftest prints inf, nan or 0 when it could not calibrate the cycle counter: such a run is no measurement.
-sane() { [[ $1 =~ ^[0-9]+(\.[0-9]+)?$ ]] && [[ $1 =~ [1-9] ]]; }
-
-# attempts CONTENDER FIELD PROGRAM ARG...: perf, until the field of FIGURES is a number; says why it tried again
-attempts() {
-	local field=$2 n
-	for n in 1 2 3 4 5; do
-		perf "$1" "${@:3}"
-		sane "$(awk -v f="$field" '{ print $f }' <<< "$FIGURES")" && return
-		case $FIGURES in
-		*inf* | *nan* | *[0-9]*) echo "@again ${1/-/ } ${*:3} attempt $n: cycle counter" ;;
-		*) echo "@again ${1/-/ } ${*:3} attempt $n: did not finish"; [ "$n" != 3 ] || break ;;
-		esac
-	done
-	FIGURES='- - - - - - - - -'
-}
-
-bandwidth() {	# ROUND CONTENDER ib_X_bw SIZE
-	local n=$((BYTES / $4)) avg rate
-	n=$((n > MOST ? MOST : n))
-	attempts "$2" 4 "$3" -s "$4" -n $n
-	read -r _ _ _ avg rate _ <<< "$FIGURES"
-	echo "@ $1 ${2/-/ } ${3#ib_} $4 $avg"
-	[ "$3/$4" != ib_write_bw/64 ] || echo "@ $1 ${2/-/ } write_rate 64 $(awk -v r="$rate" 'BEGIN { print r == "-" ? r : r * 1e6 }')"
-}
-
-latency() {	# ROUND CONTENDER
-	local median p99
-	attempts "$2" 5 ib_send_lat -s 2 -n 2000
-	read -r _ _ _ _ median _ _ p99 _ <<< "$FIGURES"
-	echo "@ $1 ${2/-/ } send_lat_median 2 $median"
-	echo "@ $1 ${2/-/ } send_lat_p99 2 $p99"
-}
-
-tcp() {		# ROUND TOPOLOGY SIZE: iperf3 in writes of SIZE
-	local ip=10.9.1.2 mbps args=(-B 10.9.1.1 --bind-dev xa) in=()
-	[ "$2" = pair ] || { ip=$H2IP args=() in=(ip netns exec h1); }
-	mbps=$(timeout 20 "${in[@]}" iperf3 -c "$ip" "${args[@]}" -f m -t 1 -l "$3" | awk '/receiver/ { print $(NF - 2) }')
-	echo "@ $1 $2 tcp write_bw $3 $(awk -v m="$mbps" 'BEGIN { if (m > 0) printf "%.2f\n", m * 1e6 / 8 / 1048576; else print "-" }')"
-}
-
 environment() {
 	echo "@env lab ${LAB:-unnamed}"
 	echo "@env date $(date -u +%F)"
@@ -135,6 +79,7 @@ environment() {
 
 setup() {
 	modprobe -q crc32-pclmul
+	modprobe -q sch_netem
 	LINK_TYPE=rxe
 	if load_modules && pair x 1 && link_add rxea xa && link_add rxeb xb; then
 		contender pair-rxe - - rxeb rxea 10.9.1.2 10.9.1.1
@@ -160,33 +105,73 @@ setup() {
 }
 
 # The order within a round turns from round to round, so that no contender is always the first after a pause.
-in_turn() {	# ROUND: names of the contenders
-	local all=(pair-rxe pair-roan hosts-roan) i c
-	for i in 0 1 2; do
-		c=${all[(i + $1) % 3]}
-		[ -z "${CONTENDERS[$c]:-}" ] || echo "$c"
+in_turn() {	# ROUND NAME...: those of them that are there
+	local all=("${@:2}") i c
+	for i in "${!all[@]}"; do
+		c=${all[(i + $1) % ${#all[@]}]}
+		[ "$c" != pair-tcp ] && [ -z "${CONTENDERS[$c]:-}" ] || echo "$c"
+	done
+}
+both() { in_turn "$1" pair-rxe pair-roan; }
+three() { in_turn "$1" pair-rxe pair-roan pair-tcp; }
+
+# cell ROUND CONTENDER TEST SIZE FUNCTION [ARG...]: prints its values; one that took a guest with it is left out
+cell() {
+	local key="${2/-//}/$3/$4"
+	# shellcheck disable=SC2034 # cells.sh reads them
+	ROUND=$1 CONTENDER=$2 TEST=$3 SIZE=$4
+	case ",${SKIP:-}," in
+	*",$key,"*) echo "@skipped $key"; return ;;
+	esac
+	echo "@try $key"
+	"${@:5}"
+}
+
+bandwidths() {	# ROUND
+	local size op c
+	for size in ${SIZES//,/ }; do
+		for op in write_bw read_bw send_bw; do
+			for c in $(both "$1"); do cell "$1" "$c" $op "$size" bandwidth; done
+		done
+		cell "$1" pair-tcp write_bw "$size" tcp
+	done
+	for size in 65536 1048576; do
+		[ -z "${CONTENDERS[hosts-roan]:-}" ] || cell "$1" hosts-roan write_bw $size bandwidth
+		cell "$1" hosts-tcp write_bw $size tcp
 	done
 }
 
 round() {
-	local c op size
-	for size in ${SIZES//,/ }; do
-		for op in ib_write_bw ib_read_bw ib_send_bw; do
-			for c in $(in_turn "$1"); do bandwidth "$1" "$c" $op "$size"; done
-		done
-		tcp "$1" pair "$size"
-		tcp "$1" hosts "$size"
+	local c n loss
+	bandwidths "$1"
+	for c in $(both "$1"); do cell "$1" "$c" write_rate_16 64 rate_of_16; done
+	for c in $(in_turn "$1" pair-rxe pair-roan hosts-roan); do cell "$1" "$c" send_lat 2 latency; done
+	for c in $(three "$1"); do cell "$1" "$c" cpu 65536 cpu_per_gib; done
+	for loss in 0.1 1; do
+		for c in $(three "$1"); do cell "$1" "$c" loss_$loss 65536 goodput $loss; done
 	done
-	for c in $(in_turn "$1"); do latency "$1" "$c"; done
+	for n in 1 100 10000; do
+		# Ten thousand take long to come and go: every other round.
+		[ $n = 10000 ] && [ $(($1 % 2)) = 0 ] && continue
+		for c in $(both "$1"); do cell "$1" "$c" qps $n over_qps; done
+	done
+	for c in $(both "$1"); do cell "$1" "$c" come_and_go 1000 come_and_go; done
+	for n in 65536 1048576; do cell "$1" pair-limit write_bw $n limit; done
+	[ "$1" = 1 ] || return
+	for c in $(both "$1"); do
+		cell 1 "$c" syscalls 64 syscalls
+		cell 1 "$c" memory 10000 memory
+	done
 }
 
+# shellcheck disable=SC2034 # cells.sh counts it up
 PORT=0
 setup
 environment
-for c in $(in_turn 0); do
+for c in $(both 0); do
 	perf "$c" ib_write_bw -s 65536 -n 200	# caches, neighbours, CRC tables
 done
-for r in $(seq "$ROUNDS"); do
+for r in $(seq "$FROM" "$ROUNDS"); do
 	round "$r"
+	echo "@round $r"
 done
-echo "@end"

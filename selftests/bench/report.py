@@ -19,16 +19,50 @@ LABS = {
 TITLES = [
     ("write_bw", 65536, "WRITE 64 KiB", "MiB/s"), ("write_bw", 1048576, "WRITE 1 MiB", "MiB/s"),
     ("read_bw", 65536, "READ 64 KiB", "MiB/s"), ("send_bw", 65536, "SEND 64 KiB", "MiB/s"),
-    ("write_rate", 64, "WRITE 64 B", "messages/s"),
+    ("write_rate", 64, "WRITE 64 B, 1 QP", "messages/s"), ("write_rate_16", 64, "WRITE 64 B, 16 QPs", "messages/s"),
     ("send_lat_median", 2, "SEND 2 B latency, median", "µs"), ("send_lat_p99", 2, "SEND 2 B latency, 99 %", "µs"),
+    ("cpu", 65536, "WRITE 64 KiB: CPU time, both ends", "s/GiB"),
+    ("loss_0.1", 65536, "WRITE 64 KiB, 0.1 % of packets lost", "MiB/s"),
+    ("loss_1", 65536, "WRITE 64 KiB, 1 % of packets lost", "MiB/s"),
 ]
+HOSTS = ["write_bw", "send_lat_median", "send_lat_p99"]
+QPS = [
+    ("qps", 1, "64 KiB WRITEs over 1 QP", "messages/s"), ("qps", 100, "... over 100 QPs, each in turn", "messages/s"),
+    ("qps", 10000, "... over 10,000 QPs", "messages/s"), ("memory", 10000, "memory of an idle QP, rings apart", "bytes"),
+    ("ring_memory", 10000, "memory of its rings, depth 16", "bytes"),
+    ("qp_create", 1000, "creation", "QPs/s"), ("qp_connect", 1000, "RESET to RTS", "QPs/s"),
+    ("qp_destroy", 1000, "destruction", "QPs/s"), ("syscalls", 64, "system calls a streamed 64 B WRITE", ""),
+    ("syscalls_strace", 64, "... under strace -c, which stops the program at each", ""),
+]
+# What is aimed at: name, labs (None: all), a function from a Run to {round: figure}, what it must be.
+BARS = [
+    ("WRITE 64 KiB, roan : rxe", "uml", lambda r: r.ratios("write_bw", 65536, "rxe"), ">=", 5),
+    ("WRITE 64 KiB, roan : TCP", "uml", lambda r: r.ratios("write_bw", 65536, "tcp"), ">=", 2),
+    ("WRITE 1 MiB, roan : rxe", "uml", lambda r: r.ratios("write_bw", 1048576, "rxe"), ">=", 4),
+    ("WRITE 64 KiB, roan : rxe", "qemu", lambda r: r.ratios("write_bw", 65536, "rxe"), ">=", 3),
+    ("WRITE 1 MiB, roan : TCP", "qemu", lambda r: r.ratios("write_bw", 1048576, "tcp"), ">=", 0.5),
+    ("WRITE 64 B rate, roan : rxe", None, lambda r: r.ratios("write_rate", 64, "rxe"), ">=", 8),
+    ("SEND 2 B latency, median, roan : rxe", None, lambda r: r.ratios("send_lat_median", 2, "rxe"), "<=", 0.5),
+    ("system calls a streamed message", None, lambda r: r.rounds("pair", "roan", "syscalls", 64), "<=", 0.02),
+    ("cost of a packet, 10,000 QPs : 1 QP", None,
+     lambda r: divide(r.rounds("pair", "roan", "qps", 1), r.rounds("pair", "roan", "qps", 10000)), "<=", 1.2),
+    ("memory of an idle QP, bytes", None, lambda r: r.rounds("pair", "roan", "memory", 10000), "<=", 4096),
+    ("QP creation rate, roan : rxe", None, lambda r: r.ratios("qp_create", 1000, "rxe"), ">=", 1),
+    ("QP destruction rate, roan : rxe", None, lambda r: r.ratios("qp_destroy", 1000, "rxe"), ">=", 1),
+    ("share of the machine's limit, WRITE 64 KiB", None, lambda r: r.share(65536), ">=", 0.7),
+    ("share of the machine's limit, WRITE 1 MiB", None, lambda r: r.share(1048576), ">=", 0.7),
+]
+
+
+def divide(ours, theirs):
+    return {r: ours[r] / theirs[r] for r in ours if theirs.get(r)}
 
 
 class Run:
     """One log: value[topology, stack, test, size] = {round: number}."""
 
     def __init__(self, path):
-        self.env, self.value, self.again, self.missing = {}, {}, {}, {}
+        self.env, self.value, self.again, self.missing, self.died = {}, {}, {}, {}, []
         for line in open(path, errors="replace"):
             word = line.split()
             if line.startswith("@env ") and len(word) > 2:
@@ -38,6 +72,8 @@ class Run:
             elif line.startswith("@again "):
                 key = word[2], line.rsplit(": ", 1)[-1].strip()
                 self.again[key] = self.again.get(key, 0) + 1
+            elif line.startswith("@died "):
+                self.died.append(word[1])
             elif line.startswith("@ ") and len(word) == 7:
                 key = word[2], word[3], word[4], int(word[5])
                 if word[6] == "-":
@@ -47,14 +83,21 @@ class Run:
         self.lab = self.env.get("lab", os.path.basename(path))
 
     def sizes(self):
-        return sorted({key[3] for key in self.value if key[2] == "write_bw"})
+        return sorted({key[3] for key in self.value if key[1:3] == ("roan", "write_bw")})
 
     def rounds(self, topo, stack, test, size):
         return self.value.get((topo, stack, test, size), {})
 
     def tcp(self, topo, test, size):
         # TCP has one figure a size: a stream written in pieces of that size.
-        return self.rounds(topo, "tcp", "write_bw", size) if test.endswith("_bw") else {}
+        return self.rounds(topo, "tcp", "write_bw" if test.endswith("_bw") else test, size)
+
+    def ratios(self, test, size, other):
+        theirs = self.tcp("pair", test, size) if other == "tcp" else self.rounds("pair", other, test, size)
+        return divide(self.rounds("pair", "roan", test, size), theirs)
+
+    def share(self, size):
+        return divide(self.rounds("pair", "roan", "write_bw", size), self.rounds("pair", "limit", "write_bw", size))
 
 
 def number(x):
@@ -72,11 +115,23 @@ def median(values):
     return f"{number(statistics.median(v))} ({number(min(v))}..{number(max(v))})"
 
 
-def ratio(ours, theirs):
-    both = [ours[r] / theirs[r] for r in ours if r in theirs]
-    if not both:
+def spread(values):
+    if not values:
         return "not run"
-    return f"**{statistics.median(both):.2f}** ({min(both):.2f}..{max(both):.2f})"
+    v = list(values.values())
+    return f"**{statistics.median(v):.2f}** ({min(v):.2f}..{max(v):.2f})"
+
+
+def verdict(name, values, sense, bar):
+    """One line of the table of bars."""
+    if not values:
+        return [name, f"{sense} {number(bar)}", "not run", "-"]
+    v = sorted(values.values())
+    m = statistics.median(v)
+    met = m >= bar if sense == ">=" else m <= bar
+    by = m / bar if sense == ">=" else bar / m if m else 1
+    said = "met" if met else f"missed: {100 * (1 - by):.0f} % short"
+    return [name, f"{sense} {number(bar)}", f"{number(m)} ({number(v[0])}..{number(v[-1])})", said]
 
 
 def table(head, rows):
@@ -88,11 +143,36 @@ def row(run, topo, rxe_topo, test, size, label):
     rxe = run.rounds(rxe_topo, "rxe", test, size)
     roan = run.rounds(topo, "roan", test, size)
     tcp = run.tcp(topo, test, size)
-    last = ratio(roan, tcp) if test.endswith("_bw") else "-"
-    return [label, median(rxe), median(roan), median(tcp) if test.endswith("_bw") else "-", ratio(roan, rxe), last]
+    return [label, median(rxe), median(roan), median(tcp) if tcp else "-", spread(divide(roan, rxe)),
+            spread(divide(roan, tcp)) if tcp else "-"]
+
+
+def two(run, test, size, label):
+    rxe, roan = run.rounds("pair", "rxe", test, size), run.rounds("pair", "roan", test, size)
+    return [label, median(rxe), median(roan), spread(divide(roan, rxe))]
 
 
 HEAD = ["", "rdma_rxe", "roan", "TCP", "roan : rxe", "roan : TCP"]
+
+
+def limits(run):
+    rows = []
+    for size in 65536, 1048576:
+        get = [run.rounds("pair", "limit", t, size) for t in ("limit_crc", "limit_copy", "write_bw")]
+        rows.append([f"WRITE {size_name(size)}", *(median(g) for g in get),
+                     median(run.rounds("pair", "roan", "write_bw", size)), spread(run.share(size))])
+    return table(["MiB/s", "one CRC", "one copy", "both CRCs and the copy", "roan", "share"], rows)
+
+
+def trouble(run):
+    """What was tried again, what never gave a value, what a guest died of."""
+    out = "Attempts that gave nothing and were made again: " + ("; ".join(
+        f"{stack}: {n} × {why}" for (stack, why), n in sorted(run.again.items())) or "none") + ".\n"
+    out += f"Measurements without a result after all attempts: {sum(run.missing.values())}"
+    out += "".join(f"; {s} {t} {size_name(z)} × {n}" for (_, s, t, z), n in sorted(run.missing.items())) + ".\n"
+    if run.died:
+        out += "The guest died in, and these were left out afterwards: " + ", ".join(run.died) + ".\n"
+    return out
 
 
 def section(run, figure):
@@ -100,22 +180,32 @@ def section(run, figure):
     out = [f"## Lab: {run.lab}\n", LABS.get(run.lab, "") + ".\n"]
     names = ["date", "kernel", "cpu", "cpus", "host", "accelerator", "crc32", "perftest", "iperf3", "rounds"]
     out.append(table(["", ""], [[n, env[n]] for n in names if n in env]))
+    out.append("### What is aimed at\n")
+    out.append(table(["", "bar", "median (spread)", ""], [verdict(name, values(run), sense, bar)
+               for name, lab, values, sense, bar in BARS if lab in (None, run.lab)]))
+    remarks = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"remarks-{run.lab}.md")
+    if os.path.exists(remarks):
+        out.append(open(remarks).read())
+    if figure:
+        out.append(f"![WRITE bandwidth by message size]({figure})\n")
     out.append("### Same path for all: one veth in one namespace\n")
     out.append(table(HEAD, [row(run, "pair", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES]))
+    out.append("### Many QPs, and what else a connection costs\n")
+    out.append(table(["", "rdma_rxe", "roan", "roan : rxe"],
+                     [two(run, t, s, f"{name}{unit and ', ' + unit}") for t, s, name, unit in QPS]))
+    out.append("### The limit of the machine\n")
+    out.append("What one CPU does of the two CRCs and one copy alone, by the driver's own CRC, in the same boot: over a "
+               "veth sender and receiver share a CPU, unless packets are steered to another.\n")
+    out.append(limits(run))
     out.append("### roan between two namespaces\n")
     out.append("rdma_rxe cannot be there: its column is the one above, measured in the same round over its own veth.\n")
-    out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES]))
+    out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES
+                            if t in HOSTS]))
     out.append("### By message size\n")
     for test, name in ("write_bw", "WRITE"), ("read_bw", "READ"), ("send_bw", "SEND"):
         out.append(f"{name}, MiB/s, one veth in one namespace:\n")
         out.append(table(HEAD, [row(run, "pair", "pair", test, s, size_name(s)) for s in run.sizes()]))
-    if figure:
-        out.append(f"![WRITE bandwidth by message size]({figure})\n")
-    if run.again or run.missing:
-        out.append("Attempts that gave nothing and were made again: " + ("; ".join(
-            f"{stack}: {n} × {why}" for (stack, why), n in sorted(run.again.items())) or "none") + ".")
-        out.append(f"Measurements without a result after all attempts: {sum(run.missing.values())}"
-                   + "".join(f"; {s} {t} {size_name(z)} × {n}" for (_, s, t, z), n in sorted(run.missing.items())) + ".\n")
+    out.append(trouble(run))
     return "\n".join(out)
 
 
@@ -167,9 +257,13 @@ and the highest in brackets; a ratio is the median of the ratios *within* rounds
 sides. For bandwidth and rate a ratio above 1 is in roan's favour, for latency one below 1.
 
 Path MTU 4096 on a netdev MTU of 4200 for all three; perftest, RC, one QP, its default depth, polling; TCP is one stream
-written in pieces of the row's size, with the system calls iperf3 makes for each. "One veth in one namespace": rdma_rxe cannot leave the initial namespace, so both ends
-of its veth are there, with addresses that are local yet routed over the veth; roan has the like in a namespace of its own,
-since two drivers cannot both hold UDP port 4791 in one. A lab is not hardware: **a ratio holds for the lab it is from**.
+written in pieces of the row's size, with the system calls iperf3 makes for each. CPU time, loss and what concerns many QPs
+are measured with `selftests/verbs/scale`, 16 WRITEs outstanding; for loss, packets leave one by one, as netem loses whole
+trains otherwise. System calls are counted in runs of their own,
+by a library preloaded into the client and by `strace -c`. "One veth in one namespace": rdma_rxe cannot
+leave the initial namespace, so both ends of its veth are there, with addresses that are local yet routed over the veth; roan
+has the like in a namespace of its own, since two drivers cannot both hold UDP port 4791 in one. A lab is not hardware: **a
+ratio holds for the lab it is from**.
 "Not run" means just that.
 """
 

@@ -1,18 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Runs guest.sh in a lab and hands what it printed to report.py, which writes Documentation/benchmarks.md and its figures.
-#	run.sh [-r ROUNDS] [-o] [LAB...]	LAB: uml, qemu (default: both); -o: only report what build/bench holds already
+#	run.sh [-r ROUNDS] [-o] [-c] [LAB...]	LAB: uml, qemu (default: both)
+#	-o: only report what build/bench holds already	-c: go on with a run that was broken off
+# Results are appended as they come. A guest that dies is started again at the round that was not whole (ratios are made
+# within rounds), without the measurement it died of; after four boots what there is is reported.
 # BENCH_RUN: the command that runs a script in a lab (default: selftests/vm/run.sh LAB -s SECONDS).
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 OUT=$REPO/build/bench
-rounds=5 only=
-while getopts r:o o; do
+BOOTS=4
+rounds=5 only='' continue=''
+while getopts r:oc o; do
 	case $o in
 	r) rounds=$OPTARG ;;
 	o) only=y ;;
-	*) sed -n 3,5p "$0"; exit 2 ;;
+	c) continue=y ;;
+	*) sed -n 4,8p "$0"; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -20,17 +25,37 @@ shift $((OPTIND - 1))
 mkdir -p "$OUT"
 load() { cut -d' ' -f1 /proc/loadavg; }	# what else this machine was doing
 
-for lab; do
-	[ -z "$only" ] || break
+next_round() { echo $(($(sed -n 's/^@round //p' "$1" | sort -n | tail -n 1) + 1)); }
+# What was tried and never gave a value, in a boot that did not end well: the last thing it tried.
+culprit() { grep -E '^@(try|end|boot)' "$1" | tail -n 1 | sed -n 's/^@try //p'; }
+
+boot() { # LAB LOG SKIP: one guest, from the first round that is not whole
+	local lab=$1 log=$2 less=()
 	# Emulation is slow: less of everything, but still every kind.
-	less=()
-	[ "$lab" = uml ] || less=("SIZES=64,4096,65536,1048576" MIB=24 LIMIT=60)
-	before=$(load)
+	[ "$lab" = uml ] || less=("SIZES=64,4096,65536,1048576" MIB=16 LIMIT=60)
 	# shellcheck disable=SC2086 # BENCH_RUN is a command line
-	${BENCH_RUN:-"$REPO/selftests/vm/run.sh" "$lab" -s $((300 + rounds * 600))} "$HERE/guest.sh" "REPO=$REPO" "LAB=$lab" \
-		"ROUNDS=$rounds" "${less[@]}" | tee "$OUT/$lab.new"
-	echo "@env host $(nproc) CPUs, load average $before at the start, $(load) at the end" >> "$OUT/$lab.new"
-	grep -q '^@end' "$OUT/$lab.new" || { echo "run.sh: $lab did not finish; its old results stay"; exit 1; }
-	mv "$OUT/$lab.new" "$OUT/$lab.log"
-done
+	BENCH=m ${BENCH_RUN:-"$REPO/selftests/vm/run.sh" "$lab" -s $((400 + rounds * 600))} "$HERE/guest.sh" "REPO=$REPO" \
+		"LAB=$lab" "ROUNDS=$rounds" "FROM=$(next_round "$log")" "SKIP=$3" "${less[@]}" | tee -a "$log" || true
+}
+
+measure() { # LAB
+	local lab=$1 log=$OUT/$1.log skip='' n before
+	[ -n "$continue" ] && [ -e "$log" ] || : > "$log"
+	before=$(load)
+	for ((n = 1; n <= BOOTS; n++)); do
+		[ "$(next_round "$log")" -le "$rounds" ] || break
+		echo "@boot $n" >> "$log"
+		boot "$lab" "$log" "$skip"
+		[ "$(next_round "$log")" -le "$rounds" ] || break
+		skip=$skip${skip:+,}$(culprit "$log")
+		echo "run.sh: $lab: boot $n ended in round $(next_round "$log"), at $(culprit "$log")"
+		[ -z "$(culprit "$log")" ] || echo "@died $(culprit "$log")" >> "$log"
+	done
+	echo "@env host $(nproc) CPUs, load average $before at the start, $(load) at the end" >> "$log"
+}
+
+if [ -z "$only" ]; then
+	make -s -C "$REPO" programs
+	for lab; do measure "$lab"; done
+fi
 exec "$HERE/report.py" "$REPO/Documentation" "$OUT"/*.log

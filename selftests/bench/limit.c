@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What this machine could do if a byte cost nothing but the CRC at either end and one copy: a module the benchmark loads,
+ * reads and unloads. It uses the driver's own roan_crc32(), packet by packet, on one CPU; it sends nothing.
+ *	insmod roan_limit.ko bytes=N	then /sys/module/roan_limit/parameters/{crc_ns,copy_ns}: ns per MiB
+ */
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/vmalloc.h>
+#include "roan.h"
+
+#define PACKET	4096
+#define ROUNDS	9
+#define PASSES	16	/* MiB a round, at least */
+
+static unsigned int bytes = 65536;
+module_param(bytes, uint, 0444);
+MODULE_PARM_DESC(bytes, "size of the message: what does not fit a cache costs more");
+static unsigned long crc_ns;
+module_param(crc_ns, ulong, 0444);
+static unsigned long copy_ns;
+module_param(copy_ns, ulong, 0444);
+
+static u32 crc_message(const u8 *from, u32 crc)
+{
+	u32 at;
+
+	for (at = 0; at < bytes; at += PACKET)
+		crc ^= roan_crc32(~0u, from + at, PACKET);
+	return crc;
+}
+
+/* ns per MiB of the fastest round: what else ran on the machine is not its limit. */
+static unsigned long fastest(u8 *to, const u8 *from)
+{
+	unsigned int passes = max(1u, (PASSES << 20) / bytes), i, round;
+	u64 best = U64_MAX;
+	u32 crc = 0;
+
+	for (round = 0; round < ROUNDS; round++) {
+		u64 start = ktime_get_ns();
+
+		for (i = 0; i < passes; i++) {
+			if (to)
+				memcpy(to, from, bytes);
+			else
+				crc = crc_message(from, crc);
+			OPTIMIZER_HIDE_VAR(crc);
+			barrier();
+		}
+		best = min(best, ktime_get_ns() - start);
+		cond_resched();
+	}
+	return div64_u64(best << 20, (u64)passes * bytes);
+}
+
+static int __init limit_init(void)
+{
+	u8 *from, *to;
+	int err = -ENOMEM;
+
+	if (!bytes || bytes % PACKET || bytes > 64 << 20)
+		return -EINVAL;
+	from = vmalloc(bytes);
+	to = vmalloc(bytes);
+	if (!from || !to)
+		goto err_free;
+	memset(from, 0x5a, bytes);
+	memset(to, 0, bytes);
+	err = roan_crc_init();
+	if (err)
+		goto err_free;
+	crc_ns = fastest(NULL, from);
+	copy_ns = fastest(to, from);
+	roan_crc_exit();
+err_free:
+	vfree(from);
+	vfree(to);
+	return err;
+}
+
+static void __exit limit_exit(void)
+{
+}
+
+module_init(limit_init);
+module_exit(limit_exit);
+MODULE_DESCRIPTION("The limit of a machine for the benchmark of roan");
+MODULE_LICENSE("GPL");
