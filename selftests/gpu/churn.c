@@ -168,12 +168,13 @@ static void rounds(const char *name, const char *kind, enum how how, int n)
 	int i, hit = 0;
 
 	set_up(name);
-	for (i = 0; i < n; i++)
+	/* On a busy machine a batch may be through each time before the memory goes: then more rounds are needed. */
+	for (i = 0; i < n || (!hit && i < 20 * n); i++)
 		hit += go_round(kind, how) > 0;
 	mem_put(&own);
 	ibv_destroy_cq(cq);
 	vt_close(&dev);
-	printf("# %s: %d rounds, in %d of them requests failed\n", kind, n, hit);
+	printf("# %s: %d rounds, in %d of them requests failed\n", kind, i, hit);
 	if (!hit)
 		vt_die("not once was the memory gone before the batch was through");
 }
@@ -181,10 +182,18 @@ static void rounds(const char *name, const char *kind, enum how how, int n)
 static void transfer_for_ever(const char *name, const char *kind)
 {
 	struct mem m;
+	int err, tries;
 
 	set_up(name);
-	if (mem_get(&m, dev.pd, kind, LEN, ACCESS))
-		vt_die("no %s memory", kind);
+	/* The fake GPU has not much memory, and what a killed program had is given back when its last file is closed: soon. */
+	for (tries = 0; tries < 20; tries++) {
+		err = mem_get(&m, dev.pd, kind, LEN, ACCESS);
+		if (!err)
+			break;
+		sleep_us(100000);
+	}
+	if (err)
+		vt_die("no %s memory: %s", kind, strerror(err));
 	make_pair(kind);
 	for (;;) {
 		post_batch(&m);
