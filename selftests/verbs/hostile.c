@@ -207,6 +207,7 @@ static bool slot_answer(struct rig *g, const struct slot_case *c)
 
 static void send_slots(struct vt_dev *d, struct region *r)
 {
+	enum ibv_qp_state failed;
 	uint64_t end;
 	struct rig g;
 	size_t i;
@@ -217,10 +218,11 @@ static void send_slots(struct vt_dev *d, struct region *r)
 
 		rig_up(&g, d, r, c->type ?: IBV_QPT_RC, false);
 		ok = slot_answer(&g, c);
+		failed = g.type == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE;
 		/* The completion is there before the QP has moved. */
-		for (end = vt_now_ms() + 2000; state_of(g.qp) != IBV_QPS_ERR && vt_now_ms() < end;)
+		for (end = vt_now_ms() + 2000; state_of(g.qp) != failed && vt_now_ms() < end;)
 			usleep(1000);
-		vt_ok(ok && state_of(g.qp) == IBV_QPS_ERR && guards_whole(r), "send slot: %s", c->name);
+		vt_ok(ok && state_of(g.qp) == failed && guards_whole(r), "send slot: %s", c->name);
 		rig_down(&g);
 	}
 }
