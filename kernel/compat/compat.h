@@ -81,6 +81,7 @@
 
 #ifdef HAVE_DMABUF_INVALIDATE
 #define ROAN_MOVE_NOTIFY			invalidate_mappings
+#define dma_buf_move_notify			dma_buf_invalidate_mappings
 #else
 #define ROAN_MOVE_NOTIFY			move_notify
 #endif
