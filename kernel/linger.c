@@ -14,8 +14,8 @@
 #define LINGER_NS	(20 * NSEC_PER_USEC)
 #define MAX_BATCH_NS	(200 * NSEC_PER_USEC)
 #define WORTH		4			/* work requests gathered that make lingering worth it */
-#define MIN_PATIENCE	16			/* quick bells before it is tried ... */
-#define MAX_PATIENCE	8192			/* ... doubled each time it was in vain */
+#define MIN_PATIENCE	16			/* quick bells before it is tried first */
+#define MAX_PATIENCE	8192			/* doubled each time it was in vain, from one up where it had been worth it */
 
 void roan_linger_reset(struct roan_sq *sq)
 {
@@ -59,13 +59,13 @@ bool roan_linger(struct roan_sq *sq)
 	if (sq->linger_at && sq->gathered < WORTH) {
 		sq->linger_at = 0;
 		sq->quick_bells = 0;
-		sq->patience = min(sq->patience * 2, MAX_PATIENCE);
+		sq->patience = clamp(sq->patience * 2, 1, MAX_PATIENCE);
 		return false;
 	}
 	if (!sq->linger_at && sq->quick_bells < sq->patience)
 		return false;
 	if (sq->linger_at)
-		sq->patience = MIN_PATIENCE;
+		sq->patience = 0;	/* a stream: if its poster does not get to run in time once, the next bell will do */
 	sq->gathered = 0;
 	sq->linger_at = now + LINGER_NS + 2 * min(now - sq->found_at, MAX_BATCH_NS);
 	return true;
