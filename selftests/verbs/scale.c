@@ -298,24 +298,39 @@ static long long used(void)
 	return bytes;
 }
 
+/* Makes all QPs and lets them go; what they take with their rings, and returns what is in use afterwards. */
+static long long come_and_go(struct end *e, long long before, long long *taken, long long *rings)
+{
+	long long rings_before = ring_bytes();
+	int i;
+
+	create_qps(e);
+	for (i = 0; i < opt.qps; i++)
+		connect_one(e, e->qps[i], e, e->qps[i ^ 1]);
+	*taken = used() - before;
+	*rings = ring_bytes() - rings_before;
+	destroy_qps(e);
+	return used();
+}
+
+/* A pool that grew to its size once is no leak: what is left is what each of two rounds leaves behind. */
 static int run_memory(void)
 {
-	long long before, with, after, rings;
+	long long before, once, twice, taken, rings, left;
 	struct end e = {};
-	int i;
 
 	open_end(&e, opt.dev, 1);
 	before = used();
-	rings = ring_bytes();
-	create_qps(&e);
-	for (i = 0; i < opt.qps; i++)
-		connect_one(&e, e.qps[i], &e, e.qps[i ^ 1]);
-	with = used();
-	rings = ring_bytes() - rings;
-	destroy_qps(&e);
-	after = used();
-	printf("kernel %lld rings %lld left %lld\n", (with - before - rings) / opt.qps, rings / opt.qps,
-	       (after - before) / opt.qps);
+	once = come_and_go(&e, before, &taken, &rings);
+	left = once - before;
+	if (left > 0) {
+		long long unused_taken, unused_rings;
+
+		twice = come_and_go(&e, once, &unused_taken, &unused_rings);
+		if (twice - once < left)
+			left = twice - once;
+	}
+	printf("kernel %lld rings %lld left %lld\n", (taken - rings) / opt.qps, rings / opt.qps, left / opt.qps);
 	close_end(&e);
 	return VT_PASS;
 }
