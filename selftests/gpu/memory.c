@@ -4,6 +4,7 @@
  * that must stay as they are.
  *   memory -d DEV -m KIND			the target; waits for the source
  *   memory -d DEV -m KIND -c HOST		the source; its lines are the tests
+ *   memory -d DEV -m KIND -c HOST -b MS		no tests: "WRITE n READ n", MiB/s, each for so many milliseconds
  * Leaves with 4 where a side has no such memory.
  */
 #define _GNU_SOURCE
@@ -249,6 +250,40 @@ static void beyond(struct side *s)
 	      s->endless ? "where nothing is mapped is refused" : "a byte too far is refused, and nothing written");
 }
 
+/* ---- how fast ---- */
+
+#define DEPTH	8
+
+/* All of the region again and again, DEPTH at a time. */
+static double mib_per_s(struct side *s, enum ibv_wr_opcode op, uint64_t ms)
+{
+	struct ibv_sge sge = { .addr = s->mem.addr, .length = LEN, .lkey = s->mem.mr->lkey };
+	struct ibv_send_wr wr = { .opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	uint64_t start = vt_now_ms(), now = start, posted = 0, done = 0;
+
+	wr.wr.rdma.remote_addr = s->addr;
+	wr.wr.rdma.rkey = s->rkey;
+	do {
+		for (; now - start < ms && posted - done < DEPTH; posted++)
+			if (ibv_post_send(s->qp, &wr, &bad))
+				vt_die("post_send");
+		if (wait_one(s) != IBV_WC_SUCCESS)
+			vt_die("a request failed");
+		done++;
+		now = vt_now_ms();
+	} while (now - start < ms || done < posted);
+	return (double)done * LEN / (1 << 20) * 1000 / (now - start);
+}
+
+static void measure(struct side *s, uint64_t ms)
+{
+	double write;
+
+	mib_per_s(s, IBV_WR_RDMA_WRITE, 50);	/* pages that were absent are there now */
+	write = mib_per_s(s, IBV_WR_RDMA_WRITE, ms);
+	printf("WRITE %.1f READ %.1f\n", write, mib_per_s(s, IBV_WR_RDMA_READ, ms));
+}
+
 /* ---- both ---- */
 
 static void set_up(struct side *s, const char *dev, const char *kind, const char *host)
@@ -292,13 +327,15 @@ int main(int argc, char **argv)
 {
 	const char *dev = NULL, *kind = "user", *host = NULL;
 	static struct side s;
+	uint64_t ms = 0;
 	int o;
 
-	while ((o = getopt(argc, argv, "d:m:c:L")) != -1) {
+	while ((o = getopt(argc, argv, "d:m:c:b:L")) != -1) {
 		switch (o) {
 		case 'd': dev = optarg; break;
 		case 'm': kind = optarg; break;
 		case 'c': host = optarg; break;
+		case 'b': ms = strtoull(optarg, NULL, 0); break;
 		case 'L': s.lossy = true; break;
 		default: return 2;
 		}
@@ -306,6 +343,9 @@ int main(int argc, char **argv)
 	set_up(&s, dev, kind, host);
 	if (!host) {
 		serve(&s);
+	} else if (ms) {
+		measure(&s, ms);
+		order(&s, END, 0, 0, 0, 0);
 	} else {
 		write_or_send(&s, false);
 		write_or_send(&s, true);
@@ -318,5 +358,5 @@ int main(int argc, char **argv)
 	ibv_destroy_cq(s.cq);
 	mem_put(&s.mem);
 	vt_close(&s.dev);
-	return host ? vt_done() : 0;
+	return host && !ms ? vt_done() : 0;
 }
