@@ -38,8 +38,9 @@ programs: provider			## the tests' C programs
 	$(MAKE) -C selftests/cc
 	$(MAKE) -C selftests/gpu
 
-test:					## the protocol core in userspace: suites and simulator (ASan, UBSan)
+test:					## the protocol core in userspace: suites and simulator (ASan, UBSan); what the tool says of GPUs
 	$(MAKE) -s -C selftests/unit run
+	@selftests/gpu/roan_gpu.sh
 
 mutate:					## does some case fail for each change one could make to kernel/cc? minutes
 	$(MAKE) -s -C selftests/unit mutate
