@@ -2,8 +2,9 @@
 /*
  * roan_crc32(): the CRC of the ICRC, by the fastest way this kernel has. Knows nothing of packets.
  *
- * Where crc32_le() is a table walk, the crypto API may have a carry-less multiplication behind "crc32"; where crc32_le()
- * is itself optimised, a detour through crypto only costs. So both are measured once, when the module is loaded.
+ * Where crc32_le() is a table walk, the crypto API may have a carry-less multiplication behind "crc32", and if it has not,
+ * transport/sparse.c needs no table; where crc32_le() is itself optimised, either only costs. So all three are measured
+ * once, when the module is loaded.
  */
 #include <crypto/hash.h>
 #include <linux/crc32.h>
@@ -12,14 +13,17 @@
 #include <linux/slab.h>
 
 #include "roan.h"
+#include "transport/sparse.h"
 
 MODULE_SOFTDEP("pre: crc32-pclmul");
 
-#define CRC_SHORT	128	/* bytes: below it, setting up the descriptor costs more than it saves */
+#define CRC_SHORT	128	/* bytes: below it, setting up either of the others costs more than it saves */
 #define CRC_PROBE	4096
 #define CRC_ROUNDS	16
 
-static struct crypto_shash *crc_shash;	/* NULL: crc32_le() is as good. Const between init and exit */
+/* Const between init and exit. Neither: crc32_le() is as good. */
+static struct crypto_shash *crc_shash;
+static bool crc_sparse;
 
 static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len)
 {
@@ -36,9 +40,18 @@ static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len
 
 u32 roan_crc32(u32 crc, const void *p, size_t len)
 {
-	if (len < CRC_SHORT || !crc_shash)
+	if (len < CRC_SHORT)
 		return crc32_le(crc, p, len);
-	return by_shash(crc_shash, crc, p, len);
+	if (crc_shash)
+		return by_shash(crc_shash, crc, p, len);
+	return crc_sparse ? roan_crc32_sparse(crc, p, len) : crc32_le(crc, p, len);
+}
+
+const char *roan_crc_name(void)
+{
+	if (crc_shash)
+		return crypto_tfm_alg_driver_name(crypto_shash_tfm(crc_shash));
+	return crc_sparse ? "roan-sparse" : "crc32_le";
 }
 
 static bool usable(struct crypto_shash *tfm, const u8 *buf)
@@ -54,8 +67,8 @@ static bool usable(struct crypto_shash *tfm, const u8 *buf)
 	return true;
 }
 
-/* ns of the fastest of a few rounds; @tfm NULL: crc32_le(). */
-static u64 fastest(struct crypto_shash *tfm, const u8 *buf)
+/* ns of the fastest of a few rounds by what is in force. */
+static u64 fastest(const u8 *buf)
 {
 	u64 best = U64_MAX;
 	u32 crc = ~0u;
@@ -64,7 +77,7 @@ static u64 fastest(struct crypto_shash *tfm, const u8 *buf)
 	for (i = 0; i < CRC_ROUNDS; i++) {
 		u64 start = ktime_get_ns();
 
-		crc = tfm ? by_shash(tfm, crc, buf, CRC_PROBE) : crc32_le(crc, buf, CRC_PROBE);
+		crc = roan_crc32(crc, buf, CRC_PROBE);
 		OPTIMIZER_HIDE_VAR(crc);
 		best = min(best, ktime_get_ns() - start);
 	}
@@ -74,6 +87,7 @@ static u64 fastest(struct crypto_shash *tfm, const u8 *buf)
 int roan_crc_init(void)
 {
 	struct crypto_shash *tfm;
+	u64 plain, sparse;
 	u8 *buf;
 	int i;
 
@@ -83,12 +97,20 @@ int roan_crc_init(void)
 	for (i = 0; i < CRC_PROBE; i++)
 		buf[i] = i * 167 + (i >> 8);
 
+	crc_sparse = false;
+	plain = fastest(buf);
+	crc_sparse = true;
+	sparse = fastest(buf);
+	crc_sparse = sparse < plain;
+
 	tfm = crypto_alloc_shash("crc32", 0, 0);
 	if (!IS_ERR(tfm)) {
-		if (usable(tfm, buf) && fastest(tfm, buf) < fastest(NULL, buf))
+		if (usable(tfm, buf))
 			crc_shash = tfm;
-		else
+		if (!crc_shash || fastest(buf) >= min(plain, sparse)) {
+			crc_shash = NULL;
 			crypto_free_shash(tfm);
+		}
 	}
 	kfree(buf);
 	return 0;

@@ -538,6 +538,7 @@ int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *srq);
 /* crc.c: roan_crc32() of transport/host.h */
 int roan_crc_init(void);
 void roan_crc_exit(void);
+const char *roan_crc_name(void);	/* the way that was found to be the fastest */
 
 /*
  * LOCKING

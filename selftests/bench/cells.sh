@@ -184,6 +184,13 @@ straced() {
 	[ -n "$FIGURES" ] && awk '$NF == "total" { print $4 }' /tmp/strace
 }
 
+# How the driver computes CRCs here: it measures when it is loaded.
+crc_way() {
+	local ko
+	ko=$(roan_ko) && insmod "${ko%/*}/roan_limit.ko" bytes=4096 && cat /sys/module/roan_limit/parameters/crc
+	rmmod roan_limit
+}
+
 # What the CRC at either end and one copy alone allow on one CPU, by the driver's own CRC.
 limit() {
 	local ko crc copy dir=/sys/module/roan_limit/parameters

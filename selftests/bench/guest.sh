@@ -70,8 +70,7 @@ environment() {
 	echo "@env kernel $(uname -sr)"
 	echo "@env cpus $(nproc)"
 	echo "@env cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
-	echo "@env crc32 $(awk '$1 == "name" { n = $3 } $1 == "driver" { d = $3 } $1 == "priority" && n == "crc32" && $3 > p \
-		{ p = $3; best = d } END { print best ? best : "library" }' /proc/crypto)"
+	echo "@env crc $(crc_way)"
 	echo "@env perftest $(ib_write_bw --version 2>&1 | sed -n 's/^Version: *//p')"
 	echo "@env iperf3 $(iperf3 --version | awk 'NR == 1 { print $2 }')"
 	echo "@env rounds $ROUNDS"

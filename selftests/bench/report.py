@@ -178,7 +178,7 @@ def trouble(run):
 def section(run, figure):
     env = run.env
     out = [f"## Lab: {run.lab}\n", LABS.get(run.lab, "") + ".\n"]
-    names = ["date", "kernel", "cpu", "cpus", "host", "accelerator", "crc32", "perftest", "iperf3", "rounds"]
+    names = ["date", "kernel", "cpu", "cpus", "host", "accelerator", "crc", "perftest", "iperf3", "rounds"]
     out.append(table(["", ""], [[n, env[n]] for n in names if n in env]))
     out.append("### What is aimed at\n")
     out.append(table(["", "bar", "median (spread)", ""], [verdict(name, values(run), sense, bar)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CRC-32 by a sparse multiple of its polynomial. A message's CRC does not change when a multiple of the polynomial is
+ * added to the message. One multiple has five terms only, x^300 + x^155 + x^117 + x^89 + 1 (none with five is shorter),
+ * and its first two are more than 128 apart; so a word of 64 bits is taken out of the message by adding it again 145,
+ * 183, 211 and 300 bits later. Word by word the message becomes its last five words, and their CRC is its CRC.
+ *
+ * The first byte's lowest bit comes first, so "later" is a shift to the left, and what falls out goes on in the next word.
+ */
+#include "sparse.h"
+
+#define WORD	sizeof(u64)
+#define WORDS	5	/* as far as a word reaches: 300 bits */
+
+/* What was added to the next five words. */
+struct added {
+	u64 to[WORDS];
+};
+
+static inline void take_out(struct added *a, u64 word)
+{
+	word ^= a->to[0];
+	a->to[0] = a->to[1];
+	a->to[1] = a->to[2] ^ word << (145 - 128) ^ word << (183 - 128);
+	a->to[2] = a->to[3] ^ word >> (192 - 145) ^ word >> (192 - 183) ^ word << (211 - 192);
+	a->to[3] = a->to[4] ^ word >> (256 - 211) ^ word << (300 - 256);
+	a->to[4] = word >> (320 - 300);
+}
+
+u32 roan_crc32_sparse(u32 crc, const void *p, size_t len)
+{
+	struct added a = { { crc } };
+	u64 last[WORDS];
+	int i;
+
+	if (len < 2 * sizeof(last))
+		return roan_crc32(crc, p, len);
+	for (; len >= 2 * sizeof(last); p += sizeof(last), len -= sizeof(last)) {
+		/* Five at a time, so that nothing has to move along in @a. */
+		take_out(&a, get_unaligned_le64(p));
+		take_out(&a, get_unaligned_le64(p + WORD));
+		take_out(&a, get_unaligned_le64(p + 2 * WORD));
+		take_out(&a, get_unaligned_le64(p + 3 * WORD));
+		take_out(&a, get_unaligned_le64(p + 4 * WORD));
+	}
+	for (i = 0; i < WORDS; i++)
+		put_unaligned_le64(get_unaligned_le64(p + i * WORD) ^ a.to[i], &last[i]);
+	crc = roan_crc32(0, last, sizeof(last));
+	return roan_crc32(crc, p + sizeof(last), len - sizeof(last));
+}
