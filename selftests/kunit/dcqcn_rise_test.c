@@ -3,32 +3,7 @@
  * How DCQCN's rate rises again: stages with numbers worked out by hand, then whole histories against a twin that does the
  * published steps one after the other, timer by timer, as plainly as they are written down.
  */
-#include <kunit/test.h>
-#include "../../kernel/cc/cc.h"
-
-#define T0	1000000000ULL
-#define US	1000ULL
-#define MBPS	1000000ULL
-#define GBPS	1000000000ULL
-#define PACKET	1082
-
-struct rig {
-	struct roan_cc_params params;
-	struct roan_cc cc;
-};
-
-/* Limiting since T0 with these rates, no alpha left and all counts 0. */
-static void limited(struct rig *r, enum roan_cc_algo algo, u64 rate, u64 target)
-{
-	roan_cc_params_default(&r->params, algo);
-	roan_cc_start(&r->cc, algo, &r->params, 40 * GBPS, 0, PACKET, T0);
-	roan_cc_cnp(&r->cc, T0);
-	r->cc.dcqcn.rate = rate;
-	r->cc.dcqcn.target = target;
-	r->cc.dcqcn.alpha = 0;
-	r->cc.dcqcn.cut_at = 0;
-	r->cc.rate = rate;
-}
+#include "dcqcn_rig.h"
 
 /* F = 5: the fifth step is the first additive one; without volume there is no hyper increase. */
 static void paper_time__fast_then_additive(struct kunit *test)
