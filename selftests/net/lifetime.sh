@@ -112,17 +112,34 @@ vlans() { # PREFIX: one VLAN a side, QPs over its addresses, then the VLAN goes
 kills() { up && timeout 200 "$LT" killed -d $H1DEV -n "$KILLS" && wait_for 5 nothing_left; local rc=$?; down; return $rc; }
 storm() { up && timeout 60 "$LT" storm -d $H1DEV -t 8 -c 4 && wait_for 5 nothing_left; local rc=$?; down; return $rc; }
 
-storm_and_removal() { # programs in the middle of making things, not only of sending
-	local i rc=0
-	for i in $(seq "$ROUNDS"); do
-		up || return
-		timeout -k 1 30 "$LT" storm -d $H1DEV -t 20 -c 4 > /tmp/storm 2>&1 & local s=$!
-		sleep 0.$((RANDOM % 9))
-		timeout 20 rdma link del $H1DEV || { echo "round $i: link del: $?"; rc=1; }
-		wait_for 20 sh -c "! kill -0 $s 2> /dev/null" || { echo "round $i: storm hangs"; rc=1; }
-		kill -9 $s 2> /dev/null; wait $s 2> /dev/null
-		down
+# ended PGID: every process of the group ends. The clock starts anew with each that does; 20 s without one are a hang,
+# and then it says where they are.
+ended() {
+	local n p
+	while n=$(pgrep -c -g "$1"); do
+		wait_for 20 sh -c "[ \$(pgrep -c -g $1) -lt $n ]" && continue
+		for p in $(pgrep -g "$1"); do
+			ps -o pid,stat,wchan:30,args "$p"
+			cat "/proc/$p/syscall" "/proc/$p/stack"
+		done
+		kill -9 -- "-$1"
+		return 1
 	done
+}
+
+storm_and_removal() { # programs in the middle of making things, not only of sending
+	local i rc=0 s t
+	up || return
+	for i in $(seq $((ROUNDS * 5))); do
+		[ "$i" = 1 ] || link_add $H1DEV v1 h1 || return
+		t=$((i * 7 % 20))	# tenths of a second, another one every time
+		timeout -k 1 100 "$LT" storm -d $H1DEV -t 50 -c 4 -g > /tmp/storm 2>&1 & s=$!
+		sleep $((t / 10)).$((t % 10))
+		timeout 20 rdma link del $H1DEV || { echo "round $i: link del: $?"; rc=1; }
+		ended $s || { echo "round $i: storm hangs"; rc=1; }
+		wait $s || { echo "round $i: storm: $?"; cat /tmp/storm; rc=1; }
+	done
+	down
 	nothing_left || rc=1
 	return $rc
 }

@@ -8,7 +8,9 @@
  *		"end: time|wc STATUS|verb WHICH ERRNO|event NAME; then ERRNO", where the last is what creating a PD says.
  *		-p polls only and never looks at events; -i connects, then waits idle for an event, and posts after it.
  *	killed -d DEV -n N	N times: a child with outstanding work is killed
- *	storm -d DEV -t SEC -c CHILDREN	QPs, CQs, SRQs, MRs, AHs made and destroyed, with work outstanding
+ *	storm -d DEV -t SEC -c CHILDREN [-g]	QPs, CQs, SRQs, MRs, AHs made and destroyed, with work outstanding
+ *		-g: the device is going to go. The first life to find its end is the last to begin; lives cut short are no
+ *		failure, but time running out is, a crash, and a life that fails while the device stays
  *	listen -d DEV -t SEC	prints asynchronous events
  */
 #define _GNU_SOURCE
@@ -33,7 +35,7 @@
 
 static const char *dev_a, *dev_b, *addr_a, *addr_b;
 static int n_pairs = 2, seconds = 10, count = 200;
-static bool poll_only, idle;
+static bool poll_only, idle, goes;
 
 /* One device, and everything on it. */
 struct end {
@@ -421,10 +423,30 @@ static void one_life(unsigned int seed)
 	tear_down(&e);
 }
 
+static bool listed(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	bool found = false;
+	int i;
+
+	for (i = 0; list && list[i]; i++)
+		found |= !strcmp(ibv_get_device_name(list[i]), dev_a);
+	ibv_free_device_list(list);
+	return found;
+}
+
+/* Work is flushed and verbs fail a little before the name goes. */
+static bool gone(uint64_t end)
+{
+	while (listed() && vt_now_ms() < end)
+		usleep(10000);
+	return !listed();
+}
+
 static int storm(void)
 {
 	uint64_t end = vt_now_ms() + seconds * 1000ull;
-	int i, status, bad = 0, lives = 0;
+	int i, status, bad = 0, crashed = 0, lives = 0;
 	unsigned int seed = 0;
 
 	for (i = 0; i < count; i++)
@@ -435,15 +457,20 @@ static int storm(void)
 	while (wait(&status) > 0) {
 		lives++;
 		bad += status != 0;
-		if (vt_now_ms() < end && !fork()) {
+		crashed += !WIFEXITED(status);
+		if (vt_now_ms() < end && !(goes && bad) && !fork()) {
 			for (i = 0; i < 3; i++)
 				one_life(seed * 7 + i);
 			_exit(0);
 		}
 		seed++;
 	}
-	printf("%d lives, %d bad\n", lives, bad);
-	return bad ? VT_FAIL : VT_PASS;
+	printf("%d lives, %d bad, %d crashed\n", lives, bad, crashed);
+	if (!goes)
+		return bad ? VT_FAIL : VT_PASS;
+	if (!bad || !gone(end))
+		vt_die("the device stays");
+	return crashed ? VT_FAIL : VT_PASS;
 }
 
 /* ---- listen ---- */
@@ -476,7 +503,7 @@ int main(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "d:D:a:A:q:t:n:c:pi")) > 0) {
+	while ((o = getopt(argc, argv, "d:D:a:A:q:t:n:c:pig")) > 0) {
 		switch (o) {
 		case 'd': dev_a = optarg; break;
 		case 'D': dev_b = optarg; break;
@@ -487,6 +514,7 @@ int main(int argc, char **argv)
 		case 'n': case 'c': count = atoi(optarg); break;
 		case 'p': poll_only = true; break;
 		case 'i': idle = true; break;
+		case 'g': goes = true; break;
 		default: return VT_FAIL;
 		}
 	}
