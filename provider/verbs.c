@@ -188,48 +188,63 @@ struct ibv_mr *roan_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_
 	return &mr->ibv_mr;
 }
 
-/* By ioctl, because the library's own call changed its parameters under the same name and version. */
-struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+/* Four bytes travel in the attribute itself, at the start of the word whatever the byte order. */
+static uint64_t inline_u32(uint32_t value)
 {
-	struct verbs_mr *mr = calloc(1, sizeof(*mr));
-	uint32_t lkey = 0, rkey = 0;
-	struct ib_uverbs_attr attrs[] = {
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_HANDLE },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, .data = pd->handle },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_OFFSET, .len = sizeof(uint64_t), .data = offset },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_IOVA, .len = sizeof(uint64_t), .data = iova },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_FD, .len = sizeof(uint32_t) },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, .len = sizeof(uint32_t) },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, .len = sizeof(lkey), .data = (uintptr_t)&lkey },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, .len = sizeof(rkey), .data = (uintptr_t)&rkey },
-	};
-	const uint32_t flags = access;
-	size_t i;
+	uint64_t word = 0;
+
+	memcpy(&word, &value, sizeof(value));
+	return word;
+}
+
+/* A region as @like describes it. The first attribute is for its handle, the last two for its keys; all are mandatory. */
+static struct ibv_mr *reg_by_ioctl(struct ibv_pd *pd, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n,
+				   const struct verbs_mr *like)
+{
+	struct verbs_mr *mr = malloc(sizeof(*mr));
+	uint16_t i;
 
 	if (!mr)
 		return NULL;
-	for (i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
+	*mr = *like;
+	for (i = 0; i < n; i++)
 		attrs[i].flags = UVERBS_ATTR_F_MANDATORY;
-	/* Inline: at the start of the word, whatever the byte order. */
-	memcpy(&attrs[5].data, &fd, sizeof(uint32_t));
-	memcpy(&attrs[6].data, &flags, sizeof(flags));
-	errno = roan_ioctl(pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, attrs,
-			   sizeof(attrs) / sizeof(*attrs));
+	attrs[n - 2].len = sizeof(mr->ibv_mr.lkey);
+	attrs[n - 2].data = (uintptr_t)&mr->ibv_mr.lkey;
+	attrs[n - 1].len = sizeof(mr->ibv_mr.rkey);
+	attrs[n - 1].data = (uintptr_t)&mr->ibv_mr.rkey;
+	errno = roan_ioctl(pd->context, UVERBS_OBJECT_MR, method, attrs, n);
 	if (errno) {
 		free(mr);
 		return NULL;
 	}
 	mr->ibv_mr.context = pd->context;
 	mr->ibv_mr.pd = pd;
-	mr->ibv_mr.addr = (void *)(uintptr_t)offset;
-	mr->ibv_mr.length = length;
 	mr->ibv_mr.handle = attrs[0].data;
-	mr->ibv_mr.lkey = lkey;
-	mr->ibv_mr.rkey = rkey;
-	mr->mr_type = IBV_MR_TYPE_DMABUF_MR;
-	mr->access = access;
 	return &mr->ibv_mr;
+}
+
+/* By ioctl, because the library's own call changed its parameters under the same name and version. */
+struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	const struct verbs_mr like = {
+		.ibv_mr = { .addr = (void *)(uintptr_t)offset, .length = length },
+		.mr_type = IBV_MR_TYPE_DMABUF_MR,
+		.access = access,
+	};
+	struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_HANDLE },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, .data = pd->handle },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_OFFSET, .len = sizeof(uint64_t), .data = offset },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_IOVA, .len = sizeof(uint64_t), .data = iova },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_FD, .len = sizeof(uint32_t), .data = inline_u32(fd) },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, .len = sizeof(uint32_t), .data = inline_u32(access) },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY },
+	};
+
+	return reg_by_ioctl(pd, UVERBS_METHOD_REG_DMABUF_MR, attrs, sizeof(attrs) / sizeof(*attrs), &like);
 }
 
 int roan_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -350,7 +365,8 @@ struct ibv_dm *roan_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *
 		{ .attr_id = UVERBS_ATTR_ALLOC_DM_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY },
 		{ .attr_id = UVERBS_ATTR_ALLOC_DM_LENGTH, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint64_t),
 		  .data = attr->length },
-		{ .attr_id = UVERBS_ATTR_ALLOC_DM_ALIGNMENT, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint32_t) },
+		{ .attr_id = UVERBS_ATTR_ALLOC_DM_ALIGNMENT, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint32_t),
+		  .data = inline_u32(attr->log_align_req) },
 	};
 	struct ibv_dm *dm;
 	int err;
@@ -359,7 +375,6 @@ struct ibv_dm *roan_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	memcpy(&attrs[2].data, &attr->log_align_req, sizeof(uint32_t));
 	errno = roan_ioctl(ctx, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, attrs, 3);
 	if (errno)
 		return NULL;
@@ -383,41 +398,23 @@ int roan_free_dm(struct ibv_dm *dm)
 
 struct ibv_mr *roan_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length, unsigned int access)
 {
-	struct verbs_mr *mr = calloc(1, sizeof(*mr));
-	uint32_t lkey = 0, rkey = 0;
+	const struct verbs_mr like = {
+		.ibv_mr = { .length = length },
+		.mr_type = IBV_MR_TYPE_MR,
+		.access = access,
+	};
 	struct ib_uverbs_attr attrs[] = {
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_HANDLE },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_DM_HANDLE, .data = dm->handle },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_PD_HANDLE, .data = pd->handle },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_OFFSET, .len = sizeof(uint64_t), .data = off },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
-		{ .attr_id = UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, .len = sizeof(uint32_t) },
-		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_LKEY, .len = sizeof(lkey), .data = (uintptr_t)&lkey },
-		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_RKEY, .len = sizeof(rkey), .data = (uintptr_t)&rkey },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, .len = sizeof(uint32_t), .data = inline_u32(access) },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_LKEY },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_RKEY },
 	};
-	const uint32_t flags = access;
-	size_t i;
 
-	if (!mr)
-		return NULL;
-	for (i = 0; i < sizeof(attrs) / sizeof(*attrs); i++)
-		attrs[i].flags = UVERBS_ATTR_F_MANDATORY;
-	memcpy(&attrs[5].data, &flags, sizeof(flags));	/* inline, as above */
-	errno = roan_ioctl(pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG, attrs,
-			   sizeof(attrs) / sizeof(*attrs));
-	if (errno) {
-		free(mr);
-		return NULL;
-	}
-	mr->ibv_mr.context = pd->context;
-	mr->ibv_mr.pd = pd;
-	mr->ibv_mr.length = length;
-	mr->ibv_mr.handle = attrs[0].data;
-	mr->ibv_mr.lkey = lkey;
-	mr->ibv_mr.rkey = rkey;
-	mr->mr_type = IBV_MR_TYPE_MR;
-	mr->access = access;
-	return &mr->ibv_mr;
+	return reg_by_ioctl(pd, UVERBS_METHOD_DM_MR_REG, attrs, sizeof(attrs) / sizeof(*attrs), &like);
 }
 
 /* ---- memory windows ---- */
