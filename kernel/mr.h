@@ -131,8 +131,9 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same
 
 /*
  * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
- * enum roan_vendor_err (ROAN_VERR_ABSENT: not refused, ask again: the pages are on their way, and @qp will be resumed), and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever
- * the key. Local: L_Keys of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual).
+ * enum roan_vendor_err (ROAN_VERR_ABSENT: not refused, ask again: the pages are on their way, and @qp will be resumed),
+ * and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever the key. Local: L_Keys
+ * of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual).
  */
 u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len);
 u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,

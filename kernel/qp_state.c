@@ -404,8 +404,8 @@ static bool sending(const struct roan_qp *qp)
 }
 
 /*
- * To the error state, or that of the send queue; or, if it is there, flush what was posted since. Who was reset meanwhile, and perhaps connected
- * again, is not the one that failed.
+ * To the error state, or that of the send queue; or, if it is there, flush what was posted since. Who was reset
+ * meanwhile, and perhaps connected again, is not the one that failed.
  */
 void roan_qp_fall(struct roan_qp *qp)
 {

@@ -89,8 +89,8 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 }
 
 /*
- * Build the packet into the train. False: nothing was sent, the work was refused, or has to wait (sq.absent). A packet for which there is no
- * memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
+ * Build the packet into the train. False: nothing was sent, the work was refused, or has to wait (sq.absent). A packet
+ * for which there is no memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
  */
 static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit)
 	__must_hold(&qp->sq.lock)
@@ -277,8 +277,8 @@ void roan_send(struct roan_qp *qp)
 }
 
 /*
- * Let the timer fire at the requester's deadline, or when lingering is over. One that is set to an earlier time stays: it finds nothing due and is
- * set anew, which is cheaper than moving it with every ACK.
+ * Let the timer fire at the requester's deadline, or when lingering is over. One that is set to an earlier time stays:
+ * it finds nothing due and is set anew, which is cheaper than moving it with every ACK.
  */
 void roan_sq_arm(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)

@@ -199,7 +199,7 @@ void roan_requester_resume(struct roan_requester *r);
 
 /* When timer() wants to be called next, 0 = never. */
 u64 roan_requester_deadline(const struct roan_requester *r);
-/* An answer was dropped for want of a place, and now there is one: all from the oldest unanswered on leaves again, no retry is spent. */
+/* An answer found no place and was dropped; now there is one: all from the oldest unanswered on leaves again, no retry. */
 void roan_requester_again(struct roan_requester *r, u64 now);
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now);
