@@ -71,12 +71,24 @@ static void come_again(struct roan_qp *qp)
 	}
 }
 
-/* The receive under way fails, and with it the request. */
+/* The peer may not do this to our memory, or not yet. */
+static void deny(struct roan_qp *qp, u32 verr)
+	__must_hold(&qp->rq.lock)
+{
+	if (verr == ROAN_VERR_ABSENT)
+		come_again(qp);
+	else
+		refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+}
+
+/* The receive under way fails, and with it the request; unless its memory is only not there yet. */
 static void fail_recv(struct roan_qp *qp, enum roan_status status, u32 verr, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
 {
 	static const struct roan_cqe nothing;
 
+	if (verr == ROAN_VERR_ABSENT)
+		return come_again(qp);
 	if (qp->rq.cur.taken && qp->transport == ROAN_TP_RC)
 		roan_complete_recv(qp, &nothing, status, verr);
 	refuse(qp, nak);
@@ -147,8 +159,6 @@ static void execute_send(struct roan_qp *qp, const struct roan_rx *rx, const str
 		return fail_recv(qp, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
 	verr = roan_scatter(qp, cur->sge, cur->num_sge, exec->offset, rx->skb, rx->off + pkt->payload_off,
 			    pkt->payload_len);
-	if (verr == ROAN_VERR_ABSENT)
-		return come_again(qp);
 	if (verr)
 		return fail_recv(qp, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	if (exec->ends && pkt->info->rider == ROAN_RIDER_INV) {
@@ -174,10 +184,8 @@ static void execute_write(struct roan_qp *qp, const struct roan_rx *rx, const st
 	if (wants_recv && !take_recv(qp))
 		return;
 	verr = roan_remote_write(qp, exec->rkey, exec->va, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
-	if (verr == ROAN_VERR_ABSENT)
-		return come_again(qp);
 	if (verr)
-		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+		return deny(qp, verr);
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (wants_recv)
 		finish_recv(qp, pkt, exec->msg_len);
@@ -197,10 +205,8 @@ static void execute_atomic(struct roan_qp *qp, const struct roan_pkt *pkt)
 	u64 orig;
 	u32 verr = roan_remote_atomic(qp, pkt, &orig);
 
-	if (verr == ROAN_VERR_ABSENT)
-		return come_again(qp);
 	if (verr)
-		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+		return deny(qp, verr);
 	roan_responder_atomic(&qp->rq.resp, pkt, orig);
 }
 
@@ -215,10 +221,8 @@ static void execute_atomic_write(struct roan_qp *qp, const struct roan_rx *rx)
 	if (skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &value, sizeof(value)))
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	verr = roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value);
-	if (verr == ROAN_VERR_ABSENT)
-		return come_again(qp);
 	if (verr)
-		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+		return deny(qp, verr);
 	roan_responder_acted(&qp->rq.resp, pkt);
 }
 
