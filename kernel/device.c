@@ -177,6 +177,7 @@ static DEVICE_ATTR_RO(parent);
 
 static struct attribute *device_attrs[] = {
 	&dev_attr_parent.attr,
+	&dev_attr_dm_bar.attr,
 	NULL
 };
 
@@ -231,6 +232,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 		roan_net_put(dev->rnet);
 	}
 	roan_qos_del_dev(dev);
+	roan_bar_forget(dev);
 	rcu_barrier();	/* address vectors hold GID entries, which the core is about to drop */
 	xa_destroy(&dev->keys);
 	xa_destroy(&dev->ahs);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Device memory: a device without any lends the kernel's, which programs may map but never pin, and which counts against
- * the control group of who asked for it. Regions of it are pages like any others.
+ * the control group of who asked for it. Regions of it are pages like any others. Where the administrator named a BAR
+ * (bar.c), pieces of that are lent instead, which programs do not map but have copied.
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
@@ -14,6 +15,7 @@
 struct roan_dm {
 	struct ib_dm ib;
 	struct roan_mmap *map;	/* owns the memory, which lasts as long as somebody has it mapped */
+	struct roan_bar_piece *piece;	/* instead of it */
 };
 
 static struct roan_dm *to_roan_dm(struct ib_dm *ibdm)
@@ -45,11 +47,35 @@ err_free:
 	return NULL;
 }
 
+/* 0: a BAR's, or there is none, and it has to be the kernel's. */
+static int from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
+{
+	struct roan_bar_piece *piece = roan_bar_lend(dev, length);
+
+	if (IS_ERR(piece))
+		return PTR_ERR(piece);
+	dm->piece = piece;
+	return 0;
+}
+
+static int from_kernel(struct ib_ucontext *uctx, struct roan_dm *dm, u64 length)
+{
+	void *buf = alloc_mapped(PAGE_ALIGN(length) >> PAGE_SHIFT);
+
+	if (!buf)
+		return -ENOMEM;
+	dm->map = roan_map_for_user(buf, PAGE_ALIGN(length), uctx);
+	if (dm->map)
+		return 0;
+	vfree(buf);
+	return -ENOMEM;
+}
+
 struct ib_dm *roan_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *uctx, struct ib_dm_alloc_attr *attr,
 			    struct uverbs_attr_bundle *attrs)
 {
 	struct roan_dm *dm;
-	void *buf;
+	int err;
 
 	if (!attr->length || attr->alignment > PAGE_SHIFT)
 		return ERR_PTR(-EINVAL);
@@ -58,61 +84,75 @@ struct ib_dm *roan_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *uctx, s
 	dm = kzalloc(sizeof(*dm), GFP_KERNEL_ACCOUNT);
 	if (!dm)
 		return ERR_PTR(-ENOMEM);
-	buf = alloc_mapped(PAGE_ALIGN(attr->length) >> PAGE_SHIFT);
-	if (!buf)
-		goto err_free;
-	dm->map = roan_map_for_user(buf, PAGE_ALIGN(attr->length), uctx);
-	if (!dm->map)
-		goto err_unmap;
-	return &dm->ib;
-
-err_unmap:
-	vfree(buf);
-err_free:
+	err = from_bar(to_roan_dev(ibdev), dm, attr->length);
+	if (!err && !dm->piece)
+		err = from_kernel(uctx, dm, attr->length);
+	if (!err)
+		return &dm->ib;
 	kfree(dm);
-	return ERR_PTR(-ENOMEM);
+	return ERR_PTR(err);
 }
 
 int roan_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
 {
 	struct roan_dm *dm = to_roan_dm(ibdm);
 
-	rdma_user_mmap_entry_remove(&dm->map->entry);	/* ends in roan_mmap_free() */
+	if (dm->piece)
+		roan_bar_return(dm->piece);
+	else
+		rdma_user_mmap_entry_remove(&dm->map->entry);	/* ends in roan_mmap_free() */
 	kfree(dm);
 	return 0;
+}
+
+static int set_pages(struct roan_mr *mr, const struct roan_dm *dm, u64 offset)
+{
+	void *first = dm->map->buf + offset;
+	u32 i;
+
+	mr->page_off = offset_in_page(first);
+	mr->n_pages = PAGE_ALIGN(mr->page_off + mr->length) >> PAGE_SHIFT;
+	mr->pages = kvmalloc_array(mr->n_pages, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
+	if (!mr->pages)
+		return -ENOMEM;
+	for (i = 0; i < mr->n_pages; i++)
+		mr->pages[i] = vmalloc_to_page(first + i * PAGE_SIZE);
+	return 0;
+}
+
+void roan_dm_release(struct roan_mr *mr)
+{
+	if (mr->bar_region)
+		roan_bar_region_end(mr);
 }
 
 /* The core checked that it lies within the memory; a region of no bytes is one. Addresses count from 0. */
 struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_mr_attr *attr,
 			     struct uverbs_attr_bundle *attrs)
 {
-	void *first = to_roan_dm(ibdm)->map->buf + attr->offset;
 	u32 access = attr->access_flags & ~(IB_ACCESS_OPTIONAL | IB_ZERO_BASED);
+	struct roan_dm *dm = to_roan_dm(ibdm);
 	struct roan_mr *mr;
 	int err;
-	u32 i;
 
 	if (access & ~(ROAN_ACCESS_SUPPORTED & ~IB_ACCESS_FLUSH_PERSISTENT))
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = roan_mr_alloc(pd, ROAN_MR_DM);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	err = -ENOMEM;
-	mr->page_off = offset_in_page(first);
-	mr->n_pages = PAGE_ALIGN(mr->page_off + attr->length) >> PAGE_SHIFT;
-	mr->pages = kvmalloc_array(mr->n_pages, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
-	if (!mr->pages)
-		goto err_free;
-	for (i = 0; i < mr->n_pages; i++)
-		mr->pages[i] = vmalloc_to_page(first + i * PAGE_SIZE);
 	mr->length = mr->ib.length = attr->length;
 	mr->access = access;
-	mr->state = ROAN_MR_VALID;
-	err = roan_mr_publish(mr);
+	mr->state = ROAN_MR_VALID;	/* first: a BAR's may be taken away from here on */
+	err = dm->piece ? roan_bar_region(dm->piece, mr, attr->offset) : set_pages(mr, dm, attr->offset);
 	if (err)
 		goto err_free;
+	err = roan_mr_publish(mr);
+	if (err)
+		goto err_release;
 	return &mr->ib;
 
+err_release:
+	roan_dm_release(mr);
 err_free:
 	kvfree(mr->pages);
 	kfree(mr);
@@ -123,20 +163,45 @@ err_free:
 static int UVERBS_HANDLER(ROAN_METHOD_DM_MAP)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ROAN_ATTR_DM_MAP_HANDLE);
-	struct roan_dm_desc desc = {};
+	struct roan_dm_desc desc = { .mmap_offset = ROAN_DM_UNMAPPED };
 
 	if (IS_ERR(ibdm))
 		return PTR_ERR(ibdm);
-	desc.mmap_offset = rdma_user_mmap_get_offset(&to_roan_dm(ibdm)->map->entry);
+	if (to_roan_dm(ibdm)->map)
+		desc.mmap_offset = rdma_user_mmap_get_offset(&to_roan_dm(ibdm)->map->entry);
 	desc.length = ibdm->length;
 	return uverbs_copy_to(attrs, ROAN_ATTR_DM_MAP_RESP, &desc, sizeof(desc));
+}
+
+/* What cannot be mapped. */
+static int UVERBS_HANDLER(ROAN_METHOD_DM_COPY)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ROAN_ATTR_DM_COPY_HANDLE);
+	struct roan_dm_copy ask;
+	int err;
+
+	if (IS_ERR(ibdm))
+		return PTR_ERR(ibdm);
+	err = uverbs_copy_from(&ask, attrs, ROAN_ATTR_DM_COPY_WHAT);
+	if (err)
+		return err;
+	if (ask.reserved || ask.write > 1 || ask.offset > ibdm->length || ask.length > ibdm->length - ask.offset)
+		return -EINVAL;
+	if (!to_roan_dm(ibdm)->piece)
+		return -EOPNOTSUPP;
+	return roan_bar_copy(to_roan_dm(ibdm)->piece, ask.offset, u64_to_user_ptr(ask.user), ask.length, ask.write);
 }
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_MAP,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_MAP_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
 	UVERBS_ATTR_PTR_OUT(ROAN_ATTR_DM_MAP_RESP, UVERBS_ATTR_TYPE(struct roan_dm_desc), UA_MANDATORY));
 
-ADD_UVERBS_METHODS(roan_dm_methods, UVERBS_OBJECT_DM, &UVERBS_METHOD(ROAN_METHOD_DM_MAP));
+DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_COPY,
+	UVERBS_ATTR_IDR(ROAN_ATTR_DM_COPY_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
+	UVERBS_ATTR_PTR_IN(ROAN_ATTR_DM_COPY_WHAT, UVERBS_ATTR_TYPE(struct roan_dm_copy), UA_MANDATORY));
+
+ADD_UVERBS_METHODS(roan_dm_methods, UVERBS_OBJECT_DM, &UVERBS_METHOD(ROAN_METHOD_DM_MAP),
+		   &UVERBS_METHOD(ROAN_METHOD_DM_COPY));
 
 const struct uapi_definition roan_dm_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &roan_dm_methods),

@@ -28,9 +28,12 @@ static int __init roan_init(void)
 	err = roan_dmabuf_init();
 	if (err)
 		goto err_qos;
-	err = roan_net_init();
+	err = roan_bar_init();
 	if (err)
 		goto err_dmabuf;
+	err = roan_net_init();
+	if (err)
+		goto err_bar;
 	err = roan_device_init();
 	if (err)
 		goto err_net;
@@ -38,6 +41,8 @@ static int __init roan_init(void)
 
 err_net:
 	roan_net_exit();
+err_bar:
+	roan_bar_exit();
 err_dmabuf:
 	roan_dmabuf_exit();
 err_qos:
@@ -57,6 +62,7 @@ static void __exit roan_exit(void)
 {
 	roan_device_exit();	/* no device, so no user and no packet after this */
 	roan_net_exit();
+	roan_bar_exit();
 	roan_dmabuf_exit();
 	roan_qos_exit();
 	roan_qp_exit();

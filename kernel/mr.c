@@ -235,6 +235,9 @@ static void give_back(struct roan_mr *mr)
 	case ROAN_MR_DMABUF:
 		roan_dmabuf_release(mr);
 		break;
+	case ROAN_MR_DM:
+		roan_dm_release(mr);
+		break;
 	case ROAN_MR_PEER:
 		roan_peer_release(mr);
 		break;

@@ -20,6 +20,7 @@
 				 IB_ACCESS_FLUSH_PERSISTENT)
 
 struct device;
+struct device_attribute;
 struct module;
 struct roan_dev;
 struct roan_pkt;
@@ -72,6 +73,7 @@ struct roan_mr {
 		struct ib_umem *umem;		/* USER */
 		struct roan_dmabuf *dmabuf;	/* DMABUF */
 		struct roan_peer_mem *peer;	/* PEER */
+		struct roan_bar_region *bar_region;	/* DM, if it is a BAR's */
 	};
 	const struct roan_peer_ops *peer_ops;	/* PEER */
 	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
@@ -160,7 +162,19 @@ struct ib_dm *roan_alloc_dm(struct ib_device *dev, struct ib_ucontext *uctx, str
 int roan_dealloc_dm(struct ib_dm *dm, struct uverbs_attr_bundle *attrs);
 struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr_attr *attr,
 			     struct uverbs_attr_bundle *attrs);
+void roan_dm_release(struct roan_mr *mr);	/* the key is gone */
 extern const struct uapi_definition roan_dm_defs[];
+
+/* bar.c: device memory that is a PCI device's. Process context. */
+extern struct device_attribute dev_attr_dm_bar;
+void roan_bar_forget(struct roan_dev *dev);
+struct roan_bar_piece *roan_bar_lend(struct roan_dev *dev, u64 size);	/* NULL: no BAR was named; ERR_PTR */
+void roan_bar_return(struct roan_bar_piece *piece);
+int roan_bar_region(struct roan_bar_piece *piece, struct roan_mr *mr, u64 off);
+void roan_bar_region_end(struct roan_mr *mr);
+int roan_bar_copy(const struct roan_bar_piece *piece, u64 off, void __user *user, u64 len, bool write);
+int roan_bar_init(void);
+void roan_bar_exit(void);
 
 /*
  * peer.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peer if [@start, @start + @mr->length) is a

@@ -122,6 +122,7 @@ struct roan_dev {
 
 	struct xarray keys;		/* key index -> struct roan_key */
 	u32 key_next;			/* cyclic allocation */
+	struct roan_bar *dm_bar;	/* device memory comes from there; bar.c. NULL: from the kernel */
 	struct xarray ahs;		/* ah_num -> struct roan_av */
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */

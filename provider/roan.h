@@ -61,7 +61,7 @@ struct roan_pd {
 
 struct roan_dm {
 	struct ibv_dm ibv;
-	uint8_t *map;
+	uint8_t *map;			/* NULL: the kernel copies */
 	uint64_t length;		/* bytes, as allocated */
 };
 

@@ -294,22 +294,41 @@ static int dm_copy(struct ibv_dm *ibdm, uint64_t off, size_t len)
 	return off % 4 || len % 4 || off > dm->length || len > dm->length - off ? EINVAL : 0;
 }
 
+/* Memory that cannot be mapped: the kernel copies. */
+static int copy_by_kernel(struct ibv_dm *ibdm, uint64_t off, const void *user, size_t len, bool write)
+{
+	struct roan_dm_copy what = { .offset = off, .length = len, .user = (uintptr_t)user, .write = write };
+	struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = ROAN_ATTR_DM_COPY_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY, .data = ibdm->handle },
+		{ .attr_id = ROAN_ATTR_DM_COPY_WHAT, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(what),
+		  .data = (uintptr_t)&what },
+	};
+
+	return roan_ioctl(ibdm->context, UVERBS_OBJECT_DM, ROAN_METHOD_DM_COPY, attrs, 2);
+}
+
 static int copy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *from, size_t len)
 {
 	int err = dm_copy(ibdm, off, len);
 
-	if (!err)
-		memcpy(to_roan_dm(ibdm)->map + off, from, len);
-	return err;
+	if (err)
+		return err;
+	if (!to_roan_dm(ibdm)->map)
+		return copy_by_kernel(ibdm, off, from, len, true);
+	memcpy(to_roan_dm(ibdm)->map + off, from, len);
+	return 0;
 }
 
 static int copy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, size_t len)
 {
 	int err = dm_copy(ibdm, off, len);
 
-	if (!err)
-		memcpy(to, to_roan_dm(ibdm)->map + off, len);
-	return err;
+	if (err)
+		return err;
+	if (!to_roan_dm(ibdm)->map)
+		return copy_by_kernel(ibdm, off, to, len, false);
+	memcpy(to, to_roan_dm(ibdm)->map + off, len);
+	return 0;
 }
 
 /* Also where another context of the same file allocated it. */
@@ -328,9 +347,11 @@ struct ibv_dm *roan_import_dm(struct ibv_context *ctx, uint32_t handle)
 	errno = roan_ioctl(ctx, UVERBS_OBJECT_DM, ROAN_METHOD_DM_MAP, attrs, 2);
 	if (errno)
 		goto err_free;
-	dm->map = mmap(NULL, desc.length, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, desc.mmap_offset);
-	if (dm->map == MAP_FAILED)
-		goto err_free;
+	if (desc.mmap_offset != ROAN_DM_UNMAPPED) {
+		dm->map = mmap(NULL, desc.length, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, desc.mmap_offset);
+		if (dm->map == MAP_FAILED)
+			goto err_free;
+	}
 	dm->length = desc.length;
 	dm->ibv.context = ctx;
 	dm->ibv.handle = handle;
@@ -347,7 +368,8 @@ void roan_unimport_dm(struct ibv_dm *ibdm)
 {
 	struct roan_dm *dm = to_roan_dm(ibdm);
 
-	munmap(dm->map, dm->length);
+	if (dm->map)
+		munmap(dm->map, dm->length);
 	free(dm);
 }
 

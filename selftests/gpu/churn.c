@@ -3,11 +3,13 @@
  * Memory that goes while it is read and written. A round: a region, two QPs of one device, a batch of WRITEs and READs
  * on it from both sides, and somewhere in it the memory is moved by its exporter, or deregistered, or the program dies.
  * What fails may fail in one of a few ways, nothing may hang, and from then on nobody touches the memory.
- *   churn -d DEV -m KIND -w move|leave|dereg|kill|hold [-n ROUNDS] [-s SEED]
- * hold: registers, says "held", and waits for its standard input to end.
+ *   churn -d DEV -m KIND -w move|leave|dereg|kill|hold|FILE [-n ROUNDS] [-s SEED]
+ * hold: registers, says "held", and waits for its standard input to end. FILE: device memory is a BAR's, and writing 1 to
+ * FILE removes that for good.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -219,6 +221,48 @@ static void kills(const char *name, const char *kind, int n)
 	}
 }
 
+static void remove_bar(const char *file)
+{
+	int fd = open(file, O_WRONLY);
+
+	if (fd < 0 || write(fd, "1", 1) != 1)
+		vt_die("%s: %s", file, strerror(errno));
+	close(fd);
+}
+
+/* What was allocated stays, empty, until it is freed; nothing more can be had. */
+static void removed(const char *name, const char *kind, const char *file)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	struct mem m;
+	int i;
+
+	set_up(name);
+	i = mem_get(&m, dev.pd, kind, LEN, ACCESS);
+	if (i)
+		vt_die("%s memory: %s", kind, strerror(i));
+	for (i = 0; i < 2; i++) {
+		make_pair(kind);
+		post_batch(&m);
+		if (!i) {
+			sleep_us(throw(3000));
+			remove_bar(file);
+		}
+		if (!reap() && i)
+			vt_die("it still works");
+		ibv_destroy_qp(qps[0]);
+		ibv_destroy_qp(qps[1]);
+	}
+	if (ibv_memcpy_from_dm(scratch, m.dm, 0, 4096) != ENODEV)
+		vt_die("it can be read");
+	if (ibv_alloc_dm(dev.ctx, &attr) || errno != ENODEV)
+		vt_die("more can be had: %s", strerror(errno));
+	mem_put(&m);
+	mem_put(&own);
+	ibv_destroy_cq(cq);
+	vt_close(&dev);
+}
+
 static void hold(const char *name, const char *kind)
 {
 	struct mem m;
@@ -252,6 +296,8 @@ int main(int argc, char **argv)
 		hold(name, kind);
 	else if (!strcmp(how, "kill"))
 		kills(name, kind, n);
+	else if (how[0] == '/')
+		removed(name, kind, how);
 	else
 		rounds(name, kind, !strcmp(how, "move") ? MOVE : !strcmp(how, "leave") ? LEAVE : DEREG, n);
 	return 0;

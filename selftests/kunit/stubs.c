@@ -35,6 +35,10 @@ int roan_peer_claim(struct roan_mr *mr, u64 start)
 	return -EFAULT;
 }
 
+void roan_dm_release(struct roan_mr *mr)
+{
+}
+
 void roan_peer_release(struct roan_mr *mr)
 {
 }

@@ -256,10 +256,12 @@ enum roan_qp_doorbell_attrs {
 
 /*
  * Device memory, mapped: method ROAN_METHOD_DM_MAP of the standard object UVERBS_OBJECT_DM tells where on the uverbs file
- * the memory can be mapped, MAP_SHARED, its length rounded up to pages.
+ * the memory can be mapped, MAP_SHARED, its length rounded up to pages. Memory behind a bus cannot, and is read and
+ * written by method ROAN_METHOD_DM_COPY.
  */
 enum roan_dm_methods {
 	ROAN_METHOD_DM_MAP = 0x1000,
+	ROAN_METHOD_DM_COPY,
 };
 
 enum roan_dm_map_attrs {
@@ -267,9 +269,24 @@ enum roan_dm_map_attrs {
 	ROAN_ATTR_DM_MAP_RESP,			/* struct roan_dm_desc, out */
 };
 
+#define ROAN_DM_UNMAPPED	(~0ull)
+
 struct roan_dm_desc {
-	__aligned_u64 mmap_offset;
+	__aligned_u64 mmap_offset;	/* or ROAN_DM_UNMAPPED */
 	__aligned_u64 length;		/* bytes, as allocated */
+};
+
+enum roan_dm_copy_attrs {
+	ROAN_ATTR_DM_COPY_HANDLE = 0x1000,	/* the memory's handle, in */
+	ROAN_ATTR_DM_COPY_WHAT,			/* struct roan_dm_copy, in */
+};
+
+struct roan_dm_copy {
+	__aligned_u64 offset;		/* in the memory */
+	__aligned_u64 length;
+	__aligned_u64 user;		/* the program's address */
+	__u32 write;			/* 1: to the memory, 0: from it */
+	__u32 reserved;			/* 0 */
 };
 
 /* Why a work request failed, finer than its status. Shown as vendor_err. */

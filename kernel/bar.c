@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Device memory that is a PCI device's: the administrator names a BAR (dm_bar of a roan device), and what programs
+ * allocate from then on are pieces of it. dm.c decides which memory an allocation gets, io.c moves the bytes.
+ *
+ * The BAR's device has no driver, so nobody else tells when it goes: the bus does. Its pieces then stay with whoever
+ * allocated them, empty: regions are revoked, copies fail, and when the bus goes on nobody touches the memory any more.
+ *
+ * One lock for all of it. Under it a device is looked up and claimed: if it was found, its removal from the bus was not
+ * told yet, and whoever tells waits for us.
+ */
+#include <linux/bitmap.h>
+#include <linux/io.h>
+#include <linux/pci.h>
+#include <linux/security.h>
+#include <linux/uaccess.h>
+#include "roan.h"
+
+struct roan_bar {
+	struct list_head link;		/* bars */
+	struct list_head pieces;
+	struct pci_dev *pdev;		/* NULL: gone */
+	void __iomem *io;		/* all of it; valid as long as pdev is there */
+	unsigned long *used;		/* a bit a page */
+	u64 size;
+	u32 users;			/* roan devices that name it, and pieces */
+	int nr;
+};
+
+struct roan_bar_piece {
+	struct list_head link;		/* bar->pieces */
+	struct list_head regions;
+	struct roan_bar *bar;
+	u64 off;
+	u64 size;			/* whole pages */
+};
+
+struct roan_bar_region {
+	struct list_head link;		/* piece->regions */
+	struct roan_mr *mr;
+};
+
+static LIST_HEAD(bars);
+static DEFINE_MUTEX(lock);		/* all of the above, and dm_bar of all devices */
+
+/* ---- the BAR ---- */
+
+static int claim(struct roan_bar *bar)
+{
+	struct pci_dev *pdev = bar->pdev;
+	int err;
+
+	if (!pci_resource_len(pdev, bar->nr))
+		return -ENXIO;
+	if (!(pci_resource_flags(pdev, bar->nr) & IORESOURCE_MEM) || !PAGE_ALIGNED(pci_resource_start(pdev, bar->nr)))
+		return -EOPNOTSUPP;
+	bar->size = pci_resource_len(pdev, bar->nr);
+	if (bar->size < PAGE_SIZE || bar->size >> PAGE_SHIFT > INT_MAX)
+		return -EOPNOTSUPP;
+	if (pdev->dev.driver)
+		return -EBUSY;
+	bar->used = kvcalloc(BITS_TO_LONGS(bar->size >> PAGE_SHIFT), sizeof(long), GFP_KERNEL_ACCOUNT);
+	if (!bar->used)
+		return -ENOMEM;
+	err = pci_enable_device_mem(pdev);
+	if (err)
+		goto err_free;
+	err = pci_request_region(pdev, bar->nr, "roan");
+	if (err)
+		goto err_disable;
+	bar->io = ioremap_wc(pci_resource_start(pdev, bar->nr), bar->size);
+	if (bar->io)
+		return 0;
+	err = -ENOMEM;
+	pci_release_region(pdev, bar->nr);
+err_disable:
+	pci_disable_device(pdev);
+err_free:
+	kvfree(bar->used);
+	return err;
+}
+
+/* The device goes, or nobody uses the BAR any more. Nobody touches it: pieces were revoked, or there are none. */
+static void unclaim(struct roan_bar *bar)
+{
+	iounmap(bar->io);
+	pci_release_region(bar->pdev, bar->nr);
+	pci_disable_device(bar->pdev);
+	pci_dev_put(bar->pdev);
+	bar->pdev = NULL;
+}
+
+static void put(struct roan_bar *bar)
+{
+	if (!bar || --bar->users)
+		return;
+	if (bar->pdev)
+		unclaim(bar);
+	list_del(&bar->link);
+	kvfree(bar->used);
+	kfree(bar);
+}
+
+/* @pdev: the caller's reference, which becomes the BAR's. */
+static struct roan_bar *get(struct pci_dev *pdev, int nr)
+{
+	struct roan_bar *bar;
+	int err = -ENOMEM;
+
+	list_for_each_entry(bar, &bars, link)
+		if (bar->pdev == pdev && bar->nr == nr) {
+			pci_dev_put(pdev);
+			bar->users++;
+			return bar;
+		}
+	bar = kzalloc(sizeof(*bar), GFP_KERNEL_ACCOUNT);
+	if (!bar)
+		goto err_put;
+	bar->pdev = pdev;
+	bar->nr = nr;
+	bar->users = 1;
+	INIT_LIST_HEAD(&bar->pieces);
+	err = claim(bar);
+	if (err)
+		goto err_free;
+	list_add(&bar->link, &bars);
+	return bar;
+
+err_free:
+	kfree(bar);
+err_put:
+	pci_dev_put(pdev);
+	return ERR_PTR(err);
+}
+
+/* @text: a device's name, a slash, a BAR's number */
+static struct roan_bar *get_by_name(const char *text)
+{
+	char *name = kstrdup(text, GFP_KERNEL), *number;
+	struct roan_bar *bar = ERR_PTR(-EINVAL);
+	struct device *device;
+	unsigned int nr;
+
+	if (!name)
+		return ERR_PTR(-ENOMEM);
+	number = strrchr(name, '/');
+	if (!number)
+		goto out;
+	*number++ = '\0';
+	if (kstrtouint(number, 10, &nr) || nr >= PCI_STD_NUM_BARS)
+		goto out;
+	device = bus_find_device_by_name(&pci_bus_type, NULL, name);
+	bar = device ? get(to_pci_dev(device), nr) : ERR_PTR(-ENODEV);
+out:
+	kfree(name);
+	return bar;
+}
+
+/* ---- the knob ---- */
+
+static struct roan_dev *of_device(struct device *device)
+{
+	return rdma_device_to_drv_device(device, struct roan_dev, ib);
+}
+
+static ssize_t dm_bar_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct roan_bar *bar;
+	ssize_t n;
+
+	mutex_lock(&lock);
+	bar = of_device(device)->dm_bar;
+	if (!bar)
+		n = sysfs_emit(buf, "none\n");
+	else
+		n = bar->pdev ? sysfs_emit(buf, "%s/%d\n", pci_name(bar->pdev), bar->nr) : sysfs_emit(buf, "gone\n");
+	mutex_unlock(&lock);
+	return n;
+}
+
+/* What was allocated before stays where it is. */
+static ssize_t dm_bar_store(struct device *device, struct device_attribute *attr, const char *buf, size_t n)
+{
+	int err = capable(CAP_SYS_RAWIO) ? security_locked_down(LOCKDOWN_PCI_ACCESS) : -EPERM;
+	struct roan_dev *dev = of_device(device);
+	struct roan_bar *bar = NULL;
+
+	if (err)
+		return err;
+	mutex_lock(&lock);
+	if (!sysfs_streq(buf, "none"))
+		bar = get_by_name(buf);
+	if (!IS_ERR(bar)) {
+		put(dev->dm_bar);
+		dev->dm_bar = bar;
+	}
+	mutex_unlock(&lock);
+	return IS_ERR(bar) ? PTR_ERR(bar) : n;
+}
+DEVICE_ATTR_RW(dm_bar);
+
+void roan_bar_forget(struct roan_dev *dev)
+{
+	mutex_lock(&lock);
+	put(dev->dm_bar);
+	dev->dm_bar = NULL;
+	mutex_unlock(&lock);
+}
+
+/* ---- pieces of it ---- */
+
+static struct roan_bar_piece *cut(struct roan_bar *bar, u64 size)
+{
+	unsigned long all = bar->size >> PAGE_SHIFT, n = PAGE_ALIGN(size) >> PAGE_SHIFT, at;
+	struct roan_bar_piece *piece;
+
+	if (!bar->pdev)
+		return ERR_PTR(-ENODEV);
+	at = bitmap_find_next_zero_area(bar->used, all, 0, n, 0);
+	if (at >= all)
+		return ERR_PTR(-ENOMEM);
+	piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
+	if (!piece)
+		return ERR_PTR(-ENOMEM);
+	bitmap_set(bar->used, at, n);
+	piece->off = (u64)at << PAGE_SHIFT;
+	piece->size = (u64)n << PAGE_SHIFT;
+	piece->bar = bar;
+	INIT_LIST_HEAD(&piece->regions);
+	list_add(&piece->link, &bar->pieces);
+	bar->users++;
+	memset_io(bar->io + piece->off, 0, piece->size);	/* somebody else may have had it */
+	return piece;
+}
+
+struct roan_bar_piece *roan_bar_lend(struct roan_dev *dev, u64 size)
+{
+	struct roan_bar_piece *piece = NULL;
+
+	mutex_lock(&lock);
+	if (dev->dm_bar)
+		piece = cut(dev->dm_bar, size);
+	mutex_unlock(&lock);
+	return piece;
+}
+
+void roan_bar_return(struct roan_bar_piece *piece)
+{
+	struct roan_bar *bar = piece->bar;
+
+	mutex_lock(&lock);
+	WARN_ON_ONCE(!list_empty(&piece->regions));
+	list_del(&piece->link);
+	bitmap_clear(bar->used, piece->off >> PAGE_SHIFT, piece->size >> PAGE_SHIFT);
+	put(bar);
+	mutex_unlock(&lock);
+	kfree(piece);
+}
+
+/* The caller made @mr valid already: from here on it may be revoked. */
+int roan_bar_region(struct roan_bar_piece *piece, struct roan_mr *mr, u64 off)
+{
+	struct roan_bar_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+	int err = -ENODEV;
+
+	if (!region)
+		return -ENOMEM;
+	mr->io = roan_io_alloc(1, 63, off);
+	if (!mr->io) {
+		err = -ENOMEM;
+		goto err_free;
+	}
+	mutex_lock(&lock);
+	if (!piece->bar->pdev)
+		goto err_unlock;
+	mr->io->piece[0] = piece->bar->io + piece->off;
+	mr->bar_region = region;
+	region->mr = mr;
+	list_add(&region->link, &piece->regions);
+	mutex_unlock(&lock);
+	return 0;
+
+err_unlock:
+	mutex_unlock(&lock);
+	kvfree(mr->io);
+err_free:
+	kfree(region);
+	return err;
+}
+
+void roan_bar_region_end(struct roan_mr *mr)
+{
+	mutex_lock(&lock);
+	list_del(&mr->bar_region->link);
+	mutex_unlock(&lock);
+	kfree(mr->bar_region);
+	kvfree(mr->io);
+}
+
+/* A page at most, between @bounce and the piece. */
+static int copy_some(const struct roan_bar_piece *piece, u64 off, void *bounce, u32 n, bool write)
+{
+	int err = -ENODEV;
+
+	mutex_lock(&lock);
+	if (piece->bar->pdev) {
+		void __iomem *at = piece->bar->io + piece->off + off;
+
+		err = 0;
+		if (write)
+			memcpy_toio(at, bounce, n);
+		else
+			memcpy_fromio(bounce, at, n);
+		wmb();	/* it is there when the program hears of it */
+	}
+	mutex_unlock(&lock);
+	return err;
+}
+
+/* The program's own memory is not touched under the lock: that may take for ever. */
+int roan_bar_copy(const struct roan_bar_piece *piece, u64 off, void __user *user, u64 len, bool write)
+{
+	void *bounce = (void *)__get_free_page(GFP_KERNEL);
+	int err = 0;
+	u32 n;
+
+	if (!bounce)
+		return -ENOMEM;
+	for (; len && !err; len -= n, off += n, user += n) {
+		n = min_t(u64, len, PAGE_SIZE);
+		if (write && copy_from_user(bounce, user, n))
+			err = -EFAULT;
+		if (!err)
+			err = copy_some(piece, off, bounce, n, write);
+		if (!err && !write && copy_to_user(user, bounce, n))
+			err = -EFAULT;
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+	}
+	free_page((unsigned long)bounce);
+	return err;
+}
+
+/* ---- its device goes ---- */
+
+static void revoke(struct roan_bar *bar)
+{
+	struct roan_bar_region *region;
+	struct roan_bar_piece *piece;
+
+	list_for_each_entry(piece, &bar->pieces, link)
+		list_for_each_entry(region, &piece->regions, link)
+			roan_mr_revoke(region->mr);
+	unclaim(bar);
+}
+
+static int bus_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct roan_bar *bar;
+
+	if (event != BUS_NOTIFY_REMOVED_DEVICE)	/* it cannot be looked up any more */
+		return NOTIFY_DONE;
+	mutex_lock(&lock);
+	list_for_each_entry(bar, &bars, link)
+		if (bar->pdev && &bar->pdev->dev == data)
+			revoke(bar);
+	mutex_unlock(&lock);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block bus_watch = { .notifier_call = bus_event };
+
+int roan_bar_init(void)
+{
+	return bus_register_notifier(&pci_bus_type, &bus_watch);
+}
+
+void roan_bar_exit(void)
+{
+	bus_unregister_notifier(&pci_bus_type, &bus_watch);
+}

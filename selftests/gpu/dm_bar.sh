@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Device memory on a BAR that is named (dm_bar): what is refused, every operation with it, and its device's removal in
+# mid-transfer, ROUNDS (10) times. The BAR is the frame buffer of the VGA adapter that QEMU gives every machine.
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+ROUNDS=${ROUNDS:-10}
+PCI=/sys/bus/pci/devices
+
+vga() { grep -lx 0x1111 $PCI/*/device | while read -r f; do basename "$(dirname "$f")"; done; }
+knob() { echo "/sys/class/infiniband/$ADEV/dm_bar"; }
+name_bar() { on h1 bash -c 'echo "$1" > "$2"' bash "$1" "$(knob)"; }
+named() { [ "$(on h1 cat "$(knob)")" = "$1" ]; }
+
+# WHY: the words that the shell has for an errno.
+refused() { # WHY NAME
+	local out
+	out=$(name_bar "$2" 2>&1) && { echo "$2 was taken"; return 1; }
+	grep -q "$1" <<< "$out" && named none || { echo "$out"; return 1; }
+}
+
+unprivileged() {
+	! on h1 setpriv --bounding-set -sys_rawio bash -c 'echo "$1" > "$2"' bash "$BAR" "$(knob)" 2> /tmp/why && grep -q 'not permitted' /tmp/why
+}
+
+first_with() { # FLAG MASK AND WANTED: the first DEVICE/BAR whose flags are so
+	local d nr _ flags
+	for d in $PCI/*; do
+		nr=0
+		while read -r _ _ flags && [ $nr -lt 6 ]; do
+			[ $((flags & $1)) = $(($2)) ] && echo "${d##*/}/$nr" && return
+			nr=$((nr + 1))
+		done < "$d/resource"
+	done
+	return 1
+}
+
+a_driver_has_it() { # the first memory BAR of a device with a driver
+	local d _ flags
+	for d in $PCI/*; do
+		[ -e "$d/driver" ] || continue
+		nr=0
+		while read -r _ _ flags && [ $nr -lt 6 ]; do
+			[ $((flags & 0x200)) != 0 ] && { refused busy "${d##*/}/$nr"; return; }
+			nr=$((nr + 1))
+		done < "$d/resource"
+	done
+	return 4
+}
+
+pairing() { # TARGET SOURCE
+	both 60 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP"
+	local rc=$?
+	[ $rc = 1 ] && grep '^not ok' $OUT_B
+	return $rc
+}
+
+removals() {
+	local i
+	for ((i = 0; i < ROUNDS; i++)); do
+		name_bar "$BAR" || return
+		a timeout 60 "$PROGRAMS/churn" -d "$ADEV" -m dm -s "$i" -w "$PCI/$VGA/remove" || return
+		named gone || return
+		echo 1 > /sys/bus/pci/rescan
+		wait_for 10 [ -e "$PCI/$VGA/resource" ] || return
+	done
+}
+
+claimed() { grep -q ': roan$' /proc/iomem; }
+
+ktap_header
+VGA=$(vga) BAR=$VGA/0
+[ -n "$VGA" ] || { ktap_skip "device memory on a BAR" "no PCI device to spare"; ktap_end; }
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+ktap_check "there is none at first" named none
+ktap_check "a device that does not exist" refused 'No such device$' 0000:ff:1f.7/0
+ktap_check "a name without a BAR" refused 'Invalid argument' "$VGA"
+ktap_check "a BAR that no device has" refused 'Invalid argument' "$VGA/6"
+ktap_check "a BAR that this device has not" refused 'No such device or address' "$VGA/5"
+ktap_check "a BAR of I/O ports" refused 'not supported' "$(first_with 0x300 0x100)"
+ktap_check "a driver has the device" a_driver_has_it
+ktap_check "without CAP_SYS_RAWIO" unprivileged
+ktap_check "the kernel's memory" a "$PROGRAMS/dm" -d "$ADEV"
+ktap_check "the BAR is named" name_bar "$BAR"
+ktap_check "it says so, and so does the kernel" eval 'named "$BAR" && claimed'
+ktap_check "the BAR's memory" a "$PROGRAMS/dm" -d "$ADEV" -l $((16 << 20))
+ktap_check "from user memory to the BAR" pairing dm user
+ktap_check "from the BAR to user memory" eval 'on h2 sh -c "echo $BAR > /sys/class/infiniband/$BDEV/dm_bar" && pairing user dm'
+ktap_check "from the BAR to itself, two devices" pairing dm dm
+ktap_check "it is let go when nobody names it" eval 'name_bar none && on h2 sh -c "echo none > /sys/class/infiniband/$BDEV/dm_bar" && ! claimed'
+# The way to ourselves is short: a batch would be through before anything else can happen.
+on h1 tc qdisc add dev lo root netem delay 300us
+ktap_check "its device is removed in mid-transfer" removals
+ktap_check "the roan device goes with the BAR named" eval 'name_bar "$BAR" && { a rdma link del "$ADEV" || rdma link del "$ADEV"; } && ! claimed'
+ktap_end
