@@ -61,6 +61,39 @@ static int open_user(struct mem *m, const struct mem_kind *kind)
 	return 0;
 }
 
+#define HUGE		(2ul << 20)
+#define HUGE_POOL	1	/* of the machine's reserve; else as the kernel gives them */
+
+/* The region begins a few pages before the end of one, so it lies in two. */
+static int open_huge(struct mem *m, const struct mem_kind *kind)
+{
+	bool pool = kind->flags == HUGE_POOL;
+	uint8_t *at;
+	FILE *f;
+	int kib = 0;
+
+	m->map_len = 3 * HUGE;
+	m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (pool ? MAP_HUGETLB : 0), -1, 0);
+	if (m->map == MAP_FAILED) {
+		m->map = NULL;
+		return pool ? ENODEV : errno;
+	}
+	at = (uint8_t *)(((uintptr_t)m->map + HUGE - 1) & ~(HUGE - 1));
+	m->p = at + HUGE - 3 * 4096 + 512;
+	if (pool)
+		return 0;
+	if (madvise(m->map, m->map_len, MADV_HUGEPAGE))
+		return ENODEV;
+	memset(at, 0, 2 * HUGE);
+	/* Whether they were given: nobody has to. */
+	f = popen("awk '/^AnonHugePages/ { n += $2 } END { print n }' /proc/$PPID/smaps", "r");
+	if (!f || fscanf(f, "%d", &kib) != 1 || kib < 4096)
+		kib = 0;
+	if (f)
+		pclose(f);
+	return kib ? 0 : ENODEV;
+}
+
 static int open_udmabuf(struct mem *m, const struct mem_kind *kind)
 {
 	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC };
@@ -185,6 +218,8 @@ static int open_odp(struct mem *m, const struct mem_kind *kind)
 
 static const struct mem_kind kinds[] = {
 	{ "user", open_user, 0 },
+	{ "hugetlb", open_huge, HUGE_POOL },
+	{ "thp", open_huge, 0 },
 	{ "odp", open_odp, 0 },
 	{ "odp-all", open_odp, ODP_ALL },
 	{ "odp-shaken", open_odp, ODP_SHAKEN },

@@ -18,6 +18,9 @@ pairing() { # TARGET SOURCE
 	return $rc
 }
 
+# shellcheck disable=SC2086 # nothing, or two words
+pinned() { a "$PROGRAMS/pinned" -d "$ADEV" ${CHARGED:-}; }
+
 pairings() { # WHERE
 	local t s
 	for t in $KINDS; do
@@ -38,6 +41,17 @@ sed 's/^/# /' < <(dmesg | grep 'roan: .*dma-buf')
 dmesg -C
 echo "roan-lab: script starts" > /dev/kmsg
 ktap_check "a client is seen where libraries look" grep -qx 1.0 /sys/kernel/mm/memory_peers/fake_gpu/version
+# Whatever this kernel accounts: device memory's charge is looked at where it has control groups for memory.
+{ mkdir -p /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup && echo +memory > /tmp/cgroup/cgroup.subtree_control &&
+	mkdir /tmp/cgroup/roan; } 2> /dev/null
+[ -e /tmp/cgroup/roan/memory.current ] && CHARGED="-g /tmp/cgroup/roan"
+ktap_check "pinned pages count, and no longer than they are${CHARGED:+; device memory is charged}" pinned
+if [ -e /proc/sys/vm/nr_hugepages ]; then
+	echo 12 > /proc/sys/vm/nr_hugepages
+	KINDS="$KINDS hugetlb thp"
+else
+	ktap_skip "huge pages" "this kernel has none"
+fi
 pairings "clean link"
 on h1 tc qdisc add dev v1 root netem loss 1% && on h2 tc qdisc add dev v2 root netem loss 1%
 LOSSY=1
