@@ -43,6 +43,37 @@ static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan
 	return err;
 }
 
+/* ---- what is the provider's own of a queue ---- */
+
+/* Zeroed. *@lent: by the user's allocator, and given back to it. @pd: as get_parent() had it, put if there is no memory. */
+static void *get_memory(struct roan_pd *pd, size_t size, enum roan_resource type, bool *lent)
+{
+	void *memory = IBV_ALLOCATOR_USE_DEFAULT;
+
+	if (pd && pd->alloc)
+		memory = pd->alloc(&pd->ibv, pd->context, size, 64, type);
+	*lent = memory != IBV_ALLOCATOR_USE_DEFAULT;
+	if (!*lent)
+		memory = calloc(1, size);
+	else if (memory)
+		memset(memory, 0, size);
+	else
+		errno = ENOMEM;
+	if (!memory)
+		put_parent(pd);
+	return memory;
+}
+
+/* The queue is gone. */
+static void put_memory(struct roan_pd *pd, void *memory, enum roan_resource type, bool lent)
+{
+	if (lent)
+		pd->free(&pd->ibv, pd->context, memory, type);
+	else
+		free(memory);
+	put_parent(pd);
+}
+
 /* ---- completion queues ---- */
 
 static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel, int vector,
@@ -50,7 +81,9 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 {
 	ROAN_CMD(ib_uverbs_create_cq) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_create_cq_resp, roan_create_cq_resp) resp = { 0 };
+	struct roan_pd *parent;
 	struct roan_cq *cq;
+	bool lent;
 	int err;
 
 	_Static_assert(offsetof(typeof(resp), roan) == 8, "response of CREATE_CQ");
@@ -58,9 +91,12 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = calloc(1, sizeof(*cq));
+	parent = get_parent(pd);
+	cq = get_memory(parent, sizeof(*cq), ROAN_RES_CQ, &lent);
 	if (!cq)
 		return NULL;
+	cq->pd = parent;
+	cq->lent = lent;
 	err = ibv_cmd_create_cq(ctx, cqe, channel, vector, &cq->vcq.cq, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (err)
 		goto err_free;
@@ -69,7 +105,6 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 		err = EPROTO;
 	if (err)
 		goto err_destroy;
-	cq->pd = get_parent(pd);
 	roan_lock_init(&cq->lock, single || lock_free(ctx, cq->pd));
 	roan_lock_init(&cq->unrung.lock, to_roan_context(ctx)->single_threaded);	/* posters have their own threads */
 	return cq;
@@ -80,7 +115,7 @@ err_destroy:
 	pthread_cond_init(&cq->vcq.cq.cond, NULL);
 	ibv_cmd_destroy_cq(&cq->vcq.cq);
 err_free:
-	free(cq);
+	put_memory(parent, cq, ROAN_RES_CQ, lent);
 	errno = err;
 	return NULL;
 }
@@ -150,8 +185,7 @@ int roan_destroy_cq(struct ibv_cq *ibcq)
 	if (err)
 		return err;
 	ring_unmap(&cq->ring);
-	put_parent(cq->pd);
-	free(cq);
+	put_memory(cq->pd, cq, ROAN_RES_CQ, cq->lent);
 	return 0;
 }
 
@@ -161,13 +195,18 @@ struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 {
 	ROAN_CMD(ib_uverbs_create_srq) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_create_srq_resp, roan_create_srq_resp) resp = { 0 };
-	struct roan_srq *srq = calloc(1, sizeof(*srq));
+	struct roan_pd *parent = get_parent(pd);
 	struct ibv_srq *ibsrq;
+	struct roan_srq *srq;
+	bool lent;
 	int err;
 
 	_Static_assert(offsetof(typeof(resp), roan) == 16, "create_srq response");
+	srq = get_memory(parent, sizeof(*srq), ROAN_RES_SRQ, &lent);
 	if (!srq)
 		return NULL;
+	srq->pd = parent;
+	srq->lent = lent;
 	ibsrq = &srq->vsrq.srq;
 	err = ibv_cmd_create_srq(pd, ibsrq, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (err)
@@ -180,14 +219,13 @@ struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 	srq->rq.max_sge = attr->attr.max_sge;
 	srq->vsrq.srq_type = IBV_SRQT_BASIC;
 	srq->vsrq.srq_num = resp.roan.srq_num;
-	srq->pd = get_parent(pd);
 	roan_lock_init(&srq->rq.lock, lock_free(pd->context, srq->pd));
 	return ibsrq;
 
 err_destroy:
 	ibv_cmd_destroy_srq(ibsrq);
 err_free:
-	free(srq);
+	put_memory(parent, srq, ROAN_RES_SRQ, lent);
 	errno = err;
 	return NULL;
 }
@@ -231,8 +269,7 @@ int roan_destroy_srq(struct ibv_srq *ibsrq)
 	if (err)
 		return err;
 	ring_unmap(&srq->rq.ring);
-	put_parent(srq->pd);
-	free(srq);
+	put_memory(srq->pd, srq, ROAN_RES_SRQ, srq->lent);
 	return 0;
 }
 
@@ -297,7 +334,6 @@ static int map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, cons
 	qp->sq.max_sge = cap->max_send_sge;
 	qp->sq.max_inline = cap->max_inline_data;
 	qp->rq.max_sge = cap->max_recv_sge;
-	qp->pd = get_parent(attr->pd);
 	unlocked = lock_free(ctx, qp->pd);
 	roan_lock_init(&qp->sq.lock, unlocked);
 	roan_lock_init(&qp->rq.lock, unlocked);
@@ -308,16 +344,21 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 {
 	ROAN_CMD(ib_uverbs_create_qp) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_create_qp_resp, roan_create_qp_resp) resp = { 0 };
+	struct roan_pd *parent;
 	struct roan_qp *qp;
+	bool lent;
 	int err;
 
 	_Static_assert(offsetof(typeof(resp), roan) == 32, "create_qp response");
 	errno = check_init(attr);
 	if (errno)
 		return NULL;
-	qp = calloc(1, sizeof(*qp));
+	parent = get_parent(attr->pd);
+	qp = get_memory(parent, sizeof(*qp), ROAN_RES_QP, &lent);
 	if (!qp)
 		return NULL;
+	qp->pd = parent;
+	qp->lent = lent;
 	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (err)
 		goto err_free;
@@ -333,7 +374,7 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 err_destroy:
 	ibv_cmd_destroy_qp(&qp->vqp.qp);
 err_free:
-	free(qp);
+	put_memory(parent, qp, ROAN_RES_QP, lent);
 	errno = err;
 	return NULL;
 }
@@ -409,7 +450,6 @@ int roan_destroy_qp(struct ibv_qp *ibqp)
 	roan_bell_forget(qp);
 	ring_unmap(&qp->sq.ring);
 	ring_unmap(&qp->rq.ring);
-	put_parent(qp->pd);
-	free(qp);
+	put_memory(qp->pd, qp, ROAN_RES_QP, qp->lent);
 	return 0;
 }

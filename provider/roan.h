@@ -57,7 +57,13 @@ struct roan_pd {
 	struct roan_pd *real;		/* parent domain: the domain it stands for; else NULL */
 	struct roan_td *td;		/* parent domain: may be NULL */
 	atomic_uint users;		/* parent domains of this one, or queues made with this parent domain */
+	/* Parent domain: the user's, or NULL. Of queues they serve what is the provider's; rings are the kernel's. */
+	void *(*alloc)(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t type);
+	void (*free)(struct ibv_pd *pd, void *context, void *memory, uint64_t type);
+	void *context;
 };
+
+enum roan_resource { ROAN_RES_QP, ROAN_RES_CQ, ROAN_RES_SRQ };	/* the type that an allocator is told */
 
 struct roan_dm {
 	struct ibv_dm ibv;
@@ -85,6 +91,7 @@ struct roan_cq {
 	struct ring ring;
 	const struct roan_cqe *current;	/* extended: the entry being read */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
+	bool lent;			/* this struct is memory of that domain's allocator */
 	struct roan_unrung unrung;	/* queue pairs that complete here */
 };
 
@@ -101,6 +108,7 @@ struct roan_srq {
 	struct verbs_srq vsrq;		/* first */
 	struct roan_wq rq;
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
+	bool lent;			/* this struct is memory of that domain's allocator */
 };
 
 /*
@@ -117,6 +125,7 @@ struct roan_qp {
 	struct roan_wq sq;
 	struct roan_wq rq;		/* no ring with an SRQ */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
+	bool lent;			/* this struct is memory of that domain's allocator */
 	/* between wr_start and wr_complete, sq.lock held: */
 	struct roan_send_wqe *wqe;	/* being filled; NULL: none, setters do nothing */
 	uint32_t tail;			/* slots below it are filled, not all posted */

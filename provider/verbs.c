@@ -129,12 +129,11 @@ struct ibv_pd *roan_alloc_parent_domain(struct ibv_context *ctx, struct ibv_pare
 {
 	struct roan_pd *pd, *parent;
 
-	/* The kernel allocates the rings, so there is nothing an allocator of the user's could serve. */
-	if (attr->comp_mask & ~IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT) {
+	if (attr->comp_mask & ~(IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (!attr->pd) {
+	if (!attr->pd || (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS && (!attr->alloc || !attr->free))) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -148,6 +147,12 @@ struct ibv_pd *roan_alloc_parent_domain(struct ibv_context *ctx, struct ibv_pare
 	parent->ibv.handle = pd->ibv.handle;
 	parent->real = pd;
 	parent->td = (struct roan_td *)attr->td;
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		parent->alloc = attr->alloc;
+		parent->free = attr->free;
+	}
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		parent->context = attr->pd_context;
 	atomic_fetch_add(&pd->users, 1);
 	if (parent->td)
 		atomic_fetch_add(&parent->td->users, 1);
