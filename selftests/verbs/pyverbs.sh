@@ -10,7 +10,8 @@ PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
 
 one_round() {
 	local ok bad skip rc
-	(cd $DIR && a timeout 280 $PY run_tests.py --dev "$ADEV" --port 1 --gid "$GID" -v) > /tmp/pyverbs.log 2>&1
+	# A warning of Python's would come between a test's name and its "ok".
+	(cd $DIR && a timeout 280 $PY -W ignore run_tests.py --dev "$ADEV" --port 1 --gid "$GID" -v) > /tmp/pyverbs.log 2>&1
 	rc=$?
 	ok=$(grep -c '\.\.\. ok$' /tmp/pyverbs.log)
 	bad=$(grep -cE '\.\.\. (FAIL|ERROR)$' /tmp/pyverbs.log)
@@ -27,6 +28,7 @@ ktap_header
 exec 3>&1
 [ -d /usr/share/doc/rdma-core/tests ] || { ktap_skip "pyverbs" "rdma-core's tests are not installed"; ktap_end; }
 rm -rf $DIR && cp -r /usr/share/doc/rdma-core/tests $DIR && find $DIR -name '*.gz' -exec gunzip -f {} +
+[ ! -e /proc/sys/vm/nr_hugepages ] || echo 8 > /proc/sys/vm/nr_hugepages
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 GID=$(gid_index "$ADEV" "$AIP" "$([ "$LINK_TYPE" = roan ] && echo h1)")
 for ((i = 1; i <= ROUNDS; i++)); do
