@@ -203,8 +203,8 @@ class Victim:
 
     def connected(self, kind, family=4, rts=True):
         qp = self.qp(kind)
-        peer = ipaddress.ip_address(H1[family] if family == 6 else f"::ffff:{H1[4]}").exploded
-        gr = GlobalRoute(dgid=GID(peer), sgid_index=self.gid_index(H2[family]))
+        peer = ipaddress.ip_address(H1[family] if family == 6 else f"::ffff:{H1[4]}").packed
+        gr = GlobalRoute(dgid=GID(peer.hex(":", 2)), sgid_index=self.gid_index(H2[family]))
         attr = QPAttr(port_num=1)
         attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1)
         attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = PEER_QPN, PSN, 1, e.IBV_MTU_1024
