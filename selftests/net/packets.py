@@ -8,12 +8,10 @@ were completed: nothing else may have happened.
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
-import ctypes
 import ipaddress
 import json
 import os
 import random
-import socket
 import struct
 import subprocess
 import sys
@@ -28,17 +26,11 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR
 
-from icrc import icrc
+from forge import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SECOND, SEND_FIRST, SEND_INV,
+                   SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
+                   fragments, ip_header, raw, reth)
 
 DEV = os.environ["H2DEV"]
-H1 = {4: os.environ["H1IP"], 6: os.environ["H1IP6"]}
-H2 = {4: os.environ["H2IP"], 6: os.environ["H2IP6"]}
-OTHER = {4: "10.7.0.99", 6: "fd07::99"}     # nobody
-SECOND = {4: "10.7.0.22", 6: "fd07::22"}    # h2 has it too
-PEER_QPN, PSN, QKEY, MTU = 0x777, 100, 0x11111111, 1024
-SEND_FIRST, SEND_MIDDLE, SEND_ONLY, SEND_INV = 0, 1, 4, 23
-WRITE_FIRST, WRITE_ONLY, READ, ACK, FETCH_ADD = 6, 10, 12, 17, 20
-UC, UD_SEND, CNP = 0x20, 0x64, 0x81
 BYSTANDERS = ("rcvd_skbs", "rcvd_bytes", "sent_skbs", "sent_bytes")    # they follow from the others
 
 
@@ -54,113 +46,6 @@ def result(ok, name, why=""):
     for line in [] if ok else why.splitlines():
         print(f"# {line}")
     print(f"{'ok' if ok else 'not ok'} {Tap.count} {name}", flush=True)
-
-
-# ---- the wire ----
-
-def mac(dev):
-    with open(f"/sys/class/net/{dev}/address") as f:
-        return bytes.fromhex(f.read().strip().replace(":", ""))
-
-
-class Wire:
-    """A packet socket on v1, opened in h1 although this process lives in h2."""
-
-    def __init__(self):
-        libc = ctypes.CDLL(None, use_errno=True)
-        home = os.open("/proc/self/ns/net", os.O_RDONLY)
-        h1 = os.open("/run/netns/h1", os.O_RDONLY)
-        if libc.setns(h1, 0x40000000):
-            raise OSError(ctypes.get_errno(), "setns")
-        try:
-            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-            self.sock.bind(("v1", 3))
-            self.train = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-            self.train.bind(("v1", 0))
-            self.train.setsockopt(263, 15, 1)   # SOL_PACKET, PACKET_VNET_HDR
-        finally:
-            libc.setns(home, 0x40000000)
-        self.sock.setblocking(False)
-        self.h1mac = self.sock.getsockname()[4]
-        self.h2mac = mac("v2")
-
-    def ether(self, family):
-        return self.h2mac + self.h1mac + (b"\x08\x00" if family == 4 else b"\x86\xdd")
-
-    def send(self, packet):
-        family = packet[0] >> 4
-        self.sock.send(self.ether(family) + packet)
-
-    def replies(self):
-        """BTH to the end of what h2 sent, oldest first; their traffic classes are in self.tos."""
-        got, self.tos = [], []
-        while True:
-            try:
-                frame, (_, _, kind, _, _) = self.sock.recvfrom(65536)
-            except BlockingIOError:
-                return got
-            if kind == 4:   # PACKET_OUTGOING: our own
-                continue
-            ip = frame[14:]
-            skip = 28 if ip[0] >> 4 == 4 else 48
-            if ip[skip - 6:skip - 4] == struct.pack(">H", 4791):
-                got.append(ip[skip:])
-                self.tos.append(struct.unpack(">H", ip[:2])[0] >> 4 & 0xFF if skip == 48 else ip[1])
-
-
-def checksum(data):
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
-def ip_header(family, src, dst, udp_len, ident=1, options=b"", next_header=17, frag=0x4000, tos=0):
-    src, dst = ipaddress.ip_address(src).packed, ipaddress.ip_address(dst).packed
-    if family == 6:
-        return struct.pack(">IHBB", 0x60000000 | tos << 20, udp_len, next_header, 64) + src + dst
-    ihl = 5 + len(options) // 4
-    h = struct.pack(">BBHHHBBH", 0x40 | ihl, tos, ihl * 4 + udp_len, ident, frag, 64, 17, 0) + src + dst + options
-    return h[:10] + struct.pack(">H", checksum(h)) + h[12:]
-
-
-def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False):
-    return struct.pack(">BBHII", op, 0x40 | pad << 4 | ver, pkey, qpn, ack << 31 | psn & 0xFFFFFF)
-
-
-def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1, tos=0):
-    """An IP packet around @body (BTH to payload); the ICRC is put behind it. @good False: one bit of it is wrong."""
-    length = 8 + len(body) + 4
-    udp = struct.pack(">HHHH", 0xC123, 4791, udp_len or length, 0)
-    ip = ip_header(family, src or H1[family], dst or H2[family], length, ident, options, tos=tos)
-    crc = bytearray(icrc(ip, udp + body)) if len(body) >= 12 else bytearray(4)
-    if not good:
-        crc[2] ^= 0x10
-    return ip + udp + body + bytes(crc)
-
-
-def fragments(body, ident):
-    """One good IPv4 packet in two pieces. The ICRC is over the header as it was before, and is again afterwards."""
-    length = 8 + len(body) + 4
-    udp = struct.pack(">HHHH", 0xC123, 4791, length, 0)
-    data = udp + body
-    data += icrc(ip_header(4, H1[4], H2[4], length, ident, frag=0), data)
-    return [ip_header(4, H1[4], H2[4], 48, ident, frag=0x2000) + data[:48],
-            ip_header(4, H1[4], H2[4], length - 48, ident, frag=48 // 8) + data[48:]]
-
-
-def raw(payload, family=4, udp_len=None):
-    """An IP packet whose UDP payload is exactly @payload."""
-    udp = struct.pack(">HHHH", 0xC123, 4791, udp_len if udp_len is not None else 8 + len(payload), 0)
-    return ip_header(family, H1[family], H2[family], 8 + len(payload)) + udp + payload
-
-
-def reth(va, rkey, length):
-    return struct.pack(">QII", va, rkey, length)
-
-
-def deth(qkey=QKEY, src_qpn=5):
-    return struct.pack(">II", qkey, src_qpn)
 
 
 # ---- the victim ----
@@ -400,6 +285,8 @@ def notifications(v):
         qp.close()
     qp = v.connected(e.IBV_QPT_RC)
     v.expect("CE on an ACK", datagram(bth(ACK, qp.qp_num, psn=9) + b"\x1f\0\0\0", tos=3), {"stale_response": 1, **heard})
+    v.expect("BECN in an ACK counts as a CNP", datagram(bth(ACK, qp.qp_num, psn=9, becn=True) + b"\x1f\0\0\0"),
+             {"stale_response": 1, "rp_cnp_handled": 1, "rcvd_pkts": 1})
     v.expect("CE on a CNP", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=3), {"rp_cnp_handled": 1, **heard})
     v.expect("CE on a packet of somebody else", datagram(bth(SEND_ONLY, qp.qp_num) + bytes(16), src=OTHER[4], tos=3),
              {"rx_wrong_peer": 1})
@@ -442,6 +329,59 @@ def sequence(v):
     v.expect("RC: ACK to a QP that cannot have sent", datagram(bth(ACK, early.qp_num, psn=1) + b"\x1f\0\0\0"),
              {"rx_bad_state": 1, **heard})
     early.close()
+
+
+def migration(v):
+    """Nobody migrates paths: packets say so (MigReq is 1), and what a peer says of it makes no difference."""
+    qp, psn, where = v.connected(e.IBV_QPT_RC), PSN, reth(v.mr.buf, v.mr.rkey, 8)
+    for mig in (True, False):
+        for name, op, body in (("WRITE", WRITE_ONLY, where + bytes(8)), ("READ", READ, where)):
+            moved, replies, _ = v.effect([datagram(bth(op, qp.qp_num, psn=psn, ack=True, mig=mig) + body)])
+            psn, flags = psn + 1, [r[1] & 0x40 for r in replies]
+            result(moved == {"rcvd_pkts": 1, "sent_pkts": 1} and flags == [0x40],
+                   f"MigReq {int(mig)} in a {name}: executed, and the answer says 1", f"counters {moved}, flags {flags}")
+    qp.close()
+
+
+def management(v):
+    """Performance management by datagrams to QP 1: what may be read is read, what may not be set says so."""
+    gsi_qkey, perf, get, put, get_resp, us = 0x80010000, 4, 1, 2, 0x81, 0x55
+    class_port_info, port_counters, port_counters_ext = 1, 0x12, 0x1D
+
+    def mad(attribute, method=get):
+        return struct.pack(">BBBBHHQHHI", 1, perf, 1, method, 0, 0, 0x1122334455667788, attribute, 0, 0) + bytes(232)
+
+    def ask(attribute, method=get):
+        """The counters before, and the answer: its header and its data."""
+        v.wire.replies()
+        before = v.counters()
+        v.wire.send(datagram(bth(UD_SEND, 1) + deth(gsi_qkey, us) + mad(attribute, method)))
+        until, got = time.monotonic() + 10, []
+        while not got and time.monotonic() < until:     # the core answers from a work queue
+            time.sleep(0.01)
+            got = v.wire.replies()
+        if len(got) != 1 or len(got[0]) != 280 or got[0][5:8] != us.to_bytes(3, "big"):
+            return before, None, b""
+        answer = got[0][20:-4]
+        return before, struct.unpack(">BBBBHHQH", answer[:18]), answer[64:]
+
+    def header(attribute, status=0):
+        return 1, perf, 1, get_resp, status, 0, 0x1122334455667788, attribute
+
+    _, said, data = ask(class_port_info)
+    result(said == header(class_port_info) and data[:4] == b"\x01\x01\x02\x00",
+           "MAD: ClassPortInfo: version 1, counters of 64 bits", f"{said}, {data[:4].hex()}")
+    for attribute, name, at, sizes in ((port_counters, "PortCounters", 24, ">4I"),
+                                       (port_counters_ext, "PortCountersExtended", 8, ">4Q")):
+        before, said, data = ask(attribute)
+        want = (before["sent_bytes"] // 4, (before["rcvd_bytes"] + 280) // 4, before["sent_pkts"], before["rcvd_pkts"] + 1)
+        got = struct.unpack_from(sizes, data, at) if said else None
+        result(said == header(attribute) and data[1] == 1 and got == want,
+               f"MAD: {name}: words and packets, sent and received", f"{said}, {got}, expected {want}")
+    for method, attribute, status, name in ((put, port_counters, 8, "a Set: no such method"),
+                                            (get, 0x7777, 12, "an attribute that is not there")):
+        _, said, _ = ask(attribute, method)
+        result(said == header(attribute, status), f"MAD: {name}", f"{said}")
 
 
 def refusals(v):
@@ -570,7 +510,8 @@ def main():
     v = Victim(Wire())
     v.psn = PSN
     alive(v, "before")
-    for group in (truncated, corrupt, spoofed, headers, datagrams, notifications, sequence, refusals, trains, noise):
+    for group in (truncated, corrupt, spoofed, headers, datagrams, notifications, sequence, migration, management, refusals,
+                  trains, noise):
         group(v)
     alive(v, "after")
     print(f"1..{Tap.count}")
