@@ -86,8 +86,9 @@ struct roan_window {
 	u8  type;		/* enum ib_mw_type */
 	bool valid;
 	u32 access;
-	u64 addr;
+	u64 addr;		/* first byte, as the peer names it; 0 if the window is zero-based */
 	u64 length;
+	u64 mr_off;		/* where that is: bytes from the region's first */
 	u32 qpn;		/* type 2B: the QP it is bound to */
 	struct roan_mr *mr;	/* referenced while bound */
 	spinlock_t lock;	/* all of the above; _bh, leaf */

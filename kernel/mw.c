@@ -118,7 +118,9 @@ static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const
 {
 	if (win->pd != &qp->pd->ib)
 		return ROAN_VERR_BAD_PD;
-	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE))
+	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED))
+		return ROAN_VERR_BAD_BIND;
+	if (wqe->bind.access & IB_ZERO_BASED && win->type != IB_MW_TYPE_2)
 		return ROAN_VERR_BAD_BIND;
 	if ((wqe->bind.new_rkey ^ win->k.key) >> 8 || wqe->bind.new_rkey == win->k.key)
 		return ROAN_VERR_BAD_BIND;
@@ -144,8 +146,9 @@ static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_s
 		struct roan_mr *old = unbind(win);
 
 		win->access = wqe->bind.access & REMOTE_ACCESS;
-		win->addr = wqe->bind.addr;
+		win->addr = wqe->bind.access & IB_ZERO_BASED ? 0 : wqe->bind.addr;
 		win->length = wqe->bind.length;
+		win->mr_off = mr ? wqe->bind.addr - mr->iova : 0;
 		win->qpn = qp->ib.qp_num;
 		win->mr = mr;
 		win->valid = mr;

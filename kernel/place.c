@@ -80,7 +80,7 @@ static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u64 va
 	spin_lock_bh(&win->lock);
 	verr = check_window(qp, win, va, len, access);
 	if (!verr) {
-		*grip = (struct grip) { .mr = win->mr, .off = va - win->mr->iova, .va = va, .win = win };
+		*grip = (struct grip) { .mr = win->mr, .off = win->mr_off + (va - win->addr), .va = va, .win = win };
 		refcount_inc(&grip->mr->k.refs);	/* not zero: the window has one */
 	}
 	spin_unlock_bh(&win->lock);

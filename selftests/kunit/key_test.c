@@ -304,6 +304,34 @@ static void type_2_window_is_its_qps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
 }
 
+static void zero_based_window_counts_from_its_beginning(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
+	struct roan_mw mw;
+	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+	struct roan_send_wqe wqe = bind_of(win, mr, IOVA + 100, 64);
+	u8 bytes[2];
+
+	wqe.bind.access |= IB_ZERO_BASED;
+	KUNIT_ASSERT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, 0, 64), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, 1, 64), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, U64_MAX, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 100, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 0, &bytes[0], 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 63, &bytes[1], 1), 0u);
+	KUNIT_EXPECT_EQ(test, bytes[0], fake_pattern(100));
+	KUNIT_EXPECT_EQ(test, bytes[1], fake_pattern(163));
+	roan_dealloc_mw(&mw.ib);
+
+	win = new_window(test, IB_MW_TYPE_1, &mw);
+	wqe = bind_of(win, mr, IOVA, 10);
+	wqe.bind.access |= IB_ZERO_BASED;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_BIND);
+	roan_dealloc_mw(&mw.ib);
+}
+
 static void region_stays_while_lent(struct kunit *test)
 {
 	struct fake *f = test->priv;
@@ -400,6 +428,7 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(frmr_takes_no_more_pages_than_it_has),
 	KUNIT_CASE(window_lends_its_part),
 	KUNIT_CASE(type_2_window_is_its_qps),
+	KUNIT_CASE(zero_based_window_counts_from_its_beginning),
 	KUNIT_CASE(region_stays_while_lent),
 	KUNIT_CASE(binds_that_are_refused),
 	KUNIT_CASE(dealloc_returns_what_was_lent),

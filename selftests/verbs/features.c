@@ -372,6 +372,19 @@ static void windows(struct vt_dev *d)
 	inv = (struct ibv_send_wr) { .opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = key };
 	err = ibv_post_send(p.qp[1], &inv, &bad);
 	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: LOCAL_INV");
+	bind.bind_mw.rkey = key = ibv_inc_rkey(key);
+	bind.bind_mw.bind_info.mw_access_flags |= IBV_ACCESS_ZERO_BASED;
+	err = ibv_post_send(p.qp[1], &bind, &bad);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: bound again, zero-based");
+	write.wr.rdma.remote_addr = 3996;
+	write.wr.rdma.rkey = key;
+	p.buf[8091] = p.buf[8191] = p.buf[8192] = 0;
+	err = post(&p, 0, write);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && !p.buf[8091] && p.buf[8092] == 0x5a && p.buf[8191] == 0x5a &&
+	      !p.buf[8192], "MW type 2, zero-based: written to its last byte");
+	inv.invalidate_rkey = key;
+	err = ibv_post_send(p.qp[1], &inv, &bad);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: LOCAL_INV again");
 	err = post(&p, 0, write);
 	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_REM_ACCESS_ERR, "MW type 2: the key is dead afterwards");
 	pair_close(&p);
