@@ -74,7 +74,8 @@ bad_wire() {
 sum() { local d s=0; for d in "${DEVS[@]}"; do s=$((s + $(counter "$d" "$1"))); done; echo $s; }
 counts() { echo "$(sum sent_pkts) $(sum sent_skbs) $(sum rcvd_pkts) $(sum rcvd_skbs)"; }
 
-# carry SENT RECEIVED OPTIONS...: options are for both ends; SENT and RECEIVED are "trains", "single" or "any"
+# carry SENT RECEIVED OPTIONS...: options are for both ends; SENT and RECEIVED are "trains", "single", "any", or, of what
+# is received, "whole": the very skbs that were sent
 carry() {
 	local sent=$1 rcvd=$2 before after
 	shift 2
@@ -84,13 +85,14 @@ carry() {
 	# shellcheck disable=SC2086 # numbers
 	set -- $before $after
 	echo "sent $(($5 - $1)) packets in $(($6 - $2)) skbs, received $(($7 - $3)) in $(($8 - $4))"
-	shaped "$sent" $(($5 - $1)) $(($6 - $2)) && shaped "$rcvd" $(($7 - $3)) $(($8 - $4))
+	shaped "$sent" $(($5 - $1)) $(($6 - $2)) && shaped "$rcvd" $(($7 - $3)) $(($8 - $4)) $(($6 - $2))
 }
-shaped() { # WHICH PACKETS SKBS
+shaped() { # WHICH PACKETS SKBS [SENT-SKBS]
 	[ "$2" -gt 0 ] || return
 	case $1 in
 	trains) [ $((4 * $2)) -ge $((5 * $3)) ] ;;	# ACKs and small messages travel alone
 	single) [ "$2" = "$3" ] ;;
+	whole) [ "$3" = "$4" ] ;;
 	esac
 }
 
@@ -133,31 +135,65 @@ marked() {
 	[ $(($(sum rcvd_ce_pkts) - ce)) = $(($(sum rcvd_pkts) - before)) ]
 }
 
+# Three pairs of programs at once, each with a path MTU and a traffic class of its own, several QPs each way.
+unmixed() {
+	local op mtu class port=19000 pids=() rc=0 pid capture
+	rm -f /tmp/trains
+	"${A[@]}" python3 "$HERE/trains.py" w1 /tmp/trains 4096:32 1024:104 256:0 > /tmp/trains.log 2>&1 &
+	capture=$!
+	wait_for 5 test -e /tmp/trains
+	while read -r op mtu class; do
+		port=$((port + 1))
+		OUT_A=/tmp/out_a.$port OUT_B=/tmp/out_b.$port both 50 $port \
+			"ib_${op}_bw -F -p $port -d $ADEV -m $mtu --tclass=$class -q 3 -s 30000 -n 100" \
+			"ib_${op}_bw -F -p $port -d $BDEV -m $mtu --tclass=$class -q 3 -s 30000 -n 100 $AIP" > /tmp/both.$port 2>&1 &
+		pids+=($!)
+	done <<-END
+		write 4096 32
+		read 1024 104
+		write 256 0
+	END
+	for pid in "${pids[@]}"; do
+		wait "$pid" || rc=1
+	done
+	[ $rc = 0 ] || cat /tmp/both.*
+	sleep 0.5
+	kill $capture
+	wait $capture || rc=1
+	cat /tmp/trains.log
+	return $rc
+}
+
+on_veth() { # NAME COMMAND
+	if path_up plain 4200 > /tmp/setup.log 2>&1; then
+		ktap_check "$1" "$2"
+	else
+		cat /tmp/setup.log; ktap_fail "$1: set-up"
+	fi
+	path_down
+}
+
 ktap_header
 { load_modules && ip netns add h1 && ip netns add h2 && ip -n h1 link set lo up && ip -n h2 link set lo up; } > /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 modprobe -q -a sch_netem sch_prio cls_u32 8021q bridge macvlan vxlan
 modprobe -q bonding max_bonds=0
 DEVS=(pa pb)
-path "veth" plain 4200 trains trains ""
+path "veth" plain 4200 trains whole ""
 path "GSO off" plain 4200 trains single "gso off tx-udp-segmentation off gro off"
-path "GSO off, GRO on" plain 4200 trains any "gso off tx-udp-segmentation off gro on"
+path "GSO off, GRO on" plain 4200 trains trains "gso off tso off tx-udp-segmentation off gro on"
 path "checksum offload off" plain 4200 single single "tx off"
-path "MTU 1500" plain 1500 trains trains ""
-path "MTU 9000" plain 9000 trains trains ""
-path "IPv6" plain 4200 trains trains "" -6
+path "MTU 1500" plain 1500 trains whole ""
+path "MTU 9000" plain 9000 trains whole ""
+path "IPv6" plain 4200 trains whole "" -6
 path "IPv6, GSO off" plain 4200 trains single "gso off tx-udp-segmentation off" -6
-path "VLAN" vlan 4200 any any ""
-path "bond" bond 4200 any any ""
-path "bridge" bridge 4200 any any ""
-path "macvlan" macvlan 4200 any any ""
-path "VXLAN" vxlan 4200 any any ""
-if path_up plain 4200 > /tmp/setup.log 2>&1; then
-	ktap_check "every marked packet is counted, in trains" marked
-else
-	cat /tmp/setup.log; ktap_fail "marks: set-up"
-fi
-path_down
+path "VLAN" vlan 4200 trains whole ""
+path "bond" bond 4200 trains whole ""
+path "bridge" bridge 4200 trains whole ""
+path "macvlan" macvlan 4200 trains whole ""
+path "VXLAN" vxlan 4200 trains whole ""
+on_veth "every marked packet is counted, in trains" marked
+on_veth "trains never mix queue pairs, traffic classes or path MTUs" unmixed
 if modprobe -q rdma_rxe; then
 	A=(env) DEVS=(pb)
 	# Not where packets are lost: rxe can fall silent for good when an RNR NAK meets a READ under way.
