@@ -99,18 +99,31 @@ link_add() {
 	wait_for 5 ${3:+ip netns exec "$3"} rdma link show "$1/1"
 }
 
+# v1 in h1 and v2 in h2 and a wire between them: a veth, or the two adapters that run.sh emulates for NICS.
+wire() { # MTU
+	local n=0 dev
+	[ -n "${NICS:-}" ] || { ip link add v1 netns h1 mtu "$1" type veth peer name v2 netns h2 mtu "$1"; return; }
+	modprobe -q -a e1000e virtio_net vmxnet3
+	for dev in /sys/class/net/*/device; do
+		n=$((n + 1))
+		dev=$(basename "${dev%/device}")
+		ip link set "$dev" down && ip link set "$dev" mtu "$1" name v$n netns h$n || return
+	done
+	[ $n = 2 ]
+}
+
 two_hosts() {
 	local mtu=${1:-4200} h n
 	for n in 1 2; do
 		ip netns add h$n && on h$n ip link set lo up || return
 	done
-	ip link add v1 netns h1 mtu "$mtu" type veth peer name v2 netns h2 mtu "$mtu" || return
+	wire "$mtu" || return
 	for n in 1 2; do
 		h=h$n
 		on $h ip addr add "10.7.0.$n/24" dev v$n && on $h ip addr add "fd07::$n/64" dev v$n nodad || return
 		on $h ip link set v$n up || return
 	done
-	wait_for 5 on h1 ping -c1 -W1 $H2IP || return
+	wait_for 15 on h1 ping -c1 -W1 $H2IP || return	# an adapter takes its time to see a link
 	wait_for 5 on h1 ping -c1 -W1 $H2IP6 || return
 	link_add "$H1DEV" v1 h1 && link_add "$H2DEV" v2 h2
 }

@@ -10,7 +10,8 @@
 #	    is random there: two runs of one script are the same in every packet
 #	-k  more for the kernel's command line	-n  does not build roan for that kernel first
 #	-o  what the script leaves in /out/kept is copied to DIR
-# DMESG=FILE keeps the kernel's log. LINK_TYPE and the variables named in LAB_ENV are handed to the script.
+# DMESG=FILE keeps the kernel's log. NICS=MODEL: two adapters of QEMU's with a wire between them (e1000e, virtio-net-pci).
+# LINK_TYPE and the variables named in LAB_ENV are handed to the script.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
@@ -48,7 +49,7 @@ trap cleanup EXIT
 out=$work/out
 mkdir "$out"
 cp "$HERE/guest.sh" "$out/guest.sh"
-for v in LINK_TYPE ROAN_KO ${LAB_ENV:-}; do
+for v in LINK_TYPE ROAN_KO NICS ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
 
@@ -182,18 +183,27 @@ watch_qemu() {
 	kill "$(cat "$work/pid")" 2> /dev/null
 }
 
+# Two adapters on one hub, with nobody else.
+nics() { # [MODEL]
+	local n
+	[ -n "$1" ] || { echo -nic none; return; }
+	for n in 1 2; do
+		echo -netdev "hubport,id=n$n,hubid=1" -device "$1,netdev=n$n,mac=52:54:00:72:6f:0$n,romfile="
+	done
+}
+
 boot_qemu() { # FOLDER VERSION ACCEL
 	local watcher
 	: > "$work/console"
 	watch_qemu & watcher=$!
-	# shellcheck disable=SC2086 # $3 is several words
+	# shellcheck disable=SC2086,SC2046 # $3 is several words, and so are adapters
 	timeout "$limit" qemu-system-x86_64 -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
 		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
 		-append "console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 $append" \
 		-device virtio-serial-pci -chardev stdio,id=c0,signal=off -device virtconsole,chardev=c0 \
 		-virtfs local,path=/,mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap \
 		-virtfs "local,path=$1,mount_tag=kernel,security_model=passthrough,readonly=on" \
-		-virtfs "local,path=$out,mount_tag=out,security_model=passthrough" -nic none < /dev/null |
+		-virtfs "local,path=$out,mount_tag=out,security_model=passthrough" $(nics "${NICS:-}") < /dev/null |
 		sed -u 's/\r$//' || true
 	kill $watcher 2> /dev/null || true
 	wait $watcher 2> /dev/null || true
