@@ -184,6 +184,30 @@ straced() {
 	[ -n "$FIGURES" ] && awk '$NF == "total" { print $4 }' /tmp/strace
 }
 
+# The clients whose memory some kinds are.
+memory_clients() {
+	local ko
+	[ -n "${CONTENDERS[hosts-roan]:-}" ] && [ -x "$PROGRAMS/memory" ] && ko=$(roan_ko) || return
+	[ -e /sys/module/roan_fake_gpu ] || { insmod "${ko%/*}/roan_peermem.ko"; insmod "${ko%/*}/roan_fake_gpu.ko"; }
+}
+
+# memory_kind KIND: at both ends, by selftests/gpu/memory.c
+memory_kind() {
+	local server n
+	for n in 1 2; do
+		timeout -k 2 20 ip netns exec h2 "$PROGRAMS/memory" -d "$H2DEV" -m "$1" > /dev/null 2>&1 &
+		server=$!
+		wait_for 5 listening h2 18533
+		read -r _ OUT _ READ < <(timeout -k 2 20 ip netns exec h1 "$PROGRAMS/memory" -d "$H1DEV" -m "$1" -c "$H2IP" -b 300 2>&1)
+		sane "${READ:-}" || { OUT='' READ=''; kill $server 2> /dev/null; }
+		wait $server 2> /dev/null
+		[ -z "$READ" ] || break
+		again "memory -m $1 attempt $n: did not finish"
+	done
+	say "write_$TEST" "$OUT"
+	say "read_$TEST" "$READ"
+}
+
 # How the driver computes CRCs here: it measures when it is loaded.
 crc_way() {
 	local ko

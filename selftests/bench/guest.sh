@@ -32,6 +32,7 @@ SIZES=${SIZES:-64,512,4096,16384,65536,262144,1048576}
 REPO=${REPO:-$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")}
 MTU=4200	# room for a path MTU of 4096 and its headers
 MIB=${MIB:-128}		# a bandwidth run moves about this much
+KINDS='user odp udmabuf heap gpu bar peer dm'	# of selftests/gpu/memory.c
 LIMIT=${LIMIT:-15}	# seconds a run may take: one that hangs is reported and tried again
 # shellcheck source=../vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
@@ -155,6 +156,9 @@ round() {
 		for c in $(both "$1"); do cell "$1" "$c" qps $n over_qps; done
 	done
 	for c in $(both "$1"); do cell "$1" "$c" come_and_go 1000 come_and_go; done
+	if [ "$LAB" = uml ] && memory_clients; then
+		for n in $KINDS; do cell "$1" hosts-roan "kind_$n" 307240 memory_kind "$n"; done
+	fi
 	for n in 65536 1048576; do cell "$1" pair-limit write_bw $n limit; done
 	[ "$1" = 1 ] || return
 	for c in $(both "$1"); do

@@ -34,6 +34,12 @@ QPS = [
     ("qp_destroy", 1000, "destruction", "QPs/s"), ("syscalls", 64, "system calls a streamed 64 B WRITE", ""),
     ("syscalls_strace", 64, "... under strace -c, which stops the program at each", ""),
 ]
+KINDS = [
+    ("user", "pinned pages of the program"), ("odp", "on-demand paged"), ("udmabuf", "udmabuf (dma-buf of a memfd)"),
+    ("heap", "system heap (dma-buf)"), ("gpu", "fake GPU, RAM (dma-buf)"), ("bar", "fake GPU, BAR: I/O memory (dma-buf)"),
+    ("peer", "fake GPU, by a peer-memory client"), ("dm", "device memory"),
+]
+KIND_SIZE = 307240
 # What is aimed at: name, labs (None: all), a function from a Run to {round: figure}, what it must be.
 BARS = [
     ("WRITE 64 KiB, roan : rxe", "uml", lambda r: r.ratios("write_bw", 65536, "rxe"), ">=", 5),
@@ -164,6 +170,15 @@ def limits(run):
     return table(["MiB/s", "one CRC", "one copy", "both CRCs and the copy", "roan", "share"], rows)
 
 
+def kinds(run):
+    rows = []
+    for kind, name in KINDS:
+        write, read = (run.rounds("hosts", "roan", f"{op}_kind_{kind}", KIND_SIZE) for op in ("write", "read"))
+        if write or read:
+            rows.append([name, median(write), median(read)])
+    return table(["MiB/s", "WRITE", "READ"], rows) if rows else ""
+
+
 def trouble(run):
     """What was tried again, what never gave a value, what a guest died of."""
     out = "Attempts that gave nothing and were made again: " + ("; ".join(
@@ -201,6 +216,11 @@ def section(run, figure):
     out.append("rdma_rxe cannot be there: its column is the one above, measured in the same round over its own veth.\n")
     out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES
                             if t in HOSTS]))
+    if kinds(run):
+        out.append("### By kind of memory\n")
+        out.append("Both ends registered memory of that kind: 300 KiB, read and written whole, 8 at a time, between two "
+                   "namespaces, by `selftests/gpu/memory`.\n")
+        out.append(kinds(run))
     out.append("### By message size\n")
     for test, name in ("write_bw", "WRITE"), ("read_bw", "READ"), ("send_bw", "SEND"):
         out.append(f"{name}, MiB/s, one veth in one namespace:\n")
