@@ -20,13 +20,13 @@ perf() {
 	sns=${sns#-} cns=${cns#-}
 	PORT=$((18515 + (PORT + 1) % 1000))
 	shift
-	timeout -k 2 "$LIMIT" ${sns:+ip netns exec "$sns"} "$1" -F -m 4096 -p $PORT -d "$sdev" -x "$sgid" "${@:2}" \
+	timeout -k 2 "$LIMIT" ${sns:+ip netns exec "$sns"} "${SERVER_AT[@]}" "$1" -F -m 4096 -p $PORT -d "$sdev" -x "$sgid" "${@:2}" \
 		> /tmp/server 2>&1 &
 	server=$!
 	wait_for 5 listening "$sns" $PORT
 	# shellcheck disable=SC2086 # CLIENT is words
-	timeout -k 2 "$LIMIT" ${cns:+ip netns exec "$cns"} ${CLIENT:-} "$1" -F -m 4096 -p $PORT -d "$cdev" -x "$cgid" "${@:2}" \
-		"$ip" > /tmp/client 2>&1 || kill $server 2> /dev/null
+	timeout -k 2 "$LIMIT" ${cns:+ip netns exec "$cns"} ${CLIENT:-} "${CLIENT_AT[@]}" "$1" -F -m 4096 -p $PORT -d "$cdev" \
+		-x "$cgid" "${@:2}" "$ip" > /tmp/client 2>&1 || kill $server 2> /dev/null
 	wait $server 2> /dev/null
 	FIGURES=$(grep -A1 '^ *#bytes' /tmp/client | tail -n 1)
 }
@@ -84,7 +84,7 @@ latency() {
 stream_tcp() {
 	local ip=10.9.1.2 mbps args=(-B 10.9.1.1 --bind-dev xa) in=()
 	[ "$CONTENDER" != hosts-tcp ] || { ip=$H2IP args=() in=(ip netns exec h1); }
-	mbps=$(timeout -k 2 $(($1 + 15)) "${in[@]}" iperf3 -c "$ip" "${args[@]}" -f m -t "$1" -l "$SIZE" |
+	mbps=$(timeout -k 2 $(($1 + 15)) "${in[@]}" "${CLIENT_AT[@]}" iperf3 -c "$ip" "${args[@]}" -f m -t "$1" -l "$SIZE" |
 		awk '/receiver/ { print $(NF - 2) }')
 	quotient "$mbps" 1 0.11920929	# 1e6 / 8 / 2^20
 }

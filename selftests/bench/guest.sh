@@ -3,7 +3,9 @@
 # The measurements: roan, rdma_rxe and TCP in one boot, in turn, several rounds. Runs inside a guest as root, prints one
 # line a measurement for report.py. Judges nothing and computes nothing. What one measurement does is in cells.sh.
 #
-#	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=128] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."]
+#	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=128] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."] [STEER=y]
+#	STEER: each end of a veth has half of the CPUs: its programs run there, and packets to it are received there (RPS),
+#	as if it were a host; else a packet is received on the CPU that sent it. The same for all three.
 #
 # Output:  @env KEY VALUE...
 #	   @try KEY					a measurement begins: if this is the last line, it took the guest with it
@@ -23,7 +25,7 @@
 # Topology "hosts": the two namespaces h1 and h2 of selftests/vm/lib.sh; roan and TCP only.
 for arg in "$@"; do
 	case $arg in
-	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=*) declare "$arg" ;;
+	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=* | STEER=*) declare "$arg" ;;
 	*) echo "guest.sh: unknown argument $arg"; exit 2 ;;
 	esac
 done
@@ -56,6 +58,22 @@ pair() {
 	$in ip link set "$a" up && $in ip link set "$b" up
 }
 
+# Which CPUs an end has. SERVER_AT, CLIENT_AT: words before a command that put it there; a client is at the veth's first end.
+SERVER_AT=() CLIENT_AT=()
+divide_cpus() {
+	local n half
+	n=$(nproc)
+	[ -n "${STEER:-}" ] && [ "$n" -gt 1 ] || return
+	half=$((n / 2))
+	CLIENT_CPUS=$(printf %x $(((1 << half) - 1))) SERVER_CPUS=$(printf %x $(((1 << n) - (1 << half))))
+	CLIENT_AT=(taskset "$CLIENT_CPUS") SERVER_AT=(taskset "$SERVER_CPUS")
+}
+steer() {	# CLIENT_NS CLIENT_DEV SERVER_NS SERVER_DEV: namespaces may be empty
+	[ ${#CLIENT_AT[@]} -gt 0 ] || return 0
+	${1:+ip netns exec "$1"} sh -c "echo $CLIENT_CPUS > /sys/class/net/$2/queues/rx-0/rps_cpus"
+	${3:+ip netns exec "$3"} sh -c "echo $SERVER_CPUS > /sys/class/net/$4/queues/rx-0/rps_cpus"
+}
+
 # One word a contender: server's and client's namespace, devices, GID indices, the server's address.
 declare -A CONTENDERS
 contender() {	# NAME SERVER_NS CLIENT_NS SERVER_DEV CLIENT_DEV SERVER_IP CLIENT_IP
@@ -69,7 +87,7 @@ environment() {
 	echo "@env lab ${LAB:-unnamed}"
 	echo "@env date $(date -u +%F)"
 	echo "@env kernel $(uname -sr)"
-	echo "@env cpus $(nproc)"
+	echo "@env cpus $(nproc)$([ ${#CLIENT_AT[@]} = 0 ] || echo ', half of them for each end, to which its packets are steered')"
 	echo "@env cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 	echo "@env crc $(crc_way)"
 	echo "@env perftest $(ib_write_bw --version 2>&1 | sed -n 's/^Version: *//p')"
@@ -78,6 +96,7 @@ environment() {
 }
 
 setup() {
+	divide_cpus
 	modprobe -q crc32-pclmul
 	modprobe -q sch_netem
 	LINK_TYPE=rxe
@@ -87,20 +106,23 @@ setup() {
 		pair x 1 2> /dev/null
 		echo "# rdma_rxe: not run"
 	fi
-	iperf3 -s -D -B 10.9.1.2 --bind-dev xb
+	steer "" xa "" xb
+	"${SERVER_AT[@]}" iperf3 -s -D -B 10.9.1.2 --bind-dev xb
 	# shellcheck disable=SC2034 # lib.sh reads it
 	LINK_TYPE=roan
 	[ -e /etc/libibverbs.d/roan.driver ] || export IBV_DRIVERS=$REPO/build/provider/libroan
 	if ip netns add rn && ip -n rn link set lo up && load_modules && pair y 2 rn &&
 		link_add roana ya rn && link_add roanb yb rn; then
+		steer rn ya rn yb
 		contender pair-roan rn rn roanb roana 10.9.2.2 10.9.2.1
 	else
 		echo "# roan: not run"
 	fi
 	if two_hosts $MTU; then
+		steer h1 v1 h2 v2
 		contender hosts-roan h2 h1 "$H2DEV" "$H1DEV" "$H2IP" "$H1IP"
 	fi
-	on h2 iperf3 -s -D
+	on h2 "${SERVER_AT[@]}" iperf3 -s -D
 	sleep 1
 }
 
