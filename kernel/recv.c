@@ -226,11 +226,15 @@ static u32 times_lost(const struct roan_requester *req)
 void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx)
 {
 	struct roan_limiter *limiter = roan_limiter_of(qp);
-	u64 now = ktime_get_ns();
 	u32 una, lost;
+	u64 now;
 
 	if (unlikely(rx->pkt.becn))
 		roan_cnp_heard(qp, rx);
+	/* One look at the clock for all the skb brings: it costs more than most of what follows. */
+	if (!rx->now)
+		rx->now = ktime_get_ns();
+	now = rx->now;
 	spin_lock(&qp->sq.lock);
 	una = qp->sq.req.una_psn;
 	lost = times_lost(&qp->sq.req);

@@ -55,6 +55,7 @@ struct roan_rx {
 	u32 end;		/* skb offset where the UDP payload ends */
 	u32 seg_len;		/* bytes per packet, 0: a single one */
 	u32 i;			/* index of the packet in the skb */
+	u64 now;		/* ns, when the first response in the skb was looked at; 0: none yet */
 	struct roan_icrc_head icrc;	/* of packets of icrc_len bytes */
 	u32 icrc_len;
 	const u8 *piece;	/* the contiguous piece of the skb looked at last: where it lies, ... */
