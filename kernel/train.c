@@ -20,14 +20,23 @@
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
 #define ROOM_ORDER	3
+#define ROOMS		8	/* a CPU; what a turn of roan_send() fills, and as much on its way */
 #define CRC_ALIGN	16
 #define IP4_ID		4	/* offsets in the headers */
 #define IP4_TOTAL_LEN	2
 #define IP6_PAYLOAD_LEN	4
 #define UDP_LEN		4
 
-/* Where packets are written. Only with softirqs off, and nothing else runs between roan_train_add() and _seal(). */
-static DEFINE_PER_CPU(struct page_frag, room);
+/*
+ * Where packets are written: pages that are used again as soon as no skb has them any more, the first such one of a few,
+ * so that they stay in the cache. Only with softirqs off, and nothing else runs between roan_train_add() and _seal().
+ */
+struct rooms {
+	struct page_frag *now;	/* one of them, or NULL */
+	struct page_frag room[ROOMS];
+};
+
+static DEFINE_PER_CPU(struct rooms, rooms);
 
 /* The address decides, not the group: a group of either notation is an IPv4 one when it is sent to from IPv4. */
 static bool train_ipv6(const struct roan_train *t)
@@ -71,33 +80,58 @@ static u32 first_offset(u32 offset)
 	return ALIGN(offset + ROAN_BTH_LEN, CRC_ALIGN) - ROAN_BTH_LEN;
 }
 
+/* Every skb that used it is gone. */
+static bool is_free(const struct page_frag *pf)
+{
+	return pf->page && page_ref_count(pf->page) == 1;
+}
+
+/* Another room of @len bytes: a free one, or else the oldest is left to the skbs that have it. */
+static struct page_frag *next_room(struct rooms *r, u32 len)
+{
+	struct page_frag *pf;
+
+	for (pf = r->room; pf < r->room + ROOMS; pf++)
+		if (!pf->page || (is_free(pf) && pf->size >= len))
+			break;
+	if (pf == r->room + ROOMS)
+		pf = r->now && r->now + 1 < pf ? r->now + 1 : r->room;
+	if (!(is_free(pf) && pf->size >= len) && !new_room(pf, len))
+		return NULL;
+	pf->offset = first_offset(0);
+	r->now = pf;
+	return pf;
+}
+
 /* @first: what is written here need not continue what was written last. */
 static struct page_frag *get_room(u32 len, bool first)
 {
-	struct page_frag *pf = this_cpu_ptr(&room);
+	struct rooms *r = this_cpu_ptr(&rooms);
+	struct page_frag *pf = r->now;
 
-	if (pf->page && page_ref_count(pf->page) == 1)
-		pf->offset = 0;		/* every skb that used it is gone */
+	if (!pf)
+		return next_room(r, len + CRC_ALIGN);
+	if (is_free(pf))
+		pf->offset = 0;
 	if (first)
 		pf->offset = first_offset(pf->offset);
-	if (pf->page && pf->offset < pf->size && pf->size - pf->offset >= len)
+	if (pf->offset < pf->size && pf->size - pf->offset >= len)
 		return pf;
-	if (!new_room(pf, len + CRC_ALIGN))
-		return NULL;
-	pf->offset = first_offset(0);
-	return pf;
+	return next_room(r, len + CRC_ALIGN);
 }
 
 void roan_train_exit(void)
 {
+	struct page_frag *pf;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct page_frag *pf = per_cpu_ptr(&room, cpu);
+		struct rooms *r = per_cpu_ptr(&rooms, cpu);
 
-		if (pf->page)
-			put_page(pf->page);
-		pf->page = NULL;
+		for (pf = r->room; pf < r->room + ROOMS; pf++)
+			if (pf->page)
+				put_page(pf->page);
+		memset(r, 0, sizeof(*r));
 	}
 }
 
@@ -223,7 +257,7 @@ u8 *roan_train_add(struct roan_train *t, u32 len)
 
 static void attach(struct roan_train *t)
 {
-	struct page_frag *pf = this_cpu_ptr(&room);
+	struct page_frag *pf = this_cpu_ptr(&rooms)->now;
 	struct sk_buff *skb = t->skb;
 	int i = skb_shinfo(skb)->nr_frags;
 
