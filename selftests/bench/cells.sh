@@ -79,6 +79,8 @@ latency() {
 	say send_lat_median "$median"
 	say send_lat_p99 "$p99"
 }
+# What a system call that does nothing takes: a message costs one.
+empty_call() { say "$TEST" "$("$PROGRAMS/empty_call")"; }
 
 # iperf3 SECONDS in writes of SIZE: MiB/s
 stream_tcp() {

@@ -168,6 +168,7 @@ round() {
 	bandwidths "$1"
 	for c in $(both "$1"); do cell "$1" "$c" write_rate_16 64 rate_of_16; done
 	for c in $(in_turn "$1" pair-rxe pair-roan hosts-roan); do cell "$1" "$c" send_lat 2 latency; done
+	cell "$1" pair-limit empty_call 0 empty_call
 	for c in $(three "$1"); do cell "$1" "$c" cpu 65536 cpu_per_gib; done
 	for loss in 0.1 1; do
 		for c in $(three "$1"); do cell "$1" "$c" loss_$loss 65536 goodput $loss; done

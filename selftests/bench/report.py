@@ -212,6 +212,11 @@ def section(run, figure):
     out.append("What one CPU does of the two CRCs and one copy alone, by the driver's own CRC, in the same boot: over a "
                "veth sender and receiver share a CPU, unless packets are steered to another.\n")
     out.append(limits(run))
+    call = run.rounds("pair", "limit", "empty_call", 0)
+    latency = run.rounds("pair", "roan", "send_lat_median", 2)
+    if call:
+        out.append(f"A system call that does nothing takes {median(call)} µs here; half a round trip of a 2-byte SEND, which "
+                   f"costs one, takes roan {spread(divide(latency, call))} times as long.\n")
     out.append("### roan between two namespaces\n")
     out.append("rdma_rxe cannot be there: its column is the one above, measured in the same round over its own veth.\n")
     out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES
