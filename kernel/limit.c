@@ -70,8 +70,8 @@ static void settle(struct roan_limiter *l, u64 now)
 	u64 rate = l->cc.rate;
 
 	roan_pacer_set_rate(&l->pacer, rate, rate ? roan_pacer_quantum(l->cc.params, rate, l->cc.packet) : 0, now);
-	WRITE_ONCE(l->open, !rate && !l->cc.window && !l->cc.wants);
-	trace_roan_rate(l->qp, rate, l->cc.window, l->cc.cnps);
+	WRITE_ONCE(l->open, roan_cc_open(&l->cc));
+	trace_roan_rate(l->qp, rate, roan_cc_window(&l->cc), l->cc.cnps);
 	if (READ_ONCE(l->waiting))
 		roan_pace_moved(l, rate ? roan_pacer_when(&l->pacer) : now);
 }
@@ -109,11 +109,20 @@ static struct roan_limiter *get(struct roan_qp *qp, gfp_t gfp)
 	return other;
 }
 
-int roan_limiter_prepare(struct roan_qp *qp, bool cap)
+/* Is there more to do from the start than to wait for a CNP? */
+static bool begins_limited(const struct roan_qp *qp)
 {
 	enum roan_cc_algo algo = roan_cc_algo(qp);
+	const struct roan_cc_params *params = &qp->dev->cc.params[algo];
 
-	if (!cap && !cap_of(qp) && (algo == ROAN_CC_NONE || heeds_marks(algo)))
+	if (qp->transport == ROAN_TP_RC && (READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp)))
+		return true;
+	return cap_of(qp) || (algo != ROAN_CC_NONE && !heeds_marks(algo));
+}
+
+int roan_limiter_prepare(struct roan_qp *qp, bool cap)
+{
+	if (!cap && !begins_limited(qp))
 		return 0;
 	return get(qp, GFP_KERNEL_ACCOUNT) ? 0 : -ENOMEM;
 }
@@ -197,7 +206,7 @@ void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx)
 	changed = link && l->cc.link != link && roan_cc_limits(&l->cc, link, l->cc.cap, l->now);
 	changed |= roan_cc_cnp(&l->cc, l->now);
 	/* Even without a change: from now on it may want to hear of what is sent. */
-	WRITE_ONCE(l->open, !l->cc.rate && !l->cc.window && !l->cc.wants);
+	WRITE_ONCE(l->open, roan_cc_open(&l->cc));
 	if (changed)
 		settle(l, l->now);
 	spin_unlock(&l->lock);

@@ -16,6 +16,8 @@ static const struct roan_cc_ops *const algorithms[ROAN_CC_NUM_ALGOS] = {
 static const char *const names[ROAN_CC_NUM_ALGOS] = { ROAN_CC_ALGOS(X) };
 #undef X
 
+#define LONGEST_RTT	(10ULL * NSEC_PER_SEC)
+
 /* Tell @cc's algorithm of @event; true if it changed its mind. */
 #define TELL(cc, event, now, ...) ({							\
 	const u64 rate_was = (cc)->rate, window_was = (cc)->window;			\
@@ -49,15 +51,22 @@ void roan_cc_start(struct roan_cc *cc, enum roan_cc_algo algo, const struct roan
 		.cap = cap,
 		.packet = packet,
 		.now = now,
+		.bounded = READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp),
 	};
+	roan_cc_bind(cc);
 	algorithms[algo]->start(cc);
 }
 
 bool roan_cc_limits(struct roan_cc *cc, u64 link, u64 cap, u64 now)
 {
+	const u64 bound_was = cc->bound;
+	bool changed;
+
 	cc->link = link ? link : LINK_UNKNOWN;
 	cc->cap = cap;
-	return TELL(cc, limits, now);
+	roan_cc_bind(cc);
+	changed = TELL(cc, limits, now);
+	return changed || cc->bound != bound_was;
 }
 
 bool roan_cc_cnp(struct roan_cc *cc, u64 now)
@@ -68,7 +77,17 @@ bool roan_cc_cnp(struct roan_cc *cc, u64 now)
 
 bool __roan_cc_acked(struct roan_cc *cc, const struct roan_cc_sample *sample, u64 now)
 {
-	return TELL(cc, acked, now, sample);
+	const u64 bound_was = cc->bound;
+	struct roan_cc_sample s = *sample;
+	bool changed;
+
+	s.rtt_ns = min(s.rtt_ns, LONGEST_RTT);
+	cc->now = max(cc->now, now);
+	if (s.rtt_ns)
+		roan_cc_measured(cc, s.rtt_ns);
+	changed = cc->wants & ROAN_CC_WANTS_ACKED && TELL(cc, acked, now, &s);
+	roan_cc_bind(cc);
+	return changed || cc->bound != bound_was;
 }
 
 bool __roan_cc_lost(struct roan_cc *cc, enum roan_cc_loss why, u64 now)
@@ -99,7 +118,7 @@ void roan_cc_state(const struct roan_cc *cc, u64 now, struct roan_cc_state *stat
 	as_of_now.now = max(as_of_now.now, now);
 	*state = (struct roan_cc_state) {
 		.rate = as_of_now.rate,
-		.window = as_of_now.window,
+		.window = roan_cc_window(&as_of_now),
 		.cnps = as_of_now.cnps,
 		.cuts = as_of_now.cuts,
 	};

@@ -19,7 +19,7 @@
  * and one that sends pays per train. deadline() matters only while packets are held back by the pacer: the rate may rise
  * before the pacer would let them go; wake at the earlier of the two.
  *
- * The price while nothing is congested: acked(), lost(), sent() and elapsed() are one test of @wants each, which is 0 for
+ * The price while nothing is congested: acked(), lost(), sent() and elapsed() are a test of @wants each, which is 0 for
  * `none` and `fixed` always, and for DCQCN until the first CNP and again once its rate is back at the maximum.
  *
  * Concurrency: none here. The caller holds one lock over all events of one struct roan_cc. @params may change under us: each
@@ -80,8 +80,6 @@ struct roan_swift {
 	u64 window;		/* 1/256 byte; 0: no round trip was measured yet */
 	u64 acked;		/* bytes acknowledged since the last round trip was measured */
 	u64 cut_at;		/* ns: last decrease; 0: never */
-	u64 floor_at;		/* ns: @floor was last confirmed or renewed */
-	u64 floor_ns;		/* shortest round trip seen lately; 0: none yet */
 	u64 rtt_ns;		/* smoothed; 0: none yet */
 	u32 timeouts;		/* in a row */
 };
@@ -90,6 +88,8 @@ struct roan_cc {
 	/* read by the shell */
 	u64 rate;		/* bit/s on the wire; 0: unlimited */
 	u64 window;		/* bytes in flight; 0: unlimited. One packet may always be in flight */
+	u64 bound;		/* the same, by window.c; the lower counts */
+	bool bounded;		/* there is to be a bound, once a round trip is known: ACKs are wanted */
 	u32 cnps;		/* heard since start */
 	u32 cuts;		/* decreases since start, whatever for */
 	u8  algo;		/* enum roan_cc_algo */
@@ -100,6 +100,8 @@ struct roan_cc {
 	u64 link;		/* bit/s, never 0 */
 	u64 cap;		/* bit/s: the QP's own limit; 0: none */
 	u64 now;		/* ns: of the latest event; an event from a CPU behind it happens then */
+	u64 floor_ns;		/* shortest round trip seen lately; 0: none yet, or nobody asked */
+	u64 floor_at;		/* ns: it was last confirmed or renewed */
 	const struct roan_cc_params *params;
 	union {
 		struct roan_dcqcn dcqcn;
@@ -141,9 +143,20 @@ bool __roan_cc_sent(struct roan_cc *cc, u32 bytes, u64 now);
 bool __roan_cc_elapsed(struct roan_cc *cc, u64 now);
 u64 __roan_cc_deadline(const struct roan_cc *cc);
 
+static inline bool roan_cc_wants_acks(const struct roan_cc *cc)
+{
+	return unlikely(cc->wants & ROAN_CC_WANTS_ACKED || cc->bounded);
+}
+
+/* Nothing is limited and nothing is wanted but CNPs. */
+static inline bool roan_cc_open(const struct roan_cc *cc)
+{
+	return !cc->rate && !cc->window && !cc->wants && !cc->bounded;
+}
+
 static inline bool roan_cc_acked(struct roan_cc *cc, const struct roan_cc_sample *sample, u64 now)
 {
-	return unlikely(cc->wants & ROAN_CC_WANTS_ACKED) && __roan_cc_acked(cc, sample, now);
+	return roan_cc_wants_acks(cc) && __roan_cc_acked(cc, sample, now);
 }
 
 static inline bool roan_cc_lost(struct roan_cc *cc, enum roan_cc_loss why, u64 now)
@@ -167,14 +180,24 @@ static inline u64 roan_cc_deadline(const struct roan_cc *cc)
 	return unlikely(cc->wants & ROAN_CC_WANTS_TIME) ? __roan_cc_deadline(cc) : 0;
 }
 
+/* The algorithm's window and the bound, whichever is lower; 0: neither. */
+static inline u64 roan_cc_window(const struct roan_cc *cc)
+{
+	if (!cc->window || !cc->bound)
+		return cc->window | cc->bound;
+	return min(cc->window, cc->bound);
+}
+
 /* Bytes that may join @in_flight. A packet may always go when nothing is in flight: windows below one are paced. */
 static inline u64 roan_cc_room(const struct roan_cc *cc, u64 in_flight)
 {
-	if (likely(!cc->window))
+	u64 window = roan_cc_window(cc);
+
+	if (likely(!window))
 		return U64_MAX;
 	if (!in_flight)
-		return max_t(u64, cc->window, cc->packet);
-	return in_flight < cc->window ? cc->window - in_flight : 0;
+		return max_t(u64, window, cc->packet);
+	return in_flight < window ? window - in_flight : 0;
 }
 
 #endif /* ROAN_CC_H */

@@ -12,7 +12,6 @@
 #define FRAC		8			/* of roan_swift.window */
 #define MIN_SHARE	1000			/* smallest window: this part of a packet */
 #define MAX_TIMEOUTS	5			/* in a row, then the window starts again from the smallest */
-#define FLOOR_LIFE	(10ULL * NSEC_PER_SEC)	/* paths change: the shortest round trip is believed for so long */
 
 static u64 isqrt(u64 x)
 {
@@ -53,7 +52,7 @@ static u64 base_target(const struct roan_cc *cc)
 {
 	u64 target = PARAM(cc, swift_target_us) * (u64)NSEC_PER_USEC;
 
-	return target ? target : 2 * cc->swift.floor_ns + PARAM(cc, swift_slack_us) * (u64)NSEC_PER_USEC;
+	return target ? target : 2 * cc->floor_ns + PARAM(cc, swift_slack_us) * (u64)NSEC_PER_USEC;
 }
 
 static u64 largest(const struct roan_cc *cc)
@@ -98,10 +97,6 @@ static void measured(struct roan_cc *cc, u64 rtt)
 {
 	struct roan_swift *s = &cc->swift;
 
-	if (!s->floor_ns || rtt <= s->floor_ns || cc->now - s->floor_at > FLOOR_LIFE) {
-		s->floor_ns = rtt;
-		s->floor_at = cc->now;
-	}
 	s->rtt_ns = s->rtt_ns ? (7 * s->rtt_ns + rtt) / 8 : rtt;
 	if (!s->window)
 		s->window = largest(cc);
@@ -119,7 +114,7 @@ static void grow(struct roan_cc *cc, u64 acked)
 static void swift_acked(struct roan_cc *cc, const struct roan_cc_sample *sample)
 {
 	struct roan_swift *s = &cc->swift;
-	u64 rtt = min(sample->rtt_ns, 10ULL * NSEC_PER_SEC);
+	u64 rtt = sample->rtt_ns;
 	u64 target, acked;
 
 	s->acked += sample->bytes;

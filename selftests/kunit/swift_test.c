@@ -142,13 +142,13 @@ static void measured__smooths_and_remembers_the_shortest(struct kunit *test)
 	ack(&r, 0, 0, 80, T0);
 	ack(&r, 0, 0, 160, T0 + 1);
 	KUNIT_EXPECT_EQ(test, r.cc.swift.rtt_ns, 90 * US);
-	KUNIT_EXPECT_EQ(test, r.cc.swift.floor_ns, 80 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 80 * US);
 	ack(&r, 0, 0, 40, T0 + 2);
-	KUNIT_EXPECT_EQ(test, r.cc.swift.floor_ns, 40 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 40 * US);
 	ack(&r, 0, 0, 70, T0 + 2 + 10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.swift.floor_ns, 40 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 40 * US);
 	ack(&r, 0, 0, 70, T0 + 3 + 10 * NSEC_PER_SEC);	/* not seen again for ten seconds */
-	KUNIT_EXPECT_EQ(test, r.cc.swift.floor_ns, 70 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 70 * US);
 }
 
 /* Without a target of its own: twice the shortest round trip and the hosts' slack, here 2 * 40 + 50. */
@@ -321,7 +321,7 @@ static void measured__same_again_confirms(struct kunit *test)
 	ack(&r, 0, 0, 40, T0);
 	ack(&r, 0, 0, 40, T0 + 6 * NSEC_PER_SEC);
 	ack(&r, 0, 0, 70, T0 + 12 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.swift.floor_ns, 40 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 40 * US);
 }
 
 /* A whole packet is not paced. However fast link and target are, a window is at most 1 GB. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Does some test fail for every small change to the rules of congestion control?
 
-Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      default: dcqcn.c pacer.c np.h np.c swift.c of kernel/cc
+Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      default: dcqcn.c pacer.c np.h np.c swift.c window.c of kernel/cc
 
 Changes one operator, constant or statement at a time in a copy of the core, builds the suites of kernel/cc against it and
 runs them. A mutant that no case notices has survived. It is listed, and the exit status is 1, unless EQUIVALENT below says why
@@ -18,9 +18,9 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-FILES = ["dcqcn.c", "pacer.c", "np.h", "np.c", "swift.c"]
+FILES = ["dcqcn.c", "pacer.c", "np.h", "np.c", "swift.c", "window.c"]
 SANITIZERS = "-fsanitize=address,undefined"
-SUITES = ["cc", "dcqcn", "dcqcn_rise", "swift", "pacer", "np"]
+SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np"]
 
 # (what to find, what to put instead); tried at each place where they fit.
 SWAPS = [

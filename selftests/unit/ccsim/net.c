@@ -155,7 +155,7 @@ static void packet(struct net *n, u32 which, u64 now)
 	received = n->busy_until + s->rtt_ns / 2;
 	if (ce ? roan_np_due(&f->np, interval, received) : roan_np_owed(&f->np, interval, received))
 		schedule(n, (struct event) { .at = received + s->rtt_ns / 2, .flow = which, .kind = CNP });
-	if (f->cc.wants & ROAN_CC_WANTS_ACKED) {
+	if (roan_cc_wants_acks(&f->cc)) {
 		f->in_flight += s->frame;
 		schedule(n, (struct event) {
 			.at = received + s->rtt_ns / 2, .sent_at = now, .flow = which, .kind = ACK,
