@@ -62,7 +62,7 @@ bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
 
-cc:					## congestion control in virtual time, held to the model (ten minutes)
+cc:					## congestion control in virtual time, held to the model (20 to 25 minutes)
 	selftests/cc/check
 
 check:					## all of the above but bench; ends with "N passed, N failed, N skipped"

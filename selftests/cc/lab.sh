@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # One scenario, inside a guest in virtual time: draws the network, runs the flows, leaves what was measured in KEPT. It
 # judges nothing: report.py does. Called by `run`, which knows the defaults of:
-#   lab.sh SCENARIO N GBPS RTT_US MTU ALGO SECONDS RED_MIN RED_MAX RED_PROBABILITY SIZE [PARAMETER=VALUE...]
+#   lab.sh SCENARIO N GBPS RTT_US MTU ALGO SECONDS RED_MIN RED_MAX RED_PROBABILITY SIZE SLOWER [PARAMETER=VALUE...]
 #
 # Hosts are namespaces h1, h2, ...; switches are bridges in namespaces sw1, sw2, ...
 #
@@ -15,8 +15,8 @@
 set -eu
 # shellcheck source=selftests/vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
-scenario=$1 n=$2 gbps=$3 rtt=$4 mtu=$5 algo=$6 seconds=$7 red_min=$8 red_max=$9 red_p=${10} size=${11}
-shift 11
+scenario=$1 n=$2 gbps=$3 rtt=$4 mtu=$5 algo=$6 seconds=$7 red_min=$8 red_max=$9 red_p=${10} size=${11} slower=${12}
+shift 12
 params=("$@")
 KEPT=${KEPT:-/out/kept}
 mkdir -p "$KEPT"
@@ -25,7 +25,7 @@ link_mtu=$((mtu + 104))		# as the RDMA core wants it for such a path MTU
 limit=$((12 << 20))		# bytes a port may hold
 depth=64		# messages under way per flow
 warm=20				# ms from the setting-up to time zero of the series
-lead=10				# ms the first flow has the link for itself
+lead=$(python3 -c "print(int(10 * $slower))")	# ms the first flow has the link for itself
 end=$(python3 -c "print(int($seconds * 1000))")
 
 switch() { # SW
@@ -114,7 +114,7 @@ incast() {
 	receiver 100 sw1
 	for i in $(seq "$n"); do
 		host "$i" sw1
-		flow "$i" 100 "$([ "$i" = 1 ] && echo 0 || echo $lead)" "$end"
+		flow "$i" 100 "$([ "$i" = 1 ] && echo 0 || echo "$lead")" "$end"
 	done
 	watched sw1 p100
 }
@@ -163,11 +163,11 @@ i=0 pids=()
 for f in "${plan[@]}"; do
 	read -r from to start stop tcp <<< "$f"
 	i=$((i + 1))
-	on "h$from" timeout 60 "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i 250 -o "flow$i.csv" \
+	on "h$from" timeout 600 "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i "$(python3 -c "print(250 * $slower)")" -o "flow$i.csv" \
 		${tcp:+-T -p 18601} "10.8.0.$to" > "flow$i.txt" &
 	pids+=($!)
 done
-on "$watch_sw" timeout 60 "$PROGRAMS/queue" "$watch_if" 10: 10.1 "$end" "$epoch" > queue.csv
+on "$watch_sw" timeout 600 "$PROGRAMS/queue" "$watch_if" 10: "$(python3 -c "print(10.1 * $slower)")" "$end" "$epoch" > queue.csv
 bad=0
 for pid in "${pids[@]}"; do
 	wait "$pid" || bad=1
@@ -190,6 +190,7 @@ gbps=$gbps
 rtt_us=$rtt
 frame_bytes=$frame
 algo=$algo
+slower=$slower
 seconds=$seconds
 red_min=$red_min
 red_max=$red_max

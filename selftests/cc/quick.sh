@@ -27,9 +27,9 @@ sys.exit(not eval(sys.argv[1], {}, f))' "$condition" "$figures"
 
 ktap_header
 lab "two flows share 10 Gb/s, nothing is lost" "util > .99 and jain > .8 and not drops" \
-	incast 2 10 8 4096 none 0.04 5000 200000 .02 16384
+	incast 2 10 8 4096 none 0.04 5000 200000 .02 16384 1
 lab "a flow over two bottlenecks gets through" "util > .99 and not drops" \
-	parking-lot 3 10 8 4096 none 0.04 5000 200000 .02 16384
+	parking-lot 3 10 8 4096 none 0.04 5000 200000 .02 16384 1
 lab "TCP and RDMA use one bottleneck together" "util > .99" \
-	tcp-mix 2 10 8 4096 none 0.04 5000 200000 .02 16384
+	tcp-mix 2 10 8 4096 none 0.04 5000 200000 .02 16384 1
 ktap_end
