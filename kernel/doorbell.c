@@ -68,5 +68,6 @@ ADD_UVERBS_METHODS(roan_qp, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_DOOR
 const struct uapi_definition roan_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &roan_qp),
 	UAPI_DEF_CHAIN(roan_dm_defs),
+	UAPI_DEF_CHAIN(roan_choose_defs),
 	{}
 };

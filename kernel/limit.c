@@ -28,7 +28,8 @@ static u32 full_packet(const struct roan_qp *qp)
 /* Management has none. Delay can be measured where there are ACKs. */
 enum roan_cc_algo roan_cc_algo(const struct roan_qp *qp)
 {
-	enum roan_cc_algo algo = READ_ONCE(qp->dev->cc.algo);
+	u8 own = READ_ONCE(qp->own_algo);
+	enum roan_cc_algo algo = own ? own - 1 : READ_ONCE(qp->dev->cc.algo);
 
 	if (qp->ib.qp_type == IB_QPT_GSI || (algo == ROAN_CC_SWIFT && qp->transport != ROAN_TP_RC))
 		return ROAN_CC_NONE;
@@ -42,17 +43,22 @@ static bool heeds_marks(enum roan_cc_algo algo)
 
 bool roan_cc_marks(const struct roan_qp *qp, u8 prio)
 {
-	return heeds_marks(roan_cc_algo(qp)) && READ_ONCE(roan_cc_params_of(qp->dev)->roce_cc_prio_mask) & BIT(prio);
+	enum roan_cc_algo algo = roan_cc_algo(qp);
+
+	return heeds_marks(algo) && READ_ONCE(qp->dev->cc.params[algo].roce_cc_prio_mask) & BIT(prio);
 }
 
-/* bit/s: the lower of modify_qp's rate limit and the path's static rate; 0: neither. A datagram's path is not looked at. */
+/*
+ * bit/s: the lowest of modify_qp's rate limit, the administrator's and the path's static rate; 0: none. A datagram's path is
+ * not looked at.
+ */
 static u64 cap_of(const struct roan_qp *qp)
 {
 	u64 limit = qp->attr.rate_limit * 1000ull;
 	int mbps = qp->av && qp->av->static_rate ? ib_rate_to_mbps(qp->av->static_rate) : 0;
 	u64 path = mbps > 0 ? mbps * 1000000ull : 0;
 
-	return min_not_zero(limit, path);
+	return min_not_zero(min_not_zero(limit, path), READ_ONCE(qp->admin_cap) * 1000ull);
 }
 
 /* bit/s. What a veth or a tap says of itself means nothing, so it may be set. */
@@ -140,7 +146,7 @@ void roan_limiter_start(struct roan_qp *qp)
 	spin_unlock(&l->lock);
 }
 
-void roan_limiter_cap(struct roan_qp *qp)
+void roan_limiter_tune(struct roan_qp *qp)
 {
 	struct roan_limiter *l = qp->limiter;
 
@@ -148,7 +154,7 @@ void roan_limiter_cap(struct roan_qp *qp)
 	if (!l)
 		return;
 	spin_lock(&l->lock);
-	if (!l->started)
+	if (!l->started || l->cc.algo != roan_cc_algo(qp))
 		restart(l);
 	l->now = ktime_get_ns();
 	if (l->cc.cap != cap_of(qp) && roan_cc_limits(&l->cc, link_speed(qp->dev), cap_of(qp), l->now))

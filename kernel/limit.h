@@ -52,7 +52,7 @@ bool roan_cc_marks(const struct roan_qp *qp, u8 prio);	/* data of this priority 
 /* Before RTS, or a @cap that comes; process context, qp->mutex held. */
 int roan_limiter_prepare(struct roan_qp *qp, bool cap);
 void roan_limiter_start(struct roan_qp *qp);		/* the connection begins; sq.lock held */
-void roan_limiter_cap(struct roan_qp *qp);		/* its cap may have changed; sq.lock held */
+void roan_limiter_tune(struct roan_qp *qp);		/* its cap or algorithm may have changed; sq.lock held */
 void roan_limiter_stop(struct roan_qp *qp);		/* RESET; both locks held */
 void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx);	/* a CNP from the peer. softirq, no queue lock */
 /*

@@ -272,7 +272,7 @@ static void tune(struct roan_qp *qp)
 
 	qp->sq.req.cfg = cfg;
 	qp->sq.req.cfg.sq_psn = sq_psn;
-	roan_limiter_cap(qp);
+	roan_limiter_tune(qp);
 }
 
 static int change(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state next, const struct ib_qp_attr *attr, int mask,

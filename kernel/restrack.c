@@ -37,7 +37,9 @@ static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
 		}
 		spin_unlock_bh(&l->lock);
 	}
-	if (rdma_nl_put_driver_string(msg, "cc", roan_cc_name(algo)))
+	if (rdma_nl_put_driver_string(msg, "cc", roan_cc_name(algo)) ||
+	    rdma_nl_put_driver_u32(msg, "cc_own", !!READ_ONCE(qp->own_algo)) ||
+	    rdma_nl_put_driver_u32(msg, "cap_kbps", READ_ONCE(qp->admin_cap)))
 		return -EMSGSIZE;
 	if (!l)
 		return 0;

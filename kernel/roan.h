@@ -300,6 +300,8 @@ struct roan_qp {
 	struct ib_ucontext *uctx;
 	struct ib_qp_attr attr;		/* as set, for query */
 	u32 n_mcast;			/* groups attached to */
+	u8  own_algo;			/* 1 + enum roan_cc_algo; 0: the device's. mutex; READ_ONCE() without */
+	u32 admin_cap;			/* kbit/s; 0: none. The same */
 	struct roan_limiter *limiter;	/* limit.h; NULL until needed, then there until the QP is destroyed */
 	bool comm_est;			/* COMM_EST was told */
 	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
@@ -488,6 +490,10 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr); /* rq.lock */
 void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
 void roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
+
+/* choose.c: a QP's own congestion control */
+extern const struct uapi_definition roan_choose_defs[];
+extern const struct attribute_group roan_choose_group;
 
 /* qos.c, cc_param.c */
 int roan_qos_init(void);

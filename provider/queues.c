@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "roan.h"
+#include "roandv.h"
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
@@ -340,6 +341,15 @@ static int map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, cons
 	return 0;
 }
 
+/* For programs that do not know roandv.h. An algorithm that is not for this type of QP leaves it the device's. */
+static int choose_cc(struct ibv_qp *qp)
+{
+	const char *algo = getenv("ROAN_CC");
+	int err = algo ? roandv_set_cc(qp, algo) : 0;
+
+	return err == EOPNOTSUPP ? 0 : err;
+}
+
 struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
 	ROAN_CMD(ib_uverbs_create_qp) cmd = { 0 };
@@ -362,7 +372,7 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (err)
 		goto err_free;
-	err = map_queues(qp, attr, &resp.roan);
+	err = choose_cc(&qp->vqp.qp) ?: map_queues(qp, attr, &resp.roan);
 	if (err)
 		goto err_destroy;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "roandv.h"
 #include "traffic.h"
 
 #define FIRST_PSN	1000
@@ -115,6 +116,9 @@ void end_create(struct rig *rig, struct end *end, const struct options *opt)
 	end->qp = ibv_create_qp(rig->pd, &init);
 	if (!end->qp || ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
 		die("no queue pair");
+	errno = opt->algo ? roandv_set_cc(end->qp, opt->algo) : 0;
+	if (errno)
+		die("no congestion control '%s'", opt->algo);
 }
 
 static void transfer(int sock, void *buf, size_t len, bool out)

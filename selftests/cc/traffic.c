@@ -33,6 +33,7 @@ static const char usage[] =
 	"  -a START_MS (0) -g GAP_MS between starts (0)     -z STOP_MS (1000), all counted from\n"
 	"  -e EPOCH_NS     a time of CLOCK_MONOTONIC (now)  -i sample every US (1000)   -o CSV\n"
 	"  -m path MTU     -w local ACK timeout, 4.096 us * 2^w (14)\n"
+	"  -c ALGO         congestion control of these flows, whatever the device's\n"
 	"  -R read instead of write                         -T TCP instead of RDMA\n";
 
 uint64_t now_ns(void)
@@ -161,7 +162,7 @@ int main(int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt(argc, argv, "d:p:n:s:q:m:w:e:a:g:z:i:o:k:RT")) != -1) {
+	while ((c = getopt(argc, argv, "d:p:n:s:q:m:w:e:a:g:z:i:o:k:c:RT")) != -1) {
 		switch (c) {
 		case 'd': opt.dev = optarg; break;
 		case 'p': opt.port = atoi(optarg); break;
@@ -177,6 +178,7 @@ int main(int argc, char **argv)
 		case 'i': opt.sample_ns = strtod(optarg, NULL) * 1e3; break;
 		case 'o': opt.csv = optarg; break;
 		case 'k': opt.expect = atoi(optarg); break;
+		case 'c': opt.algo = optarg; break;
 		case 'R': opt.read = true; break;
 		case 'T': opt.tcp = true; break;
 		default:

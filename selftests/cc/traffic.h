@@ -13,6 +13,7 @@ struct options {
 	const char *peer;	/* client: address of the server */
 	const char *csv;	/* client: where the series goes; NULL: nowhere */
 	uint16_t port;
+	const char *algo;	/* congestion control of the queue pairs; NULL: the device's */
 	bool tcp;		/* plain sockets instead of verbs */
 	bool read;		/* RDMA READ instead of WRITE */
 	uint32_t flows;

@@ -46,6 +46,60 @@ sees_a_flow() {
 	[ "$(awk '$1 ~ /^[0-9]+$/ && $2 > 0.01 { n++ } END { print n + 0 }' /tmp/out)" = 4 ]
 }
 
+# A flow whose program chose, and what the administrator then makes of it. qp NAME...: what rdma says of the one QP
+qp() {
+	rdma -j -dd resource show qp link roan1/1 | python3 -c '
+import json, sys
+print(*[q.get(n, q.get("drv_" + n)) for q in json.load(sys.stdin) if q["type"] == "RC" for n in sys.argv[1:]])' "$@"
+}
+flow() { # OPTIONS...: in the background, until end_flow
+	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 &
+	wait_for 5 on h2 sh -c 'ss -Hltn "sport = :18600" | grep -q .' || return
+	ip netns exec h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -z 60000 "$@" "$H2IP" > /tmp/flows 2>&1 & CLIENT=$!	# on() would be killed instead
+	wait_for 10 flowing
+}
+flowing() { # the receiver's bytes grow once it is connected
+	local had
+	had=$(counter roan1 sent_pkts) && sleep 0.1 && [ "$(counter roan1 sent_pkts)" -gt "$had" ]
+}
+end_flow() { kill $CLIENT; wait; }
+program_chooses() {
+	local rc qpn said window
+	flow -c swift || return
+	read -r qpn window said <<< "$(qp lqpn cc_window cc cc_own)"
+	echo "$said window $window"
+	[ "$said" = "swift 1" ] && [ "$window" -gt 0 ] || { end_flow; return 1; }
+	roan qp roan1 "$qpn" algo=device && [ "$(qp cc cc_own cc_window)" = "paper 0 0" ]
+	rc=$?
+	cat /tmp/out
+	end_flow
+	return $rc
+}
+environment_chooses() {
+	local rc
+	ROAN_CC=mlx flow && [ "$(qp cc cc_own)" = "mlx 1" ]
+	rc=$?
+	end_flow
+	[ $rc = 0 ] && ! ROAN_CC=fastest on h1 timeout 20 "$PROGRAMS/traffic" -d roan1 "$H2IP" > /tmp/flows 2>&1 || { cat /tmp/flows; return 1; }
+}
+sent() { on h1 cat /sys/class/net/v1/statistics/tx_bytes; }
+administrator_caps() { # 20 Mbit/s are 2.5 MB a second: never more, and on a busy machine not much less
+	local qpn from bytes rc
+	flow || return
+	qpn=$(qp lqpn)
+	roan qp roan1 "$qpn" cap=20M && [ "$(qp cap_kbps rate_kbps)" = "20000 20000" ] || { cat /tmp/out; end_flow; return 1; }
+	sleep 0.3
+	roan watch roan1 -i 0.5 -c 1 && says "^ +$qpn +[0-9.]+ +0.020 "
+	rc=$?
+	from=$(sent) && sleep 1 && bytes=$(($(sent) - from))
+	echo "$bytes bytes in a second"
+	[ $bytes -lt 5000000 ] || rc=1
+	roan qp roan1 "$qpn" cap=0 && [ "$(qp cap_kbps rate_kbps)" = "0 0" ] || rc=1
+	refused "no algorithm 'fastest'" qp roan1 "$qpn" algo=fastest && refused "is not a rate" qp roan1 "$qpn" cap=much || rc=1
+	end_flow
+	return $rc
+}
+
 names_trouble() {
 	on h2 bash -c "echo junk > /dev/udp/$H1IP/4791"
 	roan && says "trouble: .*rx_truncated 1"
@@ -61,6 +115,10 @@ ktap_check "a parameter that does not exist" refused "no parameter nonsense" cc 
 ktap_check "a value that is no number" refused "'fast' is not a number" cc set roan1 rpg_ai_rate=fast
 ktap_check "a device that does not exist" refused "no device roan9" cc show roan9
 ktap_check "watch sees two flows, twice" sees_a_flow
+ktap_check "a program chooses swift for its queue pair, the administrator gives it back to the device" program_chooses
+ktap_check "ROAN_CC chooses for a program that does not know" environment_chooses
+ktap_check "a queue pair is capped, watch shows it, and is let go" administrator_caps
+ktap_check "no such queue pair" refused "no such queue pair" qp roan1 9999999 algo=none
 ktap_check "status names what went wrong" names_trouble
 if command -v gnuplot > /dev/null; then
 	printf 'time_ms,a_gbps,queue_kb\n0,1,5\n1,2,9\n' > /tmp/s.csv

@@ -248,10 +248,24 @@ struct roan_create_ah_resp {
  */
 enum roan_qp_methods {
 	ROAN_METHOD_QP_DOORBELL = 0x1000,	/* 1 << UVERBS_ID_NS_SHIFT */
+	ROAN_METHOD_QP_CC,
 };
 
 enum roan_qp_doorbell_attrs {
 	ROAN_ATTR_QP_DOORBELL_HANDLE = 0x1000,	/* the QP's handle, in */
+};
+
+/*
+ * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm; EOPNOTSUPP: not for this type of QP;
+ * EPROTONOSUPPORT: a kernel that does not know the method.
+ */
+enum roan_qp_cc_attrs {
+	ROAN_ATTR_QP_CC_HANDLE = 0x1000,	/* the QP's handle, in */
+	ROAN_ATTR_QP_CC_REQ,			/* struct roan_qp_cc, in */
+};
+
+struct roan_qp_cc {
+	char algo[16];			/* as cc_param/algo, ends in 0; "device": what the device's QPs run */
 };
 
 /*

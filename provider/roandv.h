@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What a program may ask of a roan device beyond the verbs. Nothing to link with: each function is one ioctl, and works with
+ * whatever libroan is loaded. On a queue pair of another driver it fails with an errno of the core's.
+ */
+#ifndef ROANDV_H
+#define ROANDV_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <rdma/roan-abi.h>
+
+/*
+ * The congestion control of one queue pair, in any state, from the next packet on: "none", "fixed", "paper", "mlx", "swift";
+ * "device": what the device's run. 0 or an errno: EINVAL no such algorithm, EOPNOTSUPP not for this type of queue pair.
+ */
+static inline int roandv_set_cc(struct ibv_qp *qp, const char *algo)
+{
+	struct roan_qp_cc req = { .algo = "" };
+	union {
+		struct ib_uverbs_ioctl_hdr hdr;
+		uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + 2 * sizeof(struct ib_uverbs_attr)];
+	} call = { .room = { 0 } };
+
+	if (strlen(algo) >= sizeof(req.algo))
+		return EINVAL;
+	memcpy(req.algo, algo, strlen(algo));
+	call.hdr.length = sizeof(call);
+	call.hdr.object_id = UVERBS_OBJECT_QP;
+	call.hdr.method_id = ROAN_METHOD_QP_CC;
+	call.hdr.num_attrs = 2;
+	call.hdr.driver_id = ROAN_DRIVER_ID;
+	call.hdr.attrs[0].attr_id = ROAN_ATTR_QP_CC_HANDLE;
+	call.hdr.attrs[0].flags = UVERBS_ATTR_F_MANDATORY;
+	call.hdr.attrs[0].data = qp->handle;
+	call.hdr.attrs[1].attr_id = ROAN_ATTR_QP_CC_REQ;
+	call.hdr.attrs[1].flags = UVERBS_ATTR_F_MANDATORY;
+	call.hdr.attrs[1].len = sizeof(req);
+	call.hdr.attrs[1].data = (uintptr_t)&req;
+	return ioctl(qp->context->cmd_fd, RDMA_VERBS_IOCTL, &call.hdr) ? errno : 0;
+}
+
+#endif /* ROANDV_H */
