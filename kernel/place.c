@@ -498,8 +498,11 @@ static void write_back(const struct grip *grip, u64 len)
 	u64 off;
 	u32 run;
 
-	for (off = 0; off < len; off += run)
-		arch_wb_cache_pmem(at(grip, off, min_t(u64, len - off, PAGE_SIZE), &run), run);
+	for (off = 0; off < len; off += run) {
+		void *from = at(grip, off, min_t(u64, len - off, PAGE_SIZE), &run);
+
+		arch_wb_cache_pmem(from, run);
+	}
 #endif
 }
 
