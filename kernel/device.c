@@ -48,6 +48,8 @@ static void fill_attrs(struct ib_device_attr *a)
 	a->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
 			      IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_MEM_WINDOW |
 			      IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_ATOMIC_WRITE;
+	if (IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
+		a->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
 	a->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG | IBK_ON_DEMAND_PAGING;
 	a->odp_caps = odp_caps;
 	a->max_send_sge = ROAN_MAX_SGE;

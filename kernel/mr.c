@@ -151,7 +151,12 @@ static void unpin(struct pinned *pin)
 		ib_umem_release(pin->umem);
 }
 
-/* A promise to make data persistent is given for persistent memory only. */
+static bool is_described_as(const struct page *page, unsigned long desc)
+{
+	return region_intersects(page_to_phys(page), PAGE_SIZE, IORESOURCE_MEM, desc) == REGION_INTERSECTS;
+}
+
+/* A promise to make data persistent is given for persistent memory only, whichever table says so. */
 static bool may_persist(const struct pinned *pin)
 {
 	u32 i;
@@ -159,8 +164,8 @@ static bool may_persist(const struct pinned *pin)
 	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
 		return false;
 	for (i = 0; i < pin->n_pages; i++)
-		if (region_intersects(page_to_phys(pin->pages[i]), PAGE_SIZE, IORESOURCE_MEM,
-				      IORES_DESC_PERSISTENT_MEMORY) != REGION_INTERSECTS)
+		if (!is_described_as(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY) &&
+		    !is_described_as(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY_LEGACY))
 			return false;
 	return true;
 }

@@ -2,16 +2,18 @@
 /*
  * FLUSH and ATOMIC_WRITE between two hosts, by the calls that rdma-core has since release 45. The target offers two
  * regions, one of which may be flushed; the initiator does the work and prints a line a promise.
- *	flush -d DEV [-6]		the target: serves one initiator
+ *	flush -d DEV [-6] [-P FILE]	the target: serves one initiator; its memory is FILE's, which is persistent
  *	flush -d DEV [-6] -c HOST	the initiator
  */
 #include "vt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define PORT		18620
@@ -30,6 +32,7 @@ struct offer {
 	uint64_t base;
 	uint32_t flushable;	/* key of a region that may be flushed */
 	uint32_t plain;		/* key of one that may not, over the same memory */
+	uint32_t persistent;	/* the memory is */
 };
 
 struct side {
@@ -39,19 +42,34 @@ struct side {
 	uint8_t *buf;		/* LEN bytes, and LEN more for what is read back */
 	struct ibv_mr *mr;
 	struct ibv_mr *plain;
+	bool persistent;
 	struct offer peer;
 	int fd;
 };
 
-static void open_side(struct side *s, const char *name, bool v6)
+#define DAX_ALIGN	(2u << 20)
+
+static uint8_t *map_file(const char *name)
+{
+	int fd = open(name, O_RDWR);
+	uint8_t *p = mmap(NULL, DAX_ALIGN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (fd < 0 || p == MAP_FAILED)
+		vt_die("%s: %s", name, strerror(errno));
+	return p;
+}
+
+static void open_side(struct side *s, const char *name, bool v6, const char *file)
 {
 	vt_open(&s->d, name, v6, -1, 0);
-	s->buf = aligned_alloc(4096, 2 * LEN);
+	s->persistent = file;
+	s->buf = file ? map_file(file) : aligned_alloc(4096, 2 * LEN);
 	s->cq = ibv_create_cq(s->d.ctx, 64, NULL, NULL, 0);
 	if (!s->buf || !s->cq)
 		vt_die("objects: %s", strerror(errno));
 	memset(s->buf, 0, 2 * LEN);
-	s->mr = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON | IBV_ACCESS_FLUSH_GLOBAL);
+	s->mr = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON | IBV_ACCESS_FLUSH_GLOBAL |
+			   (file ? IBV_ACCESS_FLUSH_PERSISTENT : 0));
 	s->plain = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON);
 	if (!s->mr || !s->plain)
 		vt_die("reg_mr: %s", strerror(errno));
@@ -74,7 +92,8 @@ static void join(struct side *s)
 		.type = IBV_QPT_RC, .psn = 7, .timeout = 14, .retry = 7, .rnr_retry = 7,
 		.access = COMMON | IBV_ACCESS_FLUSH_GLOBAL,
 	};
-	struct offer me = { .base = (uintptr_t)s->buf, .flushable = s->mr->rkey, .plain = s->plain->rkey };
+	struct offer me = { .base = (uintptr_t)s->buf, .flushable = s->mr->rkey, .plain = s->plain->rkey,
+			    .persistent = s->persistent };
 	uint8_t ready = 1;
 	int err;
 
@@ -170,6 +189,7 @@ static const uint8_t *read_back(struct side *s, uint32_t len)
 /* What FLUSH is for: write a record, make it lasting, then publish it by a pointer of eight bytes. In one batch. */
 static bool log_records(struct side *s, int n)
 {
+	uint8_t type = s->peer.persistent ? IBV_FLUSH_PERSISTENT : IBV_FLUSH_GLOBAL;
 	uint64_t published;
 	uint32_t len;
 	int i;
@@ -183,7 +203,7 @@ static bool log_records(struct side *s, int n)
 		ibv_wr_rdma_write(q, s->peer.flushable, s->peer.base + 8);
 		ibv_wr_set_sge(q, s->mr->lkey, (uintptr_t)s->buf + 8, len);
 		q->wr_id = 11;
-		ibv_wr_flush(q, s->peer.flushable, s->peer.base + 8, len, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+		ibv_wr_flush(q, s->peer.flushable, s->peer.base + 8, len, type, IBV_FLUSH_RANGE);
 		q->wr_id = 12;
 		published = SEED + i;
 		ibv_wr_atomic_write(q, s->peer.flushable, s->peer.base, &published);
@@ -195,6 +215,15 @@ static bool log_records(struct side *s, int n)
 	return true;
 }
 
+static void persist(struct side *s)
+{
+	const uint8_t both = IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT;
+
+	vt_ok(!flush(s, s->peer.flushable, 1, 10000, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE), "FLUSH of a range to persistence");
+	vt_ok(!flush(s, s->peer.flushable, 2 * LEN - 1, 1, both, IBV_FLUSH_RANGE), "FLUSH of the last byte, both types");
+	vt_ok(!flush(s, s->peer.flushable, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR), "FLUSH of a whole region to persistence");
+}
+
 static void initiate(struct side *s)
 {
 	uint64_t caps = s->d.attr.device_cap_flags_ex;
@@ -202,8 +231,8 @@ static void initiate(struct side *s)
 	int i;
 
 	vt_ok(caps & CAP_FLUSH_GLOBAL && caps & CAP_ATOMIC_WRITE, "the device announces both operations");
-	vt_ok(!(caps & CAP_FLUSH_PERSISTENT) ||
-	      !ibv_reg_mr(s->d.pd, s->buf, LEN, COMMON | IBV_ACCESS_FLUSH_PERSISTENT),
+	vt_ok(!s->peer.persistent || caps & CAP_FLUSH_PERSISTENT, "and persistence where there is such memory");
+	vt_ok(!ibv_reg_mr(s->d.pd, s->buf, LEN, COMMON | IBV_ACCESS_FLUSH_PERSISTENT),
 	      "ordinary memory is not passed off as persistent");
 	uc = create(s, IBV_QPT_UC, IBV_QP_EX_WITH_FLUSH);
 	vt_ok(!uc && errno == EOPNOTSUPP, "a UC QP with FLUSH is EOPNOTSUPP");
@@ -220,8 +249,11 @@ static void initiate(struct side *s)
 	vt_ok(flush(s, s->peer.flushable, 2 * LEN - 8, 9, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
 	      "FLUSH past the end is a remote access error");
 	join(s);
-	vt_ok(flush(s, s->peer.flushable, 0, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
-	      "FLUSH to persistence of ordinary memory is a remote access error");
+	if (s->peer.persistent)
+		persist(s);
+	vt_ok(flush(s, s->peer.persistent ? s->peer.plain : s->peer.flushable, 0, 8, IBV_FLUSH_PERSISTENT,
+		    IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
+	      "FLUSH to persistence without the right is a remote access error");
 	join(s);
 	vt_ok(atomic_write(s, 4, 1) == IBV_WC_REM_INV_REQ_ERR, "ATOMIC_WRITE not aligned is an invalid request");
 }
@@ -230,24 +262,26 @@ static void initiate(struct side *s)
 
 int main(int argc, char **argv)
 {
-	const char *name = NULL, *host = NULL;
+	const char *name = NULL, *host = NULL, *file = NULL;
 	struct side s = { 0 };
 	bool v6 = false;
 	uint8_t end = 0;
 	int o, i;
 
 	alarm(100);
-	while ((o = getopt(argc, argv, "d:c:6")) != -1) {
+	while ((o = getopt(argc, argv, "d:c:6P:")) != -1) {
 		if (o == 'd')
 			name = optarg;
 		else if (o == 'c')
 			host = optarg;
+		else if (o == 'P')
+			file = optarg;
 		else if (o == '6')
 			v6 = true;
 		else
 			return 2;
 	}
-	open_side(&s, name, v6);
+	open_side(&s, name, v6, file);
 	s.fd = host ? vt_connect(host, PORT) : vt_listen_accept(PORT);
 	if (!host) {
 		for (i = 0; i < JOINS; i++)

@@ -9,12 +9,13 @@ REPO=$(readlink -f "$HERE/../..")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# NAME=VALUE words go into the script's environment, other words are its arguments.
+# NAME=VALUE words go into the script's environment, options are run.sh's, other words are its arguments.
 one() { # LAB SECONDS SCRIPT [WORD...]
 	local lab=$1 seconds=$2 script=$3 rc w args=() opts=() began=$SECONDS
 	shift 3
 	for w; do
 		case $w in
+		-*) opts+=("$w") ;;
 		[A-Z]*=*) export "${w?}"; LAB_ENV="${LAB_ENV:-} ${w%%=*}" ;;
 		*) args+=("$w") ;;
 		esac
