@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # What other Debian releases have, in the cache: fetched if it is not there. Boots nothing and leaves the host as it is.
-#   debian.sh root RELEASE		prints the folder of a root (trixie, sid) with a compiler, rdma-core and its tests,
+#   debian.sh root RELEASE		prints the folder of a root (trixie) with a compiler, rdma-core and its tests,
 #					perftest, headers of the newest kernel it or its backports have; that kernel in /kernel
 #   debian.sh run RELEASE COMMAND...	runs a command in that root, with this repository and the cache at their own paths
 #   debian.sh source			prints the folder of rdma-core's source: the newest that the provider knows

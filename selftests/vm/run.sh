@@ -4,7 +4,7 @@
 # prints, and leaves with its status; or with 98 if the kernel's log has a complaint, 99 if the guest never finished.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
 #	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-new
-#	+RELEASE: +trixie, +sid: not this machine's root, but that Debian release's (debian.sh), with roan built in it;
+#	+RELEASE: +trixie: not this machine's root, but that Debian release's (debian.sh), with roan built in it;
 #	    +source: this machine's root, but rdma-core built from its newest source, with roan in that tree
 #	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever. Nothing
 #	    is random there: two runs of one script are the same in every packet
