@@ -133,7 +133,6 @@ struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_
 	u32 access = attr->access_flags & ~(IB_ACCESS_OPTIONAL | IB_ZERO_BASED);
 	struct roan_dm *dm = to_roan_dm(ibdm);
 	struct roan_mr *mr;
-	int err;
 
 	if (access & ~(ROAN_ACCESS_SUPPORTED & ~IB_ACCESS_FLUSH_PERSISTENT))
 		return ERR_PTR(-EOPNOTSUPP);
@@ -143,20 +142,8 @@ struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_
 	mr->length = mr->ib.length = attr->length;
 	mr->access = access;
 	mr->state = ROAN_MR_VALID;	/* first: a BAR's may be taken away from here on */
-	err = dm->piece ? roan_bar_region(dm->piece, mr, attr->offset) : set_pages(mr, dm, attr->offset);
-	if (err)
-		goto err_free;
-	err = roan_mr_publish(mr);
-	if (err)
-		goto err_release;
-	return &mr->ib;
-
-err_release:
-	roan_dm_release(mr);
-err_free:
-	kvfree(mr->pages);
-	kfree(mr);
-	return ERR_PTR(err);
+	return roan_mr_finish(mr, dm->piece ? roan_bar_region(dm->piece, mr, attr->offset) :
+				  set_pages(mr, dm, attr->offset));
 }
 
 /* Where a program maps it, so that it may copy without us. Whoever imports the memory asks the same. */

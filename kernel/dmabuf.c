@@ -111,28 +111,32 @@ static int map_memory(struct roan_mr *mr, u64 offset)
 		mr->base = from->map.vaddr + offset;
 		return 0;
 	}
-	err = -ENOMEM;
 	mr->io = roan_io_alloc(1, 63, offset);
 	if (!mr->io)
-		goto err_end;
+		return -ENOMEM;
 	mr->io->piece[0] = from->map.vaddr_iomem;
 	return 0;
 
-err_end:
-	dma_buf_end_cpu_access(from->buf, DMA_BIDIRECTIONAL);
 err_unmap:
 	roan_dma_buf_vunmap(from->buf, &from->map);
+	iosys_map_clear(&from->map);
 	return err;
 }
 
+/* Also where registration stopped half-way. */
 void roan_dmabuf_release(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
 
-	dma_buf_end_cpu_access(from->buf, DMA_BIDIRECTIONAL);
-	roan_dma_buf_vunmap(from->buf, &from->map);
+	if (!from)
+		return;
+	if (iosys_map_is_set(&from->map)) {
+		dma_buf_end_cpu_access(from->buf, DMA_BIDIRECTIONAL);
+		roan_dma_buf_vunmap(from->buf, &from->map);
+	}
 	unpin_memory(from);
-	dma_buf_put(from->buf);
+	if (from->buf)
+		dma_buf_put(from->buf);
 	kvfree(mr->io);
 	kfree(from);
 }
@@ -147,19 +151,14 @@ static int get(struct roan_mr *mr, int fd, u64 offset, u64 length)
 		return PTR_ERR(buf);
 	mr->dmabuf->buf = buf;
 	if (check_add_overflow(offset, length, &end) || end > buf->size)
-		goto err_put;
+		return -EINVAL;
 	if (roan_mr_check_range(offset, length, mr->iova))
-		goto err_put;
+		return -EINVAL;
 	if (!buf->ops->vmap) {
 		refuse(mr->ib.device, buf, "its exporter has no mapping for the CPU");
-		dma_buf_put(buf);
 		return -EOPNOTSUPP;
 	}
 	return 0;
-
-err_put:
-	dma_buf_put(buf);
-	return -EINVAL;
 }
 
 struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access)
@@ -169,38 +168,13 @@ struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, 
 
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	err = -ENOMEM;
 	mr->dmabuf = kzalloc(sizeof(*mr->dmabuf), GFP_KERNEL_ACCOUNT);
 	if (!mr->dmabuf)
-		goto err_free;
+		return roan_mr_finish(mr, -ENOMEM);
 	mr->access = access & ~IB_ACCESS_OPTIONAL;
 	mr->iova = mr->ib.iova = iova;
 	mr->length = mr->ib.length = length;
 	mr->state = ROAN_MR_VALID;	/* first: from here on it may be taken away */
-	err = get(mr, fd, offset, length);
-	if (err)
-		goto err_free;
-	err = pin_memory(mr);
-	if (err)
-		goto err_put;
-	err = map_memory(mr, offset);
-	if (err)
-		goto err_unpin;
-	err = roan_mr_publish(mr);
-	if (err)
-		goto err_release;
-	return &mr->ib;
-
-err_unpin:
-	unpin_memory(mr->dmabuf);
-err_put:
-	dma_buf_put(mr->dmabuf->buf);
-err_free:
-	kfree(mr->dmabuf);
-	kfree(mr);
-	return ERR_PTR(err);
-err_release:
-	roan_dmabuf_release(mr);
-	kfree(mr);
-	return ERR_PTR(err);
+	err = get(mr, fd, offset, length) ?: pin_memory(mr) ?: map_memory(mr, offset);
+	return roan_mr_finish(mr, err);
 }

@@ -108,35 +108,6 @@ struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind)
 	return mr;
 }
 
-int roan_mr_publish(struct roan_mr *mr)
-{
-	int err = roan_key_insert(to_roan_dev(mr->ib.device), &mr->k);
-
-	if (err)
-		return err;
-	mr->ib.lkey = mr->k.key;
-	mr->ib.rkey = mr->k.key;
-	return 0;
-}
-
-struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access)
-{
-	struct roan_mr *mr = roan_mr_alloc(pd, ROAN_MR_DMA);
-	int err;
-
-	if (IS_ERR(mr))
-		return ERR_CAST(mr);
-	mr->access = access & ~IB_ACCESS_OPTIONAL;
-	mr->length = U64_MAX;
-	mr->state = ROAN_MR_VALID;
-	err = roan_mr_publish(mr);
-	if (err) {
-		kfree(mr);
-		return ERR_PTR(err);
-	}
-	return &mr->ib;
-}
-
 /* Pinned memory on its way into a region, or out of it. */
 struct pinned {
 	struct ib_umem *umem;
@@ -149,6 +120,7 @@ static void unpin(struct pinned *pin)
 	kvfree(pin->pages);
 	if (pin->umem)
 		ib_umem_release(pin->umem);
+	*pin = (struct pinned) {};
 }
 
 static bool is_described_as(const struct page *page, unsigned long desc)
@@ -228,7 +200,7 @@ static void set_memory(struct roan_mr *mr, const struct pinned *pin, u64 start, 
 	mr->ib.length = length;
 }
 
-/* To whoever lent the memory. */
+/* To whoever lent the memory; also where registration stopped half-way. */
 static void give_back(struct roan_mr *mr)
 {
 	struct pinned old = { .pages = mr->pages, .n_pages = mr->n_pages };
@@ -253,6 +225,32 @@ static void give_back(struct roan_mr *mr)
 	unpin(&old);
 }
 
+struct ib_mr *roan_mr_finish(struct roan_mr *mr, int err)
+{
+	if (!err)
+		err = roan_key_insert(to_roan_dev(mr->ib.device), &mr->k);
+	if (err) {
+		give_back(mr);
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	mr->ib.lkey = mr->k.key;
+	mr->ib.rkey = mr->k.key;
+	return &mr->ib;
+}
+
+struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct roan_mr *mr = roan_mr_alloc(pd, ROAN_MR_DMA);
+
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->access = access & ~IB_ACCESS_OPTIONAL;
+	mr->length = U64_MAX;
+	mr->state = ROAN_MR_VALID;
+	return roan_mr_finish(mr, 0);
+}
+
 struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
 {
 	struct pinned fresh;
@@ -271,25 +269,13 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	err = pin(pd->device, start, length, access, &fresh);
-	if (err && err != -EFAULT)
-		goto err_free;
 	set_memory(mr, &fresh, start, length, iova);
 	mr->access = access;
 	mr->state = ROAN_MR_VALID;	/* before it is lent: from then on it may be revoked */
-	if (err)	/* memory that cannot be pinned may be a peer's */
-		err = access & IB_ACCESS_FLUSH_PERSISTENT ? -EFAULT : roan_peer_claim(mr, start);
-	if (err)
-		goto err_free;
-	err = roan_mr_publish(mr);	/* last: from here the network can see it */
-	if (err)
-		goto err_give_back;
-	return &mr->ib;
-
-err_give_back:
-	give_back(mr);
-err_free:
-	kfree(mr);
-	return ERR_PTR(err);
+	/* Memory that cannot be pinned may be a peer's. */
+	if (err == -EFAULT && !(access & IB_ACCESS_FLUSH_PERSISTENT))
+		err = roan_peer_claim(mr, start);
+	return roan_mr_finish(mr, err);
 }
 
 /*
@@ -371,7 +357,6 @@ int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 {
 	struct roan_mr *mr;
-	int err;
 
 	if (type != IB_MR_TYPE_MEM_REG)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -380,21 +365,10 @@ struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 	mr = roan_mr_alloc(pd, ROAN_MR_FAST);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	err = -ENOMEM;
 	mr->max_pages = max_sg;
 	mr->pages = kvmalloc_array(max_sg, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
-	if (!mr->pages)
-		goto err_free;
 	mr->state = ROAN_MR_FREE;
-	err = roan_mr_publish(mr);
-	if (err)
-		goto err_free;
-	return &mr->ib;
-
-err_free:
-	kvfree(mr->pages);
-	kfree(mr);
-	return ERR_PTR(err);
+	return roan_mr_finish(mr, mr->pages ? 0 : -ENOMEM);
 }
 
 /* @addr: kernel virtual, as "DMA addresses" of a device without DMA are. */

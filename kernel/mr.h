@@ -101,7 +101,8 @@ struct roan_mw {
 
 /* mr.c */
 struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind);	/* ERR_PTR */
-int roan_mr_publish(struct roan_mr *mr);	/* last: from here the network can see it */
+/* The last step of every registration: from here the network can see it. If there was an @err, what it has got goes back. */
+struct ib_mr *roan_mr_finish(struct roan_mr *mr, int err);
 int roan_mr_check_range(u64 start, u64 length, u64 iova);	/* 0 or -EINVAL */
 struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
@@ -152,7 +153,7 @@ u64 roan_atomic(u64 *word, const struct roan_pkt *pkt);	/* what @pkt asks for, a
 
 /* dmabuf.c */
 struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access);
-void roan_dmabuf_release(struct roan_mr *mr);	/* the key is gone */
+void roan_dmabuf_release(struct roan_mr *mr);	/* no key names it: gone, or there was none yet */
 struct device *roan_pci_parent(const struct roan_dev *dev);	/* the adapter below the interface, or NULL */
 int roan_dmabuf_init(void);
 void roan_dmabuf_exit(void);

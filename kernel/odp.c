@@ -343,6 +343,8 @@ void roan_odp_destroy(struct roan_odp *odp)
 	struct chunk *chunk;
 	unsigned long i;
 
+	if (!odp)
+		return;
 	xa_for_each(&odp->chunks, i, chunk) {
 		spin_lock_bh(&chunk->lock);
 		forget(chunk, 0, CHUNK_PAGES);
@@ -383,18 +385,6 @@ struct ib_mr *roan_reg_odp(struct ib_pd *pd, u64 start, u64 length, u64 iova, in
 	mr->length = length;
 	mr->access = access & ~IB_ACCESS_HUGETLB;
 	mr->odp = create(to_roan_dev(pd->device), start);
-	err = -ENOMEM;
-	if (!mr->odp)
-		goto err_free;
 	mr->state = ROAN_MR_VALID;
-	err = roan_mr_publish(mr);	/* last: from here the network can see it */
-	if (err)
-		goto err_destroy;
-	return &mr->ib;
-
-err_destroy:
-	roan_odp_destroy(mr->odp);
-err_free:
-	kfree(mr);
-	return ERR_PTR(err);
+	return roan_mr_finish(mr, mr->odp ? 0 : -ENOMEM);
 }
