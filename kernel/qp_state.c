@@ -227,6 +227,15 @@ static void resume_sending(struct roan_qp *qp)
 	roan_linger_reset(&qp->sq);
 }
 
+/* Nothing sets it again before the QP has work. */
+static void stop_timer(struct roan_qp *qp)
+{
+	hrtimer_cancel(&qp->sq.timer);
+	spin_lock_bh(&qp->sq.lock);
+	qp->sq.timer_at = 0;
+	spin_unlock_bh(&qp->sq.lock);
+}
+
 static void enter(struct roan_qp *qp, enum ib_qp_state next)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
@@ -328,7 +337,7 @@ static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	if (next == IB_QPS_RESET)
-		hrtimer_cancel(&qp->sq.timer);
+		stop_timer(qp);
 	roan_send(qp);		/* posted before RTS, or held by SQD; also tells SQ_DRAINED if there is nothing to drain */
 	return 0;
 }

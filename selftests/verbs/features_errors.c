@@ -160,6 +160,30 @@ static void nobody_there(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* A QP that is reset while it waits for an answer measures the silence of its next peer. */
+static void reset_while_waiting(struct vt_dev *d)
+{
+	struct vt_conn first = { .timeout = 14, .retry = 7 };
+	struct vt_conn next = { .type = IBV_QPT_RC, .timeout = 15 };
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct vt_addr gone = { .gid = d->gid, .mtu = d->mtu };
+	enum ibv_wc_status got;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &first);
+	gone.qpn = p.qp[1]->qp_num;
+	ibv_destroy_qp(p.qp[1]);
+	p.qp[1] = NULL;
+	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) | ibv_modify_qp(p.qp[0], &reset, IBV_QP_STATE);
+	err |= vt_qp_init(p.qp[0], &next) | vt_qp_connect(d, p.qp[0], &next, &gone);
+	err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+	got = status_of(p.scq[0], 10000);
+	vt_ok(!err && got == IBV_WC_RETRY_EXC_ERR, "reset while waiting, then a peer that is gone: retry exceeded (%s)",
+	      ibv_wc_status_str(got));
+	pair_close(&p);
+}
+
 static void flush_order(struct vt_dev *d)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
@@ -255,6 +279,7 @@ void test_errors(struct vt_dev *d)
 	send_queue_error(d, IBV_QPT_UC, "UC");
 	send_queue_error(d, IBV_QPT_UD, "UD");
 	nobody_there(d);
+	reset_while_waiting(d);
 	flush_order(d);
 	destroy_busy(d);
 	killed(d);
