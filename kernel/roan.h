@@ -251,7 +251,7 @@ struct roan_sq {
 	u32 gathered;		/* found since lingering began */
 	u32 quick_bells;	/* doorbells in quick succession */
 	u32 patience;		/* as many before lingering is tried */
-	u64 timer_at;		/* when the timer is set to fire; 0: not set */
+	u64 timer_at;		/* when the timer, if set, fires at the latest; 0: not set */
 	struct hrtimer timer;	/* soft; calls roan_requester_timer() */
 	u32 seen_resent, seen_timeouts, seen_early, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale; /* counted so far */
 };

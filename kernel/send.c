@@ -280,22 +280,26 @@ void roan_send(struct roan_qp *qp)
 }
 
 /*
- * Let the timer fire at the requester's deadline, or when lingering is over. One that is set to an earlier time stays:
- * it finds nothing due and is set anew, which is cheaper than moving it with every ACK.
+ * Let the timer fire at the requester's deadline, or when lingering is over. One that is set to an earlier time stays: it
+ * finds nothing due and is set anew, which is cheaper than moving it with every ACK. The slack lets the timers of many
+ * QPs fire at one interrupt; sq.timer_at is when ours fires at the latest, so that a deadline without slack is kept.
  */
 void roan_sq_arm(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	u64 deadline = roan_requester_deadline(&qp->sq.req);
+	u64 latest = deadline + roan_requester_slack(&qp->sq.req);
 	u64 linger = qp->sq.linger_at;
 
 	lockdep_assert_held(&qp->sq.lock);
-	if (linger && !roan_requester_outstanding(&qp->sq.req))
+	if (linger && !roan_requester_outstanding(&qp->sq.req) && (!deadline || linger < latest)) {
 		deadline = deadline ? min(deadline, linger) : linger;
-	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= deadline))
+		latest = linger;
+	}
+	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= latest))
 		return;
-	qp->sq.timer_at = deadline;
-	hrtimer_start(&qp->sq.timer, ns_to_ktime(deadline), HRTIMER_MODE_ABS_SOFT);
+	qp->sq.timer_at = latest;
+	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
 }
 
 static void timed_out(struct roan_qp *qp)
@@ -308,17 +312,27 @@ static void timed_out(struct roan_qp *qp)
 		roan_limit_lost(l, ROAN_CC_LOST_TIMEOUT, ktime_get_ns());
 }
 
+/* Mostly the answer came long ago. */
+static void on_timer(struct roan_qp *qp, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	bool lingered = qp->sq.linger_at && now >= qp->sq.linger_at;
+
+	if (roan_requester_timer(&qp->sq.req, now) != ROAN_EV_NOTHING)
+		timed_out(qp);
+	else if (!lingered)
+		return roan_sq_arm(qp);
+	roan_send_locked(qp);
+}
+
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
 {
 	struct roan_qp *qp = container_of(timer, struct roan_qp, sq.timer);
 
 	spin_lock_bh(&qp->sq.lock);
 	qp->sq.timer_at = 0;
-	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD) {
-		if (roan_requester_timer(&qp->sq.req, ktime_get_ns()) != ROAN_EV_NOTHING)
-			timed_out(qp);
-		roan_send_locked(qp);
-	}
+	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)
+		on_timer(qp, ktime_get_ns());
 	spin_unlock_bh(&qp->sq.lock);
 	return HRTIMER_NORESTART;
 }

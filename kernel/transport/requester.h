@@ -199,6 +199,11 @@ void roan_requester_resume(struct roan_requester *r);
 
 /* When timer() wants to be called next, 0 = never. */
 u64 roan_requester_deadline(const struct roan_requester *r);
+/*
+ * How much later than its deadline timer() may be called: silence need not be measured to the microsecond (9.7.6.1.3 lets
+ * a timeout be four times what was asked for), but what an RNR NAK asks for is waited and no more.
+ */
+u64 roan_requester_slack(const struct roan_requester *r);
 /* An answer found no place and was dropped; now there is one: all from the oldest unanswered on leaves again, no retry. */
 void roan_requester_again(struct roan_requester *r, u64 now);
 

@@ -341,6 +341,13 @@ u64 roan_requester_deadline(const struct roan_requester *r)
 	return min(r->progress_at + timeout_ns, early_deadline(r, timeout_ns));
 }
 
+u64 roan_requester_slack(const struct roan_requester *r)
+{
+	u64 deadline = roan_requester_deadline(r);
+
+	return deadline && !r->rnr_until ? (deadline - r->progress_at) / 4 : 0;
+}
+
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 {
 	u64 deadline = roan_requester_deadline(r);

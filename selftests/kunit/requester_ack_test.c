@@ -66,6 +66,7 @@ static void acked__rnr_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), 0);
 	b->now += 10000;
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
 	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
@@ -97,6 +98,7 @@ static void acked__rnr_wait_is_no_timeout(struct kunit *test)
 	send_all(b);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + roan_timeout_ns(10));
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), roan_timeout_ns(10) / 4);
 }
 
 static void acked__rnr_for_ever(struct kunit *test)
