@@ -264,8 +264,8 @@ def notifications(v):
     marked = {**heard, "np_ecn_marked_roce_packets": 1}
     told = {**marked, "np_cnp_sent": 1, "sent_pkts": 1}
 
-    def write(qp, family=4, psn=PSN):
-        return datagram(bth(WRITE_ONLY, qp.qp_num, psn=psn) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8), family, tos=3)
+    def write(qp, family=4, psn=PSN, tos=3):
+        return datagram(bth(WRITE_ONLY, qp.qp_num, psn=psn) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8), family, tos=tos)
 
     def cnp(name, packet, qpn):
         v.wire.replies()
@@ -281,9 +281,14 @@ def notifications(v):
         v.expect(f"CE, IPv{family}: of two in a row the first is answered", [write(qp, family), write(qp, family, PSN + 1)],
                  {**{k: 2 for k in marked}, "np_cnp_sent": 1, "sent_pkts": 1}, 0)
         time.sleep(0.12)
-        cnp(f"CE, IPv{family}: the CNP's bytes, DSCP 48, Not-ECT", write(qp, family, PSN + 2), PEER_QPN)
+        cnp(f"CE, IPv{family}: the other by the next packet in time, marked or not", write(qp, family, PSN + 2, tos=0), PEER_QPN)
+        time.sleep(0.12)
+        v.expect(f"CE, IPv{family}: and no more", write(qp, family, PSN + 3, tos=0), {"rcvd_pkts": 1})
+        cnp(f"CE, IPv{family}: the CNP's bytes, DSCP 48, Not-ECT", write(qp, family, PSN + 4), PEER_QPN)
         qp.close()
     qp = v.connected(e.IBV_QPT_RC)
+    becn = datagram(bth(ACK, 1 << 30 | qp.qp_num, psn=9) + b"\x1f\0\0\0")
+    v.expect("BECN in an ACK is a CNP", becn, {"stale_response": 1, "rp_cnp_handled": 1, "rcvd_pkts": 1})
     v.expect("CE on an ACK", datagram(bth(ACK, qp.qp_num, psn=9) + b"\x1f\0\0\0", tos=3), {"stale_response": 1, **heard})
     v.expect("BECN in an ACK counts as a CNP", datagram(bth(ACK, qp.qp_num, psn=9, becn=True) + b"\x1f\0\0\0"),
              {"stale_response": 1, "rp_cnp_handled": 1, "rcvd_pkts": 1})
