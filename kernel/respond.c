@@ -69,7 +69,7 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	u32 verr;
 
 	while (!qp->rq.absent && roan_responder_next(resp, credits(qp), &answer)) {
-		if (!budget) {
+		if (!budget--) {
 			roan_later(&qp->later, ROAN_DO_RESPOND);
 			return;
 		}
@@ -78,7 +78,6 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 		if (marks)
 			roan_train_ecn(train, is_data(&answer) ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
 		verr = emit_answer(qp, train, &answer);
-		budget -= min(budget, roan_train_cost(train));
 		if (verr == ROAN_VERR_ABSENT) {
 			qp->rq.absent = true;
 		} else if (!verr) {

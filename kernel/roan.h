@@ -50,9 +50,8 @@
 #define ROAN_MAX_MSG		(1u << 31)
 #define ROAN_GID_TABLE		1024
 #define ROAN_WINDOW_PKTS	256		/* PSNs unacknowledged, per QP */
-#define ROAN_SEND_BUDGET	256		/* per roan_send() before it goes on later: a packet costs 1, ... */
-#define ROAN_RESPOND_BUDGET	256		/* ... per roan_respond() */
-#define ROAN_COST_BYTES		256		/* ... and 1 more for each of these: 64 KB a turn, what stays in the cache */
+#define ROAN_SEND_BUDGET	256		/* packets per roan_send() before it goes on later */
+#define ROAN_RESPOND_BUDGET	256		/* packets per roan_respond() before it goes on later */
 
 #define ROAN_NET_HEADERS	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + ROAN_MAX_HEADERS + ROAN_ICRC_LEN)
 #define ROAN_HEADROOM		(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr))

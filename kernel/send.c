@@ -166,17 +166,14 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 {
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_emit emit;
-	u32 cost;
 
-	for (; *budget && !qp->sq.absent; *budget -= min(*budget, cost)) {
-		cost = 1;
+	for (; *budget && !qp->sq.absent; --*budget) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
 			if (unlikely(train->limiter) && !roan_limit_request(qp, train, &emit))
 				return true;
 			if (emit_packet(qp, train, &emit))
 				roan_requester_sent(req, &emit, now);
-			cost = roan_train_cost(train);
 			break;
 		case ROAN_NEXT_LOCAL:
 			local_work(qp, emit.index);

@@ -20,7 +20,7 @@
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
 #define ROOM_ORDER	3
-#define ROOMS		8	/* a CPU; what a turn of roan_send() fills, and as much on its way */
+#define ROOMS		8	/* a CPU: 256 KB */
 #define CRC_ALIGN	16
 #define IP4_ID		4	/* offsets in the headers */
 #define IP4_TOTAL_LEN	2

@@ -74,12 +74,6 @@ u8 *roan_train_add(struct roan_train *t, u32 len);
 void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
 void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
 void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */
-/* What the packet added last takes of a turn's budget. */
-static inline u32 roan_train_cost(const struct roan_train *t)
-{
-	return 1 + t->len / ROAN_COST_BYTES;
-}
-
 /* The ECN field of packets added from here on; those there leave first, for a train is cut from one header. */
 static inline void roan_train_ecn(struct roan_train *t, u8 ecn)
 {
