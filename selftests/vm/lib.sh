@@ -100,7 +100,7 @@ link_add() {
 }
 
 # v1 in h1 and v2 in h2 and a wire between them: a veth, or the two adapters that run.sh emulates for NICS.
-wire() { # MTU
+lay_wire() { # MTU
 	local n=0 dev
 	[ -n "${NICS:-}" ] || { ip link add v1 netns h1 mtu "$1" type veth peer name v2 netns h2 mtu "$1"; return; }
 	modprobe -q -a e1000e virtio_net vmxnet3
@@ -117,7 +117,7 @@ two_hosts() {
 	for n in 1 2; do
 		ip netns add h$n && on h$n ip link set lo up || return
 	done
-	wire "$mtu" || return
+	lay_wire "$mtu" || return
 	for n in 1 2; do
 		h=h$n
 		on $h ip addr add "10.7.0.$n/24" dev v$n && on $h ip addr add "fd07::$n/64" dev v$n nodad || return
