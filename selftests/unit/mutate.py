@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Does some test fail for every small change to the rules of congestion control?
 
-Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      default: dcqcn.c pacer.c np.h np.c swift.c window.c of kernel/cc
+Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      default: all that has rules in kernel/cc
 
 Changes one operator, constant or statement at a time in a copy of the core, builds the suites of kernel/cc against it and
 runs them. A mutant that no case notices has survived. It is listed, and the exit status is 1, unless EQUIVALENT below says why
@@ -18,9 +18,9 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-FILES = ["dcqcn.c", "pacer.c", "np.h", "np.c", "swift.c", "window.c"]
+FILES = ["dcqcn.c", "pacer.c", "np.h", "np.c", "swift.c", "window.c", "pause.c", "pause.h"]
 SANITIZERS = "-fsanitize=address,undefined"
-SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np"]
+SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np", "pause"]
 
 # (what to find, what to put instead); tried at each place where they fit.
 SWAPS = [
@@ -51,6 +51,7 @@ EQUIVALENT = [
     ("pacer.c", "earned > room", "earned >= room", "the same amount"),
     ("pacer.c", "p->credit < 0 ?", "p->credit < 1 ?", "no debt, no wait"),
     ("pacer.c", "p->credit < 0 ?", "p->credit <= 0 ?", "no debt, no wait"),
+    ("pause.c", "i < ROAN_PRIORITIES; i++", "i <= ROAN_PRIORITIES; i++", "no ninth bit: one more zero where zeros are"),
     ("swift.c", "u64 root = 0", "u64 root = 1", "the one is shifted out, or is less than a target's nanosecond"),
     ("swift.c", "1ULL << 62", "1ULL << 63", "all roots times the same; only their ratios count"),
     ("swift.c", "1ULL << 62", "2ULL << 62", "all roots times the same; only their ratios count"),
@@ -156,7 +157,8 @@ class Bench:
         with open(os.path.join(self.dir, path), "w", encoding="utf-8") as f:
             f.write(text)
         objects = dict(self.objects)
-        touched = [path] if name.endswith(".c") else ["kernel/cc/np.c", "selftests/kunit/np_test.c"]
+        stem = name[:-2]
+        touched = [path] if name.endswith(".c") else ["kernel/cc/%s.c" % stem, "selftests/kunit/%s_test.c" % stem]
         objects.update({s: self.compile(s) for s in touched})
         alive = None not in objects.values() and self.passes(objects)
         with open(os.path.join(self.dir, path), "w", encoding="utf-8") as f:

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Priority flow control: frames to the letter, how long a pause lasts, what ends it, the watchdog, when a peer is told. */
+#include <kunit/test.h>
+#include "../../kernel/cc/pause.h"
+
+#define MS	((u64)NSEC_PER_MSEC)
+#define T0	(1000 * MS)
+#define G	1000000000ULL
+
+static const u8 source[6] = { 2, 4, 6, 8, 10, 12 };
+static const struct roan_pause_params params = {
+	.pfc_prio_mask = 255, .pfc_watchdog_ms = 200, .pfc_restore_ms = 400,
+};
+
+static void param__defaults_and_bounds(struct kunit *test)
+{
+	struct roan_pause_params p = { 1, 2, 3 };
+
+	roan_pause_params_default(&p);
+	KUNIT_EXPECT_EQ(test, p.pfc_prio_mask, 0);	/* off unless asked for */
+	KUNIT_EXPECT_EQ(test, p.pfc_watchdog_ms, 200);
+	KUNIT_EXPECT_EQ(test, p.pfc_restore_ms, 400);
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_prio_mask, 255));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_prio_mask, 256));
+	KUNIT_EXPECT_EQ(test, roan_pause_param_get(&p, ROAN_PAUSE_PARAM_pfc_prio_mask), 255);
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_watchdog_ms, 1));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_watchdog_ms, 0));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_watchdog_ms, 60001));
+	KUNIT_EXPECT_EQ(test, p.pfc_watchdog_ms, 1);
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_prio_mask, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 1));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 60000));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 60001));
+	KUNIT_EXPECT_EQ(test, p.pfc_restore_ms, 60000);
+}
+
+/* ---- frames ---- */
+
+/* Priorities 3 and 4, as a switch writes it. */
+static const u8 good[ROAN_PAUSE_FRAME] = {
+	0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 2, 4, 6, 8, 10, 12, 0x88, 0x08, 0x01, 0x01, 0x00, 0x18,
+	0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x12, 0x34,
+};
+
+static void parse__what_a_switch_sends(struct kunit *test)
+{
+	struct roan_pause_frame f;
+
+	KUNIT_ASSERT_EQ(test, roan_pause_parse(good, sizeof(good), &f), ROAN_PAUSE_OK);
+	KUNIT_EXPECT_EQ(test, f.enabled, 0x18);
+	KUNIT_EXPECT_EQ(test, f.quanta[3], 0xffff);
+	KUNIT_EXPECT_EQ(test, f.quanta[4], 0x1234);
+	KUNIT_EXPECT_EQ(test, f.quanta[0], 0);
+	KUNIT_EXPECT_EQ(test, f.quanta[7], 0);
+}
+
+static void parse__every_priority_has_its_place(struct kunit *test)
+{
+	struct roan_pause_frame f;
+	u8 frame[ROAN_PAUSE_FRAME];
+
+	for (u32 i = 0; i < ROAN_PRIORITIES; i++) {
+		memcpy(frame, good, sizeof(frame));
+		memset(frame + 18, 0, 16);
+		frame[17] = 1 << i;
+		frame[18 + 2 * i] = 0xab;
+		frame[19 + 2 * i] = 0xcd;
+		KUNIT_ASSERT_EQ(test, roan_pause_parse(frame, sizeof(frame), &f), ROAN_PAUSE_OK);
+		KUNIT_EXPECT_EQ(test, f.enabled, 1 << i);
+		for (u32 k = 0; k < ROAN_PRIORITIES; k++)
+			KUNIT_EXPECT_EQ(test, f.quanta[k], k == i ? 0xabcd : 0);
+	}
+}
+
+static void parse__refuses_all_else(struct kunit *test)
+{
+	struct roan_pause_frame f = { .enabled = 0xee };
+	u8 frame[ROAN_PAUSE_FRAME + 4] = {};
+	u32 i;
+
+	memcpy(frame, good, sizeof(good));
+	for (i = 0; i < ROAN_PAUSE_FRAME; i++)
+		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, i, &f), ROAN_PAUSE_LENGTH);
+	KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, 61, &f), ROAN_PAUSE_LENGTH);
+	KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, 64, &f), ROAN_PAUSE_LENGTH);
+	for (i = 0; i < 6 * 8; i++) {
+		frame[i / 8] ^= 1 << i % 8;
+		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_DEST);
+		frame[i / 8] ^= 1 << i % 8;
+	}
+	for (i = 12 * 8; i < 16 * 8; i++) {
+		frame[i / 8] ^= 1 << i % 8;
+		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_OPCODE);
+		frame[i / 8] ^= 1 << i % 8;
+	}
+	for (i = 16 * 8; i < 17 * 8; i++) {	/* classes 8 to 15 */
+		frame[i / 8] ^= 1 << i % 8;
+		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_VECTOR);
+		frame[i / 8] ^= 1 << i % 8;
+	}
+	KUNIT_EXPECT_EQ(test, f.enabled, 0xee);		/* refused, and nothing written */
+	frame[6] = 0xff;				/* who sends it does not matter; ... */
+	frame[17] = 0xff;
+	frame[34] = 0xff;				/* ... nor what is behind the times, which is ignored on receipt */
+	KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_OK);
+	KUNIT_EXPECT_EQ(test, f.enabled, 0xff);
+}
+
+static void build__is_what_parse_takes(struct kunit *test)
+{
+	struct roan_pause_frame in = { .enabled = 0x18, .quanta = { 9, 9, 9, 0xffff, 0x1234, 9, 9, 9 } };
+	u8 frame[ROAN_PAUSE_FRAME];
+
+	memset(frame, 0xa5, sizeof(frame));
+	roan_pause_build(frame, source, &in);
+	/* Byte for byte, also where nothing is to be: classes not enabled have no time. */
+	KUNIT_EXPECT_EQ(test, memcmp(frame, good, sizeof(frame)), 0);
+	in.enabled = 0x81;
+	in.quanta[7] = 0x0102;
+	roan_pause_build(frame, source, &in);
+	KUNIT_EXPECT_EQ(test, frame[17], 0x81);
+	KUNIT_EXPECT_EQ(test, frame[19], 9);
+	KUNIT_EXPECT_EQ(test, frame[32], 1);
+	KUNIT_EXPECT_EQ(test, frame[33], 2);
+}
+
+/* 512 bit times each, at any speed; what does not come out even is rounded up. */
+static void ns__quanta_at_link_speeds(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(0, 10 * G), 0);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, G), 512);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, 10 * G), 52);		/* 51.2 */
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(5, 10 * G), 256);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, 100 * G), 6);		/* 5.12 */
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(25, 100 * G), 128);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, G), 33553920);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 10 * G), 3355392);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 25 * G), 1342157);	/* 1342156.8 */
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 40 * G), 838848);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 100 * G), 335540);	/* 335539.2 */
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 1000000), 33553920000ULL);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, 800 * G), 1);
+	KUNIT_EXPECT_EQ(test, roan_pause_ns(2, 3), 341333333334ULL);	/* a third more than ...333 */
+}
+
+/* ---- heeding ---- */
+
+static bool blocks(struct roan_pause *p, u64 now)
+{
+	return !roan_pause_open(p, now) && roan_pause_blocks(p, &params, now);
+}
+
+static void heard__lapses(struct kunit *test)
+{
+	struct roan_pause p = {};
+
+	KUNIT_EXPECT_TRUE(test, roan_pause_open(&p, T0));
+	KUNIT_EXPECT_FALSE(test, roan_pause_blocks(&p, &params, T0));
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000, T0), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_FALSE(test, roan_pause_open(&p, T0));
+	KUNIT_EXPECT_TRUE(test, roan_pause_lasts(&p, &params, T0 + 999));
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 1000);
+	KUNIT_EXPECT_FALSE(test, roan_pause_open(&p, T0 + 999));
+	KUNIT_EXPECT_TRUE(test, roan_pause_open(&p, T0 + 1000));	/* nobody has waited */
+	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &params, T0 + 1000));
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0 + 1000), ROAN_PAUSE_NO_CHANGE);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1, T0 + 1000), ROAN_PAUSE_BEGUN);
+}
+
+static void heard__the_last_frame_counts(struct kunit *test)
+{
+	struct roan_pause p = {};
+
+	roan_pause_heard(&p, &params, 1000, T0);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000, T0 + 999), ROAN_PAUSE_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 1999);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 10, T0 + 1000), ROAN_PAUSE_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 1010);		/* shorter, too */
+}
+
+static void heard__xon(struct kunit *test)
+{
+	struct roan_pause p = {};
+
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0), ROAN_PAUSE_NO_CHANGE);
+	roan_pause_heard(&p, &params, 1000, T0);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 1));
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0 + 2), ROAN_PAUSE_ENDED);
+	KUNIT_EXPECT_FALSE(test, roan_pause_open(&p, T0 + 2));	/* it must be noted that somebody left */
+	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &params, T0 + 2));
+	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 2));
+	KUNIT_EXPECT_TRUE(test, roan_pause_open(&p, T0 + 2));
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0 + 3), ROAN_PAUSE_NO_CHANGE);
+}
+
+/* ---- the watchdog ---- */
+
+/* XOFF after XOFF: whoever has waited 200 ms goes, and for 400 ms nothing stops the priority. */
+static void watch__ends_a_storm(struct kunit *test)
+{
+	struct roan_pause p = {};
+	u64 now;
+
+	for (now = T0; now < T0 + 10 * MS; now += MS)
+		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, now),
+				now == T0 ? ROAN_PAUSE_BEGUN : ROAN_PAUSE_EXTENDED);
+	for (; now < T0 + 210 * MS; now += MS) {	/* somebody comes after 10 ms */
+		KUNIT_EXPECT_TRUE(test, blocks(&p, now));
+		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, now), ROAN_PAUSE_EXTENDED);
+	}
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 210 * MS);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 210 * MS - 1));
+	KUNIT_EXPECT_EQ(test, p.storms, 0);
+	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &params, T0 + 210 * MS));
+	KUNIT_EXPECT_EQ(test, p.storms, 1);
+	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 210 * MS));
+	for (now = T0 + 210 * MS; now < T0 + 610 * MS; now += MS) {
+		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, now), ROAN_PAUSE_IGNORED);
+		KUNIT_EXPECT_FALSE(test, blocks(&p, now));
+	}
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, T0 + 610 * MS - 1), ROAN_PAUSE_IGNORED);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, T0 + 610 * MS), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 611 * MS));
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 613 * MS);
+	KUNIT_EXPECT_EQ(test, p.storms, 1);
+}
+
+/* The watchdog is due by the time the next frame comes: it is seen then, and as of when it was due. */
+static void watch__is_noticed_late(struct kunit *test)
+{
+	struct roan_pause p = {};
+
+	roan_pause_heard(&p, &params, 1000 * MS, T0);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 200 * MS);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000 * MS, T0 + 599 * MS), ROAN_PAUSE_IGNORED);
+	KUNIT_EXPECT_EQ(test, p.storms, 1);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000 * MS, T0 + 600 * MS), ROAN_PAUSE_BEGUN);
+}
+
+/* Whoever it let go did not come back: the next one's waiting begins with the next one. */
+static void watch__begins_anew(struct kunit *test)
+{
+	const struct roan_pause_params hasty = { .pfc_watchdog_ms = 200, .pfc_restore_ms = 1 };
+	struct roan_pause p = {};
+
+	roan_pause_heard(&p, &hasty, 1000 * MS, T0);
+	KUNIT_EXPECT_TRUE(test, roan_pause_blocks(&p, &hasty, T0));
+	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &hasty, T0 + 200 * MS));
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &hasty, 1000 * MS, T0 + 201 * MS), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_TRUE(test, roan_pause_blocks(&p, &hasty, T0 + 202 * MS));
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &hasty), T0 + 402 * MS);
+	KUNIT_EXPECT_EQ(test, p.storms, 1);
+}
+
+/* Pauses one after the other, each shorter than the bound, with traffic in between: no storm, however long. */
+static void watch__progress_is_no_storm(struct kunit *test)
+{
+	struct roan_pause p = {};
+	u64 now = T0;
+
+	for (u32 i = 0; i < 100; i++, now += 10 * MS) {
+		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 9 * MS, now), ROAN_PAUSE_BEGUN);
+		KUNIT_EXPECT_TRUE(test, blocks(&p, now + 1));
+		KUNIT_EXPECT_FALSE(test, blocks(&p, now + 9 * MS));
+	}
+	KUNIT_EXPECT_EQ(test, p.storms, 0);
+}
+
+/* The same without: a stop and a go so close together that nobody gets away do not hide a storm. */
+static void watch__gaps_nobody_can_use(struct kunit *test)
+{
+	struct roan_pause p = {};
+	u64 now = T0;
+
+	roan_pause_heard(&p, &params, MS, T0);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
+	for (; now < T0 + 200 * MS; now += MS) {
+		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, now), ROAN_PAUSE_ENDED);
+		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 2 * MS, now), ROAN_PAUSE_BEGUN);
+	}
+	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 200 * MS));
+	KUNIT_EXPECT_EQ(test, p.storms, 1);
+}
+
+/* A pause that is over by then was not too long: as long as the bound is allowed. */
+static void watch__on_the_edge(struct kunit *test)
+{
+	struct roan_pause p = {};
+
+	roan_pause_heard(&p, &params, 200 * MS, T0);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
+	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 200 * MS));
+	KUNIT_EXPECT_EQ(test, p.storms, 0);
+	roan_pause_heard(&p, &params, 200 * MS + 1, T0 + 300 * MS);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 300 * MS));
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 500 * MS - 1));
+	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 500 * MS));
+	KUNIT_EXPECT_EQ(test, p.storms, 1);
+}
+
+/* Whoever waited went away without having sent: their waiting is not counted against a pause much later. */
+static void watch__forgets_who_is_gone(struct kunit *test)
+{
+	struct roan_pause p = {};
+
+	roan_pause_heard(&p, &params, MS, T0);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 5 * MS, T0 + 201 * MS), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 202 * MS));
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 206 * MS);
+	KUNIT_EXPECT_EQ(test, p.storms, 0);
+	/* An extension is no new pause: who waits, waits on. */
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 300 * MS, T0 + 205 * MS), ROAN_PAUSE_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 300 * MS, T0 + 401 * MS), ROAN_PAUSE_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 402 * MS);
+}
+
+/* ---- telling ---- */
+
+static void tell__stop_and_go(struct kunit *test)
+{
+	struct roan_pause_teller t = {};
+
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 0, 100, 50, 1000, T0), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 100, 100, 50, 1000, T0), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_FALSE(test, t.off);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 101, 100, 50, 1000, T0), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_TRUE(test, t.off);
+	KUNIT_EXPECT_EQ(test, t.refresh_at, T0 + 500);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 200, 100, 50, 1000, T0 + 499), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 51, 100, 50, 1000, T0 + 500), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, t.refresh_at, T0 + 1000);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 51, 100, 50, 1000, T0 + 501), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 50, 100, 50, 1000, T0 + 501), ROAN_TELL_XON);
+	KUNIT_EXPECT_FALSE(test, t.off);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 50, 100, 50, 1000, T0 + 1001), ROAN_TELL_NOTHING);
+}
+
+/* Told by these rules, a priority stays paused from XOFF to XON without a gap. */
+static void tell__keeps_heed_paused(struct kunit *test)
+{
+	struct roan_pause_teller t = {};
+	struct roan_pause p = {};
+	u64 ns = roan_pause_ns(ROAN_PAUSE_MAX, 40 * G), now;
+
+	for (now = T0; now < T0 + 100 * MS; now += 1000) {
+		if (!t.off || now >= t.refresh_at)
+			KUNIT_ASSERT_EQ(test, roan_pause_tell(&t, 2, 1, 0, ns, now), ROAN_TELL_XOFF);
+		if (t.refresh_at == now + ns / 2)
+			roan_pause_heard(&p, &params, ns, now + 5000);	/* it takes a while to get there */
+		KUNIT_ASSERT_TRUE(test, roan_pause_lasts(&p, &params, now + 5000));
+	}
+	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 0, 1, 0, ns, now), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, now), ROAN_PAUSE_ENDED);
+}
+
+static struct kunit_case pause_cases[] = {
+	KUNIT_CASE(param__defaults_and_bounds),
+	KUNIT_CASE(parse__what_a_switch_sends),
+	KUNIT_CASE(parse__every_priority_has_its_place),
+	KUNIT_CASE(parse__refuses_all_else),
+	KUNIT_CASE(build__is_what_parse_takes),
+	KUNIT_CASE(ns__quanta_at_link_speeds),
+	KUNIT_CASE(heard__lapses),
+	KUNIT_CASE(heard__the_last_frame_counts),
+	KUNIT_CASE(heard__xon),
+	KUNIT_CASE(watch__ends_a_storm),
+	KUNIT_CASE(watch__is_noticed_late),
+	KUNIT_CASE(watch__begins_anew),
+	KUNIT_CASE(watch__progress_is_no_storm),
+	KUNIT_CASE(watch__gaps_nobody_can_use),
+	KUNIT_CASE(watch__on_the_edge),
+	KUNIT_CASE(watch__forgets_who_is_gone),
+	KUNIT_CASE(tell__stop_and_go),
+	KUNIT_CASE(tell__keeps_heed_paused),
+	{}
+};
+
+static struct kunit_suite pause_suite = {
+	.name = "roan_pause",
+	.test_cases = pause_cases,
+};
+kunit_test_suite(pause_suite);
