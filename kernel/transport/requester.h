@@ -209,6 +209,15 @@ void roan_requester_again(struct roan_requester *r, u64 now);
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now);
 
+/* Nothing was allowed to leave until @now: the silence so far says nothing of the peer. */
+static inline void roan_requester_excused(struct roan_requester *r, u64 now)
+{
+	if (!r->progress_at)
+		return;
+	r->progress_at = now;
+	r->quiet_at = now;
+}
+
 /* SQD entered or left. What was sent without asking for an ACK, because more was to follow, is then sent again with it. */
 void roan_requester_drain(struct roan_requester *r, bool on, u64 now);
 

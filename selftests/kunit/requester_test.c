@@ -235,6 +235,25 @@ static void drain__finishes_the_message_and_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
 }
 
+/* Two packets were out when nothing was allowed to leave any more: the silence counts from the end of that on. */
+static void excused__silence_counts_from_then(struct kunit *test)
+{
+	struct bench *b = bench(test);
+	u64 before, later;
+
+	roan_requester_excused(&b->r, b->now);		/* nothing is out: nothing to time */
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
+	post(b, ROAN_OP_SEND, 8);
+	send_one(b);
+	before = roan_requester_deadline(&b->r);
+	KUNIT_ASSERT_NE(test, before, 0);
+	later = b->now + 10 * (before - b->now);
+	roan_requester_excused(&b->r, later);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, later), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
+}
+
 static void uc__sent_is_done(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
@@ -297,6 +316,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(fail__earlier_succeeds_later_is_flushed),
 	KUNIT_CASE(flush__everything_retires),
 	KUNIT_CASE(drain__finishes_the_message_and_stops),
+	KUNIT_CASE(excused__silence_counts_from_then),
 	KUNIT_CASE(uc__sent_is_done),
 	KUNIT_CASE(resume__sends_on_with_the_next_psn),
 	{}
