@@ -30,6 +30,27 @@ static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_att
 	return roan_cc_param_set(roan_cc_params_of(to_roan_dev(ibdev)), p->which, value) ? n : -ERANGE;
 }
 
+struct pfc_param {
+	struct ib_port_attribute attr;
+	enum roan_pause_param which;
+};
+
+static ssize_t pfc_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	const struct pfc_param *p = container_of(attr, struct pfc_param, attr);
+
+	return sysfs_emit(buf, "%u\n", roan_pause_param_get(&to_roan_dev(ibdev)->pfc.params, p->which));
+}
+
+static ssize_t pfc_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	const struct pfc_param *p = container_of(attr, struct pfc_param, attr);
+	u32 value;
+	int err = kstrtou32(buf, 0, &value);
+
+	return err ?: roan_pfc_set(to_roan_dev(ibdev), p->which, value) ?: n;
+}
+
 static ssize_t traffic_class_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->qos.traffic_class));
@@ -94,11 +115,22 @@ static IB_PORT_ATTR_RW(algo);
 ROAN_CC_PARAMS(X)
 #undef X
 
-#define X(_name, ...)	&param_##_name.attr.attr,
+#define X(_name, ...)							\
+	static struct pfc_param pfc_param_##_name = {			\
+		.attr = __ATTR(_name, 0644, pfc_show, pfc_store),	\
+		.which = ROAN_PAUSE_PARAM_##_name,			\
+	};
+ROAN_PAUSE_PARAMS(X)
+#undef X
+
+#define X(_name, ...)	&pfc_param_##_name.attr.attr,
 static struct attribute *attrs[] = {
 	&ib_port_attr_algo.attr,
 	&ib_port_attr_link_speed.attr,
 	&ib_port_attr_traffic_class.attr,
+	ROAN_PAUSE_PARAMS(X)
+#undef X
+#define X(_name, ...)	&param_##_name.attr.attr,
 	ROAN_CC_PARAMS(X)
 	NULL
 };

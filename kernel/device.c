@@ -235,6 +235,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	}
 	roan_qos_del_dev(dev);
 	roan_bar_forget(dev);
+	roan_pfc_exit(dev);
 	rcu_barrier();	/* address vectors hold GID entries, which the core is about to drop */
 	xa_destroy(&dev->keys);
 	xa_destroy(&dev->ahs);
@@ -283,6 +284,7 @@ static int add(const char *name, struct net_device *ndev)
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	INIT_LIST_HEAD(&dev->mcast);
 	roan_cc_param_init(&dev->cc);
+	roan_pfc_init(dev);
 	roan_qos_add_dev(dev);
 	describe(dev);
 

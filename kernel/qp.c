@@ -209,6 +209,7 @@ static void init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init,
 	qp->rcq = init->recv_cq ? to_roan_cq(init->recv_cq) : NULL;
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
 	qp->later.kind = ROAN_LATER_QP;
+	INIT_LIST_HEAD(&qp->on_pfc);
 	mutex_init(&qp->mutex);
 	init_completion(&qp->gone);
 }

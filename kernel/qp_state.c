@@ -172,6 +172,7 @@ static void start_sending(struct roan_qp *qp)
 	roan_requester_reset(&qp->sq.req, &cfg);
 	qp->sq.absent = false;
 	qp->sq.unplaced = false;
+	qp->sq.paused = false;
 	roan_linger_reset(&qp->sq);
 	qp->sq.seen_resent = 0;
 	qp->sq.seen_timeouts = 0;
@@ -439,4 +440,5 @@ void roan_qp_halt(struct roan_qp *qp)
 	hrtimer_cancel(&qp->sq.timer);
 	if (qp->limiter)
 		roan_pace_cancel(qp->limiter);
+	roan_pfc_cancel(qp);
 }

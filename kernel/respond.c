@@ -73,6 +73,8 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 			roan_later(&qp->later, ROAN_DO_RESPOND);
 			return;
 		}
+		if (unlikely(train->pausable) && is_data(&answer) && roan_pfc_blocks(qp, ROAN_SIDE_RQ, train->prio))
+			return;
 		if (is_data(&answer) && train->limiter && !roan_limit_response(qp, train, &answer))
 			return;
 		if (marks)
@@ -103,6 +105,7 @@ void roan_respond(struct roan_qp *qp)
 		rcu_read_lock();	/* as train.c expects of all its callers */
 		roan_train_open(&train, qp->dev, &qp->rq.flow, qp->av);
 		train.limiter = roan_limiter_of(qp);
+		train.pausable = roan_pfc_on(&qp->dev->pfc);
 		answer_all(qp, &train);
 		roan_train_flush(&train);
 		rcu_read_unlock();

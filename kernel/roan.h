@@ -22,6 +22,7 @@
 #include <rdma/roan-abi.h>
 
 #include "mr.h"
+#include "pfc.h"
 #include "ring.h"
 #include "stats.h"
 #include "cc/cc.h"
@@ -130,6 +131,7 @@ struct roan_dev {
 	struct roan_cc_dev cc;
 	struct roan_qos qos;
 	struct list_head on_qos;	/* qos.c */
+	struct roan_pfc pfc;
 
 	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
 	u32 n_mcast;
@@ -242,6 +244,7 @@ struct roan_sq {
 	bool sig_all;
 	bool absent;		/* paging.c: what is to be sent next is not there, a worker fetches it */
 	bool unplaced;		/* paging.c: so is the place an answer goes to; it will be asked for again */
+	bool paused;		/* pfc.c will call: what is to be sent next must wait for the end of a pause */
 	bool sqd_notify;	/* tell SQ_DRAINED */
 	u32 heard;		/* doorbell.c: what had come from the peer at the last bell; atomic */
 	u64 bell_at;		/* linger.c: ns, the last doorbell */
@@ -302,6 +305,8 @@ struct roan_qp {
 	u8  own_algo;			/* 1 + enum roan_cc_algo; 0: the device's. mutex; READ_ONCE() without */
 	u32 admin_cap;			/* kbit/s; 0: none. The same */
 	struct roan_limiter *limiter;	/* limit.h; NULL until needed, then there until the QP is destroyed */
+	struct list_head on_pfc;	/* pfc.c: waits for the end of a pause, with a reference; pfc->lock */
+	u8  pfc_sides;			/* ... for these, 1 << enum roan_side */
 	bool comm_est;			/* COMM_EST was told */
 	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
 	bool sq_failing;		/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */
@@ -555,7 +560,7 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
  *
  * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
- * sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock and rq.lock are held together only where the state
+ * So is pfc->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock and rq.lock are held together only where the state
  * of the QP changes (qp.c). post_lock and poll_lock are irqsave and taken with nothing else.
  *
  * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through

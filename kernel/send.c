@@ -84,6 +84,7 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 {
 	roan_train_open(train, qp->dev, &qp->sq.flow, av);
 	train->limiter = roan_limiter_of(qp);
+	train->pausable = roan_pfc_on(&qp->dev->pfc);
 	if (roan_cc_marks(qp, train->prio))
 		roan_train_ecn(train, INET_ECN_ECT_0);
 }
@@ -160,7 +161,18 @@ static void local_work(struct roan_qp *qp, u32 index)
 		roan_requester_local_done(&qp->sq.req, index);
 }
 
-/* Sends until the requester or the limiter says wait or the budget is gone. False: budget gone. */
+/* Is the priority of this packet paused? Where it has no address it is refused soon enough. */
+static bool must_pause(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, emit->index)->wqe;
+	const struct roan_av *av = roan_connected(qp) ? qp->av : datagram_av(qp, wqe);
+
+	train->paused = roan_pfc_blocks(qp, ROAN_SIDE_SQ, roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, av)));
+	return train->paused;
+}
+
+/* Sends until the requester, a pause or the limiter says wait, or the budget is gone. False: budget gone. */
 static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget, u64 now)
 	__must_hold(&qp->sq.lock)
 {
@@ -170,6 +182,8 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 	for (; *budget && !qp->sq.absent; --*budget) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
+			if (unlikely(train->pausable) && must_pause(qp, train, &emit))
+				return true;
 			if (unlikely(train->limiter) && !roan_limit_request(qp, train, &emit))
 				return true;
 			if (emit_packet(qp, train, &emit))
@@ -237,6 +251,15 @@ static bool park(struct roan_qp *qp, bool called_again)
 	return !roan_ring_rest(&qp->sq.ring, roan_linger(&qp->sq) ? ROAN_RING_LINGERS : ROAN_RING_NEED_DOORBELL);
 }
 
+/* While we may not ask, nobody can answer: the timer does not run, and afterwards starts afresh. */
+static void note_pause(struct roan_qp *qp, bool paused, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	if (qp->sq.paused && !paused)
+		roan_requester_excused(&qp->sq.req, now);
+	qp->sq.paused = paused;
+}
+
 void roan_send_locked(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
@@ -262,7 +285,9 @@ void roan_send_locked(struct roan_qp *qp)
 			roan_later(&qp->later, ROAN_DO_SEND);
 		else
 			budget--;	/* a tail that makes no sense, or runs away from us, must not keep us here */
-	} while (!park(qp, !done || train.held));
+	} while (!park(qp, !done || train.held || train.paused));
+	if (unlikely(train.paused || qp->sq.paused))
+		note_pause(qp, train.paused, now);
 	roan_train_flush(&train);
 	rcu_read_unlock();
 	count_events(qp);
@@ -293,7 +318,7 @@ void roan_sq_arm(struct roan_qp *qp)
 		deadline = deadline ? min(deadline, linger) : linger;
 		latest = linger;
 	}
-	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= latest))
+	if (!deadline || qp->sq.paused || (qp->sq.timer_at && qp->sq.timer_at <= latest))
 		return;
 	qp->sq.timer_at = latest;
 	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
@@ -315,7 +340,7 @@ static void on_timer(struct roan_qp *qp, u64 now)
 {
 	bool lingered = qp->sq.linger_at && now >= qp->sq.linger_at;
 
-	if (roan_requester_timer(&qp->sq.req, now) != ROAN_EV_NOTHING)
+	if (!qp->sq.paused && roan_requester_timer(&qp->sq.req, now) != ROAN_EV_NOTHING)
 		timed_out(qp);
 	else if (!lingered)
 		return roan_sq_arm(qp);

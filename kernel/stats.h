@@ -43,6 +43,21 @@
 	X(np_cnp_sent)			/* CNPs for them */							\
 	X(rp_cnp_handled)		/* CNPs that an algorithm was told of */					\
 	X(rp_cnp_ignored)		/* CNPs for which there is no congestion control, or not from the peer */	\
+	X(rx_prio0_pause)		/* 802.1Qbb frames that name this priority, to stop it or to let it go on */	\
+	X(rx_prio1_pause)										\
+	X(rx_prio2_pause)										\
+	X(rx_prio3_pause)										\
+	X(rx_prio4_pause)										\
+	X(rx_prio5_pause)										\
+	X(rx_prio6_pause)										\
+	X(rx_prio7_pause)										\
+	X(pause_honoured)		/* of them: a pause began or got another end */				\
+	X(pause_ignored)		/* ... not heeded: not in the mask, the CNPs' priority, or a storm */	\
+	X(pfc_storm)			/* the watchdog ended a pause */					\
+	X(rx_pause_length)		/* MAC control frames of another length */				\
+	X(rx_pause_dest)		/* ... not to 01:80:C2:00:00:01 */					\
+	X(rx_pause_opcode)		/* ... with another opcode */						\
+	X(rx_pause_vector)		/* ... that enable classes there are not */				\
 	X(page_faults)			/* on-demand paging: ranges brought in because they were wanted */	\
 	X(page_prefetch)		/* ... because ibv_advise_mr() asked */					\
 	X(page_invalidations)		/* ... taken away by the MMU */						\

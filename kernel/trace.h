@@ -180,6 +180,25 @@ TRACE_EVENT(roan_cnp,
 	TP_printk("qpn=%u peer_qpn=%u out=%d", __entry->qpn, __entry->peer_qpn, __entry->out)
 );
 
+/* A pause frame named this priority for @ns; 0: go on. @event: enum roan_pause_event. */
+TRACE_EVENT(roan_pause,
+	TP_PROTO(const struct roan_dev *dev, u32 prio, u64 ns, u32 event),
+	TP_ARGS(dev, prio, ns, event),
+	TP_STRUCT__entry(
+		__field(u64, ns)
+		__field(int, ifindex)
+		__field(u32, prio)
+		__field(u32, event)
+	),
+	TP_fast_assign(
+		__entry->ns = ns;
+		__entry->ifindex = dev->ndev->ifindex;
+		__entry->prio = prio;
+		__entry->event = event;
+	),
+	TP_printk("ifindex=%d prio=%u ns=%llu event=%u", __entry->ifindex, __entry->prio, __entry->ns, __entry->event)
+);
+
 /* enum ib_qp_state, before and after. */
 TRACE_EVENT(roan_qp_state,
 	TP_PROTO(const struct roan_qp *qp, u32 from, u32 to),

@@ -31,6 +31,8 @@ struct roan_train {
 	struct roan_icrc_head icrc;	/* of a packet of seg_len bytes, or of the last one */
 	bool held;		/* the limiter let the last packet asked about not go */
 	bool probing;		/* a packet of this turn is timed */
+	bool pausable;		/* pause frames are heeded: pfc.c is asked before each packet */
+	bool paused;		/* ... and said no to the last one */
 	u32 may;		/* bytes that may follow in this turn of the limiter's */
 	struct roan_limiter *limiter;	/* asked before each packet; NULL: none */
 	bool closed;		/* the last packet added was shorter */

@@ -86,7 +86,7 @@ class Victim:
                     return i
         raise RuntimeError(f"no GID {address}")
 
-    def connected(self, kind, family=4, rts=True):
+    def connected(self, kind, family=4, rts=True, timeout=14):
         qp = self.qp(kind)
         peer = ipaddress.ip_address(H1[family] if family == 6 else f"::ffff:{H1[4]}").packed
         gr = GlobalRoute(dgid=GID(peer.hex(":", 2)), sgid_index=self.gid_index(H2[family]))
@@ -94,7 +94,7 @@ class Victim:
         attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1)
         attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = PEER_QPN, PSN, 1, e.IBV_MTU_1024
         attr.max_dest_rd_atomic = attr.max_rd_atomic = 4
-        attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, 14, 1, 1
+        attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, timeout, 1, 1
         attr.qp_access_flags = 0
         if kind == e.IBV_QPT_RC:
             attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
@@ -523,4 +523,5 @@ def main():
     sys.exit(1 if Tap.failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include "ccsim.h"
 #include "checks.h"
+#include "../../../kernel/cc/pause.h"
 
 static const char usage[] =
 	"usage: ccsim [options] [NAME=VALUE ...]      parameters as in cc_param/\n"
@@ -41,8 +42,13 @@ static bool set_param(struct setup *s, const char *assignment)
 	return false;
 }
 
+#define X(name, unit, min, max, def, meaning)	\
+	printf("| %s | %s | %u-%u | %u | %s |\n", #name, unit, min, max, def, meaning);
 static void print_table(void)
 {
+	printf("| name | unit | range | default | meaning |\n|---|---|---|---|---|\n");
+	ROAN_PAUSE_PARAMS(X)
+	printf("\n");
 	printf("| name | unit | range | paper | mlx | meaning |\n|---|---|---|---|---|---|\n");
 	for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++) {
 		const struct roan_cc_param_info *p = &roan_cc_param_table[i];
@@ -51,6 +57,7 @@ static void print_table(void)
 	}
 	printf("\n");
 }
+#undef X
 
 enum choice {
 	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, CHECK, QUICK, TABLE, HELP

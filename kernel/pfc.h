@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Priority flow control of a device: which of its priorities are paused, and whose QPs wait for that to end. The rules are
+ * cc/pause.h's; a QP that waits is on one list, with a reference, and is asked to look again when its priority is free.
+ */
+#ifndef ROAN_PFC_H
+#define ROAN_PFC_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/spinlock.h>
+#include "cc/pause.h"
+
+struct roan_dev;
+struct roan_qp;
+
+struct roan_pfc_prio {
+	struct roan_dev *dev;
+	struct roan_pause pause;	/* pfc->lock; loads of open() without */
+	struct list_head waiting;	/* roan_qp.on_pfc */
+	struct hrtimer timer;		/* soft; set while somebody waits */
+	u64 timer_at;			/* ns; 0: not set */
+	u32 storms;			/* counted so far */
+};
+
+struct roan_pfc {
+	struct roan_pause_params params;	/* cc_param; READ/WRITE_ONCE of each value */
+	bool listens;				/* ptype is registered; under RTNL */
+	spinlock_t lock;			/* _bh; under a queue's lock, or under none */
+	struct packet_type ptype;
+	struct roan_pfc_prio prio[ROAN_PRIORITIES];
+};
+
+void roan_pfc_init(struct roan_dev *dev);
+void roan_pfc_exit(struct roan_dev *dev);	/* no QP is left, no parameter is set any more; takes RTNL if it was on */
+/* cc_param. 0, -ERANGE or -ENODEV; process context, takes RTNL. */
+int roan_pfc_set(struct roan_dev *dev, enum roan_pause_param which, u32 value);
+
+/* Is PFC on at all? The test that everybody pays. */
+static inline bool roan_pfc_on(const struct roan_pfc *pfc)
+{
+	return unlikely(READ_ONCE(pfc->params.pfc_prio_mask));
+}
+
+/* A packet of @prio is there: must it wait? Then the QP is called, for this side, when it need no more. @side's lock held. */
+bool roan_pfc_blocks(struct roan_qp *qp, u8 side, u8 prio);
+void roan_pfc_cancel(struct roan_qp *qp);	/* it does not wait any more, and will not; process context */
+
+#endif /* ROAN_PFC_H */

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""pfc.py: pause frames, right, wrong and forged, and what the device in h2 then sends or does not.
+
+Runs in namespace h2 (pfc.sh); frames leave through the packet socket on v1 in h1 that packets.py has. The link is said to have
+1 Mb/s, so that a quantum lasts 512 us: a pause of 0xffff is half a minute, which no machine is too slow for. What must leave
+is waited for; what must not is looked for during a third of a second; times have a lower bound that holds on any machine.
+
+    h1: v1 (no device, this socket) ======== v2 roan2 :h2
+"""
+import ipaddress
+import os
+import struct
+import sys
+import time
+
+import pyverbs.enums as e
+from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
+from pyverbs.wr import SGE, SendWR
+
+import packets as p
+
+QUANTUM = 512e-6
+FOR_EVER = 0xFFFF
+# The core shows a device's parameters in its own namespace only, which by default is the first one.
+PARAMS = f"/proc/1/root/sys/class/infiniband/{p.DEV}/ports/1/cc_param/"
+TO = bytes.fromhex("0180c2000001")
+
+
+def frame(enabled, quanta=FOR_EVER, to=TO, kind=0x8808, opcode=0x0101, length=60):
+    """Every enabled priority is paused for @quanta."""
+    times = [quanta if enabled >> i & 1 else 0 for i in range(8)]
+    return (to + bytes.fromhex("020000000042") + struct.pack(">HHH8H", kind, opcode, enabled, *times)).ljust(length, b"\0")[:length]
+
+
+def setting(name, value):
+    with open(PARAMS + name, "w") as f:
+        f.write(str(value))
+
+
+class Host(p.Victim):
+    """The device under test, with a datagram for each priority."""
+
+    def __init__(self, wire):
+        super().__init__(wire)
+        self.ah, peer = {}, ipaddress.ip_address("::ffff:" + p.H1[4]).exploded
+        for prio in (0, 3, 5, 6):
+            gr = GlobalRoute(dgid=GID(peer), sgid_index=self.gid_index(p.H2[4]))
+            gr.traffic_class = prio << 5
+            self.ah[prio] = AH(self.pd, attr=AHAttr(gr=gr, is_global=1, port_num=1))
+
+    def pause(self, enabled, quanta=FOR_EVER, **other):
+        self.wire.sock.send(frame(enabled, quanta, **other))
+
+    def send(self, prio, qp=None):
+        qp = qp or self.ud
+        wr = SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[SGE(self.mr.buf, 8, self.mr.lkey)])
+        if qp is self.ud:
+            wr.set_wr_ud(self.ah[prio], p.PEER_QPN, p.QKEY)
+        qp.post_send(wr)
+
+    def leaves(self, opcode=p.UD_SEND, within=10):
+        """The first packet with @opcode; None: there was none, and others are forgotten."""
+        end = time.monotonic() + within
+        while time.monotonic() < end:
+            for bth in self.wire.replies():
+                if bth[0] == opcode:
+                    return bth
+            time.sleep(0.002)
+        return None
+
+    def stays(self, opcode=p.UD_SEND):
+        return self.leaves(opcode, 0.3) is None
+
+    def go(self):
+        """Nothing is paused, nothing waits, nothing is under way."""
+        self.pause(0xFF, 0)
+        time.sleep(0.05)
+        self.wire.replies()
+        self.polled()
+
+
+def check(name, *facts):
+    bad = [i for i, ok in enumerate(facts) if not ok]
+    p.result(not bad, name, f"fact {bad} does not hold")
+
+
+def stop_and_go(h):
+    h.pause(1 << 3)
+    h.send(3)
+    stayed = h.stays()
+    h.pause(1 << 3, 0)
+    check("a paused priority waits for XON", stayed, h.leaves())
+    began = time.monotonic()
+    h.pause(1 << 3, 1000)
+    h.send(3)
+    left = h.leaves()
+    check("... or until its quanta are over, and no less", left, time.monotonic() - began >= 1000 * QUANTUM)
+    began = time.monotonic()
+    h.pause(1 << 3)
+    h.send(3)
+    h.pause(1 << 3, 500)
+    left = h.leaves()
+    check("a later frame shortens a pause", left, time.monotonic() - began >= 500 * QUANTUM)
+    h.pause(1 << 3)
+    h.send(3)
+    h.pause(0xFF & ~(1 << 3), 0)
+    check("XON of others does not end it", h.stays())
+    h.go()
+
+
+def others_go_on(h):
+    h.pause(1 << 3)
+    h.send(5)
+    five = h.leaves()
+    h.send(0)
+    check("other priorities go on", five, h.leaves())
+    h.pause(1 << 6)
+    h.send(6)
+    check("the priority of CNPs is never paused", h.leaves())
+    setting("pfc_prio_mask", 0xFF & ~(1 << 5))
+    h.pause(1 << 5)
+    h.send(5)
+    check("a priority that is not in the mask is not", h.leaves())
+    setting("pfc_prio_mask", 0xFF)
+    h.go()
+
+
+def acknowledge(h, qp, psn):
+    """The statuses of what that completes."""
+    h.polled()
+    h.wire.send(p.datagram(p.bth(p.ACK, qp.qp_num, psn=psn) + struct.pack(">I", 31 << 24 | psn)))
+    time.sleep(0.1)
+    return [w.status for w in h.polled()]
+
+
+def connection(h):
+    """RC, on priority 0: requests and READ responses wait; ACKs and CNPs do not; and no timeout is held against the peer."""
+    qp = h.connected(e.IBV_QPT_RC, timeout=18)  # 1.1 s, once more, then it gives up
+    h.post(qp)
+    h.post(qp)
+    h.pause(1 << 0)
+    h.send(0, qp)
+    stayed = h.stays(p.SEND_ONLY)
+    h.wire.send(p.datagram(p.bth(p.SEND_ONLY, qp.qp_num, ack=True) + bytes(8)))
+    check("RC: an ACK leaves while requests wait", stayed, h.leaves(p.ACK))
+    h.wire.send(p.datagram(p.bth(p.SEND_ONLY, qp.qp_num, psn=p.PSN + 1) + bytes(8), tos=3))
+    check("RC: so does a CNP", h.leaves(p.CNP))
+    h.wire.send(p.datagram(p.bth(p.READ, qp.qp_num, psn=p.PSN + 2, ack=True) + p.reth(h.mr.buf, h.mr.rkey, 8)))
+    check("RC: a READ response waits", h.stays(16))
+    h.pause(1 << 0, 0)
+    end, seen = time.monotonic() + 10, set()
+    while seen < {16, p.SEND_ONLY} and time.monotonic() < end:
+        seen |= {bth[0] for bth in h.wire.replies()}
+    check("RC: both go on with XON", seen >= {16, p.SEND_ONLY}, acknowledge(h, qp, 1) == [0])
+    h.send(0, qp)
+    left = h.leaves(p.SEND_ONLY)
+    h.pause(1 << 0)
+    time.sleep(0.1)
+    h.wire.replies()    # it may have asked again before the frame came
+    time.sleep(3)
+    alone = h.polled() == [] and h.stays(p.SEND_ONLY)
+    h.pause(1 << 0, 0)
+    again = h.leaves(p.SEND_ONLY)
+    check("RC: a pause longer than all retries is no failure", left, alone, again, acknowledge(h, qp, 2) == [0])
+    qp.close()
+    h.go()
+
+
+def malformed(h):
+    h.counters()
+    for name, counter, other in (
+            ("59 bytes", "rx_pause_length", {"length": 59}), ("34 bytes, not padded", "rx_pause_length", {"length": 34}),
+            ("16 bytes", "rx_pause_length", {"length": 16}), ("64 bytes", "rx_pause_length", {"length": 64}),
+            ("1500 bytes", "rx_pause_length", {"length": 1500}),
+            ("to us alone", "rx_pause_dest", {"to": h.wire.h2mac}), ("to all", "rx_pause_dest", {"to": b"\xff" * 6}),
+            ("the pause of a whole link", "rx_pause_opcode", {"opcode": 1}),
+            ("an opcode there is not", "rx_pause_opcode", {"opcode": 0x0102})):
+        before = h.counters()
+        h.pause(1 << 3, **other)
+        h.send(3)
+        left = h.leaves()
+        after = h.counters()
+        moved = {k: after[k] - before[k] for k in after if after[k] != before[k] and "pause" in k}
+        check(f"malformed: {name}", left, moved == {counter: 1})
+        h.polled()
+    before = h.counters()["rx_pause_vector"]
+    for bit in range(8, 16):
+        h.pause(1 << bit | 1 << 3)
+    h.send(3)
+    check("malformed: classes 8 to 15", h.leaves(), h.counters()["rx_pause_vector"] == before + 8)
+    h.go()
+
+
+def storm(h, name, *frames, gaps=False):
+    """@frames as fast as can be: what waits leaves after the watchdog's time, and for the time after that nothing waits. With
+    @gaps somebody may slip through before."""
+    setting("pfc_watchdog_ms", 500)
+    setting("pfc_restore_ms", 20000)
+    before = h.counters()
+    began, n, left, free = time.monotonic(), 0, None, []
+    h.wire.sock.send(frames[0])
+    h.send(3)
+    while time.monotonic() < began + 15 and not left:
+        for f in frames * 20:
+            h.wire.sock.send(f)
+        n += 20 * len(frames)
+        left = h.leaves(within=0.001)
+    took = time.monotonic() - began
+    for _ in range(5):
+        for f in frames * 20:
+            h.wire.sock.send(f)
+        h.send(3)
+        free.append(h.leaves())
+    after = h.counters()
+    print(f"# {name}: {n} frames in {took:.2f} s")
+    check(f"{name}: what waits leaves", left, after["rx_prio3_pause"] - before["rx_prio3_pause"] >= n)
+    check(f"{name}: all that follows too", all(free))
+    if not gaps:
+        check(f"{name}: the watchdog did it, in its time", after["pfc_storm"] == before["pfc_storm"] + 1, took >= 0.5,
+              after["pause_ignored"] - before["pause_ignored"] >= 100)
+    setting("pfc_prio_mask", 0)     # forgets, so that the next one finds the device as this one did
+    setting("pfc_prio_mask", 0xFF)
+    setting("pfc_watchdog_ms", 60000)
+    h.go()
+
+
+def off(h):
+    h.pause(1 << 3)
+    h.send(3)
+    stayed = h.stays()
+    setting("pfc_prio_mask", 0)
+    check("switching it off lets go who waits", stayed, h.leaves())
+    before = h.counters()
+    h.pause(1 << 3)
+    h.send(3)
+    left = h.leaves()
+    after = h.counters()
+    check("off: frames are not even looked at", left, all(after[k] == before[k] for k in after if "pause" in k))
+    setting("pfc_prio_mask", 0xFF)
+    qp = h.connected(e.IBV_QPT_RC)
+    h.pause(1 << 0)
+    h.send(0, qp)
+    stayed = h.stays(p.SEND_ONLY)
+    qp.close()
+    check("a QP can be destroyed while it waits", stayed, h.stays(p.SEND_ONLY))
+    h.go()
+
+
+def main():
+    h = Host(p.Wire())
+    h.pause(1 << 3)
+    h.send(3)
+    check("off unless asked for", h.leaves(), all(n == 0 for k, n in h.counters().items() if "pause" in k))
+    setting("link_speed", 1)
+    setting("pfc_watchdog_ms", 60000)
+    setting("pfc_prio_mask", 0xFF)
+    h.go()
+    for group in (stop_and_go, others_go_on, connection, malformed):
+        group(h)
+    storm(h, "a storm of XOFF", frame(0xFF))
+    storm(h, "a storm of XOFF and XON", frame(0xFF), frame(0xFF, 0), frame(0xFF), gaps=True)
+    off(h)
+    h.pause(1 << 3)     # the device goes while somebody waits
+    h.send(3)
+    h.stays()
+    print(f"1..{p.Tap.count}")
+    sys.stdout.flush()
+    os._exit(1 if p.Tap.failed else 0)
+
+
+main()
