@@ -54,6 +54,20 @@ struct figures {
 
 void simulate(const struct setup *s, struct figures *out);
 
+#define VICTIM_FLOWS	20	/* as many thresholds fit into the buffer of a switch */
+
+/* victim.c: shares of a link's rate. */
+struct victim_figures {
+	double util;		/* of the crowded port, from measure_ns on */
+	double victim;		/* what the victim gets, from then on, ... */
+	double victim_all;	/* ... and from the join on */
+	u64 pauses;		/* XOFF frames of both switches */
+	u64 drops, cnps;
+};
+
+void simulate_victim(const struct setup *s, struct victim_figures *out);
+void print_victim(const struct setup *s, const struct victim_figures *f);
+
 /* ccsim_model.c */
 struct fixed_point {
 	double p;		/* share of packets marked */

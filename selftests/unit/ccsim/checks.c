@@ -238,6 +238,31 @@ static void crowd(void)
 	result(f.jain >= 0.95 && f.util >= 0.95 && !f.drops, name);
 }
 
+/* Pauses alone save every packet and ruin a bystander; congestion control leaves them next to nothing to do. */
+static void victim(u32 flows)
+{
+	struct setup s = setup_paper(flows, 40);
+	struct victim_figures none, paper, again;
+	char name[160];
+
+	s.red.law = RED_COUNT;
+	setup_times(&s, 200, 10);
+	simulate_victim(&s, &paper);
+	print_victim(&s, &paper);
+	simulate_victim(&s, &again);
+	s.algo = ROAN_CC_NONE;
+	simulate_victim(&s, &none);
+	print_victim(&s, &none);
+	snprintf(name, sizeof(name), "victim, n=%u: pauses lose nothing, and take the victim's link", flows);
+	result(none.pauses && !none.drops && none.util >= 0.95 && none.victim <= 0.5, name);
+	snprintf(name, sizeof(name), "victim, n=%u: with DCQCN %llu pauses of %llu, at most 5 %%", flows,
+		 (unsigned long long)paper.pauses, (unsigned long long)none.pauses);
+	result(paper.pauses * 20 <= none.pauses && !paper.drops, name);
+	snprintf(name, sizeof(name), "victim, n=%u: with DCQCN it keeps %.1f %% of its link, at least 95", flows, paper.victim * 100);
+	result(paper.victim >= 0.95 && paper.util >= 0.95, name);
+	result(!memcmp(&paper, &again, sizeof(again)), "victim, two runs, the same figures");
+}
+
 static void same_seed_same_figures(void)
 {
 	struct setup s = setup_paper(4, 40);
@@ -261,6 +286,7 @@ int run_checks(bool quick)
 	paper_16_to_1();
 	paper_in_trains();
 	adapter(100);
+	victim(8);
 	delay_only(8);
 	if (!quick) {
 		paper_at_40(RED_INSTANT);
@@ -268,6 +294,8 @@ int run_checks(bool quick)
 		adapter(40);
 		delay_only(2);
 		delay_only(16);
+		victim(4);
+		victim(16);
 		crowd();
 	}
 	printf("1..%d\n", checks);

@@ -21,7 +21,8 @@ static const char usage[] =
 	"  --ms MS          length (200)              --join-ms MS     when the others join the first (10)\n"
 	"  --cap-mbps M     of each flow (0: none)\n"
 	"  --dilate         paper's times and steps for 40 Gb/s, scaled to --gbps\n"
-	"  --seed S         of the marks (1)         --model          what the fluid model says, instead\n";
+	"  --seed S         of the marks (1)         --model          what the fluid model says, instead\n"
+	"  --victim         N flows to one port (at most 20), and one to another, over switches that pause (victim.c)\n";
 
 static int refuse(const char *what, const char *value)
 {
@@ -60,7 +61,7 @@ static void print_table(void)
 #undef X
 
 enum choice {
-	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, CHECK, QUICK, TABLE, HELP
+	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, VICTIM, CHECK, QUICK, TABLE, HELP
 };
 
 static const struct option options[] = {
@@ -68,7 +69,7 @@ static const struct option options[] = {
 	{ "rtt-us", 1, NULL, RTT }, { "kmin", 1, NULL, KMIN }, { "kmax", 1, NULL, KMAX }, { "pmax", 1, NULL, PMAX },
 	{ "red", 1, NULL, RED }, { "buffer", 1, NULL, BUFFER }, { "ms", 1, NULL, MS }, { "join-ms", 1, NULL, JOIN },
 	{ "cap-mbps", 1, NULL, CAP }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED },
-	{ "model", 0, NULL, MODEL }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
+	{ "model", 0, NULL, MODEL }, { "victim", 0, NULL, VICTIM }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
 	{ "table", 0, NULL, TABLE }, { "help", 0, NULL, HELP }, {}
 };
 
@@ -89,8 +90,9 @@ static int print_model(const struct setup *s)
 int main(int argc, char **argv)
 {
 	struct setup s = setup_paper(2, 40);
-	bool check = false, quick = false, dilate = false, model = false;
+	bool check = false, quick = false, dilate = false, model = false, victim = false;
 	double ms = 200, join = 10;
+	struct victim_figures hit;
 	struct figures out;
 	int o;
 
@@ -117,6 +119,7 @@ int main(int argc, char **argv)
 		case DILATE: dilate = true; break;
 		case SEED: s.seed = strtoull(optarg, NULL, 0); break;
 		case MODEL: model = true; break;
+		case VICTIM: victim = true; break;
 		case CHECK: check = true; break;
 		case QUICK: quick = true; break;
 		case TABLE: print_table(); return 0;
@@ -137,6 +140,13 @@ int main(int argc, char **argv)
 	setup_times(&s, ms, join);
 	if (model)
 		return print_model(&s);
+	if (victim) {
+		if (s.flows > VICTIM_FLOWS)
+			return refuse("impossible:", "n");
+		simulate_victim(&s, &hit);
+		print_victim(&s, &hit);
+		return 0;
+	}
 	simulate(&s, &out);
 	print_figures(&s, &out);
 	return 0;

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The victim: a flow whose own path is free, behind a switch that is told to stop because of others. Lossless switches that
+ * send and heed pause frames by the module's own rules (cc/pause.c), with and without congestion control, in virtual time.
+ *
+ *	h1 ... hN ----\				 /---- r	N flows to r: its port is N times too slow
+ *	           sw1 ==== (N + 1 links' rate) ==== sw2
+ *	v ------------/				 \---- rv	one to rv: nothing on its path is too slow
+ *
+ * sw2 counts the bytes it holds of what came over the trunk, sw1 those it holds of each host; each tells whoever sends it too
+ * much. Nothing is lost as long as what arrives between a frame and its effect fits.
+ */
+#include "ccsim.h"
+#include "../../../kernel/cc/pause.h"
+
+#define PRIO		3
+#define HOP_NS		1000		/* of each link */
+#define XOFF		512000		/* bytes */
+#define BUFFER		12000000	/* bytes per switch */
+#define HOSTS		(VICTIM_FLOWS + 1)
+
+enum kind { HOST, HOST_SENT, TRUNK_SENT, AT_SW2, PORT_SENT, CNP, PAUSE, TELL };
+
+struct packet {
+	u32 flow;
+	bool ce;
+};
+
+struct event {
+	u64 at;
+	u64 order;		/* of events of one moment: as they were scheduled */
+	enum kind kind;
+	u32 who;
+	struct packet packet;
+	u8 frame[ROAN_PAUSE_FRAME];
+};
+
+/* An egress port with its queue. */
+struct port {
+	u64 rate;
+	struct packet *queue;
+	u32 head, tail;		/* free running */
+	bool busy;
+	u64 wake_at;		/* its owner looks again then, if nothing happens before; 0: it does not */
+	int red_count;
+	double red_random;
+	struct roan_pause pause;
+};
+
+struct host {
+	struct roan_cc cc;
+	struct roan_pacer pacer;
+	struct roan_np np;	/* at its receiver */
+	struct port nic;
+	u32 train;
+	u64 held;		/* bytes of it in sw1 */
+	struct roan_pause_teller teller;	/* sw1's, towards it */
+};
+
+struct net {
+	const struct setup *s;
+	struct victim_figures *out;
+	struct roan_pause_params params;
+	struct event *heap;
+	u32 events, room;
+	u64 order, now, seed;
+	struct host host[HOSTS];	/* the last one is the victim */
+	struct port trunk, port[2];	/* to r and to rv */
+	u64 held1, held2;		/* bytes in the switches */
+	struct roan_pause_teller teller;	/* sw2's, towards sw1 */
+	u64 delivered[HOSTS];
+	u64 joined[HOSTS], measured[HOSTS];	/* delivered as of join_ns, measure_ns */
+};
+
+#define QUEUE	(1 << 15)	/* packets: more than a buffer holds */
+
+/* ---- events ---- */
+
+static bool earlier(const struct event *a, const struct event *b)
+{
+	return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+static void schedule(struct net *n, struct event e)
+{
+	u32 i = n->events++;
+
+	if (n->events > n->room) {
+		n->room = n->room ? 2 * n->room : 1024;
+		n->heap = realloc(n->heap, n->room * sizeof(*n->heap));
+		if (!n->heap)
+			abort();
+	}
+	e.order = n->order++;
+	for (; i && earlier(&e, &n->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		n->heap[i] = n->heap[(i - 1) / 2];
+	n->heap[i] = e;
+}
+
+static struct event take(struct net *n)
+{
+	struct event first = n->heap[0], last = n->heap[--n->events];
+	u32 i = 0, child;
+
+	while ((child = 2 * i + 1) < n->events) {
+		if (child + 1 < n->events && earlier(&n->heap[child + 1], &n->heap[child]))
+			child++;
+		if (!earlier(&n->heap[child], &last))
+			break;
+		n->heap[i] = n->heap[child];
+		i = child;
+	}
+	n->heap[i] = last;
+	return first;
+}
+
+static double random_unit(struct net *n)
+{
+	n->seed = n->seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (n->seed >> 11) * 0x1p-53;
+}
+
+static u64 serialization(const struct net *n, const struct port *p)
+{
+	return (n->s->frame * 8 * (u64)NSEC_PER_SEC + p->rate - 1) / p->rate;
+}
+
+/* ---- pauses: @who 0...: a host; N + 1: the trunk of sw1 ---- */
+
+static void look(struct net *n, u32 who);
+
+/* One who is to look sooner stays: it finds that it may not yet, and asks for another time. */
+static void look_at(struct net *n, struct port *p, u32 who, u64 at)
+{
+	if (p->wake_at && p->wake_at <= at)
+		return;
+	p->wake_at = at;
+	schedule(n, (struct event) { .at = at, .kind = HOST, .who = who });
+}
+
+static struct port *port_of(struct net *n, u32 who)
+{
+	return who > n->s->flows ? &n->trunk : &n->host[who].nic;
+}
+
+static bool blocked(struct net *n, struct port *p, u32 who)
+{
+	if (roan_pause_open(&p->pause, n->now) || !roan_pause_blocks(&p->pause, &n->params, n->now))
+		return false;
+	look_at(n, p, who, roan_pause_when(&p->pause, &n->params));
+	return true;
+}
+
+static void told(struct net *n, u32 who, const u8 *frame)
+{
+	struct port *p = port_of(n, who);
+	struct roan_pause_frame f;
+
+	if (roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f) != ROAN_PAUSE_OK || f.enabled != BIT(PRIO))
+		abort();
+	roan_pause_heard(&p->pause, &n->params, roan_pause_ns(f.quanta[PRIO], p->rate), n->now);
+	look(n, who);
+}
+
+/* What a switch holds of @who's changed, or a refresh is due. A frame waits for the one that is on the wire. */
+static void tell(struct net *n, u32 who)
+{
+	bool trunk = who > n->s->flows;
+	struct roan_pause_teller *t = trunk ? &n->teller : &n->host[who].teller;
+	struct port *p = port_of(n, who);
+	struct roan_pause_frame f = { .enabled = BIT(PRIO) };
+	struct event e = { .at = n->now + serialization(n, p) + HOP_NS, .kind = PAUSE, .who = who };
+	u64 held = trunk ? n->held2 : n->host[who].held;
+	static const u8 nobody[6];
+
+	switch (roan_pause_tell(t, held, XOFF, XOFF - 2 * n->s->frame, roan_pause_ns(ROAN_PAUSE_MAX, p->rate), n->now)) {
+	case ROAN_TELL_NOTHING:
+		return;
+	case ROAN_TELL_XOFF:
+		f.quanta[PRIO] = ROAN_PAUSE_MAX;
+		n->out->pauses++;
+		schedule(n, (struct event) { .at = t->refresh_at, .kind = TELL, .who = who });
+		break;
+	case ROAN_TELL_XON:
+		break;
+	}
+	roan_pause_build(e.frame, nobody, &f);
+	schedule(n, e);
+}
+
+/* ---- queues ---- */
+
+static u64 bytes_in(const struct net *n, const struct port *p)
+{
+	return (u64)(p->tail - p->head) * n->s->frame;
+}
+
+/* As sch_red spaces marks. */
+static bool marks(struct net *n, struct port *p)
+{
+	const struct red *red = &n->s->red;
+	double queue = bytes_in(n, p), prob = red->pmax * (queue - red->kmin) / (red->kmax - red->kmin);
+
+	if (queue <= red->kmin || queue > red->kmax) {
+		p->red_count = -1;
+		return queue > red->kmax;
+	}
+	if (++p->red_count && p->red_count * prob >= p->red_random) {
+		p->red_count = 0;
+		p->red_random = random_unit(n);
+		return true;
+	}
+	if (!p->red_count)
+		p->red_random = random_unit(n);
+	return false;
+}
+
+static void enqueue(struct net *n, struct port *p, struct packet packet)
+{
+	packet.ce |= marks(n, p);
+	p->queue[p->tail++ % QUEUE] = packet;
+}
+
+static void serve(struct net *n, struct port *p, enum kind sent, u32 who)
+{
+	if (p->busy || p->head == p->tail || blocked(n, p, n->s->flows + 1))
+		return;
+	p->busy = true;
+	schedule(n, (struct event) {
+		.at = n->now + serialization(n, p), .kind = sent, .who = who, .packet = p->queue[p->head++ % QUEUE],
+	});
+}
+
+static void at_sw1(struct net *n, struct packet packet)
+{
+	if (n->held1 + n->s->frame > BUFFER) {
+		n->out->drops++;
+		return;
+	}
+	n->held1 += n->s->frame;
+	n->host[packet.flow].held += n->s->frame;
+	enqueue(n, &n->trunk, packet);
+	tell(n, packet.flow);
+	serve(n, &n->trunk, TRUNK_SENT, 0);
+}
+
+static void left_sw1(struct net *n, struct packet packet)
+{
+	n->trunk.busy = false;
+	n->held1 -= n->s->frame;
+	n->host[packet.flow].held -= n->s->frame;
+	tell(n, packet.flow);
+	schedule(n, (struct event) { .at = n->now + HOP_NS, .kind = AT_SW2, .packet = packet });
+	serve(n, &n->trunk, TRUNK_SENT, 0);
+}
+
+static void at_sw2(struct net *n, struct packet packet)
+{
+	u32 which = packet.flow == n->s->flows;
+
+	if (n->held2 + n->s->frame > BUFFER) {
+		n->out->drops++;
+		return;
+	}
+	n->held2 += n->s->frame;
+	enqueue(n, &n->port[which], packet);
+	tell(n, n->s->flows + 1);
+	serve(n, &n->port[which], PORT_SENT, which);
+}
+
+static void left_sw2(struct net *n, u32 which, struct packet packet)
+{
+	u32 interval = n->s->params.min_time_between_cnps;
+	struct roan_np *np = &n->host[packet.flow].np;
+
+	n->port[which].busy = false;
+	n->held2 -= n->s->frame;
+	n->delivered[packet.flow] += n->s->frame;
+	tell(n, n->s->flows + 1);
+	if (packet.ce ? roan_np_due(np, interval, n->now) : roan_np_owed(np, interval, n->now))
+		schedule(n, (struct event) { .at = n->now + 4 * HOP_NS, .kind = CNP, .who = packet.flow });
+	serve(n, &n->port[which], PORT_SENT, which);
+}
+
+/* ---- hosts ---- */
+
+static void pace(struct net *n, struct host *h, bool changed)
+{
+	if (changed)
+		roan_pacer_set_rate(&h->pacer, h->cc.rate, roan_pacer_quantum(&n->s->params, h->cc.rate, n->s->frame), n->now);
+}
+
+/* A turn's packets; 0: not now, and the host looks again when it may. */
+static u32 turn(struct net *n, struct host *h, u32 who)
+{
+	u32 frame = n->s->frame, may, packets;
+	u64 again, deadline;
+
+	pace(n, h, roan_cc_elapsed(&h->cc, n->now));
+	may = roan_pacer_allow(&h->pacer, n->now);
+	if (!may) {
+		again = roan_pacer_when(&h->pacer);
+		deadline = roan_cc_deadline(&h->cc);
+		look_at(n, &h->nic, who, deadline ? min(again, deadline) : again);
+		return 0;
+	}
+	packets = may == U32_MAX ? 1 : max(1u, may / frame);
+	roan_pacer_sent(&h->pacer, packets * frame);
+	pace(n, h, roan_cc_sent(&h->cc, packets * frame, n->now));
+	return packets;
+}
+
+static void look(struct net *n, u32 who)
+{
+	struct host *h = &n->host[who];
+
+	if (who > n->s->flows)
+		return serve(n, &n->trunk, TRUNK_SENT, 0);
+	if (h->nic.busy || blocked(n, &h->nic, who))
+		return;
+	if (!h->train)
+		h->train = turn(n, h, who);
+	if (!h->train)
+		return;
+	h->train--;
+	h->nic.busy = true;
+	schedule(n, (struct event) { .at = n->now + serialization(n, &h->nic), .kind = HOST_SENT, .who = who });
+}
+
+/* ---- a run ---- */
+
+static void happen(struct net *n, const struct event *e)
+{
+	switch (e->kind) {
+	case HOST:
+		if (port_of(n, e->who)->wake_at == n->now)
+			port_of(n, e->who)->wake_at = 0;
+		return look(n, e->who);
+	case HOST_SENT:
+		n->host[e->who].nic.busy = false;
+		at_sw1(n, (struct packet) { .flow = e->who });
+		return look(n, e->who);
+	case TRUNK_SENT:
+		return left_sw1(n, e->packet);
+	case AT_SW2:
+		return at_sw2(n, e->packet);
+	case PORT_SENT:
+		return left_sw2(n, e->who, e->packet);
+	case CNP:
+		n->out->cnps++;
+		return pace(n, &n->host[e->who], roan_cc_cnp(&n->host[e->who].cc, n->now));
+	case PAUSE:
+		return told(n, e->who, e->frame);
+	case TELL:
+		return tell(n, e->who);
+	}
+}
+
+static void port_init(struct port *p, u64 rate)
+{
+	p->rate = rate;
+	p->red_count = -1;
+	p->queue = calloc(QUEUE, sizeof(*p->queue));
+	if (!p->queue)
+		abort();
+}
+
+/* The victim is alone until join_ns; then all others start at line rate. */
+static void begin(struct net *n)
+{
+	const struct setup *s = n->s;
+
+	roan_pause_params_default(&n->params);
+	port_init(&n->trunk, s->link * (s->flows + 1));
+	port_init(&n->port[0], s->link);
+	port_init(&n->port[1], s->link);
+	for (u32 i = 0; i <= s->flows; i++) {
+		u64 at = START + (i < s->flows ? s->join_ns : 0) + random_unit(n) * serialization(n, &n->port[0]);
+
+		n->host[i].nic.rate = s->link;
+		roan_cc_start(&n->host[i].cc, s->algo, &s->params, s->link, s->cap, s->frame, at);
+		n->now = at;
+		pace(n, &n->host[i], true);
+		schedule(n, (struct event) { .at = at, .kind = HOST, .who = i });
+	}
+}
+
+/* Of a link's rate, by hosts [from, to), since @since ns after the start, when @then was delivered. */
+static double share(const struct net *n, u32 from, u32 to, const u64 *then, u64 since)
+{
+	double bytes = 0;
+
+	for (u32 i = from; i < to; i++)
+		bytes += n->delivered[i] - then[i];
+	return bytes * 8 / (n->s->link * ((n->s->run_ns - since) * 1e-9));
+}
+
+static void summarize(const struct net *n, struct victim_figures *out)
+{
+	const struct setup *s = n->s;
+
+	out->util = share(n, 0, s->flows, n->measured, s->measure_ns);
+	out->victim = share(n, s->flows, s->flows + 1, n->measured, s->measure_ns);
+	out->victim_all = share(n, s->flows, s->flows + 1, n->joined, s->join_ns);
+}
+
+void simulate_victim(const struct setup *s, struct victim_figures *out)
+{
+	struct net *n = calloc(1, sizeof(*n));
+
+	if (!n || s->flows >= HOSTS)
+		abort();
+	*out = (struct victim_figures) {};
+	n->s = s;
+	n->out = out;
+	n->seed = s->seed * 0x9e3779b97f4a7c15ULL + 1;
+	begin(n);
+	for (bool joined = false, measuring = false; n->events; ) {
+		struct event e = take(n);
+
+		if (e.at >= START + s->run_ns)
+			break;
+		if (!joined && e.at >= START + s->join_ns) {
+			joined = true;
+			memcpy(n->joined, n->delivered, sizeof(n->joined));
+		}
+		if (!measuring && e.at >= START + s->measure_ns) {
+			measuring = true;
+			memcpy(n->measured, n->delivered, sizeof(n->measured));
+		}
+		n->now = e.at;
+		happen(n, &e);
+	}
+	summarize(n, out);
+	free(n->trunk.queue);
+	free(n->port[0].queue);
+	free(n->port[1].queue);
+	free(n->heap);
+	free(n);
+}
+
+void print_victim(const struct setup *s, const struct victim_figures *f)
+{
+	printf("scenario=victim n=%u gbps=%g frame_bytes=%u algo=%s util=%.4f victim=%.4f victim_all=%.4f ", s->flows,
+	       s->link / 1e9, s->frame, roan_cc_name(s->algo), f->util, f->victim, f->victim_all);
+	printf("pauses=%llu cnps=%llu drops=%llu\n", (unsigned long long)f->pauses, (unsigned long long)f->cnps,
+	       (unsigned long long)f->drops);
+}
