@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a user's doorbell to "this QP has work": a method of the uverbs QP object. Sending happens in the caller's own
+ * From a user's doorbell to "these QPs have work": a method of the uverbs QP object. Sending happens in the caller's own
  * context: waking somebody else costs more than the system call. When a doorbell is not needed is ring.h's affair.
  *
  * A file of our own with a write() would save some 200 ns of the core's dispatch, but its file_operations would keep the
@@ -27,12 +27,12 @@ static bool conversing(struct roan_qp *qp)
  * delivered only when the poster's time slice is over: milliseconds instead of microseconds. yield() alone does not do:
  * a fair scheduler may hand the CPU straight back to who had less of it.
  */
-static void let_peer_run(struct roan_qp *qp)
+static void let_peer_run(void)
 {
 	unsigned long switches = current->nvcsw + current->nivcsw;
 	ktime_t pause = NSEC_PER_USEC;
 
-	if (num_online_cpus() > 1 || !conversing(qp) || single_task_running())
+	if (single_task_running())
 		return;
 	yield();
 	if (current->nvcsw + current->nivcsw != switches)
@@ -41,27 +41,38 @@ static void let_peer_run(struct roan_qp *qp)
 	schedule_hrtimeout_range(&pause, 0, HRTIMER_MODE_REL);
 }
 
-/* The core holds the object and the device while this runs, and says EIO by itself once the device is gone. */
-static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *attrs)
+static void look_at(struct roan_qp *qp)
 {
-	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs, ROAN_ATTR_QP_DOORBELL_HANDLE);
-	struct roan_qp *qp;
-
-	if (IS_ERR(ibqp))
-		return PTR_ERR(ibqp);
-	qp = to_roan_qp(ibqp);
 	spin_lock_bh(&qp->sq.lock);
 	roan_linger_bell(&qp->sq, ktime_get_ns());
 	roan_send_locked(qp);
 	spin_unlock_bh(&qp->sq.lock);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		roan_qp_fail(qp);	/* nobody else flushes what was posted to the receive queue since */
-	let_peer_run(qp);
+}
+
+/* The core holds the objects and the device while this runs, and says EIO by itself once the device is gone. */
+static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *attrs)
+{
+	bool talk = false;
+	struct ib_uobject **uobjs;
+	int i, n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);
+
+	for (i = 0; i < n; i++) {
+		struct roan_qp *qp = to_roan_qp(uobjs[i]->object);
+
+		look_at(qp);
+		if (num_online_cpus() == 1)
+			talk |= conversing(qp);
+	}
+	if (talk)
+		let_peer_run();
 	return 0;
 }
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_DOORBELL,
-	UVERBS_ATTR_IDR(ROAN_ATTR_QP_DOORBELL_HANDLE, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, UA_MANDATORY));
+	UVERBS_ATTR_IDRS_ARR(ROAN_ATTR_QP_DOORBELL_HANDLES, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, 1, ROAN_MAX_BELLS,
+			     UA_MANDATORY));
 
 ADD_UVERBS_METHODS(roan_qp, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_DOORBELL));
 

@@ -76,7 +76,7 @@ struct roan_ah {
 	uint32_t ah_num;		/* what a send WQE says */
 };
 
-#define ROAN_UNRUNG	8		/* queue pairs; with more, one rings at once */
+#define ROAN_UNRUNG	ROAN_MAX_BELLS	/* queue pairs; with more, one rings at once */
 
 /* What bell.c may ring for when its owner has nothing better to do. */
 struct roan_unrung {
@@ -126,6 +126,7 @@ struct roan_qp {
 	struct roan_wq rq;		/* no ring with an SRQ */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
 	bool lent;			/* this struct is memory of that domain's allocator */
+	uint32_t noted_send, noted_recv;	/* bell.c: where the unrung of its queues hold it, if they do. Under their locks */
 	/* between wr_start and wr_complete, sq.lock held: */
 	struct roan_send_wqe *wqe;	/* being filled; NULL: none, setters do nothing */
 	uint32_t tail;			/* slots below it are filled, not all posted */

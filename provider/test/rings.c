@@ -22,7 +22,7 @@
 
 static uint8_t *rings[16];	/* by mmap offset / RING_SIZE; 0 is not used */
 static unsigned int num_rings;
-static unsigned int doorbells;
+static unsigned int doorbells, rung_for;	/* calls, and the queue pairs they named */
 static int failures;
 
 #define EXPECT(what)								\
@@ -83,8 +83,14 @@ int ioctl(int fd, unsigned long request, ...)
 		errno = EINVAL;
 		return -1;
 	}
-	if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == ROAN_METHOD_QP_DOORBELL)
+	if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == ROAN_METHOD_QP_DOORBELL) {
 		doorbells++;
+		rung_for += hdr->attrs[0].len / sizeof(uint32_t);
+	}
+	for (i = 0; i < hdr->num_attrs; i++)	/* no events were told of it */
+		if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_DESTROY &&
+		    hdr->attrs[i].attr_id == UVERBS_ATTR_DESTROY_QP_RESP)
+			memset((void *)(uintptr_t)hdr->attrs[i].data, 0, hdr->attrs[i].len);
 	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT)
 		hdr->attrs[0].data_s64 = dup(fd);
 	for (i = 0; i < hdr->num_attrs; i++)
@@ -194,6 +200,27 @@ static void poll__rings_for_what_was_posted_meanwhile(struct ibv_qp *qp, struct 
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 3);	/* main() destroys the QP: nothing may be left of it */
 }
 
+/* ... and once for all queue pairs. */
+static void poll__rings_once_for_all(struct ibv_qp *qp[2], struct ibv_cq *cq, uint8_t *sq[2])
+{
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_WRITE };
+	unsigned int i, rung = doorbells, qps = rung_for;
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(cq, 1, &wc) > 0)
+		;
+	for (i = 0; i < 4; i++) {
+		struct roan_ring_ctl *ctl = (void *)sq[i & 1];
+
+		qp[i & 1]->state = IBV_QPS_RTS;
+		ctl->kernel.index = ctl->user.index;
+		ctl->kernel.flags = ROAN_RING_LINGERS;
+		EXPECT(ibv_post_send(qp[i & 1], &wr, &bad) == 0 && doorbells == rung);
+	}
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == rung + 1 && rung_for == qps + 2);
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == rung + 1);
+}
+
 static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
 {
 	struct roan_ring_ctl *ctl = (void *)ring;
@@ -232,7 +259,7 @@ int main(void)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	struct ibv_cq_ex *cq;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp, *both[2];
 
 	if (!ctx) {
 		printf("FAIL: no device or it does not open\n");
@@ -256,6 +283,14 @@ int main(void)
 	EXPECT(ibv_destroy_qp(qp) == 0);
 	poll__gives_entries_back(cq, rings[1]);
 	EXPECT(doorbells == 3);
+	both[0] = ibv_create_qp_ex(ctx, &qp_attr);
+	both[1] = ibv_create_qp_ex(ctx, &qp_attr);
+	if (!both[0] || !both[1]) {
+		printf("FAIL: no more QPs\n");
+		return 1;
+	}
+	poll__rings_once_for_all(both, ibv_cq_ex_to_cq(cq), (uint8_t *[]){ rings[num_rings - 3], rings[num_rings - 1] });
+	EXPECT(ibv_destroy_qp(both[0]) == 0 && ibv_destroy_qp(both[1]) == 0);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
 	EXPECT(ibv_dealloc_pd(qp_attr.pd) == 0);
 	EXPECT(ibv_close_device(ctx) == 0);

@@ -251,12 +251,45 @@ static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint64_t handle, ui
 	} call = {
 		.hdr = { .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL, .num_attrs = nr_attrs,
 			 .driver_id = driver },
-		.attr = { { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY, .data = handle },
+		.attr = { { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES, .len = 4, .flags = UVERBS_ATTR_F_MANDATORY,
+			    .data = handle },
 			  { .attr_id = attr_id, .len = 8, .flags = UVERBS_ATTR_F_MANDATORY } },
 	};
 
 	call.hdr.length = sizeof(call.hdr) + nr_attrs * sizeof(call.attr[0]);
 	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
+/* Many handles in one call; @len is what the call says of them. */
+static int bell_many(int fd, const uint32_t *handles, uint16_t len)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr;
+	} call = {
+		.hdr = { .length = sizeof(call), .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL,
+			 .num_attrs = 1, .driver_id = ROAN_DRIVER_ID },
+		.attr = { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES, .len = len, .flags = UVERBS_ATTR_F_MANDATORY,
+			  .data = (uintptr_t)handles },
+	};
+
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
+static void many_bells(int fd, uint32_t qp)
+{
+	uint32_t handles[ROAN_MAX_BELLS + 1];
+	int i;
+
+	for (i = 0; i <= ROAN_MAX_BELLS; i++)
+		handles[i] = qp;
+	vt_ok(is(bell_many(fd, handles, 4 * ROAN_MAX_BELLS), 0, "most"), "doorbell: as many as may be, all the same QP");
+	vt_ok(bell_many(fd, handles, 4 * (ROAN_MAX_BELLS + 1)), "doorbell: one more");
+	vt_ok(bell_many(fd, handles, 4 * 3 + 1), "doorbell: a part of a handle");
+	vt_ok(bell_many(fd, handles, 0), "doorbell: none of them");
+	vt_ok(is(bell_many(fd, (const uint32_t *)64, 4 * 3), EFAULT, "nowhere"), "doorbell: handles that are nowhere");
+	handles[2] = 0x12345678;
+	vt_ok(is(bell_many(fd, handles, 4 * 3), ENOENT, "one of them"), "doorbell: one of them does not exist");
 }
 
 static void bells(int fd, uint32_t pd, uint32_t cq)
@@ -271,6 +304,7 @@ static void bells(int fd, uint32_t pd, uint32_t cq)
 	vt_ok(is(bell(fd, 0, 0, 0, ROAN_DRIVER_ID), EINVAL, "absent"), "doorbell: no handle");
 	vt_ok(is(bell(fd, 2, 0x1001, qp, ROAN_DRIVER_ID), EPROTONOSUPPORT, "unknown"), "doorbell: unknown attribute");
 	vt_ok(bell(fd, 1, 0, qp, ROAN_DRIVER_ID + 1), "doorbell: another driver's");
+	many_bells(fd, qp);
 	vt_ok(is(destroy_qp(fd, qp), 0, "destroy"), "the QP goes away");
 	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), ENOENT, "gone"), "doorbell: a QP that is gone");
 }

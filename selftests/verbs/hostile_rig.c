@@ -102,7 +102,7 @@ int doorbell_of(int fd, uint32_t handle)
 	} call = {
 		.hdr = { .length = sizeof(call), .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL,
 			 .num_attrs = 1, .driver_id = ROAN_DRIVER_ID },
-		.attr = { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY,
+		.attr = { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES, .len = 4, .flags = UVERBS_ATTR_F_MANDATORY,
 			  .data = handle },
 	};
 

@@ -241,10 +241,10 @@ struct roan_create_ah_resp {
 };
 
 /*
- * The doorbell: method ROAN_METHOD_QP_DOORBELL of the standard object UVERBS_OBJECT_QP makes the kernel look at the QP's
- * send ring, and send, in the caller's context; on a QP in the error state also at its receive ring, to flush it. It is
- * an ioctl of the uverbs file and not a file of our own, so that an open context never pins the module.
- * EIO: the device is gone.
+ * The doorbell: method ROAN_METHOD_QP_DOORBELL of the standard object UVERBS_OBJECT_QP makes the kernel look at the send
+ * rings of one or more QPs, and send, in the caller's context; on a QP in the error state also at its receive ring, to
+ * flush it. It is an ioctl of the uverbs file and not a file of our own, so that an open context never pins the module.
+ * EIO: the device is gone. ENOENT: one of the QPs does not exist, and no ring was looked at.
  */
 enum roan_qp_methods {
 	ROAN_METHOD_QP_DOORBELL = 0x1000,	/* 1 << UVERBS_ID_NS_SHIFT */
@@ -252,8 +252,10 @@ enum roan_qp_methods {
 };
 
 enum roan_qp_doorbell_attrs {
-	ROAN_ATTR_QP_DOORBELL_HANDLE = 0x1000,	/* the QP's handle, in */
+	ROAN_ATTR_QP_DOORBELL_HANDLES = 0x1000,	/* __u32 handle[1 .. ROAN_MAX_BELLS], in; up to two inline */
 };
+
+#define ROAN_MAX_BELLS	64
 
 /*
  * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm; EOPNOTSUPP: not for this type of QP;
