@@ -79,7 +79,7 @@ install: module provider		## module, provider and its driver file, the tool roan
 	$(if $(DESTDIR),,depmod $(release))	# the headers' own build has no System.map and leaves it out
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
-	install -D -m 644 kernel/cc/params.h $(DESTDIR)/usr/share/roan/params.h
+	install -D -m 644 -t $(DESTDIR)/usr/share/roan kernel/cc/params.h kernel/cc/pause.h
 
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel
 	tools/package dkms
