@@ -339,7 +339,8 @@ static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 		return err;
 	if (next == IB_QPS_RESET)
 		stop_timer(qp);
-	roan_send(qp);		/* posted before RTS, or held by SQD; also tells SQ_DRAINED if there is nothing to drain */
+	if (next != IB_QPS_INIT && next != IB_QPS_RTR)
+		roan_send(qp);	/* posted before RTS, or held by SQD; also tells SQ_DRAINED if there is nothing to drain */
 	return 0;
 }
 
