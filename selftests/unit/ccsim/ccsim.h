@@ -10,6 +10,7 @@
 #include "../../../kernel/cc/cc.h"
 #include "../../../kernel/cc/np.h"
 #include "../../../kernel/cc/pacer.h"
+#include "../../../kernel/cc/pause.h"
 
 #define WINDOWS	40			/* a run's length in windows of throughput */
 
@@ -25,6 +26,45 @@ struct red {
 	double pmax;		/* and rises to this between them */
 	enum red_law law;
 };
+
+struct red_state {
+	int count;		/* packets since the last mark; -1: not between the thresholds */
+	double random;
+};
+
+/* events.c: what both simulations are made of. */
+
+struct packet {
+	u32 flow;
+	bool ce;
+};
+
+/* What happens at a moment; each simulation knows its own kinds, and what of this they carry. */
+struct event {
+	u64 at;
+	u64 order;		/* of events of one moment: the least first */
+	u64 sent_at;
+	u32 kind;
+	u32 who;
+	struct packet packet;
+	u16 quanta;
+};
+
+struct events {
+	struct event *heap;	/* free() when done */
+	u32 n, room;
+};
+
+void event_add(struct events *events, struct event e);
+struct event event_take(struct events *events);	/* the first of at least one */
+
+/* In [0, 1). */
+double random_unit(u64 *seed);
+
+double red_probability(const struct red *red, double queue);
+
+/* sch_red's way: the gap between two marks is uniform on 1 ... 1/p. */
+bool red_counts(struct red_state *state, double p, u64 *seed);
 
 struct setup {
 	const char *scenario;

@@ -9,13 +9,6 @@
 
 enum kind { LOOK, CNP, ACK };
 
-struct event {
-	u64 at;
-	u64 sent_at;	/* ACK: when what it acknowledges left */
-	u32 flow;
-	u32 kind;
-};
-
 struct flow {
 	struct roan_cc cc;
 	struct roan_pacer pacer;
@@ -30,8 +23,7 @@ struct net {
 	const struct setup *s;
 	struct figures *out;
 	struct flow *flow;
-	struct event *heap;
-	u32 events, room;
+	struct events events;
 	u64 busy_until;		/* the queue is empty then if nothing else comes */
 	u64 next_sample, sample_ns, next_window;
 	u32 window;		/* the one that ends at @next_window */
@@ -40,55 +32,16 @@ struct net {
 	u64 samples;
 	double queue_sum;
 	u64 seed;
-	int red_count;		/* RED_COUNT: packets since the last mark; -1: not between the thresholds */
-	double red_random;
+	struct red_state red;
 };
 
 #define HISTOGRAM	(1 << 16)
 
-static double random_unit(struct net *n)
-{
-	n->seed = n->seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (n->seed >> 11) * 0x1p-53;
-}
-
-/* ---- events: a binary heap ---- */
-
-static bool earlier(const struct event *a, const struct event *b)
-{
-	return a->at != b->at ? a->at < b->at : a->flow < b->flow;
-}
-
+/* Of events of one moment, the flow's number decides. */
 static void schedule(struct net *n, struct event e)
 {
-	u32 i = n->events++;
-
-	if (n->events > n->room) {
-		n->room = n->room ? 2 * n->room : 1024;
-		n->heap = realloc(n->heap, n->room * sizeof(*n->heap));
-		if (!n->heap)
-			abort();
-	}
-	for (; i && earlier(&e, &n->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		n->heap[i] = n->heap[(i - 1) / 2];
-	n->heap[i] = e;
-}
-
-static struct event take(struct net *n)
-{
-	struct event first = n->heap[0], last = n->heap[--n->events];
-	u32 i = 0, child;
-
-	while ((child = 2 * i + 1) < n->events) {
-		if (child + 1 < n->events && earlier(&n->heap[child + 1], &n->heap[child]))
-			child++;
-		if (!earlier(&n->heap[child], &last))
-			break;
-		n->heap[i] = n->heap[child];
-		i = child;
-	}
-	n->heap[i] = last;
-	return first;
+	e.order = e.who;
+	event_add(&n->events, e);
 }
 
 /* ---- the queue ---- */
@@ -98,33 +51,12 @@ static double queue_at(const struct net *n, u64 now)
 	return n->busy_until > now ? (n->busy_until - now) * 1e-9 * n->s->link / 8 : 0;
 }
 
-/* sch_red's way: the gap between two marks is uniform on 1 ... 1/p. */
-static bool red_counts(struct net *n, double p)
-{
-	if (p <= 0 || p >= 1) {
-		n->red_count = -1;
-		return p >= 1;
-	}
-	if (++n->red_count && n->red_count * p >= n->red_random) {
-		n->red_count = 0;
-		n->red_random = random_unit(n);
-		return true;
-	}
-	if (!n->red_count)
-		n->red_random = random_unit(n);
-	return false;
-}
-
 static bool marks(struct net *n, double queue)
 {
 	const struct red *red = &n->s->red;
-	double p = red->pmax * (queue - red->kmin) / (red->kmax - red->kmin);
+	double p = red_probability(red, queue);
 
-	if (queue <= red->kmin)
-		p = 0;
-	else if (queue > red->kmax)
-		p = 1;
-	return red->law == RED_COUNT ? red_counts(n, p) : random_unit(n) < p;
+	return red->law == RED_COUNT ? red_counts(&n->red, p, &n->seed) : random_unit(&n->seed) < p;
 }
 
 static u64 serialization(const struct setup *s)
@@ -154,11 +86,11 @@ static void packet(struct net *n, u32 which, u64 now)
 	f->delivered += s->frame;
 	received = n->busy_until + s->rtt_ns / 2;
 	if (ce ? roan_np_due(&f->np, interval, received) : roan_np_owed(&f->np, interval, received))
-		schedule(n, (struct event) { .at = received + s->rtt_ns / 2, .flow = which, .kind = CNP });
+		schedule(n, (struct event) { .at = received + s->rtt_ns / 2, .who = which, .kind = CNP });
 	if (roan_cc_wants_acks(&f->cc)) {
 		f->in_flight += s->frame;
 		schedule(n, (struct event) {
-			.at = received + s->rtt_ns / 2, .sent_at = now, .flow = which, .kind = ACK,
+			.at = received + s->rtt_ns / 2, .sent_at = now, .who = which, .kind = ACK,
 		});
 	}
 }
@@ -207,18 +139,18 @@ static void look(struct net *n, u32 which, u64 now)
 		f->train = train(n, f, now, &again);
 		if (!f->train) {
 			if (again)
-				schedule(n, (struct event) { .at = again, .flow = which, .kind = LOOK });
+				schedule(n, (struct event) { .at = again, .who = which, .kind = LOOK });
 			return;
 		}
 	}
 	packet(n, which, now);
 	f->train--;
-	schedule(n, (struct event) { .at = now + serialization(n->s), .flow = which, .kind = LOOK });
+	schedule(n, (struct event) { .at = now + serialization(n->s), .who = which, .kind = LOOK });
 }
 
 static void acked(struct net *n, const struct event *e)
 {
-	struct flow *f = &n->flow[e->flow];
+	struct flow *f = &n->flow[e->who];
 	struct roan_cc_sample sample = { .bytes = n->s->frame, .rtt_ns = e->at - e->sent_at };
 
 	f->in_flight -= n->s->frame;
@@ -226,7 +158,7 @@ static void acked(struct net *n, const struct event *e)
 	pace(n, f, roan_cc_acked(&f->cc, &sample, e->at), e->at);
 	if (f->waits_for_ack) {
 		f->waits_for_ack = false;
-		schedule(n, (struct event) { .at = e->at, .flow = e->flow, .kind = LOOK });
+		schedule(n, (struct event) { .at = e->at, .who = e->who, .kind = LOOK });
 	}
 }
 
@@ -307,7 +239,7 @@ static void summarize(struct net *n)
 void simulate(const struct setup *s, struct figures *out)
 {
 	struct net n = {
-		.s = s, .out = out, .seed = s->seed * 0x9e3779b97f4a7c15ULL + 1, .red_count = -1,
+		.s = s, .out = out, .seed = s->seed * 0x9e3779b97f4a7c15ULL + 1, .red.count = -1,
 		.next_sample = START, .sample_ns = max_t(u64, s->run_ns / 100000, 100), .next_window = START + s->window_ns,
 	};
 	bool measuring = false;
@@ -318,14 +250,14 @@ void simulate(const struct setup *s, struct figures *out)
 	if (!n.flow || !n.histogram)
 		abort();
 	for (u32 i = 0; i < s->flows; i++) {
-		u64 at = START + (i ? s->join_ns : 0) + random_unit(&n) * serialization(s);
+		u64 at = START + (i ? s->join_ns : 0) + random_unit(&n.seed) * serialization(s);
 
 		roan_cc_start(&n.flow[i].cc, s->algo, &s->params, s->link, s->cap, s->frame, at);
 		pace(&n, &n.flow[i], true, at);
-		schedule(&n, (struct event) { .at = at, .flow = i, .kind = LOOK });
+		schedule(&n, (struct event) { .at = at, .who = i, .kind = LOOK });
 	}
-	while (n.events) {
-		struct event e = take(&n);
+	while (n.events.n) {
+		struct event e = event_take(&n.events);
 
 		if (e.at >= START + s->run_ns)
 			break;
@@ -336,15 +268,15 @@ void simulate(const struct setup *s, struct figures *out)
 				n.flow[i].at_measure = n.flow[i].delivered;
 		}
 		if (e.kind == LOOK)
-			look(&n, e.flow, e.at);
+			look(&n, e.who, e.at);
 		else if (e.kind == ACK)
 			acked(&n, &e);
 		else
-			pace(&n, &n.flow[e.flow], roan_cc_cnp(&n.flow[e.flow].cc, e.at), e.at);
+			pace(&n, &n.flow[e.who], roan_cc_cnp(&n.flow[e.who].cc, e.at), e.at);
 	}
 	sample_until(&n, START + s->run_ns);
 	summarize(&n);
-	free(n.heap);
+	free(n.events.heap);
 	free(n.flow);
 	free(n.histogram);
 }

@@ -11,7 +11,6 @@
  * much. Nothing is lost as long as what arrives between a frame and its effect fits.
  */
 #include "ccsim.h"
-#include "../../../kernel/cc/pause.h"
 
 #define PRIO		3
 #define HOP_NS		1000		/* of each link */
@@ -21,20 +20,6 @@
 
 enum kind { HOST, HOST_SENT, TRUNK_SENT, AT_SW2, PORT_SENT, CNP, PAUSE, TELL };
 
-struct packet {
-	u32 flow;
-	bool ce;
-};
-
-struct event {
-	u64 at;
-	u64 order;		/* of events of one moment: as they were scheduled */
-	enum kind kind;
-	u32 who;
-	struct packet packet;
-	u8 frame[ROAN_PAUSE_FRAME];
-};
-
 /* An egress port with its queue. */
 struct port {
 	u64 rate;
@@ -42,8 +27,7 @@ struct port {
 	u32 head, tail;		/* free running */
 	bool busy;
 	u64 wake_at;		/* its owner looks again then, if nothing happens before; 0: it does not */
-	int red_count;
-	double red_random;
+	struct red_state red;
 	struct roan_pause pause;
 };
 
@@ -61,8 +45,7 @@ struct net {
 	const struct setup *s;
 	struct victim_figures *out;
 	struct roan_pause_params params;
-	struct event *heap;
-	u32 events, room;
+	struct events events;
 	u64 order, now, seed;
 	struct host host[HOSTS];	/* the last one is the victim */
 	struct port trunk, port[2];	/* to r and to rv */
@@ -74,50 +57,11 @@ struct net {
 
 #define QUEUE	(1 << 15)	/* packets: more than a buffer holds */
 
-/* ---- events ---- */
-
-static bool earlier(const struct event *a, const struct event *b)
-{
-	return a->at != b->at ? a->at < b->at : a->order < b->order;
-}
-
+/* Events of one moment happen as they were scheduled. */
 static void schedule(struct net *n, struct event e)
 {
-	u32 i = n->events++;
-
-	if (n->events > n->room) {
-		n->room = n->room ? 2 * n->room : 1024;
-		n->heap = realloc(n->heap, n->room * sizeof(*n->heap));
-		if (!n->heap)
-			abort();
-	}
 	e.order = n->order++;
-	for (; i && earlier(&e, &n->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		n->heap[i] = n->heap[(i - 1) / 2];
-	n->heap[i] = e;
-}
-
-static struct event take(struct net *n)
-{
-	struct event first = n->heap[0], last = n->heap[--n->events];
-	u32 i = 0, child;
-
-	while ((child = 2 * i + 1) < n->events) {
-		if (child + 1 < n->events && earlier(&n->heap[child + 1], &n->heap[child]))
-			child++;
-		if (!earlier(&n->heap[child], &last))
-			break;
-		n->heap[i] = n->heap[child];
-		i = child;
-	}
-	n->heap[i] = last;
-	return first;
-}
-
-static double random_unit(struct net *n)
-{
-	n->seed = n->seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (n->seed >> 11) * 0x1p-53;
+	event_add(&n->events, e);
 }
 
 static u64 serialization(const struct net *n, const struct port *p)
@@ -151,12 +95,16 @@ static bool blocked(struct net *n, struct port *p, u32 who)
 	return true;
 }
 
-static void told(struct net *n, u32 who, const u8 *frame)
+/* A frame of @quanta, as it is on the wire, has come to @who. */
+static void told(struct net *n, u32 who, u16 quanta)
 {
+	static const u8 nobody[6];
+	struct roan_pause_frame f = { .enabled = BIT(PRIO), .quanta[PRIO] = quanta };
 	struct port *p = port_of(n, who);
-	struct roan_pause_frame f;
+	u8 frame[ROAN_PAUSE_FRAME];
 
-	if (roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f) != ROAN_PAUSE_OK || f.enabled != BIT(PRIO))
+	roan_pause_build(frame, nobody, &f);
+	if (roan_pause_parse(frame, sizeof(frame), &f) != ROAN_PAUSE_OK || f.enabled != BIT(PRIO))
 		abort();
 	roan_pause_heard(&p->pause, &n->params, roan_pause_ns(f.quanta[PRIO], p->rate), n->now);
 	look(n, who);
@@ -168,23 +116,20 @@ static void tell(struct net *n, u32 who)
 	bool trunk = who > n->s->flows;
 	struct roan_pause_teller *t = trunk ? &n->teller : &n->host[who].teller;
 	struct port *p = port_of(n, who);
-	struct roan_pause_frame f = { .enabled = BIT(PRIO) };
 	struct event e = { .at = n->now + serialization(n, p) + HOP_NS, .kind = PAUSE, .who = who };
 	u64 held = trunk ? n->held2 : n->host[who].held;
-	static const u8 nobody[6];
 
 	switch (roan_pause_tell(t, held, XOFF, XOFF - 2 * n->s->frame, roan_pause_ns(ROAN_PAUSE_MAX, p->rate), n->now)) {
 	case ROAN_TELL_NOTHING:
 		return;
 	case ROAN_TELL_XOFF:
-		f.quanta[PRIO] = ROAN_PAUSE_MAX;
+		e.quanta = ROAN_PAUSE_MAX;
 		n->out->pauses++;
 		schedule(n, (struct event) { .at = t->refresh_at, .kind = TELL, .who = who });
 		break;
 	case ROAN_TELL_XON:
 		break;
 	}
-	roan_pause_build(e.frame, nobody, &f);
 	schedule(n, e);
 }
 
@@ -195,29 +140,9 @@ static u64 bytes_in(const struct net *n, const struct port *p)
 	return (u64)(p->tail - p->head) * n->s->frame;
 }
 
-/* As sch_red spaces marks. */
-static bool marks(struct net *n, struct port *p)
-{
-	const struct red *red = &n->s->red;
-	double queue = bytes_in(n, p), prob = red->pmax * (queue - red->kmin) / (red->kmax - red->kmin);
-
-	if (queue <= red->kmin || queue > red->kmax) {
-		p->red_count = -1;
-		return queue > red->kmax;
-	}
-	if (++p->red_count && p->red_count * prob >= p->red_random) {
-		p->red_count = 0;
-		p->red_random = random_unit(n);
-		return true;
-	}
-	if (!p->red_count)
-		p->red_random = random_unit(n);
-	return false;
-}
-
 static void enqueue(struct net *n, struct port *p, struct packet packet)
 {
-	packet.ce |= marks(n, p);
+	packet.ce |= red_counts(&p->red, red_probability(&n->s->red, bytes_in(n, p)), &n->seed);
 	p->queue[p->tail++ % QUEUE] = packet;
 }
 
@@ -350,7 +275,7 @@ static void happen(struct net *n, const struct event *e)
 		n->out->cnps++;
 		return pace(n, &n->host[e->who], roan_cc_cnp(&n->host[e->who].cc, n->now));
 	case PAUSE:
-		return told(n, e->who, e->frame);
+		return told(n, e->who, e->quanta);
 	case TELL:
 		return tell(n, e->who);
 	}
@@ -359,7 +284,7 @@ static void happen(struct net *n, const struct event *e)
 static void port_init(struct port *p, u64 rate)
 {
 	p->rate = rate;
-	p->red_count = -1;
+	p->red.count = -1;
 	p->queue = calloc(QUEUE, sizeof(*p->queue));
 	if (!p->queue)
 		abort();
@@ -375,7 +300,7 @@ static void begin(struct net *n)
 	port_init(&n->port[0], s->link);
 	port_init(&n->port[1], s->link);
 	for (u32 i = 0; i <= s->flows; i++) {
-		u64 at = START + (i < s->flows ? s->join_ns : 0) + random_unit(n) * serialization(n, &n->port[0]);
+		u64 at = START + (i < s->flows ? s->join_ns : 0) + random_unit(&n->seed) * serialization(n, &n->port[0]);
 
 		n->host[i].nic.rate = s->link;
 		roan_cc_start(&n->host[i].cc, s->algo, &s->params, s->link, s->cap, s->frame, at);
@@ -415,8 +340,8 @@ void simulate_victim(const struct setup *s, struct victim_figures *out)
 	n->out = out;
 	n->seed = s->seed * 0x9e3779b97f4a7c15ULL + 1;
 	begin(n);
-	for (bool joined = false, measuring = false; n->events; ) {
-		struct event e = take(n);
+	for (bool joined = false, measuring = false; n->events.n; ) {
+		struct event e = event_take(&n->events);
 
 		if (e.at >= START + s->run_ns)
 			break;
@@ -435,7 +360,7 @@ void simulate_victim(const struct setup *s, struct victim_figures *out)
 	free(n->trunk.queue);
 	free(n->port[0].queue);
 	free(n->port[1].queue);
-	free(n->heap);
+	free(n->events.heap);
 	free(n);
 }
 
