@@ -263,17 +263,7 @@ static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint64_t handle, ui
 /* Many handles in one call; @len is what the call says of them. */
 static int bell_many(int fd, const uint32_t *handles, uint16_t len)
 {
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attr;
-	} call = {
-		.hdr = { .length = sizeof(call), .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL,
-			 .num_attrs = 1, .driver_id = ROAN_DRIVER_ID },
-		.attr = { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES, .len = len, .flags = UVERBS_ATTR_F_MANDATORY,
-			  .data = (uintptr_t)handles },
-	};
-
-	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+	return doorbell_as(fd, len, (uintptr_t)handles);
 }
 
 static void many_bells(int fd, uint32_t qp)

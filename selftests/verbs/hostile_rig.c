@@ -94,7 +94,7 @@ void ring_advance(struct hring *ring, uint32_t n)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-int doorbell_of(int fd, uint32_t handle)
+int doorbell_as(int fd, uint16_t len, uint64_t data)
 {
 	struct {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -102,11 +102,16 @@ int doorbell_of(int fd, uint32_t handle)
 	} call = {
 		.hdr = { .length = sizeof(call), .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL,
 			 .num_attrs = 1, .driver_id = ROAN_DRIVER_ID },
-		.attr = { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES, .len = 4, .flags = UVERBS_ATTR_F_MANDATORY,
-			  .data = handle },
+		.attr = { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES, .len = len, .flags = UVERBS_ATTR_F_MANDATORY,
+			  .data = data },
 	};
 
 	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
+int doorbell_of(int fd, uint32_t handle)
+{
+	return doorbell_as(fd, sizeof(handle), handle);
 }
 
 int doorbell(struct ibv_qp *qp)
