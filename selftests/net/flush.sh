@@ -10,15 +10,8 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/capture.sh"
 
 operations() { # [-6]: its lines become ours
-	local line
 	both 110 18620 "$PROGRAMS/flush -d $ADEV $1" "$PROGRAMS/flush -d $BDEV $1 -c $AIP" > /tmp/both.log
-	while read -r line; do
-		case $line in
-		"not ok "*) ktap_fail "${1:+IPv6: }${line#*- }" ;;
-		"ok "*) ktap_pass "${1:+IPv6: }${line#*- }" ;;
-		esac
-	done < $OUT_B
-	grep -q '^1\.\.' $OUT_B || { sed 's/^/# /' /tmp/both.log; ktap_fail "${1:+IPv6: }flush ran to its end"; }
+	cases_of_b flush "${1:+IPv6: }"
 }
 
 # tshark, at least up to 4.4, shows a FLUSH's BTH and leaves the rest alone: FETH (selectivity and placement in its last
