@@ -11,7 +11,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 
 operations() { # [-6]: its lines become ours
 	both 110 18620 "$PROGRAMS/flush -d $ADEV $1" "$PROGRAMS/flush -d $BDEV $1 -c $AIP" > /tmp/both.log
-	cases_of_b flush "${1:+IPv6: }"
+	ktap_relay $OUT_B flush $? "${1:+IPv6: }"
 }
 
 # tshark, at least up to 4.4, shows a FLUSH's BTH and leaves the rest alone: FETH (selectivity and placement in its last

@@ -5,22 +5,6 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
 
-# Its own lines are KTAP already: they are passed on, renumbered.
-hostile() {
-	local line
-	a timeout -k 5 250 "$PROGRAMS/hostile" -d "$ADEV" > /tmp/hostile.log 2>&1
-	HOSTILE=$?
-	while read -r line; do
-		case $line in
-		"ok "*) ktap_pass "${line#* - }" ;;
-		"not ok "*) ktap_fail "${line#* - }" ;;
-		"#"* | *FAIL*) echo "# ${line#\# }" ;;
-		esac
-	done < /tmp/hostile.log
-	[ $HOSTILE = 0 ] || [ $HOSTILE = 1 ] || ktap_fail "hostile ends by itself" "status $HOSTILE"
-	grep -q '^1\.\.' /tmp/hostile.log || ktap_fail "hostile reaches its end" "$(tail -n 1 /tmp/hostile.log)"
-}
-
 honest() {
 	local n=0
 	while [ ! -e /tmp/hostile.done ]; do
@@ -47,7 +31,8 @@ pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_
 rm -f /tmp/hostile.done
 honest > /tmp/honest.log 2>&1 &
 honest=$!
-hostile
+a timeout -k 5 250 "$PROGRAMS/hostile" -d "$ADEV" > /tmp/hostile.log 2>&1
+ktap_relay /tmp/hostile.log hostile $?
 touch /tmp/hostile.done
 ktap_check "nothing of it is left" nothing_held
 if wait $honest; then

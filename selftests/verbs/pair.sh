@@ -56,18 +56,6 @@ both() {
 	return 1
 }
 
-# cases_of_b NAME [PREFIX]: the KTAP lines of the program that both() just ran at B, whose words are in /tmp/both.log, become ours.
-cases_of_b() {
-	local line
-	while read -r line; do
-		case $line in
-		"not ok "*) ktap_fail "${2:-}${line#*- }" ;;
-		"ok "*) ktap_pass "${2:-}${line#*- }" ;;
-		esac
-	done < $OUT_B
-	grep -q '^1\.\.' $OUT_B || { sed 's/^/# /' /tmp/both.log; ktap_fail "${2:-}$1 ran to its end"; }
-}
-
 # By TCP, or by rdma_cm (perftest -R).
 listening() { a ss -Hltn "sport = :$1" | grep -q . || a rdma resource show cm_id 2> /dev/null | grep -q "LISTEN.*:$1 "; }
 

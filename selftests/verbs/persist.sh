@@ -24,6 +24,6 @@ ktap_header
 grep -q 'memmap=' /proc/cmdline || { ktap_skip "persistence" "no memory to take for persistent: -k memmap=64M!1G"; ktap_end; }
 { pair_up && dax_up; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 both 110 18620 "$PROGRAMS/flush -d $ADEV -P /dev/dax0.0" "$PROGRAMS/flush -d $BDEV -c $AIP" > /tmp/both.log
-cases_of_b flush
+ktap_relay $OUT_B flush $?
 ktap_check "it was told of persistence" grep -q "to persistence$" $OUT_B
 ktap_end

@@ -3,7 +3,8 @@
 # What every test script sources, inside a guest (or, as root, anywhere). Prints KTAP; boots nothing, builds nothing.
 #
 # KTAP:	ktap_header; ktap_pass NAME; ktap_fail NAME [WHY]; ktap_skip NAME [WHY]; ktap_check NAME COMMAND... (passes if the
-#	command succeeds; its output is shown only on failure); ktap_end (prints the plan, exits 0, 1, or 4 if all skipped).
+#	command succeeds; its output is shown only on failure); ktap_relay FILE NAME STATUS [PREFIX] (what program NAME printed
+#	as KTAP before it left with STATUS becomes ours); ktap_end (prints the plan, exits 0, 1, or 4 if all skipped).
 # Setup:	load_modules			the RDMA core's modules and, for LINK_TYPE=roan, build/<release>/roan.ko
 #	link_add NAME NETDEV [NETNS]	rdma link add of LINK_TYPE, in a namespace if given
 #	two_hosts [MTU]			the topology below; two_hosts_down removes it
@@ -42,6 +43,21 @@ ktap_check() {
 	   ktap_fail "$name" "status $rc" ;;
 	esac
 	return $rc
+}
+
+# A program that breaks off prints no plan; one that reached its end says by 0 or 1 what its lines say.
+ktap_relay() {
+	local line name prefix=${4:-}
+	while read -r line; do
+		name=${line#*ok [0-9]* } name=$prefix${name#- }
+		case $line in
+		"ok "*"# SKIP "*) ktap_skip "${name%% # SKIP *}" "${name#* # SKIP }" ;;
+		"ok "*) ktap_pass "$name" ;;
+		"not ok "*) ktap_fail "$name" ;;
+		"#"* | *FAIL*) echo "# ${line#\# }" ;;
+		esac
+	done < "$1"
+	{ grep -q '^1\.\.' "$1" && [ "$3" -le 1 ]; } || ktap_fail "$prefix$2 runs to its end" "status $3: $(tail -n 1 "$1")"
 }
 
 ktap_end() {
