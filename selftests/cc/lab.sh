@@ -3,6 +3,7 @@
 # One scenario, inside a guest in virtual time: draws the network, runs the flows, leaves what was measured in KEPT. It
 # judges nothing: report.py does. Called by `run`, which knows the defaults of:
 #   lab.sh SCENARIO N GBPS RTT_US MTU ALGO SECONDS RED_MIN RED_MAX RED_PROBABILITY SIZE SLOWER [PARAMETER=VALUE...]
+# LATE_US: how late the clock's timers may be without the bottleneck's losing time (2; for the clock of UML ticks every 256 ns).
 #
 # Hosts are namespaces h1, h2, ...; switches are bridges in namespaces sw1, sw2, ...
 #
@@ -10,8 +11,8 @@
 #      netem         tbf+red   tbf+red  netem		netem: the NIC's rate, and half the round trip
 #
 # Every link has the same rate. Switch ports towards senders have no queue; the one towards a receiver, and those between
-# switches, are token buckets with RED in them: as deep as two frames and 2 us, for the clock of UML ticks every 256 ns. Interfaces cut nothing and put nothing together, so that
-# each packet is marked, counted and delayed by itself.
+# switches, are token buckets with RED in them, as deep as two frames and LATE_US. Interfaces cut nothing and put nothing
+# together, so that each packet is marked, counted and delayed by itself.
 set -eu
 # shellcheck source=selftests/vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
@@ -20,6 +21,7 @@ shift 12
 params=("$@")
 KEPT=${KEPT:-/out/kept}
 mkdir -p "$KEPT"
+mbps=$(python3 -c "print(round($gbps * 1000))")
 frame=$((mtu + 58))		# BTH, ICRC, UDP, IPv4 and Ethernet around the payload
 link_mtu=$((mtu + 104))		# as the RDMA core wants it for such a path MTU
 limit=$((12 << 20))		# bytes a port may hold
@@ -41,7 +43,7 @@ plain() { # NETNS IFACE
 }
 
 queue_at() { # SW IFACE: the rate of the link, and a queue that marks
-	on "$1" tc qdisc add dev "$2" root handle 1: tbf rate "${gbps}gbit" burst $((2 * (link_mtu + 14) + gbps * 250)) limit $limit
+	on "$1" tc qdisc add dev "$2" root handle 1: tbf rate "${mbps}mbit" burst $((2 * (link_mtu + 14) + mbps * ${LATE_US:-2} / 8)) limit $limit
 	if [ "$scenario" = ecn-off ]; then
 		on "$1" tc qdisc add dev "$2" parent 1:1 handle 10: bfifo limit $limit
 		return
@@ -62,7 +64,7 @@ host() { # NUMBER SW
 	plain "$2" "p$1"
 	on "$h" ip addr add "10.8.0.$1/24" dev e0
 	plain "$h" e0
-	on "$h" tc qdisc add dev e0 root netem rate "${gbps}gbit" delay "$(python3 -c "print($rtt / 2)")us" limit 1000000
+	on "$h" tc qdisc add dev e0 root netem rate "${mbps}mbit" delay "$(python3 -c "print($rtt / 2)")us" limit 1000000
 	link_add "roan$1" e0 "$h"
 	configure "$1"
 }
@@ -84,7 +86,7 @@ port_of() { # HOST
 configure() { # HOST: its congestion control
 	local p dir
 	dir=$(port_of "$1")/cc_param
-	for p in "algo=$algo" "link_speed=$((gbps * 1000))" "${params[@]}"; do	# a veth says 10 Gb/s of itself
+	for p in "algo=$algo" "link_speed=$mbps" "${params[@]}"; do	# a veth says 10 Gb/s of itself
 		echo "${p#*=}" > "$dir/${p%%=*}"
 	done
 }
@@ -135,7 +137,7 @@ parking_lot() {	# flow 1 passes both bottlenecks, flow 2 the first, flow 3 the s
 	trunk sw1 sw2; trunk sw2 sw3
 	receiver 100 sw3; receiver 101 sw2; receiver 102 sw3
 	host 1 sw1; host 2 sw1; host 3 sw2
-	flow 1 100 0 "$end"; flow 2 101 $lead "$end"; flow 3 102 $lead "$end"
+	flow 1 100 0 "$end"; flow 2 101 "$lead" "$end"; flow 3 102 "$lead" "$end"
 	watched sw1 sw2
 }
 
@@ -167,6 +169,7 @@ for f in "${plan[@]}"; do
 		${tcp:+-T -p 18601} "10.8.0.$to" > "flow$i.txt" &
 	pids+=($!)
 done
+echo "$epoch" > epoch
 on "$watch_sw" timeout 600 "$PROGRAMS/queue" "$watch_if" 10: "$(python3 -c "print(10.1 * $slower)")" "$end" "$epoch" > queue.csv
 bad=0
 for pid in "${pids[@]}"; do
