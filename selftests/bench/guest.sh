@@ -4,6 +4,8 @@
 # line a measurement for report.py. Judges nothing and computes nothing. What one measurement does is in cells.sh.
 #
 #	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=128] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."] [STEER=y]
+#		[ONLY="KEY,..."]
+#	ONLY: these measurements and no others; /out/kept/kallsyms then names the kernel's addresses (profile).
 #	STEER: each end of a veth has half of the CPUs: its programs run there, and packets to it are received there (RPS),
 #	as if it were a host; else a packet is received on the CPU that sent it. The same for all three.
 #
@@ -25,7 +27,7 @@
 # Topology "hosts": the two namespaces h1 and h2 of selftests/vm/lib.sh; roan and TCP only.
 for arg in "$@"; do
 	case $arg in
-	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=* | STEER=*) declare "$arg" ;;
+	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=* | STEER=* | ONLY=*) declare "$arg" ;;
 	*) echo "guest.sh: unknown argument $arg"; exit 2 ;;
 	esac
 done
@@ -142,6 +144,10 @@ cell() {
 	local key="${2/-//}/$3/$4"
 	# shellcheck disable=SC2034 # cells.sh reads them
 	ROUND=$1 CONTENDER=$2 TEST=$3 SIZE=$4
+	case ",${ONLY:-$key}," in
+	*",$key,"*) ;;
+	*) return ;;
+	esac
 	case ",${SKIP:-}," in
 	*",$key,"*) echo "@skipped $key"; return ;;
 	esac
@@ -197,6 +203,7 @@ environment
 for c in $(both 0); do
 	perf "$c" ib_write_bw -s 65536 -n 200	# caches, neighbours, CRC tables
 done
+[ -z "${ONLY:-}" ] || { mkdir -p /out/kept && cp /proc/kallsyms /out/kept/kallsyms; }
 for r in $(seq "$FROM" "$ROUNDS"); do
 	round "$r"
 	echo "@round $r"

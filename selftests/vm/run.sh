@@ -11,13 +11,14 @@
 #	-k  more for the kernel's command line	-n  does not build roan for that kernel first
 #	-o  what the script leaves in /out/kept is copied to DIR
 # DMESG=FILE keeps the kernel's log. NICS=MODEL: two adapters of QEMU's with a wire between them (e1000e, virtio-net-pci).
+# MONITOR=SOCKET: QEMU's monitor (QMP) listens there.
 # LINK_TYPE and the variables named in LAB_ENV are handed to the script.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,13p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,14p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
@@ -193,11 +194,12 @@ nics() { # [MODEL]
 }
 
 boot_qemu() { # FOLDER VERSION ACCEL
-	local watcher
+	local watcher monitor=()
+	[ -z "${MONITOR:-}" ] || monitor=(-qmp "unix:$MONITOR,server=on,wait=off")
 	: > "$work/console"
 	watch_qemu & watcher=$!
 	# shellcheck disable=SC2086,SC2046 # $3 is several words, and so are adapters
-	timeout "$limit" qemu-system-x86_64 -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
+	timeout "$limit" qemu-system-x86_64 -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none "${monitor[@]}" \
 		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
 		-append "console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 $append" \
 		-device virtio-serial-pci -chardev stdio,id=c0,signal=off -device virtconsole,chardev=c0 \
@@ -242,7 +244,7 @@ complaints() { # of the kernel, from the script's start on: before that they are
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-new) run_qemu "$@" ;;
-*) sed -n 3,13p "$0"; exit 2 ;;
+*) sed -n 3,14p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
