@@ -3,11 +3,9 @@
 # The measurements: roan, rdma_rxe and TCP in one boot, in turn, several rounds. Runs inside a guest as root, prints one
 # line a measurement for report.py. Judges nothing and computes nothing. What one measurement does is in cells.sh.
 #
-#	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=128] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."] [STEER=y]
+#	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=128] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."]
 #		[ONLY="KEY,..."]
 #	ONLY: these measurements and no others; /out/kept/kallsyms then names the kernel's addresses (profile).
-#	STEER: each end of a veth has half of the CPUs: its programs run there, and packets to it are received there (RPS),
-#	as if it were a host; else a packet is received on the CPU that sent it. The same for all three.
 #
 # Output:  @env KEY VALUE...
 #	   @try KEY					a measurement begins: if this is the last line, it took the guest with it
@@ -24,10 +22,14 @@
 #	xa 10.9.1.1 ====veth==== xb 10.9.1.2	ya 10.9.2.1 ====veth==== yb 10.9.2.2
 #	rxea, TCP		 rxeb, TCP	roana			 roanb
 #
+# Topology "steered", on several CPUs: the pairs again, but each end has half of the CPUs: its programs run there, and
+# packets to it are received there (RPS), as if it were a host; else a packet is received on the CPU that sent it. The same
+# for all three, and switched on and off in each round.
+#
 # Topology "hosts": the two namespaces h1 and h2 of selftests/vm/lib.sh; roan and TCP only.
 for arg in "$@"; do
 	case $arg in
-	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=* | STEER=* | ONLY=*) declare "$arg" ;;
+	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=* | ONLY=*) declare "$arg" ;;
 	*) echo "guest.sh: unknown argument $arg"; exit 2 ;;
 	esac
 done
@@ -60,20 +62,31 @@ pair() {
 	$in ip link set "$a" up && $in ip link set "$b" up
 }
 
-# Which CPUs an end has. SERVER_AT, CLIENT_AT: words before a command that put it there; a client is at the veth's first end.
-SERVER_AT=() CLIENT_AT=()
-divide_cpus() {
-	local n half
-	n=$(nproc)
-	[ -n "${STEER:-}" ] && [ "$n" -gt 1 ] || return
-	half=$((n / 2))
-	CLIENT_CPUS=$(printf %x $(((1 << half) - 1))) SERVER_CPUS=$(printf %x $(((1 << n) - (1 << half))))
-	CLIENT_AT=(taskset "$CLIENT_CPUS") SERVER_AT=(taskset "$SERVER_CPUS")
+# SERVER_AT, CLIENT_AT: words before a command that put it onto its end's CPUs; a client is at the veth's first end.
+at() {	# CLIENT'S-CPUS SERVER'S-CPUS: masks, or nothing
+	# shellcheck disable=SC2034 # cells.sh reads them
+	CLIENT_AT=(${1:+taskset "$1"}) SERVER_AT=(${2:+taskset "$2"})
 }
-steer() {	# CLIENT_NS CLIENT_DEV SERVER_NS SERVER_DEV: namespaces may be empty
-	[ ${#CLIENT_AT[@]} -gt 0 ] || return 0
-	${1:+ip netns exec "$1"} sh -c "echo $CLIENT_CPUS > /sys/class/net/$2/queues/rx-0/rps_cpus"
-	${3:+ip netns exec "$3"} sh -c "echo $SERVER_CPUS > /sys/class/net/$4/queues/rx-0/rps_cpus"
+at
+received_at() {	# DEV MASK [NETNS]: the CPUs packets to it are handed to; 0: the sender's
+	${3:+ip netns exec "$3"} sh -c "echo $2 > /sys/class/net/$1/queues/rx-0/rps_cpus"
+}
+both_pairs_received_at() {	# CLIENT_MASK SERVER_MASK
+	received_at xa "$1" && received_at xb "$2" && received_at ya "$1" rn && received_at yb "$2" rn
+}
+steer() {
+	local n half client server
+	n=$(nproc)
+	half=$((n / 2))
+	client=$(printf %x $(((1 << half) - 1))) server=$(printf %x $(((1 << n) - (1 << half))))
+	both_pairs_received_at "$client" "$server"
+	at "$client" "$server"
+	taskset -ap "$server" "$(cat $TCP_SERVER)" > /dev/null
+}
+do_not_steer() {
+	both_pairs_received_at 0 0
+	at
+	taskset -ap "$(printf %x $(((1 << $(nproc)) - 1)))" "$(cat $TCP_SERVER)" > /dev/null
 }
 
 # One word a contender: server's and client's namespace, devices, GID indices, the server's address.
@@ -83,13 +96,14 @@ contender() {	# NAME SERVER_NS CLIENT_NS SERVER_DEV CLIENT_DEV SERVER_IP CLIENT_
 	wait_for 10 gid_index "$4" "$6" "${2#-}" && wait_for 10 gid_index "$5" "$7" "${3#-}" || return
 	sgid=$(gid_index "$4" "$6" "${2#-}") cgid=$(gid_index "$5" "$7" "${3#-}")
 	CONTENDERS[$1]="$2 $3 $4 $5 $sgid $cgid $6"
+	CONTENDERS[${1/pair-/steered-}]=${CONTENDERS[$1]}
 }
 
 environment() {
 	echo "@env lab ${LAB:-unnamed}"
 	echo "@env date $(date -u +%F)"
 	echo "@env kernel $(uname -sr)"
-	echo "@env cpus $(nproc)$([ ${#CLIENT_AT[@]} = 0 ] || echo ', half of them for each end, to which its packets are steered')"
+	echo "@env cpus $(nproc)"
 	echo "@env cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 	echo "@env crc $(crc_way)"
 	echo "@env perftest $(ib_write_bw --version 2>&1 | sed -n 's/^Version: *//p')"
@@ -98,7 +112,6 @@ environment() {
 }
 
 setup() {
-	divide_cpus
 	modprobe -q crc32-pclmul
 	modprobe -q sch_netem
 	LINK_TYPE=rxe
@@ -108,23 +121,20 @@ setup() {
 		pair x 1 2> /dev/null
 		echo "# rdma_rxe: not run"
 	fi
-	steer "" xa "" xb
-	"${SERVER_AT[@]}" iperf3 -s -D -B 10.9.1.2 --bind-dev xb
+	iperf3 -s -D -I $TCP_SERVER -B 10.9.1.2 --bind-dev xb
 	# shellcheck disable=SC2034 # lib.sh reads it
 	LINK_TYPE=roan
 	[ -e /etc/libibverbs.d/roan.driver ] || export IBV_DRIVERS=$REPO/build/provider/libroan
 	if ip netns add rn && ip -n rn link set lo up && load_modules && pair y 2 rn &&
 		link_add roana ya rn && link_add roanb yb rn; then
-		steer rn ya rn yb
 		contender pair-roan rn rn roanb roana 10.9.2.2 10.9.2.1
 	else
 		echo "# roan: not run"
 	fi
 	if two_hosts $MTU; then
-		steer h1 v1 h2 v2
 		contender hosts-roan h2 h1 "$H2DEV" "$H1DEV" "$H2IP" "$H1IP"
 	fi
-	on h2 "${SERVER_AT[@]}" iperf3 -s -D
+	on h2 iperf3 -s -D
 	sleep 1
 }
 
@@ -133,7 +143,7 @@ in_turn() {	# ROUND NAME...: those of them that are there
 	local all=("${@:2}") i c
 	for i in "${!all[@]}"; do
 		c=${all[(i + $1) % ${#all[@]}]}
-		[ "$c" != pair-tcp ] && [ -z "${CONTENDERS[$c]:-}" ] || echo "$c"
+		[[ $c != *-tcp ]] && [ -z "${CONTENDERS[$c]:-}" ] || echo "$c"
 	done
 }
 both() { in_turn "$1" pair-rxe pair-roan; }
@@ -169,9 +179,22 @@ bandwidths() {	# ROUND
 	done
 }
 
+# Each end on CPUs of its own.
+steered() {	# ROUND
+	local size c
+	steer
+	for size in ${SIZES//,/ }; do
+		for c in $(in_turn "$1" steered-rxe steered-roan); do cell "$1" "$c" write_bw "$size" bandwidth; done
+		cell "$1" steered-tcp write_bw "$size" tcp
+	done
+	for c in $(in_turn "$1" steered-rxe steered-roan); do cell "$1" "$c" send_lat 2 latency; done
+	do_not_steer
+}
+
 round() {
 	local c n loss
 	bandwidths "$1"
+	[ "$(nproc)" = 1 ] || steered "$1"
 	for c in $(both "$1"); do cell "$1" "$c" write_rate_16 64 rate_of_16; done
 	for c in $(in_turn "$1" pair-rxe pair-roan hosts-roan); do cell "$1" "$c" send_lat 2 latency; done
 	cell "$1" pair-limit empty_call 0 empty_call
@@ -198,6 +221,7 @@ round() {
 
 # shellcheck disable=SC2034 # cells.sh counts it up
 PORT=0
+TCP_SERVER=/tmp/iperf3.pid
 setup
 environment
 for c in $(both 0); do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Runs guest.sh in a lab and hands what it printed to report.py, which writes Documentation/benchmarks.md and its figures.
-#	run.sh [-r ROUNDS] [-p CPUS] [-s] [-o] [-c] [LAB...]	LAB: uml, qemu (default: both)
-#	-p: as many CPUs for QEMU (default: 2)	-s: each end has half of them, and packets are steered to its own (guest.sh)
+#	run.sh [-r ROUNDS] [-p CPUS] [-o] [-c] [LAB...]	LAB: uml, qemu (default: both)
+#	-p: as many CPUs for QEMU (default: 2)
 #	-o: only report what build/bench holds already	-c: go on with a run that was broken off
 # Results are appended as they come. A guest that dies is started again at the round that was not whole (ratios are made
 # within rounds), without the measurement it died of; after four boots what there is is reported.
@@ -12,12 +12,11 @@ HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 OUT=$REPO/build/bench
 BOOTS=4
-rounds=5 cpus=2 steer='' only='' continue=''
-while getopts r:p:soc o; do
+rounds=5 cpus=2 only='' continue=''
+while getopts r:p:oc o; do
 	case $o in
 	r) rounds=$OPTARG ;;
 	p) cpus=$OPTARG ;;
-	s) steer=y ;;
 	o) only=y ;;
 	c) continue=y ;;
 	*) sed -n 4,9p "$0"; exit 2 ;;
@@ -38,7 +37,7 @@ boot() { # LAB LOG SKIP: one guest, from the first round that is not whole
 	[ "$lab" = uml ] || less=("SIZES=64,4096,65536,1048576" MIB=16 LIMIT=60)
 	# shellcheck disable=SC2086 # BENCH_RUN is a command line
 	BENCH=m ${BENCH_RUN:-"$REPO/selftests/vm/run.sh" "$lab" -c "$cpus" -s $((400 + rounds * 600))} "$HERE/guest.sh" "REPO=$REPO" \
-		"LAB=$lab" "ROUNDS=$rounds" "FROM=$(next_round "$log")" "SKIP=$3" "STEER=$steer" "${less[@]}" | tee -a "$log" || true
+		"LAB=$lab" "ROUNDS=$rounds" "FROM=$(next_round "$log")" "SKIP=$3" "${less[@]}" | tee -a "$log" || true
 }
 
 measure() { # LAB
