@@ -6,40 +6,11 @@
  * A file of our own with a write() would save some 200 ns of the core's dispatch, but its file_operations would keep the
  * module from being unloaded while any program has a device open, and bells are rare where speed matters.
  */
-#include <linux/hrtimer.h>
-#include <linux/sched/stat.h>
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan
 #include <rdma/uverbs_named_ioctl.h>
 #include "roan.h"
-
-/* Did the peer send us anything since the last bell? Then it is a conversation, and the peer waits for what was posted. */
-static bool conversing(struct roan_qp *qp)
-{
-	u32 heard = READ_ONCE(qp->rq.resp.msn) + READ_ONCE(qp->rq.ring.index);
-
-	return xchg(&qp->sq.heard, heard) != heard;
-}
-
-/*
- * Verbs programs poll without sleeping. On a machine with one CPU a peer that lives here too would see what was just
- * delivered only when the poster's time slice is over: milliseconds instead of microseconds. yield() alone does not do:
- * a fair scheduler may hand the CPU straight back to who had less of it.
- */
-static void let_peer_run(void)
-{
-	unsigned long switches = current->nvcsw + current->nivcsw;
-	ktime_t pause = NSEC_PER_USEC;
-
-	if (single_task_running())
-		return;
-	yield();
-	if (current->nvcsw + current->nivcsw != switches)
-		return;
-	set_current_state(TASK_INTERRUPTIBLE);
-	schedule_hrtimeout_range(&pause, 0, HRTIMER_MODE_REL);
-}
 
 static void look_at(struct roan_qp *qp)
 {
@@ -54,7 +25,7 @@ static void look_at(struct roan_qp *qp)
 /* The core holds the objects and the device while this runs, and says EIO by itself once the device is gone. */
 static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
-	bool talk = false;
+	struct roan_qp *answered = NULL;
 	struct ib_uobject **uobjs;
 	int i, n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);
 
@@ -62,11 +33,11 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *at
 		struct roan_qp *qp = to_roan_qp(uobjs[i]->object);
 
 		look_at(qp);
-		if (num_online_cpus() == 1)
-			talk |= conversing(qp);
+		if (roan_turn_answered(qp))
+			answered = qp;
 	}
-	if (talk)
-		let_peer_run();
+	if (answered)
+		roan_turn_pass(answered);
 	return 0;
 }
 

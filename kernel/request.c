@@ -334,6 +334,7 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
 		execute(qp, rx, &exec);
 	else
 		count_verdict(qp, verdict);
+	roan_turn_comes(qp);
 unlock:
 	spin_unlock(&qp->rq.lock);
 }
@@ -419,6 +420,7 @@ void roan_recv_datagram(struct roan_qp *qp, struct roan_rx *rx)
 		roan_count(qp->dev, rx_invalid);
 		break;
 	}
+	roan_turn_comes(qp);
 unlock:
 	spin_unlock(&qp->rq.lock);
 }

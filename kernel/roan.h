@@ -13,6 +13,7 @@
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
@@ -246,7 +247,7 @@ struct roan_sq {
 	bool unplaced;		/* paging.c: so is the place an answer goes to; it will be asked for again */
 	bool paused;		/* pfc.c will call: what is to be sent next must wait for the end of a pause */
 	bool sqd_notify;	/* tell SQ_DRAINED */
-	u32 heard;		/* doorbell.c: what had come from the peer at the last bell; atomic */
+	u32 heard;		/* turn.c: what had come from the peer at the last bell; atomic */
 	u64 bell_at;		/* linger.c: ns, the last doorbell */
 	u64 linger_at;		/* ns, look at the ring then without a doorbell; 0: wait for one */
 	u64 found_at;		/* ns, when the last look that found something began */
@@ -267,6 +268,7 @@ struct roan_rq {
 	struct roan_responder resp;
 	struct roan_flow flow;
 	struct roan_np np;	/* CNPs to this QP's peer */
+	struct task_struct *listener;	/* turn.c: sleeps until the peer sends something; NULL: nobody */
 	u32 max_wr, max_sge;
 };
 
@@ -459,6 +461,16 @@ extern const struct uapi_definition roan_uapi_defs[];
 void roan_later(struct roan_later *later, enum roan_later_bit what);	/* caller has a reference to its holder */
 int roan_later_init(void);
 void roan_later_exit(void);
+
+/* turn.c: conversations on one CPU */
+bool roan_turn_answered(struct roan_qp *qp);
+void roan_turn_pass(struct roan_qp *qp);
+/* Something came from the peer. rq.lock held */
+static inline void roan_turn_comes(struct roan_qp *qp)
+{
+	if (unlikely(qp->rq.listener))
+		wake_up_process(qp->rq.listener);
+}
 
 /* post.c: kernel consumers */
 int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
