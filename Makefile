@@ -25,7 +25,7 @@ mirror:
 	@mkdir -p $(OUT)/selftests
 	@find $(OUT) -xtype l -delete
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
-	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench $(OUT)/selftests/
+	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench $(CURDIR)/selftests/cc $(OUT)/selftests/
 
 module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(KARGS) modules
@@ -62,7 +62,7 @@ bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
 
-cc:					## congestion control in virtual time, held to the model (20 to 25 minutes)
+cc:					## congestion control in virtual time, held to the model (half an hour)
 	selftests/cc/check
 
 check:					## all of the above but bench; ends with "N passed, N failed, N skipped"

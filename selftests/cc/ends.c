@@ -132,6 +132,14 @@ static void transfer(int sock, void *buf, size_t len, bool out)
 	}
 }
 
+static void cap(struct ibv_qp *qp, uint32_t mbps)
+{
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = mbps * 1000 };
+
+	if (mbps && ibv_modify_qp_rate_limit(qp, &limit))
+		die("no cap of %u Mb/s", mbps);
+}
+
 static void to_ready(struct end *end, struct rig *rig, const struct record *peer, const struct options *opt)
 {
 	struct ibv_qp_attr attr = {
@@ -151,6 +159,7 @@ static void to_ready(struct end *end, struct rig *rig, const struct record *peer
 	if (ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
 		die("the queue pair does not become ready to send");
+	cap(end->qp, opt->cap_mbps);
 }
 
 void end_meet(struct rig *rig, struct end *end, const struct options *opt)

@@ -10,9 +10,10 @@
 #   hN e0 ---- pN swX ==== swY pR ---- e0 hR
 #      netem         tbf+red   tbf+red  netem		netem: the NIC's rate, and half the round trip
 #
-# Every link has the same rate. Switch ports towards senders have no queue; the one towards a receiver, and those between
-# switches, are token buckets with RED in them, as deep as two frames and LATE_US. Interfaces cut nothing and put nothing
-# together, so that each packet is marked, counted and delayed by itself.
+# Every link has the same rate, but in the victim's network the one between switches, which has all hosts' together. Switch
+# ports towards senders have no queue; the one towards a receiver, and those between switches, are token buckets with RED in
+# them, as deep as two frames and LATE_US. Interfaces cut nothing and put nothing together, so that each packet is marked,
+# counted and delayed by itself.
 set -eu
 # shellcheck source=selftests/vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
@@ -27,6 +28,8 @@ link_mtu=$((mtu + 104))		# as the RDMA core wants it for such a path MTU
 limit=$((12 << 20))		# bytes a port may hold
 depth=64		# messages under way per flow
 warm=20				# ms from the setting-up to time zero of the series
+cap=			# Mb/s a flow never exceeds
+lossless=		# yes: switches pause who sends too much, and hosts heed them
 lead=$(python3 -c "print(int(10 * $slower))")	# ms the first flow has the link for itself
 end=$(python3 -c "print(int($seconds * 1000))")
 
@@ -42,8 +45,9 @@ plain() { # NETNS IFACE
 	on "$1" ethtool -K "$2" tso off gso off gro off > /dev/null 2>&1
 }
 
-queue_at() { # SW IFACE: the rate of the link, and a queue that marks
-	on "$1" tc qdisc add dev "$2" root handle 1: tbf rate "${mbps}mbit" burst $((2 * (link_mtu + 14) + mbps * ${LATE_US:-2} / 8)) limit $limit
+queue_at() { # SW IFACE [MBPS]: the rate of the link, and a queue that marks
+	local rate=${3:-$mbps}
+	on "$1" tc qdisc add dev "$2" root handle 1: tbf rate "${rate}mbit" burst $((2 * (link_mtu + 14) + rate * ${LATE_US:-2} / 8)) limit $limit
 	if [ "$scenario" = ecn-off ]; then
 		on "$1" tc qdisc add dev "$2" parent 1:1 handle 10: bfifo limit $limit
 		return
@@ -52,6 +56,7 @@ queue_at() { # SW IFACE: the rate of the link, and a queue that marks
 	# the bandwidth, which says how the average decays while the queue is empty
 	on "$1" tc qdisc add dev "$2" parent 1:1 handle 10: red limit $limit min "$red_min" max "$red_max" avpkt $frame \
 		burst $(((red_min + frame - 1) / frame)) bandwidth 34gbit probability "$red_p" ecn nodrop
+	[ -z "$lossless" ] || on "$1" tc qdisc add dev "$2" parent 10:1 handle 20: lossless
 }
 
 host() { # NUMBER SW
@@ -69,13 +74,13 @@ host() { # NUMBER SW
 	configure "$1"
 }
 
-trunk() { # SW1 SW2
+trunk() { # SW1 SW2 [MBPS]
 	ip link add "$2" netns "$1" mtu $link_mtu type veth peer name "$1" netns "$2" mtu $link_mtu
 	on "$1" ip link set "$2" master br0
 	on "$2" ip link set "$1" master br0
 	plain "$1" "$2"
 	plain "$2" "$1"
-	queue_at "$1" "$2"
+	queue_at "$1" "$2" "${3:-$mbps}"
 }
 
 # The full sysfs of a device is the one of the first namespace.
@@ -141,6 +146,41 @@ parking_lot() {	# flow 1 passes both bottlenecks, flow 2 the first, flow 3 the s
 	watched sw1 sw2
 }
 
+# N hosts crowd one port of the second switch; the last host's flow has nothing on its way that is too slow. All are DSCP 26,
+# priority 3. A flow leaves at its link's rate: what a host has given to its interface is beyond pauses.
+victim() {
+	local i last=$((n + 1))
+	lossless=yes cap=$mbps params+=(traffic_class=104 pfc_prio_mask=8)
+	insmod "$(dirname "$(roan_ko)")/roan_lossless.ko" mbps="$mbps" gap=$((2 * frame)) xoff=128000
+	switch sw1; switch sw2
+	trunk sw1 sw2 $((mbps * last))
+	echo 512000 > /sys/module/roan_lossless/parameters/xoff	# one trunk may have more there than one of many hosts
+	receiver 100 sw2; receiver 101 sw2
+	for i in $(seq $last); do
+		host "$i" sw1
+	done
+	for i in $(seq "$n"); do
+		flow "$i" 100 "$lead" "$end"
+	done
+	flow $last 101 0 "$end"
+	watched sw2 p100
+}
+
+# Incast, and somebody on the first sender's wire forges pauses of all priorities for as long as it lasts: 0xffff quanta,
+# again and again before they are over. Hosts have a watchdog of 5 ms, and then heed no pause for 45.
+storm() {
+	params+=(pfc_prio_mask=1 pfc_watchdog_ms=5 pfc_restore_ms=45)
+	incast
+	ip netns exec sw1 python3 -c '
+import socket, struct, time
+wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+wire.bind(("p1", 0))
+frame = bytes.fromhex("0180c2000001020000000042") + struct.pack(">HHH8H", 0x8808, 0x0101, 0xff, *[0xffff] * 8)
+while True:
+    wire.send(frame.ljust(60, b"\0"))
+    time.sleep(0.0002)' &
+}
+
 tcp_mix() {	# the last sender's flow is TCP with ECN
 	incast
 	plan[n - 1]+=" -T"
@@ -153,6 +193,8 @@ case $scenario in
 incast | ecn-off | long-rtt) incast ;;
 stagger) stagger ;;
 parking-lot) parking_lot ;;
+victim) victim ;;
+storm) storm ;;
 tcp-mix) tcp_mix ;;
 *) echo "lab.sh: no scenario $scenario"; exit 2 ;;
 esac
@@ -166,7 +208,7 @@ for f in "${plan[@]}"; do
 	read -r from to start stop tcp <<< "$f"
 	i=$((i + 1))
 	on "h$from" timeout 600 "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i "$(python3 -c "print(250 * $slower)")" -o "flow$i.csv" \
-		${tcp:+-T -p 18601} "10.8.0.$to" > "flow$i.txt" &
+		${cap:+-r "$cap"} ${tcp:+-T -p 18601} "10.8.0.$to" > "flow$i.txt" &
 	pids+=($!)
 done
 echo "$epoch" > epoch
@@ -186,6 +228,13 @@ for f in "${plan[@]}"; do
 	done
 done | sort -u > counters
 on "$watch_sw" tc -s qdisc show dev "$watch_if" > port
+[ -z "$lossless" ] || for sw in sw1 sw2; do
+	on $sw tc -j -s qdisc show | python3 -c '
+import json, sys
+ports = [q for q in json.load(sys.stdin) if q["kind"] == "lossless"]
+for name, field in ("pfc_xoff_sent", "overlimits"), ("switch_dropped", "drops"):
+    print(sys.argv[1], name, sum(q[field] for q in ports), sep=":")' $sw
+done >> counters
 cat > setup << END
 scenario=$scenario
 n=$n
@@ -206,4 +255,5 @@ done
 for ns in $(ip netns list | awk '{ print $1 }'); do
 	ip netns del "$ns"
 done
+[ -z "$lossless" ] || wait_for 5 rmmod roan_lossless
 exit $bad

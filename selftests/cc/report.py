@@ -14,6 +14,11 @@ time that all flows have in common, but for drops, pauses and cnps, which count 
     converge_ms   from the last flow's start to the end of the first 5 ms (as long as they are at 40 Gb/s) with an index of 0.99 and nine tenths of the
                   goodput of the steady part; -1: there were none.
                   In the parking lot, where shares differ by nature, goodput counts relative to the flow's steady one
+    victim        only of the scenario of that name, whose last flow does not count in jain and converge_ms: its goodput in
+                  the steady part, as a share of what its link carries
+    victim_all    the same from the others' start on
+    storms        only of the scenario storm: how often a watchdog ended a pause
+    stormed       ... and the goodput of the flow that was told to pause, as a share of what its link carries
 """
 import glob
 import os
@@ -23,6 +28,7 @@ import sys
 WINDOW_MS = 5
 EVEN = 0.99
 FULL = 0.9
+HEADERS = 58  # BTH, ICRC, UDP, IPv4 and Ethernet
 
 
 def read_rows(path):
@@ -51,6 +57,7 @@ class Run:
         self.start = [float(p[2]) for p in plan]
         self.stop = [float(p[3]) for p in plan]
         self.tcp = [len(p) > 4 for p in plan]
+        self.has_victim = self.setup["scenario"] == "victim"
         self.end = int(max(self.stop))
         paths = sorted(glob.glob(os.path.join(folder, "flow*.csv")), key=lambda p: int(re.search(r"(\d+)\.csv", p)[1]))
         self.rates = [self.per_ms(read_rows(p)) for p in paths]
@@ -85,8 +92,13 @@ class Run:
         return [q for q in self.queue if low <= q[0] < high]
 
     def goodput(self, low, high):
-        """Gb/s of each flow from one millisecond to another."""
-        return [sum(r[low:high]) / (high - low) for r in self.rates]
+        """Gb/s of each flow that shares the watched queue, from one millisecond to another."""
+        return [sum(r[low:high]) / (high - low) for r in self.rates[:-1 if self.has_victim else None]]
+
+    def share(self, flow, low, high):
+        """A flow's goodput from one millisecond to another, as a share of what its link carries beside headers."""
+        frame = float(self.setup["frame_bytes"])
+        return sum(self.rates[flow][low:high]) / (high - low) / float(self.setup["gbps"]) * frame / (frame - HEADERS)
 
     def utilisation(self):
         s = self.steady_samples()
@@ -104,15 +116,23 @@ class Run:
 
     def figures(self):
         depth = sorted(q[1] for q in self.steady_samples())
-        return {
+        figures = {
             "scenario": self.setup["scenario"], "n": self.setup["n"], "gbps": self.setup["gbps"],
             "frame_bytes": self.setup["frame_bytes"],
             "jain": "%.4f" % jain(self.goodput(*self.steady)), "util": "%.4f" % self.utilisation(),
             "queue_mean_kb": "%.1f" % (sum(depth) / len(depth) / 1e3),
             "queue_p99_kb": "%.1f" % (depth[int(len(depth) * .99)] / 1e3),
-            "drops": int(self.queue[-1][3]), "pauses": self.count(r"(tx|sent)_pauses?|pfc_.*_sent"),
+            "drops": max(int(self.queue[-1][3]), self.count("switch_dropped")),
+            "pauses": self.count(r"(tx|sent)_pauses?|pfc_.*_sent"),
             "cnps": self.count("rp_cnp_handled"), "converge_ms": self.converge_ms(),
         }
+        if self.has_victim:
+            figures["victim"] = "%.4f" % self.share(-1, *self.steady)
+            figures["victim_all"] = "%.4f" % self.share(-1, int(max(self.start)), self.end)
+        if self.setup["scenario"] == "storm":
+            figures["storms"] = self.count("pfc_storm")
+            figures["stormed"] = "%.4f" % self.share(0, *self.steady)
+        return figures
 
     def write_rates(self):
         depth = [[] for _ in range(self.end)]

@@ -34,6 +34,7 @@ static const char usage[] =
 	"  -e EPOCH_NS     a time of CLOCK_MONOTONIC (now)  -i sample every US (1000)   -o CSV\n"
 	"  -m path MTU     -w local ACK timeout, 4.096 us * 2^w (14)\n"
 	"  -c ALGO         congestion control of these flows, whatever the device's\n"
+	"  -r MBPS         most that a flow sends, whatever congestion control says\n"
 	"  -R read instead of write                         -T TCP instead of RDMA\n";
 
 uint64_t now_ns(void)
@@ -162,7 +163,7 @@ int main(int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt(argc, argv, "d:p:n:s:q:m:w:e:a:g:z:i:o:k:c:RT")) != -1) {
+	while ((c = getopt(argc, argv, "d:p:n:s:q:m:w:e:a:g:z:i:o:k:c:r:RT")) != -1) {
 		switch (c) {
 		case 'd': opt.dev = optarg; break;
 		case 'p': opt.port = atoi(optarg); break;
@@ -179,6 +180,7 @@ int main(int argc, char **argv)
 		case 'o': opt.csv = optarg; break;
 		case 'k': opt.expect = atoi(optarg); break;
 		case 'c': opt.algo = optarg; break;
+		case 'r': opt.cap_mbps = atoi(optarg); break;
 		case 'R': opt.read = true; break;
 		case 'T': opt.tcp = true; break;
 		default:

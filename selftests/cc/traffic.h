@@ -20,6 +20,7 @@ struct options {
 	uint32_t size;		/* bytes of a message */
 	uint32_t depth;		/* messages under way, per flow */
 	uint32_t mtu;		/* path MTU; 0: the port's */
+	uint32_t cap_mbps;	/* most that a queue pair sends; 0: no such bound */
 	uint32_t timeout;	/* local ACK timeout, as verbs count it */
 	uint64_t epoch_ns;	/* CLOCK_MONOTONIC; the times below count from here */
 	uint64_t start_ns;

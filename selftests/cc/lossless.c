@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What makes a lossless switch of a bridge: a queueing discipline for its ports that sends and heeds pause frames, by
+ * the rules of kernel/cc/pause.c. It keeps packets in order; what the other end of the link has paused stays; and when
+ * a port holds more than `xoff` bytes that came in by one interface, whoever sends there is told to pause, until so
+ * many are left less `gap`.
+ *
+ *	tc qdisc add dev p1 parent 10:1 handle 20: lossless		`tc -s`: overlimits are the XOFFs that were sent
+ *
+ * A frame leaves as soon as the packet arrives that is one too many, past whatever queue its port has. Rates and marks
+ * are other disciplines', above this one. All traffic counts as one priority: give a port nothing that must not wait.
+ */
+#include <linux/etherdevice.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+#include <net/pkt_sched.h>
+#include "pause.h"
+
+#define PRIO	3	/* of all traffic */
+
+MODULE_DESCRIPTION("A port of a switch that pauses who sends too much, for tests");
+MODULE_LICENSE("GPL");
+
+static ulong xoff = 512000;
+module_param(xoff, ulong, 0644);
+MODULE_PARM_DESC(xoff, "of ports made from now on: bytes held of one interface, above which its sender pauses");
+static ulong gap = 2200;
+module_param(gap, ulong, 0444);
+MODULE_PARM_DESC(gap, "bytes below xoff with which the sender goes on");
+static ulong limit = 12 << 20;
+module_param(limit, ulong, 0444);
+MODULE_PARM_DESC(limit, "bytes a port may hold");
+static ulong mbps = 40000;
+module_param(mbps, ulong, 0444);
+MODULE_PARM_DESC(mbps, "Mb/s by which quanta count, on both ends of every link");
+
+struct port {
+	spinlock_t lock;		/* _bh; all below but what says otherwise; taken inside the qdisc's */
+	struct Qdisc *sch;
+	u64 xoff;
+	struct xarray sources;		/* struct source by interface index */
+	struct packet_type frames;	/* brings what the other end of the link says */
+	struct roan_pause pause;
+	struct roan_pause_params params;
+	struct qdisc_watchdog watchdog;	/* the end of a pause */
+};
+
+/* An interface by which packets of this queue came. Lives as long as the port. */
+struct source {
+	struct port *port;
+	int ifindex;
+	u64 held;			/* bytes of its packets in the queue */
+	struct roan_pause_teller teller;
+	struct hrtimer refresh;		/* the next XOFF, while the first is not taken back */
+};
+
+/* ---- telling ---- */
+
+static u64 quanta_ns(u16 quanta)
+{
+	return roan_pause_ns(quanta, mbps * 1000000);
+}
+
+static void send_frame(struct net_device *dev, u16 quanta)
+{
+	struct roan_pause_frame f = { .enabled = BIT(PRIO), .quanta[PRIO] = quanta };
+	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(dev) + ROAN_PAUSE_FRAME, GFP_ATOMIC);
+
+	if (!skb)
+		return;
+	skb_reserve(skb, LL_RESERVED_SPACE(dev));
+	roan_pause_build(skb_put(skb, ROAN_PAUSE_FRAME), dev->dev_addr, &f);
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->protocol = htons(ETH_P_PAUSE);
+	skb->dev = dev;
+	dev_direct_xmit(skb, 0);
+}
+
+static void tell(struct source *s)
+{
+	u64 max_ns = quanta_ns(ROAN_PAUSE_MAX);
+	struct port *p = s->port;
+	struct net_device *dev;
+	u16 quanta = 0;
+
+	lockdep_assert_held(&p->lock);
+	switch (roan_pause_tell(&s->teller, s->held, p->xoff, p->xoff - gap, max_ns, ktime_get_ns())) {
+	case ROAN_TELL_NOTHING:
+		return;
+	case ROAN_TELL_XOFF:
+		quanta = ROAN_PAUSE_MAX;
+		p->sch->qstats.overlimits++;
+		hrtimer_start(&s->refresh, ns_to_ktime(s->teller.refresh_at), HRTIMER_MODE_ABS_SOFT);
+		break;
+	case ROAN_TELL_XON:
+		break;
+	}
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(dev_net(qdisc_dev(p->sch)), s->ifindex);
+	if (dev)
+		send_frame(dev, quanta);
+	rcu_read_unlock();
+}
+
+/* If what was told has been taken back, there is nothing to tell. */
+static enum hrtimer_restart refresh(struct hrtimer *timer)
+{
+	struct source *s = container_of(timer, struct source, refresh);
+
+	spin_lock(&s->port->lock);
+	if (s->teller.off)
+		tell(s);
+	spin_unlock(&s->port->lock);
+	return HRTIMER_NORESTART;
+}
+
+/* NULL: no memory. */
+static struct source *source_of(struct port *p, int ifindex)
+{
+	struct source *s = xa_load(&p->sources, ifindex);
+
+	lockdep_assert_held(&p->lock);
+	if (s)
+		return s;
+	s = kzalloc(sizeof(*s), GFP_ATOMIC);
+	if (!s)
+		return NULL;
+	s->port = p;
+	s->ifindex = ifindex;
+	roan_hrtimer_setup(&s->refresh, refresh, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	if (xa_is_err(xa_store(&p->sources, ifindex, s, GFP_ATOMIC))) {
+		kfree(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* ---- heeding ---- */
+
+/* softirq; the skb may be shared. Its data begins behind the Ethernet header. */
+static int frame_rcv(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt, struct net_device *orig)
+{
+	struct port *p = container_of(pt, struct port, frames);
+	struct roan_pause_frame f;
+	u8 frame[ROAN_PAUSE_FRAME];
+
+	if (skb->protocol != htons(ETH_P_PAUSE) || skb->len != sizeof(frame) - ETH_HLEN)
+		goto out;
+	memcpy(frame, skb_mac_header(skb), ETH_HLEN);
+	if (skb_copy_bits(skb, 0, frame + ETH_HLEN, skb->len) ||
+	    roan_pause_parse(frame, sizeof(frame), &f) != ROAN_PAUSE_OK || !(f.enabled & BIT(PRIO)))
+		goto out;
+	spin_lock(&p->lock);
+	roan_pause_heard(&p->pause, &p->params, quanta_ns(f.quanta[PRIO]), ktime_get_ns());
+	spin_unlock(&p->lock);
+	__netif_schedule(qdisc_root(p->sch));	/* it looks again, whatever the frame has changed */
+out:
+	consume_skb(skb);
+	return NET_RX_SUCCESS;
+}
+
+static bool paused(struct port *p)
+{
+	u64 now = ktime_get_ns();
+
+	lockdep_assert_held(&p->lock);
+	if (roan_pause_open(&p->pause, now) || !roan_pause_blocks(&p->pause, &p->params, now))
+		return false;
+	qdisc_watchdog_schedule_ns(&p->watchdog, roan_pause_when(&p->pause, &p->params));
+	return true;
+}
+
+/* ---- the queue ---- */
+
+static int lossless_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct port *p = qdisc_priv(sch);
+	struct source *s;
+
+	spin_lock(&p->lock);
+	s = source_of(p, skb->skb_iif);
+	if (!s || sch->qstats.backlog + qdisc_pkt_len(skb) > limit) {
+		spin_unlock(&p->lock);
+		return qdisc_drop(skb, sch, to_free);
+	}
+	s->held += qdisc_pkt_len(skb);
+	tell(s);
+	spin_unlock(&p->lock);
+	return qdisc_enqueue_tail(skb, sch);
+}
+
+static struct sk_buff *lossless_dequeue(struct Qdisc *sch)
+{
+	struct port *p = qdisc_priv(sch);
+	struct sk_buff *skb = NULL;
+	struct source *s;
+
+	spin_lock(&p->lock);
+	if (sch->q.head && !paused(p))
+		skb = qdisc_dequeue_head(sch);
+	if (skb) {
+		s = xa_load(&p->sources, skb->skb_iif);
+		s->held -= qdisc_pkt_len(skb);
+		tell(s);
+	}
+	spin_unlock(&p->lock);
+	return skb;
+}
+
+static void lossless_reset(struct Qdisc *sch)
+{
+	struct port *p = qdisc_priv(sch);
+	struct source *s;
+	unsigned long i;
+
+	qdisc_reset_queue(sch);
+	qdisc_watchdog_cancel(&p->watchdog);
+	spin_lock_bh(&p->lock);
+	xa_for_each(&p->sources, i, s)
+		s->held = 0;		/* the next packet, or the refresh, tells */
+	spin_unlock_bh(&p->lock);
+}
+
+static int lossless_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct port *p = qdisc_priv(sch);
+
+	spin_lock_init(&p->lock);
+	p->sch = sch;
+	p->xoff = max(READ_ONCE(xoff), gap);
+	xa_init(&p->sources);
+	roan_pause_params_default(&p->params);
+	qdisc_watchdog_init(&p->watchdog, sch);
+	/* All types: a bridge takes its ports' frames before the handlers of a single one are asked. */
+	p->frames = (struct packet_type) {
+		.type = htons(ETH_P_ALL), .dev = qdisc_dev(sch), .func = frame_rcv, .ignore_outgoing = true,
+	};
+	dev_add_pack(&p->frames);
+	return 0;
+}
+
+static void lossless_destroy(struct Qdisc *sch)
+{
+	struct port *p = qdisc_priv(sch);
+	struct source *s;
+	unsigned long i;
+
+	dev_remove_pack(&p->frames);
+	qdisc_watchdog_cancel(&p->watchdog);
+	xa_for_each(&p->sources, i, s) {
+		hrtimer_cancel(&s->refresh);
+		kfree(s);
+	}
+	xa_destroy(&p->sources);
+}
+
+static struct Qdisc_ops lossless_ops __read_mostly = {
+	.id = "lossless",
+	.priv_size = sizeof(struct port),
+	.enqueue = lossless_enqueue,
+	.dequeue = lossless_dequeue,
+	.peek = qdisc_peek_dequeued,
+	.init = lossless_init,
+	.reset = lossless_reset,
+	.destroy = lossless_destroy,
+	.owner = THIS_MODULE,
+};
+
+static int __init lossless_module_init(void)
+{
+	return mbps ? register_qdisc(&lossless_ops) : -ERANGE;
+}
+
+static void __exit lossless_module_exit(void)
+{
+	unregister_qdisc(&lossless_ops);
+}
+
+module_init(lossless_module_init);
+module_exit(lossless_module_exit);
