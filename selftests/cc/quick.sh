@@ -25,6 +25,25 @@ f = {k: float(v) for k, v in f.items() if k != "scenario"}
 sys.exit(not eval(sys.argv[1], {}, f))' "$condition" "$figures"
 }
 
+# What the tool shows of h1's queue pair while the lab goes on, every 5 ms from the time it is there.
+watch() {
+	until rdma resource show qp link roan1/1 2> /dev/null | grep -q RC; do
+		sleep 0.005
+	done
+	exec "$REPO/tools/roan" watch roan1 -i 0.005 -c 15 > /tmp/watched
+}
+
+# Marks have cut the rate and lifted alpha, and both recover; CNPs only grow; there is a round trip.
+watch_moved() {
+	awk '$1 ~ /^[0-9]+$/ && $3 != "-" && $5 {
+		n++; if ($3 > high) high = $3; if (!low || $3 < low) low = $3
+		if ($4 > top) top = $4; last = $4
+		if ($5 < cnps) bad = 1; cnps = $5
+		if ($6 != "-") timed++
+	} END { print n, low, high, top, last, cnps, timed; exit bad || !(n >= 5 && high > low && top > last && cnps && timed) }' /tmp/watched ||
+		{ cat /tmp/watched; return 1; }
+}
+
 ktap_header
 lab "two flows share 10 Gb/s, nothing is lost" "util > .99 and jain > .8 and not drops" \
 	incast 2 10 8 4096 none 0.04 5000 200000 .02 16384 1
@@ -32,4 +51,14 @@ lab "a flow over two bottlenecks gets through" "util > .99 and not drops" \
 	parking-lot 3 10 8 4096 none 0.04 5000 200000 .02 16384 1
 lab "TCP and RDMA use one bottleneck together" "util > .99" \
 	tcp-mix 2 10 8 4096 none 0.04 5000 200000 .02 16384 1
+lab "pauses lose nothing, and take the link of one who has no part in it" "pauses > 100 and victim < .4 and not drops" \
+	victim 4 10 8 4096 none 0.04 5000 200000 .02 16384 1
+watch & watcher=$!
+lab "with DCQCN hardly a pause is left" "pauses < 140 and util > .8 and cnps and not drops" \
+	victim 4 10 8 4096 paper 0.08 5000 200000 .02 16384 1
+kill $watcher 2> /dev/null		# if it still waits for a queue pair
+wait $watcher
+ktap_check "roan watch sees rate, alpha, CNPs and round trip move" watch_moved
+lab "a storm of forged pauses takes what the watchdog lets it, and no more" "storms and .8 < stormed < .95 and not drops" \
+	storm 1 10 8 4096 none 0.2 5000 200000 .02 16384 1
 ktap_end
