@@ -9,6 +9,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 #include <linux/iosys-map.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
@@ -93,6 +94,25 @@ static void unpin_memory(struct roan_dmabuf *from)
 	dma_buf_detach(from->buf, from->attach);	/* from here nobody calls taken_away() */
 }
 
+/*
+ * udmabuf of 6.12 maps a huge page's first 4 KiB over and over: what is written would go astray, without a word. So pages
+ * are looked at where the mapping is made of them, not to be used, but to be told apart.
+ */
+static bool is_garbled(const struct roan_dmabuf *from)
+{
+	struct page *page, *before = NULL;
+	size_t off;
+
+	if (from->map.is_iomem || !is_vmalloc_addr(from->map.vaddr))
+		return false;
+	for (off = 0; off < from->buf->size; off += PAGE_SIZE, before = page) {
+		page = vmalloc_to_page(from->map.vaddr + off);
+		if (page && page == before)
+			return true;
+	}
+	return false;
+}
+
 /* Coherent machines need this once, not for every access. */
 static int map_memory(struct roan_mr *mr, u64 offset)
 {
@@ -103,6 +123,11 @@ static int map_memory(struct roan_mr *mr, u64 offset)
 	if (err) {
 		refuse(mr->ib.device, from->buf, "its exporter could not map it for the CPU");
 		return err == -ENOMEM || err == -EINTR ? err : -EOPNOTSUPP;
+	}
+	if (is_garbled(from)) {
+		refuse(mr->ib.device, from->buf, "its exporter maps one page in many places");
+		err = -EOPNOTSUPP;
+		goto err_unmap;
 	}
 	err = dma_buf_begin_cpu_access(from->buf, DMA_BIDIRECTIONAL);
 	if (err)

@@ -48,7 +48,7 @@ ktap_check "a client is seen where libraries look" grep -qx 1.0 /sys/kernel/mm/m
 ktap_check "pinned pages count, and no longer than they are${CHARGED:+; device memory is charged}" pinned
 if [ -e /proc/sys/vm/nr_hugepages ]; then
 	echo 12 > /proc/sys/vm/nr_hugepages
-	KINDS="$KINDS hugetlb thp"
+	KINDS="$KINDS hugetlb thp udmabuf-huge"
 else
 	ktap_skip "huge pages" "this kernel has none"
 fi
