@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory that goes while it is read and written. A round: a region, two QPs of one device, a batch of WRITEs and READs
- * on it from both sides, and somewhere in it the memory is moved by its exporter, or deregistered, or the program dies.
+ * on it from both sides, and somewhere in it the memory is moved by its exporter, or deregistered, or the region gets
+ * other memory, or the program dies.
  * What fails may fail in one of a few ways, nothing may hang, and from then on nobody touches the memory.
- *   churn -d DEV -m KIND -w move|leave|dereg|kill|hold|FILE [-n ROUNDS] [-s SEED]
+ *   churn -d DEV -m KIND -w move|leave|dereg|rereg|kill|hold|FILE [-n ROUNDS] [-s SEED]
  * hold: registers, says "held", and waits for its standard input to end. FILE: device memory is a BAR's, and writing 1 to
  * FILE removes that for good.
  */
@@ -30,6 +31,8 @@ static struct vt_dev dev;
 static struct ibv_cq *cq;
 static struct ibv_qp *qps[2];
 static struct mem own;			/* ordinary, the batch's other end */
+static struct ibv_pd *other_pd;
+static uint8_t other_memory[LEN];
 static uint8_t scratch[LEN];
 static uint64_t dice;
 
@@ -64,7 +67,8 @@ static void set_up(const char *name)
 {
 	vt_open(&dev, name, false, -1, 0);
 	cq = ibv_create_cq(dev.ctx, 4 * BATCH, NULL, NULL, 0);
-	if (!cq || mem_get(&own, dev.pd, "user", LEN, ACCESS))
+	other_pd = ibv_alloc_pd(dev.ctx);
+	if (!cq || !other_pd || mem_get(&own, dev.pd, "user", LEN, ACCESS))
 		vt_die("set-up");
 }
 
@@ -114,18 +118,37 @@ static void sleep_us(uint64_t us)
 	nanosleep(&ts, NULL);
 }
 
-/* Takes it away in the middle; leaves a pattern that must stay. */
-enum how { MOVE, LEAVE, DEREG };
-
-static void take_away(struct mem *m, enum how how)
+/* Its region goes on with other memory, and perhaps another domain or less rights. */
+static int rereg(struct mem *m)
 {
-	if (how == MOVE) {
-		if (mem_move(m))
-			vt_die("moving");
-		return;
-	}
-	if (how == LEAVE ? mem_client_leaves() : mem_dereg(m))
+	bool pd = throw(2), access = throw(2);
+
+	return ibv_rereg_mr(m->mr, IBV_REREG_MR_CHANGE_TRANSLATION | (pd ? IBV_REREG_MR_CHANGE_PD : 0) |
+			    (access ? IBV_REREG_MR_CHANGE_ACCESS : 0), pd ? other_pd : NULL, other_memory, LEN,
+			    access ? IBV_ACCESS_LOCAL_WRITE : 0);
+}
+
+static int leave(struct mem *m)
+{
+	(void)m;
+	return mem_client_leaves();
+}
+
+static const struct how {
+	const char *name;
+	int (*take)(struct mem *m);
+	bool poisons;		/* leaves FAKE_GPU_POISON behind by itself */
+} hows[] = {
+	{ "move", mem_move, true }, { "leave", leave, false }, { "dereg", mem_dereg, false }, { "rereg", rereg, false },
+};
+
+/* In the middle; leaves a pattern that must stay. */
+static void take_away(struct mem *m, const struct how *how)
+{
+	if (how->take(m))
 		vt_die("taking it away");
+	if (how->poisons)
+		return;
 	memset(scratch, FAKE_GPU_POISON, LEN);
 	mem_write(m, 0, scratch, LEN);
 }
@@ -141,7 +164,7 @@ static bool untouched(struct mem *m)
 }
 
 /* Returns how many requests failed. */
-static int go_round(const char *kind, enum how how)
+static int go_round(const char *kind, const struct how *how)
 {
 	struct mem m;
 	int err = mem_get(&m, dev.pd, kind, LEN, ACCESS), failed;
@@ -157,7 +180,7 @@ static int go_round(const char *kind, enum how how)
 	take_away(&m, how);
 	failed = reap();
 	/* A peer's memory is gone for the program too. */
-	if (!(m.peer && how == MOVE) && !untouched(&m))
+	if (!(m.peer && how->poisons) && !untouched(&m))
 		vt_die("memory was touched after it was gone");
 	ibv_destroy_qp(qps[0]);
 	ibv_destroy_qp(qps[1]);
@@ -165,16 +188,23 @@ static int go_round(const char *kind, enum how how)
 	return failed;
 }
 
-static void rounds(const char *name, const char *kind, enum how how, int n)
+static void rounds(const char *name, const char *kind, const char *way, int n)
 {
+	const struct how *how = NULL;
 	int i, hit = 0;
 
+	for (i = 0; i < (int)(sizeof(hows) / sizeof(*hows)); i++)
+		if (!strcmp(hows[i].name, way))
+			how = &hows[i];
+	if (!how)
+		vt_die("no such way: %s", way);
 	set_up(name);
 	/* On a busy machine a batch may be through each time before the memory goes: then more rounds are needed. */
 	for (i = 0; i < n || (!hit && i < 20 * n); i++)
 		hit += go_round(kind, how) > 0;
 	mem_put(&own);
 	ibv_destroy_cq(cq);
+	ibv_dealloc_pd(other_pd);
 	vt_close(&dev);
 	printf("# %s: %d rounds, in %d of them requests failed\n", kind, i, hit);
 	if (!hit)
@@ -260,6 +290,7 @@ static void removed(const char *name, const char *kind, const char *file)
 	mem_put(&m);
 	mem_put(&own);
 	ibv_destroy_cq(cq);
+	ibv_dealloc_pd(other_pd);
 	vt_close(&dev);
 }
 
@@ -299,6 +330,6 @@ int main(int argc, char **argv)
 	else if (how[0] == '/')
 		removed(name, kind, how);
 	else
-		rounds(name, kind, !strcmp(how, "move") ? MOVE : !strcmp(how, "leave") ? LEAVE : DEREG, n);
+		rounds(name, kind, how, n);
 	return 0;
 }

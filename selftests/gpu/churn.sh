@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Memory that goes in mid-transfer: moved by its exporter, deregistered, its program killed, its exporter unloaded, its
-# device removed. ROUNDS (15) of each; 1000 is the soak. One device, its QPs talk to each other.
+# Memory that goes in mid-transfer: moved by its exporter, deregistered, registered anew, its program killed, its exporter
+# unloaded, its device removed. ROUNDS (15) of each; 1000 is the soak. One device, its QPs talk to each other.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -40,6 +40,7 @@ done
 for kind in user odp odp-shaken heap gpu bar dm peer; do
 	ktap_check "$kind: deregistered in mid-transfer" churn -m $kind -w dereg
 done
+ktap_check "user: registered anew in mid-transfer" churn -m user -w rereg
 for kind in gpu-moves bar dm peer odp-shaken; do
 	ktap_check "$kind: killed in mid-transfer" churn -m $kind -w kill
 done
