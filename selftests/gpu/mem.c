@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "../verbs/vt.h"
+#include "drm.h"
 #include "fake_gpu.h"
 
 #define IOVA	0x700000000000ull
@@ -135,6 +136,21 @@ static int open_heap(struct mem *m, const struct mem_kind *kind)
 	return map_fd(m);
 }
 
+#define DRM_SHOWN	1	/* on display */
+
+static int open_drm(struct mem *m, const struct mem_kind *kind)
+{
+	bool shown = kind->flags == DRM_SHOWN;
+	int fd;
+
+	m->off = SHIFTED;
+	fd = drm_export(shown ? "bochs-drm" : "vgem", m->off + m->len, shown);
+	if (fd < 0)
+		return -fd;
+	m->fd = fd;
+	return map_fd(m);
+}
+
 static int open_gpu(struct mem *m, const struct mem_kind *kind)
 {
 	struct fake_gpu_export ask = { .flags = kind->flags };
@@ -228,6 +244,8 @@ static const struct mem_kind kinds[] = {
 	{ "udmabuf", open_udmabuf, 0 },
 	{ "udmabuf-huge", open_udmabuf, HUGE_POOL },
 	{ "heap", open_heap, 0 },
+	{ "vgem", open_drm, 0 },
+	{ "vram", open_drm, DRM_SHOWN },
 	{ "gpu", open_gpu, 0 },
 	{ "gpu-moves", open_gpu, FAKE_GPU_MOVES },
 	{ "bar", open_gpu, FAKE_GPU_BAR },

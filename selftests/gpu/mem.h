@@ -26,7 +26,7 @@ struct mem {
 	pthread_t shaker;
 };
 
-/* user hugetlb thp odp odp-all odp-shaken udmabuf heap gpu gpu-moves bar bar-moves dm; 0 or an errno; ENODEV: there is none here. */
+/* A name of mem.c's table; 0 or an errno; ENODEV: there is none here. */
 int mem_get(struct mem *m, struct ibv_pd *pd, const char *kind, size_t len, unsigned int access);
 int mem_dereg(struct mem *m);	/* the region only; 0 or an errno */
 void mem_put(struct mem *m);	/* all that is left */

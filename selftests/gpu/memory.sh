@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Every operation between two hosts in every pairing of memory kinds, on a clean link and on one that loses packets, and
-# what registering must refuse. FULL=1: each kind with each other; else each with user memory and with itself.
+# what registering must refuse. Beside our own exporter: udmabuf, dma-heap, vgem, and bochs's frame buffer where QEMU has one.
+# FULL=1: each kind with each other; else each with user memory and with itself.
 #
 #	h1: target (roan1 on v1)  ==== veth, MTU 4200, netem ====  h2: source (roan2 on v2)
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
 KO=$(dirname "$(roan_ko)")
-KINDS=${KINDS:-user odp odp-all odp-shaken udmabuf heap gpu gpu-moves bar dm peer}
+KINDS=${KINDS:-user odp odp-all odp-shaken udmabuf heap vgem gpu gpu-moves bar dm peer}
 
 # One line per pairing; what failed in it is shown above.
 pairing() { # TARGET SOURCE
@@ -31,7 +32,13 @@ pairings() { # WHERE
 	done
 }
 
+# The adapter whose frame buffer the fake GPU had, by its own driver.
+display() {
+	modprobe -q bochs && wait_for 5 grep -q bochs /sys/class/drm/card*/device/uevent
+}
+
 ktap_header
+modprobe -q vgem
 pair_up > /tmp/setup.log 2>&1 && insmod "$KO/roan_peermem.ko" >> /tmp/setup.log 2>&1 &&
 	insmod "$KO/roan_fake_gpu.ko" >> /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
@@ -57,4 +64,11 @@ on h1 tc qdisc add dev v1 root netem loss 1% && on h2 tc qdisc add dev v2 root n
 LOSSY=1
 pairings "1 % lost"
 ktap_check "the fake GPU unloads when nobody has its memory" rmmod roan_fake_gpu roan_peermem
+if display; then
+	ktap_check "from user memory to a display's" pairing vram user
+	ktap_check "from a display's memory to user memory" pairing user vram
+	ktap_check "from a display's memory to another's" pairing vram vram
+else
+	ktap_skip "a display's memory" "no driver for one"
+fi
 ktap_end
