@@ -23,3 +23,24 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 		crc = crc >> 8 ^ table[(crc ^ *b++) & 0xff];
 	return crc;
 }
+
+/* Of the vector registers, for transport/fold.c. */
+bool roan_fold_possible(u32 bits)
+{
+#ifdef __x86_64__
+	if (!__builtin_cpu_supports("vpclmulqdq"))
+		return false;
+	return bits == 512 ? __builtin_cpu_supports("avx512f") : __builtin_cpu_supports("avx2");
+#else
+	return false;
+#endif
+}
+
+bool roan_fold_begin(void)
+{
+	return true;
+}
+
+void roan_fold_end(void)
+{
+}

@@ -43,6 +43,7 @@ typedef int64_t s64;
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define __force
 #define __maybe_unused	__attribute__((unused))
+#define __aligned(n)	__attribute__((aligned(n)))
 #define fallthrough	__attribute__((fallthrough))
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)

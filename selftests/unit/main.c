@@ -28,6 +28,16 @@ void kunit_fail(struct kunit *test, bool leave, const char *file, int line, cons
 		longjmp(test->leave, 1);
 }
 
+void kunit_skip(struct kunit *test, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(test->skipped, sizeof(test->skipped), fmt, ap);
+	va_end(ap);
+	longjmp(test->leave, 1);
+}
+
 void *kunit_kzalloc(struct kunit *test, size_t size, int gfp)
 {
 	void *p = calloc(1, size);
@@ -40,7 +50,8 @@ void *kunit_kzalloc(struct kunit *test, size_t size, int gfp)
 	return p;
 }
 
-static bool run_once(struct kunit_suite *suite, struct kunit_case *c, const void *param)
+/* @skipped: 80 bytes, why; left alone if it was not. */
+static bool run_once(struct kunit_suite *suite, struct kunit_case *c, const void *param, char *skipped)
 {
 	struct kunit test = { .param_value = param };
 
@@ -54,19 +65,21 @@ static bool run_once(struct kunit_suite *suite, struct kunit_case *c, const void
 	for (size_t i = 0; i < test.owned_count; i++)
 		free(test.owned[i]);
 	free(test.owned);
+	if (test.skipped[0])
+		strcpy(skipped, test.skipped);
 	return !test.failed;
 }
 
-static bool run_case(struct kunit_suite *suite, struct kunit_case *c)
+static bool run_case(struct kunit_suite *suite, struct kunit_case *c, char *skipped)
 {
 	char desc[KUNIT_PARAM_DESC_SIZE] = "";
 	const void *param = NULL;
 	bool ok = true;
 
 	if (!c->generate_params)
-		return run_once(suite, c, NULL);
+		return run_once(suite, c, NULL, skipped);
 	while ((param = c->generate_params(param, desc))) {
-		if (!run_once(suite, c, param)) {
+		if (!run_once(suite, c, param, skipped)) {
 			printf("    # with %s\n", desc);
 			ok = false;
 		}
@@ -92,9 +105,11 @@ int main(void)
 			;
 		printf("    1..%d\n", n);
 		for (int k = 0; k < n; k++) {
-			bool ok = run_case(suite, &suite->test_cases[k]);
+			char skipped[80] = "";
+			bool ok = run_case(suite, &suite->test_cases[k], skipped);
 
-			printf("    %sok %d %s\n", ok ? "" : "not ", k + 1, suite->test_cases[k].name);
+			printf("    %sok %d %s%s%s\n", ok ? "" : "not ", k + 1, suite->test_cases[k].name,
+			       skipped[0] ? " # SKIP " : "", skipped);
 			bad += !ok;
 		}
 		if (suite->suite_exit)

@@ -20,6 +20,7 @@ struct kunit {
 	void *priv;
 	const void *param_value;
 	bool failed;
+	char skipped[80];	/* why; empty: it was not */
 	jmp_buf leave;
 	void **owned;
 	size_t owned_count;
@@ -60,6 +61,7 @@ static const void *name##_gen_params(const void *prev, char *desc)	\
 void kunit_register(struct kunit_suite *suite);
 void kunit_fail(struct kunit *test, bool leave, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+void kunit_skip(struct kunit *test, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 void *kunit_kzalloc(struct kunit *test, size_t size, int gfp);
 
 #define kunit_kmalloc(test, size, gfp)	kunit_kzalloc(test, size, gfp)

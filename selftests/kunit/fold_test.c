@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/* CRC-32 by folding, in both widths: the same as bit by bit for every length, alignment and bit, and no byte more is read. */
+#include <kunit/test.h>
+#include "../../kernel/transport/fold.h"
+
+#define LONGEST		600	/* more than two rounds of the main loop, some vectors, some bytes */
+#define ALIGNMENTS	16
+
+/* Straight from the definition. */
+static u32 bit_by_bit(u32 crc, const u8 *p, size_t len)
+{
+	int i;
+
+	while (len--) {
+		crc ^= *p++;
+		for (i = 0; i < 8; i++)
+			crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
+	}
+	return crc;
+}
+
+static u32 folded(struct kunit *test, u32 bits, u32 crc, const u8 *p, size_t len)
+{
+	u8 left[ROAN_FOLD_LEFT];
+	size_t done;
+
+	KUNIT_ASSERT_TRUE(test, roan_fold_begin());
+	done = roan_fold(bits, crc, p, len, left);
+	roan_fold_end();
+	KUNIT_ASSERT_LE(test, done, len);
+	KUNIT_ASSERT_LT(test, len - done, (size_t)64);
+	return bit_by_bit(bit_by_bit(0, left, sizeof(left)), p + done, len - done);
+}
+
+static void needs(struct kunit *test, u32 bits)
+{
+	if (!roan_fold_possible(bits))
+		kunit_skip(test, "this CPU has no VPCLMULQDQ of %u bits", bits);
+}
+
+/* Each message ends where its memory ends. */
+static void every_length(struct kunit *test, u32 bits)
+{
+	size_t len, size;
+	u8 *p;
+	int i;
+
+	needs(test, bits);
+	for (size = LONGEST; size < LONGEST + ALIGNMENTS; size++) {
+		p = kunit_kzalloc(test, size, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, p);
+		for (i = 0; i < size; i++)
+			p[i] = (i * 1664525u + size * 1013904223u) >> 13;
+		for (len = ROAN_FOLD_MIN; len <= LONGEST; len++)
+			KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, ~0u - len, p + size - len, len),
+					    bit_by_bit(~0u - len, p + size - len, len), "the last %d bytes of %d",
+					    (int)len, (int)size);
+	}
+}
+
+/* Every bit alone, of the message and of the state: as a CRC is linear, that is all there is to the constants. */
+static void every_bit(struct kunit *test, u32 bits)
+{
+	u8 *p = kunit_kzalloc(test, LONGEST, GFP_KERNEL);
+	int bit;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	needs(test, bits);
+	for (bit = 0; bit < LONGEST * 8; bit++) {
+		p[bit / 8] = 1 << bit % 8;
+		KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, 0, p, LONGEST), bit_by_bit(0, p, LONGEST), "bit %d", bit);
+		p[bit / 8] = 0;
+	}
+	for (bit = 0; bit < 32; bit++)
+		KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, 1u << bit, p, LONGEST), bit_by_bit(1u << bit, p, LONGEST),
+				    "bit %d of the state", bit);
+}
+
+static void every_length__256(struct kunit *test)
+{
+	every_length(test, 256);
+}
+
+static void every_length__512(struct kunit *test)
+{
+	every_length(test, 512);
+}
+
+static void every_bit__256(struct kunit *test)
+{
+	every_bit(test, 256);
+}
+
+static void every_bit__512(struct kunit *test)
+{
+	every_bit(test, 512);
+}
+
+static struct kunit_case fold_cases[] = {
+	KUNIT_CASE(every_length__256),
+	KUNIT_CASE(every_length__512),
+	KUNIT_CASE(every_bit__256),
+	KUNIT_CASE(every_bit__512),
+	{}
+};
+
+static struct kunit_suite fold_suite = {
+	.name = "roan_fold",
+	.test_cases = fold_cases,
+};
+kunit_test_suite(fold_suite);
