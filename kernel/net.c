@@ -6,6 +6,7 @@
  * Packets are taken by a LOCAL_IN hook: a UDP socket's encap_rcv would be given trains already cut. The sockets hold the
  * port, and have GRO put together what a NIC delivers packet by packet.
  */
+#include <linux/if_vlan.h>
 #include <linux/igmp.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -175,6 +176,7 @@ static void begin(struct roan_rx *rx, struct sk_buff *skb, const struct nf_hook_
 	rx->net = state->net;
 	rx->rnet = net_generic(state->net, net_id);
 	rx->in = state->in;
+	rx->vlan = is_vlan_dev(state->in) ? vlan_dev_vlan_id(state->in) : ROAN_NO_VLAN;
 }
 
 static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)

@@ -6,7 +6,7 @@
  *	payload to send is absent	the send queue rests (sq.absent), then goes on
  *	an answer cannot be placed	answers are dropped (sq.unplaced), then asked for again
  *	a READ's source is absent	answers rest (rq.absent), then go on
- *	a request's target is absent	RNR NAK: the peer comes again (request.c); a datagram is lost
+ *	a request's target is absent	it waits, and so does all that follows it (backlog.c)
  *
  * And prefetching, which is asking without waiting.
  */
@@ -97,6 +97,7 @@ void roan_qp_resume(struct roan_qp *qp)
 
 	spin_lock_bh(&qp->rq.lock);
 	qp->rq.absent = false;
+	roan_backlog_run(qp);
 	spin_unlock_bh(&qp->rq.lock);
 	roan_respond(qp);
 }

@@ -156,6 +156,7 @@ static int create_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init, str
 	struct roan_rq *rq = &qp->rq;
 	int err;
 
+	INIT_LIST_HEAD(&rq->backlog);
 	spin_lock_init(&rq->lock);
 	spin_lock_init(&rq->post_lock);
 	if (qp->srq) {

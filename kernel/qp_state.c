@@ -146,6 +146,7 @@ static void start_receiving(struct roan_qp *qp)
 		.rq_psn = qp->attr.rq_psn & PSN_MASK,
 	};
 
+	roan_backlog_drop(qp);
 	roan_responder_reset(&qp->rq.resp, &cfg);
 	qp->rq.absent = false;
 }
@@ -213,6 +214,7 @@ static void flush_both(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
 	qp->sq_failing = false;
+	roan_backlog_drop(qp);
 	roan_flush_sq(qp);
 	roan_flush_rq(qp);
 	if (qp->srq)
@@ -437,6 +439,7 @@ void roan_qp_halt(struct roan_qp *qp)
 {
 	lock_queues(qp);
 	set_state(qp, IB_QPS_RESET);
+	roan_backlog_drop(qp);
 	unlock_queues(qp);
 	hrtimer_cancel(&qp->sq.timer);
 	if (qp->limiter)

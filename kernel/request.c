@@ -3,7 +3,6 @@
  * Requests and datagrams are executed here: receive work requests taken, payload placed, atomics done, receives
  * completed. Whether a request may be executed is transport/responder.c's word; answers leave through respond.c.
  */
-#include <linux/if_vlan.h>
 #include "roan.h"
 #include "trace.h"
 #include "train.h"
@@ -55,16 +54,25 @@ static void refuse(struct roan_qp *qp, enum roan_nak nak)
 	}
 }
 
-/*
- * Memory is not there yet. RC: the peer is asked to come again, as with no receive posted; what is taken stays taken, the
- * PSN stays expected. UC has no voice: the rest of the message is skipped.
- */
-static void come_again(struct roan_qp *qp)
+/* RC: the peer is asked to come again, as with no receive posted; what is taken stays taken, the PSN stays expected. */
+static void ask_again(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
+	roan_count(qp->dev, send_rnr_err);
+	roan_responder_rnr(&qp->rq.resp, ABSENT_RNR_TIMER);
+}
+
+/*
+ * Memory is not there yet: the packet waits for it. If there is no room for it, RC asks the peer to come again; UC has no
+ * voice: the rest of the message is skipped.
+ */
+static void wait(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	if (roan_backlog_add(qp, rx))
+		return;
 	if (qp->transport == ROAN_TP_RC) {
-		roan_count(qp->dev, send_rnr_err);
-		roan_responder_rnr(&qp->rq.resp, ABSENT_RNR_TIMER);
+		ask_again(qp);
 	} else {
 		roan_count(qp->dev, rx_absent);
 		roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
@@ -72,30 +80,30 @@ static void come_again(struct roan_qp *qp)
 }
 
 /* The peer may not do this to our memory, or not yet. */
-static void deny(struct roan_qp *qp, u32 verr)
+static void deny(struct roan_qp *qp, struct roan_rx *rx, u32 verr)
 	__must_hold(&qp->rq.lock)
 {
 	if (verr == ROAN_VERR_ABSENT)
-		come_again(qp);
+		wait(qp, rx);
 	else
 		refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 }
 
 /* The receive under way fails, and with it the request; unless its memory is only not there yet. */
-static void fail_recv(struct roan_qp *qp, enum roan_status status, u32 verr, enum roan_nak nak)
+static void fail_recv(struct roan_qp *qp, struct roan_rx *rx, enum roan_status status, u32 verr, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
 {
 	static const struct roan_cqe nothing;
 
 	if (verr == ROAN_VERR_ABSENT)
-		return come_again(qp);
+		return wait(qp, rx);
 	if (qp->rq.cur.taken && qp->transport == ROAN_TP_RC)
 		roan_complete_recv(qp, &nothing, status, verr);
 	refuse(qp, nak);
 }
 
 /* A receive work request for the message that starts, or ends with immediate data. False: none, and it is said. */
-static bool take_recv(struct roan_qp *qp)
+static bool take_recv(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	u32 verr = ROAN_VERR_NONE;
@@ -121,7 +129,7 @@ static bool take_recv(struct roan_qp *qp)
 		roan_later(&qp->later, ROAN_DO_EV_FATAL);
 	else
 		qp->rq.cur.taken = true;	/* it has a wr_id to fail under */
-	fail_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
+	fail_recv(qp, rx, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	return false;
 }
 
@@ -146,32 +154,32 @@ static void finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
 	roan_complete_recv(qp, &cqe, ROAN_ST_SUCCESS, ROAN_VERR_NONE);
 }
 
-static void execute_send(struct roan_qp *qp, const struct roan_rx *rx, const struct roan_exec *exec)
+static void execute_send(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	struct roan_recv *cur = &qp->rq.cur;
 	u32 verr;
 
-	if (exec->starts && !take_recv(qp))
+	if (exec->starts && !take_recv(qp, rx))
 		return;
 	if (exec->msg_len > cur->total)
-		return fail_recv(qp, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
+		return fail_recv(qp, rx, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
 	verr = roan_scatter(qp, cur->sge, cur->num_sge, exec->offset, rx->skb, rx->off + pkt->payload_off,
 			    pkt->payload_len);
 	if (verr)
-		return fail_recv(qp, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
+		return fail_recv(qp, rx, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	if (exec->ends && pkt->info->rider == ROAN_RIDER_INV) {
 		verr = roan_key_invalidate_remote(qp, pkt->inv_rkey);
 		if (verr)
-			return fail_recv(qp, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
+			return fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
 	}
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (exec->ends)
 		finish_recv(qp, pkt, exec->msg_len);
 }
 
-static void execute_write(struct roan_qp *qp, const struct roan_rx *rx, const struct roan_exec *exec)
+static void execute_write(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
@@ -181,11 +189,11 @@ static void execute_write(struct roan_qp *qp, const struct roan_rx *rx, const st
 	/* The whole range at once, so that a WRITE that runs out of its region leaves no byte, as adapters do. */
 	if (exec->starts && roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE))
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
-	if (wants_recv && !take_recv(qp))
+	if (wants_recv && !take_recv(qp, rx))
 		return;
 	verr = roan_remote_write(qp, exec->rkey, exec->va, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
 	if (verr)
-		return deny(qp, verr);
+		return deny(qp, rx, verr);
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (wants_recv)
 		finish_recv(qp, pkt, exec->msg_len);
@@ -199,18 +207,19 @@ static void execute_read(struct roan_qp *qp, const struct roan_pkt *pkt, const s
 	roan_responder_read(&qp->rq.resp, pkt);
 }
 
-static void execute_atomic(struct roan_qp *qp, const struct roan_pkt *pkt)
+static void execute_atomic(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
 {
+	const struct roan_pkt *pkt = &rx->pkt;
 	u64 orig;
 	u32 verr = roan_remote_atomic(qp, pkt, &orig);
 
 	if (verr)
-		return deny(qp, verr);
+		return deny(qp, rx, verr);
 	roan_responder_atomic(&qp->rq.resp, pkt, orig);
 }
 
-static void execute_atomic_write(struct roan_qp *qp, const struct roan_rx *rx)
+static void execute_atomic_write(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
@@ -222,7 +231,7 @@ static void execute_atomic_write(struct roan_qp *qp, const struct roan_rx *rx)
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	verr = roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value);
 	if (verr)
-		return deny(qp, verr);
+		return deny(qp, rx, verr);
 	roan_responder_acted(&qp->rq.resp, pkt);
 }
 
@@ -234,7 +243,7 @@ static void execute_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	roan_responder_acted(&qp->rq.resp, pkt);
 }
 
-static void execute(struct roan_qp *qp, const struct roan_rx *rx, const struct roan_exec *exec)
+static void execute(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
 	__must_hold(&qp->rq.lock)
 {
 	switch (rx->pkt.info->op) {
@@ -246,7 +255,7 @@ static void execute(struct roan_qp *qp, const struct roan_rx *rx, const struct r
 		return execute_read(qp, &rx->pkt, exec);
 	case ROAN_OP_CMP_SWAP:
 	case ROAN_OP_FETCH_ADD:
-		return execute_atomic(qp, &rx->pkt);
+		return execute_atomic(qp, rx);
 	case ROAN_OP_ATOMIC_WRITE:
 		return execute_atomic_write(qp, rx);
 	case ROAN_OP_FLUSH:
@@ -315,19 +324,14 @@ static bool can_replay(struct roan_qp *qp, const struct roan_pkt *pkt)
 	return true;
 }
 
-void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
+static void take_request(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
 {
 	enum roan_verdict verdict;
 	struct roan_exec exec;
 
-	spin_lock(&qp->rq.lock);
-	if (!can_receive(qp)) {
-		roan_count(qp->dev, rx_bad_state);
-		goto unlock;
-	}
-	note_established(qp);
 	if (!can_replay(qp, &rx->pkt))
-		goto unlock;
+		return;
 	verdict = roan_responder_admit(&qp->rq.resp, &rx->pkt, &exec);
 	trace_roan_verdict(qp, &rx->pkt, verdict);
 	if (verdict == ROAN_V_EXECUTE)
@@ -335,6 +339,58 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
 	else
 		count_verdict(qp, verdict);
 	roan_turn_comes(qp);
+}
+
+/*
+ * Others wait already, and order is kept. A peer that sends again what waits here has lost its patience: that the first of it
+ * is not ready is said each time it comes, so that waiting costs the peer none of its retries.
+ */
+static void wait_behind(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	bool rc = qp->transport == ROAN_TP_RC;
+	u32 psn = rx->pkt.psn;
+
+	if (rc && psn == qp->rq.resp.epsn)
+		ask_again(qp);
+	else if (rc && roan_backlog_has(qp, psn))
+		roan_count(qp->dev, duplicate_request);
+	else if (roan_backlog_add(qp, rx))
+		return;
+	else if (!rc)
+		roan_count(qp->dev, rx_absent);
+	else if (qp->rq.resp.nak_sent)
+		roan_count(qp->dev, rx_after_nak);
+	else
+		ask_again(qp);
+}
+
+/* Is somebody before what comes? */
+static bool backlogged(const struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	return unlikely(!list_empty(&qp->rq.backlog));
+}
+
+/* Must it wait behind others? What was executed before is answered at once: that takes nothing and places nothing. */
+static bool must_wait(const struct roan_qp *qp, const struct roan_pkt *pkt)
+	__must_hold(&qp->rq.lock)
+{
+	return backlogged(qp) && (qp->transport != ROAN_TP_RC || psn_diff(pkt->psn, qp->rq.resp.epsn) >= 0);
+}
+
+void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
+{
+	spin_lock(&qp->rq.lock);
+	if (!can_receive(qp)) {
+		roan_count(qp->dev, rx_bad_state);
+		goto unlock;
+	}
+	note_established(qp);
+	if (must_wait(qp, &rx->pkt))
+		wait_behind(qp, rx);
+	else
+		take_request(qp, rx);
 unlock:
 	spin_unlock(&qp->rq.lock);
 }
@@ -356,14 +412,22 @@ static void describe_source(struct roan_cqe *cqe, const struct roan_rx *rx)
 		cqe->flags |= ROAN_CQE_SMAC;
 		memcpy(cqe->smac, eth_hdr(rx->skb)->h_source, ETH_ALEN);
 	}
-	if (is_vlan_dev(rx->in)) {
+	if (rx->vlan != ROAN_NO_VLAN) {
 		cqe->flags |= ROAN_CQE_VLAN;
-		cqe->vlan = vlan_dev_vlan_id(rx->in);
+		cqe->vlan = rx->vlan;
 	}
 }
 
-/* Every UD receive begins with 40 bytes for the network header (10.2.4). False: counted. */
-static bool deliver(struct roan_qp *qp, struct roan_rx *rx)
+/* The memory it is for is not there yet, or others wait already. */
+static void datagram_waits(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	if (!roan_backlog_add(qp, rx))
+		roan_count(qp->dev, rx_absent);
+}
+
+/* Every UD receive begins with 40 bytes for the network header (10.2.4). */
+static void deliver(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
@@ -377,38 +441,34 @@ static bool deliver(struct roan_qp *qp, struct roan_rx *rx)
 		if (verr)
 			roan_qp_fail(qp);
 		roan_count(qp->dev, rx_no_wqe);
-		return false;
+		return;
 	}
 	if (total > cur->total) {
 		roan_count(qp->dev, rx_too_long);
-		return false;	/* the receive stays for the next one */
+		return;		/* the receive stays for the next one */
 	}
 	roan_rx_grh(rx, grh);
 	verr = roan_scatter_bytes(qp, cur->sge, cur->num_sge, 0, grh, sizeof(grh));
 	if (!verr)
 		verr = roan_scatter(qp, cur->sge, cur->num_sge, sizeof(grh), rx->skb, rx->off + pkt->payload_off,
 				    pkt->payload_len);
-	if (verr == ROAN_VERR_ABSENT) {
-		roan_count(qp->dev, rx_absent);
-		return false;	/* as above */
-	}
+	if (verr == ROAN_VERR_ABSENT)
+		return datagram_waits(qp, rx);	/* as above */
 	describe_source(&cqe, rx);
 	roan_complete_recv(qp, &cqe, verr ? ROAN_ST_LOC_PROT_ERR : ROAN_ST_SUCCESS, verr);
 	if (verr)
 		roan_qp_fail(qp);
-	return true;
 }
 
-void roan_recv_datagram(struct roan_qp *qp, struct roan_rx *rx)
+static void take_datagram(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
 {
-	spin_lock(&qp->rq.lock);
-	if (!can_receive(qp)) {
-		roan_count(qp->dev, rx_bad_state);
-		goto unlock;
-	}
 	switch (roan_ud_admit(&rx->pkt, qp->qkey, qp->pkey, 1u << qp->mtu_shift)) {
 	case ROAN_UD_DELIVER:
-		deliver(qp, rx);
+		if (backlogged(qp) && !rx->waits)
+			datagram_waits(qp, rx);
+		else
+			deliver(qp, rx);
 		break;
 	case ROAN_UD_BAD_QKEY:
 		roan_count(qp->dev, rx_bad_qkey);
@@ -421,6 +481,22 @@ void roan_recv_datagram(struct roan_qp *qp, struct roan_rx *rx)
 		break;
 	}
 	roan_turn_comes(qp);
-unlock:
+}
+
+void roan_recv_datagram(struct roan_qp *qp, struct roan_rx *rx)
+{
+	spin_lock(&qp->rq.lock);
+	if (can_receive(qp))
+		take_datagram(qp, rx);
+	else
+		roan_count(qp->dev, rx_bad_state);
 	spin_unlock(&qp->rq.lock);
+}
+
+void roan_request_execute(struct roan_qp *qp, struct roan_rx *rx)
+{
+	if (roan_connected(qp))
+		take_request(qp, rx);
+	else
+		take_datagram(qp, rx);
 }

@@ -22,6 +22,7 @@
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/roan-abi.h>
 
+#include "backlog.h"
 #include "mr.h"
 #include "pfc.h"
 #include "ring.h"
@@ -133,6 +134,7 @@ struct roan_dev {
 	struct roan_qos qos;
 	struct list_head on_qos;	/* qos.c */
 	struct roan_pfc pfc;
+	struct roan_backlog backlog;
 
 	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
 	u32 n_mcast;
@@ -264,6 +266,8 @@ struct roan_rq {
 	spinlock_t post_lock;	/* irqsave, as above */
 	struct roan_ring ring;	/* unused with an SRQ */
 	bool absent;		/* paging.c: what is to be answered is not there, a worker fetches it */
+	struct list_head backlog;	/* backlog.c: requests whose memory is not there, and what came after them */
+	u32 backlog_bytes;
 	struct roan_recv cur;	/* the receive under way */
 	struct roan_responder resp;
 	struct roan_flow flow;

@@ -61,7 +61,8 @@
 	X(page_faults)			/* on-demand paging: ranges brought in because they were wanted */	\
 	X(page_prefetch)		/* ... because ibv_advise_mr() asked */					\
 	X(page_invalidations)		/* ... taken away by the MMU */						\
-	X(rx_absent)			/* UC, UD: memory to place it in was not there */			\
+	X(page_waits)			/* ... packets that waited here for memory to be placed in */		\
+	X(rx_absent)			/* UC, UD: such a packet, and no room for it to wait */			\
 	X(link_downed)											\
 	X(rx_truncated)			/* too short for its UDP length, BTH or opcode */			\
 	X(rx_bad_version)										\

@@ -38,6 +38,8 @@ struct roan_train {
 	bool closed;		/* the last packet added was shorter */
 };
 
+#define ROAN_NO_VLAN	0xffff
+
 /* An skb of ours being taken apart. */
 struct roan_rx {
 	struct sk_buff *skb;
@@ -48,6 +50,9 @@ struct roan_rx {
 	bool ce;		/* Congestion Experienced; speaks for all packets of the skb */
 	bool multicast;
 	bool ids_fixed;		/* GRO found constant IPv4 identifications */
+	bool waits;		/* a copy of backlog.c's: its memory was absent, or that of a packet before it */
+	bool again;		/* ... and its memory is absent still, or again */
+	u16 vlan;		/* the VLAN's interface it came in by; ROAN_NO_VLAN: none */
 	u8  ip[40];		/* the IP header as received */
 	u8  udp[8];
 	union ib_gid saddr;	/* IPv4 as v4-mapped */
