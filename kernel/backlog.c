@@ -2,6 +2,8 @@
 /*
  * What came for a QP while memory that an earlier packet is for is on its way from a worker: kept, in order, and executed when
  * the memory is there (request.c). Bounded in bytes for a QP and for its device; what finds no room is request.c's to refuse.
+ * This is all the backlog of its own that the module has, so each priority's share of it is what peers are told to stop for
+ * (pfc_tell.c).
  */
 #include "roan.h"
 #include "train.h"
@@ -35,6 +37,8 @@ static void account(struct roan_qp *qp, const struct waiting *w, int sign)
 	qp->rq.backlog_bytes += bytes;
 	atomic_add(bytes, &all->bytes);
 	atomic_add(bytes, &all->of_prio[w->prio]);
+	if (READ_ONCE(qp->dev->pfc.params.pfc_emit_mask) & BIT(w->prio))
+		roan_pfc_tell(qp->dev, w->prio);
 }
 
 /* QPs that race for the last of the room exceed it by a packet each. */

@@ -2,8 +2,7 @@
 /*
  * Priority flow control: pause frames that come to the interface, and QPs that wait for a pause to end. Off until
  * cc_param/pfc_prio_mask names priorities, and then the device listens where drivers pass such frames up. What a frame means,
- * and how long it may be believed, is cc/pause.c's. Sends no pause frames: what the module receives it places or refuses in the
- * same softirq, so it has no backlog of its own that a peer could be told of.
+ * and how long it may be believed, is cc/pause.c's. Frames that we send are pfc_tell.c's.
  *
  * CNPs, and ACKs that nothing else precedes, do not ask here: they are never held back.
  */
@@ -18,12 +17,12 @@
 
 static const u8 pause_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
 
-static u64 link_speed(const struct roan_dev *dev)
+u64 roan_pfc_link_speed(const struct roan_dev *dev)
 {
 	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link) ?: UNKNOWN_LINK;
 }
 
-static u8 cnp_prio(struct roan_dev *dev)
+u8 roan_pfc_cnp_prio(struct roan_dev *dev)
 {
 	return READ_ONCE(roan_cc_params_of(dev)->cnp_802p_prio);
 }
@@ -31,7 +30,7 @@ static u8 cnp_prio(struct roan_dev *dev)
 /* The priority of CNPs is never paused, whatever the mask says: nobody would slow down. */
 static bool heeds(struct roan_dev *dev, u8 prio)
 {
-	return READ_ONCE(dev->pfc.params.pfc_prio_mask) & BIT(prio) && prio != cnp_prio(dev);
+	return READ_ONCE(dev->pfc.params.pfc_prio_mask) & BIT(prio) && prio != roan_pfc_cnp_prio(dev);
 }
 
 /* ---- who waits ---- */
@@ -141,7 +140,7 @@ static void class_heard(struct roan_dev *dev, u32 i, u16 quanta)
 	struct roan_pfc *pfc = &dev->pfc;
 	struct roan_pfc_prio *prio = &pfc->prio[i];
 	enum roan_pause_event event = ROAN_PAUSE_IGNORED;
-	u64 ns = roan_pause_ns(quanta, link_speed(dev));
+	u64 ns = roan_pause_ns(quanta, roan_pfc_link_speed(dev));
 
 	this_cpu_inc(dev->stats->count[ROAN_CNT_rx_prio0_pause + i]);
 	spin_lock(&pfc->lock);
@@ -249,6 +248,7 @@ int roan_pfc_set(struct roan_dev *dev, enum roan_pause_param which, u32 value)
 {
 	struct roan_pfc *pfc = &dev->pfc;
 	int err = 0;
+	u32 i;
 
 	rtnl_lock();
 	if (which == ROAN_PAUSE_PARAM_pfc_prio_mask && value && !pfc->listens)
@@ -259,6 +259,8 @@ int roan_pfc_set(struct roan_dev *dev, enum roan_pause_param which, u32 value)
 		stop_listening(dev);
 	rtnl_unlock();
 	release(pfc);
+	for (i = 0; i < ROAN_PRIORITIES; i++)
+		roan_pfc_tell(dev, i);
 	return err;
 }
 
@@ -277,6 +279,7 @@ void roan_pfc_init(struct roan_dev *dev)
 		INIT_LIST_HEAD(&pfc->prio[i].waiting);
 		roan_hrtimer_setup(&pfc->prio[i].timer, pause_over, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	}
+	roan_pfc_tell_init(dev);
 }
 
 void roan_pfc_exit(struct roan_dev *dev)
@@ -290,4 +293,5 @@ void roan_pfc_exit(struct roan_dev *dev)
 	}
 	for (i = 0; i < ROAN_PRIORITIES; i++)
 		hrtimer_cancel(&dev->pfc.prio[i].timer);
+	roan_pfc_tell_exit(dev);
 }

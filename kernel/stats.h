@@ -54,6 +54,15 @@
 	X(pause_honoured)		/* of them: a pause began or got another end */				\
 	X(pause_ignored)		/* ... not heeded: not in the mask, the CNPs' priority, or a storm */	\
 	X(pfc_storm)			/* the watchdog ended a pause */					\
+	X(tx_prio0_pause)		/* 802.1Qbb frames sent: stop, stop on, or go on */			\
+	X(tx_prio1_pause)										\
+	X(tx_prio2_pause)										\
+	X(tx_prio3_pause)										\
+	X(tx_prio4_pause)										\
+	X(tx_prio5_pause)										\
+	X(tx_prio6_pause)										\
+	X(tx_prio7_pause)										\
+	X(pfc_tired)			/* the watchdog ended a pause that we had asked for */			\
 	X(rx_pause_length)		/* MAC control frames of another length */				\
 	X(rx_pause_dest)		/* ... not to 01:80:C2:00:00:01 */					\
 	X(rx_pause_opcode)		/* ... with another opcode */						\

@@ -199,6 +199,25 @@ TRACE_EVENT(roan_pause,
 	TP_printk("ifindex=%d prio=%u ns=%llu event=%u", __entry->ifindex, __entry->prio, __entry->ns, __entry->event)
 );
 
+/* The peer is told to stop or to go on with this priority, of which @backlog bytes wait. @what: enum roan_pause_tell. */
+TRACE_EVENT(roan_pause_tell,
+	TP_PROTO(const struct roan_dev *dev, u32 prio, u64 backlog, u32 what),
+	TP_ARGS(dev, prio, backlog, what),
+	TP_STRUCT__entry(
+		__field(u64, backlog)
+		__field(int, ifindex)
+		__field(u32, prio)
+		__field(u32, what)
+	),
+	TP_fast_assign(
+		__entry->backlog = backlog;
+		__entry->ifindex = dev->ndev->ifindex;
+		__entry->prio = prio;
+		__entry->what = what;
+	),
+	TP_printk("ifindex=%d prio=%u backlog=%llu what=%u", __entry->ifindex, __entry->prio, __entry->backlog, __entry->what)
+);
+
 /* enum ib_qp_state, before and after. */
 TRACE_EVENT(roan_qp_state,
 	TP_PROTO(const struct roan_qp *qp, u32 from, u32 to),

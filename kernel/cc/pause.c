@@ -162,3 +162,47 @@ enum roan_pause_tell roan_pause_tell(struct roan_pause_teller *t, u64 backlog, u
 	t->refresh_at = now + max_ns / 2;
 	return ROAN_TELL_XOFF;
 }
+
+#define KB	1024ull
+
+static u64 tired_at(const struct roan_pause_teller *t, const struct roan_pause_params *params)
+{
+	return t->since + patience(params);
+}
+
+enum roan_pause_tell roan_pause_tell_host(struct roan_pause_teller *t, const struct roan_pause_params *params, u64 backlog,
+					  u64 max_ns, u64 now)
+{
+	u64 xoff = READ_ONCE(params->pfc_emit_xoff) * KB;
+	u64 xon = min(READ_ONCE(params->pfc_emit_xon) * KB, xoff);
+	bool was = t->off;
+	enum roan_pause_tell what;
+
+	if (now < t->mute_until)
+		return ROAN_TELL_NOTHING;
+	if (was && now >= tired_at(t, params)) {
+		t->off = false;
+		t->mute_until = now + (u64)READ_ONCE(params->pfc_restore_ms) * NSEC_PER_MSEC;
+		t->storms++;
+		return ROAN_TELL_XON;
+	}
+	what = roan_pause_tell(t, backlog, xoff, xon, max_ns, now);
+	if (t->off && !was)
+		t->since = now;
+	return what;
+}
+
+enum roan_pause_tell roan_pause_tell_end(struct roan_pause_teller *t)
+{
+	enum roan_pause_tell what = t->off ? ROAN_TELL_XON : ROAN_TELL_NOTHING;
+
+	*t = (struct roan_pause_teller) { .storms = t->storms };
+	return what;
+}
+
+u64 roan_pause_tell_when(const struct roan_pause_teller *t, const struct roan_pause_params *params, u64 now)
+{
+	if (t->off)
+		return min(t->refresh_at, tired_at(t, params));
+	return now < t->mute_until ? t->mute_until : 0;
+}

@@ -36,7 +36,10 @@
 #define ROAN_PAUSE_PARAMS(X)									\
 	X(pfc_prio_mask, "bits", 0, 255, 0, "priorities that heed pauses; 0: PFC is off")	\
 	X(pfc_watchdog_ms, "ms", 1, 60000, 200, "longest that packets are held back without one having left")	\
-	X(pfc_restore_ms, "ms", 1, 60000, 400, "pauses are ignored so long after that")
+	X(pfc_restore_ms, "ms", 1, 60000, 400, "pauses are ignored so long after that")	\
+	X(pfc_emit_mask, "bits", 0, 255, 0, "priorities whose sender is told to stop when much of it waits here")	\
+	X(pfc_emit_xoff, "KB", 1, 16384, 256, "more than this waits: stop")	\
+	X(pfc_emit_xon, "KB", 0, 16384, 128, "no more than this waits: go on")
 
 #define X(name, unit, min, max, def, meaning) u32 name;
 struct roan_pause_params {
@@ -114,6 +117,9 @@ u64 roan_pause_when(const struct roan_pause *p, const struct roan_pause_params *
 struct roan_pause_teller {
 	bool off;		/* the peer was told to stop, and not yet to go on */
 	u64 refresh_at;		/* ns: then it must be told again */
+	u64 since;		/* ns: off since then; only tell_host() has these three */
+	u64 mute_until;		/* ns: nothing is told before */
+	u32 storms;		/* how often it was off too long */
 };
 
 enum roan_pause_tell { ROAN_TELL_NOTHING, ROAN_TELL_XOFF, ROAN_TELL_XON };
@@ -123,5 +129,16 @@ enum roan_pause_tell { ROAN_TELL_NOTHING, ROAN_TELL_XOFF, ROAN_TELL_XON };
  * is told again after half of that. To be asked at each change of the backlog, and at refresh_at while off.
  */
 enum roan_pause_tell roan_pause_tell(struct roan_pause_teller *t, u64 backlog, u64 xoff, u64 xon, u64 max_ns, u64 now);
+
+/*
+ * The same for a host, by its parameters and under its watchdog: a peer that has been off for pfc_watchdog_ms is told to go on,
+ * and nothing more for pfc_restore_ms. What waits may wait for a disk, or for ever, and others share the priority.
+ */
+enum roan_pause_tell roan_pause_tell_host(struct roan_pause_teller *t, const struct roan_pause_params *params, u64 backlog,
+					  u64 max_ns, u64 now);
+/* Nothing is to be told any more: who is off goes on, and all but the count is forgotten. */
+enum roan_pause_tell roan_pause_tell_end(struct roan_pause_teller *t);
+/* ns: to be asked then at the latest; 0: at a change of the backlog. */
+u64 roan_pause_tell_when(const struct roan_pause_teller *t, const struct roan_pause_params *params, u64 now);
 
 #endif /* ROAN_PAUSE_H */

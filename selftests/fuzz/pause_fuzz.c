@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Any sequence of frames, right or not, forged or not, against one priority that always has something to send: what is
- * accepted is built again to the same bytes, and nothing waits longer than the watchdog's bound.
+ * accepted is built again to the same bytes, and nothing waits longer than the watchdog's bound. And any course of a backlog
+ * whose peer is told: it is off while it must be, without a gap, and never for longer than the watchdog lets it.
  */
 #include "../../kernel/cc/pause.h"
 
@@ -34,6 +35,43 @@ static bool take(const u8 *data, u32 len, struct roan_pause_frame *f)
 	return ok;
 }
 
+#define MAX_NS	(3 * (u64)NSEC_PER_MSEC)
+
+static void tell(const u8 *data, size_t size, const struct roan_pause_params *params)
+{
+	u64 now = 1000, backlog = 0, since = 0, paused_until = 0, next, when;
+	struct roan_pause_teller t = {};
+	bool was;
+
+	for (; size >= 2; data += 2, size -= 2) {
+		next = now + ((u64)data[0] << (data[1] & 31));
+		when = roan_pause_tell_when(&t, params, now);
+		MUST(!when || when > now);
+		if (when && when <= next)
+			next = when;		/* the timer, and the rest of the time is left out */
+		else
+			backlog = (u64)data[1] << 11;
+		now = next;
+		was = t.off;
+		MUST(!was || now < paused_until);	/* told again before it lapsed */
+		switch (roan_pause_tell_host(&t, params, backlog, MAX_NS, now)) {
+		case ROAN_TELL_XOFF:
+			MUST(backlog > params->pfc_emit_xon * 1024);
+			since = was ? since : now;
+			paused_until = now + MAX_NS;
+			break;
+		case ROAN_TELL_XON:
+			MUST(was && !t.off);
+			MUST(now - since <= params->pfc_watchdog_ms * (u64)NSEC_PER_MSEC);
+			break;
+		case ROAN_TELL_NOTHING:
+			MUST(was == t.off);
+			break;
+		}
+		MUST(t.off || t.mute_until > now || backlog <= params->pfc_emit_xoff * 1024);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct roan_pause_params params;
@@ -45,6 +83,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	take(data, min_t(size_t, size, 100), &f);
 	roan_pause_params_default(&params);
+	tell(data, size, &params);
 	for (at = 0; at + 4 <= size; at += 4) {
 		/* Mostly times that matter; sometimes a whole frame, with its length in the byte before. */
 		next = now + ((u64)data[at] << (data[at + 1] & 31));

@@ -9,7 +9,7 @@
 
 static const u8 source[6] = { 2, 4, 6, 8, 10, 12 };
 static const struct roan_pause_params params = {
-	.pfc_prio_mask = 255, .pfc_watchdog_ms = 200, .pfc_restore_ms = 400,
+	.pfc_prio_mask = 255, .pfc_watchdog_ms = 200, .pfc_restore_ms = 400, .pfc_emit_xoff = 100, .pfc_emit_xon = 50,
 };
 
 static void param__defaults_and_bounds(struct kunit *test)
@@ -33,6 +33,27 @@ static void param__defaults_and_bounds(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 60000));
 	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 60001));
 	KUNIT_EXPECT_EQ(test, p.pfc_restore_ms, 60000);
+}
+
+static void param__of_telling(struct kunit *test)
+{
+	struct roan_pause_params p = { 1, 2, 3, 4, 5, 6 };
+
+	roan_pause_params_default(&p);
+	KUNIT_EXPECT_EQ(test, p.pfc_emit_mask, 0);	/* off unless asked for */
+	KUNIT_EXPECT_EQ(test, p.pfc_emit_xoff, 256);
+	KUNIT_EXPECT_EQ(test, p.pfc_emit_xon, 128);
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_mask, 255));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_mask, 256));
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_mask, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 1));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 16384));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 16385));
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xon, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xon, 16384));
+	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xon, 16385));
+	KUNIT_EXPECT_EQ(test, p.pfc_emit_xon, 16384);
 }
 
 /* ---- frames ---- */
@@ -356,8 +377,85 @@ static void tell__keeps_heed_paused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, now), ROAN_PAUSE_ENDED);
 }
 
+#define KB	1024ull
+
+static enum roan_pause_tell tell_host(struct roan_pause_teller *t, u64 backlog, u64 now)
+{
+	return roan_pause_tell_host(t, &params, backlog, 10 * MS, now);
+}
+
+static void host__thresholds_and_times(struct kunit *test)
+{
+	struct roan_pause_teller t = {};
+
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB, T0), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0), 0);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB + 1, T0), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0), T0 + 5 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 4 * MS), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 5 * MS), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 5 * MS), T0 + 10 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB, T0 + 6 * MS), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 6 * MS), 0);
+	KUNIT_EXPECT_EQ(test, t.storms, 0);
+}
+
+/* "Go on" at more than "stop" would alternate without end. */
+static void host__xon_above_xoff(struct kunit *test)
+{
+	const struct roan_pause_params p = { .pfc_watchdog_ms = 200, .pfc_emit_xoff = 10, .pfc_emit_xon = 100 };
+	struct roan_pause_teller t = {};
+
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_host(&t, &p, 50 * KB, MS, T0), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_host(&t, &p, 10 * KB + 1, MS, T0), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_host(&t, &p, 10 * KB, MS, T0), ROAN_TELL_XON);
+}
+
+/* What waits for ever stops the peer for 200 ms, and then not for 400. */
+static void host__tires(struct kunit *test)
+{
+	struct roan_pause_teller t = {};
+
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 198 * MS), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 198 * MS), T0 + 200 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS - 1), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, t.storms, 0);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, t.storms, 1);
+	KUNIT_EXPECT_FALSE(test, t.off);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 200 * MS), T0 + 600 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS - 1), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 600 * MS), 0);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS), ROAN_TELL_XOFF);
+	/* It is a new stop: the patience is whole again. */
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 800 * MS - 1), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 0, T0 + 800 * MS - 1), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, t.storms, 1);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 900 * MS), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1099 * MS), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1100 * MS), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, t.storms, 2);
+}
+
+static void host__end(struct kunit *test)
+{
+	struct roan_pause_teller t = {};
+
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, t.storms, 1);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 201 * MS), ROAN_TELL_XOFF);	/* it is not mute any more */
+}
+
 static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(param__defaults_and_bounds),
+	KUNIT_CASE(param__of_telling),
 	KUNIT_CASE(parse__what_a_switch_sends),
 	KUNIT_CASE(parse__every_priority_has_its_place),
 	KUNIT_CASE(parse__refuses_all_else),
@@ -375,6 +473,10 @@ static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(watch__forgets_who_is_gone),
 	KUNIT_CASE(tell__stop_and_go),
 	KUNIT_CASE(tell__keeps_heed_paused),
+	KUNIT_CASE(host__thresholds_and_times),
+	KUNIT_CASE(host__xon_above_xoff),
+	KUNIT_CASE(host__tires),
+	KUNIT_CASE(host__end),
 	{}
 };
 

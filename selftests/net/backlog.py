@@ -1,0 +1,406 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""backlog.py: packets whose memory is not there wait, in order; and a peer that sends too many of them is told to stop.
+
+Runs in the first namespace (backlog.sh), where cc_param and counters are, and has an end run in each host: one sends, the other
+has on-demand paged memory that is a file of a file system which is frozen now and then. A page of it that is to be written
+then is absent for just as long. While it is frozen the receiving end is asked nothing: its address space waits, too.
+
+    h1: v1 roan1, a packet socket ======== v2 roan2 :h2, memory in /tmp/slow/file
+"""
+import ctypes
+import ipaddress
+import json
+import mmap
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import pyverbs.enums as e
+from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
+from pyverbs.cq import CQ
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
+
+SLOW, SIZE, KB = "/tmp/slow", 8 << 20, 1024
+CHUNK = 64 * KB
+QKEY, SL = 0x11111111, 3
+XOFF, XON = 64, 32      # KB
+
+
+# ---- an end: does what it is told, in lines of JSON ----
+
+class End:
+    def __init__(self, dev, address, peer, path):
+        self.dev, self.address, self.peer = dev, address, peer
+        self.ctx = Context(name=dev)
+        self.pd, self.cq = PD(self.ctx), CQ(self.ctx, 1100)
+        access = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE
+        fd = os.open(path or "/dev/zero", os.O_RDWR)
+        self.map = mmap.mmap(fd, SIZE, mmap.MAP_SHARED if path else mmap.MAP_PRIVATE)
+        self.view = memoryview(self.map)
+        self.addr = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
+        self.mr = MR(self.pd, SIZE, access | (e.IBV_ACCESS_ON_DEMAND if path else 0), address=self.addr)
+        self.qp = self.ah = None
+
+    def attr(self, prio):
+        port = f"/sys/class/infiniband/{self.dev}/ports/1"
+        for i in sorted(map(int, os.listdir(f"{port}/gids"))):
+            with open(f"{port}/gids/{i}") as f:
+                if f.read().strip() == ipaddress.ip_address(f"::ffff:{self.address}").exploded:
+                    break
+        gr = GlobalRoute(dgid=GID(ipaddress.ip_address(f"::ffff:{self.peer}").exploded), sgid_index=i)
+        gr.traffic_class = prio << 5
+        return AHAttr(gr=gr, is_global=1, port_num=1)
+
+    def create(self, kind):
+        if self.qp:
+            self.qp.close()
+        attr = QPAttr(port_num=1)
+        attr.qkey = QKEY
+        attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE
+        self.qp = QP(self.pd, QPInitAttr(qp_type=getattr(e, f"IBV_QPT_{kind}"), scq=self.cq, rcq=self.cq,
+                                         cap=QPCap(1000, 1000, 1, 1)), attr)
+        self.kind = kind
+        return [self.qp.qp_num, self.addr, self.mr.rkey]
+
+    def connect(self, qpn, addr, rkey, prio, timeout, retries):
+        self.to = (addr, rkey, qpn)
+        if self.kind == "UD":
+            self.ah = AH(self.pd, attr=self.attr(prio))
+            return
+        attr = QPAttr(port_num=1)
+        attr.ah_attr = self.attr(prio)
+        attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = qpn, 0, 0, e.IBV_MTU_4096
+        attr.max_dest_rd_atomic = attr.max_rd_atomic = 1
+        attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, timeout, retries, 7
+        attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE
+        self.qp.to_rts(attr)
+
+    def fill(self, seed, n):
+        for i in range(n):
+            self.view[i * CHUNK:(i + 1) * CHUNK] = bytes([seed + i & 255]) * CHUNK
+
+    def right(self, seed, n):
+        return all(self.view[i * CHUNK:(i + 1) * CHUNK] == bytes([seed + i & 255]) * CHUNK for i in range(n))
+
+    def write(self, first, n):
+        for i in range(first, first + n):
+            wr = SendWR(opcode=e.IBV_WR_RDMA_WRITE, num_sge=1, sg=[SGE(self.addr + i * CHUNK, CHUNK, self.mr.lkey)])
+            wr.set_wr_rdma(self.to[1], self.to[0] + i * CHUNK)
+            self.qp.post_send(wr)
+
+    def receive(self, n, length):
+        for i in range(n):
+            self.qp.post_recv(RecvWR(wr_id=i, num_sge=1, sg=[SGE(self.addr + i * length, length, self.mr.lkey)]))
+
+    def datagrams(self, n, length):
+        for i in range(n):
+            struct.pack_into("I", self.map, 0, i)
+            wr = SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[SGE(self.addr, length, self.mr.lkey)])
+            wr.set_wr_ud(self.ah, self.to[2], QKEY)
+            self.qp.post_send(wr)
+            self.done(1, 5)
+
+    def numbers(self, n, length):
+        """What @n datagrams, received one after the other, begin with."""
+        return [struct.unpack_from("I", self.map, i * length + 40)[0] for i in range(n)]
+
+    def done(self, n, seconds):
+        """Statuses of up to @n completions."""
+        got, end = [], time.monotonic() + seconds
+        while len(got) < n and time.monotonic() < end:
+            count, wcs = self.cq.poll(16)
+            got += [w.status for w in wcs] if count else []
+            if not count:
+                time.sleep(0.005)
+        return got
+
+
+def serve(*args):
+    end = End(*args)
+    print("null", flush=True)
+    for line in sys.stdin:
+        name, *rest = json.loads(line)
+        print(json.dumps(getattr(end, name)(*rest)), flush=True)
+
+
+# ---- who tells them ----
+
+class Host:
+    def __init__(self, n, path=""):
+        self.dev = os.environ[f"H{n}DEV"]
+        mine, other = os.environ[f"H{n}IP"], os.environ[f"H{3 - n}IP"]
+        self.proc = subprocess.Popen(["ip", "netns", "exec", f"h{n}", sys.executable, __file__, self.dev, mine, other, path],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.answer()
+
+    def answer(self):
+        if not select.select([self.proc.stdout], [], [], 60)[0]:
+            raise RuntimeError(f"{self.dev}: no answer")
+        return json.loads(self.proc.stdout.readline())
+
+    def __getattr__(self, name):
+        def call(*args):
+            self.proc.stdin.write(json.dumps([name, *args]) + "\n")
+            self.proc.stdin.flush()
+            return self.answer()
+        return call
+
+    def set(self, **values):
+        for name, value in values.items():
+            with open(f"/sys/class/infiniband/{self.dev}/ports/1/cc_param/{name}", "w") as f:
+                f.write(str(value))
+
+    def count(self, name):
+        time.sleep(0.02)    # the core shows values up to 10 ms old
+        with open(f"/sys/class/infiniband/{self.dev}/ports/1/hw_counters/{name}") as f:
+            return int(f.read())
+
+
+def freeze():
+    subprocess.run(["fsfreeze", "-f", SLOW], check=True)
+
+
+def thaw():
+    subprocess.run(["fsfreeze", "-u", SLOW], check=True)
+
+
+class Ear:
+    """Pause frames that reach v1 in h1."""
+
+    def __init__(self):
+        own = os.open("/proc/self/ns/net", os.O_RDONLY)
+        there = os.open("/run/netns/h1", os.O_RDONLY)
+        setns = ctypes.CDLL(None, use_errno=True).setns
+        if setns(there, 0):
+            raise OSError("setns")
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x8808))
+        self.sock.bind(("v1", 0x8808))
+        self.sock.setblocking(False)
+        setns(own, 0)
+
+    def heard(self):
+        got = []
+        while True:
+            try:
+                got.append(self.sock.recv(2000))
+            except BlockingIOError:
+                return got
+
+
+def frame(mac, prio, quanta):
+    times = [quanta if i == prio else 0 for i in range(8)]
+    return (bytes.fromhex("0180c2000001") + mac + struct.pack(">HHH8H", 0x8808, 0x0101, 1 << prio, *times)).ljust(60, b"\0")
+
+
+class Tap:
+    count = failed = 0
+
+
+def check(name, **facts):
+    bad = [k for k, ok in facts.items() if not ok]
+    Tap.count += 1
+    Tap.failed += bool(bad)
+    if bad:
+        print(f"# does not hold: {', '.join(bad)}")
+    print(f"{'not ok' if bad else 'ok'} {Tap.count} {name}", flush=True)
+
+
+def until(seconds, what):
+    end = time.monotonic() + seconds
+    while not what() and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(what())
+
+
+def pair(a, b, kind="RC", prio=SL, timeout=20, retries=7):
+    there, here = b.create(kind), a.create(kind)
+    b.connect(*here, prio, timeout, retries)
+    a.connect(*there, prio, timeout, retries)
+
+
+def moved(host, names, before):
+    return {n: host.count(n) - before[n] for n in names}
+
+
+LOSS = ("resent_pkts", "rcvd_rnr_err", "local_ack_timeout_err", "retry_exceeded_err")
+
+
+def stop_and_go(a, b, ear, mac):
+    pair(a, b)
+    a.fill(1, 12)
+    before = {n: a.count(n) for n in LOSS}
+    waits, told, absent = b.count("page_waits"), b.count(f"tx_prio{SL}_pause"), b.count("rx_absent")
+    freeze()
+    ear.heard()
+    a.write(0, 4)
+    stopped = until(20, lambda: b.count(f"tx_prio{SL}_pause") > told)
+    time.sleep(0.1)
+    first = ear.heard()
+    a.write(4, 8)
+    sent, told = a.count("sent_pkts"), b.count(f"tx_prio{SL}_pause")
+    again = until(20, lambda: b.count(f"tx_prio{SL}_pause") >= told + 2)
+    held, early = a.count("sent_pkts") == sent, a.done(1, 0.1)
+    check("more than pfc_emit_xoff waits: the peer is told to stop", stopped=stopped, waits=b.count("page_waits") > waits)
+    check("... by a frame to the letter", frames=first and all(f == frame(mac, SL, 0xFFFF) for f in first))
+    check("... again and again, and a roan that heeds it sends nothing", again=again, held=held, early=early == [])
+    check("... and only frames of that kind", frames=all(f == frame(mac, SL, 0xFFFF) for f in ear.heard()))
+    thaw()
+    done = a.done(12, 30)
+    frames = ear.heard()
+    check("memory comes: the peer is told to go on", frames=frames and frames[-1] == frame(mac, SL, 0),
+          kinds=all(f in (frame(mac, SL, 0), frame(mac, SL, 0xFFFF)) for f in frames))
+    check("... all arrives, nothing was lost or sent twice", done=done == [0] * 12, right=b.right(1, 12),
+          loss=not any(moved(a, LOSS, before).values()), absent=b.count("rx_absent") == absent)
+
+
+def never_cnps(a, b, ear):
+    pair(a, b, prio=6)
+    a.fill(2, 4)
+    waits = b.count("page_waits")
+    freeze()
+    ear.heard()
+    a.write(0, 4)
+    waited = until(20, lambda: b.count("page_waits") >= waits + 60)
+    time.sleep(0.2)
+    frames = ear.heard()
+    thaw()
+    check("of the CNPs' priority nobody is told", waited=waited, none=frames == [], done=a.done(4, 30) == [0] * 4,
+          right=b.right(2, 4))
+
+
+def tires(a, b, ear, mac):
+    b.set(pfc_watchdog_ms=1000)
+    pair(a, b)
+    a.fill(3, 4)
+    freeze()
+    ear.heard()
+    a.write(0, 4)
+    tired = until(20, lambda: b.count("pfc_tired") == 1)
+    time.sleep(0.1)
+    frames = ear.heard()
+    told = b.count(f"tx_prio{SL}_pause")
+    time.sleep(1)
+    quiet = b.count(f"tx_prio{SL}_pause") == told
+    thaw()
+    b.set(pfc_watchdog_ms=60000)
+    check("who was stopped for pfc_watchdog_ms is let go, and left alone", tired=tired, quiet=quiet,
+          frames=frames[:1] == [frame(mac, SL, 0xFFFF)] and frames[-1:] == [frame(mac, SL, 0)])
+    check("... and nothing is lost", done=a.done(4, 30) == [0] * 4, right=b.right(3, 4))
+
+
+def switched_off(a, b, ear, mac):
+    pair(a, b)
+    a.fill(4, 4)
+    told = b.count(f"tx_prio{SL}_pause")
+    freeze()
+    a.write(0, 4)
+    stopped = until(20, lambda: b.count(f"tx_prio{SL}_pause") > told)
+    time.sleep(0.1)
+    ear.heard()
+    b.set(pfc_emit_mask=0)
+    time.sleep(0.1)
+    frames = ear.heard()
+    thaw()
+    check("switched off: who was stopped is told to go on", stopped=stopped, frames=frames[-1:] == [frame(mac, SL, 0)],
+          done=a.done(4, 30) == [0] * 4, right=b.right(4, 4))
+
+
+def impatience(a, b):
+    """A fault that lasts longer than all retries of the peer's."""
+    pair(a, b, timeout=16, retries=2)   # three times 0.27 s
+    a.fill(5, 8)
+    rnr = a.count("rcvd_rnr_err")
+    freeze()
+    a.write(0, 8)
+    asked = until(20, lambda: a.count("rcvd_rnr_err") > rnr)
+    time.sleep(1.5)
+    early = a.done(1, 0.1)
+    thaw()
+    check("a fault that outlasts all retries is no failure", asked=asked, early=early == [], done=a.done(8, 30) == [0] * 8,
+          right=b.right(5, 8))
+
+
+def datagrams(a, b, n, length):
+    """Returns how many did not arrive, and whether those that did are in order."""
+    pair(a, b, "UD")
+    b.receive(n, length + 40)
+    absent = b.count("rx_absent")
+    freeze()
+    a.datagrams(n, length)
+    time.sleep(0.2)
+    thaw()
+    lost = b.count("rx_absent") - absent
+    done = b.done(n - lost, 30)
+    numbers = b.numbers(len(done), length + 40)
+    return lost, done == [0] * (n - lost) and numbers == sorted(set(numbers)) and numbers[0] == 0
+
+
+def death(a, b):
+    """The receiver is killed while much waits: that is gone, nobody hangs, and the device goes on."""
+    b.set(pfc_emit_mask=0xFF)
+    pair(a, b)
+    told = b.count(f"tx_prio{SL}_pause")
+    freeze()
+    a.write(0, 4)
+    stopped = until(20, lambda: b.count(f"tx_prio{SL}_pause") > told)
+    b.proc.kill()
+    time.sleep(0.3)
+    thaw()
+    b.proc.wait(30)
+    a.create("RC")
+    b = Host(2, f"{SLOW}/file")
+    pair(a, b)
+    a.fill(6, 2)
+    a.write(0, 2)
+    check("a receiver that is killed takes what waits along", stopped=stopped, done=a.done(2, 30) == [0, 0],
+          right=b.right(6, 2))
+    return b
+
+
+def main():
+    a, b, ear = Host(1), Host(2, f"{SLOW}/file"), Ear()
+    with open("/run/mac2") as f:
+        mac = bytes.fromhex(f.read().strip().replace(":", ""))
+    # A quantum of 51 us: a pause lasts 3.4 s, and no machine is too slow to prolong it after half of that.
+    a.set(link_speed=10, pfc_watchdog_ms=60000, pfc_prio_mask=0xFF)
+    b.set(link_speed=10, pfc_watchdog_ms=60000, pfc_restore_ms=60000, pfc_emit_xoff=XOFF, pfc_emit_xon=XON)
+    pair(a, b)
+    a.fill(0, 4)
+    freeze()
+    a.write(0, 4)
+    time.sleep(0.3)
+    thaw()
+    check("off unless asked for", done=a.done(4, 30) == [0] * 4, right=b.right(0, 4), none=ear.heard() == [])
+    impatience(a, b)
+    check("datagrams wait, in order", arrived=datagrams(a, b, 20, 1024) == (0, True))
+    lost, right = datagrams(a, b, 900, 4000)
+    check("what finds no room is dropped and counted", lost=0 < lost < 900, right=right)
+    b.set(pfc_emit_mask=0xFF)
+    stop_and_go(a, b, ear, mac)
+    never_cnps(a, b, ear)
+    tires(a, b, ear, mac)
+    b.set(pfc_emit_mask=0)     # forgets, so that the next one finds the device as this one did
+    b.set(pfc_emit_mask=0xFF)
+    switched_off(a, b, ear, mac)
+    b = death(a, b)
+    print(f"1..{Tap.count}")
+    sys.stdout.flush()
+    for host in (a, b):
+        host.proc.stdin.close()
+        host.proc.wait(30)
+    sys.exit(1 if Tap.failed else 0)
+
+
+if len(sys.argv) > 1:
+    serve(*sys.argv[1:])
+else:
+    main()
