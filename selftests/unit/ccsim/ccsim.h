@@ -118,6 +118,7 @@ struct fixed_point {
 
 struct fluid {
 	double queue_mean;	/* bytes, over the last quarter */
+	double util;		/* share of the link, likewise */
 	double converge_s;	/* from the join until all are within a tenth of the fair share for good */
 };
 

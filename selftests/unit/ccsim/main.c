@@ -82,8 +82,9 @@ static int print_model(const struct setup *s)
 		return refuse("there is a model of paper only, not of", roan_cc_name(s->algo));
 	fixed_point(s, &point);
 	fluid(s, &course);
-	printf("queue_kb=%.1f mark_share=%.5f alpha=%.4f cnps_per_s=%.0f settled_queue_kb=%.1f converge_ms=%.1f\n",
-	       point.queue / 1e3, point.p, point.alpha, point.cnps, course.queue_mean / 1e3, course.converge_s * 1e3);
+	printf("queue_kb=%.1f mark_share=%.5f alpha=%.4f cnps_per_s=%.0f settled_queue_kb=%.1f util=%.4f converge_ms=%.1f\n",
+	       point.queue / 1e3, point.p, point.alpha, point.cnps, course.queue_mean / 1e3,
+	       course.util, course.converge_s * 1e3);
 	return 0;
 }
 

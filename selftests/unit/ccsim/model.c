@@ -136,7 +136,8 @@ void fluid(const struct setup *s, struct fluid *out)
 {
 	struct model m = model_of(s);
 	struct course first = { m.link, m.link, 1 }, others = first;
-	double dt = m.tau / 50, fair = m.link / s->flows, end = s->run_ns * 1e-9, join = s->join_ns * 1e-9, queue = 0, sum = 0;
+	double dt = m.tau / 50, fair = m.link / s->flows, end = s->run_ns * 1e-9, join = s->join_ns * 1e-9, queue = 0;
+	double before, sum = 0, served = 0;
 	double floor = s->params.rpg_min_rate * 1e6 / (8.0 * s->frame);
 	u64 steps = end / dt, tail = 0, lag = fmax(1, s->rtt_ns * 1e-9 / dt);
 	double *marks = calloc(lag, sizeof(*marks)), apart = join;
@@ -154,13 +155,16 @@ void fluid(const struct setup *s, struct fluid *out)
 			if (fabs(first.rate / fair - 1) > 0.1 || fabs(others.rate / fair - 1) > 0.1)
 				apart = (i + 1) * dt;
 		}
+		before = queue;
 		queue = fmax(0, queue + (in - m.link) * dt);
 		if (i >= steps - steps / 4) {
 			sum += queue;
+			served += in - (queue - before) / dt;
 			tail++;
 		}
 	}
 	free(marks);
 	out->queue_mean = sum / fmax(tail, 1) * s->frame;
+	out->util = served / fmax(tail, 1) / m.link;
 	out->converge_s = apart - join;
 }
