@@ -41,16 +41,20 @@ static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len
 	return *state;
 }
 
-/* False: not here. A packet at most is folded at a time, so preemption is not off for long. */
-static bool by_folding(u32 *crc, const void *p, size_t len)
+/* False: not these, or not here. A packet at most is folded at a time, so preemption is not off for long. */
+static bool by_folding(u32 *crc, void *to, const void *p, size_t len)
 {
 	u8 left[ROAN_FOLD_LEFT];
 	size_t done;
 
-	if (!roan_fold_begin())
+	if (!crc_bits || len < ROAN_FOLD_MIN || !roan_fold_begin())
 		return false;
-	done = roan_fold(crc_bits, *crc, p, len, left);
+	done = roan_fold(crc_bits, *crc, to, p, len, left);
 	roan_fold_end();
+	if (to) {
+		memcpy(to + done, p + done, len - done);
+		p = to;		/* its source may change meanwhile */
+	}
 	*crc = crc32_le(crc32_le(0, left, sizeof(left)), p + done, len - done);
 	return true;
 }
@@ -59,11 +63,19 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 {
 	if (len < CRC_SHORT)
 		return crc32_le(crc, p, len);
-	if (crc_bits && len >= ROAN_FOLD_MIN && by_folding(&crc, p, len))
+	if (by_folding(&crc, NULL, p, len))
 		return crc;
 	if (crc_shash)
 		return by_shash(crc_shash, crc, p, len);
 	return crc_sparse ? roan_crc32_sparse(crc, p, len) : crc32_le(crc, p, len);
+}
+
+u32 roan_crc32_copy(u32 crc, void *to, const void *from, size_t len)
+{
+	if (by_folding(&crc, to, from, len))
+		return crc;
+	memcpy(to, from, len);
+	return roan_crc32(crc, to, len);
 }
 
 const char *roan_crc_name(void)

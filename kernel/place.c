@@ -148,11 +148,11 @@ static u32 await(struct roan_qp *qp, const struct grip *grip, u64 off, u32 len, 
 	return verr;
 }
 
-static u32 far_out(struct roan_qp *qp, const struct grip *grip, u64 off, void *to, u32 len)
+static u32 far_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 len)
 {
 	if (grip->mr->odp)
-		return await(qp, grip, off, len, false, roan_odp_read(grip->mr->odp, grip->off + off, to, len));
-	roan_io_read(grip->mr->io, grip->off + off, to, len);
+		return await(qp, grip, 0, len, false, roan_odp_read(grip->mr->odp, grip->off, to, len));
+	roan_io_read(grip->mr->io, grip->off, to, len);
 	return ROAN_VERR_NONE;
 }
 
@@ -204,16 +204,21 @@ static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 	return page_address(mr->pages[i]) + in_page;
 }
 
-static u32 copy_out(struct roan_qp *qp, const struct grip *grip, u64 off, void *to, u32 len)
+static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 len, u32 *crc)
 {
-	u32 run;
+	u64 off = 0;
+	u32 run, verr;
 
-	if (is_far(grip))
-		return far_out(qp, grip, off, to, len);
+	if (is_far(grip)) {
+		verr = far_out(qp, grip, to, len);
+		if (!verr)
+			*crc = roan_crc32(*crc, to, len);
+		return verr;
+	}
 	for (; len; len -= run, off += run, to += run) {
 		const void *from = at(grip, off, len, &run);
 
-		memcpy(to, from, run);
+		*crc = roan_crc32_copy(*crc, to, from, run);
 	}
 	return ROAN_VERR_NONE;
 }
@@ -310,7 +315,8 @@ static u32 check_all(const struct roan_qp *qp, const struct roan_sge *sge, u32 n
 	return ROAN_VERR_NONE;
 }
 
-u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len)
+u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len,
+		u32 *crc)
 {
 	struct grip grip;
 	struct cursor c;
@@ -321,7 +327,7 @@ u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 o
 		verr = cursor_grip(&c, qp, len, 0, &grip, &piece);
 		if (verr)
 			return verr;
-		verr = copy_out(qp, &grip, 0, to, piece);
+		verr = copy_out(qp, &grip, to, piece, crc);
 		release(&grip);
 		if (verr)
 			return verr;
@@ -403,7 +409,7 @@ u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff
 	return verr;
 }
 
-u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len)
+u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, u32 *crc)
 {
 	struct grip grip;
 	u32 verr;
@@ -413,7 +419,7 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len)
 	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_READ, &grip);
 	if (verr)
 		return verr;
-	verr = copy_out(qp, &grip, 0, to, len);
+	verr = copy_out(qp, &grip, to, len, crc);
 	release(&grip);
 	return verr;
 }

@@ -64,13 +64,14 @@ static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, 
 	}
 }
 
-static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, const struct roan_emit *emit, u8 *to, u32 len)
+static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, const struct roan_emit *emit, u8 *to, u32 len,
+		       u32 *crc)
 {
 	if (wqe->flags & ROAN_SEND_INLINE) {
-		memcpy(to, (u8 *)(wqe + 1) + emit->offset, len);
+		*crc = roan_crc32_copy(*crc, to, (u8 *)(wqe + 1) + emit->offset, len);
 		return ROAN_VERR_NONE;
 	}
-	return roan_gather(qp, roan_wqe_sges(wqe), wqe->num_sge, emit->offset, to, len);
+	return roan_gather(qp, roan_wqe_sges(wqe), wqe->num_sge, emit->offset, to, len, crc);
 }
 
 static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status status)
@@ -123,7 +124,7 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 	if (!at)
 		return true;
 	at += roan_wire_build(at, &pkt);
-	verr = put_payload(qp, wqe, emit, at, payload);
+	verr = put_payload(qp, wqe, emit, at, payload, roan_train_sum(train, info->header_len, payload));
 	if (verr) {
 		roan_train_drop(train);
 		if (verr == ROAN_VERR_ABSENT)

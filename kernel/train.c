@@ -241,6 +241,7 @@ u8 *roan_train_add(struct roan_train *t, u32 len)
 	if (!t->skb && !begin(t, len))
 		return NULL;
 	t->len = len;
+	t->summed = 0;
 	if (!t->n && len <= SMALL_PACKET) {
 		t->at = skb_tail_pointer(t->skb);
 		return t->at;
@@ -295,19 +296,34 @@ static void icrc_head(struct roan_icrc_head *head, const u8 *l3, const u8 *udp, 
 		roan_icrc_head4(head, l3, udp);
 }
 
-void roan_train_seal(struct roan_train *t)
+/* Takes what is written up to byte @end into the ICRC. */
+static void sum_up_to(struct roan_train *t, u32 end)
 {
 	bool ipv6 = train_ipv6(t);
-	u32 body = t->len - ROAN_BTH_LEN - ROAN_ICRC_LEN;
-	u32 crc;
 
-	if (!t->n || t->len != t->seg_len) {
-		set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
-		icrc_head(&t->icrc, t->l3, t->udp, ipv6);
+	if (!t->summed) {
+		if (!t->n || t->len != t->seg_len) {
+			set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
+			icrc_head(&t->icrc, t->l3, t->udp, ipv6);
+		}
+		t->crc = roan_icrc_start(&t->icrc, ipv6 ? 0 : t->flow->ip_id + t->n, t->at);
+		t->summed = ROAN_BTH_LEN;
 	}
-	crc = roan_icrc_start(&t->icrc, ipv6 ? 0 : t->flow->ip_id + t->n, t->at);
-	crc = roan_crc32(crc, t->at + ROAN_BTH_LEN, body);
-	roan_icrc_put(crc, t->at + t->len - ROAN_ICRC_LEN);
+	t->crc = roan_crc32(t->crc, t->at + t->summed, end - t->summed);
+	t->summed = end;
+}
+
+u32 *roan_train_sum(struct roan_train *t, u32 headers, u32 payload)
+{
+	sum_up_to(t, headers);
+	t->summed += payload;
+	return &t->crc;
+}
+
+void roan_train_seal(struct roan_train *t)
+{
+	sum_up_to(t, t->len - ROAN_ICRC_LEN);
+	roan_icrc_put(t->crc, t->at + t->len - ROAN_ICRC_LEN);
 
 	if (!t->n && t->len <= SMALL_PACKET)
 		skb_put(t->skb, t->len);

@@ -20,6 +20,8 @@ struct roan_train {
 	struct sk_buff *skb;
 	u8 *at;			/* the packet being added */
 	u32 len;		/* its bytes, BTH to ICRC */
+	u32 summed;		/* as many are in crc */
+	u32 crc;		/* the ICRC's state behind them */
 	u32 seg_len;		/* bytes of the first packet */
 	u32 n;			/* packets, sealed ones */
 	u32 bytes;		/* of them */
@@ -78,6 +80,11 @@ void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flo
  * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
  */
 u8 *roan_train_add(struct roan_train *t, u32 len);
+/*
+ * The first @headers bytes of the packet are written. The state of the ICRC behind them, for who writes @payload bytes
+ * there and takes them into it.
+ */
+u32 *roan_train_sum(struct roan_train *t, u32 headers, u32 payload);
 void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
 void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
 void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */

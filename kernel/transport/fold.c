@@ -24,8 +24,6 @@
 #define __builtin_ia32_vpclmulqdq_v8di	__builtin_ia32_pclmulqdq512
 #endif
 
-#define UNROLL	_Pragma("GCC unroll 8")
-
 #define WIDTH		32
 #define TARGET		__attribute__((target("avx2,vpclmulqdq")))
 #define NAME(name)	name##_256
@@ -51,15 +49,15 @@
 #define LAST		BY_384, BY_256, BY_128, BY_NONE
 #include "fold_width.h"
 
-size_t roan_fold(u32 bits, u32 crc, const void *p, size_t len, u8 *left)
+size_t roan_fold(u32 bits, u32 crc, void *to, const void *p, size_t len, u8 *left)
 {
-	return bits == 512 ? fold_512(crc, p, len, left) : fold_256(crc, p, len, left);
+	return bits == 512 ? fold_512(crc, to, p, len, left) : fold_256(crc, to, p, len, left);
 }
 
 #else
 
 /* Never possible. */
-size_t roan_fold(u32 bits, u32 crc, const void *p, size_t len, u8 *left)
+size_t roan_fold(u32 bits, u32 crc, void *to, const void *p, size_t len, u8 *left)
 {
 	return 0;
 }

@@ -18,9 +18,10 @@
 
 /*
  * How many bytes from @p on, all but the last 63 at most, are folded into @left: the CRC from state 0 of these
- * ROAN_FOLD_LEFT bytes is the one from @crc of those bytes. @bits: 256 or 512, what is possible. Any alignment.
+ * ROAN_FOLD_LEFT bytes is the one from @crc of those bytes, as they are copied to @to unless that is NULL. @bits: 256 or
+ * 512, what is possible. Any alignment.
  */
-size_t roan_fold(u32 bits, u32 crc, const void *p, size_t len, u8 *left);
+size_t roan_fold(u32 bits, u32 crc, void *to, const void *p, size_t len, u8 *left);
 
 /* The shell's, vector.c. Between begin, unless that is false, and end nothing may sleep; only there may roan_fold() be called. */
 bool roan_fold_possible(u32 bits);	/* on this CPU */

@@ -4,49 +4,71 @@
  * LAST are the constants, as many as a vector has halves of 128 bits, by which it is brought ROAN_FOLD_MIN bytes ahead,
  * one vector ahead, and all of its 128 bits to where its last ones are.
  */
+#define vec		NAME(vec)
+#define unaligned	NAME(unaligned)
+#define factor		NAME(factor)
+#define ahead		NAME(ahead)
+#define take		NAME(take)
+
 typedef u64 NAME(vec) __attribute__((vector_size(WIDTH)));
 typedef u64 NAME(unaligned) __attribute__((vector_size(WIDTH))) __aligned(1);
 typedef long long NAME(factor) __attribute__((vector_size(WIDTH)));	/* as the builtin has it */
 
-TARGET static inline NAME(vec) NAME(load)(const void *p)
-{
-	return *(const NAME(unaligned) *)p;
-}
-
 /* Each 128 bits of @v times those of @by: first half by first half, second by second. */
-TARGET static inline NAME(vec) NAME(ahead)(NAME(vec) v, NAME(vec) by)
+TARGET static inline vec ahead(vec v, vec by)
 {
-	return (NAME(vec))CLMUL((NAME(factor))v, (NAME(factor))by, 0x00) ^
-	       (NAME(vec))CLMUL((NAME(factor))v, (NAME(factor))by, 0x11);
+	return (vec)CLMUL((factor)v, (factor)by, 0x00) ^ (vec)CLMUL((factor)v, (factor)by, 0x11);
 }
 
-TARGET static size_t NAME(fold)(u32 crc, const void *p, size_t len, u8 *left)
+/* The next vector, copied to @to + @at unless that is NULL. */
+TARGET static inline vec take(void *to, const void *p, size_t at)
+{
+	vec v = *(const unaligned *)(p + at);
+
+	if (to)
+		*(unaligned *)(to + at) = v;
+	return v;
+}
+
+TARGET static size_t NAME(fold)(u32 crc, void *to, const void *p, size_t len, u8 *left)
 {
 	enum { VECS = ROAN_FOLD_MIN / WIDTH, WORDS = WIDTH / 8 };
-	const NAME(vec) far = { FAR }, next = { NEXT }, last = { LAST };
-	NAME(vec) a[VECS], v;
+	const vec far = { FAR }, next = { NEXT }, last = { LAST };
+	vec a[VECS], v;
 	size_t done = ROAN_FOLD_MIN;
 	u64 half[2];
 	int i;
 
 	/* The loops over vectors and words are unrolled, so that these are in registers. */
-	UNROLL for (i = 0; i < VECS; i++)
-		a[i] = NAME(load)(p + i * WIDTH);
-	a[0] ^= (NAME(vec)) { crc };
+#pragma GCC unroll 8
+	for (i = 0; i < VECS; i++)
+		a[i] = take(to, p, i * WIDTH);
+	a[0] ^= (vec) { crc };
 	for (; len - done >= ROAN_FOLD_MIN; done += ROAN_FOLD_MIN)
-		UNROLL for (i = 0; i < VECS; i++)
-			a[i] = NAME(ahead)(a[i], far) ^ NAME(load)(p + done + i * WIDTH);
+#pragma GCC unroll 8
+		for (i = 0; i < VECS; i++) {
+			v = take(to, p, done + i * WIDTH);
+			a[i] = ahead(a[i], far) ^ v;
+		}
 	v = a[0];
-	UNROLL for (i = 1; i < VECS; i++)
-		v = NAME(ahead)(v, next) ^ a[i];
+#pragma GCC unroll 8
+	for (i = 1; i < VECS; i++)
+		v = ahead(v, next) ^ a[i];
 	for (; len - done >= WIDTH; done += WIDTH)
-		v = NAME(ahead)(v, next) ^ NAME(load)(p + done);
+		v = ahead(v, next) ^ take(to, p, done);
 
 	half[0] = v[WORDS - 2];
 	half[1] = v[WORDS - 1];
-	v = NAME(ahead)(v, last);
-	UNROLL for (i = 0; i < WORDS; i++)
+	v = ahead(v, last);
+#pragma GCC unroll 8
+	for (i = 0; i < WORDS; i++)
 		half[i % 2] ^= v[i];
 	memcpy(left, half, ROAN_FOLD_LEFT);
 	return done;
 }
+
+#undef vec
+#undef unaligned
+#undef factor
+#undef ahead
+#undef take

@@ -19,16 +19,19 @@ static u32 bit_by_bit(u32 crc, const u8 *p, size_t len)
 	return crc;
 }
 
-static u32 folded(struct kunit *test, u32 bits, u32 crc, const u8 *p, size_t len)
+/* @to: where it is copied to, or NULL. */
+static u32 folded(struct kunit *test, u32 bits, u32 crc, u8 *to, const u8 *p, size_t len)
 {
 	u8 left[ROAN_FOLD_LEFT];
 	size_t done;
 
 	KUNIT_ASSERT_TRUE(test, roan_fold_begin());
-	done = roan_fold(bits, crc, p, len, left);
+	done = roan_fold(bits, crc, to, p, len, left);
 	roan_fold_end();
 	KUNIT_ASSERT_LE(test, done, len);
 	KUNIT_ASSERT_LT(test, len - done, (size_t)64);
+	if (to)
+		KUNIT_ASSERT_MEMEQ(test, to, p, done);
 	return bit_by_bit(bit_by_bit(0, left, sizeof(left)), p + done, len - done);
 }
 
@@ -38,13 +41,15 @@ static void needs(struct kunit *test, u32 bits)
 		kunit_skip(test, "this CPU has no VPCLMULQDQ of %u bits", bits);
 }
 
-/* Each message ends where its memory ends. */
+/* Each message ends where its memory ends; every other one is copied. */
 static void every_length(struct kunit *test, u32 bits)
 {
+	u8 *to = kunit_kzalloc(test, LONGEST, GFP_KERNEL);
 	size_t len, size;
 	u8 *p;
 	int i;
 
+	KUNIT_ASSERT_NOT_NULL(test, to);
 	needs(test, bits);
 	for (size = LONGEST; size < LONGEST + ALIGNMENTS; size++) {
 		p = kunit_kzalloc(test, size, GFP_KERNEL);
@@ -52,7 +57,7 @@ static void every_length(struct kunit *test, u32 bits)
 		for (i = 0; i < size; i++)
 			p[i] = (i * 1664525u + size * 1013904223u) >> 13;
 		for (len = ROAN_FOLD_MIN; len <= LONGEST; len++)
-			KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, ~0u - len, p + size - len, len),
+			KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, ~0u - len, len % 2 ? to : NULL, p + size - len, len),
 					    bit_by_bit(~0u - len, p + size - len, len), "the last %d bytes of %d",
 					    (int)len, (int)size);
 	}
@@ -68,11 +73,11 @@ static void every_bit(struct kunit *test, u32 bits)
 	needs(test, bits);
 	for (bit = 0; bit < LONGEST * 8; bit++) {
 		p[bit / 8] = 1 << bit % 8;
-		KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, 0, p, LONGEST), bit_by_bit(0, p, LONGEST), "bit %d", bit);
+		KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, 0, NULL, p, LONGEST), bit_by_bit(0, p, LONGEST), "bit %d", bit);
 		p[bit / 8] = 0;
 	}
 	for (bit = 0; bit < 32; bit++)
-		KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, 1u << bit, p, LONGEST), bit_by_bit(1u << bit, p, LONGEST),
+		KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, 1u << bit, NULL, p, LONGEST), bit_by_bit(1u << bit, p, LONGEST),
 				    "bit %d of the state", bit);
 }
 
