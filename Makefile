@@ -25,7 +25,8 @@ mirror:
 	@mkdir -p $(OUT)/selftests
 	@find $(OUT) -xtype l -delete
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
-	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench $(CURDIR)/selftests/cc $(OUT)/selftests/
+	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench \
+		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(OUT)/selftests/
 
 module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(KARGS) modules

@@ -51,7 +51,8 @@ style() {
 	[ -n "$pl" ] || pl=$(find "${ROAN_CACHE:-$HOME/.cache/roan}"/ -follow -maxdepth 4 -path '*scripts/checkpatch.pl' 2> /dev/null | head -n 1)
 	[ -n "$pl" ] || { ktap_skip "checkpatch" "no kernel source here"; return; }
 	common=$(grep -v '^#' selftests/lint/checkpatch.ignore | paste -sd,)
-	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]' selftests/cc/lossless.c)
+	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]' 'selftests/net/fake_*.[ch]' \
+		selftests/cc/lossless.c)
 	checkpatch "$common" "${files[@]}" > "$log"
 	clean "checkpatch"
 	# Verbs return positive errnos; libibverbs' tables are declared by types alone and checked by lists of assertions.

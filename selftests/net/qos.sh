@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Which DSCP and which priority packets leave with, as a queueing discipline with a class for each priority counts them and
-# as the other end sees them. The DCB table itself is the suite qos's: no virtual interface has one.
+# as the other end sees them. No virtual interface has a DCB table: fake_dcb.c gives v1 one.
 #
 #	h1: roan1 v1 == prio, 8 bands ======== v2 roan2 :h2	captured on v2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -62,4 +62,23 @@ ktap_check "256 is refused" refuses 256 "out of range"
 set_class 104
 ktap_check "the device's traffic class serves who says nothing" leaves 26 3
 ktap_check "... and nobody else" leaves 8 1 --tclass=32
+
+DCB=$(dirname "$(roan_ko)")/roan_fake_dcb.ko
+if [ -e "$DCB" ] && command -v dcb > /dev/null; then
+	ktap_check "an interface that does DCB" a insmod "$DCB" netdev=v1
+	a dcb app add dev v1 dscp-prio 26:5
+	ktap_check "the DCB table says what DSCP 26 is worth" leaves 26 5 --tclass=106
+	a dcb app add dev v1 dgram-port-prio 4791:4
+	ktap_check "... and what UDP port 4791 is, for other DSCPs" leaves 10 4 --tclass=40
+	ktap_check "... but not for that one" leaves 26 5 --tclass=106
+	a dcb app add dev v1 dscp-prio 26:7
+	ktap_check "of two priorities the higher counts" leaves 26 7 --tclass=106
+	a dcb app del dev v1 dscp-prio 26:5 26:7
+	ktap_check "an entry goes: the port's counts" leaves 26 4 --tclass=106
+	a dcb app del dev v1 dgram-port-prio 4791:4
+	ktap_check "all are gone: DSCP >> 3 again" leaves 26 3 --tclass=106
+	rmmod roan_fake_dcb
+else
+	ktap_skip "DCB" "no roan_fake_dcb.ko or no dcb"
+fi
 ktap_end

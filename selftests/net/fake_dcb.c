@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A driver that does DCB, for machines without one: the interface `netdev` of whoever loads this takes application tables
+ * (`dcb app add dev ...`) until it is unloaded, and no longer goes than that. No virtual interface does so by itself. The table
+ * is the kernel's own; an adapter would also program it into its classifier, and here is nothing to program.
+ */
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/rtnetlink.h>
+#include <net/dcbnl.h>
+
+MODULE_DESCRIPTION("A fake DCB driver, for tests");
+MODULE_LICENSE("GPL");
+
+static char *netdev = "";
+module_param(netdev, charp, 0444);
+MODULE_PARM_DESC(netdev, "interface that takes DCB application tables");
+
+static const struct dcbnl_rtnl_ops ops;		/* empty: what no driver does, the core does */
+static struct net_device *given;
+static netdevice_tracker tracker;
+
+static int __init fake_dcb_init(void)
+{
+	int err = -ENODEV;
+
+	rtnl_lock();
+	given = __dev_get_by_name(current->nsproxy->net_ns, netdev);
+	if (given && !given->dcbnl_ops) {
+		netdev_hold(given, &tracker, GFP_KERNEL);
+		given->dcbnl_ops = &ops;
+		err = 0;
+	}
+	rtnl_unlock();
+	return err;
+}
+
+static void __exit fake_dcb_exit(void)
+{
+	rtnl_lock();
+	given->dcbnl_ops = NULL;
+	netdev_put(given, &tracker);
+	rtnl_unlock();
+}
+
+module_init(fake_dcb_init);
+module_exit(fake_dcb_exit);
