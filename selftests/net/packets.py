@@ -31,6 +31,8 @@ from forge import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY,
                    fragments, ip_header, raw, reth)
 
 DEV = os.environ["H2DEV"]
+# The core shows a device's parameters in its own namespace only, which by default is the first one.
+PARAMS = f"/proc/1/root/sys/class/infiniband/{DEV}/ports/1/cc_param/"
 BYSTANDERS = ("rcvd_skbs", "rcvd_bytes", "sent_skbs", "sent_bytes")    # they follow from the others
 
 
@@ -46,6 +48,11 @@ def result(ok, name, why=""):
     for line in [] if ok else why.splitlines():
         print(f"# {line}")
     print(f"{'ok' if ok else 'not ok'} {Tap.count} {name}", flush=True)
+
+
+def setting(name, value):
+    with open(PARAMS + name, "w") as f:
+        f.write(str(value))
 
 
 # ---- the victim ----
@@ -303,6 +310,36 @@ def notifications(v):
     qp.close()
 
 
+def scopes(v):
+    """What there is one CNP of in 100 ms, by cnp_scope: two QPs have one destination, a third has another, all one port."""
+    qps = {v.connected(e.IBV_QPT_RC): 4, v.connected(e.IBV_QPT_RC): 4, v.connected(e.IBV_QPT_RC, 6): 6}
+    psn = PSN
+
+    def marked(times):
+        nonlocal psn
+        v.wire.replies()
+        packets = [datagram(bth(WRITE_ONLY, qp.qp_num, psn=psn + i) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8), family, tos=3)
+                   for i in range(times) for qp, family in qps.items()]
+        psn += times
+        began = time.monotonic()
+        for packet in packets:
+            v.wire.send(packet)
+        took = time.monotonic() - began
+        time.sleep(0.12)
+        return sum(r[0] == CNP for r in v.wire.replies()), took
+
+    for scope, name, n in ((1, "destination", 2), (2, "port", 1), (0, "queue pair", 3)):
+        setting("cnp_scope", scope)
+        for _ in range(20):     # a machine that stands still between two packets has waited the interval out
+            time.sleep(0.12)
+            (first, took), (second, took_too) = marked(2), marked(1)
+            if max(took, took_too) < 0.09:
+                break
+        result(first == second == n, f"CNPs of three marked flows, scope {name}: {n} in an interval", f"{first}, then {second}")
+    for qp in qps:
+        qp.close()
+
+
 def sequence(v):
     """One RC QP through gaps, duplicates and receives that are not there; it must live on."""
     no_credit = 0x00    # an ACK also says how many receives are left
@@ -515,8 +552,8 @@ def main():
     v = Victim(Wire())
     v.psn = PSN
     alive(v, "before")
-    for group in (truncated, corrupt, spoofed, headers, datagrams, notifications, sequence, migration, management, refusals,
-                  trains, noise):
+    for group in (truncated, corrupt, spoofed, headers, datagrams, notifications, scopes, sequence, migration, management,
+                  refusals, trains, noise):
         group(v)
     alive(v, "after")
     print(f"1..{Tap.count}")

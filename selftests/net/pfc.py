@@ -22,8 +22,6 @@ import packets as p
 
 QUANTUM = 512e-6
 FOR_EVER = 0xFFFF
-# The core shows a device's parameters in its own namespace only, which by default is the first one.
-PARAMS = f"/proc/1/root/sys/class/infiniband/{p.DEV}/ports/1/cc_param/"
 TO = bytes.fromhex("0180c2000001")
 
 
@@ -31,11 +29,6 @@ def frame(enabled, quanta=FOR_EVER, to=TO, kind=0x8808, opcode=0x0101, length=60
     """Every enabled priority is paused for @quanta."""
     times = [quanta if enabled >> i & 1 else 0 for i in range(8)]
     return (to + bytes.fromhex("020000000042") + struct.pack(">HHH8H", kind, opcode, enabled, *times)).ljust(length, b"\0")[:length]
-
-
-def setting(name, value):
-    with open(PARAMS + name, "w") as f:
-        f.write(str(value))
 
 
 class Host(p.Victim):
@@ -118,11 +111,11 @@ def others_go_on(h):
     h.pause(1 << 6)
     h.send(6)
     check("the priority of CNPs is never paused", h.leaves())
-    setting("pfc_prio_mask", 0xFF & ~(1 << 5))
+    p.setting("pfc_prio_mask", 0xFF & ~(1 << 5))
     h.pause(1 << 5)
     h.send(5)
     check("a priority that is not in the mask is not", h.leaves())
-    setting("pfc_prio_mask", 0xFF)
+    p.setting("pfc_prio_mask", 0xFF)
     h.go()
 
 
@@ -195,8 +188,8 @@ def malformed(h):
 def storm(h, name, *frames, gaps=False):
     """@frames as fast as can be: what waits leaves after the watchdog's time, and for the time after that nothing waits. With
     @gaps somebody may slip through before."""
-    setting("pfc_watchdog_ms", 500)
-    setting("pfc_restore_ms", 20000)
+    p.setting("pfc_watchdog_ms", 500)
+    p.setting("pfc_restore_ms", 20000)
     before = h.counters()
     began, n, left, free = time.monotonic(), 0, None, []
     h.wire.sock.send(frames[0])
@@ -219,9 +212,9 @@ def storm(h, name, *frames, gaps=False):
     if not gaps:
         check(f"{name}: the watchdog did it, in its time", after["pfc_storm"] == before["pfc_storm"] + 1, took >= 0.5,
               after["pause_ignored"] - before["pause_ignored"] >= 100)
-    setting("pfc_prio_mask", 0)     # forgets, so that the next one finds the device as this one did
-    setting("pfc_prio_mask", 0xFF)
-    setting("pfc_watchdog_ms", 60000)
+    p.setting("pfc_prio_mask", 0)     # forgets, so that the next one finds the device as this one did
+    p.setting("pfc_prio_mask", 0xFF)
+    p.setting("pfc_watchdog_ms", 60000)
     h.go()
 
 
@@ -229,7 +222,7 @@ def off(h):
     h.pause(1 << 3)
     h.send(3)
     stayed = h.stays()
-    setting("pfc_prio_mask", 0)
+    p.setting("pfc_prio_mask", 0)
     check("switching it off lets go who waits", stayed, h.leaves())
     before = h.counters()
     h.pause(1 << 3)
@@ -237,7 +230,7 @@ def off(h):
     left = h.leaves()
     after = h.counters()
     check("off: frames are not even looked at", left, all(after[k] == before[k] for k in after if "pause" in k))
-    setting("pfc_prio_mask", 0xFF)
+    p.setting("pfc_prio_mask", 0xFF)
     qp = h.connected(e.IBV_QPT_RC)
     h.pause(1 << 0)
     h.send(0, qp)
@@ -252,9 +245,9 @@ def main():
     h.pause(1 << 3)
     h.send(3)
     check("off unless asked for", h.leaves(), all(n == 0 for k, n in h.counters().items() if "pause" in k))
-    setting("link_speed", 1)
-    setting("pfc_watchdog_ms", 60000)
-    setting("pfc_prio_mask", 0xFF)
+    p.setting("link_speed", 1)
+    p.setting("pfc_watchdog_ms", 60000)
+    p.setting("pfc_prio_mask", 0xFF)
     h.go()
     for group in (stop_and_go, others_go_on, connection, malformed):
         group(h)
