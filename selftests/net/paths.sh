@@ -4,11 +4,13 @@
 # packets where not, as the counters tell. QUICK=1: without the lossy half.
 #
 #	h1: pa on u1 [on w1] ==== w2 [below u2] with pb :h2	u: w itself, or a VLAN, bond, bridge, VXLAN, macvlan on it
+#	w1 and w2 are a veth, or two taps with a program between them
 #	the last path: rxe on w1 in the first namespace ==== w2, pb :h2
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
 N=${N:-2}
+TAPS=	# the program between the taps
 # shellcheck disable=SC2034 # pair.sh reads them
 ADEV=pa BDEV=pb AIP=10.9.0.1 BIP=10.9.0.2
 
@@ -19,10 +21,18 @@ end() { # 1|2 COMMAND...
 	if [ "$n" = 1 ]; then a "$@"; else b "$@"; fi
 }
 
+plain() { [ "$1" = plain ] || [ "$1" = tap ]; }	# KIND: nothing is on the wire's ends
+wire() { # KIND MTU
+	[ "$1" = tap ] || { ip link add w1 mtu "$2" type veth peer name w2 mtu "$2"; return; }
+	python3 "$HERE/taps.py" w1 w2 > /tmp/taps.log 2>&1 &
+	TAPS=$!
+	wait_for 10 ip link show w2 && ip link set w1 mtu "$2" && ip link set w2 mtu "$2" || { cat /tmp/taps.log; return 1; }
+}
+
 # The upper device of end N on wN; prints what the RDMA device goes on.
 upper() { # KIND N
 	local n=$2
-	[ "$1" != plain ] || { echo "w$n"; return; }
+	! plain "$1" || { echo "w$n"; return; }
 	case $1 in
 	vlan) end "$n" ip link add link "w$n" name "u$n" type vlan id 9 ;;
 	macvlan) end "$n" ip link add "u$n" link "w$n" type macvlan ;;
@@ -40,14 +50,14 @@ upper() { # KIND N
 
 path_up() { # KIND MTU
 	local n on dev=(- pa pb)
-	ip link add w1 mtu "$2" type veth peer name w2 mtu "$2" || return
+	wire "$1" "$2" || return
 	for n in 1 2; do
 		[ "${A[*]}" = env ] && [ $n = 1 ] || ip link set w$n netns h$n || return
 		end $n ip link set w$n up || return
 	done
 	for n in 1 2; do
 		on=$(upper "$1" $n) || return
-		ADDRESS=u$n; [ "$1" != plain ] || ADDRESS=w$n
+		ADDRESS=u$n; ! plain "$1" || ADDRESS=w$n
 		end $n ip addr add "10.9.0.$n/24" dev $ADDRESS && end $n ip addr add "fd09::$n/64" dev $ADDRESS nodad || return
 		if [ "${A[*]}" = env ] && [ $n = 1 ]; then
 			LINK_TYPE=rxe link_add pa w1 || return
@@ -62,6 +72,7 @@ path_down() {
 	rdma link del pa; rdma link del pb
 	for n in 1 2; do end $n ip link del u$n; done
 	a ip link del w1
+	[ -z "$TAPS" ] || { kill "$TAPS"; wait "$TAPS"; TAPS=; }
 } > /dev/null 2>&1
 
 bad_wire() {
@@ -176,7 +187,7 @@ on_veth() { # NAME COMMAND
 ktap_header
 { load_modules && ip netns add h1 && ip netns add h2 && ip -n h1 link set lo up && ip -n h2 link set lo up; } > /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-modprobe -q -a sch_netem sch_prio cls_u32 8021q bridge macvlan vxlan
+modprobe -q -a sch_netem sch_prio cls_u32 8021q bridge macvlan vxlan tun
 modprobe -q bonding max_bonds=0
 DEVS=(pa pb)
 path "veth" plain 4200 trains whole ""
@@ -192,6 +203,8 @@ path "bond" bond 4200 trains whole ""
 path "bridge" bridge 4200 trains whole ""
 path "macvlan" macvlan 4200 trains whole ""
 path "VXLAN" vxlan 4200 trains whole ""
+# A program is the wire: the others leave it the CPU, and wait longer for it.
+QUICK=1 path "taps with virtio-net headers" tap 4200 trains whole "" -e -k 18
 on_veth "every marked packet is counted, in trains" marked
 on_veth "trains never mix queue pairs, traffic classes or path MTUs" unmixed
 if modprobe -q rdma_rxe; then

@@ -9,7 +9,7 @@
  *	  -S use an SRQ  -e sleep in completion channels  -r post receives late (RNR)  -L losses are allowed (UC, UD)
  *	  -B both sides send at once
  *	both:  -x for rxe: no ibv_wr_*(), whose lists its provider miscounts in rdma-core 44; its WITH_INV is the kernel's bit
- *	  -6 IPv6 GID  -g GID_INDEX  -m PATH_MTU  -p TCP_PORT  -T SECONDS  -v
+ *	  -6 IPv6 GID  -g GID_INDEX  -m PATH_MTU  -p TCP_PORT  -k ACK_TIMEOUT_CODE  -T SECONDS  -v
  * Exits 0, 1 or 4 (pass, fail, skip).
  */
 #define _GNU_SOURCE
@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 bool verbose, rxe_slips;
+static uint8_t ack_timeout = 14;
 
 static void on_alarm(int sig)
 {
@@ -144,8 +145,8 @@ static void agree(struct side *s)
 static void setup(struct side *s)
 {
 	struct vt_conn conn = {
-		.type = s->c.type, .psn = vt_mix(s->c.seed + s->active) & 0xffffff, .timeout = 14, .retry = 7, .rnr_retry = 7,
-		.min_rnr_timer = 5,
+		.type = s->c.type, .psn = vt_mix(s->c.seed + s->active) & 0xffffff, .timeout = ack_timeout,
+		.retry = 7, .rnr_retry = 7, .min_rnr_timer = 5,
 		.access = s->c.type == IBV_QPT_RC ? ACCESS : IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
 	};
 	struct { uint64_t addr; uint32_t rkey, pad; } me = { 0 }, peer;
@@ -445,7 +446,7 @@ int main(int argc, char **argv)
 	signal(SIGALRM, on_alarm);
 	signal(SIGPIPE, SIG_IGN);
 	alarm(120);
-	while ((o = getopt(argc, argv, "d:c:t:q:n:w:l:s:o:SerLB6g:m:p:T:vx")) != -1) {
+	while ((o = getopt(argc, argv, "d:c:t:q:n:w:l:s:o:SerLB6g:m:p:k:T:vx")) != -1) {
 		switch (o) {
 		case 'd': dev = optarg; break;
 		case 'c': host = optarg; break;
@@ -465,6 +466,7 @@ int main(int argc, char **argv)
 		case 'g': gid = atoi(optarg); break;
 		case 'm': mtu = atoi(optarg); break;
 		case 'p': port = atoi(optarg); break;
+		case 'k': ack_timeout = atoi(optarg); break;
 		case 'T': alarm(atoi(optarg)); break;
 		case 'x': rxe_slips = true; break;
 		case 'v': verbose = true; break;
