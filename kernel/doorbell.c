@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * From a user's doorbell to "these QPs have work": a method of the uverbs QP object. Sending happens in the caller's own
- * context: waking somebody else costs more than the system call. When a doorbell is not needed is ring.h's affair.
+ * context: waking somebody else costs more than the system call. When a doorbell is not needed is linger.c's affair.
  *
  * A file of our own with a write() would save some 200 ns of the core's dispatch, but its file_operations would keep the
  * module from being unloaded while any program has a device open, and bells are rare where speed matters.
@@ -12,38 +12,44 @@
 #include <rdma/uverbs_named_ioctl.h>
 #include "roan.h"
 
-static void look_at(struct roan_qp *qp)
+void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered)
 {
-	spin_lock_bh(&qp->sq.lock);
-	roan_linger_bell(&qp->sq, ktime_get_ns());
-	roan_send_locked(qp);
-	spin_unlock_bh(&qp->sq.lock);
+	roan_send(qp);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		roan_qp_fail(qp);	/* nobody else flushes what was posted to the receive queue since */
+	if (!answered || !roan_turn_answered(qp))
+		return;
+	if (*answered)
+		roan_qp_put(*answered);
+	roan_qp_get(qp);
+	*answered = qp;
 }
 
 /* The core holds the objects and the device while this runs, and says EIO by itself once the device is gone. */
 static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
+	struct ib_ucontext *uctx = ib_uverbs_get_ucontext(attrs);
 	struct roan_qp *answered = NULL;
+	u64 began = ktime_get_ns();
 	struct ib_uobject **uobjs;
-	int i, n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);
+	int i, n;
 
-	for (i = 0; i < n; i++) {
-		struct roan_qp *qp = to_roan_qp(uobjs[i]->object);
-
-		look_at(qp);
-		if (roan_turn_answered(qp))
-			answered = qp;
-	}
-	if (answered)
+	if (IS_ERR(uctx))
+		return PTR_ERR(uctx);
+	n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);	/* not positive: none */
+	for (i = 0; i < n; i++)
+		roan_doorbell_look(to_roan_qp(uobjs[i]->object), &answered);
+	roan_notices_rung(to_roan_uctx(uctx), began, &answered);
+	if (answered) {
 		roan_turn_pass(answered);
+		roan_qp_put(answered);
+	}
 	return 0;
 }
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_DOORBELL,
 	UVERBS_ATTR_IDRS_ARR(ROAN_ATTR_QP_DOORBELL_HANDLES, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, 1, ROAN_MAX_BELLS,
-			     UA_MANDATORY));
+			     UA_OPTIONAL));
 
 ADD_UVERBS_METHODS(roan_qp, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_DOORBELL));
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When to look at a send ring again without being asked. A program that streams small messages over a short path rings
- * for each of them, because each is acknowledged before the next is posted. So when bells come in quick succession the
- * kernel leaves the doorbell off and looks again a little later; what has gathered by then leaves as one train. If
- * little has, it was a program that waits for answers, and it is left alone for longer and longer.
+ * What a program posts to QPs at rest, and when to look for it without being asked. A program that streams small
+ * messages over a short path, or over many QPs in turn, would ring for each of them, because each QP is at rest again
+ * when it is used next. So when a context's bells come in quick succession the kernel leaves the doorbell off for the
+ * whole context. The program then only writes down which QPs it posted to, in a ring of notices; the kernel looks there
+ * a little later, and what has gathered leaves at once. If little has, it was a program that waits for answers, and it
+ * is left alone for longer and longer.
  *
- * The time is an upper bound. ROAN_RING_LINGERS tells the poster, and one that has nothing to do but wait for completions
- * rings at once (provider/bell.c), for all it has posted.
+ * The time is an upper bound: a poster that has nothing to do but wait for completions rings at once (provider/bell.c),
+ * for all it has posted. Any QPN may stand in the ring: only QPs of the context are looked at, and so many at a time.
  */
 #include "roan.h"
 
@@ -16,57 +18,150 @@
 #define WORTH		4			/* work requests gathered that make lingering worth it */
 #define MIN_PATIENCE	16			/* quick bells before it is tried first */
 #define MAX_PATIENCE	8192			/* doubled each time it was in vain, from one up where it had been worth it */
-
-void roan_linger_reset(struct roan_sq *sq)
-{
-	sq->bell_at = 0;
-	sq->linger_at = 0;
-	sq->quick_bells = 0;
-	sq->gathered = 0;
-	sq->found_at = 0;
-	sq->patience = MIN_PATIENCE;
-}
-
-/* A doorbell came. sq->lock held */
-void roan_linger_bell(struct roan_sq *sq, u64 now)
-{
-	lockdep_assert_held(&sq->lock);
-	sq->quick_bells = now - sq->bell_at < QUICK_NS ? sq->quick_bells + 1 : 0;
-	sq->bell_at = now;
-}
-
-/* A look at the ring that began at @began found @fetched work requests. sq->lock held */
-void roan_linger_found(struct roan_sq *sq, u64 began, u32 fetched)
-{
-	lockdep_assert_held(&sq->lock);
-	if (!fetched)
-		return;
-	sq->gathered += fetched;
-	sq->found_at = began;
-}
+#define SLOTS		256			/* of the ring; a poster that finds it full rings */
+#define SOFTIRQ_LOOKS	64			/* at a time; a caller of the doorbell looks at SLOTS */
 
 /*
- * Nobody else will look at the ring: shall we? True: sq->linger_at says when. The wait is in proportion to what the last
- * batch took from fetching to acknowledgement: on one CPU the poster gets to run only then. sq->lock held
+ * Nobody is at work on the ring: shall we look again? True: linger_at says when. The wait is in proportion to what the
+ * last batch took from beginning to end: on one CPU the poster gets to run only then.
  */
-bool roan_linger(struct roan_sq *sq)
+static bool linger(struct roan_notices *notices, u64 now)
+	__must_hold(&notices->lock)
 {
-	u64 now = ktime_get_ns();
-
-	lockdep_assert_held(&sq->lock);
-	if (now < sq->linger_at)
-		return true;		/* an answer brought us here; the time is not up */
-	if (sq->linger_at && sq->gathered < WORTH) {
-		sq->linger_at = 0;
-		sq->quick_bells = 0;
-		sq->patience = clamp(sq->patience * 2, 1, MAX_PATIENCE);
+	if (now < notices->linger_at)
+		return true;		/* a bell brought us here; the time is not up */
+	if (notices->linger_at && READ_ONCE(notices->gathered) < WORTH) {
+		notices->linger_at = 0;
+		notices->quick_bells = 0;
+		notices->patience = clamp(notices->patience * 2, 1, MAX_PATIENCE);
 		return false;
 	}
-	if (!sq->linger_at && sq->quick_bells < sq->patience)
+	if (!notices->linger_at && notices->quick_bells < notices->patience)
 		return false;
-	if (sq->linger_at)
-		sq->patience = 0;	/* a stream: if its poster does not get to run in time once, the next bell will do */
-	sq->gathered = 0;
-	sq->linger_at = now + LINGER_NS + 2 * min(now - sq->found_at, MAX_BATCH_NS);
+	if (notices->linger_at)
+		notices->patience = 0;	/* a stream: if its poster is late once, the next bell will do */
+	WRITE_ONCE(notices->gathered, 0);
+	notices->linger_at = now + LINGER_NS + 2 * min(now - notices->found_at, MAX_BATCH_NS);
 	return true;
+}
+
+/* The doorbell is off while the timer is set. One set to an earlier time stays, and is set anew when it fires. */
+static void look_again(struct roan_notices *notices, u64 at)
+	__must_hold(&notices->lock)
+{
+	roan_ring_awake(&notices->ring);
+	if (!hrtimer_is_queued(&notices->timer))
+		hrtimer_start(&notices->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* May we leave? */
+static bool leave(struct roan_notices *notices)
+{
+	bool done = true;
+
+	spin_lock_bh(&notices->lock);
+	if (linger(notices, ktime_get_ns()))
+		look_again(notices, notices->linger_at);
+	else
+		done = !roan_ring_need_doorbell(&notices->ring);
+	spin_unlock_bh(&notices->lock);
+	return done;
+}
+
+static bool take(struct roan_notices *notices, u64 began, u32 *qpn)
+{
+	bool any;
+
+	spin_lock_bh(&notices->lock);
+	any = roan_ring_take_notice(&notices->ring, qpn);
+	if (any)
+		notices->found_at = began;
+	spin_unlock_bh(&notices->lock);
+	return any;
+}
+
+static void look_at(struct roan_uctx *uctx, u32 qpn, struct roan_qp **answered)
+{
+	struct roan_qp *qp = roan_qp_find(qpn);
+
+	if (!qp)
+		return;
+	if (qp->uctx == &uctx->ib)
+		roan_doorbell_look(qp, answered);
+	roan_qp_put(qp);
+}
+
+/* A ring that runs away from us must not keep us here: after @looks the timer goes on. */
+static void look(struct roan_uctx *uctx, u64 began, u32 looks, struct roan_qp **answered)
+{
+	struct roan_notices *notices = &uctx->notices;
+	u32 qpn;
+
+	while (looks--) {
+		if (take(notices, began, &qpn))
+			look_at(uctx, qpn, answered);
+		else if (leave(notices))
+			return;
+	}
+	spin_lock_bh(&notices->lock);
+	look_again(notices, ktime_get_ns() + LINGER_NS);
+	spin_unlock_bh(&notices->lock);
+}
+
+static enum hrtimer_restart on_timer(struct hrtimer *timer)
+{
+	look(container_of(timer, struct roan_uctx, notices.timer), ktime_get_ns(), SOFTIRQ_LOOKS, NULL);
+	return HRTIMER_NORESTART;
+}
+
+void roan_notices_rung(struct roan_uctx *uctx, u64 began, struct roan_qp **answered)
+{
+	struct roan_notices *notices = &uctx->notices;
+
+	if (!notices->ring.ctl)
+		return;
+	spin_lock_bh(&notices->lock);
+	notices->quick_bells = began - notices->bell_at < QUICK_NS ? notices->quick_bells + 1 : 0;
+	notices->bell_at = began;
+	notices->found_at = began;
+	roan_ring_awake(&notices->ring);
+	spin_unlock_bh(&notices->lock);
+	look(uctx, began, SLOTS, answered);
+}
+
+/* Also by those who look without us, because an answer came. Once it is enough nobody writes to what all CPUs read. */
+void roan_notices_found(struct roan_qp *qp, u32 n)
+{
+	struct roan_notices *notices;
+	u32 gathered;
+
+	if (!n || !qp->uctx)
+		return;
+	notices = &to_roan_uctx(qp->uctx)->notices;
+	gathered = READ_ONCE(notices->gathered);
+	if (gathered < WORTH)
+		WRITE_ONCE(notices->gathered, gathered + n);
+}
+
+void roan_notices_init(struct roan_notices *notices)
+{
+	spin_lock_init(&notices->lock);
+	roan_hrtimer_setup(&notices->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	notices->patience = MIN_PATIENCE;
+}
+
+int roan_notices_alloc(struct roan_uctx *uctx, struct roan_ring_desc *desc)
+{
+	struct roan_notices *notices = &uctx->notices;
+	int err = roan_ring_alloc(&notices->ring, SLOTS, sizeof(struct roan_notice), &uctx->ib, desc);
+
+	if (!err)
+		roan_ring_need_doorbell(&notices->ring);
+	return err;
+}
+
+void roan_notices_free(struct roan_notices *notices)
+{
+	hrtimer_cancel(&notices->timer);
+	roan_ring_free(&notices->ring);
 }

@@ -174,7 +174,6 @@ static void start_sending(struct roan_qp *qp)
 	qp->sq.absent = false;
 	qp->sq.unplaced = false;
 	qp->sq.paused = false;
-	roan_linger_reset(&qp->sq);
 	qp->sq.seen_resent = 0;
 	qp->sq.seen_timeouts = 0;
 	qp->sq.seen_early = 0;
@@ -227,7 +226,6 @@ static void resume_sending(struct roan_qp *qp)
 {
 	roan_flush_sq(qp);
 	roan_requester_resume(&qp->sq.req);
-	roan_linger_reset(&qp->sq);
 }
 
 /* Nothing sets it again before the QP has work. */

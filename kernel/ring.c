@@ -131,9 +131,9 @@ void roan_ring_discard(struct roan_ring *ring)
 	roan_ring_publish(ring, ring->index);
 }
 
-bool roan_ring_rest(struct roan_ring *ring, enum roan_ring_flags flag)
+bool roan_ring_need_doorbell(struct roan_ring *ring)
 {
-	WRITE_ONCE(ring->ctl->kernel.flags, flag);
+	WRITE_ONCE(ring->ctl->kernel.flags, ROAN_RING_NEED_DOORBELL);
 	/*
 	 * Pairs with the full barrier in provider/ring.h ring_rests(): either the poster sees the flag, or we see
 	 * the tail it stored before.
@@ -150,6 +150,27 @@ void roan_ring_awake(struct roan_ring *ring)
 	/* No barrier: a poster that still sees the flag rings once too often, and that is all. */
 	if (READ_ONCE(ring->ctl->kernel.flags))
 		WRITE_ONCE(ring->ctl->kernel.flags, 0);
+}
+
+bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn)
+{
+	u32 pending = roan_ring_pending(ring);
+
+	if (unlikely(roan_ring_corrupt(ring, pending))) {
+		roan_ring_discard(ring);
+		return false;
+	}
+	if (!pending)
+		return false;
+	roan_ring_copy(ring, offsetof(struct roan_notice, qpn), qpn, sizeof(*qpn));
+	roan_ring_consume(ring);
+	roan_ring_publish(ring, ring->index);
+	/*
+	 * Pairs with the full barrier in provider/ring.h ring_rests() of the send queue: either a poster sees that its
+	 * notice is gone and gives another, or we see what it posted.
+	 */
+	smp_mb();
+	return true;
 }
 
 /* ---- the ring we produce ---- */

@@ -59,15 +59,14 @@ void roan_ring_publish(struct roan_ring *ring, u32 index);	/* let the user reuse
 void roan_ring_discard(struct roan_ring *ring);			/* forget what is posted (QP to RESET) */
 
 /*
- * The doorbell bits. rest(): set @flag, full barrier, and say whether something was posted meanwhile (then clear it and
- * look again). awake(): clear it before looking.
+ * The doorbell bit. need_doorbell(): set it, full barrier, and say whether something was posted meanwhile (then clear
+ * it and look again). awake(): clear it before looking.
  */
-bool roan_ring_rest(struct roan_ring *ring, enum roan_ring_flags flag);
+bool roan_ring_need_doorbell(struct roan_ring *ring);
 void roan_ring_awake(struct roan_ring *ring);
-static inline bool roan_ring_need_doorbell(struct roan_ring *ring)
-{
-	return roan_ring_rest(ring, ROAN_RING_NEED_DOORBELL);
-}
+
+/* Takes the next notice of a context: a QPN, anybody's or nobody's. False: none. A tail that cannot be is forgotten. */
+bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn);
 
 /* ---- the ring we produce: CQ. Caller holds cq->lock. ---- */
 

@@ -23,6 +23,7 @@
 #include <rdma/roan-abi.h>
 
 #include "backlog.h"
+#include "linger.h"
 #include "mr.h"
 #include "pfc.h"
 #include "ring.h"
@@ -145,6 +146,7 @@ struct roan_dev {
 
 struct roan_uctx {
 	struct ib_ucontext ib;
+	struct roan_notices notices;
 };
 
 struct roan_pd {
@@ -250,12 +252,6 @@ struct roan_sq {
 	bool paused;		/* pfc.c will call: what is to be sent next must wait for the end of a pause */
 	bool sqd_notify;	/* tell SQ_DRAINED */
 	u32 heard;		/* turn.c: what had come from the peer at the last bell; atomic */
-	u64 bell_at;		/* linger.c: ns, the last doorbell */
-	u64 linger_at;		/* ns, look at the ring then without a doorbell; 0: wait for one */
-	u64 found_at;		/* ns, when the last look that found something began */
-	u32 gathered;		/* found since lingering began */
-	u32 quick_bells;	/* doorbells in quick succession */
-	u32 patience;		/* as many before lingering is tried */
 	u64 timer_at;		/* when the timer, if set, fires at the latest; 0: not set */
 	struct hrtimer timer;	/* soft; calls roan_requester_timer() */
 	u32 seen_resent, seen_timeouts, seen_early, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale; /* counted so far */
@@ -462,6 +458,8 @@ void roan_qp_exit(void);
 
 /* doorbell.c: the uverbs method; later.c: the per-CPU list */
 extern const struct uapi_definition roan_uapi_defs[];
+/* Send. @answered, or NULL: the last QP whose peer waits for what was sent, with a reference of its own. */
+void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered);
 void roan_later(struct roan_later *later, enum roan_later_bit what);	/* caller has a reference to its holder */
 int roan_later_init(void);
 void roan_later_exit(void);
@@ -479,12 +477,6 @@ static inline void roan_turn_comes(struct roan_qp *qp)
 /* post.c: kernel consumers */
 int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
-
-/* linger.c */
-void roan_linger_reset(struct roan_sq *sq);
-void roan_linger_bell(struct roan_sq *sq, u64 now);
-void roan_linger_found(struct roan_sq *sq, u64 began, u32 fetched);
-bool roan_linger(struct roan_sq *sq);
 
 /* mirror.c */
 int roan_mirror_init(struct roan_sq *sq);
@@ -577,8 +569,9 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
  *
  * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
- * So is pfc->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock and rq.lock are held together only where the state
- * of the QP changes (qp.c). post_lock and poll_lock are irqsave and taken with nothing else.
+ * So are pfc->lock and notices->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock and rq.lock
+ * are held together only where the state of the QP changes (qp.c). post_lock and poll_lock are irqsave and taken with
+ * nothing else.
  *
  * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
  * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog.

@@ -241,15 +241,15 @@ static void retire(struct roan_qp *qp)
 
 /*
  * May we leave? While an answer is due the ring will be looked at again without a doorbell; so it will if we asked to be
- * called later, or hold all the work there is room for: what makes room, makes us look. Otherwise the poster must ring,
- * or may while we linger, and what was posted before it could know is looked at now.
+ * called later, or hold all the work there is room for: what makes room, makes us look. Otherwise the poster must tell,
+ * and what was posted before it could know is looked at now.
  */
 static bool park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
 {
 	if (called_again || qp->sq.absent || roan_requester_outstanding(&qp->sq.req) || roan_requester_full(&qp->sq.req))
 		return true;
-	return !roan_ring_rest(&qp->sq.ring, roan_linger(&qp->sq) ? ROAN_RING_LINGERS : ROAN_RING_NEED_DOORBELL);
+	return !roan_ring_need_doorbell(&qp->sq.ring);
 }
 
 /* While we may not ask, nobody can answer: the timer does not run, and afterwards starts afresh. */
@@ -279,7 +279,7 @@ void roan_send_locked(struct roan_qp *qp)
 	board(qp, &train, qp->av);
 	do {
 		roan_ring_awake(&qp->sq.ring);
-		roan_linger_found(&qp->sq, now, roan_fetch(qp));
+		roan_notices_found(qp, roan_fetch(qp));
 		done = send_work(qp, &train, &budget, now);
 		retire(qp);
 		if (!done)
@@ -303,22 +303,17 @@ void roan_send(struct roan_qp *qp)
 }
 
 /*
- * Let the timer fire at the requester's deadline, or when lingering is over. One that is set to an earlier time stays: it
- * finds nothing due and is set anew, which is cheaper than moving it with every ACK. The slack lets the timers of many
- * QPs fire at one interrupt; sq.timer_at is when ours fires at the latest, so that a deadline without slack is kept.
+ * Let the timer fire at the requester's deadline. One that is set to an earlier time stays: it finds nothing due and is
+ * set anew, which is cheaper than moving it with every ACK. The slack lets the timers of many QPs fire at one
+ * interrupt; sq.timer_at is when ours fires at the latest, so that a deadline without slack is kept.
  */
 void roan_sq_arm(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	u64 deadline = roan_requester_deadline(&qp->sq.req);
 	u64 latest = deadline + roan_requester_slack(&qp->sq.req);
-	u64 linger = qp->sq.linger_at;
 
 	lockdep_assert_held(&qp->sq.lock);
-	if (linger && !roan_requester_outstanding(&qp->sq.req) && (!deadline || linger < latest)) {
-		deadline = deadline ? min(deadline, linger) : linger;
-		latest = linger;
-	}
 	if (!deadline || qp->sq.paused || (qp->sq.timer_at && qp->sq.timer_at <= latest))
 		return;
 	qp->sq.timer_at = latest;
@@ -339,12 +334,9 @@ static void timed_out(struct roan_qp *qp)
 static void on_timer(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {
-	bool lingered = qp->sq.linger_at && now >= qp->sq.linger_at;
-
-	if (!qp->sq.paused && roan_requester_timer(&qp->sq.req, now) != ROAN_EV_NOTHING)
-		timed_out(qp);
-	else if (!lingered)
+	if (qp->sq.paused || roan_requester_timer(&qp->sq.req, now) == ROAN_EV_NOTHING)
 		return roan_sq_arm(qp);
+	timed_out(qp);
 	roan_send_locked(qp);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* User contexts, and how udata goes in and out. Rings are mapped in ring.c; the doorbell has its own file. */
+/* User contexts, and how udata goes in and out. Rings are mapped in ring.c; what notices lead to is linger.c's. */
 #include <rdma/uverbs_ioctl.h>
 #include "roan.h"
 
@@ -34,16 +34,22 @@ int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size)
 	return ib_copy_to_udata(udata, (void *)resp, size) ? -EFAULT : 0;
 }
 
-static void describe(struct roan_alloc_ucontext_resp *resp)
+/* An older provider has room for the answer's first version only, which knew no notices. */
+static bool knows_notices(const struct ib_udata *udata)
 {
-	*resp = (struct roan_alloc_ucontext_resp) {
-		.max_inline = ROAN_MAX_INLINE,
-	};
+	return udata->outlen >= sizeof(struct roan_alloc_ucontext_resp);
 }
 
-int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
+static int answer(struct ib_udata *udata, struct roan_alloc_ucontext_resp *resp)
 {
-	struct roan_alloc_ucontext_resp resp;
+	resp->max_inline = ROAN_MAX_INLINE;
+	return roan_udata_out(udata, resp, knows_notices(udata) ? sizeof(*resp) : offsetof(typeof(*resp), notices));
+}
+
+int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
+{
+	struct roan_uctx *uctx = to_roan_uctx(ibuctx);
+	struct roan_alloc_ucontext_resp resp = {};
 	struct roan_alloc_ucontext_req req;
 	int err;
 
@@ -52,12 +58,21 @@ int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 		if (err)
 			return err;
 	}
-	describe(&resp);
-	return roan_udata_out(udata, &resp, sizeof(resp));
+	roan_notices_init(&uctx->notices);
+	if (knows_notices(udata)) {
+		err = roan_notices_alloc(uctx, &resp.notices);
+		if (err)
+			return err;
+	}
+	err = answer(udata, &resp);
+	if (err)
+		roan_notices_free(&uctx->notices);
+	return err;
 }
 
 void roan_dealloc_ucontext(struct ib_ucontext *uctx)
 {
+	roan_notices_free(&to_roan_uctx(uctx)->notices);
 }
 
 /*
@@ -70,8 +85,7 @@ void roan_disassociate_ucontext(struct ib_ucontext *uctx)
 
 int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs)
 {
-	struct roan_alloc_ucontext_resp resp;
+	struct roan_alloc_ucontext_resp resp = {};
 
-	describe(&resp);
-	return roan_udata_out(&attrs->driver_udata, &resp, sizeof(resp));
+	return answer(&attrs->driver_udata, &resp);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The doorbell, and when to ring it. Mostly the ring's flags say; but while the kernel lingers (it will look by itself
- * after a while, because bells came in quick succession) the poster need not, and goes on posting. As soon as it has
- * nothing to do but wait, the pause is over: an empty poll, or asking for an event, rings for all that was posted since.
+ * The doorbell, and when to ring it. A queue pair that the kernel is at work on needs none. For one at rest a notice
+ * does while the kernel lingers: bells came in quick succession, so it looks through the context's notices by itself
+ * after a while. As soon as a program has nothing to do but wait, the pause is over: an empty poll, or asking for an
+ * event, rings for all that was noticed since.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,10 +12,11 @@
 #include "roan.h"
 
 /*
- * The kernel looks at the QPs in our context. Its errors have no one to go to: the requests are in the rings, and a QP or
- * device that is gone is told by completions and events. So errno stays as it was, too.
+ * The kernel looks at queue pairs in our context: at the one given, and at those of the notices. Its errors have no one
+ * to go to: the requests are in the rings, and a QP or device that is gone is told by completions and events. So errno
+ * stays as it was, too.
  */
-static void ring_handles(int fd, const uint32_t *handles, uint32_t n)
+static void ring(int fd, const uint32_t *handle)
 {
 	union {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -23,18 +25,18 @@ static void ring_handles(int fd, const uint32_t *handles, uint32_t n)
 	struct ib_uverbs_attr *attr = call.hdr.attrs;
 	int saved = errno;
 
-	call.hdr.length = sizeof(call);
+	call.hdr.length = sizeof(call.hdr);
 	call.hdr.object_id = UVERBS_OBJECT_QP;
 	call.hdr.method_id = ROAN_METHOD_QP_DOORBELL;
-	call.hdr.num_attrs = 1;
 	call.hdr.driver_id = ROAN_DRIVER_ID;
-	attr->attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES;
-	attr->flags = UVERBS_ATTR_F_MANDATORY;
-	attr->len = n * sizeof(*handles);
-	if (attr->len <= sizeof(attr->data))
-		memcpy(&attr->data, handles, attr->len);	/* as the core wants what fits */
-	else
-		attr->data = (uintptr_t)handles;
+	if (handle) {
+		call.hdr.length += sizeof(*attr);
+		call.hdr.num_attrs = 1;
+		attr->attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES;
+		attr->flags = UVERBS_ATTR_F_MANDATORY;
+		attr->len = sizeof(*handle);
+		memcpy(&attr->data, handle, sizeof(*handle));	/* as the core wants what fits */
+	}
 	while (ioctl(fd, RDMA_VERBS_IOCTL, &call.hdr) && errno == EINTR)
 		;
 	errno = saved;
@@ -42,80 +44,58 @@ static void ring_handles(int fd, const uint32_t *handles, uint32_t n)
 
 void roan_ring_doorbell(struct roan_qp *qp)
 {
-	ring_handles(qp->vqp.qp.context->cmd_fd, &qp->vqp.qp.handle, 1);
+	ring(qp->vqp.qp.context->cmd_fd, &qp->vqp.qp.handle);
 }
 
-static void remove_at(struct roan_unrung *unrung, uint32_t i)
+static struct roan_notice *notice_at(const struct ring *ring, uint32_t index)
 {
-	unrung->qp[i] = unrung->qp[--unrung->n];
+	return ring_slot(ring, index);
 }
 
-/* True: @qp will be rung for, if the kernel has not looked by then. @at: where it was put last. */
-static bool remember(struct roan_cq *cq, struct roan_qp *qp, uint32_t *at)
+/* @ring may have gone around any number of times since @qp gave its last notice. */
+static bool noticed(const struct ring *ring, const struct roan_qp *qp)
 {
-	struct roan_unrung *unrung = &cq->unrung;
-	bool known, room;
+	return ring_holds(ring, qp->notice) &&
+	       __atomic_load_n(&notice_at(ring, qp->notice)->qpn, __ATOMIC_RELAXED) == qp->vqp.qp.qp_num;
+}
 
-	roan_lock(&unrung->lock);
-	known = *at < unrung->n && unrung->qp[*at] == qp;
-	room = unrung->n < ROAN_UNRUNG;
-	if (!known && room) {
-		*at = unrung->n++;
-		unrung->qp[*at] = qp;
+/* False: no room. */
+static bool give_notice(struct roan_notices *notices, struct roan_qp *qp)
+{
+	struct ring *ring = &notices->ring;
+	uint32_t tail;
+	bool room;
+
+	roan_lock(&notices->lock);
+	tail = ring->index;
+	room = ring_room(ring, tail, ring->mask + 1);
+	if (room) {
+		__atomic_store_n(&notice_at(ring, tail)->qpn, qp->vqp.qp.qp_num, __ATOMIC_RELAXED);
+		qp->notice = tail;
+		ring_post(ring, tail + 1);
 	}
-	roan_unlock(&unrung->lock);
-	return known || room;
+	roan_unlock(&notices->lock);
+	return room;
 }
 
-/* Its owner may wait for either queue. */
+/* sq.lock held, after something was posted. */
 bool roan_must_ring(struct roan_qp *qp)
 {
-	struct roan_cq *scq = to_roan_cq(qp->vqp.qp.send_cq), *rcq = to_roan_cq(qp->vqp.qp.recv_cq);
-	uint32_t rests = ring_rests(&qp->sq.ring);
+	struct roan_notices *notices = &to_roan_context(qp->vqp.qp.context)->notices;
 
-	if (!rests || rests & ROAN_RING_NEED_DOORBELL)
-		return rests;
-	return !remember(scq, qp, &qp->noted_send) || (rcq != scq && !remember(rcq, qp, &qp->noted_recv));
-}
-
-/*
- * One call for all. Handles are taken out under the lock; if one of them is destroyed before the call, that fails, and the
- * kernel looks at the others when it is done lingering.
- */
-bool roan_ring_unrung(struct roan_cq *cq)
-{
-	struct roan_unrung *unrung = &cq->unrung;
-	uint32_t handle[ROAN_UNRUNG], n = 0;
-
-	if (!__atomic_load_n(&unrung->n, __ATOMIC_RELAXED))
+	if (!ring_rests(&qp->sq.ring))
 		return false;
-	roan_lock(&unrung->lock);
-	for (uint32_t i = 0; i < unrung->n; i++) {
-		struct roan_qp *qp = unrung->qp[i];
-
-		if (ring_rests(&qp->sq.ring) & ROAN_RING_LINGERS)
-			handle[n++] = qp->vqp.qp.handle;
-	}
-	unrung->n = 0;
-	roan_unlock(&unrung->lock);
-	if (n)
-		ring_handles(cq->vcq.cq.context->cmd_fd, handle, n);
-	return n;
+	if (!notices->ring.ctl || ring_rests(&notices->ring))
+		return true;
+	return !noticed(&notices->ring, qp) && (!give_notice(notices, qp) || ring_rests(&notices->ring));
 }
 
-static void forget(struct roan_cq *cq, const struct roan_qp *qp)
+bool roan_ring_noticed(struct ibv_context *ctx)
 {
-	struct roan_unrung *unrung = &cq->unrung;
+	const struct ring *notices = &to_roan_context(ctx)->notices.ring;
 
-	roan_lock(&unrung->lock);
-	for (uint32_t i = 0; i < unrung->n; i++)
-		if (unrung->qp[i] == qp)
-			remove_at(unrung, i--);
-	roan_unlock(&unrung->lock);
-}
-
-void roan_bell_forget(struct roan_qp *qp)
-{
-	forget(to_roan_cq(qp->vqp.qp.send_cq), qp);
-	forget(to_roan_cq(qp->vqp.qp.recv_cq), qp);
+	if (!notices->ctl || ring_taken(notices))
+		return false;
+	ring(ctx->cmd_fd, NULL);
+	return true;
 }

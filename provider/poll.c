@@ -53,7 +53,9 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
  */
 static void found_nothing(struct roan_cq *cq)
 {
-	if (!roan_ring_unrung(cq) && to_roan_context(cq->vcq.cq.context)->one_cpu)
+	struct ibv_context *ctx = cq->vcq.cq.context;
+
+	if (!roan_ring_noticed(ctx) && to_roan_context(ctx)->one_cpu)
 		sched_yield();
 }
 
@@ -114,7 +116,7 @@ int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	roan_lock(&cq->lock);
 	ring_arm(&cq->ring, solicited_only);
 	roan_unlock(&cq->lock);
-	roan_ring_unrung(cq);		/* the caller is about to sleep */
+	roan_ring_noticed(ibcq->context);	/* the caller is about to sleep */
 	return 0;
 }
 

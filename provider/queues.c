@@ -107,7 +107,6 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 	if (err)
 		goto err_destroy;
 	roan_lock_init(&cq->lock, single || lock_free(ctx, cq->pd));
-	roan_lock_init(&cq->unrung.lock, to_roan_context(ctx)->single_threaded);	/* posters have their own threads */
 	return cq;
 
 err_destroy:
@@ -457,7 +456,6 @@ int roan_destroy_qp(struct ibv_qp *ibqp)
 	if (err)
 		return err;
 	forget_completions(ibqp, ibqp->qp_num);
-	roan_bell_forget(qp);
 	ring_unmap(&qp->sq.ring);
 	ring_unmap(&qp->rq.ring);
 	put_memory(qp->pd, qp, ROAN_RES_QP, qp->lent);

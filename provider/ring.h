@@ -45,15 +45,30 @@ static inline void ring_post(struct ring *ring, uint32_t tail)
 	__atomic_store_n(&ring->ctl->user.index, tail, __ATOMIC_RELEASE);
 }
 
-/* Set of NEED_DOORBELL and LINGERS; 0: the kernel is at work on the ring. */
-static inline uint32_t ring_rests(const struct ring *ring)
+/* False: the kernel is at work on the ring, or is going to be. */
+static inline bool ring_rests(const struct ring *ring)
 {
 	/*
-	 * Pairs with the full barrier in kernel/ring.c roan_ring_rest(): either we see the flag, or the kernel sees the
-	 * tail stored above.
+	 * Pairs with the full barrier in kernel/ring.c roan_ring_need_doorbell(): either we see the flag, or the kernel
+	 * sees the tail stored above.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED) & (ROAN_RING_NEED_DOORBELL | ROAN_RING_LINGERS);
+	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED) & ROAN_RING_NEED_DOORBELL;
+}
+
+/* Is slot @index posted, and not taken by the kernel? */
+static inline bool ring_holds(const struct ring *ring, uint32_t index)
+{
+	uint32_t head = __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED);
+
+	return index - head < __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED) - head;
+}
+
+/* Has the kernel taken all that was posted? */
+static inline bool ring_taken(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED);
 }
 
 /* ---- the ring we empty ---- */

@@ -74,6 +74,7 @@ static void free_context(struct ibv_context *ctx)
 {
 	struct roan_context *roan = to_roan_context(ctx);
 
+	ring_unmap(&roan->notices.ring);
 	verbs_uninit_context(&roan->vctx);
 	free(roan);
 }
@@ -131,18 +132,22 @@ static const struct verbs_context_ops context_ops = {
 	.unimport_pd = roan_unimport_pd,
 };
 
+/* An imported context has no notices: whoever made it gives them. */
 static int get_context(struct roan_context *roan)
 {
 	ROAN_CMD_REQ(ib_uverbs_get_context, roan_alloc_ucontext_req) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_get_context_resp, roan_alloc_ucontext_resp) resp = { 0 };
+	int err;
 
 	_Static_assert(offsetof(typeof(cmd), roan) == 16, "request of GET_CONTEXT");
 	_Static_assert(offsetof(typeof(resp), roan) == 8, "response of GET_CONTEXT");
 #if ROAN_PABI >= 57
-	return ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), NULL, &resp, sizeof(resp));
+	err = ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), NULL, &resp, sizeof(resp));
 #else
-	return ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	err = ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), &resp, sizeof(resp));
 #endif
+	roan_lock_init(&roan->notices.lock, roan->single_threaded);	/* thread domains share it */
+	return err ?: ring_map(&roan->notices.ring, roan->vctx.context.cmd_fd, &resp.roan.notices);
 }
 
 /* Owns @cmd_fd from the first line on. */

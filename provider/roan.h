@@ -41,8 +41,15 @@ static inline void roan_unlock(struct roan_lock *lock)
 
 struct ib_uverbs_attr;
 
+/* bell.c: which queue pairs at rest were posted to, for the kernel to look at a little later. */
+struct roan_notices {
+	struct roan_lock lock;		/* the ring's producers. A leaf: taken with a queue's lock held */
+	struct ring ring;		/* ctl NULL: there is none, and every queue pair at rest is rung for */
+};
+
 struct roan_context {
 	struct verbs_context vctx;
+	struct roan_notices notices;
 	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
 	bool one_cpu;			/* the machine has one CPU: an empty poll gives it away */
 };
@@ -76,15 +83,6 @@ struct roan_ah {
 	uint32_t ah_num;		/* what a send WQE says */
 };
 
-#define ROAN_UNRUNG	ROAN_MAX_BELLS	/* queue pairs; with more, one rings at once */
-
-/* What bell.c may ring for when its owner has nothing better to do. */
-struct roan_unrung {
-	struct roan_lock lock;		/* leaf: taken with a queue's lock held */
-	uint32_t n;
-	struct roan_qp *qp[ROAN_UNRUNG];
-};
-
 struct roan_cq {
 	struct verbs_cq vcq;		/* first: libibverbs knows the object by this address */
 	struct roan_lock lock;		/* ring, current; held from start_poll to end_poll */
@@ -92,7 +90,6 @@ struct roan_cq {
 	const struct roan_cqe *current;	/* extended: the entry being read */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
 	bool lent;			/* this struct is memory of that domain's allocator */
-	struct roan_unrung unrung;	/* queue pairs that complete here */
 };
 
 /* A ring of requests and what may go into it. */
@@ -126,7 +123,7 @@ struct roan_qp {
 	struct roan_wq rq;		/* no ring with an SRQ */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
 	bool lent;			/* this struct is memory of that domain's allocator */
-	uint32_t noted_send, noted_recv;	/* bell.c: where the unrung of its queues hold it, if they do. Under their locks */
+	uint32_t notice;		/* index of its last one in the context's ring; sq.lock */
 	/* between wr_start and wr_complete, sq.lock held: */
 	struct roan_send_wqe *wqe;	/* being filled; NULL: none, setters do nothing */
 	uint32_t tail;			/* slots below it are filled, not all posted */
@@ -234,8 +231,7 @@ int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 /* ---- bell.c ---- */
 void roan_ring_doorbell(struct roan_qp *qp);
 bool roan_must_ring(struct roan_qp *qp);	/* after ring_post(), under the queue's lock: is a doorbell needed now? */
-bool roan_ring_unrung(struct roan_cq *cq);	/* nothing to do but wait for @cq; false: there was nothing to ring for */
-void roan_bell_forget(struct roan_qp *qp);	/* it is going away */
+bool roan_ring_noticed(struct ibv_context *ctx);	/* nothing to do but wait; false: nobody had to be rung for */
 
 /* ---- build.c ---- */
 bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops);

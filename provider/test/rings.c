@@ -58,6 +58,10 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 
 static void answer(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
 {
+	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_GET_CONTEXT)
+		*(struct roan_alloc_ucontext_resp *)out = (struct roan_alloc_ucontext_resp) {
+			.notices = new_ring(sizeof(struct roan_notice)),
+		};
 	if (hdr->object_id == UVERBS_OBJECT_CQ && hdr->method_id == UVERBS_METHOD_CQ_CREATE)
 		*(struct roan_create_cq_resp *)out = (struct roan_create_cq_resp) { new_ring(64) };
 	if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_CREATE)
@@ -85,7 +89,7 @@ int ioctl(int fd, unsigned long request, ...)
 	}
 	if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == ROAN_METHOD_QP_DOORBELL) {
 		doorbells++;
-		rung_for += hdr->attrs[0].len / sizeof(uint32_t);
+		rung_for += hdr->num_attrs;
 	}
 	for (i = 0; i < hdr->num_attrs; i++)	/* no events were told of it */
 		if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_DESTROY &&
@@ -172,53 +176,46 @@ static void wr__posts_all_or_nothing(struct ibv_qp *qp, uint8_t *sq)
 	EXPECT(ctl->user.index == 5);
 }
 
-/* While the kernel lingers nobody rings, until the poster waits: for either queue, once, and only if it still lingers. */
-static void poll__rings_for_what_was_posted_meanwhile(struct ibv_qp *qp, struct ibv_cq_ex *ex, uint8_t *sq)
+static uint32_t *noticed(uint8_t *notices, unsigned int i)
 {
+	return &((struct roan_notice *)(notices + sizeof(struct roan_ring_ctl)))[i % SLOTS].qpn;
+}
+
+/* While the kernel lingers a notice does, one a QP, until the poster waits: then one call rings for all. */
+static void poll__rings_for_what_was_noticed(struct ibv_qp *qp[2], struct ibv_cq_ex *ex, uint8_t *sq[2], uint8_t *notices)
+{
+	struct roan_ring_ctl *ctl = (void *)notices, *sq_ctl[2] = { (void *)sq[0], (void *)sq[1] };
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_WRITE };
 	struct ibv_poll_cq_attr attr = { 0 };
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(ex);
-	struct roan_ring_ctl *ctl = (void *)sq;
+	unsigned int i;
 	struct ibv_wc wc;
 
-	doorbells = 0;
+	doorbells = rung_for = 0;
 	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 0);
-	ctl->kernel.flags = ROAN_RING_LINGERS;
-	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0);
-	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1);
-	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1);
-	ctl->kernel.index = ctl->user.index;
-	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 1);
-	EXPECT(ibv_start_poll(ex, &attr) == ENOENT && doorbells == 2);
-	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 2);
-	EXPECT(ibv_req_notify_cq(cq, 0) == 0 && doorbells == 3);
-	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 3);
-	ctl->kernel.flags = 0;			/* it has looked by itself */
-	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 3);
-	ctl->kernel.index = ctl->user.index;
-	ctl->kernel.flags = ROAN_RING_LINGERS;
-	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 3);	/* main() destroys the QP: nothing may be left of it */
-}
-
-/* ... and once for all queue pairs. */
-static void poll__rings_once_for_all(struct ibv_qp *qp[2], struct ibv_cq *cq, uint8_t *sq[2])
-{
-	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_WRITE };
-	unsigned int i, rung = doorbells, qps = rung_for;
-	struct ibv_wc wc;
-
-	while (ibv_poll_cq(cq, 1, &wc) > 0)
-		;
-	for (i = 0; i < 4; i++) {
-		struct roan_ring_ctl *ctl = (void *)sq[i & 1];
-
-		qp[i & 1]->state = IBV_QPS_RTS;
-		ctl->kernel.index = ctl->user.index;
-		ctl->kernel.flags = ROAN_RING_LINGERS;
-		EXPECT(ibv_post_send(qp[i & 1], &wr, &bad) == 0 && doorbells == rung);
+	for (i = 0; i < 2; i++) {
+		qp[i]->state = IBV_QPS_RTS;
+		sq_ctl[i]->kernel.index = sq_ctl[i]->user.index;
+		sq_ctl[i]->kernel.flags = ROAN_RING_NEED_DOORBELL;
 	}
-	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == rung + 1 && rung_for == qps + 2);
-	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == rung + 1);
+	for (i = 0; i < 4; i++)
+		EXPECT(ibv_post_send(qp[i & 1], &wr, &bad) == 0 && doorbells == 0);
+	EXPECT(ctl->user.index == 2 && *noticed(notices, 0) == qp[0]->qp_num && *noticed(notices, 1) == qp[1]->qp_num);
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1 && rung_for == 0);
+	ctl->kernel.index = 2;
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1);
+	EXPECT(ibv_post_send(qp[0], &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == 3);	/* a new one */
+	EXPECT(ibv_start_poll(ex, &attr) == ENOENT && doorbells == 2);
+	EXPECT(ibv_req_notify_cq(cq, 0) == 0 && doorbells == 3);
+	sq_ctl[0]->kernel.index = sq_ctl[0]->user.index;
+	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* it lingers no more */
+	ctl->kernel.index = 3;
+	EXPECT(ibv_post_send(qp[0], &wr, &bad) == 0 && doorbells == 4 && rung_for == 1);
+	ctl->kernel.flags = 0;
+	ctl->kernel.index = ctl->user.index - SLOTS;		/* full, and of others: it has gone around */
+	*noticed(notices, 1) = 99;
+	EXPECT(ibv_post_send(qp[1], &wr, &bad) == 0 && doorbells == 5 && rung_for == 2);
+	ctl->kernel.index = ctl->user.index;
 }
 
 static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
@@ -277,19 +274,22 @@ int main(void)
 		printf("FAIL: no QP\n");
 		return 1;
 	}
-	post_send__fills_slots_and_rings(qp, rings[2]);
-	wr__posts_all_or_nothing(qp, rings[2]);
-	poll__rings_for_what_was_posted_meanwhile(qp, cq, rings[2]);
+	((struct roan_ring_ctl *)rings[1])->kernel.flags = ROAN_RING_NEED_DOORBELL;	/* nobody lingers */
+	post_send__fills_slots_and_rings(qp, rings[3]);
+	wr__posts_all_or_nothing(qp, rings[3]);
+	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);
 	EXPECT(ibv_destroy_qp(qp) == 0);
-	poll__gives_entries_back(cq, rings[1]);
-	EXPECT(doorbells == 3);
 	both[0] = ibv_create_qp_ex(ctx, &qp_attr);
 	both[1] = ibv_create_qp_ex(ctx, &qp_attr);
 	if (!both[0] || !both[1]) {
 		printf("FAIL: no more QPs\n");
 		return 1;
 	}
-	poll__rings_once_for_all(both, ibv_cq_ex_to_cq(cq), (uint8_t *[]){ rings[num_rings - 3], rings[num_rings - 1] });
+	both[0]->qp_num = 17;
+	both[1]->qp_num = 18;
+	((struct roan_ring_ctl *)rings[1])->kernel.flags = 0;
+	poll__rings_for_what_was_noticed(both, cq, (uint8_t *[]){ rings[num_rings - 3], rings[num_rings - 1] }, rings[1]);
+	poll__gives_entries_back(cq, rings[2]);
 	EXPECT(ibv_destroy_qp(both[0]) == 0 && ibv_destroy_qp(both[1]) == 0);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
 	EXPECT(ibv_dealloc_pd(qp_attr.pd) == 0);

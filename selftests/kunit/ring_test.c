@@ -132,12 +132,42 @@ static void doorbell_bit(struct kunit *test)
 	roan_ring_post(ring, 1);
 	KUNIT_EXPECT_TRUE(test, roan_ring_need_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
-	KUNIT_EXPECT_TRUE(test, roan_ring_rest(ring, ROAN_RING_LINGERS));
 	roan_ring_consume(ring);
-	KUNIT_EXPECT_FALSE(test, roan_ring_rest(ring, ROAN_RING_LINGERS));
-	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_LINGERS);
 	KUNIT_EXPECT_FALSE(test, roan_ring_need_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_NEED_DOORBELL);
+	roan_ring_free(ring);
+}
+
+/* A poster sees at once that its notice is gone; a tail that cannot be is forgotten, and what comes next is heard. */
+static void notices_are_taken(struct kunit *test)
+{
+	struct roan_ring *ring = new_ring(test, SLOTS, sizeof(struct roan_notice), param_start(test));
+	struct roan_notice *slot;
+	u32 i, qpn;
+
+	KUNIT_EXPECT_FALSE(test, roan_ring_take_notice(ring, &qpn));
+	for (i = 0; i < SLOTS; i++) {
+		slot = roan_ring_post_slot(ring, i);
+		KUNIT_ASSERT_NOT_NULL(test, slot);
+		slot->qpn = 100 + i;
+	}
+	roan_ring_post(ring, SLOTS);
+	for (i = 0; i < SLOTS; i++) {
+		KUNIT_EXPECT_TRUE(test, roan_ring_take_notice(ring, &qpn));
+		KUNIT_EXPECT_EQ(test, qpn, 100 + i);
+		KUNIT_EXPECT_EQ(test, ring->ctl->kernel.index, ring->index);
+	}
+	KUNIT_EXPECT_FALSE(test, roan_ring_take_notice(ring, &qpn));
+	roan_ring_post(ring, SLOTS + 1);
+	KUNIT_EXPECT_FALSE(test, roan_ring_take_notice(ring, &qpn));
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.index, ring->ctl->user.index);
+	KUNIT_EXPECT_FALSE(test, roan_ring_need_doorbell(ring));
+	slot = roan_ring_post_slot(ring, 0);
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	slot->qpn = 7;
+	roan_ring_post(ring, 1);
+	KUNIT_EXPECT_TRUE(test, roan_ring_take_notice(ring, &qpn));
+	KUNIT_EXPECT_EQ(test, qpn, 7u);
 	roan_ring_free(ring);
 }
 
@@ -365,6 +395,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE_PARAM(impossible_tails_are_seen, start_gen_params),
 	KUNIT_CASE_PARAM(our_line_is_write_only, start_gen_params),
 	KUNIT_CASE_PARAM(doorbell_bit, start_gen_params),
+	KUNIT_CASE_PARAM(notices_are_taken, start_gen_params),
 	KUNIT_CASE_PARAM(fetched_receive_is_a_copy, start_gen_params),
 	KUNIT_CASE_PARAM(bad_receives_are_refused, start_gen_params),
 	KUNIT_CASE_PARAM(cq_is_full, start_gen_params),

@@ -370,7 +370,7 @@ int main(int argc, char **argv)
 	vt_ok(still_works(&d, &r), "after wild slots the device works");
 	rings_cases(&d, &r);
 	vt_ok(still_works(&d, &r), "after wild rings the device works");
-	raw_cases(&d);
+	raw_cases(&d, &r);
 	vt_ok(still_works(&d, &r), "after wild system calls the device works");
 	region_down(&r);
 	vt_close(&d);

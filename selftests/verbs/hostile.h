@@ -55,6 +55,7 @@ void *ring_slot_at(struct hring *ring, uint32_t n);
 void ring_advance(struct hring *ring, uint32_t n);
 int doorbell(struct ibv_qp *qp);	/* errno */
 int doorbell_of(int fd, uint32_t handle);
+int doorbell_bare(int fd);		/* for no QP: only the context's notices */
 int doorbell_as(int fd, uint16_t len, uint64_t data);	/* whatever the call says of its handles; up to 8 bytes are @data itself */
 int peer_send(struct rig *g, uint32_t len);
 int peer_recv(struct rig *g);
@@ -67,6 +68,6 @@ bool guards_whole(const struct region *r);
 bool still_works(struct vt_dev *d, struct region *r);	/* a new pair carries a message, right to the byte */
 
 void rings_cases(struct vt_dev *d, struct region *r);	/* hostile_rings.c */
-void raw_cases(struct vt_dev *d);			/* hostile_raw.c */
+void raw_cases(struct vt_dev *d, struct region *r);	/* hostile_raw.c */
 
 #endif

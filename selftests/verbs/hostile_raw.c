@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * System calls as no provider makes them, on a uverbs file of our own: driver data with bits that nobody knows, answers
- * that do not fit, mappings that are not ours, doorbells for things that are no QP. Each has one errno.
+ * that do not fit, mappings that are not ours, doorbells for things that are no QP, notices of them. Each has one errno.
  */
 #define _GNU_SOURCE
 #include "hostile.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -68,20 +71,30 @@ static int open_raw(struct vt_dev *d)
 
 static const uint64_t zeros[2], unknown[2] = { 0, 1ull << 63 };
 
+struct raw_context {
+	struct ib_uverbs_get_context_resp core;
+	struct roan_alloc_ucontext_resp roan;
+};
+
+static int raw_context(int fd, const void *udata, size_t len, struct raw_context *resp, size_t resp_len)
+{
+	struct ib_uverbs_get_context core = { 0 };
+	int err;
+
+	memset(resp, 0xee, sizeof(*resp));
+	err = do_call(fd, &(struct call) { IB_USER_VERBS_CMD_GET_CONTEXT, &core, sizeof(core), resp, resp_len, udata, len });
+	if (!err)
+		close(resp->core.async_fd);
+	return err;
+}
+
 /* A context of its own, with this driver data. */
 static int context_with(struct vt_dev *d, const void *udata, size_t len, int *fd_out)
 {
-	struct {
-		struct ib_uverbs_get_context_resp core;
-		struct roan_alloc_ucontext_resp roan;
-	} resp;
-	struct ib_uverbs_get_context core = { 0 };
+	struct raw_context resp;
 	int fd = open_raw(d);
-	int err = do_call(fd, &(struct call) { IB_USER_VERBS_CMD_GET_CONTEXT, &core, sizeof(core), &resp, sizeof(resp),
-					       udata, len });
+	int err = raw_context(fd, udata, len, &resp, sizeof(resp));
 
-	if (!err)
-		close(resp.core.async_fd);
 	if (fd_out)
 		*fd_out = fd;
 	else
@@ -94,6 +107,22 @@ static void contexts(struct vt_dev *d)
 	vt_ok(is(context_with(d, unknown, 4, NULL), EINVAL, "cut"), "context: driver data cut short");
 	vt_ok(is(context_with(d, unknown, 16, NULL), EINVAL, "long"), "context: unknown driver data behind ours");
 	vt_ok(is(context_with(d, zeros, 16, NULL), 0, "zeros"), "context: zeros behind ours are fine");
+}
+
+/* A provider that is older than notices has room for what came before them, and gets that. */
+static void older_context(struct vt_dev *d)
+{
+	struct raw_context resp;
+	int fd = open_raw(d);
+
+	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.notices)), 0, "older") &&
+	      resp.roan.max_inline && resp.roan.notices.slot_count == 0xeeeeeeee, "context: an older provider's");
+	vt_ok(is(doorbell_bare(fd), 0, "bare"), "doorbell: of a context without notices");
+	close(fd);
+	fd = open_raw(d);
+	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.max_inline)), ENOSPC, "short"),
+	      "context: no room for the answer");
+	close(fd);
 }
 
 struct raw_cq {
@@ -291,7 +320,7 @@ static void bells(int fd, uint32_t pd, uint32_t cq)
 	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), 0, "reset"), "doorbell: a QP in RESET has nothing to do");
 	vt_ok(is(bell(fd, 1, 0, 0x12345678, ROAN_DRIVER_ID), ENOENT, "none"), "doorbell: no such handle");
 	vt_ok(bell(fd, 1, 0, cq, ROAN_DRIVER_ID), "doorbell: a CQ's handle is refused");
-	vt_ok(is(bell(fd, 0, 0, 0, ROAN_DRIVER_ID), EINVAL, "absent"), "doorbell: no handle");
+	vt_ok(is(bell(fd, 0, 0, 0, ROAN_DRIVER_ID), 0, "absent"), "doorbell: no handle, and no notice either");
 	vt_ok(is(bell(fd, 2, 0x1001, qp, ROAN_DRIVER_ID), EPROTONOSUPPORT, "unknown"), "doorbell: unknown attribute");
 	vt_ok(bell(fd, 1, 0, qp, ROAN_DRIVER_ID + 1), "doorbell: another driver's");
 	many_bells(fd, qp);
@@ -299,13 +328,128 @@ static void bells(int fd, uint32_t pd, uint32_t cq)
 	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), ENOENT, "gone"), "doorbell: a QP that is gone");
 }
 
-void raw_cases(struct vt_dev *d)
+/* ---- notices ---- */
+
+static void give_notices(struct roan_ring_ctl *ctl, const struct roan_ring_desc *desc, uint32_t n, uint32_t qpn, uint32_t step)
+{
+	uint32_t tail = ctl->user.index, i;
+	struct roan_notice *slot;
+
+	for (i = 0; i < n; i++) {
+		slot = (void *)((uint8_t *)ctl + desc->slots_offset + (tail + i) % desc->slot_count * desc->slot_size);
+		*slot = (struct roan_notice) { .qpn = qpn + i * step };
+	}
+	__atomic_store_n(&ctl->user.index, tail + n, __ATOMIC_SEQ_CST);
+}
+
+/* A QP of @d with a request that nobody was told of: a notice in another context's ring must not have it sent. */
+static void foreign_notice(struct vt_dev *d, struct region *r, int fd, struct roan_ring_ctl *ctl,
+			   const struct roan_ring_desc *desc)
+{
+	struct roan_send_wqe *w;
+	struct ibv_wc wc;
+	struct rig g;
+	bool left;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	w = ring_slot_at(&g.sq, 0);
+	w->wr_id = 5;
+	w->opcode = ROAN_WR_RDMA_WRITE;
+	ring_advance(&g.sq, 1);
+	give_notices(ctl, desc, 1, g.qp->qp_num, 0);
+	left = !doorbell_bare(fd) && !vt_poll(g.cq, &wc, 200);
+	vt_ok(left && ctl->kernel.index == ctl->user.index, "notice: another context's QP is not looked at");
+	vt_ok(!doorbell(g.qp) && vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == 5, "notice: ... and keeps its work");
+	rig_down(&g);
+}
+
+static void wild_notices(int fd, struct roan_ring_ctl *ctl, const struct roan_ring_desc *desc)
+{
+	const uint32_t jumps[] = { desc->slot_count + 1, 0x7fffffff, 0x80000000, -1 };
+	unsigned int i, bad = 0;
+
+	give_notices(ctl, desc, desc->slot_count, 0, 1);		/* small numbers, QP 0 and 1 among them */
+	bad += doorbell_bare(fd) || ctl->kernel.index != ctl->user.index;
+	give_notices(ctl, desc, desc->slot_count, 0xffffff00, 1);	/* more than 24 bits */
+	bad += doorbell_bare(fd) || ctl->kernel.index != ctl->user.index;
+	vt_ok(!bad, "notices: QPs that are not there");
+	for (i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
+		__atomic_store_n(&ctl->user.index, ctl->user.index + jumps[i], __ATOMIC_SEQ_CST);
+		bad += doorbell_bare(fd) || ctl->kernel.index != ctl->user.index;
+	}
+	vt_ok(!bad, "notices: a tail that cannot be is forgotten");
+}
+
+struct notice_scribbler {
+	struct roan_ring_ctl *ctl;
+	size_t len;
+	atomic_bool stop;
+};
+
+/* The tail runs, and now and then any word of the ring is another. */
+static void *scribble_notices(void *arg)
+{
+	struct notice_scribbler *sc = arg;
+	uint64_t s = 815;
+
+	while (!atomic_load(&sc->stop)) {
+		s = vt_mix(s);
+		if (s % 16)
+			__atomic_store_n(&sc->ctl->user.index, sc->ctl->kernel.index + s % 200, __ATOMIC_RELAXED);
+		else
+			__atomic_store_n((uint32_t *)sc->ctl + (s >> 32) % (sc->len / 4), s, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* Bells quick enough that the kernel lingers, so that its timer looks too: neither it nor the caller may be held for long. */
+static void runaway_notices(int fd, struct roan_ring_ctl *ctl, size_t len)
+{
+	struct notice_scribbler sc = { .ctl = ctl, .len = len };
+	uint64_t begin, end, worst = 0;
+	pthread_t thread;
+	int err = 0;
+
+	if (pthread_create(&thread, NULL, scribble_notices, &sc))
+		vt_die("pthread_create");
+	for (end = vt_now_ms() + 500; vt_now_ms() < end;) {
+		begin = vt_now_ms();
+		err = err ?: doorbell_bare(fd);
+		if (vt_now_ms() - begin > worst)
+			worst = vt_now_ms() - begin;
+	}
+	atomic_store(&sc.stop, true);
+	pthread_join(thread, NULL);
+	vt_ok(!err && worst < 5000, "notices that run away: no doorbell is held for long");
+}
+
+static void notices(struct vt_dev *d, struct region *r)
+{
+	struct raw_context resp;
+	const struct roan_ring_desc *desc = &resp.roan.notices;
+	int fd = open_raw(d), err = raw_context(fd, zeros, 8, &resp, sizeof(resp));
+	struct roan_ring_ctl *ctl = MAP_FAILED;
+
+	if (!err)
+		ctl = mmap(NULL, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, desc->mmap_offset);
+	if (ctl == MAP_FAILED)
+		vt_die("a ring of notices: %s", strerror(err ?: errno));
+	foreign_notice(d, r, fd, ctl, desc);
+	wild_notices(fd, ctl, desc);
+	runaway_notices(fd, ctl, desc->mmap_size);
+	close(fd);	/* the mapping keeps the file, and the context with its timer */
+	munmap(ctl, desc->mmap_size);
+}
+
+void raw_cases(struct vt_dev *d, struct region *r)
 {
 	struct raw_cq cq, map_cq;
 	uint32_t pd;
 	int fd;
 
 	contexts(d);
+	older_context(d);
+	notices(d, r);
 	if (context_with(d, zeros, 8, &fd) || raw_pd(fd, NULL, 0, &pd) || raw_cq(fd, NULL, 0, &cq, sizeof(cq)) ||
 	    raw_cq(fd, NULL, 0, &map_cq, sizeof(map_cq)))
 		vt_die("a context made by hand: %s", strerror(errno));

@@ -114,6 +114,16 @@ int doorbell_of(int fd, uint32_t handle)
 	return doorbell_as(fd, sizeof(handle), handle);
 }
 
+int doorbell_bare(int fd)
+{
+	struct ib_uverbs_ioctl_hdr call = {
+		.length = sizeof(call), .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL,
+		.driver_id = ROAN_DRIVER_ID,
+	};
+
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
+}
+
 int doorbell(struct ibv_qp *qp)
 {
 	return doorbell_of(qp->context->cmd_fd, qp->handle);

@@ -27,6 +27,7 @@
  * acquire. Which side produces:
  *   SQ, RQ, SRQ   user.index = tail (posted),   kernel.index = head (slots below it may be reused)
  *   CQ            kernel.index = tail (written), user.index = head (polled)
+ *   notices       as SQ; there is one such ring a context
  */
 struct roan_user_line {
 	__u32 index;
@@ -48,15 +49,12 @@ enum roan_ring_flags {
 	 * barrier and looks at the tail once more before it leaves. So at least one of them sees the other.
 	 * RQ: the same rule, but the kernel sets the bit only while the QP is in the error state, where what is posted
 	 * must be flushed; otherwise a receive needs no doorbell. SRQ: never set.
+	 * Notices: the same rule. While the bit is not set a notice does for a send queue at rest what a bell does,
+	 * only a little later; a poster that has run out of things to do may ring, and saves the wait.
 	 */
 	ROAN_RING_NEED_DOORBELL	= 1 << 0,
 	/* CQ: an entry was lost because the ring was full; IBV_EVENT_CQ_ERR was raised. */
 	ROAN_RING_OVERFLOW	= 1 << 1,
-	/*
-	 * SQ: nobody is looking, but the kernel will, a little later. Nobody has to ring; a poster that has run out of
-	 * things to do may, and saves the wait. Set with the same care as NEED_DOORBELL.
-	 */
-	ROAN_RING_LINGERS	= 1 << 2,
 };
 
 struct roan_ring_ctl {
@@ -78,6 +76,12 @@ struct roan_sge {
 	__aligned_u64 addr;
 	__u32 length;			/* bytes; 0 is 0, not 2 GiB */
 	__u32 lkey;
+};
+
+/* A slot of a context's ring of notices: something was posted to the send queue of one of its QPs. */
+struct roan_notice {
+	__u32 qpn;
+	__u32 reserved[3];
 };
 
 /* Numbered as enum ib_uverbs_wr_opcode, ibv_wr_opcode and ib_wr_opcode agree. */
@@ -214,6 +218,11 @@ struct roan_alloc_ucontext_resp {	/* also the answer of QUERY_CONTEXT */
 	__aligned_u64 features;		/* feature bits of this kernel */
 	__u32 max_inline;		/* bytes, per send WQE */
 	__u32 reserved;
+	/*
+	 * Notices. mmap_size 0: none. A provider that has no room for this gets what comes before it, and no ring; nor
+	 * does who asks about a context that exists, as the ring has one producer.
+	 */
+	struct roan_ring_desc notices;
 };
 
 struct roan_create_cq_resp {		/* also of resize_cq */
@@ -242,9 +251,10 @@ struct roan_create_ah_resp {
 
 /*
  * The doorbell: method ROAN_METHOD_QP_DOORBELL of the standard object UVERBS_OBJECT_QP makes the kernel look at the send
- * rings of one or more QPs, and send, in the caller's context; on a QP in the error state also at its receive ring, to
- * flush it. It is an ioctl of the uverbs file and not a file of our own, so that an open context never pins the module.
- * EIO: the device is gone. ENOENT: one of the QPs does not exist, and no ring was looked at.
+ * rings of the QPs named, if any, and of those the context's notices name, and send, in the caller's context; on a QP
+ * in the error state also at its receive ring, to flush it. It is an ioctl of the uverbs file and not a file of our own,
+ * so that an open context never pins the module. EIO: the device is gone. ENOENT: one of the QPs does not exist, and no
+ * ring was looked at.
  */
 enum roan_qp_methods {
 	ROAN_METHOD_QP_DOORBELL = 0x1000,	/* 1 << UVERBS_ID_NS_SHIFT */
@@ -252,7 +262,7 @@ enum roan_qp_methods {
 };
 
 enum roan_qp_doorbell_attrs {
-	ROAN_ATTR_QP_DOORBELL_HANDLES = 0x1000,	/* __u32 handle[1 .. ROAN_MAX_BELLS], in; up to two inline */
+	ROAN_ATTR_QP_DOORBELL_HANDLES = 0x1000,	/* __u32 handle[1 .. ROAN_MAX_BELLS], in; may be absent */
 };
 
 #define ROAN_MAX_BELLS	64
