@@ -2,22 +2,10 @@
 /* CRC-32 by folding, in both widths: the same as bit by bit for every length, alignment and bit, and no byte more is read. */
 #include <kunit/test.h>
 #include "../../kernel/transport/fold.h"
+#include "crc_bits.h"
 
 #define LONGEST		600	/* more than two rounds of the main loop, some vectors, some bytes */
 #define ALIGNMENTS	16
-
-/* Straight from the definition. */
-static u32 bit_by_bit(u32 crc, const u8 *p, size_t len)
-{
-	int i;
-
-	while (len--) {
-		crc ^= *p++;
-		for (i = 0; i < 8; i++)
-			crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
-	}
-	return crc;
-}
 
 /* @to: where it is copied to, or NULL. */
 static u32 folded(struct kunit *test, u32 bits, u32 crc, u8 *to, const u8 *p, size_t len)

@@ -2,21 +2,9 @@
 /* CRC-32 by shifts: known values, and the same as bit by bit for every length, alignment and start. */
 #include <kunit/test.h>
 #include "../../kernel/transport/sparse.h"
+#include "crc_bits.h"
 
 #define LONGEST	520
-
-/* Straight from the definition. */
-static u32 bit_by_bit(u32 crc, const u8 *p, size_t len)
-{
-	int i;
-
-	while (len--) {
-		crc ^= *p++;
-		for (i = 0; i < 8; i++)
-			crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
-	}
-	return crc;
-}
 
 static void fill(u8 *p, size_t len, u32 seed)
 {
