@@ -1,17 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced, after lib.sh, by tests in which a Python program of raw packets is the other host. It judges nothing itself.
+# Sourced, after lib.sh and python.sh, by tests in which a Python program of raw packets is the other host. It judges nothing itself.
 #
 #	h1: v1 (no device)  ======== v2 roan2 :h2	the program runs in h2 and sends by a packet socket on v1
 #
 # alone_up NAME: the set-up; ends the script where it cannot be. alone NAME: NAME.py beside this file; its KTAP is the script's.
-PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
 
 # What leaves is counted: nobody else may talk to the device meanwhile, and no neighbour is asked for.
 alone_up() {
 	local ip
-	[ "$LINK_TYPE" = roan ] || { ktap_skip "$1" "knows roan's counters and parameters"; ktap_end; }
-	$PY -c 'import pyverbs.qp' 2> /dev/null || { ktap_skip "$1" "no pyverbs"; ktap_end; }
+	python_needs "$1"
 	{ load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 	on h1 rdma link del "$H1DEV" || rdma link del "$H1DEV"
 	for ip in $H1IP $H1IP6; do
@@ -20,11 +18,6 @@ alone_up() {
 }
 
 alone() {
-	local rc
-	on h2 timeout -k 5 200 $PY "$HERE/$1.py" > /tmp/$1.out 2> /tmp/$1.err
-	rc=$?
-	tail -n 15 /tmp/$1.err | sed 's/^/# /'
-	[ ! -s /tmp/$1.err ] || rc=2	# an exception, whatever became of the lines before it
-	ktap_relay /tmp/$1.out $1 $rc
+	python_runs "$1" 200 on h2
 	ktap_end
 }

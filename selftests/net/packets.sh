@@ -3,6 +3,7 @@
 # Packets that are cut, corrupt, spoofed, or make no sense: packets.py sends them and says what must come of each.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
+. "$HERE/python.sh"
 . "$HERE/alone.sh"
 
 ktap_header

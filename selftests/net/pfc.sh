@@ -3,6 +3,7 @@
 # Priority flow control: pause frames stop a priority and nothing else, for as long as they may and no longer. pfc.py sends them.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
+. "$HERE/python.sh"
 . "$HERE/alone.sh"
 
 ktap_header
