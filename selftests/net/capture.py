@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""capture.py DEV FILE: frames of DEV to UDP 4791, both directions, into a pcap file until SIGTERM.
+"""capture.py DEV FILE: frames of DEV to UDP 4791, both directions, into a pcap file until SIGTERM, and
+then what is still in the socket. The file appears when the socket is open.
 
 A packet socket and nothing else, so that the test needs no tcpdump. It decodes nothing.
 """
@@ -22,10 +23,12 @@ def main():
     with open(path, "wb") as f:
         f.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
         f.flush()
-        while not stop:
+        while True:
             try:
                 p = s.recv(262144)
-            except socket.timeout:
+            except socket.timeout:  # nothing is left in the socket
+                if stop:
+                    break
                 continue
             off = 14
             if p[12:14] == b"\x08\x00" and p[23] == 17:

@@ -24,9 +24,9 @@ capture() {
 	rm -f "$1"
 	"${A[@]}" python3 "$REPO/selftests/net/capture.py" v1 "$1" > /tmp/capture.log 2>&1 &
 	CAPTURE=$!
-	wait_for 5 test -e "$1" && sleep 0.5
+	wait_for 60 test -e "$1"
 }
-stop() { sleep 0.5; kill $CAPTURE; wait $CAPTURE 2> /dev/null; true; }
+stop() { kill $CAPTURE; wait $CAPTURE 2> /dev/null; true; }
 
 decodes() {
 	$TSHARK -r "$1" -Y '_ws.malformed || (udp.port == 4791 && !infiniband)' > /tmp/tshark.out 2> /tmp/tshark.err || { cat /tmp/tshark.err; return 1; }

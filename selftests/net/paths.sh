@@ -26,7 +26,7 @@ wire() { # KIND MTU
 	[ "$1" = tap ] || { ip link add w1 mtu "$2" type veth peer name w2 mtu "$2"; return; }
 	python3 "$HERE/taps.py" w1 w2 > /tmp/taps.log 2>&1 &
 	TAPS=$!
-	wait_for 10 ip link show w2 && ip link set w1 mtu "$2" && ip link set w2 mtu "$2" || { cat /tmp/taps.log; return 1; }
+	wait_for 60 ip link show w2 && ip link set w1 mtu "$2" && ip link set w2 mtu "$2" || { cat /tmp/taps.log; return 1; }
 }
 
 # The upper device of end N on wN; prints what the RDMA device goes on.
@@ -65,7 +65,7 @@ path_up() { # KIND MTU
 			link_add "${dev[n]}" "$on" h$n || return
 		fi
 	done
-	wait_for 10 a ping -c1 -W1 $BIP && wait_for 5 gid_index pb $BIP h2
+	wait_for 60 a ping -c1 -W1 $BIP && wait_for 60 gid_index pb $BIP h2
 }
 path_down() {
 	local n
@@ -91,7 +91,7 @@ carry() {
 	local sent=$1 rcvd=$2 before after
 	shift 2
 	before=$(counts)
-	STRESS_BOTH="$*" stress 60 -t rc -q 2 -w 32 -n "$N" -l 40000 -B || return
+	STRESS_BOTH="$*" stress 300 -t rc -q 2 -w 32 -n "$N" -l 40000 -B || return
 	after=$(counts)
 	# shellcheck disable=SC2086 # numbers
 	set -- $before $after
@@ -152,10 +152,10 @@ unmixed() {
 	rm -f /tmp/trains
 	"${A[@]}" python3 "$HERE/trains.py" w1 /tmp/trains 4096:32 1024:104 256:0 > /tmp/trains.log 2>&1 &
 	capture=$!
-	wait_for 5 test -e /tmp/trains
+	wait_for 60 test -e /tmp/trains
 	while read -r op mtu class; do
 		port=$((port + 1))
-		OUT_A=/tmp/out_a.$port OUT_B=/tmp/out_b.$port both 50 $port \
+		OUT_A=/tmp/out_a.$port OUT_B=/tmp/out_b.$port both 200 $port \
 			"ib_${op}_bw -F -p $port -d $ADEV -m $mtu --tclass=$class -q 3 -s 30000 -n 100" \
 			"ib_${op}_bw -F -p $port -d $BDEV -m $mtu --tclass=$class -q 3 -s 30000 -n 100 $AIP" > /tmp/both.$port 2>&1 &
 		pids+=($!)
@@ -168,7 +168,6 @@ unmixed() {
 		wait "$pid" || rc=1
 	done
 	[ $rc = 0 ] || cat /tmp/both.*
-	sleep 0.5
 	kill $capture
 	wait $capture || rc=1
 	cat /tmp/trains.log

@@ -22,9 +22,9 @@ leaves() {
 	before=$(packets "$prio")
 	rm -f /tmp/qos.pcap
 	"${B[@]}" python3 "$HERE/capture.py" v2 /tmp/qos.pcap > /tmp/capture.log 2>&1 & cap=$!
-	wait_for 5 test -e /tmp/qos.pcap
+	wait_for 60 test -e /tmp/qos.pcap
 	stream "$@"
-	sleep 0.3; kill $cap; wait $cap 2> /dev/null
+	kill $cap; wait $cap 2> /dev/null
 	got=$(dscps /tmp/qos.pcap)
 	echo "dscps $got, priority $prio: $before -> $(packets "$prio")"
 	[ "$got" = "$dscp " ] && [ "$(packets "$prio")" -ge $((before + 2)) ]
@@ -32,9 +32,9 @@ leaves() {
 # Where the cycle counter drifts perftest sends all and then cannot say how fast: what it leaves with means nothing here.
 stream() { # both() has its server at A; ours is at B
 	local pid
-	"${B[@]}" timeout 20 ib_write_bw -d "$BDEV" -x "$BGID" -n 100 -s 4096 > /tmp/server 2>&1 & pid=$!
-	wait_for 5 serving
-	a timeout 20 ib_write_bw -d "$ADEV" -x "$AGID" -n 100 -s 4096 "$@" "$BIP" > /tmp/client 2>&1
+	"${B[@]}" timeout 100 ib_write_bw -d "$BDEV" -x "$BGID" -n 100 -s 4096 > /tmp/server 2>&1 & pid=$!
+	wait_for 60 serving
+	a timeout 100 ib_write_bw -d "$ADEV" -x "$AGID" -n 100 -s 4096 "$@" "$BIP" > /tmp/client 2>&1
 	kill $pid 2> /dev/null; wait $pid
 }
 serving() { b ss -Hltn 'sport = :18515' | grep -q .; }

@@ -25,7 +25,7 @@ def capture(dev, path):
     s.bind((dev, 3))
     s.settimeout(0.2)
     stop, frames = [], []
-    signal.alarm(120)
+    signal.alarm(600)
     signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
     with open(path, "w"):
         pass

@@ -51,7 +51,7 @@ static void send_all(struct vt_dev *d, const union ibv_gid *group, int count)
 		}, *bad;
 
 		vt_fill(buf, LEN, SEED + i, 0);
-		if (ibv_post_send(qp, &wr, &bad) || !vt_poll(cq, &wc, 3000) || wc.status)
+		if (ibv_post_send(qp, &wr, &bad) || !vt_poll(cq, &wc, 20000) || wc.status)
 			vt_die("send %d", i);
 		usleep(2000);
 	}
@@ -85,9 +85,11 @@ static void receive_all(struct vt_dev *d, const union ibv_gid *group, int member
 	for (k = 0; k < members; k++)
 		if (ibv_attach_mcast(qp[k], group, 0))
 			vt_die("attach: %s", strerror(errno));
+	puts("joined");
+	fflush(stdout);
 	for (i = 0; i < count; i++)
 		for (k = 0; k < members; k++, got++) {
-			if (!vt_poll(cq[k], &wc, 15000) || wc.status)
+			if (!vt_poll(cq[k], &wc, 60000) || wc.status)
 				vt_die("member %d: datagram %d did not come", k, i);
 			if (wc.byte_len != LEN + 40 || ntohl(wc.imm_data) != (uint32_t)i || !(wc.wc_flags & IBV_WC_GRH) ||
 			    vt_diff(buf + (k * count + wc.wr_id) * 256 + 40, LEN, SEED + i, 0) != LEN)
@@ -116,7 +118,7 @@ int main(int argc, char **argv)
 	union ibv_gid group;
 	struct vt_dev d;
 
-	alarm(40);
+	alarm(120);
 	while ((o = getopt(argc, argv, "d:m:r:n:s6")) != -1) {
 		switch (o) {
 		case 'd': name = optarg; break;
