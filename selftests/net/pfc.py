@@ -123,8 +123,11 @@ def acknowledge(h, qp, psn):
     """The statuses of what that completes."""
     h.polled()
     h.wire.send(p.datagram(p.bth(p.ACK, qp.qp_num, psn=psn) + struct.pack(">I", 31 << 24 | psn)))
-    time.sleep(0.1)
-    return [w.status for w in h.polled()]
+    end, got = time.monotonic() + 10, []
+    while not got and time.monotonic() < end:
+        time.sleep(0.1)
+        got = h.polled()
+    return [w.status for w in got]
 
 
 def connection(h):
