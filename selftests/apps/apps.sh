@@ -26,21 +26,21 @@ over_roan() {
 uct() {	# TRANSPORT TEST [OPTION...]
 	local tl=$1 t=$2
 	shift 2
-	over_roan 1000 both 60 13337 "ucx_perftest -d $ADEV:1 -x $tl -t $t -n 1000 -w 10 $*" \
+	over_roan 1000 both 250 13337 "ucx_perftest -d $ADEV:1 -x $tl -t $t -n 1000 -w 10 $*" \
 		"ucx_perftest $AIP -d $BDEV:1 -x $tl -t $t -n 1000 -w 10 $*"
 }
 
 ucp() {	# TRANSPORT TEST [OPTION...]
 	local tl=$1 t=$2
 	shift 2
-	over_roan 100 both 60 13337 "env UCX_NET_DEVICES=$ADEV:1 UCX_TLS=$tl,ud_verbs:aux,self ucx_perftest -t $t -n 200 -w 10 $*" \
+	over_roan 100 both 250 13337 "env UCX_NET_DEVICES=$ADEV:1 UCX_TLS=$tl,ud_verbs:aux,self ucx_perftest -t $t -n 200 -w 10 $*" \
 		"env UCX_NET_DEVICES=$BDEV:1 UCX_TLS=$tl,ud_verbs:aux,self ucx_perftest $AIP -t $t -n 200 -w 10 $*"
 }
 
 fabric() {	# ENDPOINT DOMAIN-SUFFIX [OPTION...]
 	local ep=$1 suffix=$2
 	shift 2
-	over_roan 100 both 60 47592 "fi_pingpong -p verbs -d $ADEV$suffix -e $ep -I 100 -c $*" \
+	over_roan 100 both 250 47592 "fi_pingpong -p verbs -d $ADEV$suffix -e $ep -I 100 -c $*" \
 		"fi_pingpong -p verbs -d $BDEV$suffix -e $ep -I 100 -c $* $AIP"
 }
 
@@ -62,7 +62,7 @@ mpi_hosts() {
 mpi() {	# RANKS [OPTION...]
 	local ranks=$1
 	shift
-	over_roan 1000 ip netns exec h1 unshare --uts sh -c "hostname h1; exec timeout 150 mpirun --allow-run-as-root \
+	over_roan 1000 ip netns exec h1 unshare --uts sh -c "hostname h1; exec timeout 400 mpirun --allow-run-as-root \
 		--mca plm_rsh_agent $WORK/rsh --mca oob_tcp_if_include v1,v2 --oversubscribe --bind-to none \
 		--mca mpi_yield_when_idle 1 --host h1:$((ranks / 2)),h2:$((ranks / 2)) -np $ranks $* $WORK/allreduce" < /dev/null
 }

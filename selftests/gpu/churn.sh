@@ -9,7 +9,7 @@ ROUNDS=${ROUNDS:-15}
 peers_ko=$(dirname "$(roan_ko)")/roan_peermem.ko
 gpu_ko=$(dirname "$(roan_ko)")/roan_fake_gpu.ko
 
-churn() { a timeout $((60 + ROUNDS * 3)) "$PROGRAMS/churn" -d "$ADEV" -n "$ROUNDS" "$@"; }
+churn() { a timeout $((300 + ROUNDS * 3)) "$PROGRAMS/churn" -d "$ADEV" -n "$ROUNDS" "$@"; }
 
 no_regions() { ! a rdma resource show mr | grep -q 'comm churn'; }
 
@@ -20,7 +20,7 @@ in_use() { # COMMAND: ends it
 	a "$PROGRAMS/churn" -d "$ADEV" -m gpu -w hold > $held < $in &
 	pid=$!
 	exec 9> $in
-	wait_for 10 grep -q held $held || return
+	wait_for 60 grep -q held $held || return
 	! rmmod roan_fake_gpu 2> /dev/null || { echo "it unloaded under a region"; return 1; }
 	"$@" || return
 	exec 9>&-

@@ -50,7 +50,7 @@ a_driver_has_it() { # the first memory BAR of a device with a driver
 }
 
 pairing() { # TARGET SOURCE
-	both 60 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP"
+	both 200 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP"
 	local rc=$?
 	[ $rc = 1 ] && grep '^not ok' $OUT_B
 	return $rc
@@ -60,10 +60,10 @@ removals() {
 	local i
 	for ((i = 0; i < ROUNDS; i++)); do
 		name_bar "$BAR" || return
-		a timeout 60 "$PROGRAMS/churn" -d "$ADEV" -m dm -s "$i" -w "$PCI/$VGA/remove" || return
+		a timeout 200 "$PROGRAMS/churn" -d "$ADEV" -m dm -s "$i" -w "$PCI/$VGA/remove" || return
 		named gone || return
 		echo 1 > /sys/bus/pci/rescan
-		wait_for 10 [ -e "$PCI/$VGA/resource" ] || return
+		wait_for 60 [ -e "$PCI/$VGA/resource" ] || return
 	done
 }
 

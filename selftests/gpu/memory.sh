@@ -13,7 +13,7 @@ KINDS=${KINDS:-user odp odp-all odp-shaken udmabuf heap gpu gpu-moves bar dm pee
 
 # One line per pairing; what failed in it is shown above.
 pairing() { # TARGET SOURCE
-	both 25 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP ${LOSSY:+-L}"
+	both 150 18533 "$PROGRAMS/memory -d $ADEV -m $1" "$PROGRAMS/memory -d $BDEV -m $2 -c $AIP ${LOSSY:+-L}"
 	local rc=$?
 	[ $rc = 1 ] && grep '^not ok' $OUT_B
 	return $rc
@@ -34,7 +34,7 @@ pairings() { # WHERE
 
 # The adapter whose frame buffer the fake GPU had, by its own driver.
 display() {
-	modprobe -q bochs && wait_for 5 grep -q bochs /sys/class/drm/card*/device/uevent
+	modprobe -q bochs && wait_for 60 grep -q bochs /sys/class/drm/card*/device/uevent
 }
 
 ktap_header

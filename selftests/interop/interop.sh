@@ -21,17 +21,17 @@ up() {
 	ip addr add $H1IP/24 dev v1 && ip addr add $H1IP6/64 dev v1 nodad && ip link set v1 up || return
 	b ip addr add $H2IP/24 dev v2 && b ip addr add $H2IP6/64 dev v2 nodad && b ip link set v2 up || return
 	rdma link add rxe1 type rxe netdev v1 && link_add roan2 v2 h2 || return
-	wait_for 5 ping -c1 -W1 $H2IP && wait_for 5 ping -c1 -W1 $H2IP6
+	wait_for 60 ping -c1 -W1 $H2IP && wait_for 60 ping -c1 -W1 $H2IP6
 }
 
 # from_roan / from_rxe: who acts. -x belongs to rxe's side alone.
 from_roan() {
-	both 60 18515 "$PROGRAMS/verbs_stress -d rxe1 -x -T 55 $V6" "$PROGRAMS/verbs_stress -d roan2 -c $AIP -T 55 $V6 $*"
+	both 200 18515 "$PROGRAMS/verbs_stress -d rxe1 -x -T 195 $V6" "$PROGRAMS/verbs_stress -d roan2 -c $AIP -T 195 $V6 $*"
 }
 from_rxe() {
 	local -a t=("${A[@]}")
 	A=("${B[@]}") B=("${t[@]}")
-	both 60 18515 "$PROGRAMS/verbs_stress -d roan2 -T 55 $V6" "$PROGRAMS/verbs_stress -d rxe1 -x -c $BIP -T 55 $V6 $*"
+	both 200 18515 "$PROGRAMS/verbs_stress -d roan2 -T 195 $V6" "$PROGRAMS/verbs_stress -d rxe1 -x -c $BIP -T 195 $V6 $*"
 }
 
 ktap_header

@@ -26,11 +26,11 @@ untarget() {
 }
 disk() { nvme list 2> /dev/null | awk '$1 ~ /^\/dev\/nvme/ { print $1; exit }'; }
 have_disk() { [ -n "$(disk)" ]; }
-connect() { timeout 60 nvme connect -t rdma -n $NQN -a "$1" -s 4420 -i 2 && wait_for 10 have_disk; }
+connect() { timeout 200 nvme connect -t rdma -n $NQN -a "$1" -s 4420 -i 2 && wait_for 60 have_disk; }
 copy() {
 	dd if=/dev/urandom of=/tmp/data bs=1M count=$((MB / 2)) 2> /dev/null
-	timeout 120 dd if=/tmp/data of="$(disk)" bs="$1" oflag=direct conv=fsync 2>&1 &&
-		timeout 120 dd if="$(disk)" of=/tmp/back bs="$1" count=$((MB / 2 * 1048576 / $1)) iflag=direct 2>&1 &&
+	timeout 400 dd if=/tmp/data of="$(disk)" bs="$1" oflag=direct conv=fsync 2>&1 &&
+		timeout 400 dd if="$(disk)" of=/tmp/back bs="$1" count=$((MB / 2 * 1048576 / $1)) iflag=direct 2>&1 &&
 		cmp /tmp/data /tmp/back
 }
 
@@ -43,7 +43,9 @@ mount -t configfs c /sys/kernel/config 2> /dev/null
 load_modules && ip link add v1 mtu 4200 type veth peer name v2 mtu 4200 && ip addr add $H1IP/24 dev v1 &&
 	ip addr add $H1IP6/64 dev v1 nodad && ip link set v2 up && ip link set v1 up && link_add "$H1DEV" v1 ||
 	{ ktap_fail "set-up"; ktap_end; }
-sleep 1
+for a in $H1IP $H1IP6; do
+	wait_for 60 gid_index "$H1DEV" "$a"
+done
 for a in "$H1IP ipv4" "$H1IP6 ipv6"; do
 	set -- $a
 	target "$1" "$2" > /tmp/target.log 2>&1 || { cat /tmp/target.log; ktap_fail "$2: target"; break; }
@@ -51,9 +53,9 @@ for a in "$H1IP ipv4" "$H1IP6 ipv6"; do
 	if have_disk; then
 		ktap_check "$2: written and read back, 4 KiB" copy 4096
 		ktap_check "$2: written and read back, 1 MiB" copy 1048576
-		ktap_check "$2: disconnect" timeout 60 nvme disconnect -n $NQN
+		ktap_check "$2: disconnect" timeout 200 nvme disconnect -n $NQN
 	fi
 	ktap_check "$2: target removed" untarget
 done
-ktap_check "the device goes afterwards" timeout 30 rdma link del "$H1DEV"
+ktap_check "the device goes afterwards" timeout 100 rdma link del "$H1DEV"
 ktap_end

@@ -18,6 +18,6 @@ alone_up() {
 }
 
 alone() {
-	python_runs "$1" 200 on h2
+	python_runs "$1" 550 on h2
 	ktap_end
 }

@@ -25,7 +25,7 @@ refused() {
 }
 
 # The last line of a listener's output, waited for.
-heard() { wait_for 5 grep -q "$1" /tmp/heard; }
+heard() { wait_for 60 grep -q "$1" /tmp/heard; }
 
 traffic() { "$PROGRAMS/lifetime" traffic -d "$1" -t 1 ${2:+-a "$2"} > /tmp/traffic 2>&1; cat /tmp/traffic; grep -q "end: time; then alive" /tmp/traffic; }
 
@@ -34,16 +34,16 @@ on_netdev() {
 	local dev=$1 addr=$2
 	ip addr add "$addr/24" dev "$dev" && ip link set "$dev" up || return
 	add d_x "$dev" || return
-	wait_for 5 state_is d_x ACTIVE || { state d_x; return 1; }
-	wait_for 5 gid_index d_x "$addr" || return
+	wait_for 60 state_is d_x ACTIVE || { state d_x; return 1; }
+	wait_for 60 gid_index d_x "$addr" || return
 	traffic d_x "$addr" || return
 	rdma link del d_x && no_device d_x
 }
 
 on_vlan() { # the RDMA core keeps no GIDs for a device there: it is refused, and said where to go instead
 	ip link add link v1 name v1.7 type vlan id 7 && ip addr add 10.8.7.1/24 dev v1.7 && ip link set v1.7 up || return
-	refused "not supported" add d_x v1.7 && dmesg | tail -n 5 | grep "v1.7 is a VLAN: add the device to v1," || return
-	add d_x v1 && wait_for 5 gid_index d_x 10.8.7.1 && traffic d_x 10.8.7.1 && rdma link del d_x
+	refused "not supported" add d_x v1.7 && dmesg | tail -n 30 | grep "v1.7 is a VLAN: add the device to v1," || return
+	add d_x v1 && wait_for 60 gid_index d_x 10.8.7.1 && traffic d_x 10.8.7.1 && rdma link del d_x
 }
 on_bridge() { ip link add br0 type bridge && ip link set v1 master br0 && on_netdev br0 10.8.1.1; }
 on_macvlan() { ip link set v1 nomaster; ip link add mv0 link v1 type macvlan && on_netdev mv0 10.8.2.1; }
@@ -61,7 +61,7 @@ on_tap() {
 import fcntl, struct, time, os
 f = os.open("/dev/net/tun", os.O_RDWR)
 fcntl.ioctl(f, 0x400454ca, struct.pack("16sH14x", b"tp0", 0x1002))
-time.sleep(20)' &
+time.sleep(600)' &
 	local holder=$! rc
 	on_netdev tp0 10.8.5.1
 	rc=$?
@@ -107,7 +107,7 @@ port_taken() { # rdma_rxe has the port as soon as it is loaded
 	ip link add v1 type veth peer name v2 && ip link set v1 up
 	rdma link add rxe0 type rxe netdev v1
 	refused "in use" add d_x v1 || rc=1
-	dmesg | tail -n 5 | grep "4791.*rxe" || rc=1
+	dmesg | tail -n 30 | grep "4791.*rxe" || rc=1
 	rdma link del rxe0
 	refused "in use" add d_x v1 || rc=1
 	[ "${LAB:-}" = uml-debug ] || { rmmod rdma_rxe && add d_x v1 && rdma link del d_x; } || rc=1
@@ -127,24 +127,24 @@ mtu_change() {
 		4200 4096
 	END
 	heard_from
-	ip link set v1 mtu 300 && wait_for 5 state_is "$DEV" DOWN && heard "port error" || return
-	ip link set v1 mtu 4200 && wait_for 5 state_is "$DEV" ACTIVE && heard "port active" || return
+	ip link set v1 mtu 300 && wait_for 60 state_is "$DEV" DOWN && heard "port error" || return
+	ip link set v1 mtu 4200 && wait_for 60 state_is "$DEV" ACTIVE && heard "port active" || return
 	kill "$listener"; wait "$listener" 2> /dev/null
 	return 0
 }
 
 heard_from() {
-	"$PROGRAMS/lifetime" listen -d "$DEV" -t 30 > /tmp/heard 2>&1 &
+	"$PROGRAMS/lifetime" listen -d "$DEV" -t 300 > /tmp/heard 2>&1 &
 	listener=$!
-	wait_for 5 grep -q started /tmp/heard
+	wait_for 60 grep -q started /tmp/heard
 }
 
 down_up() {
 	heard_from
-	ip link set v1 down && wait_for 5 state_is "$DEV" DOWN && heard "port error" || return
-	ip link set v1 up && wait_for 5 state_is "$DEV" ACTIVE && heard "port active" || return
-	ip netns exec peer ip link set v2 down && wait_for 5 state_is "$DEV" DOWN || return
-	ip netns exec peer ip link set v2 up && wait_for 5 state_is "$DEV" ACTIVE || return
+	ip link set v1 down && wait_for 60 state_is "$DEV" DOWN && heard "port error" || return
+	ip link set v1 up && wait_for 60 state_is "$DEV" ACTIVE && heard "port active" || return
+	ip netns exec peer ip link set v2 down && wait_for 60 state_is "$DEV" DOWN || return
+	ip netns exec peer ip link set v2 up && wait_for 60 state_is "$DEV" ACTIVE || return
 	kill "$listener"; wait "$listener" 2> /dev/null
 	cat /tmp/heard
 	[ "$(grep -c 'port error' /tmp/heard)" = 2 ] && [ "$(grep -c 'port active' /tmp/heard)" = 2 ]
@@ -157,17 +157,17 @@ rename_device() {
 rename_netdev() {
 	ip link set v1 down && ip link set v1 name w1 && ip link set w1 up && rdma link show "$DEV/1" | grep -q "netdev w1" || return
 	[ "$(cat /sys/class/infiniband/"$DEV"/parent)" = w1 ] || return
-	ip link set w1 down && ip link set w1 name v1 && ip link set v1 up && ip addr replace $H1IP/24 dev v1 && wait_for 5 gid_index "$DEV" $H1IP
+	ip link set w1 down && ip link set w1 name v1 && ip link set v1 up && ip addr replace $H1IP/24 dev v1 && wait_for 60 gid_index "$DEV" $H1IP
 }
 addresses() {
-	ip addr add 10.9.9.9/24 dev v1 && wait_for 5 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
-	ip addr del 10.9.9.9/24 dev v1 && wait_for 5 sh -c "! ibv_devinfo -v -d $DEV | grep 10.9.9.9"
+	ip addr add 10.9.9.9/24 dev v1 && wait_for 60 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
+	ip addr del 10.9.9.9/24 dev v1 && wait_for 60 sh -c "! ibv_devinfo -v -d $DEV | grep 10.9.9.9"
 }
 netdev_moved() {
 	ip netns add other && ip link add x1 type veth peer name x2 && ip link set x1 up && add d_x x1 || return
-	ip link set x1 netns other && wait_for 5 no_device d_x && ip -n other link del x1 && ip netns del other
+	ip link set x1 netns other && wait_for 60 no_device d_x && ip -n other link del x1 && ip netns del other
 }
-netdev_deleted() { ip link del v1 && wait_for 5 no_device "$DEV"; }
+netdev_deleted() { ip link del v1 && wait_for 60 no_device "$DEV"; }
 # UML keeps the KASAN shadow of an unloaded module: what comes to lie there next is reported for nothing. So there the
 # modules are unloaded last, or not at all.
 unloads() { rmmod roan && { [ "${LAB:-}" = uml-debug ] || load_modules; }; }
@@ -183,9 +183,9 @@ ktap_check "a name with a pattern: invalid" refused "invalid" add "d_%d" v1
 ktap_check "no name: refused" refused "invalid\|range\|unknown\|not" add "" v1
 ktap_check "a name too long: refused" refused "invalid\|range\|numerical\|long" add "$(printf 'd%.0s' {1..70})" v1
 ktap_check "add" add "$DEV" v1
-ktap_check "active, 4096, GIDs" wait_for 5 state_is "$DEV" ACTIVE
+ktap_check "active, 4096, GIDs" wait_for 60 state_is "$DEV" ACTIVE
 ktap_check "the netdev is named" sh -c "rdma link show $DEV/1 | grep -q 'netdev v1'"
-ktap_check "GID of the address" wait_for 5 gid_index "$DEV" $H1IP
+ktap_check "GID of the address" wait_for 60 gid_index "$DEV" $H1IP
 ktap_check "the same netdev again: exists" refused "exists" add d_x v1
 ip link add e1 type dummy
 ktap_check "the same name again: exists" refused "exists" add "$DEV" e1

@@ -10,7 +10,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/capture.sh"
 
 operations() { # [-6]: its lines become ours
-	both 110 18620 "$PROGRAMS/flush -d $ADEV $1" "$PROGRAMS/flush -d $BDEV $1 -c $AIP" > /tmp/both.log
+	both 310 18620 "$PROGRAMS/flush -d $ADEV $1" "$PROGRAMS/flush -d $BDEV $1 -c $AIP" > /tmp/both.log
 	ktap_relay $OUT_B flush $? "${1:+IPv6: }"
 }
 
@@ -32,8 +32,8 @@ pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_
 one_by_one
 echo "# $(readlink -f "$(ldd "$(command -v ibv_devinfo)" | awk '/libibverbs/ { print $3 }')")"
 ktap_check "ibv_devinfo" devinfo
-ktap_check "ibv_rc_pingpong" both 30 18515 "ibv_rc_pingpong -d $ADEV -g 0" "ibv_rc_pingpong -d $BDEV -g 0 $AIP"
-ktap_check "ib_write_bw" both 30 18515 "ib_write_bw -F -d $ADEV -n 200" "ib_write_bw -F -d $BDEV -n 200 $AIP"
+ktap_check "ibv_rc_pingpong" both 150 18515 "ibv_rc_pingpong -d $ADEV -g 0" "ibv_rc_pingpong -d $BDEV -g 0 $AIP"
+ktap_check "ib_write_bw" both 150 18515 "ib_write_bw -F -d $ADEV -n 200" "ib_write_bw -F -d $BDEV -n 200 $AIP"
 for v in 4 6; do
 	P=/tmp/flush.pcap.$v
 	capture $P

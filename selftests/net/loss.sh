@@ -39,10 +39,10 @@ for trains in off on; do
 		# shellcheck disable=SC2086 # a list of netem's words
 		wire $what || { ktap_fail "netem $what"; continue; }
 		p="$name, trains $trains"
-		ktap_check "$p: RC, all operations, 4 QPs" under 60 -t rc -q 4 -w 64 -n "$N" -l 40000
-		ktap_check "$p: RC both ways, SRQ, events" under 60 -t rc -q 2 -w 32 -n "$N" -l 20000 -B -S -e
-		ktap_check "$p: UC" under 60 -t uc -q 2 -w 32 -n "$((N / 2))" -l 20000 -L
-		ktap_check "$p: UD" under 60 -t ud -q 2 -w 32 -n "$((N / 2))" -L
+		ktap_check "$p: RC, all operations, 4 QPs" under 300 -t rc -q 4 -w 64 -n "$N" -l 40000
+		ktap_check "$p: RC both ways, SRQ, events" under 300 -t rc -q 2 -w 32 -n "$N" -l 20000 -B -S -e
+		ktap_check "$p: UC" under 300 -t uc -q 2 -w 32 -n "$((N / 2))" -l 20000 -L
+		ktap_check "$p: UD" under 300 -t ud -q 2 -w 32 -n "$((N / 2))" -L
 	done <<-END
 		loss-1 loss 1%
 		reorder-25 delay 2ms reorder 25% 50%
@@ -52,5 +52,5 @@ for trains in off on; do
 	END
 done
 wire loss 0%
-ktap_check "RNR: receives posted late" stress 60 -t rc -q 4 -w 32 -n 10 -r
+ktap_check "RNR: receives posted late" stress 300 -t rc -q 4 -w 32 -n 10 -r
 ktap_end

@@ -25,7 +25,7 @@ run() {
 	for _ in 1 2 3; do
 		PORT=$((PORT + 1))
 		local common="-F -p $PORT $*"
-		both 60 "$PORT" "$tool -d $ADEV $common" "$tool -d $BDEV $common $TARGET" || return 1
+		both 250 "$PORT" "$tool -d $ADEV $common" "$tool -d $BDEV $common $TARGET" || return 1
 		sane $OUT_B && return 0
 	done
 	echo "no sane figure:"

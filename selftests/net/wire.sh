@@ -24,9 +24,9 @@ for v in 4 6; do
 	# shellcheck disable=SC2034 # pair.sh reads it
 	[ $v = 4 ] && STRESS_BOTH='' || STRESS_BOTH=-6
 	capture "$P"
-	ktap_check "IPv$v: RC with everything" stress 40 -t rc -q 2 -w 64 -n 12 -l 20000 -m 1024
-	ktap_check "IPv$v: UC" stress 30 -t uc -n 8 -l 20000 -m 1024
-	ktap_check "IPv$v: UD" stress 30 -t ud -n 4
+	ktap_check "IPv$v: RC with everything" stress 200 -t rc -q 2 -w 64 -n 12 -l 20000 -m 1024
+	ktap_check "IPv$v: UC" stress 200 -t uc -n 8 -l 20000 -m 1024
+	ktap_check "IPv$v: UD" stress 200 -t ud -n 4
 	stop
 	ktap_check "IPv$v: tshark finds nothing malformed" decodes "$P" 100
 	# RC 0..22 but 21 (reserved): send, write, read, responses, acknowledge, atomics, SEND_INV; 28+ ATOMIC_WRITE 29

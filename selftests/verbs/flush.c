@@ -268,7 +268,7 @@ int main(int argc, char **argv)
 	uint8_t end = 0;
 	int o, i;
 
-	alarm(100);
+	alarm(300);
 	while ((o = getopt(argc, argv, "d:c:6P:")) != -1) {
 		if (o == 'd')
 			name = optarg;

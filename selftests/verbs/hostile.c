@@ -220,7 +220,7 @@ static void send_slots(struct vt_dev *d, struct region *r)
 		ok = slot_answer(&g, c);
 		failed = g.type == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE;
 		/* The completion is there before the QP has moved. */
-		for (end = vt_now_ms() + 2000; state_of(g.qp) != failed && vt_now_ms() < end;)
+		for (end = vt_now_ms() + 20000; state_of(g.qp) != failed && vt_now_ms() < end;)
 			usleep(1000);
 		vt_ok(ok && state_of(g.qp) == failed && guards_whole(r), "send slot: %s", c->name);
 		rig_down(&g);
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
 	while ((opt = getopt(argc, argv, "d:")) != -1)
 		if (opt == 'd')
 			name = optarg;
-	alarm(240);	/* a hang is a failure, not a wait */
+	alarm(500);	/* a hang is a failure, not a wait */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	vt_open(&d, name, false, -1, 0);
 	region_up(&r, &d);

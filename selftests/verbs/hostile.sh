@@ -8,7 +8,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 honest() {
 	local n=0
 	while [ ! -e /tmp/hostile.done ]; do
-		stress 60 -t rc -q 1 -w 16 -n 4 -l 5000 || return
+		stress 300 -t rc -q 1 -w 16 -n 4 -l 5000 || return
 		n=$((n + 1))
 	done
 	echo "$n rounds"
@@ -31,7 +31,7 @@ pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_
 rm -f /tmp/hostile.done
 honest > /tmp/honest.log 2>&1 &
 honest=$!
-a timeout -k 5 250 "$PROGRAMS/hostile" -d "$ADEV" > /tmp/hostile.log 2>&1
+a timeout -k 5 520 "$PROGRAMS/hostile" -d "$ADEV" > /tmp/hostile.log 2>&1
 ktap_relay /tmp/hostile.log hostile $?
 touch /tmp/hostile.done
 ktap_check "nothing of it is left" nothing_held

@@ -230,7 +230,7 @@ static void odd_slots(struct vt_dev *d, struct region *r, enum ibv_qp_type type,
 		ring_advance(&g.sq, n);
 		doorbell(g.qp);
 		/* sq_sig_all: each slot has its completion, executed, failed or flushed. */
-		for (k = 0, end = vt_now_ms() + 8000; k < n && vt_now_ms() < end;)
+		for (k = 0, end = vt_now_ms() + 60000; k < n && vt_now_ms() < end;)
 			k += vt_poll(g.cq, &wc, 100);
 		if (k != n) {
 			printf("# round %u: %u of %u slots completed\n", i, k, n);

@@ -40,7 +40,7 @@ both() {
 	if [ "$port" = 0 ]; then
 		sleep 0.7
 	else
-		wait_for 10 listening "$port" || true
+		wait_for 60 listening_or_gone "$port" $pid || true
 	fi
 	# shellcheck disable=SC2086
 	b timeout -k 2 "$t" $4 > $OUT_B 2>&1 < /dev/null
@@ -58,6 +58,8 @@ both() {
 
 # By TCP, or by rdma_cm (perftest -R).
 listening() { a ss -Hltn "sport = :$1" | grep -q . || a rdma resource show cm_id 2> /dev/null | grep -q "LISTEN.*:$1 "; }
+
+listening_or_gone() { listening "$1" || ! kill -0 "$2"; } # PORT PID
 
 # cm_ordered: afterwards the words of ORDERED go before both programs of a pair whose client may connect by rdma_cm before
 # its server listens (cm_order.c).

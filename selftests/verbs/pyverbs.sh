@@ -11,7 +11,7 @@ PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
 one_round() {
 	local ok bad skip rc
 	# A warning of Python's would come between a test's name and its "ok".
-	(cd $DIR && a timeout 280 $PY -W ignore run_tests.py --dev "$ADEV" --port 1 --gid "$GID" -v) > /tmp/pyverbs.log 2>&1
+	(cd $DIR && a timeout 800 $PY -W ignore run_tests.py --dev "$ADEV" --port 1 --gid "$GID" -v) > /tmp/pyverbs.log 2>&1
 	rc=$?
 	ok=$(grep -c '\.\.\. ok$' /tmp/pyverbs.log)
 	bad=$(grep -cE '\.\.\. (FAIL|ERROR)$' /tmp/pyverbs.log)

@@ -33,12 +33,12 @@ some() { [ "$(qps)" -gt "$SOME" ]; }
 none() { [ "$(qps)" = 0 ]; }
 killed() {
 	local pid
-	"$SCALE" stream -d $H1DEV -D $H2DEV -n "$SOME" -t 60 &
+	"$SCALE" stream -d $H1DEV -D $H2DEV -n "$SOME" -t 300 &
 	pid=$!
-	wait_for 30 some || { qps; kill $pid; return 1; }
+	wait_for 200 some || { qps; kill $pid; return 1; }
 	kill -9 $pid
 	wait $pid
-	wait_for 30 none || { echo "$(qps) QPs are left"; return 1; }
+	wait_for 200 none || { echo "$(qps) QPs are left"; return 1; }
 }
 
 exec 3>&1

@@ -9,7 +9,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 
 converse() {
 	[ "$(nproc)" = 1 ] || return 4
-	timeout 60 "$PROGRAMS/turns" -d $H1DEV -D $H2DEV -n 2000 > /tmp/turns || { echo "status $?"; cat /tmp/turns; return 1; }
+	timeout 100 "$PROGRAMS/turns" -d $H1DEV -D $H2DEV -n 2000 > /tmp/turns || { echo "status $?"; cat /tmp/turns; return 1; }
 	sed 's/^/# /' /tmp/turns >&3
 }
 

@@ -325,11 +325,15 @@ static bool progress(struct side *s)
 	return any;
 }
 
+#define QUIET_MS	150
+#define QUIET_TURNS	50	/* a machine that stood still has not been quiet */
+
 /* A byte from the peer means that its sends have completed; until then, and until ours have, we serve. */
 static void serve(struct side *s)
 {
 	bool told = false, peer_done = false, loss = s->c.lossy && s->c.type != IBV_QPT_RC;
 	uint64_t quiet = vt_now_ms();
+	unsigned int turns = 0;
 	ssize_t got;
 	char b = 'd';
 
@@ -338,8 +342,10 @@ static void serve(struct side *s)
 			vt_die("req_notify_cq");
 		if (progress(s)) {
 			quiet = vt_now_ms();
+			turns = 0;
 			continue;
 		}
+		turns++;
 		if (!s->left_out && !told) {
 			vt_send(s->fd, &b, 1);
 			told = true;
@@ -350,8 +356,9 @@ static void serve(struct side *s)
 		if (got == 1) {
 			peer_done = true;
 			quiet = vt_now_ms();
+			turns = 0;
 		}
-		if (told && peer_done && (loss ? vt_now_ms() - quiet > 150 : !s->left_in))
+		if (told && peer_done && (loss ? turns > QUIET_TURNS && vt_now_ms() - quiet > QUIET_MS : !s->left_in))
 			return;
 		if (s->chan && (s->left_out || s->left_in))
 			sleep_for_event(s);

@@ -112,7 +112,7 @@ link_add() {
 		rdma dev set "$1" netns "$3" || return
 	fi
 	${3:+ip netns exec "$3"} udevadm settle -t 2 2> /dev/null || true
-	wait_for 5 ${3:+ip netns exec "$3"} rdma link show "$1/1"
+	wait_for 60 ${3:+ip netns exec "$3"} rdma link show "$1/1"
 }
 
 # v1 in h1 and v2 in h2 and a wire between them: a veth, or the two adapters that run.sh emulates for NICS.
@@ -139,8 +139,8 @@ two_hosts() {
 		on $h ip addr add "10.7.0.$n/24" dev v$n && on $h ip addr add "fd07::$n/64" dev v$n nodad || return
 		on $h ip link set v$n up || return
 	done
-	wait_for 15 on h1 ping -c1 -W1 $H2IP || return	# an adapter takes its time to see a link
-	wait_for 5 on h1 ping -c1 -W1 $H2IP6 || return
+	wait_for 60 on h1 ping -c1 -W1 $H2IP || return	# an adapter takes its time to see a link
+	wait_for 60 on h1 ping -c1 -W1 $H2IP6 || return
 	link_add "$H1DEV" v1 h1 && link_add "$H2DEV" v2 h2
 }
 
