@@ -127,7 +127,7 @@ cpu_per_gib() {
 # netem takes whole skbs, so packets leave one by one: one loss is one packet, for all contenders.
 goodput() {
 	local dev=xa at='' n s
-	[ "$CONTENDER" != pair-roan ] || { dev=ya at='ip netns exec rn'; }
+	[ "$CONTENDER" != pair-roan ] || { dev=ya at='ip netns exec ra'; }
 	$at ip link set $dev gso_max_segs 1
 	if ! $at tc qdisc add dev $dev root netem loss "$1%" limit 10000; then
 		again "$TEST attempt 1: no netem"

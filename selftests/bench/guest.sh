@@ -13,14 +13,14 @@
 #	   @again TOPOLOGY STACK PROGRAM ARG... attempt N: WHY
 #	   @round N					round N is whole
 #
-# Topology "pair": both ends of one veth in ONE namespace, so that rdma_rxe, which cannot leave the initial one, can be
-# measured over the same path as the others. The addresses are local to that namespace; accept_local lets the packets
-# cross the veth all the same, and each stack sends through the whole IP stack. roan has a pair of its own in namespace
-# "rn", because two drivers cannot hold UDP port 4791 in one namespace; so both are alive at once and take turns.
+# Topology "pair": one veth each. Both ends of that for rdma_rxe and TCP are in ONE namespace, because rdma_rxe cannot leave
+# the initial one; bound to an interface, both send over it to an address that is local, and accept_local lets that in.
+# roan would find that the address is local, and take lo; so each end of its veth has a namespace of its own. That what a
+# client sends crosses its veth is checked before anything is measured.
 #
-#	initial namespace			namespace rn
-#	xa 10.9.1.1 ====veth==== xb 10.9.1.2	ya 10.9.2.1 ====veth==== yb 10.9.2.2
-#	rxea, TCP		 rxeb, TCP	roana			 roanb
+#	initial namespace			namespaces ra			rb
+#	xa 10.9.1.1 ====veth==== xb 10.9.1.2	ya 10.9.2.1 ======veth========= yb 10.9.2.2
+#	rxea, TCP		 rxeb, TCP	roana				roanb
 #
 # Topology "steered", on several CPUs: the pairs again, but each end has half of the CPUs: its programs run there, and
 # packets to it are received there (RPS), as if it were a host; else a packet is received on the CPU that sent it. The same
@@ -50,16 +50,27 @@ if ! grep -q 'cpu MHz' /proc/cpuinfo; then
 	{ cat /proc/cpuinfo; echo "cpu MHz		: 1000.000"; } > /tmp/cpuinfo && mount --bind /tmp/cpuinfo /proc/cpuinfo
 fi
 
-# pair PREFIX SUBNET [NETNS]: a veth with both ends in one namespace
-pair() {
-	local in=${3:+ip netns exec $3} a=${1}a b=${1}b d
-	$in ip link add "$a" mtu $MTU type veth peer name "$b" mtu $MTU || return
-	for d in "$a" "$b"; do
-		$in sysctl -qw "net.ipv4.conf.$d.accept_local=1" "net.ipv4.conf.$d.rp_filter=0"
+# A veth with both ends in this namespace.
+pair_here() {
+	local d
+	ip link add xa mtu $MTU type veth peer name xb mtu $MTU || return
+	for d in xa xb; do
+		sysctl -qw "net.ipv4.conf.$d.accept_local=1" "net.ipv4.conf.$d.rp_filter=0"
 	done
-	$in sysctl -qw net.ipv4.conf.all.rp_filter=0
-	$in ip addr add "10.9.$2.1/24" dev "$a" && $in ip addr add "10.9.$2.2/24" dev "$b" || return
-	$in ip link set "$a" up && $in ip link set "$b" up
+	sysctl -qw net.ipv4.conf.all.rp_filter=0
+	ip addr add 10.9.1.1/24 dev xa && ip addr add 10.9.1.2/24 dev xb || return
+	ip link set xa up && ip link set xb up
+}
+pair_of_hosts() {
+	ip netns add ra && ip netns add rb && ip link add ya netns ra mtu $MTU type veth peer name yb netns rb mtu $MTU || return
+	ip -n ra addr add 10.9.2.1/24 dev ya && ip -n rb addr add 10.9.2.2/24 dev yb || return
+	ip -n ra link set ya up && ip -n rb link set yb up
+}
+# CONTENDER BYTES: did its client's end of the veth carry so much?
+carried() {
+	local dev=xa inside=
+	[ "$1" != pair-roan ] || { dev=ya inside='ip netns exec ra'; }
+	[ "$($inside cat /sys/class/net/$dev/statistics/tx_bytes)" -ge "$2" ]
 }
 
 # SERVER_AT, CLIENT_AT: words before a command that put it onto its end's CPUs; a client is at the veth's first end.
@@ -72,7 +83,7 @@ received_at() {	# DEV MASK [NETNS]: the CPUs packets to it are handed to; 0: the
 	${3:+ip netns exec "$3"} sh -c "echo $2 > /sys/class/net/$1/queues/rx-0/rps_cpus"
 }
 both_pairs_received_at() {	# CLIENT_MASK SERVER_MASK
-	received_at xa "$1" && received_at xb "$2" && received_at ya "$1" rn && received_at yb "$2" rn
+	received_at xa "$1" && received_at xb "$2" && received_at ya "$1" ra && received_at yb "$2" rb
 }
 steer() {
 	local n half client server
@@ -115,19 +126,18 @@ setup() {
 	modprobe -q crc32-pclmul
 	modprobe -q sch_netem
 	LINK_TYPE=rxe
-	if load_modules && pair x 1 && link_add rxea xa && link_add rxeb xb; then
+	if load_modules && pair_here && link_add rxea xa && link_add rxeb xb; then
 		contender pair-rxe - - rxeb rxea 10.9.1.2 10.9.1.1
 	else
-		pair x 1 2> /dev/null
+		pair_here 2> /dev/null
 		echo "# rdma_rxe: not run"
 	fi
 	iperf3 -s -D -I $TCP_SERVER -B 10.9.1.2 --bind-dev xb
 	# shellcheck disable=SC2034 # lib.sh reads it
 	LINK_TYPE=roan
 	[ -e /etc/libibverbs.d/roan.driver ] || export IBV_DRIVERS=$REPO/build/provider/libroan
-	if ip netns add rn && ip -n rn link set lo up && load_modules && pair y 2 rn &&
-		link_add roana ya rn && link_add roanb yb rn; then
-		contender pair-roan rn rn roanb roana 10.9.2.2 10.9.2.1
+	if load_modules && pair_of_hosts && link_add roana ya ra && link_add roanb yb rb; then
+		contender pair-roan rb ra roanb roana 10.9.2.2 10.9.2.1
 	else
 		echo "# roan: not run"
 	fi
@@ -226,7 +236,9 @@ setup
 environment
 for c in $(both 0); do
 	perf "$c" ib_write_bw -s 65536 -n 200	# caches, neighbours, CRC tables
+	carried "$c" $((65536 * 200)) || { echo "guest.sh: what $c sends does not cross its veth"; exit 1; }
 done
+echo "@env path each client's packets were seen on its veth"
 [ -z "${ONLY:-}" ] || { mkdir -p /out/kept && cp /proc/kallsyms /out/kept/kallsyms; }
 for r in $(seq "$FROM" "$ROUNDS"); do
 	round "$r"
