@@ -128,12 +128,10 @@ static int check_init(const struct roan_qp *qp, const struct ib_qp_init_attr *in
 	return 0;
 }
 
-static int create_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct roan_ring_desc *desc)
+static void init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 	struct roan_sq *sq = &qp->sq;
-	u32 room;
-	int err;
 
 	spin_lock_init(&sq->lock);
 	spin_lock_init(&sq->post_lock);
@@ -142,19 +140,11 @@ static int create_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init, str
 	sq->max_wr = max(cap->max_send_wr, 1u);
 	sq->max_sge = max(cap->max_send_sge, 1u);
 	sq->max_inline = cap->max_inline_data;
-
-	/* At least one scatter entry, which is also room for the eight inline bytes of an ATOMIC_WRITE. */
-	room = max_t(u32, sq->max_sge * sizeof(struct roan_sge), sq->max_inline);
-	err = roan_ring_alloc(&sq->ring, sq->max_wr, sizeof(struct roan_send_wqe) + room, qp->uctx, desc);
-	if (err)
-		return err;
-	return roan_mirror_init(sq);
 }
 
-static int create_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct roan_ring_desc *desc)
+static void init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
 	struct roan_rq *rq = &qp->rq;
-	int err;
 
 	INIT_LIST_HEAD(&rq->backlog);
 	spin_lock_init(&rq->lock);
@@ -164,14 +154,49 @@ static int create_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init, str
 	} else {
 		rq->max_wr = max(init->cap.max_recv_wr, 1u);
 		rq->max_sge = max(init->cap.max_recv_sge, 1u);
-		err = roan_ring_alloc(&rq->ring, rq->max_wr,
-				      sizeof(struct roan_recv_wqe) + rq->max_sge * sizeof(struct roan_sge),
-				      qp->uctx, desc);
-		if (err)
-			return err;
 	}
-	rq->cur.sge = kcalloc(rq->max_sge, sizeof(*rq->cur.sge), GFP_KERNEL_ACCOUNT);
-	return rq->cur.sge ? 0 : -ENOMEM;
+}
+
+/* One piece of memory for both, and one mapping, unless the user's provider would not find the second there. */
+static int alloc_rings(struct roan_qp *qp, struct roan_create_qp_resp *resp)
+{
+	/* At least one scatter entry, which is also room for the eight inline bytes of an ATOMIC_WRITE. */
+	u32 room = max_t(u32, qp->sq.max_sge * sizeof(struct roan_sge), qp->sq.max_inline);
+	const struct roan_ring_plan plan[] = {
+		{
+			.ring = &qp->sq.ring,
+			.slots = qp->sq.max_wr,
+			.slot_size = sizeof(struct roan_send_wqe) + room,
+			.desc = &resp->sq,
+		}, {
+			.ring = &qp->rq.ring,
+			.slots = qp->rq.max_wr,
+			.slot_size = sizeof(struct roan_recv_wqe) + qp->rq.max_sge * sizeof(struct roan_sge),
+			.desc = &resp->rq,
+		},
+	};
+
+	if (qp->srq)
+		return roan_rings_alloc(plan, 1, qp->uctx);
+	if (!qp->uctx || to_roan_uctx(qp->uctx)->one_mapping)
+		return roan_rings_alloc(plan, 2, qp->uctx);
+	return roan_rings_alloc(&plan[0], 1, qp->uctx) ?: roan_rings_alloc(&plan[1], 1, qp->uctx);
+}
+
+static int create_queues(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct roan_create_qp_resp *resp)
+{
+	int err;
+
+	init_sq(qp, init);
+	init_rq(qp, init);
+	err = alloc_rings(qp, resp);
+	if (err)
+		return err;
+	roan_ring_need_doorbell(&qp->sq.ring);	/* at rest; and the first touch of its memory is not left to RTS */
+	qp->rq.cur.sge = kcalloc(qp->rq.max_sge, sizeof(*qp->rq.cur.sge), GFP_KERNEL_ACCOUNT);
+	if (!qp->rq.cur.sge)
+		return -ENOMEM;
+	return roan_mirror_init(&qp->sq);
 }
 
 static void free_queues(struct roan_qp *qp)
@@ -231,10 +256,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	refcount_set(&qp->ref->refs, 1);
 	qp->ref->qp = qp;
 
-	err = create_sq(qp, init, &resp.sq);
-	if (err)
-		goto err_free;
-	err = create_rq(qp, init, &resp.rq);
+	err = create_queues(qp, init, &resp);
 	if (err)
 		goto err_free;
 	roan_qp_caps(qp, &init->cap);

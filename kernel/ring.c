@@ -4,11 +4,10 @@
  * for kernel consumers the functions at the end of this file.
  */
 #include <linux/mm.h>
-#include <linux/overflow.h>
 #include <linux/vmalloc.h>
 #include "roan.h"
 
-#define SLOTS_OFFSET	ALIGN(sizeof(struct roan_ring_ctl), 64)
+#define SLOTS_OFFSET	sizeof(struct roan_ring_ctl)	/* where users expect them in a mapping's second ring */
 
 /* ---- memory ---- */
 
@@ -26,52 +25,93 @@ struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *
 	return map;
 }
 
-int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
-		    struct roan_ring_desc *desc)
+static u32 slots_of(const struct roan_ring_plan *plan)
 {
-	size_t size;
-	void *buf;
+	return roundup_pow_of_two(plan->slots);
+}
 
-	if (!slots || slots > 1u << 24 || slot_size > 1u << 16)
+static u32 slot_size_of(const struct roan_ring_plan *plan)
+{
+	return ALIGN(plan->slot_size, 16);
+}
+
+/* With what it takes for another ring's control block to begin with a cache line of its own. */
+static size_t bytes_of(const struct roan_ring_plan *plan)
+{
+	return ALIGN(SLOTS_OFFSET + (size_t)slots_of(plan) * slot_size_of(plan), sizeof(struct roan_user_line));
+}
+
+static void make_ring(const struct roan_ring_plan *plan, void *at)
+{
+	*plan->ring = (struct roan_ring) {
+		.ctl = at,
+		.slots = at + SLOTS_OFFSET,
+		.mask = slots_of(plan) - 1,
+		.slot_size = slot_size_of(plan),
+	};
+}
+
+static void describe(const struct roan_ring_plan *plan, const struct roan_mmap *map, size_t size)
+{
+	if (!plan->desc)
+		return;
+	*plan->desc = (struct roan_ring_desc) {
+		.mmap_offset = rdma_user_mmap_get_offset(&map->entry),
+		.mmap_size = size,
+		.slots_offset = plan->ring->slots - map->buf,
+		.slot_size = plan->ring->slot_size,
+		.slot_count = plan->ring->mask + 1,
+	};
+}
+
+int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontext *uctx)
+{
+	struct roan_mmap *map = NULL;
+	size_t size = 0;
+	void *buf, *at;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (!plan[i].slots || plan[i].slots > 1u << 24 || plan[i].slot_size > 1u << 16)
+			return -EINVAL;
+		size += bytes_of(&plan[i]);
+	}
+	size = PAGE_ALIGN(size);
+	if (size > U32_MAX)		/* as its description has it */
 		return -EINVAL;
-	slots = roundup_pow_of_two(slots);
-	slot_size = ALIGN(slot_size, 16);
-	if (check_mul_overflow((size_t)slots, (size_t)slot_size, &size))
-		return -EINVAL;
-	size = PAGE_ALIGN(size + SLOTS_OFFSET);
 	buf = vmalloc_user(size);
 	if (!buf)
 		return -ENOMEM;
-
-	memset(ring, 0, sizeof(*ring));
-	ring->ctl = buf;
-	ring->slots = buf + SLOTS_OFFSET;
-	ring->mask = slots - 1;
-	ring->slot_size = slot_size;
 	if (uctx) {
-		ring->map = roan_map_for_user(buf, size, uctx);
-		if (!ring->map) {
+		map = roan_map_for_user(buf, size, uctx);
+		if (!map) {
 			vfree(buf);
-			memset(ring, 0, sizeof(*ring));
 			return -ENOMEM;
 		}
 	}
-	if (desc && uctx)
-		*desc = (struct roan_ring_desc) {
-			.mmap_offset = rdma_user_mmap_get_offset(&ring->map->entry),
-			.mmap_size = size,
-			.slots_offset = SLOTS_OFFSET,
-			.slot_size = slot_size,
-			.slot_count = slots,
-		};
+	for (i = 0, at = buf; i < n; at += bytes_of(&plan[i++])) {
+		make_ring(&plan[i], at);
+		plan[i].ring->lodges = i;
+		if (map)
+			describe(&plan[i], map, size);
+	}
+	plan[0].ring->map = map;
 	return 0;
+}
+
+int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
+		    struct roan_ring_desc *desc)
+{
+	const struct roan_ring_plan plan = { .ring = ring, .slots = slots, .slot_size = slot_size, .desc = desc };
+
+	return roan_rings_alloc(&plan, 1, uctx);
 }
 
 void roan_ring_free(struct roan_ring *ring)
 {
 	if (ring->map)
 		rdma_user_mmap_entry_remove(&ring->map->entry);	/* ends in roan_mmap_free() */
-	else
+	else if (!ring->lodges)
 		vfree(ring->ctl);
 	memset(ring, 0, sizeof(*ring));
 }

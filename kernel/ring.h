@@ -19,15 +19,25 @@ struct roan_ring {
 	struct roan_ring_ctl *ctl;
 	void *slots;
 	struct roan_mmap *map;	/* NULL: a kernel consumer's ring, vfree()d */
+	bool lodges;		/* in another ring's memory, which goes with that one */
 	u32 index;		/* ours: head of SQ, RQ, SRQ; tail of CQ. Under the queue's lock */
 	u32 mask;		/* slots - 1 */
 	u32 slot_size;
 };
 
+/* A ring to be made. */
+struct roan_ring_plan {
+	struct roan_ring *ring;
+	u32 slots;			/* will be rounded up to a power of two */
+	u32 slot_size;			/* bytes; up to a multiple of 16 */
+	struct roan_ring_desc *desc;	/* filled for the user; NULL: nobody asks */
+};
+
 /*
- * Process context. @uctx NULL: for a kernel consumer. @desc, if not NULL, is filled for the user. @slots is rounded up
- * to a power of two, @slot_size up to 16 bytes. -ENOMEM, -EINVAL when the size overflows.
+ * Process context. Makes @n rings in one piece of memory, which is the first one's. @uctx NULL: for a kernel consumer.
+ * -ENOMEM, or -EINVAL when the size overflows: then none is made.
  */
+int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontext *uctx);
 int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
 		    struct roan_ring_desc *desc);
 void roan_ring_free(struct roan_ring *ring);	/* fine on a zeroed ring */

@@ -147,6 +147,7 @@ struct roan_dev {
 struct roan_uctx {
 	struct ib_ucontext ib;
 	struct roan_notices notices;
+	bool one_mapping;	/* the provider knows how to find the two rings of a QP in one; const */
 };
 
 struct roan_pd {

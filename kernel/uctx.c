@@ -42,6 +42,7 @@ static bool knows_notices(const struct ib_udata *udata)
 
 static int answer(struct ib_udata *udata, struct roan_alloc_ucontext_resp *resp)
 {
+	resp->features = ROAN_FEATURE_ONE_MAPPING;
 	resp->max_inline = ROAN_MAX_INLINE;
 	return roan_udata_out(udata, resp, knows_notices(udata) ? sizeof(*resp) : offsetof(typeof(*resp), notices));
 }
@@ -50,7 +51,7 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 {
 	struct roan_uctx *uctx = to_roan_uctx(ibuctx);
 	struct roan_alloc_ucontext_resp resp = {};
-	struct roan_alloc_ucontext_req req;
+	struct roan_alloc_ucontext_req req = {};
 	int err;
 
 	if (udata->inlen) {
@@ -58,6 +59,7 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 		if (err)
 			return err;
 	}
+	uctx->one_mapping = req.features & ROAN_FEATURE_ONE_MAPPING;
 	roan_notices_init(&uctx->notices);
 	if (knows_notices(udata)) {
 		err = roan_notices_alloc(uctx, &resp.notices);

@@ -35,12 +35,17 @@ static bool lock_free(struct ibv_context *ctx, const struct roan_pd *parent)
 	return to_roan_context(ctx)->single_threaded || (parent && parent->td);
 }
 
+static void bound(struct roan_wq *wq, uint32_t max_wr)
+{
+	wq->max_wr = wq->ring.ctl ? min_u32(max_wr, wq->ring.mask + 1) : 0;
+}
+
 static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan_ring_desc *desc, uint32_t max_wr)
 {
 	int err = ring_map(&wq->ring, ctx->cmd_fd, desc);
 
 	if (!err)
-		wq->max_wr = wq->ring.ctl ? min_u32(max_wr, wq->ring.mask + 1) : 0;
+		bound(wq, max_wr);
 	return err;
 }
 
@@ -314,6 +319,23 @@ static int check_init(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
+static int map_rings(struct roan_qp *qp, int fd, const struct roan_create_qp_resp *resp)
+{
+	int err = ring_map(&qp->sq.ring, fd, &resp->sq);
+
+	if (err)
+		return err;
+	if (!qp->sq.ring.ctl)
+		return EPROTO;
+	if (resp->rq.mmap_size && resp->rq.mmap_offset == resp->sq.mmap_offset)
+		err = ring_within(&qp->rq.ring, &qp->sq.ring, &resp->rq);
+	else
+		err = ring_map(&qp->rq.ring, fd, &resp->rq);
+	if (err)
+		ring_unmap(&qp->sq.ring);
+	return err;
+}
+
 static int map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, const struct roan_create_qp_resp *resp)
 {
 	struct ibv_context *ctx = attr->pd->context;
@@ -321,16 +343,11 @@ static int map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, cons
 	bool unlocked;
 	int err;
 
-	err = wq_map(&qp->sq, ctx, &resp->sq, cap->max_send_wr);
+	err = map_rings(qp, ctx->cmd_fd, resp);
 	if (err)
 		return err;
-	if (!qp->sq.ring.ctl)
-		return EPROTO;
-	err = wq_map(&qp->rq, ctx, &resp->rq, cap->max_recv_wr);
-	if (err) {
-		ring_unmap(&qp->sq.ring);
-		return err;
-	}
+	bound(&qp->sq, cap->max_send_wr);
+	bound(&qp->rq, cap->max_recv_wr);
 	qp->sq.max_sge = cap->max_send_sge;
 	qp->sq.max_inline = cap->max_inline_data;
 	qp->rq.max_sge = cap->max_recv_sge;

@@ -12,15 +12,16 @@
 #include <rdma/roan-abi.h>
 
 struct ring {
-	struct roan_ring_ctl *ctl;	/* start of the mapping; NULL: there is no such ring */
+	struct roan_ring_ctl *ctl;	/* NULL: there is no such ring */
 	uint8_t *slots;
-	size_t map_size;		/* bytes */
+	size_t map_size;		/* bytes from ctl on; 0: the mapping is another ring's, which unmaps it */
 	uint32_t mask;			/* slot_count - 1 */
 	uint32_t slot_size;		/* bytes */
 	uint32_t index;			/* ours: tail of what we post, head of what we poll. Under the queue's lock */
 };
 
 int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc);	/* 0 or a positive errno */
+int ring_within(struct ring *ring, const struct ring *first, const struct roan_ring_desc *desc);	/* its mapping */
 void ring_unmap(struct ring *ring);
 
 static inline void *ring_slot(const struct ring *ring, uint32_t index)

@@ -12,33 +12,54 @@
 
 /* ---- rings ---- */
 
+/* A kernel that follows the contract never trips this; one that does not must not make us write elsewhere. */
+static bool makes_sense(const struct roan_ring_desc *desc)
+{
+	return desc->slot_count && !(desc->slot_count & (desc->slot_count - 1)) &&
+	       desc->slots_offset >= sizeof(struct roan_ring_ctl) &&
+	       desc->slots_offset + (uint64_t)desc->slot_size * desc->slot_count <= desc->mmap_size;
+}
+
+static void fill_ring(struct ring *ring, void *ctl, uint8_t *slots, const struct roan_ring_desc *desc)
+{
+	ring->ctl = ctl;
+	ring->slots = slots;
+	ring->mask = desc->slot_count - 1;
+	ring->slot_size = desc->slot_size;
+	ring->index = ring->ctl->user.index;	/* not 0 after a resize: the kernel moved what was pending */
+}
+
 int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
 {
-	void *map;
+	uint8_t *map;
 
 	memset(ring, 0, sizeof(*ring));
 	if (!desc->mmap_size)
 		return 0;
-	/* A kernel that follows the contract never trips this; one that does not must not make us write elsewhere. */
-	if (!desc->slot_count || desc->slot_count & (desc->slot_count - 1) ||
-	    desc->slots_offset < sizeof(struct roan_ring_ctl) ||
-	    desc->slots_offset + (uint64_t)desc->slot_size * desc->slot_count > desc->mmap_size)
+	if (!makes_sense(desc))
 		return EPROTO;
 	map = mmap(NULL, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, desc->mmap_offset);
 	if (map == MAP_FAILED)
 		return errno;
-	ring->ctl = map;
-	ring->slots = (uint8_t *)map + desc->slots_offset;
+	fill_ring(ring, map, map + desc->slots_offset, desc);
 	ring->map_size = desc->mmap_size;
-	ring->mask = desc->slot_count - 1;
-	ring->slot_size = desc->slot_size;
-	ring->index = ring->ctl->user.index;	/* not 0 after a resize: the kernel moved what was pending */
+	return 0;
+}
+
+int ring_within(struct ring *ring, const struct ring *first, const struct roan_ring_desc *desc)
+{
+	uint8_t *slots = (uint8_t *)first->ctl + desc->slots_offset;
+
+	memset(ring, 0, sizeof(*ring));
+	if (!makes_sense(desc) || desc->mmap_size != first->map_size)
+		return EPROTO;
+	fill_ring(ring, slots - sizeof(struct roan_ring_ctl), slots, desc);
 	return 0;
 }
 
 void ring_unmap(struct ring *ring)
 {
-	if (ring->ctl)
+	if (ring->map_size)
 		munmap(ring->ctl, ring->map_size);
 	memset(ring, 0, sizeof(*ring));
 }
@@ -135,7 +156,9 @@ static const struct verbs_context_ops context_ops = {
 /* An imported context has no notices: whoever made it gives them. */
 static int get_context(struct roan_context *roan)
 {
-	ROAN_CMD_REQ(ib_uverbs_get_context, roan_alloc_ucontext_req) cmd = { 0 };
+	ROAN_CMD_REQ(ib_uverbs_get_context, roan_alloc_ucontext_req) cmd = {
+		.roan.features = ROAN_FEATURE_ONE_MAPPING,
+	};
 	ROAN_RESP(ib_uverbs_get_context_resp, roan_alloc_ucontext_resp) resp = { 0 };
 	int err;
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #define RING_SIZE	65536
 #define SLOTS		4
+#define SECOND_RING	4096	/* bytes from the start of a mapping that has two */
 
 static uint8_t *rings[16];	/* by mmap offset / RING_SIZE; 0 is not used */
 static unsigned int num_rings;
@@ -33,6 +35,8 @@ static int failures;
 		}								\
 	} while (0)
 
+static bool one_mapping;	/* for the two rings of a queue pair */
+
 static struct roan_ring_desc new_ring(uint32_t slot_size)
 {
 	num_rings++;
@@ -43,6 +47,20 @@ static struct roan_ring_desc new_ring(uint32_t slot_size)
 		.slot_size = slot_size,
 		.slot_count = SLOTS,
 	};
+}
+
+static struct roan_create_qp_resp new_queues(void)
+{
+	struct roan_create_qp_resp resp = { .sq = new_ring(128) };
+
+	if (!one_mapping) {
+		resp.rq = new_ring(48);
+	} else {
+		resp.rq = resp.sq;
+		resp.rq.slot_size = 48;
+		resp.rq.slots_offset = SECOND_RING + sizeof(struct roan_ring_ctl);
+	}
+	return resp;
 }
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
@@ -65,7 +83,7 @@ static void answer(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
 	if (hdr->object_id == UVERBS_OBJECT_CQ && hdr->method_id == UVERBS_METHOD_CQ_CREATE)
 		*(struct roan_create_cq_resp *)out = (struct roan_create_cq_resp) { new_ring(64) };
 	if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_CREATE)
-		*(struct roan_create_qp_resp *)out = (struct roan_create_qp_resp) { new_ring(128), new_ring(48) };
+		*(struct roan_create_qp_resp *)out = new_queues();
 }
 
 int ioctl(int fd, unsigned long request, ...)
@@ -142,6 +160,21 @@ static void post_send__fills_slots_and_rings(struct ibv_qp *qp, uint8_t *sq)
 	wr.opcode = IBV_WR_TSO;
 	EXPECT(ibv_post_send(qp, &wr, &bad) == EINVAL);
 	EXPECT(ctl->user.index == 3);
+}
+
+/* The receive ring of a queue pair, by itself or behind the send ring. */
+static void post_recv__fills_slots(struct ibv_qp *qp, uint8_t *rq)
+{
+	struct roan_ring_ctl *ctl = (void *)rq;
+	struct roan_recv_wqe *slot = (void *)(rq + sizeof(*ctl) + 48);
+	struct ibv_sge sge = { .addr = 0x2000, .length = 9, .lkey = 8 };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 31, .sg_list = &sge, .num_sge = 1 };
+
+	qp->state = IBV_QPS_INIT;
+	EXPECT(ibv_post_recv(qp, &wr, &bad) == 0 && ctl->user.index == 1);
+	wr.wr_id = 32;
+	EXPECT(ibv_post_recv(qp, &wr, &bad) == 0 && ctl->user.index == 2);
+	EXPECT(slot->wr_id == 32 && ((struct roan_sge *)(slot + 1))->lkey == 8);
 }
 
 static void wr__posts_all_or_nothing(struct ibv_qp *qp, uint8_t *sq)
@@ -275,6 +308,7 @@ int main(void)
 		return 1;
 	}
 	((struct roan_ring_ctl *)rings[1])->kernel.flags = ROAN_RING_NEED_DOORBELL;	/* nobody lingers */
+	post_recv__fills_slots(qp, rings[4]);
 	post_send__fills_slots_and_rings(qp, rings[3]);
 	wr__posts_all_or_nothing(qp, rings[3]);
 	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);
@@ -285,10 +319,19 @@ int main(void)
 		printf("FAIL: no more QPs\n");
 		return 1;
 	}
+	one_mapping = true;
+	qp = ibv_create_qp_ex(ctx, &qp_attr);
+	if (!qp) {
+		printf("FAIL: no QP of one mapping\n");
+		return 1;
+	}
+	post_recv__fills_slots(qp, rings[num_rings] + SECOND_RING);
+	post_send__fills_slots_and_rings(qp, rings[num_rings]);
+	EXPECT(ibv_destroy_qp(qp) == 0);
 	both[0]->qp_num = 17;
 	both[1]->qp_num = 18;
 	((struct roan_ring_ctl *)rings[1])->kernel.flags = 0;
-	poll__rings_for_what_was_noticed(both, cq, (uint8_t *[]){ rings[num_rings - 3], rings[num_rings - 1] }, rings[1]);
+	poll__rings_for_what_was_noticed(both, cq, (uint8_t *[]){ rings[num_rings - 4], rings[num_rings - 2] }, rings[1]);
 	poll__gives_entries_back(cq, rings[2]);
 	EXPECT(ibv_destroy_qp(both[0]) == 0 && ibv_destroy_qp(both[1]) == 0);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);

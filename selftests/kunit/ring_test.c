@@ -34,6 +34,32 @@ static void alloc_rounds_up_and_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_ring_alloc(&bad, 4, (1u << 16) + 1, NULL, NULL), -EINVAL);
 }
 
+/* The second lies behind the first, and neither writes into the other; all goes with the first. */
+static void alloc_of_two_shares_memory(struct kunit *test)
+{
+	struct roan_ring first = {}, second = {};
+	const struct roan_ring_plan plan[] = {
+		{ .ring = &first, .slots = 3, .slot_size = 80 },
+		{ .ring = &second, .slots = 5, .slot_size = 20 },
+	};
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, roan_rings_alloc(plan, 2, NULL), 0);
+	KUNIT_EXPECT_TRUE(test, PTR_ALIGN(second.ctl, sizeof(struct roan_user_line)) == second.ctl);
+	KUNIT_EXPECT_TRUE(test, (void *)second.ctl >= first.slots + 4 * 80);
+	KUNIT_EXPECT_LE(test, offset_in_page(second.slots) + 8 * 32, PAGE_SIZE);
+	KUNIT_EXPECT_PTR_EQ(test, second.slots, (void *)(second.ctl + 1));	/* as users look for it */
+	for (i = 0; i < 4; i++)
+		memset(roan_ring_post_slot(&first, i), 0xff, 80);
+	KUNIT_EXPECT_EQ(test, roan_ring_pending(&second), 0u);
+	for (i = 0; i < 8; i++)
+		memset(roan_ring_post_slot(&second, i), 0xee, 32);
+	KUNIT_EXPECT_EQ(test, *((u8 *)first.slots + 4 * 80 - 1), 0xff);
+	roan_ring_free(&first);
+	roan_ring_free(&second);
+	KUNIT_EXPECT_NULL(test, second.ctl);
+}
+
 /* Starts of indices: in the middle, and so that a ring's length crosses 2^32. */
 static const u32 starts[] = { 0, 1000, U32_MAX - 3, U32_MAX };
 
@@ -391,6 +417,7 @@ static void cq_resize_keeps_entries(struct kunit *test)
 
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(alloc_rounds_up_and_refuses),
+	KUNIT_CASE(alloc_of_two_shares_memory),
 	KUNIT_CASE_PARAM(slots_come_out_in_order, start_gen_params),
 	KUNIT_CASE_PARAM(impossible_tails_are_seen, start_gen_params),
 	KUNIT_CASE_PARAM(our_line_is_write_only, start_gen_params),

@@ -20,7 +20,7 @@ struct hring {
 	struct roan_ring_ctl *ctl;
 	uint8_t *slots;
 	size_t slot_size;
-	uint8_t *map;
+	uint8_t *map;		/* with another ring of the QP, perhaps */
 	size_t map_size;
 };
 

@@ -150,21 +150,22 @@ static int raw_pd(int fd, const void *udata, size_t len, uint32_t *handle)
 	return err;
 }
 
-static int raw_qp(int fd, uint32_t pd, uint32_t cq, const void *udata, size_t len, uint32_t *handle, size_t driver_room)
+struct raw_qp {
+	struct ib_uverbs_create_qp_resp core;
+	struct roan_create_qp_resp roan;
+};
+
+static int raw_qp(int fd, uint32_t pd, uint32_t cq, const void *udata, size_t len, struct raw_qp *resp,
+		  size_t driver_room)
 {
-	struct {
-		struct ib_uverbs_create_qp_resp core;
-		struct roan_create_qp_resp roan;
-	} resp;
 	struct ib_uverbs_create_qp core = {
 		.pd_handle = pd, .send_cq_handle = cq, .recv_cq_handle = cq, .max_send_wr = 4, .max_recv_wr = 4,
 		.max_send_sge = 1, .max_recv_sge = 1, .qp_type = IBV_QPT_RC,
 	};
-	int err = do_call(fd, &(struct call) { IB_USER_VERBS_CMD_CREATE_QP, &core, sizeof(core), &resp,
-					       sizeof(resp.core) + driver_room, udata, len });
 
-	*handle = resp.core.qp_handle;
-	return err;
+	memset(resp, 0, sizeof(*resp));
+	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_CREATE_QP, &core, sizeof(core), resp,
+						sizeof(resp->core) + driver_room, udata, len });
 }
 
 static int raw_srq(int fd, uint32_t pd, const void *udata, size_t len)
@@ -213,11 +214,12 @@ static int destroy_qp(int fd, uint32_t handle)
 static void driver_data(int fd, uint32_t pd, uint32_t cq)
 {
 	struct raw_cq scratch;
+	struct raw_qp qp;
 	uint32_t handle;
 
 	vt_ok(is(raw_pd(fd, unknown, 16, &handle), EINVAL, "PD"), "alloc_pd: unknown driver data");
 	vt_ok(is(raw_cq(fd, unknown, 16, &scratch, sizeof(scratch)), EINVAL, "CQ"), "create_cq: unknown driver data");
-	vt_ok(is(raw_qp(fd, pd, cq, unknown, 16, &handle, sizeof(struct roan_create_qp_resp)), EINVAL, "QP"),
+	vt_ok(is(raw_qp(fd, pd, cq, unknown, 16, &qp, sizeof(qp.roan)), EINVAL, "QP"),
 	      "create_qp: unknown driver data");
 	vt_ok(is(raw_srq(fd, pd, unknown, 16), EINVAL, "SRQ"), "create_srq: unknown driver data");
 	vt_ok(is(raw_mr(fd, pd, unknown, 16), EINVAL, "MR"), "reg_mr: unknown driver data");
@@ -226,7 +228,7 @@ static void driver_data(int fd, uint32_t pd, uint32_t cq)
 	vt_ok(is(raw_mr(fd, pd, zeros, 16), 0, "MR"), "reg_mr: zeros are fine");
 	vt_ok(is(raw_cq(fd, NULL, 0, &scratch, sizeof(scratch.core) + 8), ENOSPC, "CQ"),
 	      "create_cq: no room for the answer");
-	vt_ok(is(raw_qp(fd, pd, cq, NULL, 0, &handle, 8), ENOSPC, "QP"), "create_qp: no room for the answer");
+	vt_ok(is(raw_qp(fd, pd, cq, NULL, 0, &qp, 8), ENOSPC, "QP"), "create_qp: no room for the answer");
 }
 
 static int map_errno(int fd, size_t len, int flags, uint64_t offset)
@@ -272,6 +274,34 @@ static void mappings(struct vt_dev *d, int fd, const struct raw_cq *cq)
 	munmap(ctl, len);
 }
 
+/* Who does not know of two rings in one mapping gets two mappings. */
+static void rings_of_a_qp(struct vt_dev *d)
+{
+	static const uint64_t knows = ROAN_FEATURE_ONE_MAPPING;
+	struct roan_ring_desc sq, rq;
+	struct raw_qp qp;
+	struct raw_cq cq;
+	uint32_t pd;
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		if (context_with(d, i ? &knows : zeros, 8, &fd) || raw_pd(fd, NULL, 0, &pd) ||
+		    raw_cq(fd, NULL, 0, &cq, sizeof(cq)) ||
+		    raw_qp(fd, pd, cq.core.cq_handle, NULL, 0, &qp, sizeof(qp.roan)))
+			vt_die("a QP made by hand: %s", strerror(errno));
+		sq = qp.roan.sq;
+		rq = qp.roan.rq;
+		vt_ok(is(map_errno(fd, sq.mmap_size, MAP_SHARED, sq.mmap_offset), 0, "SQ") &&
+		      is(map_errno(fd, rq.mmap_size, MAP_SHARED, rq.mmap_offset), 0, "RQ") &&
+		      (sq.mmap_offset == rq.mmap_offset) == i,
+		      "mmap: the rings of a QP, for a provider that %s one mapping for both",
+		      i ? "knows" : "does not know");
+		close(fd);
+	}
+	vt_ok(rq.slots_offset >= sq.slots_offset + sq.slot_size * sq.slot_count + sizeof(struct roan_ring_ctl) &&
+	      rq.slots_offset + rq.slot_size * rq.slot_count <= rq.mmap_size, "... one behind the other");
+}
+
 static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint64_t handle, uint32_t driver)
 {
 	struct {
@@ -313,10 +343,12 @@ static void many_bells(int fd, uint32_t qp)
 
 static void bells(int fd, uint32_t pd, uint32_t cq)
 {
+	struct raw_qp made;
 	uint32_t qp;
 
-	if (raw_qp(fd, pd, cq, NULL, 0, &qp, sizeof(struct roan_create_qp_resp)))
+	if (raw_qp(fd, pd, cq, NULL, 0, &made, sizeof(made.roan)))
 		vt_die("create_qp");
+	qp = made.core.qp_handle;
 	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), 0, "reset"), "doorbell: a QP in RESET has nothing to do");
 	vt_ok(is(bell(fd, 1, 0, 0x12345678, ROAN_DRIVER_ID), ENOENT, "none"), "doorbell: no such handle");
 	vt_ok(bell(fd, 1, 0, cq, ROAN_DRIVER_ID), "doorbell: a CQ's handle is refused");
@@ -455,6 +487,7 @@ void raw_cases(struct vt_dev *d, struct region *r)
 		vt_die("a context made by hand: %s", strerror(errno));
 	driver_data(fd, pd, cq.core.cq_handle);
 	mappings(d, fd, &map_cq);
+	rings_of_a_qp(d);
 	bells(fd, pd, cq.core.cq_handle);
 	close(fd);	/* with objects alive: the kernel cleans up */
 }

@@ -71,8 +71,9 @@ static void find_ring(struct hring *ring, const struct map *maps, int n, uint64_
 		uint8_t *zero = find_mark(&maps[i], mark), *one = find_mark(&maps[i], mark + 1);
 
 		if (zero && one > zero) {
-			*ring = (struct hring) { .ctl = (void *)maps[i].at, .slots = zero, .slot_size = one - zero,
-						 .map = maps[i].at, .map_size = maps[i].size };
+			*ring = (struct hring) { .ctl = (void *)(zero - sizeof(struct roan_ring_ctl)), .slots = zero,
+						 .slot_size = one - zero, .map = maps[i].at,
+						 .map_size = maps[i].size };
 			return;
 		}
 	}

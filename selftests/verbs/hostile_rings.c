@@ -132,7 +132,7 @@ static void kernel_lines(struct vt_dev *d, struct region *r)
 	rig_down(&g);
 }
 
-/* Mappings taken away, or made read-only, under a QP at work. */
+/* The mapping of both rings taken away under a QP at work. */
 static void unmapped(struct vt_dev *d, struct region *r)
 {
 	struct roan_send_wqe *w;
@@ -146,7 +146,6 @@ static void unmapped(struct vt_dev *d, struct region *r)
 	w->opcode = ROAN_WR_RDMA_WRITE;
 	ring_advance(&g.sq, 1);
 	munmap(g.sq.map, g.sq.map_size);
-	mprotect(g.rq.map, g.rq.map_size, PROT_NONE);
 	ok = !doorbell(g.qp) && vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == 77;
 	/* The provider will unmap it once more; that must not hit anybody else's memory. */
 	mmap(g.sq.map, g.sq.map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -256,7 +255,8 @@ static void *scribble(void *arg)
 	while (!atomic_load(&sc->stop)) {
 		struct hring *h = rings[rnd(&s) % 3];
 		uint64_t v = rnd(&s);
-		uint32_t *at = (uint32_t *)h->map + (v >> 32) % (rnd(&s) % 4 ? h->map_size / 4 : 64);
+		uint32_t *at = rnd(&s) % 4 ? (uint32_t *)h->map + (v >> 32) % (h->map_size / 4) :
+					     (uint32_t *)h->ctl + (v >> 32) % 64;
 
 		/* The provider believes the kernel's line of a CQ: it would poll four thousand million entries. */
 		if (h != &sc->g->cqr || (void *)at < (void *)&h->ctl->kernel || (void *)at >= (void *)(h->ctl + 1))

@@ -18,7 +18,8 @@
 #define ROAN_DRIVER_ID		0x726f616e	/* "roan"; ib_device_ops.driver_id */
 
 /*
- * A ring: one mapping, first the control block, then slot_count slots of slot_size bytes at slots_offset.
+ * A ring: one mapping, first the control block, then slot_count slots of slot_size bytes at slots_offset. The two rings
+ * of a QP may share a mapping (ROAN_FEATURE_ONE_MAPPING).
  *
  *   user line   -- written only by the user
  *   kernel line -- written only by the kernel
@@ -210,12 +211,20 @@ struct roan_cqe {
 
 /* ---- udata of the standard verbs ---- */
 
+enum roan_features {
+	/*
+	 * Where both sides have it, the two rings of a QP lie in one mapping: their descriptions name the same
+	 * mmap_offset and mmap_size. The control block of the second lies right before its slots.
+	 */
+	ROAN_FEATURE_ONE_MAPPING	= 1 << 0,
+};
+
 struct roan_alloc_ucontext_req {
-	__aligned_u64 features;		/* feature bits the provider knows; unknown ones are not an error */
+	__aligned_u64 features;		/* enum roan_features, the provider's; unknown ones are not an error */
 };
 
 struct roan_alloc_ucontext_resp {	/* also the answer of QUERY_CONTEXT */
-	__aligned_u64 features;		/* feature bits of this kernel */
+	__aligned_u64 features;		/* enum roan_features, this kernel's */
 	__u32 max_inline;		/* bytes, per send WQE */
 	__u32 reserved;
 	/*
