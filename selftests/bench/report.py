@@ -225,6 +225,17 @@ def trouble(run):
     return out
 
 
+def one_cpu(run, latency):
+    """Where both ends share one CPU, each half round trip has a hand-over, whoever drives."""
+    over = run.rounds("pair", "limit", "hand_over", 0)
+    if not over or run.env.get("cpus") != "1":
+        return ""
+    rxe = run.rounds("pair", "rxe", "send_lat_median", 2)
+    return (f"A call that only lets another program run takes {median(over)} µs, and each half round trip between two "
+            f"programs on one CPU needs one. roan takes {spread(divide(latency, over))} times as long as that; no driver "
+            f"can take less than {spread(divide(over, rxe))} of what rdma_rxe takes.\n")
+
+
 def section(run, figure):
     env = run.env
     out = [f"## Lab: {run.lab}\n", LABS.get(run.lab, "") + ".\n"]
@@ -260,6 +271,7 @@ def section(run, figure):
     if call:
         out.append(f"A system call that does nothing takes {median(call)} µs here; half a round trip of a 2-byte SEND, which "
                    f"costs one, takes roan {spread(divide(latency, call))} times as long.\n")
+        out.append(one_cpu(run, latency))
     out.append("### roan between two namespaces\n")
     out.append("rdma_rxe cannot be there: its column is the one above, measured in the same round over its own veth.\n")
     out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES
