@@ -7,8 +7,6 @@
 
 #define FIRST_SLOTS	2
 #define GROWTH		4	/* times as many each time */
-/* The window bounds the packets in flight, so more than this many works under way would only wait here. */
-#define MOST_SLOTS	(2 * ROAN_WINDOW_PKTS)
 
 static bool make_room(const struct roan_sq *sq, u32 slots, void **mirror, struct roan_work **work, gfp_t gfp)
 {
@@ -41,7 +39,7 @@ void roan_mirror_free(struct roan_sq *sq)
 bool roan_mirror_grow(struct roan_sq *sq)
 	__must_hold(&sq->lock)
 {
-	u32 slots = min_t(u32, (sq->req.mask + 1) * GROWTH, min_t(u32, sq->ring.mask + 1, MOST_SLOTS));
+	u32 slots = min_t(u32, (sq->req.mask + 1) * GROWTH, min_t(u32, sq->ring.mask + 1, ROAN_MAX_UNDER_WAY));
 	struct roan_requester *req = &sq->req;
 	struct roan_work *work;
 	void *mirror;

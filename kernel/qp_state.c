@@ -161,7 +161,7 @@ static struct roan_requester_cfg requester_cfg(const struct roan_qp *qp)
 		.timeout = qp->attr.timeout,
 		.max_rd_atomic = qp->attr.max_rd_atomic,
 		.sq_psn = qp->attr.sq_psn & PSN_MASK,
-		.window = ROAN_WINDOW_PKTS,
+		.window = READ_ONCE(qp->dev->cc.params[roan_cc_algo(qp)].window_packets),
 	};
 }
 

@@ -53,7 +53,7 @@
 #define ROAN_MAX_MCAST_ATTACH	256		/* QPs per group */
 #define ROAN_MAX_MSG		(1u << 31)
 #define ROAN_GID_TABLE		1024
-#define ROAN_WINDOW_PKTS	256		/* PSNs unacknowledged, per QP */
+#define ROAN_MAX_UNDER_WAY	512		/* works taken from the ring and not finished, per QP */
 #define ROAN_SEND_BUDGET	256		/* packets per roan_send() before it goes on later */
 #define ROAN_RESPOND_BUDGET	256		/* packets per roan_respond() before it goes on later */
 

@@ -45,7 +45,8 @@
 	/* pacer */											\
 	X(pacer_burst_us, "us", 1, 1000, 20, 20, "a train carries what the rate gives in this time ...")	\
 	X(pacer_burst_max, "B", 0, 65535, 16384, 16384, "... but no more than this, and at least one packet")	\
-	/* bytes in flight, whatever the algorithm; RC only */						\
+	/* in flight, whatever the algorithm; RC only */						\
+	X(window_packets, "packets", 1, 65536, 256, 256, "most in flight, of a QP that becomes ready to send from then on")	\
 	X(window_max, "KB", 0, 1 << 20, 0, 0, "most in flight; 0: no such bound")			\
 	X(window_bdp, "%", 0, 10000, 0, 0, "of link speed * shortest round trip, most in flight; 0: no such bound")	\
 	/* algorithm `fixed` */										\

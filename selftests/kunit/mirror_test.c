@@ -90,7 +90,7 @@ static void grow__no_larger_than_two_windows(struct kunit *test)
 
 	while (grow(sq))
 		;
-	KUNIT_EXPECT_EQ(test, fill(sq), 2 * ROAN_WINDOW_PKTS);
+	KUNIT_EXPECT_EQ(test, fill(sq), ROAN_MAX_UNDER_WAY);
 	roan_mirror_free(sq);
 }
 

@@ -53,6 +53,28 @@ static void next__window_bounds_the_span_and_asks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 2);
 }
 
+/* The widest there is: what it bounds is PSNs, over the wrap, and a loss near its start sends all of it again. */
+static void next__widest_window_goes_back_whole(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.window = 65536;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_WRITE, 70000 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(b), 65536);
+	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
+	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
+	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_TRUE(test, b->e.resend);
+	KUNIT_EXPECT_EQ(test, send_all(b), 65535);
+	KUNIT_EXPECT_EQ(test, b->r.end_psn, psn_add(PSN0, 65539));
+	KUNIT_EXPECT_EQ(test, b->r.n_resent, 65533);
+	ack(b, 65538);
+	KUNIT_EXPECT_EQ(test, send_all(b), 70000 - 65539);
+}
+
 static void next__long_read_goes_in_pieces(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
@@ -304,6 +326,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__segments_of_a_message),
 	KUNIT_CASE(next__empty_message_takes_a_packet),
 	KUNIT_CASE(next__window_bounds_the_span_and_asks),
+	KUNIT_CASE(next__widest_window_goes_back_whole),
 	KUNIT_CASE(next__long_read_goes_in_pieces),
 	KUNIT_CASE(next__rd_atomic_is_a_limit),
 	KUNIT_CASE(next__no_rd_atomic_fails_the_work),

@@ -78,7 +78,7 @@ static void draw_job(struct sim *sim, struct side *s, u32 i)
 
 void sim_side_init(struct sim *sim, int id)
 {
-	static const u32 windows[] = { 1, 2, 4, 8, 16, 64, 256 };
+	static const u32 windows[] = { 1, 2, 4, 8, 16, 64, 256, 65536 };
 	struct side *s = &sim->sides[id];
 	u32 psn = sim_below(sim, 2) ? psn_add(0, -sim_below(sim, 100)) : sim_below(sim, 1 << 24);
 	const struct roan_requester_cfg req = {
