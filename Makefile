@@ -63,7 +63,7 @@ bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
 
-cc:					## congestion control in virtual time, held to the model (half an hour)
+cc:					## congestion control in virtual time, held to the model (half an hour, two guests at a time)
 	selftests/cc/check
 
 check:					## all of the above but bench; ends with "N passed, N failed, N skipped"
