@@ -120,30 +120,7 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-/*
- * Move what is not polled yet into @fresh. The user's provider keeps its own pollers out meanwhile; one that does not
- * sees entries twice or not at all, in its own process.
- */
-static int move_entries(struct roan_cq *cq, struct roan_ring *fresh)
-	__must_hold(&cq->lock)
-{
-	u32 head = READ_ONCE(cq->ring.ctl->user.index);
-	u32 n = cq->ring.index - head;
-	u32 i;
-
-	if (n > cq->ring.mask + 1 || n > fresh->mask + 1)
-		return -EINVAL;
-	for (i = 0; i < n; i++) {
-		memcpy(roan_ring_cqe_slot(fresh), cq->ring.slots + (size_t)((head + i) & cq->ring.mask) * cq->ring.slot_size,
-		       sizeof(struct roan_cqe));
-		roan_ring_cqe_done(fresh);
-	}
-	fresh->ctl->user.arm_next = READ_ONCE(cq->ring.ctl->user.arm_next);
-	fresh->ctl->user.arm_solicited = READ_ONCE(cq->ring.ctl->user.arm_solicited);
-	swap(cq->ring, *fresh);
-	return 0;
-}
-
+/* The user's provider keeps its own pollers out meanwhile; one that does not sees entries twice or not at all. */
 int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
@@ -165,7 +142,7 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	if (!err) {
 		spin_lock_irqsave(&cq->poll_lock, flags);
 		spin_lock(&cq->lock);
-		err = move_entries(cq, &fresh);
+		err = roan_ring_move_cqes(&cq->ring, &fresh);
 		if (!err)
 			ibcq->cqe = cq->ring.mask + 1;
 		spin_unlock(&cq->lock);

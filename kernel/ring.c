@@ -238,6 +238,24 @@ void roan_ring_flag_overflow(struct roan_ring *ring)
 	WRITE_ONCE(ring->ctl->kernel.flags, ROAN_RING_OVERFLOW);
 }
 
+int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh)
+{
+	u32 head = READ_ONCE(ring->ctl->user.index);
+	u32 n = ring->index - head;
+	u32 i;
+
+	if (n > ring->mask + 1 || n > fresh->mask + 1)
+		return -EINVAL;
+	for (i = 0; i < n; i++) {
+		memcpy(slot_at(fresh, fresh->index), slot_at(ring, head + i), sizeof(struct roan_cqe));
+		roan_ring_cqe_done(fresh);
+	}
+	WRITE_ONCE(fresh->ctl->user.arm_next, READ_ONCE(ring->ctl->user.arm_next));
+	WRITE_ONCE(fresh->ctl->user.arm_solicited, READ_ONCE(ring->ctl->user.arm_solicited));
+	swap(*ring, *fresh);
+	return 0;
+}
+
 void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solicited)
 {
 	/*

@@ -83,6 +83,11 @@ bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn);
 struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring);	/* NULL: full */
 void roan_ring_cqe_done(struct roan_ring *ring);		/* advance and release it */
 void roan_ring_flag_overflow(struct roan_ring *ring);
+/*
+ * What is not polled yet moves into @fresh, and the two change places. -EINVAL: it does not fit, or the head makes no
+ * sense. The user knows where @fresh can be mapped: no word of its line is believed.
+ */
+int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh);
 
 /* Full barrier, then what the user asked for since. Pairs with the arming store. */
 void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solicited);
