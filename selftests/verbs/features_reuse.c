@@ -125,12 +125,62 @@ static void deregister(struct vt_dev *d, int round)
 	pair_close(&p);
 }
 
+/* The peer's SEND_WITH_INV is sent now, but finds its receive only after an RNR wait: a timer's softirq brings it. */
+static bool invalidated_while_advised(struct pair *p, struct ibv_mw *mw, uint32_t key, int i)
+{
+	struct ibv_send_wr *bad, bind = {
+		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { mw, key, { p->mr, (uintptr_t)p->buf, 4096, IBV_ACCESS_REMOTE_WRITE } },
+	};
+	struct ibv_send_wr inv = {
+		.opcode = IBV_WR_SEND_WITH_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = key,
+	};
+	struct ibv_sge about = { .length = 1, .lkey = key };
+	uint64_t end = vt_now_ms() + 5000;
+	struct ibv_wc wc;
+	int n;
+
+	if (ibv_post_send(p->qp[1], &bind, &bad) || !polled(p->scq[1], IBV_WC_SUCCESS) || post(p, 0, inv) ||
+	    post_recv(p, 1, 0, 64, i))
+		return false;
+	while (!vt_poll(p->rcq[1], &wc, 0) && vt_now_ms() < end)
+		for (n = 0; n < 100; n++)
+			ibv_advise_mr(p->d->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &about, 1);
+	return polled(p->scq[0], IBV_WC_SUCCESS);
+}
+
+/*
+ * An invalidation waits in softirq for whoever uses the window. A system call that asks about the key may be what that
+ * softirq interrupted, and then nobody else could end the wait.
+ */
+static void asked_about(struct vt_dev *d)
+{
+	const struct vt_conn patient = { .timeout = 18, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 14 };
+	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2);
+	struct pair p;
+	uint32_t key;
+	bool ok = mw;
+	int i;
+
+	pair_open(&p, d, IBV_QPT_RC, DEPTH, &patient);
+	key = ok ? mw->rkey : 0;
+	for (i = 0; ok && i < 300; i++) {
+		key = ibv_inc_rkey(key);
+		ok = invalidated_while_advised(&p, mw, key, i);
+	}
+	vt_ok(ok, "a window invalidated by the peer while its program asks about its key (%d times)", i);
+	pair_close(&p);
+	if (mw)
+		ibv_dealloc_mw(mw);
+}
+
 void test_reuse(struct vt_dev *d)
 {
 	int i;
 
 	for (i = 0; i < 50; i++)
 		deregister(d, i);
+	asked_about(d);
 	room_for_another(d);
 	room_after_a_flush(d);
 	overwrite(d, IBV_WR_RDMA_WRITE, "WRITE");
