@@ -19,11 +19,19 @@ static enum roan_fetch fetch_recv(struct roan_qp *qp, u32 *verr)
 {
 	enum roan_fetch got;
 
-	if (qp->srq)
-		return roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
-	got = roan_recv_fetch(&qp->rq.ring, qp->rq.max_sge, &qp->rq.cur, verr);
-	if (got == ROAN_FETCH_OK)
-		roan_ring_publish(&qp->rq.ring, qp->rq.ring.index);
+	if (qp->srq) {
+		got = roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
+	} else {
+		got = roan_recv_fetch(&qp->rq.ring, qp->rq.max_sge, &qp->rq.cur, verr);
+		if (got == ROAN_FETCH_OK)
+			roan_ring_publish(&qp->rq.ring, qp->rq.ring.index);
+	}
+	if (got != ROAN_FETCH_BAD)
+		return got;
+	if (*verr == ROAN_VERR_RING)
+		roan_later(&qp->later, ROAN_DO_EV_FATAL);
+	else
+		qp->rq.cur.taken = true;	/* it has a wr_id to fail under */
 	return got;
 }
 
@@ -102,6 +110,18 @@ static void fail_recv(struct roan_qp *qp, struct roan_rx *rx, enum roan_status s
 	refuse(qp, nak);
 }
 
+/* UC, UD: a receive that makes no sense. Nobody can be told but who posted it. */
+static void lose_recv(struct roan_qp *qp, u32 verr)
+	__must_hold(&qp->rq.lock)
+{
+	static const struct roan_cqe nothing;
+
+	if (qp->rq.cur.taken)
+		roan_complete_recv(qp, &nothing, ROAN_ST_LOC_QP_OP_ERR, verr);
+	roan_count(qp->dev, rx_no_wqe);
+	roan_qp_fail(qp);
+}
+
 /* A receive work request for the message that starts, or ends with immediate data. False: none, and it is said. */
 static bool take_recv(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
@@ -125,11 +145,10 @@ static bool take_recv(struct roan_qp *qp, struct roan_rx *rx)
 	case ROAN_FETCH_BAD:
 		break;
 	}
-	if (verr == ROAN_VERR_RING)
-		roan_later(&qp->later, ROAN_DO_EV_FATAL);
+	if (qp->transport == ROAN_TP_RC)
+		fail_recv(qp, rx, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	else
-		qp->rq.cur.taken = true;	/* it has a wr_id to fail under */
-	fail_recv(qp, rx, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
+		lose_recv(qp, verr);
 	return false;
 }
 
@@ -426,6 +445,25 @@ static void datagram_waits(struct roan_qp *qp, struct roan_rx *rx)
 		roan_count(qp->dev, rx_absent);
 }
 
+/* False: none, and it is counted. */
+static bool take_datagram_recv(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	u32 verr;
+
+	switch (fetch_recv(qp, &verr)) {
+	case ROAN_FETCH_OK:
+		return true;
+	case ROAN_FETCH_EMPTY:
+		roan_count(qp->dev, rx_no_wqe);
+		break;
+	case ROAN_FETCH_BAD:
+		lose_recv(qp, verr);
+		break;
+	}
+	return false;
+}
+
 /* Every UD receive begins with 40 bytes for the network header (10.2.4). */
 static void deliver(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
@@ -435,14 +473,10 @@ static void deliver(struct roan_qp *qp, struct roan_rx *rx)
 	struct roan_recv *cur = &qp->rq.cur;
 	struct roan_cqe cqe = { .byte_len = total };
 	u8 grh[ROAN_GRH_LEN];
-	u32 verr = ROAN_VERR_NONE;
+	u32 verr;
 
-	if (!cur->taken && fetch_recv(qp, &verr) != ROAN_FETCH_OK) {
-		if (verr)
-			roan_qp_fail(qp);
-		roan_count(qp->dev, rx_no_wqe);
+	if (!cur->taken && !take_datagram_recv(qp))
 		return;
-	}
 	if (total > cur->total) {
 		roan_count(qp->dev, rx_too_long);
 		return;		/* the receive stays for the next one */

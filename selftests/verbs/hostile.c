@@ -291,28 +291,32 @@ static const struct recv_case {
 	{ "no scatter entry", 0, 0, GOOD, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR },
 };
 
+static void bad_recv(struct rig *g, const struct recv_case *c)
+{
+	struct roan_recv_wqe *w = ring_slot_at(&g->rq, 0);
+	struct roan_sge *sge = (void *)(w + 1);
+	int i;
+
+	w->wr_id = 0xbad;
+	w->num_sge = c->num_sge;
+	for (i = 0; i < MAX_SGE; i++) {
+		sge[i].length = c->len;
+		put_place(g->r, c->local, c->len, (uint64_t *)&sge[i].addr, &sge[i].lkey, false);
+	}
+	ring_advance(&g->rq, 1);
+}
+
 static void recv_slots(struct vt_dev *d, struct region *r, bool srq)
 {
 	const size_t n = sizeof(recv_cases) / sizeof(recv_cases[0]);
 	const struct recv_case *c;
 	struct ibv_wc here, there;
-	struct roan_recv_wqe *w;
-	struct roan_sge *sge;
 	struct rig g;
 	bool ok;
-	int i;
 
 	for (c = recv_cases; c < recv_cases + n; c++) {
 		rig_up(&g, d, r, IBV_QPT_RC, srq);
-		w = ring_slot_at(&g.rq, 0);
-		sge = (void *)(w + 1);
-		w->wr_id = 0xbad;
-		w->num_sge = c->num_sge;
-		for (i = 0; i < MAX_SGE; i++) {
-			sge[i].length = c->len;
-			put_place(r, c->local, c->len, (uint64_t *)&sge[i].addr, &sge[i].lkey, false);
-		}
-		ring_advance(&g.rq, 1);
+		bad_recv(&g, c);
 		here.status = there.status = -1;
 		ok = !peer_send(&g, 64) && vt_poll(g.cq, &here, 5000) && vt_poll(g.peer_cq, &there, 5000) &&
 		     here.status == (enum ibv_wc_status)c->recv && here.wr_id == 0xbad &&
@@ -320,6 +324,27 @@ static void recv_slots(struct vt_dev *d, struct region *r, bool srq)
 		if (!ok)
 			printf("# receive: %d; sender: %d\n", here.status, there.status);
 		vt_ok(ok, "%s slot: %s", srq ? "SRQ" : "receive", c->name);
+		rig_down(&g);
+	}
+}
+
+/* The sender is not told, so all the more the receiver. */
+static void unanswered_recv_slots(struct vt_dev *d, struct region *r, enum ibv_qp_type type, const char *name)
+{
+	const struct recv_case *c;
+	struct ibv_wc wc;
+	struct rig g;
+	bool ok;
+
+	for (c = recv_cases; c->recv == IBV_WC_LOC_QP_OP_ERR; c++) {
+		rig_up(&g, d, r, type, false);
+		bad_recv(&g, c);
+		wc.status = -1;
+		ok = !peer_send(&g, 64) && vt_poll(g.cq, &wc, 5000) && wc.status == IBV_WC_LOC_QP_OP_ERR &&
+		     wc.wr_id == 0xbad && state_of(g.qp) == IBV_QPS_ERR;
+		if (!ok)
+			printf("# receive: %d\n", wc.status);
+		vt_ok(ok && guards_whole(r), "%s receive slot: %s", name, c->name);
 		rig_down(&g);
 	}
 }
@@ -367,6 +392,8 @@ int main(int argc, char **argv)
 	opcodes(&d, &r, IBV_QPT_UD, "UD");
 	recv_slots(&d, &r, false);
 	recv_slots(&d, &r, true);
+	unanswered_recv_slots(&d, &r, IBV_QPT_UC, "UC");
+	unanswered_recv_slots(&d, &r, IBV_QPT_UD, "UD");
 	vt_ok(still_works(&d, &r), "after wild slots the device works");
 	rings_cases(&d, &r);
 	vt_ok(still_works(&d, &r), "after wild rings the device works");
