@@ -216,8 +216,6 @@ static void flush_both(struct roan_qp *qp)
 	roan_backlog_drop(qp);
 	roan_flush_sq(qp);
 	roan_flush_rq(qp);
-	if (qp->srq)
-		roan_later(&qp->later, ROAN_DO_EV_LAST_WQE);
 }
 
 /* Only UC and UD come from SQE (10.3.1.6). What was posted there is flushed, also without a doorbell. */
@@ -267,7 +265,10 @@ static void enter(struct roan_qp *qp, enum ib_qp_state next)
 		qp->sq_failing = false;
 		return roan_flush_sq(qp);
 	case IB_QPS_ERR:
-		return flush_both(qp);
+		flush_both(qp);
+		if (qp->srq && last != IB_QPS_ERR)
+			roan_later(&qp->later, ROAN_DO_EV_LAST_WQE);
+		return;
 	default:
 		return;
 	}

@@ -214,6 +214,8 @@ struct adder {
 	volatile bool stop;
 	uint64_t n;
 };
+	err = ibv_modify_qp(qp, &a, IBV_QP_STATE);
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: and is not told of it again by another modify to error");
 
 static void *add(void *arg)
 {
