@@ -69,7 +69,7 @@ static int check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, i
 /* What modify_qp cannot allocate and free under the queue locks. */
 struct prepared {
 	struct roan_av *av;
-	struct roan_replay *replay;	/* too small for the connection to come */
+	struct roan_replay *replay;	/* for more READs and atomics than before; then the one too small for them */
 };
 
 static int prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct prepared *prep)
@@ -82,6 +82,11 @@ static int prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, 
 			return PTR_ERR(av);
 		prep->av = av;
 	}
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic && READ_ONCE(qp->state) == IB_QPS_SQD) {
+		prep->replay = kcalloc(attr->max_dest_rd_atomic, sizeof(*prep->replay), GFP_KERNEL_ACCOUNT);
+		if (!prep->replay)
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -89,6 +94,21 @@ static void unprepare(struct prepared *prep)
 {
 	roan_av_free(prep->av);
 	kfree(prep->replay);
+}
+
+/* The peer may have more READs and atomics outstanding from now on; fewer are no reason to forget any. */
+static void allow_reads(struct roan_qp *qp, struct prepared *prep)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_responder *resp = &qp->rq.resp;
+	u32 n = qp->attr.max_dest_rd_atomic;
+
+	if (qp->state == IB_QPS_INIT && n > resp->max_replay) {
+		swap(resp->replay, prep->replay);	/* the first READ or atomic brings a new one */
+		resp->max_replay = 0;
+	} else if (prep->replay && resp->replay && n > resp->cfg.max_dest_rd_atomic) {
+		prep->replay = roan_responder_remember(resp, prep->replay, n);
+	}
 }
 
 /* Remembers attributes for query_qp and copies those that packets are made of. */
@@ -121,10 +141,7 @@ static void take_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 	qp->min_rnr_timer = now->min_rnr_timer;
 	if (prep->av)
 		swap(qp->av, prep->av);		/* readers use RCU; unprepare() frees the old one */
-	if (qp->state == IB_QPS_INIT && now->max_dest_rd_atomic > qp->rq.resp.max_replay) {
-		swap(qp->rq.resp.replay, prep->replay);		/* the first READ or atomic brings a new one */
-		qp->rq.resp.max_replay = 0;
-	}
+	allow_reads(qp, prep);
 }
 
 static u8 mtu_shift_of(const struct roan_qp *qp)

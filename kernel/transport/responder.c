@@ -20,11 +20,18 @@ void roan_responder_reset(struct roan_responder *resp, const struct roan_respond
 		memset(replay, 0, max_replay * sizeof(*replay));
 }
 
-void roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n)
+struct roan_replay *roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n)
 {
+	struct roan_replay *old = resp->replay;
+	u32 had = resp->cfg.max_dest_rd_atomic, i;
+
+	for (i = 0; i < had; i++)
+		replay[i] = old[(resp->replay_next + i) % had];		/* oldest first */
 	resp->replay = replay;
+	resp->replay_next = had;
 	resp->max_replay = n;
 	resp->cfg.max_dest_rd_atomic = n;
+	return old;
 }
 
 static u32 mtu_of(const struct roan_responder *resp)

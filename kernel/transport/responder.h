@@ -109,10 +109,11 @@ struct roan_answer {
 void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg);
 
 /*
- * Memory for @n READs, atomics, FLUSHes and ATOMIC_WRITEs, zeroed, which the responder has not got yet. Without it the first
- * such request is invalid, so a shell that gives it late gives it before it has that one admitted.
+ * Memory for @n READs, atomics, FLUSHes and ATOMIC_WRITEs, zeroed: more than the responder has, if it has any. What is
+ * remembered moves along; returns the memory it had. Without any the first such request is invalid: who gives it late
+ * gives it before that one is admitted.
  */
-void roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n);
+struct roan_replay *roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n);
 
 enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec);
 

@@ -245,6 +245,28 @@ static void admit__duplicate_atomic_repeats_the_result(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x13, 0, 0, 0)), ROAN_V_DROP);	/* another operation */
 }
 
+/* Twice as much room, in the middle of a connection. */
+static void remember__more_keeps_what_is_there(struct kunit *test)
+{
+	struct bench *b = bench(test);
+	struct roan_replay more[4] = {};
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
+		KUNIT_EXPECT_EQ(test, owed(b), 0x12);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, roan_responder_remember(&b->r, more, 4), (struct roan_replay *)b->replay);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 0, 0, 0)), ROAN_V_DROP);	/* forgotten before */
+	for (i = 1; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_EQ(test, owed(b), 0x12);
+	}
+	for (i = 3; i < 7; i++)
+		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 7, 0, 0)), ROAN_V_INVALID);
+}
+
 static void admit__duplicate_read_within_the_first(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -381,6 +403,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__late_nak_names_the_present_gap),
 	KUNIT_CASE(admit__duplicate_send_is_acknowledged),
 	KUNIT_CASE(admit__duplicate_atomic_repeats_the_result),
+	KUNIT_CASE(remember__more_keeps_what_is_there),
 	KUNIT_CASE(admit__duplicate_read_within_the_first),
 	KUNIT_CASE(admit__forgotten_read_is_dropped),
 	KUNIT_CASE(uc__next_first_resynchronises),

@@ -134,6 +134,43 @@ static void path_in_sqd(struct vt_dev *d)
 	pair_close(&p);
 }
 
+#define MANY_READS	64
+
+static int set_reads(struct ibv_qp *qp, int own, int peers)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_SQD, .max_rd_atomic = own, .max_dest_rd_atomic = peers };
+	int err = ibv_modify_qp(qp, &a, IBV_QP_STATE) ?: ibv_modify_qp(qp, &a, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC);
+
+	a.qp_state = IBV_QPS_RTS;
+	return err ?: ibv_modify_qp(qp, &a, IBV_QP_STATE);
+}
+
+/* More READs outstanding are agreed upon in SQD, after the responder has had some; then as many come at once. */
+static void more_reads_in_sqd(struct vt_dev *d)
+{
+	struct ibv_send_wr wr[MANY_READS] = {}, *bad;
+	struct ibv_sge sge;
+	struct pair p;
+	int i, err;
+
+	pair_open(&p, d, IBV_QPT_RC, 2 * MANY_READS, NULL);
+	err = post_op(&p, 0, IBV_WR_RDMA_READ, 0, 4096, 64, 0) | status_of(p.scq[0], 3000);
+	err |= set_reads(p.qp[1], MANY_READS, MANY_READS) | set_reads(p.qp[0], MANY_READS, MANY_READS);
+	sge = sge_at(&p, 0, 64);
+	for (i = 0; i < MANY_READS; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+			.next = i + 1 < MANY_READS ? &wr[i + 1] : NULL,
+			.wr.rdma = { .remote_addr = (uintptr_t)p.buf + 4096, .rkey = p.mr->rkey },
+		};
+	err |= ibv_post_send(p.qp[0], wr, &bad);
+	for (i = 0; !err && i < MANY_READS && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS; i++)
+		;
+	vt_ok(!err && i == MANY_READS, "SQD: more READs agreed upon, %d of %d done (error %d)", i, MANY_READS, err);
+	pair_close(&p);
+	no_events(d);
+}
+
 /* RTR is as far as the passive side of a connection goes by itself: the first packet tells it that the peer is up. */
 static void established(struct vt_dev *d)
 {
@@ -177,6 +214,8 @@ static void last_wqe(struct vt_dev *d)
 		vt_die("a QP with an SRQ");
 	err = vt_qp_init(qp, &c) | ibv_modify_qp(qp, &a, IBV_QP_STATE);
 	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_QP_LAST_WQE_REACHED, "SRQ: its QP in error took its last receive");
+	err = ibv_modify_qp(qp, &a, IBV_QP_STATE);
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: and is not told of it again by another modify to error");
 	err = ibv_destroy_qp(qp) | ibv_destroy_srq(srq) | ibv_destroy_cq(cq);
 	vt_ok(!err, "SRQ: and all are destroyed");
 }
@@ -214,8 +253,6 @@ struct adder {
 	volatile bool stop;
 	uint64_t n;
 };
-	err = ibv_modify_qp(qp, &a, IBV_QP_STATE);
-	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: and is not told of it again by another modify to error");
 
 static void *add(void *arg)
 {
@@ -263,6 +300,7 @@ void test_rules(struct vt_dev *d)
 	ud_drops(d);
 	reset_forgets(d);
 	path_in_sqd(d);
+	more_reads_in_sqd(d);
 	established(d);
 	last_wqe(d);
 	refusal_events(d);
