@@ -5,13 +5,15 @@
  * Writers hold one mutex, for joining sleeps; readers are under RCU. A member remembers the QP's ref, not the QP: a
  * reader may see a member just taken out, whose QP is gone.
  */
+#include <linux/in.h>
 #include <linux/rculist.h>
+#include <net/ipv6.h>
 #include "roan.h"
 #include "train.h"
 
 struct roan_mcast {
 	struct list_head on_dev;	/* dev->mcast, RCU */
-	union ib_gid gid;
+	union ib_gid gid;		/* as packets to the group show it */
 	struct list_head members;	/* struct member, RCU */
 	u32 n_members;
 	struct rcu_head rcu;
@@ -109,8 +111,22 @@ static bool may_attach(const struct ib_qp *qp, const union ib_gid *gid)
 	return qp->qp_type == IB_QPT_UD && rdma_is_multicast_addr((struct in6_addr *)gid);
 }
 
+/* IPv4 groups are written ::ffff:a.b.c.d, which packets show, or ff0e::ffff:a.b.c.d as MGIDs of the older RoCE have it. */
+static union ib_gid address_of(const union ib_gid *mgid)
+{
+	static const u8 old_prefix[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
+	union ib_gid address = *mgid;
+	__be32 v4;
+
+	memcpy(&v4, mgid->raw + 12, sizeof(v4));
+	if (!memcmp(mgid, old_prefix, sizeof(old_prefix)) && ipv4_is_multicast(v4))
+		ipv6_addr_set_v4mapped(v4, (struct in6_addr *)&address);
+	return address;
+}
+
 int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
+	union ib_gid address = address_of(gid);
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	struct roan_mcast *group;
 	int err;
@@ -118,9 +134,9 @@ int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	if (!may_attach(ibqp, gid))
 		return -EINVAL;
 	mutex_lock(&writers);
-	group = group_find(qp->dev, gid);
+	group = group_find(qp->dev, &address);
 	if (!group)
-		group = group_open(qp->dev, gid);
+		group = group_open(qp->dev, &address);
 	if (IS_ERR(group)) {
 		err = PTR_ERR(group);
 	} else {
@@ -133,12 +149,13 @@ int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 
 int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
+	union ib_gid address = address_of(gid);
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	struct roan_mcast *group;
 	struct member *m = NULL;
 
 	mutex_lock(&writers);
-	group = group_find(qp->dev, gid);
+	group = group_find(qp->dev, &address);
 	if (group)
 		m = member_find(group, qp);
 	if (m)

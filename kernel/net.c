@@ -327,13 +327,10 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *f
 
 /* ---- groups: by interface, not by socket, which may join no more than igmp_max_memberships ---- */
 
-/* IPv4 groups are written ::ffff:a.b.c.d, or ff0e::ffff:a.b.c.d as MGIDs of the older RoCE have it. */
 static bool group_v4(const union ib_gid *mgid, __be32 *addr)
 {
-	static const u8 old_prefix[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
-
 	memcpy(addr, mgid->raw + 12, sizeof(*addr));
-	return roan_gid_v4(mgid) || (!memcmp(mgid, old_prefix, sizeof(old_prefix)) && ipv4_is_multicast(*addr));
+	return roan_gid_v4(mgid);
 }
 
 int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid)

@@ -41,6 +41,7 @@ pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_
 cap=$!
 wait_for 30 test -s /tmp/mc.pcap	# who only now begins to capture misses the join
 ktap_check "IPv4 group: MAC, join, two members, leave" group ::ffff:224.0.1.77 01:00:5e:00:01:4d 224.0.1.77 ""
+ktap_check "IPv4 group in RoCE v1's notation" group ff0e::ffff:224.0.1.78 01:00:5e:00:01:4e 224.0.1.78 ""
 ktap_check "IPv6 group: MAC, join, two members, leave" group ff0e::4d:77 33:33:00:4d:00:77 ff0e::4d:77 -6
 wait_for 30 reports "$LAST"
 sleep 1
