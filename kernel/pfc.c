@@ -22,15 +22,9 @@ u64 roan_pfc_link_speed(const struct roan_dev *dev)
 	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link) ?: UNKNOWN_LINK;
 }
 
-u8 roan_pfc_cnp_prio(struct roan_dev *dev)
+bool roan_pfc_applies(struct roan_dev *dev, u32 mask, u8 prio)
 {
-	return READ_ONCE(roan_cc_params_of(dev)->cnp_802p_prio);
-}
-
-/* The priority of CNPs is never paused, whatever the mask says: nobody would slow down. */
-static bool heeds(struct roan_dev *dev, u8 prio)
-{
-	return READ_ONCE(dev->pfc.params.pfc_prio_mask) & BIT(prio) && prio != roan_pfc_cnp_prio(dev);
+	return mask & BIT(prio) && prio != READ_ONCE(roan_cc_params_of(dev)->cnp_802p_prio);
 }
 
 /* ---- who waits ---- */
@@ -144,7 +138,7 @@ static void class_heard(struct roan_dev *dev, u32 i, u16 quanta)
 
 	this_cpu_inc(dev->stats->count[ROAN_CNT_rx_prio0_pause + i]);
 	spin_lock(&pfc->lock);
-	if (heeds(dev, i))
+	if (roan_pfc_applies(dev, READ_ONCE(pfc->params.pfc_prio_mask), i))
 		event = roan_pause_heard(&prio->pause, &pfc->params, ns, ktime_get_ns());
 	if (event == ROAN_PAUSE_ENDED)
 		wake(prio);

@@ -59,7 +59,8 @@ bool roan_pfc_blocks(struct roan_qp *qp, u8 side, u8 prio);
 void roan_pfc_cancel(struct roan_qp *qp);	/* it does not wait any more, and will not; process context */
 
 u64 roan_pfc_link_speed(const struct roan_dev *dev);	/* bit/s, never 0 */
-u8 roan_pfc_cnp_prio(struct roan_dev *dev);
+/* Is @prio in @mask? That of CNPs is never: nobody would slow down. */
+bool roan_pfc_applies(struct roan_dev *dev, u32 mask, u8 prio);
 
 /* pfc_tell.c */
 void roan_pfc_tell_init(struct roan_dev *dev);

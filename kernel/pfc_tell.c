@@ -9,19 +9,14 @@
 #include "roan.h"
 #include "trace.h"
 
-/* Never the priority of CNPs: nobody would slow down. */
-static bool tells(struct roan_dev *dev, u8 prio)
-{
-	return READ_ONCE(dev->pfc.params.pfc_emit_mask) & BIT(prio) && prio != roan_pfc_cnp_prio(dev);
-}
-
 static enum roan_pause_tell decide(struct roan_pfc_out *out, u8 prio, u64 backlog, u64 now)
 {
+	const struct roan_pause_params *params = &out->dev->pfc.params;
 	u64 longest = roan_pause_ns(ROAN_PAUSE_MAX, roan_pfc_link_speed(out->dev));
 
-	if (!tells(out->dev, prio))
+	if (!roan_pfc_applies(out->dev, READ_ONCE(params->pfc_emit_mask), prio))
 		return roan_pause_tell_end(&out->teller);
-	return roan_pause_tell_host(&out->teller, &out->dev->pfc.params, backlog, longest, now);
+	return roan_pause_tell_host(&out->teller, params, backlog, longest, now);
 }
 
 static void send_frame(struct roan_dev *dev, u8 prio, u16 quanta)
