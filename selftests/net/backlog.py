@@ -9,7 +9,6 @@ then is absent for just as long. While it is frozen the receiving end is asked n
     h1: v1 roan1, a packet socket ======== v2 roan2 :h2, memory in /tmp/slow/file
 """
 import ctypes
-import ipaddress
 import json
 import mmap
 import os
@@ -28,6 +27,10 @@ from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
+
+import pause
+from gids import gid_index, gid_of
+from ktap import check, plan
 
 SLOW, SIZE, KB = "/tmp/slow", 8 << 20, 1024
 CHUNK = 64 * KB
@@ -51,12 +54,7 @@ class End:
         self.qp = self.ah = None
 
     def attr(self, prio):
-        port = f"/sys/class/infiniband/{self.dev}/ports/1"
-        for i in sorted(map(int, os.listdir(f"{port}/gids"))):
-            with open(f"{port}/gids/{i}") as f:
-                if f.read().strip() == ipaddress.ip_address(f"::ffff:{self.address}").exploded:
-                    break
-        gr = GlobalRoute(dgid=GID(ipaddress.ip_address(f"::ffff:{self.peer}").exploded), sgid_index=i)
+        gr = GlobalRoute(dgid=GID(gid_of(self.peer).exploded), sgid_index=gid_index(self.dev, self.address))
         gr.traffic_class = prio << 5
         return AHAttr(gr=gr, is_global=1, port_num=1)
 
@@ -197,21 +195,7 @@ class Ear:
 
 
 def frame(mac, prio, quanta):
-    times = [quanta if i == prio else 0 for i in range(8)]
-    return (bytes.fromhex("0180c2000001") + mac + struct.pack(">HHH8H", 0x8808, 0x0101, 1 << prio, *times)).ljust(60, b"\0")
-
-
-class Tap:
-    count = failed = 0
-
-
-def check(name, **facts):
-    bad = [k for k, ok in facts.items() if not ok]
-    Tap.count += 1
-    Tap.failed += bool(bad)
-    if bad:
-        print(f"# does not hold: {', '.join(bad)}")
-    print(f"{'not ok' if bad else 'ok'} {Tap.count} {name}", flush=True)
+    return pause.frame(1 << prio, quanta, source=mac)
 
 
 def until(seconds, what):
@@ -392,12 +376,11 @@ def main():
     b.set(pfc_emit_mask=0xFF)
     switched_off(a, b, ear, mac)
     b = death(a, b)
-    print(f"1..{Tap.count}")
-    sys.stdout.flush()
+    status = plan()
     for host in (a, b):
         host.proc.stdin.close()
         host.proc.wait(30)
-    sys.exit(1 if Tap.failed else 0)
+    sys.exit(status)
 
 
 if len(sys.argv) > 1:

@@ -8,7 +8,6 @@ were completed: nothing else may have happened.
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
-import ipaddress
 import json
 import os
 import random
@@ -29,25 +28,13 @@ from pyverbs.wr import SGE, RecvWR
 from forge import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SECOND, SEND_FIRST, SEND_INV,
                    SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
                    fragments, ip_header, raw, reth)
+from gids import gid_index, gid_of
+from ktap import plan, result
 
 DEV = os.environ["H2DEV"]
 # The core shows a device's parameters in its own namespace only, which by default is the first one.
 PARAMS = f"/proc/1/root/sys/class/infiniband/{DEV}/ports/1/cc_param/"
 BYSTANDERS = ("rcvd_skbs", "rcvd_bytes", "sent_skbs", "sent_bytes")    # they follow from the others
-
-
-# ---- KTAP ----
-
-class Tap:
-    count = failed = 0
-
-
-def result(ok, name, why=""):
-    Tap.count += 1
-    Tap.failed += not ok
-    for line in [] if ok else why.splitlines():
-        print(f"# {line}")
-    print(f"{'ok' if ok else 'not ok'} {Tap.count} {name}", flush=True)
 
 
 def setting(name, value):
@@ -80,23 +67,9 @@ class Victim:
     def ud_qp(self):
         return self.qp(e.IBV_QPT_UD)
 
-    def gid_index(self, address):
-        want = ipaddress.ip_address(address)
-        want = want if want.version == 6 else ipaddress.ip_address(f"::ffff:{address}")
-        port = f"/sys/class/infiniband/{DEV}/ports/1"
-        for i in sorted(map(int, os.listdir(f"{port}/gids"))):
-            with open(f"{port}/gids/{i}") as f:
-                if ipaddress.ip_address(f.read().strip()) != want:
-                    continue
-            with open(f"{port}/gid_attrs/types/{i}") as f:
-                if "v2" in f.read():
-                    return i
-        raise RuntimeError(f"no GID {address}")
-
     def connected(self, kind, family=4, rts=True, timeout=14):
         qp = self.qp(kind)
-        peer = ipaddress.ip_address(H1[family] if family == 6 else f"::ffff:{H1[4]}").packed
-        gr = GlobalRoute(dgid=GID(peer.hex(":", 2)), sgid_index=self.gid_index(H2[family]))
+        gr = GlobalRoute(dgid=GID(gid_of(H1[family]).exploded), sgid_index=gid_index(DEV, H2[family]))
         attr = QPAttr(port_num=1)
         attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1)
         attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = PEER_QPN, PSN, 1, e.IBV_MTU_1024
@@ -567,8 +540,7 @@ def main():
                   refusals, trains, noise):
         group(v)
     alive(v, "after")
-    print(f"1..{Tap.count}")
-    sys.exit(1 if Tap.failed else 0)
+    sys.exit(plan())
 
 
 if __name__ == "__main__":

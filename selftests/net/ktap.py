@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0
+"""ktap.py: the KTAP lines of a program that python.sh runs. What is judged is the caller's."""
+
+
+class Tap:
+    count = failed = 0
+
+
+def result(ok, name, why=""):
+    Tap.count += 1
+    Tap.failed += not ok
+    for line in [] if ok else why.splitlines():
+        print(f"# {line}")
+    print(f"{'ok' if ok else 'not ok'} {Tap.count} {name}", flush=True)
+
+
+def check(name, *facts, **named):
+    """All of them must hold; those that have names say which does not."""
+    bad = [str(k) for k, ok in [*enumerate(facts), *named.items()] if not ok]
+    result(not bad, name, f"does not hold: {', '.join(bad)}")
+
+
+def plan():
+    """The last line; returns the program's exit status."""
+    print(f"1..{Tap.count}", flush=True)
+    return 1 if Tap.failed else 0
