@@ -53,6 +53,7 @@ void rig_reconnect(struct rig *g);	/* the same where it must succeed */
 /* The slot that the next sq_post() or rq_post() hands over, n slots ahead; zeroed. */
 void *ring_slot_at(struct hring *ring, uint32_t n);
 void ring_advance(struct hring *ring, uint32_t n);
+void post_write(struct rig *g, uint64_t wr_id);	/* an empty WRITE, by hand; no bell */
 int doorbell(struct ibv_qp *qp);	/* errno */
 int doorbell_of(int fd, uint32_t handle);
 int doorbell_bare(int fd);		/* for no QP: only the context's notices */

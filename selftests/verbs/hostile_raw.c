@@ -378,16 +378,12 @@ static void give_notices(struct roan_ring_ctl *ctl, const struct roan_ring_desc 
 static void foreign_notice(struct vt_dev *d, struct region *r, int fd, struct roan_ring_ctl *ctl,
 			   const struct roan_ring_desc *desc)
 {
-	struct roan_send_wqe *w;
 	struct ibv_wc wc;
 	struct rig g;
 	bool left;
 
 	rig_up(&g, d, r, IBV_QPT_RC, false);
-	w = ring_slot_at(&g.sq, 0);
-	w->wr_id = 5;
-	w->opcode = ROAN_WR_RDMA_WRITE;
-	ring_advance(&g.sq, 1);
+	post_write(&g, 5);
 	give_notices(ctl, desc, 1, g.qp->qp_num, 0);
 	left = !doorbell_bare(fd) && !vt_poll(g.cq, &wc, 200);
 	vt_ok(left && ctl->kernel.index == ctl->user.index, "notice: another context's QP is not looked at");

@@ -95,6 +95,15 @@ void ring_advance(struct hring *ring, uint32_t n)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+void post_write(struct rig *g, uint64_t wr_id)
+{
+	struct roan_send_wqe *w = ring_slot_at(&g->sq, 0);
+
+	w->wr_id = wr_id;
+	w->opcode = ROAN_WR_RDMA_WRITE;
+	ring_advance(&g->sq, 1);
+}
+
 int doorbell_as(int fd, uint16_t len, uint64_t data)
 {
 	struct {

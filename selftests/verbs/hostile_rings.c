@@ -100,9 +100,7 @@ static void cq_index(struct vt_dev *d, struct region *r, uint32_t by)
 	rig_up(&g, d, r, IBV_QPT_RC, false);
 	ctl = g.cqr.ctl;
 	ring_advance(&g.cqr, by);
-	memset(ring_slot_at(&g.sq, 0), 0, sizeof(struct roan_send_wqe));
-	((struct roan_send_wqe *)ring_slot_at(&g.sq, 0))->opcode = ROAN_WR_RDMA_WRITE;
-	ring_advance(&g.sq, 1);
+	post_write(&g, 0);
 	ok = !doorbell(g.qp) && event_came(d->ctx, IBV_EVENT_CQ_ERR, 3000);
 	vt_ok(ok && ctl->kernel.flags & ROAN_RING_OVERFLOW, "completion ring: head + %#x is an overflow", by);
 	rig_down(&g);
@@ -111,7 +109,6 @@ static void cq_index(struct vt_dev *d, struct region *r, uint32_t by)
 /* What the user writes into the kernel's line changes what the user sees, and nothing else. */
 static void kernel_lines(struct vt_dev *d, struct region *r)
 {
-	struct roan_send_wqe *w;
 	struct ibv_wc wc = { .status = -1 };
 	struct rig g;
 	int i, err = 0, n = 0;
@@ -120,10 +117,7 @@ static void kernel_lines(struct vt_dev *d, struct region *r)
 	for (i = 0; i < 3 * SLOTS; i++) {
 		memset(&g.sq.ctl->kernel, 0x5a + i, sizeof(g.sq.ctl->kernel));
 		memset(&g.rq.ctl->kernel, 0xc3 + i, sizeof(g.rq.ctl->kernel));
-		w = ring_slot_at(&g.sq, 0);
-		w->wr_id = i;
-		w->opcode = ROAN_WR_RDMA_WRITE;
-		ring_advance(&g.sq, 1);
+		post_write(&g, i);
 		err = err ?: doorbell(g.qp);
 		if (vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == (uint64_t)i)
 			n++;
@@ -135,16 +129,12 @@ static void kernel_lines(struct vt_dev *d, struct region *r)
 /* The mapping of both rings taken away under a QP at work. */
 static void unmapped(struct vt_dev *d, struct region *r)
 {
-	struct roan_send_wqe *w;
 	struct ibv_wc wc;
 	struct rig g;
 	bool ok;
 
 	rig_up(&g, d, r, IBV_QPT_RC, false);
-	w = ring_slot_at(&g.sq, 0);
-	w->wr_id = 77;
-	w->opcode = ROAN_WR_RDMA_WRITE;
-	ring_advance(&g.sq, 1);
+	post_write(&g, 77);
 	munmap(g.sq.map, g.sq.map_size);
 	ok = !doorbell(g.qp) && vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == 77;
 	/* The provider will unmap it once more; that must not hit anybody else's memory. */
@@ -373,8 +363,7 @@ static void bells_and_states(struct vt_dev *d, struct region *r)
 		if (pthread_create(&thread, NULL, run_away, &run))
 			vt_die("pthread_create");
 		for (k = 0; k < 20; k++) {
-			((struct roan_send_wqe *)ring_slot_at(&g.sq, 0))->opcode = ROAN_WR_RDMA_WRITE;
-			ring_advance(&g.sq, 1);
+			post_write(&g, 0);
 			rig_reconnect(&g);
 		}
 		rig_down(&g);	/* doorbells of a QP that is gone are errors, and no more */
