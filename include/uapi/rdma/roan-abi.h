@@ -2,9 +2,9 @@
 /*
  * The contract between roan.ko and libroan: shared rings, doorbell, udata structs. Nothing else is shared.
  *
- * Rules of growth: structs are 8-byte aligned; reserved fields are zero and checked; unknown flags are refused with
- * EINVAL; a change in behaviour is a feature bit, never a new meaning of an old field. Both sides take the layout of a
- * ring from its struct roan_ring_desc, never from a constant.
+ * Rules of growth: structs are 8-byte aligned; reserved fields are zero, and those of system calls are checked; unknown
+ * flags are refused (a slot's by its completion); a change in behaviour is a feature bit, never a new meaning of an old
+ * field. Both sides take the layout of a ring from its struct roan_ring_desc, never from a constant.
  *
  * Trust: every byte of a mapped ring can be changed by the user at any time. The kernel copies a slot once, checks the
  * copy and keeps all state that matters (progress, PSNs, keys, its own index) in memory that is not mapped.
@@ -328,9 +328,9 @@ struct roan_dm_copy {
 enum roan_vendor_err {
 	ROAN_VERR_NONE		= 0,
 	ROAN_VERR_BAD_OPCODE	= 1,	/* opcode unknown or not for this QP type */
-	ROAN_VERR_BAD_FLAGS	= 2,	/* unknown flag, inline where it cannot be, inline too long */
-	ROAN_VERR_BAD_SGE	= 3,	/* too many scatter entries, or their sum overflows */
-	ROAN_VERR_TOO_LONG	= 4,	/* message longer than the port, the QP type or the receive WQE allows */
+	ROAN_VERR_BAD_FLAGS	= 2,	/* unknown flag, or inline where it cannot be */
+	ROAN_VERR_BAD_SGE	= 3,	/* too many scatter entries; of a receive also: their sum overflows */
+	ROAN_VERR_TOO_LONG	= 4,	/* message longer than the port, the QP type, the slot or the receive WQE allows */
 	ROAN_VERR_BAD_KEY	= 5,	/* no such key, or stale */
 	ROAN_VERR_BAD_PD	= 6,
 	ROAN_VERR_BAD_ACCESS	= 7,
