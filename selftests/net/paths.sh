@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The same bytes over every kind of path, each with and without loss and corruption; and trains where they may be, single
-# packets where not, as the counters tell. QUICK=1: without the lossy half.
+# packets where not, as the counters tell. QUICK=1: without the lossy half. ONLY=KIND,KIND: only such paths.
 #
-#	h1: pa on u1 [on w1] ==== w2 [below u2] with pb :h2	u: w itself, or a VLAN, bond, bridge, VXLAN, macvlan on it
+#	h1: pa on u1 [on w1] ==== w2 [below u2] with pb :h2	u: w itself, or a VLAN, bond, bridge, VXLAN, macvlan ... on it
 #	w1 and w2 are a veth, or two taps with a program between them
 #	the last path: rxe on w1 in the first namespace ==== w2, pb :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -36,10 +36,14 @@ upper() { # KIND N
 	case $1 in
 	vlan) end "$n" ip link add link "w$n" name "u$n" type vlan id 9 ;;
 	macvlan) end "$n" ip link add "u$n" link "w$n" type macvlan ;;
+	ipvlan) end "$n" ip link add "u$n" link "w$n" type ipvlan mode l2 ;;
 	bridge) end "$n" ip link add "u$n" type bridge && end "$n" ip link set "w$n" master "u$n" ;;
 	bond)
 		end "$n" ip link add "u$n" type bond mode active-backup miimon 100 && end "$n" ip link set "w$n" down &&
 			end "$n" ip link set "w$n" master "u$n" ;;
+	team)
+		end "$n" ip link add "u$n" type team && end "$n" teamnl "u$n" setoption mode roundrobin &&
+			end "$n" ip link set "w$n" down && end "$n" ip link set "w$n" master "u$n" ;;
 	vxlan)
 		end "$n" ip addr add "10.9.1.$n/24" dev "w$n" &&
 			end "$n" ip link add "u$n" type vxlan id 9 remote "10.9.1.$((3 - n))" local "10.9.1.$n" dstport 4789 dev "w$n" ;;
@@ -110,6 +114,7 @@ shaped() { # WHICH PACKETS SKBS [SENT-SKBS]
 # path NAME KIND MTU SENT RECEIVED "ETHTOOL WORDS" [STRESS OPTIONS]: up, clean, bad, down
 path() {
 	local name=$1 sent=$4 rcvd=$5 n
+	[[ -z ${ONLY:-} || ,$ONLY, == *,$2,* ]] || return 0
 	if ! path_up "$2" "$3" > /tmp/setup.log 2>&1; then
 		sed 's/^/# /' /tmp/setup.log
 		ktap_fail "$name: set-up"
@@ -202,6 +207,13 @@ path "bond" bond 4200 trains whole ""
 path "bridge" bridge 4200 trains whole ""
 path "macvlan" macvlan 4200 trains whole ""
 path "VXLAN" vxlan 4200 trains whole ""
+if modprobe -q ipvlan; then path "ipvlan" ipvlan 4200 trains whole ""; else ktap_skip "ipvlan" "no module"; fi
+if modprobe -q team && modprobe -q team_mode_roundrobin && command -v teamnl > /dev/null; then
+	path "team" team 4200 trains whole ""
+else
+	ktap_skip "team" "no module, or no teamnl"
+fi
+[ -z "${ONLY:-}" ] || ktap_end
 # A program is the wire: the others leave it the CPU, and wait longer for it.
 QUICK=1 path "taps with virtio-net headers" tap 4200 trains whole "" -e -k 18
 on_veth "every marked packet is counted, in trains" marked
