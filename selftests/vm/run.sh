@@ -27,7 +27,7 @@ while getopts vm:s:c:k:o:n o; do
 	case $o in
 	v) virtual=$VIRTUAL ;;
 	m) mem=$OPTARG ;;
-	s) limit=$OPTARG ;;
+	s) limit=$((3 * OPTARG)) ;;	# what a quiet machine needs at most; a guest is seldom alone on one
 	c) cpus=$OPTARG ;;
 	k) append=$OPTARG ;;
 	o) keep=$OPTARG ;;
@@ -171,7 +171,7 @@ accelerator() { # VMLINUZ
 
 # Ends a guest that panicked, which -no-reboot alone does not always do, or that has not come to the script in time.
 watch_qemu() {
-	local until=$((SECONDS + 90)) why=
+	local until=$((SECONDS + 240)) why=
 	while sleep 1; do
 		if grep -q 'Kernel panic' "$work/console" 2> /dev/null; then
 			why=panic
