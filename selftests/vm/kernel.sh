@@ -15,11 +15,16 @@ candidate() { # the newest version apt knows of a package; needs a package list
 	apt-cache policy "$1" | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
 }
 
+download() { # PACKAGE
+	apt-get download -qq -o APT::Sandbox::User=root -o Acquire::Retries=3 "$1"
+}
+
 unpack() { # PACKAGE INTO
 	local tmp
 	tmp=$(mktemp -d "$CACHE/deb.XXXXXX")
 	chmod 755 "$tmp"
-	(cd "$tmp" && apt-get download -qq -o APT::Sandbox::User=root "$1" >&2 && dpkg -x ./*.deb "$2")
+	# A mirror drops what it has a newer one of: then the lists here are too old.
+	(cd "$tmp" && { download "$1" || { flock "$CACHE" apt-get update -qq && download "$1"; } } >&2 && dpkg -x ./*.deb "$2")
 	rm -rf "$tmp"
 }
 
@@ -56,7 +61,8 @@ fetch_debian() { # FOLDER PACKAGE
 	depmod -b "$1" "${2#linux-image-}"
 	# roan is built against these; what is installed may be of another release.
 	[ -e "/lib/modules/${2#linux-image-}/build" ] ||
-		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "linux-headers-${2#linux-image-}"
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 \
+			"linux-headers-${2#linux-image-}"
 }
 
 # linux-image-6.12-amd64 and the like depend on the package that holds the kernel.
@@ -86,8 +92,8 @@ new)
 	exit 2 ;;
 esac
 [ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }
-exec 9> "$CACHE/$what.lock"
-flock 9
+# Who finds it whole need not wait for one who builds another.
+[ -e "$dir/ready" ] || { exec 9> "$CACHE/$what.lock"; flock 9; }
 if [ ! -e "$dir/ready" ]; then
 	echo "kernel.sh: making $dir" >&2
 	rm -rf "$dir" && mkdir -p "$dir"

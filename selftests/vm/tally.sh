@@ -2,10 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs the commands given, each to its end whatever the others did, and counts the KTAP results they print. Of nested
 # results only the innermost count. A command that fails without a "not ok" counts as one failure, one that passes
-# without any result as one pass. The last line is "N passed, N failed, N skipped"; the status says whether any failed.
+# without any result as one pass. What failed is listed again at the end, for who sees no more than that, each line below
+# what suites.sh called it, or the command. The last line is "N passed, N failed, N skipped"; the status says whether any
+# failed.
 passed=0 failed=0 skipped=0
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log"*' EXIT
+
+# suites.sh ends what a script printed with a line that names it: "# LAB: SCRIPT: N s".
+failures() { # COMMAND
+	awk -v part="$1" '
+		/^ *not ok / { bad[++n] = $0; next }
+		/^# [^ ]+: [^ ]+: [0-9]+ s$/ { tell($0) }
+		END { tell("# " part) }
+		function tell(whose, i) {
+			if (n) print whose
+			for (i = 1; i <= n; i++) { sub(/^ */, "#     ", bad[i]); print bad[i] }
+			n = 0
+		}' "$log"
+}
+
 for part; do
 	echo "# $part"
 	bash -c "$part" 2>&1 | tee "$log"
@@ -21,9 +37,11 @@ for part; do
 			else p++
 		}
 		END { print p + 0, f + 0, s + 0 }' "$log")
-	[ "$rc" = 0 ] || [ "$f" -gt 0 ] || { echo "not ok $part # status $rc"; f=1; }
+	[ "$rc" = 0 ] || [ "$f" -gt 0 ] || { echo "not ok $part # status $rc" | tee -a "$log"; f=1; }
+	failures "$part" >> "$log.failed"
 	[ "$rc" != 0 ] || [ $((p + f + s)) -gt 0 ] || { echo "ok $part"; p=1; }
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
+[ ! -s "$log.failed" ] || { echo "# what failed:"; cat "$log.failed"; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
