@@ -57,7 +57,7 @@ kunit:					## the suites inside a UML kernel with KASAN
 	KUNIT=1 $(ROOM)/run.sh uml-debug -k log_buf_len=4M $(ROOM)/kunit.sh
 
 selftest:				## every script of selftests/vm/suites in its lab
-	$(ROOM)/suites.sh
+	$(ROOM)/suites.sh guests
 
 bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
 	@tools/setup build lab tests bench
@@ -68,7 +68,7 @@ cc:					## congestion control in virtual time, held to the model (half an hour, 
 
 check:					## all of the above but bench; ends with "N passed, N failed, N skipped"
 	@tools/setup
-	@$(ROOM)/tally.sh "$(MAKE) test" "$(MAKE) lint" "$(MAKE) fuzz SECONDS_FUZZ=20" "$(MAKE) kunit" "$(MAKE) selftest"
+	@$(ROOM)/tally.sh $(ROOM)/suites.sh
 
 demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
 	@tools/setup

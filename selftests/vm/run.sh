@@ -54,9 +54,10 @@ for v in LINK_TYPE ROAN_KO NICS ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
 
-built() { # COMMAND...
+built() { # COMMAND...; one at a time, as two guests may want the same
 	[ -n "$build" ] || return 0
-	"$@" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; echo "run.sh: roan does not build: $*"; exit 97; }
+	mkdir -p "$REPO/build"
+	flock "$REPO/build" "$@" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; echo "run.sh: roan does not build: $*"; exit 97; }
 }
 
 # What the guest's root lies on: this machine's, or another release's, which gets a provider and programs of its own.

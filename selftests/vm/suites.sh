@@ -1,17 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs the scripts that `suites` lists, each in a fresh guest, after building what they need. UML is one thread and QEMU
-# about two, so one guest of each kind runs at a time; what a script prints is shown when it is done. A script that is
-# listed but not there is a failure, and so is a guest that ends badly after its script printed only passes.
-#   suites.sh [LAB [SCRIPT]]		LAB: a word of run.sh, or a part of it; SCRIPT: part of a name
+# Runs what `suites` lists, each script in a fresh guest, after building what they need. A guest sleeps for much of its
+# time, so two CPUs have three lanes: each takes the next row that is its kind and that none has taken. QEMU's guests use
+# two CPUs, everything else one, so one lane is theirs and two are for the rest. What a row prints is shown when it is done. A
+# script that is listed but not there is a failure, and so is a guest that ends badly after its script printed only passes.
+#   suites.sh [-j CPUS] [LAB [SCRIPT]]
+#	LAB: a word of run.sh, or a part of it; `guests`: all but the host	SCRIPT: part of a name
+#	CPUS: how many to count on (default: as many as there are)
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$work"' EXIT
+trap exit INT TERM
 
 # NAME=VALUE words go into the script's environment, options are run.sh's, other words are its arguments.
-one() { # LAB SECONDS SCRIPT [WORD...]
-	local lab=$1 seconds=$2 script=$3 rc w args=() opts=() began=$SECONDS
+guest() { # LAB SECONDS SCRIPT [WORD...]
+	local lab=$1 seconds=$2 script=$3 rc w args=() opts=()
 	shift 3
 	for w; do
 		case $w in
@@ -21,32 +25,63 @@ one() { # LAB SECONDS SCRIPT [WORD...]
 		esac
 	done
 	# The first script of a lab has the module built for its kernel.
-	[ ! -e "$work/built.$lab" ] || opts=(-n)
+	[ ! -e "$work/built.$lab" ] || opts+=(-n)
 	export LAB_ENV
-	"$HERE/run.sh" "$lab" -s "$seconds" "${opts[@]}" "$REPO/$script" "${args[@]}" < /dev/null
+	"$HERE/run.sh" "$lab" -s "$seconds" "${opts[@]}" "$REPO/$script" "${args[@]}"
 	rc=$?
 	[ $rc = 97 ] || touch "$work/built.$lab"
-	case $rc in
-	0 | 4) ;;
-	1) touch "$work/bad" ;;		# the script said which
-	*) touch "$work/bad"; echo "not ok $script in $lab # status $rc" ;;
+	return $rc
+}
+
+# A row passes or fails by what it prints; one that prints no result has its status for one.
+row() { # OUTPUT LAB SECONDS SCRIPT [WORD...]
+	local out=$1 lab=$2 rc said=y began=$SECONDS spent
+	shift
+	echo "# $lab: ${*:3}"
+	case $lab in
+	host) timeout "$2" "${@:3}" ;;
+	*) guest "$@" ;;
+	esac < /dev/null
+	rc=$?
+	case $lab,$rc in
+	host,*) grep -qE '^ *(not )?ok' "$out" || said= ;;
+	*,[014]) ;;
+	*) said= ;;
 	esac
-	echo "# $lab: $script: $((SECONDS - began)) s"
+	[ $rc = 0 ] || [ $rc = 4 ] || grep -qE '^ *not ok' "$out" || said=
+	case $rc,$said in
+	[04],) echo "ok ${*:3}" ;;
+	*,) echo "not ok ${*:3} in $lab # status $rc" ;;
+	esac
+	times > "$out.times"
+	spent=$(awk -F'[ms ]' 'NR == 2 { printf "%d", $1 * 60 + $2 + $4 * 60 + $5 }' "$out.times")
+	echo "# $lab: ${*:3:2}: $((SECONDS - began)) s, $spent s of CPU"
 }
 
 lane() { # KIND WANTED-LAB WANTED-SCRIPT
-	local lab seconds script words
-	while read -r lab seconds script words <&3; do
-		[[ $lab == "$1"* && $lab == *"$2"* && $script == *"$3"* ]] || continue
-		echo "# $lab: $script $words"
+	local kind lab seconds words n=0
+	while read -r lab seconds words <&3; do
+		n=$((n + 1)) kind=light
+		[[ $lab != qemu* ]] || kind=qemu
+		[[ $kind == "$1" && $lab == *"$2"* && $words == *"$3"* ]] || continue
+		mkdir "$work/$n" 2> /dev/null || continue	# another lane's
+		echo "# $lab: $words starts"
 		# shellcheck disable=SC2086 # a list of words
-		(one "$lab" "$seconds" "$script" $words) > "$work/$lab.out" 2>&1
-		flock "$work" cat "$work/$lab.out"
-	done 3< <(grep -v '^ *#' "$HERE/suites")
+		(row "$work/$n/out" "$lab" "$seconds" $words) > "$work/$n/out" 2>&1
+		flock "$work" cat "$work/$n/out"
+	done 3< "$work/rows"
 }
 
-make -s -C "$REPO" provider programs || { echo "not ok the provider and the tests' programs build"; exit 1; }
-lane uml "${1:-}" "${2:-}" &
-lane qemu "${1:-}" "${2:-}"
+cpus=$(nproc)
+[ "${1:-}" != -j ] || { cpus=$2; shift 2; }
+cd "$REPO" || exit
+grep -v '^ *#' "$HERE/suites" > "$work/rows"
+[ "${1:-}" != guests ] || { sed -i '/^host/d' "$work/rows"; shift; }
+{ make -s provider programs && make -s -C selftests/unit ktap; } || { echo "not ok the provider and the tests' programs build"; exit 1; }
+for ((n = 0; n == 0 || n < cpus / 4; n++)); do
+	lane qemu "${1:-}" "${2:-}" &
+	lane light "${1:-}" "${2:-}" &
+	lane light "${1:-}" "${2:-}" &
+done
 wait
-[ ! -e "$work/bad" ]
+! grep -qE '^ *not ok' "$work"/*/out

@@ -9,11 +9,11 @@ passed=0 failed=0 skipped=0
 log=$(mktemp)
 trap 'rm -f "$log"*' EXIT
 
-# suites.sh ends what a script printed with a line that names it: "# LAB: SCRIPT: N s".
+# suites.sh ends what a script printed with a line that names it: "# LAB: SCRIPT: N s, N s of CPU".
 failures() { # COMMAND
 	awk -v part="$1" '
 		/^ *not ok / { bad[++n] = $0; next }
-		/^# [^ ]+: [^ ]+: [0-9]+ s$/ { tell($0) }
+		/^# [^ ]+: .*: [0-9]+ s, [0-9]+ s of CPU$/ { tell($0) }
 		END { tell("# " part) }
 		function tell(whose, i) {
 			if (n) print whose
