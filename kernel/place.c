@@ -40,9 +40,18 @@ static u32 check_state(const struct roan_mr *mr)
 	return state == ROAN_MR_REVOKED ? ROAN_VERR_REVOKED : ROAN_VERR_BAD_KEY;
 }
 
-static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u64 va, u64 len, u32 access)
+/*
+ * A key that was found may have become another's since: a fast registration or a bind of a window of type 1 gives what
+ * it names a new one. Asked once that is known to be in force, or under the window's lock.
+ */
+static u32 check_key(const struct roan_key *k, u32 key)
 {
-	u32 verr = check_state(mr);
+	return likely(READ_ONCE(k->key) == key) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
+}
+
+static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u32 key, u64 va, u64 len, u32 access)
+{
+	u32 verr = check_state(mr) ?: check_key(&mr->k, key);
 
 	if (verr)
 		return verr;
@@ -53,9 +62,9 @@ static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u64 va, 
 	return check_range(mr->iova, mr->length, va, len);
 }
 
-static u32 check_window(const struct roan_qp *qp, const struct roan_window *win, u64 va, u64 len, u32 access)
+static u32 check_window(const struct roan_qp *qp, const struct roan_window *win, u32 key, u64 va, u64 len, u32 access)
 {
-	if (!win->valid || (win->type == IB_MW_TYPE_2 && win->qpn != qp->ib.qp_num))
+	if (check_key(&win->k, key) || !win->valid || (win->type == IB_MW_TYPE_2 && win->qpn != qp->ib.qp_num))
 		return ROAN_VERR_BAD_KEY;
 	if (win->pd != qp->ib.pd)
 		return ROAN_VERR_BAD_PD;
@@ -73,12 +82,13 @@ static void release(struct grip *grip)
 }
 
 /* The caller's reference to the window becomes the grip's. */
-static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u64 va, u64 len, u32 access, struct grip *grip)
+static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u32 key, u64 va, u64 len, u32 access,
+		       struct grip *grip)
 {
 	u32 verr;
 
 	spin_lock_bh(&win->lock);
-	verr = check_window(qp, win, va, len, access);
+	verr = check_window(qp, win, key, va, len, access);
 	if (!verr) {
 		*grip = (struct grip) { .mr = win->mr, .off = win->mr_off + (va - win->addr), .va = va, .win = win };
 		refcount_inc(&grip->mr->k.refs);	/* not zero: the window has one */
@@ -89,9 +99,10 @@ static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u64 va
 	return verr;
 }
 
-static u32 grip_mr(const struct roan_qp *qp, struct roan_mr *mr, u64 va, u64 len, u32 access, struct grip *grip)
+static u32 grip_mr(const struct roan_qp *qp, struct roan_mr *mr, u32 key, u64 va, u64 len, u32 access,
+		   struct grip *grip)
 {
-	u32 verr = check_mr(qp, mr, va, len, access);
+	u32 verr = check_mr(qp, mr, key, va, len, access);
 
 	if (verr) {
 		roan_key_put(&mr->k);
@@ -111,8 +122,8 @@ static u32 grip_remote(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 
 	if (!k)
 		return ROAN_VERR_BAD_KEY;
 	if (k->is_mw)
-		return grip_window(qp, container_of(k, struct roan_window, k), va, len, access, grip);
-	return grip_mr(qp, container_of(k, struct roan_mr, k), va, len, access, grip);
+		return grip_window(qp, container_of(k, struct roan_window, k), rkey, va, len, access, grip);
+	return grip_mr(qp, container_of(k, struct roan_mr, k), rkey, va, len, access, grip);
 }
 
 static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 access, struct grip *grip)
@@ -129,7 +140,7 @@ static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 a
 		roan_key_put(k);
 		return ROAN_VERR_BAD_KEY;
 	}
-	return grip_mr(qp, container_of(k, struct roan_mr, k), va, len, access, grip);
+	return grip_mr(qp, container_of(k, struct roan_mr, k), lkey, va, len, access, grip);
 }
 
 /* ---- bytes ---- */
