@@ -218,7 +218,9 @@ static void cq_overflow(struct vt_dev *d)
 static void cq_resize(struct vt_dev *d)
 {
 	struct ibv_qp_attr drain = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	uint64_t end = vt_now_ms() + 40000;
 	int i, err = 0, got = 0, shrink;
+	const size_t last = 8192;
 	struct ibv_wc wc;
 	struct pair p;
 
@@ -238,8 +240,13 @@ static void cq_resize(struct vt_dev *d)
 	while (got < 40 && vt_poll(p.scq[0], &wc, 20000) && !wc.status && wc.wr_id == (uint64_t)got)
 		got++;
 	vt_ok(!err && got == 40, "CQ: resized under load, %d of 40 completions in order", got);
+	/* SQD ends what was begun, so the last must have been, as the byte it writes shows. */
+	p.buf[0] = 1;
+	p.buf[last] = 0;
 	for (i = 0; i < 30; i++)
-		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, i < 29 ? 4096 : last, 8, 0);
+	while (!*(volatile char *)&p.buf[last] && vt_now_ms() < end)
+		usleep(1000);
 	err |= ibv_modify_qp(p.qp[0], &drain, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
 	err |= async_event(d->ctx, 20000) != IBV_EVENT_SQ_DRAINED;
 	shrink = ibv_resize_cq(p.scq[0], 2);
