@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs what `suites` lists, each script in a fresh guest, after building what they need. A guest sleeps for much of its
 # time, so two CPUs have three lanes: each takes the next row that is its kind and that none has taken. QEMU's guests use
-# two CPUs, everything else one, so one lane is theirs and two are for the rest. What a row prints is shown when it is done. A
-# script that is listed but not there is a failure, and so is a guest that ends badly after its script printed only passes.
+# two CPUs, everything else one, so one lane is theirs and two are for the rest, one of which helps when that is done. What a
+# row prints is shown when it is done. A script that is listed but not there is a failure, and so is a guest that ends badly
+# after its script printed only passes.
 #   suites.sh [-j CPUS] [LAB [SCRIPT]]
 #	LAB: a word of run.sh, or a part of it; `guests`: all but the host	SCRIPT: part of a name
 #	CPUS: how many to count on (default: as many as there are)
@@ -81,7 +82,7 @@ grep -v '^ *#' "$HERE/suites" > "$work/rows"
 for ((n = 0; n == 0 || n < cpus / 4; n++)); do
 	lane qemu "${1:-}" "${2:-}" &
 	lane light "${1:-}" "${2:-}" &
-	lane light "${1:-}" "${2:-}" &
+	{ lane light "${1:-}" "${2:-}"; lane qemu "${1:-}" "${2:-}"; } &
 done
 wait
 ! grep -qE '^ *not ok' "$work"/*/out
