@@ -90,7 +90,7 @@ administrator_caps() { # 20 Mbit/s are 2.5 MB a second: never more, and on a bus
 	qpn=$(qp lqpn)
 	roan qp roan1 "$qpn" cap=20M && [ "$(qp cap_kbps rate_kbps)" = "20000 20000" ] || { cat /tmp/out; end_flow; return 1; }
 	sleep 0.3
-	roan watch roan1 -i 0.5 -c 1 && says "^ +$qpn +[0-9.]+ +0.020 "
+	roan watch roan1 -i 0.5 -c 1 && says "^ *$qpn +[0-9.]+ +0.020 "
 	rc=$?
 	began=$(date +%s%N) && from=$(sent) && sleep 1 && bytes=$(($(sent) - from)) ms=$((($(date +%s%N) - began) / 1000000))
 	echo "$bytes bytes in $ms ms"
