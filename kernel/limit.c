@@ -8,6 +8,7 @@
 #include <linux/ipv6.h>
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
+#include <net/sch_generic.h>
 #include "limit.h"
 #include "trace.h"
 #include "train.h"
@@ -69,6 +70,13 @@ static u64 link_speed(const struct roan_dev *dev)
 
 /* ---- life ---- */
 
+/* An algorithm that wants nothing is not asked any more, once nothing is kept below that a packet could overtake. */
+static void note_open(struct roan_limiter *l, u64 now)
+	__must_hold(&l->lock)
+{
+	WRITE_ONCE(l->open, roan_cc_open(&l->cc) && l->due <= now);
+}
+
 /* The algorithm spoke: the pacer, whoever waits, and the trace shall know. */
 static void settle(struct roan_limiter *l, u64 now)
 	__must_hold(&l->lock)
@@ -76,7 +84,7 @@ static void settle(struct roan_limiter *l, u64 now)
 	u64 rate = l->cc.rate;
 
 	roan_pacer_set_rate(&l->pacer, rate, rate ? roan_pacer_quantum(l->cc.params, rate, l->cc.packet) : 0, now);
-	WRITE_ONCE(l->open, roan_cc_open(&l->cc));
+	note_open(l, now);
 	trace_roan_rate(l->qp, rate, roan_cc_window(&l->cc), l->cc.cnps);
 	if (READ_ONCE(l->waiting))
 		roan_pace_moved(l, rate ? roan_pacer_when(&l->pacer) : now);
@@ -212,7 +220,7 @@ void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx)
 	changed = link && l->cc.link != link && roan_cc_limits(&l->cc, link, l->cc.cap, l->now);
 	changed |= roan_cc_cnp(&l->cc, l->now);
 	/* Even without a change: from now on it may want to hear of what is sent. */
-	WRITE_ONCE(l->open, roan_cc_open(&l->cc));
+	note_open(l, l->now);
 	if (changed)
 		settle(l, l->now);
 	spin_unlock(&l->lock);
@@ -230,7 +238,8 @@ void roan_limit_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 p
 	if (req->una_psn == una)
 		return;
 	if (l->probe_at && psn_diff(req->una_psn, l->probe_psn) > 0) {
-		if (psn == l->probe_psn)	/* and not one for several packets, who knows when the last of them left */
+		/* Not one for several packets, who knows when the last of them left; nor one let go before its time. */
+		if (psn == l->probe_psn && now > l->probe_at)
 			sample.rtt_ns = now - l->probe_at;
 		l->probe_at = 0;
 	}
@@ -251,11 +260,32 @@ void roan_limit_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now)
 
 /* ---- may it leave? ---- */
 
-/* A new turn: how many bytes? 0: none yet, and the QP is called when the time has come, or the rate may have risen. */
-static u32 turn(struct roan_limiter *l, enum roan_side side, u32 bytes)
+/* Does an fq space what we give to the interface? Of several transmit queues the first one speaks for all. */
+static bool fq_below(const struct roan_dev *dev)
+{
+	const struct Qdisc *qdisc = rcu_dereference(netdev_get_tx_queue(dev->ndev, 0)->qdisc);
+
+	return qdisc && !strcmp(qdisc->ops->id, "fq");
+}
+
+/* The turn's packets leave at @due, and never before what the QP sent earlier. */
+static void leaves(struct roan_limiter *l, struct roan_train *t, u64 due)
 	__must_hold(&l->lock)
 {
-	u64 at, rises;
+	due = max(due, l->due);
+	if (due > l->now)
+		WRITE_ONCE(l->due, due);
+	else if (unlikely(roan_cc_open(&l->cc)))
+		note_open(l, l->now);
+	roan_train_due(t, due > l->now ? due : 0);
+}
+
+/* A new turn: how many bytes? 0: none yet, and the QP is called when the time has come, or the rate may have risen. */
+static u32 turn(struct roan_limiter *l, struct roan_train *t, enum roan_side side, u32 bytes)
+	__must_hold(&l->lock)
+{
+	u64 at, rises, due;
+	bool early;
 	u32 may;
 
 	l->now = ktime_get_ns();
@@ -263,10 +293,14 @@ static u32 turn(struct roan_limiter *l, enum roan_side side, u32 bytes)
 		restart(l);
 	if (roan_cc_elapsed(&l->cc, l->now))
 		settle(l, l->now);
-	may = roan_pacer_allow(&l->pacer, l->now);
-	if (may >= bytes)
+	early = unlikely(READ_ONCE(l->cc.params->pacer_edt)) && fq_below(l->qp->dev);
+	due = l->now;
+	may = early ? roan_pacer_early(&l->pacer, l->now, &due) : roan_pacer_allow(&l->pacer, l->now);
+	if (may >= bytes) {
+		leaves(l, t, due);
 		return may;
-	at = roan_pacer_when(&l->pacer);
+	}
+	at = early ? roan_pacer_when_early(&l->pacer) : roan_pacer_when(&l->pacer);
 	rises = roan_cc_deadline(&l->cc);
 	roan_pace_wait(l, side, rises ? min(at, rises) : at);
 	return 0;
@@ -278,7 +312,7 @@ static bool pass(struct roan_limiter *l, struct roan_train *t, enum roan_side si
 
 	spin_lock(&l->lock);
 	if (t->may < bytes) {
-		t->may = turn(l, side, bytes);
+		t->may = turn(l, t, side, bytes);
 		ok = t->may;
 	}
 	if (ok) {
@@ -322,7 +356,7 @@ bool roan_limit_request(struct roan_qp *qp, struct roan_train *t, struct roan_em
 	/* If nothing can follow soon, this one must bring the answer; and is timed, like the last that asks in a train. */
 	emit->ackreq |= t->may < full || left < 2 * full;
 	if (emit->ackreq && !emit->resend && (!l->probe_at || t->probing)) {
-		l->probe_at = l->now;
+		l->probe_at = t->due ?: l->now;
 		l->probe_psn = emit->psn;
 		t->probing = true;
 	}
@@ -336,4 +370,11 @@ bool roan_limit_response(struct roan_qp *qp, struct roan_train *t, const struct 
 	lockdep_assert_held(&qp->rq.lock);
 	return pass(t->limiter, t, ROAN_SIDE_RQ,
 		    wire_overhead(t) + info->header_len + answer->len + roan_wire_pad(answer->len) + ROAN_ICRC_LEN);
+}
+
+u64 roan_limit_follows(struct roan_limiter *l)
+{
+	u64 due = READ_ONCE(l->due);
+
+	return due && due > ktime_get_ns() ? due : 0;
 }

@@ -24,6 +24,7 @@ struct roan_limiter {
 	bool open;			/* nothing is limited, nothing is wanted: not asked at all. WRITE_ONCE, read without lock */
 	bool started;			/* cc is of the connection's present life */
 	u64 now;			/* ns: when a turn last began */
+	u64 due;			/* ns: when the last train that was handed over before its time leaves */
 	struct roan_cc cc;
 	struct roan_pacer pacer;
 
@@ -60,6 +61,8 @@ void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx);	/* a CNP from
  * sq.lock held. Makes the packet ask for an ACK if none may follow it.
  */
 bool roan_limit_request(struct roan_qp *qp, struct roan_train *train, struct roan_emit *emit);
+/* ns: what follows READ responses may not leave before; 0: at once. rq.lock held */
+u64 roan_limit_follows(struct roan_limiter *l);
 bool roan_limit_response(struct roan_qp *qp, struct roan_train *train, const struct roan_answer *answer); /* rq.lock held */
 /* An answer was taken in, una_psn was @una before, or time ran out; sq.lock held. */
 void roan_limit_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 psn, u64 now);

@@ -106,6 +106,8 @@ void roan_respond(struct roan_qp *qp)
 		rcu_read_lock();	/* as train.c expects of all its callers */
 		roan_train_open(&train, qp->dev, &qp->rq.flow, qp->av);
 		train.limiter = roan_limiter_of(qp);
+		if (unlikely(train.limiter))	/* an ACK must not overtake READ responses, which it would acknowledge */
+			train.due = roan_limit_follows(train.limiter);
 		train.pausable = roan_pfc_on(&qp->dev->pfc);
 		answer_all(qp, &train);
 		roan_train_flush(&train);

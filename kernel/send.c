@@ -114,8 +114,11 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 		}
 	}
 	if (train->av != av) {
+		u64 due = train->due;
+
 		roan_train_flush(train);
 		board(qp, train, av);
+		roan_train_due(train, due);
 	}
 
 	describe(qp, wqe, work, emit, &pkt);
@@ -188,7 +191,7 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 			if (unlikely(train->limiter) && !roan_limit_request(qp, train, &emit))
 				return true;
 			if (emit_packet(qp, train, &emit))
-				roan_requester_sent(req, &emit, now);
+				roan_requester_sent(req, &emit, train->due ?: now);
 			break;
 		case ROAN_NEXT_LOCAL:
 			local_work(qp, emit.index);

@@ -12,6 +12,7 @@
 	X(sent_pkts)			/* packets handed to the IP stack */					\
 	X(sent_bytes)			/* ... bytes from BTH to ICRC */					\
 	X(sent_skbs)			/* ... skbs: sent_pkts / sent_skbs is the mean train length */		\
+	X(sent_edt_skbs)		/* ... of them handed over before their time, for an fq to keep */	\
 	X(rcvd_pkts)			/* packets with a good ICRC */						\
 	X(rcvd_bytes)											\
 	X(rcvd_skbs)											\

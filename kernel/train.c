@@ -215,6 +215,8 @@ static bool begin(struct roan_train *t, u32 len)
 		return false;
 	}
 	skb_reserve(t->skb, ROAN_HEADROOM);
+	if (unlikely(t->due))
+		skb_set_delivery_time(t->skb, t->due, ROAN_SKB_CLOCK_MONOTONIC);
 	t->max_pkts = most_packets(t);
 	t->seg_len = len;
 	t->n = 0;
@@ -389,6 +391,8 @@ void roan_train_flush(struct roan_train *t)
 	roan_count_n(t->dev, sent_pkts, t->n);
 	roan_count_n(t->dev, sent_bytes, t->bytes);
 	roan_count(t->dev, sent_skbs);
+	if (unlikely(skb->tstamp))
+		roan_count(t->dev, sent_edt_skbs);
 	roan_net_xmit(t->dev, skb, t->flow, ipv6);
 	t->n = 0;
 }

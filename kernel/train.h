@@ -35,6 +35,7 @@ struct roan_train {
 	bool probing;		/* a packet of this turn is timed */
 	bool pausable;		/* pause frames are heeded: pfc.c is asked before each packet */
 	bool paused;		/* ... and said no to the last one */
+	u64 due;		/* ns: an fq below keeps what is built until then; 0: it leaves at once */
 	u32 may;		/* bytes that may follow in this turn of the limiter's */
 	struct roan_limiter *limiter;	/* asked before each packet; NULL: none */
 	bool closed;		/* the last packet added was shorter */
@@ -85,6 +86,13 @@ u8 *roan_train_add(struct roan_train *t, u32 len);
  * there and takes them into it.
  */
 u32 *roan_train_sum(struct roan_train *t, u32 headers, u32 payload);
+/* What is added from here on is due at @due. */
+static inline void roan_train_due(struct roan_train *t, u64 due)
+{
+	t->closed |= t->due != due;
+	t->due = due;
+}
+
 void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
 void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
 void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */

@@ -49,6 +49,28 @@ u32 __roan_pacer_allow(struct roan_pacer *p, u64 now)
 	return p->credit < 0 ? 0 : p->quantum;
 }
 
+/* ns that trains may be handed over before their time. */
+static u64 lead(const struct roan_pacer *p)
+{
+	return min_t(u64, price(ROAN_PACER_AHEAD * p->quantum) / p->rate, ROAN_PACER_AHEAD_NS);
+}
+
+u32 roan_pacer_early(struct roan_pacer *p, u64 now, u64 *due)
+{
+	u32 may = roan_pacer_allow(p, now);
+	u64 at = roan_pacer_when(p);
+
+	*due = max(now, at);
+	if (may || at > now + lead(p))
+		return may;
+	return __roan_pacer_allow(p, at);
+}
+
+u64 roan_pacer_when_early(const struct roan_pacer *p)
+{
+	return p->rate ? __roan_pacer_when(p) - lead(p) / 2 : 0;
+}
+
 u64 __roan_pacer_when(const struct roan_pacer *p)
 {
 	return p->credit < 0 ? p->at + DIV_ROUND_UP((u64)-p->credit, p->rate) : p->at;

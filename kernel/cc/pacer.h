@@ -58,6 +58,17 @@ static inline u64 roan_pacer_when(const struct roan_pacer *p)
 	return likely(!p->rate) ? 0 : __roan_pacer_when(p);
 }
 
+/*
+ * The same for a train that somebody below keeps until its time: it may be handed over early, by no more than what
+ * ROAN_PACER_AHEAD trains take, nor than ROAN_PACER_AHEAD_NS; so what was handed over hears of no cut for no longer. @due,
+ * in ns, is the time it is to leave at: @now, or that of roan_pacer_when(). Not paced: U32_MAX, and @now.
+ */
+#define ROAN_PACER_AHEAD	4
+#define ROAN_PACER_AHEAD_NS	(200 * NSEC_PER_USEC)
+u32 roan_pacer_early(struct roan_pacer *p, u64 now, u64 *due);
+/* ns: the first moment early() says yes again with half of that lead to fill, so that one call is for several trains. */
+u64 roan_pacer_when_early(const struct roan_pacer *p);
+
 /* After allow(), at the same time. @bytes: what was sent, 0 is fine. */
 static inline void roan_pacer_sent(struct roan_pacer *p, u32 bytes)
 {

@@ -45,6 +45,7 @@
 	/* pacer */											\
 	X(pacer_burst_us, "us", 1, 1000, 20, 20, "a train carries what the rate gives in this time ...")	\
 	X(pacer_burst_max, "B", 0, 65535, 16384, 16384, "... but no more than this, and at least one packet")	\
+	X(pacer_edt, "bool", 0, 1, 0, 0, "an fq queueing discipline below, if there is one, keeps trains until their time")	\
 	/* in flight, whatever the algorithm; RC only */						\
 	X(window_packets, "packets", 1, 65536, 256, 256, "most in flight, of a QP that becomes ready to send from then on")	\
 	X(window_max, "KB", 0, 1 << 20, 0, 0, "most in flight; 0: no such bound")			\

@@ -9,6 +9,7 @@
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
  *   roan_udp_sock_release(socket)		udp_tunnel_sock_release()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: its tos, or dscp
+ *   ROAN_SKB_CLOCK_MONOTONIC			of skb_set_delivery_time()
  *   ROAN_IMPORT_NS(ns)				MODULE_IMPORT_NS()
  *   roan_dma_buf_vmap(buf, map), ..._vunmap()	dma_buf_vmap_unlocked() ...
  *   ROAN_MOVE_NOTIFY				move_notify, the member of struct dma_buf_attach_ops
@@ -63,6 +64,12 @@
 #define ROAN_FLOWI4_TOS(tos)			.flowi4_dscp = inet_dsfield_to_dscp(tos)
 #else
 #define ROAN_FLOWI4_TOS(tos)			.flowi4_tos = (tos)
+#endif
+
+#ifdef HAVE_SKB_CLOCK
+#define ROAN_SKB_CLOCK_MONOTONIC		SKB_CLOCK_MONOTONIC
+#else
+#define ROAN_SKB_CLOCK_MONOTONIC		true
 #endif
 
 #ifdef HAVE_IMPORT_NS_STRING

@@ -9,8 +9,10 @@ static void measure(struct roan_requester *r, u64 now)
 {
 	if (!r->timed_at || psn_diff(r->una_psn, r->timed_psn) <= 0)
 		return;
-	r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
-	roan_rtt_sample(&r->rtt, r->new_rtt_ns);
+	if (now >= r->timed_at) {	/* what was to leave later may have been let go before: nobody knows when */
+		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
+		roan_rtt_sample(&r->rtt, r->new_rtt_ns);
+	}
 	r->timed_at = 0;
 }
 

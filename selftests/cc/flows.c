@@ -66,7 +66,7 @@ static void post(struct client *c, struct flow *f, uint64_t now)
 	struct ibv_sge sge = { (uintptr_t)c->rig.buf, c->rig.size, c->rig.mr->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = (uint64_t)(f - c->flow) << 32 | f->next, .sg_list = &sge, .num_sge = 1,
-		.opcode = c->opt->read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+		.opcode = (c->opt->mixed ? f->next & 1 : c->opt->read) ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 		.wr.rdma = { f->end.peer_addr, f->end.peer_key },
 	};
 

@@ -35,7 +35,8 @@ static const char usage[] =
 	"  -m path MTU     -w local ACK timeout, 4.096 us * 2^w (14)\n"
 	"  -c ALGO         congestion control of these flows, whatever the device's\n"
 	"  -r MBPS         most that a flow sends, whatever congestion control says\n"
-	"  -R read instead of write                         -T TCP instead of RDMA\n";
+	"  -R read instead of write                         -X in turn with it\n"
+	"  -T TCP instead of RDMA\n";
 
 uint64_t now_ns(void)
 {
@@ -163,7 +164,7 @@ int main(int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt(argc, argv, "d:p:n:s:q:m:w:e:a:g:z:i:o:k:c:r:RT")) != -1) {
+	while ((c = getopt(argc, argv, "d:p:n:s:q:m:w:e:a:g:z:i:o:k:c:r:RXT")) != -1) {
 		switch (c) {
 		case 'd': opt.dev = optarg; break;
 		case 'p': opt.port = atoi(optarg); break;
@@ -182,6 +183,7 @@ int main(int argc, char **argv)
 		case 'c': opt.algo = optarg; break;
 		case 'r': opt.cap_mbps = atoi(optarg); break;
 		case 'R': opt.read = true; break;
+		case 'X': opt.mixed = true; break;
 		case 'T': opt.tcp = true; break;
 		default:
 			fputs(usage, stderr);

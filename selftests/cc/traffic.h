@@ -16,6 +16,7 @@ struct options {
 	const char *algo;	/* congestion control of the queue pairs; NULL: the device's */
 	bool tcp;		/* plain sockets instead of verbs */
 	bool read;		/* RDMA READ instead of WRITE */
+	bool mixed;		/* every other message is one */
 	uint32_t flows;
 	uint32_t size;		/* bytes of a message */
 	uint32_t depth;		/* messages under way, per flow */

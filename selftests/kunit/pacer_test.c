@@ -150,6 +150,74 @@ static void set_rate__zero_ends_and_starts_afresh(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + NSEC_PER_SEC + 10000);
 }
 
+/* Handed over before its time, but due no earlier than if it had waited; four trains ahead, and no more. */
+static void early__is_due_when_it_would_have_left(struct kunit *test)
+{
+	struct roan_pacer p = {};
+	u64 due;
+
+	roan_pacer_set_rate(&p, 8 * GBPS, 10000, T0);
+	for (u64 i = 0; i <= 4; i++) {
+		KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0, &due), 10000);
+		KUNIT_EXPECT_EQ(test, due, T0 + i * 10000);
+		roan_pacer_sent(&p, 10000);
+	}
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0, &due), 0);
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0 + 9999, &due), 0);
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0 + 10000, &due), 10000);
+	KUNIT_EXPECT_EQ(test, due, T0 + 50000);
+}
+
+static void early__that_is_late_is_due_now(struct kunit *test)
+{
+	struct roan_pacer p = {};
+	u64 due;
+
+	roan_pacer_set_rate(&p, 8 * GBPS, 10000, T0);
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0 + 3000, &due), 10000);
+	KUNIT_EXPECT_EQ(test, due, T0 + 3000);
+}
+
+/* Where a train takes longer than one may be early, nothing is early: 200 us, to the nanosecond. */
+static void early__by_so_much_at_most(struct kunit *test)
+{
+	struct roan_pacer p = {};
+	u64 due;
+
+	roan_pacer_set_rate(&p, 8 * GBPS, 300000, T0);
+	roan_pacer_sent(&p, 300000);
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0 + 99999, &due), 0);
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0 + 100000, &due), 300000);
+	KUNIT_EXPECT_EQ(test, due, T0 + 300000);
+}
+
+/* One who is called again finds half of its time used up: two trains can go. */
+static void when_early__leaves_half_the_lead(struct kunit *test)
+{
+	struct roan_pacer p = {};
+	u64 due;
+
+	KUNIT_EXPECT_EQ(test, roan_pacer_when_early(&p), 0);
+	roan_pacer_set_rate(&p, 8 * GBPS, 10000, T0);
+	roan_pacer_sent(&p, 60000);
+	KUNIT_EXPECT_EQ(test, roan_pacer_when_early(&p), T0 + 40000);
+	for (u32 i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0 + 40000, &due), 10000);
+		KUNIT_EXPECT_EQ(test, due, T0 + 60000 + i * 10000);
+		roan_pacer_sent(&p, 10000);
+	}
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0 + 40000, &due), 0);
+}
+
+static void early__unlimited_is_due_now(struct kunit *test)
+{
+	struct roan_pacer p = {};
+	u64 due;
+
+	KUNIT_EXPECT_EQ(test, roan_pacer_early(&p, T0, &due), U32_MAX);
+	KUNIT_EXPECT_EQ(test, due, T0);
+}
+
 /*
  * Conservation: a backlogged sender, called up to a quantum's time late, sends between rate*t/8 - quantum and
  * rate*t/8 + 2*quantum from the start to every moment. Odd rates, trains shorter than allowed.
@@ -209,6 +277,11 @@ static struct kunit_case pacer_cases[] = {
 	KUNIT_CASE(set_rate__rescales_the_wait),
 	KUNIT_CASE(set_rate__smaller_quantum_caps_credit),
 	KUNIT_CASE(set_rate__zero_ends_and_starts_afresh),
+	KUNIT_CASE(early__is_due_when_it_would_have_left),
+	KUNIT_CASE(early__that_is_late_is_due_now),
+	KUNIT_CASE(early__by_so_much_at_most),
+	KUNIT_CASE(when_early__leaves_half_the_lead),
+	KUNIT_CASE(early__unlimited_is_due_now),
 	KUNIT_CASE(conservation__between_the_two_bounds),
 	KUNIT_CASE(conservation__no_drift),
 	{}

@@ -291,6 +291,26 @@ static void rtt__not_of_what_was_sent_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
 }
 
+/* It was to leave later, and did not wait. */
+static void rtt__not_of_what_left_before_its_time(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	b->now += 5 * MS;
+	send_all(b);
+	b->now -= MS;
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += MS;
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), MS);
+}
+
 /* A bench that has measured 2 ms, so that silence means loss after 6. */
 static struct bench *measured_bench(struct kunit *test)
 {
@@ -421,6 +441,7 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(timer__code_0_is_never),
 	KUNIT_CASE(rtt__from_who_asked_to_who_answered),
 	KUNIT_CASE(rtt__not_of_what_was_sent_twice),
+	KUNIT_CASE(rtt__not_of_what_left_before_its_time),
 	KUNIT_CASE(timer__early_by_measure_and_free_of_charge),
 	KUNIT_CASE(timer__early_runs_from_the_last_packet),
 	KUNIT_CASE(timer__one_packet_asks_and_loss_resends_all),
