@@ -182,7 +182,7 @@ stop
 ktap_check "CNPs: from the receiver, DSCP 48, Not-ECT, 32 bytes" cnps_are_right
 ktap_check "ICRC of every packet, CNPs and marked ones too" python3 "$HERE/icrc.py" /tmp/cnp.pcap
 ktap_check "UC SEND slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UC -s 65536
-ktap_check "UD slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UD -s 1024
+ktap_check "UD slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UD -s 4096
 ktap_check "RC READ: the responder slows down" slows h2 v2 "$BDEV" "$ADEV" ib_read_bw -s 65536
 ktap_check "nothing was lost" nothing_lost
 ktap_check "the rate recovers when the queue is gone" recovers
