@@ -184,13 +184,6 @@ it were a host of its own; the same for all three, switched on and off in each r
 several CPUs: otherwise the CPU that sends does the receiving end's work as well, which no wire does, and which TCP's receiver,
 a process that copies for itself, escapes in part.
 """
-# Of logs without a line "path".
-UNCHECKED = """**These rounds are not what they were meant to be.** It was not checked which way packets took: those of rdma_rxe and TCP crossed
-their veth, those of roan took lo, because the addresses at both ends of its veth were local to one namespace. So in roan's rows
-of loss nothing was lost, what it received was not steered, and its other figures of "a veth each" are spared what a veth costs. All
-that is judged by them is open until the rounds are made again. What is between two namespaces, the memory of QPs, and how they
-come and go stand.
-"""
 HEAD = ["", "rdma_rxe", "roan", "TCP", "roan : rxe", "roan : TCP"]
 
 
@@ -241,8 +234,6 @@ def section(run, figure):
     out = [f"## Lab: {run.lab}\n", LABS.get(run.lab, "") + ".\n"]
     names = ["date", "kernel", "cpu", "cpus", "host", "accelerator", "crc", "perftest", "iperf3", "path", "rounds"]
     out.append(table(["", ""], [[n, env[n]] for n in names if n in env]))
-    if "path" not in env:
-        out.append(UNCHECKED)
     out.append("### What is aimed at\n")
     out.append(table(["", "bar", "median (spread)", ""], [verdict(name, values(run), sense, bar)
                for name, lab, values, sense, bar in BARS if lab in (None, run.lab)]))
