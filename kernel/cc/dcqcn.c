@@ -109,23 +109,22 @@ static void cut(struct roan_cc *cc, u64 at)
 
 /* ---- up ---- */
 
-/* What the target gains in the stage that the counts of steps make. */
-static u64 gain(const struct roan_cc *cc)
+/* What the target gains in the stage that the counts of steps make, with so many @rounds of fast recovery. */
+static u64 gain(const struct roan_cc *cc, u32 rounds)
 {
 	const struct roan_dcqcn *d = &cc->dcqcn;
 	u32 less = min(d->time_steps, d->byte_steps);
 	u32 more = max(d->time_steps, d->byte_steps);
-	u32 rounds = PARAM(cc, rpg_threshold);
 
 	if (less > rounds)
 		return roan_mbps(PARAM(cc, rpg_hai_rate)) * (is_paper(cc) ? less - rounds + 1 : 1);
 	return more >= rounds ? roan_mbps(PARAM(cc, rpg_ai_rate)) : 0;
 }
 
-/* Will the gain be the same for all steps to come, while only @steps is counted up? */
-static bool gain_lasts(const struct roan_cc *cc, u32 steps, u32 others)
+/* Will the gain be the same for all steps to come, while only @steps is counted up? Then it is not 0. */
+static bool gain_lasts(const struct roan_cc *cc, u32 rounds, u32 steps, u32 others)
 {
-	return steps > PARAM(cc, rpg_threshold) && (steps >= others || !is_paper(cc));
+	return steps > rounds && (steps >= others || !is_paper(cc));
 }
 
 /*
@@ -135,6 +134,7 @@ static bool gain_lasts(const struct roan_cc *cc, u32 steps, u32 others)
 static void increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
+	u32 rounds = PARAM(cc, rpg_threshold);
 	u64 top = highest(cc);
 
 	while (n && d->rate < top) {
@@ -143,13 +143,13 @@ static void increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 
 		if (is_paper(cc))
 			++*steps;
-		step = gain(cc);
+		step = gain(cc, rounds);
 		if (!is_paper(cc))
 			++*steps;
 		d->target = min(d->target + step, top);
 		d->rate += (d->target - d->rate + 1) / 2;	/* rounded up, so as to get there */
 		n--;
-		if (d->target - d->rate != gap || !gain_lasts(cc, *steps, others))
+		if (d->target - d->rate != gap || !gain_lasts(cc, rounds, *steps, others))
 			continue;
 		jump = min(n, div64_u64(top - d->target, step));
 		d->target += jump * step;
@@ -230,6 +230,7 @@ static void dcqcn_cnp(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
 	u64 monitor = usec(PARAM(cc, rate_reduce_monitor_period));
+	u64 first_rate = roan_mbps(PARAM(cc, rate_to_set_on_first_cnp));
 	bool first;
 
 	if (d->limiting)
@@ -238,8 +239,8 @@ static void dcqcn_cnp(struct roan_cc *cc)
 	if (first)
 		begin(cc);
 
-	if (first && PARAM(cc, rate_to_set_on_first_cnp)) {
-		d->rate = min(roan_mbps(PARAM(cc, rate_to_set_on_first_cnp)), d->rate);
+	if (first && first_rate) {
+		d->rate = min(first_rate, d->rate);
 		d->target = d->rate;
 	} else if (!monitor) {
 		cut(cc, cc->now);
