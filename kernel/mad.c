@@ -80,8 +80,9 @@ int roan_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct 
 
 	if (port != 1)
 		return IB_MAD_RESULT_FAILURE;
-	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT)
-		return IB_MAD_RESULT_SUCCESS;	/* not ours: whoever listens gets it */
+	/* Not ours: whoever listens gets it. An answer is for who asked; answered, it would come back for ever. */
+	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT || in->mad_hdr.method & IB_MGMT_METHOD_RESP)
+		return IB_MAD_RESULT_SUCCESS;
 
 	memset(out, 0, sizeof(*out));
 	out->mad_hdr = in->mad_hdr;

@@ -377,11 +377,12 @@ def management(v):
     def mad(attribute, method=get):
         return struct.pack(">BBBBHHQHHI", 1, perf, 1, method, 0, 0, 0x1122334455667788, attribute, 0, 0) + bytes(232)
 
-    def ask(attribute, method=get):
-        """The counters before, and the answer: its header and its data."""
+    def ask(attribute, *methods):
+        """The counters before, and the first answer: its header and its data."""
         v.wire.replies()
         before = v.counters()
-        v.wire.send(datagram(bth(UD_SEND, 1) + deth(gsi_qkey, us) + mad(attribute, method)))
+        for method in methods or (get,):
+            v.wire.send(datagram(bth(UD_SEND, 1) + deth(gsi_qkey, us) + mad(attribute, method)))
         until, got = time.monotonic() + 10, []
         while not got and time.monotonic() < until:     # the core answers from a work queue
             time.sleep(0.01)
@@ -408,6 +409,9 @@ def management(v):
                                             (get, 0x7777, 12, "an attribute that is not there")):
         _, said, _ = ask(attribute, method)
         result(said == header(attribute, status), f"MAD: {name}", f"{said}")
+    # Two hosts that answer each other's answers would never stop. Requests are served in order: a wrong answer came first.
+    _, said, _ = ask(class_port_info, get_resp, get)
+    result(said == header(class_port_info), "MAD: an answer is not answered", f"{said}")
 
 
 def refusals(v):
