@@ -62,27 +62,46 @@ static bool is_on(const struct roan_dev *dev, struct net_device *in)
 	return dev->ndev == in || netdev_has_upper_dev_all_rcu(dev->ndev, in);
 }
 
-static struct net_device *owner_of(const struct roan_rx *rx, struct roan_dev *dev)
+/* The interface that has the address the packet is to, or NULL. One of link scope is looked for on the device's own. */
+static struct net_device *owner_of(const struct roan_rx *rx, const struct roan_dev *dev)
 {
+	const struct in6_addr *addr = (const struct in6_addr *)&rx->daddr;
+	struct net_device *own;
+
+	if (rx->multicast)
+		return NULL;
 	if (!rx->ipv6)
 		return __ip_dev_find(rx->net, *(const __be32 *)(rx->daddr.raw + 12), false);
-	return ipv6_chk_addr(rx->net, (const struct in6_addr *)&rx->daddr, dev->ndev, 0) ? dev->ndev : NULL;
+	own = ipv6_dev_find(rx->net, addr, dev->ndev);
+	if (own || ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
+		return own;
+	return ipv6_dev_find(rx->net, addr, NULL);
 }
 
-/* The address first: a packet to ourselves comes in by lo, and a neighbour may send to any port of ours. */
+/*
+ * The address first: a packet to ourselves comes in by lo, and a neighbour may send to any port of ours. Of two devices,
+ * one on an interface and one below it, the upper is meant.
+ */
 struct roan_dev *roan_net_dev_for(const struct roan_rx *rx)
 {
-	struct roan_dev *dev;
+	struct roan_dev *dev, *below = NULL;
 
-	if (!rx->multicast) {
-		list_for_each_entry_rcu(dev, &rx->rnet->devs, on_net) {
-			struct net_device *owner = owner_of(rx, dev);
+	list_for_each_entry_rcu(dev, &rx->rnet->devs, on_net) {
+		struct net_device *owner = owner_of(rx, dev);
 
-			if (owner && is_on(dev, owner))
-				return dev;
-		}
+		if (owner == dev->ndev)
+			return dev;
+		if (owner && !below && is_on(dev, owner))
+			below = dev;
 	}
-	return roan_net_next_dev(rx, NULL);
+	return below ?: roan_net_next_dev(rx, NULL);
+}
+
+bool roan_net_is_to(const struct roan_rx *rx, const struct roan_dev *dev)
+{
+	struct net_device *owner = owner_of(rx, dev) ?: rx->in;
+
+	return owner && is_on(dev, owner);
 }
 
 struct roan_dev *roan_net_next_dev(const struct roan_rx *rx, struct roan_dev *prev)

@@ -84,7 +84,7 @@ static bool from_peer(const struct roan_qp *qp, const struct roan_rx *rx)
 	if (qp->dev->rnet != rx->rnet)
 		return false;
 	if (!roan_connected(qp))
-		return roan_net_dev_for(rx) == qp->dev;
+		return roan_net_is_to(rx, qp->dev);
 	rcu_read_lock();
 	av = READ_ONCE(qp->av);
 	ok = av && roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);

@@ -529,6 +529,7 @@ bool roan_net_is(const struct roan_net *rnet, const struct net *net);
 void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a grace period */
 struct roan_dev *roan_net_dev_for(const struct roan_rx *rx);	/* whose interface or address it is; RCU */
+bool roan_net_is_to(const struct roan_rx *rx, const struct roan_dev *dev);	/* may it be this one's? RCU */
 struct roan_dev *roan_net_next_dev(const struct roan_rx *rx, struct roan_dev *prev);	/* multicast: all that listen; RCU */
 bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av);	/* route valid, or looked up */
 void roan_flow_reset(struct roan_flow *flow);

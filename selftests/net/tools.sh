@@ -99,6 +99,30 @@ mckey_() {
 	wait $pid && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
 }
 
+# Each door of the data path says what went through it, with the numbers of this connection.
+TRACES=/sys/kernel/tracing
+traces() {
+	local door
+	echo > $TRACES/trace && echo 1 > $TRACES/events/roan/enable && pp ibv_rc_pingpong -n 20
+	echo 0 > $TRACES/events/roan/enable
+	for door in fetch emit rx verdict complete qp_state; do
+		has $TRACES/trace "roan_$door: qpn=[1-9]" || return
+	done
+	has $TRACES/trace 'roan_emit: .* opcode=0x2 .* len=1024' && has $TRACES/trace 'roan_complete: .* status=0'
+}
+
+# A second device in each namespace, on a wire of its own: what comes for one must not be taken for the other's.
+AIP2=10.7.2.1 AIP62=fd07:2::1
+second_wire() {
+	local n
+	ip link add v3 mtu 4200 netns h1 type veth peer name v4 netns h2 mtu 4200 || return
+	for n in 1 2; do
+		on h$n ip addr add "10.7.2.$n/24" dev v$((n + 2)) && on h$n ip addr add "fd07:2::$n/64" dev v$((n + 2)) nodad &&
+			on h$n ip link set v$((n + 2)) up && link_add "roan$((n + 2))" v$((n + 2)) h$n || return
+	done
+	wait_for 60 gid_index roan3 $AIP62 h1 && wait_for 60 gid_index roan4 fd07:2::2 h2
+}
+
 ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 nsa=$([ "$LINK_TYPE" = roan ] && echo h1) nsb=$([ "$LINK_TYPE" = roan ] && echo h2)
@@ -136,5 +160,11 @@ done
 if [ "$LINK_TYPE" = roan ]; then
 	# rdma_cm itself refuses IPv6 groups on RoCE v2; mcast.sh has them, without it.
 	ktap_check "mckey IPv4" mckey_ "$AIP" 224.0.1.77 "$BIP"
+	ktap_check "a second device beside the first" second_wire
+	ktap_check "rping there" both 60 7174 "rping -s -a $AIP2 -V -C 20" "rping -c -a $AIP2 -V -C 20"
+	ktap_check "rping there, IPv6" both 60 7174 "rping -s -a $AIP62 -V -C 20" "rping -c -a $AIP62 -V -C 20"
+	GA2=$(gid_index roan3 $AIP62 h1) GB2=$(gid_index roan4 fd07:2::2 h2)
+	ktap_check "ibv_ud_pingpong there, IPv6" both 60 18515 "ibv_ud_pingpong -d roan3 -g $GA2 -n 200" \
+		"ibv_ud_pingpong -d roan4 -g $GB2 -n 200 $AIP2"
 fi
 ktap_end
