@@ -43,10 +43,10 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
 		overflow(cq);
 		goto unlock;
 	}
-	*slot = *cqe;
+	/* A user may be looking: no kernel address may stand there even for a moment. */
+	memcpy(slot, cqe, offsetof(struct roan_cqe, kernel_qp));
+	slot->kernel_qp = cq->user ? 0 : cqe->kernel_qp;
 	slot->timestamp_ns = ktime_get_ns();
-	if (cq->user)
-		slot->kernel_qp = 0;
 	roan_ring_cqe_done(&cq->ring);
 	if (wanted(cq, cqe->status || cqe->flags & ROAN_CQE_SOLICITED))
 		roan_later(&cq->later, ROAN_DO_NOTIFY);
