@@ -120,6 +120,31 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+#define MOVED_AT_A_TIME	4096
+
+/*
+ * Under the locks, but not for longer than it takes to move some: there may be millions. Completions that come between
+ * are moved last. A kernel consumer may poll between, so its entries are moved at once.
+ */
+static int move_entries(struct roan_cq *cq, struct roan_ring *fresh)
+{
+	u32 head, most = cq->user ? MOVED_AT_A_TIME : U32_MAX;
+	unsigned long flags;
+	int err;
+
+	do {
+		cond_resched();
+		spin_lock_irqsave(&cq->poll_lock, flags);
+		spin_lock(&cq->lock);
+		err = roan_ring_move_cqes(&cq->ring, fresh, &head, most);
+		if (!err)
+			cq->ib.cqe = cq->ring.mask + 1;
+		spin_unlock(&cq->lock);
+		spin_unlock_irqrestore(&cq->poll_lock, flags);
+	} while (err == -EAGAIN);
+	return err;
+}
+
 /* The user's provider keeps its own pollers out meanwhile; one that does not sees entries twice or not at all. */
 int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
@@ -127,7 +152,6 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	struct roan_cq *cq = to_roan_cq(ibcq);
 	struct roan_create_cq_resp resp = {};
 	struct roan_ring fresh = {};
-	unsigned long flags;
 	int err;
 
 	err = roan_udata_none(udata);
@@ -139,15 +163,8 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	if (err)
 		return err;
 	err = roan_udata_out(udata, &resp, sizeof(resp));
-	if (!err) {
-		spin_lock_irqsave(&cq->poll_lock, flags);
-		spin_lock(&cq->lock);
-		err = roan_ring_move_cqes(&cq->ring, &fresh);
-		if (!err)
-			ibcq->cqe = cq->ring.mask + 1;
-		spin_unlock(&cq->lock);
-		spin_unlock_irqrestore(&cq->poll_lock, flags);
-	}
+	if (!err)
+		err = move_entries(cq, &fresh);
 	roan_ring_free(&fresh);	/* the old one, or the one that did not fit */
 	return err;
 }

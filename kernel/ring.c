@@ -238,16 +238,19 @@ void roan_ring_flag_overflow(struct roan_ring *ring)
 	WRITE_ONCE(ring->ctl->kernel.flags, ROAN_RING_OVERFLOW);
 }
 
-int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh)
+int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh, u32 *head, u32 most)
 {
-	u32 head = READ_ONCE(ring->ctl->user.index);
-	u32 n = ring->index - head;
-	u32 i;
+	u32 n;
 
-	if (n > ring->mask + 1 || n > fresh->mask + 1)
+	if (!fresh->index)
+		*head = READ_ONCE(ring->ctl->user.index);
+	n = ring->index - *head;
+	if (n > ring->mask + 1 || n > fresh->mask + 1 || n < fresh->index)
 		return -EINVAL;
-	for (i = 0; i < n; i++) {
-		memcpy(slot_at(fresh, fresh->index), slot_at(ring, head + i), sizeof(struct roan_cqe));
+	for (; fresh->index != n; most--) {
+		if (!most)
+			return -EAGAIN;
+		memcpy(slot_at(fresh, fresh->index), slot_at(ring, *head + fresh->index), sizeof(struct roan_cqe));
 		roan_ring_cqe_done(fresh);
 	}
 	WRITE_ONCE(fresh->ctl->user.arm_next, READ_ONCE(ring->ctl->user.arm_next));

@@ -84,10 +84,11 @@ struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring);	/* NULL: full */
 void roan_ring_cqe_done(struct roan_ring *ring);		/* advance and release it */
 void roan_ring_flag_overflow(struct roan_ring *ring);
 /*
- * What is not polled yet moves into @fresh, and the two change places. -EINVAL: it does not fit, or the head makes no
- * sense. The user knows where @fresh can be mapped: no word of its line is believed.
+ * What is not polled yet moves into @fresh, and when all of it has, the two change places. At @most so many entries a
+ * call; -EAGAIN: call again, with the *@head that the first call found. -EINVAL: it does not fit, or the head makes no sense.
+ * The user knows where @fresh can be mapped: no word of its line is believed.
  */
-int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh);
+int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh, u32 *head, u32 most);
 
 /* Full barrier, then what the user asked for since. Pairs with the arming store. */
 void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solicited);

@@ -415,20 +415,49 @@ static void cq_resize_keeps_entries(struct kunit *test)
 	roan_destroy_cq(&cq->ib, NULL);
 }
 
+/* Two rings of entries, and 3 in the first one. */
+static void two_cq_rings(struct kunit *test, struct roan_ring *ring, struct roan_ring *fresh)
+{
+	int i;
+
+	KUNIT_ASSERT_EQ(test, roan_ring_alloc(ring, SLOTS, sizeof(struct roan_cqe), NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, roan_ring_alloc(fresh, SLOTS, sizeof(struct roan_cqe), NULL, NULL), 0);
+	for (i = 0; i < 3; i++) {
+		roan_ring_cqe_slot(ring)->wr_id = i;
+		roan_ring_cqe_done(ring);
+	}
+}
+
+/* Some at a time; meanwhile another comes, and the program writes what it likes to its line. */
+static void cq_moves_little_by_little(struct kunit *test)
+{
+	struct roan_ring ring, fresh;
+	u32 head, i;
+
+	two_cq_rings(test, &ring, &fresh);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, 2), -EAGAIN);
+	roan_ring_cqe_slot(&ring)->wr_id = 3;
+	roan_ring_cqe_done(&ring);
+	ring.ctl->user.index = 0x80000000;
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, 1), 0);
+	KUNIT_EXPECT_EQ(test, ring.index, 4u);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, ((struct roan_cqe *)(ring.slots + i * ring.slot_size))->wr_id, (u64)i);
+	roan_ring_free(&ring);
+	roan_ring_free(&fresh);
+}
+
 /* A program may map the ring that a resize is about to fill, and write there what it likes. */
 static void cq_moves_into_a_scribbled_ring(struct kunit *test)
 {
 	struct roan_ring ring, fresh;
+	u32 head;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, roan_ring_alloc(&ring, SLOTS, sizeof(struct roan_cqe), NULL, NULL), 0);
-	KUNIT_ASSERT_EQ(test, roan_ring_alloc(&fresh, SLOTS, sizeof(struct roan_cqe), NULL, NULL), 0);
-	for (i = 0; i < 3; i++) {
-		roan_ring_cqe_slot(&ring)->wr_id = i;
-		roan_ring_cqe_done(&ring);
-	}
+	two_cq_rings(test, &ring, &fresh);
 	memset(&fresh.ctl->user, 0x80, sizeof(fresh.ctl->user));
-	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh), 0);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, U32_MAX), 0);
 	KUNIT_EXPECT_EQ(test, ring.index, 3u);
 	KUNIT_EXPECT_EQ(test, ring.ctl->kernel.index, 3u);
 	for (i = 0; i < 3; i++)
@@ -452,6 +481,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE_PARAM(cq_wakes_whom_it_should, start_gen_params),
 	KUNIT_CASE_PARAM(cq_keeps_kernel_addresses_to_itself, start_gen_params),
 	KUNIT_CASE_PARAM(cq_resize_keeps_entries, start_gen_params),
+	KUNIT_CASE(cq_moves_little_by_little),
 	KUNIT_CASE(cq_moves_into_a_scribbled_ring),
 	{}
 };
