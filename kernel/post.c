@@ -169,7 +169,7 @@ int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 	spin_lock_irqsave(&qp->rq.post_lock, flags);
 	err = roan_recv_post(&qp->rq.ring, qp->rq.max_sge, wr, bad);
 	spin_unlock_irqrestore(&qp->rq.post_lock, flags);
-	if (qp->state == IB_QPS_ERR)
+	if (roan_ring_rests(&qp->rq.ring))
 		roan_qp_fail(qp);	/* flush it */
 	return err;
 }

@@ -215,8 +215,10 @@ static void forget(struct roan_qp *qp)
 	start_receiving(qp);
 	roan_limiter_stop(qp);
 	roan_ring_discard(&qp->sq.ring);
-	if (!qp->srq)
+	if (!qp->srq) {
 		roan_ring_discard(&qp->rq.ring);
+		roan_ring_awake(&qp->rq.ring);		/* only in the error state do receives need a doorbell */
+	}
 	qp->rq.cur.taken = false;
 	qp->comm_est = false;
 	qp->failing = false;

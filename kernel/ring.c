@@ -308,6 +308,12 @@ void roan_ring_arm(struct roan_ring *ring, bool solicited_only)
 	smp_mb();	/* Pairs with roan_ring_armed(). */
 }
 
+bool roan_ring_rests(const struct roan_ring *ring)
+{
+	smp_mb();	/* Pairs with roan_ring_need_doorbell(), as ring_rests() in provider/ring.h does. */
+	return READ_ONCE(ring->ctl->kernel.flags) & ROAN_RING_NEED_DOORBELL;
+}
+
 bool roan_ring_empty(const struct roan_ring *ring)
 {
 	/* Pairs with the release in roan_ring_cqe_done(). */

@@ -100,5 +100,6 @@ void roan_ring_post(struct roan_ring *ring, u32 n);
 bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe);
 void roan_ring_arm(struct roan_ring *ring, bool solicited_only);
 bool roan_ring_empty(const struct roan_ring *ring);
+bool roan_ring_rests(const struct roan_ring *ring);	/* after roan_ring_post(): must the kernel's half be told? */
 
 #endif /* ROAN_RING_H */

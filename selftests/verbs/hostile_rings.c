@@ -397,6 +397,23 @@ static void reset_after_failure(struct vt_dev *d, struct region *r)
 	rig_down(&g);
 }
 
+/* Only in the error state does a receive need a doorbell; a QP in use again must not go on asking for one. */
+static void receives_after_failure(struct vt_dev *d, struct region *r)
+{
+	struct ibv_qp_attr err_state = { .qp_state = IBV_QPS_ERR };
+	uint32_t failed, again;
+	struct rig g;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	if (ibv_modify_qp(g.qp, &err_state, IBV_QP_STATE))
+		vt_die("ERR: %s", strerror(errno));
+	failed = g.rq.ctl->kernel.flags;
+	rig_reconnect(&g);
+	again = g.rq.ctl->kernel.flags;
+	vt_ok(failed == ROAN_RING_NEED_DOORBELL && !again, "receive ring: asks for doorbells in the error state only");
+	rig_down(&g);
+}
+
 void rings_cases(struct vt_dev *d, struct region *r)
 {
 	sq_index(d, r, SLOTS + 1);
@@ -418,4 +435,5 @@ void rings_cases(struct vt_dev *d, struct region *r)
 	runaway(d, r);
 	bells_and_states(d, r);
 	reset_after_failure(d, r);
+	receives_after_failure(d, r);
 }
