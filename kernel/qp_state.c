@@ -390,7 +390,9 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	roan_qp_caps(qp, &attr->cap);
 	if (qp->av)
 		roan_av_query(qp->av, &attr->ah_attr);
-	if (attr->qp_state == IB_QPS_RTS || attr->qp_state == IB_QPS_SQD || attr->qp_state == IB_QPS_SQE) {
+	if (roan_connected(qp) && attr->qp_state >= IB_QPS_RTR && attr->qp_state <= IB_QPS_SQE)
+		attr->rq_psn = READ_ONCE(qp->rq.resp.epsn);
+	if (attr->qp_state >= IB_QPS_RTS && attr->qp_state <= IB_QPS_SQE) {
 		spin_lock_bh(&qp->sq.lock);
 		attr->sq_psn = qp->sq.req.next_psn;
 		attr->sq_draining = attr->qp_state == IB_QPS_SQD && !roan_requester_drained(&qp->sq.req);

@@ -342,8 +342,12 @@ static void queries(struct vt_dev *d)
 	      a.sq_psn == 100 && a.rq_psn == 100 && !memcmp(&a.ah_attr.grh.dgid, &d->gid, 16) &&
 	      a.ah_attr.grh.hop_limit == 64 && a.ah_attr.grh.sgid_index == d->gid_index &&
 	      (a.qp_access_flags & RIGHTS) == RIGHTS, "query_qp: gives back what was set");
+	err = err ?: post_op(&p, 1, IBV_WR_RDMA_WRITE, 0, 0, 2 * 1024 + 1, 0);
+	vt_ok(!err && status_of(p.scq[1], 5000) == IBV_WC_SUCCESS && !ibv_query_qp(p.qp[0], &a, IBV_QP_RQ_PSN, &init) &&
+	      a.rq_psn == 103 && !ibv_query_qp(p.qp[1], &a, IBV_QP_SQ_PSN, &init) && a.sq_psn == 103,
+	      "query_qp: the PSNs that come next");
 	vt_ok(!err && init.cap.max_send_wr >= 64 && init.cap.max_send_sge >= 4 && init.cap.max_inline_data >= 64 &&
-	      init.send_cq == p.scq[0], "query_qp: and the capacities");
+	      init.send_cq == p.scq[1], "query_qp: and the capacities");
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
 	vt_ok(err == EINVAL && state_of(p.qp[0]) == IBV_QPS_RTS, "modify_qp: RTS to INIT is EINVAL and changes nothing");
