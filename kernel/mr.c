@@ -292,7 +292,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	access = flags & IB_MR_REREG_ACCESS ? access & ~IB_ACCESS_OPTIONAL : mr->access;
 	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ROAN_ACCESS_SUPPORTED)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (mr->kind != ROAN_MR_USER)
+	if (mr->kind != ROAN_MR_USER || roan_udata_none(udata))
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_TRANS)) {
 		/* Memory that was pinned read-only has to be pinned again; the address alone may not tell from whom. */

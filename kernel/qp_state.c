@@ -371,6 +371,9 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 
 	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
+	err = roan_udata_none(udata);
+	if (err)
+		return err;
 	mutex_lock(&qp->mutex);
 	settle(qp);
 	err = modify(qp, attr, mask);

@@ -183,9 +183,8 @@ static int move_posted(struct roan_srq *srq, struct roan_ring *fresh)
 	return 0;
 }
 
-static int resize(struct roan_srq *srq, u32 max_wr, struct ib_udata *udata)
+static int resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib_udata *udata)
 {
-	struct roan_modify_srq_req req = {};
 	struct roan_ring_desc desc = {};
 	struct roan_ring fresh = {};
 	unsigned long flags;
@@ -193,15 +192,10 @@ static int resize(struct roan_srq *srq, u32 max_wr, struct ib_udata *udata)
 
 	if (!max_wr || max_wr > ROAN_MAX_WR)
 		return -EINVAL;
-	if (udata) {
-		err = roan_udata_in(udata, &req, sizeof(req));
-		if (err)
-			return err;
-	}
 	err = alloc_ring(&fresh, max_wr, srq->max_sge, udata, &desc);
 	if (err)
 		return err;
-	if (udata && copy_to_user(u64_to_user_ptr(req.desc_addr), &desc, sizeof(desc)))
+	if (udata && copy_to_user(u64_to_user_ptr(desc_addr), &desc, sizeof(desc)))
 		err = -EFAULT;
 	if (!err) {
 		spin_lock_irqsave(&srq->post_lock, flags);
@@ -220,16 +214,22 @@ int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_
 {
 	struct roan_srq *srq = to_roan_srq(ibsrq);
 	u32 max_wr = mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	struct roan_modify_srq_req req = {};
 	int err;
 
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EINVAL;
+	if (udata && (udata->inlen || mask & IB_SRQ_MAX_WR)) {
+		err = roan_udata_in(udata, &req, sizeof(req));
+		if (err)
+			return err;
+	}
 	if (mask & IB_SRQ_LIMIT && attr->srq_limit > max_wr)
 		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR) {
 		if (srq->limit > max_wr)
 			return -EINVAL;
-		err = resize(srq, max_wr, udata);
+		err = resize(srq, max_wr, req.desc_addr, udata);
 		if (err)
 			return err;
 	}

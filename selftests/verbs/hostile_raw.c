@@ -168,19 +168,21 @@ static int raw_qp(int fd, uint32_t pd, uint32_t cq, const void *udata, size_t le
 						sizeof(resp->core) + driver_room, udata, len });
 }
 
-static int raw_srq(int fd, uint32_t pd, const void *udata, size_t len)
+static int raw_srq(int fd, uint32_t pd, const void *udata, size_t len, uint32_t *handle)
 {
 	struct {
 		struct ib_uverbs_create_srq_resp core;
 		struct roan_create_srq_resp roan;
 	} resp;
 	struct ib_uverbs_create_srq core = { .pd_handle = pd, .max_wr = 4, .max_sge = 1 };
+	int err = do_call(fd, &(struct call) { IB_USER_VERBS_CMD_CREATE_SRQ, &core, sizeof(core), &resp, sizeof(resp),
+					       udata, len });
 
-	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_CREATE_SRQ, &core, sizeof(core), &resp, sizeof(resp),
-					    udata, len });
+	*handle = resp.core.srq_handle;
+	return err;
 }
 
-static int raw_mr(int fd, uint32_t pd, const void *udata, size_t len)
+static int raw_mr(int fd, uint32_t pd, const void *udata, size_t len, uint32_t *handle)
 {
 	static uint8_t mem[64];
 	struct ib_uverbs_reg_mr_resp resp;
@@ -188,9 +190,11 @@ static int raw_mr(int fd, uint32_t pd, const void *udata, size_t len)
 		.pd_handle = pd, .start = (uintptr_t)mem, .hca_va = (uintptr_t)mem, .length = sizeof(mem),
 		.access_flags = IBV_ACCESS_LOCAL_WRITE,
 	};
+	int err = do_call(fd, &(struct call) { IB_USER_VERBS_CMD_REG_MR, &core, sizeof(core), &resp, sizeof(resp),
+					       udata, len });
 
-	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_REG_MR, &core, sizeof(core), &resp,
-						sizeof(resp), udata, len });
+	*handle = resp.mr_handle;
+	return err;
 }
 
 static int raw_mw(int fd, uint32_t pd, const void *udata, size_t len)
@@ -200,6 +204,23 @@ static int raw_mw(int fd, uint32_t pd, const void *udata, size_t len)
 
 	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_ALLOC_MW, &core, sizeof(core), &resp,
 						sizeof(resp), udata, len });
+}
+
+static int raw_rereg_mr(int fd, uint32_t mr, uint32_t pd, const void *udata, size_t len)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ib_uverbs_rereg_mr core = { .mr_handle = mr, .pd_handle = pd, .flags = IBV_REREG_MR_CHANGE_PD };
+
+	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_REREG_MR, &core, sizeof(core), &resp, sizeof(resp),
+					    udata, len });
+}
+
+/* Arms the limit, which needs no ring. */
+static int raw_limit_srq(int fd, uint32_t srq, const void *udata, size_t len)
+{
+	struct ib_uverbs_modify_srq core = { .srq_handle = srq, .attr_mask = IBV_SRQ_LIMIT, .srq_limit = 1 };
+
+	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_MODIFY_SRQ, &core, sizeof(core), NULL, 0, udata, len });
 }
 
 static int destroy_qp(int fd, uint32_t handle)
@@ -221,14 +242,27 @@ static void driver_data(int fd, uint32_t pd, uint32_t cq)
 	vt_ok(is(raw_cq(fd, unknown, 16, &scratch, sizeof(scratch)), EINVAL, "CQ"), "create_cq: unknown driver data");
 	vt_ok(is(raw_qp(fd, pd, cq, unknown, 16, &qp, sizeof(qp.roan)), EINVAL, "QP"),
 	      "create_qp: unknown driver data");
-	vt_ok(is(raw_srq(fd, pd, unknown, 16), EINVAL, "SRQ"), "create_srq: unknown driver data");
-	vt_ok(is(raw_mr(fd, pd, unknown, 16), EINVAL, "MR"), "reg_mr: unknown driver data");
+	vt_ok(is(raw_srq(fd, pd, unknown, 16, &handle), EINVAL, "SRQ"), "create_srq: unknown driver data");
+	vt_ok(is(raw_mr(fd, pd, unknown, 16, &handle), EINVAL, "MR"), "reg_mr: unknown driver data");
 	vt_ok(is(raw_mw(fd, pd, unknown, 16), EINVAL, "MW"), "alloc_mw: unknown driver data");
 	vt_ok(is(raw_cq(fd, zeros, 16, &scratch, sizeof(scratch)), 0, "CQ"), "create_cq: zeros are fine");
-	vt_ok(is(raw_mr(fd, pd, zeros, 16), 0, "MR"), "reg_mr: zeros are fine");
+	vt_ok(is(raw_mr(fd, pd, zeros, 16, &handle), 0, "MR"), "reg_mr: zeros are fine");
 	vt_ok(is(raw_cq(fd, NULL, 0, &scratch, sizeof(scratch.core) + 8), ENOSPC, "CQ"),
 	      "create_cq: no room for the answer");
 	vt_ok(is(raw_qp(fd, pd, cq, NULL, 0, &qp, 8), ENOSPC, "QP"), "create_qp: no room for the answer");
+}
+
+/* The same of verbs that change what is there already. */
+static void driver_data_of_changes(int fd, uint32_t pd)
+{
+	uint32_t mr, srq;
+
+	if (raw_mr(fd, pd, NULL, 0, &mr) || raw_srq(fd, pd, NULL, 0, &srq))
+		vt_die("objects made by hand: %s", strerror(errno));
+	vt_ok(is(raw_rereg_mr(fd, mr, pd, unknown, 16), EINVAL, "MR") && is(raw_rereg_mr(fd, mr, pd, zeros, 16), 0, "MR"),
+	      "rereg_mr: unknown driver data, and zeros");
+	vt_ok(is(raw_limit_srq(fd, srq, unknown, 16), EINVAL, "SRQ") && is(raw_limit_srq(fd, srq, zeros, 16), 0, "SRQ"),
+	      "modify_srq: unknown driver data behind ours, and zeros");
 }
 
 static int map_errno(int fd, size_t len, int flags, uint64_t offset)
@@ -482,6 +516,7 @@ void raw_cases(struct vt_dev *d, struct region *r)
 	    raw_cq(fd, NULL, 0, &map_cq, sizeof(map_cq)))
 		vt_die("a context made by hand: %s", strerror(errno));
 	driver_data(fd, pd, cq.core.cq_handle);
+	driver_data_of_changes(fd, pd);
 	mappings(d, fd, &map_cq);
 	rings_of_a_qp(d);
 	bells(fd, pd, cq.core.cq_handle);
