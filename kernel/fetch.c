@@ -121,6 +121,8 @@ static void fetch_one(struct roan_qp *qp, struct roan_work *work, u32 index)
 		work->op = wr_rules[wqe->opcode].op;
 		work->rider = wr_rules[wqe->opcode].rider;
 		work->fence = wqe->flags & ROAN_SEND_FENCE;
+		/* What is sent but not acknowledged may have to be read again by the key (10.6.5). */
+		work->alone = wqe->opcode == ROAN_WR_LOCAL_INV;
 		work->solicited = wqe->flags & ROAN_SEND_SOLICITED;
 		verr = copy_payload(qp, wqe, work);
 	}

@@ -68,6 +68,8 @@ static bool may_start(const struct roan_requester *r, const struct roan_work *w)
 		return false;
 	if (w->fence && (r->rd_outstanding || unanswered_before(r, r->next)))
 		return false;
+	if (w->alone && roan_requester_outstanding(r))
+		return false;
 	/* Without a credit one message may go as a probe, if nothing else can bring news of new credits (9.7.7.2.5). */
 	return has_credit(r, w, r->next_ssn) || !roan_requester_outstanding(r);
 }

@@ -47,6 +47,7 @@ struct roan_work {
 	u8 op;			/* enum roan_op: a request, or ROAN_OP_LOCAL */
 	u8 rider;		/* enum roan_rider */
 	bool fence;		/* starts only when all earlier READs and atomics are finished */
+	bool alone;		/* starts only when all before it is finished */
 	bool solicited;
 	u32 len;		/* bytes of the message; READ: bytes asked for; atomics 8; FLUSH, LOCAL 0 */
 

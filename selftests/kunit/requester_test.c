@@ -143,6 +143,23 @@ static void next__work_before_a_fence_asks_for_the_ack(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->r.since_ackreq == 0);
 }
 
+/* What a local invalidation takes away, a resend of what came before may still need. */
+static void next__alone_waits_for_the_acknowledgement(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_WRITE, 8);
+	post(b, ROAN_OP_LOCAL, 0)->alone = true;
+	post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_LOCAL);
+	roan_requester_local_done(&b->r, b->e.index);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+}
+
 static void next__only_the_last_of_a_batch_asks(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -332,6 +349,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__no_rd_atomic_fails_the_work),
 	KUNIT_CASE(next__fence_waits_for_reads),
 	KUNIT_CASE(next__work_before_a_fence_asks_for_the_ack),
+	KUNIT_CASE(next__alone_waits_for_the_acknowledgement),
 	KUNIT_CASE(next__only_the_last_of_a_batch_asks),
 	KUNIT_CASE(next__credits_bound_and_probe),
 	KUNIT_CASE(next__credits_that_shrink_do_not_strand_a_tail),
