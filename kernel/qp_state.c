@@ -149,7 +149,7 @@ static u8 mtu_shift_of(const struct roan_qp *qp)
 	enum ib_mtu mtu = qp->attr.path_mtu;
 
 	if (qp->transport == ROAN_TP_UD)	/* a datagram may be as long as the port allows */
-		mtu = ib_mtu_int_to_enum(min(READ_ONCE(qp->dev->ndev->mtu) - ROAN_NET_HEADERS, 4096u));
+		mtu = ib_mtu_int_to_enum((int)READ_ONCE(qp->dev->ndev->mtu) - (int)ROAN_NET_HEADERS);
 	return ilog2(ib_mtu_enum_to_int(mtu));
 }
 

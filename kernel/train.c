@@ -190,16 +190,17 @@ static u32 most_packets(const struct roan_train *t)
 	return clamp_t(u32, READ_ONCE(dev->gso_max_segs), 1, TRAIN_PKTS);
 }
 
-static u32 most_bytes(const struct roan_train *t)
+/* May an skb have so many bytes of packets? */
+static bool may_weigh(const struct roan_train *t, u32 bytes)
 {
 	u32 headers = l3_len(train_ipv6(t)) + sizeof(struct udphdr);
 
-	return min_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), U16_MAX) - headers;
+	return headers + bytes <= min_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), U16_MAX);
 }
 
 static bool joins(const struct roan_train *t, u32 len)
 {
-	return !t->closed && len <= t->seg_len && t->n < t->max_pkts && t->bytes + len <= most_bytes(t) &&
+	return !t->closed && len <= t->seg_len && t->n < t->max_pkts && may_weigh(t, t->bytes + len) &&
 	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
