@@ -169,6 +169,8 @@ void roan_mcast_detach_all(struct roan_qp *qp)
 	struct roan_mcast *group, *next;
 	struct member *m;
 
+	if (!qp->n_mcast)	/* nobody attaches a QP that is being destroyed */
+		return;
 	mutex_lock(&writers);
 	list_for_each_entry_safe(group, next, &qp->dev->mcast, on_dev) {
 		if (!qp->n_mcast)
