@@ -2,7 +2,7 @@
 /*
  * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress leave out. Everything runs in
  * one process over one device, QPs connected to each other. Error statuses are in features_errors.c, and what a completion gives back
- * to the poster in features_reuse.c.
+ * to the poster in features_reuse.c; threads and forks are in features_share.c.
  *	features -d DEV [-6]
  */
 #define _GNU_SOURCE
@@ -482,6 +482,7 @@ int main(int argc, char **argv)
 	test_errors(&d);
 	test_rules(&d);
 	test_reuse(&d);
+	test_share(&d);
 	vt_close(&d);
 	return vt_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The two halves of features: a pair of connected QPs in one process, and how to drive it. */
+/* What the parts of features share: a pair of connected QPs in one process, and how to drive it. */
 #ifndef FEATURES_H
 #define FEATURES_H
 
@@ -33,5 +33,6 @@ int async_event(struct ibv_context *ctx, int ms);
 void test_errors(struct vt_dev *d);	/* features_errors.c */
 void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
+void test_share(struct vt_dev *d);	/* features_share.c */
 
 #endif

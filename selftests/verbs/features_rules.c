@@ -197,6 +197,19 @@ static void established(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* What a device may or may not do for speed is no reason to refuse. */
+static void optional_rights(struct vt_dev *d)
+{
+	static uint8_t mem[64];
+	uint64_t va = (uintptr_t)mem;
+	struct ibv_mr *mr = ibv_reg_mr_iova2(d->pd, mem, sizeof(mem), va, RIGHTS | IBV_ACCESS_OPTIONAL_RANGE);
+	struct ibv_mr *bad = ibv_reg_mr_iova2(d->pd, mem, sizeof(mem), va, RIGHTS | 1u << 19);
+
+	vt_ok(mr && !bad, "reg_mr: optional rights are passed over, unknown ones refused");
+	if (mr)
+		ibv_dereg_mr(mr);
+}
+
 static void last_wqe(struct vt_dev *d)
 {
 	struct ibv_srq_init_attr sa = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -303,6 +316,7 @@ void test_rules(struct vt_dev *d)
 	more_reads_in_sqd(d);
 	established(d);
 	last_wqe(d);
+	optional_rights(d);
 	refusal_events(d);
 	atomics_and_the_cpu(d);
 }

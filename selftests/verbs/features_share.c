@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who shares: threads that post to one queue pair and poll one completion queue, without a lock of their own, and a child
+ * process that has a copy of registered memory. Nothing may come twice, get lost or go to the wrong place.
+ */
+#include "features.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS	4
+#define EACH	500	/* requests of a thread */
+
+/* The request's number is its wr_id, and the immediate data of the receive it completes. */
+struct crowd {
+	struct pair p;
+	atomic_int ready, posted, received;
+	atomic_uchar sent[THREADS * EACH], came[THREADS * EACH];
+	atomic_bool failed;
+};
+
+struct member {
+	struct crowd *crowd;
+	pthread_t thread;
+	int first;
+};
+
+/* One request, posted while others post; ENOMEM only says that there is no room just now. */
+static int post_numbered(struct crowd *c, int number)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = number, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .send_flags = IBV_SEND_SIGNALED, .imm_data = number,
+		.wr.rdma = { .remote_addr = (uintptr_t)c->p.buf, .rkey = c->p.mr->rkey },
+	};
+
+	return post(&c->p, 0, wr);
+}
+
+static void note(struct crowd *c, atomic_uchar *seen, uint32_t number)
+{
+	if (number >= THREADS * EACH || atomic_fetch_add(&seen[number], 1))
+		atomic_store(&c->failed, true);
+}
+
+/* Takes what is there for anybody: own and others' completions; each receive is posted again. */
+static bool poll_both(struct crowd *c)
+{
+	struct ibv_wc wc;
+	bool any = false;
+
+	if (ibv_poll_cq(c->p.scq[0], 1, &wc) > 0) {
+		any = true;
+		if (wc.status)
+			atomic_store(&c->failed, true);
+		else
+			note(c, c->sent, wc.wr_id);
+	}
+	if (ibv_poll_cq(c->p.rcq[1], 1, &wc) > 0) {
+		any = true;
+		if (wc.status || post_recv(&c->p, 1, 0, 8, 0))
+			atomic_store(&c->failed, true);
+		else
+			note(c, c->came, wc.imm_data);
+		atomic_fetch_add(&c->received, 1);
+	}
+	return any;
+}
+
+static void *take_part(void *arg)
+{
+	struct member *m = arg;
+	struct crowd *c = m->crowd;
+	uint64_t end = vt_now_ms() + 60000;
+	int i = 0;
+
+	atomic_fetch_add(&c->ready, 1);
+	while (atomic_load(&c->ready) < THREADS)
+		sched_yield();
+	while (atomic_load(&c->received) < THREADS * EACH && !atomic_load(&c->failed) && vt_now_ms() < end) {
+		if (i < EACH && !post_numbered(c, m->first + i))
+			i++;
+		else if (!poll_both(c))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void threads(struct vt_dev *d)
+{
+	static struct crowd c;
+	struct member m[THREADS];
+	int i, once = 0;
+
+	pair_open(&c.p, d, IBV_QPT_RC, 256, NULL);
+	for (i = 0; i < 64; i++)
+		if (post_recv(&c.p, 1, 0, 8, 0))
+			vt_die("receives");
+	for (i = 0; i < THREADS; i++) {
+		m[i] = (struct member) { .crowd = &c, .first = i * EACH };
+		if (pthread_create(&m[i].thread, NULL, take_part, &m[i]))
+			vt_die("pthread_create");
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(m[i].thread, NULL);
+	while (poll_both(&c))
+		;
+	for (i = 0; i < THREADS * EACH; i++)
+		once += c.sent[i] == 1 && c.came[i] == 1;
+	vt_ok(!c.failed && once == THREADS * EACH, "%d threads on one QP and its CQs: %d of %d requests complete once at both ends",
+	      THREADS, once, THREADS * EACH);
+	pair_close(&c.p);
+}
+
+/* A child that lives on, and writes to its copy, must not get the pages that the device writes to and reads from. */
+static void child(struct vt_dev *d)
+{
+	const size_t len = 4 * 4096;
+	int go[2], status = -1;
+	struct pair p;
+	bool ok;
+	pid_t pid;
+	char c;
+
+	pair_open(&p, d, IBV_QPT_RC, 16, NULL);
+	vt_fill(p.buf, len, 1, 0);
+	if (pipe(go))
+		vt_die("pipe");
+	pid = fork();
+	if (!pid) {
+		close(go[1]);
+		memset(p.buf, 0xcc, len);
+		memset(p.buf + BUF / 2, 0xcc, len);
+		_exit(read(go[0], &c, 1) != 0 || p.buf[0] != 0xcc || p.buf[BUF / 2] != 0xcc);
+	}
+	memset(p.buf + BUF / 2, 0xdd, len);	/* whoever writes first after a fork gets the copy, unless it is pinned */
+	ok = pid > 0 && !post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF / 2, len, 0) && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS;
+	ok = ok && vt_diff(p.buf + BUF / 2, len, 1, 0) == len;
+	close(go[0]);
+	close(go[1]);
+	ok = waitpid(pid, &status, 0) == pid && !status && ok;
+	vt_ok(ok, "a fork between registration and transfer: the parent's memory is the device's, the child's its own");
+	pair_close(&p);
+}
+
+void test_share(struct vt_dev *d)
+{
+	threads(d);
+	child(d);
+}
