@@ -576,7 +576,8 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * with nothing else.
  *
  * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
- * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog.
+ * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog; one that tc redirects from
+ * our egress to an ingress does since 6.8, and in 6.1 as Debian has it.
  *
  * An error found on the receive or the send side makes its own half refuse further work at once (requester.failed,
  * responder.failed) and calls roan_qp_fail(); later.c then takes both locks in order and does the rest.
