@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A packet-level simulator of congestion control: N senders, one bottleneck queue that marks, one receiver, and the very
+ * A packet-level simulator of congestion control: N senders, a bottleneck queue that marks (or two), receivers, and the very
  * dcqcn.c, swift.c, pacer.c and np.h of the module in between, in virtual time. And the published fluid model to hold its
  * figures against.
  */
@@ -48,6 +48,7 @@ struct event {
 	u32 who;
 	struct packet packet;
 	u16 quanta;
+	u8 port;
 };
 
 struct events {
@@ -75,6 +76,8 @@ struct setup {
 	u64 cap;		/* bit/s of a flow; 0: none */
 	u32 flows;
 	u32 frame;		/* bytes on the wire per packet */
+	bool marks_leaving;	/* a packet is judged by what it leaves behind in a queue, and not by what it finds */
+	bool two_ports;		/* parking lot: flow 0 passes two bottlenecks, flow 1 the first, flow 2 the second */
 	u64 buffer;		/* bytes; what does not fit is dropped */
 	u64 rtt_ns;		/* with an empty queue, without serialization */
 	u64 join_ns;		/* the first flow is alone until then, then all others start at line rate */
@@ -108,7 +111,7 @@ struct victim_figures {
 void simulate_victim(const struct setup *s, struct victim_figures *out);
 void print_victim(const struct setup *s, const struct victim_figures *f);
 
-/* ccsim_model.c */
+/* model.c */
 struct fixed_point {
 	double p;		/* share of packets marked */
 	double queue;		/* bytes; above kmax: there is no fixed point on the slope */
@@ -119,7 +122,8 @@ struct fixed_point {
 struct fluid {
 	double queue_mean;	/* bytes, over the last quarter */
 	double util;		/* share of the link, likewise */
-	double converge_s;	/* from the join until all are within a tenth of the fair share for good */
+	double jain;		/* likewise */
+	double converge_s;	/* from the join until all are within a tenth of their mean for good */
 };
 
 void fixed_point(const struct setup *s, struct fixed_point *out);

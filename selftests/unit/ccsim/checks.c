@@ -184,6 +184,38 @@ static void paper_16_to_1(void)
 	fair_and_busy("16:1,", &s, &f);
 }
 
+/* A mark that does not wait in the queue is no older than a round trip; then the paper's own steps are not too large for 64. */
+static void marked_leaving(void)
+{
+	struct setup s = setup_paper(64, 40);
+	struct figures f;
+
+	s.marks_leaving = true;
+	s.params.window_max = 128;	/* KB; else 64 flows that start at line rate have lost packets before the first mark */
+	setup_times(&s, 100, 10);
+	simulate(&s, &f);
+	print_figures(&s, &f);
+	fair_and_busy("marks of packets that leave,", &s, &f);
+}
+
+/* One flow through two ports hears of both, and gets as much less as the model says. */
+static void parking_lot(void)
+{
+	struct setup s = setup_paper(3, 40);
+	struct figures f;
+	struct fluid course;
+	char name[160];
+
+	s.scenario = "parking-lot";
+	s.marks_leaving = true;
+	s.two_ports = true;
+	simulate_mean(s, 4, &f);
+	fluid(&s, &course);
+	snprintf(name, sizeof(name), "two ports, jain %.4f, model %.4f, util %.4f drops %llu", f.jain, course.jain, f.util,
+		 (unsigned long long)f.drops);
+	result(fabs(f.jain - course.jain) <= 0.03 && f.util >= 0.95 && !f.drops, name);
+}
+
 static void adapter(double gbps)
 {
 	struct setup s = setup_paper(8, gbps);
@@ -285,6 +317,8 @@ int run_checks(bool quick)
 	paper_at_40(RED_COUNT);
 	paper_16_to_1();
 	paper_in_trains();
+	marked_leaving();
+	parking_lot();
 	adapter(100);
 	victim(8);
 	delay_only(8);

@@ -22,6 +22,8 @@ static const char usage[] =
 	"  --cap-mbps M     of each flow (0: none)\n"
 	"  --dilate         paper's times and steps for 40 Gb/s, scaled to --gbps\n"
 	"  --seed S         of the marks (1)         --model          what the fluid model says, instead\n"
+	"  --marks WHEN     a packet is judged when it is entering or leaving the queue (entering)\n"
+	"  --parking-lot    three flows: the first through two ports in a row, and one more at each\n"
 	"  --victim         N flows to one port (at most 20), and one to another, over switches that pause (victim.c)\n";
 
 static int refuse(const char *what, const char *value)
@@ -61,7 +63,7 @@ static void print_table(void)
 #undef X
 
 enum choice {
-	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, VICTIM, CHECK, QUICK, TABLE, HELP
+	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, MARKS, PARKING_LOT, VICTIM, CHECK, QUICK, TABLE, HELP
 };
 
 static const struct option options[] = {
@@ -69,7 +71,8 @@ static const struct option options[] = {
 	{ "rtt-us", 1, NULL, RTT }, { "kmin", 1, NULL, KMIN }, { "kmax", 1, NULL, KMAX }, { "pmax", 1, NULL, PMAX },
 	{ "red", 1, NULL, RED }, { "buffer", 1, NULL, BUFFER }, { "ms", 1, NULL, MS }, { "join-ms", 1, NULL, JOIN },
 	{ "cap-mbps", 1, NULL, CAP }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED },
-	{ "model", 0, NULL, MODEL }, { "victim", 0, NULL, VICTIM }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
+	 { "model", 0, NULL, MODEL }, { "marks", 1, NULL, MARKS },
+	{ "parking-lot", 0, NULL, PARKING_LOT }, { "victim", 0, NULL, VICTIM }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
 	{ "table", 0, NULL, TABLE }, { "help", 0, NULL, HELP }, {}
 };
 
@@ -80,11 +83,15 @@ static int print_model(const struct setup *s)
 
 	if (s->algo != ROAN_CC_PAPER)
 		return refuse("there is a model of paper only, not of", roan_cc_name(s->algo));
-	fixed_point(s, &point);
 	fluid(s, &course);
-	printf("queue_kb=%.1f mark_share=%.5f alpha=%.4f cnps_per_s=%.0f settled_queue_kb=%.1f util=%.4f converge_ms=%.1f\n",
+	if (s->two_ports) {		/* shares differ: neither is there one fixed point for all, nor do they ever converge */
+		printf("queue_kb=%.1f util=%.4f jain=%.4f\n", course.queue_mean / 1e3, course.util, course.jain);
+		return 0;
+	}
+	fixed_point(s, &point);
+	printf("queue_kb=%.1f mark_share=%.5f alpha=%.4f cnps_per_s=%.0f settled_queue_kb=%.1f util=%.4f jain=%.4f converge_ms=%.1f\n",
 	       point.queue / 1e3, point.p, point.alpha, point.cnps, course.queue_mean / 1e3,
-	       course.util, course.converge_s * 1e3);
+	       course.util, course.jain, course.converge_s * 1e3);
 	return 0;
 }
 
@@ -120,6 +127,16 @@ int main(int argc, char **argv)
 		case DILATE: dilate = true; break;
 		case SEED: s.seed = strtoull(optarg, NULL, 0); break;
 		case MODEL: model = true; break;
+		case MARKS:
+			s.marks_leaving = !strcmp(optarg, "leaving");
+			if (!s.marks_leaving && strcmp(optarg, "entering"))
+				return refuse("marks are made of packets entering or leaving, not", optarg);
+			break;
+		case PARKING_LOT:
+			s.scenario = "parking-lot";
+			s.two_ports = true;
+			s.flows = 3;
+			break;
 		case VICTIM: victim = true; break;
 		case CHECK: check = true; break;
 		case QUICK: quick = true; break;

@@ -113,7 +113,10 @@ void fixed_point(const struct setup *s, struct fixed_point *out)
 	};
 }
 
-/* One flow's state; all that join late are alike, so two flows stand for any number. */
+/*
+ * One flow's state; all that join late are alike, so two flows stand for any number. Those of a parking lot, too: both of its
+ * ports have the same course, and the first flow sees the marks of both.
+ */
 struct course {
 	double rate, target, alpha;
 };
@@ -132,39 +135,76 @@ static void euler(const struct model *m, struct course *c, double p, double floo
 	c->rate = fmin(m->link, fmax(floor, rate));
 }
 
+/* Marks on their way to the senders, step by step. One that is made when a packet enters the queue goes through it as well. */
+struct echo {
+	double *p;		/* [room] */
+	u64 room, lag;		/* steps: of the ring, of an empty round trip */
+	u64 told;		/* the step up to which all is known */
+};
+
+static void echo_add(struct echo *e, u64 step, u64 queueing, double p)
+{
+	u64 arrives = step + e->lag + min(queueing, e->room - e->lag - 1);
+
+	if (arrives <= e->told)		/* the queue shrinks faster than time passes: the newest counts */
+		e->p[arrives % e->room] = p;
+	while (e->told < arrives)
+		e->p[++e->told % e->room] = p;
+}
+
+/* What of a course is summed up, over its last quarter. */
+struct rest {
+	double queue, served, first, others;
+	u64 steps;
+};
+
+static void rest_mean(const struct rest *r, const struct setup *s, double link, struct fluid *out)
+{
+	u32 number = s->flows - 1;
+	double sum = r->first + number * r->others;
+
+	out->queue_mean = r->queue / fmax(r->steps, 1) * s->frame;
+	out->util = r->served / fmax(r->steps, 1) / link;
+	out->jain = sum * sum / (s->flows * (r->first * r->first + number * r->others * r->others));
+}
+
 void fluid(const struct setup *s, struct fluid *out)
 {
 	struct model m = model_of(s);
 	struct course first = { m.link, m.link, 1 }, others = first;
-	double dt = m.tau / 50, fair = m.link / s->flows, end = s->run_ns * 1e-9, join = s->join_ns * 1e-9, queue = 0;
-	double before, sum = 0, served = 0;
-	double floor = s->params.rpg_min_rate * 1e6 / (8.0 * s->frame);
-	u64 steps = end / dt, tail = 0, lag = fmax(1, s->rtt_ns * 1e-9 / dt);
-	double *marks = calloc(lag, sizeof(*marks)), apart = join;
+	double dt = m.tau / 50, end = s->run_ns * 1e-9, join = s->join_ns * 1e-9, queue = 0;
+	double floor = s->params.rpg_min_rate * 1e6 / (8.0 * s->frame), apart = join;
+	u32 beside = s->two_ports ? 1 : s->flows - 1;	/* how many share a port with the first flow */
+	u64 steps = end / dt;
+	struct echo echo = { .lag = fmax(1, s->rtt_ns * 1e-9 / dt) };
+	struct rest rest = {};
 
-	if (!marks)
+	echo.told = echo.lag - 1;
+	echo.room = echo.lag + 2 + s->buffer * 8.0 / s->link / dt;
+	echo.p = calloc(echo.room, sizeof(*echo.p));
+	if (!echo.p)
 		abort();
 	for (u64 i = 0; i < steps; i++) {
-		double p = marks[i % lag], in = first.rate;
+		double p = echo.p[i % echo.room], in = first.rate, before = queue;
 
-		marks[i % lag] = marked(&s->red, queue * s->frame);
-		euler(&m, &first, p, floor, dt);
+		echo_add(&echo, i, s->marks_leaving ? 0 : queue / m.link / dt, marked(&s->red, queue * s->frame));
+		euler(&m, &first, s->two_ports ? 1 - (1 - p) * (1 - p) : p, floor, dt);
 		if (i * dt >= join) {
-			in += (s->flows - 1) * others.rate;
+			in += beside * others.rate;
 			euler(&m, &others, p, floor, dt);
-			if (fabs(first.rate / fair - 1) > 0.1 || fabs(others.rate / fair - 1) > 0.1)
+			if (fabs(first.rate * (beside + 1) / in - 1) > 0.1 || fabs(others.rate * (beside + 1) / in - 1) > 0.1)
 				apart = (i + 1) * dt;
 		}
-		before = queue;
 		queue = fmax(0, queue + (in - m.link) * dt);
 		if (i >= steps - steps / 4) {
-			sum += queue;
-			served += in - (queue - before) / dt;
-			tail++;
+			rest.queue += queue;
+			rest.served += in - (queue - before) / dt;
+			rest.first += first.rate;
+			rest.others += others.rate;
+			rest.steps++;
 		}
 	}
-	free(marks);
-	out->queue_mean = sum / fmax(tail, 1) * s->frame;
-	out->util = served / fmax(tail, 1) / m.link;
+	free(echo.p);
+	rest_mean(&rest, s, m.link, out);
 	out->converge_s = apart - join;
 }

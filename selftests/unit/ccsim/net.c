@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The network: senders that always have something to send, the marking queue, the notification point. All senders are equally
- * far away and the queue is first in, first out, so a packet's whole fate is known when it leaves its sender; what needs
- * an event is the next look at a sender, and what comes back to it.
+ * The network: senders that always have something to send, ports with marking queues, the notification point. All senders
+ * are equally far away. Queues are first in, first out, so a packet that enters one is known to leave it at a certain time.
  */
 #include <math.h>
 #include "ccsim.h"
 
-enum kind { LOOK, CNP, ACK };
+enum kind { LOOK, CNP, ACK, LEAVES };
 
 struct flow {
 	struct roan_cc cc;
@@ -19,12 +18,17 @@ struct flow {
 	bool waits_for_ack;
 };
 
+struct port {
+	u64 busy_until;		/* the queue is empty then if nothing else comes */
+	struct red_state red;
+};
+
 struct net {
 	const struct setup *s;
 	struct figures *out;
 	struct flow *flow;
 	struct events events;
-	u64 busy_until;		/* the queue is empty then if nothing else comes */
+	struct port port[2];	/* the first is watched */
 	u64 next_sample, sample_ns, next_window;
 	u32 window;		/* the one that ends at @next_window */
 	u64 packets, marks;
@@ -32,7 +36,6 @@ struct net {
 	u64 samples;
 	double queue_sum;
 	u64 seed;
-	struct red_state red;
 };
 
 #define HISTOGRAM	(1 << 16)
@@ -44,55 +47,86 @@ static void schedule(struct net *n, struct event e)
 	event_add(&n->events, e);
 }
 
-/* ---- the queue ---- */
-
-static double queue_at(const struct net *n, u64 now)
-{
-	return n->busy_until > now ? (n->busy_until - now) * 1e-9 * n->s->link / 8 : 0;
-}
-
-static bool marks(struct net *n, double queue)
-{
-	const struct red *red = &n->s->red;
-	double p = red_probability(red, queue);
-
-	return red->law == RED_COUNT ? red_counts(&n->red, p, &n->seed) : random_unit(&n->seed) < p;
-}
+/* ---- ports ---- */
 
 static u64 serialization(const struct setup *s)
 {
 	return s->frame * 8 * (u64)NSEC_PER_SEC / s->link;
 }
 
-/* A packet leaves its sender and, half a round trip less serialization later, is in the queue; then with the receiver. */
-static void packet(struct net *n, u32 which, u64 now)
+static double queue_at(const struct net *n, const struct port *p, u64 now)
+{
+	return p->busy_until > now ? (p->busy_until - now) * 1e-9 * n->s->link / 8 : 0;
+}
+
+static bool marks(struct net *n, struct port *port, double queue)
+{
+	const struct red *red = &n->s->red;
+	double p = red_probability(red, queue);
+	bool ce = red->law == RED_COUNT ? red_counts(&port->red, p, &n->seed) : random_unit(&n->seed) < p;
+
+	n->packets++;
+	n->marks += ce;
+	return ce;
+}
+
+static u8 first_port(const struct net *n, u32 which)
+{
+	return n->s->two_ports && which == 2;
+}
+
+static u8 last_port(const struct net *n, u32 which)
+{
+	return n->s->two_ports && which != 1;
+}
+
+/* The whole round trip, but for queues, is behind the last port: half of it to the receiver, half of it back. */
+static void received(struct net *n, const struct event *e)
+{
+	struct flow *f = &n->flow[e->who];
+	u32 interval = n->s->params.min_time_between_cnps;
+	u64 at = e->at + n->s->rtt_ns / 2, back = at + n->s->rtt_ns / 2;
+
+	f->delivered += n->s->frame;
+	if (e->packet.ce ? roan_np_due(&f->np, interval, at) : roan_np_owed(&f->np, interval, at))
+		schedule(n, (struct event) { .at = back, .who = e->who, .kind = CNP });
+	if (roan_cc_wants_acks(&f->cc))
+		schedule(n, (struct event) { .at = back, .sent_at = e->sent_at, .who = e->who, .kind = ACK });
+}
+
+static void enters(struct net *n, struct event e)
 {
 	const struct setup *s = n->s;
-	struct flow *f = &n->flow[which];
-	double queue = queue_at(n, now);
-	u32 interval = s->params.min_time_between_cnps;
-	u64 received;
-	bool ce;
+	struct port *p = &n->port[e.port];
+	double queue = queue_at(n, p, e.at);
 
 	if (queue + s->frame > s->buffer) {
 		n->out->drops++;
+		if (roan_cc_wants_acks(&n->flow[e.who].cc))
+			n->flow[e.who].in_flight -= s->frame;
 		return;
 	}
-	ce = marks(n, queue);
-	n->packets++;
-	n->marks += ce;
+	if (!s->marks_leaving)
+		e.packet.ce |= marks(n, p, queue);
 	n->out->queue_peak = fmax(n->out->queue_peak, queue + s->frame);
-	n->busy_until = max(n->busy_until, now) + serialization(s);
-	f->delivered += s->frame;
-	received = n->busy_until + s->rtt_ns / 2;
-	if (ce ? roan_np_due(&f->np, interval, received) : roan_np_owed(&f->np, interval, received))
-		schedule(n, (struct event) { .at = received + s->rtt_ns / 2, .who = which, .kind = CNP });
-	if (roan_cc_wants_acks(&f->cc)) {
-		f->in_flight += s->frame;
-		schedule(n, (struct event) {
-			.at = received + s->rtt_ns / 2, .sent_at = now, .who = which, .kind = ACK,
-		});
+	p->busy_until = max(p->busy_until, e.at) + serialization(s);
+	e.at = p->busy_until;
+	e.kind = LEAVES;
+	schedule(n, e);
+}
+
+static void leaves(struct net *n, struct event e)
+{
+	struct port *p = &n->port[e.port];
+
+	if (n->s->marks_leaving)
+		e.packet.ce |= marks(n, p, queue_at(n, p, e.at));
+	if (e.port == last_port(n, e.who)) {
+		received(n, &e);
+		return;
 	}
+	e.port++;
+	enters(n, e);
 }
 
 /* ---- senders ---- */
@@ -143,8 +177,10 @@ static void look(struct net *n, u32 which, u64 now)
 			return;
 		}
 	}
-	packet(n, which, now);
 	f->train--;
+	if (roan_cc_wants_acks(&f->cc))
+		f->in_flight += n->s->frame;
+	enters(n, (struct event) { .at = now, .sent_at = now, .who = which, .port = first_port(n, which) });
 	schedule(n, (struct event) { .at = now + serialization(n->s), .who = which, .kind = LOOK });
 }
 
@@ -196,7 +232,7 @@ static void window_over(struct net *n)
 static void sample_until(struct net *n, u64 now)
 {
 	for (; n->next_sample <= now; n->next_sample += n->sample_ns) {
-		double queue = queue_at(n, n->next_sample);
+		double queue = queue_at(n, n->port, n->next_sample);
 
 		if (n->next_sample >= START + n->s->measure_ns) {
 			n->queue_sum += queue;
@@ -225,21 +261,33 @@ static void summarize(struct net *n)
 	double bytes = 0;
 
 	for (u32 i = 0; i < s->flows; i++) {
-		bytes += n->flow[i].delivered - n->flow[i].at_measure;
+		if (!first_port(n, i))
+			bytes += n->flow[i].delivered - n->flow[i].at_measure;
 		out->cnps += n->flow[i].cc.cnps;
 	}
 	out->jain = jain(n, true);
-	/* What is still queued at the end came in but did not go out; what was queued at the beginning, the reverse. */
 	out->util = fmin(1, bytes * 8 / (s->link * ((s->run_ns - s->measure_ns) * 1e-9)));
 	out->queue_mean = n->queue_sum / fmax(n->samples, 1);
 	out->queue_p99 = percentile(n, 0.99);
 	out->mark_share = n->marks / fmax(n->packets, 1);
 }
 
+static void happens(struct net *n, const struct event *e)
+{
+	struct flow *f = &n->flow[e->who];
+
+	switch ((enum kind)e->kind) {
+	case LOOK: look(n, e->who, e->at); break;
+	case LEAVES: leaves(n, *e); break;
+	case ACK: acked(n, e); break;
+	case CNP: pace(n, f, roan_cc_cnp(&f->cc, e->at), e->at); break;
+	}
+}
+
 void simulate(const struct setup *s, struct figures *out)
 {
 	struct net n = {
-		.s = s, .out = out, .seed = s->seed * 0x9e3779b97f4a7c15ULL + 1, .red.count = -1,
+		.s = s, .out = out, .seed = s->seed * 0x9e3779b97f4a7c15ULL + 1, .port = { { .red.count = -1 }, { .red.count = -1 } },
 		.next_sample = START, .sample_ns = max_t(u64, s->run_ns / 100000, 100), .next_window = START + s->window_ns,
 	};
 	bool measuring = false;
@@ -267,12 +315,7 @@ void simulate(const struct setup *s, struct figures *out)
 			for (u32 i = 0; i < s->flows; i++)
 				n.flow[i].at_measure = n.flow[i].delivered;
 		}
-		if (e.kind == LOOK)
-			look(&n, e.who, e.at);
-		else if (e.kind == ACK)
-			acked(&n, &e);
-		else
-			pace(&n, &n.flow[e.who], roan_cc_cnp(&n.flow[e.who].cc, e.at), e.at);
+		happens(&n, &e);
 	}
 	sample_until(&n, START + s->run_ns);
 	summarize(&n);
