@@ -3,19 +3,9 @@
 #ifndef ROAN_DCQCN_RIG_H
 #define ROAN_DCQCN_RIG_H
 
-#include <kunit/test.h>
-#include "../../kernel/cc/cc.h"
+#include "cc_rig.h"
 
-#define T0	1000000000ULL
-#define US	1000ULL
-#define MBPS	1000000ULL
-#define GBPS	1000000000ULL
 #define PACKET	1082
-
-struct rig {
-	struct roan_cc_params params;
-	struct roan_cc cc;
-};
 
 static inline void start(struct rig *r, enum roan_cc_algo algo)
 {

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Swift's rules: growth below the target, one cut a round trip above it, losses, windows below a packet. */
-#include <kunit/test.h>
-#include "../../kernel/cc/cc.h"
+#include "cc_rig.h"
 
-#define T0	1000000000ULL
-#define US	1000ULL
-#define GBPS	1000000000ULL
 #define PACKET	1000
-
-struct rig {
-	struct roan_cc_params params;
-	struct roan_cc cc;
-};
 
 /* Target 100 us flat: no flow scaling. 10 Gb/s carry 250,000 bytes in twice that. */
 static void start(struct rig *r)

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bound on what is in flight: off, in bytes, in shares of what the path holds, and next to an algorithm's own window. */
-#include <kunit/test.h>
-#include "../../kernel/cc/cc.h"
+#include "cc_rig.h"
 
-#define T0	1000000000ULL
-#define US	1000ULL
-#define GBPS	1000000000ULL
 #define PACKET	1000
-
-struct rig {
-	struct roan_cc_params params;
-	struct roan_cc cc;
-};
 
 static void start(struct rig *r, enum roan_cc_algo algo, u32 max_kb, u32 bdp)
 {

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A reaction point with parameters of its own, for the suites of the algorithms; how it starts is theirs. */
+#ifndef ROAN_CC_RIG_H
+#define ROAN_CC_RIG_H
+
+#include <kunit/test.h>
+#include "../../kernel/cc/cc.h"
+
+#define T0	1000000000ULL
+#define US	1000ULL
+#define MBPS	1000000ULL
+#define GBPS	1000000000ULL
+
+struct rig {
+	struct roan_cc_params params;
+	struct roan_cc cc;
+};
+
+#endif
