@@ -24,6 +24,38 @@ every_parameter_has_a_meaning() {
 	[ $n -gt 20 ]
 }
 
+# The kernel takes both ends of each range and refuses what lies beyond, and what is no number; then nothing has changed.
+every_range_is_kept() {
+	roan cc show roan1 || return
+	python3 - /sys/class/infiniband/roan1/ports/1/cc_param <<- 'END'
+		import errno, os, re, sys
+		def write(name, text):
+		    try:
+		        with open(os.path.join(sys.argv[1], name), "w") as f:
+		            f.write(str(text))
+		    except OSError as e:
+		        return e.errno
+		    return 0
+		def value(name):
+		    return int(open(os.path.join(sys.argv[1], name)).read())
+		ranges = re.findall(r"^(\w+) .* (\d+)\.\.(\d+) ", open("/tmp/out").read(), re.M)
+		bad = [] if len(ranges) > 40 else ["%d ranges" % len(ranges)]
+		for name, low, high in ((n, int(l), int(h)) for n, l, h in ranges):
+		    was = value(name)
+		    for text in [high + 1, 2**32] + ([low - 1] if low else []):
+		        if write(name, text) != errno.ERANGE or value(name) != was:
+		            bad.append("%s=%s" % (name, text))
+		    for text in ("much", "-1", "1.5"):
+		        if write(name, text) != errno.EINVAL or value(name) != was:
+		            bad.append("%s=%s" % (name, text))
+		    for text in (low, high, was):
+		        if write(name, text) or value(name) != text:
+		            bad.append("%s=%s" % (name, text))
+		print(len(ranges), "ranges; wrong:", *bad)
+		sys.exit(bool(bad))
+	END
+}
+
 set_changes() {
 	roan cc set roan1 rpg_ai_rate=1G min_time_between_cnps=7 && [ "$(value rpg_ai_rate)" = 1000 ] &&
 		[ "$(value min_time_between_cnps)" = 7 ]
@@ -88,6 +120,7 @@ administrator_caps() { # 20 Mbit/s are 2.5 MB a second: never more, and on a bus
 	local qpn began from bytes ms rc
 	flow || return
 	qpn=$(qp lqpn)
+	[ "$(qp rate_kbps)" = None ] || { echo "limited without a reason"; end_flow; return 1; }
 	roan qp roan1 "$qpn" cap=20M && [ "$(qp cap_kbps rate_kbps)" = "20000 20000" ] || { cat /tmp/out; end_flow; return 1; }
 	sleep 0.3
 	roan watch roan1 -i 0.5 -c 1 && says "^ *$qpn +[0-9.]+ +0.020 "
@@ -110,6 +143,7 @@ ktap_header
 load_modules && two_hosts || { ktap_fail "two hosts"; ktap_end; }
 ktap_check "status names both devices" eval 'roan && says "^roan1: .*active" && says "^roan2: "'
 ktap_check "every parameter is shown with its meaning" every_parameter_has_a_meaning
+ktap_check "the kernel keeps to every range" every_range_is_kept
 ktap_check "set writes, with units" set_changes
 ktap_check "all or nothing" nothing_changes
 ktap_check "a parameter that does not exist" refused "no parameter nonsense" cc set roan1 nonsense=1
