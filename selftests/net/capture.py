@@ -3,7 +3,8 @@
 """capture.py DEV FILE: frames of DEV to UDP 4791, both directions, into a pcap file until SIGTERM, and
 then what is still in the socket. The file appears when the socket is open.
 
-A packet socket and nothing else, so that the test needs no tcpdump. It decodes nothing.
+A packet socket and nothing else, so that the test needs no tcpdump. It decodes nothing. A VLAN's tag, which the kernel has
+taken out when it hands the frame over, is put where it was.
 """
 import signal
 import socket
@@ -12,10 +13,20 @@ import sys
 import time
 
 
+def tag_of(ancillary):
+    """The four bytes of a VLAN's tag, or none: struct tpacket_auxdata."""
+    for _, _, data in ancillary:
+        status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", data[:20])
+        if status & 0x10:   # TP_STATUS_VLAN_VALID
+            return struct.pack(">HH", tpid, tci)
+    return b""
+
+
 def main():
     dev, path = sys.argv[1:]
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+    s.setsockopt(263, 8, 1)  # SOL_PACKET, PACKET_AUXDATA
     s.bind((dev, 3))
     s.settimeout(0.2)
     stop = []
@@ -25,7 +36,7 @@ def main():
         f.flush()
         while True:
             try:
-                p = s.recv(262144)
+                p, ancillary, _, _ = s.recvmsg(262144, 64)
             except socket.timeout:  # nothing is left in the socket
                 if stop:
                     break
@@ -39,6 +50,8 @@ def main():
                 continue
             if p[off + 2:off + 4] != struct.pack(">H", 4791):
                 continue
+            tag = tag_of(ancillary)
+            p = p[:12] + tag + p[12:]
             now = time.time()
             f.write(struct.pack("<IIII", int(now), int(now % 1 * 1e6), len(p), len(p)) + p)
     # Packets the socket had no room for would make a missing opcode look like roan's fault.

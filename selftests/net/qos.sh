@@ -12,20 +12,23 @@ PARAMS=/sys/class/infiniband/$H1DEV/ports/1/cc_param
 
 packets() { a tc -s class show dev v1 | awk -v c="1:$(($1 + 1))" '$3 == c { f = 1 } f && /Sent/ { print $4; exit }'; }
 
-# DSCPs of what h1 sent to h2, each once.
-dscps() { tshark -n -r "$1" -Y "ip.src == $AIP && udp.dstport == 4791" -T fields -e ip.dsfield.dscp 2> /dev/null | sort -un | tr '\n' ' '; }
+# A field of what h1 sent to h2, each value once.
+sent() { tshark -n -r "$1" -Y "ip.src == $AIP && udp.dstport == 4791" -T fields -e "$2" 2> /dev/null | sort -un | tr '\n' ' '; }
+
+capture() {
+	rm -f /tmp/qos.pcap
+	"${B[@]}" python3 "$HERE/capture.py" v2 /tmp/qos.pcap > /tmp/capture.log 2>&1 & CAPTURE=$!
+	wait_for 60 test -e /tmp/qos.pcap
+}
+stop() { kill $CAPTURE; wait $CAPTURE 2> /dev/null; }
 
 # leaves DSCP PRIO OPTIONS...: a WRITE stream from h1 with perftest's OPTIONS.
 leaves() {
-	local dscp=$1 prio=$2 cap before got
+	local dscp=$1 prio=$2 before got
 	shift 2
 	before=$(packets "$prio")
-	rm -f /tmp/qos.pcap
-	"${B[@]}" python3 "$HERE/capture.py" v2 /tmp/qos.pcap > /tmp/capture.log 2>&1 & cap=$!
-	wait_for 60 test -e /tmp/qos.pcap
-	stream "$@"
-	kill $cap; wait $cap 2> /dev/null
-	got=$(dscps /tmp/qos.pcap)
+	capture; stream "$@"; stop
+	got=$(sent /tmp/qos.pcap ip.dsfield.dscp)
 	echo "dscps $got, priority $prio: $before -> $(packets "$prio")"
 	[ "$got" = "$dscp " ] && [ "$(packets "$prio")" -ge $((before + 2)) ]
 }
@@ -38,6 +41,27 @@ stream() { # both() has its server at A; ours is at B
 	kill $pid 2> /dev/null; wait $pid
 }
 serving() { b ss -Hltn 'sport = :18515' | grep -q .; }
+# The same between the addresses of a VLAN, whose tag then has the PCP that the interface's map makes of the priority.
+tagged() { # PCP OPTIONS...
+	local pcp=$1 got
+	shift
+	capture
+	AIP=10.77.0.1 BIP=10.77.0.2 AGID=$VLAN_AGID BGID=$VLAN_BGID stream "$@"
+	stop
+	got=$(AIP=10.77.0.1 sent /tmp/qos.pcap vlan.priority)
+	echo "PCP $got"
+	[ "$got" = "$pcp " ]
+}
+vlans() {
+	local n
+	for n in 1 2; do
+		on h$n ip link add link v$n name v$n.7 type vlan id 7 egress-qos-map 3:5 &&
+			on h$n ip addr add 10.77.0.$n/24 dev v$n.7 && on h$n ip link set v$n.7 up || return
+	done
+	wait_for 60 a ping -c1 -W1 10.77.0.2 && wait_for 60 gid_index "$ADEV" 10.77.0.1 h1 && wait_for 60 gid_index "$BDEV" 10.77.0.2 h2
+	VLAN_AGID=$(gid_index "$ADEV" 10.77.0.1 h1) VLAN_BGID=$(gid_index "$BDEV" 10.77.0.2 h2)
+	[ -n "$VLAN_AGID" ] && [ -n "$VLAN_BGID" ]
+}
 set_class() { sh -c "echo $1 > $PARAMS/traffic_class"; }
 refuses() { # VALUE WORDS
 	local said
@@ -62,6 +86,15 @@ ktap_check "256 is refused" refuses 256 "out of range"
 set_class 104
 ktap_check "the device's traffic class serves who says nothing" leaves 26 3
 ktap_check "... and nobody else" leaves 8 1 --tclass=32
+
+set_class 0
+if vlans > /tmp/vlans.log 2>&1; then
+	ktap_check "a VLAN's PCP is what its map makes of priority 3" tagged 5 --tclass=106
+	ktap_check "... and 0 of a priority that the map does not name" tagged 0 --tclass=192
+else
+	sed 's/^/# /' /tmp/vlans.log
+	ktap_fail "a VLAN with a map of priorities"
+fi
 
 DCB=$(dirname "$(roan_ko)")/roan_fake_dcb.ko
 if [ -e "$DCB" ] && command -v dcb > /dev/null; then
