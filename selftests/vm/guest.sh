@@ -26,6 +26,8 @@ if ls "$PROVIDER"/libroan-rdmav*.so > /dev/null 2>&1; then
 	mkdir -p /etc/libibverbs.d
 	echo "driver $PROVIDER/libroan" > /etc/libibverbs.d/roan.driver
 fi
+# Every program that uses verbs loads all providers that are named there; only these have a driver in some guest.
+find /etc/libibverbs.d -name '*.driver' ! -name 'roan*' ! -name 'rxe*' ! -name 'siw*' -delete
 leak=/sys/kernel/debug/kmemleak
 [ ! -e $leak ] || echo clear > $leak
 # run.sh has QEMU's kernel start with one CPU.
