@@ -26,7 +26,7 @@ static int own_algo(const char *name)
 	return algo == ROAN_CC_NUM_ALGOS ? -EINVAL : algo + 1;
 }
 
-/* A QP that sends changes over now; any other finds its words when it becomes ready to send. */
+/* A QP that sends, if only READ responses, changes over now; any other finds its words when it becomes ready to receive. */
 static int apply(struct roan_qp *qp)
 {
 	int err = roan_limiter_prepare(qp, false);
@@ -35,7 +35,7 @@ static int apply(struct roan_qp *qp)
 	if (err)
 		return err;
 	spin_lock_bh(&qp->sq.lock);
-	if (qp->state >= IB_QPS_RTS && qp->state <= IB_QPS_SQE)
+	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE)
 		roan_limiter_tune(qp);
 	spin_unlock_bh(&qp->sq.lock);
 	roan_send(qp);		/* it may be held by what no longer limits it */

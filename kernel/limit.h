@@ -50,7 +50,7 @@ static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 /* limit.c */
 enum roan_cc_algo roan_cc_algo(const struct roan_qp *qp);	/* the one it runs, or would */
 bool roan_cc_marks(const struct roan_qp *qp, u8 prio);	/* data of this priority leaves as ECT(0): marks will be heeded */
-/* Before RTS, or a @cap that comes; process context, qp->mutex held. */
+/* Before RTR and RTS, or a @cap that comes; process context, qp->mutex held. */
 int roan_limiter_prepare(struct roan_qp *qp, bool cap);
 void roan_limiter_start(struct roan_qp *qp);		/* the connection begins; sq.lock held */
 void roan_limiter_tune(struct roan_qp *qp);		/* its cap or algorithm may have changed; sq.lock held */

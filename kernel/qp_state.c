@@ -266,11 +266,12 @@ static void enter(struct roan_qp *qp, enum ib_qp_state next)
 	case IB_QPS_RESET:
 		return forget(qp);
 	case IB_QPS_RTR:
-		return start_receiving(qp);
+		start_receiving(qp);
+		return roan_limiter_start(qp);	/* READ responses leave from now on */
 	case IB_QPS_RTS:
 		if (last == IB_QPS_RTR) {
 			start_sending(qp);
-			roan_limiter_start(qp);
+			roan_limiter_tune(qp);
 		} else if (last == IB_QPS_SQE) {
 			resume_sending(qp);
 		}
@@ -333,6 +334,11 @@ static void settle(struct roan_qp *qp)
 		roan_qp_fall(qp);
 }
 
+static bool brings_cap(const struct ib_qp_attr *attr, int mask)
+{
+	return mask & IB_QP_RATE_LIMIT || (mask & IB_QP_AV && rdma_ah_get_static_rate(&attr->ah_attr));
+}
+
 static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state cur = READ_ONCE(qp->state);
@@ -350,8 +356,8 @@ static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	err = prepare(qp, attr, mask, &prep);
-	if (!err && next == IB_QPS_RTS)
-		err = roan_limiter_prepare(qp, mask & IB_QP_RATE_LIMIT);
+	if (!err && (next == IB_QPS_RTR || next == IB_QPS_RTS))
+		err = roan_limiter_prepare(qp, brings_cap(attr, mask));
 	if (!err)
 		err = change(qp, cur, next, attr, mask, &prep);
 	unprepare(&prep);

@@ -122,12 +122,12 @@ recovered() { # KBPS: from there
 }
 # What leaves, headers included, from when the first of it does, in kbit/s: the least and the most that it can have been in
 # a second and a half, as who reads the counter does not know when exactly.
-leaving() {
-	a python3 -c '
-import time
+leaving() { # HOST NETDEV
+	on "$1" python3 -c '
+import sys, time
 def sent():
     began = time.monotonic()
-    with open("/sys/class/net/v1/statistics/tx_bytes") as f:
+    with open("/sys/class/net/" + sys.argv[1] + "/statistics/tx_bytes") as f:
         return int(f.read()), began, time.monotonic()
 before = n = sent()
 while n[0] < before[0] + 100000 and n[1] < before[2] + 60:
@@ -135,15 +135,16 @@ while n[0] < before[0] + 100000 and n[1] < before[2] + 60:
     n = sent()
 time.sleep(1.5)
 m = sent()
-print(*(int((m[0] - n[0]) * 8 / s / 1000) for s in (m[2] - n[1], m[1] - n[2])))'
+print(*(int((m[0] - n[0]) * 8 / s / 1000) for s in (m[2] - n[1], m[1] - n[2])))' "$2"
 }
-is_fixed() { # MBIT: never more; on a busy machine timers are late, and it may be less
-	local pid least most
-	traffic 4 ib_write_bw -s 65536 & pid=$!
-	read -r least most <<< "$(leaving)"
+is_fixed() { # MBIT HOST NETDEV TRAFFIC...: never more; on a busy machine timers are late, and it may be less
+	local pid least most mbit=$1 host=$2 ndev=$3
+	shift 3
+	traffic 4 "$@" & pid=$!
+	read -r least most <<< "$(leaving "$host" "$ndev")"
 	wait $pid || return
-	echo "$least to $most kbit/s of $1 Mbit/s"
-	[ "$most" -gt $(($1 * 400)) ] && [ "$least" -lt $(($1 * 1100)) ]
+	echo "$least to $most kbit/s of $mbit Mbit/s"
+	[ "$most" -gt $((mbit * 400)) ] && [ "$least" -lt $((mbit * 1100)) ]
 }
 cnps_are_right() {
 	tshark -n -r /tmp/cnp.pcap -Y 'infiniband.bth.opcode == 129' -T fields -E separator=, -e ip.src -e ip.dsfield.dscp \
@@ -187,5 +188,8 @@ ktap_check "RC READ: the responder slows down" slows h2 v2 "$BDEV" "$ADEV" ib_re
 ktap_check "nothing was lost" nothing_lost
 ktap_check "the rate recovers when the queue is gone" recovers
 set_both algo fixed && set_both fixed_rate 4
-ktap_check "a fixed rate is kept" is_fixed 4
+ktap_check "a fixed rate is kept on the wire: RC WRITE" is_fixed 4 h1 v1 ib_write_bw -s 65536
+ktap_check "... UC SEND" is_fixed 4 h1 v1 ib_send_bw -c UC -s 65536
+ktap_check "... UD" is_fixed 4 h1 v1 ib_send_bw -c UD -s 4096
+ktap_check "... READ responses" is_fixed 4 h2 v2 ib_read_bw -s 65536
 ktap_end

@@ -92,6 +92,15 @@ def seen_and_traced(v, qp):
     result(cnps == ["0", "1"], "so is the CNP that came, and the one that was sent", f"{cnps}")
 
 
+def answers_only(v):
+    """A QP that never becomes ready to send may answer READs all the same."""
+    qp = v.connected(e.IBV_QPT_RC, rts=False)
+    cap(qp, 5000)
+    capped = shown(qp)
+    qp.close()
+    result(capped.get("rate_kbps") == 5000, "a cap holds for a QP that is ready to receive and no more", f"{capped}")
+
+
 def never_held_back(v, qp):
     cap(qp, 1)
     time.sleep(0.12)    # packets.sh has one CNP in 100 ms
@@ -109,6 +118,7 @@ def main():
     v = p.Victim(p.Wire())
     qp = v.connected(e.IBV_QPT_RC, timeout=0)
     seen_and_traced(v, qp)
+    answers_only(v)
     never_held_back(v, qp)
     qp.close()
     os._exit(plan())
