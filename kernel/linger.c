@@ -5,7 +5,7 @@
  * when it is used next. So when a context's bells come in quick succession the kernel leaves the doorbell off for the
  * whole context. The program then only writes down which QPs it posted to, in a ring of notices; the kernel looks there
  * a little later, and what has gathered leaves at once. If little has, it was a program that waits for answers, and it
- * is left alone for longer and longer.
+ * is left alone; for longer and longer, if it lost time by it.
  *
  * The time is an upper bound: a poster that has nothing to do but wait for completions rings at once (provider/bell.c),
  * for all it has posted. Any QPN may stand in the ring: only QPs of the context are looked at, and so many at a time.
@@ -16,10 +16,23 @@
 #define LINGER_NS	(20 * NSEC_PER_USEC)
 #define MAX_BATCH_NS	(200 * NSEC_PER_USEC)
 #define WORTH		4			/* work requests gathered that make lingering worth it */
-#define MIN_PATIENCE	16			/* quick bells before it is tried first */
+#define MIN_PATIENCE	16			/* quick bells before it is tried first, and where trying did no harm */
 #define MAX_PATIENCE	8192			/* doubled each time it was in vain, from one up where it had been worth it */
 #define SLOTS		256			/* of the ring; a poster that finds it full rings */
 #define SOFTIRQ_LOOKS	64			/* at a time; a caller of the doorbell looks at SLOTS */
+
+/*
+ * Little has gathered. That did harm if the timer found it, as somebody waited for the timer; a poster that waits and rings
+ * loses nothing. False: it was a stream so far, and may go on.
+ */
+static bool in_vain(struct roan_notices *notices)
+	__must_hold(&notices->lock)
+{
+	u32 patience = notices->patience;
+
+	notices->patience = clamp_t(u32, patience * 2, 1, notices->late ? MAX_PATIENCE : MIN_PATIENCE);
+	return patience;
+}
 
 /*
  * Nobody is at work on the ring: shall we look again? True: linger_at says when. The wait is in proportion to what the
@@ -30,17 +43,18 @@ static bool linger(struct roan_notices *notices, u64 now)
 {
 	if (now < notices->linger_at)
 		return true;		/* a bell brought us here; the time is not up */
-	if (notices->linger_at && READ_ONCE(notices->gathered) < WORTH) {
+	if (!notices->linger_at) {
+		if (notices->quick_bells < notices->patience)
+			return false;
+	} else if (READ_ONCE(notices->gathered) >= WORTH) {
+		notices->patience = 0;	/* a stream: its poster may be late once, and then the next bell will do */
+	} else if (in_vain(notices)) {
 		notices->linger_at = 0;
 		notices->quick_bells = 0;
-		notices->patience = clamp(notices->patience * 2, 1, MAX_PATIENCE);
 		return false;
 	}
-	if (!notices->linger_at && notices->quick_bells < notices->patience)
-		return false;
-	if (notices->linger_at)
-		notices->patience = 0;	/* a stream: if its poster is late once, the next bell will do */
 	WRITE_ONCE(notices->gathered, 0);
+	notices->late = false;
 	notices->linger_at = now + LINGER_NS + 2 * min(now - notices->found_at, MAX_BATCH_NS);
 	return true;
 }
@@ -110,7 +124,13 @@ static void look(struct roan_uctx *uctx, u64 began, u32 looks, struct roan_qp **
 
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
-	look(container_of(timer, struct roan_uctx, notices.timer), ktime_get_ns(), SOFTIRQ_LOOKS, NULL);
+	struct roan_uctx *uctx = container_of(timer, struct roan_uctx, notices.timer);
+	struct roan_notices *notices = &uctx->notices;
+
+	spin_lock_bh(&notices->lock);
+	notices->late |= roan_ring_pending(&notices->ring) > 0;
+	spin_unlock_bh(&notices->lock);
+	look(uctx, ktime_get_ns(), SOFTIRQ_LOOKS, NULL);
 	return HRTIMER_NORESTART;
 }
 

@@ -22,7 +22,8 @@ struct roan_notices {
 	u64 found_at;		/* ns, when the last look that found something began */
 	u32 gathered;		/* work requests found since lingering began, or enough of them; raced for */
 	u32 quick_bells;	/* doorbells in quick succession */
-	u32 patience;		/* as many before lingering is tried */
+	u32 patience;		/* as many before lingering is tried; 0: it is, and was worth it */
+	bool late;		/* the timer found a notice since lingering began */
 };
 
 void roan_notices_init(struct roan_notices *notices);
