@@ -49,19 +49,20 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
 
 /*
  * Nobody will come to wait for with work of ours unsent. On a machine with one CPU, what a poller waits for is often made
- * by another process that could run now: let it. Elsewhere polling without a pause is what the caller wants.
+ * by another process that could run now: let it. Elsewhere polling without a pause is what the caller wants. True: look
+ * again, something may have come meanwhile.
  */
-static void found_nothing(struct roan_cq *cq)
+static bool found_nothing(struct roan_cq *cq)
 {
 	struct ibv_context *ctx = cq->vcq.cq.context;
 
-	if (!roan_ring_noticed(ctx) && to_roan_context(ctx)->one_cpu)
-		sched_yield();
+	if (roan_ring_noticed(ctx))
+		return true;
+	return to_roan_context(ctx)->one_cpu && !sched_yield();
 }
 
-int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+static int poll_plain(struct roan_cq *cq, int n, struct ibv_wc *wc)
 {
-	struct roan_cq *cq = to_roan_cq(ibcq);
 	const struct roan_cqe *cqe;
 	uint32_t head;
 	int i;
@@ -77,9 +78,15 @@ int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	if (i > 0)
 		ring_polled(&cq->ring, head + i);
 	roan_unlock(&cq->lock);
-	if (!i)
-		found_nothing(cq);
 	return i;
+}
+
+int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	int found = poll_plain(cq, n, wc);
+
+	return found || !found_nothing(cq) ? found : poll_plain(cq, n, wc);
 }
 
 /*
@@ -132,6 +139,18 @@ static int take(struct roan_cq *cq)
 	return 0;
 }
 
+/* Unless it succeeds the lock is not kept: end_poll is called only after success. */
+static int take_locked(struct roan_cq *cq)
+{
+	int err;
+
+	roan_lock(&cq->lock);
+	err = take(cq);
+	if (err)
+		roan_unlock(&cq->lock);
+	return err;
+}
+
 static void give_back(struct roan_cq *cq)
 {
 	if (!cq->current)
@@ -147,13 +166,8 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
-	roan_lock(&cq->lock);
-	err = take(cq);
-	if (err) {
-		roan_unlock(&cq->lock);	/* end_poll is called only after success */
-		found_nothing(cq);
-	}
-	return err;
+	err = take_locked(cq);
+	return err && found_nothing(cq) ? take_locked(cq) : err;
 }
 
 static int next_poll(struct ibv_cq_ex *ibcq)
