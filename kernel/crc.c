@@ -44,18 +44,17 @@ static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len
 /* False: not these, or not here. A packet at most is folded at a time, so preemption is not off for long. */
 static bool by_folding(u32 *crc, void *to, const void *p, size_t len)
 {
-	u8 left[ROAN_FOLD_LEFT];
 	size_t done;
 
 	if (!crc_bits || len < ROAN_FOLD_MIN || !roan_fold_begin())
 		return false;
-	done = roan_fold(crc_bits, *crc, to, p, len, left);
+	done = roan_fold(crc_bits, crc, to, p, len);
 	roan_fold_end();
 	if (to) {
 		memcpy(to + done, p + done, len - done);
 		p = to;		/* its source may change meanwhile */
 	}
-	*crc = crc32_le(crc32_le(0, left, sizeof(left)), p + done, len - done);
+	*crc = crc32_le(*crc, p + done, len - done);
 	return true;
 }
 

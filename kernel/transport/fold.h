@@ -9,7 +9,6 @@
 #include "host.h"
 
 #define ROAN_FOLD_MIN	256	/* bytes; a message that is shorter cannot be folded */
-#define ROAN_FOLD_LEFT	16
 
 /* sparse has no vectors. */
 #if defined(__x86_64__) && !defined(__CHECKER__) && (defined(__clang__) || __GNUC__ >= 8)
@@ -17,11 +16,10 @@
 #endif
 
 /*
- * How many bytes from @p on, all but the last 63 at most, are folded into @left: the CRC from state 0 of these
- * ROAN_FOLD_LEFT bytes is the one from @crc of those bytes, as they are copied to @to unless that is NULL. @bits: 256 or
- * 512, what is possible. Any alignment.
+ * Takes @p into *@crc and copies it to @to, unless that is NULL: all but the last 15 bytes at most. How many that are.
+ * @bits: 256 or 512, what is possible. Any alignment.
  */
-size_t roan_fold(u32 bits, u32 crc, void *to, const void *p, size_t len, u8 *left);
+size_t roan_fold(u32 bits, u32 *crc, void *to, const void *p, size_t len);
 
 /* The shell's, vector.c. Between begin, unless that is false, and end nothing may sleep; only there may roan_fold() be called. */
 bool roan_fold_possible(u32 bits);	/* on this CPU */

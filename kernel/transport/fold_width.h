@@ -9,6 +9,7 @@
 #define factor		NAME(factor)
 #define ahead		NAME(ahead)
 #define take		NAME(take)
+#define remainder	NAME(remainder)
 
 typedef u64 NAME(vec) __attribute__((vector_size(WIDTH)));
 typedef u64 NAME(unaligned) __attribute__((vector_size(WIDTH))) __aligned(1);
@@ -30,20 +31,36 @@ TARGET static inline vec take(void *to, const void *p, size_t at)
 	return v;
 }
 
-TARGET static size_t NAME(fold)(u32 crc, void *to, const void *p, size_t len, u8 *left)
+/* The CRC from state 0 of these 16 bytes: what is left of them, with 32 zeros behind, when they are divided by P. */
+TARGET static inline u32 remainder(u64 first, u64 second)
+{
+	const vec by_96 = { BY_96 }, by_64 = { BY_64 }, by_inverse = { X64_BY_P }, by_p = { P };
+	vec v;
+	u64 e, q;
+
+	/* The first 64 of those 160 bits are taken out: 96 are left. */
+	v = (vec)CLMUL((factor)(vec) { first }, (factor)by_96, 0) ^ (vec) { second << 32, second >> 32 };
+	/* The first 32 of those: 64. */
+	e = v[1] ^ ((vec)CLMUL((factor)v, (factor)by_64, 0))[1];
+	/* The first 32 of those, times the inverse, are the quotient. */
+	q = ((vec)CLMUL((factor)(vec) { (u32)e }, (factor)by_inverse, 0))[0];
+	return (e ^ ((vec)CLMUL((factor)(vec) { (u32)q }, (factor)by_p, 0))[0]) >> 32;
+}
+
+TARGET static size_t NAME(fold)(u32 *crc, void *to, const void *p, size_t len)
 {
 	enum { VECS = ROAN_FOLD_MIN / WIDTH, WORDS = WIDTH / 8 };
-	const vec far = { FAR }, next = { NEXT }, last = { LAST };
+	const vec far = { FAR }, next = { NEXT }, last = { LAST }, by_128 = { BY_128 };
 	vec a[VECS], v;
 	size_t done = ROAN_FOLD_MIN;
-	u64 half[2];
+	u64 half[2], word[2];
 	int i;
 
 	/* The loops over vectors and words are unrolled, so that these are in registers. */
 #pragma GCC unroll 8
 	for (i = 0; i < VECS; i++)
 		a[i] = take(to, p, i * WIDTH);
-	a[0] ^= (vec) { crc };
+	a[0] ^= (vec) { *crc };
 	for (; len - done >= ROAN_FOLD_MIN; done += ROAN_FOLD_MIN)
 #pragma GCC unroll 8
 		for (i = 0; i < VECS; i++) {
@@ -63,7 +80,15 @@ TARGET static size_t NAME(fold)(u32 crc, void *to, const void *p, size_t len, u8
 #pragma GCC unroll 8
 	for (i = 0; i < WORDS; i++)
 		half[i % 2] ^= v[i];
-	memcpy(left, half, ROAN_FOLD_LEFT);
+	for (; len - done >= sizeof(word); done += sizeof(word)) {
+		memcpy(word, p + done, sizeof(word));
+		if (to)
+			memcpy(to + done, word, sizeof(word));
+		v = ahead((vec) { half[0], half[1] }, by_128);
+		half[0] = v[0] ^ word[0];
+		half[1] = v[1] ^ word[1];
+	}
+	*crc = remainder(half[0], half[1]);
 	return done;
 }
 
@@ -72,3 +97,4 @@ TARGET static size_t NAME(fold)(u32 crc, void *to, const void *p, size_t len, u8
 #undef factor
 #undef ahead
 #undef take
+#undef remainder
