@@ -4,7 +4,7 @@
 # its values with say. Nothing is dropped in silence: an attempt that failed is told, and a value that never came is "-".
 
 BYTES=$((MIB << 20))
-MOST=$((MIB * 400))	# messages of a bandwidth run
+MOST=$((MIB < 128 ? MIB * 400 : 51200))	# messages of a bandwidth run
 SCALE=$PROGRAMS/scale
 
 say() { echo "@ $ROUND ${CONTENDER/-/ } $1 $SIZE ${2:--}"; }
