@@ -157,14 +157,25 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
 
 /* ---- the MMU: pages go ---- */
 
-/* What was written by us must not be dropped as clean: the page is the process's as long as the entry stands. */
+/*
+ * What was written by us must not be dropped as clean. A file system takes locks of its own to note that, and with softirqs
+ * on; so entries are taken away one by one, and the page is told without the lock.
+ */
 static void forget(struct chunk *chunk, u32 from, u32 to)
-	__must_hold(&chunk->lock)
 {
+	unsigned long entry;
+
 	for (; from < to; from++) {
-		if (chunk->entries[from] & WRITABLE)
-			set_page_dirty(page_of(chunk->entries[from]));
+		spin_lock_bh(&chunk->lock);
+		entry = chunk->entries[from];
 		chunk->entries[from] = 0;
+		if (entry & WRITABLE)
+			get_page(page_of(entry));	/* nobody but the entry kept it here */
+		spin_unlock_bh(&chunk->lock);
+		if (entry & WRITABLE) {
+			set_page_dirty(page_of(entry));
+			put_page(page_of(entry));
+		}
 	}
 }
 
@@ -176,9 +187,9 @@ static bool invalidate(struct mmu_interval_notifier *notifier, const struct mmu_
 	u64 to = min_t(u64, range->end, chunk->base + CHUNK_SIZE) - chunk->base;
 
 	spin_lock_bh(&chunk->lock);
-	mmu_interval_set_seq(notifier, seq);
-	forget(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
+	mmu_interval_set_seq(notifier, seq);	/* from here on nothing is put in */
 	spin_unlock_bh(&chunk->lock);
+	forget(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
 	roan_count(chunk->odp->dev, page_invalidations);
 	return true;
 }
@@ -346,9 +357,7 @@ void roan_odp_destroy(struct roan_odp *odp)
 	if (!odp)
 		return;
 	xa_for_each(&odp->chunks, i, chunk) {
-		spin_lock_bh(&chunk->lock);
 		forget(chunk, 0, CHUNK_PAGES);
-		spin_unlock_bh(&chunk->lock);
 		mmu_interval_notifier_remove(&chunk->notifier);
 		kvfree(chunk);
 	}
