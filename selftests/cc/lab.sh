@@ -151,7 +151,8 @@ parking_lot() {	# flow 1 passes both bottlenecks, flow 2 the first, flow 3 the s
 victim() {
 	local i last=$((n + 1))
 	lossless=yes cap=$mbps params+=(traffic_class=104 pfc_prio_mask=8)
-	insmod "$(dirname "$(roan_ko)")/roan_lossless.ko" mbps="$mbps" gap=$((2 * frame)) xoff=128000
+	[ -e /sys/module/roan_lossless ] || insmod "$(dirname "$(roan_ko)")/roan_lossless.ko" mbps="$mbps" gap=$((2 * frame)) || return
+	echo 128000 > /sys/module/roan_lossless/parameters/xoff
 	switch sw1; switch sw2
 	trunk sw1 sw2 $((mbps * last))
 	echo 512000 > /sys/module/roan_lossless/parameters/xoff	# one trunk may have more there than one of many hosts
@@ -255,5 +256,6 @@ done
 for ns in $(ip netns list | awk '{ print $1 }'); do
 	ip netns del "$ns"
 done
-[ -z "$lossless" ] || wait_for 5 rmmod roan_lossless
+# A module's memory keeps its KASAN shadow in UML: who gets it next would be reported for nothing.
+[ -z "$lossless" ] || [ "${LAB:-}" = uml-debug ] || wait_for 5 rmmod roan_lossless
 exit $bad

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Programs that converse on one CPU, polling their memory: who has answered gives way, and does not get the CPU back
-# before the other has answered too. Wants a machine with one CPU and a kernel that is not slow: lab uml.
+# before the other has answered too. Wants a machine with one CPU (lab uml, or QEMU
+# with -c 1) and a kernel that is not as slow as uml-debug's.
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	the program runs in the first namespace, which sees both devices
 HERE=$(dirname "$(readlink -f "$0")")
