@@ -23,7 +23,7 @@ static void run_end(struct run *run)
 	if (run->respond)
 		roan_respond(run->qp);
 	if (run->send)
-		roan_send(run->qp);
+		roan_send_acked(run->qp);
 	roan_qp_put(run->qp);
 	*run = (struct run) {};
 }
@@ -222,7 +222,7 @@ static u32 times_lost(const struct roan_requester *req)
 	return req->n_seq_naks + req->n_implied_naks;
 }
 
-/* The caller retires and sends afterwards: roan_send(). */
+/* The caller retires and sends afterwards: roan_send_acked(). */
 void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx)
 {
 	struct roan_limiter *limiter = roan_limiter_of(qp);

@@ -54,7 +54,7 @@
 #define ROAN_MAX_MSG		(1u << 31)
 #define ROAN_GID_TABLE		1024
 #define ROAN_MAX_UNDER_WAY	512		/* works taken from the ring and not finished, per QP */
-#define ROAN_SEND_BUDGET	256		/* packets per roan_send() before it goes on later */
+#define ROAN_SEND_BUDGET	256		/* packets per roan_send() before it goes on later; on one CPU */
 #define ROAN_RESPOND_BUDGET	256		/* packets per roan_respond() before it goes on later */
 
 #define ROAN_NET_HEADERS	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + ROAN_MAX_HEADERS + ROAN_ICRC_LEN)
@@ -487,6 +487,7 @@ bool roan_mirror_grow(struct roan_sq *sq);	/* sq.lock held; false: no larger, or
 /* fetch.c, send.c */
 u32 roan_fetch(struct roan_qp *qp);		/* sq.lock held: ring -> mirror and requester, all there is room for; how many */
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
+void roan_send_acked(struct roan_qp *qp);	/* the same after an answer came, in softirq */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
 void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: set the timer to the requester's deadline */
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);

@@ -8,6 +8,10 @@
 #include "trace.h"
 #include "train.h"
 
+/* With more CPUs than one, packets that leave at a stretch: at most, and while other answers wait to be looked at. */
+#define TURN		64
+#define TURN_ACKED	16
+
 /* The address vector of a datagram's work request; NULL: no such, or not this QP's PD. */
 static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
@@ -264,10 +268,10 @@ static void note_pause(struct roan_qp *qp, bool paused, u64 now)
 	qp->sq.paused = paused;
 }
 
-void roan_send_locked(struct roan_qp *qp)
+/* @budget: packets; the rest goes later. None: what was sent is finished, no more. */
+static void send_turn(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
 {
-	u32 budget = ROAN_SEND_BUDGET;
 	u64 now = ktime_get_ns();
 	struct roan_train train;
 	bool done;
@@ -298,10 +302,41 @@ void roan_send_locked(struct roan_qp *qp)
 	roan_sq_arm(qp);
 }
 
+/*
+ * Packets that RPS hands to another CPU are in its queue at once, but it is roused only when the softirq that sent them
+ * comes to its end. So on several CPUs a window does not leave in one turn, and the receiver is at work on the first of
+ * it while we build the rest. On one CPU there is nobody to rouse, and a softirq that is begun again too often is left to
+ * ksoftirqd, which has to share the CPU with a program that polls.
+ */
+static bool alone(void)
+{
+	return num_online_cpus() == 1;
+}
+
+void roan_send_locked(struct roan_qp *qp)
+{
+	send_turn(qp, alone() ? ROAN_SEND_BUDGET : TURN);
+}
+
 void roan_send(struct roan_qp *qp)
 {
 	spin_lock_bh(&qp->sq.lock);
 	roan_send_locked(qp);
+	spin_unlock_bh(&qp->sq.lock);
+}
+
+/* Answers that came together are seen in one softirq: the first of them lets a little go, and all the rest goes later. */
+static u32 acked_budget(const struct roan_qp *qp)
+{
+	if (alone())
+		return ROAN_SEND_BUDGET;
+	return test_bit(ROAN_DO_SEND, &qp->later.bits) ? 0 : TURN_ACKED;
+}
+
+void roan_send_acked(struct roan_qp *qp)
+{
+	spin_lock_bh(&qp->sq.lock);
+	send_turn(qp, acked_budget(qp));
 	spin_unlock_bh(&qp->sq.lock);
 }
 
