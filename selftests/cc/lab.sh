@@ -3,6 +3,7 @@
 # One scenario, inside a guest in virtual time: draws the network, runs the flows, leaves what was measured in KEPT. It
 # judges nothing: report.py does. Called by `run`, which knows the defaults of:
 #   lab.sh SCENARIO N GBPS RTT_US MTU ALGO SECONDS RED_MIN RED_MAX RED_PROBABILITY SIZE SLOWER [PARAMETER=VALUE...]
+# MARKS=leaving: queues mark what leaves them, as many switches do (egress.c), and not what comes, as Linux's red does.
 # LATE_US: how late the clock's timers may be without the bottleneck's losing time (2; for the clock of UML ticks every 256 ns).
 #
 # Hosts are namespaces h1, h2, ...; switches are bridges in namespaces sw1, sw2, ...
@@ -26,7 +27,9 @@ mbps=$(python3 -c "print(round($gbps * 1000))")
 frame=$((mtu + 58))		# BTH, ICRC, UDP, IPv4 and Ethernet around the payload
 link_mtu=$((mtu + 104))		# as the RDMA core wants it for such a path MTU
 limit=$((12 << 20))		# bytes a port may hold
-depth=64		# messages under way per flow
+depth=$(((1 << 20) / size))	# messages under way per flow
+[ "$scenario$n" != long-rtt1 ] || depth=$((4 * depth))	# one sender is to fill all of a long path
+half_rtt=$(python3 -c "print($rtt / 2)")	# us
 warm=20				# ms from the setting-up to time zero of the series
 cap=			# Mb/s a flow never exceeds
 lossless=		# yes: switches pause who sends too much, and hosts heed them
@@ -36,48 +39,52 @@ end=$(python3 -c "print(int($seconds * 1000))")
 switch() { # SW
 	ip netns add "$1"
 	on "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1
-	on "$1" ip link add br0 type bridge stp_state 0 mcast_snooping 0
-	on "$1" ip link set br0 up
+	ip -n "$1" link add br0 type bridge stp_state 0 mcast_snooping 0
+	ip -n "$1" link set br0 up
 }
 
 plain() { # NETNS IFACE
-	on "$1" ip link set "$2" gso_max_segs 1 up
+	ip -n "$1" link set "$2" gso_max_segs 1 up
 	on "$1" ethtool -K "$2" tso off gso off gro off > /dev/null 2>&1
 }
 
 queue_at() { # SW IFACE [MBPS]: the rate of the link, and a queue that marks
 	local rate=${3:-$mbps}
-	on "$1" tc qdisc add dev "$2" root handle 1: tbf rate "${rate}mbit" burst $((2 * (link_mtu + 14) + rate * ${LATE_US:-2} / 8)) limit $limit
+	tc -n "$1" qdisc add dev "$2" root handle 1: tbf rate "${rate}mbit" burst $((2 * (link_mtu + 14) + rate * ${LATE_US:-2} / 8)) limit $limit
 	if [ "$scenario" = ecn-off ]; then
-		on "$1" tc qdisc add dev "$2" parent 1:1 handle 10: bfifo limit $limit
+		tc -n "$1" qdisc add dev "$2" parent 1:1 handle 10: bfifo limit $limit
+		return
+	fi
+	if [ "${MARKS:-}" = leaving ]; then
+		tc -n "$1" qdisc add dev "$2" parent 1:1 handle 10: egress_red
 		return
 	fi
 	# burst = min/avpkt rounded up makes the average follow the queue (weight 1/2); tc takes no more than 34 Gb/s for
 	# the bandwidth, which says how the average decays while the queue is empty
-	on "$1" tc qdisc add dev "$2" parent 1:1 handle 10: red limit $limit min "$red_min" max "$red_max" avpkt $frame \
+	tc -n "$1" qdisc add dev "$2" parent 1:1 handle 10: red limit $limit min "$red_min" max "$red_max" avpkt $frame \
 		burst $(((red_min + frame - 1) / frame)) bandwidth 34gbit probability "$red_p" ecn nodrop
-	[ -z "$lossless" ] || on "$1" tc qdisc add dev "$2" parent 10:1 handle 20: lossless
+	[ -z "$lossless" ] || tc -n "$1" qdisc add dev "$2" parent 10:1 handle 20: lossless
 }
 
 host() { # NUMBER SW
 	local h=h$1
 	ip netns add "$h"
 	on "$h" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv4.tcp_ecn=1
-	on "$h" ip link set lo up
+	ip -n "$h" link set lo up
 	ip link add e0 netns "$h" mtu $link_mtu type veth peer name "p$1" netns "$2" mtu $link_mtu
-	on "$2" ip link set "p$1" master br0
+	ip -n "$2" link set "p$1" master br0
 	plain "$2" "p$1"
-	on "$h" ip addr add "10.8.0.$1/24" dev e0
+	ip -n "$h" addr add "10.8.0.$1/24" dev e0
 	plain "$h" e0
-	on "$h" tc qdisc add dev e0 root netem rate "${mbps}mbit" delay "$(python3 -c "print($rtt / 2)")us" limit 1000000
+	tc -n "$h" qdisc add dev e0 root netem rate "${mbps}mbit" delay "${half_rtt}us" limit 1000000
 	link_add "roan$1" e0 "$h"
 	configure "$1"
 }
 
 trunk() { # SW1 SW2 [MBPS]
 	ip link add "$2" netns "$1" mtu $link_mtu type veth peer name "$1" netns "$2" mtu $link_mtu
-	on "$1" ip link set "$2" master br0
-	on "$2" ip link set "$1" master br0
+	ip -n "$1" link set "$2" master br0
+	ip -n "$2" link set "$1" master br0
 	plain "$1" "$2"
 	plain "$2" "$1"
 	queue_at "$1" "$2" "${3:-$mbps}"
@@ -189,6 +196,8 @@ tcp_mix() {	# the last sender's flow is TCP with ECN
 }
 
 load_modules
+[ "${MARKS:-}" != leaving ] || insmod "$(dirname "$(roan_ko)")/roan_egress.ko" kmin="$red_min" kmax="$red_max" limit=$limit \
+	ppm="$(python3 -c "print(round($red_p * 1e6))")"
 cd "$KEPT"
 case $scenario in
 incast | ecn-off | long-rtt) incast ;;
@@ -204,16 +213,17 @@ for r in "${receivers[@]}"; do
 done
 sleep 2		# links come up once a second at most
 epoch=$(python3 -c "import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + $warm * 1000000)")
+every=$(python3 -c "print(250 * $slower)")	# us
 i=0 pids=()
 for f in "${plan[@]}"; do
 	read -r from to start stop tcp <<< "$f"
 	i=$((i + 1))
-	on "h$from" timeout 600 "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i "$(python3 -c "print(250 * $slower)")" -o "flow$i.csv" \
+	on "h$from" timeout 600 "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i "$every" -o "flow$i.csv" \
 		${cap:+-r "$cap"} ${tcp:+-T -p 18601} "10.8.0.$to" > "flow$i.txt" &
 	pids+=($!)
 done
 echo "$epoch" > epoch
-on "$watch_sw" timeout 600 "$PROGRAMS/queue" "$watch_if" 10: "$(python3 -c "print(10.1 * $slower)")" "$end" "$epoch" > queue.csv
+on "$watch_sw" timeout 600 "$PROGRAMS/queue" "$watch_if" 10: "$(python3 -c "print(20.3 * $slower)")" "$end" "$epoch" > queue.csv
 bad=0
 for pid in "${pids[@]}"; do
 	wait "$pid" || bad=1
@@ -222,15 +232,12 @@ done
 kill $(jobs -p)
 
 printf '%s\n' "${plan[@]}" > plan
-for f in "${plan[@]}"; do
-	read -r from to _ <<< "$f"
-	for h in "$from" "$to"; do
-		(cd "$(port_of "$h")/hw_counters" && grep . -- *) | sed "s/^/h$h:/"
-	done
-done | sort -u > counters
-on "$watch_sw" tc -s qdisc show dev "$watch_if" > port
+for h in $(printf '%s\n' "${plan[@]}" | awk '{ print $1; print $2 }' | sort -u); do
+	(cd "$(port_of "$h")/hw_counters" && grep . -- *) | sed "s/^/h$h:/"
+done > counters
+tc -n "$watch_sw" -s qdisc show dev "$watch_if" > port
 [ -z "$lossless" ] || for sw in sw1 sw2; do
-	on $sw tc -j -s qdisc show | python3 -c '
+	tc -n $sw -j -s qdisc show | python3 -c '
 import json, sys
 ports = [q for q in json.load(sys.stdin) if q["kind"] == "lossless"]
 for name, field in ("pfc_xoff_sent", "overlimits"), ("switch_dropped", "drops"):
@@ -257,5 +264,8 @@ for ns in $(ip netns list | awk '{ print $1 }'); do
 	ip netns del "$ns"
 done
 # A module's memory keeps its KASAN shadow in UML: who gets it next would be reported for nothing.
-[ -z "$lossless" ] || [ "${LAB:-}" = uml-debug ] || wait_for 5 rmmod roan_lossless
+[ "${LAB:-}" = uml-debug ] || {
+	[ -z "$lossless" ] || wait_for 5 rmmod roan_lossless
+	[ "${MARKS:-}" != leaving ] || wait_for 5 rmmod roan_egress
+}
 exit $bad

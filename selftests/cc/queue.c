@@ -135,11 +135,13 @@ int main(int argc, char **argv)
 	timer = timerfd_create(CLOCK_MONOTONIC, 0);
 	if (sock < 0 || timer < 0 || timerfd_settime(timer, TFD_TIMER_ABSTIME, &its, NULL))
 		die("cannot begin");
-	while ((at = now_ns()) < until && read(timer, &late, 8) == 8) {
-		ask(sock, ifindex, handle, &s);
+	do {
+		if (read(timer, &late, 8) != 8)
+			die("timer");
 		at = now_ns();
+		ask(sock, ifindex, handle, &s);
 		printf("%.3f,%u,%llu,%u,%u\n", (double)(int64_t)(at - epoch) / 1e3, s.backlog,
 		       (unsigned long long)s.bytes, s.drops, s.marked);
-	}
+	} while (at < until);
 	return 0;
 }

@@ -10,7 +10,7 @@ time that all flows have in common, but for drops, pauses and cnps, which count 
 
     jain          Jain's index of the flows' goodput in it
     util          bytes that left the watched queue, as a share of what the link carries
-    queue_*_kb    mean and 99th percentile of the watched queue, sampled every 10.1 us
+    queue_*_kb    mean and 99th percentile of the watched queue, sampled every 20.3 us
     converge_ms   from the last flow's start to the end of the first 5 ms (as long as they are at 40 Gb/s) with an index of
                   0.99 and nine tenths of the goodput of the steady part; -1: there were none. Of 10 ms with 16 flows and
                   more: each has so few cuts in 5 ms that the steady part itself has 0.99 in two of three only.

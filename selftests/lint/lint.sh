@@ -52,7 +52,7 @@ style() {
 	[ -n "$pl" ] || { ktap_skip "checkpatch" "no kernel source here"; return; }
 	common=$(grep -v '^#' selftests/lint/checkpatch.ignore | paste -sd,)
 	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]' 'selftests/net/fake_*.[ch]' \
-		selftests/cc/lossless.c)
+		selftests/cc/lossless.c selftests/cc/egress.c)
 	checkpatch "$common" "${files[@]}" > "$log"
 	clean "checkpatch"
 	# Verbs return positive errnos; libibverbs' tables are declared by types alone and checked by lists of assertions.
