@@ -8,6 +8,8 @@
 #include "trace.h"
 #include "train.h"
 
+#define BUDGET	256	/* packets before the rest goes later */
+
 /* AETH credits: receives posted, unless they come from a shared queue (9.7.7.2). */
 static u8 credits(const struct roan_qp *qp)
 {
@@ -64,7 +66,7 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	__must_hold(&qp->rq.lock)
 {
 	struct roan_responder *resp = &qp->rq.resp;
-	u32 budget = ROAN_RESPOND_BUDGET;
+	u32 budget = BUDGET;
 	bool marks = roan_cc_marks(qp, train->prio);
 	struct roan_answer answer;
 	u32 verr;

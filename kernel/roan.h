@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The shell's structs and who may call what. The rules of the transport are in transport/; here is everything that has
- * a lifetime, a lock or an skb. The locking essay is at the end.
+ * The shell's structs, but for the queues' (queues.h), and who may call what. The rules of the transport are in
+ * transport/; here is everything that has a lifetime, a lock or an skb. The locking essay is at the end.
  */
 #ifndef ROAN_H
 #define ROAN_H
@@ -9,7 +9,6 @@
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
 #include <linux/if_ether.h>
-#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/refcount.h>
@@ -23,10 +22,11 @@
 #include <rdma/roan-abi.h>
 
 #include "backlog.h"
+#include "later.h"
 #include "linger.h"
 #include "mr.h"
 #include "pfc.h"
-#include "ring.h"
+#include "queues.h"
 #include "stats.h"
 #include "cc/cc.h"
 #include "cc/np.h"
@@ -54,8 +54,6 @@
 #define ROAN_MAX_MSG		(1u << 31)
 #define ROAN_GID_TABLE		1024
 #define ROAN_MAX_UNDER_WAY	512		/* works taken from the ring and not finished, per QP */
-#define ROAN_SEND_BUDGET	256		/* packets per roan_send() before it goes on later; on one CPU */
-#define ROAN_RESPOND_BUDGET	256		/* packets per roan_respond() before it goes on later */
 
 #define ROAN_NET_HEADERS	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + ROAN_MAX_HEADERS + ROAN_ICRC_LEN)
 #define ROAN_HEADROOM		(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
@@ -63,36 +61,6 @@
 struct roan_net;
 struct roan_qp;
 struct roan_rx;		/* train.h */
-
-/* ---- later.c: things to do soon, in softirq on this CPU, with no lock held ---- */
-
-enum roan_later_kind { ROAN_LATER_QP, ROAN_LATER_CQ, ROAN_LATER_SRQ };
-
-enum roan_later_bit {
-	/* QP */
-	ROAN_DO_SEND,		/* look at the SQ */
-	ROAN_DO_RESPOND,	/* responses are owed */
-	ROAN_DO_RESUME,		/* memory came: what rested for want of it goes on */
-	ROAN_DO_FAIL,		/* to the error state */
-	ROAN_DO_EV_FATAL,	/* async events to tell */
-	ROAN_DO_EV_REQ_ERR,
-	ROAN_DO_EV_ACCESS_ERR,
-	ROAN_DO_EV_COMM_EST,
-	ROAN_DO_EV_SQ_DRAINED,
-	ROAN_DO_EV_LAST_WQE,
-	/* CQ */
-	ROAN_DO_NOTIFY,
-	ROAN_DO_CQ_ERR,
-	/* SRQ */
-	ROAN_DO_SRQ_LIMIT,
-	ROAN_DO_SRQ_ERR,
-};
-
-struct roan_later {
-	struct llist_node node;
-	unsigned long bits;	/* enum roan_later_bit, atomic; not empty = queued or about to run */
-	u8 kind;		/* enum roan_later_kind */
-};
 
 /* ---- priorities: qos.c ---- */
 
@@ -181,98 +149,6 @@ struct roan_ah {
 	struct roan_av *av;
 };
 
-/* ---- queues ---- */
-
-struct roan_cq {
-	struct ib_cq ib;
-	struct roan_later later;
-	refcount_t refs;
-	struct completion gone;
-	spinlock_t lock;	/* _bh: producers */
-	spinlock_t poll_lock;	/* irqsave: a kernel consumer's polling and arming */
-	struct roan_ring ring;
-	u32 seen_next;		/* arm_next already answered */
-	u32 seen_solicited;
-	bool overflowed;
-	bool user;
-};
-
-struct roan_srq {
-	struct ib_srq ib;
-	struct roan_later later;
-	refcount_t refs;
-	struct completion gone;
-	spinlock_t lock;	/* _bh: consumers (QPs), resize */
-	spinlock_t post_lock;	/* irqsave: a kernel consumer's posting */
-	struct roan_ring ring;
-	u32 max_wr;
-	u32 max_sge;
-	u32 limit;		/* 0: not armed */
-	u32 num;
-	bool user;
-	bool failed;		/* its indices are impossible */
-};
-
-/* A receive work request taken from a ring: kernel memory. */
-struct roan_recv {
-	u64 wr_id;
-	u32 num_sge;
-	u32 total;		/* bytes of all sges */
-	bool taken;
-	struct roan_sge *sge;	/* max_sge entries */
-};
-
-/* A direction's way out: route cached, IPv4 identification. Written under the lock of the queue it belongs to. */
-struct roan_flow {
-	struct dst_entry *dst;
-	u32 cookie;
-	union ib_gid sgid;	/* the addresses dst was looked up for */
-	union ib_gid dgid;
-	u16 ip_id;
-};
-
-/* A send slot's kernel copy. */
-struct roan_mirror {
-	u32 verr;		/* enum roan_vendor_err, once the work failed */
-	u32 reserved;
-	struct roan_send_wqe wqe;	/* then its sges or inline bytes */
-};
-
-struct roan_sq {
-	spinlock_t lock;	/* _bh */
-	spinlock_t post_lock;	/* irqsave: a kernel consumer's posting; never taken with lock */
-	struct roan_ring ring;
-	void *mirror;		/* struct roan_mirror of the works not retired yet, same indices as req.work */
-	u32 mirror_size;	/* bytes of one */
-	struct roan_requester req;
-	struct roan_flow flow;
-	u32 max_wr, max_sge, max_inline;
-	bool sig_all;
-	bool absent;		/* paging.c: what is to be sent next is not there, a worker fetches it */
-	bool unplaced;		/* paging.c: so is the place an answer goes to; it will be asked for again */
-	bool paused;		/* pfc.c will call: what is to be sent next must wait for the end of a pause */
-	bool sqd_notify;	/* tell SQ_DRAINED */
-	u32 heard;		/* turn.c: what had come from the peer at the last bell; atomic */
-	u64 timer_at;		/* when the timer, if set, fires at the latest; 0: not set */
-	struct hrtimer timer;	/* soft; calls roan_requester_timer() */
-	u32 seen_resent, seen_timeouts, seen_early, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale; /* counted so far */
-};
-
-struct roan_rq {
-	spinlock_t lock;	/* _bh */
-	spinlock_t post_lock;	/* irqsave, as above */
-	struct roan_ring ring;	/* unused with an SRQ */
-	bool absent;		/* paging.c: what is to be answered is not there, a worker fetches it */
-	struct list_head backlog;	/* backlog.c: requests whose memory is not there, and what came after them */
-	u32 backlog_bytes;
-	struct roan_recv cur;	/* the receive under way */
-	struct roan_responder resp;
-	struct roan_flow flow;
-	struct roan_np np;	/* CNPs to this QP's peer */
-	struct task_struct *listener;	/* turn.c: sleeps until the peer sends something; NULL: nobody */
-	u32 max_wr, max_sge;
-};
-
 /* What a packet's QPN leads to. Outlives the QP by a grace period, so that destroying a QP needs none. */
 struct roan_qp_ref {
 	refcount_t refs;
@@ -338,16 +214,6 @@ static inline u8 roan_qos_prio(const struct roan_dev *dev, u8 tclass)
 static inline struct roan_cc_params *roan_cc_params_of(struct roan_dev *dev)
 {
 	return &dev->cc.params[READ_ONCE(dev->cc.algo)];
-}
-
-static inline struct roan_mirror *roan_sq_mirror(const struct roan_sq *sq, u32 index)
-{
-	return sq->mirror + (size_t)(index & sq->req.mask) * sq->mirror_size;
-}
-
-static inline struct roan_sge *roan_wqe_sges(struct roan_send_wqe *wqe)
-{
-	return (struct roan_sge *)(wqe + 1);
 }
 
 /* ---- conversions ---- */
@@ -457,13 +323,10 @@ void roan_qp_device_gone(const struct roan_dev *dev);
 int roan_qp_init(void);
 void roan_qp_exit(void);
 
-/* doorbell.c: the uverbs method; later.c: the per-CPU list */
+/* doorbell.c: the uverbs method */
 extern const struct uapi_definition roan_uapi_defs[];
 /* Send. @answered, or NULL: the last QP whose peer waits for what was sent, with a reference of its own. */
 void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered);
-void roan_later(struct roan_later *later, enum roan_later_bit what);	/* caller has a reference to its holder */
-int roan_later_init(void);
-void roan_later_exit(void);
 
 /* turn.c: conversations on one CPU */
 bool roan_turn_answered(struct roan_qp *qp);

@@ -8,9 +8,10 @@
 #include "trace.h"
 #include "train.h"
 
-/* With more CPUs than one, packets that leave at a stretch: at most, and while other answers wait to be looked at. */
+/* Packets that leave at a stretch, at most; what is left goes later. Why it depends on the CPUs stands at alone(). */
+#define TURN_ALONE	256
 #define TURN		64
-#define TURN_ACKED	16
+#define TURN_ACKED	16	/* ... while other answers wait to be looked at */
 
 /* The address vector of a datagram's work request; NULL: no such, or not this QP's PD. */
 static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_send_wqe *wqe)
@@ -315,7 +316,7 @@ static bool alone(void)
 
 void roan_send_locked(struct roan_qp *qp)
 {
-	send_turn(qp, alone() ? ROAN_SEND_BUDGET : TURN);
+	send_turn(qp, alone() ? TURN_ALONE : TURN);
 }
 
 void roan_send(struct roan_qp *qp)
@@ -329,7 +330,7 @@ void roan_send(struct roan_qp *qp)
 static u32 acked_budget(const struct roan_qp *qp)
 {
 	if (alone())
-		return ROAN_SEND_BUDGET;
+		return TURN_ALONE;
 	return test_bit(ROAN_DO_SEND, &qp->later.bits) ? 0 : TURN_ACKED;
 }
 
