@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * roan_crc32(): the CRC of the ICRC, by the fastest way this kernel has. Knows nothing of packets.
+ * roan_crc32(), and by it the ICRC of what lies or is copied anywhere: by the fastest way this kernel has.
  *
  * Where crc32_le() is a table walk, the crypto API may have a carry-less multiplication behind "crc32", and if it has not,
  * transport/sparse.c needs no table; where crc32_le() is itself optimised, either only costs. Before 6.15 neither is as
@@ -42,14 +42,16 @@ static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len
 }
 
 /* False: not these, or not here. A packet at most is folded at a time, so preemption is not off for long. */
-static bool by_folding(u32 *crc, void *to, const void *p, size_t len)
+static bool by_folding(u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	size_t done;
 
 	if (!crc_bits || len < ROAN_FOLD_MIN || !roan_fold_begin())
 		return false;
-	done = roan_fold(crc_bits, crc, to, p, len);
+	done = roan_fold(crc_bits, crc, before, to, p, len);
 	roan_fold_end();
+	if (done == len)
+		return true;
 	if (to) {
 		memcpy(to + done, p + done, len - done);
 		p = to;		/* its source may change meanwhile */
@@ -62,19 +64,38 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 {
 	if (len < CRC_SHORT)
 		return crc32_le(crc, p, len);
-	if (by_folding(&crc, NULL, p, len))
+	if (by_folding(&crc, NULL, NULL, p, len))
 		return crc;
 	if (crc_shash)
 		return by_shash(crc_shash, crc, p, len);
 	return crc_sparse ? roan_crc32_sparse(crc, p, len) : crc32_le(crc, p, len);
 }
 
-u32 roan_crc32_copy(u32 crc, void *to, const void *from, size_t len)
+/* Together with the BTH, if that waits. */
+static bool icrc_by_folding(struct roan_icrc *icrc, void *to, const void *p, size_t len)
 {
-	if (by_folding(&crc, to, from, len))
-		return crc;
+	u8 block[16];
+
+	if (icrc->bth_waits)
+		roan_icrc_block(icrc, block);
+	if (!by_folding(&icrc->state, icrc->bth_waits ? block : NULL, to, p, len))
+		return false;
+	icrc->bth_waits = false;
+	return true;
+}
+
+void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len)
+{
+	if (!icrc_by_folding(icrc, NULL, p, len))
+		icrc->state = roan_crc32(roan_icrc_settle(icrc), p, len);
+}
+
+void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len)
+{
+	if (icrc_by_folding(icrc, to, from, len))
+		return;
 	memcpy(to, from, len);
-	return roan_crc32(crc, to, len);
+	icrc->state = roan_crc32(roan_icrc_settle(icrc), to, len);
 }
 
 const char *roan_crc_name(void)

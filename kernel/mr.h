@@ -23,6 +23,7 @@ struct device;
 struct device_attribute;
 struct module;
 struct roan_dev;
+struct roan_icrc;
 struct roan_pkt;
 struct roan_qp;
 struct uapi_definition;
@@ -137,17 +138,17 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same
  * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
  * enum roan_vendor_err (ROAN_VERR_ABSENT: not refused, ask again: the pages are on their way, and @qp will be resumed),
  * and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever the key. Local: L_Keys
- * of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual). What is read goes into the state
- * of a CRC, @crc, on its way.
+ * of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual). What is read goes into @icrc on
+ * its way.
  */
 u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len,
-		u32 *crc);
+		struct roan_icrc *icrc);
 u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
 		 const struct sk_buff *skb, u32 skb_off, u32 len);
 u32 roan_scatter_bytes(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, const void *from, u32 len);
 u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
 u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff *skb, u32 skb_off, u32 len);
-u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, u32 *crc);
+u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, struct roan_icrc *icrc);
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);

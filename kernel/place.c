@@ -215,7 +215,7 @@ static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 	return page_address(mr->pages[i]) + in_page;
 }
 
-static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 len, u32 *crc)
+static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 len, struct roan_icrc *icrc)
 {
 	u64 off = 0;
 	u32 run, verr;
@@ -223,13 +223,13 @@ static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 l
 	if (is_far(grip)) {
 		verr = far_out(qp, grip, to, len);
 		if (!verr)
-			*crc = roan_crc32(*crc, to, len);
+			roan_icrc_add(icrc, to, len);
 		return verr;
 	}
 	for (; len; len -= run, off += run, to += run) {
 		const void *from = at(grip, off, len, &run);
 
-		*crc = roan_crc32_copy(*crc, to, from, run);
+		roan_icrc_copy(icrc, to, from, run);
 	}
 	return ROAN_VERR_NONE;
 }
@@ -327,7 +327,7 @@ static u32 check_all(const struct roan_qp *qp, const struct roan_sge *sge, u32 n
 }
 
 u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len,
-		u32 *crc)
+		struct roan_icrc *icrc)
 {
 	struct grip grip;
 	struct cursor c;
@@ -338,7 +338,7 @@ u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 o
 		verr = cursor_grip(&c, qp, len, 0, &grip, &piece);
 		if (verr)
 			return verr;
-		verr = copy_out(qp, &grip, to, piece, crc);
+		verr = copy_out(qp, &grip, to, piece, icrc);
 		release(&grip);
 		if (verr)
 			return verr;
@@ -420,7 +420,7 @@ u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff
 	return verr;
 }
 
-u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, u32 *crc)
+u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, struct roan_icrc *icrc)
 {
 	struct grip grip;
 	u32 verr;
@@ -430,7 +430,7 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, u3
 	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_READ, &grip);
 	if (verr)
 		return verr;
-	verr = copy_out(qp, &grip, to, len, crc);
+	verr = copy_out(qp, &grip, to, len, icrc);
 	release(&grip);
 	return verr;
 }

@@ -422,7 +422,8 @@ int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *mr);
 int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *srq);
 
 /* crc.c: roan_crc32() of transport/host.h */
-u32 roan_crc32_copy(u32 crc, void *to, const void *from, size_t len);	/* of what is copied, read once if it can be */
+void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len);
+void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len);	/* read once if it can be */
 int roan_crc_init(void);
 void roan_crc_exit(void);
 const char *roan_crc_name(void);	/* the way that was found to be the fastest */

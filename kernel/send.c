@@ -70,13 +70,13 @@ static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, 
 }
 
 static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, const struct roan_emit *emit, u8 *to, u32 len,
-		       u32 *crc)
+		       struct roan_icrc *icrc)
 {
 	if (wqe->flags & ROAN_SEND_INLINE) {
-		*crc = roan_crc32_copy(*crc, to, (u8 *)(wqe + 1) + emit->offset, len);
+		roan_icrc_copy(icrc, to, (u8 *)(wqe + 1) + emit->offset, len);
 		return ROAN_VERR_NONE;
 	}
-	return roan_gather(qp, roan_wqe_sges(wqe), wqe->num_sge, emit->offset, to, len, crc);
+	return roan_gather(qp, roan_wqe_sges(wqe), wqe->num_sge, emit->offset, to, len, icrc);
 }
 
 static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status status)

@@ -307,26 +307,28 @@ static void sum_up_to(struct roan_train *t, u32 end)
 	if (!t->summed) {
 		if (!t->n || t->len != t->seg_len) {
 			set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
-			icrc_head(&t->icrc, t->l3, t->udp, ipv6);
+			icrc_head(&t->head, t->l3, t->udp, ipv6);
 		}
-		t->crc = roan_icrc_start(&t->icrc, ipv6 ? 0 : t->flow->ip_id + t->n, t->at);
+		roan_icrc_start(&t->icrc, &t->head, ipv6 ? 0 : t->flow->ip_id + t->n, t->at);
 		t->summed = ROAN_BTH_LEN;
 	}
-	t->crc = roan_crc32(t->crc, t->at + t->summed, end - t->summed);
+	if (end == t->summed)
+		return;
+	roan_icrc_add(&t->icrc, t->at + t->summed, end - t->summed);
 	t->summed = end;
 }
 
-u32 *roan_train_sum(struct roan_train *t, u32 headers, u32 payload)
+struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload)
 {
 	sum_up_to(t, headers);
 	t->summed += payload;
-	return &t->crc;
+	return &t->icrc;
 }
 
 void roan_train_seal(struct roan_train *t)
 {
 	sum_up_to(t, t->len - ROAN_ICRC_LEN);
-	roan_icrc_put(t->crc, t->at + t->len - ROAN_ICRC_LEN);
+	roan_icrc_put(&t->icrc, t->at + t->len - ROAN_ICRC_LEN);
 
 	if (!t->n && t->len <= SMALL_PACKET)
 		skb_put(t->skb, t->len);
@@ -466,8 +468,8 @@ bool roan_rx_next(struct roan_rx *rx)
 	return copy_bytes(rx, rx->off, rx->head, n);
 }
 
-/* CRC over @len bytes from @from, wherever they lie in the skb. */
-static u32 crc_skb(u32 crc, struct roan_rx *rx, u32 from, u32 len)
+/* @len bytes from @from, wherever they lie in the skb. */
+static void icrc_add_skb(struct roan_icrc *icrc, struct roan_rx *rx, u32 from, u32 len)
 {
 	struct skb_seq_state seq;
 	const u8 *data;
@@ -475,24 +477,24 @@ static u32 crc_skb(u32 crc, struct roan_rx *rx, u32 from, u32 len)
 
 	for (; len && (data = peek(rx, from, &n)); from += n, len -= n) {
 		n = min(n, len);
-		crc = roan_crc32(crc, data, n);
+		roan_icrc_add(icrc, data, n);
 	}
 	if (likely(!len))
-		return crc;
+		return;
 	skb_prepare_seq_read(rx->skb, from, from + len, &seq);
 	for (done = 0; (n = skb_seq_read(done, &data, &seq)); done += n) {
 		n = min(n, len - done);		/* it goes to the end of the frag */
-		crc = roan_crc32(crc, data, n);
+		roan_icrc_add(icrc, data, n);
 	}
-	return crc;
 }
 
 static bool icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
 {
-	u32 crc = roan_icrc_start(&rx->icrc, id, rx->head);
+	struct roan_icrc own;
 
-	crc = crc_skb(crc, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
-	return roan_icrc_equal(crc, icrc);
+	roan_icrc_start(&own, &rx->icrc, id, rx->head);
+	icrc_add_skb(&own, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
+	return roan_icrc_equal(&own, icrc);
 }
 
 static void learn_head(struct roan_rx *rx, u16 id)

@@ -20,8 +20,8 @@ struct roan_train {
 	struct sk_buff *skb;
 	u8 *at;			/* the packet being added */
 	u32 len;		/* its bytes, BTH to ICRC */
-	u32 summed;		/* as many are in crc */
-	u32 crc;		/* the ICRC's state behind them */
+	u32 summed;		/* as many are in icrc */
+	struct roan_icrc icrc;	/* behind them */
 	u32 seg_len;		/* bytes of the first packet */
 	u32 n;			/* packets, sealed ones */
 	u32 bytes;		/* of them */
@@ -30,7 +30,7 @@ struct roan_train {
 	u8  udp[8];
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
-	struct roan_icrc_head icrc;	/* of a packet of seg_len bytes, or of the last one */
+	struct roan_icrc_head head;	/* of a packet of seg_len bytes, or of the last one */
 	bool held;		/* the limiter let the last packet asked about not go */
 	bool probing;		/* a packet of this turn is timed */
 	bool pausable;		/* pause frames are heeded: pfc.c is asked before each packet */
@@ -81,11 +81,8 @@ void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flo
  * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
  */
 u8 *roan_train_add(struct roan_train *t, u32 len);
-/*
- * The first @headers bytes of the packet are written. The state of the ICRC behind them, for who writes @payload bytes
- * there and takes them into it.
- */
-u32 *roan_train_sum(struct roan_train *t, u32 headers, u32 payload);
+/* The first @headers bytes of the packet are written. The ICRC so far, for who writes @payload bytes and adds them to it. */
+struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload);
 /* What is added from here on is due at @due. */
 static inline void roan_train_due(struct roan_train *t, u64 due)
 {

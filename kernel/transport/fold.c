@@ -53,15 +53,15 @@
 #define LAST		BY_384, BY_256, BY_128, BY_NONE
 #include "fold_width.h"
 
-size_t roan_fold(u32 bits, u32 *crc, void *to, const void *p, size_t len)
+size_t roan_fold(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
-	return bits == 512 ? fold_512(crc, to, p, len) : fold_256(crc, to, p, len);
+	return bits == 512 ? fold_512(crc, before, to, p, len) : fold_256(crc, before, to, p, len);
 }
 
 #else
 
 /* Never possible. */
-size_t roan_fold(u32 bits, u32 *crc, void *to, const void *p, size_t len)
+size_t roan_fold(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	return 0;
 }

@@ -17,9 +17,9 @@
 
 /*
  * Takes @p into *@crc and copies it to @to, unless that is NULL: all but the last 15 bytes at most. How many that are.
- * @bits: 256 or 512, what is possible. Any alignment.
+ * @bits: 256 or 512, what is possible. @before: NULL, or 16 bytes that come before @p, and stand for *@crc too. Any alignment.
  */
-size_t roan_fold(u32 bits, u32 *crc, void *to, const void *p, size_t len);
+size_t roan_fold(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len);
 
 /* The shell's, vector.c. Between begin, unless that is false, and end nothing may sleep; only there may roan_fold() be called. */
 bool roan_fold_possible(u32 bits);	/* on this CPU */

@@ -10,6 +10,7 @@
 #define ahead		NAME(ahead)
 #define take		NAME(take)
 #define remainder	NAME(remainder)
+#define start		NAME(start)
 
 typedef u64 NAME(vec) __attribute__((vector_size(WIDTH)));
 typedef u64 NAME(unaligned) __attribute__((vector_size(WIDTH))) __aligned(1);
@@ -47,7 +48,19 @@ TARGET static inline u32 remainder(u64 first, u64 second)
 	return (e ^ ((vec)CLMUL((factor)(vec) { (u32)q }, (factor)by_p, 0))[0]) >> 32;
 }
 
-TARGET static size_t NAME(fold)(u32 *crc, void *to, const void *p, size_t len)
+/* What is added to the first 128 bits of a message for what came before it. */
+TARGET static inline vec start(u32 crc, const u8 *before)
+{
+	const vec by_128 = { BY_128 };
+	u64 half[2];
+
+	if (!before)
+		return (vec) { crc };
+	memcpy(half, before, sizeof(half));
+	return ahead((vec) { half[0], half[1] }, by_128);
+}
+
+TARGET static size_t NAME(fold)(u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	enum { VECS = ROAN_FOLD_MIN / WIDTH, WORDS = WIDTH / 8 };
 	const vec far = { FAR }, next = { NEXT }, last = { LAST }, by_128 = { BY_128 };
@@ -60,7 +73,7 @@ TARGET static size_t NAME(fold)(u32 *crc, void *to, const void *p, size_t len)
 #pragma GCC unroll 8
 	for (i = 0; i < VECS; i++)
 		a[i] = take(to, p, i * WIDTH);
-	a[0] ^= (vec) { *crc };
+	a[0] ^= start(*crc, before);
 	for (; len - done >= ROAN_FOLD_MIN; done += ROAN_FOLD_MIN)
 #pragma GCC unroll 8
 		for (i = 0; i < VECS; i++) {
@@ -98,3 +111,4 @@ TARGET static size_t NAME(fold)(u32 *crc, void *to, const void *p, size_t len)
 #undef ahead
 #undef take
 #undef remainder
+#undef start

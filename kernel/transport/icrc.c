@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Start of the invariant CRC: the headers that routers may change in places, with these places set to ones. The payload
- * is the caller's to run through roan_crc32(), wherever it lies.
+ * is the caller's to run through roan_icrc_add(), wherever it lies.
  */
 #include "icrc.h"
 
@@ -63,15 +63,14 @@ void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp)
 	head->id = 0;
 }
 
-u32 roan_icrc_start(const struct roan_icrc_head *head, u16 id, const u8 *bth)
+void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth)
 {
-	u32 state = head->state;
 	u16 bits = head->id ^ id;
-	u8 m[12];
 
+	icrc->state = head->state;
 	for (; bits; bits &= bits - 1)
-		state ^= id_bit[__builtin_ctz(bits)];
-	memcpy(m, bth, 12);
-	m[BTH_RESV8A] = 0xff;
-	return roan_crc32(state, m, sizeof(m));
+		icrc->state ^= id_bit[__builtin_ctz(bits)];
+	memcpy(icrc->bth, bth, 12);
+	icrc->bth[BTH_RESV8A] = 0xff;
+	icrc->bth_waits = true;
 }

@@ -25,20 +25,44 @@ void roan_icrc_head4(struct roan_icrc_head *head, const u8 *ip, const u8 *udp);
 void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp);
 
 /*
- * The state behind the BTH (12 bytes) of the packet whose IPv4 identification is @id (IPv6: 0), to continue with
- * roan_crc32() over everything after it: extended headers, payload, padding.
+ * An ICRC under way. The BTH waits for what comes behind it: with the state it makes 16 bytes, which cost nothing beside
+ * a payload that is folded (fold.h), and would take as long as a good part of that by a table.
  */
-u32 roan_icrc_start(const struct roan_icrc_head *head, u16 id, const u8 *bth);
+struct roan_icrc {
+	u32 state;	/* behind the UDP header; once the BTH does not wait, behind all that was taken in */
+	bool bth_waits;
+	u8 bth[12];	/* as the ICRC has it */
+};
 
-/* The four bytes at the end of the packet, as they stand there. */
-static inline void roan_icrc_put(u32 state, u8 *at)
+/* Up to the BTH (12 bytes) of the packet whose IPv4 identification is @id (IPv6: 0). */
+void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth);
+
+/* If the BTH waits: the 16 bytes whose CRC, from a state of 0, is the state behind it. */
+static inline void roan_icrc_block(const struct roan_icrc *icrc, u8 block[16])
 {
-	put_unaligned_le32(~state, at);
+	put_unaligned_le32(0, block);
+	memcpy(block + 4, icrc->bth, 12);
+	put_unaligned_le32(get_unaligned_le32(icrc->bth) ^ icrc->state, block + 4);
 }
 
-static inline bool roan_icrc_equal(u32 state, const u8 *at)
+/* The state behind all so far, to go on with by roan_crc32(). */
+static inline u32 roan_icrc_settle(struct roan_icrc *icrc)
 {
-	return get_unaligned_le32(at) == (u32)~state;
+	if (icrc->bth_waits)
+		icrc->state = roan_crc32(icrc->state, icrc->bth, sizeof(icrc->bth));
+	icrc->bth_waits = false;
+	return icrc->state;
+}
+
+/* The four bytes at the end of the packet, as they stand there. */
+static inline void roan_icrc_put(struct roan_icrc *icrc, u8 *at)
+{
+	put_unaligned_le32(~roan_icrc_settle(icrc), at);
+}
+
+static inline bool roan_icrc_equal(struct roan_icrc *icrc, const u8 *at)
+{
+	return get_unaligned_le32(at) == (u32)~roan_icrc_settle(icrc);
 }
 
 #endif /* ROAN_ICRC_H */

@@ -13,7 +13,7 @@ static u32 folded(struct kunit *test, u32 bits, u32 crc, u8 *to, const u8 *p, si
 	size_t done;
 
 	KUNIT_ASSERT_TRUE(test, roan_fold_begin());
-	done = roan_fold(bits, &crc, to, p, len);
+	done = roan_fold(bits, &crc, NULL, to, p, len);
 	roan_fold_end();
 	KUNIT_ASSERT_LE(test, done, len);
 	KUNIT_ASSERT_LT(test, len - done, (size_t)16);
@@ -68,6 +68,26 @@ static void every_bit(struct kunit *test, u32 bits)
 				    "bit %d of the state", bit);
 }
 
+/* What comes before: again every bit of it, and whatever the state was is in it. */
+static void every_bit_before(struct kunit *test, u32 bits)
+{
+	u8 *p = kunit_kzalloc(test, 16 + ROAN_FOLD_MIN, GFP_KERNEL);
+	u32 crc;
+	int bit;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	needs(test, bits);
+	for (bit = 0; bit < 16 * 8; bit++) {
+		crc = bit;
+		p[bit / 8] = 1 << bit % 8;
+		KUNIT_ASSERT_TRUE(test, roan_fold_begin());
+		roan_fold(bits, &crc, p, NULL, p + 16, ROAN_FOLD_MIN);
+		roan_fold_end();
+		KUNIT_ASSERT_EQ_MSG(test, crc, bit_by_bit(0, p, 16 + ROAN_FOLD_MIN), "bit %d", bit);
+		p[bit / 8] = 0;
+	}
+}
+
 static void every_length__256(struct kunit *test)
 {
 	every_length(test, 256);
@@ -88,11 +108,23 @@ static void every_bit__512(struct kunit *test)
 	every_bit(test, 512);
 }
 
+static void every_bit_before__256(struct kunit *test)
+{
+	every_bit_before(test, 256);
+}
+
+static void every_bit_before__512(struct kunit *test)
+{
+	every_bit_before(test, 512);
+}
+
 static struct kunit_case fold_cases[] = {
 	KUNIT_CASE(every_length__256),
 	KUNIT_CASE(every_length__512),
 	KUNIT_CASE(every_bit__256),
 	KUNIT_CASE(every_bit__512),
+	KUNIT_CASE(every_bit_before__256),
+	KUNIT_CASE(every_bit_before__512),
 	{}
 };
 

@@ -18,19 +18,25 @@ static void fill(u8 *p, int n, u8 start, u8 step)
 		p[i] = start + i * step;
 }
 
-static u32 icrc_of(const struct headers *h, bool v6)
+static struct roan_icrc icrc_of(const struct headers *h, bool v6)
 {
 	struct roan_icrc_head head;
+	struct roan_icrc icrc;
 	u8 payload[64];
-	u32 state;
 
 	if (v6)
 		roan_icrc_head6(&head, h->ip, h->udp);
 	else
 		roan_icrc_head4(&head, h->ip, h->udp);
-	state = roan_icrc_start(&head, head.id, h->bth);
+	roan_icrc_start(&icrc, &head, head.id, h->bth);
 	fill(payload, sizeof(payload), 0, 1);
-	return roan_crc32(state, payload, sizeof(payload));
+	icrc.state = roan_crc32(roan_icrc_settle(&icrc), payload, sizeof(payload));
+	return icrc;
+}
+
+static u32 state_of(const struct headers *h, bool v6)
+{
+	return icrc_of(h, v6).state;
 }
 
 static void make(struct headers *h, bool v6)
@@ -47,17 +53,20 @@ static void make(struct headers *h, bool v6)
 static void vectors(struct kunit *test)
 {
 	struct headers h = {};
+	struct roan_icrc v4, v6;
 	u8 at[4];
 
 	make(&h, false);
-	KUNIT_EXPECT_EQ(test, (u32)~icrc_of(&h, false), 0x657a4f2bu);
-	roan_icrc_put(icrc_of(&h, false), at);
+	v4 = icrc_of(&h, false);
+	KUNIT_EXPECT_EQ(test, (u32)~v4.state, 0x657a4f2bu);
+	roan_icrc_put(&v4, at);
 	KUNIT_EXPECT_EQ(test, at[0], 0x2b);
 	KUNIT_EXPECT_EQ(test, at[3], 0x65);
-	KUNIT_EXPECT_TRUE(test, roan_icrc_equal(icrc_of(&h, false), at));
+	KUNIT_EXPECT_TRUE(test, roan_icrc_equal(&v4, at));
 	make(&h, true);
-	KUNIT_EXPECT_EQ(test, (u32)~icrc_of(&h, true), 0x84f16c36u);
-	KUNIT_EXPECT_FALSE(test, roan_icrc_equal(icrc_of(&h, true), at));
+	v6 = icrc_of(&h, true);
+	KUNIT_EXPECT_EQ(test, (u32)~v6.state, 0x84f16c36u);
+	KUNIT_EXPECT_FALSE(test, roan_icrc_equal(&v6, at));
 }
 
 /* A packet's own identification, and another one put in afterwards, come to the same. */
@@ -65,6 +74,7 @@ static void start__identification(struct kunit *test)
 {
 	struct roan_icrc_head own, other;
 	struct headers h = {};
+	struct roan_icrc a, b;
 	u32 id;
 
 	make(&h, false);
@@ -72,16 +82,34 @@ static void start__identification(struct kunit *test)
 	for (id = 0; id <= 0xffff; id++) {
 		put_unaligned_be16(id, h.ip + 4);
 		roan_icrc_head4(&own, h.ip, h.udp);
-		if (roan_icrc_start(&own, id, h.bth) != roan_icrc_start(&other, id, h.bth))
+		roan_icrc_start(&a, &own, id, h.bth);
+		roan_icrc_start(&b, &other, id, h.bth);
+		if (roan_icrc_settle(&a) != roan_icrc_settle(&b))
 			break;
 	}
 	KUNIT_EXPECT_EQ(test, id, 0x10000u);
 }
 
+/* State and BTH as one block are the same as one after the other. */
+static void block(struct kunit *test)
+{
+	struct roan_icrc_head head;
+	struct headers h = {};
+	struct roan_icrc icrc;
+	u8 bytes[16];
+
+	make(&h, false);
+	roan_icrc_head4(&head, h.ip, h.udp);
+	roan_icrc_start(&icrc, &head, head.id, h.bth);
+	roan_icrc_block(&icrc, bytes);
+	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_settle(&icrc));
+	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_settle(&icrc));	/* once is enough */
+}
+
 /* Flip every bit of @n bytes at @p, one at a time: only the bits in @mask[i] of byte i may leave the ICRC alone. */
 static void flip(struct kunit *test, struct headers *h, bool v6, u8 *p, int n, const u8 *mask)
 {
-	u32 before = icrc_of(h, v6);
+	u32 before = state_of(h, v6);
 	int bit;
 
 	for (bit = 0; bit < n * 8; bit++) {
@@ -89,7 +117,7 @@ static void flip(struct kunit *test, struct headers *h, bool v6, u8 *p, int n, c
 		bool same;
 
 		p[bit / 8] ^= one;
-		same = icrc_of(h, v6) == before;
+		same = state_of(h, v6) == before;
 		p[bit / 8] ^= one;
 		KUNIT_EXPECT_EQ_MSG(test, same, !!(mask[bit / 8] & one), "byte %d bit %d of %d", bit / 8, bit & 7, n);
 	}
@@ -123,6 +151,7 @@ static void masked_fields_v6(struct kunit *test)
 static struct kunit_case icrc_cases[] = {
 	KUNIT_CASE(vectors),
 	KUNIT_CASE(start__identification),
+	KUNIT_CASE(block),
 	KUNIT_CASE(masked_fields_v4),
 	KUNIT_CASE(masked_fields_v6),
 	{}

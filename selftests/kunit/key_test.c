@@ -141,7 +141,7 @@ static void frmr_comes_and_goes_with_its_variants(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, key, IOVA, 1, IB_ACCESS_REMOTE_WRITE), (u32)ROAN_VERR_BAD_ACCESS);
 	memory[PAGE_SIZE - 1] = 1;
 	memory[PAGE_SIZE] = 2;
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, key, IOVA + PAGE_SIZE - 2, bytes, 3, &f->crc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, key, IOVA + PAGE_SIZE - 2, bytes, 3, &f->icrc), 0u);
 	KUNIT_EXPECT_MEMEQ(test, bytes, ((u8[]){ 0, 1, 2 }), 3);
 
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_KEY);	/* in force already */
@@ -255,7 +255,7 @@ static void window_lends_its_part(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 999, 1), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1050, 1), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1049, 2), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, IOVA + 1049, &byte, 1, &f->crc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, IOVA + 1049, &byte, 1, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, byte, fake_pattern(1049));
 	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->k.key, IOVA + 1000, 1), 0u);	/* type 1: any QP */
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, win->k.key, IOVA + 1000, 8, IB_ACCESS_REMOTE_ATOMIC),
@@ -319,8 +319,8 @@ static void zero_based_window_counts_from_its_beginning(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, 1, 64), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, U64_MAX, 1), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 100, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 0, &bytes[0], 1, &f->crc), 0u);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 63, &bytes[1], 1, &f->crc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 0, &bytes[0], 1, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 63, &bytes[1], 1, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, bytes[0], fake_pattern(100));
 	KUNIT_EXPECT_EQ(test, bytes[1], fake_pattern(163));
 	roan_dealloc_mw(&mw.ib);

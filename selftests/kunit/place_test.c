@@ -164,9 +164,9 @@ static void nothing_needs_no_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 0, skb, 0, 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, NULL, 0, 0, skb, 0, 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, NULL, 0, 0, &byte, 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &byte, 0, &f->crc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &byte, 0, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, 0x666, 1, skb, 0, 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0x666, 1, &byte, 0, &f->crc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0x666, 1, &byte, 0, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, 0x666, 1, 0, IB_ACCESS_REMOTE_WRITE), 0u);
 	f->qp.access = 0;	/* the QP's leave it does need */
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, 0x666, 1, 0, IB_ACCESS_REMOTE_WRITE), (u32)ROAN_VERR_BAD_ACCESS);
@@ -191,7 +191,7 @@ static void access_is_what_region_and_qp_both_give(struct kunit *test)
 				KUNIT_EXPECT_EQ_MSG(test, roan_remote_check(&f->qp, mr->k.key, IOVA, 8, bits[op]),
 						    region & qp & 1 << op ? 0u : (u32)ROAN_VERR_BAD_ACCESS,
 						    "region %u, QP %u, operation %u", region, qp, op);
-			KUNIT_EXPECT_EQ(test, !roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 8, &f->crc),
+			KUNIT_EXPECT_EQ(test, !roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 8, &f->icrc),
 					region & qp & 1);
 			KUNIT_EXPECT_EQ(test, !roan_remote_atomic_write(&f->qp, mr->k.key, IOVA + 4, 0),
 					!!(region & qp & 2));
@@ -208,7 +208,7 @@ static void local_writes_need_leave(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, &sge, 1, 0, bytes, 10), (u32)ROAN_VERR_BAD_ACCESS);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, bytes, 10, &f->crc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, bytes, 10, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, bytes[9], fake_pattern(9));
 }
 
@@ -222,10 +222,10 @@ static void domains_are_apart(struct kunit *test)
 
 	f->qp.ib.pd = &f->other_pd.ib;
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 1, &f->crc), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, IOVA + 4, 0), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 0, skb, 0, 1), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &word, 1, &f->crc), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	kfree_skb(skb);
 }
@@ -248,7 +248,7 @@ static void keys_must_be_in_force(struct kunit *test)
 	/* A window is nobody's L_Key. */
 	KUNIT_ASSERT_EQ(test, roan_alloc_mw(&mw.ib, NULL), 0);
 	sge.lkey = mw.win->k.key;
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &byte, 1, &f->crc), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &byte, 1, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
 	roan_dealloc_mw(&mw.ib);
 	kfree_skb(skb);
 }
@@ -262,14 +262,14 @@ static void key_0_is_for_the_kernel(struct kunit *test)
 
 	memset(bytes, 0x5a, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, &sge, 1, 0, bytes, 16), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->crc), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, memory[0], 0);
 	f->qp.user = false;
 	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, &sge, 1, 4, bytes, 12), 0u);
 	KUNIT_EXPECT_EQ(test, memory[3], 0);
 	KUNIT_EXPECT_EQ(test, memory[4], 0x5a);
 	KUNIT_EXPECT_EQ(test, memory[15], 0x5a);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->crc),
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->icrc),
 			(u32)ROAN_VERR_BAD_KEY);	/* not the peer */
 }
 
@@ -287,8 +287,8 @@ static void pages_in_any_order(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, back);
 	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, IOVA + off, skb, 7, PAGE_SIZE + 20), 0u);
 	expect_written(test, mr, off, PAGE_SIZE + 20, 0);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA + off - 1, back, PAGE_SIZE + 22, &f->crc), 0u);
-	KUNIT_EXPECT_EQ(test, f->crc, roan_crc32(0, back, PAGE_SIZE + 22));
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA + off - 1, back, PAGE_SIZE + 22, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, f->icrc.state, roan_crc32(0, back, PAGE_SIZE + 22));
 	KUNIT_EXPECT_EQ(test, back[0], fake_pattern(off - 1));
 	for (i = 0; i < PAGE_SIZE + 20 && back[i + 1] == sent_byte(i); i++)
 		;
@@ -332,8 +332,8 @@ static void lists_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 90, skb, 0, 400), 0u);
 	expect_written(test, a, 100, 10, 0);
 	expect_written(test, b, 0, 390, 10);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, sges, 3, 85, back, 30, &f->crc), 0u);
-	KUNIT_EXPECT_EQ(test, f->crc, roan_crc32(0, back, 30));
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, sges, 3, 85, back, 30, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, f->icrc.state, roan_crc32(0, back, 30));
 	KUNIT_EXPECT_EQ(test, back[4], fake_pattern(99));
 	KUNIT_EXPECT_EQ(test, back[5], sent_byte(0));
 	KUNIT_EXPECT_EQ(test, back[15], sent_byte(10));
@@ -342,7 +342,7 @@ static void lists_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 100 + PAGE_SIZE - 1, skb, 0, 1), 0u);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 100 + PAGE_SIZE - 1, skb, 0, 2), (u32)ROAN_VERR_TOO_LONG);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 100 + PAGE_SIZE, skb, 0, 1), (u32)ROAN_VERR_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, sges, 3, 100 + PAGE_SIZE - 1, back, 2, &f->crc), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, sges, 3, 100 + PAGE_SIZE - 1, back, 2, &f->icrc), (u32)ROAN_VERR_TOO_LONG);
 	KUNIT_EXPECT_EQ(test, refcount_read(&a->k.refs), 1u);
 	KUNIT_EXPECT_EQ(test, refcount_read(&b->k.refs), 1u);
 	kfree_skb(skb);

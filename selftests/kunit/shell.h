@@ -18,7 +18,7 @@ struct fake {
 	struct roan_qp other_qp;	/* another one in the same pd */
 	struct dst_entry dst;
 	struct net_device ndev;		/* where dst leads */
-	u32 crc;			/* of what was gathered and read so far */
+	struct roan_icrc icrc;		/* of what was gathered and read so far */
 };
 
 /* A suite's init and exit; test->priv is the struct fake. */
