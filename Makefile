@@ -28,8 +28,8 @@ mirror:
 	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench \
 		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(OUT)/selftests/
 
-module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y]
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(KARGS) modules
+module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y] [STRICT=1]
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(STRICT),W=1 ROAN_WERROR=y) $(KARGS) modules
 
 provider:				## build/provider/libroan-rdmav<N>.so
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What can be said about the sources without running them. KTAP. Builds roan once per installed kernel's headers with
-# W=1 -Werror and once under sparse, in folders of their own.
+# What can be said about the sources without running them. KTAP. Builds roan for each installed kernel's headers, with W=1
+# -Werror and under sparse.
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 . selftests/vm/lib.sh
 log=$(mktemp)
@@ -20,20 +20,22 @@ clean() { # NAME: passes if $log is empty
 	fi
 }
 
+# The same folder and flags as for a guest's module in suites.sh: whoever comes first compiles, for both.
 compiles() { # KDIR
-	local name
+	local name sparse=
 	name=$(basename "$(dirname "$1")")
-	set -- -s module KDIR="$1" OUT="build/lint/$name" ROAN_TESTS=y
-	make "$@" KARGS="W=1 ROAN_WERROR=y" > "$log" 2>&1 && : > "$log"
-	clean "W=1 -Werror on $name"
-	command -v sparse > /dev/null || { ktap_skip "sparse on $name" "sparse is not installed"; return; }
-	# A build that stops half-way has said nothing of the other half.
-	if make "$@" KARGS="W=1 ROAN_WERROR=y C=2 CF=-D__CHECK_ENDIAN__" > "$log" 2>&1; then
-		grep "$PWD/build/lint/.*\(warning\|error\):" "$log" > "$log.ours"
-		mv "$log.ours" "$log"
+	! command -v sparse > /dev/null || sparse="C=2 CF=-D__CHECK_ENDIAN__"
+	mkdir -p build
+	if flock build make -s module KDIR="$1" STRICT=1 ROAN_TESTS=y KARGS="$sparse" > "$log" 2>&1; then
+		# Where gcc's warnings are errors, those that let it go on are sparse's.
+		grep "$PWD/build/.*\(warning\|error\):" "$log" > "$log.sparse"
+		: > "$log"
 	else
-		echo "the build under sparse failed" >> "$log"
+		echo "it stopped half-way" > "$log.sparse"
 	fi
+	clean "W=1 -Werror on $name"
+	[ -n "$sparse" ] || { ktap_skip "sparse on $name" "sparse is not installed"; return; }
+	mv "$log.sparse" "$log"
 	clean "sparse on $name"
 }
 

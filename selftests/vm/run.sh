@@ -228,8 +228,7 @@ run_qemu() {
 	version=$(basename "$folder"/boot/vmlinuz-*)
 	version=${version#vmlinuz-}
 	case $series in
-	new) built "$HERE/debian.sh" run trixie make -s -C "$REPO" module ROAN_TESTS=y KDIR="/lib/modules/$version/build" \
-		KARGS="W=1 ROAN_WERROR=y" ;;
+	new) built "$HERE/debian.sh" run trixie make -s -C "$REPO" module ROAN_TESTS=y KDIR="/lib/modules/$version/build" STRICT=1 ;;
 	*) built make -s -C "$REPO" module ROAN_TESTS=y KDIR="/lib/modules/$version/build" ;;
 	esac
 	initrd "$folder" "$version" "$@"
