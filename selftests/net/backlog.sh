@@ -7,7 +7,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/python.sh"
 
 slow_file() {
-	truncate -s 32M /tmp/slow.img && mkfs.ext4 -qFO ^has_journal /tmp/slow.img && mkdir /tmp/slow && modprobe -q loop
+	truncate -s 32M /tmp/slow.img && mkfs.ext2 -qF /tmp/slow.img && mkdir /tmp/slow && modprobe -q loop
 	mount -o loop /tmp/slow.img /tmp/slow && dd if=/dev/zero of=/tmp/slow/file bs=1M count=8
 }
 
