@@ -33,7 +33,7 @@ ktap_header
 pair_up > /tmp/setup.log 2>&1 && insmod "$peers_ko" >> /tmp/setup.log 2>&1 && insmod "$gpu_ko" unmaps="${UNMAPS:-0}" >> /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 # The way to ourselves is short: with one CPU a batch would be through before anything else can happen.
-on h1 tc qdisc add dev lo root netem delay 300us
+wire_netem "$(wire_to_self)" h1 delay 300us
 for kind in gpu-moves bar-moves peer; do
 	ktap_check "$kind: moved in mid-transfer" churn -m $kind -w move
 done

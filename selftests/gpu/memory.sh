@@ -63,7 +63,7 @@ else
 fi
 LOSSY=
 pairings "clean link"
-on h1 tc qdisc add dev v1 root netem loss 1% && on h2 tc qdisc add dev v2 root netem loss 1%
+wire_netem v1 h1 loss 1% && wire_netem v2 h2 loss 1%
 LOSSY=1
 pairings "1 % lost"
 ktap_check "the fake GPU unloads when nobody has its memory" rmmod roan_fake_gpu roan_peermem

@@ -21,7 +21,8 @@ up() {
 	ip addr add $H1IP/24 dev v1 && ip addr add $H1IP6/64 dev v1 nodad && ip link set v1 up || return
 	b ip addr add $H2IP/24 dev v2 && b ip addr add $H2IP6/64 dev v2 nodad && b ip link set v2 up || return
 	rdma link add rxe1 type rxe netdev v1 && link_add roan2 v2 h2 || return
-	wait_for 60 ping -c1 -W1 $H2IP && wait_for 60 ping -c1 -W1 $H2IP6
+	wait_for 60 ping -c1 -W1 $H2IP && wait_for 60 ping -c1 -W1 $H2IP6 || return
+	[ -z "$WIRE" ] || wire_shape v1:rxe1: v2:roan2:h2
 }
 
 # from_roan / from_rxe: who acts. -x belongs to rxe's side alone.
@@ -34,24 +35,31 @@ from_rxe() {
 	both 200 18515 "$PROGRAMS/verbs_stress -d roan2 -T 195 $V6" "$PROGRAMS/verbs_stress -d rxe1 -x -c $BIP -T 195 $V6 $*"
 }
 
+OPS=(SEND SEND_IMM SEND_INV WRITE WRITE_IMM READ CAS FAA)
+words() { local IFS=,; echo "$*"; }
+! wire_loses || MAY_LOSE=-L	# UC and UD
+
 ktap_header
 modinfo rdma_rxe > /dev/null 2>&1 || { ktap_skip "interop" "this kernel has no rdma_rxe"; ktap_end; }
 up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 for V6 in "" -6; do
 	for who in from_roan from_rxe; do
 		n="${who/_/ }${V6:+, IPv6}"
-		for op in SEND SEND_IMM SEND_INV WRITE WRITE_IMM READ CAS FAA ATOMIC_WRITE; do
+		# rxe sends an ATOMIC_WRITE again to address 0.
+		ops=("${OPS[@]}" ATOMIC_WRITE)
+		[ $who = from_roan ] || ! wire_loses || ops=("${OPS[@]}")
+		for op in "${ops[@]}"; do
 			ktap_check "$n: RC $op" $who -t rc -n 4 -o $op
 		done
-		ktap_check "$n: RC, all operations, 4 QPs" $who -t rc -n 10 -q 4 -w 64
-		ktap_check "$n: RC, MTU 1024, SRQ, events" $who -t rc -n 10 -q 4 -w 64 -S -e -m 1024
+		ktap_check "$n: RC, all operations, 4 QPs" $who -t rc -n 10 -q 4 -w 64 -o "$(words "${ops[@]}")"
+		ktap_check "$n: RC, MTU 1024, SRQ, events" $who -t rc -n 10 -q 4 -w 64 -S -e -m 1024 -o "$(words "${ops[@]}")"
 		# With a READ or atomic under way when an RNR NAK comes, rxe falls silent for good: its counters show one
 		# rcvd_rnr_err and no packet after it. So it is asked for the others only.
 		late=SEND,SEND_IMM,SEND_INV,WRITE,WRITE_IMM
 		[ $who = from_rxe ] || late=$late,READ,CAS,FAA,ATOMIC_WRITE
 		ktap_check "$n: RC, receives posted late" $who -t rc -n 5 -w 32 -r -o $late
-		ktap_check "$n: UC" $who -t uc -n 10
-		ktap_check "$n: UD" $who -t ud -n 10
+		ktap_check "$n: UC" $who -t uc -n 10 ${MAY_LOSE:-}
+		ktap_check "$n: UD" $who -t ud -n 10 ${MAY_LOSE:-}
 	done
 done
 ktap_end

@@ -53,7 +53,7 @@ style() {
 	[ -n "$pl" ] || pl=$(find "${ROAN_CACHE:-$HOME/.cache/roan}"/ -follow -maxdepth 4 -path '*scripts/checkpatch.pl' 2> /dev/null | head -n 1)
 	[ -n "$pl" ] || { ktap_skip "checkpatch" "no kernel source here"; return; }
 	common=$(grep -v '^#' selftests/lint/checkpatch.ignore | paste -sd,)
-	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]' 'selftests/net/fake_*.[ch]' \
+	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]' 'selftests/net/*.[ch]' \
 		selftests/cc/lossless.c selftests/cc/egress.c)
 	checkpatch "$common" "${files[@]}" > "$log"
 	clean "checkpatch"

@@ -36,6 +36,7 @@ reports() {	# the network was told: a capture on the other side saw the report f
 LAST='udp.port == 4791 && ipv6.dst == ff0e::4d:77 && eth.dst == 33:33:00:4d:00:77'
 
 ktap_header
+needs_every_packet
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 "${B[@]}" dumpcap -q -P -i v2 -w /tmp/mc.pcap > /tmp/dumpcap.log 2>&1 &
 cap=$!

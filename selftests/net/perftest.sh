@@ -36,6 +36,7 @@ run() {
 t() { PORT=$((PORT + 5)); ktap_check "$*" run "$@"; }	# run is a child: its ports are its own
 
 ktap_header
+needs_every_packet
 # perftest reads "cpu MHz" and divides by it.
 grep -q 'cpu MHz' /proc/cpuinfo || echo "# no cpu MHz in /proc/cpuinfo: figures may be inf"
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }

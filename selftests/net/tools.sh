@@ -124,6 +124,7 @@ second_wire() {
 }
 
 ktap_header
+needs_every_packet
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 nsa=$([ "$LINK_TYPE" = roan ] && echo h1) nsb=$([ "$LINK_TYPE" = roan ] && echo h2)
 GA=$(gid_index "$ADEV" "$AIP" $nsa) GB=$(gid_index "$BDEV" "$BIP" $nsb)

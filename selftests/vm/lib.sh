@@ -12,7 +12,8 @@
 #	wait_for SECONDS COMMAND...	until it succeeds; false when time is up
 #	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
 #	counter DEV NAME [NETNS]	value of one hardware counter
-# Variables:	LINK_TYPE (roan), REPO, PROGRAMS (where the tests' C programs are), H1DEV H2DEV H1IP H2IP H1IP6 H2IP6.
+# Variables:	WIRE says what the wire of two_hosts is like (wire.sh)
+#	LINK_TYPE (roan), REPO, PROGRAMS (where the tests' C programs are), H1DEV H2DEV H1IP H2IP H1IP6 H2IP6.
 #
 #	+----- h1 ------+          +------ h2 -----+
 #	| roan1 on v1   |==========|   v2 on roan2 |	veth; 10.7.0.1/24 and 10.7.0.2/24,
@@ -24,6 +25,7 @@ PROGRAMS=${PROGRAMS:-$REPO/build/selftests}
 H1DEV=${LINK_TYPE}1 H2DEV=${LINK_TYPE}2
 H1IP=10.7.0.1 H2IP=10.7.0.2 H1IP6=fd07::1 H2IP6=fd07::2
 KTAP_N=0 KTAP_BAD=0 KTAP_SKIPPED=0
+. "$REPO/selftests/vm/wire.sh"
 export LINK_TYPE REPO PROGRAMS H1DEV H2DEV H1IP H2IP H1IP6 H2IP6
 
 ktap_header() { echo "KTAP version 1"; }
@@ -61,6 +63,7 @@ ktap_relay() {
 }
 
 ktap_end() {
+	[ -z "$WIRE" ] || [ "$KTAP_N" = "$KTAP_SKIPPED" ] || { ktap_check "the wire was $WIRE" wire_taken; cat $WIRE_ENDS.log; }
 	echo "1..$KTAP_N"
 	[ "$KTAP_BAD" = 0 ] || exit 1
 	[ "$KTAP_N" != "$KTAP_SKIPPED" ] || exit 4
@@ -141,7 +144,8 @@ two_hosts() {
 	done
 	wait_for 60 on h1 ping -c1 -W1 $H2IP || return	# an adapter takes its time to see a link
 	wait_for 60 on h1 ping -c1 -W1 $H2IP6 || return
-	link_add "$H1DEV" v1 h1 && link_add "$H2DEV" v2 h2
+	link_add "$H1DEV" v1 h1 && link_add "$H2DEV" v2 h2 || return
+	[ -z "$WIRE" ] || wire_shape "v1:$H1DEV:h1" "v2:$H2DEV:h2"
 }
 
 two_hosts_down() {

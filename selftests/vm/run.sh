@@ -12,7 +12,7 @@
 #	-o  what the script leaves in /out/kept is copied to DIR
 # DMESG=FILE keeps the kernel's log. NICS=MODEL: two adapters of QEMU's with a wire between them (e1000e, virtio-net-pci).
 # MONITOR=SOCKET: QEMU's monitor (QMP) listens there.
-# LINK_TYPE and the variables named in LAB_ENV are handed to the script.
+# LINK_TYPE, WIRE and the variables named in LAB_ENV are handed to the script.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
@@ -50,7 +50,7 @@ trap cleanup EXIT
 out=$work/out
 mkdir "$out"
 cp "$HERE/guest.sh" "$out/guest.sh"
-for v in LINK_TYPE ROAN_KO NICS ${LAB_ENV:-}; do
+for v in LINK_TYPE WIRE ROAN_KO NICS ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
 
