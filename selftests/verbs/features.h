@@ -10,6 +10,8 @@
 		 IBV_ACCESS_MW_BIND)
 #define NO_COMPLETION	((enum ibv_wc_status)1000)
 
+extern bool wire_loses;			/* what nobody resends may not arrive */
+
 struct pair {
 	struct vt_dev *d;
 	uint8_t *buf;			/* BUF bytes, both sides' */
@@ -27,12 +29,14 @@ int post(struct pair *p, int side, struct ibv_send_wr wr);
 int post_op(struct pair *p, int side, enum ibv_wr_opcode op, size_t local, size_t remote, uint32_t len, unsigned int flags);
 int post_recv(struct pair *p, int side, size_t off, uint32_t len, uint64_t id);
 enum ibv_wc_status status_of(struct ibv_cq *cq, int ms);
+bool refused_by_peer(enum ibv_wc_status got, enum ibv_wc_status want);
 enum ibv_qp_state state_of(struct ibv_qp *qp);
 int async_event(struct ibv_context *ctx, int ms);
 
 void test_errors(struct vt_dev *d);	/* features_errors.c */
 void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
+void test_overwrite(struct vt_dev *d);	/* a part of it, for lossy wires */
 void test_share(struct vt_dev *d);	/* features_share.c */
 
 #endif

@@ -174,6 +174,13 @@ static void asked_about(struct vt_dev *d)
 		ibv_dealloc_mw(mw);
 }
 
+void test_overwrite(struct vt_dev *d)
+{
+	overwrite(d, IBV_WR_RDMA_WRITE, "WRITE");
+	overwrite(d, IBV_WR_SEND, "SEND");
+	overwrite(d, IBV_WR_RDMA_READ, "READ");
+}
+
 void test_reuse(struct vt_dev *d)
 {
 	int i;
@@ -183,7 +190,5 @@ void test_reuse(struct vt_dev *d)
 	asked_about(d);
 	room_for_another(d);
 	room_after_a_flush(d);
-	overwrite(d, IBV_WR_RDMA_WRITE, "WRITE");
-	overwrite(d, IBV_WR_SEND, "SEND");
-	overwrite(d, IBV_WR_RDMA_READ, "READ");
+	test_overwrite(d);
 }
