@@ -151,12 +151,14 @@ storm_and_removal() { # programs in the middle of making things, not only of sen
 	return $rc
 }
 
-flapping() { # down and up under traffic: RC survives, for it retries
+flapping() { # down and up, or too small for a moment, under traffic: RC survives, for it retries
 	local i rc=0
 	up || return
 	busy a -d $H1DEV -D $H2DEV
 	for i in 1 2 3 4 5; do
 		ip -n h1 link set v1 down; ip -n h1 link set v1 up; ip -n h1 addr replace $H1IP6/64 dev v1 nodad
+		flows 100 || rc=1
+		ip -n h1 link set v1 mtu 1500; ip -n h1 link set v1 mtu $((9000 - i))
 		flows 100 || rc=1
 	done
 	kill -9 "${pids[a]}"
@@ -204,7 +206,7 @@ ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
 ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
 ktap_check "the namespace is deleted while busy" while_busy bash -c netns_exit
 ktap_check "ib_write_bw ends when its device goes" perftest_dies
-ktap_check "the link flaps under traffic" flapping
+ktap_check "the link flaps, and its MTU changes, under traffic" flapping
 ktap_check "$KILLS programs killed" kills
 ktap_check "a storm of objects" storm
 ktap_check "the device goes in a storm" storm_and_removal
