@@ -59,6 +59,10 @@ kunit:					## the suites inside a UML kernel with KASAN
 selftest:				## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh guests
 
+paths:					## those that move data, on every kind of wire: GSO, GRO, MTU, loss (two hours of CPU)
+	@tools/setup
+	@$(ROOM)/tally.sh "$(ROOM)/suites.sh -f $(ROOM)/paths-suites"
+
 bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
@@ -66,7 +70,7 @@ bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
 cc:					## congestion control in virtual time, held to the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but bench; ends with "N passed, N failed, N skipped"
+check:					## all of the above but bench, cc and paths; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/tally.sh $(ROOM)/suites.sh
 
@@ -91,4 +95,4 @@ deb:					## build/deb/: roan-dkms and libroan as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest bench cc check demo install dkms deb clean
+.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest paths bench cc check demo install dkms deb clean

@@ -5,9 +5,9 @@
 # two CPUs, everything else one, so one lane is theirs and two are for the rest, one of which helps when that is done. What a
 # row prints is shown when it is done. A script that is listed but not there is a failure, and so is a guest that ends badly
 # after its script printed only passes.
-#   suites.sh [-j CPUS] [LAB [SCRIPT]]
+#   suites.sh [-j CPUS] [-f LIST] [LAB [SCRIPT]]
 #	LAB: a word of run.sh, or a part of it; `guests`: all but the host	SCRIPT: part of a name
-#	CPUS: how many to count on (default: as many as there are)
+#	CPUS: how many to count on (default: as many as there are)	LIST: another file than `suites`
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 work=$(mktemp -d)
@@ -75,9 +75,17 @@ lane() { # KIND WANTED-LAB WANTED-SCRIPT
 }
 
 cpus=$(nproc)
-[ "${1:-}" != -j ] || { cpus=$2; shift 2; }
+list=$HERE/suites
+while getopts j:f: o; do
+	case $o in
+	j) cpus=$OPTARG ;;
+	f) list=$(readlink -f "$OPTARG") ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
 cd "$REPO" || exit
-grep -v '^ *#' "$HERE/suites" > "$work/rows"
+grep -v '^ *#' "$list" > "$work/rows"
 [ "${1:-}" != guests ] || { sed -i '/^host/d' "$work/rows"; shift; }
 { make -s provider programs && make -s -C selftests/unit ktap; } || { echo "not ok the provider and the tests' programs build"; exit 1; }
 for ((n = 0; n == 0 || n < cpus / 4; n++)); do
