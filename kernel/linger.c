@@ -140,6 +140,8 @@ void roan_notices_rung(struct roan_uctx *uctx, u64 began, struct roan_qp **answe
 
 	if (!notices->ring.ctl)
 		return;
+	/* First: softirqs that wait on this CPU run when the lock is let go, and may say anew that more waits. */
+	WRITE_ONCE(notices->ring.ctl->kernel.waits_on, 0);
 	spin_lock_bh(&notices->lock);
 	notices->quick_bells = began - notices->bell_at < QUICK_NS ? notices->quick_bells + 1 : 0;
 	notices->bell_at = began;
@@ -161,6 +163,22 @@ void roan_notices_found(struct roan_qp *qp, u32 n)
 	gathered = READ_ONCE(notices->gathered);
 	if (gathered < WORTH)
 		WRITE_ONCE(notices->gathered, gathered + n);
+}
+
+/*
+ * What goes on later goes on in softirq, and softirqs that have gone on for long are left to ksoftirqd, which gets its share of
+ * the CPU like any program. One of ours that polls there has nothing better to do, if it only knew.
+ */
+void roan_notices_waits(struct roan_qp *qp, bool waits)
+{
+	u32 on = waits ? smp_processor_id() + 1 : 0;
+	struct roan_ring *ring;
+
+	if (!qp->uctx)
+		return;
+	ring = &to_roan_uctx(qp->uctx)->notices.ring;
+	if (ring->ctl && READ_ONCE(ring->ctl->kernel.waits_on) != on)
+		WRITE_ONCE(ring->ctl->kernel.waits_on, on);
 }
 
 void roan_notices_init(struct roan_notices *notices)

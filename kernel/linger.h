@@ -31,5 +31,6 @@ int roan_notices_alloc(struct roan_uctx *uctx, struct roan_ring_desc *desc);
 void roan_notices_free(struct roan_notices *notices);	/* no QP and no caller of the context is left */
 void roan_notices_rung(struct roan_uctx *uctx, u64 began, struct roan_qp **answered);	/* a doorbell came at @began */
 void roan_notices_found(struct roan_qp *qp, u32 n);	/* work requests were fetched, by whomever */
+void roan_notices_waits(struct roan_qp *qp, bool waits);	/* its sends, on this CPU; softirqs are off */
 
 #endif /* ROAN_LINGER_H */

@@ -10,8 +10,7 @@
 
 /* Packets that leave at a stretch, at most; what is left goes later. Why it depends on the CPUs stands at alone(). */
 #define TURN_ALONE	256
-#define TURN		64
-#define TURN_ACKED	16	/* ... while other answers wait to be looked at */
+#define TURN		60	/* four full trains of 4 KB each; of smaller packets, most of two or one */
 
 /* The address vector of a datagram's work request; NULL: no such, or not this QP's PD. */
 static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_send_wqe *wqe)
@@ -290,15 +289,16 @@ static void send_turn(struct roan_qp *qp, u32 budget)
 		roan_notices_found(qp, roan_fetch(qp));
 		done = send_work(qp, &train, &budget, now);
 		retire(qp);
-		if (!done)
-			roan_later(&qp->later, ROAN_DO_SEND);
-		else
+		if (done)
 			budget--;	/* a tail that makes no sense, or runs away from us, must not keep us here */
 	} while (!park(qp, !done || train.held || train.paused));
 	if (unlikely(train.paused || qp->sq.paused))
 		note_pause(qp, train.paused, now);
 	roan_train_flush(&train);
 	rcu_read_unlock();
+	if (!done)
+		roan_later(&qp->later, ROAN_DO_SEND);
+	roan_notices_waits(qp, !done);
 	count_events(qp);
 	roan_sq_arm(qp);
 }
@@ -326,12 +326,12 @@ void roan_send(struct roan_qp *qp)
 	spin_unlock_bh(&qp->sq.lock);
 }
 
-/* Answers that came together are seen in one softirq: the first of them lets a little go, and all the rest goes later. */
+/* Answers that came together are seen in one softirq: the first of them lets a turn go, and all the rest goes later. */
 static u32 acked_budget(const struct roan_qp *qp)
 {
 	if (alone())
 		return TURN_ALONE;
-	return test_bit(ROAN_DO_SEND, &qp->later.bits) ? 0 : TURN_ACKED;
+	return test_bit(ROAN_DO_SEND, &qp->later.bits) ? 0 : TURN;
 }
 
 void roan_send_acked(struct roan_qp *qp)

@@ -3,8 +3,10 @@
  * The doorbell, and when to ring it. A queue pair that the kernel is at work on needs none. For one at rest a notice
  * does while the kernel lingers: bells came in quick succession, so it looks through the context's notices by itself
  * after a while. As soon as a program has nothing to do but wait, the pause is over: an empty poll, or asking for an
- * event, rings for all that was noticed since.
+ * event, rings for all that was noticed since. An empty poll also rings when the rest of a long send waits for the CPU that
+ * the polling keeps busy.
  */
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -90,11 +92,22 @@ bool roan_must_ring(struct roan_qp *qp)
 	return !noticed(&notices->ring, qp) && (!give_notice(notices, qp) || ring_rests(&notices->ring));
 }
 
+/*
+ * The kernel is not through with our sends, and the CPU it wants for the rest is the one we poll on: it shares that with us
+ * by time slices, unless we go there.
+ */
+static bool waits_for_us(const struct ring *notices)
+{
+	uint32_t waits_on = __atomic_load_n(&notices->ctl->kernel.waits_on, __ATOMIC_RELAXED);
+
+	return waits_on && waits_on - 1 == (uint32_t)sched_getcpu();
+}
+
 bool roan_ring_noticed(struct ibv_context *ctx)
 {
 	const struct ring *notices = &to_roan_context(ctx)->notices.ring;
 
-	if (!notices->ctl || ring_taken(notices))
+	if (!notices->ctl || (ring_taken(notices) && !waits_for_us(notices)))
 		return false;
 	ring(ctx->cmd_fd, NULL);
 	return true;

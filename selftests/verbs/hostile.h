@@ -51,6 +51,8 @@ int try_reconnect(struct rig *g);	/* RESET -> RTS on both sides, completions thr
 void rig_reconnect(struct rig *g);	/* the same where it must succeed */
 
 /* The slot that the next sq_post() or rq_post() hands over, n slots ahead; zeroed. */
+/* The control blocks that rings of this process begin with, at most @most; but the second ring's of a mapping. */
+int ring_ctls(struct roan_ring_ctl **ctl, int most);
 void *ring_slot_at(struct hring *ring, uint32_t n);
 void ring_advance(struct hring *ring, uint32_t n);
 void post_write(struct rig *g, uint64_t wr_id);	/* an empty WRITE, by hand; no bell */

@@ -37,6 +37,16 @@ static int uverbs_maps(struct map *maps)
 	return n;
 }
 
+int ring_ctls(struct roan_ring_ctl **ctl, int most)
+{
+	struct map maps[MAX_MAPS];
+	int i, n = uverbs_maps(maps);
+
+	for (i = 0; i < n && i < most; i++)
+		ctl[i] = (void *)maps[i].at;
+	return i;
+}
+
 /* Mappings that were not there before. */
 static int new_maps(const struct map *before, int nr_before, struct map *fresh)
 {

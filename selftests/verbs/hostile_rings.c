@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -414,6 +415,88 @@ static void receives_after_failure(struct vt_dev *d, struct region *r)
 	rig_down(&g);
 }
 
+/* @on: as if sends waited there. Rings of which the kernel took that back while an empty queue was polled. */
+static int rung_by_polling(struct ibv_cq *cq, uint32_t on)
+{
+	struct roan_ring_ctl *ctl[64];
+	int i, n = ring_ctls(ctl, 64), rung = 0;
+	struct ibv_wc wc;
+
+	for (i = 0; i < n; i++)
+		ctl[i]->kernel.waits_on = on;
+	ibv_poll_cq(cq, 1, &wc);
+	for (i = 0; i < n; i++) {
+		rung += !__atomic_load_n(&ctl[i]->kernel.waits_on, __ATOMIC_RELAXED);
+		ctl[i]->kernel.waits_on = 0;
+	}
+	return rung;
+}
+
+/* Of all rings only the notices are looked at for it, and only what waits for this very CPU makes a poll ring. */
+static void waits_where_we_poll(struct vt_dev *d, struct region *r)
+{
+	int here, there, cpu = sched_getcpu();
+	cpu_set_t before, one;
+	struct rig g;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_getaffinity(0, sizeof(before), &before) || sched_setaffinity(0, sizeof(one), &one))
+		vt_die("affinity: %s", strerror(errno));
+	here = rung_by_polling(g.cq, cpu + 1);
+	there = rung_by_polling(g.cq, cpu + 2);
+	vt_ok(here == 1 && !there, "notices: a poll rings for what waits on its CPU (%d), for no other (%d)", here, there);
+	sched_setaffinity(0, sizeof(before), &before);
+	rig_down(&g);
+}
+
+static void *watch(void *arg)
+{
+	struct roan_ring_ctl *ctl[64];
+	int i, n = ring_ctls(ctl, 64);
+	_Atomic int *state = arg;	/* 0: look; 1: seen; 2: give up */
+
+	while (!*state)
+		for (i = 0; i < n; i++)
+			if (__atomic_load_n(&ctl[i]->kernel.waits_on, __ATOMIC_RELAXED))
+				*state = 1;
+	return NULL;
+}
+
+/* A window is more than leaves at a stretch, where there are CPUs enough to see that from outside. */
+static void long_send_waits(struct vt_dev *d, struct region *r)
+{
+	uint32_t len = 1 << 20;
+	void *mem = calloc(1, len);
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, mem, len, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	uint64_t end = vt_now_ms() + 20000;
+	_Atomic int state = 0;
+	struct ibv_wc wc;
+	pthread_t thread;
+	struct rig g;
+
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	if (!mr || pthread_create(&thread, NULL, watch, &state))
+		vt_die("a watcher: %s", strerror(errno));
+	while (!state && vt_now_ms() < end) {
+		struct ibv_sge sge = { (uintptr_t)mr->addr, len, mr->lkey };
+		struct ibv_send_wr *bad, wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+						.send_flags = IBV_SEND_SIGNALED };
+
+		wr.wr.rdma.remote_addr = sge.addr;
+		wr.wr.rdma.rkey = mr->rkey;
+		if (ibv_post_send(g.qp, &wr, &bad) || !vt_poll(g.cq, &wc, 5000) || wc.status)
+			vt_die("a WRITE of 1 MB");
+	}
+	vt_ok(state == 1, "notices: the rest of a long send is told to wait");
+	state = 2;
+	pthread_join(thread, NULL);
+	rig_down(&g);
+	ibv_dereg_mr(mr);
+	free(mem);
+}
+
 void rings_cases(struct vt_dev *d, struct region *r)
 {
 	sq_index(d, r, SLOTS + 1);
@@ -436,4 +519,9 @@ void rings_cases(struct vt_dev *d, struct region *r)
 	bells_and_states(d, r);
 	reset_after_failure(d, r);
 	receives_after_failure(d, r);
+	waits_where_we_poll(d, r);
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		long_send_waits(d, r);
+	else
+		vt_ok_skip("notices: the rest of a long send is told to wait", "one CPU");
 }

@@ -40,7 +40,12 @@ struct roan_user_line {
 struct roan_kernel_line {
 	__u32 index;
 	__u32 flags;		/* enum roan_ring_flags */
-	__u32 reserved[30];
+	/*
+	 * Notices: sends of this context wait for their turn on CPU @waits_on - 1; 0: none do. A hint: who polls there in vain
+	 * may ring, and they go on in his time. The kernel takes it back when anybody rings. Other rings: 0.
+	 */
+	__u32 waits_on;
+	__u32 reserved[29];
 };
 
 enum roan_ring_flags {
