@@ -94,6 +94,10 @@ void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t l
 {
 	if (icrc_by_folding(icrc, to, from, len))
 		return;
+	if (crc_sparse && !crc_shash) {
+		icrc->state = roan_crc32_sparse_copy(roan_icrc_settle(icrc), to, from, len);
+		return;
+	}
 	memcpy(to, from, len);
 	icrc->state = roan_crc32(roan_icrc_settle(icrc), to, len);
 }

@@ -27,24 +27,52 @@ static inline void take_out(struct added *a, u64 word)
 	a->to[4] = word >> (320 - 300);
 }
 
-u32 roan_crc32_sparse(u32 crc, const void *p, size_t len)
+/* Word @i behind @p; if @to is not NULL, it is copied there on its way. */
+static __always_inline u64 word(void *to, const void *p, int i)
+{
+	u64 w = get_unaligned_le64(p + i * WORD);
+
+	if (to)
+		put_unaligned_le64(w, to + i * WORD);
+	return w;
+}
+
+/* Made twice, with and without @to. */
+static __always_inline u32 sum(u32 crc, void *to, const void *p, size_t len)
 {
 	struct added a = { { crc } };
 	u64 last[WORDS];
 	int i;
 
-	if (len < 2 * sizeof(last))
-		return roan_crc32(crc, p, len);
 	for (; len >= 2 * sizeof(last); p += sizeof(last), len -= sizeof(last)) {
 		/* Five at a time, so that nothing has to move along in @a. */
-		take_out(&a, get_unaligned_le64(p));
-		take_out(&a, get_unaligned_le64(p + WORD));
-		take_out(&a, get_unaligned_le64(p + 2 * WORD));
-		take_out(&a, get_unaligned_le64(p + 3 * WORD));
-		take_out(&a, get_unaligned_le64(p + 4 * WORD));
+		take_out(&a, word(to, p, 0));
+		take_out(&a, word(to, p, 1));
+		take_out(&a, word(to, p, 2));
+		take_out(&a, word(to, p, 3));
+		take_out(&a, word(to, p, 4));
+		if (to)
+			to += sizeof(last);
+	}
+	if (to) {
+		memcpy(to, p, len);
+		p = to;		/* its source may change meanwhile */
 	}
 	for (i = 0; i < WORDS; i++)
 		put_unaligned_le64(get_unaligned_le64(p + i * WORD) ^ a.to[i], &last[i]);
 	crc = roan_crc32(0, last, sizeof(last));
 	return roan_crc32(crc, p + sizeof(last), len - sizeof(last));
+}
+
+u32 roan_crc32_sparse(u32 crc, const void *p, size_t len)
+{
+	return len < ROAN_SPARSE_MIN ? roan_crc32(crc, p, len) : sum(crc, NULL, p, len);
+}
+
+u32 roan_crc32_sparse_copy(u32 crc, void *to, const void *p, size_t len)
+{
+	if (len >= ROAN_SPARSE_MIN)
+		return sum(crc, to, p, len);
+	memcpy(to, p, len);
+	return roan_crc32(crc, to, len);
 }

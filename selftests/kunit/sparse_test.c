@@ -29,15 +29,22 @@ static void vectors(struct kunit *test)
 
 static void every_length(struct kunit *test)
 {
-	u8 *p = kunit_kzalloc(test, LONGEST + 8, GFP_KERNEL);
+	u8 *p = kunit_kzalloc(test, LONGEST + 8, GFP_KERNEL), *copy = kunit_kzalloc(test, LONGEST + 8, GFP_KERNEL);
 	size_t len, shift;
+	u32 crc;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
+	KUNIT_ASSERT_NOT_NULL(test, copy);
 	fill(p, LONGEST + 8, 1);
 	for (len = 0; len <= LONGEST; len++) {
 		shift = len % 8;
-		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_sparse(~0u - len, p + shift, len), bit_by_bit(~0u - len, p + shift, len),
-				    "%d bytes", (int)len);
+		crc = bit_by_bit(~0u - len, p + shift, len);
+		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_sparse(~0u - len, p + shift, len), crc, "%d bytes", (int)len);
+		memset(copy, 0x5a, LONGEST + 8);
+		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_sparse_copy(~0u - len, copy + 7 - shift, p + shift, len), crc,
+				    "%d bytes copied", (int)len);
+		KUNIT_ASSERT_EQ_MSG(test, memcmp(copy + 7 - shift, p + shift, len), 0, "%d bytes copied", (int)len);
+		KUNIT_ASSERT_EQ_MSG(test, copy[7 - shift + len], 0x5a, "a byte behind %d", (int)len);
 	}
 }
 
