@@ -180,6 +180,7 @@ static DEVICE_ATTR_RO(parent);
 static struct attribute *device_attrs[] = {
 	&dev_attr_parent.attr,
 	&dev_attr_dm_bar.attr,
+	&dev_attr_poll_idle_us.attr,
 	NULL
 };
 
@@ -233,6 +234,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 		roan_net_del_dev(dev->rnet, dev);
 		roan_net_put(dev->rnet);
 	}
+	roan_poller_exit(dev);
 	roan_qos_del_dev(dev);
 	roan_bar_forget(dev);
 	roan_pfc_exit(dev);
@@ -285,6 +287,7 @@ static int add(const char *name, struct net_device *ndev)
 	INIT_LIST_HEAD(&dev->mcast);
 	roan_cc_param_init(&dev->cc);
 	roan_pfc_init(dev);
+	roan_poller_init(&dev->poller);
 	roan_qos_add_dev(dev);
 	describe(dev);
 

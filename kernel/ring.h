@@ -53,6 +53,12 @@ void roan_mmap_free(struct rdma_user_mmap_entry *entry);
 
 /* Slots posted and not fetched. More than there are slots: the user scribbled over its index. */
 u32 roan_ring_pending(const struct roan_ring *ring);
+/* The tail as the user has it now, without the lock, and for comparing only: the slots below may not be looked at yet. */
+static inline u32 roan_ring_tail(const struct roan_ring *ring)
+{
+	return READ_ONCE(ring->ctl->user.index);
+}
+
 static inline bool roan_ring_corrupt(const struct roan_ring *ring, u32 pending)
 {
 	return pending > ring->mask + 1;

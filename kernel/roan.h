@@ -26,6 +26,7 @@
 #include "linger.h"
 #include "mr.h"
 #include "pfc.h"
+#include "poller.h"
 #include "queues.h"
 #include "stats.h"
 #include "cc/cc.h"
@@ -104,6 +105,7 @@ struct roan_dev {
 	struct list_head on_qos;	/* qos.c */
 	struct roan_pfc pfc;
 	struct roan_backlog backlog;
+	struct roan_poller poller;
 
 	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
 	u32 n_mcast;
@@ -187,6 +189,7 @@ struct roan_qp {
 	struct list_head on_pfc;	/* pfc.c: waits for the end of a pause, with a reference; pfc->lock */
 	u8  pfc_sides;			/* ... for these, 1 << enum roan_side */
 	bool comm_est;			/* COMM_EST was told */
+	bool watched;			/* poller.c looks at the send ring: nobody has to ring; sq.lock */
 	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
 	bool sq_failing;		/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */
 
@@ -436,9 +439,9 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
  *
  * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
- * So are pfc->lock and notices->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock and rq.lock
- * are held together only where the state of the QP changes (qp_state.c). post_lock and poll_lock are irqsave and taken
- * with nothing else.
+ * So are pfc->lock, notices->lock and poller->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock
+ * and rq.lock are held together only where the state of the QP changes (qp_state.c). post_lock and poll_lock are irqsave
+ * and taken with nothing else.
  *
  * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
  * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog; one that tc redirects from

@@ -246,15 +246,29 @@ static void retire(struct roan_qp *qp)
 	}
 }
 
+static void fetch(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	u32 n = roan_fetch(qp);
+
+	if (!n || qp->watched)
+		return;
+	roan_notices_found(qp, n);
+	if (unlikely(READ_ONCE(qp->dev->poller.state)) && qp->user)	/* a kernel consumer sends as it posts */
+		roan_poller_found(qp);
+}
+
 /*
  * May we leave? While an answer is due the ring will be looked at again without a doorbell; so it will if we asked to be
- * called later, or hold all the work there is room for: what makes room, makes us look. Otherwise the poster must tell,
- * and what was posted before it could know is looked at now.
+ * called later, or hold all the work there is room for: what makes room, makes us look; or if a thread does nothing but
+ * look. Otherwise the poster must tell, and what was posted before it could know is looked at now.
  */
 static bool park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
 {
-	if (called_again || qp->sq.absent || roan_requester_outstanding(&qp->sq.req) || roan_requester_full(&qp->sq.req))
+	if (called_again || qp->watched || qp->sq.absent)
+		return true;
+	if (roan_requester_outstanding(&qp->sq.req) || roan_requester_full(&qp->sq.req))
 		return true;
 	return !roan_ring_need_doorbell(&qp->sq.ring);
 }
@@ -286,7 +300,7 @@ static void send_turn(struct roan_qp *qp, u32 budget)
 	board(qp, &train, qp->av);
 	do {
 		roan_ring_awake(&qp->sq.ring);
-		roan_notices_found(qp, roan_fetch(qp));
+		fetch(qp);
 		done = send_work(qp, &train, &budget, now);
 		retire(qp);
 		if (done)

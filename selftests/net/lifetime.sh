@@ -4,6 +4,7 @@
 # (DEVICE_FATAL, flushed work, EIO) and can clean up; nothing hangs; nothing is left behind.
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	programs run in the first namespace, which sees both devices
+#	roan1 has a polling thread, which watches what goes.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 LT=$PROGRAMS/lifetime
@@ -51,7 +52,7 @@ flows() {
 }
 came() { [ "$(counter $H1DEV rcvd_pkts)" -ge "$1" ]; }
 
-up() { two_hosts > /tmp/setup 2>&1 || { cat /tmp/setup; return 1; }; }
+up() { { two_hosts && poll_idle_us $H1DEV 20000 h1; } > /tmp/setup 2>&1 || { cat /tmp/setup; return 1; }; }
 down() { two_hosts_down > /dev/null 2>&1; wait_for 60 no_device $H1DEV; wait_for 60 no_device $H2DEV; }
 
 # while_busy COMMAND...: it must finish, with four programs at work across the wire: one that listens to events,

@@ -10,6 +10,7 @@
 #	two_hosts [MTU]			the topology below; two_hosts_down removes it
 #	on HOST COMMAND...		runs in namespace HOST
 #	wait_for SECONDS COMMAND...	until it succeeds; false when time is up
+#	poll_idle_us DEV MICROSECONDS [NETNS]	a polling thread for it (roan; architecture.md)
 #	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
 #	counter DEV NAME [NETNS]	value of one hardware counter
 # Variables:	WIRE says what the wire of two_hosts is like (wire.sh)
@@ -117,6 +118,8 @@ link_add() {
 	${3:+ip netns exec "$3"} udevadm settle -t 2 2> /dev/null || true
 	wait_for 60 ${3:+ip netns exec "$3"} rdma link show "$1/1"
 }
+
+poll_idle_us() { ${3:+ip netns exec "$3"} sh -c "echo $2 > /sys/class/infiniband/$1/poll_idle_us"; }
 
 # v1 in h1 and v2 in h2 and a wire between them: a veth, or the two adapters that run.sh emulates for NICS.
 lay_wire() { # MTU

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A thread of a device that looks at send rings, so that posting costs no system call and sending runs on another CPU
+ * than the program. Off unless asked for (poll_idle_us of the device): while it has rings to look at, it never sleeps.
+ *
+ * It learns of a QP when work of it was found, which takes a first doorbell; from then on the ring asks for none, nor
+ * for a notice. A ring that was empty for poll_idle_us is given back: it asks for a doorbell again. With none left the
+ * thread sleeps, and the next doorbell wakes it. What is sent and how is send.c's.
+ *
+ * A ring whose thread does not run is worse than a system call, by a time slice. So the thread takes rings only while it
+ * runs, and has a CPU to itself: as soon as anybody else wants to run there (ksoftirqd, too) it gives all of them back.
+ *
+ * Only the thread forgets a QP it watches, and it has a reference: who destroys one waits until it looks there next.
+ */
+#include <linux/kthread.h>
+#include <linux/sched/stat.h>
+#include <linux/slab.h>
+#include "roan.h"
+
+#define MOST_WATCHED	256		/* rings looked at in one pass; the others' posters ring as ever */
+#define MOST_IDLE_US	1000000
+#define ASIDE_MS	10		/* with no CPU to itself, it is tried again after so long at the earliest */
+
+struct roan_watch {
+	struct roan_qp *qp;
+	u32 tail;			/* of its ring, when it was looked at last */
+	u64 since;			/* ns, from when on it has been the same */
+};
+
+/* ---- which rings ---- */
+
+static void set_state(struct roan_poller *p, enum roan_poller_state state)
+{
+	spin_lock_bh(&p->lock);
+	WRITE_ONCE(p->state, state);
+	spin_unlock_bh(&p->lock);
+}
+
+static void watch(struct roan_poller *p, struct roan_qp *qp)
+	__must_hold(&p->lock)
+{
+	roan_qp_get(qp);
+	qp->watched = true;
+	p->watched[p->n_watched] = (struct roan_watch) {
+		.qp = qp, .tail = qp->sq.ring.index, .since = ktime_get_ns(),
+	};
+	WRITE_ONCE(p->n_watched, p->n_watched + 1);
+}
+
+void roan_poller_found(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_poller *p = &qp->dev->poller;
+
+	lockdep_assert_held(&qp->sq.lock);
+	if (READ_ONCE(p->n_watched) == MOST_WATCHED)
+		return;
+	spin_lock(&p->lock);
+	if (p->state == ROAN_POLLER_ASLEEP) {
+		WRITE_ONCE(p->state, ROAN_POLLER_AWAY);
+		wake_up_process(p->task);
+	} else if (p->state == ROAN_POLLER_LOOKING && p->n_watched < MOST_WATCHED) {
+		watch(p, qp);
+	}
+	spin_unlock(&p->lock);
+}
+
+/* How many there are; what they are is seen, too. */
+static u32 count(struct roan_poller *p)
+{
+	u32 n;
+
+	spin_lock_bh(&p->lock);
+	n = p->n_watched;
+	spin_unlock_bh(&p->lock);
+	return n;
+}
+
+/* The poster has to ring again. What it posted before it could know is sent now, and then it may be watched anew. */
+static void give_back(struct roan_poller *p, u32 i)
+{
+	struct roan_qp *qp = p->watched[i].qp;
+
+	spin_lock_bh(&p->lock);
+	WRITE_ONCE(p->n_watched, p->n_watched - 1);
+	p->watched[i] = p->watched[p->n_watched];
+	spin_unlock_bh(&p->lock);
+
+	spin_lock_bh(&qp->sq.lock);
+	qp->watched = false;
+	roan_send_locked(qp);
+	spin_unlock_bh(&qp->sq.lock);
+	roan_qp_put(qp);
+}
+
+static void give_all_back(struct roan_poller *p)
+{
+	u32 i;
+
+	set_state(p, ROAN_POLLER_AWAY);
+	for (i = count(p); i--;)
+		give_back(p, i);
+}
+
+/* ---- the thread ---- */
+
+/*
+ * Each tail is looked at once: what could not be sent then, others come back to. False: nothing came for too long, or
+ * the QP sends no more.
+ */
+static bool look_at(struct roan_watch *watched, u64 now, u64 patience)
+{
+	struct roan_qp *qp = watched->qp;
+	u32 tail = roan_ring_tail(&qp->sq.ring);
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	if (tail != watched->tail) {
+		watched->tail = tail;
+		watched->since = now;
+		roan_send(qp);
+	}
+	return now - watched->since < patience && (state == IB_QPS_RTS || state == IB_QPS_SQD);
+}
+
+/*
+ * Does nobody else want to run here? A kernel for one CPU has none for the thread alone, and there it takes turns: no gain,
+ * but UML is one, where faults of the memory and of locks are found.
+ */
+static bool have_cpu(void)
+{
+	if (!single_task_running()) {
+		if (IS_ENABLED(CONFIG_SMP))
+			return false;
+		yield();
+	}
+	cond_resched();		/* RCU wants it; here, where hardly anybody can have come since we asked */
+	return true;
+}
+
+/* True: there was nothing to look at for a while. False: others want the CPU, or the thread is to end. */
+static bool serve(struct roan_poller *p)
+{
+	u64 busy_at = ktime_get_ns();	/* when there was a ring last, or might have been */
+	bool idle = false;
+
+	set_state(p, ROAN_POLLER_LOOKING);
+	while (!idle && have_cpu() && !kthread_should_stop()) {
+		u64 patience = READ_ONCE(p->idle_us) * (u64)NSEC_PER_USEC;
+		u32 i = count(p);
+		u64 now = ktime_get_ns();	/* not before any of them was found */
+
+		if (i)
+			busy_at = now;
+		idle = now - busy_at >= patience;
+		while (i--)
+			if (!look_at(&p->watched[i], now, patience))
+				give_back(p, i);
+		cpu_relax();
+	}
+	give_all_back(p);
+	return idle;
+}
+
+static void sleep(struct roan_poller *p)
+{
+	set_current_state(TASK_IDLE);	/* first: who finds us asleep wakes us */
+	set_state(p, ROAN_POLLER_ASLEEP);
+	if (!kthread_should_stop())
+		schedule();
+	__set_current_state(TASK_RUNNING);
+	set_state(p, ROAN_POLLER_AWAY);
+}
+
+static int run(void *poller)
+{
+	struct roan_poller *p = poller;
+
+	while (!kthread_should_stop()) {
+		if (!serve(p))
+			schedule_timeout_idle(msecs_to_jiffies(ASIDE_MS));
+		sleep(p);
+	}
+	return 0;
+}
+
+/* ---- on and off ---- */
+
+static DEFINE_MUTEX(switching);
+
+static int start(struct roan_dev *dev)
+	__must_hold(&switching)
+{
+	struct roan_poller *p = &dev->poller;
+	struct task_struct *task;
+
+	p->watched = kcalloc(MOST_WATCHED, sizeof(*p->watched), GFP_KERNEL);
+	if (!p->watched)
+		return -ENOMEM;
+	task = kthread_create(run, p, "roan_poll/%s", dev_name(&dev->ib.dev));
+	if (IS_ERR(task)) {
+		kfree(p->watched);
+		return PTR_ERR(task);
+	}
+	p->task = task;
+	wake_up_process(task);
+	return 0;
+}
+
+/* The thread is away when it ends, and watches nothing. */
+static void stop(struct roan_poller *p)
+	__must_hold(&switching)
+{
+	kthread_stop(p->task);
+	p->task = NULL;
+	kfree(p->watched);
+}
+
+static int set_idle(struct roan_dev *dev, u32 idle_us)
+{
+	struct roan_poller *p = &dev->poller;
+	int err = 0;
+
+	mutex_lock(&switching);
+	if (idle_us && !p->task)
+		err = start(dev);
+	else if (!idle_us && p->task)
+		stop(p);
+	if (!err)
+		WRITE_ONCE(p->idle_us, idle_us);
+	mutex_unlock(&switching);
+	return err;
+}
+
+static ssize_t poll_idle_us_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct roan_dev *dev = rdma_device_to_drv_device(device, struct roan_dev, ib);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(dev->poller.idle_us));
+}
+
+static ssize_t poll_idle_us_store(struct device *device, struct device_attribute *attr, const char *buf, size_t n)
+{
+	struct roan_dev *dev = rdma_device_to_drv_device(device, struct roan_dev, ib);
+	u32 idle_us;
+	int err = kstrtou32(buf, 0, &idle_us);
+
+	if (!err && idle_us > MOST_IDLE_US)
+		err = -ERANGE;
+	return err ?: set_idle(dev, idle_us) ?: n;
+}
+DEVICE_ATTR_RW(poll_idle_us);
+
+void roan_poller_init(struct roan_poller *p)
+{
+	spin_lock_init(&p->lock);
+}
+
+void roan_poller_exit(struct roan_dev *dev)
+{
+	set_idle(dev, 0);
+}
