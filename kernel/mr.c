@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys, and the memory regions they name: registration, fast registration, invalidation. What packets do to the memory
- * is place.c; windows are mw.c.
- *
- * A key is 24 bits of index and 8 of variant. The low 20 bits of the index are the slot in dev->keys, the other 4 and the
- * variant are random: a key cannot be guessed from its neighbours, nor is a stale one taken for its slot's next owner.
+ * Memory regions: registration, fast registration, invalidation. Their keys are key.c's; what packets do to the memory is
+ * place.c; windows are mw.c.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/scatterlist.h>
 #include <rdma/ib_umem.h>
 #include "roan.h"
@@ -17,80 +13,9 @@
 #define roan_umem_get	ib_umem_get
 #endif
 
-#define SLOT_MASK	(ROAN_MAX_MR - 1)
-
-/* ---- keys ---- */
-
 static struct roan_mr *mr_of(struct roan_key *k)
 {
 	return container_of(k, struct roan_mr, k);
-}
-
-struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key)
-{
-	struct roan_key *k;
-
-	rcu_read_lock();
-	k = xa_load(&dev->keys, key >> 8 & SLOT_MASK);
-	if (k && (READ_ONCE(k->key) ^ key) >> 8)
-		k = NULL;
-	if (k && !refcount_inc_not_zero(&k->refs))
-		k = NULL;
-	rcu_read_unlock();
-	/* Pairs with the cmpxchg() before wait_unused(): we see the state it set, or it sees our reference. */
-	smp_mb__after_atomic();
-	return k;
-}
-
-struct roan_key *roan_key_find(struct roan_dev *dev, u32 key)
-{
-	struct roan_key *k = roan_key_find_slot(dev, key);
-
-	if (k && READ_ONCE(k->key) != key) {
-		roan_key_put(k);
-		k = NULL;
-	}
-	return k;
-}
-
-void roan_key_put(struct roan_key *k)
-{
-	if (refcount_dec_and_test(&k->refs))
-		complete(&k->gone);
-}
-
-int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
-{
-	u32 slot;
-	int err;
-
-	refcount_set(&k->refs, 1);
-	init_completion(&k->gone);
-	/* The slot first, the key into it next: an entry is visible only when it is whole. */
-	err = xa_alloc_cyclic(&dev->keys, &slot, NULL, XA_LIMIT(1, SLOT_MASK), &dev->key_next, GFP_KERNEL_ACCOUNT);
-	if (err < 0)
-		return err == -EBUSY ? -ENOMEM : err;
-	k->key = (get_random_u32() & ~(SLOT_MASK << 8)) | slot << 8;
-	xa_store(&dev->keys, slot, k, GFP_KERNEL_ACCOUNT);	/* the slot is there: cannot fail */
-	return 0;
-}
-
-void roan_key_remove(struct roan_dev *dev, struct roan_key *k)
-{
-	xa_erase(&dev->keys, k->key >> 8 & SLOT_MASK);
-	roan_key_put(k);
-	wait_for_completion(&k->gone);
-}
-
-/*
- * The caller took the key out of force and holds a reference; wait until nobody else has one. Spins: whoever has one is
- * copying a packet, with softirqs off, and waits for nothing.
- */
-static void wait_unused(struct roan_key *k)
-{
-	while (refcount_read(&k->refs) > 2)
-		cpu_relax();
-	smp_mb();	/* what they did to the memory comes before what its owner does next */
 }
 
 /* ---- regions ---- */
@@ -313,8 +238,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		return ERR_PTR(-EBUSY);
 	}
 	cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE);
-	refcount_inc(&mr->k.refs);	/* wait_unused() counts its caller's */
-	wait_unused(&mr->k);
+	roan_key_wait_left(&mr->k);
 	if (flags & IB_MR_REREG_TRANS) {
 		struct pinned old = { mr->umem, mr->pages, mr->n_pages };
 
@@ -326,14 +250,12 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	mr->access = access;
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
 	atomic_set(&mr->n_windows, 0);
-	roan_key_put(&mr->k);
 	unpin(&fresh);	/* what was replaced */
 	return NULL;
 }
 
 void roan_mr_revoke(struct roan_mr *mr)
 {
-	/* References do not tell who uses it: windows hold some for as long as they are bound. */
 	cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_REVOKED);
 	synchronize_rcu();
 }
@@ -449,7 +371,6 @@ static u32 invalidate(struct roan_qp *qp, u32 key, bool remote)
 	verr = ROAN_VERR_BAD_PD;
 	if (mr->ib.pd != &qp->pd->ib)
 		goto put;
-	/* One wins; two that wait for each other's reference would wait for ever. */
 	verr = ROAN_VERR_NONE;
 	if (cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) != ROAN_MR_VALID) {
 		/* Locally it is what was asked for, already; a peer has no business with it. */
@@ -459,7 +380,7 @@ static u32 invalidate(struct roan_qp *qp, u32 key, bool remote)
 	}
 wait:
 	if (!verr)
-		wait_unused(k);
+		roan_key_wait_left(k);
 put:
 	roan_key_put(k);
 	return verr;

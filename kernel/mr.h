@@ -29,14 +29,14 @@ struct roan_qp;
 struct uapi_definition;
 struct uverbs_attr_bundle;
 
-/* ---- keys, regions, windows: mr.c, mw.c ---- */
+/* ---- keys, regions, windows: key.c, mr.c, mw.c ---- */
 
 /*
- * What an L_Key or R_Key names. Own allocation, RCU-freed; look-ups take a reference, whoever takes the key away waits
- * until all are gone: after dereg_mr() nothing touches the memory.
+ * What an L_Key or R_Key names. Own allocation, RCU-freed. Packets are inside it for as long as they touch what it names,
+ * others have a reference; whoever takes the key away waits for both: after dereg_mr() nothing touches the memory.
  */
 struct roan_key {
-	refcount_t refs;
+	refcount_t refs;	/* its own; of windows bound to it, of workers, of work requests that concern the key itself */
 	bool is_mw;
 	u32 key;		/* index << 8 | variant; the variant of FRMRs and windows changes */
 	struct completion gone;
@@ -86,6 +86,7 @@ struct roan_window {
 	struct ib_pd *pd;
 	u8  type;		/* enum ib_mw_type */
 	bool valid;
+	bool dead;		/* being deallocated: not to be bound again */
 	u32 access;
 	u64 addr;		/* first byte, as the peer names it; 0 if the window is zero-based */
 	u64 length;
@@ -99,6 +100,22 @@ struct roan_mw {
 	struct ib_mw ib;
 	struct roan_window *win;
 };
+
+/* key.c */
+int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
+void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until nobody uses it; process context */
+/*
+ * Softirqs are off from enter() to leave(); one at a time. The key of exactly these 32 bits, or NULL; whether it is in force
+ * is the caller's to ask now. Who takes it out of force, then waits, knows that all have left, and that none will be let in.
+ */
+struct roan_key *roan_key_enter(struct roan_dev *dev, u32 key);
+void roan_key_enter_region(const struct roan_key *k);	/* also this one, of a window that is entered; its lock held */
+void roan_key_leave(void);
+void roan_key_wait_left(const struct roan_key *k);	/* the caller is not inside */
+/* A reference, put back with roan_key_put(). */
+struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
+struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
+void roan_key_put(struct roan_key *k);
 
 /* mr.c */
 struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind);	/* ERR_PTR */
@@ -117,12 +134,6 @@ int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
  * grace period, as all that touch memory do so with softirqs off; takes no lock.
  */
 void roan_mr_revoke(struct roan_mr *mr);
-/* Keys. RCU inside; a reference is returned and put back with roan_key_put(). */
-struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
-struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
-void roan_key_put(struct roan_key *k);
-int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
-void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until nobody uses it; process context */
 /* Work requests, softirq or process, sq.lock held. Return 0 or enum roan_vendor_err. */
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe);
 u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key);

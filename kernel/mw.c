@@ -61,12 +61,11 @@ int roan_dealloc_mw(struct ib_mw *ibmw)
 	struct roan_mr *mr;
 
 	spin_lock_bh(&win->lock);
+	win->dead = true;	/* to a bind under way */
 	mr = unbind(win);
 	spin_unlock_bh(&win->lock);
 	put_region(mr);
 	roan_key_remove(to_roan_dev(ibmw->device), &win->k);
-	/* A bind under way may have come after the first unbind; now nobody has a reference. */
-	put_region(win->mr);
 	kfree_rcu(win, k.rcu);
 	return 0;
 }
@@ -116,6 +115,8 @@ static u32 get_region(struct roan_qp *qp, const struct roan_send_wqe *wqe, struc
 /* What can be said of the request alone, and of the window as it is. */
 static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const struct roan_send_wqe *wqe)
 {
+	if (win->dead)
+		return ROAN_VERR_BAD_KEY;
 	if (win->pd != &qp->pd->ib)
 		return ROAN_VERR_BAD_PD;
 	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED))

@@ -118,22 +118,17 @@ static int advise_range(struct roan_mr *mr, const struct ib_sge *sge, enum roan_
 	return ask_for(mr, NULL, pos, sge->length, want) ? 0 : -ENOMEM;
 }
 
-/*
- * The region with a reference, or NULL: no such key, or it is not of this kind. Softirqs are off until that is known:
- * one that invalidates a key of another kind spins until all references to it are gone (mr.c).
- */
+/* The region with a reference, or NULL: no such key, or it is not of this kind. */
 static struct roan_mr *find_paged(struct roan_dev *dev, u32 lkey)
 {
 	struct roan_mr *mr = NULL;
 	struct roan_key *k;
 
-	local_bh_disable();
 	k = roan_key_find(dev, lkey);
 	if (k && !k->is_mw && container_of(k, struct roan_mr, k)->odp)
 		mr = container_of(k, struct roan_mr, k);
 	else if (k)
 		roan_key_put(k);
-	local_bh_enable();
 	return mr;
 }
 

@@ -11,12 +11,11 @@
 #define ACCESS_FLUSH_GLOBAL	(1 << 8)
 #define ACCESS_FLUSH_PERSISTENT	(1 << 9)
 
-/* A range of a region that may be touched: a reference and where it begins. */
+/* A range of a region that may be touched, as its key is entered. */
 struct grip {
 	struct roan_mr *mr;	/* NULL: kernel virtual address @va */
 	u64 off;		/* bytes from the region's first */
 	u64 va;
-	struct roan_window *win;	/* NULL, or the window it was reached through: kept, so that invalidation waits for us */
 };
 
 /* ---- checks ---- */
@@ -73,15 +72,6 @@ static u32 check_window(const struct roan_qp *qp, const struct roan_window *win,
 	return check_state(win->mr) ?: check_range(win->addr, win->length, va, len);
 }
 
-static void release(struct grip *grip)
-{
-	if (grip->mr)
-		roan_key_put(&grip->mr->k);
-	if (grip->win)
-		roan_key_put(&grip->win->k);
-}
-
-/* The caller's reference to the window becomes the grip's. */
 static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u32 key, u64 va, u64 len, u32 access,
 		       struct grip *grip)
 {
@@ -90,12 +80,10 @@ static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u32 ke
 	spin_lock_bh(&win->lock);
 	verr = check_window(qp, win, key, va, len, access);
 	if (!verr) {
-		*grip = (struct grip) { .mr = win->mr, .off = win->mr_off + (va - win->addr), .va = va, .win = win };
-		refcount_inc(&grip->mr->k.refs);	/* not zero: the window has one */
+		*grip = (struct grip) { .mr = win->mr, .off = win->mr_off + (va - win->addr), .va = va };
+		roan_key_enter_region(&win->mr->k);	/* before the window's lock is dropped: it may be unbound then */
 	}
 	spin_unlock_bh(&win->lock);
-	if (verr)
-		roan_key_put(&win->k);
 	return verr;
 }
 
@@ -104,43 +92,47 @@ static u32 grip_mr(const struct roan_qp *qp, struct roan_mr *mr, u32 key, u64 va
 {
 	u32 verr = check_mr(qp, mr, key, va, len, access);
 
-	if (verr) {
-		roan_key_put(&mr->k);
-		return verr;
-	}
-	*grip = (struct grip) { .mr = mr, .off = va - mr->iova, .va = va };
-	return ROAN_VERR_NONE;
+	if (!verr)
+		*grip = (struct grip) { .mr = mr, .off = va - mr->iova, .va = va };
+	return verr;
 }
 
+/* What was gripped is let go with roan_key_leave(), and so is here what is refused. */
 static u32 grip_remote(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access, struct grip *grip)
 {
 	struct roan_key *k;
+	u32 verr;
 
 	if (access & REMOTE_ACCESS & ~qp->access)
 		return ROAN_VERR_BAD_ACCESS;
-	k = roan_key_find(qp->dev, rkey);
+	k = roan_key_enter(qp->dev, rkey);
 	if (!k)
 		return ROAN_VERR_BAD_KEY;
 	if (k->is_mw)
-		return grip_window(qp, container_of(k, struct roan_window, k), rkey, va, len, access, grip);
-	return grip_mr(qp, container_of(k, struct roan_mr, k), rkey, va, len, access, grip);
+		verr = grip_window(qp, container_of(k, struct roan_window, k), rkey, va, len, access, grip);
+	else
+		verr = grip_mr(qp, container_of(k, struct roan_mr, k), rkey, va, len, access, grip);
+	if (verr)
+		roan_key_leave();
+	return verr;
 }
 
 static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 access, struct grip *grip)
 {
+	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_key *k;
 
 	*grip = (struct grip) { .va = va };
 	if (!lkey && !qp->user)		/* local_dma_lkey: kernel virtual addresses, kernel consumers only */
 		return ROAN_VERR_NONE;
-	k = roan_key_find(qp->dev, lkey);
+	k = roan_key_enter(qp->dev, lkey);
 	if (!k)
-		return ROAN_VERR_BAD_KEY;
-	if (k->is_mw) {
-		roan_key_put(k);
-		return ROAN_VERR_BAD_KEY;
-	}
-	return grip_mr(qp, container_of(k, struct roan_mr, k), lkey, va, len, access, grip);
+		return verr;
+	if (!k->is_mw)
+		verr = grip_mr(qp, container_of(k, struct roan_mr, k), lkey, va, len, access, grip);
+	if (verr)
+		roan_key_leave();
+	return verr;
 }
 
 /* ---- bytes ---- */
@@ -321,7 +313,7 @@ static u32 check_all(const struct roan_qp *qp, const struct roan_sge *sge, u32 n
 		verr = cursor_grip(&c, qp, len, access, &grip, &piece);
 		if (verr)
 			return verr;
-		release(&grip);
+		roan_key_leave();
 	}
 	return ROAN_VERR_NONE;
 }
@@ -339,7 +331,7 @@ u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 o
 		if (verr)
 			return verr;
 		verr = copy_out(qp, &grip, to, piece, icrc);
-		release(&grip);
+		roan_key_leave();
 		if (verr)
 			return verr;
 	}
@@ -373,7 +365,7 @@ static u32 scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u3
 			verr = copy_skb_in(qp, &grip, from.skb, from.off, piece);
 		else
 			verr = copy_bytes_in(qp, &grip, from.bytes + from.off, piece);
-		release(&grip);
+		roan_key_leave();
 	}
 	return verr;
 }
@@ -401,7 +393,7 @@ u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access)
 		return access & REMOTE_ACCESS & ~qp->access ? ROAN_VERR_BAD_ACCESS : ROAN_VERR_NONE;
 	verr = grip_remote(qp, rkey, va, len, access, &grip);
 	if (!verr)
-		release(&grip);
+		roan_key_leave();
 	return verr;
 }
 
@@ -416,7 +408,7 @@ u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff
 	if (verr)
 		return verr;
 	verr = copy_skb_in(qp, &grip, skb, skb_off, len);
-	release(&grip);
+	roan_key_leave();
 	return verr;
 }
 
@@ -431,7 +423,7 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, st
 	if (verr)
 		return verr;
 	verr = copy_out(qp, &grip, to, len, icrc);
-	release(&grip);
+	roan_key_leave();
 	return verr;
 }
 
@@ -473,7 +465,7 @@ u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig
 	if (verr)
 		return verr;
 	verr = atomic(qp, &grip, pkt, orig);
-	release(&grip);
+	roan_key_leave();
 	return verr;
 }
 
@@ -498,7 +490,7 @@ u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value)
 	if (verr)
 		return verr;
 	verr = atomic_write(qp, &grip, value);
-	release(&grip);
+	roan_key_leave();
 	return verr;
 }
 
@@ -549,6 +541,6 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 		roan_io_read(grip.mr->io, grip.off, &byte, 1);	/* a read pushes the bus's writes before it */
 	}
 	smp_mb();	/* what was placed before, by any CPU that acknowledged it, before our answer */
-	release(&grip);
+	roan_key_leave();
 	return ROAN_VERR_NONE;
 }
