@@ -102,7 +102,7 @@ static void learn_speed(struct roan_dev *dev)
 
 	if (!__ethtool_get_link_ksettings(dev->ndev, &link) && link.base.speed != (u32)SPEED_UNKNOWN)
 		mbps = link.base.speed;
-	WRITE_ONCE(dev->cc.link, mbps * 1000000ull);
+	WRITE_ONCE(dev->cc.link, roan_cc_link(mbps));
 }
 
 /* Not under RTNL: asking for the speed takes it. */

@@ -120,6 +120,12 @@ struct roan_cc_state {
 	u32 cnps, cuts;
 };
 
+/* bit/s of an interface that claims @mbps: more than any rate may be is not believed, as periods are made of it. 0: unknown. */
+static inline u64 roan_cc_link(u32 mbps)
+{
+	return min_t(u32, mbps, ROAN_CC_MAX_MBPS) * 1000000ull;
+}
+
 /* @params outlive @cc. @link: bit/s, 0 is taken as 10 Gb/s. @cap: bit/s, 0 = none. @packet: wire bytes of a full packet. */
 void roan_cc_start(struct roan_cc *cc, enum roan_cc_algo algo, const struct roan_cc_params *params, u64 link, u64 cap,
 		   u32 packet, u64 now);

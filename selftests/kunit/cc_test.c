@@ -161,6 +161,14 @@ static void link__unknown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cc.link, 10 * GBPS);
 }
 
+static void link__absurd(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, roan_cc_link(0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_cc_link(10000), 10 * GBPS);
+	KUNIT_EXPECT_EQ(test, roan_cc_link(ROAN_CC_MAX_MBPS), ROAN_CC_MAX_MBPS * 1000000ULL);
+	KUNIT_EXPECT_EQ(test, roan_cc_link(U32_MAX - 1), ROAN_CC_MAX_MBPS * 1000000ULL);
+}
+
 /* What is due is told, and left due. */
 static void state__of_now_changes_nothing(struct kunit *test)
 {
@@ -207,6 +215,7 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(fixed__is_the_lower_of_both),
 	KUNIT_CASE(clock__never_runs_back),
 	KUNIT_CASE(link__unknown),
+	KUNIT_CASE(link__absurd),
 	KUNIT_CASE(state__of_now_changes_nothing),
 	KUNIT_CASE(room__of_a_window),
 	{}
