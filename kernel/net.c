@@ -162,7 +162,7 @@ static unsigned int take(struct roan_rx *rx, u32 l3)
 	}
 	roan_count(dev, rcvd_skbs);
 	roan_recv(rx);
-	consume_skb(skb);
+	napi_consume_skb(skb, 1);	/* we are in softirq: to its CPU's pool */
 	return NF_STOLEN;
 
 truncated:

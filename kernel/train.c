@@ -204,18 +204,35 @@ static bool joins(const struct roan_train *t, u32 len)
 	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
+/* From the pools that each CPU has for what drivers receive; who consumes it gives the skb back there (net.c). */
+static struct sk_buff *new_skb(u32 len)
+{
+	u32 size = SKB_DATA_ALIGN(ROAN_HEADROOM + len) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+	void *head = napi_alloc_frag(size);
+	struct sk_buff *skb;
+
+	if (!head)
+		return NULL;
+	skb = napi_build_skb(head, size);
+	if (!skb) {
+		skb_free_frag(head);
+		return NULL;
+	}
+	skb_reserve(skb, ROAN_HEADROOM);
+	return skb;
+}
+
 static bool begin(struct roan_train *t, u32 len)
 {
 	u32 linear = len <= SMALL_PACKET ? len : 0;
 
 	if (!roan_flow_ready(t->flow, t->dev, t->av))
 		return false;		/* counted there */
-	t->skb = alloc_skb(ROAN_HEADROOM + linear, GFP_ATOMIC | __GFP_NOWARN);
+	t->skb = new_skb(linear);
 	if (!t->skb) {
 		roan_count(t->dev, tx_no_memory);
 		return false;
 	}
-	skb_reserve(t->skb, ROAN_HEADROOM);
 	if (unlikely(t->due))
 		skb_set_delivery_time(t->skb, t->due, ROAN_SKB_CLOCK_MONOTONIC);
 	t->max_pkts = most_packets(t);
