@@ -10,8 +10,8 @@
 #	mtu=N		of both ends
 #	others		netem's, of what leaves either end: loss, corrupt, duplicate, delay, reorder
 #
-# Then a program over one device takes the wire as well, not lo (roan_detour.ko). ktap_end asks whether all this came true,
-# of hosts that are still there.
+# Then a program over one device takes the wire as well, not lo (roan_detour.ko). ktap_end asks whether it was taken, of hosts
+# that are still there; by what counters say, as ethtool's memory may be that of a module that left its KASAN shadow (UML).
 #
 # wire_shape END...		makes the ends so, each NETDEV:RDMA-DEVICE[:NETNS]; fails unless they are
 # wire_netem NETDEV NETNS WORD...	netem with these words and those of WIRE
@@ -20,7 +20,7 @@
 # wire_to_self			the interface by which packets to oneself leave in h1
 # wire_loses			does it lose or damage what it carries?
 # needs_every_packet		the script ends here, skipped, if it does: who waits for a datagram that is lost waits for ever
-# wire_taken			are the ends as they should be, and did what the RDMA devices received cross them?
+# wire_taken			did what the RDMA devices received cross it, and as it should?
 
 WIRE=${WIRE:-}
 WIRE=${WIRE//,/ }
@@ -115,7 +115,7 @@ due() { # PERCENT SKBS SEEN
 	awk -v p="${1%\%}" -v n="$2" -v seen="$3" 'BEGIN { exit !(n * p / 100 < 100 || seen) }'
 }
 
-# What the device received came by the wire, in pieces of the right kind.
+# What the device received came by the wire, in pieces of the right kind; rxe sends none that could be in one.
 end_was_taken() { # NETDEV RDMA-DEVICE NETNS
 	local pkts skbs wire lost value
 	pkts=$(counter "$2" rcvd_pkts) && skbs=$(counter "$2" rcvd_skbs) || return
@@ -124,7 +124,7 @@ end_was_taken() { # NETDEV RDMA-DEVICE NETNS
 	[ "$skbs" -le "$wire" ] || { echo "$2 received $skbs skbs, $1 only $wire"; return 1; }
 	case "$(wire_value gso),$(wire_value gro),$(wire_value tx)" in
 	off,off,* | *,off) [ "$pkts" -le "$skbs" ] || { echo "$2: $pkts packets in $skbs skbs"; return 1; } ;;
-	*on,*) [ "$pkts" -lt 10000 ] || [ "$pkts" -gt "$skbs" ] || { echo "$2: no trains in $skbs skbs"; return 1; } ;;
+	*on,*) grep -q rxe $WIRE_ENDS || [ "$pkts" -lt 10000 ] || [ "$pkts" -gt "$skbs" ] || { echo "$2: no trains in $skbs skbs"; return 1; } ;;
 	esac
 	if value=$(wire_value loss); then
 		lost=$(at_end "$3" tc -s qdisc show dev "$1" | sed -n 's/.*(dropped \([0-9]*\).*/\1/p')
@@ -140,7 +140,7 @@ wire_taken() {
 	for end in $(cat $WIRE_ENDS); do
 		IFS=: read -r dev ibdev netns <<< "$end"
 		[ -e "/sys/class/infiniband/$ibdev/ports/1/hw_counters/rcvd_skbs" ] || { gone=y; continue; }
-		end_is_so "$dev" "$netns" && end_was_taken "$dev" "$ibdev" "$netns" || return
+		end_was_taken "$dev" "$ibdev" "$netns" || return
 		rcvd=$((rcvd + $(counter "$ibdev" rcvd_pkts)))
 	done
 	[ -n "$gone" ] || [ "$rcvd" != 0 ] || { echo "nothing crossed it"; return 1; }
