@@ -288,7 +288,7 @@ static void measure(struct side *s, uint64_t ms)
 
 static void set_up(struct side *s, const char *dev, const char *kind, const char *host)
 {
-	struct vt_conn conn = { .type = IBV_QPT_RC, .access = ACCESS, .psn = 0xfffff0, .timeout = 12, .retry = 7,
+	struct vt_conn conn = { .type = IBV_QPT_RC, .access = ACCESS, .psn = 0xfffff0, .timeout = 16, .retry = 7,
 				.rnr_retry = 7, .min_rnr_timer = 6 };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
 					 .cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 } };
