@@ -163,6 +163,8 @@ addresses() {
 	ip addr add 10.9.9.9/24 dev v1 && wait_for 60 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
 	ip addr del 10.9.9.9/24 dev v1 && wait_for 60 sh -c "! ibv_devinfo -v -d $DEV | grep 10.9.9.9"
 }
+true_speed() { [ "$(cat /sys/class/net/v1/speed)" = 10000 ] && grep "^10 Gb/sec" "/sys/class/infiniband/$DEV/ports/1/rate"; }
+same_guid() { [ -n "$GUID" ] && [ "$(cat "/sys/class/infiniband/$DEV/node_guid")" = "$GUID" ]; }
 netdev_moved() {
 	ip netns add other && ip link add x1 type veth peer name x2 && ip link set x1 up && add d_x x1 || return
 	ip link set x1 netns other && wait_for 60 no_device d_x && ip -n other link del x1 && ip netns del other
@@ -184,7 +186,9 @@ ktap_check "no name: refused" refused "invalid\|range\|unknown\|not" add "" v1
 ktap_check "a name too long: refused" refused "invalid\|range\|numerical\|long" add "$(printf 'd%.0s' {1..70})" v1
 ktap_check "add" add "$DEV" v1
 ktap_check "active, 4096, GIDs" wait_for 60 state_is "$DEV" ACTIVE
+GUID=$(cat "/sys/class/infiniband/$DEV/node_guid")
 ktap_check "the netdev is named" sh -c "rdma link show $DEV/1 | grep -q 'netdev v1'"
+ktap_check "its speed is the port's" true_speed
 ktap_check "GID of the address" wait_for 60 gid_index "$DEV" $H1IP
 ktap_check "the same netdev again: exists" refused "exists" add d_x v1
 ip link add e1 type dummy
@@ -218,6 +222,7 @@ ktap_check "on a tap" on_tap
 ktap_check "on a tun: not supported" on_tun
 ktap_check "the netdev moves to another namespace" netdev_moved
 ktap_check "add again" add "$DEV" v1
+ktap_check "with the GUID it had" same_guid
 ktap_check "the netdev is deleted" netdev_deleted
 [ "$LINK_TYPE" != roan ] || ktap_check "port taken by rxe: in use, and named" port_taken
 [ "$LINK_TYPE" != roan ] || ktap_check "the module unloads and loads" unloads

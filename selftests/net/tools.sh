@@ -34,7 +34,14 @@ stat_() {
 status_() { a ibstatus "$ADEV" > /tmp/iss && has /tmp/iss 'state:[[:space:]]+4: ACTIVE' && has /tmp/iss 'rate:[[:space:]]+[1-9]'; }
 link_() { a rdma link show "$ADEV/1" > /tmp/rl && has /tmp/rl 'state ACTIVE physical_state LINK_UP netdev v1'; }
 dev_() { a rdma -d dev show "$ADEV" > /tmp/rd && has /tmp/rd 'node_guid [0-9a-f:]+' && has /tmp/rd "$([ "$LINK_TYPE" = roan ] && echo 'fw [^ ]+')"; }
-statistic_() { a rdma statistic show link "$ADEV/1" > /tmp/rs && has /tmp/rs 'link .* [a-z_]+ [0-9]+'; }
+# What it counts is what went: 20 messages each way, and no thousand.
+sent() { a rdma statistic show link "$ADEV/1" | grep -o ' sent_pkts [0-9]*' | tr -dc 0-9; }
+statistic_() {
+	local before now
+	before=$(sent) && pp ibv_rc_pingpong -n 20 && now=$(sent) || return
+	echo "$before packets, then $now"
+	[ -n "$before" ] && [ $((now - before)) -ge 20 ] && [ $((now - before)) -lt 1000 ]
+}
 
 # While a program holds objects they must be listed, and afterwards be gone.
 resource_() {
