@@ -57,7 +57,7 @@ both() {
 }
 
 # By TCP, or by rdma_cm (perftest -R).
-listening() { a ss -Hltn "sport = :$1" | grep -q . || a rdma resource show cm_id 2> /dev/null | grep -q "LISTEN.*:$1 "; }
+listening() { [ -n "$(a ss -Hltn "sport = :$1")" ] || [[ $(a rdma resource show cm_id 2> /dev/null) == *LISTEN*:$1\ * ]]; }
 
 listening_or_gone() { listening "$1" || ! kill -0 "$2"; } # PORT PID
 
