@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # perftest's programs over RC, UC and UD and their variants: that they finish and print a rate, not how fast it is.
-# ITER=N sets the iterations (default 100); QUICK=1 leaves out the path MTU matrix.
+# ITER=N sets the iterations (default 100); QUICK=1 tries options together, not one by one.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -53,34 +53,60 @@ done
 t ib_send_bw -c UD -n "$ITER"
 t ib_send_lat -c UD -n "$ITER"
 
-for op in write read send atomic; do
-	t ib_${op}_bw -R -n "$ITER"
-	t ib_${op}_lat -R -n "$ITER"
-	[ $op = write ] || t ib_${op}_lat -e -n "$ITER"
-	[ $op = write ] || t ib_${op}_bw -e -n "$ITER"
-	t ib_${op}_bw -q 16 -n "$ITER"
-	t ib_${op}_bw -b -n "$ITER"
-	[ $op = atomic ] || t ib_${op}_bw -a -n 20
-done
-t ib_send_bw -c UD -R -n "$ITER"
-t ib_send_bw -c UD -e -n "$ITER"
-t ib_send_bw -c UD -b -n "$ITER"
-for op in write send; do
-	t ib_${op}_lat -I 64 -s 32 -n "$ITER"
-	t ib_${op}_bw -c UC -b -n "$ITER"
-done
-
 # The TCP handshake stays on IPv4: perftest speaks IPv6 in the GID only.
-GID6=$(gid_index "$ADEV" "$AIP6" "$([ "$LINK_TYPE" = roan ] && echo h1)")
-for op in write read send atomic; do
-	t ib_${op}_bw --ipv6 -x "$GID6" -n "$ITER"
-done
-if [ -z "${QUICK:-}" ]; then
+V6="--ipv6 -x $(gid_index "$ADEV" "$AIP6" "$([ "$LINK_TYPE" = roan ] && echo h1)")"
+
+# Every option by itself.
+one_by_one() {
+	local op mtu
+	for op in write read send atomic; do
+		t ib_${op}_bw -R -n "$ITER"
+		t ib_${op}_lat -R -n "$ITER"
+		[ $op = write ] || t ib_${op}_lat -e -n "$ITER"
+		[ $op = write ] || t ib_${op}_bw -e -n "$ITER"
+		t ib_${op}_bw -q 16 -n "$ITER"
+		t ib_${op}_bw -b -n "$ITER"
+		t ib_${op}_bw $V6 -n "$ITER"
+		[ $op = atomic ] || t ib_${op}_bw -a -n 20
+	done
+	t ib_send_bw -c UD -R -n "$ITER"
+	t ib_send_bw -c UD -e -n "$ITER"
+	t ib_send_bw -c UD -b -n "$ITER"
+	for op in write send; do
+		t ib_${op}_lat -I 64 -s 32 -n "$ITER"
+		t ib_${op}_bw -c UC -b -n "$ITER"
+	done
 	for mtu in 256 512 1024 2048 4096; do
 		for op in write read send; do
 			t ib_${op}_bw -m $mtu -s 65536 -n "$ITER"
 		done
 		t ib_send_bw -c UD -m $mtu -s 256 -n "$ITER"
 	done
-fi
+}
+
+# Every option with every program that has it, in half as many runs. Above it was MTU 4096.
+together() {
+	local op
+	t ib_write_bw -R -m 1024 -n "$ITER"
+	t ib_read_bw -R -e -m 1024 -n "$ITER"
+	t ib_send_bw -R -e -m 1024 -n "$ITER"
+	t ib_write_lat -R -I 64 -s 32 -n "$ITER"
+	t ib_read_lat -R -e -s 32 -n "$ITER"
+	t ib_send_lat -R -e -I 64 -s 32 -n "$ITER"
+	for op in write read send; do
+		t ib_${op}_bw -q 16 -m 256 -s 65536 -n 20
+		t ib_${op}_bw -b -m 512 $V6 -n "$ITER"
+		t ib_${op}_bw -a -m 2048 -n 5
+	done
+	t ib_atomic_bw -R -e -n "$ITER"
+	t ib_atomic_lat -R -e -n "$ITER"
+	t ib_atomic_bw -q 16 -b $V6 -n "$ITER"
+	t ib_write_bw -c UC -b -m 1024 -n "$ITER"
+	t ib_send_bw -c UC -b -m 256 -n "$ITER"
+	t ib_send_bw -c UD -R -n "$ITER"
+	t ib_send_bw -c UD -e -b -m 256 -s 256 -n "$ITER"
+	t ib_send_bw -c UD $V6 -m 1024 -s 1024 -n "$ITER"
+}
+
+if [ -n "${QUICK:-}" ]; then together; else one_by_one; fi
 ktap_end
