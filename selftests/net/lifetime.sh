@@ -201,7 +201,8 @@ dev_set_netns() {
 ktap_header
 load_modules > /tmp/setup 2>&1 || { cat /tmp/setup; ktap_fail "set-up"; ktap_end; }
 [ $# = 0 ] || { for t; do ktap_check "$t" $t; done; ktap_end; }
-ktap_check "a VLAN goes under IPv4 QPs" vlans 10.5.0.
+# Four programs that poll take a minute on two emulated CPUs: there the one family does.
+[[ ${LAB:-} == qemu* ]] || ktap_check "a VLAN goes under IPv4 QPs" vlans 10.5.0.
 ktap_check "a VLAN goes under IPv6 QPs" vlans fd05::
 ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
 ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
