@@ -141,7 +141,7 @@ wire_taken() {
 		IFS=: read -r dev ibdev netns <<< "$end"
 		[ -e "/sys/class/infiniband/$ibdev/ports/1/hw_counters/rcvd_skbs" ] || { gone=y; continue; }
 		end_was_taken "$dev" "$ibdev" "$netns" || return
-		rcvd=$((rcvd + $(counter "$ibdev" rcvd_pkts)))
+		rcvd=$((rcvd + $(counter "$ibdev" rcvd_skbs)))
 	done
 	[ -n "$gone" ] || [ "$rcvd" != 0 ] || { echo "nothing crossed it"; return 1; }
 }
