@@ -92,6 +92,15 @@ static bool from_peer(const struct roan_qp *qp, const struct roan_rx *rx)
 	return ok;
 }
 
+/* It is whole. */
+static void count_packet(struct roan_dev *dev, const struct roan_rx *rx)
+{
+	roan_count(dev, rcvd_pkts);
+	roan_count_n(dev, rcvd_bytes, rx->len);
+	if (rx->ce)
+		roan_count(dev, rcvd_ce_pkts);
+}
+
 /* Everything that must hold before the packet's content is believed. Cheap refusals first, the CRC last. */
 static bool acceptable(const struct roan_qp *qp, struct roan_rx *rx)
 {
@@ -117,10 +126,7 @@ static bool acceptable(const struct roan_qp *qp, struct roan_rx *rx)
 		roan_count(qp->dev, rx_bad_icrc);
 		return false;
 	}
-	roan_count(qp->dev, rcvd_pkts);
-	roan_count_n(qp->dev, rcvd_bytes, rx->len);
-	if (rx->ce)
-		roan_count(qp->dev, rcvd_ce_pkts);
+	count_packet(qp->dev, rx);
 	trace_roan_rx(qp, pkt);
 	return true;
 }
@@ -128,15 +134,19 @@ static bool acceptable(const struct roan_qp *qp, struct roan_rx *rx)
 static void multicast(struct roan_rx *rx)
 {
 	struct roan_dev *dev = NULL;
-	u32 members = 0;
+	u32 members, all = 0;
 
 	if (!roan_rx_icrc_ok(rx)) {
 		count_stray(rx, rx_bad_icrc);
 		return;
 	}
-	while ((dev = roan_net_next_dev(rx, dev)))
-		members += roan_mcast_deliver(dev, rx);
-	if (!members)
+	while ((dev = roan_net_next_dev(rx, dev))) {
+		members = roan_mcast_deliver(dev, rx);
+		if (members)
+			count_packet(dev, rx);
+		all += members;
+	}
+	if (!all)
 		count_stray(rx, rx_no_group_member);
 }
 

@@ -13,8 +13,9 @@ no_maddr() { ! maddr "$1"; }
 
 # group GID-or-IP, MAC, IP as ip maddr shows it, options
 group() {
-	local mgid=$1 mac=$2 ip=$3 opt=$4 pid rc
+	local mgid=$1 mac=$2 ip=$3 opt=$4 pid rc before got
 	no_maddr "$ip" || { echo "$ip is joined beforehand"; return 1; }
+	before=$(counter "$ADEV" rcvd_pkts)
 	# shellcheck disable=SC2086
 	"${A[@]}" timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m "$mgid" -r 2 -n 20 $opt > $OUT_A 2>&1 &
 	pid=$!
@@ -25,6 +26,8 @@ group() {
 	b timeout 110 "$PROGRAMS/mcast" -d "$BDEV" -m "$mgid" -s -n 20 $opt > $OUT_B 2>&1
 	rc=$?
 	wait $pid && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
+	got=$(($(counter "$ADEV" rcvd_pkts) - before))
+	[ $got = 20 ] || { echo "$got packets counted, of 20 that two members have"; return 1; }
 	wait_for 30 no_maddr "$ip" || { echo "$ip is still joined"; return 1; }
 }
 
