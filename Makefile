@@ -83,6 +83,9 @@ install: module provider		## module, provider and its driver file, the tool roan
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
 	$(if $(DESTDIR),,depmod $(release))	# the headers' own build has no System.map and leaves it out
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
+	$(MAKE) install-tool
+
+install-tool:				## the tool roan alone, and the lists it reads; below DESTDIR
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan kernel/cc/params.h kernel/cc/pause.h
 
@@ -95,4 +98,4 @@ deb:					## build/deb/: roan-dkms and libroan as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest paths bench cc check demo install dkms deb clean
+.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest paths bench cc check demo install install-tool dkms deb clean
