@@ -6,6 +6,7 @@
  * event, rings for all that was noticed since. An empty poll also rings when the rest of a long send waits for the CPU that
  * the polling keeps busy.
  */
+#define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
