@@ -34,7 +34,7 @@ culprit() { grep -E '^@(try|end|boot)' "$1" | tail -n 1 | sed -n 's/^@try //p'; 
 boot() { # LAB LOG SKIP: one guest, from the first round that is not whole
 	local lab=$1 log=$2 less=()
 	# Emulation is slow: less of everything, but still every kind.
-	[ "$lab" = uml ] || less=("SIZES=64,4096,65536,1048576" MIB=16 LIMIT=60)
+	[ "$lab" = uml ] || less=("SIZES=64,4096,65536,1048576" MIB=128 LIMIT=60)
 	# shellcheck disable=SC2086 # BENCH_RUN is a command line
 	BENCH=m ${BENCH_RUN:-"$REPO/selftests/vm/run.sh" "$lab" -c "$cpus" -s $((400 + rounds * 600))} "$HERE/guest.sh" "REPO=$REPO" \
 		"LAB=$lab" "ROUNDS=$rounds" "FROM=$(next_round "$log")" "SKIP=$3" "${less[@]}" | tee -a "$log" || true
