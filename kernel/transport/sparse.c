@@ -11,6 +11,7 @@
 
 #define WORD	sizeof(u64)
 #define WORDS	5	/* as far as a word reaches: 300 bits */
+#define LEAST	(2 * WORDS * WORD)	/* bytes: five words to take out, and five more that they are added to */
 
 /* What was added to the next five words. */
 struct added {
@@ -44,7 +45,7 @@ static __always_inline u32 sum(u32 crc, void *to, const void *p, size_t len)
 	u64 last[WORDS];
 	int i;
 
-	for (; len >= 2 * sizeof(last); p += sizeof(last), len -= sizeof(last)) {
+	for (; len >= LEAST; p += sizeof(last), len -= sizeof(last)) {
 		/* Five at a time, so that nothing has to move along in @a. */
 		take_out(&a, word(to, p, 0));
 		take_out(&a, word(to, p, 1));
@@ -66,12 +67,12 @@ static __always_inline u32 sum(u32 crc, void *to, const void *p, size_t len)
 
 u32 roan_crc32_sparse(u32 crc, const void *p, size_t len)
 {
-	return len < ROAN_SPARSE_MIN ? roan_crc32(crc, p, len) : sum(crc, NULL, p, len);
+	return len < LEAST ? roan_crc32(crc, p, len) : sum(crc, NULL, p, len);
 }
 
 u32 roan_crc32_sparse_copy(u32 crc, void *to, const void *p, size_t len)
 {
-	if (len >= ROAN_SPARSE_MIN)
+	if (len >= LEAST)
 		return sum(crc, to, p, len);
 	memcpy(to, p, len);
 	return roan_crc32(crc, to, len);

@@ -8,9 +8,7 @@
 
 #include "host.h"
 
-#define ROAN_SPARSE_MIN	80	/* bytes; fewer are roan_crc32()'s, which must not come back here for them */
-
-/* The same as roan_crc32(). Any alignment. */
+/* The same as roan_crc32(), which is called for less than 80 bytes, and must not come back here for them. Any alignment. */
 u32 roan_crc32_sparse(u32 crc, const void *p, size_t len);
 /* Of what is copied: the source is read once. */
 u32 roan_crc32_sparse_copy(u32 crc, void *to, const void *p, size_t len);

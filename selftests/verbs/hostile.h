@@ -14,6 +14,7 @@
 #define SLOTS		16	/* asked for; a power of two, so the ring has as many */
 #define MAX_SGE		4
 #define MAX_INLINE	64
+#define MAX_MAPS	64	/* of rings, of a process */
 #define AREA		4096	/* bytes of the region, between two guards of the same size */
 
 struct hring {
@@ -50,9 +51,9 @@ void rig_down(struct rig *g);
 int try_reconnect(struct rig *g);	/* RESET -> RTS on both sides, completions thrown away; errno */
 void rig_reconnect(struct rig *g);	/* the same where it must succeed */
 
+/* The control blocks at the beginning of this process's mappings of rings: how many. */
+int ring_ctls(struct roan_ring_ctl *ctl[MAX_MAPS]);
 /* The slot that the next sq_post() or rq_post() hands over, n slots ahead; zeroed. */
-/* The control blocks that rings of this process begin with, at most @most; but the second ring's of a mapping. */
-int ring_ctls(struct roan_ring_ctl **ctl, int most);
 void *ring_slot_at(struct hring *ring, uint32_t n);
 void ring_advance(struct hring *ring, uint32_t n);
 void post_write(struct rig *g, uint64_t wr_id);	/* an empty WRITE, by hand; no bell */

@@ -15,7 +15,6 @@
 
 #define GUARD	0xa5
 #define MARK	0x726f616e0000ull	/* wr_id of the requests by which slots are found */
-#define MAX_MAPS 64
 
 struct map {
 	uint8_t *at;
@@ -37,14 +36,14 @@ static int uverbs_maps(struct map *maps)
 	return n;
 }
 
-int ring_ctls(struct roan_ring_ctl **ctl, int most)
+int ring_ctls(struct roan_ring_ctl *ctl[MAX_MAPS])
 {
 	struct map maps[MAX_MAPS];
 	int i, n = uverbs_maps(maps);
 
-	for (i = 0; i < n && i < most; i++)
+	for (i = 0; i < n; i++)
 		ctl[i] = (void *)maps[i].at;
-	return i;
+	return n;
 }
 
 /* Mappings that were not there before. */

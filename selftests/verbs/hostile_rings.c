@@ -418,8 +418,8 @@ static void receives_after_failure(struct vt_dev *d, struct region *r)
 /* @on: as if sends waited there. Rings of which the kernel took that back while an empty queue was polled. */
 static int rung_by_polling(struct ibv_cq *cq, uint32_t on)
 {
-	struct roan_ring_ctl *ctl[64];
-	int i, n = ring_ctls(ctl, 64), rung = 0;
+	struct roan_ring_ctl *ctl[MAX_MAPS];
+	int i, n = ring_ctls(ctl), rung = 0;
 	struct ibv_wc wc;
 
 	for (i = 0; i < n; i++)
@@ -453,8 +453,8 @@ static void waits_where_we_poll(struct vt_dev *d, struct region *r)
 
 static void *watch(void *arg)
 {
-	struct roan_ring_ctl *ctl[64];
-	int i, n = ring_ctls(ctl, 64);
+	struct roan_ring_ctl *ctl[MAX_MAPS];
+	int i, n = ring_ctls(ctl);
 	_Atomic int *state = arg;	/* 0: look; 1: seen; 2: give up */
 
 	while (!*state)
