@@ -7,21 +7,22 @@
  * variant are random: a key cannot be guessed from its neighbours, nor is a stale one taken for its slot's next owner.
  *
  * Packets take no references. Each CPU says which key it is inside, in a cache line of its own, and is inside one at a
- * time, with softirqs off. Taking a key out of force is rare, and asks all CPUs.
+ * time, with softirqs off, for a train of packets at most. Taking a key out of force is rare, and asks all CPUs.
  */
 #include <linux/cpumask.h>
+#include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/random.h>
 #include "roan.h"
 
 #define SLOT_MASK	(ROAN_MAX_MR - 1)
 
-struct inside {
-	const struct roan_key *key;	/* the one that was looked up */
-	const struct roan_key *region;	/* that of the region behind it, if it is a window's */
-};
+DEFINE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
 
-static DEFINE_PER_CPU_ALIGNED(struct inside, inside);
+#ifdef CONFIG_LOCKDEP
+/* To be inside is to hold what others wait for. */
+static struct lockdep_map inside_map = STATIC_LOCKDEP_MAP_INIT("roan_inside", &inside_map);
+#endif
 
 int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
 {
@@ -54,44 +55,71 @@ static struct roan_key *look_up(struct roan_dev *dev, u32 key)
 	return xa_load(&dev->keys, key >> 8 & SLOT_MASK);
 }
 
-struct roan_key *roan_key_enter(struct roan_dev *dev, u32 key)
+static void leave(struct roan_inside *here)
+{
+	/* Both pair with roan_key_wait_left()'s last barrier: what we did to the memory comes before what its owner does next. */
+	smp_store_release(&here->region, NULL);
+	smp_store_release(&here->key, NULL);	/* as above */
+	lock_map_release(&inside_map);
+}
+
+struct roan_key *roan_key_look_up(struct roan_dev *dev, u32 key)
 {
 	struct roan_key *k = look_up(dev, key);
+	struct roan_inside *here;
 
 	if (!k || READ_ONCE(k->key) != key)
 		return NULL;
+	here = this_cpu_ptr(&roan_inside);
+	if (here->key)
+		leave(here);
+	lock_map_acquire_read(&inside_map);
+	here->dev = dev;
 	/* Pairs with roan_key_wait_left()'s first barrier: we see that the key is out of force, or it sees us. */
-	smp_store_mb(this_cpu_ptr(&inside)->key, k);
+	smp_store_mb(here->key, k);
 	return k;
 }
 
 void roan_key_enter_region(const struct roan_key *k)
 {
-	WRITE_ONCE(this_cpu_ptr(&inside)->region, k);
+	/* As in leave(): the window may have been of another region a packet ago. */
+	smp_store_release(&this_cpu_ptr(&roan_inside)->region, k);
 }
 
-void roan_key_leave(void)
+void roan_key_part(void)
 {
-	struct inside *here = this_cpu_ptr(&inside);
+	struct roan_inside *here = this_cpu_ptr(&roan_inside);
 
-	/* Both pair with roan_key_wait_left()'s last barrier: what we did to the memory comes before what its owner does next. */
-	smp_store_release(&here->region, NULL);
-	smp_store_release(&here->key, NULL);	/* as above */
+	here->stays = false;
+	if (here->key)
+		leave(here);
 }
 
-/* Spins: whoever is inside is copying a packet, and waits for nothing. */
+/* Who waits must not be waited for. Only with softirqs off is this CPU sure to be ours, and only then are we inside. */
+static void part_first(void)
+{
+	if (in_softirq())
+		roan_key_part();
+	local_bh_disable();
+	lock_map_acquire(&inside_map);
+	lock_map_release(&inside_map);
+	local_bh_enable();
+}
+
+/* Spins: whoever is inside is copying packets, a train at most, and waits for nothing. */
 void roan_key_wait_left(const struct roan_key *k)
 {
 	int cpu;
 
-	smp_mb();	/* pairs with roan_key_enter(): the key is out of force before we look who is inside */
+	part_first();
+	smp_mb();	/* pairs with roan_key_look_up(): the key is out of force before we look who is inside */
 	for_each_online_cpu(cpu) {
-		const struct inside *there = per_cpu_ptr(&inside, cpu);
+		const struct roan_inside *there = per_cpu_ptr(&roan_inside, cpu);
 
 		while (READ_ONCE(there->key) == k || READ_ONCE(there->region) == k)
 			cpu_relax();
 	}
-	smp_mb();	/* pairs with roan_key_leave() */
+	smp_mb();	/* pairs with leave() */
 }
 
 /* ---- all others ---- */

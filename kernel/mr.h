@@ -7,6 +7,7 @@
 #define ROAN_MR_H
 
 #include <linux/completion.h>
+#include <linux/percpu.h>
 #include <linux/refcount.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
@@ -107,11 +108,53 @@ void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until n
 /*
  * Softirqs are off from enter() to leave(); one at a time. The key of exactly these 32 bits, or NULL; whether it is in force
  * is the caller's to ask now. Who takes it out of force, then waits, knows that all have left, and that none will be let in.
+ *
+ * Packets come in trains, most of them to the same memory. Who has said stay() is still inside after leave(), and enters the
+ * same key again without looking it up, until part(). Meanwhile no queue's lock may be waited for, as who has it may wait for
+ * us to leave: roan_lock_outside(). So nobody waits for longer than a train takes.
  */
-struct roan_key *roan_key_enter(struct roan_dev *dev, u32 key);
+struct roan_inside {
+	struct roan_key *key;		/* the one that was looked up */
+	const struct roan_key *region;	/* that of the region behind it, if it is a window's */
+	const struct roan_dev *dev;	/* whose @key is */
+	bool stays;
+};
+DECLARE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
+
+struct roan_key *roan_key_look_up(struct roan_dev *dev, u32 key);	/* key.c's: enter(), another one than the last */
+static inline struct roan_key *roan_key_enter(struct roan_dev *dev, u32 key)
+{
+	struct roan_key *k = this_cpu_read(roan_inside.key);
+
+	if (k && READ_ONCE(k->key) == key && this_cpu_read(roan_inside.dev) == dev)
+		return k;
+	return roan_key_look_up(dev, key);
+}
+
 void roan_key_enter_region(const struct roan_key *k);	/* also this one, of a window that is entered; its lock held */
-void roan_key_leave(void);
-void roan_key_wait_left(const struct roan_key *k);	/* the caller is not inside */
+void roan_key_part(void);
+static inline void roan_key_leave(void)
+{
+	if (!this_cpu_read(roan_inside.stays))
+		roan_key_part();
+}
+
+static inline void roan_key_stay(void)
+{
+	this_cpu_write(roan_inside.stays, true);
+}
+
+void roan_key_wait_left(const struct roan_key *k);	/* if the caller is inside one, it parts with it */
+/* Takes a queue's lock. softirq */
+static inline void roan_lock_outside(spinlock_t *lock)
+	__acquires(lock)
+{
+	if (likely(spin_trylock(lock)))
+		return;
+	roan_key_part();
+	spin_lock(lock);
+}
+
 /* A reference, put back with roan_key_put(). */
 struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
 struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */

@@ -8,7 +8,7 @@
 #include "trace.h"
 #include "train.h"
 
-/* One skb's worth of packets for one QP: the reference is taken once, and what is owed is sent once. */
+/* One skb's worth of packets for one QP: it and the key of the memory are looked up once, and what is owed is sent once. */
 struct run {
 	struct roan_qp *qp;
 	u32 qpn;
@@ -20,6 +20,7 @@ static void run_end(struct run *run)
 {
 	if (!run->qp)
 		return;
+	roan_key_part();
 	if (run->respond)
 		roan_respond(run->qp);
 	if (run->send)
@@ -154,9 +155,12 @@ static void dispatch(struct run *run, struct roan_rx *rx)
 {
 	enum roan_op op = rx->pkt.info->op;
 
-	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(run->qp->rq.np.owed))))
+	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(run->qp->rq.np.owed)))) {
+		roan_key_part();
 		roan_ce_marked(run->qp, rx);
+	}
 	if (op == ROAN_OP_CNP) {
+		roan_key_part();
 		roan_cnp_heard(run->qp, rx);
 	} else if (!roan_connected(run->qp)) {
 		roan_recv_datagram(run->qp, rx);
@@ -239,13 +243,16 @@ void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx)
 	u32 una, lost;
 	u64 now;
 
-	if (unlikely(rx->pkt.becn))
+	if (unlikely(rx->pkt.becn)) {
+		roan_key_part();
 		roan_cnp_heard(qp, rx);
+	}
 	/* One look at the clock for all the skb brings: it costs more than most of what follows. */
 	if (!rx->now)
 		rx->now = ktime_get_ns();
 	now = rx->now;
-	spin_lock(&qp->sq.lock);
+	roan_lock_outside(&qp->sq.lock);
+	roan_key_stay();
 	una = qp->sq.req.una_psn;
 	lost = times_lost(&qp->sq.req);
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)

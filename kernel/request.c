@@ -398,9 +398,11 @@ static bool must_wait(const struct roan_qp *qp, const struct roan_pkt *pkt)
 	return backlogged(qp) && (qp->transport != ROAN_TP_RC || psn_diff(pkt->psn, qp->rq.resp.epsn) >= 0);
 }
 
+/* The caller parts with the key when the run of packets has come to its end. */
 void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
 {
-	spin_lock(&qp->rq.lock);
+	roan_lock_outside(&qp->rq.lock);
+	roan_key_stay();
 	if (!can_receive(qp)) {
 		roan_count(qp->dev, rx_bad_state);
 		goto unlock;

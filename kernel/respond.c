@@ -44,6 +44,7 @@ static u32 emit_answer(struct roan_qp *qp, struct roan_train *train, const struc
 	if (!at)
 		return ROAN_VERR_NONE;	/* as if the wire had lost it: the requester asks again */
 	at += roan_wire_build(at, &pkt);
+	roan_key_stay();
 	verr = roan_remote_read(qp, answer->rkey, answer->va, at, answer->len,
 				roan_train_sum(train, info->header_len, answer->len));
 	if (verr) {

@@ -131,6 +131,7 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 	if (!at)
 		return true;
 	at += roan_wire_build(at, &pkt);
+	roan_key_stay();
 	verr = put_payload(qp, wqe, emit, at, payload, roan_train_sum(train, info->header_len, payload));
 	if (verr) {
 		roan_train_drop(train);

@@ -394,6 +394,7 @@ void roan_train_flush(struct roan_train *t)
 	bool ipv6;
 	struct sk_buff *skb = t->skb;
 
+	roan_key_part();	/* its payload is whole */
 	forget_empty(t);
 	if (!t->skb)
 		return;

@@ -101,6 +101,67 @@ static void removal_waits_for_users(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, completion_done(&r->done));
 }
 
+static bool enters(struct roan_dev *dev, u32 key)
+{
+	bool found = roan_key_enter(dev, key);
+
+	if (found)
+		roan_key_leave();
+	return found;
+}
+
+/* The slot is empty, so whoever looks the key up finds nothing; the CPU that stayed inside has no need to. */
+static void train_looks_its_key_up_once(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_key a = {}, b = {};
+	struct roan_dev *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	bool again, elsewhere, variant, parted;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	xa_init_flags(&other->keys, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &a), 0);
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &b), 0);
+	local_bh_disable();
+	roan_key_stay();
+	again = enters(&f->dev, a.key);
+	xa_erase(&f->dev.keys, a.key >> 8 & (ROAN_MAX_MR - 1));
+	again &= enters(&f->dev, a.key);
+	elsewhere = enters(other, a.key);	/* another device's key of the same bits */
+	WRITE_ONCE(a.key, a.key ^ 1);
+	variant = enters(&f->dev, a.key ^ 1);
+	again &= enters(&f->dev, a.key);
+	again &= enters(&f->dev, b.key);
+	parted = enters(&f->dev, a.key);	/* one at a time */
+	roan_key_part();
+	local_bh_enable();
+	KUNIT_EXPECT_TRUE(test, again);
+	KUNIT_EXPECT_FALSE(test, elsewhere);
+	KUNIT_EXPECT_FALSE(test, variant);
+	KUNIT_EXPECT_FALSE(test, parted);
+	roan_key_remove(&f->dev, &a);
+	roan_key_remove(&f->dev, &b);
+}
+
+static void key_is_left_by_who_waits(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_key k = {};
+	bool before, after;
+
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &k), 0);
+	local_bh_disable();
+	roan_key_stay();
+	before = enters(&f->dev, k.key);
+	xa_erase(&f->dev.keys, k.key >> 8 & (ROAN_MAX_MR - 1));
+	roan_key_wait_left(&k);		/* for ever, if it were for ourselves */
+	after = enters(&f->dev, k.key);
+	local_bh_enable();
+	KUNIT_EXPECT_TRUE(test, before);
+	KUNIT_EXPECT_FALSE(test, after);
+	roan_key_remove(&f->dev, &k);
+}
+
 /* ---- fast registration ---- */
 
 static struct roan_mr *new_frmr(struct kunit *test, void *memory, u32 len, u64 iova)
@@ -423,6 +484,8 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(only_the_exact_key_is_found),
 	KUNIT_CASE(keys_cannot_be_guessed),
 	KUNIT_CASE(removal_waits_for_users),
+	KUNIT_CASE(train_looks_its_key_up_once),
+	KUNIT_CASE(key_is_left_by_who_waits),
 	KUNIT_CASE(frmr_comes_and_goes_with_its_variants),
 	KUNIT_CASE(frmr_refusals),
 	KUNIT_CASE(frmr_takes_no_more_pages_than_it_has),
