@@ -62,12 +62,29 @@ static u32 verr_of(enum roan_status status, u32 verr)
 	}
 }
 
+/* Apart, as most requests of a stream are not signaled and need no entry, not even one that is only cleared. */
+static noinline void report_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
+	const struct roan_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = wqe->opcode < ROAN_NUM_WR_OPCODES ? wc_opcodes[wqe->opcode] : IB_WC_SEND,
+		.byte_len = roan_requester_work(&qp->sq.req, index)->len,
+		.qp_num = qp->ib.qp_num,
+		.vendor_err = verr_of(status, verr),
+		.kernel_qp = (uintptr_t)&qp->ib,
+	};
+
+	trace_roan_complete(qp, cqe.wr_id, cqe.opcode, status);
+	roan_cq_post(qp->scq, &cqe);
+}
+
 void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
 	__must_hold(&qp->sq.lock)
 {
-	const struct roan_work *work = roan_requester_work(&qp->sq.req, index);
 	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
-	struct roan_cqe cqe;
 
 	lockdep_assert_held(&qp->sq.lock);
 	/* The slot first: who sees the completion may post in its place at once. */
@@ -79,17 +96,7 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 	} else if (status != ROAN_ST_WR_FLUSH_ERR) {
 		count_failure(qp->dev, status);
 	}
-	cqe = (struct roan_cqe) {
-		.wr_id = wqe->wr_id,
-		.status = status,
-		.opcode = wqe->opcode < ROAN_NUM_WR_OPCODES ? wc_opcodes[wqe->opcode] : IB_WC_SEND,
-		.byte_len = work->len,
-		.qp_num = qp->ib.qp_num,
-		.vendor_err = verr_of(status, verr),
-		.kernel_qp = (uintptr_t)&qp->ib,
-	};
-	trace_roan_complete(qp, cqe.wr_id, cqe.opcode, status);
-	roan_cq_post(qp->scq, &cqe);
+	report_send(qp, index, status, verr);
 }
 
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr)

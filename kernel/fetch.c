@@ -71,19 +71,20 @@ static u32 max_message(const struct roan_qp *qp)
 	return qp->transport == ROAN_TP_UD ? 1u << qp->mtu_shift : ROAN_MAX_MSG;
 }
 
+/* What most slots hold is copied at once: the header, and one scatter entry. */
+#define FIRST_COPY	(sizeof(struct roan_send_wqe) + sizeof(struct roan_sge))
+
 /* Copies the rest of the slot and settles how long the message is. */
 static u32 copy_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, struct roan_work *work)
 {
 	struct roan_sge *sges = roan_wqe_sges(wqe);
 	u32 len = wqe->inline_len;
+	u32 bytes = wqe->flags & ROAN_SEND_INLINE ? len : wqe->num_sge * sizeof(*sges);
 
-	if (wqe->flags & ROAN_SEND_INLINE) {
-		roan_ring_copy(&qp->sq.ring, sizeof(*wqe), sges, len);
-	} else {
-		roan_ring_copy(&qp->sq.ring, sizeof(*wqe), sges, wqe->num_sge * sizeof(*sges));
-		if (!sum_sges(sges, wqe->num_sge, &len))
-			return ROAN_VERR_TOO_LONG;
-	}
+	if (bytes > sizeof(*sges))
+		roan_ring_copy(&qp->sq.ring, FIRST_COPY, sges + 1, bytes - sizeof(*sges));
+	if (!(wqe->flags & ROAN_SEND_INLINE) && !sum_sges(sges, wqe->num_sge, &len))
+		return ROAN_VERR_TOO_LONG;
 
 	switch (work->op) {
 	case ROAN_OP_CMP_SWAP:
@@ -113,7 +114,7 @@ static void fetch_one(struct roan_qp *qp, struct roan_work *work, u32 index)
 	struct roan_send_wqe *wqe = &mirror->wqe;
 	u32 verr;
 
-	roan_ring_copy(&qp->sq.ring, 0, wqe, sizeof(*wqe));
+	roan_ring_copy(&qp->sq.ring, 0, wqe, FIRST_COPY);
 	memset(work, 0, sizeof(*work));
 	work->op = ROAN_OP_LOCAL;
 	verr = check_header(qp, wqe);

@@ -20,24 +20,22 @@ static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_s
 	return av && av->pd == qp->ib.pd ? av : NULL;
 }
 
-/* Headers of the packet @emit describes, but for its address vector. */
+/*
+ * Headers of the packet @emit describes, but for its address vector and what board() wrote. Of headers that its opcode does
+ * not have, another packet's may be left: they are not built.
+ */
 static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, const struct roan_work *work,
 		     const struct roan_emit *emit, struct roan_pkt *pkt)
 {
-	*pkt = (struct roan_pkt) {
-		.opcode = emit->opcode,
-		.solicited = emit->solicited,
-		.ackreq = emit->ackreq,
-		.migreq = true,
-		.pkey = qp->pkey,
-		.qpn = qp->dest_qpn,
-		.psn = emit->psn,
-		.imm = wqe->imm,
-		.inv_rkey = wqe->inv_key,
-		.rkey = wqe->rdma.rkey,
-		.va = wqe->rdma.remote_addr,
-		.dma_len = work->len,
-	};
+	pkt->opcode = emit->opcode;
+	pkt->solicited = emit->solicited;
+	pkt->ackreq = emit->ackreq;
+	pkt->psn = emit->psn;
+	pkt->imm = wqe->imm;
+	pkt->inv_rkey = wqe->inv_key;
+	pkt->rkey = wqe->rdma.rkey;
+	pkt->va = wqe->rdma.remote_addr;
+	pkt->dma_len = work->len;
 	switch (work->op) {
 	case ROAN_OP_READ:
 		pkt->va += emit->offset;
@@ -88,6 +86,9 @@ static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status sta
 static void board(struct roan_qp *qp, struct roan_train *train, const struct roan_av *av)
 {
 	roan_train_open(train, qp->dev, &qp->sq.flow, av);
+	train->pkt.migreq = true;
+	train->pkt.pkey = qp->pkey;
+	train->pkt.qpn = qp->dest_qpn;
 	train->limiter = roan_limiter_of(qp);
 	train->pausable = roan_pfc_on(&qp->dev->pfc);
 	if (roan_cc_marks(qp, train->prio))
@@ -106,7 +107,7 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 	const struct roan_opcode *info = roan_opcode(emit->opcode);
 	const struct roan_av *av = qp->av;
 	u32 payload = info->payload ? emit->len : 0;
-	struct roan_pkt pkt;
+	struct roan_pkt *pkt = &train->pkt;
 	u32 verr;
 	u8 *at;
 
@@ -125,12 +126,12 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 		roan_train_due(train, due);
 	}
 
-	describe(qp, wqe, work, emit, &pkt);
-	pkt.pad = roan_wire_pad(payload);
-	at = roan_train_add(train, info->header_len + payload + pkt.pad + ROAN_ICRC_LEN);
+	describe(qp, wqe, work, emit, pkt);
+	pkt->pad = roan_wire_pad(payload);
+	at = roan_train_add(train, info->header_len + payload + pkt->pad + ROAN_ICRC_LEN);
 	if (!at)
 		return true;
-	at += roan_wire_build(at, &pkt);
+	at += roan_wire_build(at, pkt);
 	roan_key_stay();
 	verr = put_payload(qp, wqe, emit, at, payload, roan_train_sum(train, info->header_len, payload));
 	if (verr) {
@@ -141,9 +142,10 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 			refuse(qp, emit->index, verr, ROAN_ST_LOC_PROT_ERR);
 		return false;
 	}
-	memset(at + payload, 0, pkt.pad);
+	if (pkt->pad)
+		memset(at + payload, 0, pkt->pad);
 	roan_train_seal(train);
-	trace_roan_emit(qp, &pkt, payload, emit->resend);
+	trace_roan_emit(qp, pkt, payload, emit->resend);
 	return true;
 }
 

@@ -190,17 +190,17 @@ static u32 most_packets(const struct roan_train *t)
 	return clamp_t(u32, READ_ONCE(dev->gso_max_segs), 1, TRAIN_PKTS);
 }
 
-/* May an skb have so many bytes of packets? */
-static bool may_weigh(const struct roan_train *t, u32 bytes)
+/* How many bytes of packets an skb may have; a first packet is not asked. */
+static u32 most_bytes(const struct roan_train *t)
 {
 	u32 headers = l3_len(train_ipv6(t)) + sizeof(struct udphdr);
 
-	return headers + bytes <= min_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), U16_MAX);
+	return min_t(u32, max_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), headers), U16_MAX) - headers;
 }
 
 static bool joins(const struct roan_train *t, u32 len)
 {
-	return !t->closed && len <= t->seg_len && t->n < t->max_pkts && may_weigh(t, t->bytes + len) &&
+	return !t->closed && len <= t->seg_len && t->n < t->max_pkts && t->bytes + len <= t->max_bytes &&
 	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
@@ -236,6 +236,7 @@ static bool begin(struct roan_train *t, u32 len)
 	if (unlikely(t->due))
 		skb_set_delivery_time(t->skb, t->due, ROAN_SKB_CLOCK_MONOTONIC);
 	t->max_pkts = most_packets(t);
+	t->max_bytes = most_bytes(t);
 	t->seg_len = len;
 	t->n = 0;
 	t->bytes = 0;

@@ -26,8 +26,10 @@ struct roan_train {
 	u32 n;			/* packets, sealed ones */
 	u32 bytes;		/* of them */
 	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
+	u32 max_bytes;		/* the same */
 	u8  l3[40];		/* IP header template */
 	u8  udp[8];
+	struct roan_pkt pkt;	/* headers of the packet being added; what they have in common is written once a turn */
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
 	struct roan_icrc_head head;	/* of a packet of seg_len bytes, or of the last one */

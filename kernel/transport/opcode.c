@@ -67,47 +67,33 @@ const struct roan_opcode *roan_opcode(u8 opcode)
 }
 
 /*
- * What a sender asks for, as a row of codes by segment. FIRST and MIDDLE carry no rider; the two last columns have one
- * entry a rider (NONE, IMM, INV). 0xff: no such packet.
+ * What a sender asks for, as a row of codes by segment: of FIRST, MIDDLE, LAST and ONLY one a rider (NONE, IMM, INV). FIRST and
+ * MIDDLE carry none. 0xff: no such packet.
  */
-static const struct {
-	u8 first, middle, last[3], only[3];
-} codes[] = {
-	[ROAN_OP_SEND]	= { 0x00, 0x01, { 0x02, 0x03, 0x16 }, { 0x04, 0x05, 0x17 } },
-	[ROAN_OP_WRITE]	= { 0x06, 0x07, { 0x08, 0x09, 0xff }, { 0x0a, 0x0b, 0xff } },
-	[ROAN_OP_READ]	= { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x0c, 0xff, 0xff } },
-	[ROAN_OP_READ_RESP] = { 0x0d, 0x0e, { 0x0f, 0xff, 0xff }, { 0x10, 0xff, 0xff } },
-	[ROAN_OP_ACK]	= { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x11, 0xff, 0xff } },
-	[ROAN_OP_ATOMIC_ACK] = { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x12, 0xff, 0xff } },
-	[ROAN_OP_CMP_SWAP] = { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x13, 0xff, 0xff } },
-	[ROAN_OP_FETCH_ADD] = { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x14, 0xff, 0xff } },
-	[ROAN_OP_FLUSH]	= { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x1c, 0xff, 0xff } },
-	[ROAN_OP_ATOMIC_WRITE] = { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x1d, 0xff, 0xff } },
-	[ROAN_OP_CNP]	= { 0xff, 0xff, { 0xff, 0xff, 0xff }, { 0x01, 0xff, 0xff } },
+static const u8 codes[][4][3] = {
+	[ROAN_OP_SEND]	= { { 0x00, 0x00, 0x00 }, { 0x01, 0x01, 0x01 }, { 0x02, 0x03, 0x16 }, { 0x04, 0x05, 0x17 } },
+	[ROAN_OP_WRITE]	= { { 0x06, 0x06, 0x06 }, { 0x07, 0x07, 0x07 }, { 0x08, 0x09, 0xff }, { 0x0a, 0x0b, 0xff } },
+#define NEVER	{ 0xff, 0xff, 0xff }
+#define ONLY(code)	{ NEVER, NEVER, NEVER, { code, 0xff, 0xff } }
+	[ROAN_OP_READ]	= ONLY(0x0c),
+	[ROAN_OP_READ_RESP] = { { 0x0d, 0x0d, 0x0d }, { 0x0e, 0x0e, 0x0e }, { 0x0f, 0xff, 0xff }, { 0x10, 0xff, 0xff } },
+	[ROAN_OP_ACK]	= ONLY(0x11),
+	[ROAN_OP_ATOMIC_ACK] = ONLY(0x12),
+	[ROAN_OP_CMP_SWAP] = ONLY(0x13),
+	[ROAN_OP_FETCH_ADD] = ONLY(0x14),
+	[ROAN_OP_FLUSH]	= ONLY(0x1c),
+	[ROAN_OP_ATOMIC_WRITE] = ONLY(0x1d),
+	[ROAN_OP_CNP]	= ONLY(0x01),
 };
-
-static u8 code_of(enum roan_op op, enum roan_seg seg, enum roan_rider rider)
-{
-	switch (seg) {
-	case ROAN_SEG_FIRST:
-		return codes[op].first;
-	case ROAN_SEG_MIDDLE:
-		return codes[op].middle;
-	case ROAN_SEG_LAST:
-		return codes[op].last[rider];
-	case ROAN_SEG_ONLY:
-		return codes[op].only[rider];
-	}
-	return ROAN_OPCODE_INVALID;
-}
 
 u8 roan_opcode_of(enum roan_transport tp, enum roan_op op, enum roan_seg seg, enum roan_rider rider)
 {
 	u8 code;
 
-	if (op == ROAN_OP_NONE || op >= ARRAY_SIZE(codes) || rider > ROAN_RIDER_INV || tp > ROAN_TP_XRC)
+	if (op == ROAN_OP_NONE || op >= ARRAY_SIZE(codes) || seg > ROAN_SEG_ONLY || rider > ROAN_RIDER_INV ||
+	    tp > ROAN_TP_XRC)
 		return ROAN_OPCODE_INVALID;
-	code = code_of(op, seg, rider);
+	code = codes[op][seg][rider];
 	if (code == ROAN_OPCODE_INVALID)
 		return ROAN_OPCODE_INVALID;
 	code |= tp << 5;

@@ -38,11 +38,6 @@ struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index)
 	return roan_requester_work(r, r->tail);
 }
 
-void roan_requester_queued(struct roan_requester *r)
-{
-	r->tail++;
-}
-
 static u32 work_packets(const struct roan_requester *r, const struct roan_work *w)
 {
 	if (w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE && w->op != ROAN_OP_READ)
@@ -50,15 +45,18 @@ static u32 work_packets(const struct roan_requester *r, const struct roan_work *
 	return max(1u, DIV_ROUND_UP(w->len, 1u << r->cfg.mtu_shift));
 }
 
-/* Only these take a receive work request at the peer, and so a credit (9.7.7.2). */
-static bool takes_credit(const struct roan_work *w)
+/* What follows from the request alone is settled once, not for each of its packets. */
+void roan_requester_queued(struct roan_requester *r)
 {
-	return w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->rider == ROAN_RIDER_IMM);
+	struct roan_work *w = roan_requester_work(r, r->tail++);
+
+	w->npkts = w->op == ROAN_OP_LOCAL ? 0 : work_packets(r, w);
+	w->takes_credit = w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->rider == ROAN_RIDER_IMM);
 }
 
 static bool has_credit(const struct roan_requester *r, const struct roan_work *w, u32 ssn)
 {
-	return !r->credits_known || !takes_credit(w) || psn_diff(ssn, r->limit_ssn) <= 0;
+	return !w->takes_credit || !r->credits_known || psn_diff(ssn, r->limit_ssn) <= 0;
 }
 
 /* May a work that has not begun begin? What it waits for always comes: an answer, or modify_qp. */
@@ -120,7 +118,6 @@ static enum roan_seg segment_of(u32 pos, u32 npkts)
 /* The packet at position @pos of @w. */
 static void compose(const struct roan_requester *r, const struct roan_work *w, u32 pos, struct roan_emit *e)
 {
-	u32 npkts = w->started ? w->npkts : work_packets(r, w);
 	enum roan_seg seg = ROAN_SEG_ONLY;
 
 	e->npsn = 1;
@@ -128,12 +125,12 @@ static void compose(const struct roan_requester *r, const struct roan_work *w, u
 	e->resend = psn_diff(e->psn, r->end_psn) < 0;
 	switch (w->op) {
 	case ROAN_OP_READ:
-		e->npsn = read_piece_end(r, pos, npkts) - pos;
+		e->npsn = read_piece_end(r, pos, w->npkts) - pos;
 		e->len = min_t(u64, (u64)e->npsn << r->cfg.mtu_shift, w->len - e->offset);
 		break;
 	case ROAN_OP_SEND:
 	case ROAN_OP_WRITE:
-		seg = segment_of(pos, npkts);
+		seg = segment_of(pos, w->npkts);
 		e->len = min(w->len - e->offset, 1u << r->cfg.mtu_shift);
 		e->solicited = w->solicited && roan_seg_ends(seg);
 		e->ackreq = r->cfg.transport == ROAN_TP_RC && wants_ack(r, w, e, roan_seg_ends(seg));
@@ -204,7 +201,6 @@ static void start(struct roan_requester *r, struct roan_work *w, u32 psn)
 {
 	w->started = true;
 	w->first_psn = psn;
-	w->npkts = work_packets(r, w);
 	w->got = 0;
 	w->ssn = r->next_ssn;
 	/* The peer counts every piece of a READ as a message. */

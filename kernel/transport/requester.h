@@ -52,6 +52,7 @@ struct roan_work {
 	u32 len;		/* bytes of the message; READ: bytes asked for; atomics 8; FLUSH, LOCAL 0 */
 
 	/* requester.c */
+	bool takes_credit;	/* and so a receive work request at the peer (9.7.7.2) */
 	u8 status;		/* enum roan_status; valid once done */
 	bool started;		/* a first packet left: PSNs are assigned */
 	bool done;

@@ -14,6 +14,9 @@
 #define BTH_BECN	0x40
 #define BTH_ACKREQ	0x80	/* byte 8 */
 
+/* All that most requests have behind the BTH, and the first of what there is. */
+#define ADDRESS_HEADERS	(ROAN_H_DETH | ROAN_H_FETH | ROAN_H_RETH | ROAN_H_ATOMIC)
+
 static u32 get_be24(const u8 *p)
 {
 	return p[0] << 16 | p[1] << 8 | p[2];
@@ -155,6 +158,8 @@ size_t roan_wire_build(u8 *buf, const struct roan_pkt *pkt)
 		put_unaligned_be64(pkt->compare, b + 8);
 		b += 16;
 	}
+	if (!(headers & ~ADDRESS_HEADERS))
+		return b - buf;
 	if (headers & ROAN_H_AETH) {
 		b[0] = pkt->syndrome;
 		put_be24(pkt->msn, b + 1);
