@@ -214,14 +214,17 @@ static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 l
 
 	if (is_far(grip)) {
 		verr = far_out(qp, grip, to, len);
-		if (!verr)
+		if (!verr && icrc)
 			roan_icrc_add(icrc, to, len);
 		return verr;
 	}
 	for (; len; len -= run, off += run, to += run) {
 		const void *from = at(grip, off, len, &run);
 
-		roan_icrc_copy(icrc, to, from, run);
+		if (icrc)
+			roan_icrc_copy(icrc, to, from, run);
+		else
+			memcpy(to, from, run);
 	}
 	return ROAN_VERR_NONE;
 }

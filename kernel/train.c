@@ -16,6 +16,7 @@
 
 #include "roan.h"
 #include "train.h"
+#include "transport/fold.h"
 
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
@@ -317,36 +318,45 @@ static void icrc_head(struct roan_icrc_head *head, const u8 *l3, const u8 *udp, 
 		roan_icrc_head4(head, l3, udp);
 }
 
-/* Takes what is written up to byte @end into the ICRC. */
-static void sum_up_to(struct roan_train *t, u32 end)
+/* t->head is that of the packet being added; its identification. */
+static u16 learn_icrc_head(struct roan_train *t)
 {
 	bool ipv6 = train_ipv6(t);
 
-	if (!t->summed) {
-		if (!t->n || t->len != t->seg_len) {
-			set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
-			icrc_head(&t->head, t->l3, t->udp, ipv6);
-		}
-		roan_icrc_start(&t->icrc, &t->head, ipv6 ? 0 : t->flow->ip_id + t->n, t->at);
-		t->summed = ROAN_BTH_LEN;
+	if (!t->n || t->len != t->seg_len) {
+		set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
+		icrc_head(&t->head, t->l3, t->udp, ipv6);
 	}
-	if (end == t->summed)
-		return;
-	roan_icrc_add(&t->icrc, t->at + t->summed, end - t->summed);
-	t->summed = end;
+	return ipv6 ? 0 : t->flow->ip_id + t->n;
 }
 
 struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload)
 {
-	sum_up_to(t, headers);
-	t->summed += payload;
+	u16 id;
+
+	if (payload < ROAN_FOLD_MIN)
+		return NULL;
+	id = learn_icrc_head(t);
+	roan_icrc_start(&t->icrc, &t->head, id, t->at);
+	if (headers > ROAN_BTH_LEN)
+		roan_icrc_add(&t->icrc, t->at + ROAN_BTH_LEN, headers - ROAN_BTH_LEN);
+	t->summed = headers + payload;
 	return &t->icrc;
 }
 
 void roan_train_seal(struct roan_train *t)
 {
-	sum_up_to(t, t->len - ROAN_ICRC_LEN);
-	roan_icrc_put(&t->icrc, t->at + t->len - ROAN_ICRC_LEN);
+	u32 end = t->len - ROAN_ICRC_LEN;
+
+	if (!t->summed) {
+		u16 id = learn_icrc_head(t);
+
+		roan_icrc_whole(&t->head, id, t->at, end);
+	} else {
+		if (t->summed < end)	/* padding */
+			roan_icrc_add(&t->icrc, t->at + t->summed, end - t->summed);
+		roan_icrc_put(&t->icrc, t->at + end);
+	}
 
 	if (!t->n && t->len <= SMALL_PACKET)
 		skb_put(t->skb, t->len);

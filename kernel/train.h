@@ -20,7 +20,7 @@ struct roan_train {
 	struct sk_buff *skb;
 	u8 *at;			/* the packet being added */
 	u32 len;		/* its bytes, BTH to ICRC */
-	u32 summed;		/* as many are in icrc */
+	u32 summed;		/* as many are in icrc; 0: all are taken in when it is sealed */
 	struct roan_icrc icrc;	/* behind them */
 	u32 seg_len;		/* bytes of the first packet */
 	u32 n;			/* packets, sealed ones */
@@ -83,7 +83,10 @@ void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flo
  * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
  */
 u8 *roan_train_add(struct roan_train *t, u32 len);
-/* The first @headers bytes of the packet are written. The ICRC so far, for who writes @payload bytes and adds them to it. */
+/*
+ * The first @headers bytes of the packet are written. The ICRC so far, for who writes @payload bytes and adds them to it. NULL:
+ * they are few, and taken in together with the headers when the packet is sealed.
+ */
 struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload);
 /* What is added from here on is due at @due. */
 static inline void roan_train_due(struct roan_train *t, u64 due)

@@ -63,13 +63,31 @@ void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp)
 	head->id = 0;
 }
 
-void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth)
+/* The state behind the UDP header of the packet with this identification. */
+static u32 state_with(const struct roan_icrc_head *head, u16 id)
 {
 	u16 bits = head->id ^ id;
+	u32 state = head->state;
 
-	icrc->state = head->state;
 	for (; bits; bits &= bits - 1)
-		icrc->state ^= id_bit[__builtin_ctz(bits)];
+		state ^= id_bit[__builtin_ctz(bits)];
+	return state;
+}
+
+void roan_icrc_whole(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t len)
+{
+	u8 resv8a = bth[BTH_RESV8A];
+	u32 state;
+
+	bth[BTH_RESV8A] = 0xff;
+	state = roan_crc32(state_with(head, id), bth, len);
+	bth[BTH_RESV8A] = resv8a;
+	put_unaligned_le32(~state, bth + len);
+}
+
+void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth)
+{
+	icrc->state = state_with(head, id);
 	memcpy(icrc->bth, bth, 12);
 	icrc->bth[BTH_RESV8A] = 0xff;
 	icrc->bth_waits = true;

@@ -69,6 +69,26 @@ static void vectors(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_icrc_equal(&v6, at));
 }
 
+/* Built in place it is the same, and the packet is as it was. */
+static void whole(struct kunit *test)
+{
+	struct roan_icrc_head head;
+	struct headers h = {};
+	u8 pkt[12 + 64 + 4];
+
+	make(&h, false);
+	memcpy(pkt, h.bth, 12);
+	fill(pkt + 12, 64, 0, 1);
+	roan_icrc_head4(&head, h.ip, h.udp);
+	roan_icrc_whole(&head, head.id, pkt, 12 + 64);
+	KUNIT_EXPECT_EQ(test, get_unaligned_le32(pkt + 12 + 64), 0x657a4f2bu);
+	KUNIT_EXPECT_EQ(test, memcmp(pkt, h.bth, 12), 0);
+	make(&h, true);
+	roan_icrc_head6(&head, h.ip, h.udp);
+	roan_icrc_whole(&head, 0, pkt, 12 + 64);
+	KUNIT_EXPECT_EQ(test, get_unaligned_le32(pkt + 12 + 64), 0x84f16c36u);
+}
+
 /* A packet's own identification, and another one put in afterwards, come to the same. */
 static void start__identification(struct kunit *test)
 {
@@ -150,6 +170,7 @@ static void masked_fields_v6(struct kunit *test)
 
 static struct kunit_case icrc_cases[] = {
 	KUNIT_CASE(vectors),
+	KUNIT_CASE(whole),
 	KUNIT_CASE(start__identification),
 	KUNIT_CASE(block),
 	KUNIT_CASE(masked_fields_v4),
