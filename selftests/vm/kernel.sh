@@ -4,7 +4,7 @@
 #   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
 #   kernel.sh 6.12 | 6.1	Debian's own kernel: FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
 #   kernel.sh new		the newest that the stable release after this one offers, in debian.sh's root of it: likewise
-# The folder's name holds the package's version and, for UML, a hash of the configuration; its file `ready` says it is
+# The folder's name holds the package's version and, for UML, a hash of how it is made; its file `ready` says it is
 # whole. A lock file lets two callers ask at once. ROAN_CACHE: the cache (default ~/.cache/roan).
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
@@ -42,6 +42,7 @@ build_pclmul() { # SOURCE MODULES
 
 build_uml() { # FOLDER CONFIG...
 	local dir=$1 src=$1/linux-source-6.12 opts
+	local up='sp = bp > (long) sp \&\& !((bp ^ (long) sp) \& -THREAD_SIZE) ? (void *) bp + sizeof(bp) : sp + 1;'
 	shift
 	opts=$(cat "$@" | grep -v '^#' | tr '\n' ' ')
 	unpack linux-source-6.12 "$dir/deb"
@@ -49,9 +50,12 @@ build_uml() { # FOLDER CONFIG...
 	tar -C "$dir" --exclude='*/drivers/gpu/*.[ch]' -xf "$dir/deb/usr/src/linux-source-6.12.tar.xz"
 	rm -rf "$dir/deb"
 	# KASAN and kmemleak keep a stack trace of each allocation. For one UML looks up in kernel and modules what every word on
-	# the stack may point into, and then drops all that no frame pointer leads to: that is asked first here.
-	sed -i 's/if (__kernel_text_address(addr))/if ((unsigned long) sp == bp + sizeof(long) \&\& __kernel_text_address(addr))/' \
-		"$src/arch/um/kernel/stacktrace.c"
+	# the stack may point into, and then drops all that no frame pointer leads to: this goes from frame to frame.
+	sed -i -e 's/if (__kernel_text_address(addr))/if ((unsigned long) sp == bp + sizeof(long) \&\& __kernel_text_address(addr))/' \
+		-e "s/^\t\tsp++;\$/\t\t$up/" "$src/arch/um/kernel/stacktrace.c"
+	# A process of the guest begins as a fork of the kernel, which copies the page table of what is private, and KASAN's shadow
+	# is an eighth of all memory: most of the time that a debug kernel took to start a program.
+	sed -i '/^void kasan_map_memory/,/^}/s/MAP_PRIVATE/MAP_SHARED/' "$src/arch/um/os-Linux/mem.c"
 	make -s -C "$src" ARCH=um defconfig
 	# shellcheck disable=SC2086 # a list of options
 	(cd "$src" && ./scripts/config $opts)
@@ -83,7 +87,7 @@ uml | uml-debug)
 	configs=("$HERE/uml.config")
 	[ "$what" = uml ] || configs+=("$HERE/uml-debug.config")
 	version=$(candidate linux-source-6.12)
-	hash=$(cat "${configs[@]}" | grep -v '^#' | sha256sum | cut -c1-12)
+	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_uml build_pclmul; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
 6.12 | 6.1)
 	version=$(debian_package "$what")
