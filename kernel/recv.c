@@ -12,6 +12,7 @@
 struct run {
 	struct roan_qp *qp;
 	u32 qpn;
+	bool from_peer;		/* they have come from where its packets come from */
 	bool respond;		/* requests came: an ACK may be owed */
 	bool send;		/* responses came: work may be finished, or may start */
 };
@@ -29,6 +30,26 @@ static void run_end(struct run *run)
 	*run = (struct run) {};
 }
 
+/*
+ * Is this packet from where this QP's packets come? A connected QP listens to its peer only, on the address it is
+ * connected by; a datagram QP to whatever reaches its device. CNPs are held to the same rule.
+ */
+static bool from_peer(const struct roan_qp *qp, const struct roan_rx *rx)
+{
+	const struct roan_av *av;
+	bool ok;
+
+	if (qp->dev->rnet != rx->rnet)
+		return false;
+	if (!roan_connected(qp))
+		return roan_net_is_to(rx, qp->dev);
+	rcu_read_lock();
+	av = READ_ONCE(qp->av);
+	ok = av && roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);
+	rcu_read_unlock();
+	return ok;
+}
+
 static bool run_continue(struct run *run, struct roan_rx *rx)
 {
 	u32 qpn = rx->pkt.qpn;
@@ -44,6 +65,7 @@ static bool run_continue(struct run *run, struct roan_rx *rx)
 		run->qp = roan_qp_find(qpn);
 	}
 	run->qpn = qpn;
+	run->from_peer = run->qp && from_peer(run->qp, rx);
 	return run->qp;
 }
 
@@ -73,26 +95,6 @@ static bool parse(struct roan_rx *rx)
 	return false;
 }
 
-/*
- * Is this packet from where this QP's packets come? A connected QP listens to its peer only, on the address it is
- * connected by; a datagram QP to whatever reaches its device. CNPs are held to the same rule.
- */
-static bool from_peer(const struct roan_qp *qp, const struct roan_rx *rx)
-{
-	const struct roan_av *av;
-	bool ok;
-
-	if (qp->dev->rnet != rx->rnet)
-		return false;
-	if (!roan_connected(qp))
-		return roan_net_is_to(rx, qp->dev);
-	rcu_read_lock();
-	av = READ_ONCE(qp->av);
-	ok = av && roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);
-	rcu_read_unlock();
-	return ok;
-}
-
 /* It is whole. */
 static void count_packet(struct roan_dev *dev, const struct roan_rx *rx)
 {
@@ -103,16 +105,17 @@ static void count_packet(struct roan_dev *dev, const struct roan_rx *rx)
 }
 
 /* Everything that must hold before the packet's content is believed. Cheap refusals first, the CRC last. */
-static bool acceptable(const struct roan_qp *qp, struct roan_rx *rx)
+static bool acceptable(const struct run *run, struct roan_rx *rx)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
+	const struct roan_qp *qp = run->qp;
 	bool cnp = pkt->info->op == ROAN_OP_CNP;
 
 	if (!cnp && pkt->info->transport != qp->transport) {
 		roan_count(qp->dev, rx_wrong_service);
 		return false;
 	}
-	if (!from_peer(qp, rx)) {
+	if (!run->from_peer) {
 		if (cnp)
 			roan_count(qp->dev, rp_cnp_ignored);
 		else
@@ -189,7 +192,7 @@ void roan_recv(struct roan_rx *rx)
 			count_stray(rx, rx_unknown_qp);
 			continue;
 		}
-		if (acceptable(run.qp, rx))
+		if (acceptable(&run, rx))
 			dispatch(&run, rx);
 	}
 	run_end(&run);

@@ -203,10 +203,12 @@ static void execute_write(struct roan_qp *qp, struct roan_rx *rx, const struct r
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	bool wants_recv = exec->ends && pkt->info->rider == ROAN_RIDER_IMM;
+	/* Placing asks all that can be asked of one packet. But a receive is taken, and a length of 0 let in, only by who may write. */
+	bool alone = exec->starts && exec->ends && pkt->payload_len && !wants_recv;
 	u32 verr;
 
 	/* The whole range at once, so that a WRITE that runs out of its region leaves no byte, as adapters do. */
-	if (exec->starts && roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE))
+	if (exec->starts && !alone && roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE))
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	if (wants_recv && !take_recv(qp, rx))
 		return;

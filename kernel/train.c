@@ -467,7 +467,8 @@ static const u8 *peek(struct roan_rx *rx, u32 off, u32 *run)
 	return rx->piece + off;
 }
 
-static bool copy_bytes(struct roan_rx *rx, u32 off, void *to, u32 len)
+/* Inlined, for most lengths are known. */
+static __always_inline bool copy_bytes(struct roan_rx *rx, u32 off, void *to, u32 len)
 {
 	const u8 *from;
 	u32 run;
@@ -492,29 +493,39 @@ bool roan_rx_next(struct roan_rx *rx)
 	rx->len = rx->end - rx->off;
 	if (rx->seg_len)
 		rx->len = min(rx->len, rx->seg_len);
-	n = min_t(u32, rx->len, sizeof(rx->head));
+	if (likely(rx->len >= sizeof(rx->head)))
+		return copy_bytes(rx, rx->off, rx->head, sizeof(rx->head));
+	n = rx->len;
 	memset(rx->head + n, 0, sizeof(rx->head) - n);
 	return copy_bytes(rx, rx->off, rx->head, n);
 }
 
-/* @len bytes from @from, wherever they lie in the skb. */
-static void icrc_add_skb(struct roan_icrc *icrc, struct roan_rx *rx, u32 from, u32 len)
+/* What peek() cannot find. */
+static noinline void icrc_add_scattered(struct roan_icrc *icrc, const struct roan_rx *rx, u32 from, u32 len)
 {
 	struct skb_seq_state seq;
 	const u8 *data;
 	u32 done, n;
 
-	for (; len && (data = peek(rx, from, &n)); from += n, len -= n) {
-		n = min(n, len);
-		roan_icrc_add(icrc, data, n);
-	}
-	if (likely(!len))
-		return;
 	skb_prepare_seq_read(rx->skb, from, from + len, &seq);
 	for (done = 0; (n = skb_seq_read(done, &data, &seq)); done += n) {
 		n = min(n, len - done);		/* it goes to the end of the frag */
 		roan_icrc_add(icrc, data, n);
 	}
+}
+
+/* @len bytes from @from, wherever they lie in the skb. */
+static void icrc_add_skb(struct roan_icrc *icrc, struct roan_rx *rx, u32 from, u32 len)
+{
+	const u8 *data;
+	u32 n;
+
+	for (; len && (data = peek(rx, from, &n)); from += n, len -= n) {
+		n = min(n, len);
+		roan_icrc_add(icrc, data, n);
+	}
+	if (unlikely(len))
+		icrc_add_scattered(icrc, rx, from, len);
 }
 
 static bool icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)

@@ -65,7 +65,8 @@ static void build_then_parse_is_identity(struct kunit *test)
 /* FECN's and BECN's neighbours, the seven bits beside AckReq, a byte of the DETH: zero from us, anything from a peer. */
 static void reserved_bits_say_nothing(struct kunit *test)
 {
-	struct roan_pkt in = { .opcode = 0x64, .pkey = 0xffff, .qkey = 0x80010000, .src_qpn = 5 }, plain, noisy;
+	struct roan_pkt in = { .opcode = 0x64, .pkey = 0xffff, .qkey = 0x80010000, .src_qpn = 5 };
+	struct roan_pkt plain = {}, noisy = {};
 	u8 buf[ROAN_MAX_HEADERS] = {};
 	size_t n = roan_wire_build(buf, &in) + 8 + ROAN_ICRC_LEN;
 
