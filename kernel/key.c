@@ -17,7 +17,37 @@
 
 #define SLOT_MASK	(ROAN_MAX_MR - 1)
 
+#ifndef CONFIG_PREEMPT_RT
 DEFINE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
+
+static void hold(struct roan_inside *here) { }
+static void let_go(struct roan_inside *here) { }
+
+/* Whoever is inside runs, is copying packets, a train at most, and waits for nothing. */
+static void wait_for(struct roan_inside *there)
+{
+	cpu_relax();
+}
+#else
+DEFINE_PER_CPU_ALIGNED(struct roan_inside, roan_inside) = { .busy = __SPIN_LOCK_UNLOCKED(roan_inside.busy) };
+
+static void hold(struct roan_inside *here)
+{
+	spin_lock(&here->busy);
+}
+
+static void let_go(struct roan_inside *here)
+{
+	spin_unlock(&here->busy);
+}
+
+/* Softirqs are preempted, on this very CPU and by us: whoever is inside has to get to run, with our priority. */
+static void wait_for(struct roan_inside *there)
+{
+	spin_lock(&there->busy);
+	spin_unlock(&there->busy);
+}
+#endif
 
 #ifdef CONFIG_LOCKDEP
 /* To be inside is to hold what others wait for. */
@@ -60,6 +90,7 @@ static void leave(struct roan_inside *here)
 	/* Both pair with roan_key_wait_left()'s last barrier: what we did to the memory comes before what its owner does next. */
 	smp_store_release(&here->region, NULL);
 	smp_store_release(&here->key, NULL);	/* as above */
+	let_go(here);
 	lock_map_release(&inside_map);
 }
 
@@ -74,6 +105,7 @@ struct roan_key *roan_key_look_up(struct roan_dev *dev, u32 key)
 	if (here->key)
 		leave(here);
 	lock_map_acquire_read(&inside_map);
+	hold(here);
 	here->dev = dev;
 	/* Pairs with roan_key_wait_left()'s first barrier: we see that the key is out of force, or it sees us. */
 	smp_store_mb(here->key, k);
@@ -106,7 +138,6 @@ static void part_first(void)
 	local_bh_enable();
 }
 
-/* Spins: whoever is inside is copying packets, a train at most, and waits for nothing. */
 void roan_key_wait_left(const struct roan_key *k)
 {
 	int cpu;
@@ -114,10 +145,10 @@ void roan_key_wait_left(const struct roan_key *k)
 	part_first();
 	smp_mb();	/* pairs with roan_key_look_up(): the key is out of force before we look who is inside */
 	for_each_online_cpu(cpu) {
-		const struct roan_inside *there = per_cpu_ptr(&roan_inside, cpu);
+		struct roan_inside *there = per_cpu_ptr(&roan_inside, cpu);
 
 		while (READ_ONCE(there->key) == k || READ_ONCE(there->region) == k)
-			cpu_relax();
+			wait_for(there);
 	}
 	smp_mb();	/* pairs with leave() */
 }

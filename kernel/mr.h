@@ -118,6 +118,9 @@ struct roan_inside {
 	const struct roan_key *region;	/* that of the region behind it, if it is a window's */
 	const struct roan_dev *dev;	/* whose @key is */
 	bool stays;
+#ifdef CONFIG_PREEMPT_RT
+	spinlock_t busy;		/* somebody is inside: key.c */
+#endif
 };
 DECLARE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
 

@@ -28,6 +28,10 @@
 #if !IS_ENABLED(CONFIG_NETFILTER)
 #error "roan needs CONFIG_NETFILTER: its receive door is a LOCAL_IN hook"
 #endif
+/* What belongs to a CPU is its user's while softirqs are off: with PREEMPT_RT by a lock, which is optional since 6.18. */
+#if defined(CONFIG_PREEMPT_RT) && KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE && !defined(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK)
+#error "roan needs CONFIG_PREEMPT_RT_NEEDS_BH_LOCK with CONFIG_PREEMPT_RT"
+#endif
 #if !IS_ENABLED(CONFIG_INFINIBAND)
 #error "roan needs CONFIG_INFINIBAND"
 #endif
