@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Kernels for the labs, in a cache: fetches or builds one if it is not there, and prints its folder. Boots nothing.
 #   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
-#   kernel.sh 6.12 | 6.1	Debian's own kernel: FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
+#   kernel.sh 6.12 | 6.1 | rt	Debian's own kernel (rt: 6.1 with PREEMPT_RT): FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
 #   kernel.sh new		the newest that the stable release after this one offers, in debian.sh's root of it: likewise
 # The folder's name holds the package's version and, for UML, a hash of how it is made; its file `ready` says it is
 # whole. A lock file lets two callers ask at once. ROAN_CACHE: the cache (default ~/.cache/roan).
@@ -77,7 +77,10 @@ fetch_debian() { # FOLDER PACKAGE
 # linux-image-6.12-amd64 and the like depend on the package that holds the kernel.
 debian_package() {
 	local meta=linux-image-$1-amd64
-	[ "$1" != 6.1 ] || meta=linux-image-amd64
+	case $1 in
+	6.1) meta=linux-image-amd64 ;;
+	rt) meta=linux-image-rt-amd64 ;;
+	esac
 	apt-cache depends "$meta" | awk '/Depends: linux-image-/ { print $2; exit }'
 }
 
@@ -89,7 +92,7 @@ uml | uml-debug)
 	version=$(candidate linux-source-6.12)
 	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_uml build_pclmul; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
-6.12 | 6.1)
+6.12 | 6.1 | rt)
 	version=$(debian_package "$what")
 	dir=$CACHE/$version ;;
 new)

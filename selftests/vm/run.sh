@@ -3,7 +3,7 @@
 # Runs one script inside a guest that sees this machine's own root read-only under a tmpfs overlay, prints what it
 # prints, and leaves with its status; or with 98 if the kernel's log has a complaint, 99 if the guest never finished.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
-#	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-new
+#	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new
 #	+RELEASE: +trixie: not this machine's root, but that Debian release's (debian.sh), with roan built in it;
 #	    +source: this machine's root, but rdma-core built from its newest source, with roan in that tree
 #	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever. Nothing
@@ -274,7 +274,7 @@ complaints() { # of the kernel, from the script's start on: before that they are
 
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
-qemu | qemu-6.12 | qemu-6.1 | qemu-new) run_qemu "$@" ;;
+qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new) run_qemu "$@" ;;
 *) sed -n 3,14p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
