@@ -15,8 +15,10 @@ pp() {
 has() { local f=$1; shift; grep -Eq -- "$1" "$f" || { echo "missing: $1"; cat "$f"; return 1; }; }
 
 devinfo() {
+	local mtu=4096
+	[ "$(wire_value mtu)" != 1500 ] || mtu=1024	# the next smaller one that there is
 	a ibv_devinfo -v -d "$ADEV" > /tmp/di || return 1
-	has /tmp/di 'state:[[:space:]]+PORT_ACTIVE' && has /tmp/di 'active_mtu:[[:space:]]+4096' &&
+	has /tmp/di 'state:[[:space:]]+PORT_ACTIVE' && has /tmp/di "active_mtu:[[:space:]]+$mtu" &&
 		has /tmp/di 'link_layer:[[:space:]]+Ethernet' || return 1
 	if [ "$LINK_TYPE" = roan ]; then
 		has /tmp/di 'vendor_id:[[:space:]]+0x0*[1-9a-f]' && has /tmp/di 'vendor_part_id:[[:space:]]+[1-9]' &&
