@@ -92,6 +92,10 @@ void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len)
 
 void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len)
 {
+	if (!icrc) {
+		memcpy(to, from, len);
+		return;
+	}
 	if (icrc_by_folding(icrc, to, from, len))
 		return;
 	if (crc_sparse && !crc_shash) {

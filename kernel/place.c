@@ -221,10 +221,7 @@ static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 l
 	for (; len; len -= run, off += run, to += run) {
 		const void *from = at(grip, off, len, &run);
 
-		if (icrc)
-			roan_icrc_copy(icrc, to, from, run);
-		else
-			memcpy(to, from, run);
+		roan_icrc_copy(icrc, to, from, run);
 	}
 	return ROAN_VERR_NONE;
 }

@@ -426,7 +426,7 @@ int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *srq);
 
 /* crc.c: roan_crc32() of transport/host.h */
 void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len);
-void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len);	/* read once if it can be */
+void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len);	/* read once if it can be; NULL: a copy */
 int roan_crc_init(void);
 void roan_crc_exit(void);
 const char *roan_crc_name(void);	/* the way that was found to be the fastest */

@@ -70,12 +70,7 @@ static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, const stru
 		       struct roan_icrc *icrc)
 {
 	if (wqe->flags & ROAN_SEND_INLINE) {
-		const u8 *from = (u8 *)(wqe + 1) + emit->offset;
-
-		if (icrc)
-			roan_icrc_copy(icrc, to, from, len);
-		else
-			memcpy(to, from, len);
+		roan_icrc_copy(icrc, to, (u8 *)(wqe + 1) + emit->offset, len);
 		return ROAN_VERR_NONE;
 	}
 	return roan_gather(qp, roan_wqe_sges(wqe), wqe->num_sge, emit->offset, to, len, icrc);
