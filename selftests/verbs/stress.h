@@ -30,7 +30,7 @@ struct cfg {
 	uint32_t max_len;	/* bytes of the longest message */
 	uint32_t mtu;		/* bytes; sizes cluster around its multiples */
 	uint32_t ops;		/* mask of 1 << enum op */
-	uint32_t srq, events, late_recv, lossy, both;	/* booleans */
+	uint32_t srq, events, late_recv, lossy, both, never_empty;	/* booleans */
 };
 
 /* One operation: a pure function of (seed, direction, batch, index), so that both sides know it. */

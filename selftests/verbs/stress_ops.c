@@ -74,6 +74,8 @@ struct plan make_plan(const struct cfg *c, int direction, uint32_t batch, uint32
 
 	p.op = pick_op(c->ops, vt_mix(s + 5));
 	p.len = pick_len(c, vt_mix(s + 6));
+	if (c->never_empty && !p.len)
+		p.len = 1;
 	if (is_atomic(p.op) || p.op == OP_ATOMIC_WRITE)
 		p.len = 8;
 	else

@@ -7,7 +7,7 @@
  *	verbs_stress -d DEV -c HOST [options]			the active side
  *	  -t rc|uc|ud  -q QPS  -n BATCHES  -w OPS_PER_BATCH  -l MAX_LEN  -s SEED  -o OP,OP,...
  *	  -S use an SRQ  -e sleep in completion channels  -r post receives late (RNR)  -L losses are allowed (UC, UD)
- *	  -B both sides send at once
+ *	  -B both sides send at once  -z no message is empty
  *	both:  -x for rxe: no ibv_wr_*(), whose lists its provider miscounts in rdma-core 44; its WITH_INV is the kernel's bit
  *	  -6 IPv6 GID  -g GID_INDEX  -m PATH_MTU  -p TCP_PORT  -k ACK_TIMEOUT_CODE  -T SECONDS  -v
  * Exits 0, 1 or 4 (pass, fail, skip).
@@ -453,7 +453,7 @@ int main(int argc, char **argv)
 	signal(SIGALRM, on_alarm);
 	signal(SIGPIPE, SIG_IGN);
 	alarm(120);
-	while ((o = getopt(argc, argv, "d:c:t:q:n:w:l:s:o:SerLB6g:m:p:k:T:vx")) != -1) {
+	while ((o = getopt(argc, argv, "d:c:t:q:n:w:l:s:o:SerLBz6g:m:p:k:T:vx")) != -1) {
 		switch (o) {
 		case 'd': dev = optarg; break;
 		case 'c': host = optarg; break;
@@ -469,6 +469,7 @@ int main(int argc, char **argv)
 		case 'r': s.c.late_recv = 1; break;
 		case 'L': s.c.lossy = 1; break;
 		case 'B': s.c.both = 1; break;
+		case 'z': s.c.never_empty = 1; break;
 		case '6': v6 = true; break;
 		case 'g': gid = atoi(optarg); break;
 		case 'm': mtu = atoi(optarg); break;
