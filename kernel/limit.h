@@ -16,8 +16,6 @@
 struct roan_train;
 struct roan_wheel;
 
-enum roan_side { ROAN_SIDE_SQ, ROAN_SIDE_RQ };
-
 struct roan_limiter {
 	struct roan_qp *qp;
 	spinlock_t lock;		/* _bh; taken under the lock of a queue, or under none */

@@ -22,13 +22,14 @@ int roan_qp_init(void)
 
 void roan_qp_exit(void)
 {
+	roan_below_exit();
 	WARN_ON_ONCE(!xa_empty(&qpns));
 	xa_destroy(&qpns);
 }
 
 /* ---- finding ---- */
 
-static struct roan_qp *ref_take(struct roan_qp_ref *ref)
+struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref)
 {
 	return ref && refcount_inc_not_zero(&ref->refs) ? ref->qp : NULL;
 }
@@ -38,7 +39,7 @@ struct roan_qp *roan_qp_find(u32 qpn)
 	struct roan_qp *qp;
 
 	rcu_read_lock();
-	qp = ref_take(xa_load(&qpns, qpn));
+	qp = roan_qp_ref_take(xa_load(&qpns, qpn));
 	rcu_read_unlock();
 	return qp;
 }
@@ -48,7 +49,7 @@ struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev)
 	struct roan_qp *qp;
 
 	rcu_read_lock();
-	qp = ref_take(rcu_dereference(dev->gsi));
+	qp = roan_qp_ref_take(rcu_dereference(dev->gsi));
 	rcu_read_unlock();
 	return qp;
 }
@@ -236,6 +237,8 @@ static void init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init,
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
 	qp->later.kind = ROAN_LATER_QP;
 	INIT_LIST_HEAD(&qp->on_pfc);
+	roan_depth_init(&qp->sq.depth);
+	roan_depth_init(&qp->rq.depth);
 	mutex_init(&qp->mutex);
 	init_completion(&qp->gone);
 }
@@ -255,6 +258,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 		return -ENOMEM;
 	refcount_set(&qp->ref->refs, 1);
 	qp->ref->qp = qp;
+	roan_below_begin(qp->ref);
 
 	err = create_queues(qp, init, &resp);
 	if (err)
@@ -270,7 +274,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 
 err_free:
 	free_queues(qp);
-	kfree(qp->ref);
+	roan_below_end(qp->ref);
 	return err;
 }
 
@@ -324,7 +328,7 @@ static void visit_qps(void (*visit)(struct roan_qp *qp, const void *what), const
 
 	rcu_read_lock();
 	xa_for_each(&qpns, qpn, ref) {
-		struct roan_qp *qp = ref_take(ref);
+		struct roan_qp *qp = roan_qp_ref_take(ref);
 
 		if (qp) {
 			visit(qp, what);
@@ -384,6 +388,6 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	free_queues(qp);
 	roan_av_free(qp->av);
-	kfree_rcu(qp->ref, rcu);
+	roan_below_end(qp->ref);
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "later.h"
 #include "ring.h"
+#include "cc/depth.h"
 #include "cc/np.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
@@ -62,6 +63,8 @@ struct roan_recv {
 	struct roan_sge *sge;	/* max_sge entries */
 };
 
+enum roan_side { ROAN_SIDE_SQ, ROAN_SIDE_RQ };
+
 /* A direction's way out: route cached, IPv4 identification. Written under the lock of the queue it belongs to. */
 struct roan_flow {
 	struct dst_entry *dst;
@@ -86,11 +89,12 @@ struct roan_sq {
 	u32 mirror_size;	/* bytes of one */
 	struct roan_requester req;
 	struct roan_flow flow;
+	struct roan_depth depth;
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
 	bool absent;		/* paging.c: what is to be sent next is not there, a worker fetches it */
 	bool unplaced;		/* paging.c: so is the place an answer goes to; it will be asked for again */
-	bool paused;		/* pfc.c will call: what is to be sent next must wait for the end of a pause */
+	bool paused;		/* no silence is counted: pfc.c will call, as a pause must end first, or below.c, when all has left */
 	bool sqd_notify;	/* tell SQ_DRAINED */
 	u32 heard;		/* turn.c: what had come from the peer at the last bell; atomic */
 	u64 timer_at;		/* when the timer, if set, fires at the latest; 0: not set */
@@ -108,6 +112,7 @@ struct roan_rq {
 	struct roan_recv cur;	/* the receive under way */
 	struct roan_responder resp;
 	struct roan_flow flow;
+	struct roan_depth depth;
 	struct roan_np np;	/* CNPs to this QP's peer */
 	struct task_struct *listener;	/* turn.c: sleeps until the peer sends something; NULL: nobody */
 	u32 max_wr, max_sge;

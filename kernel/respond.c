@@ -63,6 +63,15 @@ static bool is_data(const struct roan_answer *answer)
 	return roan_opcode(answer->opcode)->op == ROAN_OP_READ_RESP;
 }
 
+/* From its first response on a turn is counted; ACKs are not. */
+static bool must_wait(struct roan_qp *qp, struct roan_train *train)
+	__must_hold(&qp->rq.lock)
+{
+	if (!train->qp)
+		roan_below_turn(train, qp, ROAN_SIDE_RQ);
+	return train->queued && roan_below_full(train);
+}
+
 static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	__must_hold(&qp->rq.lock)
 {
@@ -77,6 +86,8 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 			roan_later(&qp->later, ROAN_DO_RESPOND);
 			return;
 		}
+		if (is_data(&answer) && must_wait(qp, train))
+			return;
 		if (unlikely(train->pausable) && is_data(&answer) && roan_pfc_blocks(qp, ROAN_SIDE_RQ, train->prio))
 			return;
 		if (is_data(&answer) && train->limiter && !roan_limit_response(qp, train, &answer))

@@ -22,6 +22,7 @@
 #include <rdma/roan-abi.h>
 
 #include "backlog.h"
+#include "below.h"
 #include "later.h"
 #include "linger.h"
 #include "mr.h"
@@ -151,12 +152,16 @@ struct roan_ah {
 	struct roan_av *av;
 };
 
-/* What a packet's QPN leads to. Outlives the QP by a grace period, so that destroying a QP needs none. */
+/*
+ * What a packet's QPN leads to, and where skbs of the QP are counted. Outlives both by a grace period, so that destroying a QP
+ * needs none.
+ */
 struct roan_qp_ref {
 	refcount_t refs;
 	struct roan_qp *qp;
 	struct rcu_head rcu;
-};
+	struct roan_below below;
+} __aligned(ROAN_BELOW_ALIGN);
 
 struct roan_qp {
 	struct ib_qp ib;
@@ -247,6 +252,11 @@ static inline bool roan_gid_equal(const union ib_gid *a, const union ib_gid *b)
 	return a->global.subnet_prefix == b->global.subnet_prefix && a->global.interface_id == b->global.interface_id;
 }
 
+static inline struct roan_depth *roan_depth_of(struct roan_qp *qp, u8 side)
+{
+	return side == ROAN_SIDE_SQ ? &qp->sq.depth : &qp->rq.depth;
+}
+
 static inline bool roan_connected(const struct roan_qp *qp)
 {
 	return qp->transport != ROAN_TP_UD;
@@ -310,6 +320,7 @@ int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_uda
 int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int roan_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
 int roan_destroy_qp(struct ib_qp *qp, struct ib_udata *udata);
+struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref);	/* RCU or better; NULL: it is gone, or @ref is NULL */
 struct roan_qp *roan_qp_find(u32 qpn);			/* takes a reference; NULL. Any context */
 struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
 void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
@@ -459,6 +470,7 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * for a train of packets at most, with softirqs off, and waits for neither sq.lock nor rq.lock, under which others wait for
  * it. Address vectors: RCU only, they are used inside one read section.
  * CQs, SRQs and PDs outlive their QPs (the core counts users); what may still be queued on the later list holds a reference.
+ * The ref also counts the skbs of the QP that have not left (below.c), and outlives them; so does the module.
  * Ring memory belongs to its mmap entry and outlives the queue while it is mapped.
  */
 

@@ -89,6 +89,7 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 	train->pkt.migreq = true;
 	train->pkt.pkey = qp->pkey;
 	train->pkt.qpn = qp->dest_qpn;
+	roan_below_turn(train, qp, ROAN_SIDE_SQ);
 	train->limiter = roan_limiter_of(qp);
 	train->pausable = roan_pfc_on(&qp->dev->pfc);
 	if (roan_cc_marks(qp, train->prio))
@@ -183,7 +184,7 @@ static bool must_pause(struct roan_qp *qp, struct roan_train *train, const struc
 	return train->paused;
 }
 
-/* Sends until the requester, a pause or the limiter says wait, or the budget is gone. False: budget gone. */
+/* Sends until the requester, our own host's queues, a pause or the limiter say wait, or the budget is gone. False: budget gone. */
 static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget, u64 now)
 	__must_hold(&qp->sq.lock)
 {
@@ -193,6 +194,9 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 	for (; *budget && !qp->sq.absent; --*budget) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
+			train->held = train->queued && roan_below_full(train);
+			if (train->held)
+				return true;
 			if (unlikely(train->pausable) && must_pause(qp, train, &emit))
 				return true;
 			if (unlikely(train->limiter) && !roan_limit_request(qp, train, &emit))
@@ -386,10 +390,26 @@ static void timed_out(struct roan_qp *qp)
 		roan_limit_lost(l, ROAN_CC_LOST_TIMEOUT, ktime_get_ns());
 }
 
+/*
+ * Nobody can answer what has not left this host. So silence begins when it has: if it has not yet, below.c calls then, and
+ * the timer does not run.
+ */
+static void discount(struct roan_qp *qp, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	u64 deadline = roan_requester_deadline(&qp->sq.req);
+
+	if (!deadline || now < deadline || qp->sq.req.rnr_until)
+		return;
+	roan_requester_excused(&qp->sq.req, READ_ONCE(qp->ref->below.left_at));
+	qp->sq.paused |= roan_below_waits(qp, ROAN_SIDE_SQ, 1);
+}
+
 /* Mostly the answer came long ago. */
 static void on_timer(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {
+	discount(qp, now);
 	if (qp->sq.paused || roan_requester_timer(&qp->sq.req, now) == ROAN_EV_NOTHING)
 		return roan_sq_arm(qp);
 	timed_out(qp);

@@ -425,8 +425,11 @@ void roan_train_flush(struct roan_train *t)
 	roan_count(t->dev, sent_skbs);
 	if (unlikely(skb->tstamp))
 		roan_count(t->dev, sent_edt_skbs);
+	if (t->queued)
+		roan_below_add(t, skb);
 	roan_net_xmit(t->dev, skb, t->flow, ipv6);
 	t->n = 0;
+	t->bytes = 0;
 }
 
 /* ---- walking ---- */

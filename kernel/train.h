@@ -33,13 +33,16 @@ struct roan_train {
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
 	struct roan_icrc_head head;	/* of a packet of seg_len bytes, or of the last one */
-	bool held;		/* the limiter let the last packet asked about not go */
+	bool held;		/* the last packet asked about may not go yet: the limiter, or too much is below */
 	bool probing;		/* a packet of this turn is timed */
 	bool pausable;		/* pause frames are heeded: pfc.c is asked before each packet */
 	bool paused;		/* ... and said no to the last one */
 	u64 due;		/* ns: an fq below keeps what is built until then; 0: it leaves at once */
 	u32 may;		/* bytes that may follow in this turn of the limiter's */
 	struct roan_limiter *limiter;	/* asked before each packet; NULL: none */
+	bool queued;		/* it can wait below, in a queue of this host, and is counted (below.c): */
+	struct roan_qp *qp;	/* ... whose it is; NULL: nobody asked */
+	u8  side;		/* ... of which queue, enum roan_side */
 	bool closed;		/* the last packet added was shorter */
 };
 

@@ -211,13 +211,13 @@ void roan_requester_again(struct roan_requester *r, u64 now);
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now);
 
-/* Nothing was allowed to leave until @now: the silence so far says nothing of the peer. */
-static inline void roan_requester_excused(struct roan_requester *r, u64 now)
+/* Nothing left, or not the last of it, until @when: the silence before says nothing of the peer. */
+static inline void roan_requester_excused(struct roan_requester *r, u64 when)
 {
 	if (!r->progress_at)
 		return;
-	r->progress_at = now;
-	r->quiet_at = now;
+	r->progress_at = max(r->progress_at, when);
+	r->quiet_at = max(r->quiet_at, when);
 }
 
 /* SQD entered or left. What was sent without asking for an ACK, because more was to follow, is then sent again with it. */

@@ -289,6 +289,8 @@ static void excused__silence_counts_from_then(struct kunit *test)
 	later = b->now + 10 * (before - b->now);
 	roan_requester_excused(&b->r, later);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
+	roan_requester_excused(&b->r, b->now);		/* no news */
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, later), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
 }

@@ -3,7 +3,7 @@
 # Congestion marked by a real queue: data leaves as ECT(0), marks come back as CNPs, the sender slows down until the queue is
 # short, and forgets it all when the queue is gone. What happens in detail, packet by packet, is packets.sh's and the suites'.
 #
-#	h1: roan1 v1 == htb 10 Mbit/s, RED with ECN ======== the same == v2 roan2 :h2	captured on v1
+#	h1: roan1 v1 == netem, htb 10 Mbit/s, RED with ECN ======== the same == v2 roan2 :h2	captured on v1
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -22,10 +22,12 @@ refuses() { # FILE VALUE WORDS
 	case $said in *"$3"*) [ "$(cat "$P1/$1")" = "$was" ] ;; *) false ;; esac
 }
 
+# The queue stands for one elsewhere: in a host's own little would wait. netem gives the skbs back, and nobody below counts.
 narrow() {
 	local end
 	for end in 1 2; do
-		on h$end tc qdisc replace dev v$end root handle 1: htb default 1 &&
+		on h$end tc qdisc replace dev v$end root handle 5: netem delay 1us limit 100000 &&
+		on h$end tc qdisc replace dev v$end parent 5:1 handle 1: htb default 1 &&
 		on h$end tc class replace dev v$end parent 1: classid 1:1 htb rate ${MBIT}mbit burst 10k cburst 10k &&
 		on h$end tc qdisc replace dev v$end parent 1:1 handle 10: red limit 8mb min 30000 max 200000 avpkt 1000 \
 			burst 30 bandwidth ${MBIT}mbit probability 0.1 ecn || return

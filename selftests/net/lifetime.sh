@@ -65,7 +65,7 @@ while_busy() {
 	for n in a p i s; do
 		ends $n "$GONE" || rc=1
 	done
-	[ "$1" != rmmod ] || $UML_KASAN || load_modules || rc=1
+	[ -e /sys/module/roan ] || $UML_KASAN || load_modules || rc=1
 	down
 	nothing_left || rc=1
 	return $rc
@@ -75,6 +75,36 @@ netns_exit() { ip netns del h1; wait_for 60 no_device $H1DEV; }
 export -f netns_exit wait_for no_device
 netdev_del() { ip -n h1 link del v1 && wait_for 60 no_device $H1DEV; }
 export -f netdev_del
+
+# A queueing discipline that lets next to nothing through: what the QPs have given to it stays there for many seconds.
+clog() { tc -n h1 qdisc add dev v1 root tbf rate 20kbit burst 128k limit 10m && wait_for 100 clogged; }
+clogged() { [ "$(tc -n h1 -j -s qdisc show dev v1 | sed 's/.*"backlog":\([0-9]*\).*/\1/')" -ge 16000 ]; }
+unclog() { tc -n h1 qdisc del dev v1 root; }
+
+# QPs end at once, and what is below outlives them.
+killed_above_queue() {
+	local rc=0
+	up && busy a -d $H1DEV -D $H2DEV && clog || return
+	pkill -9 -P "${pids[a]}"
+	wait_for 10 nothing_left || { echo "QPs wait for the queue"; rc=1; }
+	wait "${pids[a]}" 2> /dev/null
+	clogged || { echo "nothing waits any more"; rc=1; }
+	unclog
+	down
+	return $rc
+}
+
+# The module stays until what it gave to the queue is gone; its devices do not.
+rmmod_above_queue() {
+	local pid rc=0
+	clog || return
+	rmmod roan & pid=$!
+	wait_for 60 no_device $H1DEV && wait_for 60 no_device $H2DEV || rc=1
+	{ clogged && sleep 1 && kill -0 $pid; } || { echo "rmmod did not wait"; rc=1; }
+	unclog
+	wait $pid && return $rc
+}
+export -f rmmod_above_queue clog clogged unclog
 
 perftest_dies() {
 	up || return
@@ -208,6 +238,7 @@ ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
 ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
 ktap_check "the namespace is deleted while busy" while_busy bash -c netns_exit
 ktap_check "ib_write_bw ends when its device goes" perftest_dies
+ktap_check "a program is killed while its packets wait in a queue" killed_above_queue
 ktap_check "the link flaps, and its MTU changes, under traffic" flapping
 ktap_check "$KILLS programs killed" kills
 ktap_check "a storm of objects" storm
@@ -217,6 +248,7 @@ if $UML_KASAN; then
 	ktap_skip "rmmod, insmod, again and again" "a module's memory keeps its KASAN shadow in UML"
 else
 	ktap_check "rmmod, insmod, again and again" reload_loop
+	ktap_check "rmmod while busy" while_busy rmmod roan
 fi
-ktap_check "rmmod while busy" while_busy rmmod roan	# last: see UML_KASAN
+ktap_check "rmmod while busy, and packets wait in a queue" while_busy bash -c rmmod_above_queue	# last: see UML_KASAN
 ktap_end

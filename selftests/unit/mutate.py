@@ -18,9 +18,9 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-FILES = ["dcqcn.c", "pacer.c", "np.h", "np.c", "swift.c", "window.c", "pause.c", "pause.h"]
+FILES = ["dcqcn.c", "pacer.c", "np.h", "np.c", "swift.c", "window.c", "pause.c", "pause.h", "depth.c", "depth.h"]
 SANITIZERS = "-fsanitize=address,undefined"
-SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np", "pause"]
+SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np", "pause", "depth"]
 
 # (what to find, what to put instead); tried at each place where they fit.
 SWAPS = [

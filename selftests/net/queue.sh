@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A slow queueing discipline in front of the wire, and more to send than it passes in a second: what waits there is little, is
+# not taken for lost, and none of it is dropped.
+#
+#	h1: roan1 on v1, a token bucket ==== a token bucket, v2 with roan2 :h2
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+PORT=18600
+QPS=64
+MOST=$((2 << 20))	# bytes that may wait: QPS * 8 KB, and three times as much
+
+# A burst of more than a train: what is larger the bucket cuts, and who cuts an skb gives it back.
+slow() { # LIMIT
+	a tc qdisc replace dev v1 root handle 1: tbf rate 80mbit burst 128k limit "$1" &&
+		b tc qdisc replace dev v2 root handle 1: tbf rate 80mbit burst 128k limit "$1"
+}
+sum() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); }
+
+# The most that waits at either end from now on, in bytes.
+watch() {
+	local most=0 n
+	while sleep 0.1; do
+		for n in $({ a tc -j -s qdisc show dev v1; b tc -j -s qdisc show dev v2; } | grep -o '"backlog":[0-9]*'); do
+			[ "${n#*:}" -le "$most" ] || { most=${n#*:}; echo "$most" > /tmp/most; }
+		done
+	done
+}
+
+# through PROGRAM OPTIONS...: it finishes, nothing is dropped, of a hundred packets AGAIN at most are sent twice, and little waits
+AGAIN=5
+through() {
+	local tool=$1 resent refused sent watcher rc=0
+	shift
+	echo 0 > /tmp/most
+	resent=$(sum resent_pkts) refused=$(sum tx_refused) sent=$(sum sent_pkts)
+	watch & watcher=$!
+	PORT=$((PORT + 1))
+	both 200 $PORT "$tool -d $ADEV -F -p $PORT $*" "$tool -d $BDEV -F -p $PORT $* $AIP" || rc=1
+	kill $watcher
+	wait $watcher
+	resent=$(($(sum resent_pkts) - resent)) refused=$(($(sum tx_refused) - refused)) sent=$(($(sum sent_pkts) - sent))
+	echo "# $tool $*: of $sent packets $resent sent again, $refused skbs refused, at most $(cat /tmp/most) bytes waited" >&3
+	[ $rc = 0 ] && [ $((100 * resent)) -le $((AGAIN * sent)) ] && [ $refused = 0 ] && [ "$(cat /tmp/most)" -le "$MOST" ]
+}
+
+ktap_header
+exec 3>&1
+[ "$LINK_TYPE" = roan ] || { ktap_skip "a slow queue" "knows roan's counters"; ktap_end; }
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+slow 100m || ktap_end
+ktap_check "WRITEs of $QPS QPs wait above a slow queue" through ib_write_bw -q $QPS -s 65536 -n 8
+# How much waits at the peer its requester cannot know: it asks again, and what that brings must not wait there too.
+AGAIN=100 ktap_check "so do READ responses" through ib_read_bw -q 16 -s 65536 -n 8
+slow 1m
+ktap_check "so do datagrams, which nobody would send again" through ib_send_bw -c UD -s 4096 -t 1024 -r 4096 -n 4000
+ktap_check "so do messages of UC" through ib_write_bw -c UC -s 1048576 -t 16 -n 16
+ktap_end
