@@ -22,7 +22,7 @@ run() {
 		tool="$ORDERED $tool"
 	fi
 	# Another try takes another TCP port: the first one is in TIME_WAIT.
-	for _ in 1 2 3; do
+	for _ in 1 2 3 4 5; do
 		PORT=$((PORT + 1))
 		local common="-F -p $PORT $*"
 		both 250 "$PORT" "$tool -d $ADEV $common" "$tool -d $BDEV $common $TARGET" || return 1
