@@ -68,10 +68,13 @@ build_uml() { # FOLDER CONFIG...
 fetch_debian() { # FOLDER PACKAGE
 	unpack "$2" "$1"
 	depmod -b "$1" "${2#linux-image-}"
-	# roan is built against these; what is installed may be of another release.
-	[ -e "/lib/modules/${2#linux-image-}/build" ] ||
+}
+
+# roan is built against these. They are the machine's, which may be younger than its cache, and have those of another release.
+install_headers() { # RELEASE
+	[ "$(dpkg-query -Wf '${db:Status-Status}' "linux-headers-$1" 2> /dev/null)" = installed ] ||
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 \
-			"linux-headers-${2#linux-image-}"
+			"linux-headers-$1" >&2
 }
 
 # linux-image-6.12-amd64 and the like depend on the package that holds the kernel.
@@ -115,4 +118,5 @@ if [ ! -e "$dir/ready" ]; then
 	esac
 	touch "$dir/ready"
 fi
+case $what in 6.12 | 6.1 | rt) install_headers "${version#linux-image-}" ;; esac
 echo "$dir"
