@@ -6,6 +6,8 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
 ROUNDS=${1:-1} MIN_OK=${MIN_OK:-94} DIR=/tmp/pyverbs-tests
+# shellcheck disable=SC2034 # wire.sh reads it
+WIRE_SINGLE=y
 PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
 
 one_round() {
