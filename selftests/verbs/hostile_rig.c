@@ -217,17 +217,22 @@ int peer_recv(struct rig *g)
 	return post_recv(g, g->peer, 8);
 }
 
-static void expect_ok(struct ibv_cq *cq, int n, const char *what)
+/* False: they did not come. */
+static bool all_ok(struct ibv_cq *cq, int n, const char *what)
 {
 	struct ibv_wc wc;
 
-	while (n--)
-		if (!vt_poll(cq, &wc, 5000) || wc.status)
-			vt_die("%s: %s", what, wc.status ? ibv_wc_status_str(wc.status) : "no completion");
+	while (n--) {
+		if (!vt_poll(cq, &wc, 5000))
+			return false;
+		if (wc.status)
+			vt_die("%s: %s", what, ibv_wc_status_str(wc.status));
+	}
+	return true;
 }
 
-/* Two messages each way: the rings are found by them, and all queues are empty again afterwards. */
-static void calibrate(struct rig *g, const struct map *maps, int n)
+/* Two messages each way: the rings are found by them, and all queues are empty again afterwards. False: one was lost. */
+static bool calibrate(struct rig *g, const struct map *maps, int n)
 {
 	int i, err = 0;
 
@@ -237,13 +242,14 @@ static void calibrate(struct rig *g, const struct map *maps, int n)
 		err = err ?: post_send(g, g->qp, g->peer, MARK + i, 0) ?: peer_send(g, 0);
 	if (err)
 		vt_die("post: %s", strerror(err));
-	expect_ok(g->cq, 4, "the hostile end before it is hostile");
-	expect_ok(g->peer_cq, 4, "the peer");
+	if (!all_ok(g->cq, 4, "the hostile end before it is hostile") || !all_ok(g->peer_cq, 4, "the peer"))
+		return false;
 	find_ring(&g->sq, maps, n, MARK, "send queue");
 	find_ring(&g->rq, maps, n, MARK + 16, "receive queue");
+	return true;
 }
 
-void rig_up(struct rig *g, struct vt_dev *d, struct region *r, enum ibv_qp_type type, bool srq)
+static bool build(struct rig *g, struct vt_dev *d, struct region *r, enum ibv_qp_type type, bool srq)
 {
 	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = SLOTS, .max_sge = MAX_SGE } };
 	struct vt_addr self = { .gid = d->gid };
@@ -269,7 +275,7 @@ void rig_up(struct rig *g, struct vt_dev *d, struct region *r, enum ibv_qp_type 
 	n = new_maps(before, nr_before, fresh);
 	g->peer = make_qp(g, g->peer_cq, NULL);
 	connect_both(g);
-	calibrate(g, fresh, n);
+	return calibrate(g, fresh, n);
 }
 
 void rig_down(struct rig *g)
@@ -285,6 +291,17 @@ void rig_down(struct rig *g)
 	err = err ?: ibv_destroy_cq(g->cq) ?: ibv_destroy_cq(g->peer_cq);
 	if (err)
 		vt_die("destroy: %s", strerror(err));
+}
+
+void rig_up(struct rig *g, struct vt_dev *d, struct region *r, enum ibv_qp_type type, bool srq)
+{
+	int tries = type == IBV_QPT_RC ? 1 : 5;		/* a wire may lose what nobody sends again */
+
+	while (!build(g, d, r, type, srq)) {
+		if (!--tries)
+			vt_die("no message comes through");
+		rig_down(g);
+	}
 }
 
 void drain_cq(struct ibv_cq *cq, int ms)
