@@ -374,13 +374,17 @@ void roan_train_drop(struct roan_train *t)
 	forget_empty(t);
 }
 
+/*
+ * Where trains leave, a packet that leaves alone has a checksum too, though the ICRC says more: GRO takes none without, hands it
+ * on at once, and so past the packets of the same flow that it still holds.
+ */
 static void finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
 {
 	struct sk_buff *skb = t->skb;
 	u32 len = t->bytes + sizeof(*udp);
 
-	if (t->n == 1) {
-		skb->ip_summed = CHECKSUM_NONE;		/* the ICRC says more than a checksum would */
+	if (t->max_pkts == 1) {
+		skb->ip_summed = CHECKSUM_NONE;
 		return;
 	}
 	if (ipv6) {
@@ -395,6 +399,8 @@ static void finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
 	skb->csum_offset = offsetof(struct udphdr, check);
+	if (t->n == 1)
+		return;
 	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
 	skb_shinfo(skb)->gso_size = t->seg_len;
 	skb_shinfo(skb)->gso_segs = t->n;
