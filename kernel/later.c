@@ -5,10 +5,12 @@
  * in it, so asking twice costs nothing.
  */
 #include <linux/interrupt.h>
+#include "burst.h"
 #include "roan.h"
 
 struct todo {
 	struct llist_head list;
+	struct llist_node *rest;	/* what a burst's end left of it */
 	struct tasklet_struct tasklet;
 };
 
@@ -70,14 +72,18 @@ static void run(struct roan_later *later)
 static void run_list(struct tasklet_struct *tasklet)
 {
 	struct todo *todo = from_tasklet(todo, tasklet, tasklet);
-	struct llist_node *node = llist_reverse_order(llist_del_all(&todo->list));
+	struct llist_node *node = todo->rest ?: llist_reverse_order(llist_del_all(&todo->list));
 
-	while (node) {
+	roan_burst_begin();
+	while (node && !roan_burst_full()) {
 		struct roan_later *later = llist_entry(node, struct roan_later, node);
 
 		node = node->next;	/* before it may be queued again */
 		run(later);
 	}
+	todo->rest = node;
+	if (node || !llist_empty(&todo->list))
+		tasklet_schedule(tasklet);
 }
 
 int roan_later_init(void)

@@ -3,6 +3,7 @@
  * What the responder owes leaves here: READ responses, atomic results, ACKs and NAKs, in the order transport/responder.c
  * says. Called once after a train of requests, so acknowledgements coalesce; goes on later when much is owed.
  */
+#include "burst.h"
 #include "limit.h"
 #include "roan.h"
 #include "trace.h"
@@ -82,7 +83,7 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	u32 verr;
 
 	while (!qp->rq.absent && roan_responder_next(resp, credits(qp), &answer)) {
-		if (!budget--) {
+		if (!budget-- || (is_data(&answer) && roan_burst_over(train))) {
 			roan_later(&qp->later, ROAN_DO_RESPOND);
 			return;
 		}
@@ -115,6 +116,7 @@ void roan_respond(struct roan_qp *qp)
 	struct roan_train train;
 
 	spin_lock_bh(&qp->rq.lock);
+	roan_burst_turn();
 	if (qp->transport == ROAN_TP_RC &&
 	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
 		rcu_read_lock();	/* as train.c expects of all its callers */

@@ -3,6 +3,7 @@
  * The send loop: fetch, ask the requester, build, hand over. What to send and when is transport/requester.c; how packets
  * become skbs is train.c. Runs in the poster's context (doorbell), in softirq (an ACK came) and from the QP's timer.
  */
+#include "burst.h"
 #include "limit.h"
 #include "roan.h"
 #include "trace.h"
@@ -191,7 +192,7 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_emit emit;
 
-	for (; *budget && !qp->sq.absent; --*budget) {
+	for (; *budget && !qp->sq.absent && !roan_burst_over(train); --*budget) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
 			train->held = train->queued && roan_below_full(train);
@@ -304,6 +305,7 @@ static void send_turn(struct roan_qp *qp, u32 budget)
 		return;
 
 	rcu_read_lock();	/* address vectors */
+	roan_burst_turn();
 	board(qp, &train, qp->av);
 	do {
 		roan_ring_awake(&qp->sq.ring);

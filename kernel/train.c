@@ -14,9 +14,12 @@
 #include <net/ip6_checksum.h>
 #include <net/udp.h>
 
+#include "burst.h"
 #include "roan.h"
 #include "train.h"
 #include "transport/fold.h"
+
+DEFINE_PER_CPU(u32, roan_burst);
 
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
@@ -238,6 +241,7 @@ static bool begin(struct roan_train *t, u32 len)
 		skb_set_delivery_time(t->skb, t->due, ROAN_SKB_CLOCK_MONOTONIC);
 	t->max_pkts = most_packets(t);
 	t->max_bytes = most_bytes(t);
+	t->cut = !(READ_ONCE(t->flow->dst->dev->features) & NETIF_F_GSO_UDP_L4);
 	t->seg_len = len;
 	t->n = 0;
 	t->bytes = 0;
@@ -433,6 +437,7 @@ void roan_train_flush(struct roan_train *t)
 		roan_count(t->dev, sent_edt_skbs);
 	if (t->queued)
 		roan_below_add(t, skb);
+	roan_burst_add(t);
 	roan_net_xmit(t->dev, skb, t->flow, ipv6);
 	t->n = 0;
 	t->bytes = 0;

@@ -33,6 +33,7 @@ struct roan_train {
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
 	struct roan_icrc_head head;	/* of a packet of seg_len bytes, or of the last one */
+	bool cut;		/* not by the device: each packet will be an skb */
 	bool held;		/* the last packet asked about may not go yet: the limiter, or too much is below */
 	bool probing;		/* a packet of this turn is timed */
 	bool pausable;		/* pause frames are heeded: pfc.c is asked before each packet */
