@@ -101,7 +101,7 @@ struct roan_requester {
 	u64 new_rtt_ns;		/* measured since roan_requester_take_rtt(); 0 = none */
 	u32 timed_psn;
 	u32 probe_psn;
-	u8  early;		/* early retransmissions since the last progress: each doubles the patience */
+	u8  early;		/* early retransmissions since an answer was measured: each doubles the patience */
 	u8  retries_left;
 	u8  rnr_left;
 	bool credits_known;	/* the peer does end-to-end flow control */

@@ -12,6 +12,7 @@ static void measure(struct roan_requester *r, u64 now)
 	if (now >= r->timed_at) {	/* what was to leave later may have been let go before: nobody knows when */
 		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
 		roan_rtt_sample(&r->rtt, r->new_rtt_ns);
+		r->early = 0;
 	}
 	r->timed_at = 0;
 }
@@ -19,41 +20,59 @@ static void measure(struct roan_requester *r, u64 now)
 /* Everything was silent for too long: ask with the oldest packet. */
 static void probe(struct roan_requester *r, u64 progress_at, u64 now)
 {
+	u64 timed_at = r->timed_at;
+
 	r->tail_asked = !r->since_ackreq;
 	go_back(r, progress_at);
+	r->timed_at = timed_at;		/* probed() knows more */
 	r->probing = true;
 	r->probe_psn = r->una_psn;
 	r->quiet_at = now;
 }
 
-/*
- * The probe was answered. The peer that lacked that packet has nothing behind it, and everything leaves again. One that
- * acknowledges more had it: nothing was lost, or the ACK alone, and what is in flight need not leave a second time (as
- * RFC 5682 has it). READs and atomics are asked for again all the same, which is always right.
- */
-static void probed(struct roan_requester *r)
+/* How many answers the peer owes for what was sent of @w: one for each piece of a READ. */
+static u32 owed(const struct roan_requester *r, const struct roan_work *w)
 {
-	u32 next = r->una;
+	if (!w->started || w->done || !roan_op_wants_answer(w->op))
+		return 0;
+	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->npkts), r->cfg.window) - w->got / r->cfg.window;
+}
 
-	r->probing = false;
-	if (psn_diff(r->una_psn, r->probe_psn) <= 1 || !r->tail_asked)
-		return;
-	for (; next != r->tail; next++) {
-		const struct roan_work *w = roan_requester_work(r, next);
+/* On with what has not left yet. */
+static void skip_sent(struct roan_requester *r)
+{
+	const struct roan_work *w;
+	u32 next;
 
-		if (w->done)
-			continue;
-		if (w->started && roan_op_wants_answer(w->op))
-			return;
-		if (!w->started || work_pos(w, r->end_psn) < w->npkts)
+	r->rd_outstanding = 0;
+	for (next = r->una; next != r->tail; next++) {
+		w = roan_requester_work(r, next);
+		r->rd_outstanding += owed(r, w);
+		if (!w->done && (!w->started || work_pos(w, r->end_psn) < w->npkts))
 			break;
 	}
 	r->next = next;
 	r->next_psn = r->end_psn;
 }
 
-/* una_psn moved: the peer lives. */
-static void progressed(struct roan_requester *r, u64 now)
+/*
+ * The probe was answered. The peer that lacked that packet has nothing behind it, and everything leaves again. But if the
+ * answer is @late, being one to what was sent before the probe, nothing was lost, or the ACK alone, and what is in flight need
+ * not leave a second time (as RFC 5682 has it); nor is it asked for a second time, which would keep a slow peer busy with
+ * responses that nobody wants.
+ */
+static void probed(struct roan_requester *r, bool late)
+{
+	r->probing = false;
+	late = late && r->tail_asked;
+	if (!late || r->timed_psn == r->probe_psn)
+		r->timed_at = 0;	/* it was sent twice, or will be (Karn) */
+	if (late)
+		skip_sent(r);
+}
+
+/* una_psn moved: the peer lives. @late: by what is no answer to a probe. */
+static void progressed(struct roan_requester *r, bool late, u64 now)
 {
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
@@ -63,10 +82,9 @@ static void progressed(struct roan_requester *r, u64 now)
 		r->rd_outstanding = 0;
 	}
 	if (r->probing)
-		probed(r);
+		probed(r, late);
 	r->progress_at = roan_requester_outstanding(r) ? now : 0;
 	r->quiet_at = now;
-	r->early = 0;
 	measure(r, now);
 }
 
@@ -100,7 +118,7 @@ static bool acknowledge(struct roan_requester *r, u32 psn, u64 now)
 		r->next = r->una;
 	if (una_psn != r->una_psn) {
 		r->una_psn = una_psn;
-		progressed(r, now);
+		progressed(r, psn_diff(una_psn, r->probe_psn) > 1, now);	/* more than the probe alone */
 	}
 	return whole;
 }
@@ -278,6 +296,7 @@ enum roan_take roan_requester_response(struct roan_requester *r, const struct ro
 	struct roan_work *w;
 
 	if (r->failed || !awaited(r, pkt->psn)) {
+		r->quiet_at = max(r->quiet_at, now);	/* busy with what was asked for twice, the peer is not silent */
 		r->n_stale++;
 		return ROAN_TAKE_STALE;
 	}
@@ -307,7 +326,7 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 		w->done = true;
 		pass_done(r);
 	}
-	progressed(r, now);
+	progressed(r, !roan_seg_starts(pkt->info->seg), now);	/* what is asked for anew begins anew */
 	return ROAN_EV_PROGRESS;
 }
 
@@ -318,8 +337,10 @@ void roan_requester_again(struct roan_requester *r, u64 now)
 }
 
 /*
- * When measured silence means loss, if that is before the ACK timeout. The peer is given twice as long each time, and the
- * retry budget is not touched: a peer that stops for a while has all the time that the QP's attributes give it.
+ * When measured silence means loss, if that is before the ACK timeout. The peer is given twice as long each time, until an
+ * answer was measured again (RFC 6298, 5.7: what was sent twice measures nothing, and a peer that has become slow would be
+ * asked too early for ever). The retry budget is not touched: a peer that stops for a while has all the time that the QP's
+ * attributes give it.
  */
 static u64 early_deadline(const struct roan_requester *r, u64 timeout_ns)
 {

@@ -400,6 +400,74 @@ static void timer__what_is_only_late_is_not_sent_again(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 }
 
+/* A bench that waits for two READs of two packets each and has had the first response; after 5 ms it asked again for the next. */
+static struct bench *reading_bench(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_READ, 2 * MTU);
+	send_all(b);
+	b->now += 2 * MS;
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_PLACE);
+	post(b, ROAN_OP_READ, 2 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	b->now = roan_requester_deadline(&b->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	return b;
+}
+
+/* The answer to the second asking begins anew. */
+static void timer__one_read_asks_and_loss_asks_for_all(struct kunit *test)
+{
+	struct bench *b = reading_bench(test);
+
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 2, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_TRUE(test, b->e.resend);
+	b->now += MS;
+	respond(b, 0x0d, 3, MTU);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);	/* of before; not of what was sent twice */
+}
+
+/* That to the first goes on: two READs are outstanding, as many as may be, and how long it took is a measure for the next. */
+static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
+{
+	struct bench *b = reading_bench(test);
+	u64 sent = b->now - 5 * MS;
+
+	post(b, ROAN_OP_READ, MTU);
+	roan_requester_take_rtt(&b->r);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 2, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, b->r.rd_outstanding, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 5));
+	KUNIT_EXPECT_FALSE(test, b->e.resend);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 3, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), b->now - sent);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 4, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 5, MTU), ROAN_TAKE_PLACE);
+	for (int i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+}
+
+/* Responses that nobody wants any more are no silence, but the ACK timeout stands. */
+static void timer__a_busy_peer_is_not_silent(struct kunit *test)
+{
+	struct bench *b = reading_bench(test);
+	u64 timeout = b->r.progress_at + roan_timeout_ns(14);
+
+	b->now += 5 * MS;
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_STALE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10 * MS);
+	b->now += 55 * MS;
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_STALE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), timeout);
+}
+
 static void timer__a_nak_ends_the_asking(struct kunit *test)
 {
 	struct bench *b = silent_bench(test);
@@ -408,7 +476,8 @@ static void timer__a_nak_ends_the_asking(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 4);
 }
 
-static void timer__progress_ends_the_patience(struct kunit *test)
+/* What was sent twice measures nothing. */
+static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
 {
 	struct bench *b = measured_bench(test);
 
@@ -420,7 +489,17 @@ static void timer__progress_ends_the_patience(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
 	ack(b, 1);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 6 * MS);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
+	ack(b, 2);
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	send_all(b);
+	ack(b, 3);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
+	b->now += 2 * MS;
+	ack(b, 4);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 5 * MS);
 }
 
 static struct kunit_case requester_ack_cases[] = {
@@ -446,8 +525,11 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(timer__early_runs_from_the_last_packet),
 	KUNIT_CASE(timer__one_packet_asks_and_loss_resends_all),
 	KUNIT_CASE(timer__what_is_only_late_is_not_sent_again),
+	KUNIT_CASE(timer__one_read_asks_and_loss_asks_for_all),
+	KUNIT_CASE(timer__a_read_only_late_is_not_asked_for_again),
+	KUNIT_CASE(timer__a_busy_peer_is_not_silent),
 	KUNIT_CASE(timer__a_nak_ends_the_asking),
-	KUNIT_CASE(timer__progress_ends_the_patience),
+	KUNIT_CASE(timer__a_measured_answer_ends_the_patience),
 	{}
 };
 
