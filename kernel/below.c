@@ -48,7 +48,7 @@ static void call(struct roan_qp_ref *ref, u8 side)
 
 	if (!qp)
 		return;
-	roan_later(&qp->later, side == ROAN_SIDE_SQ ? ROAN_DO_SEND : ROAN_DO_RESPOND);
+	roan_sides_later(qp, BIT(side));
 	roan_qp_put(qp);
 }
 

@@ -81,12 +81,8 @@ void roan_pace_cancel(struct roan_limiter *l)
 static void wake(struct roan_limiter *l)
 {
 	struct roan_qp *qp = l->qp;
-	unsigned long waiting = xchg(&l->waiting, 0);
 
-	if (waiting & BIT(ROAN_SIDE_SQ))
-		roan_later(&qp->later, ROAN_DO_SEND);
-	if (waiting & BIT(ROAN_SIDE_RQ))
-		roan_later(&qp->later, ROAN_DO_RESPOND);
+	roan_sides_later(qp, xchg(&l->waiting, 0));
 	roan_qp_put(qp);
 }
 

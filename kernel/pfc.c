@@ -50,10 +50,7 @@ static void wake(struct roan_pfc_prio *prio)
 
 	lockdep_assert_held(&prio->dev->pfc.lock);
 	list_for_each_entry_safe(qp, next, &prio->waiting, on_pfc) {
-		if (qp->pfc_sides & BIT(ROAN_SIDE_SQ))
-			roan_later(&qp->later, ROAN_DO_SEND);
-		if (qp->pfc_sides & BIT(ROAN_SIDE_RQ))
-			roan_later(&qp->later, ROAN_DO_RESPOND);
+		roan_sides_later(qp, qp->pfc_sides);
 		leave(qp);
 	}
 }

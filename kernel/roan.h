@@ -257,6 +257,15 @@ static inline struct roan_depth *roan_depth_of(struct roan_qp *qp, u8 side)
 	return side == ROAN_SIDE_SQ ? &qp->sq.depth : &qp->rq.depth;
 }
 
+/* @sides: BIT(enum roan_side) of the queues that may go on. Else as roan_later(). */
+static inline void roan_sides_later(struct roan_qp *qp, unsigned long sides)
+{
+	if (sides & BIT(ROAN_SIDE_SQ))
+		roan_later(&qp->later, ROAN_DO_SEND);
+	if (sides & BIT(ROAN_SIDE_RQ))
+		roan_later(&qp->later, ROAN_DO_RESPOND);
+}
+
 static inline bool roan_connected(const struct roan_qp *qp)
 {
 	return qp->transport != ROAN_TP_UD;
