@@ -81,20 +81,22 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	bool marks = roan_cc_marks(qp, train->prio);
 	struct roan_answer answer;
 	u32 verr;
+	bool data;
 
 	while (!qp->rq.absent && roan_responder_next(resp, credits(qp), &answer)) {
-		if (!budget-- || (is_data(&answer) && roan_burst_over(train))) {
+		data = is_data(&answer);
+		if (!budget-- || (data && roan_burst_over(train))) {
 			roan_later(&qp->later, ROAN_DO_RESPOND);
 			return;
 		}
-		if (is_data(&answer) && must_wait(qp, train))
+		if (data && must_wait(qp, train))
 			return;
-		if (unlikely(train->pausable) && is_data(&answer) && roan_pfc_blocks(qp, ROAN_SIDE_RQ, train->prio))
+		if (unlikely(train->pausable) && data && roan_pfc_blocks(qp, ROAN_SIDE_RQ, train->prio))
 			return;
-		if (is_data(&answer) && train->limiter && !roan_limit_response(qp, train, &answer))
+		if (data && train->limiter && !roan_limit_response(qp, train, &answer))
 			return;
 		if (marks)
-			roan_train_ecn(train, is_data(&answer) ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
+			roan_train_ecn(train, data ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
 		verr = emit_answer(qp, train, &answer);
 		if (verr == ROAN_VERR_ABSENT) {
 			qp->rq.absent = true;
