@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two endpoints, each a requester and a responder, joined by a link that loses, repeats, delays and reorders packets, in
- * virtual time, all from one seed. Whatever the link does, every request must finish once, in order, with success, and the
- * bytes must be right. Knows only RC with working peers; what a peer may do wrong is for the suites and the fuzzers.
+ * Two endpoints, each a requester and a responder, joined by a link that loses, repeats, delays and reorders packets, or lets
+ * them through slowly, in virtual time, all from one seed. Whatever the link does, every request must finish once, in order, with
+ * success, and the bytes must be right. Knows only RC with working peers; what a peer may do wrong is for the suites and the fuzzers.
  *
  *   sim [--seeds N]     N seeds from 1 on, spread over the processors
  *   sim --seed S [-v]   one seed, -v: with every packet
@@ -12,12 +12,14 @@
 static void draw_link(struct sim *sim)
 {
 	static const u32 loss[] = { 0, 0, 10, 50, 150 }, reorder[] = { 0, 0, 50, 200 }, copies[] = { 0, 0, 50 };
+	static const u32 slowness[] = { 0, 0, 0, 8, 80 };	/* 1 Gbit/s, 100 Mbit/s */
 
 	sim->loss = loss[sim_below(sim, ARRAY_SIZE(loss))];
 	sim->reorder = reorder[sim_below(sim, ARRAY_SIZE(reorder))];
 	sim->copies = copies[sim_below(sim, ARRAY_SIZE(copies))];
 	sim->mtu_shift = 8 + min(sim_below(sim, 5), sim_below(sim, 5));
 	sim->chatty_drain = !sim_below(sim, 5);
+	sim->ns_per_byte = slowness[sim_below(sim, ARRAY_SIZE(slowness))];
 }
 
 static u64 earliest(u64 a, u64 b)

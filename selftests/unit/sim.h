@@ -45,6 +45,7 @@ struct side {
 	bool credits;
 	u64 refill_at;
 	u64 kick_at;		/* left something undone */
+	u64 line_free_at;	/* what it gave to a slow line has left by then */
 };
 
 /* One packet on its way. The payload is not copied: its source never changes. */
@@ -60,6 +61,7 @@ struct sim {
 	u64 seed, random, now, steps;
 	bool verbose, chatty_drain;
 	u32 loss, reorder, copies;	/* of 1000 packets */
+	u32 ns_per_byte;		/* a slow line, with a queue in front of it that takes everything; 0: as fast as they come */
 	u8 mtu_shift;
 	struct side sides[2];
 	u32 n_flights;

@@ -81,8 +81,9 @@ void sim_side_init(struct sim *sim, int id)
 	static const u32 windows[] = { 1, 2, 4, 8, 16, 64, 256, 65536 };
 	struct side *s = &sim->sides[id];
 	u32 psn = sim_below(sim, 2) ? psn_add(0, -sim_below(sim, 100)) : sim_below(sim, 1 << 24);
+	u8 timeout = sim->ns_per_byte ? 16 : sim_below(sim, 2) ? 8 : 14;	/* longer than the longest queue */
 	const struct roan_requester_cfg req = {
-		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = sim_below(sim, 2) ? 8 : 14,
+		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = timeout,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_REPLAY), .sq_psn = psn,
 		.window = windows[sim_below(sim, ARRAY_SIZE(windows))],
 	};
@@ -111,16 +112,18 @@ void sim_side_init(struct sim *sim, int id)
 
 /* ---- the link ---- */
 
-static void put_on_link(struct sim *sim, u8 to, const struct flight *f)
+static void put_on_link(struct sim *sim, struct side *from, const struct flight *f)
 {
 	SIM_CHECK(sim, sim->n_flights < SIM_FLIGHTS, "too many packets in flight");
+	from->line_free_at = max(from->line_free_at, sim->now) + (u64)f->len * sim->ns_per_byte;
 	sim->flights[sim->n_flights] = *f;
-	sim->flights[sim->n_flights].to = to;
-	sim->flights[sim->n_flights].at = sim->now + 5000 + (sim_below(sim, 1000) < sim->reorder ? sim_below(sim, 40000) : 0);
+	sim->flights[sim->n_flights].to = !from->id;
+	sim->flights[sim->n_flights].at = from->line_free_at + 5000 +
+					  (sim_below(sim, 1000) < sim->reorder ? sim_below(sim, 40000) : 0);
 	sim->n_flights++;
 }
 
-static void transmit(struct sim *sim, const struct side *s, struct roan_pkt *pkt, const u8 *payload, u32 len)
+static void transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, const u8 *payload, u32 len)
 {
 	struct flight f = { .payload = payload };
 	bool lost = sim_below(sim, 1000) < sim->loss;
@@ -133,9 +136,9 @@ static void transmit(struct sim *sim, const struct side *s, struct roan_pkt *pkt
 		       lost ? " LOST" : "");
 	if (lost)
 		return;
-	put_on_link(sim, !s->id, &f);
+	put_on_link(sim, s, &f);
 	if (sim_below(sim, 1000) < sim->copies)
-		put_on_link(sim, !s->id, &f);
+		put_on_link(sim, s, &f);
 }
 
 /* ---- sending ---- */
