@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs the commands given, each to its end whatever the others did, and counts the KTAP results they print. Of nested
 # results only the innermost count. A command that fails without a "not ok" counts as one failure, one that passes
-# without any result as one pass. What failed is listed again at the end, for who sees no more than that, each line below
-# what suites.sh called it, or the command. The last line is "N passed, N failed, N skipped"; the status says whether any
-# failed.
+# without any result as one pass. The end says how long it took and, for who sees no more than that, what failed: each line
+# again below what suites.sh called it, or the command. The last line is "N passed, N failed, N skipped"; the status says
+# whether any failed.
 passed=0 failed=0 skipped=0
 log=$(mktemp)
 trap 'rm -f "$log"*' EXIT
@@ -42,6 +42,8 @@ for part; do
 	[ "$rc" != 0 ] || [ $((p + f + s)) -gt 0 ] || { echo "ok $part"; p=1; }
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
+times > "$log.times"
+awk -F'[ms ]' -v s=$SECONDS -v cpus="$(nproc)" 'NR == 2 { printf "# %d s, %d s of CPU, on %d CPUs\n", s, $1 * 60 + $2 + $4 * 60 + $5, cpus }' "$log.times"
 [ ! -s "$log.failed" ] || { echo "# what failed:"; cat "$log.failed"; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
