@@ -17,14 +17,11 @@ static void measure(struct roan_requester *r, u64 now)
 	r->timed_at = 0;
 }
 
-/* Everything was silent for too long: ask with the oldest packet. */
+/* Everything was silent for too long: ask with the oldest packet. What follows it, probed() decides. */
 static void probe(struct roan_requester *r, u64 progress_at, u64 now)
 {
-	u64 timed_at = r->timed_at;
-
 	r->tail_asked = !r->since_ackreq;
-	go_back(r, progress_at);
-	r->timed_at = timed_at;		/* probed() knows more */
+	next_is_oldest(r, progress_at);
 	r->probing = true;
 	r->probe_psn = r->una_psn;
 	r->quiet_at = now;

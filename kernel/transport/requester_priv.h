@@ -36,14 +36,20 @@ static inline void pass_done(struct roan_requester *r)
 		r->next = r->una;
 }
 
-/* Everything from the oldest unacknowledged PSN on leaves again. */
-static inline void go_back(struct roan_requester *r, u64 now)
+/* The oldest unacknowledged PSN is the next to leave. */
+static inline void next_is_oldest(struct roan_requester *r, u64 now)
 {
 	r->next_psn = r->una_psn;
 	r->next = r->una;
 	r->rd_outstanding = 0;
 	r->since_ackreq = 0;
 	r->progress_at = now;
+}
+
+/* Everything from it on leaves again. */
+static inline void go_back(struct roan_requester *r, u64 now)
+{
+	next_is_oldest(r, now);
 	r->probing = false;
 	r->timed_at = 0;	/* whose answer comes next, the first sending's or the second's, nobody can tell (Karn) */
 }
