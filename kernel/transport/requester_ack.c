@@ -179,6 +179,8 @@ static enum roan_event rnr_nak(struct roan_requester *r, u8 code, u64 now)
 			return give_up(r, ROAN_ST_RNR_RETRY_EXC_ERR);
 		r->rnr_left--;
 	}
+	r->retries_left = r->cfg.retry_cnt;	/* the request arrived: how long its receiver takes is rnr_left's to say */
+	r->nak_handled = true;			/* all leaves again anyway: what was sent behind it may be refused */
 	go_back(r, now);
 	r->rnr_until = now + roan_rnr_ns(code);
 	r->progress_at = r->rnr_until;		/* the wait is no silence */

@@ -116,6 +116,48 @@ static void acked__rnr_for_ever(struct kunit *test)
 	}
 }
 
+/*
+ * What left behind the message that nobody receives yet may be refused, each time (rdma_rxe), before the wait is over or after:
+ * that says nothing new and costs no retry.
+ */
+static void acked__rnr_covers_what_follows(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	answer(b, ROAN_AETH_RNR | 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
+	b->now += 10000;
+	roan_requester_timer(&b->r, b->now);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
+	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0), ROAN_EV_RETRY);
+}
+
+/* A receiver that takes its time on a wire that loses packets: each RNR NAK says that the request arrived. */
+static void acked__rnr_renews_the_retries(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.rnr_retry = 7;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 100; i++) {
+		send_all(b);
+		b->now += roan_timeout_ns(10);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+		b->now += 10000;
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	}
+}
+
 static void acked__naks_have_their_status(struct kunit *test)
 {
 	static const struct {
@@ -511,6 +553,8 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(acked__rnr_budget),
 	KUNIT_CASE(acked__rnr_wait_is_no_timeout),
 	KUNIT_CASE(acked__rnr_for_ever),
+	KUNIT_CASE(acked__rnr_covers_what_follows),
+	KUNIT_CASE(acked__rnr_renews_the_retries),
 	KUNIT_CASE(acked__naks_have_their_status),
 	KUNIT_CASE(response__hole_asks_for_the_rest),
 	KUNIT_CASE(response__acknowledges_what_is_before),
