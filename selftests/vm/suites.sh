@@ -10,6 +10,7 @@
 #	CPUS: how many to count on (default: as many as there are)	LIST: another file than `suites`
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
+. "$HERE/times.sh"
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$work"' EXIT
 trap exit INT TERM
@@ -37,7 +38,7 @@ guest() { # LAB SECONDS SCRIPT [WORD...]
 
 # A row passes or fails by what it prints; one that prints no result has its status for one.
 row() { # OUTPUT LAB SECONDS SCRIPT [WORD...]
-	local out=$1 lab=$2 rc said=y began=$SECONDS spent
+	local out=$1 lab=$2 rc said=y began=$SECONDS
 	shift
 	echo "# $lab: ${*:3}"
 	case $lab in
@@ -55,9 +56,8 @@ row() { # OUTPUT LAB SECONDS SCRIPT [WORD...]
 	[04],) echo "ok ${*:3}" ;;
 	*,) echo "not ok ${*:3} in $lab # status $rc" ;;
 	esac
-	times > "$out.times"
-	spent=$(awk -F'[ms ]' 'NR == 2 { printf "%d", $1 * 60 + $2 + $4 * 60 + $5 }' "$out.times")
-	echo "# $lab: ${*:3:2}: $((SECONDS - began)) s, $spent s of CPU"
+	cpu_seconds "$out.times"
+	echo "# $lab: ${*:3:2}: $((SECONDS - began)) s, $SPENT s of CPU"
 }
 
 lane() { # KIND WANTED-LAB WANTED-SCRIPT

@@ -5,6 +5,7 @@
 # without any result as one pass. The end says how long it took and, for who sees no more than that, what failed: each line
 # again below what suites.sh called it, or the command. The last line is "N passed, N failed, N skipped"; the status says
 # whether any failed.
+. "$(dirname "$(readlink -f "$0")")/times.sh"
 passed=0 failed=0 skipped=0
 log=$(mktemp)
 trap 'rm -f "$log"*' EXIT
@@ -42,8 +43,8 @@ for part; do
 	[ "$rc" != 0 ] || [ $((p + f + s)) -gt 0 ] || { echo "ok $part"; p=1; }
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
-times > "$log.times"
-awk -F'[ms ]' -v s=$SECONDS -v cpus="$(nproc)" 'NR == 2 { printf "# %d s, %d s of CPU, on %d CPUs\n", s, $1 * 60 + $2 + $4 * 60 + $5, cpus }' "$log.times"
+cpu_seconds "$log.times"
+echo "# $SECONDS s, $SPENT s of CPU, on $(nproc) CPUs"
 [ ! -s "$log.failed" ] || { echo "# what failed:"; cat "$log.failed"; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
