@@ -31,12 +31,15 @@
 bool verbose, rxe_slips;
 static uint8_t ack_timeout = 14;
 
+static const struct side *watched;
+
 static void on_alarm(int sig)
 {
-	static const char msg[] = "FAIL: out of time\n";
-
 	(void)sig;
-	(void)!write(2, msg, sizeof(msg) - 1);
+	if (watched)
+		dprintf(2, "batch %u: %u sends and %u messages not completed, next is op %u of %u\n", watched->batch_nr,
+			watched->left_out, watched->left_in, watched->next_out[0], watched->c.batch);
+	dprintf(2, "FAIL: out of time\n");
 	_exit(VT_FAIL);
 }
 
@@ -484,6 +487,7 @@ int main(int argc, char **argv)
 	s.active = host;
 	vt_open(&s.dev, dev, v6, gid, mtu);
 	s.fd = host ? vt_connect(host, port) : vt_listen_accept(port);
+	watched = &s;
 	agree(&s);
 	setup(&s);
 	for (; s.batch_nr < s.c.nr_batches; s.batch_nr++) {
