@@ -164,11 +164,10 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	if (r->failed || now < r->rnr_until)
 		return ROAN_NEXT_WAIT;
 	r->rnr_until = 0;
-	while (r->next != r->tail && roan_requester_work(r, r->next)->done) {
-		if (roan_requester_work(r, r->next)->status != ROAN_ST_SUCCESS)
-			return ROAN_NEXT_WAIT;
+	while (r->next != r->tail && roan_requester_work(r, r->next)->done)
 		r->next++;
-	}
+	if (r->blocked && (s32)(r->next - r->blocked_at) >= 0)
+		return ROAN_NEXT_WAIT;
 	if (r->next == r->tail)
 		return ROAN_NEXT_IDLE;
 
@@ -264,6 +263,8 @@ void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status s
 
 	w->status = status;
 	w->done = true;
+	if (!r->blocked || (s32)(index - r->blocked_at) < 0)
+		r->blocked_at = index;
 	r->blocked = true;
 	pass_done(r);
 	/* What was sent may have counted on this work's packets to ask for the ACK. */

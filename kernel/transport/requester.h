@@ -101,6 +101,7 @@ struct roan_requester {
 	u64 new_rtt_ns;		/* measured since roan_requester_take_rtt(); 0 = none */
 	u32 timed_psn;
 	u32 probe_psn;
+	u32 blocked_at;		/* valid if blocked: the oldest work that failed */
 	u8  early;		/* early retransmissions since an answer was measured: each doubles the patience */
 	u8  retries_left;
 	u8  rnr_left;
@@ -109,7 +110,7 @@ struct roan_requester {
 	bool probing;		/* silence: one packet asks again, from probe_psn; the rest follows when news came */
 	bool tail_asked;	/* the last packet before the silence asked for an ACK */
 	bool drain;		/* SQD: finish the message under way, start no other */
-	bool blocked;		/* a work failed locally: nothing behind it leaves */
+	bool blocked;		/* a work failed locally: it and what is behind it does not leave */
 	bool failed;		/* everything left is flushed */
 	bool told;		/* retired() gave back an error */
 

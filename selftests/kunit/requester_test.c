@@ -242,6 +242,64 @@ static void fail__earlier_succeeds_later_is_flushed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
 }
 
+/* The shell asks on before it retires: what comes behind a work that failed must not leave meanwhile. */
+static void fail__nothing_behind_leaves(struct kunit *test)
+{
+	static const u8 transports[] = { ROAN_TP_RC, ROAN_TP_UC };
+
+	for (int i = 0; i < ARRAY_SIZE(transports); i++) {
+		struct roan_requester_cfg cfg = rc;
+		struct bench *b;
+
+		cfg.transport = transports[i];
+		b = bench_with(test, cfg);
+		post(b, ROAN_OP_WRITE, 8);
+		post(b, ROAN_OP_WRITE, 8);
+		roan_requester_fail(&b->r, 0, ROAN_ST_LOC_PROT_ERR);
+		KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+	}
+}
+
+static void fail__nor_when_the_last_before_is_answered(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	for (int i = 0; i < 3; i++)
+		post(b, ROAN_OP_WRITE, 8);
+	send_one(b);
+	roan_requester_fail(&b->r, 1, ROAN_ST_LOC_PROT_ERR);
+	send_all(b);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+}
+
+/* Nor when a late answer lets it go on behind what was sent. */
+static void fail__nor_behind_a_late_answer(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_WRITE, 4 * MTU);
+	post(b, ROAN_OP_WRITE, 8);
+	roan_requester_fail(&b->r, 1, ROAN_ST_LOC_PROT_ERR);
+	post(b, ROAN_OP_WRITE, 8);
+	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+	b->now = roan_requester_deadline(&b->r);
+	roan_requester_timer(&b->r, b->now);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 0);
+	ack(b, 3);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+}
+
 static void flush__everything_retires(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -357,6 +415,9 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__credits_that_shrink_do_not_strand_a_tail),
 	KUNIT_CASE(local__in_order_and_without_a_psn),
 	KUNIT_CASE(fail__earlier_succeeds_later_is_flushed),
+	KUNIT_CASE(fail__nothing_behind_leaves),
+	KUNIT_CASE(fail__nor_when_the_last_before_is_answered),
+	KUNIT_CASE(fail__nor_behind_a_late_answer),
 	KUNIT_CASE(flush__everything_retires),
 	KUNIT_CASE(drain__finishes_the_message_and_stops),
 	KUNIT_CASE(excused__silence_counts_from_then),

@@ -88,6 +88,35 @@ static void local_error(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* What is posted behind it must not arrive: the program is told that it was flushed. */
+static void local_error_in_a_list(struct vt_dev *d, enum ibv_qp_type type, const char *name)
+{
+	struct ibv_sge bad = { .length = 8 }, good;
+	struct ibv_send_wr wr[2], *first_bad;
+	enum ibv_wc_status first, second;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, type, 64, NULL);
+	memset(p.buf, 0x11, BUF);
+	p.buf[0] = 0x22;
+	good = sge_at(&p, 0, 8);
+	bad.addr = good.addr;
+	bad.lkey = good.lkey ^ 0x5500;
+	for (int i = 0; i < 2; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.opcode = IBV_WR_RDMA_WRITE, .sg_list = i ? &good : &bad, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { (uintptr_t)p.buf + 4096, p.mr->rkey }, .next = i ? NULL : &wr[1],
+		};
+	err = ibv_post_send(p.qp[0], wr, &first_bad);
+	first = status_of(p.scq[0], 3000);
+	second = status_of(p.scq[0], 2000);
+	usleep(20000);
+	vt_ok(!err && first == IBV_WC_LOC_PROT_ERR && second == IBV_WC_WR_FLUSH_ERR && p.buf[4096] == 0x11,
+	      "%s: a WRITE behind one that failed is flushed, and not done (%s)", name, p.buf[4096] == 0x11 ? "no" : "done");
+	pair_close(&p);
+}
+
 static int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
 {
 	struct ibv_sge sge = sge_at(p, off, 16);
@@ -276,6 +305,8 @@ void test_errors(struct vt_dev *d)
 	for (i = 0; i < sizeof(refusals) / sizeof(*refusals); i++)
 		refused(d, &refusals[i]);
 	local_error(d);
+	local_error_in_a_list(d, IBV_QPT_RC, "RC");
+	local_error_in_a_list(d, IBV_QPT_UC, "UC");
 	if (wire_loses) {
 		vt_ok_skip("UC and UD: a failed send", "what is sent then may get lost");
 	} else {
