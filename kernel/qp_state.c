@@ -299,10 +299,8 @@ static void tune(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
 	const struct roan_requester_cfg cfg = requester_cfg(qp);
-	u32 sq_psn = qp->sq.req.cfg.sq_psn;
 
-	qp->sq.req.cfg = cfg;
-	qp->sq.req.cfg.sq_psn = sq_psn;
+	roan_requester_tune(&qp->sq.req, &cfg);
 	roan_limiter_tune(qp);
 }
 

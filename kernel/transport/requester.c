@@ -310,6 +310,19 @@ void roan_requester_resume(struct roan_requester *r)
 	r->told = false;
 }
 
+void roan_requester_tune(struct roan_requester *r, const struct roan_requester_cfg *cfg)
+{
+	const struct roan_requester_cfg old = r->cfg;
+
+	r->cfg = *cfg;
+	r->cfg.sq_psn = old.sq_psn;
+	r->cfg.window = old.window;
+	if (cfg->retry_cnt != old.retry_cnt)
+		r->retries_left = cfg->retry_cnt;
+	if (cfg->rnr_retry != old.rnr_retry)
+		r->rnr_left = cfg->rnr_retry;
+}
+
 void roan_requester_drain(struct roan_requester *r, bool on, u64 now)
 {
 	r->drain = on;

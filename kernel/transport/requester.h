@@ -221,6 +221,12 @@ static inline void roan_requester_excused(struct roan_requester *r, u64 when)
 	r->quiet_at = max(r->quiet_at, when);
 }
 
+/*
+ * Attributes that may change while works are under way: timeout, retries (begun anew if they changed), READs at a time. @cfg's
+ * sq_psn and window are not taken: by the window READs under way were cut in pieces.
+ */
+void roan_requester_tune(struct roan_requester *r, const struct roan_requester_cfg *cfg);
+
 /* SQD entered or left. What was sent without asking for an ACK, because more was to follow, is then sent again with it. */
 void roan_requester_drain(struct roan_requester *r, bool on, u64 now);
 

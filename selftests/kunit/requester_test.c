@@ -300,6 +300,41 @@ static void fail__nor_behind_a_late_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
 }
 
+/* Another window would cut the READ under way elsewhere than the peer did. */
+static void tune__keeps_what_is_under_way(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b = bench(test);
+
+	cfg.window = 16;
+	cfg.sq_psn = 7;
+	cfg.timeout = 3;
+	roan_requester_tune(&b->r, &cfg);
+	KUNIT_EXPECT_EQ(test, b->r.cfg.window, rc.window);
+	KUNIT_EXPECT_EQ(test, b->r.cfg.sq_psn, rc.sq_psn);
+	KUNIT_EXPECT_EQ(test, b->r.cfg.timeout, 3);
+}
+
+static void tune__new_retries_begin_anew(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.retry_cnt = 0;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	cfg.retry_cnt = 1;
+	cfg.rnr_retry = 3;
+	roan_requester_tune(&b->r, &cfg);
+	KUNIT_EXPECT_EQ(test, b->r.rnr_left, 3);
+	b->now += roan_timeout_ns(10);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	roan_requester_tune(&b->r, &cfg);		/* nothing changed */
+	b->now += roan_timeout_ns(10);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_FAILED);
+}
+
 static void flush__everything_retires(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -418,6 +453,8 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(fail__nothing_behind_leaves),
 	KUNIT_CASE(fail__nor_when_the_last_before_is_answered),
 	KUNIT_CASE(fail__nor_behind_a_late_answer),
+	KUNIT_CASE(tune__keeps_what_is_under_way),
+	KUNIT_CASE(tune__new_retries_begin_anew),
 	KUNIT_CASE(flush__everything_retires),
 	KUNIT_CASE(drain__finishes_the_message_and_stops),
 	KUNIT_CASE(excused__silence_counts_from_then),
