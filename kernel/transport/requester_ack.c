@@ -74,6 +74,7 @@ static void progressed(struct roan_requester *r, bool late, u64 now)
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
 	r->nak_handled = false;
+	r->rnr_until = 0;	/* what was refused was received after all: a copy of it */
 	if (psn_diff(r->next_psn, r->una_psn) < 0) {	/* an answer from before we went back overtook the resend */
 		r->next_psn = r->una_psn;
 		r->rd_outstanding = 0;
@@ -174,6 +175,8 @@ static enum roan_event sequence_nak(struct roan_requester *r, u64 now)
 static enum roan_event rnr_nak(struct roan_requester *r, u8 code, u64 now)
 {
 	r->n_rnr_naks++;
+	if (now < r->rnr_until)
+		return ROAN_EV_NOTHING;		/* another copy, sent before we knew */
 	if (r->cfg.rnr_retry != 7) {
 		if (!r->rnr_left)
 			return give_up(r, ROAN_ST_RNR_RETRY_EXC_ERR);

@@ -57,107 +57,6 @@ static void acked__sequence_nak_goes_back_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x07);
 }
 
-static void acked__rnr_waits(struct kunit *test)
-{
-	struct bench *b = bench(test);
-
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
-	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), 0);
-	b->now += 10000;
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-}
-
-static void acked__rnr_budget(struct kunit *test)
-{
-	struct bench *b = bench(test);
-
-	post(b, ROAN_OP_SEND, 8);
-	for (int i = 0; i < 3; i++) {
-		send_all(b);
-		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
-		b->now += 20000;
-	}
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RNR_RETRY_EXC_ERR);
-}
-
-/* A wait longer than the ACK timeout is no silence of the peer. */
-static void acked__rnr_wait_is_no_timeout(struct kunit *test)
-{
-	struct bench *b = bench(test);
-
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	answer(b, ROAN_AETH_RNR | 0, 0, 0);
-	b->now += 655360000;
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + roan_timeout_ns(10));
-	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), roan_timeout_ns(10) / 4);
-}
-
-static void acked__rnr_for_ever(struct kunit *test)
-{
-	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
-
-	cfg.rnr_retry = 7;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_SEND, 8);
-	for (int i = 0; i < 100; i++) {
-		KUNIT_EXPECT_EQ(test, send_all(b), 1);
-		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-		b->now += 10000;
-	}
-}
-
-/*
- * What left behind the message that nobody receives yet may be refused, each time (rdma_rxe), before the wait is over or after:
- * that says nothing new and costs no retry.
- */
-static void acked__rnr_covers_what_follows(struct kunit *test)
-{
-	struct bench *b = bench(test);
-
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	answer(b, ROAN_AETH_RNR | 1, 0, 0);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
-	b->now += 10000;
-	roan_requester_timer(&b->r, b->now);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
-	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0), ROAN_EV_RETRY);
-}
-
-/* A receiver that takes its time on a wire that loses packets: each RNR NAK says that the request arrived. */
-static void acked__rnr_renews_the_retries(struct kunit *test)
-{
-	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
-
-	cfg.rnr_retry = 7;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_SEND, 8);
-	for (int i = 0; i < 100; i++) {
-		send_all(b);
-		b->now += roan_timeout_ns(10);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-		send_all(b);
-		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-		b->now += 10000;
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	}
-}
-
 static void acked__naks_have_their_status(struct kunit *test)
 {
 	static const struct {
@@ -549,12 +448,6 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(acked__outside_is_stale),
 	KUNIT_CASE(acked__beyond_a_read_is_an_implied_nak),
 	KUNIT_CASE(acked__sequence_nak_goes_back_once),
-	KUNIT_CASE(acked__rnr_waits),
-	KUNIT_CASE(acked__rnr_budget),
-	KUNIT_CASE(acked__rnr_wait_is_no_timeout),
-	KUNIT_CASE(acked__rnr_for_ever),
-	KUNIT_CASE(acked__rnr_covers_what_follows),
-	KUNIT_CASE(acked__rnr_renews_the_retries),
 	KUNIT_CASE(acked__naks_have_their_status),
 	KUNIT_CASE(response__hole_asks_for_the_rest),
 	KUNIT_CASE(response__acknowledges_what_is_before),

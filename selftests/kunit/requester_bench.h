@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A requester with its shell's part played by a few lines; for requester_test.c and requester_ack_test.c. */
+/* A requester with its shell's part played by a few lines; for the requester_*test.c. */
 #ifndef REQUESTER_BENCH_H
 #define REQUESTER_BENCH_H
 

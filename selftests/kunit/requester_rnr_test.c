@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/* requester_ack.c: a receiver that is not ready (9.7.5.2.8). */
+#include "requester_bench.h"
+
+static void rnr__waits(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), 0);
+	b->now += 10000;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+}
+
+static void rnr__budget(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 3; i++) {
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
+		b->now += 20000;
+	}
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RNR_RETRY_EXC_ERR);
+}
+
+/* A wait longer than the ACK timeout is no silence of the peer. */
+static void rnr__wait_is_no_timeout(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	answer(b, ROAN_AETH_RNR | 0, 0, 0);
+	b->now += 655360000;
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + roan_timeout_ns(10));
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), roan_timeout_ns(10) / 4);
+}
+
+static void rnr__for_ever(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.rnr_retry = 7;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 100; i++) {
+		KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+		b->now += 10000;
+	}
+}
+
+/*
+ * What left behind the message that nobody receives yet may be refused, each time (rdma_rxe), before the wait is over or after:
+ * that says nothing new and costs no retry.
+ */
+static void rnr__covers_what_follows(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	answer(b, ROAN_AETH_RNR | 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
+	b->now += 10000;
+	roan_requester_timer(&b->r, b->now);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
+	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0), ROAN_EV_RETRY);
+}
+
+/* Copies of a request that were under way are refused as well: one wait, one retry. */
+static void rnr__of_copies_counts_once(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+	for (int i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, b->r.rnr_left, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
+}
+
+/* One copy came too early, the next in time: there is nothing left to wait for. */
+static void rnr__wait_ends_with_the_answer(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	answer(b, ROAN_AETH_RNR | 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
+	post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+}
+
+/* A receiver that takes its time on a wire that loses packets: each RNR NAK says that the request arrived. */
+static void rnr__renews_the_retries(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.rnr_retry = 7;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 100; i++) {
+		send_all(b);
+		b->now += roan_timeout_ns(10);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+		b->now += 10000;
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	}
+}
+
+static struct kunit_case requester_rnr_cases[] = {
+	KUNIT_CASE(rnr__waits),
+	KUNIT_CASE(rnr__budget),
+	KUNIT_CASE(rnr__wait_is_no_timeout),
+	KUNIT_CASE(rnr__for_ever),
+	KUNIT_CASE(rnr__covers_what_follows),
+	KUNIT_CASE(rnr__of_copies_counts_once),
+	KUNIT_CASE(rnr__wait_ends_with_the_answer),
+	KUNIT_CASE(rnr__renews_the_retries),
+	{}
+};
+
+static struct kunit_suite requester_rnr_suite = {
+	.name = "requester_rnr",
+	.test_cases = requester_rnr_cases,
+};
+
+kunit_test_suite(requester_rnr_suite);
