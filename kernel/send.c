@@ -411,10 +411,13 @@ static void discount(struct roan_qp *qp, u64 now)
 static void on_timer(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {
+	bool waited = qp->sq.req.rnr_until;
+
 	discount(qp, now);
 	if (qp->sq.paused || roan_requester_timer(&qp->sq.req, now) == ROAN_EV_NOTHING)
 		return roan_sq_arm(qp);
-	timed_out(qp);
+	if (!waited)
+		timed_out(qp);
 	roan_send_locked(qp);
 }
 
