@@ -217,8 +217,6 @@ static void take_response(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
 	struct roan_requester *req = &qp->sq.req;
 	u32 index, offset, verr;
 
-	if (qp->sq.unplaced)
-		return;		/* this one too will come again */
 	if (roan_requester_response(req, &rx->pkt, now, &index, &offset) != ROAN_TAKE_PLACE)
 		return;
 	verr = place_response(qp, rx, index, offset);
@@ -232,6 +230,18 @@ static void take_response(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
 	}
 	roan_sq_mirror(&qp->sq, index)->verr = verr;
 	roan_requester_fail(req, index, ROAN_ST_LOC_PROT_ERR);
+}
+
+/* Nothing, while an answer waits for its place: what is not acknowledged is asked for again then (paging.c). */
+static void take(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	if (qp->sq.unplaced)
+		return;
+	if (rx->pkt.info->op == ROAN_OP_ACK)
+		roan_requester_acked(&qp->sq.req, &rx->pkt, now);
+	else
+		take_response(qp, rx, now);
 }
 
 static u32 times_lost(const struct roan_requester *req)
@@ -260,10 +270,8 @@ void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx)
 	lost = times_lost(&qp->sq.req);
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
 		roan_count(qp->dev, rx_bad_state);
-	else if (rx->pkt.info->op == ROAN_OP_ACK)
-		roan_requester_acked(&qp->sq.req, &rx->pkt, now);
 	else
-		take_response(qp, rx, now);
+		take(qp, rx, now);
 	if (limiter) {
 		roan_limit_acked(qp, limiter, una, rx->pkt.psn, now);
 		if (times_lost(&qp->sq.req) != lost)

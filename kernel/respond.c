@@ -108,8 +108,8 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 			roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
 		}
 	}
-	/* The refusal is on its way; now the QP may fail (9.7.5.2.4). */
-	if (resp->failed)
+	/* The refusal is on its way, if it need not wait for what is answered before; now the QP may fail (9.7.5.2.4). */
+	if (resp->failed && !qp->rq.absent)
 		roan_qp_fail(qp);
 }
 

@@ -475,6 +475,7 @@ static void everything(struct vt_dev *d)
 	test_errors(d);
 	test_rules(d);
 	test_reuse(d);
+	test_paging(d);
 	test_share(d);
 }
 

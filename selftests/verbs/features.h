@@ -37,6 +37,7 @@ void test_errors(struct vt_dev *d);	/* features_errors.c */
 void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for lossy wires */
+void test_paging(struct vt_dev *d);	/* features_paging.c */
 void test_share(struct vt_dev *d);	/* features_share.c */
 
 #endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that is not there yet (on-demand paging) costs time and nothing else: each request behind it has the status it would
+ * have had.
+ */
+#include "features.h"
+
+#include <sys/mman.h>
+
+#define PAGES	16384
+
+struct absent {
+	uint8_t *mem;		/* nobody has touched it */
+	struct ibv_mr *mr;
+};
+
+static bool absent_open(struct absent *a, struct vt_dev *d)
+{
+	a->mem = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (a->mem == MAP_FAILED)
+		vt_die("mmap");
+	a->mr = ibv_reg_mr(d->pd, a->mem, PAGES, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
+	return a->mr;
+}
+
+static void absent_close(struct absent *a)
+{
+	if (a->mr && ibv_dereg_mr(a->mr))
+		vt_die("dereg_mr");
+	munmap(a->mem, PAGES);
+}
+
+static int post_two(struct pair *p, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	wr[0].send_flags = IBV_SEND_SIGNALED;
+	wr[1].send_flags = IBV_SEND_SIGNALED;
+	wr[0].next = &wr[1];
+	return ibv_post_send(p->qp[0], wr, &bad);
+}
+
+/* The responder has no page for the READ yet when it refuses the WRITE: first the one is answered, then the other. */
+static void refusal_behind_an_absent_page(struct vt_dev *d)
+{
+	enum ibv_wc_status first, second;
+	struct absent a;
+	struct pair p;
+	int err = -1;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	if (absent_open(&a, d)) {
+		struct ibv_sge sge = sge_at(&p, 0, 64);
+		struct ibv_send_wr wr[2] = {
+			{ .opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1, .wr.rdma = { (uintptr_t)a.mem, a.mr->rkey } },
+			{ .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+			  .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey ^ 0x5500 } },
+		};
+
+		err = post_two(&p, wr);
+	}
+	first = status_of(p.scq[0], 5000);
+	second = status_of(p.scq[0], 5000);
+	vt_ok(!err && first == IBV_WC_SUCCESS && refused_by_peer(second, IBV_WC_REM_ACCESS_ERR),
+	      "READ of a page not there yet, then a WRITE with a wrong key: each has its status (%s)", ibv_wc_status_str(first));
+	pair_close(&p);
+	absent_close(&a);
+	while (async_event(d->ctx, 0) >= 0)
+		;
+}
+
+/* The response cannot be placed yet, and the ACK behind it is no sign of loss: a QP without retries goes on. */
+static void response_for_an_absent_page(struct vt_dev *d)
+{
+	const struct vt_conn conn = { .timeout = 14, .retry = 0, .rnr_retry = 7, .min_rnr_timer = 1 };
+	enum ibv_wc_status first, second;
+	struct absent a;
+	struct pair p;
+	int err = -1;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &conn);
+	if (absent_open(&a, d)) {
+		struct ibv_sge place = { (uintptr_t)a.mem, 64, a.mr->lkey }, sge = sge_at(&p, 0, 64);
+		struct ibv_send_wr wr[2] = {
+			{ .opcode = IBV_WR_RDMA_READ, .sg_list = &place, .num_sge = 1, .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey } },
+			{ .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+			  .wr.rdma = { (uintptr_t)p.buf + 4096, p.mr->rkey } },
+		};
+
+		err = post_two(&p, wr);
+	}
+	first = status_of(p.scq[0], 5000);
+	second = status_of(p.scq[0], 5000);
+	vt_ok(!err && first == IBV_WC_SUCCESS && second == IBV_WC_SUCCESS,
+	      "READ into a page not there yet, then a WRITE: no retry is spent (%s)", ibv_wc_status_str(first));
+	pair_close(&p);
+	absent_close(&a);
+}
+
+void test_paging(struct vt_dev *d)
+{
+	refusal_behind_an_absent_page(d);
+	if (wire_loses)
+		vt_ok_skip("READ into a page not there yet", "without retries, and the wire loses");
+	else
+		response_for_an_absent_page(d);
+}
