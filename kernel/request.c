@@ -97,7 +97,22 @@ static void deny(struct roan_qp *qp, struct roan_rx *rx, u32 verr)
 		refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 }
 
-/* The receive under way fails, and with it the request; unless its memory is only not there yet. */
+/* UC, UD: a receive that makes no sense. Nobody can be told but who posted it. */
+static void lose_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
+	__must_hold(&qp->rq.lock)
+{
+	static const struct roan_cqe nothing;
+
+	if (qp->rq.cur.taken)
+		roan_complete_recv(qp, &nothing, status, verr);
+	roan_count(qp->dev, rx_no_wqe);
+	roan_qp_fail(qp);
+}
+
+/*
+ * The receive under way fails, and with it the request; unless its memory is only not there yet. UC: a message that is too
+ * long is lost, and its receive stays for the next one.
+ */
 static void fail_recv(struct roan_qp *qp, struct roan_rx *rx, enum roan_status status, u32 verr, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
 {
@@ -105,21 +120,11 @@ static void fail_recv(struct roan_qp *qp, struct roan_rx *rx, enum roan_status s
 
 	if (verr == ROAN_VERR_ABSENT)
 		return wait(qp, rx);
-	if (qp->rq.cur.taken && qp->transport == ROAN_TP_RC)
+	if (qp->transport == ROAN_TP_UC && status == ROAN_ST_LOC_PROT_ERR)
+		return lose_recv(qp, status, verr);
+	if (qp->transport == ROAN_TP_RC && qp->rq.cur.taken)
 		roan_complete_recv(qp, &nothing, status, verr);
 	refuse(qp, nak);
-}
-
-/* UC, UD: a receive that makes no sense. Nobody can be told but who posted it. */
-static void lose_recv(struct roan_qp *qp, u32 verr)
-	__must_hold(&qp->rq.lock)
-{
-	static const struct roan_cqe nothing;
-
-	if (qp->rq.cur.taken)
-		roan_complete_recv(qp, &nothing, ROAN_ST_LOC_QP_OP_ERR, verr);
-	roan_count(qp->dev, rx_no_wqe);
-	roan_qp_fail(qp);
 }
 
 /* A receive work request for the message that starts, or ends with immediate data. False: none, and it is said. */
@@ -148,7 +153,7 @@ static bool take_recv(struct roan_qp *qp, struct roan_rx *rx)
 	if (qp->transport == ROAN_TP_RC)
 		fail_recv(qp, rx, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	else
-		lose_recv(qp, verr);
+		lose_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
 	return false;
 }
 
@@ -462,7 +467,7 @@ static bool take_datagram_recv(struct roan_qp *qp)
 		roan_count(qp->dev, rx_no_wqe);
 		break;
 	case ROAN_FETCH_BAD:
-		lose_recv(qp, verr);
+		lose_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
 		break;
 	}
 	return false;

@@ -117,6 +117,27 @@ static void local_error_in_a_list(struct vt_dev *d, enum ibv_qp_type type, const
 	pair_close(&p);
 }
 
+/* Nobody but who posted the receive can be told. */
+static void uc_receive_error(struct vt_dev *d)
+{
+	enum ibv_wc_status first, second;
+	struct ibv_recv_wr wr, *bad;
+	struct ibv_sge sge;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_UC, 64, NULL);
+	sge = sge_at(&p, 8192, 64);
+	sge.lkey ^= 0x5500;
+	wr = (struct ibv_recv_wr) { .wr_id = 1, .sg_list = &sge, .num_sge = 1 };
+	err = ibv_post_recv(p.qp[1], &wr, &bad) | post_recv(&p, 1, 4096, 64, 2) | post_op(&p, 0, IBV_WR_SEND, 0, 0, 16, 0);
+	first = status_of(p.rcq[1], 3000);
+	second = status_of(p.rcq[1], 2000);
+	vt_ok(!err && first == IBV_WC_LOC_PROT_ERR && second == IBV_WC_WR_FLUSH_ERR && state_of(p.qp[1]) == IBV_QPS_ERR,
+	      "UC: a receive with a wrong key fails aloud (%s), the QP is in error", ibv_wc_status_str(first));
+	pair_close(&p);
+}
+
 static int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
 {
 	struct ibv_sge sge = sge_at(p, off, 16);
@@ -310,6 +331,7 @@ void test_errors(struct vt_dev *d)
 	if (wire_loses) {
 		vt_ok_skip("UC and UD: a failed send", "what is sent then may get lost");
 	} else {
+		uc_receive_error(d);
 		send_queue_error(d, IBV_QPT_UC, "UC");
 		send_queue_error(d, IBV_QPT_UD, "UD");
 	}
