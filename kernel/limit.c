@@ -349,7 +349,8 @@ bool roan_limit_request(struct roan_qp *qp, struct roan_train *t, struct roan_em
 	u32 full = full_packet(qp);
 
 	lockdep_assert_held(&qp->sq.lock);
-	if (!left || !pass(l, t, ROAN_SIDE_SQ, bytes))
+	/* If the window shrank below what is in flight, and the last of that asked for no answer, one packet more has to. */
+	if ((!left && !qp->sq.req.since_ackreq) || !pass(l, t, ROAN_SIDE_SQ, bytes))
 		return false;
 	if (!acks)
 		return true;
