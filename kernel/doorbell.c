@@ -16,7 +16,7 @@ void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered)
 {
 	roan_send(qp);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
-		roan_qp_fail(qp);	/* nobody else flushes what was posted to the receive queue since */
+		roan_qp_flush(qp);	/* nobody else flushes what was posted to the receive queue since */
 	if (!answered || !roan_turn_answered(qp))
 		return;
 	if (*answered)

@@ -170,6 +170,6 @@ int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 	err = roan_recv_post(&qp->rq.ring, qp->rq.max_sge, wr, bad);
 	spin_unlock_irqrestore(&qp->rq.post_lock, flags);
 	if (roan_ring_rests(&qp->rq.ring))
-		roan_qp_fail(qp);	/* flush it */
+		roan_qp_flush(qp);
 	return err;
 }

@@ -348,11 +348,8 @@ static bool stands_on(const struct roan_qp *qp, const struct net_device *ndev)
 
 static void fail_if_on(struct roan_qp *qp, const void *ndev)
 {
-	if (!stands_on(qp, ndev))
-		return;
-	WRITE_ONCE(qp->failing, true);
-	roan_qp_fall(qp);
-	roan_later(&qp->later, ROAN_DO_EV_FATAL);
+	if (stands_on(qp, ndev) && roan_qp_cut(qp))
+		roan_later(&qp->later, ROAN_DO_EV_FATAL);
 }
 
 void roan_qp_netdev_gone(const struct net_device *ndev)

@@ -428,6 +428,11 @@ void roan_qp_fail(struct roan_qp *qp)
 	roan_later(&qp->later, ROAN_DO_FAIL);
 }
 
+void roan_qp_flush(struct roan_qp *qp)
+{
+	roan_later(&qp->later, ROAN_DO_FAIL);
+}
+
 void roan_qp_fail_sq(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
@@ -459,6 +464,20 @@ void roan_qp_fall(struct roan_qp *qp)
 		enter(qp, IB_QPS_SQE);
 	}
 	unlock_queues(qp);
+}
+
+bool roan_qp_cut(struct roan_qp *qp)
+{
+	bool connected;
+
+	lock_queues(qp);
+	connected = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE;
+	if (connected) {
+		WRITE_ONCE(qp->failing, true);
+		enter(qp, IB_QPS_ERR);
+	}
+	unlock_queues(qp);
+	return connected;
 }
 
 /* For a QP about to be destroyed: nothing is sent, received, flushed or armed any more. Process context */
