@@ -161,8 +161,10 @@ static unsigned int take(struct roan_rx *rx, u32 l3)
 		goto drop;
 	}
 	roan_count(dev, rcvd_skbs);
+	local_bh_disable();	/* a packet that a program let go (NFQUEUE) comes in its context */
 	roan_recv(rx);
-	napi_consume_skb(skb, 1);	/* we are in softirq: to its CPU's pool */
+	napi_consume_skb(skb, 1);	/* softirqs are off: to this CPU's pool */
+	local_bh_enable();
 	return NF_STOLEN;
 
 truncated:
