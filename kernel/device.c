@@ -259,15 +259,15 @@ static int connect_net(struct roan_dev *dev, const char *name)
 	return 0;
 }
 
-/* The netdev may have left, or left the namespace, before the notifier could find us. */
-static int still_there(struct roan_dev *dev)
+/* The netdev may have left, or left the namespace @net, before the notifier could find us. */
+static int still_there(struct roan_dev *dev, const struct net *net)
 {
 	int err = 0;
 
 	rtnl_lock();
 	dev->port_told = port_up(dev->ndev);
 	learn_speed(dev);
-	if (dev->ndev->reg_state != NETREG_REGISTERED || !roan_net_is(dev->rnet, dev_net(dev->ndev)))
+	if (dev->ndev->reg_state != NETREG_REGISTERED || !net_eq(net, dev_net(dev->ndev)))
 		err = -ENODEV;
 	rtnl_unlock();
 	return err;
@@ -276,10 +276,12 @@ static int still_there(struct roan_dev *dev)
 static int add(const char *name, struct net_device *ndev)
 {
 	struct roan_dev *dev = ib_alloc_device(roan_dev, ib);
+	const struct net *net = dev_net(ndev);
 	int err;
 
 	if (!dev)
 		return -ENOMEM;
+	get_device(&dev->ib.dev);	/* who learns its name may delete it before we are done */
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC1);
@@ -306,13 +308,15 @@ static int add(const char *name, struct net_device *ndev)
 		err = -EEXIST;	/* the core's word for a name that is taken */
 	if (err)
 		goto err_dealloc;
-	err = still_there(dev);
+	err = still_there(dev, net);
 	if (err)
 		ib_unregister_device(&dev->ib);
+	put_device(&dev->ib.dev);
 	return err;
 
 err_dealloc:
 	ib_dealloc_device(&dev->ib);
+	put_device(&dev->ib.dev);
 	return err;
 }
 
