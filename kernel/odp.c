@@ -12,6 +12,7 @@
  * An entry is used and taken away under the chunk's lock, so a copy of at most a page delays the MMU.
  */
 #include <linux/hmm.h>
+#include <linux/memcontrol.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
 #include "roan.h"
@@ -294,17 +295,35 @@ static unsigned long request(enum roan_odp_want want)
 	}
 }
 
+static bool mapped(struct mm_struct *mm, u64 va, u64 end)
+{
+	bool any;
+
+	mmap_read_lock(mm);
+	any = find_vma_intersection(mm, va, end);
+	mmap_read_unlock(mm);
+	return any;
+}
+
 static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want want, bool waited_for, unsigned long *pfns)
 {
 	u64 stop;
 	int err;
 
 	for (; va < end; va = stop) {
-		struct chunk *chunk = chunk_at(odp, va);
+		struct chunk *chunk;
 
+		stop = min(end, (va & ~(CHUNK_SIZE - 1)) + CHUNK_SIZE);
+		/* Where nothing is, a chunk is of use to who waits alone: it says so. */
+		if (!waited_for && !mapped(odp->mm, va, stop)) {
+			if (want != ROAN_ODP_PRESENT)
+				return -EFAULT;
+			cond_resched();
+			continue;
+		}
+		chunk = chunk_at(odp, va);
 		if (IS_ERR(chunk))
 			return PTR_ERR(chunk);
-		stop = min(end, chunk->base + CHUNK_SIZE);
 		err = bring_pages(chunk, va, stop, request(want), pfns);
 		if (err && waited_for)
 			mark_bad(chunk, va, stop);
@@ -319,16 +338,23 @@ int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want wa
 {
 	u64 va = (odp->start + pos) & PAGE_MASK;
 	u64 end = PAGE_ALIGN(odp->start + pos + len);
+	struct mem_cgroup *payer, *before;
 	unsigned long *pfns;
 	int err;
 
+	if (va >= odp->mm->task_size || len > odp->mm->task_size - va)
+		return -EFAULT;
 	if (!mmget_not_zero(odp->mm)) {
 		WRITE_ONCE(odp->gone, true);	/* the process left, its memory too */
 		return -EFAULT;
 	}
+	payer = get_mem_cgroup_from_mm(odp->mm);	/* not the worker that brings it */
+	before = set_active_memcg(payer);
 	pfns = kvmalloc_array(CHUNK_PAGES, sizeof(*pfns), GFP_KERNEL);
 	err = pfns ? bring_all(odp, va, end, want, waited_for, pfns) : -ENOMEM;
 	kvfree(pfns);
+	set_active_memcg(before);
+	mem_cgroup_put(payer);
 	mmput(odp->mm);
 	return err;
 }
