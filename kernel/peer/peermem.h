@@ -20,6 +20,7 @@ struct peer_client {
 enum peer_state {
 	PEER_YOUNG,	/* the client is being asked; what takes it away now only says so */
 	PEER_DOOMED,	/* ... it was taken away meanwhile */
+	PEER_LEFT,	/* ... the client is about to leave, and has taken nothing away */
 	PEER_LIVE,
 	PEER_TAKEN,	/* by whoever made it so, who gives the memory back and completes @returned */
 };

@@ -272,7 +272,9 @@ int peermem_invalidate(void *reg_handle, u64 ticket)
 
 	if (!mem)
 		return 0;
-	if (advance(mem, PEER_YOUNG, PEER_DOOMED) != PEER_YOUNG && advance(mem, PEER_LIVE, PEER_TAKEN) == PEER_LIVE)
+	advance(mem, PEER_YOUNG, PEER_DOOMED);
+	advance(mem, PEER_LEFT, PEER_DOOMED);
+	if (advance(mem, PEER_LIVE, PEER_TAKEN) == PEER_LIVE)
 		take_away(mem, !mem->client->unmaps);
 	peermem_put(mem);
 	return 0;
@@ -280,12 +282,17 @@ int peermem_invalidate(void *reg_handle, u64 ticket)
 
 void peermem_take_back(struct roan_peer_mem *mem)
 {
-	if (advance(mem, PEER_YOUNG, PEER_DOOMED) == PEER_YOUNG)
-		return;		/* whoever claims it gives everything back */
-	if (advance(mem, PEER_LIVE, PEER_TAKEN) == PEER_LIVE)
+	advance(mem, PEER_YOUNG, PEER_LEFT);
+	switch (advance(mem, PEER_LIVE, PEER_TAKEN)) {
+	case PEER_LIVE:
 		take_away(mem, true);
-	else
+		break;
+	case PEER_TAKEN:
 		wait_for_completion(&mem->returned);
+		break;
+	default:
+		return;		/* whoever claims it gives everything back */
+	}
 	give_context_back(mem);
 }
 
