@@ -422,15 +422,15 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 
 /* ---- failure and the end ---- */
 
-void roan_qp_fail(struct roan_qp *qp)
-{
-	WRITE_ONCE(qp->failing, true);
-	roan_later(&qp->later, ROAN_DO_FAIL);
-}
-
 void roan_qp_flush(struct roan_qp *qp)
 {
 	roan_later(&qp->later, ROAN_DO_FAIL);
+}
+
+void roan_qp_fail(struct roan_qp *qp)
+{
+	WRITE_ONCE(qp->failing, true);
+	roan_qp_flush(qp);
 }
 
 void roan_qp_fail_sq(struct roan_qp *qp)
@@ -440,7 +440,7 @@ void roan_qp_fail_sq(struct roan_qp *qp)
 		return roan_qp_fail(qp);
 	lockdep_assert_held(&qp->sq.lock);
 	WRITE_ONCE(qp->sq_failing, true);
-	roan_later(&qp->later, ROAN_DO_FAIL);
+	roan_qp_flush(qp);
 }
 
 static bool sending(const struct roan_qp *qp)

@@ -334,10 +334,10 @@ struct roan_qp *roan_qp_find(u32 qpn);			/* takes a reference; NULL. Any context
 struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
 void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
 void roan_qp_put(struct roan_qp *qp);
-void roan_qp_fail(struct roan_qp *qp);			/* sq.lock or rq.lock held: to ERR, later */
 void roan_qp_flush(struct roan_qp *qp);			/* any context, any lock: what was posted in ERR, later */
-bool roan_qp_cut(struct roan_qp *qp);			/* no lock held: to ERR at once, if it is connected, which it says */
+void roan_qp_fail(struct roan_qp *qp);			/* sq.lock or rq.lock held: to ERR, later */
 void roan_qp_fail_sq(struct roan_qp *qp);		/* the same, sq.lock held: a send failed. RC to ERR, others to SQE */
+bool roan_qp_cut(struct roan_qp *qp);			/* no lock held: to ERR at once, if it is connected, which it says */
 void roan_qp_fall(struct roan_qp *qp);			/* now; no queue lock held */
 void roan_qp_halt(struct roan_qp *qp);			/* before it is destroyed; process context */
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);

@@ -46,13 +46,18 @@ static void rnr__wait_is_no_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), roan_timeout_ns(10) / 4);
 }
 
-static void rnr__for_ever(struct kunit *test)
+static struct bench *patient(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
 
 	cfg.rnr_retry = 7;
-	b = bench_with(test, cfg);
+	return bench_with(test, cfg);
+}
+
+static void rnr__for_ever(struct kunit *test)
+{
+	struct bench *b = patient(test);
+
 	post(b, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 100; i++) {
 		KUNIT_EXPECT_EQ(test, send_all(b), 1);
@@ -113,11 +118,8 @@ static void rnr__wait_ends_with_the_answer(struct kunit *test)
 /* A receiver that takes its time on a wire that loses packets: each RNR NAK says that the request arrived. */
 static void rnr__renews_the_retries(struct kunit *test)
 {
-	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct bench *b = patient(test);
 
-	cfg.rnr_retry = 7;
-	b = bench_with(test, cfg);
 	post(b, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 100; i++) {
 		send_all(b);
