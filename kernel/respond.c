@@ -104,8 +104,8 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 			roan_responder_answered(resp, &answer);
 		} else {
 			roan_count(qp->dev, resp_remote_access_errors);
-			roan_responder_answer_failed(resp, &answer, ROAN_NAK_REMOTE_ACCESS);
-			roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
+			if (roan_responder_answer_failed(resp, &answer, ROAN_NAK_REMOTE_ACCESS))
+				roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
 		}
 	}
 	/* The refusal is on its way, if it need not wait for what is answered before; now the QP may fail (9.7.5.2.4). */

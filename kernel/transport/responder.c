@@ -382,12 +382,28 @@ static enum roan_seg response_segment(const struct roan_replay *e)
 	return e->send_at + 1 == e->send_end ? ROAN_SEG_LAST : ROAN_SEG_MIDDLE;
 }
 
+static void compose_own(const struct roan_responder *resp, u8 syndrome, u32 psn, struct roan_answer *a)
+{
+	*a = (struct roan_answer) {
+		.opcode = roan_opcode_of(ROAN_TP_RC, ROAN_OP_ACK, ROAN_SEG_ONLY, ROAN_RIDER_NONE),
+		.syndrome = syndrome,
+		.psn = psn,
+		.msn = resp->msn,
+		.replay = ROAN_NO_REPLAY,
+	};
+}
+
 static void compose_response(const struct roan_responder *resp, u32 at, u8 credits, struct roan_answer *a)
 {
 	const struct roan_replay *e = &resp->replay[at];
 	bool atomic = e->op == ROAN_OP_CMP_SWAP || e->op == ROAN_OP_FETCH_ADD;
 	u32 offset = e->send_at << resp->cfg.mtu_shift;
 
+	if (e->refusal) {
+		compose_own(resp, e->refusal, psn_add(e->first_psn, e->send_at), a);
+		a->replay = at;
+		return;
+	}
 	*a = (struct roan_answer) {
 		.opcode = roan_opcode_of(ROAN_TP_RC, atomic ? ROAN_OP_ATOMIC_ACK : ROAN_OP_READ_RESP,
 					 response_segment(e), ROAN_RIDER_NONE),
@@ -408,39 +424,41 @@ bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_an
 		compose_response(resp, oldest_active(resp), credits, a);
 		return true;
 	}
-	if (!resp->nak_due && !resp->ack_due)
-		return false;
-	*a = (struct roan_answer) {
-		.opcode = roan_opcode_of(ROAN_TP_RC, ROAN_OP_ACK, ROAN_SEG_ONLY, ROAN_RIDER_NONE),
-		.syndrome = resp->nak_due ? resp->nak_syndrome : ROAN_AETH_ACK | credits,
-		.psn = resp->nak_due ? resp->nak_psn : psn_add(resp->epsn, -1u),
-		.msn = resp->msn,
-	};
-	return true;
+	if (resp->nak_due)
+		compose_own(resp, resp->nak_syndrome, resp->nak_psn, a);
+	else
+		compose_own(resp, ROAN_AETH_ACK | credits, psn_add(resp->epsn, -1u), a);
+	return resp->nak_due || resp->ack_due;
 }
 
 void roan_responder_answered(struct roan_responder *resp, const struct roan_answer *a)
 {
-	if (roan_opcode(a->opcode)->op == ROAN_OP_ACK) {
-		/* A NAK acknowledges what came before it. */
+	struct roan_replay *e;
+
+	if (a->replay == ROAN_NO_REPLAY) {	/* a NAK acknowledges what came before it */
 		resp->nak_due = false;
 		resp->ack_due = false;
-	} else {
-		struct roan_replay *e = &resp->replay[a->replay];
-
-		if (++e->send_at == e->npkts)
-			e->answered = true;
-		if (e->send_at == e->send_end)
-			deactivate(resp, e);
+		return;
 	}
+	e = &resp->replay[a->replay];
+	if (++e->send_at == e->npkts)
+		e->answered = true;
+	if (e->send_at == e->send_end || e->refusal)
+		deactivate(resp, e);
 }
 
-void roan_responder_answer_failed(struct roan_responder *resp, const struct roan_answer *a, enum roan_nak nak)
+bool roan_responder_answer_failed(struct roan_responder *resp, const struct roan_answer *a, enum roan_nak nak)
 {
+	struct roan_replay *e = &resp->replay[a->replay];
 	u32 i;
 
+	if (e->answered) {
+		e->refusal = ROAN_AETH_NAK | nak;
+		return false;
+	}
 	for (i = 0; i < resp->cfg.max_dest_rd_atomic; i++)
 		deactivate(resp, &resp->replay[i]);
 	roan_responder_nak(resp, nak);
 	resp->nak_psn = a->psn;
+	return true;
 }

@@ -25,6 +25,7 @@ struct roan_replay {
 	u8  op;			/* enum roan_op; ROAN_OP_NONE: empty */
 	bool active;		/* responses are owed */
 	bool answered;		/* the last response left at least once */
+	u8 refusal;		/* the AETH syndrome given instead of responses, when it is asked for again too late; 0: none */
 	u32 first_psn;
 	u32 npkts;		/* response packets, >= 1 */
 	u32 rkey;
@@ -93,13 +94,15 @@ struct roan_exec {
 	u32 msg_len;		/* bytes of the message up to and including this packet */
 };
 
+#define ROAN_NO_REPLAY	U32_MAX
+
 /* One packet owed. */
 struct roan_answer {
 	u8  opcode;
 	u8  syndrome;		/* if the opcode has an AETH */
 	u32 psn;
 	u32 msn;
-	u32 replay;		/* index of the entry it comes from; valid unless opcode is ACKNOWLEDGE */
+	u32 replay;		/* index of the entry it comes from; ROAN_NO_REPLAY: an ACK or NAK of the QP's */
 	u64 va;			/* READ response: where the payload is taken from */
 	u32 rkey;
 	u32 len;		/* READ response: payload bytes */
@@ -132,7 +135,11 @@ void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak);	/* the 
 bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_answer *answer);
 void roan_responder_answered(struct roan_responder *resp, const struct roan_answer *answer);
 
-/* The payload of @answer cannot be read any more (key gone): the answer becomes a NAK, the QP fails. */
-void roan_responder_answer_failed(struct roan_responder *resp, const struct roan_answer *answer, enum roan_nak nak);
+/*
+ * The payload of @answer cannot be read any more (key gone): the answer becomes a NAK and the QP fails, which it says. Not
+ * if all was answered once: then the requester may have it and have let the key go, and its being asked for again is an old
+ * packet. Who does still wait for it is refused; to others the NAK is old too.
+ */
+bool roan_responder_answer_failed(struct roan_responder *resp, const struct roan_answer *answer, enum roan_nak nak);
 
 #endif /* ROAN_RESPONDER_H */

@@ -44,8 +44,10 @@ static void answer(struct roan_responder *r, u32 budget, bool fails)
 		MUST(psn_diff(a.psn, r->epsn) <= 0);
 		MUST(a.len <= 1u << r->cfg.mtu_shift);
 		if (fails && info->op == ROAN_OP_READ_RESP) {
-			roan_responder_answer_failed(r, &a, ROAN_NAK_REMOTE_ACCESS);
-			MUST(r->failed && !r->n_active);
+			bool first = !r->replay[a.replay].answered, active = r->n_active;
+
+			MUST(roan_responder_answer_failed(r, &a, ROAN_NAK_REMOTE_ACCESS) == first);
+			MUST(first ? r->failed && !r->n_active : active);
 			return;
 		}
 		roan_responder_answered(r, &a);

@@ -391,6 +391,37 @@ static void remember__memory_may_come_with_the_first_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->r.cfg.max_dest_rd_atomic, 2);	/* the memory stays */
 }
 
+/*
+ * The requester has what it asked for and lets the key go, while its asking again is still being answered. The QP lives, what
+ * came behind is acknowledged, and a requester that still waits is refused each time that it asks.
+ */
+static void answer_failed__too_late_to_matter(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x0c, 0, 0, 600));
+	while (owed(b) != -1)
+		;
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 3, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_next(&b->r, 0, &b->a));
+	KUNIT_EXPECT_FALSE(test, roan_responder_answer_failed(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS));
+	KUNIT_EXPECT_FALSE(test, b->r.failed);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_UNLIMITED);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 0);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
+}
+
 static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__message_of_three_packets),
 	KUNIT_CASE(admit__what_breaks_a_rule),
@@ -411,6 +442,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(nak__refuses_and_ends),
 	KUNIT_CASE(next__nothing_overtakes_a_read),
 	KUNIT_CASE(answer_failed__becomes_a_nak),
+	KUNIT_CASE(answer_failed__too_late_to_matter),
 	{}
 };
 
