@@ -20,7 +20,8 @@ static void measure(struct roan_requester *r, u64 now)
 /* Everything was silent for too long: ask with the oldest packet. What follows it, probed() decides. */
 static void probe(struct roan_requester *r, u64 progress_at, u64 now)
 {
-	r->tail_asked = !r->since_ackreq;
+	if (!r->probing)	/* a second one learns nothing new */
+		r->tail_asked = !r->since_ackreq && r->next_psn == r->end_psn;
 	next_is_oldest(r, progress_at);
 	r->probing = true;
 	r->probe_psn = r->una_psn;
@@ -100,7 +101,8 @@ static bool acknowledge(struct roan_requester *r, u32 psn, u64 now)
 
 		if (w->done)
 			continue;
-		if (!w->started || psn_diff(w->first_psn, psn) >= 0)
+		/* Against what lies ahead, a window at most: the message may have 2^23 packets behind it. */
+		if (!w->started || psn_within(w->first_psn, psn, psn_diff(r->end_psn, psn)))
 			break;
 		if (roan_op_wants_answer(w->op)) {
 			una_psn = psn_add(w->first_psn, w->got);

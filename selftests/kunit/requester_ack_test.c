@@ -15,6 +15,26 @@ static void acked__cumulative(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), -1);
 }
 
+/* PSNs half their space apart cannot be compared: the longest message and the next one, acknowledged at once. */
+static void acked__the_longest_message_and_the_next(struct kunit *test)
+{
+	struct bench *b = bench(test);
+	u32 n = 1u << 23;
+
+	post(b, ROAN_OP_WRITE, 1u << 31);
+	post(b, ROAN_OP_SEND, 8);
+	while (b->r.una_psn != psn_add(PSN0, n - 1)) {
+		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+		ack(b, min(psn_diff(b->e.psn, PSN0) & PSN_MASK, n - 2));
+	}
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_EQ(test, ack(b, n), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
 static void acked__outside_is_stale(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -341,6 +361,42 @@ static void timer__what_is_only_late_is_not_sent_again(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 }
 
+/* What the peer refused to take and was not sent again yet is not in flight, whatever is answered late. */
+static void timer__what_was_dropped_is_not_on_its_way(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	for (int i = 0; i < 6; i++)
+		post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(b), 6);
+	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	send_one(b);
+	send_one(b);			/* and then the shell lets none go for a while */
+	b->now = roan_requester_deadline(&b->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	send_one(b);
+	ack(b, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+}
+
+/* Two silences: the second probe knows no more of the tail than the first. */
+static void timer__a_second_probe_learns_nothing(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 3 * MTU);
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 3; i++)	/* the tail, which would ask for the ACK, has not left */
+		send_one(b);
+	for (int i = 0; i < 2; i++) {
+		b->now = roan_requester_deadline(&b->r);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+		send_one(b);
+	}
+	ack(b, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+}
+
 /* A bench that waits for two READs of two packets each and has had the first response; after 5 ms it asked again for the next. */
 static struct bench *reading_bench(struct kunit *test)
 {
@@ -445,6 +501,7 @@ static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
 
 static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(acked__cumulative),
+	KUNIT_CASE(acked__the_longest_message_and_the_next),
 	KUNIT_CASE(acked__outside_is_stale),
 	KUNIT_CASE(acked__beyond_a_read_is_an_implied_nak),
 	KUNIT_CASE(acked__sequence_nak_goes_back_once),
@@ -462,6 +519,8 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(timer__early_runs_from_the_last_packet),
 	KUNIT_CASE(timer__one_packet_asks_and_loss_resends_all),
 	KUNIT_CASE(timer__what_is_only_late_is_not_sent_again),
+	KUNIT_CASE(timer__what_was_dropped_is_not_on_its_way),
+	KUNIT_CASE(timer__a_second_probe_learns_nothing),
 	KUNIT_CASE(timer__one_read_asks_and_loss_asks_for_all),
 	KUNIT_CASE(timer__a_read_only_late_is_not_asked_for_again),
 	KUNIT_CASE(timer__a_busy_peer_is_not_silent),
