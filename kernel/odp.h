@@ -34,6 +34,8 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
 /* paging.c */
 
+#define ROAN_ABSENT_RNR_TIMER	10	/* AETH code, 0.32 ms: most pages come sooner, all but those on a disk */
+
 /* Has a worker bring [@pos, @pos + @len) in; then @qp is resumed. The caller has a reference to the region's key. Any context. */
 void roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 void roan_qp_resume(struct roan_qp *qp);	/* later.c only */

@@ -5,7 +5,7 @@
  *
  *	payload to send is absent	the send queue rests (sq.absent), then goes on
  *	an answer cannot be placed	answers are dropped (sq.unplaced), then asked for again
- *	a READ's source is absent	answers rest (rq.absent), then go on
+ *	a READ's source is absent	answers rest (rq.absent), then go on; who asks again is told to come later
  *	a request's target is absent	it waits, and so does all that follows it (backlog.c)
  *
  * And prefetching, which is asking without waiting.
@@ -87,7 +87,10 @@ void roan_qp_resume(struct roan_qp *qp)
 	struct roan_sq *sq = &qp->sq;
 
 	spin_lock_bh(&sq->lock);
-	sq->absent = false;
+	if (sq->absent) {
+		sq->absent = false;
+		roan_requester_excused(&sq->req, ktime_get_ns());
+	}
 	if (sq->unplaced) {
 		sq->unplaced = false;
 		roan_requester_again(&sq->req, ktime_get_ns());

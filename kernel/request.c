@@ -7,8 +7,6 @@
 #include "trace.h"
 #include "train.h"
 
-#define ABSENT_RNR_TIMER	10	/* 0.32 ms: most pages come sooner, all but those on a disk */
-
 static bool can_receive(const struct roan_qp *qp)
 {
 	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
@@ -67,7 +65,7 @@ static void ask_again(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
 	roan_count(qp->dev, send_rnr_err);
-	roan_responder_rnr(&qp->rq.resp, ABSENT_RNR_TIMER);
+	roan_responder_rnr(&qp->rq.resp, ROAN_ABSENT_RNR_TIMER);
 }
 
 /*

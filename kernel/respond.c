@@ -108,6 +108,10 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 				roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
 		}
 	}
+	if (unlikely(qp->rq.absent) && roan_responder_later(resp, ROAN_ABSENT_RNR_TIMER, &answer)) {
+		roan_count(qp->dev, send_rnr_err);
+		emit_answer(qp, train, &answer);
+	}
 	/* The refusal is on its way, if it need not wait for what is answered before; now the QP may fail (9.7.5.2.4). */
 	if (resp->failed && !qp->rq.absent)
 		roan_qp_fail(qp);

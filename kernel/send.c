@@ -394,7 +394,7 @@ static void timed_out(struct roan_qp *qp)
 
 /*
  * Nobody can answer what has not left this host. So silence begins when it has: if it has not yet, below.c calls then, and
- * the timer does not run. Nor is silent whose answers we cannot take.
+ * the timer does not run. Nor is silent whose answers we cannot take, nor who waits for what we have not got yet.
  */
 static void discount(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
@@ -403,7 +403,7 @@ static void discount(struct roan_qp *qp, u64 now)
 
 	if (!deadline || now < deadline || qp->sq.req.rnr_until)
 		return;
-	roan_requester_excused(&qp->sq.req, qp->sq.unplaced ? now : READ_ONCE(qp->ref->below.left_at));
+	roan_requester_excused(&qp->sq.req, qp->sq.unplaced || qp->sq.absent ? now : READ_ONCE(qp->ref->below.left_at));
 	qp->sq.paused |= roan_below_waits(qp, ROAN_SIDE_SQ, 1);
 }
 

@@ -191,6 +191,7 @@ static enum roan_verdict duplicate(struct roan_responder *resp, const struct roa
 	pos = (pkt->psn - e->first_psn) & PSN_MASK;
 	if (e->op == ROAN_OP_READ && !same_read(resp, e, pkt, pos))
 		return ROAN_V_DROP;
+	resp->asked_again |= e->active;
 	activate(resp, e, pos, e->op == ROAN_OP_READ ? pos + response_packets(resp, pkt->dma_len) : e->npkts);
 	return ROAN_V_DUPLICATE;
 }
@@ -435,6 +436,7 @@ void roan_responder_answered(struct roan_responder *resp, const struct roan_answ
 {
 	struct roan_replay *e;
 
+	resp->asked_again = false;
 	if (a->replay == ROAN_NO_REPLAY) {	/* a NAK acknowledges what came before it */
 		resp->nak_due = false;
 		resp->ack_due = false;
@@ -445,6 +447,19 @@ void roan_responder_answered(struct roan_responder *resp, const struct roan_answ
 		e->answered = true;
 	if (e->send_at == e->send_end || e->refusal)
 		deactivate(resp, e);
+}
+
+bool roan_responder_later(struct roan_responder *resp, u8 timer_code, struct roan_answer *a)
+{
+	const struct roan_replay *e;
+
+	if (!resp->asked_again || !resp->n_active)
+		return false;
+	resp->asked_again = false;
+	resp->n_rnr++;
+	e = &resp->replay[oldest_active(resp)];
+	compose_own(resp, ROAN_AETH_RNR | timer_code, psn_add(e->first_psn, e->send_at), a);
+	return true;
 }
 
 bool roan_responder_answer_failed(struct roan_responder *resp, const struct roan_answer *a, enum roan_nak nak)

@@ -62,6 +62,7 @@ struct roan_responder {
 	u32 write_len;		/* WRITE: RETH length */
 
 	bool nak_sent;		/* the gap before @epsn was announced, or RNR was; cleared when @epsn is served */
+	bool asked_again;	/* for what is owed, since the last answer */
 	bool ack_due;
 	bool nak_due;
 	u8  nak_syndrome;	/* AETH syndrome of the NAK or RNR NAK due */
@@ -134,6 +135,12 @@ void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak);	/* the 
  */
 bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_answer *answer);
 void roan_responder_answered(struct roan_responder *resp, const struct roan_answer *answer);
+
+/*
+ * The next response rests, as its payload is not there yet. True, once each time that the requester asks again meanwhile: tell
+ * it to come later, which costs it no retry (RNR NAK; 9.7.5.2.8). It is not answered(): the response is owed as before.
+ */
+bool roan_responder_later(struct roan_responder *resp, u8 timer_code, struct roan_answer *answer);
 
 /*
  * The payload of @answer cannot be read any more (key gone): the answer becomes a NAK and the QP fails, which it says. Not

@@ -422,6 +422,30 @@ static void answer_failed__too_late_to_matter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
 }
 
+/* A response rests: each asking again is told once to come later, by the PSN that comes next; then all goes on. */
+static void later__once_each_asking(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x0c, 0, 0, 600));
+	owed(b);
+	KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, 10, &b->a));
+	for (int i = 0; i < 2; i++) {
+		struct roan_pkt rest = request(0x0c, 1, 0, 600 - MTU);
+
+		rest.va += MTU;
+		KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_TRUE(test, roan_responder_later(&b->r, 10, &b->a));
+		KUNIT_EXPECT_EQ(test, b->a.opcode, 0x11);
+		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 10);
+		KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
+		KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, 10, &b->a));
+	}
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
 static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__message_of_three_packets),
 	KUNIT_CASE(admit__what_breaks_a_rule),
@@ -443,6 +467,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(next__nothing_overtakes_a_read),
 	KUNIT_CASE(answer_failed__becomes_a_nak),
 	KUNIT_CASE(answer_failed__too_late_to_matter),
+	KUNIT_CASE(later__once_each_asking),
 	{}
 };
 

@@ -3,8 +3,9 @@
  * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress leave out. Everything runs in
  * one process over one device, QPs connected to each other. Error statuses are in features_errors.c, and what a completion gives back
  * to the poster in features_reuse.c; threads and forks are in features_share.c.
- *	features -d DEV [-6] [-m MTU] [-L] [-w]
- * -m: of the paths, 1024 unless given; -L: packets get lost on the way; -w: only that what is overwritten does not leak
+ *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE]
+ * -m: of the paths, 1024 unless given; -L: packets get lost on the way; -w: only that what is overwritten does not leak;
+ * -s: a device that takes 500 ms for a page
  */
 #define _GNU_SOURCE
 #include "features.h"
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 bool wire_loses;
+const char *slow_device;
 
 static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe)
 {
@@ -487,7 +489,7 @@ int main(int argc, char **argv)
 	int o, mtu = 1024;
 
 	alarm(280);
-	while ((o = getopt(argc, argv, "d:6m:Lw")) != -1) {
+	while ((o = getopt(argc, argv, "d:6m:Lws:")) != -1) {
 		if (o == 'd')
 			name = optarg;
 		else if (o == '6')
@@ -498,6 +500,8 @@ int main(int argc, char **argv)
 			wire_loses = true;
 		else if (o == 'w')
 			overwrite = true;
+		else if (o == 's')
+			slow_device = optarg;
 		else
 			return 2;
 	}

@@ -11,6 +11,7 @@
 #define NO_COMPLETION	((enum ibv_wc_status)1000)
 
 extern bool wire_loses;			/* what nobody resends may not arrive */
+extern const char *slow_device;		/* a block device that takes 500 ms for a page; NULL: there is none */
 
 struct pair {
 	struct vt_dev *d;

@@ -9,6 +9,7 @@ ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 [ "$(wire_value mtu || echo 0)" -le 4096 ] || PATHS="-m 4096"
 ! wire_loses || PATHS="${PATHS:-} -L"
+! modprobe -q null_blk nr_devices=1 irqmode=2 completion_nsec=500000000 || PATHS="${PATHS:-} -s /dev/nullb0"
 features() { # PREFIX [OPTION]
 	# shellcheck disable=SC2086
 	a timeout 290 "$PROGRAMS/features" -d "$ADEV" ${2:-} ${PATHS:-} > /tmp/features.out 2>&1

@@ -5,7 +5,9 @@
  */
 #include "features.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGES	16384
 
@@ -97,8 +99,94 @@ static void response_for_an_absent_page(struct vt_dev *d)
 	absent_close(&a);
 }
 
+#define SLOW	(1 << 20)	/* of a device that takes half a second, more than all retries of this: */
+static const struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 7, .min_rnr_timer = 1 };
+
+/* Nothing of it is in memory. */
+static bool slow_open(struct absent *a, struct vt_dev *d)
+{
+	int fd = open(slow_device, O_RDWR);
+
+	if (fd < 0 || posix_fadvise(fd, 0, SLOW, POSIX_FADV_DONTNEED))
+		vt_die("%s", slow_device);
+	a->mem = mmap(NULL, SLOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (a->mem == MAP_FAILED)
+		vt_die("mmap");
+	close(fd);
+	a->mr = ibv_reg_mr(d->pd, a->mem, SLOW, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
+	return a->mr;
+}
+
+static void slow_close(struct absent *a)
+{
+	if (a->mr && ibv_dereg_mr(a->mr))
+		vt_die("dereg_mr");
+	munmap(a->mem, SLOW);
+}
+
+/* The first packet of a message has left when there is nothing to put into the second: its silent receiver is not at fault. */
+static void slow_payload(struct vt_dev *d)
+{
+	enum ibv_wc_status status;
+	struct absent a;
+	struct pair p;
+	int err = -1;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &impatient);
+	if (slow_open(&a, d)) {
+		struct ibv_sge sges[2] = { sge_at(&p, 0, 4096), { (uintptr_t)a.mem, 64, a.mr->lkey } };
+		struct ibv_send_wr wr = {
+			.opcode = IBV_WR_RDMA_WRITE, .sg_list = sges, .num_sge = 2, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { (uintptr_t)p.buf + BUF / 2, p.mr->rkey },
+		};
+
+		err = post(&p, 0, wr);
+	}
+	status = status_of(p.scq[0], 5000);
+	vt_ok(!err && status == IBV_WC_SUCCESS, "WRITE whose second packet is long in coming: no retry is spent (%s)",
+	      ibv_wc_status_str(status));
+	pair_close(&p);
+	slow_close(&a);
+}
+
+/* A peer that asks again is told to come later. */
+static void slow_source(struct vt_dev *d)
+{
+	enum ibv_wc_status status;
+	struct absent a;
+	struct pair p;
+	int err = -1;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &impatient);
+	if (slow_open(&a, d)) {
+		struct ibv_sge sge = sge_at(&p, 0, 64);
+		struct ibv_send_wr wr = {
+			.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { (uintptr_t)a.mem, a.mr->rkey },
+		};
+
+		err = post(&p, 0, wr);
+	}
+	status = status_of(p.scq[0], 5000);
+	vt_ok(!err && status == IBV_WC_SUCCESS, "READ of a page that is long in coming: the peer's retries are enough (%s)",
+	      ibv_wc_status_str(status));
+	pair_close(&p);
+	slow_close(&a);
+}
+
+static void test_slow_pages(struct vt_dev *d)
+{
+	if (!slow_device || wire_loses) {
+		vt_ok_skip("pages that are long in coming", slow_device ? "with few retries, and the wire loses" : "no null_blk");
+		return;
+	}
+	slow_payload(d);
+	slow_source(d);
+}
+
 void test_paging(struct vt_dev *d)
 {
+	test_slow_pages(d);
 	refusal_behind_an_absent_page(d);
 	if (wire_loses)
 		vt_ok_skip("READ into a page not there yet", "without retries, and the wire loses");
