@@ -307,14 +307,15 @@ static void tune(struct roan_qp *qp)
 static int change(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state next, const struct ib_qp_attr *attr, int mask,
 		  struct prepared *prep)
 {
-	int err = -EINVAL;
+	int err = 0;
 
 	lock_queues(qp);
 	/* Under the locks: either roan_qp_device_gone() finds the new state and flushes, or we find the device going. */
 	if (qp->user && next != IB_QPS_RESET && next != IB_QPS_ERR && READ_ONCE(qp->dev->going)) {
 		err = -EIO;
-	} else if (qp->state == cur) {		/* it may have failed meanwhile */
-		err = 0;
+	} else if (qp->state != cur) {
+		err = -ESTALE;		/* it failed meanwhile, and what was checked is to be checked again */
+	} else {
 		take_attr(qp, attr, mask, prep);
 		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)
 			enter(qp, next);
@@ -379,8 +380,10 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 	if (err)
 		return err;
 	mutex_lock(&qp->mutex);
-	settle(qp);
-	err = modify(qp, attr, mask);
+	do {
+		settle(qp);
+		err = modify(qp, attr, mask);
+	} while (err == -ESTALE);	/* by itself it only falls: twice at most */
 	mutex_unlock(&qp->mutex);
 	return err;
 }
