@@ -327,9 +327,10 @@ static u16 learn_icrc_head(struct roan_train *t)
 {
 	bool ipv6 = train_ipv6(t);
 
-	if (!t->n || t->len != t->seg_len) {
+	if (!t->n || t->len != t->head_len) {
 		set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
 		icrc_head(&t->head, t->l3, t->udp, ipv6);
+		t->head_len = t->len;
 	}
 	return ipv6 ? 0 : t->flow->ip_id + t->n;
 }

@@ -32,7 +32,8 @@ struct roan_train {
 	struct roan_pkt pkt;	/* headers of the packet being added; what they have in common is written once a turn */
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
-	struct roan_icrc_head head;	/* of a packet of seg_len bytes, or of the last one */
+	struct roan_icrc_head head;	/* of a packet of head_len bytes */
+	u32 head_len;
 	bool cut;		/* not by the device: each packet will be an skb */
 	bool held;		/* the last packet asked about may not go yet: the limiter, or too much is below */
 	bool probing;		/* a packet of this turn is timed */

@@ -234,6 +234,41 @@ static void reset_while_waiting(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* What was sent counted on the next to ask for its ACK; as that is refused here, it leaves again, and is told good at once. */
+static void refused_behind_a_good_one(struct vt_dev *d)
+{
+	const struct vt_conn impatient = { .timeout = 14, .retry = 0, .rnr_retry = 7, .min_rnr_timer = 1 };
+	enum ibv_wc_status first, second;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &impatient);
+	{
+		struct ibv_sge good = sge_at(&p, 0, 1024), bad = { (uintptr_t)p.buf, 600, p.mr->lkey ^ 0x5500 };
+		struct ibv_send_wr *at, wr[2] = {
+			{ .sg_list = &good, .next = &wr[1] },
+			{ .sg_list = &bad },
+		};
+
+		for (at = wr; at; at = at->next) {
+			at->opcode = IBV_WR_RDMA_WRITE;
+			at->num_sge = 1;
+			at->send_flags = IBV_SEND_SIGNALED;
+			at->wr.rdma.remote_addr = (uintptr_t)p.buf + BUF / 2;
+			at->wr.rdma.rkey = p.mr->rkey;
+		}
+		err = ibv_post_send(p.qp[0], wr, &at);
+	}
+	first = status_of(p.scq[0], 5000);
+	second = status_of(p.scq[0], 5000);
+	vt_ok(!err && first == IBV_WC_SUCCESS && second == IBV_WC_LOC_PROT_ERR,
+	      "a WRITE and one with a wrong local key: the one is done, the other refused (%s, %s)", ibv_wc_status_str(first),
+	      ibv_wc_status_str(second));
+	pair_close(&p);
+	while (async_event(d->ctx, 0) >= 0)
+		;
+}
+
 static void flush_order(struct vt_dev *d)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
@@ -337,6 +372,10 @@ void test_errors(struct vt_dev *d)
 	}
 	nobody_there(d);
 	reset_while_waiting(d);
+	if (wire_loses)
+		vt_ok_skip("a WRITE and one with a wrong local key", "without retries, and the wire loses");
+	else
+		refused_behind_a_good_one(d);
 	flush_order(d);
 	destroy_busy(d);
 	killed(d);
