@@ -25,6 +25,7 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/netfilter/nf_conntrack.h>
 #include <net/netns/generic.h>
 #include <net/route.h>
 #include <net/udp.h>
@@ -133,6 +134,22 @@ void roan_rx_grh(const struct roan_rx *rx, u8 grh[ROAN_GRH_LEN])
 	put_unaligned_be16(udp_len + sizeof(struct iphdr), grh + offsetof(struct iphdr, tot_len));
 }
 
+/*
+ * Connection tracking's own last hook has our priority for IPv4, and is behind us if it was there first: without this each packet
+ * of a flow would be its first.
+ */
+static bool tracked(struct sk_buff *skb)
+{
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+	const struct nf_ct_hook *hook = rcu_dereference(nf_ct_hook);
+	struct nf_conn *ct = (struct nf_conn *)skb_nfct(skb);
+
+	if (ct && hook && !nf_ct_is_confirmed(ct))
+		return hook->confirm(skb) == NF_ACCEPT;
+#endif
+	return true;
+}
+
 /* From the UDP header on, both families alike. The skb's data is at its IP header, which is @l3 long. */
 static unsigned int take(struct roan_rx *rx, u32 l3)
 {
@@ -155,6 +172,10 @@ static unsigned int take(struct roan_rx *rx, u32 l3)
 	if (rx->end <= rx->off)
 		goto truncated;		/* empty: the walker would see no packet, and nobody would count it */
 
+	if (unlikely(!tracked(skb))) {
+		count_first(rx->rnet, ROAN_CNT_rx_policy);
+		goto drop;
+	}
 	dev = roan_net_dev_for(rx);
 	if (!dev) {
 		count_first(rx->rnet, ROAN_CNT_rx_no_device);
@@ -305,7 +326,7 @@ bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct 
 	struct dst_entry *dst = flow->dst;
 
 	if (dst && roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
-	    dst_check(dst, flow->cookie))
+	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
 		return true;
 	roan_flow_reset(flow);
 	if (ipv6)
@@ -320,6 +341,8 @@ bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct 
 	flow->cookie = ipv6 ? rt6_get_cookie((struct rt6_info *)dst) : 0;
 	flow->sgid = av->sgid;
 	flow->dgid = av->dgid;
+	flow->ifindex = av->ifindex;
+	flow->cpu = raw_smp_processor_id();
 	return true;
 }
 
@@ -331,6 +354,9 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *f
 	rcu_read_lock();
 	skb_dst_set_noref(skb, flow->dst);
 	skb->dev = flow->dst->dev;
+#ifdef CONFIG_XPS
+	skb->sender_cpu = flow->cpu + 1;	/* whoever sends: from one queue to the other packets would overtake each other */
+#endif
 	if (ipv6) {
 		memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
 		skb->protocol = htons(ETH_P_IPV6);

@@ -71,6 +71,8 @@ struct roan_flow {
 	u32 cookie;
 	union ib_gid sgid;	/* the addresses dst was looked up for */
 	union ib_gid dgid;
+	int ifindex;		/* and their interface: two may have the same address */
+	u16 cpu;		/* whose transmit queue all goes through */
 	u16 ip_id;
 };
 

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What the host's network stack keeps for each flow it keeps for roan's too: connection tracking knows it after its first packet,
+# and one transmit queue carries it, whichever CPU sends.
+#
+#	h1: v1, roan1  =veth=  v2 with two transmit queues, one a CPU's, roan2: h2	in h1 nft counts what is known
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+
+lay_wire() { # MTU
+	ip link add v1 netns h1 mtu "$1" numtxqueues 2 numrxqueues 2 type veth peer name v2 netns h2 mtu "$1" numtxqueues 2 numrxqueues 2
+}
+# Each CPU sends by a queue of its own; answers are received on the CPU that does not post.
+set_up() {
+	local q
+	pair_up || return
+	for q in 0 1; do
+		b bash -c "echo $((1 << q)) > /sys/class/net/v2/queues/tx-$q/xps_cpus" || return
+		b bash -c "echo 1 > /sys/class/net/v2/queues/rx-$q/rps_cpus" || return
+	done
+	b tc qdisc replace dev v2 root handle 1: mq && b tc qdisc replace dev v2 parent 1:1 pfifo limit 10000 &&
+		b tc qdisc replace dev v2 parent 1:2 pfifo limit 10000
+}
+# Bytes that left by each queue of v2, the fewer first.
+queues() { b tc -s qdisc show dev v2 | awk '/pfifo/ { mine = 1 } mine && /Sent/ { print $2; mine = 0 }' | sort -n | paste -sd' '; }
+one_queue() {
+	local few many
+	both 200 18515 "ib_write_bw -F -n 2000 -s 65536 -d $ADEV" "taskset 2 ib_write_bw -F -n 2000 -s 65536 -d $BDEV $AIP" || return
+	read -r few many <<< "$(queues)"
+	echo "# bytes by queue: $few and $many; out of sequence: $(counter "$ADEV" out_of_seq_request)" >&3
+	[ "$many" -gt $((100 << 20)) ] && [ "$few" -lt 32768 ]
+}
+
+known() { a nft -j list counter inet t "$1" | sed 's/.*"packets": *\([0-9]*\).*/\1/'; }
+# Connection tracking first and the device after it, whose hook is then before conntrack's last.
+track() {
+	local v
+	a nft "add table inet t" && for v in 4 6; do a nft "add counter inet t v$v" || return; done
+	a nft "add chain inet t in { type filter hook input priority 0; }" &&
+		a nft "add rule inet t in udp dport 4791 meta nfproto ipv4 ct status confirmed counter name v4" &&
+		a nft "add rule inet t in udp dport 4791 meta nfproto ipv6 ct status confirmed counter name v6" &&
+		a rdma link del "$ADEV" && link_add "$ADEV" v1 h1
+}
+tracked() { # 4|6 ADDRESS ADDRESS: of A and B
+	local c="ib_write_bw -F -n 500 -s 4096"
+	both 100 18515 "$c -d $ADEV -x $(gid_index "$ADEV" "$2" h1)" "$c -d $BDEV -x $(gid_index "$BDEV" "$3" h2) $AIP" || return
+	echo "# IPv$1: $(known "v$1") skbs were of a known flow" >&3
+	[ "$(known "v$1")" -ge 10 ]
+}
+
+exec 3>&1
+ktap_header
+set_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+ktap_check "a QP's packets leave by one queue" one_queue
+track > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "tracking"; ktap_end; }
+ktap_check "IPv4: a flow is known from its second packet on" tracked 4 "$AIP" "$BIP"
+ktap_check "IPv6: a flow is known from its second packet on" tracked 6 "$AIP6" "$BIP6"
+ktap_end
