@@ -280,10 +280,14 @@ static void leaves(struct roan_limiter *l, struct roan_train *t, u64 due)
 	roan_train_due(t, due > l->now ? due : 0);
 }
 
-/* A new turn: how many bytes? 0: none yet, and the QP is called when the time has come, or the rate may have risen. */
+/*
+ * A new turn: how many bytes? 0: none yet, and the QP is called when the time has come, or when the rate may have risen; but not
+ * so early that it would look many times for each packet, as all others who wait do.
+ */
 static u32 turn(struct roan_limiter *l, struct roan_train *t, enum roan_side side, u32 bytes)
 	__must_hold(&l->lock)
 {
+	u64 link = link_speed(l->qp->dev);
 	u64 at, rises, due;
 	bool early;
 	u32 may;
@@ -292,6 +296,8 @@ static u32 turn(struct roan_limiter *l, struct roan_train *t, enum roan_side sid
 	if (l->cc.algo != roan_cc_algo(l->qp))
 		restart(l);
 	if (roan_cc_elapsed(&l->cc, l->now))
+		settle(l, l->now);
+	if (unlikely(link && l->cc.link != link) && roan_cc_limits(&l->cc, link, cap_of(l->qp), l->now))
 		settle(l, l->now);
 	early = unlikely(READ_ONCE(l->cc.params->pacer_edt)) && fq_below(l->qp->dev);
 	due = l->now;
@@ -302,7 +308,9 @@ static u32 turn(struct roan_limiter *l, struct roan_train *t, enum roan_side sid
 	}
 	at = early ? roan_pacer_when_early(&l->pacer) : roan_pacer_when(&l->pacer);
 	rises = roan_cc_deadline(&l->cc);
-	roan_pace_wait(l, side, rises ? min(at, rises) : at);
+	if (rises)
+		at = min(at, max(rises, l->now + (at - l->now) / 4));
+	roan_pace_wait(l, side, at);
 	return 0;
 }
 

@@ -392,6 +392,15 @@ static void timed_out(struct roan_qp *qp)
 		roan_limit_lost(l, ROAN_CC_LOST_TIMEOUT, ktime_get_ns());
 }
 
+/* Does the limiter hold back what is to be sent again, so that nothing has been asked since? */
+static bool held_back(const struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_limiter *l = roan_limiter_of(qp);
+
+	return l && READ_ONCE(l->waiting) & BIT(ROAN_SIDE_SQ) && qp->sq.req.next_psn == qp->sq.req.una_psn;
+}
+
 /*
  * Nobody can answer what has not left this host. So silence begins when it has: if it has not yet, below.c calls then, and
  * the timer does not run. Nor is silent whose answers we cannot take, nor who waits for what we have not got yet.
@@ -403,7 +412,10 @@ static void discount(struct roan_qp *qp, u64 now)
 
 	if (!deadline || now < deadline || qp->sq.req.rnr_until)
 		return;
-	roan_requester_excused(&qp->sq.req, qp->sq.unplaced || qp->sq.absent ? now : READ_ONCE(qp->ref->below.left_at));
+	if (qp->sq.unplaced || qp->sq.absent || held_back(qp))
+		roan_requester_excused(&qp->sq.req, now);
+	else
+		roan_requester_excused(&qp->sq.req, READ_ONCE(qp->ref->below.left_at));
 	qp->sq.paused |= roan_below_waits(qp, ROAN_SIDE_SQ, 1);
 }
 
