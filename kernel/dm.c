@@ -23,30 +23,6 @@ static struct roan_dm *to_roan_dm(struct ib_dm *ibdm)
 	return container_of(ibdm, struct roan_dm, ib);
 }
 
-/* As vmalloc_user(), but accounted. The mapping owns the pages. */
-static void *alloc_mapped(u32 n_pages)
-{
-	struct page **pages = kvcalloc(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
-	void *buf;
-	u32 i;
-
-	if (!pages)
-		return NULL;
-	for (i = 0; i < n_pages; i++) {
-		pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!pages[i])
-			goto err_free;
-	}
-	buf = vmap(pages, n_pages, VM_USERMAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
-	if (buf)
-		return buf;
-err_free:
-	while (i--)
-		__free_page(pages[i]);
-	kvfree(pages);
-	return NULL;
-}
-
 /* 0: a BAR's, or there is none, and it has to be the kernel's. */
 static int from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
 {
@@ -60,7 +36,7 @@ static int from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
 
 static int from_kernel(struct ib_ucontext *uctx, struct roan_dm *dm, u64 length)
 {
-	void *buf = alloc_mapped(PAGE_ALIGN(length) >> PAGE_SHIFT);
+	void *buf = roan_alloc_mapped(PAGE_ALIGN(length));
 
 	if (!buf)
 		return -ENOMEM;

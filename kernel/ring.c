@@ -64,6 +64,30 @@ static void describe(const struct roan_ring_plan *plan, const struct roan_mmap *
 	};
 }
 
+void *roan_alloc_mapped(size_t size)
+{
+	u32 n_pages = size >> PAGE_SHIFT;
+	struct page **pages = kvcalloc(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	void *buf;
+	u32 i;
+
+	if (!pages)
+		return NULL;
+	for (i = 0; i < n_pages; i++) {
+		pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!pages[i])
+			goto err_free;
+	}
+	buf = vmap(pages, n_pages, VM_USERMAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
+	if (buf)
+		return buf;
+err_free:
+	while (i--)
+		__free_page(pages[i]);
+	kvfree(pages);
+	return NULL;
+}
+
 int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontext *uctx)
 {
 	struct roan_mmap *map = NULL;
@@ -79,7 +103,7 @@ int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontex
 	size = PAGE_ALIGN(size);
 	if (size > U32_MAX)		/* as its description has it */
 		return -EINVAL;
-	buf = vmalloc_user(size);
+	buf = roan_alloc_mapped(size);
 	if (!buf)
 		return -ENOMEM;
 	if (uctx) {

@@ -42,6 +42,8 @@ int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_
 		    struct roan_ring_desc *desc);
 void roan_ring_free(struct roan_ring *ring);	/* fine on a zeroed ring */
 
+/* As vmalloc_user(), but on the account of the caller's control group. @size: whole pages. vfree(). */
+void *roan_alloc_mapped(size_t size);
 /* @buf is VM_USERMAP and becomes the entry's; NULL leaves it the caller's. Ends with rdma_user_mmap_entry_remove(). */
 struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *uctx);
 

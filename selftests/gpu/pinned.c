@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What registered memory counts as: pinned pages against RLIMIT_MEMLOCK of a user without privileges, and given back
- * however the region ends; on-demand memory not at all; device memory against the control group. No packet is sent.
+ * however the region ends; on-demand memory not at all; device memory and rings against the control group. No packet is sent.
  *   pinned -d DEV [-g CGROUP]		CGROUP: a folder below /sys/fs/cgroup with memory accounting
  */
 #define _GNU_SOURCE
@@ -126,12 +126,30 @@ static void killed(void)
 	vt_ok(with == before, "killed, it leaves %ld pages pinned", with - before);
 }
 
+static char current[256];		/* memory.current of the group */
+
+/* Less by what the group had been charged ahead. */
+static void is_charged(long before, const char *what)
+{
+	long with = number(current, "");
+
+	vt_ok(with - before > 15 << 20, "16 MiB of %s are charged: %ld KiB", what, (with - before) / KIB);
+}
+
+static void is_uncharged(long before)
+{
+	long after = number(current, "");
+
+	vt_ok(after - before < 1 << 20, "and uncharged: %ld KiB", (after - before) / KIB);
+}
+
 static void group(const char *cgroup)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 16 << 20 };
 	char file[256], text[32];
 	struct ibv_dm *dm;
-	long before, with, after;
+	struct ibv_cq *cq;
+	long before;
 	int fd;
 
 	snprintf(file, sizeof(file), "%s/cgroup.procs", cgroup);
@@ -140,15 +158,19 @@ static void group(const char *cgroup)
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
 		vt_die("%s: %s", file, strerror(errno));
 	close(fd);
-	snprintf(file, sizeof(file), "%s/memory.current", cgroup);
-	before = number(file, "");
+	snprintf(current, sizeof(current), "%s/memory.current", cgroup);
+
+	before = number(current, "");
 	dm = ibv_alloc_dm(dev.ctx, &attr);
-	with = number(file, "");
-	/* Less by what the group had been charged ahead. */
-	vt_ok(dm && with - before > 15 << 20, "16 MiB of device memory are charged: %ld KiB", (with - before) / KIB);
+	is_charged(before, "device memory");
 	vt_ok(dm && !ibv_free_dm(dm), "freed");
-	after = number(file, "");
-	vt_ok(after - before < 1 << 20, "and uncharged: %ld KiB", (after - before) / KIB);
+	is_uncharged(before);
+
+	before = number(current, "");
+	cq = ibv_create_cq(dev.ctx, (1 << 18) - 1, NULL, NULL, 0);	/* 64 bytes each */
+	is_charged(before, "a completion queue");
+	vt_ok(cq && !ibv_destroy_cq(cq), "destroyed");
+	is_uncharged(before);
 }
 
 int main(int argc, char **argv)
