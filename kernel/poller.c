@@ -133,7 +133,7 @@ static bool have_cpu(void)
 			return false;
 		yield();
 	}
-	cond_resched();		/* RCU wants it; here, where hardly anybody can have come since we asked */
+	cond_resched_tasks_rcu_qs();	/* RCU wants it; here, where hardly anybody can have come since we asked */
 	return true;
 }
 
