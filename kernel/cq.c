@@ -60,10 +60,19 @@ static void put_cq(struct roan_cq *cq)
 		complete(&cq->gone);
 }
 
+/* One handler of a queue at a time (core_locking.rst), on whichever CPUs its entries come. */
+static void notify(struct roan_cq *cq)
+{
+	spin_lock(&cq->upcall_lock);
+	if (!cq->dying && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	spin_unlock(&cq->upcall_lock);
+}
+
 void roan_cq_run(struct roan_cq *cq, unsigned long bits)
 {
-	if (bits & BIT(ROAN_DO_NOTIFY) && cq->ib.comp_handler)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (bits & BIT(ROAN_DO_NOTIFY))
+		notify(cq);
 	if (bits & BIT(ROAN_DO_CQ_ERR) && cq->ib.event_handler) {
 		struct ib_event event = {
 			.device = cq->ib.device,
@@ -96,6 +105,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 		return -EINVAL;
 	spin_lock_init(&cq->lock);
 	spin_lock_init(&cq->poll_lock);
+	spin_lock_init(&cq->upcall_lock);
 	refcount_set(&cq->refs, 1);
 	init_completion(&cq->gone);
 	cq->later.kind = ROAN_LATER_CQ;
@@ -108,6 +118,17 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	if (err)
 		roan_ring_free(&cq->ring);
 	return err;
+}
+
+/* A kernel consumer's work is cancelled next, and no upcall still on its way may queue it again. */
+int roan_pre_destroy_cq(struct ib_cq *ibcq)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+
+	spin_lock_bh(&cq->upcall_lock);
+	cq->dying = true;
+	spin_unlock_bh(&cq->upcall_lock);
+	return 0;
 }
 
 int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)

@@ -31,10 +31,12 @@ struct roan_cq {
 	struct completion gone;
 	spinlock_t lock;	/* _bh: producers */
 	spinlock_t poll_lock;	/* irqsave: a kernel consumer's polling and arming */
+	spinlock_t upcall_lock;	/* _bh: held over the completion handler; none of ours is ever taken around it */
 	struct roan_ring ring;
 	u32 seen_next;		/* arm_next already answered */
 	u32 seen_solicited;
 	bool overflowed;
+	bool dying;		/* upcall_lock: no more upcalls */
 	bool user;
 };
 

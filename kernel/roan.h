@@ -305,6 +305,7 @@ struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num);	/* rcu_read_lock
 /* cq.c */
 int roan_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs);
 int roan_resize_cq(struct ib_cq *cq, int cqe, struct ib_udata *udata);
+int roan_pre_destroy_cq(struct ib_cq *cq);
 int roan_destroy_cq(struct ib_cq *cq, struct ib_udata *udata);
 int roan_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc);
 int roan_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags);
