@@ -38,6 +38,8 @@ static const struct ib_odp_caps odp_caps = {
 static void fill_attrs(struct ib_device_attr *a)
 {
 	a->fw_ver = 1ull << 32;
+	a->timestamp_mask = ~0ull;
+	a->hca_core_clock = 1000000;	/* kHz: completions are stamped in nanoseconds */
 	a->max_mr_size = ~0ull;
 	a->page_size_cap = ~0xfffull;
 	a->vendor_id = VENDOR_ID;

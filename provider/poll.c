@@ -119,10 +119,9 @@ int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
 
-	/* Under the lock because a resize replaces the ring. */
-	roan_lock(&cq->lock);
+	roan_lock(&cq->arm_lock);	/* also between start_poll and end_poll */
 	ring_arm(&cq->ring, solicited_only);
-	roan_unlock(&cq->lock);
+	roan_unlock(&cq->arm_lock);
 	roan_ring_noticed(ibcq->context);	/* the caller is about to sleep */
 	return 0;
 }

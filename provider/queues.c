@@ -112,6 +112,7 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 	if (err)
 		goto err_destroy;
 	roan_lock_init(&cq->lock, single || lock_free(ctx, cq->pd));
+	roan_lock_init(&cq->arm_lock, single || lock_free(ctx, cq->pd));
 	return cq;
 
 err_destroy:
@@ -175,8 +176,10 @@ int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (!err)
 		err = ring_map(&fresh, ibcq->context->cmd_fd, &resp.roan.cq);
 	if (!err) {
+		roan_lock(&cq->arm_lock);
 		ring_unmap(&cq->ring);
 		cq->ring = fresh;
+		roan_unlock(&cq->arm_lock);
 	}
 	roan_unlock(&cq->lock);
 	return err;

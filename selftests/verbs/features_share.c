@@ -146,8 +146,42 @@ static void child(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* A poll that is begun keeps no one from arming, the poller itself least of all; and stamps have a clock that is told. */
+static void arming_while_polling(struct vt_dev *d)
+{
+	struct ibv_cq_init_attr_ex want = { .cqe = 16, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(d->ctx, &want);
+	struct ibv_qp_attr to_err = { .qp_state = IBV_QPS_ERR };
+	const struct vt_conn c = { .type = IBV_QPT_RC };
+	struct ibv_poll_cq_attr none = { 0 };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 4, 4, 1, 1, 0 } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	uint64_t stamp = 0;
+	struct ibv_qp *qp;
+	int err;
+
+	if (!cq)
+		vt_die("create_cq_ex");
+	init.send_cq = ibv_cq_ex_to_cq(cq);
+	init.recv_cq = init.send_cq;
+	qp = ibv_create_qp(d->pd, &init);
+	err = !qp || vt_qp_init(qp, &c) || ibv_modify_qp(qp, &to_err, IBV_QP_STATE) || ibv_post_send(qp, &wr, &bad);
+	while (!err && ibv_start_poll(cq, &none))
+		;			/* flushed: it comes */
+	if (!err) {
+		stamp = ibv_wc_read_completion_ts(cq);
+		err = ibv_req_notify_cq(init.send_cq, 0);
+		ibv_end_poll(cq);
+	}
+	vt_ok(!err, "a CQ armed between start_poll and end_poll");
+	vt_ok(stamp && d->attr.completion_timestamp_mask && d->attr.hca_core_clock == 1000000, "completions are stamped, in ns, as told");
+	if (ibv_destroy_qp(qp) || ibv_destroy_cq(init.send_cq))
+		vt_die("the CQ could not be destroyed");
+}
+
 void test_share(struct vt_dev *d)
 {
+	arming_while_polling(d);
 	threads(d);
 	child(d);
 }
