@@ -3,8 +3,9 @@
  * Regions of memory that another driver exports as a dma-buf, by the mapping it makes for the CPU. DMA addresses are of no
  * use here, and pages an importer may not look for; so what has no CPU mapping is refused.
  *
- * Some exporters move their memory about unless it is pinned, and only who is attached may pin. Attached is the adapter
- * below the interface if there is one on PCI, as exporters look at who asks; else a device of the module's own.
+ * Some exporters move their memory about unless it is pinned. Only who is attached may pin, and with many exporters it is
+ * attaching that pins. Attached is the adapter below the interface if there is one on PCI, as exporters look at who asks;
+ * else a device of the module's own.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -19,7 +20,8 @@ ROAN_IMPORT_NS(DMA_BUF);
 
 struct roan_dmabuf {
 	struct dma_buf *buf;
-	struct dma_buf_attachment *attach;	/* NULL: the exporter never moves it */
+	struct dma_buf_attachment *attach;	/* NULL: its mapping alone keeps it where it is */
+	bool pinned;				/* attached for moves, and kept from them; else attaching is all there is */
 	struct iosys_map map;
 };
 
@@ -60,38 +62,51 @@ static void taken_away(struct dma_buf_attachment *attach)
 
 static const struct dma_buf_attach_ops attach_ops = { .ROAN_MOVE_NOTIFY = taken_away };
 
+/*
+ * An exporter that cannot pin what is attached pins it when it is. ENOSYS: it has nothing for devices to attach to
+ * (drm_gem_map_attach() of video memory that is for the CPU only); such memory is pinned by mapping it.
+ */
+static int attach_to(struct roan_mr *mr)
+{
+	struct roan_dmabuf *from = mr->dmabuf;
+	struct device *who = roan_pci_parent(to_roan_dev(mr->ib.device)) ?: &attachable->dev;
+	bool may_pin = from->buf->ops->pin;
+	struct dma_buf_attachment *at;
+
+	at = dma_buf_dynamic_attach(from->buf, who, may_pin ? &attach_ops : NULL, mr);
+	if (!IS_ERR(at)) {
+		from->attach = at;
+		return 0;
+	}
+	if (!may_pin && PTR_ERR(at) == -ENOSYS)
+		return 0;
+	refuse(mr->ib.device, from->buf, "it may move, and its exporter lets nobody attach to pin it");
+	return PTR_ERR(at) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
+}
+
 static int pin_memory(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
-	struct dma_buf_attachment *attach;
-	int err;
+	int err = attach_to(mr);
 
-	if (!from->buf->ops->pin)
-		return 0;
-	attach = dma_buf_dynamic_attach(from->buf, roan_pci_parent(to_roan_dev(mr->ib.device)) ?: &attachable->dev, &attach_ops, mr);
-	if (IS_ERR(attach)) {
-		refuse(mr->ib.device, from->buf, "it may move, and its exporter lets nobody attach to pin it");
-		return PTR_ERR(attach) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
-	}
-	dma_resv_lock(from->buf->resv, NULL);
-	err = dma_buf_pin(attach);
-	dma_resv_unlock(from->buf->resv);
-	if (err) {
-		dma_buf_detach(from->buf, attach);
+	if (err || !from->buf->ops->pin)
 		return err;
-	}
-	from->attach = attach;
-	return 0;
+	dma_resv_lock(from->buf->resv, NULL);
+	err = dma_buf_pin(from->attach);
+	from->pinned = !err;
+	dma_resv_unlock(from->buf->resv);
+	return err;
 }
 
 static void unpin_memory(struct roan_dmabuf *from)
 {
-	if (!from->attach)
-		return;
-	dma_resv_lock(from->buf->resv, NULL);
-	dma_buf_unpin(from->attach);
-	dma_resv_unlock(from->buf->resv);
-	dma_buf_detach(from->buf, from->attach);	/* from here nobody calls taken_away() */
+	if (from->pinned) {
+		dma_resv_lock(from->buf->resv, NULL);
+		dma_buf_unpin(from->attach);
+		dma_resv_unlock(from->buf->resv);
+	}
+	if (from->attach)
+		dma_buf_detach(from->buf, from->attach);	/* from here nobody calls taken_away() */
 }
 
 /*

@@ -136,13 +136,28 @@ static void unpin(struct dma_buf_attachment *attach)
 	atomic_dec(&gpu->pinned);
 }
 
+static int attach_pins(struct dma_buf *buf, struct dma_buf_attachment *attach)
+{
+	return pin(attach);
+}
+
+static void detach_unpins(struct dma_buf *buf, struct dma_buf_attachment *attach)
+{
+	unpin(attach);
+}
+
+static bool adrift(const struct gpu_buf *gpu)
+{
+	return gpu->flags & FAKE_GPU_MOVES && !atomic_read(&gpu->pinned);
+}
+
 static int vmap_buf(struct dma_buf *buf, struct iosys_map *map)
 {
 	struct gpu_buf *gpu = buf->priv;
 
 	if (gpu->flags & FAKE_GPU_FAILS)
 		return -EIO;
-	if (WARN_ON(gpu->flags & FAKE_GPU_MOVES && !atomic_read(&gpu->pinned)))
+	if (WARN_ON(adrift(gpu)))
 		return -EBUSY;
 	atomic_inc(&gpu->mapped);
 	*map = gpu->map;
@@ -153,6 +168,7 @@ static void vunmap_buf(struct dma_buf *buf, struct iosys_map *map)
 {
 	struct gpu_buf *gpu = buf->priv;
 
+	WARN_ON(adrift(gpu));
 	atomic_dec(&gpu->mapped);
 }
 
@@ -180,6 +196,16 @@ static const struct dma_buf_ops moving = {
 	.release	= release,
 };
 
+static const struct dma_buf_ops attached = {
+	.attach		= attach_pins,
+	.detach		= detach_unpins,
+	.map_dma_buf	= no_dma,
+	.unmap_dma_buf	= no_dma_end,
+	.vmap		= vmap_buf,
+	.vunmap		= vunmap_buf,
+	.release	= release,
+};
+
 static const struct dma_buf_ops unmappable = {
 	.map_dma_buf	= no_dma,
 	.unmap_dma_buf	= no_dma_end,
@@ -190,7 +216,9 @@ static const struct dma_buf_ops *ops_of(u32 flags)
 {
 	if (flags & FAKE_GPU_UNMAPPABLE)
 		return &unmappable;
-	return flags & FAKE_GPU_MOVES ? &moving : &still;
+	if (!(flags & FAKE_GPU_MOVES))
+		return &still;
+	return flags & FAKE_GPU_ATTACHED ? &attached : &moving;
 }
 
 /* ---- what programs ask for ---- */
@@ -297,16 +325,21 @@ static int move(int fd)
 {
 	struct dma_buf *buf = get_ours(fd);
 	struct gpu_buf *gpu;
+	int err = 0;
 
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	gpu = buf->priv;
 	dma_resv_lock(buf->resv, NULL);
-	dma_buf_move_notify(buf);
-	iosys_map_memset(&gpu->map, 0, FAKE_GPU_POISON, gpu->size);
+	if (gpu->flags & FAKE_GPU_ATTACHED && !adrift(gpu)) {
+		err = -EBUSY;
+	} else {
+		dma_buf_move_notify(buf);
+		iosys_map_memset(&gpu->map, 0, FAKE_GPU_POISON, gpu->size);
+	}
 	dma_resv_unlock(buf->resv);
 	dma_buf_put(buf);
-	return 0;
+	return err;
 }
 
 static long gpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -11,6 +11,7 @@ enum fake_gpu_flags {
 	FAKE_GPU_MOVES		= 1 << 1,	/* not pinned unless an importer pins it */
 	FAKE_GPU_UNMAPPABLE	= 1 << 2,	/* no mapping for the CPU */
 	FAKE_GPU_FAILS		= 1 << 3,	/* mapping fails */
+	FAKE_GPU_ATTACHED	= 1 << 4,	/* with MOVES: it is attaching that pins, and importers are never told of moves */
 };
 
 struct fake_gpu_export {
@@ -27,7 +28,10 @@ struct fake_gpu_copy {		/* by the GPU's own hands, whoever else has it mapped */
 	__u32 write;
 };
 
-/* Importers are told that it moves; then its old place is filled with FAKE_GPU_POISON, which nobody may touch. */
+/*
+ * Importers are told that it moves; then its old place is filled with FAKE_GPU_POISON, which nobody may touch. EBUSY: it is
+ * ATTACHED, and somebody has it pinned.
+ */
 #define FAKE_GPU_POISON		0xdd
 
 #define FAKE_GPU_EXPORT		_IOWR('R', 1, struct fake_gpu_export)

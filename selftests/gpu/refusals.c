@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What ibv_reg_dmabuf_mr() must refuse, and with which errno: libraries decide by it whether a device can do GPU memory.
+ * What it does not refuse stays where it is while it is registered, and no longer.
  *   refusals -d DEV
  */
 #define _GNU_SOURCE
@@ -42,6 +43,28 @@ static int export(uint32_t flags)
 	return ask.fd;
 }
 
+static int move(int fd)
+{
+	__s32 which = fd;
+
+	return ioctl(mem_gpu(), FAKE_GPU_MOVE, &which) ? errno : 0;
+}
+
+/* An exporter that pins what is attached. */
+static void held(void)
+{
+	int fd = export(FAKE_GPU_MOVES | FAKE_GPU_ATTACHED);
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(dev.pd, 0, 65536, 0, fd, RW);
+
+	vt_ok(mr && move(fd) == EBUSY, "what attaching pins does not move while it is registered");
+	vt_ok(mr && !ibv_dereg_mr(mr) && !move(fd), "and may again when it is not");
+	close(fd);
+	fd = export(FAKE_GPU_MOVES | FAKE_GPU_ATTACHED | FAKE_GPU_FAILS);
+	refused(EOPNOTSUPP, "pinned by attaching, but not to be mapped", fd, 0, 4096, 0, RW);
+	vt_ok(!move(fd), "nor does it stay pinned");
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	int fd, o, null = open("/dev/null", O_RDWR);
@@ -70,6 +93,7 @@ int main(int argc, char **argv)
 	fd = export(FAKE_GPU_FAILS);
 	refused(EOPNOTSUPP, "an exporter that fails to map", fd, 0, 4096, 0, RW);
 	close(fd);
+	held();
 	vt_close(&dev);
 	return vt_done();
 }
