@@ -84,16 +84,24 @@ static int attach_to(struct roan_mr *mr)
 	return PTR_ERR(at) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
 }
 
+/* Pinning may itself move the memory, of which we are told as of any move: so only from then on may it be taken away. */
 static int pin_memory(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
 	int err = attach_to(mr);
 
-	if (err || !from->buf->ops->pin)
+	if (err)
 		return err;
+	if (!from->buf->ops->pin) {
+		mr->state = ROAN_MR_VALID;
+		return 0;
+	}
 	dma_resv_lock(from->buf->resv, NULL);
 	err = dma_buf_pin(from->attach);
-	from->pinned = !err;
+	if (!err) {
+		from->pinned = true;
+		mr->state = ROAN_MR_VALID;
+	}
 	dma_resv_unlock(from->buf->resv);
 	return err;
 }
@@ -214,7 +222,7 @@ struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, 
 	mr->access = access & ~IB_ACCESS_OPTIONAL;
 	mr->iova = mr->ib.iova = iova;
 	mr->length = mr->ib.length = length;
-	mr->state = ROAN_MR_VALID;	/* first: from here on it may be taken away */
+	mr->state = ROAN_MR_FREE;	/* until it is pinned */
 	err = get(mr, fd, offset, length) ?: pin_memory(mr) ?: map_memory(mr, offset);
 	return roan_mr_finish(mr, err);
 }

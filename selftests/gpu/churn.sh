@@ -34,7 +34,7 @@ pair_up > /tmp/setup.log 2>&1 && insmod "$peers_ko" >> /tmp/setup.log 2>&1 && in
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 # The way to ourselves is short: with one CPU a batch would be through before anything else can happen.
 wire_netem "$(wire_to_self)" h1 delay 300us
-for kind in gpu-moves bar-moves peer; do
+for kind in gpu-moves gpu-migrates bar-moves peer; do
 	ktap_check "$kind: moved in mid-transfer" churn -m $kind -w move
 done
 for kind in user odp odp-shaken heap gpu bar dm peer; do

@@ -121,10 +121,31 @@ static void no_dma_end(struct dma_buf_attachment *attach, struct sg_table *sgt, 
 {
 }
 
+/* As amdgpu moves what it pins from its own memory to the machine's. Where it was nobody may look any more. */
+static int migrate(struct dma_buf *buf)
+{
+	struct gpu_buf *gpu = buf->priv;
+	void *old = gpu->map.vaddr, *new = vzalloc(gpu->size);
+
+	if (!new)
+		return -ENOMEM;
+	dma_buf_move_notify(buf);
+	memcpy(new, old, gpu->size);
+	iosys_map_set_vaddr(&gpu->map, new);
+	vfree(old);
+	return 0;
+}
+
 static int pin(struct dma_buf_attachment *attach)
 {
 	struct gpu_buf *gpu = attach->dmabuf->priv;
+	int err;
 
+	if (gpu->flags & FAKE_GPU_MIGRATES && !atomic_read(&gpu->pinned)) {
+		err = migrate(attach->dmabuf);
+		if (err)
+			return err;
+	}
 	atomic_inc(&gpu->pinned);
 	return 0;
 }

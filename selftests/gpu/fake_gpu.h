@@ -12,6 +12,7 @@ enum fake_gpu_flags {
 	FAKE_GPU_UNMAPPABLE	= 1 << 2,	/* no mapping for the CPU */
 	FAKE_GPU_FAILS		= 1 << 3,	/* mapping fails */
 	FAKE_GPU_ATTACHED	= 1 << 4,	/* with MOVES: it is attaching that pins, and importers are never told of moves */
+	FAKE_GPU_MIGRATES	= 1 << 5,	/* with MOVES, not BAR: it is pinned elsewhere than it was */
 };
 
 struct fake_gpu_export {

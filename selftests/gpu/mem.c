@@ -249,6 +249,7 @@ static const struct mem_kind kinds[] = {
 	{ "gpu", open_gpu, 0 },
 	{ "gpu-moves", open_gpu, FAKE_GPU_MOVES },
 	{ "gpu-attached", open_gpu, FAKE_GPU_MOVES | FAKE_GPU_ATTACHED },
+	{ "gpu-migrates", open_gpu, FAKE_GPU_MOVES | FAKE_GPU_MIGRATES },
 	{ "bar", open_gpu, FAKE_GPU_BAR },
 	{ "bar-moves", open_gpu, FAKE_GPU_BAR | FAKE_GPU_MOVES },
 	{ "dm", open_dm, 0 },

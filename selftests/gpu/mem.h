@@ -38,6 +38,6 @@ void mem_read(struct mem *m, size_t off, void *to, size_t len);
 bool mem_endless(const struct mem *m);	/* the region is the whole address space */
 int mem_gpu(void);		/* descriptor of the fake GPU, or -1 */
 int mem_client_leaves(void);	/* peer: the same, of all */
-int mem_move(struct mem *m);	/* gpu-moves, bar-moves, peer: takes the memory away from whoever has it registered */
+int mem_move(struct mem *m);	/* gpu-moves, gpu-migrates, bar-moves, peer: takes the memory away from whoever has it registered */
 
 #endif

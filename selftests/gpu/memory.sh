@@ -10,7 +10,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
 KO=$(dirname "$(roan_ko)")
-KINDS=${KINDS:-user odp odp-all odp-shaken udmabuf heap gpu gpu-moves gpu-attached bar dm peer}
+KINDS=${KINDS:-user odp odp-all odp-shaken udmabuf heap gpu gpu-moves gpu-attached gpu-migrates bar dm peer}
 
 # One line per pairing; what failed in it is shown above.
 pairing() { # TARGET SOURCE
