@@ -15,6 +15,7 @@
 #include <linux/memcontrol.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
+#include <uapi/linux/magic.h>
 #include "roan.h"
 #include "odp_priv.h"
 
@@ -237,6 +238,25 @@ static void install(struct chunk *chunk, u64 va, const unsigned long *pfns, u32 
 	}
 }
 
+/* Pages that the kernel itself has no address for: get_user_pages() refuses them, hmm_range_fault() does not. */
+static bool is_secret(const struct vm_area_struct *vma)
+{
+	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic == SECRETMEM_MAGIC;
+}
+
+static bool any_secret(struct mm_struct *mm, u64 va, u64 end)
+{
+	struct vm_area_struct *vma;
+
+	mmap_assert_locked(mm);
+	for (; va < end; va = vma->vm_end) {
+		vma = find_vma_intersection(mm, va, end);
+		if (!vma || is_secret(vma))
+			return vma;
+	}
+	return false;
+}
+
 /* [@va, @end) lies in the chunk and in @pfns. @flags: HMM_PFN_REQ_*, 0 takes what is there. */
 static int bring_pages(struct chunk *chunk, u64 va, u64 end, unsigned long flags, unsigned long *pfns)
 {
@@ -254,7 +274,7 @@ static int bring_pages(struct chunk *chunk, u64 va, u64 end, unsigned long flags
 	do {
 		range.notifier_seq = mmu_interval_read_begin(&chunk->notifier);
 		mmap_read_lock(mm);
-		err = hmm_range_fault(&range);
+		err = any_secret(mm, va, end) ? -EFAULT : hmm_range_fault(&range);
 		mmap_read_unlock(mm);
 		if (err == -EBUSY)
 			continue;

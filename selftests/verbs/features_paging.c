@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory that is not there yet (on-demand paging) costs time and nothing else: each request behind it has the status it would
- * have had.
+ * have had. Memory that will not come is refused.
  */
 #include "features.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGES	16384
+#define PAGE	4096
+#define PAGES	(4 * PAGE)
 
 struct absent {
 	uint8_t *mem;		/* nobody has touched it */
 	struct ibv_mr *mr;
 };
 
+static bool absent_register(struct absent *a, struct vt_dev *d)
+{
+	a->mr = ibv_reg_mr(d->pd, a->mem, PAGES, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
+	return a->mr;
+}
+
 static bool absent_open(struct absent *a, struct vt_dev *d)
 {
 	a->mem = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (a->mem == MAP_FAILED)
 		vt_die("mmap");
-	a->mr = ibv_reg_mr(d->pd, a->mem, PAGES, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
-	return a->mr;
+	return absent_register(a, d);
 }
 
 static void absent_close(struct absent *a)
@@ -184,6 +192,88 @@ static void test_slow_pages(struct vt_dev *d)
 	slow_source(d);
 }
 
+static enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enum ibv_wr_opcode op, size_t off, uint32_t len)
+{
+	struct ibv_sge sge = sge_at(p, 0, len);
+	struct ibv_send_wr wr = { .opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED };
+
+	if (!a->mr)
+		return NO_COMPLETION;
+	wr.wr.rdma.remote_addr = (uintptr_t)a->mem + off;
+	wr.wr.rdma.rkey = a->mr->rkey;
+	return post(p, 0, wr) ? NO_COMPLETION : status_of(p->scq[0], 5000);
+}
+
+/* Each on a pair of its own, as a refusal ends it. */
+static enum ibv_wc_status by_peer(struct vt_dev *d, const struct absent *a, enum ibv_wr_opcode op)
+{
+	enum ibv_wc_status status;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	status = by_peer_on(&p, a, op, 0, 64);
+	pair_close(&p);
+	return status;
+}
+
+static enum ibv_wc_status as_receive(struct vt_dev *d, const struct absent *a)
+{
+	enum ibv_wc_status status = NO_COMPLETION;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	if (a->mr) {
+		struct ibv_sge sge = { (uintptr_t)a->mem, 64, a->mr->lkey };
+		struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+		if (!ibv_post_recv(p.qp[1], &wr, &bad) && !post_op(&p, 0, IBV_WR_SEND, 0, 0, 64, 0))
+			status = status_of(p.rcq[1], 5000);
+	}
+	pair_close(&p);
+	return status;
+}
+
+/* The kernel itself has no address for it: it is as if nothing were there. */
+static void secret(struct vt_dev *d, int fd)
+{
+	enum ibv_wc_status status;
+	struct absent a;
+
+	if (ftruncate(fd, PAGES))
+		vt_die("ftruncate");
+	a.mem = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (a.mem == MAP_FAILED)
+		vt_die("mmap");
+	memset(a.mem, 1, PAGES);
+	absent_register(&a, d);
+	status = by_peer(d, &a, IBV_WR_RDMA_READ);
+	vt_ok(refused_by_peer(status, IBV_WC_REM_ACCESS_ERR), "READ of secret memory: refused (%s)", ibv_wc_status_str(status));
+	status = by_peer(d, &a, IBV_WR_RDMA_WRITE);
+	vt_ok(refused_by_peer(status, IBV_WC_REM_ACCESS_ERR), "WRITE to secret memory: refused (%s)", ibv_wc_status_str(status));
+	status = as_receive(d, &a);
+	vt_ok(status == IBV_WC_LOC_PROT_ERR, "receive into secret memory: refused (%s)", ibv_wc_status_str(status));
+	absent_close(&a);
+}
+
+static void test_secret(struct vt_dev *d)
+{
+	int fd = syscall(SYS_memfd_secret, 0);
+
+	if (fd < 0) {
+		vt_ok_skip("secret memory", "no memfd_secret");
+		return;
+	}
+	secret(d, fd);
+	close(fd);
+}
+
+static void test_refusals(struct vt_dev *d)
+{
+	test_secret(d);
+	while (async_event(d->ctx, 0) >= 0)
+		;
+}
+
 void test_paging(struct vt_dev *d)
 {
 	test_slow_pages(d);
@@ -192,4 +282,5 @@ void test_paging(struct vt_dev *d)
 		vt_ok_skip("READ into a page not there yet", "without retries, and the wire loses");
 	else
 		response_for_an_absent_page(d);
+	test_refusals(d);
 }
