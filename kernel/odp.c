@@ -7,7 +7,7 @@
  * The address space is covered by chunks of 2 MiB, made when first needed, so that an implicit region, which is all of
  * it, costs no more than what was used of it:
  *
- *	region -> chunks (xarray by address >> 21) -> entry per page: page | WRITABLE, 0 absent, BAD refused
+ *	region -> chunks (xarray by address >> 21) -> entry per page: page | WRITABLE, 0 absent
  *
  * An entry is used and taken away under the chunk's lock, so a copy of at most a page delays the MMU.
  */
@@ -23,9 +23,8 @@
 #define CHUNK_SIZE	(1ull << CHUNK_SHIFT)
 #define CHUNK_PAGES	(CHUNK_SIZE >> PAGE_SHIFT)
 
-/* Low bits of an entry, free in a page's address. */
+/* Low bit of an entry, free in a page's address. */
 #define WRITABLE	1UL
-#define BAD		2UL		/* alone: the next who looks is refused, and it is absent again */
 
 struct chunk {
 	struct mmu_interval_notifier notifier;
@@ -39,19 +38,15 @@ struct chunk {
 
 static struct page *page_of(unsigned long entry)
 {
-	return (struct page *)(entry & ~(WRITABLE | BAD));
+	return (struct page *)(entry & ~WRITABLE);
 }
 
 /* Is the page there, for this use? The chunk's lock is held. */
-static u32 usable(struct chunk *chunk, u32 i, bool write)
+static u32 usable(const struct chunk *chunk, u32 i, bool write)
 {
-	unsigned long *entry = &chunk->entries[i];
+	unsigned long entry = chunk->entries[i];
 
-	if (*entry == BAD) {
-		*entry = 0;
-		return ROAN_VERR_BAD_RANGE;
-	}
-	return *entry && (!write || *entry & WRITABLE) ? ROAN_VERR_NONE : ROAN_VERR_ABSENT;
+	return entry && (!write || entry & WRITABLE) ? ROAN_VERR_NONE : ROAN_VERR_ABSENT;
 }
 
 /* What is done with the bytes at @at, @done bytes into the whole; runs under the chunk's lock. */
@@ -291,18 +286,6 @@ static int bring_pages(struct chunk *chunk, u64 va, u64 end, unsigned long flags
 	return err;
 }
 
-/* Whoever waits for these must learn that they will not come. */
-static void mark_bad(struct chunk *chunk, u64 va, u64 end)
-{
-	u32 i;
-
-	spin_lock_bh(&chunk->lock);
-	for (i = (va - chunk->base) >> PAGE_SHIFT; va < end; va += PAGE_SIZE, i++)
-		if (!chunk->entries[i])
-			chunk->entries[i] = BAD;
-	spin_unlock_bh(&chunk->lock);
-}
-
 static unsigned long request(enum roan_odp_want want)
 {
 	switch (want) {
@@ -325,7 +308,7 @@ static bool mapped(struct mm_struct *mm, u64 va, u64 end)
 	return any;
 }
 
-static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want want, bool waited_for, unsigned long *pfns)
+static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want want, unsigned long *pfns)
 {
 	u64 stop;
 	int err;
@@ -334,8 +317,7 @@ static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want w
 		struct chunk *chunk;
 
 		stop = min(end, (va & ~(CHUNK_SIZE - 1)) + CHUNK_SIZE);
-		/* Where nothing is, a chunk is of use to who waits alone: it says so. */
-		if (!waited_for && !mapped(odp->mm, va, stop)) {
+		if (!mapped(odp->mm, va, stop)) {	/* no chunk for nothing */
 			if (want != ROAN_ODP_PRESENT)
 				return -EFAULT;
 			cond_resched();
@@ -345,8 +327,6 @@ static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want w
 		if (IS_ERR(chunk))
 			return PTR_ERR(chunk);
 		err = bring_pages(chunk, va, stop, request(want), pfns);
-		if (err && waited_for)
-			mark_bad(chunk, va, stop);
 		if (err)
 			return err;
 		cond_resched();
@@ -354,7 +334,7 @@ static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want w
 	return 0;
 }
 
-int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want want, bool waited_for)
+int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want want)
 {
 	u64 va = (odp->start + pos) & PAGE_MASK;
 	u64 end = PAGE_ALIGN(odp->start + pos + len);
@@ -371,7 +351,7 @@ int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want wa
 	payer = get_mem_cgroup_from_mm(odp->mm);	/* not the worker that brings it */
 	before = set_active_memcg(payer);
 	pfns = kvmalloc_array(CHUNK_PAGES, sizeof(*pfns), GFP_KERNEL);
-	err = pfns ? bring_all(odp, va, end, want, waited_for, pfns) : -ENOMEM;
+	err = pfns ? bring_all(odp, va, end, want, pfns) : -ENOMEM;
 	kvfree(pfns);
 	set_active_memcg(before);
 	mem_cgroup_put(payer);

@@ -21,9 +21,9 @@ enum roan_odp_want {
 };
 
 /*
- * [@pos, @pos + @len) of the region is made usable, until the MMU takes it away again. @waited_for: what cannot come is
- * refused to whoever looks next. -EFAULT: nothing there that may be used so; -ENOMEM. Process context, sleeps.
+ * [@pos, @pos + @len) of the region is made usable, until the MMU takes it away again. -ENOMEM and -EBUSY: try again; any
+ * other error: something there may not be used so. Process context, sleeps.
  */
-int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want want, bool waited_for);
+int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want want);
 
 #endif /* ROAN_ODP_PRIV_H */

@@ -8,6 +8,9 @@
  *	a READ's source is absent	answers rest (rq.absent), then go on; who asks again is told to come later
  *	a request's target is absent	it waits, and so does all that follows it (backlog.c)
  *
+ * What will not come is refused to the QP that asked, when it tries again, and to no other: the next may ask for another use,
+ * or at another time.
+ *
  * And prefetching, which is asking without waiting.
  */
 #include <linux/delay.h>
@@ -17,10 +20,15 @@
 
 #define AHEAD	SZ_128K		/* brought along if it can be had: the next packets want it */
 
+#define MAX_ASKS	8	/* of a QP; twice those who wait, for who asks and never comes again leaves a refusal behind */
+
 struct ask {
 	struct work_struct work;
-	struct roan_mr *mr;	/* a reference to its key */
-	struct roan_qp *qp;	/* NULL, or a reference */
+	struct list_head on;	/* asks.list of @qp; empty: nobody waits */
+	struct roan_mr *mr;	/* a reference to its key, until it is answered */
+	struct roan_qp *qp;	/* NULL, or a reference, until it is answered */
+	u32 key;		/* of @mr */
+	bool refused;		/* answered so, and not told yet */
 	u64 pos;
 	u64 len;
 	enum roan_odp_want want;
@@ -28,57 +36,163 @@ struct ask {
 
 static struct workqueue_struct *pagers;
 
+static void drop(struct roan_asks *asks, struct ask *ask)
+	__must_hold(&asks->lock)
+{
+	list_del(&ask->on);
+	asks->n--;
+	kfree(ask);
+}
+
+static struct ask *find(struct roan_asks *asks, const struct roan_mr *mr, u64 pos, u64 len, enum roan_odp_want want)
+	__must_hold(&asks->lock)
+{
+	struct ask *ask;
+
+	list_for_each_entry(ask, &asks->list, on)
+		if (ask->key == mr->k.key && ask->pos == pos && ask->len == len && ask->want == want)
+			return ask;
+	return NULL;
+}
+
+/* The oldest refusal makes room: who still wants to know asks again. */
+static bool has_room(struct roan_asks *asks)
+	__must_hold(&asks->lock)
+{
+	struct ask *ask;
+
+	if (asks->n < MAX_ASKS)
+		return true;
+	list_for_each_entry(ask, &asks->list, on) {
+		if (ask->refused) {
+			drop(asks, ask);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* After this it may be gone. */
+static void settle(struct ask *ask, bool refused)
+{
+	struct roan_asks *asks = &ask->qp->asks;
+
+	spin_lock_bh(&asks->lock);
+	if (list_empty(&ask->on))
+		kfree(ask);
+	else if (refused)
+		ask->refused = true;
+	else
+		drop(asks, ask);
+	spin_unlock_bh(&asks->lock);
+}
+
 static void look_ahead(const struct ask *ask)
 {
 	u64 end = ask->pos + ask->len;
 	u64 more = min_t(u64, AHEAD, ask->mr->length - end);
 
 	if (more)
-		roan_odp_bring(ask->mr->odp, end, more, ask->want, false);
+		roan_odp_bring(ask->mr->odp, end, more, ask->want);
 }
 
 static void answer(struct work_struct *work)
 {
 	struct ask *ask = container_of(work, struct ask, work);
+	struct roan_qp *qp = ask->qp;
 	int err;
 
 	roan_count(to_roan_dev(ask->mr->ib.device), page_faults);
-	err = roan_odp_bring(ask->mr->odp, ask->pos, ask->len, ask->want, ask->qp);
-	if (!err && ask->qp)
+	err = roan_odp_bring(ask->mr->odp, ask->pos, ask->len, ask->want);
+	if (!err && qp)
 		look_ahead(ask);
 	if (err == -ENOMEM)
 		usleep_range(1000, 2000);	/* who waits will ask again */
-	if (ask->qp) {
-		roan_later(&ask->qp->later, ROAN_DO_RESUME);
-		roan_qp_put(ask->qp);
-	}
 	roan_key_put(&ask->mr->k);
-	kfree(ask);
+	if (!qp) {
+		kfree(ask);
+		return;
+	}
+	settle(ask, err && err != -ENOMEM && err != -EBUSY);
+	roan_later(&qp->later, ROAN_DO_RESUME);
+	roan_qp_put(qp);
 }
 
-static bool ask_for(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, enum roan_odp_want want)
+static struct ask *ask_for(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, enum roan_odp_want want)
 {
-	struct ask *ask = kmalloc(sizeof(*ask), GFP_ATOMIC | __GFP_NOWARN);
+	struct ask *ask = kzalloc(sizeof(*ask), GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!ask)
-		return false;
+		return NULL;
 	INIT_WORK(&ask->work, answer);
-	refcount_inc(&mr->k.refs);	/* not zero: the caller has one */
+	INIT_LIST_HEAD(&ask->on);
+	refcount_inc(&mr->k.refs);	/* not zero: the caller has one, or is inside */
 	ask->mr = mr;
 	ask->qp = qp;
 	if (qp)
 		roan_qp_get(qp);
+	ask->key = mr->k.key;
 	ask->pos = pos;
 	ask->len = len;
 	ask->want = want;
 	queue_work(pagers, &ask->work);
-	return true;
+	return ask;
 }
 
-void roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+static enum roan_odp_want want_of(bool write)
 {
-	if (!ask_for(mr, qp, pos, len, write ? ROAN_ODP_WRITE : ROAN_ODP_READ))
-		roan_later(&qp->later, ROAN_DO_RESUME);		/* to try again, with luck */
+	return write ? ROAN_ODP_WRITE : ROAN_ODP_READ;
+}
+
+u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+{
+	struct roan_asks *asks = &qp->asks;
+	u32 verr = ROAN_VERR_ABSENT;
+	struct ask *ask;
+
+	spin_lock_bh(&asks->lock);
+	ask = find(asks, mr, pos, len, want_of(write));
+	if (ask && ask->refused) {
+		drop(asks, ask);
+		verr = ROAN_VERR_BAD_RANGE;
+	} else if (!ask && has_room(asks)) {	/* no room: any answer resumes all, to ask then */
+		ask = ask_for(mr, qp, pos, len, want_of(write));
+		if (ask) {
+			list_add_tail(&ask->on, &asks->list);
+			asks->n++;
+		} else {
+			roan_later(&qp->later, ROAN_DO_RESUME);		/* to try again, with luck */
+		}
+	}
+	spin_unlock_bh(&asks->lock);
+	return verr;
+}
+
+void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+{
+	struct roan_asks *asks = &qp->asks;
+	struct ask *ask;
+
+	spin_lock_bh(&asks->lock);
+	ask = find(asks, mr, pos, len, want_of(write));
+	if (ask && ask->refused)
+		drop(asks, ask);
+	spin_unlock_bh(&asks->lock);
+}
+
+void roan_odp_forget(struct roan_qp *qp)
+{
+	struct roan_asks *asks = &qp->asks;
+	struct ask *ask, *next;
+
+	spin_lock_bh(&asks->lock);
+	list_for_each_entry_safe(ask, next, &asks->list, on) {
+		list_del_init(&ask->on);	/* what is on its way ends by itself */
+		if (ask->refused)
+			kfree(ask);
+	}
+	asks->n = 0;
+	spin_unlock_bh(&asks->lock);
 }
 
 /* What rested goes on. softirq, no lock held */
@@ -116,7 +230,7 @@ static int advise_range(struct roan_mr *mr, const struct ib_sge *sge, enum roan_
 	if (!sge->length)
 		return 0;
 	if (wait)
-		return roan_odp_bring(mr->odp, pos, sge->length, want, false);
+		return roan_odp_bring(mr->odp, pos, sge->length, want);
 	roan_count(to_roan_dev(mr->ib.device), page_prefetch);
 	return ask_for(mr, NULL, pos, sge->length, want) ? 0 : -ENOMEM;
 }

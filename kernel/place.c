@@ -143,18 +143,20 @@ static bool is_far(const struct grip *grip)
 	return unlikely(grip->mr && (grip->mr->io || grip->mr->odp));
 }
 
-/* Absent pages are asked for; @qp goes on when they are there. */
-static u32 await(struct roan_qp *qp, const struct grip *grip, u64 off, u32 len, bool write, u32 verr)
+/* Absent pages are asked for; @qp goes on when they are there, or will not come. */
+static u32 await(struct roan_qp *qp, const struct grip *grip, u32 len, bool write, u32 verr)
 {
 	if (verr == ROAN_VERR_ABSENT)
-		roan_odp_ask(grip->mr, qp, grip->off + off, len, write);
+		return roan_odp_ask(grip->mr, qp, grip->off, len, write);
+	if (!verr && unlikely(!list_empty(&qp->asks.list)))
+		roan_odp_had(grip->mr, qp, grip->off, len, write);
 	return verr;
 }
 
 static u32 far_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 len)
 {
 	if (grip->mr->odp)
-		return await(qp, grip, 0, len, false, roan_odp_read(grip->mr->odp, grip->off, to, len));
+		return await(qp, grip, len, false, roan_odp_read(grip->mr->odp, grip->off, to, len));
 	roan_io_read(grip->mr->io, grip->off, to, len);
 	return ROAN_VERR_NONE;
 }
@@ -162,14 +164,14 @@ static u32 far_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 le
 static u32 far_skb_in(struct roan_qp *qp, const struct grip *grip, const struct sk_buff *skb, u32 skb_off, u32 len)
 {
 	if (grip->mr->odp)
-		return await(qp, grip, 0, len, true, roan_odp_write_skb(grip->mr->odp, grip->off, skb, skb_off, len));
+		return await(qp, grip, len, true, roan_odp_write_skb(grip->mr->odp, grip->off, skb, skb_off, len));
 	return roan_io_write_skb(grip->mr->io, grip->off, skb, skb_off, len);
 }
 
 static u32 far_bytes_in(struct roan_qp *qp, const struct grip *grip, const void *from, u32 len)
 {
 	if (grip->mr->odp)
-		return await(qp, grip, 0, len, true, roan_odp_write(grip->mr->odp, grip->off, from, len));
+		return await(qp, grip, len, true, roan_odp_write(grip->mr->odp, grip->off, from, len));
 	roan_io_write(grip->mr->io, grip->off, from, len);
 	return ROAN_VERR_NONE;
 }
@@ -177,14 +179,14 @@ static u32 far_bytes_in(struct roan_qp *qp, const struct grip *grip, const void 
 static u32 far_atomic(struct roan_qp *qp, const struct grip *grip, const struct roan_pkt *pkt, u64 *orig)
 {
 	if (grip->mr->odp)
-		return await(qp, grip, 0, sizeof(u64), true, roan_odp_atomic(grip->mr->odp, grip->off, pkt, orig));
+		return await(qp, grip, sizeof(u64), true, roan_odp_atomic(grip->mr->odp, grip->off, pkt, orig));
 	return roan_io_atomic(grip->mr->io, grip->off, pkt, orig);
 }
 
 static u32 far_atomic_write(struct roan_qp *qp, const struct grip *grip, u64 value)
 {
 	if (grip->mr->odp)
-		return await(qp, grip, 0, sizeof(u64), true, roan_odp_atomic_write(grip->mr->odp, grip->off, value));
+		return await(qp, grip, sizeof(u64), true, roan_odp_atomic_write(grip->mr->odp, grip->off, value));
 	return roan_io_atomic_write(grip->mr->io, grip->off, value);
 }
 

@@ -237,6 +237,8 @@ static void init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init,
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
 	qp->later.kind = ROAN_LATER_QP;
 	INIT_LIST_HEAD(&qp->on_pfc);
+	spin_lock_init(&qp->asks.lock);
+	INIT_LIST_HEAD(&qp->asks.list);
 	roan_depth_init(&qp->sq.depth);
 	roan_depth_init(&qp->rq.depth);
 	mutex_init(&qp->mutex);
@@ -383,6 +385,7 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	roan_qp_put(qp);
 	wait_for_completion(&qp->gone);
 
+	roan_odp_forget(qp);
 	free_queues(qp);
 	roan_av_free(qp->av);
 	roan_below_end(qp->ref);

@@ -191,6 +191,7 @@ struct roan_qp {
 	u8  own_algo;			/* 1 + enum roan_cc_algo; 0: the device's. mutex; READ_ONCE() without */
 	u32 admin_cap;			/* kbit/s; 0: none. The same */
 	struct roan_limiter *limiter;	/* limit.h; NULL until needed, then there until the QP is destroyed */
+	struct roan_asks asks;		/* paging.c */
 	struct list_head on_pfc;	/* pfc.c: waits for the end of a pause, with a reference; pfc->lock */
 	u8  pfc_sides;			/* ... for these, 1 << enum roan_side */
 	bool comm_est;			/* COMM_EST was told */
@@ -462,7 +463,7 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
  *
  * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
- * So are pfc->lock, notices->lock and poller->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock
+ * So are asks->lock, pfc->lock, notices->lock and poller->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock
  * and rq.lock are held together only where the state of the QP changes (qp_state.c). post_lock and poll_lock are irqsave
  * and taken with nothing else.
  *

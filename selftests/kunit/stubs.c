@@ -72,7 +72,12 @@ void roan_below_add(const struct roan_train *train, struct sk_buff *skb)
 }
 
 /* Nobody brings pages in: what is absent stays absent. */
-void roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+{
+	return ROAN_VERR_ABSENT;
+}
+
+void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory that is not there yet (on-demand paging) costs time and nothing else: each request behind it has the status it would
- * have had. Memory that will not come is refused.
+ * have had. Memory that will not come, or not for this use, is refused to who asked, and to nobody else.
  */
 #include "features.h"
 
@@ -216,6 +216,26 @@ static enum ibv_wc_status by_peer(struct vt_dev *d, const struct absent *a, enum
 	return status;
 }
 
+static enum ibv_wc_status as_read_target(struct vt_dev *d, const struct absent *a)
+{
+	enum ibv_wc_status status = NO_COMPLETION;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	if (a->mr) {
+		struct ibv_sge sge = { (uintptr_t)a->mem, 64, a->mr->lkey };
+		struct ibv_send_wr wr = {
+			.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { (uintptr_t)p.buf, p.mr->rkey },
+		};
+
+		if (!post(&p, 0, wr))
+			status = status_of(p.scq[0], 5000);
+	}
+	pair_close(&p);
+	return status;
+}
+
 static enum ibv_wc_status as_receive(struct vt_dev *d, const struct absent *a)
 {
 	enum ibv_wc_status status = NO_COMPLETION;
@@ -231,6 +251,52 @@ static enum ibv_wc_status as_receive(struct vt_dev *d, const struct absent *a)
 	}
 	pair_close(&p);
 	return status;
+}
+
+/* What is there to be read is no less refused to who writes. */
+static void read_only(struct vt_dev *d)
+{
+	enum ibv_wc_status first, status;
+	struct absent a;
+
+	absent_open(&a, d);
+	memset(a.mem, 1, PAGES);
+	if (mprotect(a.mem, PAGES, PROT_READ))
+		vt_die("mprotect");
+	first = by_peer(d, &a, IBV_WR_RDMA_READ);
+	status = by_peer(d, &a, IBV_WR_RDMA_WRITE);
+	vt_ok(first == IBV_WC_SUCCESS && refused_by_peer(status, IBV_WC_REM_ACCESS_ERR),
+	      "WRITE to a page that may only be read: refused (%s)", ibv_wc_status_str(status));
+	status = as_read_target(d, &a);
+	vt_ok(status == IBV_WC_LOC_PROT_ERR, "READ into a page that may only be read: refused (%s)", ibv_wc_status_str(status));
+	status = as_receive(d, &a);
+	vt_ok(status == IBV_WC_LOC_PROT_ERR, "receive into a page that may only be read: refused (%s)", ibv_wc_status_str(status));
+	status = by_peer(d, &a, IBV_WR_RDMA_READ);
+	vt_ok(status == IBV_WC_SUCCESS, "READ of it: as before (%s)", ibv_wc_status_str(status));
+	absent_close(&a);
+}
+
+/* One packet for two pages that are not mapped; then the second one is. */
+static void refused_once(struct vt_dev *d)
+{
+	enum ibv_wc_status first, status;
+	struct pair p, q;
+	struct absent a;
+
+	absent_open(&a, d);
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);		/* now: these map memory, too, perhaps there */
+	pair_open(&q, d, IBV_QPT_RC, 64, NULL);
+	if (munmap(a.mem, 2 * PAGE))
+		vt_die("munmap");
+	first = by_peer_on(&p, &a, IBV_WR_RDMA_WRITE, PAGE - 64, 128);
+	if (mmap(a.mem + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		vt_die("mmap");
+	status = by_peer_on(&q, &a, IBV_WR_RDMA_WRITE, PAGE, 64);
+	vt_ok(refused_by_peer(first, IBV_WC_REM_ACCESS_ERR) && status == IBV_WC_SUCCESS,
+	      "WRITE to a page refused to another before it was mapped: done (%s)", ibv_wc_status_str(status));
+	pair_close(&q);
+	pair_close(&p);
+	absent_close(&a);
 }
 
 /* The kernel itself has no address for it: it is as if nothing were there. */
@@ -270,6 +336,8 @@ static void test_secret(struct vt_dev *d)
 static void test_refusals(struct vt_dev *d)
 {
 	test_secret(d);
+	read_only(d);
+	refused_once(d);
 	while (async_event(d->ctx, 0) >= 0)
 		;
 }
