@@ -48,7 +48,7 @@ static u32 check_key(const struct roan_key *k, u32 key)
 	return likely(READ_ONCE(k->key) == key) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
 }
 
-static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u32 key, u64 va, u64 len, u32 access)
+static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u32 key, u32 access)
 {
 	u32 verr = check_state(mr) ?: check_key(&mr->k, key);
 
@@ -58,7 +58,7 @@ static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u32 key,
 		return ROAN_VERR_BAD_PD;
 	if (access & ~mr->access)
 		return ROAN_VERR_BAD_ACCESS;
-	return check_range(mr->iova, mr->length, va, len);
+	return ROAN_VERR_NONE;
 }
 
 static u32 check_window(const struct roan_qp *qp, const struct roan_window *win, u32 key, u64 va, u64 len, u32 access)
@@ -90,7 +90,7 @@ static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u32 ke
 static u32 grip_mr(const struct roan_qp *qp, struct roan_mr *mr, u32 key, u64 va, u64 len, u32 access,
 		   struct grip *grip)
 {
-	u32 verr = check_mr(qp, mr, key, va, len, access);
+	u32 verr = check_mr(qp, mr, key, access) ?: check_range(mr->iova, mr->length, va, len);
 
 	if (!verr)
 		*grip = (struct grip) { .mr = mr, .off = va - mr->iova, .va = va };
@@ -112,6 +112,21 @@ static u32 grip_remote(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 
 		verr = grip_window(qp, container_of(k, struct roan_window, k), rkey, va, len, access, grip);
 	else
 		verr = grip_mr(qp, container_of(k, struct roan_mr, k), rkey, va, len, access, grip);
+	if (verr)
+		roan_key_leave();
+	return verr;
+}
+
+/* All of a region, whatever address and length a request has. A window lends no right that asks for this. */
+static u32 grip_whole(const struct roan_qp *qp, u32 rkey, u32 access, struct grip *grip)
+{
+	struct roan_key *k = roan_key_enter(qp->dev, rkey);
+	u32 verr;
+
+	if (!k)
+		return ROAN_VERR_BAD_KEY;
+	*grip = (struct grip) { .mr = container_of(k, struct roan_mr, k) };
+	verr = k->is_mw ? ROAN_VERR_BAD_ACCESS : check_mr(qp, grip->mr, rkey, access);
 	if (verr)
 		roan_key_leave();
 	return verr;
@@ -520,21 +535,21 @@ static void write_back(const struct grip *grip, u64 len)
 /* Global visibility is what a memory barrier gives on a machine whose CPUs do the writing. */
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 {
-	bool whole = pkt->flush_level == ROAN_FLUSH_MR;
-	u64 len = whole ? 0 : pkt->dma_len;
+	u64 len = pkt->dma_len;
 	struct grip grip;
 	u32 verr;
 
 	if (!pkt->flush_type || pkt->flush_type & ~(ROAN_FLUSH_GLOBAL | ROAN_FLUSH_PERSISTENT) ||
 	    pkt->flush_level > ROAN_FLUSH_MR)
 		return ROAN_VERR_BAD_ACCESS;
-	verr = grip_remote(qp, pkt->rkey, pkt->va, len, flush_access(pkt), &grip);
+	if (pkt->flush_level == ROAN_FLUSH_MR)
+		verr = grip_whole(qp, pkt->rkey, flush_access(pkt), &grip);
+	else
+		verr = grip_remote(qp, pkt->rkey, pkt->va, len, flush_access(pkt), &grip);
 	if (verr)
 		return verr;
-	if (whole) {
-		grip.off = 0;
+	if (pkt->flush_level == ROAN_FLUSH_MR)
 		len = grip.mr->length;
-	}
 	if (pkt->flush_type & ROAN_FLUSH_PERSISTENT && grip.mr->kind == ROAN_MR_USER)
 		write_back(&grip, len);
 	if (grip.mr->io && len) {

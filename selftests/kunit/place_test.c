@@ -441,8 +441,13 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
 	pkt.dma_len++;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_RANGE);
-	pkt.flush_level = ROAN_FLUSH_MR;	/* the length says nothing then */
+	pkt.flush_level = ROAN_FLUSH_MR;	/* address and length say nothing then */
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
+	pkt.va = 0;
+	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
+	pkt.rkey ^= 1;
+	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_KEY);
+	pkt.rkey ^= 1;
 	pkt.flush_level = 2;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_ACCESS);
 	pkt.flush_level = ROAN_FLUSH_MR;
