@@ -249,7 +249,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		mr->ib.pd = pd;
 	mr->access = access;
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
-	atomic_set(&mr->n_windows, 0);
+	atomic_set_release(&mr->n_windows, 0);	/* who may bind a window again sees all of that */
 	unpin(&fresh);	/* what was replaced */
 	return NULL;
 }
