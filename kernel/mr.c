@@ -372,12 +372,9 @@ static u32 invalidate(struct roan_qp *qp, u32 key, bool remote)
 	if (mr->ib.pd != &qp->pd->ib)
 		goto put;
 	verr = ROAN_VERR_NONE;
-	if (cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) != ROAN_MR_VALID) {
-		/* Locally it is what was asked for, already; a peer has no business with it. */
-		if (remote)
-			verr = ROAN_VERR_BAD_KEY;
-		goto put;
-	}
+	/* Locally it is what was asked for, already, but whoever did it may be waiting yet; a peer has no business with it. */
+	if (cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) != ROAN_MR_VALID && remote)
+		verr = ROAN_VERR_BAD_KEY;
 wait:
 	if (!verr)
 		roan_key_wait_left(k);

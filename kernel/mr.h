@@ -180,7 +180,10 @@ int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
  * grace period, as all that touch memory do so with softirqs off; takes no lock.
  */
 void roan_mr_revoke(struct roan_mr *mr);
-/* Work requests, softirq or process, sq.lock held. Return 0 or enum roan_vendor_err. */
+/*
+ * Work requests, softirq or process, sq.lock held. Return 0 or enum roan_vendor_err. What was invalidated, nobody touches
+ * any more.
+ */
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe);
 u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key);
 u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey);	/* rq.lock held */
