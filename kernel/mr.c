@@ -134,6 +134,9 @@ static void give_back(struct roan_mr *mr)
 	case ROAN_MR_USER:
 		old.umem = mr->umem;
 		break;
+	case ROAN_MR_FAST:
+		kvfree(mr->list);
+		break;
 	case ROAN_MR_DMABUF:
 		roan_dmabuf_release(mr);
 		break;
@@ -287,24 +290,19 @@ struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 	mr = roan_mr_alloc(pd, ROAN_MR_FAST);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->max_pages = max_sg;
-	mr->pages = kvmalloc_array(max_sg, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
+	mr->max_blocks = max_sg;
+	mr->list = kvzalloc(struct_size(mr->list, block, max_sg), GFP_KERNEL_ACCOUNT);
 	mr->state = ROAN_MR_FREE;
-	return roan_mr_finish(mr, mr->pages ? 0 : -ENOMEM);
+	return roan_mr_finish(mr, mr->list ? 0 : -ENOMEM);
 }
 
-/* @addr: kernel virtual, as "DMA addresses" of a device without DMA are. */
-static int append_pages(struct ib_mr *ibmr, u64 addr)
+static int append_block(struct ib_mr *ibmr, u64 addr)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
-	struct page *page = virt_to_page((void *)(uintptr_t)addr);
-	u32 n = ibmr->page_size >> PAGE_SHIFT;
-	u32 i;
 
-	if (n > mr->max_pages - mr->n_pages)
+	if (mr->list->n == mr->max_blocks)
 		return -ENOMEM;
-	for (i = 0; i < n; i++)
-		mr->pages[mr->n_pages++] = page + i;
+	mr->list->block[mr->list->n++] = (void *)(uintptr_t)addr;
 	return 0;
 }
 
@@ -313,11 +311,13 @@ int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned i
 	struct roan_mr *mr = to_roan_mr(ibmr);
 	int mapped;
 
-	if (mr->kind != ROAN_MR_FAST || ibmr->page_size < PAGE_SIZE || READ_ONCE(mr->state) != ROAN_MR_FREE)
+	if (mr->kind != ROAN_MR_FAST || !is_power_of_2(ibmr->page_size) || READ_ONCE(mr->state) != ROAN_MR_FREE)
 		return -EINVAL;
-	mr->n_pages = 0;
-	mapped = ib_sg_to_pages(ibmr, sg, n, offset, append_pages);
-	mr->page_off = ibmr->iova & (ibmr->page_size - 1);
+	mr->list->n = 0;
+	mapped = ib_sg_to_pages(ibmr, sg, n, offset, append_block);
+	mr->list->shift = ilog2(ibmr->page_size);
+	mr->list->off = ibmr->iova & (ibmr->page_size - 1);
+	mr->list->length = mapped < 0 ? 0 : ibmr->length;	/* 0: part of the first entry */
 	return mapped;
 }
 
@@ -341,7 +341,8 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 		goto put;
 	mr->access = wqe->reg.access & ~IB_ACCESS_OPTIONAL;
 	mr->iova = mr->ib.iova;
-	mr->length = mr->ib.length;
+	mr->length = mr->list->length;
+	mr->n_pages = mr->list->n;
 	WRITE_ONCE(k->key, wqe->reg.key);
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
 	verr = ROAN_VERR_NONE;

@@ -55,6 +55,15 @@ struct roan_io {
 	void __iomem *piece[];
 };
 
+/* What a consumer mapped into a fast region: blocks of the size it named. Const while the region is valid; kvfree(). */
+struct roan_list {
+	u64 length;		/* bytes of the region */
+	u32 off;		/* of its first byte in block[0] */
+	u32 n;			/* blocks */
+	u8  shift;		/* bytes of a block, log 2 */
+	void *block[];		/* kernel virtual, as "DMA addresses" of a device without DMA are: contiguous */
+};
+
 struct roan_mr {
 	struct ib_mr ib;
 	struct roan_key k;
@@ -63,11 +72,11 @@ struct roan_mr {
 	u32 access;		/* enum ib_access_flags, optional bits masked off */
 	u64 iova;		/* first byte, as the peer or an SGE names it */
 	u64 length;		/* bytes */
-	/* Where the bytes are: in @pages; or in @io; or in @odp; or, all NULL, from @base on, contiguous kernel virtual memory. */
+	/* Where the bytes are: in @pages, @list, @io or @odp; or, all NULL, from @base on, contiguous kernel virtual memory. */
 	u32 page_off;		/* of the first byte in pages[0] */
-	u32 n_pages;
-	u32 max_pages;		/* FAST */
+	u32 n_pages;		/* or blocks of @list */
 	struct page **pages;
+	struct roan_list *list;	/* FAST */
 	struct roan_io *io;
 	struct roan_odp *odp;
 	void *base;		/* NULL for DMA, whose addresses are kernel virtual */
@@ -78,6 +87,7 @@ struct roan_mr {
 		struct roan_bar_region *bar_region;	/* DM, if it is a BAR's */
 	};
 	const struct roan_peer_ops *peer_ops;	/* PEER */
+	u32 max_blocks;		/* FAST */
 	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
 };
 

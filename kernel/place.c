@@ -205,6 +205,16 @@ static u32 far_atomic_write(struct roan_qp *qp, const struct grip *grip, u64 val
 	return roan_io_atomic_write(grip->mr->io, grip->off, value);
 }
 
+static void *in_list(const struct roan_list *list, u64 pos, u32 len, u32 *run)
+{
+	u32 size = 1u << list->shift, in_block;
+
+	pos += list->off;
+	in_block = pos & (size - 1);
+	*run = min(len, size - in_block);
+	return list->block[pos >> list->shift] + in_block;
+}
+
 /* Where byte @off of the gripped range lies, and how many bytes from there are contiguous, at most @len. Not for far memory. */
 static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 {
@@ -216,7 +226,7 @@ static void *at(const struct grip *grip, u64 off, u32 len, u32 *run)
 	if (!mr)
 		return (void *)(uintptr_t)(grip->va + off);
 	if (!mr->pages)
-		return (void *)(mr->base + (uintptr_t)(grip->off + off));
+		return mr->list ? in_list(mr->list, grip->off + off, len, run) : mr->base + (uintptr_t)(grip->off + off);
 	pos = mr->page_off + grip->off + off;
 	i = pos >> PAGE_SHIFT;
 	in_page = offset_in_page(pos);

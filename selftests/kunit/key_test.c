@@ -164,18 +164,27 @@ static void key_is_left_by_who_waits(struct kunit *test)
 
 /* ---- fast registration ---- */
 
+/* ib_map_mr_sg() of @len bytes at @memory, which the region then has from @iova on. */
+static int map(struct ib_mr *mr, void *memory, u32 len, u32 page_size, u64 iova)
+{
+	struct scatterlist sg;
+	int n;
+
+	sg_init_one(&sg, memory, len);
+	sg_dma_address(&sg) = (u64)(uintptr_t)memory;	/* of a device without DMA */
+	sg_dma_len(&sg) = len;
+	n = ib_map_mr_sg(mr, &sg, 1, NULL, page_size);
+	mr->iova = iova;
+	return n;
+}
+
 static struct roan_mr *new_frmr(struct kunit *test, void *memory, u32 len, u64 iova)
 {
 	struct fake *f = test->priv;
 	struct ib_mr *mr = roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_MEM_REG, 4);
-	struct scatterlist sg;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
-	sg_init_one(&sg, memory, len);
-	sg_dma_address(&sg) = (u64)(uintptr_t)memory;	/* of a device without DMA */
-	sg_dma_len(&sg) = len;
-	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE), 1);
-	mr->iova = iova;
+	KUNIT_ASSERT_EQ(test, map(mr, memory, len, PAGE_SIZE, iova), 1);
 	return to_roan_mr(mr);
 }
 
@@ -251,15 +260,53 @@ static void frmr_takes_no_more_pages_than_it_has(struct kunit *test)
 	struct fake *f = test->priv;
 	struct ib_mr *mr = roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_MEM_REG, 2);
 	u8 *memory = kunit_kzalloc(test, 4 * PAGE_SIZE, GFP_KERNEL);
-	struct scatterlist sg;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
-	sg_init_one(&sg, memory, 4 * PAGE_SIZE);
-	sg_dma_address(&sg) = (u64)(uintptr_t)memory;
-	sg_dma_len(&sg) = 4 * PAGE_SIZE;
-	ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE);
+	map(mr, memory, 4 * PAGE_SIZE, PAGE_SIZE, IOVA);
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, to_roan_mr(mr), mr->lkey, IB_ACCESS_REMOTE_READ), 0u);
 	KUNIT_EXPECT_EQ(test, to_roan_mr(mr)->n_pages, 2u);
-	KUNIT_EXPECT_LE(test, mr->length, 2 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, mr->lkey, IOVA, 2 * PAGE_SIZE + 1), (u32)ROAN_VERR_BAD_RANGE);
+	roan_dereg_mr(mr, NULL);
+}
+
+/* Two blocks, the one that lies behind first; the region begins and ends inside them. */
+static void frmr_counts_blocks_of_the_size_it_is_told(struct kunit *test)
+{
+	const u32 block = 128 << 10, len = 2 * block - 300;
+	struct fake *f = test->priv;
+	struct ib_mr *mr = roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_MEM_REG, 2);
+	u8 *memory = kunit_kzalloc(test, 2 * block, GFP_KERNEL), *back = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	struct roan_sge sge = { .addr = IOVA, .length = len };
+	struct scatterlist sg[2];
+	u32 at[] = { 0, PAGE_SIZE - 110, block - 110, block + PAGE_SIZE - 110, len - 20 }, i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	KUNIT_ASSERT_NOT_NULL(test, back);
+	for (i = 0; i < len; i++)
+		memory[(i + block + 100) % (2 * block)] = fake_pattern(i) ^ i >> 8;
+	sg_init_table(sg, 2);
+	sg_dma_address(&sg[0]) = (uintptr_t)memory + block + 100;
+	sg_dma_len(&sg[0]) = block - 100;
+	sg_dma_address(&sg[1]) = (uintptr_t)memory;
+	sg_dma_len(&sg[1]) = block - 200;
+	KUNIT_EXPECT_EQ(test, ib_map_mr_sg(mr, sg, 2, NULL, block - 1), -EINVAL);
+	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(mr, sg, 2, NULL, block), 2);
+	mr->iova = IOVA;
+	sge.lkey = mr->lkey;
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, to_roan_mr(mr), mr->lkey, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, mr->lkey, IOVA, len + 1), (u32)ROAN_VERR_BAD_RANGE);
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		u8 *first = &memory[(at[i] + block + 100) % (2 * block)];
+		u8 was = *first;
+
+		KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->lkey, IOVA + at[i], back, 20, &f->icrc), 0u);
+		KUNIT_EXPECT_EQ(test, back[0], was);
+		KUNIT_EXPECT_EQ(test, back[19], (u8)(fake_pattern(at[i] + 19) ^ (at[i] + 19) >> 8));
+		back[0] ^= 0xff;
+		KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, &sge, 1, at[i], back, 20), 0u);
+		KUNIT_EXPECT_EQ(test, *first, (u8)(was ^ 0xff));
+	}
 	roan_dereg_mr(mr, NULL);
 }
 
@@ -411,6 +458,7 @@ static void region_stays_while_lent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), -EBUSY);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 100), 0u);	/* refused whole: still lent */
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->k.key), 0u);
+	mr->kind = ROAN_MR_FAST;
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
 	roan_dealloc_mw(&mw.ib);
 }
@@ -489,6 +537,7 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(frmr_comes_and_goes_with_its_variants),
 	KUNIT_CASE(frmr_refusals),
 	KUNIT_CASE(frmr_takes_no_more_pages_than_it_has),
+	KUNIT_CASE(frmr_counts_blocks_of_the_size_it_is_told),
 	KUNIT_CASE(window_lends_its_part),
 	KUNIT_CASE(type_2_window_is_its_qps),
 	KUNIT_CASE(zero_based_window_counts_from_its_beginning),
