@@ -136,6 +136,7 @@ static void give_back(struct roan_mr *mr)
 		break;
 	case ROAN_MR_FAST:
 		kvfree(mr->list);
+		kvfree(mr->next);
 		break;
 	case ROAN_MR_DMABUF:
 		roan_dmabuf_release(mr);
@@ -292,33 +293,65 @@ struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 		return ERR_CAST(mr);
 	mr->max_blocks = max_sg;
 	mr->list = kvzalloc(struct_size(mr->list, block, max_sg), GFP_KERNEL_ACCOUNT);
+	mr->next = kvzalloc(struct_size(mr->next, block, max_sg), GFP_KERNEL_ACCOUNT);
+	spin_lock_init(&mr->map_lock);
 	mr->state = ROAN_MR_FREE;
-	return roan_mr_finish(mr, mr->list ? 0 : -ENOMEM);
+	return roan_mr_finish(mr, mr->list && mr->next ? 0 : -ENOMEM);
 }
 
 static int append_block(struct ib_mr *ibmr, u64 addr)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
+	struct roan_list *list = mr->next;
 
-	if (mr->list->n == mr->max_blocks)
+	lockdep_assert_held(&mr->map_lock);
+	if (list->n == mr->max_blocks)
 		return -ENOMEM;
-	mr->list->block[mr->list->n++] = (void *)(uintptr_t)addr;
+	list->block[list->n++] = (void *)(uintptr_t)addr;
 	return 0;
 }
 
+/* Also while the region is in force, with another list: the invalidation may be in the same chain as the REG_MR. */
 int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned int *offset)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
+	unsigned long flags;
 	int mapped;
 
-	if (mr->kind != ROAN_MR_FAST || !is_power_of_2(ibmr->page_size) || READ_ONCE(mr->state) != ROAN_MR_FREE)
+	if (mr->kind != ROAN_MR_FAST || !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
-	mr->list->n = 0;
+	spin_lock_irqsave(&mr->map_lock, flags);
+	mr->next->n = 0;
 	mapped = ib_sg_to_pages(ibmr, sg, n, offset, append_block);
-	mr->list->shift = ilog2(ibmr->page_size);
-	mr->list->off = ibmr->iova & (ibmr->page_size - 1);
-	mr->list->length = mapped < 0 ? 0 : ibmr->length;	/* 0: part of the first entry */
+	mr->mapped = mapped >= 0;	/* 0: part of the first entry */
+	mr->next->shift = ilog2(ibmr->page_size);
+	mr->next->off = ibmr->iova & (ibmr->page_size - 1);
+	mr->next->length = ibmr->length;
+	spin_unlock_irqrestore(&mr->map_lock, flags);
 	return mapped;
+}
+
+/* Whoever invalidated the region has waited for those who read its list: that may become the next to be mapped. */
+static bool come_into_force(struct roan_mr *mr, const struct roan_send_wqe *wqe)
+{
+	unsigned long flags;
+	bool is_free;
+
+	spin_lock_irqsave(&mr->map_lock, flags);
+	is_free = mr->state == ROAN_MR_FREE;
+	if (is_free) {
+		if (mr->mapped)
+			swap(mr->list, mr->next);
+		mr->mapped = false;
+		mr->n_pages = mr->list->n;
+		mr->access = wqe->reg.access & ~IB_ACCESS_OPTIONAL;
+		mr->iova = mr->ib.iova;
+		mr->length = mr->list->length;
+		WRITE_ONCE(mr->k.key, wqe->reg.key);
+		smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
+	}
+	spin_unlock_irqrestore(&mr->map_lock, flags);
+	return is_free;
 }
 
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
@@ -331,7 +364,7 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	if (!k)
 		return verr;
 	mr = mr_of(k);
-	if (k->is_mw || mr->kind != ROAN_MR_FAST || (wqe->reg.key ^ k->key) >> 8 || mr->state != ROAN_MR_FREE)
+	if (k->is_mw || mr->kind != ROAN_MR_FAST || (wqe->reg.key ^ k->key) >> 8)
 		goto put;
 	verr = ROAN_VERR_BAD_PD;
 	if (mr->ib.pd != &qp->pd->ib)
@@ -339,13 +372,7 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	verr = ROAN_VERR_BAD_ACCESS;
 	if (wqe->reg.access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
 		goto put;
-	mr->access = wqe->reg.access & ~IB_ACCESS_OPTIONAL;
-	mr->iova = mr->ib.iova;
-	mr->length = mr->list->length;
-	mr->n_pages = mr->list->n;
-	WRITE_ONCE(k->key, wqe->reg.key);
-	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
-	verr = ROAN_VERR_NONE;
+	verr = come_into_force(mr, wqe) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
 put:
 	roan_key_put(k);
 	return verr;

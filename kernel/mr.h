@@ -76,7 +76,7 @@ struct roan_mr {
 	u32 page_off;		/* of the first byte in pages[0] */
 	u32 n_pages;		/* or blocks of @list */
 	struct page **pages;
-	struct roan_list *list;	/* FAST */
+	struct roan_list *list;	/* FAST: the one in force, or the last that was */
 	struct roan_io *io;
 	struct roan_odp *odp;
 	void *base;		/* NULL for DMA, whose addresses are kernel virtual */
@@ -87,7 +87,10 @@ struct roan_mr {
 		struct roan_bar_region *bar_region;	/* DM, if it is a BAR's */
 	};
 	const struct roan_peer_ops *peer_ops;	/* PEER */
-	u32 max_blocks;		/* FAST */
+	struct roan_list *next;	/* FAST: where a consumer maps, whatever is in force; REG_MR takes it if @mapped */
+	u32 max_blocks;		/* FAST: of either list */
+	bool mapped;
+	spinlock_t map_lock;	/* FAST: list, next, mapped, becoming valid; _irqsave, leaf */
 	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
 };
 

@@ -465,7 +465,7 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
  * So are asks->lock, pfc->lock, notices->lock and poller->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock
  * and rq.lock are held together only where the state of the QP changes (qp_state.c). post_lock and poll_lock are irqsave
- * and taken with nothing else.
+ * and taken with nothing else. A region's map_lock is irqsave, too, and a leaf: consumers map in any context.
  *
  * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
  * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog; one that tc redirects from

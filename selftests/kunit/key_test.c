@@ -215,7 +215,6 @@ static void frmr_comes_and_goes_with_its_variants(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, bytes, ((u8[]){ 0, 1, 2 }), 3);
 
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_KEY);	/* in force already */
-	KUNIT_EXPECT_EQ(test, roan_map_mr_sg(&mr->ib, NULL, 0, NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, old), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), 0u);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), 0u);
@@ -267,6 +266,46 @@ static void frmr_takes_no_more_pages_than_it_has(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, to_roan_mr(mr)->n_pages, 2u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, mr->lkey, IOVA, 2 * PAGE_SIZE + 1), (u32)ROAN_VERR_BAD_RANGE);
 	roan_dereg_mr(mr, NULL);
+}
+
+static u8 first_byte(struct kunit *test, u32 key)
+{
+	struct fake *f = test->priv;
+	u8 byte = 0;
+
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, key, IOVA, &byte, 1, &f->icrc), 0u);
+	return byte;
+}
+
+/* A consumer maps the next list while the invalidation of this one is still queued. */
+static void frmr_list_is_in_force_when_registered(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	u8 *one = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL), *two = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	struct roan_mr *mr = new_frmr(test, one, PAGE_SIZE, IOVA);
+	u32 key = mr->k.key;
+
+	one[0] = 1;
+	two[0] = 2;
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
+	KUNIT_ASSERT_EQ(test, map(&mr->ib, two, 2 * PAGE_SIZE, PAGE_SIZE, IOVA), 1);
+	KUNIT_EXPECT_EQ(test, first_byte(test, key), 1);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, PAGE_SIZE + 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, first_byte(test, key), 1);
+	KUNIT_ASSERT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
+	KUNIT_EXPECT_EQ(test, first_byte(test, key), 2);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 2 * PAGE_SIZE), 0u);
+
+	/* Nothing was mapped since, or nothing that can be: it keeps what it has. */
+	KUNIT_ASSERT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);
+	KUNIT_EXPECT_EQ(test, roan_map_mr_sg(&mr->ib, NULL, 0, NULL), -EINVAL);
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
+	KUNIT_EXPECT_EQ(test, first_byte(test, key), 2);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 2 * PAGE_SIZE), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 2 * PAGE_SIZE + 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
 }
 
 /* Two blocks, the one that lies behind first; the region begins and ends inside them. */
@@ -537,6 +576,7 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(frmr_comes_and_goes_with_its_variants),
 	KUNIT_CASE(frmr_refusals),
 	KUNIT_CASE(frmr_takes_no_more_pages_than_it_has),
+	KUNIT_CASE(frmr_list_is_in_force_when_registered),
 	KUNIT_CASE(frmr_counts_blocks_of_the_size_it_is_told),
 	KUNIT_CASE(window_lends_its_part),
 	KUNIT_CASE(type_2_window_is_its_qps),
