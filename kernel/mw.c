@@ -76,7 +76,7 @@ static u32 check_region(struct roan_qp *qp, const struct roan_mr *mr, const stru
 	u64 off = wqe->bind.addr - mr->iova;
 
 	/* Pairs with the release in mr.c: the region is described before it is valid. */
-	if (mr->kind != ROAN_MR_USER || smp_load_acquire(&mr->state) != ROAN_MR_VALID)
+	if ((mr->kind != ROAN_MR_USER && mr->kind != ROAN_MR_DM) || smp_load_acquire(&mr->state) != ROAN_MR_VALID)
 		return ROAN_VERR_BAD_KEY;
 	if (mr->ib.pd != &qp->pd->ib)
 		return ROAN_VERR_BAD_PD;

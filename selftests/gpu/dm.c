@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Device memory by itself: how much there is, that nobody sees what another had, that copies stay inside, and that a
- * region is refused what verbs refuse. No packet is sent.
+ * region is refused what verbs refuse. And what a window lends of it, to ourselves.
  *   dm -d DEV -l LIMIT		the most bytes that can be had at all
  */
 #define _GNU_SOURCE
@@ -59,6 +59,66 @@ static void stays_inside(void)
 	vt_ok(mr && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "and is without");
 }
 
+/* An RC QP connected to itself. */
+static struct ibv_qp *own_qp(struct ibv_cq *cq)
+{
+	struct vt_conn c = { .type = IBV_QPT_RC, .access = IBV_ACCESS_REMOTE_WRITE, .timeout = 14, .retry = 7, .rnr_retry = 7 };
+	struct ibv_qp_init_attr a = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(dev.pd, &a);
+	struct vt_addr self = { .gid = dev.gid, .mtu = dev.mtu };
+
+	if (!qp)
+		vt_die("create_qp");
+	self.qpn = qp->qp_num;
+	if (vt_qp_init(qp, &c) || vt_qp_connect(&dev, qp, &c, &self))
+		vt_die("connect");
+	return qp;
+}
+
+static bool done(struct ibv_qp *qp, struct ibv_send_wr wr, enum ibv_wc_status status)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	wr.send_flags = IBV_SEND_SIGNALED;
+	return !ibv_post_send(qp, &wr, &bad) && vt_poll(qp->send_cq, &wc, 10000) && wc.status == status;
+}
+
+static void is_lent(void)
+{
+	struct ibv_cq *cq = ibv_create_cq(dev.ctx, 8, NULL, NULL, 0);
+	struct ibv_mw *mw = ibv_alloc_mw(dev.pd, IBV_MW_TYPE_2);
+	struct ibv_mr *src = ibv_reg_mr(dev.pd, bytes, LEN, 0);
+	struct ibv_dm *dm = alloc(LEN);
+	struct ibv_mr *mr = dm ? ibv_reg_dm_mr(dev.pd, dm, 4096, 8192, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE |
+					       IBV_ACCESS_MW_BIND) : NULL;
+	struct ibv_qp *qp = own_qp(cq);
+	struct ibv_sge sge = { (uintptr_t)bytes, 2000, src ? src->lkey : 0 };
+	struct ibv_send_wr bind = { .opcode = IBV_WR_BIND_MW };
+	struct ibv_send_wr write = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 };
+
+	if (!mw || !src || !mr)
+		vt_die("a window and two regions");
+	bind.bind_mw.mw = mw;
+	bind.bind_mw.rkey = write.wr.rdma.rkey = ibv_inc_rkey(mw->rkey);
+	bind.bind_mw.bind_info = (struct ibv_mw_bind_info) { mr, 4000, 2000, IBV_ACCESS_REMOTE_WRITE };
+	write.wr.rdma.remote_addr = 4000;
+	vt_fill(bytes, LEN, 3, 0);
+	vt_ok(done(qp, bind, IBV_WC_SUCCESS), "a window is bound to a part of it");
+	vt_ok(done(qp, write, IBV_WC_SUCCESS) && !ibv_memcpy_from_dm(back, dm, 8092, 2008) && !memcmp(back + 4, bytes, 2000) &&
+	      !back[3] && !back[2004], "which is written to its last byte");
+	vt_ok(ibv_dereg_mr(mr) == EBUSY, "its region is busy");
+	write.wr.rdma.remote_addr++;
+	vt_ok(done(qp, write, IBV_WC_REM_ACCESS_ERR), "a byte more is refused");
+	vt_ok(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "without the window it goes");
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	ibv_dereg_mr(src);
+}
+
 int main(int argc, char **argv)
 {
 	size_t limit = 64 << 20;
@@ -76,6 +136,7 @@ int main(int argc, char **argv)
 		return 2;
 	is_clean();
 	stays_inside();
+	is_lent();
 	vt_ok(!alloc(limit + 1) && errno == ENOMEM, "more than there is: %s", strerror(errno));
 	dm = alloc(limit);
 	vt_ok(!!dm, "all of it: %s", strerror(errno));

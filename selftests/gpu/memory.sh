@@ -55,6 +55,7 @@ ktap_check "a client is seen where libraries look" grep -qx 1.0 /sys/kernel/mm/m
 	mkdir /tmp/cgroup/roan; } 2> /dev/null
 [ -e /tmp/cgroup/roan/memory.current ] && CHARGED="-g /tmp/cgroup/roan"
 ktap_check "pinned pages count, and no longer than they are${CHARGED:+; device memory is charged}" pinned
+ktap_check "device memory by itself, and what a window lends of it" a "$PROGRAMS/dm" -d "$ADEV"
 if [ -e /proc/sys/vm/nr_hugepages ]; then
 	echo 12 > /proc/sys/vm/nr_hugepages
 	KINDS="$KINDS hugetlb thp udmabuf-huge"
