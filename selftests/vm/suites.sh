@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs what `suites` lists, each script in a fresh guest, after building what they need. A guest sleeps for much of its
 # time, so two CPUs have three lanes: each takes the next row that is its kind and that none has taken. QEMU's guests use
-# two CPUs, everything else one, so one lane is theirs and two are for the rest, one of which helps when that is done. What a
-# row prints is shown when it is done. A script that is listed but not there is a failure, and so is a guest that ends badly
+# two CPUs, everything else one, so one lane is theirs and two are for the rest, one of which helps when that is done; each of
+# these keeps its UML guests on a CPU of its own. What a row prints is shown when it is done. A script that is listed but not there is a failure, and so is a guest that ends badly
 # after its script printed only passes.
 #   suites.sh [-j CPUS] [-f LIST] [LAB [SCRIPT]]
 #	LAB: a word of run.sh, or a part of it; `guests`: all but the host	SCRIPT: part of a name
@@ -88,10 +88,10 @@ cd "$REPO" || exit
 grep -v '^ *#' "$list" > "$work/rows"
 [ "${1:-}" != guests ] || { sed -i '/^host/d' "$work/rows"; shift; }
 { make -s provider programs && make -s -C selftests/unit ktap; } || { echo "not ok the provider and the tests' programs build"; exit 1; }
-for ((n = 0; n == 0 || n < cpus / 4; n++)); do
+for ((n = 0; n == 0 || n < cpus / 2; n++)); do
 	lane qemu "${1:-}" "${2:-}" &
-	lane light "${1:-}" "${2:-}" &
-	{ lane light "${1:-}" "${2:-}"; lane qemu "${1:-}" "${2:-}"; } &
+	LAB_CPU=$((2 * n)) lane light "${1:-}" "${2:-}" &
+	{ LAB_CPU=$((2 * n + 1)) lane light "${1:-}" "${2:-}"; lane qemu "${1:-}" "${2:-}"; } &
 done
 wait
 ! grep -qE '^ *not ok' "$work"/*/out
