@@ -157,8 +157,8 @@ struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 }
 
 /*
- * The kernel moves what is not polled yet into a new ring, so nobody may poll meanwhile. If that cannot be mapped
- * the queue is lost: the old one is not the kernel's any more.
+ * The kernel moves what is not polled yet into a new ring, so nobody may poll meanwhile; or arm, which goes over with
+ * them. If that cannot be mapped the queue is lost: the old one is not the kernel's any more.
  */
 int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
@@ -172,15 +172,15 @@ int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (cqe <= 0)
 		return EINVAL;
 	roan_lock(&cq->lock);
+	roan_lock(&cq->arm_lock);
 	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (!err)
 		err = ring_map(&fresh, ibcq->context->cmd_fd, &resp.roan.cq);
 	if (!err) {
-		roan_lock(&cq->arm_lock);
 		ring_unmap(&cq->ring);
 		cq->ring = fresh;
-		roan_unlock(&cq->arm_lock);
 	}
+	roan_unlock(&cq->arm_lock);
 	roan_unlock(&cq->lock);
 	return err;
 }

@@ -86,7 +86,7 @@ struct roan_ah {
 struct roan_cq {
 	struct verbs_cq vcq;		/* first: libibverbs knows the object by this address */
 	struct roan_lock lock;		/* ring, current; held from start_poll to end_poll */
-	struct roan_lock arm_lock;	/* a leaf: who arms needs the ring to stay, not to be alone with it */
+	struct roan_lock arm_lock;	/* within @lock: who arms needs the ring to stay, not to be alone with it */
 	struct ring ring;
 	const struct roan_cqe *current;	/* extended: the entry being read */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */

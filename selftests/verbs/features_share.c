@@ -5,6 +5,7 @@
  */
 #include "features.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -179,8 +180,66 @@ static void arming_while_polling(struct vt_dev *d)
 		vt_die("the CQ could not be destroyed");
 }
 
+struct resizer {
+	struct ibv_cq *cq;
+	atomic_bool stop;
+	int err, n;
+};
+
+static void *resize_on(void *arg)
+{
+	struct resizer *r = arg;
+
+	while (!atomic_load(&r->stop) && !r->err) {
+		r->err = ibv_resize_cq(r->cq, r->n++ & 1 ? 16 : 300);
+		usleep(r->n % 500);
+	}
+	return NULL;
+}
+
+static bool woken(struct pair *p)
+{
+	struct pollfd fd = { .fd = p->chan->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&fd, 1, 5000) != 1 || ibv_get_cq_event(p->chan, &cq, &context))
+		return false;
+	ibv_ack_cq_events(cq, 1);
+	return cq == p->scq[0];
+}
+
+/* Arming goes into the ring that the kernel looks at: who armed, found nothing and sleeps is woken. */
+static void arming_while_resizing(struct vt_dev *d)
+{
+	struct resizer r = { 0 };
+	pthread_t thread;
+	struct ibv_wc wc;
+	struct pair p;
+	int i;
+
+	pair_open(&p, d, IBV_QPT_RC, 16, NULL);
+	r.cq = p.scq[0];
+	if (pthread_create(&thread, NULL, resize_on, &r))
+		vt_die("pthread_create");
+	for (i = 0; i < 500; i++) {
+		usleep(i % 700);	/* who has just polled found no resizing under way */
+		if (ibv_req_notify_cq(p.scq[0], 0) || ibv_poll_cq(p.scq[0], 1, &wc))
+			break;
+		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || !woken(&p))
+			break;
+		if (!vt_poll(p.scq[0], &wc, 5000) || wc.status)
+			break;
+	}
+	atomic_store(&r.stop, true);
+	pthread_join(thread, NULL);
+	vt_ok(i == 500 && !r.err, "a CQ armed while another thread resizes it: woken %d times of 500, resized %d times", i, r.n);
+	pair_close(&p);
+}
+
 void test_share(struct vt_dev *d)
 {
+	arming_while_resizing(d);
 	arming_while_polling(d);
 	threads(d);
 	child(d);
