@@ -499,7 +499,7 @@ const struct ib_device_ops roan_dev_ops = {
 
 	ROAN_CQ_OPS,
 	.destroy_cq		= roan_destroy_cq,
-	.pre_destroy_cq		= roan_pre_destroy_cq,
+	ROAN_PRE_DESTROY_CQ
 	.poll_cq		= roan_poll_cq,
 	.req_notify_cq		= roan_req_notify_cq,
 

@@ -136,11 +136,11 @@ void roan_rx_grh(const struct roan_rx *rx, u8 grh[ROAN_GRH_LEN])
 
 /*
  * Connection tracking's own last hook has our priority for IPv4, and is behind us if it was there first: without this each packet
- * of a flow would be its first.
+ * of a flow would be its first. Its events wait for somebody else to deliver them: that would take a symbol of its module.
  */
 static bool tracked(struct sk_buff *skb)
 {
-#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+#if IS_ENABLED(CONFIG_NF_CONNTRACK) && defined(HAVE_CT_CONFIRM)
 	const struct nf_ct_hook *hook = rcu_dereference(nf_ct_hook);
 	struct nf_conn *ct = (struct nf_conn *)skb_nfct(skb);
 

@@ -3,6 +3,8 @@
  * Adapters for members of struct ib_device_ops whose type differs between kernels; device.c includes this after roan.h
  * and uses, inside the table:
  *   ROAN_CQ_OPS		sets create_cq and resize_cq, and what replaced them for user CQs
+ *   ROAN_PRE_DESTROY_CQ	sets pre_destroy_cq, comma and all, where there is one. Where there is none, ib_free_cq() may find its work queued
+ *			by an upcall that was on its way
  *   .reg_user_mr = ROAN_REG_USER_MR
  *   .reg_user_mr_dmabuf = roan_compat_reg_dmabuf
  * The functions in roan.h have 6.12's types.
@@ -31,6 +33,12 @@ static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_ini
 	return roan_create_cq(cq, attr, udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata) : NULL);
 }
 #define ROAN_CQ_OPS	.create_cq = roan_compat_create_cq, ROAN_RESIZE_CQ_OP
+#endif
+
+#ifdef HAVE_PRE_DESTROY_CQ
+#define ROAN_PRE_DESTROY_CQ	.pre_destroy_cq = roan_pre_destroy_cq,
+#else
+#define ROAN_PRE_DESTROY_CQ
 #endif
 
 #ifdef HAVE_REG_MR_DMAH
