@@ -67,14 +67,18 @@ static void describe(const struct roan_ring_plan *plan, const struct roan_mmap *
 void *roan_alloc_mapped(size_t size)
 {
 	u32 n_pages = size >> PAGE_SHIFT;
-	struct page **pages = kvcalloc(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	struct page **pages;
 	void *buf;
 	u32 i;
 
+	/* Nobody's memory is what these pages are to who looks for one to kill: what cannot end well does not begin. */
+	if (n_pages > totalram_pages())
+		return NULL;
+	pages = kvcalloc(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return NULL;
 	for (i = 0; i < n_pages; i++) {
-		pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		pages[i] = fatal_signal_pending(current) ? NULL : alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!pages[i])
 			goto err_free;
 	}
