@@ -29,6 +29,7 @@ struct ask {
 	struct roan_qp *qp;	/* NULL, or a reference, until it is answered */
 	u32 key;		/* of @mr */
 	bool refused;		/* answered so, and not told yet */
+	unsigned long refused_at;	/* jiffies */
 	u64 pos;
 	u64 len;
 	enum roan_odp_want want;
@@ -44,14 +45,20 @@ static void drop(struct roan_asks *asks, struct ask *ask)
 	kfree(ask);
 }
 
+/* Who waits tries again within a round trip. A refusal that nobody came for in this time is for nobody. */
+#define REFUSAL_LASTS	HZ
+
 static struct ask *find(struct roan_asks *asks, const struct roan_mr *mr, u64 pos, u64 len, enum roan_odp_want want)
 	__must_hold(&asks->lock)
 {
-	struct ask *ask;
+	struct ask *ask, *next;
 
-	list_for_each_entry(ask, &asks->list, on)
-		if (ask->key == mr->k.key && ask->pos == pos && ask->len == len && ask->want == want)
+	list_for_each_entry_safe(ask, next, &asks->list, on) {
+		if (ask->refused && time_after(jiffies, ask->refused_at + REFUSAL_LASTS))
+			drop(asks, ask);
+		else if (ask->key == mr->k.key && ask->pos == pos && ask->len == len && ask->want == want)
 			return ask;
+	}
 	return NULL;
 }
 
@@ -78,12 +85,14 @@ static void settle(struct ask *ask, bool refused)
 	struct roan_asks *asks = &ask->qp->asks;
 
 	spin_lock_bh(&asks->lock);
-	if (list_empty(&ask->on))
+	if (list_empty(&ask->on)) {
 		kfree(ask);
-	else if (refused)
+	} else if (refused) {
 		ask->refused = true;
-	else
+		ask->refused_at = jiffies;
+	} else {
 		drop(asks, ask);
+	}
 	spin_unlock_bh(&asks->lock);
 }
 
