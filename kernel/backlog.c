@@ -58,6 +58,8 @@ bool roan_backlog_add(struct roan_qp *qp, struct roan_rx *rx)
 		rx->again = true;
 		return true;
 	}
+	if (list_empty(&rq->backlog))
+		roan_rest_begin(&rq->rest, ktime_get_ns());
 	if (list_empty(&rq->backlog) || last_of(rq)->rx.skb != rx->skb)
 		bytes += rx->skb->truesize;
 	w = has_room(qp, bytes) ? kmalloc(sizeof(*w), GFP_ATOMIC | __GFP_NOWARN) : NULL;
@@ -88,6 +90,7 @@ static void let_go(struct roan_qp *qp, struct waiting *w)
 	account(qp, w, -1);
 	consume_skb(w->rx.skb);
 	kfree(w);
+	roan_rest_begin(&qp->rq.rest, ktime_get_ns());	/* the next one's, if there is one */
 }
 
 void roan_backlog_run(struct roan_qp *qp)

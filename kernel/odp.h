@@ -36,7 +36,7 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
 /* paging.c */
 
-#define ROAN_ABSENT_RNR_TIMER	10	/* AETH code, 0.32 ms: most pages come sooner, all but those on a disk */
+#define ROAN_ABSENT_RNR_TIMER	10	/* AETH code, 0.32 ms: of what could not be kept until its page comes */
 
 /* What a QP has asked for: on its way, or refused and not told yet. */
 struct roan_asks {

@@ -61,11 +61,11 @@ static void refuse(struct roan_qp *qp, enum roan_nak nak)
 }
 
 /* RC: the peer is asked to come again, as with no receive posted; what is taken stays taken, the PSN stays expected. */
-static void ask_again(struct roan_qp *qp)
+static void ask_again(struct roan_qp *qp, u8 timer_code)
 	__must_hold(&qp->rq.lock)
 {
 	roan_count(qp->dev, send_rnr_err);
-	roan_responder_rnr(&qp->rq.resp, ROAN_ABSENT_RNR_TIMER);
+	roan_responder_rnr(&qp->rq.resp, timer_code);
 }
 
 /*
@@ -78,7 +78,7 @@ static void wait(struct roan_qp *qp, struct roan_rx *rx)
 	if (roan_backlog_add(qp, rx))
 		return;
 	if (qp->transport == ROAN_TP_RC) {
-		ask_again(qp);
+		ask_again(qp, ROAN_ABSENT_RNR_TIMER);
 	} else {
 		roan_count(qp->dev, rx_absent);
 		roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
@@ -366,17 +366,18 @@ static void take_request(struct roan_qp *qp, struct roan_rx *rx)
 }
 
 /*
- * Others wait already, and order is kept. A peer that sends again what waits here has lost its patience: that the first of it
- * is not ready is said each time it comes, so that waiting costs the peer none of its retries.
+ * Others wait already, and order is kept. A peer that sends again what waits here loses its patience: that the first of it is
+ * not ready is said as rest.h has it, so that waiting costs the peer none of its retries.
  */
 static void wait_behind(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	bool rc = qp->transport == ROAN_TP_RC;
 	u32 psn = rx->pkt.psn;
+	u8 code;
 
-	if (rc && psn == qp->rq.resp.epsn)
-		ask_again(qp);
+	if (rc && psn == qp->rq.resp.epsn && roan_rest_asked(&qp->rq.rest, ktime_get_ns(), &code))
+		ask_again(qp, code);
 	else if (rc && roan_backlog_has(qp, psn))
 		roan_count(qp->dev, duplicate_request);
 	else if (roan_backlog_add(qp, rx))
@@ -386,7 +387,7 @@ static void wait_behind(struct roan_qp *qp, struct roan_rx *rx)
 	else if (qp->rq.resp.nak_sent)
 		roan_count(qp->dev, rx_after_nak);
 	else
-		ask_again(qp);
+		ask_again(qp, ROAN_ABSENT_RNR_TIMER);
 }
 
 /* Is somebody before what comes? */

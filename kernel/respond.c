@@ -83,6 +83,8 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 	u32 verr;
 	bool data;
 
+	if (unlikely(qp->rq.absent) && roan_responder_gives_way(resp))
+		qp->rq.absent = false;
 	while (!qp->rq.absent && roan_responder_next(resp, credits(qp), &answer)) {
 		data = is_data(&answer);
 		if (!budget-- || (data && roan_burst_over(train))) {
@@ -99,7 +101,8 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 			roan_train_ecn(train, data ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
 		verr = emit_answer(qp, train, &answer);
 		if (verr == ROAN_VERR_ABSENT) {
-			qp->rq.absent = true;
+			roan_responder_absent(resp, &answer, ktime_get_ns());
+			qp->rq.absent = !roan_responder_gives_way(resp);
 		} else if (!verr) {
 			roan_responder_answered(resp, &answer);
 		} else {
@@ -108,8 +111,10 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 				roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
 		}
 	}
-	if (unlikely(qp->rq.absent) && roan_responder_later(resp, ROAN_ABSENT_RNR_TIMER, &answer)) {
+	if (unlikely(qp->rq.absent) && roan_responder_later(resp, ktime_get_ns(), &answer)) {
 		roan_count(qp->dev, send_rnr_err);
+		if (marks)
+			roan_train_ecn(train, INET_ECN_NOT_ECT);
 		emit_answer(qp, train, &answer);
 	}
 	/* The refusal is on its way, if it need not wait for what is answered before; now the QP may fail (9.7.5.2.4). */

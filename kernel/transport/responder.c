@@ -183,6 +183,7 @@ static enum roan_verdict duplicate(struct roan_responder *resp, const struct roa
 	resp->n_duplicates++;
 	if (pkt->info->op == ROAN_OP_SEND || pkt->info->op == ROAN_OP_WRITE) {
 		resp->ack_due = true;
+		resp->asked_again = true;	/* its ACK may be behind a response that rests */
 		return ROAN_V_DUPLICATE;
 	}
 	e = remembered(resp, pkt->psn);
@@ -437,6 +438,7 @@ void roan_responder_answered(struct roan_responder *resp, const struct roan_answ
 	struct roan_replay *e;
 
 	resp->asked_again = false;
+	resp->rests = false;
 	if (a->replay == ROAN_NO_REPLAY) {	/* a NAK acknowledges what came before it */
 		resp->nak_due = false;
 		resp->ack_due = false;
@@ -449,16 +451,40 @@ void roan_responder_answered(struct roan_responder *resp, const struct roan_answ
 		deactivate(resp, e);
 }
 
-bool roan_responder_later(struct roan_responder *resp, u8 timer_code, struct roan_answer *a)
+void roan_responder_absent(struct roan_responder *resp, const struct roan_answer *a, u64 now)
+{
+	if (!resp->rests)
+		roan_rest_begin(&resp->rest, now);
+	resp->rests = true;
+}
+
+bool roan_responder_gives_way(struct roan_responder *resp)
+{
+	struct roan_replay *e;
+
+	if (!resp->rests || (resp->n_active < 2 && !resp->ack_due && !resp->nak_due))
+		return false;
+	e = &resp->replay[oldest_active(resp)];
+	if (!e->answered)
+		return false;
+	deactivate(resp, e);
+	resp->rests = false;
+	return true;
+}
+
+bool roan_responder_later(struct roan_responder *resp, u64 now, struct roan_answer *a)
 {
 	const struct roan_replay *e;
+	u8 code;
 
-	if (!resp->asked_again || !resp->n_active)
+	if (!resp->rests || !resp->asked_again)
 		return false;
 	resp->asked_again = false;
+	if (!roan_rest_asked(&resp->rest, now, &code))
+		return false;
 	resp->n_rnr++;
 	e = &resp->replay[oldest_active(resp)];
-	compose_own(resp, ROAN_AETH_RNR | timer_code, psn_add(e->first_psn, e->send_at), a);
+	compose_own(resp, ROAN_AETH_RNR | code, psn_add(e->first_psn, e->send_at), a);
 	return true;
 }
 

@@ -18,6 +18,7 @@
 #include "host.h"
 #include "opcode.h"
 #include "psn.h"
+#include "rest.h"
 #include "wire.h"
 
 /* A READ, atomic, FLUSH or ATOMIC_WRITE remembered for as long as the requester may ask for it again (9.4.5). */
@@ -63,6 +64,8 @@ struct roan_responder {
 
 	bool nak_sent;		/* the gap before @epsn was announced, or RNR was; cleared when @epsn is served */
 	bool asked_again;	/* for what is owed, since the last answer */
+	bool rests;		/* the next response, since @rest */
+	struct roan_rest rest;
 	bool ack_due;
 	bool nak_due;
 	u8  nak_syndrome;	/* AETH syndrome of the NAK or RNR NAK due */
@@ -136,11 +139,20 @@ void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak);	/* the 
 bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_answer *answer);
 void roan_responder_answered(struct roan_responder *resp, const struct roan_answer *answer);
 
+/* The payload of @answer is not there yet: the response rests, and next() gives it again. */
+void roan_responder_absent(struct roan_responder *resp, const struct roan_answer *answer, u64 now);
+
 /*
- * The next response rests, as its payload is not there yet. True, once each time that the requester asks again meanwhile: tell
- * it to come later, which costs it no retry (RNR NAK; 9.7.5.2.8). It is not answered(): the response is owed as before.
+ * True: what rested does not any more. All of it was given once, more is owed behind it, and who asked again may have gone on
+ * and wait for that: it is as if the wire had lost it.
  */
-bool roan_responder_later(struct roan_responder *resp, u8 timer_code, struct roan_answer *answer);
+bool roan_responder_gives_way(struct roan_responder *resp);
+
+/*
+ * True, at most once each time that the requester asks again while a response rests: @answer tells it to come later, as rest.h
+ * has it. That is not to be answered(): the response is owed as before.
+ */
+bool roan_responder_later(struct roan_responder *resp, u64 now, struct roan_answer *answer);
 
 /*
  * The payload of @answer cannot be read any more (key gone): the answer becomes a NAK and the QP fails, which it says. Not

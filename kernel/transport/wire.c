@@ -222,6 +222,15 @@ u64 roan_rnr_ns(u8 code)
 	return (u64)rnr_us[code & 31] * 1000;
 }
 
+u8 roan_rnr_code(u64 ns)
+{
+	u8 code = 31;
+
+	while (code > 1 && roan_rnr_ns(code) > ns)
+		code--;
+	return code;
+}
+
 /* End-to-end credits by code (IBTA vol. 1, table 46). */
 static const u16 credits[31] = {
 	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,

@@ -104,6 +104,8 @@ static inline u8 roan_wire_pad(u32 payload_len)
 
 /* RNR timer code (0..31) -> ns (IBTA vol. 1, table 45). */
 u64 roan_rnr_ns(u8 code);
+/* The longest that is no longer than @ns, or 1: the shortest there is. */
+u8 roan_rnr_code(u64 ns);
 
 /* Credit count code (0..30) -> receive WQEs (IBTA vol. 1, table 46) and the largest code not above @credits. */
 u32 roan_credits_of(u8 code);

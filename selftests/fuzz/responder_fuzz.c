@@ -33,7 +33,7 @@ static void execute(struct roan_responder *r, const struct roan_pkt *pkt, const 
 	MUST(r->epsn == psn_add(epsn, npsn));
 }
 
-static void answer(struct roan_responder *r, u32 budget, bool fails)
+static void answer(struct roan_responder *r, u32 budget, bool fails, bool absent)
 {
 	struct roan_answer a;
 
@@ -48,6 +48,19 @@ static void answer(struct roan_responder *r, u32 budget, bool fails)
 
 			MUST(roan_responder_answer_failed(r, &a, ROAN_NAK_REMOTE_ACCESS) == first);
 			MUST(first ? r->failed && !r->n_active : active);
+			return;
+		}
+		if (absent && info->op == ROAN_OP_READ_RESP) {
+			bool first = !r->replay[a.replay].answered;
+
+			roan_responder_absent(r, &a, 0);
+			if (roan_responder_gives_way(r)) {
+				MUST(!first);
+				continue;
+			}
+			MUST(r->n_active);
+			if (roan_responder_later(r, budget * 10000000ull, &a))
+				MUST((a.syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR && psn_diff(a.psn, r->epsn) < 0);
 			return;
 		}
 		roan_responder_answered(r, &a);
@@ -109,7 +122,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		else
 			MUST(r.epsn == epsn || cfg.transport == ROAN_TP_UC);
 		check(&r);
-		answer(&r, d[7] & 31, d[7] >> 5 == 7);
+		answer(&r, d[7] & 31, d[7] >> 5 == 7, d[7] >> 5 == 6);
 		check(&r);
 	}
 	return 0;

@@ -422,28 +422,115 @@ static void answer_failed__too_late_to_matter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
 }
 
-/* A response rests: each asking again is told once to come later, by the PSN that comes next; then all goes on. */
+#define MS	1000000ull
+
+/* The next response is found absent at @now; true: it rests. */
+static bool absent(struct bench *b, u64 now)
+{
+	if (!roan_responder_next(&b->r, 0, &b->a))
+		return false;
+	roan_responder_absent(&b->r, &b->a, now);
+	return !roan_responder_gives_way(&b->r);
+}
+
+static struct roan_pkt rest_of_600(void)
+{
+	struct roan_pkt rest = request(0x0c, 1, 0, 600 - MTU);
+
+	rest.va += MTU;
+	return rest;
+}
+
+/* A response rests. Early asking is passed over; then each is told once to come later, by the PSN that comes next. */
 static void later__once_each_asking(struct kunit *test)
 {
 	struct bench *b = bench(test);
+	u64 now = 1000 * MS;
 
 	take(b, request(0x0c, 0, 0, 600));
 	owed(b);
-	KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, 10, &b->a));
+	KUNIT_EXPECT_TRUE(test, absent(b, now));
+	KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now, &b->a));
+	KUNIT_EXPECT_EQ(test, take(b, rest_of_600()), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now + ROAN_REST_QUIET_NS - 1, &b->a));
 	for (int i = 0; i < 2; i++) {
-		struct roan_pkt rest = request(0x0c, 1, 0, 600 - MTU);
-
-		rest.va += MTU;
-		KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_TRUE(test, roan_responder_later(&b->r, 10, &b->a));
+		now += ROAN_REST_QUIET_NS;
+		KUNIT_EXPECT_TRUE(test, absent(b, now));	/* a page came, another one's */
+		KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now, &b->a));
+		KUNIT_EXPECT_EQ(test, take(b, rest_of_600()), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_TRUE(test, roan_responder_later(&b->r, now, &b->a));
 		KUNIT_EXPECT_EQ(test, b->a.opcode, 0x11);
-		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 10);
+		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | (i ? 26 : 24));	/* 81.92 and 40.96 ms */
 		KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
-		KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, 10, &b->a));
+		KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now, &b->a));
 	}
 	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
 	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+/* Whose ACK timeout is so short that it asks all the time is told sooner; and each rest has a patience of its own. */
+static void later__soon_to_who_asks_often(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x0c, 0, 0, 600));
+	for (u32 packet = 0; packet < 2; packet++) {
+		u64 now = (1 + packet) * MS;
+
+		KUNIT_EXPECT_TRUE(test, absent(b, now));
+		for (u32 i = 0; i <= ROAN_REST_QUIET_ASKS; i++) {
+			now += 10000;
+			KUNIT_EXPECT_EQ(test, take(b, packet ? rest_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+			KUNIT_EXPECT_EQ(test, roan_responder_later(&b->r, now, &b->a), i == ROAN_REST_QUIET_ASKS);
+		}
+		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 4);	/* 0.04 ms */
+		KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
+	}
+}
+
+/* What is before the READ was executed, and its ACK cannot overtake the response that rests. */
+static void later__to_who_asks_for_an_ack(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	take(b, request(0x0c, 1, 0, 600));
+	KUNIT_EXPECT_TRUE(test, absent(b, 0));
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_later(&b->r, ROAN_REST_QUIET_NS, &b->a));
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
+}
+
+/*
+ * Asked again for what it has had, a requester may have gone on since: that rests, but holds nothing up. Given for the first
+ * time it does.
+ */
+static void gives_way__what_was_given_once(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	take(b, request(0x0c, 0, 0, 600));
+	KUNIT_EXPECT_TRUE(test, absent(b, 0));
+	take(b, request(0x0c, 3, 0, 8));
+	KUNIT_EXPECT_FALSE(test, roan_responder_gives_way(&b->r));
+	while (owed(b) != -1)
+		;
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, absent(b, 0));
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, absent(b, 0));
+	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 4));
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
 }
 
 static struct kunit_case responder_cases[] = {
@@ -468,6 +555,9 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(answer_failed__becomes_a_nak),
 	KUNIT_CASE(answer_failed__too_late_to_matter),
 	KUNIT_CASE(later__once_each_asking),
+	KUNIT_CASE(later__soon_to_who_asks_often),
+	KUNIT_CASE(later__to_who_asks_for_an_ack),
+	KUNIT_CASE(gives_way__what_was_given_once),
 	{}
 };
 

@@ -142,6 +142,12 @@ static void rnr_timers_grow(struct kunit *test)
 		KUNIT_EXPECT_GT(test, roan_rnr_ns(i), roan_rnr_ns(i - 1));
 	for (i = 5; i < 32; i++)		/* from 0.03 ms on, two codes double the time */
 		KUNIT_EXPECT_EQ(test, roan_rnr_ns(i), 2 * roan_rnr_ns(i - 2));
+
+	for (i = 1; i < 32; i++) {
+		KUNIT_EXPECT_EQ(test, roan_rnr_code(roan_rnr_ns(i)), i);
+		KUNIT_EXPECT_EQ(test, roan_rnr_code(roan_rnr_ns(i) - 1), max(i - 1, 1));
+	}
+	KUNIT_EXPECT_EQ(test, roan_rnr_code(U64_MAX), 31);
 }
 
 static void credit_codes_are_inverse(struct kunit *test)

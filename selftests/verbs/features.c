@@ -21,6 +21,7 @@
 
 bool wire_loses;
 const char *slow_device;
+const char *slowish_device;
 
 static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe)
 {
@@ -489,7 +490,7 @@ int main(int argc, char **argv)
 	int o, mtu = 1024;
 
 	alarm(280);
-	while ((o = getopt(argc, argv, "d:6m:Lws:")) != -1) {
+	while ((o = getopt(argc, argv, "d:6m:Lws:S:")) != -1) {
 		if (o == 'd')
 			name = optarg;
 		else if (o == '6')
@@ -502,6 +503,8 @@ int main(int argc, char **argv)
 			overwrite = true;
 		else if (o == 's')
 			slow_device = optarg;
+		else if (o == 'S')
+			slowish_device = optarg;
 		else
 			return 2;
 	}

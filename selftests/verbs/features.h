@@ -12,6 +12,7 @@
 
 extern bool wire_loses;			/* what nobody resends may not arrive */
 extern const char *slow_device;		/* a block device that takes 500 ms for a page; NULL: there is none */
+extern const char *slowish_device;	/* and one that takes 20 ms */
 
 struct pair {
 	struct vt_dev *d;

@@ -9,7 +9,19 @@ ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 [ "$(wire_value mtu || echo 0)" -le 4096 ] || PATHS="-m 4096"
 ! wire_loses || PATHS="${PATHS:-} -L"
-! modprobe -q null_blk nr_devices=1 irqmode=2 completion_nsec=500000000 || PATHS="${PATHS:-} -s /dev/nullb0"
+# Block devices that take a while: what is mapped from them is long in coming.
+slow() { # OPTION MILLISECONDS
+	local n=/sys/kernel/config/nullb/$2 index
+	{ mkdir "$n" && echo 2 > "$n/irqmode" && echo "${2}000000" > "$n/completion_nsec" && echo 16 > "$n/size" && echo 1 > "$n/power"; } || return
+	read -r index < "$n/index"
+	for f in "/dev/$2" "/dev/nullb$index"; do
+		[ ! -b "$f" ] || PATHS="${PATHS:-} $1 $f"
+	done
+}
+if modprobe -q null_blk nr_devices=0; then
+	mountpoint -q /sys/kernel/config || mount -t configfs c /sys/kernel/config
+	slow -s 500 && slow -S 20
+fi
 features() { # PREFIX [OPTION]
 	# shellcheck disable=SC2086
 	a timeout 290 "$PROGRAMS/features" -d "$ADEV" ${2:-} ${PATHS:-} > /tmp/features.out 2>&1

@@ -108,15 +108,15 @@ static void response_for_an_absent_page(struct vt_dev *d)
 }
 
 #define SLOW	(1 << 20)	/* of a device that takes half a second, more than all retries of this: */
-static const struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 7, .min_rnr_timer = 1 };
+static const struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 5, .min_rnr_timer = 1 };
 
 /* Nothing of it is in memory. */
-static bool slow_open(struct absent *a, struct vt_dev *d)
+static bool slow_open(struct absent *a, struct vt_dev *d, const char *device)
 {
-	int fd = open(slow_device, O_RDWR);
+	int fd = open(device, O_RDWR);
 
 	if (fd < 0 || posix_fadvise(fd, 0, SLOW, POSIX_FADV_DONTNEED))
-		vt_die("%s", slow_device);
+		vt_die("%s", device);
 	a->mem = mmap(NULL, SLOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (a->mem == MAP_FAILED)
 		vt_die("mmap");
@@ -141,7 +141,7 @@ static void slow_payload(struct vt_dev *d)
 	int err = -1;
 
 	pair_open(&p, d, IBV_QPT_RC, 64, &impatient);
-	if (slow_open(&a, d)) {
+	if (slow_open(&a, d, slow_device)) {
 		struct ibv_sge sges[2] = { sge_at(&p, 0, 4096), { (uintptr_t)a.mem, 64, a.mr->lkey } };
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_RDMA_WRITE, .sg_list = sges, .num_sge = 2, .send_flags = IBV_SEND_SIGNALED,
@@ -157,16 +157,18 @@ static void slow_payload(struct vt_dev *d)
 	slow_close(&a);
 }
 
-/* A peer that asks again is told to come later. */
-static void slow_source(struct vt_dev *d)
+static enum ibv_wc_status read_slow(struct vt_dev *d, const char *device, const struct vt_conn *conn)
 {
 	enum ibv_wc_status status;
 	struct absent a;
 	struct pair p;
-	int err = -1;
+	int i, err = -1;
 
-	pair_open(&p, d, IBV_QPT_RC, 64, &impatient);
-	if (slow_open(&a, d)) {
+	pair_open(&p, d, IBV_QPT_RC, 64, conn);
+	for (i = 0; i < 20; i++)	/* it knows how long a round trip takes, and so when to ask early */
+		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || status_of(p.scq[0], 5000))
+			vt_die("a write");
+	if (slow_open(&a, d, device)) {
 		struct ibv_sge sge = sge_at(&p, 0, 64);
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
@@ -175,21 +177,33 @@ static void slow_source(struct vt_dev *d)
 
 		err = post(&p, 0, wr);
 	}
-	status = status_of(p.scq[0], 5000);
-	vt_ok(!err && status == IBV_WC_SUCCESS, "READ of a page that is long in coming: the peer's retries are enough (%s)",
-	      ibv_wc_status_str(status));
+	status = err ? NO_COMPLETION : status_of(p.scq[0], 5000);
 	pair_close(&p);
 	slow_close(&a);
+	return status;
+}
+
+/* A peer that asks again is told to come later; but not as soon as it asks, as it may be one that cannot be told. */
+static void slow_sources(struct vt_dev *d)
+{
+	const struct vt_conn never_later = { .timeout = 14, .retry = 7, .rnr_retry = 0, .min_rnr_timer = 1 };
+	enum ibv_wc_status status;
+
+	status = read_slow(d, slow_device, &impatient);
+	vt_ok(status == IBV_WC_SUCCESS, "READ of a page that is long in coming: the peer's few retries are enough (%s)",
+	      ibv_wc_status_str(status));
+	status = read_slow(d, slowish_device, &never_later);
+	vt_ok(status == IBV_WC_SUCCESS, "READ of a page that takes 20 ms, by a peer without RNR retries (%s)", ibv_wc_status_str(status));
 }
 
 static void test_slow_pages(struct vt_dev *d)
 {
-	if (!slow_device || wire_loses) {
+	if (!slow_device || !slowish_device || wire_loses) {
 		vt_ok_skip("pages that are long in coming", slow_device ? "with few retries, and the wire loses" : "no null_blk");
 		return;
 	}
 	slow_payload(d);
-	slow_source(d);
+	slow_sources(d);
 }
 
 static enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enum ibv_wr_opcode op, size_t off, uint32_t len)
