@@ -14,7 +14,7 @@ release	 = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/genera
 variant	 = $(if $(filter um,$(ARCH)),-um)$(if $(shell grep -s '^CONFIG_KASAN=y' $(KDIR)/.config),-debug)
 OUT	 = build/$(release)$(variant)
 
-all: module provider			## the module for KDIR (default: the running kernel) and the provider
+all: module provider			## module for KDIR (default: the running kernel if its headers are there, else the last by name), provider
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 12
