@@ -78,6 +78,7 @@ house_rules() {
 }
 
 ktap_header
+[ -n "$(sources Makefile)" ] || { ktap_fail "the files of the tree" "no git, or no checkout that it lists"; ktap_end; }
 for kdir in ${KDIRS:-/lib/modules/*/build}; do
 	[ ! -e "$kdir/Makefile" ] || compiles "$kdir"
 done
