@@ -29,6 +29,26 @@ static void next__segments_of_a_message(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_IDLE);
 }
 
+/* The receiver is woken by a message, not by a part of one. */
+static void next__only_the_last_packet_is_solicited(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 600)->solicited = true;
+	post(b, ROAN_OP_SEND, 600);
+	post(b, ROAN_OP_SEND, 8)->solicited = true;
+	for (int i = 0; i < 7; i++) {
+		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, b->e.solicited, i == 2 || i == 6);
+	}
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_IDLE);
+	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	for (int i = 1; i < 7; i++) {
+		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, b->e.solicited, i == 2 || i == 6);
+	}
+}
+
 static void next__empty_message_takes_a_packet(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -436,6 +456,7 @@ static void resume__sends_on_with_the_next_psn(struct kunit *test)
 static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(slot__full_queue_has_none),
 	KUNIT_CASE(next__segments_of_a_message),
+	KUNIT_CASE(next__only_the_last_packet_is_solicited),
 	KUNIT_CASE(next__empty_message_takes_a_packet),
 	KUNIT_CASE(next__window_bounds_the_span_and_asks),
 	KUNIT_CASE(next__widest_window_goes_back_whole),

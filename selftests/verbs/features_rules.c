@@ -91,6 +91,7 @@ static void ud_drops(struct vt_dev *d)
 	got = vt_poll(p.rcq[1], &wc, 3000);
 	vt_ok(!err && got && wc.status == IBV_WC_SUCCESS && wc.wr_id == 7 && wc.byte_len == 48,
 	      "UD: the top bit of a Q_Key stands for the QP's own; the receive was still there");
+	vt_ok(vt_grh_is(p.buf + 8192, &d->gid, &d->gid), "UD: the 40 bytes before it are its network header");
 	pair_close(&p);
 	ibv_destroy_ah(ah);
 }

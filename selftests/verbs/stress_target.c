@@ -68,6 +68,21 @@ static size_t recv_diff(struct side *s, uint32_t slot_nr, const struct plan *p)
 	return p->len;
 }
 
+/* The network header of a datagram, which lies in the same pieces before the message. */
+static bool grh_is_right(struct side *s, uint32_t slot_nr)
+{
+	size_t size = s->c.max_len + GRH, cuts[3] = { size / 7, size / 3, size - size / 7 - size / 3 }, n, got = 0;
+	uint8_t *b = slot(s, s->recvs, slot_nr), grh[GRH];
+	int k;
+
+	for (k = 0; k < 3 && got < GRH; b += cuts[k++] + GAP) {
+		n = cuts[k] < GRH - got ? cuts[k] : GRH - got;
+		memcpy(grh + got, b, n);
+		got += n;
+	}
+	return vt_grh_is(grh, &s->peer[0].gid, &s->dev.gid);
+}
+
 static void bind_window(struct side *s, uint32_t i)
 {
 	struct ibv_send_wr wr = {
@@ -140,6 +155,8 @@ static const char *recv_mismatch(struct side *s, const struct plan *p, uint32_t 
 		return "immediate data nobody sent";
 	if (s->c.type == IBV_QPT_UD && !(wc->wc_flags & IBV_WC_GRH))
 		return "no GRH";
+	if (s->c.type == IBV_QPT_UD && !grh_is_right(s, wc->wr_id))
+		return "the GRH is not the peer's network header";
 	if (p->op == OP_WRITE_IMM)
 		return NULL;
 	bad = recv_diff(s, wc->wr_id, p);

@@ -257,6 +257,16 @@ int vt_qp_connect(struct vt_dev *d, struct ibv_qp *qp, const struct vt_conn *c, 
 	return ibv_modify_qp(qp, &a, mask);
 }
 
+bool vt_grh_is(const uint8_t grh[40], const union ibv_gid *src, const union ibv_gid *dst)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const uint8_t *v4 = grh + 20;
+
+	if (!memcmp(src->raw, mapped, 12))
+		return v4[0] == 0x45 && v4[9] == IPPROTO_UDP && !memcmp(v4 + 12, src->raw + 12, 4) && !memcmp(v4 + 16, dst->raw + 12, 4);
+	return grh[0] >> 4 == 6 && grh[6] == IPPROTO_UDP && !memcmp(grh + 8, src->raw, 16) && !memcmp(grh + 24, dst->raw, 16);
+}
+
 int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 {
 	uint64_t end = vt_now_ms() + ms;

@@ -61,6 +61,9 @@ void vt_fill(void *buf, size_t len, uint64_t seed, size_t pos);
 /* The first position that differs, or @len. */
 size_t vt_diff(const void *buf, size_t len, uint64_t seed, size_t pos);
 
+/* Are the 40 bytes before a datagram the IP header it came with: of UDP, from @src to @dst? IPv4's are the last 20. */
+bool vt_grh_is(const uint8_t grh[40], const union ibv_gid *src, const union ibv_gid *dst);
+
 /* Polls @cq until a completion is there or @ms passed. Returns 1, 0 or exits on a poll error. */
 int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 
