@@ -70,7 +70,7 @@ bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
 cc:					## congestion control in virtual time, held to the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but bench, cc and paths; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, bench, cc and paths; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/tally.sh $(ROOM)/suites.sh
 
