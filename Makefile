@@ -85,9 +85,9 @@ install: module provider		## module, provider and its driver file, the tool roan
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	$(MAKE) install-tool
 
-install-tool:				## the tool roan alone, and the lists it reads; below DESTDIR
+install-tool:				## the tool roan alone, the lists it reads, that of the counters; below DESTDIR
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
-	install -D -m 644 -t $(DESTDIR)/usr/share/roan kernel/cc/params.h kernel/cc/pause.h
+	install -D -m 644 -t $(DESTDIR)/usr/share/roan kernel/cc/params.h kernel/cc/pause.h kernel/stats.h
 
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel
 	tools/package dkms
