@@ -241,6 +241,29 @@ bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn)
 	return true;
 }
 
+int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_move *move, u32 most)
+{
+	u32 left;
+
+	if (!move->begun)
+		*move = (struct roan_move) { .begun = true, .at = ring->index, .tail = ring->index + roan_ring_pending(ring) };
+	left = move->tail - ring->index;
+	if (left > ring->mask + 1 || left > fresh->mask + 1)
+		return -EINVAL;
+	if (move->tail - move->at > left)
+		move->at = ring->index;		/* the rest of what was moved, and more, was fetched meanwhile */
+	for (; move->at != move->tail; move->at++, most--) {
+		if (!most)
+			return -EAGAIN;
+		memcpy(slot_at(fresh, move->at), slot_at(ring, move->at), ring->slot_size);
+	}
+	fresh->index = ring->index;
+	roan_ring_publish(fresh, fresh->index);
+	WRITE_ONCE(fresh->ctl->user.index, move->tail);
+	swap(*ring, *fresh);
+	return 0;
+}
+
 /* ---- the ring we produce ---- */
 
 struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring)

@@ -76,6 +76,18 @@ static inline void roan_ring_consume(struct roan_ring *ring)
 void roan_ring_publish(struct roan_ring *ring, u32 index);	/* let the user reuse slots below @index */
 void roan_ring_discard(struct roan_ring *ring);			/* forget what is posted (QP to RESET) */
 
+struct roan_move {
+	bool begun;		/* false at first */
+	u32 at, tail;
+};
+
+/*
+ * What is posted and not fetched goes into @fresh, whose slots are as large, under the same indices; when all has, the two
+ * change places. At @most so many a call; -EAGAIN: call again, with the same *@move. Meanwhile more may be fetched, but what
+ * is posted is lost. -EINVAL: it does not fit, or the tail makes no sense.
+ */
+int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_move *move, u32 most);
+
 /*
  * The doorbell bit. need_doorbell(): set it, full barrier, and say whether something was posted meanwhile (then clear
  * it and look again). awake(): clear it before looking.

@@ -165,29 +165,36 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	return err;
 }
 
-/* Move what is posted and not fetched into @fresh, for a user or kernel consumer that waits meanwhile. */
-static int move_posted(struct roan_srq *srq, struct roan_ring *fresh)
-	__must_hold(&srq->lock)
-{
-	u32 n = roan_ring_pending(&srq->ring);
-	u32 i;
+#define MOVED_AT_A_TIME	512	/* of half a KiB each, at most */
 
-	if (roan_ring_corrupt(&srq->ring, n) || n > fresh->mask + 1)
-		return -EINVAL;
-	for (i = 0; i < n; i++) {
-		roan_ring_copy(&srq->ring, 0, fresh->slots + (size_t)i * fresh->slot_size, srq->ring.slot_size);
-		roan_ring_consume(&srq->ring);
-	}
-	roan_ring_post(fresh, n);
-	swap(srq->ring, *fresh);
-	return 0;
+/*
+ * Under the locks, but not for longer than it takes to move some. The user's provider lets nobody post meanwhile; a kernel
+ * consumer may, so all of its are moved at once.
+ */
+static int move_posted(struct roan_srq *srq, struct roan_ring *fresh, u32 max_wr)
+{
+	u32 most = srq->user ? MOVED_AT_A_TIME : U32_MAX;
+	struct roan_move move = {};
+	unsigned long flags;
+	int err;
+
+	do {
+		cond_resched();
+		spin_lock_irqsave(&srq->post_lock, flags);
+		spin_lock(&srq->lock);
+		err = roan_ring_move_posted(&srq->ring, fresh, &move, most);
+		if (!err)
+			srq->max_wr = max_wr;
+		spin_unlock(&srq->lock);
+		spin_unlock_irqrestore(&srq->post_lock, flags);
+	} while (err == -EAGAIN);
+	return err;
 }
 
 static int resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib_udata *udata)
 {
 	struct roan_ring_desc desc = {};
 	struct roan_ring fresh = {};
-	unsigned long flags;
 	int err;
 
 	if (!max_wr || max_wr > ROAN_MAX_WR)
@@ -197,16 +204,9 @@ static int resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib_uda
 		return err;
 	if (udata && copy_to_user(u64_to_user_ptr(desc_addr), &desc, sizeof(desc)))
 		err = -EFAULT;
-	if (!err) {
-		spin_lock_irqsave(&srq->post_lock, flags);
-		spin_lock(&srq->lock);
-		err = move_posted(srq, &fresh);
-		if (!err)
-			srq->max_wr = max_wr;
-		spin_unlock(&srq->lock);
-		spin_unlock_irqrestore(&srq->post_lock, flags);
-	}
-	roan_ring_free(&fresh);
+	if (!err)
+		err = move_posted(srq, &fresh, max_wr);
+	roan_ring_free(&fresh);		/* the old one, or the one that did not fit */
 	return err;
 }
 

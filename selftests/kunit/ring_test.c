@@ -466,8 +466,66 @@ static void cq_moves_into_a_scribbled_ring(struct kunit *test)
 	roan_ring_free(&fresh);
 }
 
+static u64 number_in(const struct roan_ring *ring, u32 index)
+{
+	return *(u64 *)(ring->slots + (size_t)(index & ring->mask) * ring->slot_size);
+}
+
+/* Six are posted; one is fetched before, and some while they move, from where the tail wraps. */
+static void posted_moves_little_by_little(struct kunit *test)
+{
+	struct roan_ring *ring = new_ring(test, SLOTS, 16, -3u), *fresh = new_ring(test, 2 * SLOTS, 16, 0);
+	struct roan_move move = {};
+	u32 i;
+
+	for (i = 0; i < 6; i++)
+		*(u64 *)roan_ring_post_slot(ring, i) = i;
+	roan_ring_post(ring, 6);
+	roan_ring_consume(ring);
+	memset(&fresh->ctl->user, 0x80, sizeof(fresh->ctl->user));
+	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 1), -EAGAIN);
+	for (i = 0; i < 3; i++)
+		roan_ring_consume(ring);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 1), 0);
+	KUNIT_EXPECT_EQ(test, ring->mask, 2 * SLOTS - 1);
+	KUNIT_EXPECT_EQ(test, ring->index, 1u);
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.index, 1u);
+	KUNIT_EXPECT_EQ(test, roan_ring_pending(ring), 2u);
+	KUNIT_EXPECT_EQ(test, number_in(ring, 1), 4ull);
+	KUNIT_EXPECT_EQ(test, number_in(ring, 2), 5ull);
+	roan_ring_free(ring);
+	roan_ring_free(fresh);
+}
+
+/* More than there is room for; and a program that posts meanwhile, or says that it did. */
+static void posted_that_does_not_fit_stays(struct kunit *test)
+{
+	struct roan_ring *ring = new_ring(test, SLOTS, 16, 0), *fresh = new_ring(test, 4, 16, 0);
+	struct roan_move move = {};
+	u32 i;
+
+	roan_ring_post(ring, 5);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, U32_MAX), -EINVAL);
+	roan_ring_consume(ring);
+	move = (struct roan_move) {};
+	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 2), -EAGAIN);
+	roan_ring_post(ring, 3);
+	for (i = 0; i < 5; i++)
+		roan_ring_consume(ring);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 2), -EINVAL);
+	move = (struct roan_move) {};
+	roan_ring_post(ring, 0x80000000);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 2), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ring->mask, SLOTS - 1);
+	roan_ring_free(ring);
+	roan_ring_free(fresh);
+}
+
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(alloc_rounds_up_and_refuses),
+	KUNIT_CASE(posted_moves_little_by_little),
+	KUNIT_CASE(posted_that_does_not_fit_stays),
 	KUNIT_CASE(alloc_of_two_shares_memory),
 	KUNIT_CASE_PARAM(slots_come_out_in_order, start_gen_params),
 	KUNIT_CASE_PARAM(impossible_tails_are_seen, start_gen_params),

@@ -2,7 +2,7 @@
 /*
  * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress leave out. Everything runs in
  * one process over one device, QPs connected to each other. Error statuses are in features_errors.c, and what a completion gives back
- * to the poster in features_reuse.c; threads and forks are in features_share.c.
+ * to the poster in features_reuse.c; shared receive queues are in features_srq.c, threads and forks in features_share.c.
  *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE]
  * -m: of the paths, 1024 unless given; -L: packets get lost on the way; -w: only that what is overwritten does not leak;
  * -s: a device that takes 500 ms for a page
@@ -23,7 +23,8 @@ bool wire_loses;
 const char *slow_device;
 const char *slowish_device;
 
-static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe)
+/* @srq: where the second receives from, or NULL. */
+static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, struct ibv_srq *srq)
 {
 	int i;
 
@@ -41,13 +42,14 @@ static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type
 			vt_die("objects of a pair: %s", strerror(errno));
 		a.send_cq = p->scq[i];
 		a.recv_cq = p->rcq[i];
+		a.srq = i ? srq : NULL;
 		p->qp[i] = ibv_create_qp(d->pd, &a);
 		if (!p->qp[i])
 			vt_die("create_qp: %s", strerror(errno));
 	}
 }
 
-void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn)
+static void pair_make(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn, struct ibv_srq *srq)
 {
 	struct vt_conn c = conn ? *conn : (struct vt_conn) {
 		.timeout = 14, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1,
@@ -58,7 +60,7 @@ void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe,
 	c.type = type;
 	c.psn = 100;
 	c.access = type == IBV_QPT_UC ? RIGHTS & ~(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC) : RIGHTS;
-	pair_objects(p, d, type, cqe);
+	pair_objects(p, d, type, cqe, srq);
 	for (i = 0; i < 2; i++) {
 		addr.qpn = p->qp[!i]->qp_num;
 		err = vt_qp_init(p->qp[i], &c);
@@ -67,6 +69,16 @@ void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe,
 		if (err)
 			vt_die("connect: %s", strerror(err));
 	}
+}
+
+void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn)
+{
+	pair_make(p, d, type, cqe, conn, NULL);
+}
+
+void pair_open_srq(struct pair *p, struct vt_dev *d, int cqe, struct ibv_srq *srq)
+{
+	pair_make(p, d, IBV_QPT_RC, cqe, NULL, srq);
 }
 
 void pair_close(struct pair *p)
@@ -157,56 +169,6 @@ static bool comp_event(struct pair *p, int ms)
 		return false;
 	ibv_ack_cq_events(cq, 1);
 	return true;
-}
-
-static void srq_limit(struct vt_dev *d)
-{
-	struct ibv_srq_init_attr a = { .attr = { .max_wr = 16, .max_sge = 1 } };
-	struct ibv_srq *srq = ibv_create_srq(d->pd, &a);
-	struct ibv_srq_attr q = { .srq_limit = 6 };
-	struct pair p;
-	int i, err;
-
-	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
-	if (ibv_destroy_qp(p.qp[1]))
-		vt_die("destroy_qp");
-	struct ibv_qp_init_attr qa = {
-		.qp_type = IBV_QPT_RC, .send_cq = p.scq[1], .recv_cq = p.rcq[1], .srq = srq, .cap = { 8, 0, 1, 0, 0 },
-	};
-	struct vt_conn c = { .type = IBV_QPT_RC, .psn = 100, .access = RIGHTS, .timeout = 14, .retry = 7, .rnr_retry = 7 };
-	struct vt_addr addr = { .gid = d->gid, .mtu = d->mtu, .psn = 100, .qpn = p.qp[0]->qp_num };
-
-	/* A new pair of QPs: the other end of the first one is gone. */
-	ibv_destroy_qp(p.qp[0]);
-	qa.srq = NULL;
-	qa.cap.max_recv_wr = qa.cap.max_recv_sge = 1;
-	p.qp[0] = ibv_create_qp(d->pd, &qa);
-	qa.srq = srq;
-	p.qp[1] = ibv_create_qp(d->pd, &qa);
-	addr.qpn = p.qp[1]->qp_num;
-	err = vt_qp_init(p.qp[0], &c) | vt_qp_connect(d, p.qp[0], &c, &addr);
-	addr.qpn = p.qp[0]->qp_num;
-	err |= vt_qp_init(p.qp[1], &c) | vt_qp_connect(d, p.qp[1], &c, &addr);
-	for (i = 0; i < 8; i++) {
-		struct ibv_sge sge = sge_at(&p, 1024 * i, 512);
-		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
-
-		err |= ibv_post_srq_recv(srq, &wr, &bad);
-	}
-	err |= ibv_modify_srq(srq, &q, IBV_SRQ_LIMIT);
-	for (i = 0; i < 2; i++)
-		err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[1], 3000);
-	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: no limit event at the limit");
-	err = post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[1], 3000);
-	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_SRQ_LIMIT_REACHED, "SRQ: limit event below the limit");
-	err = ibv_query_srq(srq, &q);
-	vt_ok(!err && q.srq_limit == 0 && q.max_wr >= 16, "SRQ: the limit is disarmed by its event");
-	for (i = 0; i < 2; i++) {
-		ibv_destroy_qp(p.qp[i]);
-		p.qp[i] = NULL;
-	}
-	vt_ok(!ibv_destroy_srq(srq), "SRQ: destroyed after its QPs");
-	pair_close(&p);
 }
 
 static void cq_overflow(struct vt_dev *d)
@@ -469,7 +431,7 @@ static void everything(struct vt_dev *d)
 	queries(d);
 	bad_wr(d);
 	solicited(d);
-	srq_limit(d);
+	test_srq(d);
 	cq_resize(d);
 	cq_overflow(d);
 	drain(d);

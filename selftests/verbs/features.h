@@ -25,6 +25,8 @@ struct pair {
 
 /* @conn: NULL for patient defaults; its type, PSN and access are set here. */
 void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn);
+/* RC; the second receives from @srq. */
+void pair_open_srq(struct pair *p, struct vt_dev *d, int cqe, struct ibv_srq *srq);
 void pair_close(struct pair *p);
 struct ibv_sge sge_at(struct pair *p, size_t off, uint32_t len);
 int post(struct pair *p, int side, struct ibv_send_wr wr);
@@ -40,6 +42,7 @@ void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for lossy wires */
 void test_paging(struct vt_dev *d);	/* features_paging.c */
+void test_srq(struct vt_dev *d);		/* features_srq.c */
 void test_share(struct vt_dev *d);	/* features_share.c */
 
 #endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Shared receive queues: the limit and its event, and one that is resized while messages take from it. */
+#include "features.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct ibv_srq *new_srq(struct vt_dev *d, int max_wr)
+{
+	struct ibv_srq_init_attr a = { .attr = { .max_wr = max_wr, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(d->pd, &a);
+
+	if (!srq)
+		vt_die("create_srq");
+	return srq;
+}
+
+static int post_shared(struct pair *p, struct ibv_srq *srq, size_t off, uint32_t len, uint64_t id)
+{
+	struct ibv_sge sge = sge_at(p, off, len);
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_srq_recv(srq, &wr, &bad);
+}
+
+/* A queue with users is not destroyed. */
+static void close_both(struct pair *p, struct ibv_srq *srq)
+{
+	int i, busy = ibv_destroy_srq(srq);
+
+	for (i = 0; i < 2; i++) {
+		ibv_destroy_qp(p->qp[i]);
+		p->qp[i] = NULL;
+	}
+	vt_ok(busy && !ibv_destroy_srq(srq), "SRQ: destroyed after its QPs, and not before");
+	pair_close(p);
+}
+
+static void limit(struct vt_dev *d)
+{
+	struct ibv_srq *srq = new_srq(d, 16);
+	struct ibv_srq_attr q = { .srq_limit = 6 };
+	struct pair p;
+	int i, err = 0;
+
+	pair_open_srq(&p, d, 64, srq);
+	for (i = 0; i < 8; i++)
+		err |= post_shared(&p, srq, 1024 * i, 512, i);
+	err |= ibv_modify_srq(srq, &q, IBV_SRQ_LIMIT);
+	for (i = 0; i < 2; i++)
+		err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[0], 3000);
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: no limit event at the limit");
+	err = post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[0], 3000);
+	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_SRQ_LIMIT_REACHED, "SRQ: limit event below the limit");
+	err = ibv_query_srq(srq, &q);
+	vt_ok(!err && q.srq_limit == 0 && q.max_wr >= 16, "SRQ: the limit is disarmed by its event");
+	close_both(&p, srq);
+}
+
+#define POSTED	3000	/* at any time: more than the kernel moves at once */
+#define MESSAGES	4000
+#define SLOTS	(BUF / 16)
+
+struct resizer {
+	struct ibv_srq *srq;
+	atomic_bool stop;
+	int err, n;
+};
+
+static void *resize_on(void *arg)
+{
+	struct resizer *r = arg;
+
+	while (!atomic_load(&r->stop) && !r->err) {
+		struct ibv_srq_attr q = { .max_wr = r->n++ & 1 ? POSTED : 2 * POSTED };
+
+		r->err = ibv_modify_srq(r->srq, &q, IBV_SRQ_MAX_WR);
+		usleep(100);
+	}
+	return NULL;
+}
+
+/* Message @n carries its number, and comes to where receive @n wants it. */
+static bool received(struct pair *p, struct ibv_srq *srq, int n)
+{
+	uint64_t *there = (uint64_t *)(p->buf + BUF / 2 + n % (SLOTS / 2) * 16);
+	struct ibv_wc wc;
+
+	if (!vt_poll(p->rcq[1], &wc, 10000) || wc.status || wc.wr_id != (uint64_t)n || *there != (uint64_t)n)
+		return false;
+	*there = 0;
+	n += POSTED;
+	return !post_shared(p, srq, BUF / 2 + n % (SLOTS / 2) * 16, 8, n);
+}
+
+static void resize(struct vt_dev *d)
+{
+	struct ibv_srq *srq = new_srq(d, POSTED);
+	struct resizer r = { .srq = srq };
+	pthread_t thread;
+	struct pair p;
+	int i, err = 0;
+
+	pair_open_srq(&p, d, 64, srq);
+	for (i = 0; i < POSTED; i++)
+		err |= post_shared(&p, srq, BUF / 2 + i * 16, 8, i);
+	if (err || pthread_create(&thread, NULL, resize_on, &r))
+		vt_die("receives, or pthread_create");
+	for (i = 0; i < MESSAGES; i++) {
+		*(uint64_t *)p.buf = i;
+		if (post_op(&p, 0, IBV_WR_SEND, 0, 0, 8, 0) || status_of(p.scq[0], 10000) || !received(&p, srq, i))
+			break;
+	}
+	atomic_store(&r.stop, true);
+	pthread_join(thread, NULL);
+	vt_ok(i == MESSAGES && !r.err && r.n > 1, "SRQ: resized %d times, %d of %d messages in the receives that were theirs",
+	      r.n, i, MESSAGES);
+	r.err = ibv_modify_srq(srq, &(struct ibv_srq_attr) { .max_wr = POSTED / 2 }, IBV_SRQ_MAX_WR);
+	vt_ok(r.err, "SRQ: cannot be made smaller than what is in it (error %d)", r.err);
+	close_both(&p, srq);
+}
+
+void test_srq(struct vt_dev *d)
+{
+	limit(d);
+	resize(d);
+}
