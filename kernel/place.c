@@ -528,17 +528,19 @@ static u32 flush_access(const struct roan_pkt *pkt)
 }
 
 /* mr.c gives ACCESS_FLUSH_PERSISTENT to persistent memory only. */
-static void write_back(const struct grip *grip, u64 len)
+void roan_write_back(struct roan_mr *mr, u64 off, u64 len)
 {
 #ifdef CONFIG_ARCH_HAS_PMEM_API
-	u64 off;
+	const struct grip grip = { .mr = mr, .off = off };
+	u64 pos;
 	u32 run;
 
-	for (off = 0; off < len; off += run) {
-		void *from = at(grip, off, min_t(u64, len - off, PAGE_SIZE), &run);
+	for (pos = 0; pos < len; pos += run) {
+		void *from = at(&grip, pos, min_t(u64, len - pos, PAGE_SIZE), &run);
 
 		arch_wb_cache_pmem(from, run);
 	}
+	wmb();		/* lines that were written back have arrived */
 #endif
 }
 
@@ -561,7 +563,7 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	if (pkt->flush_level == ROAN_FLUSH_MR)
 		len = grip.mr->length;
 	if (pkt->flush_type & ROAN_FLUSH_PERSISTENT && grip.mr->kind == ROAN_MR_USER)
-		write_back(&grip, len);
+		verr = roan_persist(qp, grip.mr, grip.off, len);
 	if (grip.mr->io && len) {
 		u8 byte;
 
@@ -569,5 +571,5 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	}
 	smp_mb();	/* what was placed before, by any CPU that acknowledged it, before our answer */
 	roan_key_leave();
-	return ROAN_VERR_NONE;
+	return verr;
 }

@@ -150,6 +150,7 @@ static void init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 	INIT_LIST_HEAD(&rq->backlog);
 	spin_lock_init(&rq->lock);
 	spin_lock_init(&rq->post_lock);
+	roan_write_back_init(&rq->write_back);
 	if (qp->srq) {
 		rq->max_sge = qp->srq->max_sge;
 	} else {

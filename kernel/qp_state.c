@@ -215,6 +215,7 @@ static void forget(struct roan_qp *qp)
 	start_receiving(qp);
 	roan_limiter_stop(qp);
 	roan_odp_forget(qp);
+	roan_persist_forget(qp);
 	roan_ring_discard(&qp->sq.ring);
 	if (!qp->srq) {
 		roan_ring_discard(&qp->rq.ring);

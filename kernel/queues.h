@@ -16,6 +16,7 @@
 #include <rdma/roan-abi.h>
 
 #include "later.h"
+#include "persist.h"
 #include "ring.h"
 #include "cc/depth.h"
 #include "cc/np.h"
@@ -114,6 +115,7 @@ struct roan_rq {
 	struct list_head backlog;	/* backlog.c: requests whose memory is not there, and what came after them */
 	u32 backlog_bytes;
 	struct roan_rest rest;		/* of the first in @backlog */
+	struct roan_write_back write_back;
 	struct roan_recv cur;	/* the receive under way */
 	struct roan_responder resp;
 	struct roan_flow flow;

@@ -259,12 +259,14 @@ static void execute_atomic_write(struct roan_qp *qp, struct roan_rx *rx)
 	roan_responder_acted(&qp->rq.resp, pkt);
 }
 
-static void execute_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
+static void execute_flush(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)
 {
-	if (roan_remote_flush(qp, pkt))
-		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
-	roan_responder_acted(&qp->rq.resp, pkt);
+	u32 verr = roan_remote_flush(qp, &rx->pkt);
+
+	if (verr)
+		return deny(qp, rx, verr);
+	roan_responder_acted(&qp->rq.resp, &rx->pkt);
 }
 
 static void execute(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
@@ -283,7 +285,7 @@ static void execute(struct roan_qp *qp, struct roan_rx *rx, const struct roan_ex
 	case ROAN_OP_ATOMIC_WRITE:
 		return execute_atomic_write(qp, rx);
 	case ROAN_OP_FLUSH:
-		return execute_flush(qp, &rx->pkt);
+		return execute_flush(qp, rx);
 	}
 }
 

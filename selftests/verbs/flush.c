@@ -215,6 +215,30 @@ static bool log_records(struct side *s, int n)
 	return true;
 }
 
+/* Half of LEN is done at once, all takes long: what follows waits, and each is done once. */
+static bool long_ones(struct side *s, int n)
+{
+	struct ibv_qp_ex *q = begin(s, 0);
+	const uint64_t value = SEED;
+	enum ibv_wc_opcode op;
+	int i;
+
+	for (i = 0; i < 3 * n; i += 3) {
+		q->wr_id = i;
+		ibv_wr_flush(q, s->peer.flushable, s->peer.base, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+		q->wr_id = i + 1;
+		ibv_wr_atomic_write(q, s->peer.flushable, s->peer.base, &value);
+		q->wr_id = i + 2;
+		ibv_wr_flush(q, s->peer.flushable, s->peer.base, LEN / 2, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE);
+	}
+	if (ibv_wr_complete(q))
+		return false;
+	for (i = 0; i < 3 * n; i++)
+		if (done(s, i, &op) || op != (i % 3 == 1 ? IBV_WC_ATOMIC_WRITE : IBV_WC_FLUSH))
+			return false;
+	return true;
+}
+
 static void persist(struct side *s)
 {
 	const uint8_t both = IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT;
@@ -222,6 +246,7 @@ static void persist(struct side *s)
 	vt_ok(!flush(s, s->peer.flushable, 1, 10000, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE), "FLUSH of a range to persistence");
 	vt_ok(!flush(s, s->peer.flushable, 2 * LEN - 1, 1, both, IBV_FLUSH_RANGE), "FLUSH of the last byte, both types");
 	vt_ok(!flush(s, s->peer.flushable, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR), "FLUSH of a whole region to persistence");
+	vt_ok(long_ones(s, 20), "20 times FLUSH of all, ATOMIC_WRITE, FLUSH of half of it in one batch: each once, in order");
 }
 
 static void initiate(struct side *s)
