@@ -7,9 +7,6 @@
 #include "roan.h"
 
 #define REMOTE_ACCESS		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
-/* IB_ACCESS_FLUSH_*; kernels before 6.2 have no names for them. */
-#define ACCESS_FLUSH_GLOBAL	(1 << 8)
-#define ACCESS_FLUSH_PERSISTENT	(1 << 9)
 
 /* A range of a region that may be touched, as its key is entered. */
 struct grip {
@@ -523,11 +520,11 @@ u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value)
 
 static u32 flush_access(const struct roan_pkt *pkt)
 {
-	return (pkt->flush_type & ROAN_FLUSH_GLOBAL ? ACCESS_FLUSH_GLOBAL : 0) |
-	       (pkt->flush_type & ROAN_FLUSH_PERSISTENT ? ACCESS_FLUSH_PERSISTENT : 0);
+	return (pkt->flush_type & ROAN_FLUSH_GLOBAL ? IB_ACCESS_FLUSH_GLOBAL : 0) |
+	       (pkt->flush_type & ROAN_FLUSH_PERSISTENT ? IB_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* mr.c gives ACCESS_FLUSH_PERSISTENT to persistent memory only. */
+/* mr.c gives IB_ACCESS_FLUSH_PERSISTENT to persistent memory only. */
 void roan_write_back(struct roan_mr *mr, u64 off, u64 len)
 {
 #ifdef CONFIG_ARCH_HAS_PMEM_API
@@ -552,7 +549,7 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	u32 verr;
 
 	if (!pkt->flush_type || pkt->flush_type & ~(ROAN_FLUSH_GLOBAL | ROAN_FLUSH_PERSISTENT) ||
-	    pkt->flush_level > ROAN_FLUSH_MR)
+	    pkt->flush_level > ROAN_FLUSH_MR || flush_access(pkt) & ~qp->access)
 		return ROAN_VERR_BAD_ACCESS;
 	if (pkt->flush_level == ROAN_FLUSH_MR)
 		verr = grip_whole(qp, pkt->rkey, flush_access(pkt), &grip);

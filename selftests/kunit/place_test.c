@@ -457,6 +457,11 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_ACCESS);
 	pkt.flush_type = 5;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_ACCESS);
+	pkt.flush_type = ROAN_FLUSH_GLOBAL;
+	f->qp.access &= ~IB_ACCESS_FLUSH_GLOBAL;
+	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_ACCESS);
+	f->qp.access |= IB_ACCESS_FLUSH_GLOBAL;
+	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
 }
 

@@ -11,7 +11,8 @@ static void init_qp(struct roan_qp *qp, struct fake *f, u32 qpn)
 	qp->pd = &f->pd;
 	qp->user = true;
 	qp->transport = ROAN_TP_RC;
-	qp->access = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC;
+	qp->access = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC |
+		     IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT;
 }
 
 int fake_init(struct kunit *test)

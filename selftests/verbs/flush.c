@@ -33,6 +33,7 @@ struct offer {
 	uint32_t flushable;	/* key of a region that may be flushed */
 	uint32_t plain;		/* key of one that may not, over the same memory */
 	uint32_t persistent;	/* the memory is */
+	uint32_t may;		/* the initiator's: what the target's QP is to let it flush */
 };
 
 struct side {
@@ -85,15 +86,14 @@ static struct ibv_qp *create(struct side *s, enum ibv_qp_type type, uint64_t ops
 	return ibv_create_qp_ex(s->d.ctx, &a);
 }
 
-/* A fresh pair of QPs: an error ends the old one. */
-static void join(struct side *s)
+/* A fresh pair of QPs, whose peer may flush as @may says: an error ends the old one. */
+static void join_with(struct side *s, unsigned int may)
 {
-	const struct vt_conn c = {
+	struct vt_conn c = {
 		.type = IBV_QPT_RC, .psn = 7, .timeout = 14, .retry = 7, .rnr_retry = 7,
-		.access = COMMON | IBV_ACCESS_FLUSH_GLOBAL,
 	};
 	struct offer me = { .base = (uintptr_t)s->buf, .flushable = s->mr->rkey, .plain = s->plain->rkey,
-			    .persistent = s->persistent };
+			    .persistent = s->persistent, .may = may };
 	uint8_t ready = 1;
 	int err;
 
@@ -107,6 +107,7 @@ static void join(struct side *s)
 	me.addr = (struct vt_addr) { .gid = s->d.gid, .qpn = s->qp->qp_num, .psn = 7, .mtu = s->d.mtu };
 	vt_send(s->fd, &me, sizeof(me));
 	vt_recv(s->fd, &s->peer, sizeof(s->peer));
+	c.access = COMMON | s->peer.may;
 	err = vt_qp_init(s->qp, &c);
 	if (!err)
 		err = vt_qp_connect(&s->d, s->qp, &c, &s->peer.addr);
@@ -114,6 +115,11 @@ static void join(struct side *s)
 		vt_die("connect: %s", strerror(err));
 	vt_send(s->fd, &ready, 1);
 	vt_recv(s->fd, &ready, 1);
+}
+
+static void join(struct side *s)
+{
+	join_with(s, IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT);
 }
 
 static struct ibv_qp_ex *begin(struct side *s, uint64_t id)
@@ -273,6 +279,9 @@ static void initiate(struct side *s)
 	join(s);
 	vt_ok(flush(s, s->peer.flushable, 2 * LEN - 8, 9, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
 	      "FLUSH past the end is a remote access error");
+	join_with(s, 0);
+	vt_ok(flush(s, s->peer.flushable, 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
+	      "FLUSH by a QP without the right is a remote access error");
 	join(s);
 	if (s->peer.persistent)
 		persist(s);
@@ -283,7 +292,7 @@ static void initiate(struct side *s)
 	vt_ok(atomic_write(s, 4, 1) == IBV_WC_REM_INV_REQ_ERR, "ATOMIC_WRITE not aligned is an invalid request");
 }
 
-#define JOINS	4	/* as often as initiate() joins, and once before */
+#define JOINS	5	/* as often as initiate() joins, and once before */
 
 int main(int argc, char **argv)
 {
