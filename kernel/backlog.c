@@ -58,8 +58,8 @@ bool roan_backlog_add(struct roan_qp *qp, struct roan_rx *rx)
 		rx->again = true;
 		return true;
 	}
-	if (list_empty(&rq->backlog))
-		roan_rest_begin(&rq->rest, ktime_get_ns());
+	if (list_empty(&rq->backlog) && rq->rest.psn != rx->pkt.psn)	/* it may have come before, and found no room */
+		roan_rest_begin(&rq->rest, rx->pkt.psn, ktime_get_ns());
 	if (list_empty(&rq->backlog) || last_of(rq)->rx.skb != rx->skb)
 		bytes += rx->skb->truesize;
 	w = has_room(qp, bytes) ? kmalloc(sizeof(*w), GFP_ATOMIC | __GFP_NOWARN) : NULL;
@@ -90,7 +90,9 @@ static void let_go(struct roan_qp *qp, struct waiting *w)
 	account(qp, w, -1);
 	consume_skb(w->rx.skb);
 	kfree(w);
-	roan_rest_begin(&qp->rq.rest, ktime_get_ns());	/* the next one's, if there is one */
+	w = list_first_entry_or_null(&qp->rq.backlog, struct waiting, on);
+	if (w)
+		roan_rest_begin(&qp->rq.rest, w->rx.pkt.psn, ktime_get_ns());
 }
 
 void roan_backlog_run(struct roan_qp *qp)
@@ -116,4 +118,5 @@ void roan_backlog_drop(struct roan_qp *qp)
 	lockdep_assert_held(&qp->rq.lock);
 	list_for_each_entry_safe(w, next, &qp->rq.backlog, on)
 		let_go(qp, w);
+	qp->rq.rest.psn = ROAN_REST_NOBODY;
 }

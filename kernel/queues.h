@@ -114,7 +114,7 @@ struct roan_rq {
 	bool absent;		/* paging.c: what is to be answered is not there, a worker fetches it */
 	struct list_head backlog;	/* backlog.c: requests whose memory is not there, and what came after them */
 	u32 backlog_bytes;
-	struct roan_rest rest;		/* of the first in @backlog */
+	struct roan_rest rest;		/* of the first in @backlog, or of what would be */
 	struct roan_write_back write_back;
 	struct roan_recv cur;	/* the receive under way */
 	struct roan_responder resp;

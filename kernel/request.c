@@ -68,6 +68,15 @@ static void ask_again(struct roan_qp *qp, u8 timer_code)
 	roan_responder_rnr(&qp->rq.resp, timer_code);
 }
 
+/* There is no room for it to wait here. Some four times as long each time, so that six times last tenths of a second. */
+static void ask_again_if_full(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	u8 code = roan_rnr_code(4 * (ktime_get_ns() - qp->rq.rest.since));
+
+	ask_again(qp, max_t(u8, code, ROAN_ABSENT_RNR_TIMER));
+}
+
 /*
  * Memory is not there yet: the packet waits for it. If there is no room for it, RC asks the peer to come again; UC has no
  * voice: the rest of the message is skipped.
@@ -78,7 +87,7 @@ static void wait(struct roan_qp *qp, struct roan_rx *rx)
 	if (roan_backlog_add(qp, rx))
 		return;
 	if (qp->transport == ROAN_TP_RC) {
-		ask_again(qp, ROAN_ABSENT_RNR_TIMER);
+		ask_again_if_full(qp);
 	} else {
 		roan_count(qp->dev, rx_absent);
 		roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
@@ -389,7 +398,7 @@ static void wait_behind(struct roan_qp *qp, struct roan_rx *rx)
 	else if (qp->rq.resp.nak_sent)
 		roan_count(qp->dev, rx_after_nak);
 	else
-		ask_again(qp, ROAN_ABSENT_RNR_TIMER);
+		ask_again_if_full(qp);
 }
 
 /* Is somebody before what comes? */

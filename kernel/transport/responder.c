@@ -454,7 +454,7 @@ void roan_responder_answered(struct roan_responder *resp, const struct roan_answ
 void roan_responder_absent(struct roan_responder *resp, const struct roan_answer *a, u64 now)
 {
 	if (!resp->rests)
-		roan_rest_begin(&resp->rest, now);
+		roan_rest_begin(&resp->rest, a->psn, now);
 	resp->rests = true;
 }
 

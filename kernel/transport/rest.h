@@ -18,14 +18,17 @@
 #define ROAN_REST_QUIET_NS	50000000ull
 #define ROAN_REST_QUIET_ASKS	3
 
+#define ROAN_REST_NOBODY	U32_MAX
+
 struct roan_rest {
 	u64 since;		/* ns */
+	u32 psn;		/* whose it is, or ROAN_REST_NOBODY */
 	u32 asks;
 };
 
-static inline void roan_rest_begin(struct roan_rest *rest, u64 now)
+static inline void roan_rest_begin(struct roan_rest *rest, u32 psn, u64 now)
 {
-	*rest = (struct roan_rest) { .since = now };
+	*rest = (struct roan_rest) { .since = now, .psn = psn };
 }
 
 /* Asked again. True: say so, with the RNR timer's @code. */

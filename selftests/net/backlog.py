@@ -52,35 +52,50 @@ class End:
         self.addr = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
         self.mr = MR(self.pd, SIZE, access | (e.IBV_ACCESS_ON_DEMAND if path else 0), address=self.addr)
         self.qp = self.ah = None
+        self.crowd = []
 
     def attr(self, prio):
         gr = GlobalRoute(dgid=GID(gid_of(self.peer).exploded), sgid_index=gid_index(self.dev, self.address))
         gr.traffic_class = prio << 5
         return AHAttr(gr=gr, is_global=1, port_num=1)
 
-    def create(self, kind):
-        if self.qp:
-            self.qp.close()
+    def new_qp(self, kind, depth):
         attr = QPAttr(port_num=1)
         attr.qkey = QKEY
         attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE
-        self.qp = QP(self.pd, QPInitAttr(qp_type=getattr(e, f"IBV_QPT_{kind}"), scq=self.cq, rcq=self.cq,
-                                         cap=QPCap(1000, 1000, 1, 1)), attr)
+        return QP(self.pd, QPInitAttr(qp_type=getattr(e, f"IBV_QPT_{kind}"), scq=self.cq, rcq=self.cq,
+                                      cap=QPCap(depth, depth, 1, 1)), attr)
+
+    def create(self, kind):
+        if self.qp:
+            self.qp.close()
+        self.qp = self.new_qp(kind, 1000)
         self.kind = kind
         return [self.qp.qp_num, self.addr, self.mr.rkey]
 
-    def connect(self, qpn, addr, rkey, prio, timeout, retries):
+    def create_crowd(self, n):
+        self.crowd = [self.new_qp("RC", 16) for _ in range(n)]
+        return [qp.qp_num for qp in self.crowd]
+
+    def connect(self, qpn, addr, rkey, prio, timeout, retries, rnr_retries):
         self.to = (addr, rkey, qpn)
         if self.kind == "UD":
             self.ah = AH(self.pd, attr=self.attr(prio))
-            return
+        else:
+            self.connect_qp(self.qp, qpn, prio, timeout, retries, rnr_retries)
+
+    def connect_crowd(self, numbers, *how):
+        for qp, qpn in zip(self.crowd, numbers):
+            self.connect_qp(qp, qpn, *how)
+
+    def connect_qp(self, qp, qpn, prio, timeout, retries, rnr_retries):
         attr = QPAttr(port_num=1)
         attr.ah_attr = self.attr(prio)
         attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = qpn, 0, 0, e.IBV_MTU_4096
         attr.max_dest_rd_atomic = attr.max_rd_atomic = 1
-        attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, timeout, retries, 7
+        attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, timeout, retries, rnr_retries
         attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE
-        self.qp.to_rts(attr)
+        qp.to_rts(attr)
 
     def fill(self, seed, n):
         for i in range(n):
@@ -89,11 +104,18 @@ class End:
     def right(self, seed, n):
         return all(self.view[i * CHUNK:(i + 1) * CHUNK] == bytes([seed + i & 255]) * CHUNK for i in range(n))
 
-    def write(self, first, n):
+    def write_by(self, qp, first, n, length=CHUNK):
         for i in range(first, first + n):
-            wr = SendWR(opcode=e.IBV_WR_RDMA_WRITE, num_sge=1, sg=[SGE(self.addr + i * CHUNK, CHUNK, self.mr.lkey)])
+            wr = SendWR(opcode=e.IBV_WR_RDMA_WRITE, num_sge=1, sg=[SGE(self.addr + i * CHUNK, length, self.mr.lkey)])
             wr.set_wr_rdma(self.to[1], self.to[0] + i * CHUNK)
-            self.qp.post_send(wr)
+            qp.post_send(wr)
+
+    def write(self, first, n, *length):
+        self.write_by(self.qp, first, n, *length)
+
+    def write_crowd(self, first, last, n, length):
+        for qp in self.crowd[first:last]:
+            self.write_by(qp, 0, n, length)
 
     def receive(self, n, length):
         for i in range(n):
@@ -205,10 +227,10 @@ def until(seconds, what):
     return bool(what())
 
 
-def pair(a, b, kind="RC", prio=SL, timeout=20, retries=7):
+def pair(a, b, kind="RC", prio=SL, timeout=20, retries=7, rnr_retries=7):
     there, here = b.create(kind), a.create(kind)
-    b.connect(*here, prio, timeout, retries)
-    a.connect(*there, prio, timeout, retries)
+    b.connect(*here, prio, timeout, retries, rnr_retries)
+    a.connect(*there, prio, timeout, retries, rnr_retries)
 
 
 def moved(host, names, before):
@@ -313,6 +335,47 @@ def impatience(a, b):
           right=b.right(5, 8))
 
 
+def settled(host, name):
+    """The counter, when it has stood still for a while."""
+    now, before = host.count(name), -1
+    while now != before:
+        time.sleep(0.3)
+        now, before = host.count(name), now
+    return now
+
+
+BIG, SMALL = 48, 40     # QPs that send 512 KB each, more than there is room for, and 1 KB, for what is left of it
+
+
+def latecomer(a, b):
+    """The device keeps all that it may when one more packet comes that has to wait. Its peer comes again but six times."""
+    pair(a, b, timeout=16, rnr_retries=6)
+    freeze()
+    a.write_crowd(0, BIG, 8, CHUNK)
+    settled(b, "page_waits")
+    a.write_crowd(BIG, BIG + SMALL, 1, KB)
+    waits = settled(b, "page_waits")
+    a.write(0, 1, KB)
+    time.sleep(0.03)
+    kept = b.count("page_waits") != waits
+    thaw()
+    return not kept, a.done(1 + 8 * BIG + SMALL, 60) == [0] * (1 + 8 * BIG + SMALL)
+
+
+def no_room(a, b):
+    there, here = b.create_crowd(BIG + SMALL), a.create_crowd(BIG + SMALL)
+    b.connect_crowd(here, SL, 20, 7, 7)
+    a.connect_crowd(there, SL, 20, 7, 7)
+    for _ in range(4):      # of what may wait below a QP, and what waits up there does, each may have twice as much after each
+        a.write_crowd(0, BIG, 8, CHUNK)
+        a.done(8 * BIG, 60)
+    for _ in range(3):      # on a busy machine the six times may be over before the test goes on
+        full, done = latecomer(a, b)
+        if done:
+            break
+    check("who finds no room comes again, later each time", full=full, done=done)
+
+
 def datagrams(a, b, n, length):
     """Returns how many did not arrive, and whether those that did are in order."""
     pair(a, b, "UD")
@@ -365,6 +428,7 @@ def main():
     thaw()
     check("off unless asked for", done=a.done(4, 30) == [0] * 4, right=b.right(0, 4), none=ear.heard() == [])
     impatience(a, b)
+    no_room(a, b)
     check("datagrams wait, in order", arrived=datagrams(a, b, 20, 1024) == (0, True))
     lost, right = datagrams(a, b, 900, 4000)
     check("what finds no room is dropped and counted", lost=0 < lost < 900, right=right)
