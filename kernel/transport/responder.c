@@ -175,6 +175,19 @@ static bool same_read(const struct roan_responder *resp, const struct roan_repla
 	return skipped + pkt->dma_len < e->len && pkt->dma_len && !(pkt->dma_len & (mtu_of(resp) - 1));
 }
 
+/* A requester that begins again begins with the first that it misses, and goes on in the order of PSNs. */
+static void ask_again(struct roan_responder *resp, u32 psn)
+{
+	if (!resp->rests)
+		return;
+	resp->asked_again = true;
+	if (psn_diff(psn, resp->rest.psn) <= 0)
+		resp->passed_by = false;
+	else if (psn_diff(psn, resp->asked_psn) <= 0)
+		resp->passed_by = true;
+	resp->asked_psn = psn;
+}
+
 static enum roan_verdict duplicate(struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	struct roan_replay *e;
@@ -183,7 +196,7 @@ static enum roan_verdict duplicate(struct roan_responder *resp, const struct roa
 	resp->n_duplicates++;
 	if (pkt->info->op == ROAN_OP_SEND || pkt->info->op == ROAN_OP_WRITE) {
 		resp->ack_due = true;
-		resp->asked_again = true;	/* its ACK may be behind a response that rests */
+		ask_again(resp, pkt->psn);
 		return ROAN_V_DUPLICATE;
 	}
 	e = remembered(resp, pkt->psn);
@@ -192,7 +205,7 @@ static enum roan_verdict duplicate(struct roan_responder *resp, const struct roa
 	pos = (pkt->psn - e->first_psn) & PSN_MASK;
 	if (e->op == ROAN_OP_READ && !same_read(resp, e, pkt, pos))
 		return ROAN_V_DROP;
-	resp->asked_again |= e->active;
+	ask_again(resp, pkt->psn);
 	activate(resp, e, pos, e->op == ROAN_OP_READ ? pos + response_packets(resp, pkt->dma_len) : e->npkts);
 	return ROAN_V_DUPLICATE;
 }
@@ -433,18 +446,24 @@ bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_an
 	return resp->nak_due || resp->ack_due;
 }
 
+static bool is_resting(const struct roan_responder *resp, const struct roan_replay *e)
+{
+	return resp->rests && psn_add(e->first_psn, e->npkts - 1) == resp->rest.psn;
+}
+
 void roan_responder_answered(struct roan_responder *resp, const struct roan_answer *a)
 {
 	struct roan_replay *e;
 
-	resp->asked_again = false;
-	resp->rests = false;
 	if (a->replay == ROAN_NO_REPLAY) {	/* a NAK acknowledges what came before it */
 		resp->nak_due = false;
 		resp->ack_due = false;
+		resp->rests = false;
 		return;
 	}
 	e = &resp->replay[a->replay];
+	if (is_resting(resp, e))
+		resp->rests = false;
 	if (++e->send_at == e->npkts)
 		e->answered = true;
 	if (e->send_at == e->send_end || e->refusal)
@@ -453,19 +472,28 @@ void roan_responder_answered(struct roan_responder *resp, const struct roan_answ
 
 void roan_responder_absent(struct roan_responder *resp, const struct roan_answer *a, u64 now)
 {
-	if (!resp->rests)
-		roan_rest_begin(&resp->rest, a->psn, now);
+	const struct roan_replay *e = &resp->replay[a->replay];
+	u32 last = psn_add(e->first_psn, e->npkts - 1);
+
+	if (is_resting(resp, e))
+		return;
+	roan_rest_begin(&resp->rest, last, now);
 	resp->rests = true;
+	resp->asked_again = false;
+	resp->passed_by = false;
+	resp->asked_psn = last;
 }
 
 bool roan_responder_gives_way(struct roan_responder *resp)
 {
 	struct roan_replay *e;
 
-	if (!resp->rests || (resp->n_active < 2 && !resp->ack_due && !resp->nak_due))
-		return false;
+	if (!resp->n_active)
+		return true;
 	e = &resp->replay[oldest_active(resp)];
-	if (!e->answered)
+	if (!is_resting(resp, e))
+		return true;
+	if (!e->answered || !resp->passed_by)
 		return false;
 	deactivate(resp, e);
 	resp->rests = false;

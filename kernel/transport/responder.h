@@ -63,8 +63,10 @@ struct roan_responder {
 	u32 write_len;		/* WRITE: RETH length */
 
 	bool nak_sent;		/* the gap before @epsn was announced, or RNR was; cleared when @epsn is served */
-	bool asked_again;	/* for what is owed, since the last answer */
-	bool rests;		/* the next response, since @rest */
+	bool rests;		/* a response: the one that ends with @rest.psn */
+	bool asked_again;	/* for it or for what is behind it, since that was last told to come later */
+	bool passed_by;		/* what is behind it was asked for twice, and it was not */
+	u32 asked_psn;		/* the last PSN asked for again while it rests */
 	struct roan_rest rest;
 	bool ack_due;
 	bool nak_due;
@@ -143,8 +145,8 @@ void roan_responder_answered(struct roan_responder *resp, const struct roan_answ
 void roan_responder_absent(struct roan_responder *resp, const struct roan_answer *answer, u64 now);
 
 /*
- * True: what rested does not any more. All of it was given once, more is owed behind it, and who asked again may have gone on
- * and wait for that: it is as if the wire had lost it.
+ * While a response rests: true if next() gives another one now. Either that is before it, asked for again since; or what
+ * rested was given once, and the requester has gone on and asks for what is behind it: then it is as if the wire had lost it.
  */
 bool roan_responder_gives_way(struct roan_responder *resp);
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A responder, and what cases ask of it; for the responder_*test.c. */
+#ifndef RESPONDER_BENCH_H
+#define RESPONDER_BENCH_H
+
+#include <kunit/test.h>
+#include "../../kernel/transport/responder.h"
+
+#define MTU	256
+#define PSN0	0xfffffe	/* everything here crosses the wrap */
+#define VA	0x1000
+#define RKEY	0x77
+
+struct bench {
+	struct roan_responder r;
+	struct roan_replay replay[4];
+	struct roan_exec exec;
+	struct roan_answer a;
+};
+
+static inline struct bench *bench_with(struct kunit *test, u8 transport, u8 max_dest_rd_atomic)
+{
+	const struct roan_responder_cfg cfg = {
+		.transport = transport, .mtu_shift = 8, .max_dest_rd_atomic = max_dest_rd_atomic, .rq_psn = PSN0,
+	};
+	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	b->r.replay = b->replay;
+	b->r.max_replay = ARRAY_SIZE(b->replay);
+	roan_responder_reset(&b->r, &cfg);
+	return b;
+}
+
+static inline struct bench *bench(struct kunit *test)
+{
+	return bench_with(test, ROAN_TP_RC, 2);
+}
+
+static inline struct roan_pkt request(u8 opcode, u32 n, u16 len, u32 dma_len)
+{
+	return (struct roan_pkt) {
+		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .payload_len = len,
+		.dma_len = dma_len, .va = VA, .rkey = RKEY, .ackreq = true,
+	};
+}
+
+static inline enum roan_verdict admit(struct bench *b, struct roan_pkt pkt)
+{
+	return roan_responder_admit(&b->r, &pkt, &b->exec);
+}
+
+/* Admits and executes. */
+static inline enum roan_verdict take(struct bench *b, struct roan_pkt pkt)
+{
+	enum roan_verdict verdict = admit(b, pkt);
+
+	if (verdict != ROAN_V_EXECUTE)
+		return verdict;
+	switch (pkt.info->op) {
+	case ROAN_OP_READ:
+		roan_responder_read(&b->r, &pkt);
+		break;
+	case ROAN_OP_CMP_SWAP:
+	case ROAN_OP_FETCH_ADD:
+		roan_responder_atomic(&b->r, &pkt, 4711);
+		break;
+	case ROAN_OP_ATOMIC_WRITE:
+	case ROAN_OP_FLUSH:
+		roan_responder_acted(&b->r, &pkt);
+		break;
+	default:
+		roan_responder_done(&b->r, &pkt);
+		break;
+	}
+	return verdict;
+}
+
+/* The opcode of the next packet owed; -1: none. */
+static inline int owed(struct bench *b)
+{
+	if (!roan_responder_next(&b->r, ROAN_AETH_UNLIMITED, &b->a))
+		return -1;
+	roan_responder_answered(&b->r, &b->a);
+	return b->a.opcode;
+}
+
+static inline void expect_nak(struct kunit *test, struct bench *b, u8 nak, u32 n)
+{
+	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
+	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_NAK | nak);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+#endif /* RESPONDER_BENCH_H */
