@@ -18,9 +18,12 @@ static int __init roan_init(void)
 	err = roan_odp_init();
 	if (err)
 		goto err_later;
-	err = roan_qp_init();
+	err = roan_persist_init();
 	if (err)
 		goto err_odp;
+	err = roan_qp_init();
+	if (err)
+		goto err_persist;
 	roan_pace_init();
 	err = roan_qos_init();
 	if (err)
@@ -49,6 +52,8 @@ err_qos:
 	roan_qos_exit();
 err_qp:
 	roan_qp_exit();
+err_persist:
+	roan_persist_exit();
 err_odp:
 	roan_odp_exit();
 err_later:
@@ -66,6 +71,7 @@ static void __exit roan_exit(void)
 	roan_dmabuf_exit();
 	roan_qos_exit();
 	roan_qp_exit();
+	roan_persist_exit();
 	roan_odp_exit();
 	roan_pace_exit();
 	roan_later_exit();

@@ -225,7 +225,8 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, st
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);		/* rq.lock held */
-void roan_write_back(struct roan_mr *mr, u64 off, u64 len);	/* persist.c's; the range is the region's */
+/* What caches have of bytes @off to @off + @len, at most ROAN_WRITE_BACK_MOST, of a region's; persist.c's. Softirqs off. */
+u32 roan_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len);
 u64 roan_atomic(u64 *word, const struct roan_pkt *pkt);	/* what @pkt asks for, as the CPU does it; what was there */
 
 /* dmabuf.c */

@@ -55,7 +55,6 @@ u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool 
 void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 void roan_odp_forget(struct roan_qp *qp);	/* nobody will try again */
 void roan_qp_resume(struct roan_qp *qp);	/* later.c only */
-void roan_paging_work(struct work_struct *work);	/* what else takes long, and ends with ROAN_DO_RESUME */
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs);
 

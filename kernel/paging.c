@@ -148,11 +148,6 @@ static struct ask *ask_for(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 
 	return ask;
 }
 
-void roan_paging_work(struct work_struct *work)
-{
-	queue_work(pagers, work);
-}
-
 static enum roan_odp_want want_of(bool write)
 {
 	return write ? ROAN_ODP_WRITE : ROAN_ODP_READ;

@@ -6,27 +6,39 @@
 #include <linux/sched.h>
 #include "roan.h"
 
-#define AT_ONCE	SZ_64K	/* a thousand lines */
+#define TURN	SZ_16M		/* before others have theirs */
+#define WRITERS	4		/* what keeps a CPU busy needs not one for each QP */
 
-/* The key keeps the region while this works, and the reference the queue pair. */
+static struct workqueue_struct *writers;
+
+static bool unfinished(const struct roan_write_back *wb)
+{
+	return wb->at < wb->len && READ_ONCE(wb->wanted);
+}
+
+/* The reference keeps the QP. The region is asked for anew each time: it may be gone, or have other memory. */
 static void write_back(struct work_struct *work)
 {
 	struct roan_qp *qp = container_of(work, struct roan_qp, rq.write_back.work);
 	struct roan_write_back *wb = &qp->rq.write_back;
-	struct roan_mr *mr = wb->mr;
-	u64 off = wb->off, left = READ_ONCE(wb->len);
-	u32 n;
+	u64 end = min_t(u64, wb->len, wb->at + TURN);
+	u32 verr = ROAN_VERR_NONE, n;
 
-	for (; left; left -= n, off += n) {
-		n = min_t(u64, left, SZ_1M);
-		roan_write_back(mr, off, n);
+	while (!verr && wb->at < end && unfinished(wb)) {
+		n = min_t(u64, end - wb->at, ROAN_WRITE_BACK_MOST);
+		local_bh_disable();
+		verr = roan_write_back(qp, wb->key, wb->off + wb->at, n);
+		local_bh_enable();
+		wb->at += n;
 		cond_resched();
 	}
-	roan_key_put(&mr->k);
-
+	if (!verr && unfinished(wb)) {
+		queue_work(writers, work);
+		return;
+	}
 	spin_lock_bh(&qp->rq.lock);
 	wb->busy = false;
-	wb->done = wb->len;
+	wb->done = !verr && wb->wanted;
 	spin_unlock_bh(&qp->rq.lock);
 	roan_later(&qp->later, ROAN_DO_RESUME);
 	roan_qp_put(qp);
@@ -37,35 +49,43 @@ void roan_write_back_init(struct roan_write_back *wb)
 	INIT_WORK(&wb->work, write_back);
 }
 
-u32 roan_persist(struct roan_qp *qp, struct roan_mr *mr, u64 off, u64 len)
+u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 {
 	struct roan_write_back *wb = &qp->rq.write_back;
 
 	lockdep_assert_held(&qp->rq.lock);
-	if (len <= AT_ONCE) {
-		roan_write_back(mr, off, len);
-		return ROAN_VERR_NONE;
-	}
 	if (wb->busy)
 		return ROAN_VERR_ABSENT;
-	if (wb->done && wb->key == mr->k.key && wb->off == off && wb->len == len) {
+	if (wb->done && wb->key == key && wb->off == off && wb->len == len) {
 		wb->done = false;
 		return ROAN_VERR_NONE;
 	}
-	refcount_inc(&mr->k.refs);	/* not zero: the caller is inside */
 	roan_qp_get(qp);
-	wb->mr = mr;
-	wb->key = mr->k.key;
+	wb->key = key;
 	wb->off = off;
 	wb->len = len;
+	wb->at = 0;
 	wb->busy = true;
 	wb->done = false;
-	roan_paging_work(&wb->work);
+	wb->wanted = true;
+	queue_work(writers, &wb->work);
 	return ROAN_VERR_ABSENT;
 }
 
 void roan_persist_forget(struct roan_qp *qp)
 {
+	lockdep_assert_held(&qp->rq.lock);
 	qp->rq.write_back.done = false;
-	WRITE_ONCE(qp->rq.write_back.len, 0);
+	WRITE_ONCE(qp->rq.write_back.wanted, false);
+}
+
+int roan_persist_init(void)
+{
+	writers = alloc_workqueue("roan_writers", WQ_UNBOUND, WRITERS);
+	return writers ? 0 : -ENOMEM;
+}
+
+void roan_persist_exit(void)
+{
+	destroy_workqueue(writers);
 }

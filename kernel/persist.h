@@ -3,29 +3,34 @@
 #ifndef ROAN_PERSIST_H
 #define ROAN_PERSIST_H
 
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
-struct roan_mr;
 struct roan_qp;
+
+#define ROAN_WRITE_BACK_MOST	SZ_64K	/* bytes at a time: a thousand lines, with softirqs off */
 
 /* Of a QP, under rq.lock. */
 struct roan_write_back {
 	struct work_struct work;
-	struct roan_mr *mr;	/* a reference to its key, while busy */
-	u32 key;		/* of @mr */
-	u64 off;		/* bytes from the region's first */
-	u64 len;		/* 0: nobody waits for it */
+	u32 key;		/* the region's */
+	u64 off;		/* bytes from its first */
+	u64 len;
+	u64 at;			/* the worker's: how much has been written back */
 	bool busy;
+	bool wanted;		/* or else the worker may stop */
 	bool done;		/* and the request that it was for has not been tried again */
 };
 
 void roan_write_back_init(struct roan_write_back *wb);
 /*
- * Writes back what caches have of [@off, @off + @len) of @mr. 0; or ROAN_VERR_ABSENT: that takes a while, @qp is resumed when it
- * is done, and the same request then finds it so. softirq, rq.lock held, inside the region's key.
+ * A worker is to write back what caches have of [@off, @off + @len) of the region @key. 0: it has; or ROAN_VERR_ABSENT: @qp is
+ * resumed when that is done, or cannot be, and the same request is then to be checked and tried again. Any context, rq.lock held.
  */
-u32 roan_persist(struct roan_qp *qp, struct roan_mr *mr, u64 off, u64 len);
-void roan_persist_forget(struct roan_qp *qp);	/* rq.lock held: nobody will try again */
+u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len);
+void roan_persist_forget(struct roan_qp *qp);	/* rq.lock held: nobody will try again; the worker stops soon */
+int roan_persist_init(void);
+void roan_persist_exit(void);
 
 #endif /* ROAN_PERSIST_H */

@@ -525,20 +525,41 @@ static u32 flush_access(const struct roan_pkt *pkt)
 }
 
 /* mr.c gives IB_ACCESS_FLUSH_PERSISTENT to persistent memory only. */
-void roan_write_back(struct roan_mr *mr, u64 off, u64 len)
+static void write_back(const struct grip *grip, u32 len)
 {
 #ifdef CONFIG_ARCH_HAS_PMEM_API
-	const struct grip grip = { .mr = mr, .off = off };
-	u64 pos;
-	u32 run;
+	u32 pos, run;
 
 	for (pos = 0; pos < len; pos += run) {
-		void *from = at(&grip, pos, min_t(u64, len - pos, PAGE_SIZE), &run);
+		void *from = at(grip, pos, len - pos, &run);
 
 		arch_wb_cache_pmem(from, run);
 	}
 	wmb();		/* lines that were written back have arrived */
 #endif
+}
+
+u32 roan_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len)
+{
+	struct grip grip;
+	u32 verr = grip_whole(qp, rkey, IB_ACCESS_FLUSH_PERSISTENT, &grip);
+
+	if (verr)
+		return verr;
+	grip.off = off;
+	verr = grip.mr->kind == ROAN_MR_USER ? check_range(0, grip.mr->length, off, len) : ROAN_VERR_BAD_ACCESS;
+	if (!verr)
+		write_back(&grip, len);
+	roan_key_leave();
+	return verr;
+}
+
+static u32 persist(struct roan_qp *qp, u32 rkey, const struct grip *grip, u64 len)
+{
+	if (len > ROAN_WRITE_BACK_MOST)
+		return roan_persist(qp, rkey, grip->off, len);
+	write_back(grip, len);
+	return ROAN_VERR_NONE;
 }
 
 /* Global visibility is what a memory barrier gives on a machine whose CPUs do the writing. */
@@ -560,7 +581,7 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	if (pkt->flush_level == ROAN_FLUSH_MR)
 		len = grip.mr->length;
 	if (pkt->flush_type & ROAN_FLUSH_PERSISTENT && grip.mr->kind == ROAN_MR_USER)
-		verr = roan_persist(qp, grip.mr, grip.off, len);
+		verr = persist(qp, pkt->rkey, &grip, len);
 	if (grip.mr->io && len) {
 		u8 byte;
 

@@ -235,6 +235,7 @@ static void flush_both(struct roan_qp *qp)
 {
 	qp->sq_failing = false;
 	roan_backlog_drop(qp);
+	roan_persist_forget(qp);
 	roan_flush_sq(qp);
 	roan_flush_rq(qp);
 }
@@ -491,6 +492,7 @@ void roan_qp_halt(struct roan_qp *qp)
 	lock_queues(qp);
 	set_state(qp, IB_QPS_RESET);
 	roan_backlog_drop(qp);
+	roan_persist_forget(qp);
 	unlock_queues(qp);
 	hrtimer_cancel(&qp->sq.timer);
 	if (qp->limiter)

@@ -465,6 +465,35 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
 }
 
+/* A worker, which works on a region for long, is told when that may no longer be, or is another. */
+static void writing_back_asks_each_time(struct kunit *test)
+{
+	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);
+	struct fake *f = test->priv;
+	u32 key = mr->k.key;
+
+	local_bh_disable();
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, LEN - 1, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 1, LEN), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, U64_MAX, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key ^ 1, 0, 1), (u32)ROAN_VERR_BAD_KEY);
+	mr->length = 1;
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 1, 1), (u32)ROAN_VERR_BAD_RANGE);
+	mr->access = IB_ACCESS_FLUSH_GLOBAL;
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_ACCESS);
+	mr->access = IB_ACCESS_FLUSH_PERSISTENT;
+	mr->kind = ROAN_MR_DMA;
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_ACCESS);
+	mr->kind = ROAN_MR_USER;
+	mr->state = ROAN_MR_FREE;
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_KEY);
+	mr->state = ROAN_MR_VALID;
+	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), 0u);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+}
+
 static struct kunit_case place_cases[] = {
 	KUNIT_CASE_PARAM(region_ends_at_its_last_byte, range_gen_params),
 	KUNIT_CASE(region_at_the_end_of_addresses),
@@ -481,6 +510,7 @@ static struct kunit_case place_cases[] = {
 	KUNIT_CASE(atomics_do_what_they_say),
 	KUNIT_CASE(atomics_stay_in_their_word),
 	KUNIT_CASE(flushes_are_checked_as_writes_are),
+	KUNIT_CASE(writing_back_asks_each_time),
 	{}
 };
 

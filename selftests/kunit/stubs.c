@@ -71,15 +71,14 @@ void roan_below_add(const struct roan_train *train, struct sk_buff *skb)
 {
 }
 
-/* What is persistent here is short. */
-u32 roan_persist(struct roan_qp *qp, struct roan_mr *mr, u64 off, u64 len)
-{
-	roan_write_back(mr, off, len);
-	return ROAN_VERR_NONE;
-}
-
 /* Nobody brings pages in: what is absent stays absent. */
 u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+{
+	return ROAN_VERR_ABSENT;
+}
+
+/* Nor does anybody write back what is long. */
+u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 {
 	return ROAN_VERR_ABSENT;
 }

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,7 @@ struct offer {
 	uint64_t base;
 	uint32_t flushable;	/* key of a region that may be flushed */
 	uint32_t plain;		/* key of one that may not, over the same memory */
+	uint32_t restless;	/* of persistent memory: key of a large one whose memory changes all the time */
 	uint32_t persistent;	/* the memory is */
 	uint32_t may;		/* the initiator's: what the target's QP is to let it flush */
 };
@@ -43,17 +46,18 @@ struct side {
 	uint8_t *buf;		/* LEN bytes, and LEN more for what is read back */
 	struct ibv_mr *mr;
 	struct ibv_mr *plain;
+	struct ibv_mr *restless;
 	bool persistent;
 	struct offer peer;
 	int fd;
 };
 
-#define DAX_ALIGN	(2u << 20)
+#define LARGE		(32u << 20)	/* many of what a DAX device is mapped in */
 
 static uint8_t *map_file(const char *name)
 {
 	int fd = open(name, O_RDWR);
-	uint8_t *p = mmap(NULL, DAX_ALIGN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint8_t *p = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (fd < 0 || p == MAP_FAILED)
 		vt_die("%s: %s", name, strerror(errno));
@@ -72,7 +76,9 @@ static void open_side(struct side *s, const char *name, bool v6, const char *fil
 	s->mr = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON | IBV_ACCESS_FLUSH_GLOBAL |
 			   (file ? IBV_ACCESS_FLUSH_PERSISTENT : 0));
 	s->plain = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON);
-	if (!s->mr || !s->plain)
+	s->restless = ibv_reg_mr(s->d.pd, s->buf, 2 * LEN, COMMON | IBV_ACCESS_FLUSH_GLOBAL |
+				 (file ? IBV_ACCESS_FLUSH_PERSISTENT : 0));
+	if (!s->mr || !s->plain || !s->restless)
 		vt_die("reg_mr: %s", strerror(errno));
 }
 
@@ -86,19 +92,40 @@ static struct ibv_qp *create(struct side *s, enum ibv_qp_type type, uint64_t ops
 	return ibv_create_qp_ex(s->d.ctx, &a);
 }
 
-/* A fresh pair of QPs, whose peer may flush as @may says: an error ends the old one. */
-static void join_with(struct side *s, unsigned int may)
+static atomic_bool over;
+
+/* A page or all of it, as fast as it goes. */
+static void *change_memory(void *arg)
+{
+	struct side *s = arg;
+	bool all = false;
+
+	while (!over) {
+		all = !all;
+		if (ibv_rereg_mr(s->restless, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, s->buf, all ? LARGE : 4096, 0))
+			vt_die("rereg_mr: %s", strerror(errno));
+	}
+	return NULL;
+}
+
+/*
+ * A fresh pair of QPs, whose peer may flush as @may says: an error ends the old one. The target, which joins as long as the
+ * initiator does, is told by false that there is no more to come.
+ */
+static bool join_with(struct side *s, unsigned int may)
 {
 	struct vt_conn c = {
 		.type = IBV_QPT_RC, .psn = 7, .timeout = 14, .retry = 7, .rnr_retry = 7,
 	};
 	struct offer me = { .base = (uintptr_t)s->buf, .flushable = s->mr->rkey, .plain = s->plain->rkey,
-			    .persistent = s->persistent, .may = may };
+			    .restless = s->restless->rkey, .persistent = s->persistent, .may = may };
 	uint8_t ready = 1;
 	int err;
 
 	vt_send(s->fd, &ready, 1);	/* neither side takes its QP away before the other is through with it */
 	vt_recv(s->fd, &ready, 1);
+	if (!ready)
+		return false;
 	if (s->qp && ibv_destroy_qp(s->qp))
 		vt_die("destroy_qp: %s", strerror(errno));
 	s->qp = create(s, IBV_QPT_RC, SEND_OPS);
@@ -115,11 +142,12 @@ static void join_with(struct side *s, unsigned int may)
 		vt_die("connect: %s", strerror(err));
 	vt_send(s->fd, &ready, 1);
 	vt_recv(s->fd, &ready, 1);
+	return true;
 }
 
-static void join(struct side *s)
+static bool join(struct side *s)
 {
-	join_with(s, IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT);
+	return join_with(s, IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT);
 }
 
 static struct ibv_qp_ex *begin(struct side *s, uint64_t id)
@@ -245,6 +273,25 @@ static bool long_ones(struct side *s, int n)
 	return true;
 }
 
+/* While a worker writes back, the region may become a smaller one; and for a moment it is none at all. */
+static bool of_what_changes(struct side *s, int n)
+{
+	enum ibv_wc_status status;
+	int i, refused = 0;
+
+	for (i = 0; i < n; i++) {
+		status = flush(s, s->peer.restless, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+		if (status && status != IBV_WC_REM_ACCESS_ERR)
+			return false;
+		if (status) {
+			refused++;
+			join(s);
+		}
+	}
+	printf("# %d of %d came at a moment when there was none\n", refused, n);
+	return refused < n;
+}
+
 static void persist(struct side *s)
 {
 	const uint8_t both = IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT;
@@ -253,6 +300,7 @@ static void persist(struct side *s)
 	vt_ok(!flush(s, s->peer.flushable, 2 * LEN - 1, 1, both, IBV_FLUSH_RANGE), "FLUSH of the last byte, both types");
 	vt_ok(!flush(s, s->peer.flushable, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR), "FLUSH of a whole region to persistence");
 	vt_ok(long_ones(s, 20), "20 times FLUSH of all, ATOMIC_WRITE, FLUSH of half of it in one batch: each once, in order");
+	vt_ok(of_what_changes(s, 100), "FLUSH of a whole region whose memory is replaced meanwhile");
 }
 
 static void initiate(struct side *s)
@@ -292,15 +340,14 @@ static void initiate(struct side *s)
 	vt_ok(atomic_write(s, 4, 1) == IBV_WC_REM_INV_REQ_ERR, "ATOMIC_WRITE not aligned is an invalid request");
 }
 
-#define JOINS	5	/* as often as initiate() joins, and once before */
-
 int main(int argc, char **argv)
 {
 	const char *name = NULL, *host = NULL, *file = NULL;
 	struct side s = { 0 };
+	pthread_t changes;
 	bool v6 = false;
 	uint8_t end = 0;
-	int o, i;
+	int o;
 
 	alarm(300);
 	while ((o = getopt(argc, argv, "d:c:6P:")) != -1) {
@@ -318,9 +365,13 @@ int main(int argc, char **argv)
 	open_side(&s, name, v6, file);
 	s.fd = host ? vt_connect(host, PORT) : vt_listen_accept(PORT);
 	if (!host) {
-		for (i = 0; i < JOINS; i++)
-			join(&s);
-		vt_recv(s.fd, &end, 1);
+		if (file && pthread_create(&changes, NULL, change_memory, &s))
+			vt_die("pthread_create");
+		while (join(&s))
+			;
+		over = true;
+		if (file)
+			pthread_join(changes, NULL);
 		return 0;
 	}
 	join(&s);
