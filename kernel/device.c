@@ -498,8 +498,7 @@ const struct ib_device_ops roan_dev_ops = {
 	.destroy_ah		= roan_destroy_ah,
 
 	ROAN_CQ_OPS,
-	.destroy_cq		= roan_destroy_cq,
-	ROAN_PRE_DESTROY_CQ
+	ROAN_DESTROY_CQ_OPS,
 	.poll_cq		= roan_poll_cq,
 	.req_notify_cq		= roan_req_notify_cq,
 

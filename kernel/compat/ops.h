@@ -3,8 +3,7 @@
  * Adapters for members of struct ib_device_ops whose type differs between kernels; device.c includes this after roan.h
  * and uses, inside the table:
  *   ROAN_CQ_OPS		sets create_cq and resize_cq, and what replaced them for user CQs
- *   ROAN_PRE_DESTROY_CQ	sets pre_destroy_cq, comma and all, where there is one. Where there is none, ib_free_cq() may find its work queued
- *			by an upcall that was on its way
+ *   ROAN_DESTROY_CQ_OPS	sets pre_destroy_cq, where there is one, and destroy_cq
  *   .reg_user_mr = ROAN_REG_USER_MR
  *   .reg_user_mr_dmabuf = roan_compat_reg_dmabuf
  * The functions in roan.h have 6.12's types.
@@ -36,9 +35,17 @@ static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_ini
 #endif
 
 #ifdef HAVE_PRE_DESTROY_CQ
-#define ROAN_PRE_DESTROY_CQ	.pre_destroy_cq = roan_pre_destroy_cq,
+#define ROAN_DESTROY_CQ_OPS	.pre_destroy_cq = roan_pre_destroy_cq, .destroy_cq = roan_destroy_cq
 #else
-#define ROAN_PRE_DESTROY_CQ
+/* There ib_free_cq() has cancelled its work by now, but an upcall that was on its way may have queued it again. */
+static inline int roan_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
+{
+	roan_pre_destroy_cq(cq);
+	if (cq->poll_ctx == IB_POLL_WORKQUEUE || cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
+		cancel_work_sync(&cq->work);
+	return roan_destroy_cq(cq, udata);
+}
+#define ROAN_DESTROY_CQ_OPS	.destroy_cq = roan_compat_destroy_cq
 #endif
 
 #ifdef HAVE_REG_MR_DMAH
