@@ -26,8 +26,8 @@ compiles() { # KDIR
 	name=$(basename "$(dirname "$1")")
 	! command -v sparse > /dev/null || sparse="C=2 CF=-D__CHECK_ENDIAN__"
 	! grep -qs '^CONFIG_PREEMPT_RT=y' "$1/.config" || sparse=	# its locks do not tell sparse that they are taken
-	mkdir -p build
-	if flock build make -s module KDIR="$1" STRICT=1 ROAN_TESTS=y KARGS="$sparse" > "$log" 2>&1; then
+	mkdir -p "build/$name"
+	if flock "build/$name" make -s -j"$(nproc)" module KDIR="$1" STRICT=1 ROAN_TESTS=y KARGS="$sparse" > "$log" 2>&1; then
 		# Where gcc's warnings are errors, those that let it go on are sparse's.
 		grep "$PWD/build/.*\(warning\|error\):" "$log" > "$log.sparse"
 		: > "$log"

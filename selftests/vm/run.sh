@@ -54,11 +54,14 @@ for v in LINK_TYPE WIRE ROAN_KO NICS ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
 
-built() { # COMMAND...; one at a time, as two guests may want the same
+built() { # FOLDER COMMAND...; one at a time in a folder of build/, as two guests may want the same
+	local into=$REPO/build/$1
+	shift
 	[ -n "$build" ] || return 0
-	mkdir -p "$REPO/build"
-	flock "$REPO/build" "$@" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; echo "run.sh: roan does not build: $*"; exit 97; }
+	mkdir -p "$into"
+	flock "$into" "$@" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; echo "run.sh: roan does not build: $*"; exit 97; }
 }
+module=(make -s -j"$(nproc)" -C "$REPO" module ROAN_TESTS=y)
 
 # What the guest's root lies on: this machine's, or another release's, which gets a provider and programs of its own.
 lower=/
@@ -68,17 +71,17 @@ case $release in
 '') ;;
 source)
 	in_root=() tree=$base/build
-	built "$REPO/provider/rdma-core.sh" "$("$HERE/debian.sh" source)" "$base"
+	built "$release" "$REPO/provider/rdma-core.sh" "$("$HERE/debian.sh" source)" "$base"
 	flags=(CPPFLAGS="-I$tree/include" LDFLAGS="-L$tree/lib")
 	printf 'export PATH=%q:$PATH LD_LIBRARY_PATH=%q\n' "$tree/bin" "$tree/lib" >> "$out/env" ;;
 *)
 	lower=$("$HERE/debian.sh" root "$release")
-	built "${in_root[@]}" make -s -C "$REPO/provider" OUT="$base/provider"
+	built "$release" "${in_root[@]}" make -s -C "$REPO/provider" OUT="$base/provider"
 	echo "export PROVIDER=$base/provider" >> "$out/env" ;;
 esac
 if [ -n "$release" ]; then
-	built "${in_root[@]}" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests" "${flags[@]}"
-	built "${in_root[@]}" make -s -C "$REPO/selftests/gpu" OUT="$base/selftests"
+	built "$release" "${in_root[@]}" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests" "${flags[@]}"
+	built "$release" "${in_root[@]}" make -s -C "$REPO/selftests/gpu" OUT="$base/selftests"
 	echo "export PROGRAMS=$base/selftests" >> "$out/env"
 fi
 
@@ -101,10 +104,10 @@ run_uml() {
 	local folder src tag preload
 	folder=$("$HERE/kernel.sh" "$lab")
 	src=$folder/linux-source-6.12
-	# shellcheck disable=SC2046 # a word or none
-	built make -s -C "$REPO" module ROAN_TESTS=y KDIR="$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
 	tag=$(cat "$src/include/config/kernel.release")-um
 	[ "$lab" = uml ] || tag=$tag-debug
+	# shellcheck disable=SC2046 # a word or none
+	built "$tag" "${module[@]}" KDIR="$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
 	echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env"
 	sed 's/^$/\n/' /proc/cpuinfo > "$out/cpuinfo"
 	cat > "$work/init" <<-END
@@ -255,8 +258,8 @@ run_qemu() {
 	version=$(basename "$folder"/boot/vmlinuz-*)
 	version=${version#vmlinuz-}
 	case $series in
-	new) built "$HERE/debian.sh" run trixie make -s -C "$REPO" module ROAN_TESTS=y KDIR="/lib/modules/$version/build" STRICT=1 ;;
-	*) built make -s -C "$REPO" module ROAN_TESTS=y KDIR="/lib/modules/$version/build" ;;
+	new) built "$version" "$HERE/debian.sh" run trixie "${module[@]}" KDIR="/lib/modules/$version/build" STRICT=1 ;;
+	*) built "$version" "${module[@]}" KDIR="/lib/modules/$version/build" ;;
 	esac
 	initrd "$folder" "$version" "$@"
 	accel=$(accelerator "$folder/boot/vmlinuz-$version")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs what `suites` lists, each script in a fresh guest, after building what they need. A guest sleeps for much of its
 # time, so two CPUs have three lanes: each takes the next row that is its kind and that none has taken. QEMU's guests use
-# two CPUs, everything else one, so one lane is theirs and two are for the rest, one of which helps when that is done; each of
-# these keeps its UML guests on a CPU of its own. What a row prints is shown when it is done. A script that is listed but not there is a failure, and so is a guest that ends badly
-# after its script printed only passes.
+# two CPUs, everything else one, so one lane is theirs and two are for the rest, one of which helps when that is done; each
+# of these keeps its UML guests on a CPU of its own. What a row prints is shown when it is done. A script that is listed
+# but not there is a failure, and so is a guest that ends badly after its script printed only passes.
 #   suites.sh [-j CPUS] [-f LIST] [LAB [SCRIPT]]
 #	LAB: a word of run.sh, or a part of it; `guests`: all but the host	SCRIPT: part of a name
 #	CPUS: how many to count on (default: as many as there are)	LIST: another file than `suites`
