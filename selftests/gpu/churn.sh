@@ -16,7 +16,7 @@ no_regions() { ! a rdma resource show mr | grep -q 'comm churn'; }
 # The exporter is needed as long as somebody has its memory registered.
 in_use() { # COMMAND: ends it
 	local held=/tmp/held in=/tmp/held.in pid
-	rm -f $in && mkfifo $in
+	rm -f $in $held && mkfifo $in
 	a "$PROGRAMS/churn" -d "$ADEV" -m gpu -w hold > $held < $in &
 	pid=$!
 	exec 9> $in

@@ -29,6 +29,7 @@ declare -A pids
 busy() {
 	local name=$1
 	shift
+	rm -f "/tmp/$name"	# of that name another may have started
 	${IN:+ip netns exec $IN} timeout -k 1 400 "$LT" traffic -t 300 "$@" > "/tmp/$name" 2>&1 &
 	pids[$name]=$!
 	wait_for 100 grep -q started "/tmp/$name" || { cat "/tmp/$name"; return 1; }

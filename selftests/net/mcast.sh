@@ -16,6 +16,7 @@ group() {
 	local mgid=$1 mac=$2 ip=$3 opt=$4 pid rc before got
 	no_maddr "$ip" || { echo "$ip is joined beforehand"; return 1; }
 	before=$(counter "$ADEV" rcvd_pkts)
+	rm -f $OUT_A	# the group before this one has joined, too
 	# shellcheck disable=SC2086
 	"${A[@]}" timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m "$mgid" -r 2 -n 20 $opt > $OUT_A 2>&1 &
 	pid=$!

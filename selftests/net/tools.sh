@@ -100,6 +100,7 @@ qperf_for() { # SECONDS TEST-WORDS...
 }
 
 mckey_() {
+	rm -f $OUT_A	# who was before this one has joined, too
 	"${A[@]}" timeout 100 stdbuf -oL mckey -b "$1" -m "$2" -C 4 > $OUT_A 2>&1 &
 	local pid=$! rc
 	wait_for 60 grep -q 'joined dgid' $OUT_A
