@@ -24,6 +24,7 @@ while getopts r:p:oc o; do
 done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- uml qemu
+export EMULATOR="${EMULATOR:-qemu-system-x86_64}"	# this machine's, whatever the tests use: figures are of one emulator
 mkdir -p "$OUT"
 load() { cut -d' ' -f1 /proc/loadavg; }	# what else this machine was doing
 

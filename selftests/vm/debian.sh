@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # What other Debian releases have, in the cache: fetched if it is not there. Boots nothing and leaves the host as it is.
-#   debian.sh root RELEASE		prints the folder of a root (trixie) with a compiler, rdma-core and its tests,
-#					perftest, headers of the newest kernel it or its backports have; that kernel in /kernel
+#   debian.sh root RELEASE		prints the folder of a root (trixie) with a compiler, rdma-core and its tests, perftest,
+#					QEMU, headers of the newest kernel it or its backports have; that kernel in /kernel
 #   debian.sh run RELEASE COMMAND...	runs a command in that root, with this repository and the cache at their own paths
+#   debian.sh emulator			prints the words of a command that is qemu-system-x86_64: trixie's if that is there
 #   debian.sh source			prints the folder of rdma-core's source: the newest that the provider knows
 # A root's name holds a hash of its package list; its file `ready` says it is whole. ROAN_CACHE: the cache.
 set -eu
@@ -13,7 +14,7 @@ CACHE=${ROAN_CACHE:-$HOME/.cache/roan}
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 PACKAGES=ca-certificates,gcc,make,pkg-config,file,xz-utils,libelf-dev,kmod,udev,procps,iproute2,ethtool,iputils-ping,tshark
 PACKAGES=$PACKAGES,libibverbs-dev,librdmacm-dev,ibverbs-providers,ibverbs-utils,rdmacm-utils,rdma-core
-PACKAGES=$PACKAGES,python3-pyverbs,perftest,qperf,infiniband-diags
+PACKAGES=$PACKAGES,python3-pyverbs,perftest,qperf,infiniband-diags,qemu-system-x86
 export DEBIAN_FRONTEND=noninteractive
 
 root_of() { # RELEASE
@@ -70,6 +71,16 @@ run_in() { # RELEASE COMMAND...
 		exec chroot "$root" "$@"' sh "$root" "$REPO" "$CACHE" "$@"
 }
 
+# With its own libraries, and all else where it is: what QEMU is told to show to its guest lies in this machine's root.
+emulator() {
+	local root lib
+	root=$(root_of trixie)
+	lib=$root/usr/lib/x86_64-linux-gnu
+	[ -e "$root/ready" ] || { echo qemu-system-x86_64; return; }
+	printf '%s\n' env "QEMU_MODULE_DIR=$lib/qemu" "$lib/ld-linux-x86-64.so.2" --library-path "$lib" \
+		"$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
+}
+
 # apt with lists of its own, for sources only.
 apt_sources() { # FOLDER COMMAND...
 	local dir=$1
@@ -114,6 +125,7 @@ mkdir -p "$CACHE"
 case ${1:-} in
 root) ready_root "$2" ;;
 run) shift; run_in "$@" ;;
+emulator) emulator ;;
 source) ready_source ;;
-*) sed -n 3,8p "$0"; exit 2 ;;
+*) sed -n 3,9p "$0"; exit 2 ;;
 esac

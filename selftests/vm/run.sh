@@ -11,7 +11,7 @@
 #	-k  more for the kernel's command line	-n  does not build roan for that kernel first
 #	-o  what the script leaves in /out/kept is copied to DIR
 # DMESG=FILE keeps the kernel's log. NICS=MODEL: two adapters of QEMU's with a wire between them (e1000e, virtio-net-pci).
-# MONITOR=SOCKET: QEMU's monitor (QMP) listens there.
+# MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: this QEMU, and not a newer one that debian.sh may have.
 # LINK_TYPE, WIRE and the variables named in LAB_ENV are handed to the script.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
@@ -195,7 +195,7 @@ initrd() { # FOLDER VERSION: what it takes to mount this machine's root over 9p
 # /dev/kvm may be there and writable and still not run a stock kernel: believe only a first line on the console.
 accelerator() { # VMLINUZ
 	if [ -w /dev/kvm ]; then
-		timeout 8 qemu-system-x86_64 -accel kvm -cpu host -m 256M -display none -no-reboot -serial "file:$work/probe" \
+		timeout 8 "${qemu[@]}" -accel kvm -cpu host -m 256M -display none -no-reboot -serial "file:$work/probe" \
 			-monitor none -nic none -kernel "$1" -append "console=ttyS0 panic=-1" > /dev/null 2>&1 < /dev/null || true
 		! grep -q 'Linux version' "$work/probe" 2> /dev/null || { echo "kvm -cpu host"; return; }
 	fi
@@ -233,7 +233,7 @@ boot_qemu() { # FOLDER VERSION ACCEL
 	: > "$work/console"
 	watch_qemu & watcher=$!
 	# shellcheck disable=SC2086,SC2046 # $3 is several words, and so are adapters
-	timeout "$limit" qemu-system-x86_64 -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none "${monitor[@]}" \
+	timeout "$limit" "${qemu[@]}" -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none "${monitor[@]}" \
 		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
 		-append "console=ttyS0 quiet oops=panic panic=-1 mitigations=off maxcpus=1 $append" \
 		-device virtio-serial-pci -chardev stdio,id=c0,signal=off -device virtconsole,chardev=c0 \
@@ -252,7 +252,8 @@ boot_qemu() { # FOLDER VERSION ACCEL
 emulated_badly() { grep -q 'int3: 0000 \[#1\]' "$work/console"; }
 
 run_qemu() {
-	local series=${lab#qemu} folder version accel attempt
+	local series=${lab#qemu} folder version accel attempt qemu
+	mapfile -t qemu < <(if [ -n "${EMULATOR:-}" ]; then echo "$EMULATOR"; else "$HERE/debian.sh" emulator; fi)
 	series=${series#-}
 	folder=$("$HERE/kernel.sh" "${series:-6.12}")
 	version=$(basename "$folder"/boot/vmlinuz-*)

@@ -29,7 +29,10 @@ guest() { # LAB SECONDS SCRIPT [WORD...]
 	# The first script of a lab has the module built for its kernel.
 	[ ! -e "$work/built.$lab" ] || opts+=(-n)
 	export LAB_ENV
-	[[ $lab != qemu* ]] || export STRICT=1		# as lint.sh builds it
+	if [[ $lab == qemu* ]]; then
+		export STRICT=1				# as lint.sh builds it
+		"$HERE/debian.sh" root trixie > /dev/null || true	# its emulator takes a quarter less of the host's time
+	fi
 	"$HERE/run.sh" "$lab" -s "$seconds" "${opts[@]}" "$REPO/$script" "${args[@]}"
 	rc=$?
 	[ $rc = 97 ] || touch "$work/built.$lab"
