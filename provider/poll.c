@@ -91,7 +91,8 @@ int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 
 /*
  * A QP that was reset or destroyed leaves no completions behind. What is in the ring and not polled is ours: the entries
- * to keep move up to the tail, and the head follows. What the kernel adds meanwhile lies behind.
+ * to keep move up to the tail, and the head follows. What the kernel adds meanwhile lies behind. Between start_poll and
+ * end_poll, where only a CQ without a lock lets us in, the entry being read is kept, whosever it is: it is the next to give back.
  */
 void roan_cq_forget(struct ibv_cq *ibcq, uint32_t qpn)
 {
@@ -104,11 +105,15 @@ void roan_cq_forget(struct ibv_cq *ibcq, uint32_t qpn)
 		;
 	for (to = from; from != head;) {
 		const struct roan_cqe *cqe = ring_slot(&cq->ring, --from);
+		struct roan_cqe *kept;
 
-		if (cqe->qp_num == qpn)
+		if (cqe->qp_num == qpn && cqe != cq->current)
 			continue;
-		if (--to != from)
-			memcpy(ring_slot(&cq->ring, to), cqe, sizeof(*cqe));
+		kept = ring_slot(&cq->ring, --to);
+		if (to != from)
+			memcpy(kept, cqe, sizeof(*cqe));
+		if (cqe == cq->current)
+			cq->current = kept;
 	}
 	if (to != head)
 		ring_polled(&cq->ring, to);

@@ -110,8 +110,10 @@ int ioctl(int fd, unsigned long request, ...)
 		rung_for += hdr->num_attrs;
 	}
 	for (i = 0; i < hdr->num_attrs; i++)	/* no events were told of it */
-		if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_DESTROY &&
-		    hdr->attrs[i].attr_id == UVERBS_ATTR_DESTROY_QP_RESP)
+		if ((hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_DESTROY &&
+		     hdr->attrs[i].attr_id == UVERBS_ATTR_DESTROY_QP_RESP) ||
+		    (hdr->object_id == UVERBS_OBJECT_CQ && hdr->method_id == UVERBS_METHOD_CQ_DESTROY &&
+		     hdr->attrs[i].attr_id == UVERBS_ATTR_DESTROY_CQ_RESP))
 			memset((void *)(uintptr_t)hdr->attrs[i].data, 0, hdr->attrs[i].len);
 	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT)
 		hdr->attrs[0].data_s64 = dup(fd);
@@ -275,6 +277,45 @@ static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
 	EXPECT(ibv_req_notify_cq(ibv_cq_ex_to_cq(cq), 1) == 0 && ctl->user.arm_solicited == 1 && ctl->user.arm_next == 1);
 }
 
+static void forget__keeps_what_is_read(struct ibv_cq_ex *cq, uint8_t *ring, struct ibv_qp_init_attr_ex *qp_attr)
+{
+	struct roan_ring_ctl *ctl = (void *)ring;
+	struct roan_cqe *cqe = (void *)(ring + sizeof(*ctl));
+	struct ibv_poll_cq_attr attr = { 0 };
+	struct ibv_qp *qp[3];
+	int i;
+
+	qp_attr->send_cq = qp_attr->recv_cq = ibv_cq_ex_to_cq(cq);
+	for (i = 0; i < 3; i++) {
+		qp[i] = ibv_create_qp_ex(qp_attr->pd->context, qp_attr);
+		EXPECT(qp[i]);
+		if (!qp[i])
+			return;
+		qp[i]->qp_num = 10 + i;
+	}
+	/* The one that is read, and nothing else. */
+	cqe[0] = (struct roan_cqe) { .wr_id = 1, .qp_num = 10 };
+	ctl->kernel.index = 1;
+	EXPECT(ibv_start_poll(cq, &attr) == 0 && cq->wr_id == 1);
+	EXPECT(ibv_destroy_qp(qp[0]) == 0);
+	EXPECT(ibv_wc_read_qp_num(cq) == 10 && ibv_next_poll(cq) == ENOENT);
+	ibv_end_poll(cq);
+	EXPECT(ctl->user.index == 1);
+	/* Another's is read, of ours there are some behind it, and at the end another's again. */
+	cqe[1] = (struct roan_cqe) { .wr_id = 2, .qp_num = 12 };
+	cqe[2] = (struct roan_cqe) { .wr_id = 3, .qp_num = 11 };
+	cqe[3] = (struct roan_cqe) { .wr_id = 4, .qp_num = 12 };
+	ctl->kernel.index = 4;
+	EXPECT(ibv_start_poll(cq, &attr) == 0 && cq->wr_id == 2);
+	EXPECT(ibv_destroy_qp(qp[1]) == 0);
+	EXPECT(ibv_wc_read_qp_num(cq) == 12 && ctl->user.index == 2);
+	EXPECT(ibv_next_poll(cq) == 0 && cq->wr_id == 4);
+	EXPECT(ibv_next_poll(cq) == ENOENT);
+	ibv_end_poll(cq);
+	EXPECT(ctl->user.index == 4);
+	EXPECT(ibv_destroy_qp(qp[2]) == 0);
+}
+
 int main(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
@@ -288,7 +329,7 @@ int main(void)
 	};
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
-	struct ibv_cq_ex *cq;
+	struct ibv_cq_ex *cq, *alone;
 	struct ibv_qp *qp, *both[2];
 
 	if (!ctx) {
@@ -335,6 +376,15 @@ int main(void)
 	poll__gives_entries_back(cq, rings[2]);
 	EXPECT(ibv_destroy_qp(both[0]) == 0 && ibv_destroy_qp(both[1]) == 0);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
+	cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	cq_attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	alone = ibv_create_cq_ex(ctx, &cq_attr);
+	if (!alone) {
+		printf("FAIL: no CQ for one thread\n");
+		return 1;
+	}
+	forget__keeps_what_is_read(alone, rings[num_rings], &qp_attr);
+	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(alone)) == 0);
 	EXPECT(ibv_dealloc_pd(qp_attr.pd) == 0);
 	EXPECT(ibv_close_device(ctx) == 0);
 	ibv_free_device_list(list);
