@@ -22,10 +22,14 @@ static bool make_room(const struct roan_sq *sq, u32 slots, void **mirror, struct
 int roan_mirror_init(struct roan_sq *sq)
 {
 	u32 slots = min_t(u32, sq->ring.mask + 1, FIRST_SLOTS);
+	struct roan_work *work;
+	void *mirror;
 
 	sq->mirror_size = offsetof(struct roan_mirror, wqe) + sq->ring.slot_size;
-	if (!make_room(sq, slots, &sq->mirror, &sq->req.work, GFP_KERNEL_ACCOUNT))
+	if (!make_room(sq, slots, &mirror, &work, GFP_KERNEL_ACCOUNT))
 		return -ENOMEM;
+	sq->mirror = mirror;
+	sq->req.work = work;
 	sq->req.mask = slots - 1;
 	return 0;
 }

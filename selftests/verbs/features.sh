@@ -34,4 +34,15 @@ if [ "$LINK_TYPE" = roan ]; then
 	poll_idle_us "$ADEV" 20000	# on one CPU less than a few ticks would watch nothing
 fi
 features "IPv6: " -6
+# Only kernels made for it refuse an allocation that is asked to.
+if [ "$LINK_TYPE" = roan ] && [ -d /sys/kernel/debug/failslab ]; then
+	for what in failslab fail_page_alloc; do
+		for setting in ignore-gfp-wait=N verbose=0 ignore-gfp-highmem=N min-order=0; do
+			f=/sys/kernel/debug/$what/${setting%=*}
+			[ ! -e "$f" ] || echo "${setting#*=}" > "$f"
+		done
+	done
+	a timeout 200 "$PROGRAMS/scarce" "$ADEV" > /tmp/scarce.out 2>&1
+	ktap_relay /tmp/scarce.out scarce $?
+fi
 ktap_end
