@@ -124,7 +124,8 @@ void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until n
  *
  * Packets come in trains, most of them to the same memory. Who has said stay() is still inside after leave(), and enters the
  * same key again without looking it up, until part(). Meanwhile no queue's lock may be waited for, as who has it may wait for
- * us to leave: roan_lock_outside(). So nobody waits for longer than a train takes.
+ * us to leave: roan_lock_outside(). So nobody waits for longer than a train takes,
+ * or 64 KiB that go from caches to persistent memory (persist.c).
  */
 struct roan_inside {
 	struct roan_key *key;		/* the one that was looked up */
@@ -211,14 +212,18 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same
  * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
  * enum roan_vendor_err (ROAN_VERR_ABSENT: not refused, ask again: the pages are on their way, and @qp will be resumed),
  * and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever the key. Local: L_Keys
- * of the QP's PD (of a kernel QP also local_dma_lkey: addresses are kernel virtual). What is read goes into @icrc on
- * its way.
+ * of the list's PD, which is the QP's, but that of the SRQ for what was taken from one (of a kernel QP also local_dma_lkey:
+ * addresses are kernel virtual). What is read goes into @icrc on its way.
  */
-u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len,
-		struct roan_icrc *icrc);
-u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
-		 const struct sk_buff *skb, u32 skb_off, u32 len);
-u32 roan_scatter_bytes(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, const void *from, u32 len);
+struct roan_sges {
+	const struct roan_sge *sge;
+	u32 n;
+	const struct ib_pd *pd;
+};
+
+u32 roan_gather(struct roan_qp *qp, struct roan_sges list, u32 offset, void *to, u32 len, struct roan_icrc *icrc);
+u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, const struct sk_buff *skb, u32 skb_off, u32 len);
+u32 roan_scatter_bytes(struct roan_qp *qp, struct roan_sges list, u32 offset, const void *from, u32 len);
 u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
 u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff *skb, u32 skb_off, u32 len);
 u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, struct roan_icrc *icrc);

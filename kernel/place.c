@@ -45,13 +45,13 @@ static u32 check_key(const struct roan_key *k, u32 key)
 	return likely(READ_ONCE(k->key) == key) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
 }
 
-static u32 check_mr(const struct roan_qp *qp, const struct roan_mr *mr, u32 key, u32 access)
+static u32 check_mr(const struct ib_pd *pd, const struct roan_mr *mr, u32 key, u32 access)
 {
 	u32 verr = check_state(mr) ?: check_key(&mr->k, key);
 
 	if (verr)
 		return verr;
-	if (mr->ib.pd != qp->ib.pd)
+	if (mr->ib.pd != pd)
 		return ROAN_VERR_BAD_PD;
 	if (access & ~mr->access)
 		return ROAN_VERR_BAD_ACCESS;
@@ -84,10 +84,10 @@ static u32 grip_window(const struct roan_qp *qp, struct roan_window *win, u32 ke
 	return verr;
 }
 
-static u32 grip_mr(const struct roan_qp *qp, struct roan_mr *mr, u32 key, u64 va, u64 len, u32 access,
+static u32 grip_mr(const struct ib_pd *pd, struct roan_mr *mr, u32 key, u64 va, u64 len, u32 access,
 		   struct grip *grip)
 {
-	u32 verr = check_mr(qp, mr, key, access) ?: check_range(mr->iova, mr->length, va, len);
+	u32 verr = check_mr(pd, mr, key, access) ?: check_range(mr->iova, mr->length, va, len);
 
 	if (!verr)
 		*grip = (struct grip) { .mr = mr, .off = va - mr->iova, .va = va };
@@ -108,7 +108,7 @@ static u32 grip_remote(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 
 	if (k->is_mw)
 		verr = grip_window(qp, container_of(k, struct roan_window, k), rkey, va, len, access, grip);
 	else
-		verr = grip_mr(qp, container_of(k, struct roan_mr, k), rkey, va, len, access, grip);
+		verr = grip_mr(qp->ib.pd, container_of(k, struct roan_mr, k), rkey, va, len, access, grip);
 	if (verr)
 		roan_key_leave();
 	return verr;
@@ -123,13 +123,14 @@ static u32 grip_whole(const struct roan_qp *qp, u32 rkey, u32 access, struct gri
 	if (!k)
 		return ROAN_VERR_BAD_KEY;
 	*grip = (struct grip) { .mr = container_of(k, struct roan_mr, k) };
-	verr = k->is_mw ? ROAN_VERR_BAD_ACCESS : check_mr(qp, grip->mr, rkey, access);
+	verr = k->is_mw ? ROAN_VERR_BAD_ACCESS : check_mr(qp->ib.pd, grip->mr, rkey, access);
 	if (verr)
 		roan_key_leave();
 	return verr;
 }
 
-static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 access, struct grip *grip)
+static u32 grip_local(const struct roan_qp *qp, const struct ib_pd *pd, u32 lkey, u64 va, u64 len, u32 access,
+		      struct grip *grip)
 {
 	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_key *k;
@@ -141,7 +142,7 @@ static u32 grip_local(const struct roan_qp *qp, u32 lkey, u64 va, u64 len, u32 a
 	if (!k)
 		return verr;
 	if (!k->is_mw)
-		verr = grip_mr(qp, container_of(k, struct roan_mr, k), lkey, va, len, access, grip);
+		verr = grip_mr(pd, container_of(k, struct roan_mr, k), lkey, va, len, access, grip);
 	if (verr)
 		roan_key_leave();
 	return verr;
@@ -286,13 +287,14 @@ static u32 copy_bytes_in(struct roan_qp *qp, const struct grip *grip, const void
 /* The part of a scatter list that bytes [@offset, @offset + @len) of a message fall into, entry by entry. */
 struct cursor {
 	const struct roan_sge *sge;
+	const struct ib_pd *pd;
 	u32 left;		/* entries */
 	u32 skip;		/* bytes into *sge */
 };
 
-static bool cursor_start(struct cursor *c, const struct roan_sge *sge, u32 n, u32 offset)
+static bool cursor_start(struct cursor *c, struct roan_sges list, u32 offset)
 {
-	*c = (struct cursor) { .sge = sge, .left = n, .skip = offset };
+	*c = (struct cursor) { .sge = list.sge, .pd = list.pd, .left = list.n, .skip = offset };
 	while (c->left && c->skip >= c->sge->length) {
 		c->skip -= c->sge->length;
 		c->sge++;
@@ -317,19 +319,19 @@ static u32 cursor_grip(struct cursor *c, const struct roan_qp *qp, u32 len, u32 
 	*piece = min(len, c->sge->length - c->skip);
 	if (check_add_overflow(c->sge->addr, (u64)c->skip, &va))
 		return ROAN_VERR_BAD_RANGE;
-	verr = grip_local(qp, c->sge->lkey, va, *piece, access, grip);
+	verr = grip_local(qp, c->pd, c->sge->lkey, va, *piece, access, grip);
 	c->skip += *piece;
 	return verr;
 }
 
 /* Nothing is written unless all of it may be. */
-static u32 check_all(const struct roan_qp *qp, const struct roan_sge *sge, u32 n, u32 offset, u32 len, u32 access)
+static u32 check_all(const struct roan_qp *qp, struct roan_sges list, u32 offset, u32 len, u32 access)
 {
 	struct grip grip;
 	struct cursor c;
 	u32 piece, verr;
 
-	if (!cursor_start(&c, sge, n, offset))
+	if (!cursor_start(&c, list, offset))
 		return ROAN_VERR_TOO_LONG;
 	if (len <= c.sge->length - c.skip)
 		return ROAN_VERR_NONE;		/* one piece: the copy itself checks it */
@@ -342,14 +344,13 @@ static u32 check_all(const struct roan_qp *qp, const struct roan_sge *sge, u32 n
 	return ROAN_VERR_NONE;
 }
 
-u32 roan_gather(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, void *to, u32 len,
-		struct roan_icrc *icrc)
+u32 roan_gather(struct roan_qp *qp, struct roan_sges list, u32 offset, void *to, u32 len, struct roan_icrc *icrc)
 {
 	struct grip grip;
 	struct cursor c;
 	u32 piece, verr;
 
-	cursor_start(&c, sge, n_sge, offset);
+	cursor_start(&c, list, offset);
 	for (; len; len -= piece, to += piece) {
 		verr = cursor_grip(&c, qp, len, 0, &grip, &piece);
 		if (verr)
@@ -369,7 +370,7 @@ struct source {
 	const void *bytes;
 };
 
-static u32 scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, struct source from, u32 len)
+static u32 scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, struct source from, u32 len)
 {
 	struct grip grip;
 	struct cursor c;
@@ -377,10 +378,10 @@ static u32 scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u3
 
 	if (!len)
 		return ROAN_VERR_NONE;
-	verr = check_all(qp, sge, n_sge, offset, len, IB_ACCESS_LOCAL_WRITE);
+	verr = check_all(qp, list, offset, len, IB_ACCESS_LOCAL_WRITE);
 	if (verr)
 		return verr;
-	cursor_start(&c, sge, n_sge, offset);
+	cursor_start(&c, list, offset);
 	for (; len && !verr; len -= piece, from.off += piece) {
 		verr = cursor_grip(&c, qp, len, IB_ACCESS_LOCAL_WRITE, &grip, &piece);
 		if (verr)
@@ -394,15 +395,14 @@ static u32 scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u3
 	return verr;
 }
 
-u32 roan_scatter(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset,
-		 const struct sk_buff *skb, u32 skb_off, u32 len)
+u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, const struct sk_buff *skb, u32 skb_off, u32 len)
 {
-	return scatter(qp, sge, n_sge, offset, (struct source) { .skb = skb, .off = skb_off }, len);
+	return scatter(qp, list, offset, (struct source) { .skb = skb, .off = skb_off }, len);
 }
 
-u32 roan_scatter_bytes(struct roan_qp *qp, const struct roan_sge *sge, u32 n_sge, u32 offset, const void *from, u32 len)
+u32 roan_scatter_bytes(struct roan_qp *qp, struct roan_sges list, u32 offset, const void *from, u32 len)
 {
-	return scatter(qp, sge, n_sge, offset, (struct source) { .bytes = from }, len);
+	return scatter(qp, list, offset, (struct source) { .bytes = from }, len);
 }
 
 /* ---- the peer's requests ---- */

@@ -203,12 +203,12 @@ static u32 place_response(struct roan_qp *qp, const struct roan_rx *rx, u32 inde
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
-	const struct roan_sge *sges = roan_wqe_sges(wqe);
+	struct roan_sges list = { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd };
 	const struct roan_pkt *pkt = &rx->pkt;
 
 	if (pkt->info->op == ROAN_OP_ATOMIC_ACK)
-		return roan_scatter_bytes(qp, sges, wqe->num_sge, 0, &pkt->orig, sizeof(pkt->orig));
-	return roan_scatter(qp, sges, wqe->num_sge, offset, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
+		return roan_scatter_bytes(qp, list, 0, &pkt->orig, sizeof(pkt->orig));
+	return roan_scatter(qp, list, offset, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
 }
 
 static void take_response(struct roan_qp *qp, const struct roan_rx *rx, u64 now)

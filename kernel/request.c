@@ -185,6 +185,14 @@ static void finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
 	roan_complete_recv(qp, &cqe, ROAN_ST_SUCCESS, ROAN_VERR_NONE);
 }
 
+/* Where the message goes. What comes from an SRQ has keys of the SRQ's PD, so that QPs of others can share it. */
+static struct roan_sges receives(const struct roan_qp *qp)
+{
+	const struct roan_recv *cur = &qp->rq.cur;
+
+	return (struct roan_sges) { cur->sge, cur->num_sge, qp->srq ? qp->srq->ib.pd : qp->ib.pd };
+}
+
 static void execute_send(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
 	__must_hold(&qp->rq.lock)
 {
@@ -196,8 +204,7 @@ static void execute_send(struct roan_qp *qp, struct roan_rx *rx, const struct ro
 		return;
 	if (exec->msg_len > cur->total)
 		return fail_recv(qp, rx, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
-	verr = roan_scatter(qp, cur->sge, cur->num_sge, exec->offset, rx->skb, rx->off + pkt->payload_off,
-			    pkt->payload_len);
+	verr = roan_scatter(qp, receives(qp), exec->offset, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
 	if (verr)
 		return fail_recv(qp, rx, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	if (exec->ends && pkt->info->rider == ROAN_RIDER_INV) {
@@ -501,10 +508,9 @@ static void deliver(struct roan_qp *qp, struct roan_rx *rx)
 		return;		/* the receive stays for the next one */
 	}
 	roan_rx_grh(rx, grh);
-	verr = roan_scatter_bytes(qp, cur->sge, cur->num_sge, 0, grh, sizeof(grh));
+	verr = roan_scatter_bytes(qp, receives(qp), 0, grh, sizeof(grh));
 	if (!verr)
-		verr = roan_scatter(qp, cur->sge, cur->num_sge, sizeof(grh), rx->skb, rx->off + pkt->payload_off,
-				    pkt->payload_len);
+		verr = roan_scatter(qp, receives(qp), sizeof(grh), rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
 	if (verr == ROAN_VERR_ABSENT)
 		return datagram_waits(qp, rx);	/* as above */
 	describe_source(&cqe, rx);

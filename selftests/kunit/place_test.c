@@ -123,7 +123,7 @@ static void region_ends_at_its_last_byte(struct kunit *test)
 
 	mr = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
 	sge.lkey = mr->k.key;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 0, skb, 0, r->len), want);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, r->len), want);
 	expect_written(test, mr, r->off, r->ok ? r->len : 0, 0);
 free:
 	kfree_skb(skb);
@@ -142,14 +142,14 @@ static void region_at_the_end_of_addresses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, 0, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, U64_MAX - 100, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
 	/* Entry and offset together are beyond the last address. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 100, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 101, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 101, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
 	expect_written(test, mr, 99, 1, 0);
 	/* ... also where a region begins at address 0. */
 	mr = fake_region(test, 0, 0, 100, ALL_ACCESS);
 	sge.lkey = mr->k.key;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 100, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 0, skb, 0, 101), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, 101), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	kfree_skb(skb);
 }
@@ -161,10 +161,10 @@ static void nothing_needs_no_key(struct kunit *test)
 	struct sk_buff *skb = new_skb(test, 0, 4);
 	u8 byte;
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 0, skb, 0, 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, NULL, 0, 0, skb, 0, 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, NULL, 0, 0, &byte, 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &byte, 0, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, skb, 0, 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, NULL, 0), 0, &byte, 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &byte, 0, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, 0x666, 1, skb, 0, 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0x666, 1, &byte, 0, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, 0x666, 1, 0, IB_ACCESS_REMOTE_WRITE), 0u);
@@ -206,9 +206,9 @@ static void local_writes_need_leave(struct kunit *test)
 	struct fake *f = test->priv;
 	u8 bytes[10] = {};
 
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, &sge, 1, 0, bytes, 10), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 0, bytes, 10), (u32)ROAN_VERR_BAD_ACCESS);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, bytes, 10, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, bytes, 10, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, bytes[9], fake_pattern(9));
 }
 
@@ -224,9 +224,11 @@ static void domains_are_apart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, IOVA + 4, 0), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, &sge, 1, 0, skb, 0, 1), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, 1), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
+	/* What was taken from an SRQ has keys of that one's domain. */
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, (struct roan_sges) { &sge, 1, mr->ib.pd }, 0, skb, 0, 1), 0u);
 	kfree_skb(skb);
 }
 
@@ -248,7 +250,7 @@ static void keys_must_be_in_force(struct kunit *test)
 	/* A window is nobody's L_Key. */
 	KUNIT_ASSERT_EQ(test, roan_alloc_mw(&mw.ib, NULL), 0);
 	sge.lkey = mw.win->k.key;
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, &sge, 1, 0, &byte, 1, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &byte, 1, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
 	roan_dealloc_mw(&mw.ib);
 	kfree_skb(skb);
 }
@@ -261,11 +263,11 @@ static void key_0_is_for_the_kernel(struct kunit *test)
 	u8 bytes[16];
 
 	memset(bytes, 0x5a, sizeof(bytes));
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, &sge, 1, 0, bytes, 16), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 0, bytes, 16), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, memory[0], 0);
 	f->qp.user = false;
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, &sge, 1, 4, bytes, 12), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 4, bytes, 12), 0u);
 	KUNIT_EXPECT_EQ(test, memory[3], 0);
 	KUNIT_EXPECT_EQ(test, memory[4], 0x5a);
 	KUNIT_EXPECT_EQ(test, memory[15], 0x5a);
@@ -329,20 +331,20 @@ static void lists_in_pieces(struct kunit *test)
 	struct fake *f = test->priv;
 	u8 back[30];
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 90, skb, 0, 400), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 90, skb, 0, 400), 0u);
 	expect_written(test, a, 100, 10, 0);
 	expect_written(test, b, 0, 390, 10);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, sges, 3, 85, back, 30, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, sges, 3), 85, back, 30, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, f->icrc.state, roan_crc32(0, back, 30));
 	KUNIT_EXPECT_EQ(test, back[4], fake_pattern(99));
 	KUNIT_EXPECT_EQ(test, back[5], sent_byte(0));
 	KUNIT_EXPECT_EQ(test, back[15], sent_byte(10));
 	KUNIT_EXPECT_EQ(test, back[29], sent_byte(24));
 	/* To the list's last byte, and one more. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 100 + PAGE_SIZE - 1, skb, 0, 1), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 100 + PAGE_SIZE - 1, skb, 0, 2), (u32)ROAN_VERR_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 3, 100 + PAGE_SIZE, skb, 0, 1), (u32)ROAN_VERR_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, sges, 3, 100 + PAGE_SIZE - 1, back, 2, &f->icrc), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, skb, 0, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, skb, 0, 2), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE, skb, 0, 1), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, back, 2, &f->icrc), (u32)ROAN_VERR_TOO_LONG);
 	KUNIT_EXPECT_EQ(test, refcount_read(&a->k.refs), 1u);
 	KUNIT_EXPECT_EQ(test, refcount_read(&b->k.refs), 1u);
 	kfree_skb(skb);
@@ -358,16 +360,16 @@ static void all_or_nothing(struct kunit *test)
 	struct sk_buff *skb = new_skb(test, 0, 200);
 	struct fake *f = test->priv;
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 2, 0, skb, 0, 200), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, sges, 2, 0, skb->data, 200), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 1, 0, skb, 0, 101), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, skb, 0, 200), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, sges, 2), 0, skb->data, 200), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 1), 0, skb, 0, 101), (u32)ROAN_VERR_TOO_LONG);
 	sges[1].lkey = mr->k.key;
 	sges[1].addr = IOVA + LEN - 99;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 2, 0, skb, 0, 200), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, skb, 0, 200), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
 	sges[1].addr--;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, sges, 2, 0, skb, 0, 200), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, skb, 0, 200), 0u);
 	KUNIT_EXPECT_GE(test, fake_changed(mr), 190ull);	/* a byte may be what it was by chance */
 	KUNIT_EXPECT_TRUE(test, fake_edges_intact(mr));
 	kfree_skb(skb);

@@ -42,6 +42,11 @@ static inline u8 fake_pattern(u64 off)
 bool fake_edges_intact(const struct roan_mr *mr);	/* the bytes around the region */
 u64 fake_changed(const struct roan_mr *mr);		/* how many bytes of the region have not the pattern */
 
+static inline struct roan_sges list_of(const struct fake *f, const struct roan_sge *sge, u32 n)
+{
+	return (struct roan_sges) { sge, n, f->qp.ib.pd };
+}
+
 /* stubs.c */
 extern struct sk_buff_head fake_sent;	/* what roan_net_xmit() was given, oldest first */
 extern bool fake_no_route;		/* roan_flow_ready() says no */
