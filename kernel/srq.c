@@ -227,7 +227,7 @@ int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_
 	if (mask & IB_SRQ_LIMIT && attr->srq_limit > max_wr)
 		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR) {
-		if (srq->limit > max_wr)
+		if (!(mask & IB_SRQ_LIMIT) && srq->limit > max_wr)
 			return -EINVAL;
 		err = resize(srq, max_wr, req.desc_addr, udata);
 		if (err)

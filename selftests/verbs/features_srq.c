@@ -56,6 +56,10 @@ static void limit(struct vt_dev *d)
 	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_SRQ_LIMIT_REACHED, "SRQ: limit event below the limit");
 	err = ibv_query_srq(srq, &q);
 	vt_ok(!err && q.srq_limit == 0 && q.max_wr >= 16, "SRQ: the limit is disarmed by its event");
+	err = ibv_modify_srq(srq, &(struct ibv_srq_attr) { .srq_limit = 12 }, IBV_SRQ_LIMIT);
+	err |= ibv_modify_srq(srq, &(struct ibv_srq_attr) { .max_wr = 8, .srq_limit = 2 }, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT);
+	err |= ibv_query_srq(srq, &q);
+	vt_ok(!err && q.srq_limit == 2 && q.max_wr < 12, "SRQ: size and limit are lowered in one call");
 	close_both(&p, srq);
 }
 
@@ -122,8 +126,42 @@ static void resize(struct vt_dev *d)
 	close_both(&p, srq);
 }
 
+/* A queue that is shared by QPs of several domains has its own: its receives' keys are of that one. */
+static void domain(struct vt_dev *d)
+{
+	struct ibv_pd *own = ibv_alloc_pd(d->ctx), *theirs = d->pd;
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	struct pair p;
+	int err;
+
+	if (!own)
+		vt_die("alloc_pd");
+	d->pd = own;
+	srq = new_srq(d, 16);
+	d->pd = theirs;
+	pair_open_srq(&p, d, 64, srq);
+	mr = ibv_reg_mr(own, p.buf, BUF, IBV_ACCESS_LOCAL_WRITE);
+	if (!mr)
+		vt_die("reg_mr");
+	memset(p.buf, 0, 64);
+	memset(p.buf + 32768, 7, 64);
+	err = ibv_post_srq_recv(srq, &(struct ibv_recv_wr) {
+		.sg_list = &(struct ibv_sge) { (uintptr_t)p.buf, 64, mr->lkey }, .num_sge = 1 }, &(struct ibv_recv_wr *) { NULL });
+	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && status_of(p.rcq[1], 3000) == IBV_WC_SUCCESS &&
+	      !memcmp(p.buf, p.buf + 32768, 64), "SRQ: a receive's key is of the SRQ's domain");
+	err = post_shared(&p, srq, 0, 64, 1) | post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0);
+	vt_ok(!err && status_of(p.rcq[1], 3000) == IBV_WC_LOC_PROT_ERR && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_OP_ERR),
+	      "SRQ: and not of the QP's");
+	ibv_dereg_mr(mr);
+	close_both(&p, srq);
+	vt_ok(!ibv_dealloc_pd(own), "SRQ: its domain goes after it");
+}
+
 void test_srq(struct vt_dev *d)
 {
+	domain(d);
 	limit(d);
 	resize(d);
 }
