@@ -226,6 +226,7 @@ static void forget(struct roan_qp *qp)
 	qp->failing = false;
 	qp->sq_failing = false;
 	qp->attr.rate_limit = 0;
+	qp->attr.en_sqd_async_notify = 0;
 	roan_flow_reset(&qp->sq.flow);
 	roan_flow_reset(&qp->rq.flow);
 }
@@ -279,6 +280,7 @@ static void enter(struct roan_qp *qp, enum ib_qp_state next)
 			resume_sending(qp);
 		}
 		roan_requester_drain(&qp->sq.req, false, 0);
+		qp->attr.en_sqd_async_notify = 0;	/* asked for each time */
 		return;
 	case IB_QPS_SQD:
 		if (last == IB_QPS_RTS)

@@ -269,6 +269,10 @@ static void drain(struct vt_dev *d)
 	for (; status_of(p.scq[0], 1000) == IBV_WC_SUCCESS; i++)
 		;
 	vt_ok(!err && i == 9, "SQD: and goes on in RTS (%d of 9 completed)", i);
+	a.qp_state = IBV_QPS_SQD;
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
+	event = async_event(d->ctx, 200);
+	vt_ok(!err && event == -1, "SQD: no event for who asks for none this time (event %d)", event);
 	pair_close(&p);
 }
 
