@@ -74,7 +74,7 @@ static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, const stru
 		roan_icrc_copy(icrc, to, (u8 *)(wqe + 1) + emit->offset, len);
 		return ROAN_VERR_NONE;
 	}
-	return roan_gather(qp, roan_wqe_sges(wqe), wqe->num_sge, emit->offset, to, len, icrc);
+	return roan_gather(qp, (struct roan_sges) { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd }, emit->offset, to, len, icrc);
 }
 
 static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status status)
@@ -267,16 +267,16 @@ static void fetch(struct roan_qp *qp)
 }
 
 /*
- * May we leave? While an answer is due the ring will be looked at again without a doorbell; so it will if we asked to be
- * called later, or hold all the work there is room for: what makes room, makes us look; or if a thread does nothing but
- * look. Otherwise the poster must tell, and what was posted before it could know is looked at now.
+ * May we leave? Where answers come soon, and one is due, the ring will be looked at again without a doorbell; so it will if we
+ * asked to be called later, or hold all the work there is room for: what makes room, makes us look; or if a thread does
+ * nothing but look. Otherwise the poster must tell, and what was posted before it could know is looked at now.
  */
 static bool park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
 {
 	if (called_again || qp->watched || qp->sq.absent)
 		return true;
-	if (roan_requester_outstanding(&qp->sq.req) || roan_requester_full(&qp->sq.req))
+	if (roan_requester_called_soon(&qp->sq.req) || roan_requester_full(&qp->sq.req))
 		return true;
 	return !roan_ring_need_doorbell(&qp->sq.ring);
 }

@@ -97,6 +97,8 @@ struct roan_requester {
 	u64 quiet_at;		/* ns: the last packet left, or news came: measured silence runs from here */
 
 	struct roan_rtt rtt;	/* srtt_ns: the round trip, smoothed */
+	u64 lull_ns;		/* the longest time that was waited for an answer of late; 0: none came yet */
+	u64 lull_at;		/* ns: when that was */
 	u64 timed_at;		/* ns: when packet @timed_psn, which asked for an answer, left; 0 = none is timed */
 	u64 new_rtt_ns;		/* measured since roan_requester_take_rtt(); 0 = none */
 	u32 timed_psn;
@@ -246,6 +248,20 @@ static inline u64 roan_requester_take_rtt(struct roan_requester *r)
 static inline bool roan_requester_outstanding(const struct roan_requester *r)
 {
 	return r->una_psn != r->end_psn;
+}
+
+/* What is not heard of for longer is better asked for: a call of the kernel takes its user some microseconds. */
+#define ROAN_SOON_NS	NSEC_PER_MSEC
+
+/*
+ * Will an answer or the timer be here soon, so that what is posted meanwhile can wait for it? Not where answers take long, as
+ * a window posted request by request would take two round trips; nor without a timer, as the answer may be lost.
+ */
+static inline bool roan_requester_called_soon(const struct roan_requester *r)
+{
+	if (r->rnr_until)
+		return true;		/* and until then nothing may leave */
+	return roan_requester_outstanding(r) && r->cfg.timeout && r->lull_ns && r->lull_ns <= ROAN_SOON_NS;
 }
 
 static inline struct roan_work *roan_requester_work(const struct roan_requester *r, u32 index)

@@ -69,6 +69,17 @@ static void probed(struct roan_requester *r, bool late)
 		skip_sent(r);
 }
 
+/* Of a window that left at once all answers but the first come at once, so a long silence counts for four times as long. */
+static void note_lull(struct roan_requester *r, u64 now)
+{
+	u64 ns = r->progress_at && now > r->progress_at ? now - r->progress_at : 1;
+
+	if (ns < r->lull_ns && now - r->lull_at <= 4 * r->lull_ns)
+		return;
+	r->lull_ns = ns;
+	r->lull_at = now;
+}
+
 /* una_psn moved: the peer lives. @late: by what is no answer to a probe. */
 static void progressed(struct roan_requester *r, bool late, u64 now)
 {
@@ -82,6 +93,7 @@ static void progressed(struct roan_requester *r, bool late, u64 now)
 	}
 	if (r->probing)
 		probed(r, late);
+	note_lull(r, now);
 	r->progress_at = roan_requester_outstanding(r) ? now : 0;
 	r->quiet_at = now;
 	measure(r, now);

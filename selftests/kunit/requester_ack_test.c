@@ -499,6 +499,36 @@ static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 5 * MS);
 }
 
+/* Who posts while an answer is due may leave it to the answer, if that comes soon. */
+static void soon__by_the_longest_wait_of_late(struct kunit *test)
+{
+	struct roan_requester_cfg never = rc;
+	struct bench *b = bench(test);
+	u32 n = 0, i;
+
+	post(b, ROAN_OP_SEND, 4 * MTU);
+	send_all(b);
+	KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));		/* who knows? */
+	for (; n < 3; n++) {
+		b->now += n ? 10 : 3 * MS;
+		ack(b, n);
+		KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));	/* of a window one answer is waited for */
+	}
+	for (i = 0; i < 200; i++, n++) {
+		post(b, ROAN_OP_SEND, 8);
+		send_all(b);
+		b->now += MS / 10;
+		ack(b, n);
+		retired(b);
+	}
+	KUNIT_EXPECT_TRUE(test, roan_requester_called_soon(&b->r));		/* they come all the time now */
+	never.timeout = 0;
+	roan_requester_tune(&b->r, &never);
+	KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));		/* or may not come at all */
+	answer(b, ROAN_AETH_RNR | 1, n, 0);
+	KUNIT_EXPECT_TRUE(test, roan_requester_called_soon(&b->r));
+}
+
 static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(acked__cumulative),
 	KUNIT_CASE(acked__the_longest_message_and_the_next),
@@ -526,6 +556,7 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(timer__a_busy_peer_is_not_silent),
 	KUNIT_CASE(timer__a_nak_ends_the_asking),
 	KUNIT_CASE(timer__a_measured_answer_ends_the_patience),
+	KUNIT_CASE(soon__by_the_longest_wait_of_late),
 	{}
 };
 

@@ -23,7 +23,7 @@ from pyverbs.device import Context
 from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
-from pyverbs.wr import SGE, RecvWR
+from pyverbs.wr import SGE, RecvWR, SendWR
 
 from forge import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SECOND, SEND_FIRST, SEND_INV,
                    SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
@@ -453,6 +453,20 @@ def refusals(v):
         qp.close()
 
 
+def never(v):
+    """A timeout of 0 is none: what was lost is found out by what follows, which therefore must leave."""
+    qp = v.connected(e.IBV_QPT_RC, timeout=0)
+    v.wire.replies()
+    sent = []
+    for _ in range(2):
+        qp.post_send(SendWR(opcode=e.IBV_WR_RDMA_WRITE, num_sge=1, sg=[SGE(v.mr.buf, 8, v.mr.lkey)], send_flags=e.IBV_SEND_SIGNALED,
+                            imm_data=0))
+        sent += v.wire.replies()
+    result([s[0] for s in sent] == [WRITE_ONLY] * 2, "timeout 0: a request leaves while one before it was not answered", f"{sent}")
+    qp.close()
+    v.polled()
+
+
 def trains(v):
     """What the stack hands over in one piece, as GSO and GRO make it."""
     def train(bodies, size, bad=()):
@@ -541,7 +555,7 @@ def main():
     v.psn = PSN
     alive(v, "before")
     for group in (truncated, corrupt, spoofed, headers, datagrams, notifications, scopes, sequence, migration, management,
-                  refusals, trains, noise):
+                  refusals, never, trains, noise):
         group(v)
     alive(v, "after")
     sys.exit(plan())
