@@ -380,6 +380,12 @@ static bool group_v4(const union ib_gid *mgid, __be32 *addr)
 	return roan_gid_v4(mgid);
 }
 
+/* The interface is in another namespace, and our device about to go. RTNL held */
+static bool moved_away(const struct roan_dev *dev)
+{
+	return !net_eq(dev_net(dev->ndev), dev->rnet->net);
+}
+
 int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev;
@@ -387,7 +393,9 @@ int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid)
 	__be32 addr;
 
 	rtnl_lock();
-	if (group_v4(mgid, &addr)) {
+	if (moved_away(dev)) {
+		err = -ENODEV;
+	} else if (group_v4(mgid, &addr)) {
 		in_dev = __in_dev_get_rtnl(dev->ndev);
 		if (!ipv4_is_multicast(addr))
 			err = -EINVAL;
@@ -409,7 +417,9 @@ void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid)
 	__be32 addr;
 
 	rtnl_lock();
-	if (group_v4(mgid, &addr)) {
+	if (moved_away(dev)) {
+		;		/* its groups went then, and those it has now are others' */
+	} else if (group_v4(mgid, &addr)) {
 		in_dev = __in_dev_get_rtnl(dev->ndev);
 		if (in_dev)	/* gone with its groups, if the interface went first */
 			ip_mc_dec_group(in_dev, addr);

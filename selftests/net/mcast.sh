@@ -36,6 +36,19 @@ reports() {	# the network was told: a capture on the other side saw the report f
 	tshark -n -r /tmp/mc.pcap -Y "$1" 2> /dev/null | grep -q . || { echo "no $1"; tshark -n -r /tmp/mc.pcap 2> /dev/null | head; return 1; }
 }
 
+# Its groups stay behind when an interface goes to another namespace, and those it has there are not ours to leave.
+moved() {
+	local pid
+	rm -f $OUT_A
+	"${A[@]}" timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m ff02::1 -r 2 -n 20 -6 > $OUT_A 2>&1 &
+	pid=$!
+	wait_for 60 grep -q joined $OUT_A || { cat $OUT_A; kill $pid; return 1; }
+	ip netns add elsewhere && a ip link set v1 netns elsewhere || return
+	wait_for 60 test ! -e "/sys/class/infiniband/$ADEV" || { echo "the device is still there"; return 1; }
+	kill $pid 2> /dev/null; wait $pid
+	ip -n elsewhere maddr show dev v1 | grep -q 'inet6 *ff02::1' || { ip -n elsewhere maddr show dev v1; return 1; }
+}
+
 # What comes last of all that is looked for.
 LAST='udp.port == 4791 && ipv6.dst == ff0e::4d:77 && eth.dst == 33:33:00:4d:00:77'
 
@@ -59,4 +72,5 @@ if command -v dumpcap > /dev/null; then
 else
 	ktap_skip "reports on the wire" "no dumpcap"
 fi
+ktap_check "an interface that moved keeps the groups it has there" moved
 ktap_end
