@@ -7,7 +7,8 @@
  * variant are random: a key cannot be guessed from its neighbours, nor is a stale one taken for its slot's next owner.
  *
  * Packets take no references. Each CPU says which key it is inside, in a cache line of its own, and is inside one at a
- * time, with softirqs off, for a train of packets at most. Taking a key out of force is rare, and asks all CPUs.
+ * time, with softirqs off, for a train of packets at most, or for what persist.c writes back at a time. Taking a key out of
+ * force is rare, and asks all CPUs.
  */
 #include <linux/cpumask.h>
 #include <linux/lockdep.h>
@@ -23,7 +24,7 @@ DEFINE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
 static void hold(struct roan_inside *here) { }
 static void let_go(struct roan_inside *here) { }
 
-/* Whoever is inside runs, is copying packets, a train at most, and waits for nothing. */
+/* Whoever is inside runs, is copying a train of packets or writing 64 KiB back at most, and waits for nothing. */
 static void wait_for(struct roan_inside *there)
 {
 	cpu_relax();

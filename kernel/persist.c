@@ -74,9 +74,15 @@ u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 
 void roan_persist_forget(struct roan_qp *qp)
 {
+	struct roan_write_back *wb = &qp->rq.write_back;
+
 	lockdep_assert_held(&qp->rq.lock);
-	qp->rq.write_back.done = false;
-	WRITE_ONCE(qp->rq.write_back.wanted, false);
+	wb->done = false;
+	WRITE_ONCE(wb->wanted, false);
+	if (!wb->busy || !cancel_work(&wb->work))
+		return;
+	wb->busy = false;	/* its turn would have come after those of all other QPs */
+	roan_qp_put(qp);	/* the worker's; the caller has one of its own */
 }
 
 int roan_persist_init(void)

@@ -477,11 +477,11 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * LIFETIME
  *
  * A packet's QPN finds a struct roan_qp_ref under RCU; the reference taken from it keeps the QP. destroy_qp() unlinks the
- * ref, sets the state to ERR, stops the timer, drops its own reference and waits for the others: no time-out, no grace
+ * ref, sets the state to RESET, stops the timer, drops its own reference and waits for the others: no time-out, no grace
  * period (the ref itself is RCU-freed). Keys: the same, but packets take no reference to them: each CPU says which key
  * it is inside (key.c), and whoever takes one out of force or away waits until all have left it. What is inside stays so
- * for a train of packets at most, with softirqs off, and waits for neither sq.lock nor rq.lock, under which others wait for
- * it. Address vectors: RCU only, they are used inside one read section.
+ * for a train of packets or 64 KiB of write-back at most, with softirqs off, and waits for neither sq.lock nor rq.lock, under
+ * which others wait for it. Address vectors: RCU only, they are used inside one read section.
  * CQs, SRQs and PDs outlive their QPs (the core counts users); what may still be queued on the later list holds a reference.
  * The ref also counts the skbs of the QP that have not left (below.c), and outlives them; so does the module.
  * Ring memory belongs to its mmap entry and outlives the queue while it is mapped.
