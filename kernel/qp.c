@@ -203,7 +203,6 @@ static int create_queues(struct roan_qp *qp, const struct ib_qp_init_attr *init,
 
 static void free_queues(struct roan_qp *qp)
 {
-	kfree(qp->limiter);
 	roan_ring_free(&qp->sq.ring);
 	roan_mirror_free(&qp->sq);
 	roan_flow_reset(&qp->sq.flow);
@@ -376,6 +375,17 @@ void roan_qp_device_gone(const struct roan_dev *dev)
 
 /* ---- death ---- */
 
+/* Before rdma_restrack_begin_del() was invented, who asks for the QP's details may still hold it now, and looks under the mutex. */
+static void forget_path(struct roan_qp *qp)
+{
+	mutex_lock(&qp->mutex);
+	roan_av_free(qp->av);
+	qp->av = NULL;
+	kfree(qp->limiter);
+	qp->limiter = NULL;
+	mutex_unlock(&qp->mutex);
+}
+
 int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
@@ -387,8 +397,8 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	wait_for_completion(&qp->gone);
 
 	roan_odp_forget(qp);
+	forget_path(qp);
 	free_queues(qp);
-	roan_av_free(qp->av);
 	roan_below_end(qp->ref);
 	return 0;
 }

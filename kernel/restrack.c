@@ -25,10 +25,12 @@ static u32 kbps(u64 bps)
  */
 static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
 {
-	struct roan_limiter *l = READ_ONCE(qp->limiter);
 	enum roan_cc_algo algo = roan_cc_algo(qp);
 	struct roan_cc_state s = {};
+	struct roan_limiter *l;
 
+	mutex_lock(&qp->mutex);		/* it goes as the QP is destroyed */
+	l = READ_ONCE(qp->limiter);
 	if (l) {
 		spin_lock_bh(&l->lock);
 		if (l->started) {
@@ -37,6 +39,7 @@ static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
 		}
 		spin_unlock_bh(&l->lock);
 	}
+	mutex_unlock(&qp->mutex);
 	if (rdma_nl_put_driver_string(msg, "cc", roan_cc_name(algo)) ||
 	    rdma_nl_put_driver_u32(msg, "cc_own", !!READ_ONCE(qp->own_algo)) ||
 	    rdma_nl_put_driver_u32(msg, "cap_kbps", READ_ONCE(qp->admin_cap)))
