@@ -134,6 +134,7 @@ mtu_change() {
 }
 
 heard_from() {
+	rm -f /tmp/heard
 	"$PROGRAMS/lifetime" listen -d "$DEV" -t 300 > /tmp/heard 2>&1 &
 	listener=$!
 	wait_for 60 grep -q started /tmp/heard
