@@ -411,21 +411,25 @@ int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid)
 	return err;
 }
 
-void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid)
+static void leave(struct net_device *ndev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev;
 	__be32 addr;
 
-	rtnl_lock();
-	if (moved_away(dev)) {
-		;		/* its groups went then, and those it has now are others' */
-	} else if (group_v4(mgid, &addr)) {
-		in_dev = __in_dev_get_rtnl(dev->ndev);
+	if (group_v4(mgid, &addr)) {
+		in_dev = __in_dev_get_rtnl(ndev);
 		if (in_dev)	/* gone with its groups, if the interface went first */
 			ip_mc_dec_group(in_dev, addr);
 	} else if (IS_ENABLED(CONFIG_IPV6)) {
-		ipv6_dev_mc_dec(dev->ndev, (const struct in6_addr *)mgid);
+		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid);
 	}
+}
+
+void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid)
+{
+	rtnl_lock();
+	if (!moved_away(dev))	/* its groups went then, and those it has now are others' */
+		leave(dev->ndev, mgid);
 	rtnl_unlock();
 }
 

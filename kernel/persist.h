@@ -29,7 +29,8 @@ void roan_write_back_init(struct roan_write_back *wb);
  * resumed when that is done, or cannot be, and the same request is then to be checked and tried again. Any context, rq.lock held.
  */
 u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len);
-void roan_persist_forget(struct roan_qp *qp);	/* rq.lock held: nobody will try again; the caller has a reference, and a worker at work stops soon */
+/* Nobody will try again; a worker at work stops soon. rq.lock held, and a reference of the caller's own. */
+void roan_persist_forget(struct roan_qp *qp);
 int roan_persist_init(void);
 void roan_persist_exit(void);
 

@@ -4,11 +4,9 @@
  * second, then the third is refused, until nothing is (fail-nth of the kernel's fault injection). What could not be made must
  * leave nothing behind, which KASAN and kmemleak tell; and once there is memory again, all works. features.sh prepares it.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "vt.h"
 
