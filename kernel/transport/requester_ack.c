@@ -219,21 +219,31 @@ static enum roan_event refused(struct roan_requester *r, u8 nak)
 	}
 }
 
+/* Credits the peer says it has. The code rounds down, and an old answer may come late: what was promised stays promised. */
+static void raise_limit(struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	u32 said = psn_add(pkt->msn, roan_credits_of(pkt->syndrome & ROAN_AETH_VALUE_MASK));
+
+	if (!r->credits_known || psn_diff(said, r->limit_ssn) > 0)
+		r->limit_ssn = said;
+	r->credits_known = true;
+}
+
+static bool is_unlimited(const struct roan_pkt *pkt)
+{
+	return (pkt->syndrome & ROAN_AETH_VALUE_MASK) == ROAN_AETH_UNLIMITED;
+}
+
 static enum roan_event positive(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
-	u8 credits = pkt->syndrome & ROAN_AETH_VALUE_MASK;
 	u32 una_psn = r->una_psn, una = r->una;
 	u32 limit = r->limit_ssn;
 	bool known = r->credits_known;
 
-	r->credits_known = credits != ROAN_AETH_UNLIMITED;
-	if (r->credits_known) {
-		u32 said = psn_add(pkt->msn, roan_credits_of(credits));
-
-		/* The code rounds down, and an old ACK may come late: what was promised once stays promised. */
-		if (!known || psn_diff(said, limit) > 0)
-			r->limit_ssn = said;
-	}
+	if (is_unlimited(pkt))
+		r->credits_known = false;
+	else
+		raise_limit(r, pkt);
 	if (!acknowledge(r, psn_add(pkt->psn, 1), now))
 		return implied_nak(r, now);
 	if (una_psn != r->una_psn || una != r->una || limit != r->limit_ssn || known != r->credits_known)
@@ -306,6 +316,16 @@ static bool well_formed(const struct roan_requester *r, const struct roan_work *
 	}
 }
 
+/*
+ * Responses tell them as ACKs do (9.7.7.2). Whether there is flow control at all is for ACKs to say: there are responders
+ * that put "unlimited" into every response.
+ */
+static bool brings_credits(const struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	return r->credits_known && pkt->info->headers & ROAN_H_AETH && !is_unlimited(pkt) &&
+	       (pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_ACK;
+}
+
 enum roan_take roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
 				       u32 *index, u32 *offset)
 {
@@ -324,6 +344,8 @@ enum roan_take roan_requester_response(struct roan_requester *r, const struct ro
 		give_up(r, ROAN_ST_BAD_RESP_ERR);
 		return ROAN_TAKE_FAILED;
 	}
+	if (brings_credits(r, pkt))
+		raise_limit(r, pkt);
 	*index = r->una;
 	*offset = w->got << r->cfg.mtu_shift;
 	return ROAN_TAKE_PLACE;

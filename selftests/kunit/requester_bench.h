@@ -85,10 +85,12 @@ static inline enum roan_event ack(struct bench *b, u32 n)
 	return answer(b, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, n, 0);
 }
 
-static inline enum roan_take respond(struct bench *b, u8 opcode, u32 n, u16 len)
+/* A READ response or atomic ACK; @syndrome and @msn count where the opcode has an AETH. */
+static inline enum roan_take respond_with(struct bench *b, u8 opcode, u32 n, u16 len, u8 syndrome, u32 msn)
 {
 	const struct roan_pkt pkt = {
 		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .payload_len = len,
+		.syndrome = syndrome, .msn = msn,
 	};
 	u32 index, offset;
 	enum roan_take take = roan_requester_response(&b->r, &pkt, b->now, &index, &offset);
@@ -96,6 +98,11 @@ static inline enum roan_take respond(struct bench *b, u8 opcode, u32 n, u16 len)
 	if (take == ROAN_TAKE_PLACE)
 		roan_requester_placed(&b->r, &pkt, b->now);
 	return take;
+}
+
+static inline enum roan_take respond(struct bench *b, u8 opcode, u32 n, u16 len)
+{
+	return respond_with(b, opcode, n, len, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 0);
 }
 
 /* The status of the next finished work; -1: none. */

@@ -209,6 +209,25 @@ static void next__credits_bound_and_probe(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 }
 
+/* What comes with responses counts as well: nothing else comes while a peer is read from. */
+static void next__responses_bring_credits(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_one(b);
+	answer(b, ROAN_AETH_ACK | 0, 0, 1);
+	post(b, ROAN_OP_READ, 2 * MTU);
+	post(b, ROAN_OP_READ, 8);
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	respond_with(b, 0x0d, 1, MTU, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 1);	/* that is for ACKs to say */
+	KUNIT_EXPECT_EQ(test, send_all(b), 0);
+	respond_with(b, 0x0f, 2, MTU, ROAN_AETH_ACK | 2, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+}
+
 /* Credits appear between two messages: the first did not ask for an ACK, the second may not go. */
 static void next__credits_that_shrink_do_not_strand_a_tail(struct kunit *test)
 {
@@ -468,6 +487,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__alone_waits_for_the_acknowledgement),
 	KUNIT_CASE(next__only_the_last_of_a_batch_asks),
 	KUNIT_CASE(next__credits_bound_and_probe),
+	KUNIT_CASE(next__responses_bring_credits),
 	KUNIT_CASE(next__credits_that_shrink_do_not_strand_a_tail),
 	KUNIT_CASE(local__in_order_and_without_a_psn),
 	KUNIT_CASE(fail__earlier_succeeds_later_is_flushed),
