@@ -40,17 +40,27 @@ void roan_mirror_free(struct roan_sq *sq)
 	kfree(sq->req.work);
 }
 
+static u32 most_slots(const struct roan_sq *sq)
+{
+	return min_t(u32, sq->ring.mask + 1, ROAN_MAX_UNDER_WAY);
+}
+
+bool roan_mirror_may_grow(const struct roan_sq *sq)
+{
+	return sq->req.mask + 1 < most_slots(sq);
+}
+
 bool roan_mirror_grow(struct roan_sq *sq)
 	__must_hold(&sq->lock)
 {
-	u32 slots = min_t(u32, (sq->req.mask + 1) * GROWTH, min_t(u32, sq->ring.mask + 1, ROAN_MAX_UNDER_WAY));
+	u32 slots = min((sq->req.mask + 1) * GROWTH, most_slots(sq));
 	struct roan_requester *req = &sq->req;
 	struct roan_work *work;
 	void *mirror;
 	u32 i;
 
 	lockdep_assert_held(&sq->lock);
-	if (slots <= req->mask + 1 || !make_room(sq, slots, &mirror, &work, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN))
+	if (!roan_mirror_may_grow(sq) || !make_room(sq, slots, &mirror, &work, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN))
 		return false;
 	for (i = req->retire; i != req->tail; i++) {
 		work[i & (slots - 1)] = *roan_requester_work(req, i);

@@ -372,6 +372,7 @@ int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct i
 /* mirror.c */
 int roan_mirror_init(struct roan_sq *sq);
 void roan_mirror_free(struct roan_sq *sq);
+bool roan_mirror_may_grow(const struct roan_sq *sq);
 bool roan_mirror_grow(struct roan_sq *sq);	/* sq.lock held; false: no larger, or no memory, and then as before */
 
 /* fetch.c, send.c */

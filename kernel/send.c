@@ -266,6 +266,13 @@ static void fetch(struct roan_qp *qp)
 		roan_poller_found(qp);
 }
 
+/* Is there no room for more work, until some is finished? Where the mirror may grow but did not, there was no memory. */
+static bool is_full(const struct roan_sq *sq)
+	__must_hold(&sq->lock)
+{
+	return roan_requester_full(&sq->req) && (!roan_mirror_may_grow(sq) || roan_ring_pending(&sq->ring));
+}
+
 /*
  * May we leave? Where answers come soon, and one is due, the ring will be looked at again without a doorbell; so it will if we
  * asked to be called later, or hold all the work there is room for: what makes room, makes us look; or if a thread does
@@ -276,7 +283,7 @@ static bool park(struct roan_qp *qp, bool called_again)
 {
 	if (called_again || qp->watched || qp->sq.absent)
 		return true;
-	if (roan_requester_called_soon(&qp->sq.req) || roan_requester_full(&qp->sq.req))
+	if (roan_requester_called_soon(&qp->sq.req) || is_full(&qp->sq))
 		return true;
 	return !roan_ring_need_doorbell(&qp->sq.ring);
 }
