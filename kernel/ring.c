@@ -199,11 +199,11 @@ void roan_ring_discard(struct roan_ring *ring)
 	roan_ring_publish(ring, ring->index);
 }
 
-bool roan_ring_need_doorbell(struct roan_ring *ring)
+bool roan_ring_leave(struct roan_ring *ring, u32 flag)
 {
-	WRITE_ONCE(ring->ctl->kernel.flags, ROAN_RING_NEED_DOORBELL);
+	WRITE_ONCE(ring->ctl->kernel.flags, flag);
 	/*
-	 * Pairs with the full barrier in provider/ring.h ring_rests(): either the poster sees the flag, or we see
+	 * Pairs with the full barrier in provider/ring.h ring_flags(): either the poster sees the flag, or we see
 	 * the tail it stored before.
 	 */
 	smp_mb();
@@ -211,6 +211,12 @@ bool roan_ring_need_doorbell(struct roan_ring *ring)
 		return false;
 	roan_ring_awake(ring);
 	return true;
+}
+
+bool roan_ring_await(struct roan_ring *ring, u32 worth)
+{
+	WRITE_ONCE(ring->ctl->kernel.ask_at, ring->index + worth);
+	return roan_ring_leave(ring, ROAN_RING_ANSWER_DUE);
 }
 
 void roan_ring_awake(struct roan_ring *ring)
@@ -234,7 +240,7 @@ bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn)
 	roan_ring_consume(ring);
 	roan_ring_publish(ring, ring->index);
 	/*
-	 * Pairs with the full barrier in provider/ring.h ring_rests() of the send queue: either a poster sees that its
+	 * Pairs with the full barrier in provider/ring.h ring_flags() of the send queue: either a poster sees that its
 	 * notice is gone and gives another, or we see what it posted.
 	 */
 	smp_mb();
@@ -361,7 +367,7 @@ void roan_ring_arm(struct roan_ring *ring, bool solicited_only)
 
 bool roan_ring_rests(const struct roan_ring *ring)
 {
-	smp_mb();	/* Pairs with roan_ring_need_doorbell(), as ring_rests() in provider/ring.h does. */
+	smp_mb();	/* Pairs with roan_ring_leave(), as ring_flags() in provider/ring.h does. */
 	return READ_ONCE(ring->ctl->kernel.flags) & ROAN_RING_NEED_DOORBELL;
 }
 

@@ -89,10 +89,17 @@ struct roan_move {
 int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_move *move, u32 most);
 
 /*
- * The doorbell bit. need_doorbell(): set it, full barrier, and say whether something was posted meanwhile (then clear
- * it and look again). awake(): clear it before looking.
+ * Whether posters must ring. leave(): set @flag (enum roan_ring_flags), full barrier, and say whether something was posted
+ * meanwhile (then clear it and look again). awake(): clear it before looking.
  */
-bool roan_ring_need_doorbell(struct roan_ring *ring);
+bool roan_ring_leave(struct roan_ring *ring, u32 flag);
+static inline bool roan_ring_need_doorbell(struct roan_ring *ring)
+{
+	return roan_ring_leave(ring, ROAN_RING_NEED_DOORBELL);
+}
+
+/* leave() because an answer is due; who has posted @worth since may ask for more to be sent before it comes. */
+bool roan_ring_await(struct roan_ring *ring, u32 worth);
 void roan_ring_awake(struct roan_ring *ring);
 
 /* Takes the next notice of a context: a QPN, anybody's or nobody's. False: none. A tail that cannot be is forgotten. */

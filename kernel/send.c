@@ -13,6 +13,9 @@
 #define TURN_ALONE	256
 #define TURN		60	/* four full trains of 4 KB each; of smaller packets, most of two or one */
 
+/* While an answer is due, one more of so many under way is worth a system call. */
+#define ASK_SHARE	4
+
 /* The address vector of a datagram's work request; NULL: no such, or not this QP's PD. */
 static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
@@ -276,16 +279,19 @@ static bool is_full(const struct roan_sq *sq)
 /*
  * May we leave? Where answers come soon, and one is due, the ring will be looked at again without a doorbell; so it will if we
  * asked to be called later, or hold all the work there is room for: what makes room, makes us look; or if a thread does
- * nothing but look. Otherwise the poster must tell, and what was posted before it could know is looked at now.
+ * nothing but look. Otherwise the poster must tell, and what was posted before it could know is looked at now. While an answer
+ * is due the poster may tell, if more could leave at once.
  */
 static bool park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
 {
-	if (called_again || qp->watched || qp->sq.absent)
+	const struct roan_requester *req = &qp->sq.req;
+
+	if (called_again || qp->watched || qp->sq.absent || is_full(&qp->sq))
 		return true;
-	if (roan_requester_called_soon(&qp->sq.req) || is_full(&qp->sq))
-		return true;
-	return !roan_ring_need_doorbell(&qp->sq.ring);
+	if (!roan_requester_called_soon(req))
+		return !roan_ring_need_doorbell(&qp->sq.ring);
+	return !roan_requester_could_send(req) || !roan_ring_await(&qp->sq.ring, 1 + roan_requester_under_way(req) / ASK_SHARE);
 }
 
 /* While we may not ask, nobody can answer: the timer does not run, and afterwards starts afresh. */

@@ -2,9 +2,9 @@
 /*
  * The doorbell, and when to ring it. A queue pair that the kernel is at work on needs none. For one at rest a notice
  * does while the kernel lingers: bells came in quick succession, so it looks through the context's notices by itself
- * after a while. As soon as a program has nothing to do but wait, the pause is over: an empty poll, or asking for an
- * event, rings for all that was noticed since. An empty poll also rings when the rest of a long send waits for the CPU that
- * the polling keeps busy.
+ * after a while. For one that has sent all and waits for an answer it does as well: then the kernel looks again. As soon
+ * as a program has nothing to do but wait, the pause is over: an empty poll, or asking for an event, rings for all that
+ * was noticed since. An empty poll also rings when the rest of a long send waits for the CPU that the polling keeps busy.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -81,13 +81,25 @@ static bool give_notice(struct roan_notices *notices, struct roan_qp *qp)
 	return room;
 }
 
+/* Enough that a system call is well spent on it, in proportion to what is under way already. A hint: it may be out of date. */
+static bool worth_asking(const struct ring *sq)
+{
+	return (int32_t)(sq->index - __atomic_load_n(&sq->ctl->kernel.ask_at, __ATOMIC_RELAXED)) >= 0;
+}
+
 /* sq.lock held, after something was posted. */
 bool roan_must_ring(struct roan_qp *qp)
 {
 	struct roan_notices *notices = &to_roan_context(qp->vqp.qp.context)->notices;
+	uint32_t flags = ring_flags(&qp->sq.ring);
 
-	if (!ring_rests(&qp->sq.ring))
+	if (!flags)
 		return false;
+	if (flags & ROAN_RING_ANSWER_DUE) {
+		if (notices->ring.ctl && worth_asking(&qp->sq.ring) && !noticed(&notices->ring, qp))
+			give_notice(notices, qp);	/* no room: it leaves when the answer comes */
+		return false;
+	}
 	if (!notices->ring.ctl || ring_rests(&notices->ring))
 		return true;
 	return !noticed(&notices->ring, qp) && (!give_notice(notices, qp) || ring_rests(&notices->ring));
@@ -104,11 +116,22 @@ static bool waits_for_us(const struct ring *notices)
 	return waits_on && waits_on - 1 == (uint32_t)sched_getcpu();
 }
 
+/* Are there notices for which nobody has rung? One of many who poll is enough. */
+static bool is_unheard(struct roan_notices *notices)
+{
+	uint32_t tail;
+
+	if (ring_taken(&notices->ring))
+		return false;
+	tail = ring_tail(&notices->ring);
+	return __atomic_exchange_n(&notices->rung, tail, __ATOMIC_RELAXED) != tail;
+}
+
 bool roan_ring_noticed(struct ibv_context *ctx)
 {
-	const struct ring *notices = &to_roan_context(ctx)->notices.ring;
+	struct roan_notices *notices = &to_roan_context(ctx)->notices;
 
-	if (!notices->ctl || (ring_taken(notices) && !waits_for_us(notices)))
+	if (!notices->ring.ctl || (!is_unheard(notices) && !waits_for_us(&notices->ring)))
 		return false;
 	ring(ctx->cmd_fd, NULL);
 	return true;

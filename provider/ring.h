@@ -46,15 +46,21 @@ static inline void ring_post(struct ring *ring, uint32_t tail)
 	__atomic_store_n(&ring->ctl->user.index, tail, __ATOMIC_RELEASE);
 }
 
+/* enum roan_ring_flags. None: the kernel is at work on the ring. */
+static inline uint32_t ring_flags(const struct ring *ring)
+{
+	/*
+	 * Pairs with the full barrier in kernel/ring.c roan_ring_leave(): either we see the flag, or the kernel sees the
+	 * tail stored above.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED);
+}
+
 /* False: the kernel is at work on the ring, or is going to be. */
 static inline bool ring_rests(const struct ring *ring)
 {
-	/*
-	 * Pairs with the full barrier in kernel/ring.c roan_ring_need_doorbell(): either we see the flag, or the kernel
-	 * sees the tail stored above.
-	 */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED) & ROAN_RING_NEED_DOORBELL;
+	return ring_flags(ring) & ROAN_RING_NEED_DOORBELL;
 }
 
 /* Is slot @index posted, and not taken by the kernel? */
@@ -63,6 +69,12 @@ static inline bool ring_holds(const struct ring *ring, uint32_t index)
 	uint32_t head = __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED);
 
 	return index - head < __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED) - head;
+}
+
+/* Where whoever posts last left it; for others than him. */
+static inline uint32_t ring_tail(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED);
 }
 
 /* Has the kernel taken all that was posted? */

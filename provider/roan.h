@@ -45,6 +45,7 @@ struct ib_uverbs_attr;
 struct roan_notices {
 	struct roan_lock lock;		/* the ring's producers. A leaf: taken with a queue's lock held */
 	struct ring ring;		/* ctl NULL: there is none, and every queue pair at rest is rung for */
+	uint32_t rung;			/* somebody rings, or rang, for all notices below; atomic, without the lock */
 };
 
 struct roan_context {

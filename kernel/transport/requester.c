@@ -93,6 +93,15 @@ static u32 window_of(const struct roan_requester *r)
 	return r->probing ? 1 : r->cfg.window;
 }
 
+bool roan_requester_could_send(const struct roan_requester *r)
+{
+	const struct roan_work *last = roan_requester_work(r, r->tail - 1);
+
+	if (r->next != r->tail || psn_diff(r->end_psn, r->una_psn) >= window_of(r))
+		return false;
+	return r->una == r->tail || !roan_op_wants_answer(last->op) || r->rd_outstanding < r->cfg.max_rd_atomic;
+}
+
 static bool wants_ack(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e, bool ends)
 {
 	u32 span = psn_diff(e->psn, r->una_psn) + 1;

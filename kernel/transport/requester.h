@@ -250,6 +250,15 @@ static inline bool roan_requester_outstanding(const struct roan_requester *r)
 	return r->una_psn != r->end_psn;
 }
 
+/* Has all left, and could one more request leave now, if it is like the last one? */
+bool roan_requester_could_send(const struct roan_requester *r);
+
+/* Works begun or to begin, and not finished; some of them may be behind others that are not. */
+static inline u32 roan_requester_under_way(const struct roan_requester *r)
+{
+	return r->tail - r->una;
+}
+
 /* What is not heard of for longer is better asked for: a call of the kernel takes its user some microseconds. */
 #define ROAN_SOON_NS	NSEC_PER_MSEC
 

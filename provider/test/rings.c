@@ -241,16 +241,47 @@ static void poll__rings_for_what_was_noticed(struct ibv_qp *qp[2], struct ibv_cq
 	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1);
 	EXPECT(ibv_post_send(qp[0], &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == 3);	/* a new one */
 	EXPECT(ibv_start_poll(ex, &attr) == ENOENT && doorbells == 2);
-	EXPECT(ibv_req_notify_cq(cq, 0) == 0 && doorbells == 3);
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 2);	/* another thread: it was rung for */
 	sq_ctl[0]->kernel.index = sq_ctl[0]->user.index;
-	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* it lingers no more */
+	sq_ctl[1]->kernel.index = sq_ctl[1]->user.index;
 	ctl->kernel.index = 3;
+	EXPECT(ibv_post_send(qp[1], &wr, &bad) == 0 && ibv_req_notify_cq(cq, 0) == 0 && doorbells == 3);
+	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* it lingers no more */
+	ctl->kernel.index = 4;
 	EXPECT(ibv_post_send(qp[0], &wr, &bad) == 0 && doorbells == 4 && rung_for == 1);
 	ctl->kernel.flags = 0;
 	ctl->kernel.index = ctl->user.index - SLOTS;		/* full, and of others: it has gone around */
-	*noticed(notices, 1) = 99;
+	*noticed(notices, 3) = 99;
 	EXPECT(ibv_post_send(qp[1], &wr, &bad) == 0 && doorbells == 5 && rung_for == 2);
 	ctl->kernel.index = ctl->user.index;
+}
+
+/* Where an answer is due nobody need ring, but what is posted could leave at once: who waits for it had better ask. */
+static void poll__asks_for_what_could_leave(struct ibv_qp *qp, struct ibv_cq *cq, uint8_t *sq, uint8_t *notices)
+{
+	struct roan_ring_ctl *ctl = (void *)notices, *sq_ctl = (void *)sq;
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_WRITE };
+	uint32_t first = ctl->user.index;
+	struct ibv_wc wc;
+
+	doorbells = rung_for = 0;
+	sq_ctl->kernel.index = sq_ctl->user.index;
+	sq_ctl->kernel.flags = ROAN_RING_ANSWER_DUE;
+	sq_ctl->kernel.ask_at = sq_ctl->user.index + 2;
+	ctl->kernel.index = first;
+	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* nobody looks there, and nobody has to */
+	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0 && ctl->user.index == first);	/* not for one */
+	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0);
+	EXPECT(ctl->user.index == first + 1 && *noticed(notices, first) == qp->qp_num);
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1 && rung_for == 0);
+	ctl->kernel.index = first + 1 - SLOTS;			/* no room: the answer will do */
+	*noticed(notices, first) = 99;
+	sq_ctl->kernel.index = sq_ctl->user.index;
+	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == first + 1);
+	ctl->kernel.index = ctl->user.index;
+	sq_ctl->kernel.flags = 0;				/* at work: not even that */
+	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == first + 1);
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1);
 }
 
 static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
@@ -373,6 +404,7 @@ int main(void)
 	both[1]->qp_num = 18;
 	((struct roan_ring_ctl *)rings[1])->kernel.flags = 0;
 	poll__rings_for_what_was_noticed(both, cq, (uint8_t *[]){ rings[num_rings - 4], rings[num_rings - 2] }, rings[1]);
+	poll__asks_for_what_could_leave(both[0], ibv_cq_ex_to_cq(cq), rings[num_rings - 4], rings[1]);
 	poll__gives_entries_back(cq, rings[2]);
 	EXPECT(ibv_destroy_qp(both[0]) == 0 && ibv_destroy_qp(both[1]) == 0);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);

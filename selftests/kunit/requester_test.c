@@ -245,6 +245,36 @@ static void next__credits_that_shrink_do_not_strand_a_tail(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
 }
 
+static void could_send__room_on_the_way_and_nothing_before(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	post(b, ROAN_OP_WRITE, 63 * MTU);
+	KUNIT_EXPECT_FALSE(test, roan_requester_could_send(&b->r));
+	send_all(b);
+	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	post(b, ROAN_OP_WRITE, MTU);
+	send_all(b);
+	KUNIT_EXPECT_FALSE(test, roan_requester_could_send(&b->r));	/* a window of 64 */
+	ack(b, 63);
+	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+}
+
+static void could_send__no_more_reads_than_the_peer_takes(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_READ, 8);
+	send_all(b);
+	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	post(b, ROAN_OP_READ, 8);
+	send_all(b);
+	KUNIT_EXPECT_FALSE(test, roan_requester_could_send(&b->r));
+	respond(b, 0x10, 0, 8);
+	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+}
+
 static void local__in_order_and_without_a_psn(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -489,6 +519,8 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__credits_bound_and_probe),
 	KUNIT_CASE(next__responses_bring_credits),
 	KUNIT_CASE(next__credits_that_shrink_do_not_strand_a_tail),
+	KUNIT_CASE(could_send__room_on_the_way_and_nothing_before),
+	KUNIT_CASE(could_send__no_more_reads_than_the_peer_takes),
 	KUNIT_CASE(local__in_order_and_without_a_psn),
 	KUNIT_CASE(fail__earlier_succeeds_later_is_flushed),
 	KUNIT_CASE(fail__nothing_behind_leaves),

@@ -161,6 +161,13 @@ static void doorbell_bit(struct kunit *test)
 	roan_ring_consume(ring);
 	KUNIT_EXPECT_FALSE(test, roan_ring_need_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_NEED_DOORBELL);
+	/* An answer is due: likewise, and posters are told how many more are worth a bell. */
+	KUNIT_EXPECT_FALSE(test, roan_ring_await(ring, 3));
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_ANSWER_DUE);
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.ask_at, ring->index + 3);
+	roan_ring_post(ring, 1);
+	KUNIT_EXPECT_TRUE(test, roan_ring_await(ring, 3));
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
 	roan_ring_free(ring);
 }
 

@@ -45,7 +45,8 @@ struct roan_kernel_line {
 	 * may ring, and they go on in his time. The kernel takes it back when anybody rings. Other rings: 0.
 	 */
 	__u32 waits_on;
-	__u32 reserved[29];
+	__u32 ask_at;		/* SQ with ROAN_RING_ANSWER_DUE: a tail, see there. Other rings: 0 */
+	__u32 reserved[28];
 };
 
 enum roan_ring_flags {
@@ -61,6 +62,13 @@ enum roan_ring_flags {
 	ROAN_RING_NEED_DOORBELL	= 1 << 0,
 	/* CQ: an entry was lost because the ring was full; IBV_EVENT_CQ_ERR was raised. */
 	ROAN_RING_OVERFLOW	= 1 << 1,
+	/*
+	 * SQ: all that was posted is sent, and the kernel will look at this ring when the answer comes. No doorbell is needed;
+	 * but what is posted now could leave now, so a poster whose tail has come to @ask_at gives a notice, and rings when he has
+	 * run out of things to do. Set as the first bit is, with the same rule. A provider that does not know it only waits for
+	 * the answer.
+	 */
+	ROAN_RING_ANSWER_DUE	= 1 << 2,
 };
 
 struct roan_ring_ctl {
