@@ -141,6 +141,7 @@ heard_from() {
 }
 
 down_up() {
+	ibv_devinfo -v -d "$DEV" | grep -q PORT_ACTIVE_EVENT || { echo "PORT_ACTIVE is not announced"; return 1; }
 	heard_from
 	ip link set v1 down && wait_for 60 state_is "$DEV" DOWN && heard "port error" || return
 	ip link set v1 up && wait_for 60 state_is "$DEV" ACTIVE && heard "port active" || return
