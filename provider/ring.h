@@ -63,25 +63,24 @@ static inline bool ring_rests(const struct ring *ring)
 	return ring_flags(ring) & ROAN_RING_NEED_DOORBELL;
 }
 
-/* Is slot @index posted, and not taken by the kernel? */
-static inline bool ring_holds(const struct ring *ring, uint32_t index)
-{
-	uint32_t head = __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED);
-
-	return index - head < __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED) - head;
-}
-
 /* Where whoever posts last left it; for others than him. */
 static inline uint32_t ring_tail(const struct ring *ring)
 {
 	return __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED);
 }
 
+/* Is slot @index posted, and not taken by the kernel? */
+static inline bool ring_holds(const struct ring *ring, uint32_t index)
+{
+	uint32_t head = __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED);
+
+	return index - head < ring_tail(ring) - head;
+}
+
 /* Has the kernel taken all that was posted? */
 static inline bool ring_taken(const struct ring *ring)
 {
-	return __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED) ==
-	       __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED);
+	return __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED) == ring_tail(ring);
 }
 
 /* ---- the ring we empty ---- */

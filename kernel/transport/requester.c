@@ -93,13 +93,19 @@ static u32 window_of(const struct roan_requester *r)
 	return r->probing ? 1 : r->cfg.window;
 }
 
+/* Has the peer as many READs and atomics of ours as it takes, and is this one more? */
+static bool too_many_reads(const struct roan_requester *r, const struct roan_work *w)
+{
+	return roan_op_wants_answer(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic;
+}
+
 bool roan_requester_could_send(const struct roan_requester *r)
 {
 	const struct roan_work *last = roan_requester_work(r, r->tail - 1);
 
 	if (r->next != r->tail || psn_diff(r->end_psn, r->una_psn) >= window_of(r))
 		return false;
-	return r->una == r->tail || !roan_op_wants_answer(last->op) || r->rd_outstanding < r->cfg.max_rd_atomic;
+	return r->una == r->tail || !too_many_reads(r, last);
 }
 
 static bool wants_ack(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e, bool ends)
@@ -161,7 +167,7 @@ static bool fits(const struct roan_requester *r, const struct roan_work *w, cons
 
 	if (r->cfg.transport != ROAN_TP_RC)
 		return true;
-	if (roan_op_wants_answer(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic)
+	if (too_many_reads(r, w))
 		return false;
 	return !span || span + e->npsn <= window_of(r);
 }
