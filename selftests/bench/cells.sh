@@ -58,6 +58,7 @@ attempts() {
 
 bandwidth() {
 	local n=$((BYTES / SIZE)) avg rate
+	[[ $CONTENDER != *-tcp ]] || { tcp; return; }
 	n=$((n > MOST ? MOST : n))
 	attempts 4 "ib_$TEST" -s "$SIZE" -n $n
 	read -r _ _ _ avg rate _ <<< "$FIGURES"

@@ -159,6 +159,15 @@ in_turn() {	# ROUND NAME...: those of them that are there
 both() { in_turn "$1" pair-rxe pair-roan; }
 three() { in_turn "$1" pair-rxe pair-roan pair-tcp; }
 
+# several N ROUND TEST SIZE FUNCTION CONTENDER...: each N times, in turn. A virtual machine's CPUs are slower, or further from
+# each other, for seconds on end, and a run of these is over in less than one.
+several() {
+	local n c
+	for n in $(seq "$1"); do
+		for c in "${@:6}"; do cell "$2" "$c" "${@:3:3}"; done
+	done
+}
+
 # cell ROUND CONTENDER TEST SIZE FUNCTION [ARG...]: prints its values; one that took a guest with it is left out
 cell() {
 	local key="${2/-//}/$3/$4"
@@ -191,13 +200,14 @@ bandwidths() {	# ROUND
 
 # Each end on CPUs of its own.
 steered() {	# ROUND
-	local size c
+	local size
 	steer
 	for size in ${SIZES//,/ }; do
-		for c in $(in_turn "$1" steered-rxe steered-roan); do cell "$1" "$c" write_bw "$size" bandwidth; done
-		cell "$1" steered-tcp write_bw "$size" tcp
+		# shellcheck disable=SC2046 # a list of names
+		several 3 "$1" write_bw "$size" bandwidth $(in_turn "$1" steered-rxe steered-roan steered-tcp)
 	done
-	for c in $(in_turn "$1" steered-rxe steered-roan); do cell "$1" "$c" send_lat 2 latency; done
+	# shellcheck disable=SC2046 # a list of names
+	several 5 "$1" send_lat 2 latency $(in_turn "$1" steered-rxe steered-roan)
 	do_not_steer
 }
 
@@ -206,7 +216,8 @@ round() {
 	bandwidths "$1"
 	[ "$(nproc)" = 1 ] || steered "$1"
 	for c in $(both "$1"); do cell "$1" "$c" write_rate_16 64 rate_of_16; done
-	for c in $(in_turn "$1" pair-rxe pair-roan hosts-roan); do cell "$1" "$c" send_lat 2 latency; done
+	# shellcheck disable=SC2046 # a list of names
+	several 5 "$1" send_lat 2 latency $(in_turn "$1" pair-rxe pair-roan hosts-roan)
 	cell "$1" pair-limit empty_call 0 empty_call
 	for c in $(three "$1"); do cell "$1" "$c" cpu 65536 cpu_per_gib; done
 	for loss in 0.1 1; do

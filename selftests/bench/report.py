@@ -74,7 +74,7 @@ def divide(ours, theirs):
 
 
 class Run:
-    """One log: value[topology, stack, test, size] = {round: number}."""
+    """One log: value[topology, stack, test, size] = {round: number}, the median if it was measured several times."""
 
     def __init__(self, path):
         self.env, self.value, self.again, self.missing, self.died = {}, {}, {}, {}, []
@@ -94,7 +94,9 @@ class Run:
                 if word[6] == "-":
                     self.missing[key] = self.missing.get(key, 0) + 1
                 else:
-                    self.value.setdefault(key, {})[int(word[1])] = float(word[6])
+                    self.value.setdefault(key, {}).setdefault(int(word[1]), []).append(float(word[6]))
+        for rounds in self.value.values():
+            rounds.update({r: statistics.median(v) for r, v in rounds.items()})
         self.lab = self.env.get("lab", os.path.basename(path))
 
     def measured(self, topo):
@@ -325,7 +327,9 @@ INTRO = """# Benchmarks
 Written by `make bench` (`selftests/bench`); do not edit. roan, rdma_rxe and TCP (iperf3) run in one boot and take turns,
 measurement by measurement; the order turns from round to round. Every cell is the median of the rounds with the lowest
 and the highest in brackets; a ratio is the median of the ratios *within* rounds, so a slow minute of the machine hits both
-sides. For bandwidth and rate a ratio above 1 is in roan's favour, for latency one below 1.
+sides. What is over in less than a second, and judged, is measured several times in a round, in turn, and its median is the
+round's: the latency five times, what is steered three. For bandwidth and rate a ratio above 1 is in roan's favour, for
+latency one below 1.
 
 Path MTU 4096 on a netdev MTU of 4200 for all three; perftest, RC, one QP, its default depth, polling; TCP is one stream
 written in pieces of the row's size, with the system calls iperf3 makes for each. CPU time, loss and what concerns many QPs
