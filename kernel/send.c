@@ -25,8 +25,8 @@ static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_s
 }
 
 /*
- * Headers of the packet @emit describes, but for its address vector and what board() wrote. Of headers that its opcode does
- * not have, another packet's may be left: they are not built.
+ * Headers of the packets @emit describes, but for their PSNs, their address vector and what board() wrote. Of headers that the
+ * opcode does not have, another packet's may be left: they are not built.
  */
 static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, const struct roan_work *work,
 		     const struct roan_emit *emit, struct roan_pkt *pkt)
@@ -34,7 +34,6 @@ static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, 
 	pkt->opcode = emit->opcode;
 	pkt->solicited = emit->solicited;
 	pkt->ackreq = emit->ackreq;
-	pkt->psn = emit->psn;
 	pkt->imm = wqe->imm;
 	pkt->inv_rkey = wqe->inv_key;
 	pkt->rkey = wqe->rdma.rkey;
@@ -70,14 +69,13 @@ static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, 
 	}
 }
 
-static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, const struct roan_emit *emit, u8 *to, u32 len,
-		       struct roan_icrc *icrc)
+static u32 put_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, u32 offset, u8 *to, u32 len, struct roan_icrc *icrc)
 {
 	if (wqe->flags & ROAN_SEND_INLINE) {
-		roan_icrc_copy(icrc, to, (u8 *)(wqe + 1) + emit->offset, len);
+		roan_icrc_copy(icrc, to, (u8 *)(wqe + 1) + offset, len);
 		return ROAN_VERR_NONE;
 	}
-	return roan_gather(qp, (struct roan_sges) { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd }, emit->offset, to, len, icrc);
+	return roan_gather(qp, (struct roan_sges) { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd }, offset, to, len, icrc);
 }
 
 static void refuse(struct roan_qp *qp, u32 index, u32 verr, enum roan_status status)
@@ -101,26 +99,55 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 }
 
 /*
- * Build the packet into the train. False: nothing was sent, the work was refused, or has to wait (sq.absent). A packet
- * for which there is no memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
+ * Build packet number @i of those that are like @emit into the train. 0; or why there is no payload for it. A packet for which
+ * there is no memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
  */
-static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit)
+static u32 put_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit, u32 i)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_work *work = roan_requester_work(&qp->sq.req, emit->index);
 	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, emit->index)->wqe;
 	const struct roan_opcode *info = roan_opcode(emit->opcode);
-	const struct roan_av *av = qp->av;
 	u32 payload = info->payload ? emit->len : 0;
 	struct roan_pkt *pkt = &train->pkt;
 	u32 verr;
 	u8 *at;
 
+	pkt->psn = psn_add(emit->psn, i);
+	pkt->pad = roan_wire_pad(payload);
+	at = roan_train_add(train, info->header_len + payload + pkt->pad + ROAN_ICRC_LEN);
+	if (!at)
+		return ROAN_VERR_NONE;
+	at += roan_wire_build(at, pkt);
+	roan_key_stay();
+	verr = put_payload(qp, wqe, emit->offset + i * payload, at, payload, roan_train_sum(train, info->header_len, payload));
+	if (verr) {
+		roan_train_drop(train);
+		return verr;
+	}
+	if (pkt->pad)
+		memset(at + payload, 0, pkt->pad);
+	roan_train_seal(train);
+	trace_roan_emit(qp, pkt, payload, emit->resend);
+	return ROAN_VERR_NONE;
+}
+
+/*
+ * The packet, and up to @most - 1 others like it, until the burst is over, the work is refused, or it has to wait (sq.absent).
+ * How much of the budget that took: 1 at least.
+ */
+static u32 emit_packets(struct roan_qp *qp, struct roan_train *train, struct roan_emit *emit, u32 most, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_work *work = roan_requester_work(&qp->sq.req, emit->index);
+	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, emit->index)->wqe;
+	const struct roan_av *av = qp->av;
+	u32 verr = ROAN_VERR_NONE, n;
+
 	if (qp->transport == ROAN_TP_UD) {
 		av = datagram_av(qp, wqe);
 		if (!av) {
 			refuse(qp, emit->index, ROAN_VERR_BAD_AH, ROAN_ST_LOC_QP_OP_ERR);
-			return false;
+			return 1;
 		}
 	}
 	if (train->av != av) {
@@ -131,27 +158,30 @@ static bool emit_packet(struct roan_qp *qp, struct roan_train *train, const stru
 		roan_train_due(train, due);
 	}
 
-	describe(qp, wqe, work, emit, pkt);
-	pkt->pad = roan_wire_pad(payload);
-	at = roan_train_add(train, info->header_len + payload + pkt->pad + ROAN_ICRC_LEN);
-	if (!at)
-		return true;
-	at += roan_wire_build(at, pkt);
-	roan_key_stay();
-	verr = put_payload(qp, wqe, emit, at, payload, roan_train_sum(train, info->header_len, payload));
-	if (verr) {
-		roan_train_drop(train);
-		if (verr == ROAN_VERR_ABSENT)
-			qp->sq.absent = true;
-		else
-			refuse(qp, emit->index, verr, ROAN_ST_LOC_PROT_ERR);
-		return false;
+	describe(qp, wqe, work, emit, &train->pkt);
+	for (n = 0; n < most && !(n && roan_burst_over(train)); n++) {
+		verr = put_packet(qp, train, emit, n);
+		if (verr)
+			break;
 	}
-	if (pkt->pad)
-		memset(at + payload, 0, pkt->pad);
-	roan_train_seal(train);
-	trace_roan_emit(qp, pkt, payload, emit->resend);
-	return true;
+	if (n) {
+		emit->npsn += n - 1;
+		roan_requester_sent(&qp->sq.req, emit, train->due ?: now);
+	}
+	if (verr == ROAN_VERR_ABSENT)
+		qp->sq.absent = true;
+	else if (verr)
+		refuse(qp, emit->index, verr, ROAN_ST_LOC_PROT_ERR);
+	return max(n, 1u);
+}
+
+/* How many packets may be built without asking anybody but the requester, of those like @emit. */
+static u32 at_once(const struct roan_qp *qp, const struct roan_train *train, const struct roan_emit *emit, u32 budget)
+	__must_hold(&qp->sq.lock)
+{
+	if (train->queued || train->pausable || train->limiter)
+		return 1;
+	return min(budget, 1 + roan_requester_alike(&qp->sq.req, emit));
 }
 
 static void local_work(struct roan_qp *qp, u32 index)
@@ -195,7 +225,7 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_emit emit;
 
-	for (; *budget && !qp->sq.absent && !roan_burst_over(train); --*budget) {
+	while (*budget && !qp->sq.absent && !roan_burst_over(train)) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
 			train->held = train->queued && roan_below_full(train);
@@ -205,10 +235,10 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 				return true;
 			if (unlikely(train->limiter) && !roan_limit_request(qp, train, &emit))
 				return true;
-			if (emit_packet(qp, train, &emit))
-				roan_requester_sent(req, &emit, train->due ?: now);
+			*budget -= emit_packets(qp, train, &emit, at_once(qp, train, &emit, *budget), now);
 			break;
 		case ROAN_NEXT_LOCAL:
+			--*budget;
 			local_work(qp, emit.index);
 			break;
 		case ROAN_NEXT_IDLE:

@@ -108,11 +108,17 @@ bool roan_requester_could_send(const struct roan_requester *r)
 	return r->una == r->tail || !too_many_reads(r, last);
 }
 
+/* How many packets leave, at most, from one that asks for an ACK to the next. */
+static u32 ack_every(const struct roan_requester *r)
+{
+	return max(r->cfg.window / 4, 1u);
+}
+
 static bool wants_ack(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e, bool ends)
 {
 	u32 span = psn_diff(e->psn, r->una_psn) + 1;
 
-	if (span >= window_of(r) || r->since_ackreq + 1 >= max(r->cfg.window / 4, 1u))
+	if (span >= window_of(r) || r->since_ackreq + 1 >= ack_every(r))
 		return true;
 	if (e->resend && psn_add(e->psn, 1) == r->end_psn)
 		return true;
@@ -211,6 +217,22 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	return fits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
 }
 
+/* Those in the middle of a message, up to the one that asks for an ACK. */
+u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *e)
+{
+	const struct roan_work *w = roan_requester_work(r, e->index);
+	u32 pos = e->offset >> r->cfg.mtu_shift;
+	u32 n;
+
+	if ((w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE) || !pos || pos + 1 >= w->npkts || e->ackreq || e->resend)
+		return 0;
+	n = w->npkts - 2 - pos;
+	if (r->cfg.transport != ROAN_TP_RC)
+		return n;
+	n = min_t(u32, n, window_of(r) - 2 - psn_diff(e->psn, r->una_psn));
+	return min(n, ack_every(r) - 2 - r->since_ackreq);
+}
+
 static void start(struct roan_requester *r, struct roan_work *w, u32 psn)
 {
 	w->started = true;
@@ -258,7 +280,7 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_emit *e, u6
 		r->timed_at = now;
 		r->timed_psn = e->psn;
 	}
-	r->since_ackreq = e->ackreq || roan_op_wants_answer(w->op) ? 0 : r->since_ackreq + 1;
+	r->since_ackreq = e->ackreq || roan_op_wants_answer(w->op) ? 0 : r->since_ackreq + e->npsn;
 	if (roan_op_wants_answer(w->op))
 		r->rd_outstanding++;
 }

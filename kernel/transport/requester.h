@@ -141,7 +141,7 @@ struct roan_emit {
 	bool solicited;
 	bool resend;
 	u32 psn;
-	u32 npsn;		/* PSNs this packet takes: 1, or a READ's response packets */
+	u32 npsn;		/* PSNs this packet takes: 1, or a READ's response packets; of packets alike, all of theirs */
 	u32 offset;		/* bytes into the message at which the payload, or what a READ asks for, begins */
 	u32 len;		/* payload bytes; READ: bytes asked for (RETH length); atomics, FLUSH: 0 */
 };
@@ -173,6 +173,11 @@ struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index);
 void roan_requester_queued(struct roan_requester *r);
 
 enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_emit *emit);
+/*
+ * As many more may leave with the packet @emit, each a PSN and a path MTU further on and else the same: next() would have said so
+ * of each. Of those that do leave sent() is told once, with npsn raised by their number.
+ */
+u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *emit);
 void roan_requester_sent(struct roan_requester *r, const struct roan_emit *emit, u64 now);
 void roan_requester_local_done(struct roan_requester *r, u32 index);
 

@@ -47,6 +47,7 @@ static void post(struct roan_requester *r, const u8 *d)
 static void send(struct roan_requester *r, u32 budget, u64 now)
 {
 	struct roan_emit e;
+	u32 alike;
 
 	while (budget--) {
 		enum roan_next next = roan_requester_next(r, now, &e);
@@ -55,7 +56,9 @@ static void send(struct roan_requester *r, u32 budget, u64 now)
 			roan_requester_local_done(r, e.index);
 		} else if (next == ROAN_NEXT_PACKET) {
 			MUST(roan_opcode(e.opcode)->op == roan_requester_work(r, e.index)->op);
-			MUST((u64)e.offset + e.len <= max(roan_requester_work(r, e.index)->len, 8u));
+			alike = budget & 1 ? roan_requester_alike(r, &e) : 0;
+			MUST((u64)e.offset + (alike + 1ull) * e.len <= max(roan_requester_work(r, e.index)->len, 8u));
+			e.npsn += alike;
 			roan_requester_sent(r, &e, now);
 		} else {
 			return;

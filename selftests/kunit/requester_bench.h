@@ -62,6 +62,18 @@ static inline enum roan_next send_one(struct bench *b)
 	return next;
 }
 
+/* The packet, and all that are like it. */
+static inline enum roan_next send_alike(struct bench *b)
+{
+	enum roan_next next = roan_requester_next(&b->r, b->now, &b->e);
+
+	if (next != ROAN_NEXT_PACKET)
+		return next;
+	b->e.npsn += roan_requester_alike(&b->r, &b->e);
+	roan_requester_sent(&b->r, &b->e, b->now);
+	return next;
+}
+
 static inline u32 send_all(struct bench *b)
 {
 	u32 n = 0;

@@ -187,13 +187,15 @@ static void check_fence(struct sim *sim, const struct side *s, u32 index)
 			  "side %u: fenced job %u started before job %u finished", s->id, index, i);
 }
 
-static void send_one(struct sim *sim, struct side *s, const struct roan_emit *e)
+/* The packet; of those that are like it, some leave with it. How many it were. */
+static u32 send_alike(struct sim *sim, struct side *s, struct roan_emit *e)
 {
 	const struct job *j = &s->jobs[e->index];
 	struct roan_pkt pkt = {
 		.opcode = e->opcode, .psn = e->psn, .ackreq = e->ackreq, .solicited = e->solicited, .pkey = ROAN_DEFAULT_PKEY,
 		.rkey = e->index + 1, .va = (u64)e->index << 32, .dma_len = j->len, .imm = cpu_to_be32(e->index),
 	};
+	u32 n;
 
 	if (j->op == ROAN_OP_READ) {
 		pkt.va += e->offset;
@@ -203,13 +205,17 @@ static void send_one(struct sim *sim, struct side *s, const struct roan_emit *e)
 	pkt.compare = j->ordinal;
 	if (!s->work[e->index & (SIM_QUEUE - 1)].started)
 		check_fence(sim, s, e->index);
-	transmit(sim, s, &pkt, bytes_of(s, e->index, e->offset), j->op == ROAN_OP_READ ? 0 : e->len);
+	n = 1 + sim_below(sim, 1 + min(roan_requester_alike(&s->req, e), 15u));
+	for (u32 i = 0; i < n; i++, pkt.psn = psn_add(pkt.psn, 1))
+		transmit(sim, s, &pkt, bytes_of(s, e->index, e->offset + i * e->len), j->op == ROAN_OP_READ ? 0 : e->len);
+	e->npsn += n - 1;
 	roan_requester_sent(&s->req, e, sim->now);
 	SIM_CHECK(sim, psn_diff(s->req.end_psn, s->req.una_psn) >= 0, "side %u: una passed end", s->id);
 	SIM_CHECK(sim, psn_diff(s->req.end_psn, s->req.una_psn) <= s->req.cfg.window, "side %u: window exceeded", s->id);
 	SIM_CHECK(sim, s->req.rd_outstanding <= s->req.cfg.max_rd_atomic, "side %u: too many READs and atomics", s->id);
 	if (psn_add(e->psn, e->npsn) == s->req.end_psn)
 		s->tail_answered = e->ackreq || is_remote_op(j->op);
+	return n;
 }
 
 /* Send what may be sent, or a part. */
@@ -222,7 +228,7 @@ static void send_some(struct sim *sim, struct side *s)
 		enum roan_next next = roan_requester_next(&s->req, sim->now, &e);
 
 		if (next == ROAN_NEXT_PACKET) {
-			send_one(sim, s, &e);
+			budget -= min(send_alike(sim, s, &e) - 1, budget);
 		} else if (next == ROAN_NEXT_LOCAL) {
 			check_fence(sim, s, e.index);
 			s->jobs[e.index].executed++;
