@@ -94,6 +94,7 @@ struct roan_requester {
 
 	u64 progress_at;	/* ns: the ACK timer runs from here; 0 = nothing outstanding */
 	u64 rnr_until;		/* ns: nothing leaves before; 0 = no RNR wait */
+	u64 rnr_since;		/* ns: when the oldest request was first refused so; 0 = it was not */
 	u64 quiet_at;		/* ns: the last packet left, or news came: measured silence runs from here */
 
 	struct roan_rtt rtt;	/* srtt_ns: the round trip, smoothed */
@@ -211,7 +212,7 @@ void roan_requester_resume(struct roan_requester *r);
 u64 roan_requester_deadline(const struct roan_requester *r);
 /*
  * How much later than its deadline timer() may be called: silence need not be measured to the microsecond (9.7.6.1.3 lets
- * a timeout be four times what was asked for), but what an RNR NAK asks for is waited and no more.
+ * a timeout be four times what was asked for), but an RNR wait ends when it ends.
  */
 u64 roan_requester_slack(const struct roan_requester *r);
 /* An answer found no place and was dropped; now there is one: all from the oldest unanswered on leaves again, no retry. */

@@ -87,6 +87,7 @@ static void progressed(struct roan_requester *r, bool late, u64 now)
 	r->rnr_left = r->cfg.rnr_retry;
 	r->nak_handled = false;
 	r->rnr_until = 0;	/* what was refused was received after all: a copy of it */
+	r->rnr_since = 0;
 	if (psn_diff(r->next_psn, r->una_psn) < 0) {	/* an answer from before we went back overtook the resend */
 		r->next_psn = r->una_psn;
 		r->rd_outstanding = 0;
@@ -186,6 +187,20 @@ static enum roan_event sequence_nak(struct roan_requester *r, u64 now)
 	return ROAN_EV_RETRY;
 }
 
+#define RNR_SHARE	8			/* of the time a receiver has not been ready: how long it is let alone */
+#define RNR_MOST_NS	NSEC_PER_MSEC		/* unless it asks for more itself */
+
+/*
+ * The code is the least to be waited (9.7.5.2.8), and may be 10 us. A host that asks again and again so soon takes the CPU that
+ * the receiver, or our own program, needs to get ready. So the longer it lasts the rarer it is asked.
+ */
+static u64 rnr_wait(struct roan_requester *r, u8 code, u64 now)
+{
+	if (!r->rnr_since)
+		r->rnr_since = now;
+	return max_t(u64, roan_rnr_ns(code), min_t(u64, (now - r->rnr_since) / RNR_SHARE, RNR_MOST_NS));
+}
+
 static enum roan_event rnr_nak(struct roan_requester *r, u8 code, u64 now)
 {
 	r->n_rnr_naks++;
@@ -199,7 +214,7 @@ static enum roan_event rnr_nak(struct roan_requester *r, u8 code, u64 now)
 	r->retries_left = r->cfg.retry_cnt;	/* the request arrived: how long its receiver takes is rnr_left's to say */
 	r->nak_handled = true;			/* all leaves again anyway: what was sent behind it may be refused */
 	go_back(r, now);
-	r->rnr_until = now + roan_rnr_ns(code);
+	r->rnr_until = now + rnr_wait(r, code, now);
 	r->progress_at = r->rnr_until;		/* the wait is no silence */
 	r->quiet_at = r->rnr_until;
 	return ROAN_EV_RETRY;

@@ -62,7 +62,49 @@ static void rnr__for_ever(struct kunit *test)
 	for (int i = 0; i < 100; i++) {
 		KUNIT_EXPECT_EQ(test, send_all(b), 1);
 		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-		b->now += 10000;
+		b->now = roan_requester_deadline(&b->r);
+	}
+}
+
+/* As asked for at first; the longer nobody receives the longer, but a millisecond at most; afterwards as asked for. */
+static void rnr__rarer_the_longer_it_lasts(struct kunit *test)
+{
+	struct bench *b = patient(test);
+	u64 began = b->now, wait = 0, before;
+	u32 asked = 0;
+
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_SEND, 8);
+	while (b->now - began < 20 * NSEC_PER_MSEC) {
+		KUNIT_ASSERT_EQ(test, send_all(b), 2);
+		answer(b, ROAN_AETH_RNR | 1, 0, 0);
+		before = wait;
+		wait = roan_requester_deadline(&b->r) - b->now;
+		KUNIT_EXPECT_GE(test, wait, max_t(u64, before, 10000));
+		KUNIT_EXPECT_LE(test, wait, max_t(u64, (b->now - began) / 8, 10000));
+		b->now += wait;
+		asked++;
+	}
+	KUNIT_EXPECT_EQ(test, wait, NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, asked, 70);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
+	send_all(b);
+	answer(b, ROAN_AETH_RNR | 1, 1, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
+}
+
+/* Who asks for more gets it, however long it lasts. */
+static void rnr__never_less_than_asked(struct kunit *test)
+{
+	struct bench *b = patient(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 20; i++) {
+		send_all(b);
+		answer(b, ROAN_AETH_RNR | 31, 0, 0);
+		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 491520000);
+		b->now += 491520000;
 	}
 }
 
@@ -127,7 +169,7 @@ static void rnr__renews_the_retries(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
 		send_all(b);
 		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-		b->now += 10000;
+		b->now = roan_requester_deadline(&b->r);
 		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
 	}
 }
@@ -137,6 +179,8 @@ static struct kunit_case requester_rnr_cases[] = {
 	KUNIT_CASE(rnr__budget),
 	KUNIT_CASE(rnr__wait_is_no_timeout),
 	KUNIT_CASE(rnr__for_ever),
+	KUNIT_CASE(rnr__rarer_the_longer_it_lasts),
+	KUNIT_CASE(rnr__never_less_than_asked),
 	KUNIT_CASE(rnr__covers_what_follows),
 	KUNIT_CASE(rnr__of_copies_counts_once),
 	KUNIT_CASE(rnr__wait_ends_with_the_answer),
