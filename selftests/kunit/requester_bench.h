@@ -53,25 +53,26 @@ static inline struct roan_work *post(struct bench *b, u8 op, u32 len)
 	return w;
 }
 
-static inline enum roan_next send_one(struct bench *b)
-{
-	enum roan_next next = roan_requester_next(&b->r, b->now, &b->e);
-
-	if (next == ROAN_NEXT_PACKET)
-		roan_requester_sent(&b->r, &b->e, b->now);
-	return next;
-}
-
-/* The packet, and all that are like it. */
-static inline enum roan_next send_alike(struct bench *b)
+/* The packet, and as many more that are like it as there are, up to @more. */
+static inline enum roan_next send_some(struct bench *b, u32 more)
 {
 	enum roan_next next = roan_requester_next(&b->r, b->now, &b->e);
 
 	if (next != ROAN_NEXT_PACKET)
 		return next;
-	b->e.npsn += roan_requester_alike(&b->r, &b->e);
+	b->e.npsn += min(more, roan_requester_alike(&b->r, &b->e));
 	roan_requester_sent(&b->r, &b->e, b->now);
 	return next;
+}
+
+static inline enum roan_next send_one(struct bench *b)
+{
+	return send_some(b, 0);
+}
+
+static inline enum roan_next send_alike(struct bench *b)
+{
+	return send_some(b, U32_MAX);
 }
 
 static inline u32 send_all(struct bench *b)
