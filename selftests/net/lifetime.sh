@@ -53,7 +53,11 @@ flows() {
 }
 came() { [ "$(counter $H1DEV rcvd_pkts)" -ge "$1" ]; }
 
-up() { { two_hosts && poll_idle_us $H1DEV 20000 h1; } > /tmp/setup 2>&1 || { cat /tmp/setup; return 1; }; }
+# A case that failed may have left its hosts behind.
+up() {
+	[ ! -e /run/netns/h1 ] || down
+	{ two_hosts && poll_idle_us $H1DEV 20000 h1; } > /tmp/setup 2>&1 || { cat /tmp/setup; return 1; }
+}
 down() { two_hosts_down > /dev/null 2>&1; wait_for 60 no_device $H1DEV; wait_for 60 no_device $H2DEV; }
 
 # while_busy COMMAND...: it must finish, with four programs at work across the wire: one that listens to events,
@@ -213,9 +217,12 @@ reload_loop() {
 	done
 }
 
+# Refused for as long as there is another namespace, and one that was deleted takes a while to go.
+mode() { wait_for 60 rdma system set netns "$1" || { echo "namespaces do not become $1"; return 1; }; }
+
 dev_set_netns() {
 	local rc=0
-	rdma system set netns exclusive || return 4
+	mode exclusive || return
 	up && IN=h1 busy a -d $H1DEV || rc=1
 	ip netns add third
 	timeout 100 ip netns exec h1 rdma dev set $H1DEV netns third || rc=1
@@ -224,7 +231,7 @@ dev_set_netns() {
 	ip netns exec third rdma link del $H1DEV || rc=1
 	ip netns del third
 	down
-	rdma system set netns shared
+	mode shared || rc=1
 	nothing_left || rc=1
 	return $rc
 }
