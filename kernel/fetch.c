@@ -71,19 +71,22 @@ static u32 max_message(const struct roan_qp *qp)
 	return qp->transport == ROAN_TP_UD ? 1u << qp->mtu_shift : ROAN_MAX_MSG;
 }
 
-/* What most slots hold is copied at once: the header, and one scatter entry. */
-#define FIRST_COPY	(sizeof(struct roan_send_wqe) + sizeof(struct roan_sge))
-
-/* Copies the rest of the slot and settles how long the message is. */
-static u32 copy_payload(struct roan_qp *qp, struct roan_send_wqe *wqe, struct roan_work *work)
+/* Copies the rest of the slot; its header is sane. */
+static void copy_rest(const struct roan_qp *qp, struct roan_send_wqe *wqe)
 {
 	struct roan_sge *sges = roan_wqe_sges(wqe);
-	u32 len = wqe->inline_len;
-	u32 bytes = wqe->flags & ROAN_SEND_INLINE ? len : wqe->num_sge * sizeof(*sges);
+	u32 bytes = wqe->flags & ROAN_SEND_INLINE ? wqe->inline_len : wqe->num_sge * sizeof(*sges);
 
 	if (bytes > sizeof(*sges))
-		roan_ring_copy(&qp->sq.ring, FIRST_COPY, sges + 1, bytes - sizeof(*sges));
-	if (!(wqe->flags & ROAN_SEND_INLINE) && !sum_sges(sges, wqe->num_sge, &len))
+		roan_ring_copy(&qp->sq.ring, sizeof_field(struct roan_mirror, first), sges + 1, bytes - sizeof(*sges));
+}
+
+/* How long the message is. */
+static u32 settle_length(const struct roan_qp *qp, struct roan_send_wqe *wqe, struct roan_work *work)
+{
+	u32 len = wqe->inline_len;
+
+	if (!(wqe->flags & ROAN_SEND_INLINE) && !sum_sges(roan_wqe_sges(wqe), wqe->num_sge, &len))
 		return ROAN_VERR_TOO_LONG;
 
 	switch (work->op) {
@@ -107,14 +110,15 @@ static enum roan_status status_of(u32 verr)
 	return verr == ROAN_VERR_TOO_LONG ? ROAN_ST_LOC_LEN_ERR : ROAN_ST_LOC_QP_OP_ERR;
 }
 
-static void fetch_one(struct roan_qp *qp, struct roan_work *work, u32 index)
+/* Makes work of the slot; of one that makes no sense, work that has failed. */
+static u32 settle(struct roan_qp *qp, struct roan_send_wqe *wqe)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_mirror *mirror = roan_sq_mirror(&qp->sq, index);
-	struct roan_send_wqe *wqe = &mirror->wqe;
-	u32 verr;
+	struct roan_requester *req = &qp->sq.req;
+	struct roan_work *work;
+	u32 index, verr;
 
-	roan_ring_copy(&qp->sq.ring, 0, wqe, FIRST_COPY);
+	work = roan_requester_slot(req, &index);
 	memset(work, 0, sizeof(*work));
 	work->op = ROAN_OP_LOCAL;
 	verr = check_header(qp, wqe);
@@ -125,22 +129,57 @@ static void fetch_one(struct roan_qp *qp, struct roan_work *work, u32 index)
 		/* What is sent but not acknowledged may have to be read again by the key (10.6.5). */
 		work->alone = wqe->opcode == ROAN_WR_LOCAL_INV;
 		work->solicited = wqe->flags & ROAN_SEND_SOLICITED;
-		verr = copy_payload(qp, wqe, work);
+		copy_rest(qp, wqe);
+		verr = settle_length(qp, wqe, work);
 	}
-	mirror->verr = verr;
-	roan_ring_consume(&qp->sq.ring);
-	roan_requester_queued(&qp->sq.req);
-	trace_roan_fetch(qp, wqe->wr_id, wqe->opcode, work->len, verr);
+	roan_requester_queued(req);
 	if (verr)
-		roan_requester_fail(&qp->sq.req, index, status_of(verr));
+		roan_requester_fail(req, index, status_of(verr));
+	return verr;
 }
 
-u32 roan_fetch(struct roan_qp *qp)
+/*
+ * Is all that was settled of the request before, and found good, true of this one too? Then it is not looked at again: most of
+ * what programs post in a row is alike. Whether a completion is wanted is asked when there is one.
+ */
+static bool repeats(struct roan_send_wqe *wqe, struct roan_send_wqe *before)
+{
+	if (wqe->opcode != before->opcode || (wqe->flags ^ before->flags) & ~ROAN_SEND_SIGNALED ||
+	    wqe->num_sge != before->num_sge || wqe->inline_len != before->inline_len)
+		return false;
+	if (wqe->flags & ROAN_SEND_INLINE)
+		return true;
+	return wqe->num_sge == 1 && roan_wqe_sges(wqe)->length == roan_wqe_sges(before)->length;
+}
+
+/* @good: the work queued last is of this call, and makes sense. Does this one? */
+static bool fetch_one(struct roan_qp *qp, bool good)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_sq *sq = &qp->sq;
-	struct roan_work *work;
-	u32 pending, held, index, n;
+	u32 index = sq->req.tail;
+	struct roan_mirror *mirror = roan_sq_mirror(sq, index);
+	struct roan_send_wqe *wqe = &mirror->wqe;
+
+	roan_ring_copy_head(&sq->ring, &mirror->first, sizeof(mirror->first));
+	if (good && repeats(wqe, &roan_sq_mirror(sq, index - 1)->wqe)) {
+		copy_rest(qp, wqe);
+		roan_requester_repeat(&sq->req);
+		mirror->verr = ROAN_VERR_NONE;
+	} else {
+		mirror->verr = settle(qp, wqe);
+	}
+	roan_ring_consume(&sq->ring);
+	trace_roan_fetch(qp, wqe->wr_id, wqe->opcode, roan_requester_work(&sq->req, index)->len, mirror->verr);
+	return !mirror->verr;
+}
+
+u32 roan_fetch(struct roan_qp *qp, u32 most)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_sq *sq = &qp->sq;
+	u32 pending, held, n;
+	bool good = false;
 
 	lockdep_assert_held(&sq->lock);
 	pending = roan_ring_pending(&sq->ring);
@@ -151,11 +190,11 @@ u32 roan_fetch(struct roan_qp *qp)
 		roan_qp_fail(qp);
 		return 0;
 	}
+	pending = min(pending, most);
 	for (n = 0; n < pending; n++) {
 		if (roan_requester_full(&sq->req) && !roan_mirror_grow(sq))
 			break;
-		work = roan_requester_slot(&sq->req, &index);
-		fetch_one(qp, work, index);
+		good = fetch_one(qp, good);
 	}
 	return n;
 }

@@ -83,7 +83,12 @@ struct roan_flow {
 struct roan_mirror {
 	u32 verr;		/* enum roan_vendor_err, once the work failed */
 	u32 reserved;
-	struct roan_send_wqe wqe;	/* then its sges or inline bytes */
+
+	/* What most slots hold. Behind it the rest of the sges or inline bytes. */
+	struct_group(first,
+		struct roan_send_wqe wqe;
+		struct roan_sge sge;
+	);
 };
 
 struct roan_sq {

@@ -168,11 +168,6 @@ void roan_mmap_free(struct rdma_user_mmap_entry *entry)
 
 /* ---- rings we consume ---- */
 
-static void *slot_at(const struct roan_ring *ring, u32 index)
-{
-	return ring->slots + (size_t)(index & ring->mask) * ring->slot_size;
-}
-
 u32 roan_ring_pending(const struct roan_ring *ring)
 {
 	/* Pairs with the release in provider/ring.h ring_post(): the slots below the tail are written. */
@@ -183,7 +178,7 @@ void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len)
 {
 	if (WARN_ON_ONCE(offset > ring->slot_size || len > ring->slot_size - offset))
 		return;
-	memcpy(to, slot_at(ring, ring->index) + offset, len);
+	memcpy(to, roan_ring_slot(ring, ring->index) + offset, len);
 	barrier();	/* from here on only the copy is looked at */
 }
 
@@ -261,7 +256,7 @@ int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struc
 	for (; move->at != move->tail; move->at++, most--) {
 		if (!most)
 			return -EAGAIN;
-		memcpy(slot_at(fresh, move->at), slot_at(ring, move->at), ring->slot_size);
+		memcpy(roan_ring_slot(fresh, move->at), roan_ring_slot(ring, move->at), ring->slot_size);
 	}
 	fresh->index = ring->index;
 	roan_ring_publish(fresh, fresh->index);
@@ -280,7 +275,7 @@ struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring)
 	 */
 	u32 used = ring->index - smp_load_acquire(&ring->ctl->user.index);
 
-	return used <= ring->mask ? slot_at(ring, ring->index) : NULL;
+	return used <= ring->mask ? roan_ring_slot(ring, ring->index) : NULL;
 }
 
 void roan_ring_cqe_done(struct roan_ring *ring)
@@ -307,7 +302,7 @@ int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh, u32 *he
 	for (; fresh->index != n; most--) {
 		if (!most)
 			return -EAGAIN;
-		memcpy(slot_at(fresh, fresh->index), slot_at(ring, *head + fresh->index), sizeof(struct roan_cqe));
+		memcpy(roan_ring_slot(fresh, fresh->index), roan_ring_slot(ring, *head + fresh->index), sizeof(struct roan_cqe));
 		roan_ring_cqe_done(fresh);
 	}
 	WRITE_ONCE(fresh->ctl->user.arm_next, READ_ONCE(ring->ctl->user.arm_next));
@@ -336,7 +331,7 @@ void *roan_ring_post_slot(struct roan_ring *ring, u32 ahead)
 	/* Pairs with the release in roan_ring_publish(). */
 	if (tail - smp_load_acquire(&ring->ctl->kernel.index) > ring->mask)
 		return NULL;
-	return slot_at(ring, tail);
+	return roan_ring_slot(ring, tail);
 }
 
 void roan_ring_post(struct roan_ring *ring, u32 n)
@@ -351,7 +346,7 @@ bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe)
 
 	if (roan_ring_empty(ring))
 		return false;
-	memcpy(cqe, slot_at(ring, head), sizeof(*cqe));
+	memcpy(cqe, roan_ring_slot(ring, head), sizeof(*cqe));
 	/* Pairs with the acquire in roan_ring_cqe_slot(). */
 	smp_store_release(&ring->ctl->user.index, head + 1);
 	return true;

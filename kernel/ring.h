@@ -66,8 +66,20 @@ static inline bool roan_ring_corrupt(const struct roan_ring *ring, u32 pending)
 	return pending > ring->mask + 1;
 }
 
+static inline void *roan_ring_slot(const struct roan_ring *ring, u32 index)
+{
+	return ring->slots + (size_t)(index & ring->mask) * ring->slot_size;
+}
+
 /* Copy @len bytes at @offset of the slot at our index. Each byte of a slot is to be copied at most once. */
 void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len);
+/* The same of its first bytes, for a length known to the compiler, and no longer than any slot of the ring. */
+static __always_inline void roan_ring_copy_head(const struct roan_ring *ring, void *to, size_t len)
+{
+	memcpy(to, roan_ring_slot(ring, ring->index), len);
+	barrier();	/* from here on only the copy is looked at */
+}
+
 static inline void roan_ring_consume(struct roan_ring *ring)
 {
 	ring->index++;

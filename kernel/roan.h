@@ -376,7 +376,7 @@ bool roan_mirror_may_grow(const struct roan_sq *sq);
 bool roan_mirror_grow(struct roan_sq *sq);	/* sq.lock held; false: no larger, or no memory, and then as before */
 
 /* fetch.c, send.c */
-u32 roan_fetch(struct roan_qp *qp);		/* sq.lock held: ring -> mirror and requester, all there is room for; how many */
+u32 roan_fetch(struct roan_qp *qp, u32 most);		/* sq.lock held: ring -> mirror and requester, as there is room, at @most; how many */
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
 void roan_send_acked(struct roan_qp *qp);	/* the same after an answer came, in softirq */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */

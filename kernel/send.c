@@ -24,6 +24,15 @@ static const struct roan_av *datagram_av(struct roan_qp *qp, const struct roan_s
 	return av && av->pd == qp->ib.pd ? av : NULL;
 }
 
+/* What a message has of its own, where it is like the one before. */
+static void describe_message(const struct roan_send_wqe *wqe, struct roan_pkt *pkt)
+{
+	pkt->imm = wqe->imm;
+	pkt->inv_rkey = wqe->inv_key;
+	pkt->rkey = wqe->rdma.rkey;
+	pkt->va = wqe->rdma.remote_addr;
+}
+
 /*
  * Headers of the packets @emit describes, but for their PSNs, their address vector and what board() wrote. Of headers that the
  * opcode does not have, another packet's may be left: they are not built.
@@ -34,11 +43,8 @@ static void describe(const struct roan_qp *qp, const struct roan_send_wqe *wqe, 
 	pkt->opcode = emit->opcode;
 	pkt->solicited = emit->solicited;
 	pkt->ackreq = emit->ackreq;
-	pkt->imm = wqe->imm;
-	pkt->inv_rkey = wqe->inv_key;
-	pkt->rkey = wqe->rdma.rkey;
-	pkt->va = wqe->rdma.remote_addr;
 	pkt->dma_len = work->len;
+	describe_message(wqe, pkt);
 	switch (work->op) {
 	case ROAN_OP_READ:
 		pkt->va += emit->offset;
@@ -98,6 +104,12 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 		roan_train_ecn(train, INET_ECN_ECT_0);
 }
 
+/* Of packet number @i of those that are like @emit: whose it is. */
+static u32 index_of(const struct roan_emit *emit, u32 i)
+{
+	return emit->index + (emit->whole ? i : 0);
+}
+
 /*
  * Build packet number @i of those that are like @emit into the train. 0; or why there is no payload for it. A packet for which
  * there is no memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
@@ -105,13 +117,16 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 static u32 put_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit, u32 i)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, emit->index)->wqe;
+	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index_of(emit, i))->wqe;
+	u32 offset = emit->whole ? 0 : emit->offset + i * emit->len;
 	const struct roan_opcode *info = roan_opcode(emit->opcode);
 	u32 payload = info->payload ? emit->len : 0;
 	struct roan_pkt *pkt = &train->pkt;
 	u32 verr;
 	u8 *at;
 
+	if (i && emit->whole)
+		describe_message(wqe, pkt);
 	pkt->psn = psn_add(emit->psn, i);
 	pkt->pad = roan_wire_pad(payload);
 	at = roan_train_add(train, info->header_len + payload + pkt->pad + ROAN_ICRC_LEN);
@@ -119,7 +134,7 @@ static u32 put_packet(struct roan_qp *qp, struct roan_train *train, const struct
 		return ROAN_VERR_NONE;
 	at += roan_wire_build(at, pkt);
 	roan_key_stay();
-	verr = put_payload(qp, wqe, emit->offset + i * payload, at, payload, roan_train_sum(train, info->header_len, payload));
+	verr = put_payload(qp, wqe, offset, at, payload, roan_train_sum(train, info->header_len, payload));
 	if (verr) {
 		roan_train_drop(train);
 		return verr;
@@ -171,7 +186,7 @@ static u32 emit_packets(struct roan_qp *qp, struct roan_train *train, struct roa
 	if (verr == ROAN_VERR_ABSENT)
 		qp->sq.absent = true;
 	else if (verr)
-		refuse(qp, emit->index, verr, ROAN_ST_LOC_PROT_ERR);
+		refuse(qp, index_of(emit, n), verr, ROAN_ST_LOC_PROT_ERR);
 	return max(n, 1u);
 }
 
@@ -181,7 +196,7 @@ static u32 at_once(const struct roan_qp *qp, const struct roan_train *train, con
 {
 	if (train->queued || train->pausable || train->limiter)
 		return 1;
-	return min(budget, 1 + roan_requester_alike(&qp->sq.req, emit));
+	return 1 + roan_requester_alike(&qp->sq.req, emit, budget - 1);
 }
 
 static void local_work(struct roan_qp *qp, u32 index)
@@ -287,10 +302,11 @@ static void retire(struct roan_qp *qp)
 	}
 }
 
-static void fetch(struct roan_qp *qp)
+/* What leaves with @budget packets, and what is behind that: whether there is something decides about its last one. */
+static void fetch(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
 {
-	u32 n = roan_fetch(qp);
+	u32 n = roan_fetch(qp, budget + 1);
 
 	if (!n || qp->watched)
 		return;
@@ -352,7 +368,7 @@ static void send_turn(struct roan_qp *qp, u32 budget)
 	board(qp, &train, qp->av);
 	do {
 		roan_ring_awake(&qp->sq.ring);
-		fetch(qp);
+		fetch(qp, budget);
 		done = send_work(qp, &train, &budget, now);
 		retire(qp);
 		if (done)

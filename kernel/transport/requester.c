@@ -45,13 +45,30 @@ static u32 work_packets(const struct roan_requester *r, const struct roan_work *
 	return max(1u, DIV_ROUND_UP(w->len, 1u << r->cfg.mtu_shift));
 }
 
+/* Once it may begin, may each work like it that lies behind it? */
+static bool is_plain(const struct roan_work *w)
+{
+	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && w->npkts == 1 && !w->fence && !w->solicited;
+}
+
 /* What follows from the request alone is settled once, not for each of its packets. */
 void roan_requester_queued(struct roan_requester *r)
 {
+	const struct roan_work *before = roan_requester_work(r, r->tail - 1);	/* of long ago, if it is finished: no matter */
 	struct roan_work *w = roan_requester_work(r, r->tail++);
 
 	w->npkts = w->op == ROAN_OP_LOCAL ? 0 : work_packets(r, w);
 	w->takes_credit = w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->rider == ROAN_RIDER_IMM);
+	w->twin = is_plain(w) && is_plain(before) && w->op == before->op && w->rider == before->rider && w->len == before->len;
+}
+
+void roan_requester_repeat(struct roan_requester *r)
+{
+	const struct roan_work *before = roan_requester_work(r, r->tail - 1);
+	struct roan_work *w = roan_requester_work(r, r->tail++);
+
+	*w = *before;
+	w->twin = is_plain(w);
 }
 
 static bool has_credit(const struct roan_requester *r, const struct roan_work *w, u32 ssn)
@@ -152,6 +169,7 @@ static void compose(const struct roan_requester *r, const struct roan_work *w, u
 	case ROAN_OP_SEND:
 	case ROAN_OP_WRITE:
 		seg = segment_of(pos, w->npkts);
+		e->whole = seg == ROAN_SEG_ONLY;
 		e->len = min(w->len - e->offset, 1u << r->cfg.mtu_shift);
 		e->solicited = w->solicited && roan_seg_ends(seg);
 		e->ackreq = r->cfg.transport == ROAN_TP_RC && wants_ack(r, w, e, roan_seg_ends(seg));
@@ -217,20 +235,41 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	return fits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
 }
 
-/* Those in the middle of a message, up to the one that asks for an ACK. */
-u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *e)
+/* How many packets behind @e have a place in the window, and need not ask for an ACK. */
+static u32 unasked(const struct roan_requester *r, const struct roan_emit *e)
+{
+	u32 in_window = window_of(r) - 2 - psn_diff(e->psn, r->una_psn);
+
+	return min(in_window, ack_every(r) - 2 - r->since_ackreq);
+}
+
+/* Up to the last, which may have to ask for an ACK. */
+static u32 works_alike(const struct roan_requester *r, const struct roan_work *w, u32 index, u32 most)
+{
+	u32 behind = r->tail - 1 - index, n;
+
+	if (r->drain || r->blocked)
+		return 0;
+	if (w->takes_credit && r->credits_known)
+		most = min_t(u32, most, max(psn_diff(r->limit_ssn, r->next_ssn) - 1, 0));
+	for (n = 0; n < behind && n <= most && roan_requester_work(r, index + 1 + n)->twin; n++)
+		;
+	return n ? n - 1 : 0;
+}
+
+/* Those in the middle of a message, or messages of a packet. */
+u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *e, u32 most)
 {
 	const struct roan_work *w = roan_requester_work(r, e->index);
 	u32 pos = e->offset >> r->cfg.mtu_shift;
-	u32 n;
 
-	if ((w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE) || !pos || pos + 1 >= w->npkts || e->ackreq || e->resend)
+	if ((w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE) || e->ackreq || e->resend || r->cfg.transport == ROAN_TP_UD)
 		return 0;
-	n = w->npkts - 2 - pos;
-	if (r->cfg.transport != ROAN_TP_RC)
-		return n;
-	n = min_t(u32, n, window_of(r) - 2 - psn_diff(e->psn, r->una_psn));
-	return min(n, ack_every(r) - 2 - r->since_ackreq);
+	if (r->cfg.transport == ROAN_TP_RC)
+		most = min(most, unasked(r, e));
+	if (e->whole)
+		return works_alike(r, w, e->index, most);
+	return pos && pos + 1 < w->npkts ? min(most, w->npkts - 2 - pos) : 0;
 }
 
 static void start(struct roan_requester *r, struct roan_work *w, u32 psn)
@@ -244,33 +283,38 @@ static void start(struct roan_requester *r, struct roan_work *w, u32 psn)
 }
 
 /* Nobody answers UC and UD: what is sent is done. */
-static void sent_unreliably(struct roan_requester *r, struct roan_work *w, bool ends)
+static void sent_unreliably(struct roan_requester *r, u32 index)
 {
 	r->una_psn = r->next_psn;
-	if (!ends)
-		return;
-	w->status = ROAN_ST_SUCCESS;
-	w->done = true;
+	for (; index != r->next; index++) {
+		struct roan_work *w = roan_requester_work(r, index);
+
+		w->status = ROAN_ST_SUCCESS;
+		w->done = true;
+	}
 	pass_done(r);
 }
 
 void roan_requester_sent(struct roan_requester *r, const struct roan_emit *e, u64 now)
 {
 	struct roan_work *w = roan_requester_work(r, e->index);
-	bool ends;
+	u32 i;
 
 	if (!w->started)
 		start(r, w, e->psn);
-	ends = work_pos(w, e->psn) + e->npsn == w->npkts;
+	for (i = 1; e->whole && i < e->npsn; i++)
+		start(r, roan_requester_work(r, e->index + i), psn_add(e->psn, i));
+	if (e->whole)
+		r->next = e->index + e->npsn;
+	else if (work_pos(w, e->psn) + e->npsn == w->npkts)
+		r->next = e->index + 1;
 	r->next_psn = psn_add(e->psn, e->npsn);
 	if (psn_diff(r->next_psn, r->end_psn) > 0)
 		r->end_psn = r->next_psn;
 	if (e->resend)
 		r->n_resent++;
-	if (ends)
-		r->next = e->index + 1;
 	if (r->cfg.transport != ROAN_TP_RC) {
-		sent_unreliably(r, w, ends);
+		sent_unreliably(r, e->index);
 		return;
 	}
 	if (!r->progress_at)

@@ -52,6 +52,7 @@ struct roan_work {
 	u32 len;		/* bytes of the message; READ: bytes asked for; atomics 8; FLUSH, LOCAL 0 */
 
 	/* requester.c */
+	bool twin;		/* one packet, as the work before it, of the same kind and length, and neither waits for anything */
 	bool takes_credit;	/* and so a receive work request at the peer (9.7.7.2) */
 	u8 status;		/* enum roan_status; valid once done */
 	bool started;		/* a first packet left: PSNs are assigned */
@@ -141,6 +142,7 @@ struct roan_emit {
 	bool ackreq;
 	bool solicited;
 	bool resend;
+	bool whole;		/* the packet is a message: packets alike are messages too, of the works behind */
 	u32 psn;
 	u32 npsn;		/* PSNs this packet takes: 1, or a READ's response packets; of packets alike, all of theirs */
 	u32 offset;		/* bytes into the message at which the payload, or what a READ asks for, begins */
@@ -172,13 +174,16 @@ static inline bool roan_requester_full(const struct roan_requester *r)
 /* Room for another work? The caller fills the entry and then calls roan_requester_queued(). NULL: full. */
 struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index);
 void roan_requester_queued(struct roan_requester *r);
+/* Queues another like the one queued last, none of which has left. */
+void roan_requester_repeat(struct roan_requester *r);
 
 enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_emit *emit);
 /*
- * As many more may leave with the packet @emit, each a PSN and a path MTU further on and else the same: next() would have said so
- * of each. Of those that do leave sent() is told once, with npsn raised by their number.
+ * As many more may leave with the packet @emit, @most at most, each a PSN and a path MTU further on and else the same; or each of
+ * the next work, if they are @emit->whole. next() would have said so of each. Of those that do leave sent() is told once, with
+ * npsn raised by their number.
  */
-u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *emit);
+u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *emit, u32 most);
 void roan_requester_sent(struct roan_requester *r, const struct roan_emit *emit, u64 now);
 void roan_requester_local_done(struct roan_requester *r, u32 index);
 

@@ -42,6 +42,8 @@ static void post(struct roan_requester *r, const u8 *d)
 	w->solicited = d[1] & 0x40;
 	w->len = d[2] == 255 ? 1u << 31 : d[2] << (d[3] & 15);
 	roan_requester_queued(r);
+	for (u32 n = d[3] >> 4; n && !roan_requester_full(r); n--)
+		roan_requester_repeat(r);
 }
 
 static void send(struct roan_requester *r, u32 budget, u64 now)
@@ -56,8 +58,11 @@ static void send(struct roan_requester *r, u32 budget, u64 now)
 			roan_requester_local_done(r, e.index);
 		} else if (next == ROAN_NEXT_PACKET) {
 			MUST(roan_opcode(e.opcode)->op == roan_requester_work(r, e.index)->op);
-			alike = budget & 1 ? roan_requester_alike(r, &e) : 0;
-			MUST((u64)e.offset + (alike + 1ull) * e.len <= max(roan_requester_work(r, e.index)->len, 8u));
+			alike = budget & 1 ? roan_requester_alike(r, &e, 100) : 0;
+			if (e.whole)
+				MUST(alike < r->tail - e.index);
+			else
+				MUST((u64)e.offset + (alike + 1ull) * e.len <= max(roan_requester_work(r, e.index)->len, 8u));
 			e.npsn += alike;
 			roan_requester_sent(r, &e, now);
 		} else {

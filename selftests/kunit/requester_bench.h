@@ -6,7 +6,7 @@
 #include <kunit/test.h>
 #include "../../kernel/transport/requester.h"
 
-#define SLOTS	16
+#define SLOTS	64
 #define MTU	256
 #define PSN0	0xfffffe	/* everything here crosses the wrap */
 
@@ -39,18 +39,28 @@ static inline struct bench *bench(struct kunit *test)
 	return bench_with(test, rc);
 }
 
-static inline struct roan_work *post(struct bench *b, u8 op, u32 len)
+static inline struct roan_work *post_work(struct bench *b, struct roan_work work)
 {
 	u32 index;
 	struct roan_work *w = roan_requester_slot(&b->r, &index);
 
 	if (w) {
-		memset(w, 0, sizeof(*w));
-		w->op = op;
-		w->len = len;
+		*w = work;
 		roan_requester_queued(&b->r);
 	}
 	return w;
+}
+
+static inline struct roan_work *post(struct bench *b, u8 op, u32 len)
+{
+	return post_work(b, (struct roan_work) { .op = op, .len = len });
+}
+
+/* As many more, each of which is found to be like the one before. */
+static inline void post_again(struct bench *b, u32 n)
+{
+	while (n--)
+		roan_requester_repeat(&b->r);
 }
 
 /* The packet, and as many more that are like it as there are, up to @more. */
@@ -60,7 +70,7 @@ static inline enum roan_next send_some(struct bench *b, u32 more)
 
 	if (next != ROAN_NEXT_PACKET)
 		return next;
-	b->e.npsn += min(more, roan_requester_alike(&b->r, &b->e));
+	b->e.npsn += roan_requester_alike(&b->r, &b->e, more);
 	roan_requester_sent(&b->r, &b->e, b->now);
 	return next;
 }

@@ -58,7 +58,15 @@ static void draw_job(struct sim *sim, struct side *s, u32 i)
 
 	j->op = ops[sim_below(sim, ARRAY_SIZE(ops))];
 	j->fence = !sim_below(sim, 6);
-	if (j->op == ROAN_OP_SEND || j->op == ROAN_OP_WRITE) {
+	if (i && sim_below(sim, 2)) {		/* programs repeat themselves */
+		const struct job *before = &s->jobs[i - 1];
+
+		j->op = before->op;
+		j->rider = before->rider;
+		j->fence = before->fence;
+		j->solicited = before->solicited;
+		j->len = before->len;
+	} else if (j->op == ROAN_OP_SEND || j->op == ROAN_OP_WRITE) {
 		j->rider = sim_below(sim, 2) ? ROAN_RIDER_IMM : ROAN_RIDER_NONE;
 		j->solicited = !sim_below(sim, 4);
 		j->len = draw_len(sim);
@@ -205,9 +213,17 @@ static u32 send_alike(struct sim *sim, struct side *s, struct roan_emit *e)
 	pkt.compare = j->ordinal;
 	if (!s->work[e->index & (SIM_QUEUE - 1)].started)
 		check_fence(sim, s, e->index);
-	n = 1 + sim_below(sim, 1 + min(roan_requester_alike(&s->req, e), 15u));
-	for (u32 i = 0; i < n; i++, pkt.psn = psn_add(pkt.psn, 1))
-		transmit(sim, s, &pkt, bytes_of(s, e->index, e->offset + i * e->len), j->op == ROAN_OP_READ ? 0 : e->len);
+	n = 1 + sim_below(sim, 1 + roan_requester_alike(&s->req, e, 15));
+	for (u32 i = 0; i < n; i++, pkt.psn = psn_add(pkt.psn, 1)) {
+		u32 index = e->index + (e->whole ? i : 0), offset = e->whole ? 0 : e->offset + i * e->len;
+
+		pkt.rkey = index + 1;
+		if (e->whole) {
+			pkt.va = (u64)index << 32;
+			pkt.imm = cpu_to_be32(index);
+		}
+		transmit(sim, s, &pkt, bytes_of(s, index, offset), j->op == ROAN_OP_READ ? 0 : e->len);
+	}
 	e->npsn += n - 1;
 	roan_requester_sent(&s->req, e, sim->now);
 	SIM_CHECK(sim, psn_diff(s->req.end_psn, s->req.una_psn) >= 0, "side %u: una passed end", s->id);
