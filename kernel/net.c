@@ -33,6 +33,7 @@
 #include <net/xfrm.h>
 
 #include "roan.h"
+#include "room.h"
 #include "train.h"
 
 struct roan_net {
@@ -579,5 +580,5 @@ int roan_net_init(void)
 void roan_net_exit(void)
 {
 	unregister_pernet_subsys(&net_ops);
-	roan_train_exit();
+	roan_room_exit();
 }

@@ -4,11 +4,10 @@
  * wire once UDP GSO has cut the train; walking them on the way in. Routes and sockets are net.c's.
  *
  * The linear part of an skb holds the IP and UDP headers, and the first packet if that is small. All else lies in pages
- * filled upwards, one after the other, so that a whole train needs a few frags.
+ * (room.c) filled upwards, one after the other, so that a whole train needs a few frags.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/percpu.h>
 #include <linux/udp.h>
 #include <net/dst.h>
 #include <net/ip6_checksum.h>
@@ -16,6 +15,7 @@
 
 #include "burst.h"
 #include "roan.h"
+#include "room.h"
 #include "train.h"
 #include "transport/fold.h"
 
@@ -23,24 +23,10 @@ DEFINE_PER_CPU(u32, roan_burst);
 
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
-#define ROOM_ORDER	3
-#define ROOMS		8	/* a CPU: 256 KB */
-#define CRC_ALIGN	16
 #define IP4_ID		4	/* offsets in the headers */
 #define IP4_TOTAL_LEN	2
 #define IP6_PAYLOAD_LEN	4
 #define UDP_LEN		4
-
-/*
- * Where packets are written: pages that are used again as soon as no skb has them any more, the first such one of a few,
- * so that they stay in the cache. Only with softirqs off, and nothing else runs between roan_train_add() and _seal().
- */
-struct rooms {
-	struct page_frag *now;	/* one of them, or NULL */
-	struct page_frag room[ROOMS];
-};
-
-static DEFINE_PER_CPU(struct rooms, rooms);
 
 /* The address decides, not the group: a group of either notation is an IPv4 one when it is sent to from IPv4. */
 static bool train_ipv6(const struct roan_train *t)
@@ -51,92 +37,6 @@ static bool train_ipv6(const struct roan_train *t)
 static u32 l3_len(bool ipv6)
 {
 	return ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
-}
-
-static bool new_room(struct page_frag *pf, u32 len)
-{
-	u32 order = ROOM_ORDER;
-	struct page *page;
-
-	if (pf->page)
-		put_page(pf->page);
-	pf->page = NULL;
-	page = alloc_pages(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY, order);
-	if (!page) {
-		order = get_order(len);
-		page = alloc_pages(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN, order);
-	}
-	if (!page)
-		return false;
-	pf->page = page;
-	pf->offset = 0;
-	pf->size = PAGE_SIZE << order;
-	return true;
-}
-
-/*
- * Carry-less multiplication wants 16 bytes at a time, aligned; what is left over at either end is looked up in a table,
- * byte by byte. A full packet of any path MTU is a multiple of 16 long from BTH to ICRC, so it is enough that the first
- * packet's BTH ends on such a boundary.
- */
-static u32 first_offset(u32 offset)
-{
-	return ALIGN(offset + ROAN_BTH_LEN, CRC_ALIGN) - ROAN_BTH_LEN;
-}
-
-/* Every skb that used it is gone. */
-static bool is_free(const struct page_frag *pf)
-{
-	return pf->page && page_ref_count(pf->page) == 1;
-}
-
-/* Another room of @len bytes: a free one, or else the oldest is left to the skbs that have it. */
-static struct page_frag *next_room(struct rooms *r, u32 len)
-{
-	struct page_frag *pf;
-
-	for (pf = r->room; pf < r->room + ROOMS; pf++)
-		if (!pf->page || (is_free(pf) && pf->size >= len))
-			break;
-	if (pf == r->room + ROOMS)
-		pf = r->now && r->now + 1 < pf ? r->now + 1 : r->room;
-	if (!(is_free(pf) && pf->size >= len) && !new_room(pf, len))
-		return NULL;
-	pf->offset = first_offset(0);
-	r->now = pf;
-	return pf;
-}
-
-/* @first: what is written here need not continue what was written last. */
-static struct page_frag *get_room(u32 len, bool first)
-{
-	struct rooms *r = this_cpu_ptr(&rooms);
-	struct page_frag *pf = r->now;
-
-	if (!pf)
-		return next_room(r, len + CRC_ALIGN);
-	if (is_free(pf))
-		pf->offset = 0;
-	if (first)
-		pf->offset = first_offset(pf->offset);
-	if (pf->offset < pf->size && pf->size - pf->offset >= len)
-		return pf;
-	return next_room(r, len + CRC_ALIGN);
-}
-
-void roan_train_exit(void)
-{
-	struct page_frag *pf;
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		struct rooms *r = per_cpu_ptr(&rooms, cpu);
-
-		for (pf = r->room; pf < r->room + ROOMS; pf++)
-			if (pf->page)
-				put_page(pf->page);
-		memset(r, 0, sizeof(*r));
-	}
 }
 
 /* ---- building ---- */
@@ -258,10 +158,43 @@ static void forget_empty(struct roan_train *t)
 	t->skb = NULL;
 }
 
-u8 *roan_train_add(struct roan_train *t, u32 len)
+/* The skb hears of packets that lie in reserved places, and what is left of these is given back. */
+static void settle(struct roan_train *t)
 {
-	struct page_frag *pf;
+	struct skb_shared_info *shinfo;
 
+	if (!t->reserved)
+		return;
+	shinfo = skb_shinfo(t->skb);
+	skb_frag_size_add(&shinfo->frags[shinfo->nr_frags - 1], t->grown);
+	t->skb->len += t->grown;
+	t->skb->data_len += t->grown;
+	t->skb->truesize += t->grown;
+	if (t->room->offset == t->room_end)
+		t->room->offset -= (t->reserved - t->n) * t->seg_len;
+	t->reserved = 0;
+	t->grown = 0;
+}
+
+/* Places for as many packets more like the first as the room and the train have. */
+static void reserve(struct roan_train *t)
+{
+	struct page_frag *pf = t->room;
+	u32 bytes = min(pf->size - pf->offset, t->max_bytes - min(t->bytes, t->max_bytes));
+	u32 n = min(bytes / t->seg_len, t->max_pkts - min(t->n, t->max_pkts));
+
+	if (!n)
+		return;
+	t->next = page_address(pf->page) + pf->offset;
+	pf->offset += n * t->seg_len;
+	t->room_end = pf->offset;
+	t->reserved = t->n + n;
+}
+
+/* roan_train_add() of a packet that has no place yet. */
+u8 *roan_train_find(struct roan_train *t, u32 len)
+{
+	settle(t);
 	if (t->skb && !joins(t, len))
 		roan_train_flush(t);
 	if (!t->skb && !begin(t, len))
@@ -272,19 +205,19 @@ u8 *roan_train_add(struct roan_train *t, u32 len)
 		t->at = skb_tail_pointer(t->skb);
 		return t->at;
 	}
-	pf = get_room(len, !t->n);
-	if (!pf) {
+	t->room = roan_room(len, !t->n);
+	if (!t->room) {
 		roan_count(t->dev, tx_no_memory);
 		forget_empty(t);
 		return NULL;
 	}
-	t->at = page_address(pf->page) + pf->offset;
+	t->at = page_address(t->room->page) + t->room->offset;
 	return t->at;
 }
 
 static void attach(struct roan_train *t)
 {
-	struct page_frag *pf = this_cpu_ptr(&rooms)->now;
+	struct page_frag *pf = t->room;
 	struct sk_buff *skb = t->skb;
 	int i = skb_shinfo(skb)->nr_frags;
 
@@ -298,6 +231,8 @@ static void attach(struct roan_train *t)
 	skb->len += t->len;
 	skb->data_len += t->len;
 	skb->truesize += t->len;
+	if (!t->closed)
+		reserve(t);
 }
 
 /* Makes these the headers that a packet of @len bytes and identification @id has by itself. */
@@ -363,14 +298,18 @@ void roan_train_seal(struct roan_train *t)
 		roan_icrc_put(&t->icrc, t->at + end);
 	}
 
-	if (!t->n && t->len <= SMALL_PACKET)
+	t->at = NULL;
+	t->bytes += t->len;
+	if (t->n++ < t->reserved) {
+		t->next += t->len;
+		t->grown += t->len;
+		return;
+	}
+	t->closed = t->len < t->seg_len;
+	if (t->n == 1 && t->len <= SMALL_PACKET)
 		skb_put(t->skb, t->len);
 	else
 		attach(t);
-	t->closed = t->len < t->seg_len;
-	t->bytes += t->len;
-	t->n++;
-	t->at = NULL;
 }
 
 void roan_train_drop(struct roan_train *t)
@@ -417,6 +356,7 @@ void roan_train_flush(struct roan_train *t)
 	struct sk_buff *skb = t->skb;
 
 	roan_key_part();	/* its payload is whole */
+	settle(t);
 	forget_empty(t);
 	if (!t->skb)
 		return;

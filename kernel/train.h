@@ -24,6 +24,11 @@ struct roan_train {
 	struct roan_icrc icrc;	/* behind them */
 	u32 seg_len;		/* bytes of the first packet */
 	u32 n;			/* packets, sealed ones */
+	struct page_frag *room;	/* where the packet added last lies, unless in the linear part */
+	u32 reserved;		/* up to so many of seg_len have a place there; 0: the next has to be found one */
+	u32 room_end;		/* ... offset behind the last such place */
+	u8 *next;		/* ... where the next one is */
+	u32 grown;		/* ... bytes of those sealed, of which the skb does not know yet */
 	u32 bytes;		/* of them */
 	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
 	u32 max_bytes;		/* the same */
@@ -83,11 +88,21 @@ struct roan_rx {
 };
 
 void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av);
+u8 *roan_train_find(struct roan_train *t, u32 len);	/* roan_train_add()'s, where no place is reserved */
 /*
  * Room for one more packet of @len bytes (BTH to ICRC inclusive), contiguous and writable; sends what is there first if
  * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
  */
-u8 *roan_train_add(struct roan_train *t, u32 len);
+static inline u8 *roan_train_add(struct roan_train *t, u32 len)
+{
+	if (unlikely(t->n >= t->reserved || len != t->seg_len || t->closed))
+		return roan_train_find(t, len);
+	t->len = len;
+	t->summed = 0;
+	t->at = t->next;
+	return t->at;
+}
+
 /*
  * The first @headers bytes of the packet are written. The ICRC so far, for who writes @payload bytes and adds them to it. NULL:
  * they are few, and taken in together with the headers when the packet is sealed.
@@ -112,7 +127,6 @@ static inline void roan_train_ecn(struct roan_train *t, u8 ecn)
 	t->tclass = (t->tclass & ~INET_ECN_MASK) | ecn;
 }
 
-void roan_train_exit(void);			/* frees the pages packets are written to; roan_net_exit() calls it */
 /* The other way: next packet of the skb into rx->off, len, head; false: no more. */
 bool roan_rx_next(struct roan_rx *rx);
 bool roan_rx_icrc_ok(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The ground of the shell's suites: fake device, QPs and regions, as shell.h says. Tests nothing. */
 #include "shell.h"
+#include "../../kernel/room.h"
 
 static void init_qp(struct roan_qp *qp, struct fake *f, u32 qpn)
 {
@@ -52,7 +53,7 @@ void fake_exit(struct kunit *test)
 	if (!f)
 		return;
 	__skb_queue_purge(&fake_sent);
-	roan_train_exit();
+	roan_room_exit();
 	xa_destroy(&f->dev.keys);
 }
 

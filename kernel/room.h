@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory of this CPU's for packets to be written to (room.c). */
+#ifndef ROAN_ROOM_H
+#define ROAN_ROOM_H
+
+#include <linux/mm_types_task.h>
+
+/*
+ * A place of @len bytes at the offset of what is returned, and behind it what is left up to its size. Who writes there takes a
+ * reference to the page and moves the offset, or leaves both alone. @first: it need not continue what was written last. NULL: no
+ * memory. Softirqs off, until it is written.
+ */
+struct page_frag *roan_room(u32 len, bool first);
+void roan_room_exit(void);	/* frees them; nobody sends any more */
+
+#endif /* ROAN_ROOM_H */
