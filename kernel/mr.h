@@ -221,11 +221,27 @@ struct roan_sges {
 	const struct ib_pd *pd;
 };
 
+/* What is placed. In one piece, mostly. */
+struct roan_source {
+	const u8 *bytes;	/* NULL: in pieces, and */
+	const struct sk_buff *skb;	/* ... from its byte @off on */
+	u32 off;
+};
+
+static inline struct roan_source roan_from_bytes(const void *bytes)
+{
+	return (struct roan_source) { .bytes = bytes };
+}
+
+static inline struct roan_source roan_from_skb(const struct sk_buff *skb, u32 off)
+{
+	return (struct roan_source) { .skb = skb, .off = off };
+}
+
 u32 roan_gather(struct roan_qp *qp, struct roan_sges list, u32 offset, void *to, u32 len, struct roan_icrc *icrc);
-u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, const struct sk_buff *skb, u32 skb_off, u32 len);
-u32 roan_scatter_bytes(struct roan_qp *qp, struct roan_sges list, u32 offset, const void *from, u32 len);
+u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, struct roan_source from, u32 len);
 u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
-u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff *skb, u32 skb_off, u32 len);
+u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, struct roan_source from, u32 len);
 u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, struct roan_icrc *icrc);
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);

@@ -174,18 +174,20 @@ static u32 far_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 le
 	return ROAN_VERR_NONE;
 }
 
-static u32 far_skb_in(struct roan_qp *qp, const struct grip *grip, const struct sk_buff *skb, u32 skb_off, u32 len)
+static u32 far_odp_in(struct roan_qp *qp, const struct grip *grip, struct roan_source from, u32 len)
 {
-	if (grip->mr->odp)
-		return await(qp, grip, len, true, roan_odp_write_skb(grip->mr->odp, grip->off, skb, skb_off, len));
-	return roan_io_write_skb(grip->mr->io, grip->off, skb, skb_off, len);
+	if (from.bytes)
+		return await(qp, grip, len, true, roan_odp_write(grip->mr->odp, grip->off, from.bytes, len));
+	return await(qp, grip, len, true, roan_odp_write_skb(grip->mr->odp, grip->off, from.skb, from.off, len));
 }
 
-static u32 far_bytes_in(struct roan_qp *qp, const struct grip *grip, const void *from, u32 len)
+static u32 far_in(struct roan_qp *qp, const struct grip *grip, struct roan_source from, u32 len)
 {
 	if (grip->mr->odp)
-		return await(qp, grip, len, true, roan_odp_write(grip->mr->odp, grip->off, from, len));
-	roan_io_write(grip->mr->io, grip->off, from, len);
+		return far_odp_in(qp, grip, from, len);
+	if (!from.bytes)
+		return roan_io_write_skb(grip->mr->io, grip->off, from.skb, from.off, len);
+	roan_io_write(grip->mr->io, grip->off, from.bytes, len);
 	return ROAN_VERR_NONE;
 }
 
@@ -251,33 +253,20 @@ static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 l
 	return ROAN_VERR_NONE;
 }
 
-static u32 copy_skb_in(struct roan_qp *qp, const struct grip *grip, const struct sk_buff *skb, u32 skb_off, u32 len)
+static u32 copy_in(struct roan_qp *qp, const struct grip *grip, struct roan_source from, u32 len)
 {
 	u64 off = 0;
 	u32 run;
 
 	if (is_far(grip))
-		return far_skb_in(qp, grip, skb, skb_off, len);
-	for (; len; len -= run, off += run, skb_off += run) {
+		return far_in(qp, grip, from, len);
+	for (; len; len -= run, off += run) {
 		void *to = at(grip, off, len, &run);
 
-		if (skb_copy_bits(skb, skb_off, to, run))
+		if (likely(from.bytes))
+			memcpy(to, from.bytes + off, run);
+		else if (skb_copy_bits(from.skb, from.off + off, to, run))
 			return ROAN_VERR_BAD_RANGE;	/* the walker promised these bytes: cannot be */
-	}
-	return ROAN_VERR_NONE;
-}
-
-static u32 copy_bytes_in(struct roan_qp *qp, const struct grip *grip, const void *from, u32 len)
-{
-	u64 off = 0;
-	u32 run;
-
-	if (is_far(grip))
-		return far_bytes_in(qp, grip, from, len);
-	for (; len; len -= run, off += run, from += run) {
-		void *to = at(grip, off, len, &run);
-
-		memcpy(to, from, run);
 	}
 	return ROAN_VERR_NONE;
 }
@@ -363,14 +352,15 @@ u32 roan_gather(struct roan_qp *qp, struct roan_sges list, u32 offset, void *to,
 	return ROAN_VERR_NONE;
 }
 
-/* What is scattered: bytes of a packet from @off on, or of @bytes. */
-struct source {
-	const struct sk_buff *skb;
-	u32 off;
-	const void *bytes;
-};
+static struct roan_source skip(struct roan_source from, u32 len)
+{
+	if (from.bytes)
+		from.bytes += len;
+	from.off += len;
+	return from;
+}
 
-static u32 scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, struct source from, u32 len)
+u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, struct roan_source from, u32 len)
 {
 	struct grip grip;
 	struct cursor c;
@@ -382,27 +372,14 @@ static u32 scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, struct
 	if (verr)
 		return verr;
 	cursor_start(&c, list, offset);
-	for (; len && !verr; len -= piece, from.off += piece) {
+	for (; len && !verr; len -= piece, from = skip(from, piece)) {
 		verr = cursor_grip(&c, qp, len, IB_ACCESS_LOCAL_WRITE, &grip, &piece);
 		if (verr)
 			return verr;
-		if (from.skb)
-			verr = copy_skb_in(qp, &grip, from.skb, from.off, piece);
-		else
-			verr = copy_bytes_in(qp, &grip, from.bytes + from.off, piece);
+		verr = copy_in(qp, &grip, from, piece);
 		roan_key_leave();
 	}
 	return verr;
-}
-
-u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, const struct sk_buff *skb, u32 skb_off, u32 len)
-{
-	return scatter(qp, list, offset, (struct source) { .skb = skb, .off = skb_off }, len);
-}
-
-u32 roan_scatter_bytes(struct roan_qp *qp, struct roan_sges list, u32 offset, const void *from, u32 len)
-{
-	return scatter(qp, list, offset, (struct source) { .bytes = from }, len);
 }
 
 /* ---- the peer's requests ---- */
@@ -421,7 +398,7 @@ u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access)
 	return verr;
 }
 
-u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff *skb, u32 skb_off, u32 len)
+u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, struct roan_source from, u32 len)
 {
 	struct grip grip;
 	u32 verr;
@@ -431,7 +408,7 @@ u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, const struct sk_buff
 	verr = grip_remote(qp, rkey, va, len, IB_ACCESS_REMOTE_WRITE, &grip);
 	if (verr)
 		return verr;
-	verr = copy_skb_in(qp, &grip, skb, skb_off, len);
+	verr = copy_in(qp, &grip, from, len);
 	roan_key_leave();
 	return verr;
 }

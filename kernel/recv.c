@@ -199,7 +199,7 @@ void roan_recv(struct roan_rx *rx)
 }
 
 /* Puts what a response carries where its work request wants it. 0 or enum roan_vendor_err. */
-static u32 place_response(struct roan_qp *qp, const struct roan_rx *rx, u32 index, u32 offset)
+static u32 place_response(struct roan_qp *qp, struct roan_rx *rx, u32 index, u32 offset)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
@@ -207,11 +207,11 @@ static u32 place_response(struct roan_qp *qp, const struct roan_rx *rx, u32 inde
 	const struct roan_pkt *pkt = &rx->pkt;
 
 	if (pkt->info->op == ROAN_OP_ATOMIC_ACK)
-		return roan_scatter_bytes(qp, list, 0, &pkt->orig, sizeof(pkt->orig));
-	return roan_scatter(qp, list, offset, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
+		return roan_scatter(qp, list, 0, roan_from_bytes(&pkt->orig), sizeof(pkt->orig));
+	return roan_scatter(qp, list, offset, roan_rx_payload(rx), pkt->payload_len);
 }
 
-static void take_response(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
+static void take_response(struct roan_qp *qp, struct roan_rx *rx, u64 now)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_requester *req = &qp->sq.req;
@@ -233,7 +233,7 @@ static void take_response(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
 }
 
 /* Nothing, while an answer waits for its place: what is not acknowledged is asked for again then (paging.c). */
-static void take(struct roan_qp *qp, const struct roan_rx *rx, u64 now)
+static void take(struct roan_qp *qp, struct roan_rx *rx, u64 now)
 	__must_hold(&qp->sq.lock)
 {
 	if (qp->sq.unplaced)

@@ -204,7 +204,7 @@ static void execute_send(struct roan_qp *qp, struct roan_rx *rx, const struct ro
 		return;
 	if (exec->msg_len > cur->total)
 		return fail_recv(qp, rx, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
-	verr = roan_scatter(qp, receives(qp), exec->offset, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
+	verr = roan_scatter(qp, receives(qp), exec->offset, roan_rx_payload(rx), pkt->payload_len);
 	if (verr)
 		return fail_recv(qp, rx, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	if (exec->ends && pkt->info->rider == ROAN_RIDER_INV) {
@@ -231,7 +231,7 @@ static void execute_write(struct roan_qp *qp, struct roan_rx *rx, const struct r
 		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
 	if (wants_recv && !take_recv(qp, rx))
 		return;
-	verr = roan_remote_write(qp, exec->rkey, exec->va, rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
+	verr = roan_remote_write(qp, exec->rkey, exec->va, roan_rx_payload(rx), pkt->payload_len);
 	if (verr)
 		return deny(qp, rx, verr);
 	roan_responder_done(&qp->rq.resp, pkt);
@@ -508,9 +508,9 @@ static void deliver(struct roan_qp *qp, struct roan_rx *rx)
 		return;		/* the receive stays for the next one */
 	}
 	roan_rx_grh(rx, grh);
-	verr = roan_scatter_bytes(qp, receives(qp), 0, grh, sizeof(grh));
+	verr = roan_scatter(qp, receives(qp), 0, roan_from_bytes(grh), sizeof(grh));
 	if (!verr)
-		verr = roan_scatter(qp, receives(qp), sizeof(grh), rx->skb, rx->off + pkt->payload_off, pkt->payload_len);
+		verr = roan_scatter(qp, receives(qp), sizeof(grh), roan_rx_payload(rx), pkt->payload_len);
 	if (verr == ROAN_VERR_ABSENT)
 		return datagram_waits(qp, rx);	/* as above */
 	describe_source(&cqe, rx);

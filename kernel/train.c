@@ -291,7 +291,7 @@ void roan_train_seal(struct roan_train *t)
 	if (!t->summed) {
 		u16 id = learn_icrc_head(t);
 
-		roan_icrc_whole(&t->head, id, t->at, end);
+		put_unaligned_le32(~roan_icrc_state(&t->head, id, t->at, end), t->at + end);
 	} else {
 		if (t->summed < end)	/* padding */
 			roan_icrc_add(&t->icrc, t->at + t->summed, end - t->summed);
@@ -455,6 +455,16 @@ bool roan_rx_next(struct roan_rx *rx)
 	return copy_bytes(rx, rx->off, rx->head, n);
 }
 
+struct roan_source roan_rx_payload(struct roan_rx *rx)
+{
+	u32 off = rx->off + rx->pkt.payload_off, run;
+	const u8 *bytes = peek(rx, off, &run);
+
+	if (unlikely(!bytes || run < rx->pkt.payload_len))
+		return roan_from_skb(rx->skb, off);
+	return roan_from_bytes(bytes);
+}
+
 /* What peek() cannot find. */
 static noinline void icrc_add_scattered(struct roan_icrc *icrc, const struct roan_rx *rx, u32 from, u32 len)
 {
@@ -483,10 +493,22 @@ static void icrc_add_skb(struct roan_icrc *icrc, struct roan_rx *rx, u32 from, u
 		icrc_add_scattered(icrc, rx, from, len);
 }
 
+/* Of a packet that is short. Its first bytes are in rx->head as well, where they may be masked. */
+static bool short_icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
+{
+	u32 len = rx->len - ROAN_ICRC_LEN, copied = min_t(u32, len, sizeof(rx->head));
+	struct roan_icrc own = { .state = roan_icrc_state(&rx->icrc, id, rx->head, copied) };
+
+	icrc_add_skb(&own, rx, rx->off + copied, len - copied);
+	return roan_icrc_equal(&own, icrc);
+}
+
 static bool icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
 {
 	struct roan_icrc own;
 
+	if (rx->len < ROAN_FOLD_MIN)
+		return short_icrc_with_id(rx, id, icrc);
 	roan_icrc_start(&own, &rx->icrc, id, rx->head);
 	icrc_add_skb(&own, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
 	return roan_icrc_equal(&own, icrc);

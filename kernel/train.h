@@ -129,6 +129,7 @@ static inline void roan_train_ecn(struct roan_train *t, u8 ecn)
 
 /* The other way: next packet of the skb into rx->off, len, head; false: no more. */
 bool roan_rx_next(struct roan_rx *rx);
+struct roan_source roan_rx_payload(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */
 bool roan_rx_icrc_ok(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */
 
 #endif /* ROAN_TRAIN_H */

@@ -74,7 +74,7 @@ static u32 state_with(const struct roan_icrc_head *head, u16 id)
 	return state;
 }
 
-void roan_icrc_whole(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t len)
+u32 roan_icrc_state(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t len)
 {
 	u8 resv8a = bth[BTH_RESV8A];
 	u32 state;
@@ -82,7 +82,7 @@ void roan_icrc_whole(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t 
 	bth[BTH_RESV8A] = 0xff;
 	state = roan_crc32(state_with(head, id), bth, len);
 	bth[BTH_RESV8A] = resv8a;
-	put_unaligned_le32(~state, bth + len);
+	return state;
 }
 
 void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth)

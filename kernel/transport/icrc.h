@@ -25,10 +25,10 @@ void roan_icrc_head4(struct roan_icrc_head *head, const u8 *ip, const u8 *udp);
 void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp);
 
 /*
- * The ICRC behind a packet of @len bytes from its BTH on, in one piece that is still ours: one byte of it is masked meanwhile.
- * @id: its IPv4 identification (IPv6: 0).
+ * The state behind @len bytes of a packet from its BTH on, in one piece that is ours: one byte of it is masked meanwhile. @id: its
+ * IPv4 identification (IPv6: 0).
  */
-void roan_icrc_whole(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t len);
+u32 roan_icrc_state(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t len);
 
 /*
  * An ICRC under way. The BTH waits for what comes behind it: with the state it makes 16 bytes, which cost nothing beside

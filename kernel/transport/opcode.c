@@ -40,7 +40,7 @@ enum {
 	ROW(tp, 0x0a, WRITE, ONLY,   NONE, ROAN_H_RETH, true),		\
 	ROW(tp, 0x0b, WRITE, ONLY,   IMM,  ROAN_H_RETH | ROAN_H_IMM, true)
 
-static const struct roan_opcode opcodes[256] = {
+const struct roan_opcode roan_opcodes[256] = {
 	SENDS_AND_WRITES(RC),
 	ROW(RC, 0x0c, READ,	    ONLY,   NONE, ROAN_H_RETH, false),
 	ROW(RC, 0x0d, READ_RESP,    FIRST,  NONE, ROAN_H_AETH, true),
@@ -60,11 +60,6 @@ static const struct roan_opcode opcodes[256] = {
 	ROW(UD, 0x05, SEND,	    ONLY,   IMM,  ROAN_H_DETH | ROAN_H_IMM, true),
 	ROW(CNP, 0x01, CNP,	    ONLY,   NONE, ROAN_H_CNP, false),
 };
-
-const struct roan_opcode *roan_opcode(u8 opcode)
-{
-	return &opcodes[opcode];
-}
 
 /*
  * What a sender asks for, as a row of codes by segment: of FIRST, MIDDLE, LAST and ONLY one a rider (NONE, IMM, INV). FIRST and
@@ -97,5 +92,5 @@ u8 roan_opcode_of(enum roan_transport tp, enum roan_op op, enum roan_seg seg, en
 	if (code == ROAN_OPCODE_INVALID)
 		return ROAN_OPCODE_INVALID;
 	code |= tp << 5;
-	return opcodes[code].op == op ? code : ROAN_OPCODE_INVALID;
+	return roan_opcode(code)->op == op ? code : ROAN_OPCODE_INVALID;
 }

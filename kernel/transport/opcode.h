@@ -74,7 +74,11 @@ struct roan_opcode {
 #define ROAN_OPCODE_INVALID	0xff
 
 /* Never NULL; ->op is ROAN_OP_NONE for what is not in the standard. */
-const struct roan_opcode *roan_opcode(u8 opcode);
+extern const struct roan_opcode roan_opcodes[256];
+static inline const struct roan_opcode *roan_opcode(u8 opcode)
+{
+	return &roan_opcodes[opcode];
+}
 
 /*
  * The opcode of a packet. ROAN_OPCODE_INVALID if there is no such packet (UD WRITE, UC READ, a rider on a FIRST ...).

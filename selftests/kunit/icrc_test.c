@@ -80,12 +80,12 @@ static void whole(struct kunit *test)
 	memcpy(pkt, h.bth, 12);
 	fill(pkt + 12, 64, 0, 1);
 	roan_icrc_head4(&head, h.ip, h.udp);
-	roan_icrc_whole(&head, head.id, pkt, 12 + 64);
+	put_unaligned_le32(~roan_icrc_state(&head, head.id, pkt, 12 + 64), pkt + 12 + 64);
 	KUNIT_EXPECT_EQ(test, get_unaligned_le32(pkt + 12 + 64), 0x657a4f2bu);
 	KUNIT_EXPECT_EQ(test, memcmp(pkt, h.bth, 12), 0);
 	make(&h, true);
 	roan_icrc_head6(&head, h.ip, h.udp);
-	roan_icrc_whole(&head, 0, pkt, 12 + 64);
+	put_unaligned_le32(~roan_icrc_state(&head, 0, pkt, 12 + 64), pkt + 12 + 64);
 	KUNIT_EXPECT_EQ(test, get_unaligned_le32(pkt + 12 + 64), 0x84f16c36u);
 }
 

@@ -127,11 +127,11 @@ static void bytes_cross_pieces(struct kunit *test)
 		skb_put_data(skb, sent, LEN + 3);
 		fill();
 		f->icrc.state = 0;
-		KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, sge.addr, skb, 3, sge.length), 0u);
+		KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, sge.addr, roan_from_skb(skb, 3), sge.length), 0u);
 		expect_bytes(test, spans[i].off, sge.length, sent + 3);
 		KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, sge.addr, back, sge.length, &f->icrc), 0u);
 		KUNIT_EXPECT_MEMEQ(test, back, sent + 3, sge.length);
-		KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 0, sent, sge.length), 0u);
+		KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(sent), sge.length), 0u);
 		expect_bytes(test, spans[i].off, sge.length, sent);
 		KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, back, sge.length, &f->icrc), 0u);
 		KUNIT_EXPECT_MEMEQ(test, back, sent, sge.length);
@@ -210,7 +210,7 @@ static void contiguous_memory_has_one_run(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, memory);
 	mr->pages = NULL;
 	mr->base = memory + 11;
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 0, sent, sge.length), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(sent), sge.length), 0u);
 	KUNIT_EXPECT_EQ(test, memory[110], 0);
 	KUNIT_EXPECT_MEMEQ(test, memory + 111, sent, PAGE_SIZE + 9);
 	KUNIT_EXPECT_EQ(test, memory[111 + PAGE_SIZE + 9], 0);
@@ -242,7 +242,7 @@ static void revoked_memory_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, IOVA, 1), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 0, &word, 8), (u32)ROAN_VERR_REVOKED);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(&word), 8), (u32)ROAN_VERR_REVOKED);
 	wqe.bind.mw_rkey = mw.win->k.key;
 	wqe.bind.new_rkey = ib_inc_rkey(mw.win->k.key);
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);

@@ -343,7 +343,7 @@ static void frmr_counts_blocks_of_the_size_it_is_told(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, back[0], was);
 		KUNIT_EXPECT_EQ(test, back[19], (u8)(fake_pattern(at[i] + 19) ^ (at[i] + 19) >> 8));
 		back[0] ^= 0xff;
-		KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), at[i], back, 20), 0u);
+		KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), at[i], roan_from_bytes(back), 20), 0u);
 		KUNIT_EXPECT_EQ(test, *first, (u8)(was ^ 0xff));
 	}
 	roan_dereg_mr(mr, NULL);

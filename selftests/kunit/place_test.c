@@ -49,7 +49,7 @@ static void add_frag(struct kunit *test, struct sk_buff *skb, u32 from, u32 len)
 
 static u32 write_at(struct fake *f, const struct roan_mr *mr, u64 va, u32 len, const struct sk_buff *skb)
 {
-	return roan_remote_write(&f->qp, mr->k.key, va, skb, 0, len);
+	return roan_remote_write(&f->qp, mr->k.key, va, roan_from_skb(skb, 0), len);
 }
 
 /* Exactly bytes [@off, @off + @len) of the region hold what was sent from its byte @from on; the rest is as it was. */
@@ -123,7 +123,7 @@ static void region_ends_at_its_last_byte(struct kunit *test)
 
 	mr = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
 	sge.lkey = mr->k.key;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, r->len), want);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), r->len), want);
 	expect_written(test, mr, r->off, r->ok ? r->len : 0, 0);
 free:
 	kfree_skb(skb);
@@ -142,14 +142,14 @@ static void region_at_the_end_of_addresses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, 0, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, U64_MAX - 100, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
 	/* Entry and offset together are beyond the last address. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 101, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 101, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_RANGE);
 	expect_written(test, mr, 99, 1, 0);
 	/* ... also where a region begins at address 0. */
 	mr = fake_region(test, 0, 0, 100, ALL_ACCESS);
 	sge.lkey = mr->k.key;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, skb, 0, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, 101), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), 101), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	kfree_skb(skb);
 }
@@ -161,11 +161,11 @@ static void nothing_needs_no_key(struct kunit *test)
 	struct sk_buff *skb = new_skb(test, 0, 4);
 	u8 byte;
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, skb, 0, 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, NULL, 0), 0, &byte, 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, roan_from_skb(skb, 0), 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, roan_from_bytes(&byte), 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &byte, 0, &f->icrc), 0u);
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, 0x666, 1, skb, 0, 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, 0x666, 1, roan_from_skb(skb, 0), 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0x666, 1, &byte, 0, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, 0x666, 1, 0, IB_ACCESS_REMOTE_WRITE), 0u);
 	f->qp.access = 0;	/* the QP's leave it does need */
@@ -206,7 +206,7 @@ static void local_writes_need_leave(struct kunit *test)
 	struct fake *f = test->priv;
 	u8 bytes[10] = {};
 
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 0, bytes, 10), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(bytes), 10), (u32)ROAN_VERR_BAD_ACCESS);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, bytes, 10, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, bytes[9], fake_pattern(9));
@@ -224,11 +224,11 @@ static void domains_are_apart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, IOVA + 4, 0), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, skb, 0, 1), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	/* What was taken from an SRQ has keys of that one's domain. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, (struct roan_sges) { &sge, 1, mr->ib.pd }, 0, skb, 0, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, (struct roan_sges) { &sge, 1, mr->ib.pd }, 0, roan_from_skb(skb, 0), 1), 0u);
 	kfree_skb(skb);
 }
 
@@ -241,7 +241,7 @@ static void keys_must_be_in_force(struct kunit *test)
 	struct roan_sge sge = { .addr = IOVA, .length = 1 };
 	u8 byte;
 
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key ^ 1, IOVA, skb, 0, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key ^ 1, IOVA, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_KEY);
 	mr->state = ROAN_MR_DEAD;
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_KEY);
 	mr->state = ROAN_MR_FREE;
@@ -263,11 +263,11 @@ static void key_0_is_for_the_kernel(struct kunit *test)
 	u8 bytes[16];
 
 	memset(bytes, 0x5a, sizeof(bytes));
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 0, bytes, 16), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(bytes), 16), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, memory[0], 0);
 	f->qp.user = false;
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, &sge, 1), 4, bytes, 12), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 4, roan_from_bytes(bytes), 12), 0u);
 	KUNIT_EXPECT_EQ(test, memory[3], 0);
 	KUNIT_EXPECT_EQ(test, memory[4], 0x5a);
 	KUNIT_EXPECT_EQ(test, memory[15], 0x5a);
@@ -287,7 +287,7 @@ static void pages_in_any_order(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, back);
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, IOVA + off, skb, 7, PAGE_SIZE + 20), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, IOVA + off, roan_from_skb(skb, 7), PAGE_SIZE + 20), 0u);
 	expect_written(test, mr, off, PAGE_SIZE + 20, 0);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA + off - 1, back, PAGE_SIZE + 22, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, f->icrc.state, roan_crc32(0, back, PAGE_SIZE + 22));
@@ -312,7 +312,7 @@ static void skbs_in_pieces(struct kunit *test)
 	skb_shinfo(skb)->frag_list = more;
 	skb->len += more->len;
 	skb->data_len += more->len;
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, IOVA + 50, skb, 3, 4431), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, IOVA + 50, roan_from_skb(skb, 3), 4431), 0u);
 	expect_written(test, mr, 50, 4431, 3);
 	kfree_skb(skb);
 }
@@ -331,7 +331,7 @@ static void lists_in_pieces(struct kunit *test)
 	struct fake *f = test->priv;
 	u8 back[30];
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 90, skb, 0, 400), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 90, roan_from_skb(skb, 0), 400), 0u);
 	expect_written(test, a, 100, 10, 0);
 	expect_written(test, b, 0, 390, 10);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, sges, 3), 85, back, 30, &f->icrc), 0u);
@@ -341,9 +341,9 @@ static void lists_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, back[15], sent_byte(10));
 	KUNIT_EXPECT_EQ(test, back[29], sent_byte(24));
 	/* To the list's last byte, and one more. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, skb, 0, 1), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, skb, 0, 2), (u32)ROAN_VERR_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE, skb, 0, 1), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_from_skb(skb, 0), 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_from_skb(skb, 0), 2), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_TOO_LONG);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, back, 2, &f->icrc), (u32)ROAN_VERR_TOO_LONG);
 	KUNIT_EXPECT_EQ(test, refcount_read(&a->k.refs), 1u);
 	KUNIT_EXPECT_EQ(test, refcount_read(&b->k.refs), 1u);
@@ -360,16 +360,16 @@ static void all_or_nothing(struct kunit *test)
 	struct sk_buff *skb = new_skb(test, 0, 200);
 	struct fake *f = test->priv;
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, skb, 0, 200), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_scatter_bytes(&f->qp, list_of(f, sges, 2), 0, skb->data, 200), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 1), 0, skb, 0, 101), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_skb(skb, 0), 200), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_bytes(skb->data), 200), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 1), 0, roan_from_skb(skb, 0), 101), (u32)ROAN_VERR_TOO_LONG);
 	sges[1].lkey = mr->k.key;
 	sges[1].addr = IOVA + LEN - 99;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, skb, 0, 200), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_skb(skb, 0), 200), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
 	sges[1].addr--;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, skb, 0, 200), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_skb(skb, 0), 200), 0u);
 	KUNIT_EXPECT_GE(test, fake_changed(mr), 190ull);	/* a byte may be what it was by chance */
 	KUNIT_EXPECT_TRUE(test, fake_edges_intact(mr));
 	kfree_skb(skb);
