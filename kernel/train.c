@@ -158,6 +158,14 @@ static void forget_empty(struct roan_train *t)
 	t->skb = NULL;
 }
 
+/* By as many bytes as its frags have become. */
+static void lengthen(struct sk_buff *skb, u32 bytes)
+{
+	skb->len += bytes;
+	skb->data_len += bytes;
+	skb->truesize += bytes;
+}
+
 /* The skb hears of packets that lie in reserved places, and what is left of these is given back. */
 static void settle(struct roan_train *t)
 {
@@ -167,9 +175,7 @@ static void settle(struct roan_train *t)
 		return;
 	shinfo = skb_shinfo(t->skb);
 	skb_frag_size_add(&shinfo->frags[shinfo->nr_frags - 1], t->grown);
-	t->skb->len += t->grown;
-	t->skb->data_len += t->grown;
-	t->skb->truesize += t->grown;
+	lengthen(t->skb, t->grown);
 	if (t->room->offset == t->room_end)
 		t->room->offset -= (t->reserved - t->n) * t->seg_len;
 	t->reserved = 0;
@@ -228,9 +234,7 @@ static void attach(struct roan_train *t)
 		skb_fill_page_desc(skb, i, pf->page, pf->offset, t->len);
 	}
 	pf->offset += t->len;
-	skb->len += t->len;
-	skb->data_len += t->len;
-	skb->truesize += t->len;
+	lengthen(skb, t->len);
 	if (!t->closed)
 		reserve(t);
 }
