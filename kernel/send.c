@@ -104,12 +104,6 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 		roan_train_ecn(train, INET_ECN_ECT_0);
 }
 
-/* Of packet number @i of those that are like @emit: whose it is. */
-static u32 index_of(const struct roan_emit *emit, u32 i)
-{
-	return emit->index + (emit->whole ? i : 0);
-}
-
 /*
  * Build packet number @i of those that are like @emit into the train. 0; or why there is no payload for it. A packet for which
  * there is no memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
@@ -117,8 +111,7 @@ static u32 index_of(const struct roan_emit *emit, u32 i)
 static u32 put_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit, u32 i)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index_of(emit, i))->wqe;
-	u32 offset = emit->whole ? 0 : emit->offset + i * emit->len;
+	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, roan_emit_index(emit, i))->wqe;
 	const struct roan_opcode *info = roan_opcode(emit->opcode);
 	u32 payload = info->payload ? emit->len : 0;
 	struct roan_pkt *pkt = &train->pkt;
@@ -134,7 +127,8 @@ static u32 put_packet(struct roan_qp *qp, struct roan_train *train, const struct
 		return ROAN_VERR_NONE;
 	at += roan_wire_build(at, pkt);
 	roan_key_stay();
-	verr = put_payload(qp, wqe, offset, at, payload, roan_train_sum(train, info->header_len, payload));
+	verr = put_payload(qp, wqe, roan_emit_offset(emit, i), at, payload,
+			   roan_train_sum(train, info->header_len, payload));
 	if (verr) {
 		roan_train_drop(train);
 		return verr;
@@ -186,7 +180,7 @@ static u32 emit_packets(struct roan_qp *qp, struct roan_train *train, struct roa
 	if (verr == ROAN_VERR_ABSENT)
 		qp->sq.absent = true;
 	else if (verr)
-		refuse(qp, index_of(emit, n), verr, ROAN_ST_LOC_PROT_ERR);
+		refuse(qp, roan_emit_index(emit, n), verr, ROAN_ST_LOC_PROT_ERR);
 	return max(n, 1u);
 }
 

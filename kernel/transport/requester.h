@@ -149,6 +149,17 @@ struct roan_emit {
 	u32 len;		/* payload bytes; READ: bytes asked for (RETH length); atomics, FLUSH: 0 */
 };
 
+/* Of packet number @i of those that are alike: whose it is, and where in its message it begins. */
+static inline u32 roan_emit_index(const struct roan_emit *emit, u32 i)
+{
+	return emit->index + (emit->whole ? i : 0);
+}
+
+static inline u32 roan_emit_offset(const struct roan_emit *emit, u32 i)
+{
+	return emit->whole ? 0 : emit->offset + i * emit->len;
+}
+
 enum roan_event {
 	ROAN_EV_NOTHING,	/* nothing changed */
 	ROAN_EV_PROGRESS,	/* retire; there may be room to send */

@@ -215,14 +215,14 @@ static u32 send_alike(struct sim *sim, struct side *s, struct roan_emit *e)
 		check_fence(sim, s, e->index);
 	n = 1 + sim_below(sim, 1 + roan_requester_alike(&s->req, e, 15));
 	for (u32 i = 0; i < n; i++, pkt.psn = psn_add(pkt.psn, 1)) {
-		u32 index = e->index + (e->whole ? i : 0), offset = e->whole ? 0 : e->offset + i * e->len;
+		u32 index = roan_emit_index(e, i);
 
 		pkt.rkey = index + 1;
 		if (e->whole) {
 			pkt.va = (u64)index << 32;
 			pkt.imm = cpu_to_be32(index);
 		}
-		transmit(sim, s, &pkt, bytes_of(s, index, offset), j->op == ROAN_OP_READ ? 0 : e->len);
+		transmit(sim, s, &pkt, bytes_of(s, index, roan_emit_offset(e, i)), j->op == ROAN_OP_READ ? 0 : e->len);
 	}
 	e->npsn += n - 1;
 	roan_requester_sent(&s->req, e, sim->now);
