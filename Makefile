@@ -43,7 +43,7 @@ test:					## the protocol core in userspace: suites and simulator (ASan, UBSan);
 	$(MAKE) -s -C selftests/unit run
 	@selftests/gpu/roan_gpu.sh
 
-mutate:					## does some case fail for each change one could make to kernel/cc? minutes
+mutate:					## does some case fail for each change one could make to kernel/core/cc? minutes
 	$(MAKE) -s -C selftests/unit mutate
 
 fuzz:					## libFuzzer on the core, SECONDS_FUZZ each
@@ -87,7 +87,7 @@ install: module provider		## module, provider and its driver file, the tool roan
 
 install-tool:				## the tool roan alone, the lists it reads, that of the counters; below DESTDIR
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
-	install -D -m 644 -t $(DESTDIR)/usr/share/roan kernel/cc/params.h kernel/cc/pause.h kernel/stats.h
+	install -D -m 644 -t $(DESTDIR)/usr/share/roan kernel/core/cc/params.h kernel/core/flow/pfc_rules.h kernel/base/stats.h
 
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel
 	tools/package dkms

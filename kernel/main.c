@@ -2,7 +2,7 @@
 /* The module: what is started, in order, and stopped in the reverse order. */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
-#include "limit.h"
+#include "flow/qp_rate.h"
 #include "roan.h"
 
 static int __init roan_init(void)

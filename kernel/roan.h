@@ -21,21 +21,21 @@
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/roan-abi.h>
 
-#include "backlog.h"
-#include "below.h"
-#include "later.h"
-#include "linger.h"
-#include "mr.h"
-#include "pfc.h"
-#include "poller.h"
-#include "queues.h"
-#include "stats.h"
-#include "cc/cc.h"
-#include "cc/np.h"
-#include "transport/datagram.h"
-#include "transport/icrc.h"
-#include "transport/requester.h"
-#include "transport/responder.h"
+#include "rx/odp_rxqueue.h"
+#include "flow/tx_inflight.h"
+#include "base/deferred.h"
+#include "tx/doorbell_batch.h"
+#include "mem/mr.h"
+#include "flow/pfc.h"
+#include "tx/sq_poller.h"
+#include "base/queue_types.h"
+#include "base/stats.h"
+#include "core/cc/cc.h"
+#include "core/cc/np.h"
+#include "core/transport/ud.h"
+#include "core/crc/icrc.h"
+#include "core/transport/requester.h"
+#include "core/transport/responder.h"
 
 /* ---- limits: what query_device says and create_* enforce ---- */
 #define ROAN_MAX_QP		(1 << 20)
@@ -449,7 +449,7 @@ int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *cq);
 int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *mr);
 int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *srq);
 
-/* crc.c: roan_crc32() of transport/host.h */
+/* crc.c: roan_crc32() of core/core_env.h */
 void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len);
 void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len);	/* read once if it can be; NULL: a copy */
 int roan_crc_init(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The user's half of a shared ring, and every memory barrier of the provider; the kernel's half is kernel/ring.c. What
+ * The user's half of a shared ring, and every memory barrier of the provider; the kernel's half is kernel/base/ring.c. What
  * a slot means is not known here, and nothing here locks: the owner of the queue does.
  */
 #ifndef ROAN_PROVIDER_RING_H
@@ -34,7 +34,7 @@ static inline void *ring_slot(const struct ring *ring, uint32_t index)
 /* May slot @tail be written, if the queue holds at most @limit requests? */
 static inline bool ring_room(const struct ring *ring, uint32_t tail, uint32_t limit)
 {
-	/* Pairs with the release in kernel/ring.c roan_ring_publish(): the kernel is done with the slots below. */
+	/* Pairs with the release in kernel/base/ring.c roan_ring_publish(): the kernel is done with the slots below. */
 	return tail - __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE) < limit;
 }
 
@@ -42,7 +42,7 @@ static inline bool ring_room(const struct ring *ring, uint32_t tail, uint32_t li
 static inline void ring_post(struct ring *ring, uint32_t tail)
 {
 	ring->index = tail;
-	/* Pairs with the acquire in kernel/ring.c roan_ring_pending(): the slots below the tail are written. */
+	/* Pairs with the acquire in kernel/base/ring.c roan_ring_pending(): the slots below the tail are written. */
 	__atomic_store_n(&ring->ctl->user.index, tail, __ATOMIC_RELEASE);
 }
 
@@ -50,7 +50,7 @@ static inline void ring_post(struct ring *ring, uint32_t tail)
 static inline uint32_t ring_flags(const struct ring *ring)
 {
 	/*
-	 * Pairs with the full barrier in kernel/ring.c roan_ring_leave(): either we see the flag, or the kernel sees the
+	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_leave(): either we see the flag, or the kernel sees the
 	 * tail stored above.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -88,7 +88,7 @@ static inline bool ring_taken(const struct ring *ring)
 /* Entry @index, or NULL if it is not written yet. */
 static inline const struct roan_cqe *ring_cqe(const struct ring *ring, uint32_t index)
 {
-	/* Pairs with the release in kernel/ring.c roan_ring_cqe_done(): the entry is whole. */
+	/* Pairs with the release in kernel/base/ring.c roan_ring_cqe_done(): the entry is whole. */
 	if (__atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE) == index)
 		return NULL;
 	return ring_slot(ring, index);
@@ -98,7 +98,7 @@ static inline const struct roan_cqe *ring_cqe(const struct ring *ring, uint32_t 
 static inline void ring_polled(struct ring *ring, uint32_t head)
 {
 	ring->index = head;
-	/* Pairs with the acquire in kernel/ring.c roan_ring_cqe_slot(): we read the slots below the head. */
+	/* Pairs with the acquire in kernel/base/ring.c roan_ring_cqe_slot(): we read the slots below the head. */
 	__atomic_store_n(&ring->ctl->user.index, head, __ATOMIC_RELEASE);
 }
 
@@ -108,7 +108,7 @@ static inline void ring_arm(struct ring *ring, bool solicited_only)
 
 	__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 	/*
-	 * Pairs with the full barrier in kernel/ring.c roan_ring_armed(): either the kernel sees that the queue is armed,
+	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_armed(): either the kernel sees that the queue is armed,
 	 * or the caller's next poll sees the entry.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

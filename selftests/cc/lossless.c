@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What makes a lossless switch of a bridge: a queueing discipline for its ports that sends and heeds pause frames, by
- * the rules of kernel/cc/pause.c. It keeps packets in order; what the other end of the link has paused stays; and when
+ * the rules of kernel/core/flow/pfc_rules.c. It keeps packets in order; what the other end of the link has paused stays; and when
  * a port holds more than `xoff` bytes that came in by one interface, whoever sends there is told to pause, until so
  * many are left less `gap`.
  *
@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <net/pkt_sched.h>
-#include "pause.h"
+#include "core/flow/pfc_rules.h"
 
 #define PRIO	3	/* of all traffic */
 

@@ -3,9 +3,9 @@
  * Congestion control under any sequence of events, with any allowed parameters, changed while it runs, and clocks that jump
  * or step back. Rates stay between floor and top, windows sane, the pacer within its bounds, and time moves on.
  */
-#include "../../kernel/cc/cc.h"
-#include "../../kernel/cc/np.h"
-#include "../../kernel/cc/pacer.h"
+#include "core/cc/cc.h"
+#include "core/cc/np.h"
+#include "core/cc/pacer.h"
 
 #define MUST(c)	do { if (!(c)) abort(); } while (0)
 #define PACKET	1082

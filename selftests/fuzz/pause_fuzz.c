@@ -4,7 +4,7 @@
  * accepted is built again to the same bytes, and nothing waits longer than the watchdog's bound. And any course of a backlog
  * whose peer is told: it is off while it must be, without a gap, and never for longer than the watchdog lets it.
  */
-#include "../../kernel/cc/pause.h"
+#include "core/flow/pfc_rules.h"
 
 #define MUST(c)	do { if (!(c)) abort(); } while (0)
 #define LINK	10000000000ULL

@@ -3,7 +3,7 @@
  * A requester with work queued, and from fuzz bytes: what it may send, what comes back, what time passes. Four bytes a
  * step. A peer may say anything; the indices stay in order, everything retires once, in order.
  */
-#include "../../kernel/transport/requester.h"
+#include "core/transport/requester.h"
 
 #define MUST(c)	do { if (!(c)) abort(); } while (0)
 #define SLOTS	16

@@ -3,7 +3,7 @@
  * Sequences of requests, answers and refusals, from fuzz bytes, through the responder. Eight bytes a step; PSNs stay near
  * the expected one, so that the interesting ones are hit. Says nothing of wire bytes: that is wire_fuzz.c.
  */
-#include "../../kernel/transport/responder.h"
+#include "core/transport/responder.h"
 
 #define MUST(c)	do { if (!(c)) abort(); } while (0)
 

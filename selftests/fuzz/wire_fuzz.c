@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Arbitrary bytes through roan_wire_parse(); what it accepts must parse the same after being built again. */
-#include "../../kernel/transport/wire.h"
+#include "core/transport/wire.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 

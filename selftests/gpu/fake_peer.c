@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include "fake_gpu_priv.h"
-#include "../../kernel/peer/peer_mem.h"
+#include "mem/peermem/client_api.h"
 
 struct peer_alloc {
 	struct list_head link;		/* allocs */

@@ -4,7 +4,7 @@
 #define ROAN_CC_RIG_H
 
 #include <kunit/test.h>
-#include "../../kernel/cc/cc.h"
+#include "core/cc/cc.h"
 
 #define T0	1000000000ULL
 #define US	1000ULL

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The frame around the algorithms: names, parameters and their ranges, caps, clocks, and what is not paid for. */
 #include <kunit/test.h>
-#include "../../kernel/cc/cc.h"
-#include "../../kernel/cc/pacer.h"
+#include "core/cc/cc.h"
+#include "core/cc/pacer.h"
 
 #define T0	1000000000ULL
 #define MBPS	1000000ULL

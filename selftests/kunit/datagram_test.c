@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What a UD QP admits: opcode, size, P_Key membership, Q_Key. */
 #include <kunit/test.h>
-#include "../../kernel/transport/datagram.h"
+#include "core/transport/ud.h"
 
 static void pkeys_match_by_membership(struct kunit *test)
 {

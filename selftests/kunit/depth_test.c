@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How much may be below: what leaves at once lifts the limit, what stays lowers it, and what was never at it does neither. */
 #include <kunit/test.h>
-#include "../../kernel/cc/depth.h"
+#include "core/flow/inflight_limit.h"
 
 #define T0	NSEC_PER_SEC
 #define LEAST	8			/* KiB */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* CRC-32 by folding, in both widths: the same as bit by bit for every length, alignment and bit, and no byte more is read. */
 #include <kunit/test.h>
-#include "../../kernel/transport/fold.h"
+#include "core/crc/crc_vpclmul.h"
 #include "crc_bits.h"
 
 #define LONGEST		600	/* more than two rounds of the main loop, some vectors, some bytes */

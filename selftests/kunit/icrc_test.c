@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The invariant CRC: two vectors computed independently, and which header bits it covers. */
 #include <kunit/test.h>
-#include "../../kernel/transport/icrc.h"
+#include "core/crc/icrc.h"
 
 struct headers {
 	u8 ip[40];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* When a CE packet is answered with a CNP: the interval, and whom it counts for. */
 #include <kunit/test.h>
-#include "../../kernel/cc/np.h"
+#include "core/cc/np.h"
 
 #define T0 1000000ULL
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The opcode table against its inverse and against itself; header lengths against the standard's. */
 #include <kunit/test.h>
-#include "../../kernel/transport/wire.h"
+#include "core/transport/wire.h"
 
 static void every_known_opcode_round_trips(struct kunit *test)
 {

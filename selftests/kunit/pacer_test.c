@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the pacer promises: its two inequalities, exactness, and nothing paid while there is no rate. */
 #include <kunit/test.h>
-#include "../../kernel/cc/cc.h"
-#include "../../kernel/cc/pacer.h"
+#include "core/cc/cc.h"
+#include "core/cc/pacer.h"
 
 #define GBPS 1000000000ULL
 #define T0 1000000ULL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Priority flow control: frames to the letter, how long a pause lasts, what ends it, the watchdog, when a peer is told. */
 #include <kunit/test.h>
-#include "../../kernel/cc/pause.h"
+#include "core/flow/pfc_rules.h"
 
 #define MS	((u64)NSEC_PER_MSEC)
 #define T0	(1000 * MS)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* 24-bit arithmetic around the wrap and around half the circle. */
 #include <kunit/test.h>
-#include "../../kernel/transport/psn.h"
+#include "core/transport/psn.h"
 
 static void psn_add_wraps(struct kunit *test)
 {

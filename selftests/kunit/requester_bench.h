@@ -4,7 +4,7 @@
 #define REQUESTER_BENCH_H
 
 #include <kunit/test.h>
-#include "../../kernel/transport/requester.h"
+#include "core/transport/requester.h"
 
 #define SLOTS	64
 #define MTU	256

@@ -4,7 +4,7 @@
 #define RESPONDER_BENCH_H
 
 #include <kunit/test.h>
-#include "../../kernel/transport/responder.h"
+#include "core/transport/responder.h"
 
 #define MTU	256
 #define PSN0	0xfffffe	/* everything here crosses the wrap */

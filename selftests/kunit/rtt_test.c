@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The estimator alone; what is measured and what a time-out does is requester_ack_test.c's. */
 #include <kunit/test.h>
-#include "../../kernel/transport/rtt.h"
+#include "core/transport/rtt.h"
 
 #define MS	1000000ull
 

@@ -7,8 +7,8 @@
 #define ROAN_KUNIT_SHELL_H
 
 #include <kunit/test.h>
-#include "../../kernel/roan.h"
-#include "../../kernel/train.h"
+#include "roan.h"
+#include "tx/gso.h"
 
 struct fake {
 	struct roan_dev dev;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* CRC-32 by shifts: known values, and the same as bit by bit for every length, alignment and start. */
 #include <kunit/test.h>
-#include "../../kernel/transport/sparse.h"
+#include "core/crc/crc_shiftxor.h"
 #include "crc_bits.h"
 
 #define LONGEST	520

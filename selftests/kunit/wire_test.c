@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Build and parse are inverse for every opcode; short packets are refused without a read past their end. */
 #include <kunit/test.h>
-#include "../../kernel/transport/wire.h"
+#include "core/transport/wire.h"
 
 static const struct roan_pkt full = {
 	.pad = 1, .syndrome = 0x65, .flush_type = 3, .flush_level = 1, .solicited = true, .ackreq = true, .migreq = true,

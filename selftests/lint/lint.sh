@@ -73,7 +73,7 @@ house_rules() {
 	clean "every file names its licence"
 	sources '*.[ch]' '*.sh' '*.py' | xargs wc -l | awk '$2 != "total" && $1 >= 600' > "$log"
 	clean "files are shorter than 600 lines"
-	grep -nE '#include' kernel/transport/*.[ch] kernel/cc/*.[ch] 2> /dev/null | grep -v 'host.h:' | grep '<' > "$log"
+	grep -nE '#include' kernel/core/*/*.[ch] 2> /dev/null | grep -v 'core_env.h:' | grep '<' > "$log"
 	clean "the core includes nothing but its own headers"
 }
 

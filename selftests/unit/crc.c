@@ -24,7 +24,7 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 	return crc;
 }
 
-/* Of the vector registers, for transport/fold.c. */
+/* Of the vector registers, for core/crc/crc_vpclmul.c. */
 bool roan_fold_possible(u32 bits)
 {
 #ifdef __x86_64__

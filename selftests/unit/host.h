@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The outside world of the pure core in a userspace build: stands in for kernel/transport/host.h and has its guard.
+ * The outside world of the pure core in a userspace build: stands in for kernel/core/core_env.h and has its guard.
  * Force-included (-include), because a quoted include would find the kernel's file first. Its size measures how pure the
  * core is, so add here only what a pure file truly needs.
  */

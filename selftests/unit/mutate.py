@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Does some test fail for every small change to the rules of congestion control?
 
-Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      default: all that has rules in kernel/cc
+Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      default: all of kernel/core/cc and kernel/core/flow
 
-Changes one operator, constant or statement at a time in a copy of the core, builds the suites of kernel/cc against it and
+Changes one operator, constant or statement at a time in a copy of the core, builds the suites of both folders against it and
 runs them. A mutant that no case notices has survived. It is listed, and the exit status is 1, unless EQUIVALENT below says why
 it cannot be noticed; an entry there that no longer fits a line is an error too, so the list cannot rot.
 """
@@ -18,7 +18,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-FILES = ["dcqcn.c", "pacer.c", "np.h", "np.c", "swift.c", "window.c", "pause.c", "pause.h", "depth.c", "depth.h"]
+FILES = ["cc/dcqcn.c", "cc/pacer.c", "cc/np.h", "cc/np.c", "cc/swift.c", "cc/cwnd_bound.c", "flow/pfc_rules.c", "flow/pfc_rules.h",
+         "flow/inflight_limit.c", "flow/inflight_limit.h"]
 SANITIZERS = "-fsanitize=address,undefined"
 SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np", "pause", "depth"]
 
@@ -51,7 +52,7 @@ EQUIVALENT = [
     ("pacer.c", "earned > room", "earned >= room", "the same amount"),
     ("pacer.c", "p->credit < 0 ?", "p->credit < 1 ?", "no debt, no wait"),
     ("pacer.c", "p->credit < 0 ?", "p->credit <= 0 ?", "no debt, no wait"),
-    ("pause.c", "i < ROAN_PRIORITIES; i++", "i <= ROAN_PRIORITIES; i++", "no ninth bit: one more zero where zeros are"),
+    ("pfc_rules.c", "i < ROAN_PRIORITIES; i++", "i <= ROAN_PRIORITIES; i++", "no ninth bit: one more zero where zeros are"),
     ("swift.c", "u64 root = 0", "u64 root = 1", "the one is shifted out, or is less than a target's nanosecond"),
     ("swift.c", "1ULL << 62", "1ULL << 63", "all roots times the same; only their ratios count"),
     ("swift.c", "1ULL << 62", "2ULL << 62", "all roots times the same; only their ratios count"),
@@ -75,7 +76,7 @@ def strip_comments(text):
 
 def mutants(name):
     """Yield (line number, original line, mutated text)."""
-    with open(os.path.join(TOP, "kernel/cc", name), encoding="utf-8") as f:
+    with open(os.path.join(TOP, "kernel/core", name), encoding="utf-8") as f:
         text = f.read()
     code = strip_comments(text)
     start = code.rfind("#include")
@@ -117,14 +118,14 @@ class Bench:
         self.dir = tempfile.mkdtemp(prefix="mutate-")
         os.makedirs(self.dir + "/kernel")
         os.makedirs(self.dir + "/selftests")
-        for part in ("kernel/cc", "kernel/transport", "selftests/kunit", "selftests/unit", "include"):
+        for part in ("kernel/core", "selftests/kunit", "selftests/unit", "include"):
             shutil.copytree(os.path.join(TOP, part), os.path.join(self.dir, part))
         self.compiler = shutil.which("clang") or shutil.which("clang-14") or "gcc"
 
     def flags(self):
         return ["-std=gnu11", "-g0", "-O1", "-w", SANITIZERS, "-fno-sanitize-recover=all",
                 "-include", "selftests/unit/host.h"] + \
-               ["-I" + d for d in ("selftests/unit", "include/uapi", "kernel", "kernel/transport", "kernel/cc")]
+               ["-I" + d for d in ("selftests/unit", "include/uapi", "kernel")]
 
     def compile(self, source):
         out = source.replace("/", "_") + ".o"
@@ -133,7 +134,8 @@ class Bench:
         return out if done.returncode == 0 else None
 
     def prepare(self):
-        sources = ["kernel/cc/" + f for f in os.listdir(self.dir + "/kernel/cc") if f.endswith(".c")]
+        sources = ["kernel/core/%s/%s" % (d, f) for d in ("cc", "flow") for f in os.listdir(self.dir + "/kernel/core/" + d)
+                   if f.endswith(".c")]
         sources += ["selftests/kunit/%s_test.c" % s for s in SUITES] + ["selftests/unit/main.c", "selftests/unit/crc.c"]
         self.objects = {s: self.compile(s) for s in sources}
         if None in self.objects.values() or not self.passes(self.objects):
@@ -151,14 +153,14 @@ class Bench:
             return False
 
     def survives(self, name, text):
-        path = "kernel/cc/" + name
+        path = "kernel/core/" + name
         with open(os.path.join(self.dir, path), encoding="utf-8") as f:
             original = f.read()
         with open(os.path.join(self.dir, path), "w", encoding="utf-8") as f:
             f.write(text)
         objects = dict(self.objects)
         stem = name[:-2]
-        touched = [path] if name.endswith(".c") else ["kernel/cc/%s.c" % stem, "selftests/kunit/%s_test.c" % stem]
+        touched = [path] if name.endswith(".c") else ["kernel/core/%s.c" % stem, "selftests/kunit/%s_test.c" % os.path.basename(stem)]
         objects.update({s: self.compile(s) for s in touched})
         alive = None not in objects.values() and self.passes(objects)
         with open(os.path.join(self.dir, path), "w", encoding="utf-8") as f:
@@ -170,13 +172,13 @@ class Bench:
 
 def excuse(name, before, after):
     for file, old, new, why in EQUIVALENT:
-        if file == name and old in before and new in after:
+        if file == os.path.basename(name) and old in before and new in after:
             return (file, old, new, why)
     return None
 
 
 def main():
-    parser = argparse.ArgumentParser(description="mutation check of kernel/cc")
+    parser = argparse.ArgumentParser(description="mutation check of kernel/core/cc and kernel/core/flow")
     parser.add_argument("-j", type=int, default=2, metavar="JOBS")
     parser.add_argument("-v", action="store_true", help="list the excused too")
     parser.add_argument("files", nargs="*", default=FILES)

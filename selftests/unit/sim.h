@@ -5,8 +5,8 @@
 
 #include <sys/wait.h>
 #include <unistd.h>
-#include "requester.h"
-#include "responder.h"
+#include "core/transport/requester.h"
+#include "core/transport/responder.h"
 
 #define SIM_JOBS	24
 #define SIM_QUEUE	16	/* work slots, a power of two */

@@ -6,8 +6,8 @@
  * fails where nothing is wrong.
  */
 #include <pthread.h>
-#include "../../kernel/cc/cc.h"
-#include "../../kernel/cc/pacer.h"
+#include "core/cc/cc.h"
+#include "core/cc/pacer.h"
 
 #define LINK	100000000000ULL
 #define PACKET	1082

@@ -7,10 +7,10 @@
 #ifndef ROAN_CCSIM_H
 #define ROAN_CCSIM_H
 
-#include "../../../kernel/cc/cc.h"
-#include "../../../kernel/cc/np.h"
-#include "../../../kernel/cc/pacer.h"
-#include "../../../kernel/cc/pause.h"
+#include "core/cc/cc.h"
+#include "core/cc/np.h"
+#include "core/cc/pacer.h"
+#include "core/flow/pfc_rules.h"
 
 #define WINDOWS	40			/* a run's length in windows of throughput */
 

@@ -6,7 +6,7 @@
 #include <getopt.h>
 #include "ccsim.h"
 #include "checks.h"
-#include "../../../kernel/cc/pause.h"
+#include "core/flow/pfc_rules.h"
 
 static const char usage[] =
 	"usage: ccsim [options] [NAME=VALUE ...]      parameters as in cc_param/\n"

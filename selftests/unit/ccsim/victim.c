@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The victim: a flow whose own path is free, behind a switch that is told to stop because of others. Lossless switches that
- * send and heed pause frames by the module's own rules (cc/pause.c), with and without congestion control, in virtual time.
+ * send and heed pause frames by the module's own rules (core/flow/pfc_rules.c), with and without congestion control, in virtual time.
  *
  *	h1 ... hN ----\				 /---- r	N flows to r: its port is N times too slow
  *	           sw1 ==== (N + 1 links' rate) ==== sw2

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * roan_crc32(), and by it the ICRC of what lies or is copied anywhere: by the fastest way this kernel has.
+ *
+ * Where crc32_le() is a table walk, the crypto API may have a carry-less multiplication behind "crc32", and if it has not,
+ * core/crc/crc_shiftxor.c needs no table; where crc32_le() is itself optimised, either only costs. Before 6.15 neither is as
+ * wide as present CPUs can be, but core/crc/crc_vpclmul.c is. So all are measured once, when the module is loaded.
+ */
+#include <crypto/hash.h>
+#include <linux/crc32.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "roan.h"
+#include "core/crc/crc_vpclmul.h"
+#include "core/crc/crc_shiftxor.h"
+
+MODULE_SOFTDEP("pre: crc32-pclmul");
+
+#define CRC_SHORT	128	/* bytes: below it, setting up either of the others costs more than it saves */
+#define CRC_PROBE	4096
+#define CRC_ROUNDS	16
+#define CRC_TIMES	8	/* a round: reading the clock takes as long as a fast way takes once */
+
+/* Const between init and exit. Neither of the first two: crc32_le() is as good. */
+static struct crypto_shash *crc_shash;
+static bool crc_sparse;
+static u32 crc_bits;		/* how wide what is long enough is folded; 0: nothing is */
+
+static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len)
+{
+	SHASH_DESC_ON_STACK(desc, tfm);
+	u32 *state = shash_desc_ctx(desc);
+
+	/* The state of every "crc32" is the running CRC; usable() checks that this one's is too. */
+	desc->tfm = tfm;
+	*state = crc;
+	if (crypto_shash_update(desc, p, len))
+		return crc32_le(crc, p, len);
+	return *state;
+}
+
+/* False: not these, or not here. A packet at most is folded at a time, so preemption is not off for long. */
+static bool by_folding(u32 *crc, const u8 *before, void *to, const void *p, size_t len)
+{
+	size_t done;
+
+	if (!crc_bits || len < ROAN_FOLD_MIN || !roan_fold_begin())
+		return false;
+	done = roan_fold(crc_bits, crc, before, to, p, len);
+	roan_fold_end();
+	if (done == len)
+		return true;
+	if (to) {
+		memcpy(to + done, p + done, len - done);
+		p = to;		/* its source may change meanwhile */
+	}
+	*crc = crc32_le(*crc, p + done, len - done);
+	return true;
+}
+
+u32 roan_crc32(u32 crc, const void *p, size_t len)
+{
+	if (len < CRC_SHORT)
+		return crc32_le(crc, p, len);
+	if (by_folding(&crc, NULL, NULL, p, len))
+		return crc;
+	if (crc_shash)
+		return by_shash(crc_shash, crc, p, len);
+	return crc_sparse ? roan_crc32_sparse(crc, p, len) : crc32_le(crc, p, len);
+}
+
+/* Together with the BTH, if that waits. */
+static bool icrc_by_folding(struct roan_icrc *icrc, void *to, const void *p, size_t len)
+{
+	u8 block[16];
+
+	if (icrc->bth_waits)
+		roan_icrc_block(icrc, block);
+	if (!by_folding(&icrc->state, icrc->bth_waits ? block : NULL, to, p, len))
+		return false;
+	icrc->bth_waits = false;
+	return true;
+}
+
+void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len)
+{
+	if (!icrc_by_folding(icrc, NULL, p, len))
+		icrc->state = roan_crc32(roan_icrc_settle(icrc), p, len);
+}
+
+void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len)
+{
+	if (!icrc) {
+		memcpy(to, from, len);
+		return;
+	}
+	if (icrc_by_folding(icrc, to, from, len))
+		return;
+	if (crc_sparse && !crc_shash) {
+		icrc->state = roan_crc32_sparse_copy(roan_icrc_settle(icrc), to, from, len);
+		return;
+	}
+	memcpy(to, from, len);
+	icrc->state = roan_crc32(roan_icrc_settle(icrc), to, len);
+}
+
+const char *roan_crc_name(void)
+{
+	if (crc_bits)
+		return crc_bits == 512 ? "roan-vpclmul-512" : "roan-vpclmul-256";
+	if (crc_shash)
+		return crypto_tfm_alg_driver_name(crypto_shash_tfm(crc_shash));
+	return crc_sparse ? "roan-sparse" : "crc32_le";
+}
+
+static bool usable(struct crypto_shash *tfm, const u8 *buf)
+{
+	static const u16 lengths[] = { 128, 129, 255, 1024, 1027, CRC_PROBE - 3 };
+	int i;
+
+	if (crypto_shash_descsize(tfm) != sizeof(u32))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(lengths); i++)
+		if (by_shash(tfm, ~0u - i, buf + i % 3, lengths[i]) != crc32_le(~0u - i, buf + i % 3, lengths[i]))
+			return false;
+	return true;
+}
+
+/* ns of the fastest of a few rounds, by what is in force. */
+static u64 fastest(const u8 *buf)
+{
+	u64 best = U64_MAX;
+	u32 crc = ~0u;
+	int i, k;
+
+	for (i = 0; i < CRC_ROUNDS; i++) {
+		u64 start = ktime_get_ns();
+
+		for (k = 0; k < CRC_TIMES; k++)
+			crc = roan_crc32(crc, buf, CRC_PROBE);
+		OPTIMIZER_HIDE_VAR(crc);
+		best = min(best, ktime_get_ns() - start);
+	}
+	return best;
+}
+
+/* The faster of crc32_le() and its sparse multiple; how fast. */
+static u64 choose_plain(const u8 *buf)
+{
+	u64 plain, sparse;
+
+	crc_sparse = false;
+	plain = fastest(buf);
+	crc_sparse = true;
+	sparse = fastest(buf);
+	crc_sparse = sparse < plain;
+	return min(plain, sparse);
+}
+
+/* The crypto API's, if it is faster than what takes @best. */
+static u64 choose_shash(const u8 *buf, u64 best)
+{
+	struct crypto_shash *tfm = crypto_alloc_shash("crc32", 0, 0);
+	u64 took = U64_MAX;
+
+	if (IS_ERR(tfm))
+		return best;
+	if (usable(tfm, buf)) {
+		crc_shash = tfm;
+		took = fastest(buf);
+	}
+	if (took < best)
+		return took;
+	crc_shash = NULL;
+	crypto_free_shash(tfm);
+	return best;
+}
+
+/* Ours must be faster by an eighth: on a tie what the kernel has is kept better. */
+static void choose_folding(const u8 *buf, u64 best)
+{
+	static const u32 widths[] = { 256, 512 };
+	u32 chosen = 0;
+	u64 took;
+	int i;
+
+	best -= best / 8;
+	for (i = 0; i < ARRAY_SIZE(widths); i++) {
+		if (!roan_fold_possible(widths[i]))
+			continue;
+		crc_bits = widths[i];
+		took = fastest(buf);
+		if (took >= best)
+			continue;
+		best = took;
+		chosen = widths[i];
+	}
+	crc_bits = chosen;
+}
+
+int roan_crc_init(void)
+{
+	u8 *buf;
+	int i;
+
+	buf = kmalloc(CRC_PROBE, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	for (i = 0; i < CRC_PROBE; i++)
+		buf[i] = i * 167 + (i >> 8);
+	crc_bits = 0;
+	choose_folding(buf, choose_shash(buf, choose_plain(buf)));
+	kfree(buf);
+	return 0;
+}
+
+void roan_crc_exit(void)
+{
+	if (crc_shash)
+		crypto_free_shash(crc_shash);
+	crc_shash = NULL;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* From an event to the algorithm that wants it, and back: did its answer change? Decides nothing itself. */
+#include "core/cc/cc_ops.h"
+
+#define LINK_UNKNOWN	10000000000ULL	/* bit/s, for interfaces that do not tell */
+
+static const struct roan_cc_ops *const algorithms[ROAN_CC_NUM_ALGOS] = {
+	[ROAN_CC_NONE] = &roan_cc_none,
+	[ROAN_CC_FIXED] = &roan_cc_fixed,
+	[ROAN_CC_PAPER] = &roan_cc_dcqcn,
+	[ROAN_CC_MLX] = &roan_cc_dcqcn,
+	[ROAN_CC_SWIFT] = &roan_cc_swift,
+};
+
+#define X(id, name) name,
+static const char *const names[ROAN_CC_NUM_ALGOS] = { ROAN_CC_ALGOS(X) };
+#undef X
+
+#define LONGEST_RTT	(10ULL * NSEC_PER_SEC)
+
+/* Tell @cc's algorithm of @event; true if it changed its mind. */
+#define TELL(cc, event, now, ...) ({							\
+	const u64 rate_was = (cc)->rate, window_was = (cc)->window;			\
+											\
+	(cc)->now = max((cc)->now, now);						\
+	algorithms[(cc)->algo]->event(cc, ##__VA_ARGS__);				\
+	(cc)->rate != rate_was || (cc)->window != window_was;				\
+})
+
+const char *roan_cc_name(enum roan_cc_algo algo)
+{
+	return names[algo];
+}
+
+enum roan_cc_algo roan_cc_find(const char *name)
+{
+	u32 algo = 0;
+
+	while (algo < ROAN_CC_NUM_ALGOS && strcmp(name, names[algo]))
+		algo++;
+	return algo;
+}
+
+void roan_cc_start(struct roan_cc *cc, enum roan_cc_algo algo, const struct roan_cc_params *params, u64 link, u64 cap,
+		   u32 packet, u64 now)
+{
+	*cc = (struct roan_cc) {
+		.algo = algo,
+		.params = params,
+		.link = link ? link : LINK_UNKNOWN,
+		.cap = cap,
+		.packet = packet,
+		.now = now,
+		.bounded = READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp),
+	};
+	roan_cc_bind(cc);
+	algorithms[algo]->start(cc);
+}
+
+bool roan_cc_limits(struct roan_cc *cc, u64 link, u64 cap, u64 now)
+{
+	const u64 bound_was = cc->bound;
+	bool changed;
+
+	cc->link = link ? link : LINK_UNKNOWN;
+	cc->cap = cap;
+	roan_cc_bind(cc);
+	changed = TELL(cc, limits, now);
+	return changed || cc->bound != bound_was;
+}
+
+bool roan_cc_cnp(struct roan_cc *cc, u64 now)
+{
+	cc->cnps++;
+	return algorithms[cc->algo]->cnp && TELL(cc, cnp, now);
+}
+
+bool __roan_cc_acked(struct roan_cc *cc, const struct roan_cc_sample *sample, u64 now)
+{
+	const u64 bound_was = cc->bound;
+	struct roan_cc_sample s = *sample;
+	bool changed;
+
+	s.rtt_ns = min(s.rtt_ns, LONGEST_RTT);
+	cc->now = max(cc->now, now);
+	if (s.rtt_ns)
+		roan_cc_measured(cc, s.rtt_ns);
+	changed = cc->wants & ROAN_CC_WANTS_ACKED && TELL(cc, acked, now, &s);
+	roan_cc_bind(cc);
+	return changed || cc->bound != bound_was;
+}
+
+bool __roan_cc_lost(struct roan_cc *cc, enum roan_cc_loss why, u64 now)
+{
+	return TELL(cc, lost, now, why);
+}
+
+bool __roan_cc_sent(struct roan_cc *cc, u32 bytes, u64 now)
+{
+	return TELL(cc, sent, now, bytes);
+}
+
+bool __roan_cc_elapsed(struct roan_cc *cc, u64 now)
+{
+	return TELL(cc, elapsed, now);
+}
+
+u64 __roan_cc_deadline(const struct roan_cc *cc)
+{
+	return algorithms[cc->algo]->deadline ? algorithms[cc->algo]->deadline(cc) : 0;
+}
+
+void roan_cc_state(const struct roan_cc *cc, u64 now, struct roan_cc_state *state)
+{
+	struct roan_cc as_of_now = *cc;
+
+	roan_cc_elapsed(&as_of_now, now);
+	as_of_now.now = max(as_of_now.now, now);
+	*state = (struct roan_cc_state) {
+		.rate = as_of_now.rate,
+		.window = roan_cc_window(&as_of_now),
+		.cnps = as_of_now.cnps,
+		.cuts = as_of_now.cuts,
+	};
+	if (algorithms[cc->algo]->state)
+		algorithms[cc->algo]->state(&as_of_now, state);
+}

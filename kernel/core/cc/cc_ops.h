@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the algorithms and cc.c share; nothing outside kernel/core/cc includes it. */
+#ifndef ROAN_CC_ALGO_H
+#define ROAN_CC_ALGO_H
+
+#include "core/cc/cc.h"
+
+/*
+ * An algorithm: what it does when told of an event, at cc->now, by writing @rate, @window and @wants. Events it never wants
+ * may be NULL. cc.c finds out what changed.
+ */
+struct roan_cc_ops {
+	void (*start)(struct roan_cc *cc);
+	void (*limits)(struct roan_cc *cc);			/* link or cap changed */
+	void (*cnp)(struct roan_cc *cc);
+	void (*acked)(struct roan_cc *cc, const struct roan_cc_sample *sample);
+	void (*lost)(struct roan_cc *cc, enum roan_cc_loss why);
+	void (*sent)(struct roan_cc *cc, u32 bytes);
+	void (*elapsed)(struct roan_cc *cc);
+	u64  (*deadline)(const struct roan_cc *cc);
+	void (*state)(const struct roan_cc *cc, struct roan_cc_state *state);
+};
+
+extern const struct roan_cc_ops roan_cc_none;		/* fixed.c */
+extern const struct roan_cc_ops roan_cc_fixed;
+extern const struct roan_cc_ops roan_cc_dcqcn;		/* dcqcn.c: paper and mlx */
+extern const struct roan_cc_ops roan_cc_swift;		/* swift.c */
+
+/* window.c: a round trip was measured; what bounds it may have changed. */
+void roan_cc_measured(struct roan_cc *cc, u64 rtt_ns);
+void roan_cc_bind(struct roan_cc *cc);
+
+#define PARAM(cc, name)	READ_ONCE((cc)->params->name)
+
+static inline u64 roan_mbps(u32 mbps)
+{
+	return mbps * 1000000ULL;
+}
+
+/* @rate, but no more than the QP's cap; 0 is no limit in both. */
+static inline u64 roan_cc_capped(const struct roan_cc *cc, u64 rate)
+{
+	if (!rate || !cc->cap)
+		return rate | cc->cap;
+	return min(rate, cc->cap);
+}
+
+#endif /* ROAN_CC_ALGO_H */

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Swift (Kumar et al., SIGCOMM 2020), as far as a sender can go alone: a window that grows while the round trip is below a
+ * target and shrinks with the excess, at most once per round trip. One window for fabric and host together, because a plain
+ * RC peer's ACK does not tell them apart. Needs nothing but ACKs: no switch, no CNP. Without a measured round trip (UC, UD)
+ * it limits nothing.
+ *
+ * The window is in bytes and may fall below a packet: then one packet at a time is paced, window / round trip.
+ */
+#include "core/cc/cc_ops.h"
+
+#define FRAC		8			/* of roan_swift.window */
+#define MIN_SHARE	1000			/* smallest window: this part of a packet */
+#define MAX_TIMEOUTS	5			/* in a row, then the window starts again from the smallest */
+
+static u64 isqrt(u64 x)
+{
+	u64 root = 0;
+
+	for (u64 bit = 1ULL << 62; bit; bit >>= 2) {
+		if (x >= root + bit) {
+			x -= root + bit;
+			root = (root >> 1) + bit;
+		} else {
+			root >>= 1;
+		}
+	}
+	return root;
+}
+
+/* 65536 / sqrt(packets), of a window in 1/1024 packet. */
+static u64 inverse_root(u64 packets)
+{
+	return isqrt((1ULL << 42) / max(packets, 1ULL));
+}
+
+/* What many flows share, each with a small window, takes longer: Swift's flow scaling, ns added to the target. */
+static u64 scaling(const struct roan_cc *cc)
+{
+	u64 range = PARAM(cc, swift_fs_range_us) * (u64)NSEC_PER_USEC;
+	u64 small = inverse_root(PARAM(cc, swift_fs_min));
+	u64 large = inverse_root(PARAM(cc, swift_fs_max));
+	u64 here = inverse_root((cc->swift.window << (10 - FRAC)) / cc->packet);
+
+	if (here <= large || small <= large)
+		return 0;
+	return min(range, range * (here - large) / (small - large));
+}
+
+/* ns, without flow scaling. */
+static u64 base_target(const struct roan_cc *cc)
+{
+	u64 target = PARAM(cc, swift_target_us) * (u64)NSEC_PER_USEC;
+
+	return target ? target : 2 * cc->floor_ns + PARAM(cc, swift_slack_us) * (u64)NSEC_PER_USEC;
+}
+
+static u64 largest(const struct roan_cc *cc)
+{
+	u64 bytes = PARAM(cc, swift_max_window) * 1024ULL;
+
+	if (!bytes)
+		bytes = min(mul_u64_u64_div_u64(cc->link, base_target(cc), 4 * NSEC_PER_SEC), 1ULL << 30);
+	return max_t(u64, bytes, 2 * cc->packet) << FRAC;
+}
+
+static void publish(struct roan_cc *cc)
+{
+	struct roan_swift *s = &cc->swift;
+	u64 full = (u64)cc->packet << FRAC;
+	u64 rate = 0;
+
+	if (!s->window) {
+		cc->rate = cc->cap;
+		return;
+	}
+	s->window = clamp(s->window, max(full / MIN_SHARE, 1ULL), largest(cc));
+	if (s->window < full)
+		rate = max(mul_u64_u64_div_u64(s->window << 3, NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL);
+	cc->window = max(s->window >> FRAC, (u64)cc->packet);
+	cc->rate = roan_cc_capped(cc, rate);
+}
+
+/* Keep @keep of @of of the window, unless that was done less than a round trip ago. */
+static void shrink(struct roan_cc *cc, u64 keep, u64 of)
+{
+	struct roan_swift *s = &cc->swift;
+
+	if (s->cut_at && cc->now - s->cut_at < s->rtt_ns)
+		return;
+	s->window = mul_u64_u64_div_u64(s->window, keep, of);
+	s->cut_at = cc->now;
+	cc->cuts++;
+}
+
+static void measured(struct roan_cc *cc, u64 rtt)
+{
+	struct roan_swift *s = &cc->swift;
+
+	s->rtt_ns = s->rtt_ns ? (7 * s->rtt_ns + rtt) / 8 : rtt;
+	if (!s->window)
+		s->window = largest(cc);
+}
+
+/* swift_ai packets per window acknowledged; per packet acknowledged where the window is smaller than one. */
+static void grow(struct roan_cc *cc, u64 acked)
+{
+	struct roan_swift *s = &cc->swift;
+	u64 window = max(s->window >> FRAC, (u64)cc->packet);
+
+	s->window += ((u64)PARAM(cc, swift_ai) * cc->packet >> (10 - FRAC)) * min(acked, window) / window;
+}
+
+static void swift_acked(struct roan_cc *cc, const struct roan_cc_sample *sample)
+{
+	struct roan_swift *s = &cc->swift;
+	u64 rtt = sample->rtt_ns;
+	u64 target, acked;
+
+	s->acked += sample->bytes;
+	s->timeouts = 0;
+	if (!rtt)
+		return;
+	acked = s->acked;
+	s->acked = 0;
+	measured(cc, rtt);
+	target = base_target(cc) + scaling(cc);
+	if (rtt >= target) {
+		u64 less = PARAM(cc, swift_beta) * (rtt - target) / rtt;
+
+		shrink(cc, 1024 - min_t(u64, less, PARAM(cc, swift_max_mdf)), 1024);
+	} else if (sample->in_flight + acked >= s->window >> (FRAC + 1)) {
+		grow(cc, acked);	/* a window of which less than half is used says nothing about the path */
+	}
+	publish(cc);
+}
+
+static void swift_lost(struct roan_cc *cc, enum roan_cc_loss why)
+{
+	struct roan_swift *s = &cc->swift;
+
+	s->timeouts = why == ROAN_CC_LOST_TIMEOUT ? s->timeouts + 1 : 0;
+	if (!s->window)
+		return;
+	if (s->timeouts >= MAX_TIMEOUTS)
+		s->window = 1;		/* publish() makes it the smallest */
+	else
+		shrink(cc, 1024 - PARAM(cc, swift_max_mdf), 1024);
+	publish(cc);
+}
+
+static void swift_start(struct roan_cc *cc)
+{
+	cc->wants = ROAN_CC_WANTS_ACKED | ROAN_CC_WANTS_LOST;
+	publish(cc);
+}
+
+static void swift_state(const struct roan_cc *cc, struct roan_cc_state *state)
+{
+	state->rtt_ns = cc->swift.rtt_ns;
+}
+
+const struct roan_cc_ops roan_cc_swift = {
+	.start = swift_start,
+	.limits = publish,
+	.acked = swift_acked,
+	.lost = swift_lost,
+	.state = swift_state,
+};

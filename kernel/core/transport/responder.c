@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The responder (IBTA vol. 1, 9.7.4, 9.7.5; UC: 9.8.2). Admission first, then what a request leaves behind, then the one
+ * door through which everything owed leaves.
+ */
+#include "core/transport/responder.h"
+
+void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg)
+{
+	struct roan_replay *replay = resp->replay;
+	u32 max_replay = resp->max_replay;
+
+	memset(resp, 0, sizeof(*resp));
+	resp->cfg = *cfg;
+	resp->replay = replay;
+	resp->max_replay = max_replay;
+	resp->cfg.max_dest_rd_atomic = min_t(u32, cfg->max_dest_rd_atomic, max_replay);
+	resp->epsn = cfg->rq_psn;
+	if (replay)
+		memset(replay, 0, max_replay * sizeof(*replay));
+}
+
+struct roan_replay *roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n)
+{
+	struct roan_replay *old = resp->replay;
+	u32 had = resp->cfg.max_dest_rd_atomic, i;
+
+	for (i = 0; i < had; i++)
+		replay[i] = old[(resp->replay_next + i) % had];		/* oldest first */
+	resp->replay = replay;
+	resp->replay_next = had;
+	resp->max_replay = n;
+	resp->cfg.max_dest_rd_atomic = n;
+	return old;
+}
+
+static u32 mtu_of(const struct roan_responder *resp)
+{
+	return 1u << resp->cfg.mtu_shift;
+}
+
+static u32 response_packets(const struct roan_responder *resp, u32 len)
+{
+	return max(1u, DIV_ROUND_UP(len, mtu_of(resp)));
+}
+
+/* ---- admission ---- */
+
+/* FIRST and ONLY are legal exactly between messages, MIDDLE and LAST exactly inside one of the same operation (9.7.4.1.3). */
+static bool in_sequence(const struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	if (roan_seg_starts(pkt->info->seg))
+		return resp->msg_op == ROAN_OP_NONE;
+	return resp->msg_op == pkt->info->op;
+}
+
+/* Every packet but the last carries a full MTU (9.7.4.1.6). */
+static bool right_length(const struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	switch (pkt->info->seg) {
+	case ROAN_SEG_FIRST:
+	case ROAN_SEG_MIDDLE:
+		return pkt->payload_len == mtu_of(resp);
+	case ROAN_SEG_LAST:
+		return pkt->payload_len && pkt->payload_len <= mtu_of(resp);
+	default:
+		return pkt->payload_len <= mtu_of(resp);
+	}
+}
+
+#define MAX_MESSAGE	(1u << 31)
+
+/* A WRITE brings exactly what its RETH announced; no message is longer than 2^31. */
+static bool right_total(const struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	bool starts = roan_seg_starts(pkt->info->seg);
+	u64 bytes = (starts ? 0 : resp->msg_bytes) + (u64)pkt->payload_len;
+	u32 announced = starts ? pkt->dma_len : resp->write_len;
+
+	if (pkt->info->op != ROAN_OP_WRITE)
+		return bytes <= MAX_MESSAGE;
+	if (announced > MAX_MESSAGE || bytes > announced)
+		return false;
+	return !roan_seg_ends(pkt->info->seg) || bytes == announced;
+}
+
+/*
+ * READs, atomics and their like need a place to be remembered in. One not yet answered cannot give up its own: the requester
+ * has more outstanding than agreed. One asked for again may be active and yet forgotten: the first answer came late.
+ */
+static bool can_remember(const struct roan_responder *resp)
+{
+	const struct roan_replay *oldest = &resp->replay[resp->replay_next];
+
+	return resp->cfg.max_dest_rd_atomic && (!oldest->active || oldest->answered);
+}
+
+static bool valid(const struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	if (!in_sequence(resp, pkt))
+		return false;
+	switch (pkt->info->op) {
+	case ROAN_OP_SEND:
+	case ROAN_OP_WRITE:
+		return right_length(resp, pkt) && right_total(resp, pkt);
+	case ROAN_OP_READ:
+		return can_remember(resp) && pkt->dma_len <= MAX_MESSAGE;
+	case ROAN_OP_CMP_SWAP:
+	case ROAN_OP_FETCH_ADD:
+		return can_remember(resp) && !(pkt->va & 7);
+	case ROAN_OP_ATOMIC_WRITE:
+		return can_remember(resp) && !(pkt->va & 7) && pkt->payload_len == 8 && pkt->dma_len == 8;
+	case ROAN_OP_FLUSH:
+		return can_remember(resp);
+	default:
+		return false;
+	}
+}
+
+static void describe(const struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec)
+{
+	bool starts = roan_seg_starts(pkt->info->seg);
+	u32 before = starts ? 0 : resp->msg_bytes;
+
+	*exec = (struct roan_exec) {
+		.starts = starts,
+		.ends = roan_seg_ends(pkt->info->seg),
+		.offset = before,
+		.va = starts ? pkt->va : resp->write_va + before,
+		.rkey = starts ? pkt->rkey : resp->write_rkey,
+		.total = pkt->dma_len,
+		.msg_len = before + pkt->payload_len,
+	};
+}
+
+/* The entry whose responses include @psn; NULL: forgotten. Newest first: an old one may have the PSN of a round before. */
+static struct roan_replay *remembered(struct roan_responder *resp, u32 psn)
+{
+	u32 n = resp->cfg.max_dest_rd_atomic, i;
+
+	for (i = 1; i <= n; i++) {
+		struct roan_replay *e = &resp->replay[(resp->replay_next + n - i) % n];
+
+		if (e->op != ROAN_OP_NONE && psn_within(psn, e->first_psn, e->npkts))
+			return e;
+	}
+	return NULL;
+}
+
+static void activate(struct roan_responder *resp, struct roan_replay *e, u32 from, u32 to)
+{
+	resp->n_active += !e->active;
+	e->active = true;
+	e->send_first = from;
+	e->send_at = from;
+	e->send_end = to;
+}
+
+static void deactivate(struct roan_responder *resp, struct roan_replay *e)
+{
+	resp->n_active -= e->active;
+	e->active = false;
+}
+
+/* Asked again for a READ, or for the rest of one: it must lie within what was asked the first time (9.7.5.1.4). */
+static bool same_read(const struct roan_responder *resp, const struct roan_replay *e, const struct roan_pkt *pkt, u32 pos)
+{
+	u64 skipped = (u64)pos << resp->cfg.mtu_shift;
+
+	if (pkt->rkey != e->rkey || pkt->va != e->va + skipped)
+		return false;
+	if (skipped + pkt->dma_len == e->len)
+		return true;
+	/* Shorter than the rest: only whole packets, as the first time. */
+	return skipped + pkt->dma_len < e->len && pkt->dma_len && !(pkt->dma_len & (mtu_of(resp) - 1));
+}
+
+/* A requester that begins again begins with the first that it misses, and goes on in the order of PSNs. */
+static void ask_again(struct roan_responder *resp, u32 psn)
+{
+	if (!resp->rests)
+		return;
+	resp->asked_again = true;
+	if (psn_diff(psn, resp->rest.psn) <= 0)
+		resp->passed_by = false;
+	else if (psn_diff(psn, resp->asked_psn) <= 0)
+		resp->passed_by = true;
+	resp->asked_psn = psn;
+}
+
+static enum roan_verdict duplicate(struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	struct roan_replay *e;
+	u32 pos;
+
+	resp->n_duplicates++;
+	if (pkt->info->op == ROAN_OP_SEND || pkt->info->op == ROAN_OP_WRITE) {
+		resp->ack_due = true;
+		ask_again(resp, pkt->psn);
+		return ROAN_V_DUPLICATE;
+	}
+	e = remembered(resp, pkt->psn);
+	if (!e || e->op != pkt->info->op)
+		return ROAN_V_DROP;
+	pos = (pkt->psn - e->first_psn) & PSN_MASK;
+	if (e->op == ROAN_OP_READ && !same_read(resp, e, pkt, pos))
+		return ROAN_V_DROP;
+	ask_again(resp, pkt->psn);
+	activate(resp, e, pos, e->op == ROAN_OP_READ ? pos + response_packets(resp, pkt->dma_len) : e->npkts);
+	return ROAN_V_DUPLICATE;
+}
+
+/* One NAK a gap; after it, or after an RNR NAK, silence until the expected packet comes (9.7.5.2.8). */
+static enum roan_verdict gap(struct roan_responder *resp)
+{
+	if (resp->nak_sent)
+		return ROAN_V_DROP;
+	resp->n_out_of_sequence++;
+	resp->nak_sent = true;
+	resp->nak_due = true;
+	resp->nak_syndrome = ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE;
+	resp->nak_psn = resp->epsn;
+	return ROAN_V_GAP;
+}
+
+static void lose_message(struct roan_responder *resp)
+{
+	resp->skip = true;
+	resp->msg_op = ROAN_OP_NONE;
+}
+
+/* UC: any packet that starts a message is a new beginning; a hole loses the message it is in (9.8.2.2). */
+static enum roan_verdict admit_uc(struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec)
+{
+	if (roan_seg_starts(pkt->info->seg)) {
+		resp->epsn = pkt->psn;
+		resp->skip = false;
+		resp->msg_op = ROAN_OP_NONE;
+	} else if (resp->skip || pkt->psn != resp->epsn) {
+		lose_message(resp);
+		return ROAN_V_DROP;
+	}
+	if ((pkt->info->op != ROAN_OP_SEND && pkt->info->op != ROAN_OP_WRITE) || !valid(resp, pkt)) {
+		lose_message(resp);
+		return ROAN_V_INVALID;
+	}
+	describe(resp, pkt, exec);
+	return ROAN_V_EXECUTE;
+}
+
+enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec)
+{
+	s32 ahead = psn_diff(pkt->psn, resp->epsn);
+
+	if (resp->cfg.transport == ROAN_TP_UC)
+		return admit_uc(resp, pkt, exec);
+	if (resp->failed)
+		return ROAN_V_DROP;
+	if (ahead < 0)
+		return duplicate(resp, pkt);
+	if (ahead > 0)
+		return gap(resp);
+	if (!valid(resp, pkt)) {
+		roan_responder_nak(resp, ROAN_NAK_INVALID_REQUEST);
+		return ROAN_V_INVALID;
+	}
+	describe(resp, pkt, exec);
+	return ROAN_V_EXECUTE;
+}
+
+/* ---- what an executed request leaves behind ---- */
+
+static void advance(struct roan_responder *resp, u32 npsn)
+{
+	resp->epsn = psn_add(resp->epsn, npsn);
+	resp->nak_sent = false;
+	if (!resp->nak_due)
+		return;
+	/* What the NAK would have asked for came before it could leave. What came early was dropped and is asked for. */
+	if ((resp->nak_syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR) {
+		resp->nak_due = false;
+		resp->ack_due = true;
+	} else {
+		resp->nak_psn = resp->epsn;
+		resp->nak_sent = true;
+	}
+}
+
+static void count_message(struct roan_responder *resp)
+{
+	resp->msn = psn_add(resp->msn, 1);
+}
+
+void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	if (roan_seg_starts(pkt->info->seg)) {
+		resp->msg_op = pkt->info->op;
+		resp->msg_bytes = 0;
+		resp->write_va = pkt->va;
+		resp->write_rkey = pkt->rkey;
+		resp->write_len = pkt->dma_len;
+	}
+	resp->msg_bytes += pkt->payload_len;
+	if (roan_seg_ends(pkt->info->seg)) {
+		resp->msg_op = ROAN_OP_NONE;
+		count_message(resp);
+	}
+	if (pkt->ackreq)
+		resp->ack_due = true;
+	advance(resp, 1);
+}
+
+static void remember(struct roan_responder *resp, const struct roan_pkt *pkt, u32 npkts, u64 orig)
+{
+	struct roan_replay *e = &resp->replay[resp->replay_next];
+
+	count_message(resp);
+	deactivate(resp, e);
+	*e = (struct roan_replay) {
+		.op = pkt->info->op,
+		.first_psn = pkt->psn,
+		.npkts = npkts,
+		.rkey = pkt->rkey,
+		.va = pkt->va,
+		.len = pkt->info->op == ROAN_OP_READ ? pkt->dma_len : 0,
+		.orig = orig,
+		.msn = resp->msn,
+	};
+	activate(resp, e, 0, npkts);
+	resp->replay_next = (resp->replay_next + 1) % resp->cfg.max_dest_rd_atomic;
+	advance(resp, npkts);
+}
+
+void roan_responder_read(struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	remember(resp, pkt, response_packets(resp, pkt->dma_len), 0);
+}
+
+void roan_responder_atomic(struct roan_responder *resp, const struct roan_pkt *pkt, u64 orig)
+{
+	remember(resp, pkt, 1, orig);
+}
+
+void roan_responder_acted(struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	remember(resp, pkt, 1, 0);
+}
+
+void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
+{
+	resp->n_rnr++;
+	if (resp->cfg.transport == ROAN_TP_UC) {	/* nobody to tell: the message is lost (9.8.2.2) */
+		lose_message(resp);
+		return;
+	}
+	resp->nak_sent = true;
+	resp->nak_due = true;
+	resp->nak_syndrome = ROAN_AETH_RNR | (timer_code & ROAN_AETH_VALUE_MASK);
+	resp->nak_psn = resp->epsn;
+}
+
+void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak)
+{
+	if (resp->cfg.transport == ROAN_TP_UC) {
+		lose_message(resp);
+		return;
+	}
+	resp->n_naks++;
+	resp->failed = true;
+	resp->nak_due = true;
+	resp->nak_syndrome = ROAN_AETH_NAK | nak;
+	resp->nak_psn = resp->epsn;
+}
+
+/* ---- what is owed ---- */
+
+/* The oldest entry with responses owed: the ring is in PSN order, replay_next is its oldest. */
+static u32 oldest_active(const struct roan_responder *resp)
+{
+	u32 n = resp->cfg.max_dest_rd_atomic, i;
+
+	for (i = 0; i < n; i++) {
+		u32 at = (resp->replay_next + i) % n;
+
+		if (resp->replay[at].active)
+			return at;
+	}
+	return 0;
+}
+
+static enum roan_seg response_segment(const struct roan_replay *e)
+{
+	if (e->send_end - e->send_first == 1)
+		return ROAN_SEG_ONLY;
+	if (e->send_at == e->send_first)
+		return ROAN_SEG_FIRST;
+	return e->send_at + 1 == e->send_end ? ROAN_SEG_LAST : ROAN_SEG_MIDDLE;
+}
+
+static void compose_own(const struct roan_responder *resp, u8 syndrome, u32 psn, struct roan_answer *a)
+{
+	*a = (struct roan_answer) {
+		.opcode = roan_opcode_of(ROAN_TP_RC, ROAN_OP_ACK, ROAN_SEG_ONLY, ROAN_RIDER_NONE),
+		.syndrome = syndrome,
+		.psn = psn,
+		.msn = resp->msn,
+		.replay = ROAN_NO_REPLAY,
+	};
+}
+
+static void compose_response(const struct roan_responder *resp, u32 at, u8 credits, struct roan_answer *a)
+{
+	const struct roan_replay *e = &resp->replay[at];
+	bool atomic = e->op == ROAN_OP_CMP_SWAP || e->op == ROAN_OP_FETCH_ADD;
+	u32 offset = e->send_at << resp->cfg.mtu_shift;
+
+	if (e->refusal) {
+		compose_own(resp, e->refusal, psn_add(e->first_psn, e->send_at), a);
+		a->replay = at;
+		return;
+	}
+	*a = (struct roan_answer) {
+		.opcode = roan_opcode_of(ROAN_TP_RC, atomic ? ROAN_OP_ATOMIC_ACK : ROAN_OP_READ_RESP,
+					 response_segment(e), ROAN_RIDER_NONE),
+		.syndrome = ROAN_AETH_ACK | credits,
+		.psn = psn_add(e->first_psn, e->send_at),
+		.msn = e->msn,
+		.replay = at,
+		.rkey = e->rkey,
+		.va = e->va + offset,
+		.len = e->op == ROAN_OP_READ ? min(e->len - offset, mtu_of(resp)) : 0,
+		.orig = e->orig,
+	};
+}
+
+bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_answer *a)
+{
+	if (resp->n_active) {
+		compose_response(resp, oldest_active(resp), credits, a);
+		return true;
+	}
+	if (resp->nak_due)
+		compose_own(resp, resp->nak_syndrome, resp->nak_psn, a);
+	else
+		compose_own(resp, ROAN_AETH_ACK | credits, psn_add(resp->epsn, -1u), a);
+	return resp->nak_due || resp->ack_due;
+}
+
+static bool is_resting(const struct roan_responder *resp, const struct roan_replay *e)
+{
+	return resp->rests && psn_add(e->first_psn, e->npkts - 1) == resp->rest.psn;
+}
+
+void roan_responder_answered(struct roan_responder *resp, const struct roan_answer *a)
+{
+	struct roan_replay *e;
+
+	if (a->replay == ROAN_NO_REPLAY) {	/* a NAK acknowledges what came before it */
+		resp->nak_due = false;
+		resp->ack_due = false;
+		resp->rests = false;
+		return;
+	}
+	e = &resp->replay[a->replay];
+	if (is_resting(resp, e))
+		resp->rests = false;
+	if (++e->send_at == e->npkts)
+		e->answered = true;
+	if (e->send_at == e->send_end || e->refusal)
+		deactivate(resp, e);
+}
+
+void roan_responder_absent(struct roan_responder *resp, const struct roan_answer *a, u64 now)
+{
+	const struct roan_replay *e = &resp->replay[a->replay];
+	u32 last = psn_add(e->first_psn, e->npkts - 1);
+
+	if (is_resting(resp, e))
+		return;
+	roan_rest_begin(&resp->rest, last, now);
+	resp->rests = true;
+	resp->asked_again = false;
+	resp->passed_by = false;
+	resp->asked_psn = last;
+}
+
+bool roan_responder_gives_way(struct roan_responder *resp)
+{
+	struct roan_replay *e;
+
+	if (!resp->n_active)
+		return true;
+	e = &resp->replay[oldest_active(resp)];
+	if (!is_resting(resp, e))
+		return true;
+	if (!e->answered || !resp->passed_by)
+		return false;
+	deactivate(resp, e);
+	resp->rests = false;
+	return true;
+}
+
+bool roan_responder_later(struct roan_responder *resp, u64 now, struct roan_answer *a)
+{
+	const struct roan_replay *e;
+	u8 code;
+
+	if (!resp->rests || !resp->asked_again)
+		return false;
+	resp->asked_again = false;
+	if (!roan_rest_asked(&resp->rest, now, &code))
+		return false;
+	resp->n_rnr++;
+	e = &resp->replay[oldest_active(resp)];
+	compose_own(resp, ROAN_AETH_RNR | code, psn_add(e->first_psn, e->send_at), a);
+	return true;
+}
+
+bool roan_responder_answer_failed(struct roan_responder *resp, const struct roan_answer *a, enum roan_nak nak)
+{
+	struct roan_replay *e = &resp->replay[a->replay];
+	u32 i;
+
+	if (e->answered) {
+		e->refusal = ROAN_AETH_NAK | nak;
+		return false;
+	}
+	for (i = 0; i < resp->cfg.max_dest_rd_atomic; i++)
+		deactivate(resp, &resp->replay[i]);
+	roan_responder_nak(resp, nak);
+	resp->nak_psn = a->psn;
+	return true;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Receive rules of UD (and GSI) QPs. UC shares responder.h, sending shares requester.h. */
+#ifndef ROAN_DATAGRAM_H
+#define ROAN_DATAGRAM_H
+
+#include "core/core_env.h"
+#include "core/transport/wire.h"
+
+enum roan_ud {
+	ROAN_UD_DELIVER,
+	ROAN_UD_BAD_QKEY,
+	ROAN_UD_BAD_PKEY,
+	ROAN_UD_INVALID,	/* not a UD opcode, or more payload than the MTU */
+};
+
+/* @mtu: bytes. P_Keys match if the low 15 bits do and one of both has full membership (10.9.3). */
+enum roan_ud roan_ud_admit(const struct roan_pkt *pkt, u32 qkey, u16 pkey, u32 mtu);
+
+bool roan_pkey_match(u16 a, u16 b);
+
+#endif /* ROAN_DATAGRAM_H */

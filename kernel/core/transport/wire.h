@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packet bytes <-> struct roan_pkt. Every length is settled here: nothing further in touches network bytes or asks how
+ * long a packet is. Offsets count from the first byte of the BTH.
+ */
+#ifndef ROAN_WIRE_H
+#define ROAN_WIRE_H
+
+#include "core/core_env.h"
+#include "core/transport/opcode.h"
+#include "core/transport/psn.h"
+
+#define ROAN_UDP_PORT		4791
+#define ROAN_BTH_LEN		12
+#define ROAN_ICRC_LEN		4
+#define ROAN_MAX_HEADERS	40	/* BTH + AtomicETH, the longest we send or accept */
+#define ROAN_MIN_PACKET		(ROAN_BTH_LEN + ROAN_ICRC_LEN)
+#define ROAN_GRH_LEN		40
+#define ROAN_QPN_MULTICAST	0xffffff
+#define ROAN_DEFAULT_PKEY	0xffff
+
+enum roan_syndrome {		/* AETH syndrome, bits 6..5 say which (IBTA vol. 1, 9.7.5.2.1) */
+	ROAN_AETH_ACK		= 0x00,	/* low 5 bits: credit count code */
+	ROAN_AETH_RNR		= 0x20,	/* low 5 bits: timer code */
+	ROAN_AETH_NAK		= 0x60,	/* low 5 bits: enum roan_nak */
+	ROAN_AETH_KIND_MASK	= 0x60,
+	ROAN_AETH_VALUE_MASK	= 0x1f,
+	ROAN_AETH_UNLIMITED	= 0x1f,	/* credit code: no end-to-end flow control */
+};
+
+enum roan_nak {
+	ROAN_NAK_PSN_SEQUENCE	= 0,
+	ROAN_NAK_INVALID_REQUEST = 1,
+	ROAN_NAK_REMOTE_ACCESS	= 2,
+	ROAN_NAK_REMOTE_OPERATION = 3,
+	ROAN_NAK_INVALID_RD	= 4,
+};
+
+enum roan_flush_type {		/* FETH PLT, a set */
+	ROAN_FLUSH_GLOBAL	= 1,
+	ROAN_FLUSH_PERSISTENT	= 2,
+};
+
+enum roan_flush_level {
+	ROAN_FLUSH_RANGE	= 0,
+	ROAN_FLUSH_MR		= 1,
+};
+
+/* One packet in host order. Fields of headers the opcode does not have are 0. */
+struct roan_pkt {
+	const struct roan_opcode *info;	/* parse: never NULL; build: ignored */
+	u8  opcode;
+	u8  pad;		/* bytes of padding after the payload, 0..3 */
+	u8  syndrome;		/* AETH */
+	u8  flush_type;		/* FETH: enum roan_flush_type, a set */
+	u8  flush_level;	/* FETH: enum roan_flush_level */
+	bool solicited;
+	bool ackreq;
+	bool migreq;
+	bool fecn;
+	bool becn;
+	u16 pkey;
+	u32 qpn;		/* destination */
+	u32 psn;
+	u32 msn;		/* AETH */
+	u32 rkey;		/* RETH, AtomicETH */
+	u32 dma_len;		/* RETH */
+	u64 va;			/* RETH, AtomicETH */
+	u64 compare;		/* AtomicETH */
+	u64 swap_add;		/* AtomicETH */
+	u64 orig;		/* AtomicAckETH */
+	__be32 imm;		/* ImmDt, as on the wire */
+	u32 inv_rkey;		/* IETH */
+	u32 qkey;		/* DETH */
+	u32 src_qpn;		/* DETH */
+	u16 payload_off;	/* = length of the headers */
+	u16 payload_len;	/* without padding and ICRC */
+};
+
+enum roan_parse {
+	ROAN_PARSE_OK,
+	ROAN_PARSE_SHORT,	/* too short for its opcode, or not a multiple of four bytes */
+	ROAN_PARSE_VERSION,	/* transport header version is not 0 */
+	ROAN_PARSE_OPCODE,	/* unknown opcode */
+};
+
+/*
+ * @head: the first min(@len, ROAN_MAX_HEADERS) bytes of the packet. @len: bytes from BTH to ICRC inclusive.
+ * On ROAN_PARSE_OPCODE the BTH fields of @pkt are filled all the same.
+ */
+enum roan_parse roan_wire_parse(const u8 *head, size_t len, struct roan_pkt *pkt);
+
+/*
+ * Write BTH and the extended headers that pkt->opcode calls for. @buf has room for ROAN_MAX_HEADERS bytes.
+ * Returns the bytes written. pkt->info, payload_off and payload_len are not looked at; pkt->pad is.
+ */
+size_t roan_wire_build(u8 *buf, const struct roan_pkt *pkt);
+
+/* Bytes of padding that make @payload_len a multiple of four. */
+static inline u8 roan_wire_pad(u32 payload_len)
+{
+	return -payload_len & 3;
+}
+
+/* RNR timer code (0..31) -> ns (IBTA vol. 1, table 45). */
+u64 roan_rnr_ns(u8 code);
+/* The longest that is no longer than @ns, or 1: the shortest there is. */
+u8 roan_rnr_code(u64 ns);
+
+/* Credit count code (0..30) -> receive WQEs (IBTA vol. 1, table 46) and the largest code not above @credits. */
+u32 roan_credits_of(u8 code);
+u8 roan_credit_code(u32 credits);
+
+/* Local ACK timeout code (1..31) -> ns: 4.096 us * 2^code. 0 -> 0: never. */
+static inline u64 roan_timeout_ns(u8 code)
+{
+	return code ? 4096ull << (code & 0x1f) : 0;
+}
+
+#endif /* ROAN_WIRE_H */

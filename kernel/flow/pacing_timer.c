@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who was held back by a pacer waits here for its time: one queue and one timer a CPU, so that an idle QP has none. When the
+ * time has come the QP is asked to look again (later.c); whether it may then send is the pacer's word. Depends on no queueing
+ * discipline.
+ */
+#include <linux/timerqueue.h>
+#include "flow/qp_rate.h"
+
+#define SLACK_NS	1000	/* so much too early counts as in time: not a timer for each of a crowd */
+
+struct roan_wheel {
+	spinlock_t lock;	/* _bh, leaf */
+	struct timerqueue_head queue;
+	struct hrtimer timer;	/* pinned, soft */
+};
+
+static DEFINE_PER_CPU(struct roan_wheel, wheels);
+
+/* True: it was there, and its reference is now the caller's. */
+static bool take_out(struct roan_limiter *l)
+{
+	struct roan_wheel *wheel = l->wheel;
+	bool was;
+
+	if (!wheel)
+		return false;
+	spin_lock(&wheel->lock);
+	was = l->queued;
+	if (was)
+		timerqueue_del(&wheel->queue, &l->node);
+	l->queued = false;
+	spin_unlock(&wheel->lock);
+	return was;
+}
+
+static bool waits_until(const struct roan_limiter *l, u64 at)
+{
+	return READ_ONCE(l->queued) && (u64)l->node.expires <= at;
+}
+
+/* One who waits for an earlier time stays: it finds that it may not yet, and waits again. */
+void roan_pace_moved(struct roan_limiter *l, u64 at)
+{
+	struct roan_wheel *wheel;
+
+	lockdep_assert_held(&l->lock);
+	if (waits_until(l, at))
+		return;
+	if (!take_out(l))
+		roan_qp_get(l->qp);
+	wheel = this_cpu_ptr(&wheels);
+	spin_lock(&wheel->lock);
+	l->wheel = wheel;
+	l->node.expires = at;
+	l->queued = true;
+	if (timerqueue_add(&wheel->queue, &l->node))
+		hrtimer_start(&wheel->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_PINNED_SOFT);
+	spin_unlock(&wheel->lock);
+}
+
+void roan_pace_wait(struct roan_limiter *l, enum roan_side side, u64 at)
+{
+	set_bit(side, &l->waiting);
+	smp_mb__after_atomic();	/* pairs with the xchg in wake(): either it sees our bit, or we that it has let go */
+	roan_pace_moved(l, at);
+}
+
+void roan_pace_cancel(struct roan_limiter *l)
+{
+	bool was;
+
+	spin_lock_bh(&l->lock);
+	l->waiting = 0;
+	was = take_out(l);
+	spin_unlock_bh(&l->lock);
+	if (was)
+		roan_qp_put(l->qp);
+}
+
+static void wake(struct roan_limiter *l)
+{
+	struct roan_qp *qp = l->qp;
+
+	roan_sides_later(qp, xchg(&l->waiting, 0));
+	roan_qp_put(qp);
+}
+
+/* The timer of a CPU that died runs on another and serves the same queue. */
+static enum hrtimer_restart wheel_turns(struct hrtimer *timer)
+{
+	struct roan_wheel *wheel = container_of(timer, struct roan_wheel, timer);
+	struct timerqueue_node *node;
+	u64 now = ktime_get_ns();
+
+	spin_lock(&wheel->lock);
+	while ((node = timerqueue_getnext(&wheel->queue)) && (u64)node->expires <= now + SLACK_NS) {
+		struct roan_limiter *l = container_of(node, struct roan_limiter, node);
+
+		timerqueue_del(&wheel->queue, node);
+		l->queued = false;
+		wake(l);
+	}
+	if (node)
+		hrtimer_start(timer, node->expires, HRTIMER_MODE_ABS_PINNED_SOFT);
+	spin_unlock(&wheel->lock);
+	return HRTIMER_NORESTART;
+}
+
+void roan_pace_init(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct roan_wheel *wheel = per_cpu_ptr(&wheels, cpu);
+
+		spin_lock_init(&wheel->lock);
+		timerqueue_init_head(&wheel->queue);
+		roan_hrtimer_setup(&wheel->timer, wheel_turns, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
+	}
+}
+
+/* No QP, so nobody waits; a timer may still be about to find that out. */
+void roan_pace_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu_ptr(&wheels, cpu)->timer);
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Priority flow control: pause frames that come to the interface, and QPs that wait for a pause to end. Off until
+ * cc_param/pfc_prio_mask names priorities, and then the device listens where drivers pass such frames up. What a frame means,
+ * and how long it may be believed, is core/flow/pfc_rules.c's. Frames that we send are pfc_tell.c's.
+ *
+ * CNPs, and ACKs that nothing else precedes, do not ask here: they are never held back.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_ether.h>
+#include <linux/rtnetlink.h>
+#include "flow/qp_rate.h"
+#include "roan.h"
+#include "base/trace.h"
+
+#define UNKNOWN_LINK	10000000000ULL	/* bit/s; as fast as virtual links say they are */
+
+static const u8 pause_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
+
+u64 roan_pfc_link_speed(const struct roan_dev *dev)
+{
+	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link) ?: UNKNOWN_LINK;
+}
+
+bool roan_pfc_applies(struct roan_dev *dev, u32 mask, u8 prio)
+{
+	return mask & BIT(prio) && prio != READ_ONCE(roan_cc_params_of(dev)->cnp_802p_prio);
+}
+
+/* ---- who waits ---- */
+
+static void count_storms(struct roan_pfc_prio *prio)
+{
+	if (likely(prio->storms == prio->pause.storms))
+		return;
+	roan_count_n(prio->dev, pfc_storm, (u32)(prio->pause.storms - prio->storms));
+	prio->storms = prio->pause.storms;
+}
+
+static void leave(struct roan_qp *qp)
+{
+	list_del_init(&qp->on_pfc);
+	qp->pfc_sides = 0;
+	roan_qp_put(qp);
+}
+
+static void wake(struct roan_pfc_prio *prio)
+{
+	struct roan_qp *qp, *next;
+
+	lockdep_assert_held(&prio->dev->pfc.lock);
+	list_for_each_entry_safe(qp, next, &prio->waiting, on_pfc) {
+		roan_sides_later(qp, qp->pfc_sides);
+		leave(qp);
+	}
+}
+
+/* An earlier time that is set stays: it finds the pause longer, and is set anew. */
+static void arm(struct roan_pfc_prio *prio)
+{
+	u64 when = roan_pause_when(&prio->pause, &prio->dev->pfc.params);
+
+	lockdep_assert_held(&prio->dev->pfc.lock);
+	if (list_empty(&prio->waiting) || (prio->timer_at && prio->timer_at <= when))
+		return;
+	prio->timer_at = when;
+	hrtimer_start(&prio->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
+}
+
+static enum hrtimer_restart pause_over(struct hrtimer *timer)
+{
+	struct roan_pfc_prio *prio = container_of(timer, struct roan_pfc_prio, timer);
+	struct roan_pfc *pfc = &prio->dev->pfc;
+
+	spin_lock(&pfc->lock);
+	prio->timer_at = 0;
+	if (roan_pause_lasts(&prio->pause, &pfc->params, ktime_get_ns()))
+		arm(prio);
+	else
+		wake(prio);
+	count_storms(prio);
+	spin_unlock(&pfc->lock);
+	return HRTIMER_NORESTART;
+}
+
+static void wait_for(struct roan_qp *qp, u8 side, struct roan_pfc_prio *prio)
+{
+	if (list_empty(&qp->on_pfc))
+		roan_qp_get(qp);
+	list_move_tail(&qp->on_pfc, &prio->waiting);	/* a datagram QP may have waited for another priority */
+	qp->pfc_sides |= BIT(side);
+	arm(prio);
+}
+
+bool roan_pfc_blocks(struct roan_qp *qp, u8 side, u8 prio)
+{
+	struct roan_pfc *pfc = &qp->dev->pfc;
+	struct roan_pfc_prio *p = &pfc->prio[prio % ROAN_PRIORITIES];
+	bool blocks;
+	u64 now;
+
+	if (!READ_ONCE(p->pause.until))
+		return false;
+	now = ktime_get_ns();
+	if (roan_pause_open(&p->pause, now))
+		return false;
+	spin_lock(&pfc->lock);
+	blocks = roan_pause_blocks(&p->pause, &pfc->params, now);
+	if (blocks)
+		wait_for(qp, side, p);
+	count_storms(p);
+	spin_unlock(&pfc->lock);
+	return blocks;
+}
+
+void roan_pfc_cancel(struct roan_qp *qp)
+{
+	struct roan_pfc *pfc = &qp->dev->pfc;
+
+	spin_lock_bh(&pfc->lock);
+	if (!list_empty(&qp->on_pfc))
+		leave(qp);
+	spin_unlock_bh(&pfc->lock);
+}
+
+/* ---- frames ---- */
+
+/* A frame has @quanta for priority @i. softirq */
+static void class_heard(struct roan_dev *dev, u32 i, u16 quanta)
+{
+	struct roan_pfc *pfc = &dev->pfc;
+	struct roan_pfc_prio *prio = &pfc->prio[i];
+	enum roan_pause_event event = ROAN_PAUSE_IGNORED;
+	u64 ns = roan_pause_ns(quanta, roan_pfc_link_speed(dev));
+
+	this_cpu_inc(dev->stats->count[ROAN_CNT_rx_prio0_pause + i]);
+	spin_lock(&pfc->lock);
+	if (roan_pfc_applies(dev, READ_ONCE(pfc->params.pfc_prio_mask), i))
+		event = roan_pause_heard(&prio->pause, &pfc->params, ns, ktime_get_ns());
+	if (event == ROAN_PAUSE_ENDED)
+		wake(prio);
+	else if (event == ROAN_PAUSE_EXTENDED)
+		arm(prio);		/* it may have become shorter */
+	count_storms(prio);
+	spin_unlock(&pfc->lock);
+	trace_roan_pause(dev, i, ns, event);
+	if (event == ROAN_PAUSE_IGNORED)
+		roan_count(dev, pause_ignored);
+	else if (event == ROAN_PAUSE_BEGUN || event == ROAN_PAUSE_EXTENDED)
+		roan_count(dev, pause_honoured);
+}
+
+static void frame_heard(struct roan_dev *dev, const struct roan_pause_frame *f)
+{
+	u32 i;
+
+	for (i = 0; i < ROAN_PRIORITIES; i++)
+		if (f->enabled & BIT(i))
+			class_heard(dev, i, f->quanta[i]);
+}
+
+/* softirq; the skb may be shared, so it is only read. Its data begins behind the Ethernet header. */
+static int pause_rcv(struct sk_buff *skb, struct net_device *ndev, struct packet_type *pt, struct net_device *orig)
+{
+	struct roan_dev *dev = container_of(pt, struct roan_dev, pfc.ptype);
+	u8 frame[ROAN_PAUSE_FRAME] = {};
+	struct roan_pause_frame f;
+	u32 len = skb->len + ETH_HLEN;
+
+	if (skb->pkt_type == PACKET_OTHERHOST || skb_mac_header_len(skb) != ETH_HLEN)
+		goto out;
+	memcpy(frame, skb_mac_header(skb), ETH_HLEN);
+	if (skb_copy_bits(skb, 0, frame + ETH_HLEN, min_t(u32, skb->len, sizeof(frame) - ETH_HLEN)))
+		len = 0;
+	switch (roan_pause_parse(frame, len, &f)) {
+	case ROAN_PAUSE_OK:
+		frame_heard(dev, &f);
+		break;
+	case ROAN_PAUSE_LENGTH:
+		roan_count(dev, rx_pause_length);
+		break;
+	case ROAN_PAUSE_DEST:
+		roan_count(dev, rx_pause_dest);
+		break;
+	case ROAN_PAUSE_OPCODE:
+		roan_count(dev, rx_pause_opcode);
+		break;
+	case ROAN_PAUSE_VECTOR:
+		roan_count(dev, rx_pause_vector);
+		break;
+	}
+out:
+	consume_skb(skb);
+	return NET_RX_SUCCESS;
+}
+
+/* ---- on and off ---- */
+
+/* An interface that has left has no addresses to add to; it forgets those it had by itself. */
+static int listen(struct roan_dev *dev)
+{
+	int err;
+
+	if (dev->ndev->reg_state != NETREG_REGISTERED)
+		return -ENODEV;
+	err = dev_mc_add(dev->ndev, pause_address);
+	if (err)
+		return err;
+	dev_add_pack(&dev->pfc.ptype);
+	dev->pfc.listens = true;
+	return 0;
+}
+
+static void stop_listening(struct roan_dev *dev)
+{
+	dev_remove_pack(&dev->pfc.ptype);	/* and no frame is under way any more */
+	dev_mc_del(dev->ndev, pause_address);
+	dev->pfc.listens = false;
+}
+
+/* Forget the pauses of priorities that are not in the mask any more. */
+static void release(struct roan_pfc *pfc)
+{
+	u32 i;
+
+	spin_lock_bh(&pfc->lock);
+	for (i = 0; i < ROAN_PRIORITIES; i++) {
+		if (READ_ONCE(pfc->params.pfc_prio_mask) & BIT(i))
+			continue;
+		WRITE_ONCE(pfc->prio[i].pause.until, 0);
+		WRITE_ONCE(pfc->prio[i].pause.held_at, 0);
+		pfc->prio[i].pause.ignore_until = 0;
+		wake(&pfc->prio[i]);
+	}
+	spin_unlock_bh(&pfc->lock);
+}
+
+int roan_pfc_set(struct roan_dev *dev, enum roan_pause_param which, u32 value)
+{
+	struct roan_pfc *pfc = &dev->pfc;
+	int err = 0;
+	u32 i;
+
+	rtnl_lock();
+	if (which == ROAN_PAUSE_PARAM_pfc_prio_mask && value && !pfc->listens)
+		err = listen(dev);
+	if (!err && !roan_pause_param_set(&pfc->params, which, value))
+		err = -ERANGE;
+	if (pfc->listens && !pfc->params.pfc_prio_mask)
+		stop_listening(dev);
+	rtnl_unlock();
+	release(pfc);
+	for (i = 0; i < ROAN_PRIORITIES; i++)
+		roan_pfc_tell(dev, i);
+	return err;
+}
+
+void roan_pfc_init(struct roan_dev *dev)
+{
+	struct roan_pfc *pfc = &dev->pfc;
+	u32 i;
+
+	roan_pause_params_default(&pfc->params);
+	spin_lock_init(&pfc->lock);
+	pfc->ptype = (struct packet_type) {
+		.type = htons(ETH_P_PAUSE), .dev = dev->ndev, .func = pause_rcv,
+	};
+	for (i = 0; i < ROAN_PRIORITIES; i++) {
+		pfc->prio[i].dev = dev;
+		INIT_LIST_HEAD(&pfc->prio[i].waiting);
+		roan_hrtimer_setup(&pfc->prio[i].timer, pause_over, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	}
+	roan_pfc_tell_init(dev);
+}
+
+void roan_pfc_exit(struct roan_dev *dev)
+{
+	u32 i;
+
+	if (dev->pfc.listens) {
+		rtnl_lock();
+		stop_listening(dev);
+		rtnl_unlock();
+	}
+	for (i = 0; i < ROAN_PRIORITIES; i++)
+		hrtimer_cancel(&dev->pfc.prio[i].timer);
+	roan_pfc_tell_exit(dev);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pause frames that we send: of priorities named by cc_param/pfc_emit_mask, when much of what came waits for memory here
+ * (backlog.c). When a peer is to be told what is core/flow/pfc_rules.c's; here is the timer that tells it again, and the frame on its
+ * way. Frames that come are pfc.c's. Costs nothing while nothing waits.
+ */
+#include <linux/etherdevice.h>
+#include <linux/pkt_sched.h>
+#include "roan.h"
+#include "base/trace.h"
+
+static enum roan_pause_tell decide(struct roan_pfc_out *out, u8 prio, u64 backlog, u64 now)
+{
+	const struct roan_pause_params *params = &out->dev->pfc.params;
+	u64 longest = roan_pause_ns(ROAN_PAUSE_MAX, roan_pfc_link_speed(out->dev));
+
+	if (!roan_pfc_applies(out->dev, READ_ONCE(params->pfc_emit_mask), prio))
+		return roan_pause_tell_end(&out->teller);
+	return roan_pause_tell_host(&out->teller, params, backlog, longest, now);
+}
+
+static void send_frame(struct roan_dev *dev, u8 prio, u16 quanta)
+{
+	struct roan_pause_frame f = { .enabled = BIT(prio) };
+	struct net_device *ndev = dev->ndev;
+	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(ndev) + ROAN_PAUSE_FRAME, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!skb) {
+		roan_count(dev, tx_no_memory);
+		return;
+	}
+	f.quanta[prio] = quanta;
+	skb_reserve(skb, LL_RESERVED_SPACE(ndev));
+	skb_reset_mac_header(skb);
+	roan_pause_build(skb_put(skb, ROAN_PAUSE_FRAME), ndev->dev_addr, &f);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->dev = ndev;
+	skb->protocol = htons(ETH_P_PAUSE);
+	skb->priority = TC_PRIO_CONTROL;
+	this_cpu_inc(dev->stats->count[ROAN_CNT_tx_prio0_pause + prio]);
+	dev_queue_xmit(skb);
+}
+
+/* One at a time, the frame included: the last one on the wire says how things are. */
+static void tell(struct roan_pfc_out *out)
+	__must_hold(&out->lock)
+{
+	struct roan_dev *dev = out->dev;
+	u8 prio = out - dev->pfc.out;
+	u64 backlog = atomic_read(&dev->backlog.of_prio[prio]), now = ktime_get_ns();
+	enum roan_pause_tell what = decide(out, prio, backlog, now);
+	u64 when = roan_pause_tell_when(&out->teller, &dev->pfc.params, now);
+
+	lockdep_assert_held(&out->lock);
+	if (what != ROAN_TELL_NOTHING) {
+		trace_roan_pause_tell(dev, prio, backlog, what);
+		send_frame(dev, prio, what == ROAN_TELL_XOFF ? ROAN_PAUSE_MAX : 0);
+	}
+	if (out->storms != out->teller.storms) {
+		out->storms = out->teller.storms;
+		roan_count(dev, pfc_tired);
+	}
+	if (when)
+		hrtimer_start(&out->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
+}
+
+static enum hrtimer_restart again(struct hrtimer *timer)
+{
+	struct roan_pfc_out *out = container_of(timer, struct roan_pfc_out, timer);
+
+	spin_lock(&out->lock);
+	tell(out);
+	spin_unlock(&out->lock);
+	return HRTIMER_NORESTART;
+}
+
+void roan_pfc_tell(struct roan_dev *dev, u8 prio)
+{
+	struct roan_pfc_out *out = &dev->pfc.out[prio];
+
+	spin_lock_bh(&out->lock);
+	tell(out);
+	spin_unlock_bh(&out->lock);
+}
+
+void roan_pfc_tell_init(struct roan_dev *dev)
+{
+	struct roan_pfc_out *out;
+
+	for (out = dev->pfc.out; out < dev->pfc.out + ROAN_PRIORITIES; out++) {
+		out->dev = dev;
+		spin_lock_init(&out->lock);
+		roan_hrtimer_setup(&out->timer, again, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	}
+}
+
+void roan_pfc_tell_exit(struct roan_dev *dev)
+{
+	u32 i;
+
+	for (i = 0; i < ROAN_PRIORITIES; i++)
+		hrtimer_cancel(&dev->pfc.out[i].timer);
+}

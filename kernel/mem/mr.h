@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Registered memory: keys, regions and windows, where a region's bytes are, and the doors to them. Of queues and packets
+ * it only knows the names. The locking essay is at the end of roan.h.
+ */
+#ifndef ROAN_MR_H
+#define ROAN_MR_H
+
+#include <linux/completion.h>
+#include <linux/percpu.h>
+#include <linux/refcount.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/roan-abi.h>
+
+#include "mem/odp.h"
+
+#define ROAN_ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
+				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |		\
+				 IB_ACCESS_FLUSH_PERSISTENT)
+
+struct device;
+struct device_attribute;
+struct module;
+struct roan_dev;
+struct roan_icrc;
+struct roan_pkt;
+struct roan_qp;
+struct uapi_definition;
+struct uverbs_attr_bundle;
+
+/* ---- keys, regions, windows: key.c, mr.c, mw.c ---- */
+
+/*
+ * What an L_Key or R_Key names. Own allocation, RCU-freed. Packets are inside it for as long as they touch what it names,
+ * others have a reference; whoever takes the key away waits for both: after dereg_mr() nothing touches the memory.
+ */
+struct roan_key {
+	refcount_t refs;	/* its own; of windows bound to it, of workers, of work requests that concern the key itself */
+	bool is_mw;
+	u32 key;		/* index << 8 | variant; the variant of FRMRs and windows changes */
+	struct completion gone;
+	struct rcu_head rcu;
+};
+
+enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST, ROAN_MR_DMABUF, ROAN_MR_DM, ROAN_MR_PEER, ROAN_MR_PAGED };
+enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD, ROAN_MR_REVOKED };
+
+/* A region of I/O memory: equal pieces, each mapped for itself. Const while the region is valid; kvfree(). */
+struct roan_io {
+	u64 off;		/* of the region's first byte in piece[0] */
+	u32 n;			/* pieces */
+	u8  shift;		/* bytes of a piece, log 2 */
+	void __iomem *piece[];
+};
+
+/* What a consumer mapped into a fast region: blocks of the size it named. Const while the region is valid; kvfree(). */
+struct roan_list {
+	u64 length;		/* bytes of the region */
+	u32 off;		/* of its first byte in block[0] */
+	u32 n;			/* blocks */
+	u8  shift;		/* bytes of a block, log 2 */
+	void *block[];		/* kernel virtual, as "DMA addresses" of a device without DMA are: contiguous */
+};
+
+struct roan_mr {
+	struct ib_mr ib;
+	struct roan_key k;
+	u8  kind;		/* enum roan_mr_kind */
+	u8  state;		/* enum roan_mr_state; FREE: fast-register not (or no longer) in force. READ/WRITE_ONCE */
+	u32 access;		/* enum ib_access_flags, optional bits masked off */
+	u64 iova;		/* first byte, as the peer or an SGE names it */
+	u64 length;		/* bytes */
+	/* Where the bytes are: in @pages, @list, @io or @odp; or, all NULL, from @base on, contiguous kernel virtual memory. */
+	u32 page_off;		/* of the first byte in pages[0] */
+	u32 n_pages;		/* or blocks of @list */
+	struct page **pages;
+	struct roan_list *list;	/* FAST: the one in force, or the last that was */
+	struct roan_io *io;
+	struct roan_odp *odp;
+	void *base;		/* NULL for DMA, whose addresses are kernel virtual */
+	union {			/* who lent them */
+		struct ib_umem *umem;		/* USER */
+		struct roan_dmabuf *dmabuf;	/* DMABUF */
+		struct roan_peer_mem *peer;	/* PEER */
+		struct roan_bar_region *bar_region;	/* DM, if it is a BAR's */
+	};
+	const struct roan_peer_ops *peer_ops;	/* PEER */
+	struct roan_list *next;	/* FAST: where a consumer maps, whatever is in force; REG_MR takes it if @mapped */
+	u32 max_blocks;		/* FAST: of either list */
+	bool mapped;
+	spinlock_t map_lock;	/* FAST: list, next, mapped, becoming valid; _irqsave, leaf */
+	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
+};
+
+/* A bound memory window. Own allocation, as struct roan_key says. */
+struct roan_window {
+	struct roan_key k;
+	struct ib_pd *pd;
+	u8  type;		/* enum ib_mw_type */
+	bool valid;
+	bool dead;		/* being deallocated: not to be bound again */
+	u32 access;
+	u64 addr;		/* first byte, as the peer names it; 0 if the window is zero-based */
+	u64 length;
+	u64 mr_off;		/* where that is: bytes from the region's first */
+	u32 qpn;		/* type 2B: the QP it is bound to */
+	struct roan_mr *mr;	/* referenced while bound */
+	spinlock_t lock;	/* all of the above; _bh, leaf */
+};
+
+struct roan_mw {
+	struct ib_mw ib;
+	struct roan_window *win;
+};
+
+/* key.c */
+int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
+void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until nobody uses it; process context */
+/*
+ * Softirqs are off from enter() to leave(); one at a time. The key of exactly these 32 bits, or NULL; whether it is in force
+ * is the caller's to ask now. Who takes it out of force, then waits, knows that all have left, and that none will be let in.
+ *
+ * Packets come in trains, most of them to the same memory. Who has said stay() is still inside after leave(), and enters the
+ * same key again without looking it up, until part(). Meanwhile no queue's lock may be waited for, as who has it may wait for
+ * us to leave: roan_lock_outside(). So nobody waits for longer than a train takes,
+ * or 64 KiB that go from caches to persistent memory (persist.c).
+ */
+struct roan_inside {
+	struct roan_key *key;		/* the one that was looked up */
+	const struct roan_key *region;	/* that of the region behind it, if it is a window's */
+	const struct roan_dev *dev;	/* whose @key is */
+	bool stays;
+#ifdef CONFIG_PREEMPT_RT
+	spinlock_t busy;		/* somebody is inside: key.c */
+#endif
+};
+DECLARE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
+
+struct roan_key *roan_key_look_up(struct roan_dev *dev, u32 key);	/* key.c's: enter(), another one than the last */
+static inline struct roan_key *roan_key_enter(struct roan_dev *dev, u32 key)
+{
+	struct roan_key *k = this_cpu_read(roan_inside.key);
+
+	if (k && READ_ONCE(k->key) == key && this_cpu_read(roan_inside.dev) == dev)
+		return k;
+	return roan_key_look_up(dev, key);
+}
+
+void roan_key_enter_region(const struct roan_key *k);	/* also this one, of a window that is entered; its lock held */
+void roan_key_part(void);
+static inline void roan_key_leave(void)
+{
+	if (!this_cpu_read(roan_inside.stays))
+		roan_key_part();
+}
+
+static inline void roan_key_stay(void)
+{
+	this_cpu_write(roan_inside.stays, true);
+}
+
+void roan_key_wait_left(const struct roan_key *k);	/* if the caller is inside one, it parts with it */
+/* Takes a queue's lock. softirq */
+static inline void roan_lock_outside(spinlock_t *lock)
+	__acquires(lock)
+{
+	if (likely(spin_trylock(lock)))
+		return;
+	roan_key_part();
+	spin_lock(lock);
+}
+
+/* A reference, put back with roan_key_put(). */
+struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
+struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
+void roan_key_put(struct roan_key *k);
+
+/* mr.c */
+struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind);	/* ERR_PTR */
+/* The last step of every registration: from here the network can see it. If there was an @err, what it has got goes back. */
+struct ib_mr *roan_mr_finish(struct roan_mr *mr, int err);
+int roan_mr_check_range(u64 start, u64 length, u64 iova);	/* 0 or -EINVAL */
+struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access);
+struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *roan_rereg_user_mr(struct ib_mr *mr, int flags, u64 start, u64 length, u64 iova, int access,
+				 struct ib_pd *pd, struct ib_udata *udata);
+struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
+int roan_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int n, unsigned int *offset);
+int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
+/*
+ * The memory goes, the key stays until dereg_mr(): when this returns nobody touches the memory any more. Sleeps for a
+ * grace period, as all that touch memory do so with softirqs off; takes no lock.
+ */
+void roan_mr_revoke(struct roan_mr *mr);
+/*
+ * Work requests, softirq or process, sq.lock held. Return 0 or enum roan_vendor_err. What was invalidated, nobody touches
+ * any more.
+ */
+u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe);
+u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key);
+u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey);	/* rq.lock held */
+
+/* mw.c */
+int roan_alloc_mw(struct ib_mw *mw, struct ib_udata *udata);
+int roan_dealloc_mw(struct ib_mw *mw);
+u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe);	/* 0 or enum roan_vendor_err */
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same */
+
+/*
+ * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
+ * enum roan_vendor_err (ROAN_VERR_ABSENT: not refused, ask again: the pages are on their way, and @qp will be resumed),
+ * and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever the key. Local: L_Keys
+ * of the list's PD, which is the QP's, but that of the SRQ for what was taken from one (of a kernel QP also local_dma_lkey:
+ * addresses are kernel virtual). What is read goes into @icrc on its way.
+ */
+struct roan_sges {
+	const struct roan_sge *sge;
+	u32 n;
+	const struct ib_pd *pd;
+};
+
+/* What is placed. In one piece, mostly. */
+struct roan_source {
+	const u8 *bytes;	/* NULL: in pieces, and */
+	const struct sk_buff *skb;	/* ... from its byte @off on */
+	u32 off;
+};
+
+static inline struct roan_source roan_from_bytes(const void *bytes)
+{
+	return (struct roan_source) { .bytes = bytes };
+}
+
+static inline struct roan_source roan_from_skb(const struct sk_buff *skb, u32 off)
+{
+	return (struct roan_source) { .skb = skb, .off = off };
+}
+
+u32 roan_gather(struct roan_qp *qp, struct roan_sges list, u32 offset, void *to, u32 len, struct roan_icrc *icrc);
+u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, struct roan_source from, u32 len);
+u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
+u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, struct roan_source from, u32 len);
+u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, struct roan_icrc *icrc);
+u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
+u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
+u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);		/* rq.lock held */
+/* What caches have of bytes @off to @off + @len, at most ROAN_WRITE_BACK_MOST, of a region's; persist.c's. Softirqs off. */
+u32 roan_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len);
+u64 roan_atomic(u64 *word, const struct roan_pkt *pkt);	/* what @pkt asks for, as the CPU does it; what was there */
+
+/* dmabuf.c */
+struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access);
+void roan_dmabuf_release(struct roan_mr *mr);	/* no key names it: gone, or there was none yet */
+struct device *roan_pci_parent(const struct roan_dev *dev);	/* the adapter below the interface, or NULL */
+int roan_dmabuf_init(void);
+void roan_dmabuf_exit(void);
+
+/* dm.c */
+struct ib_dm *roan_alloc_dm(struct ib_device *dev, struct ib_ucontext *uctx, struct ib_dm_alloc_attr *attr,
+			    struct uverbs_attr_bundle *attrs);
+int roan_dealloc_dm(struct ib_dm *dm, struct uverbs_attr_bundle *attrs);
+struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr_attr *attr,
+			     struct uverbs_attr_bundle *attrs);
+void roan_dm_release(struct roan_mr *mr);	/* the key is gone */
+extern const struct uapi_definition roan_dm_defs[];
+
+/* bar.c: device memory that is a PCI device's. Process context. */
+extern struct device_attribute dev_attr_dm_bar;
+void roan_bar_forget(struct roan_dev *dev);
+struct roan_bar_piece *roan_bar_lend(struct roan_dev *dev, u64 size);	/* NULL: no BAR was named; ERR_PTR */
+void roan_bar_return(struct roan_bar_piece *piece);
+int roan_bar_region(struct roan_bar_piece *piece, struct roan_mr *mr, u64 off);
+void roan_bar_region_end(struct roan_mr *mr);
+int roan_bar_copy(const struct roan_bar_piece *piece, u64 off, void __user *user, u64 len, bool write);
+int roan_bar_init(void);
+void roan_bar_exit(void);
+
+/*
+ * peer.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peer if [@start, @start + @mr->length) is a
+ * client's memory, else it says -EFAULT; from then on the region may be revoked. @pci may be NULL. release() ends it.
+ */
+struct roan_peer_ops {
+	struct module *owner;
+	int (*claim)(struct roan_mr *mr, u64 start, struct device *pci);
+	void (*release)(struct roan_mr *mr);
+};
+int roan_peer_ops_set(const struct roan_peer_ops *ops);	/* NULL: no more. -EBUSY: there are some already */
+void roan_peer_revoke(struct roan_mr *mr);
+struct roan_io *roan_peer_io(u32 n_pieces, u8 shift, u64 off);
+int roan_peer_claim(struct roan_mr *mr, u64 start);
+void roan_peer_release(struct roan_mr *mr);
+
+/* io.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
+struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off);
+void roan_io_read(const struct roan_io *io, u64 pos, void *to, u32 len);
+void roan_io_write(const struct roan_io *io, u64 pos, const void *from, u32 len);
+u32 roan_io_write_skb(const struct roan_io *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
+u32 roan_io_atomic(const struct roan_io *io, u64 pos, const struct roan_pkt *pkt, u64 *orig);
+u32 roan_io_atomic_write(const struct roan_io *io, u64 pos, u64 value);
+
+#endif /* ROAN_MR_H */

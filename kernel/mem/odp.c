@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * On-demand paged memory: which pages of a process's address space may be touched right now. Nothing is pinned: the MMU
+ * tells when a page is about to go, and it is forgotten before that. What may be touched at all is place.c's to say; who
+ * waits for a page, and what happens meanwhile, is paging.c's.
+ *
+ * The address space is covered by chunks of 2 MiB, made when first needed, so that an implicit region, which is all of
+ * it, costs no more than what was used of it:
+ *
+ *	region -> chunks (xarray by address >> 21) -> entry per page: page | WRITABLE, 0 absent
+ *
+ * An entry is used and taken away under the chunk's lock, so a copy of at most a page delays the MMU.
+ */
+#include <linux/hmm.h>
+#include <linux/memcontrol.h>
+#include <linux/mmu_notifier.h>
+#include <linux/sched/mm.h>
+#include <uapi/linux/magic.h>
+#include "roan.h"
+#include "mem/odp_priv.h"
+
+#define CHUNK_SHIFT	21
+#define CHUNK_SIZE	(1ull << CHUNK_SHIFT)
+#define CHUNK_PAGES	(CHUNK_SIZE >> PAGE_SHIFT)
+
+/* Low bit of an entry, free in a page's address. */
+#define WRITABLE	1UL
+
+struct chunk {
+	struct mmu_interval_notifier notifier;
+	struct roan_odp *odp;
+	u64 base;			/* user address of the first byte */
+	spinlock_t lock;		/* entries; _bh, leaf */
+	unsigned long entries[CHUNK_PAGES];
+};
+
+/* ---- softirq: use what is there ---- */
+
+static struct page *page_of(unsigned long entry)
+{
+	return (struct page *)(entry & ~WRITABLE);
+}
+
+/* Is the page there, for this use? The chunk's lock is held. */
+static u32 usable(const struct chunk *chunk, u32 i, bool write)
+{
+	unsigned long entry = chunk->entries[i];
+
+	return entry && (!write || entry & WRITABLE) ? ROAN_VERR_NONE : ROAN_VERR_ABSENT;
+}
+
+/* What is done with the bytes at @at, @done bytes into the whole; runs under the chunk's lock. */
+typedef u32 (*roan_odp_use)(void *at, u32 done, u32 len, void *arg);
+
+static u32 use(struct roan_odp *odp, u64 pos, u32 len, bool write, roan_odp_use what, void *arg)
+{
+	u64 va = odp->start + pos;
+	u32 verr = ROAN_VERR_NONE;
+	u32 done, run;
+
+	if (READ_ONCE(odp->gone) || va >= odp->mm->task_size || len > odp->mm->task_size - va)
+		return ROAN_VERR_BAD_RANGE;
+	for (done = 0; done < len && !verr; done += run, va += run) {
+		struct chunk *chunk = xa_load(&odp->chunks, va >> CHUNK_SHIFT);
+		u32 i = (va & (CHUNK_SIZE - 1)) >> PAGE_SHIFT;
+
+		run = min_t(u32, len - done, PAGE_SIZE - offset_in_page(va));
+		if (!chunk)
+			return ROAN_VERR_ABSENT;
+		spin_lock_bh(&chunk->lock);
+		verr = usable(chunk, i, write);
+		if (!verr)
+			verr = what(page_address(page_of(chunk->entries[i])) + offset_in_page(va), done, run, arg);
+		spin_unlock_bh(&chunk->lock);
+	}
+	return verr;
+}
+
+static u32 copy_out(void *at, u32 done, u32 len, void *to)
+{
+	memcpy(to + done, at, len);
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len)
+{
+	return use(odp, pos, len, false, copy_out, to);
+}
+
+static u32 copy_in(void *at, u32 done, u32 len, void *from)
+{
+	memcpy(at, from + done, len);
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len)
+{
+	return use(odp, pos, len, true, copy_in, (void *)from);
+}
+
+struct skb_bytes {
+	const struct sk_buff *skb;
+	u32 off;
+};
+
+static u32 copy_skb(void *at, u32 done, u32 len, void *arg)
+{
+	const struct skb_bytes *from = arg;
+
+	return skb_copy_bits(from->skb, from->off + done, at, len) ? ROAN_VERR_BAD_RANGE : ROAN_VERR_NONE;
+}
+
+u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
+{
+	struct skb_bytes from = { skb, off };
+
+	return use(odp, pos, len, true, copy_skb, &from);
+}
+
+struct atomic {
+	const struct roan_pkt *pkt;
+	u64 *orig;
+};
+
+static u32 do_atomic(void *at, u32 done, u32 len, void *arg)
+{
+	const struct atomic *a = arg;
+
+	if (len != sizeof(u64) || !IS_ALIGNED((uintptr_t)at, sizeof(u64)))
+		return ROAN_VERR_UNALIGNED;
+	*a->orig = roan_atomic(at, a->pkt);
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig)
+{
+	struct atomic a = { pkt, orig };
+
+	return use(odp, pos, sizeof(u64), true, do_atomic, &a);
+}
+
+static u32 do_atomic_write(void *at, u32 done, u32 len, void *value)
+{
+	if (len != sizeof(u64) || !IS_ALIGNED((uintptr_t)at, sizeof(u64)))
+		return ROAN_VERR_UNALIGNED;
+	smp_store_release((u64 *)at, *(u64 *)value);	/* what came before it is visible before it */
+	return ROAN_VERR_NONE;
+}
+
+u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
+{
+	return use(odp, pos, sizeof(u64), true, do_atomic_write, &value);
+}
+
+/* ---- the MMU: pages go ---- */
+
+/*
+ * What was written by us must not be dropped as clean. A file system takes locks of its own to note that, and with softirqs
+ * on; so entries are taken away one by one, and the page is told without the lock.
+ */
+static void forget(struct chunk *chunk, u32 from, u32 to)
+{
+	unsigned long entry;
+
+	for (; from < to; from++) {
+		spin_lock_bh(&chunk->lock);
+		entry = chunk->entries[from];
+		chunk->entries[from] = 0;
+		if (entry & WRITABLE)
+			get_page(page_of(entry));	/* nobody but the entry kept it here */
+		spin_unlock_bh(&chunk->lock);
+		if (entry & WRITABLE) {
+			set_page_dirty(page_of(entry));
+			put_page(page_of(entry));
+		}
+	}
+}
+
+/* The pages of the range are about to change hands or rights. When this returns nobody touches them. */
+static bool invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range, unsigned long seq)
+{
+	struct chunk *chunk = container_of(notifier, struct chunk, notifier);
+	u64 from = max_t(u64, range->start, chunk->base) - chunk->base;
+	u64 to = min_t(u64, range->end, chunk->base + CHUNK_SIZE) - chunk->base;
+
+	spin_lock_bh(&chunk->lock);
+	mmu_interval_set_seq(notifier, seq);	/* from here on nothing is put in */
+	spin_unlock_bh(&chunk->lock);
+	forget(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
+	roan_count(chunk->odp->dev, page_invalidations);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops notifier_ops = { .invalidate = invalidate };
+
+/* ---- process context: bring pages in ---- */
+
+/* The chunk of an address, made if there is none. ERR_PTR */
+static struct chunk *chunk_at(struct roan_odp *odp, u64 va)
+{
+	struct chunk *chunk = xa_load(&odp->chunks, va >> CHUNK_SHIFT);
+	int err;
+
+	if (chunk)
+		return chunk;
+	chunk = kvzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+	if (!chunk)
+		return ERR_PTR(-ENOMEM);
+	chunk->odp = odp;
+	chunk->base = va & ~(CHUNK_SIZE - 1);
+	spin_lock_init(&chunk->lock);
+	err = mmu_interval_notifier_insert(&chunk->notifier, odp->mm, chunk->base, CHUNK_SIZE, &notifier_ops);
+	if (err)
+		goto err_free;
+	err = xa_insert(&odp->chunks, va >> CHUNK_SHIFT, chunk, GFP_KERNEL_ACCOUNT);
+	if (!err)
+		return chunk;
+	mmu_interval_notifier_remove(&chunk->notifier);
+err_free:
+	kvfree(chunk);
+	return err == -EBUSY ? xa_load(&odp->chunks, va >> CHUNK_SHIFT) : ERR_PTR(err);	/* BUSY: another was quicker */
+}
+
+static void install(struct chunk *chunk, u64 va, const unsigned long *pfns, u32 n)
+	__must_hold(&chunk->lock)
+{
+	u32 i = (va - chunk->base) >> PAGE_SHIFT;
+
+	for (; n--; pfns++, i++) {
+		if (!(*pfns & HMM_PFN_VALID) || *pfns & HMM_PFN_ERROR)
+			continue;
+		chunk->entries[i] = (unsigned long)hmm_pfn_to_page(*pfns) | (*pfns & HMM_PFN_WRITE ? WRITABLE : 0);
+	}
+}
+
+/* Pages that the kernel itself has no address for: get_user_pages() refuses them, hmm_range_fault() does not. */
+static bool is_secret(const struct vm_area_struct *vma)
+{
+	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic == SECRETMEM_MAGIC;
+}
+
+static bool any_secret(struct mm_struct *mm, u64 va, u64 end)
+{
+	struct vm_area_struct *vma;
+
+	mmap_assert_locked(mm);
+	for (; va < end; va = vma->vm_end) {
+		vma = find_vma_intersection(mm, va, end);
+		if (!vma || is_secret(vma))
+			return vma;
+	}
+	return false;
+}
+
+/* [@va, @end) lies in the chunk and in @pfns. @flags: HMM_PFN_REQ_*, 0 takes what is there. */
+static int bring_pages(struct chunk *chunk, u64 va, u64 end, unsigned long flags, unsigned long *pfns)
+{
+	struct mm_struct *mm = chunk->odp->mm;
+	struct hmm_range range = {
+		.notifier = &chunk->notifier,
+		.start = va,
+		.end = end,
+		.hmm_pfns = pfns,
+		.default_flags = flags,
+	};
+	bool stale;
+	int err;
+
+	do {
+		range.notifier_seq = mmu_interval_read_begin(&chunk->notifier);
+		mmap_read_lock(mm);
+		err = any_secret(mm, va, end) ? -EFAULT : hmm_range_fault(&range);
+		mmap_read_unlock(mm);
+		if (err == -EBUSY)
+			continue;
+		if (err)
+			return err;
+		spin_lock_bh(&chunk->lock);
+		stale = mmu_interval_read_retry(&chunk->notifier, range.notifier_seq);
+		if (!stale)
+			install(chunk, va, pfns, (end - va) >> PAGE_SHIFT);
+		spin_unlock_bh(&chunk->lock);
+		if (stale)
+			err = -EBUSY;
+	} while (err == -EBUSY && !fatal_signal_pending(current));
+	return err;
+}
+
+static unsigned long request(enum roan_odp_want want)
+{
+	switch (want) {
+	case ROAN_ODP_READ:
+		return HMM_PFN_REQ_FAULT;
+	case ROAN_ODP_WRITE:
+		return HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE;
+	default:
+		return 0;
+	}
+}
+
+static bool mapped(struct mm_struct *mm, u64 va, u64 end)
+{
+	bool any;
+
+	mmap_read_lock(mm);
+	any = find_vma_intersection(mm, va, end);
+	mmap_read_unlock(mm);
+	return any;
+}
+
+static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want want, unsigned long *pfns)
+{
+	u64 stop;
+	int err;
+
+	for (; va < end; va = stop) {
+		struct chunk *chunk;
+
+		stop = min(end, (va & ~(CHUNK_SIZE - 1)) + CHUNK_SIZE);
+		if (!mapped(odp->mm, va, stop)) {	/* no chunk for nothing */
+			if (want != ROAN_ODP_PRESENT)
+				return -EFAULT;
+			cond_resched();
+			continue;
+		}
+		chunk = chunk_at(odp, va);
+		if (IS_ERR(chunk))
+			return PTR_ERR(chunk);
+		err = bring_pages(chunk, va, stop, request(want), pfns);
+		if (err)
+			return err;
+		cond_resched();
+	}
+	return 0;
+}
+
+int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want want)
+{
+	u64 va = (odp->start + pos) & PAGE_MASK;
+	u64 end = PAGE_ALIGN(odp->start + pos + len);
+	struct mem_cgroup *payer, *before;
+	unsigned long *pfns;
+	int err;
+
+	if (va >= odp->mm->task_size || len > odp->mm->task_size - va)
+		return -EFAULT;
+	if (!mmget_not_zero(odp->mm)) {
+		WRITE_ONCE(odp->gone, true);	/* the process left, its memory too */
+		return -EFAULT;
+	}
+	payer = get_mem_cgroup_from_mm(odp->mm);	/* not the worker that brings it */
+	before = set_active_memcg(payer);
+	pfns = kvmalloc_array(CHUNK_PAGES, sizeof(*pfns), GFP_KERNEL);
+	err = pfns ? bring_all(odp, va, end, want, pfns) : -ENOMEM;
+	kvfree(pfns);
+	set_active_memcg(before);
+	mem_cgroup_put(payer);
+	mmput(odp->mm);
+	return err;
+}
+
+/* ---- life ---- */
+
+static struct roan_odp *create(struct roan_dev *dev, u64 start)
+{
+	struct roan_odp *odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
+
+	if (!odp)
+		return NULL;
+	odp->dev = dev;
+	odp->start = start;
+	odp->mm = current->mm;
+	mmgrab(odp->mm);
+	xa_init(&odp->chunks);
+	return odp;
+}
+
+void roan_odp_destroy(struct roan_odp *odp)
+{
+	struct chunk *chunk;
+	unsigned long i;
+
+	if (!odp)
+		return;
+	xa_for_each(&odp->chunks, i, chunk) {
+		forget(chunk, 0, CHUNK_PAGES);
+		mmu_interval_notifier_remove(&chunk->notifier);
+		kvfree(chunk);
+	}
+	xa_destroy(&odp->chunks);
+	mmdrop(odp->mm);
+	kfree(odp);
+}
+
+static int check(u64 start, u64 length, u64 iova, int access)
+{
+	bool all = !start && length == U64_MAX;
+
+	if (access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_HUGETLB))
+		return -EOPNOTSUPP;
+	if (access & IB_ACCESS_FLUSH_PERSISTENT)
+		return -EINVAL;		/* pages that come and go are not persistent memory's */
+	if (all)
+		return iova ? -EINVAL : 0;
+	return roan_mr_check_range(start, length, iova);
+}
+
+struct ib_mr *roan_reg_odp(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
+{
+	struct roan_mr *mr;
+	int err;
+
+	err = roan_udata_none(udata) ?: check(start, length, iova, access);
+	if (err)
+		return ERR_PTR(err);
+	mr = roan_mr_alloc(pd, ROAN_MR_PAGED);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->iova = iova;
+	mr->length = length;
+	mr->access = access & ~IB_ACCESS_HUGETLB;
+	mr->odp = create(to_roan_dev(pd->device), start);
+	mr->state = ROAN_MR_VALID;
+	return roan_mr_finish(mr, mr->odp ? 0 : -ENOMEM);
+}

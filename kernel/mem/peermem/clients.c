@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The clients of the peer-memory interface: coming, going, and what /sys/kernel/mm/memory_peers says of them. Their
+ * memory is regions.c.
+ *
+ * These two names are exported by other stacks as well. So they live in a module of their own, which can stay unloaded.
+ */
+#include <linux/kernfs.h>
+#include <linux/kobject.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+#include "mem/peermem/internal.h"
+
+DEFINE_MUTEX(peermem_lock);
+static LIST_HEAD(clients);
+static struct kobject *peers_dir;
+
+/* ---- references ---- */
+
+void peer_client_put(struct peer_client *client)
+{
+	if (refcount_dec_and_test(&client->refs))
+		complete(&client->gone);
+}
+
+static struct peer_client *get_at(struct list_head *at)
+{
+	struct peer_client *client = NULL;
+
+	if (at != &clients) {
+		client = list_entry(at, struct peer_client, link);
+		refcount_inc(&client->refs);
+	}
+	return client;
+}
+
+struct peer_client *peer_client_first(void)
+{
+	struct peer_client *client;
+
+	mutex_lock(&peermem_lock);
+	client = get_at(clients.next);
+	mutex_unlock(&peermem_lock);
+	return client;
+}
+
+struct peer_client *peer_client_next(struct peer_client *client)
+{
+	struct peer_client *next;
+
+	mutex_lock(&peermem_lock);
+	/* One that left meanwhile is not on the list any more, nor does it know who came after it. */
+	next = list_empty(&client->link) ? NULL : get_at(client->link.next);
+	mutex_unlock(&peermem_lock);
+	peer_client_put(client);
+	return next;
+}
+
+/* ---- sysfs ---- */
+
+static ssize_t version_show(struct kobject *dir, struct kobj_attribute *attr, char *buf)
+{
+	const struct peer_client *client = container_of(attr, struct peer_client, version);
+
+	return sysfs_emit(buf, "%.*s\n", IB_PEER_MEMORY_VER_MAX - 1, client->ops->version);
+}
+
+static int show_client(struct peer_client *client)
+{
+	char name[IB_PEER_MEMORY_NAME_MAX];
+	int err;
+
+	strscpy(name, client->ops->name, sizeof(name));
+	client->dir = kobject_create_and_add(name, peers_dir);
+	if (!client->dir)
+		return -ENOMEM;
+	sysfs_attr_init(&client->version.attr);
+	client->version.attr.name = "version";
+	client->version.attr.mode = 0444;
+	client->version.show = version_show;
+	err = sysfs_create_file(client->dir, &client->version.attr);
+	if (err)
+		kobject_put(client->dir);
+	return err;
+}
+
+/* The folder of mm is not exported where we need it; its node in sysfs knows it. */
+static struct kobject *create_peers_dir(void)
+{
+	struct kernfs_node *mm = kernfs_find_and_get(kernel_kobj->sd, "mm");
+	struct kobject *dir;
+
+	if (!mm)
+		return NULL;
+	dir = kobject_create_and_add("memory_peers", mm->priv);
+	kernfs_put(mm);
+	return dir;
+}
+
+/* ---- coming and going ---- */
+
+static u32 flags_of(const struct peer_memory_client *ops)
+{
+	const struct peer_memory_client_ex *ex = container_of(ops, struct peer_memory_client_ex, client);
+
+	if (ops->version[IB_PEER_MEMORY_VER_MAX - 1] != 1 || ex->ex_size < offsetofend(struct peer_memory_client_ex, flags))
+		return 0;
+	return ex->flags;
+}
+
+void *ib_register_peer_memory_client(const struct peer_memory_client *ops, invalidate_peer_memory *invalidate)
+{
+	struct peer_client *client;
+
+	if (!ops->acquire || !ops->get_pages || !ops->dma_map || !ops->dma_unmap || !ops->put_pages ||
+	    !ops->get_page_size || !ops->release)
+		return NULL;
+	client = kzalloc(sizeof(*client), GFP_KERNEL);
+	if (!client)
+		return NULL;
+	client->ops = ops;
+	client->unmaps = flags_of(ops) & PEER_MEM_INVALIDATE_UNMAPS;
+	INIT_LIST_HEAD(&client->regions);
+	refcount_set(&client->refs, 1);
+	init_completion(&client->gone);
+	if (show_client(client)) {
+		kfree(client);
+		return NULL;
+	}
+	if (invalidate)
+		*invalidate = peermem_invalidate;
+	mutex_lock(&peermem_lock);
+	list_add_tail(&client->link, &clients);
+	mutex_unlock(&peermem_lock);
+	return client;
+}
+EXPORT_SYMBOL(ib_register_peer_memory_client);
+
+static struct roan_peer_mem *pop_region(struct peer_client *client)
+{
+	struct roan_peer_mem *mem;
+
+	mutex_lock(&peermem_lock);
+	mem = list_first_entry_or_null(&client->regions, struct roan_peer_mem, link);
+	if (mem) {
+		list_del_init(&mem->link);
+		refcount_inc(&mem->refs);
+	}
+	mutex_unlock(&peermem_lock);
+	return mem;
+}
+
+/* Its memory is taken from all who still have it registered: when this returns the client's code may go. */
+void ib_unregister_peer_memory_client(void *reg_handle)
+{
+	struct peer_client *client = reg_handle;
+	struct roan_peer_mem *mem;
+
+	mutex_lock(&peermem_lock);
+	list_del_init(&client->link);	/* nobody asks it any more, but who has a reference */
+	mutex_unlock(&peermem_lock);
+	while ((mem = pop_region(client))) {
+		peermem_take_back(mem);
+		peermem_put(mem);
+	}
+	peer_client_put(client);
+	wait_for_completion(&client->gone);
+	sysfs_remove_file(client->dir, &client->version.attr);
+	kobject_put(client->dir);
+	kfree(client);
+}
+EXPORT_SYMBOL(ib_unregister_peer_memory_client);
+
+static int __init peermem_init(void)
+{
+	int err;
+
+	peers_dir = create_peers_dir();
+	if (!peers_dir)
+		return -ENOMEM;
+	err = roan_peer_ops_set(&peermem_ops);
+	if (err)
+		kobject_put(peers_dir);
+	return err;
+}
+
+/* Clients hold the module by the symbols they use, regions by roan.ko's reference. */
+static void __exit peermem_exit(void)
+{
+	roan_peer_ops_set(NULL);
+	kobject_put(peers_dir);
+}
+
+module_init(peermem_init);
+module_exit(peermem_exit);
+
+MODULE_DESCRIPTION("Peer-memory clients of roan");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module's place in the IP stack: who holds UDP port 4791 in a namespace, what a packet looks like that reaches
+ * roan_recv(), by which route ours leave. What is inside the packets is not looked at here.
+ *
+ * Packets are taken by a LOCAL_IN hook: a UDP socket's encap_rcv would be given trains already cut. The sockets hold the
+ * port, and have GRO put together what a NIC delivers packet by packet.
+ */
+#include <linux/if_vlan.h>
+#include <linux/igmp.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
+#include <linux/rtnetlink.h>
+#include <linux/udp.h>
+#include <linux/wait.h>
+#include <net/addrconf.h>
+#include <net/dsfield.h>
+#include <net/inet_dscp.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/ip6_fib.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <net/netfilter/nf_conntrack.h>
+#include <net/netns/generic.h>
+#include <net/route.h>
+#include <net/udp.h>
+#include <net/udp_tunnel.h>
+#include <net/xfrm.h>
+
+#include "roan.h"
+#include "tx/tx_page_pool.h"
+#include "tx/gso.h"
+
+struct roan_net {
+	struct net *net;
+	struct list_head devs;		/* roan_dev.on_net; net_mutex, RCU readers */
+	u32 users;			/* net_mutex; sockets and hooks are there while it is not 0 */
+	struct socket *sock4;
+	struct socket *sock6;		/* NULL without IPv6 */
+};
+
+static unsigned int net_id;
+static DEFINE_MUTEX(net_mutex);
+static DECLARE_WAIT_QUEUE_HEAD(net_unused);
+
+/* ---- in ---- */
+
+static void count_first(struct roan_net *rnet, enum roan_counter which)
+{
+	struct roan_dev *dev = list_first_or_null_rcu(&rnet->devs, struct roan_dev, on_net);
+
+	if (dev)
+		this_cpu_inc(dev->stats->count[which]);
+}
+
+/* The interface is the device's, or lies on top of it (VLAN). */
+static bool is_on(const struct roan_dev *dev, struct net_device *in)
+{
+	return dev->ndev == in || netdev_has_upper_dev_all_rcu(dev->ndev, in);
+}
+
+/* The interface that has the address the packet is to, or NULL. One of link scope is looked for on the device's own. */
+static struct net_device *owner_of(const struct roan_rx *rx, const struct roan_dev *dev)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)&rx->daddr;
+	struct net_device *own;
+
+	if (rx->multicast)
+		return NULL;
+	if (!rx->ipv6)
+		return __ip_dev_find(rx->net, *(const __be32 *)(rx->daddr.raw + 12), false);
+	own = ipv6_dev_find(rx->net, addr, dev->ndev);
+	if (own || ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
+		return own;
+	return ipv6_dev_find(rx->net, addr, NULL);
+}
+
+/*
+ * The address first: a packet to ourselves comes in by lo, and a neighbour may send to any port of ours. Of two devices,
+ * one on an interface and one below it, the upper is meant.
+ */
+struct roan_dev *roan_net_dev_for(const struct roan_rx *rx)
+{
+	struct roan_dev *dev, *below = NULL;
+
+	list_for_each_entry_rcu(dev, &rx->rnet->devs, on_net) {
+		struct net_device *owner = owner_of(rx, dev);
+
+		if (owner == dev->ndev)
+			return dev;
+		if (owner && !below && is_on(dev, owner))
+			below = dev;
+	}
+	return below ?: roan_net_next_dev(rx, NULL);
+}
+
+bool roan_net_is_to(const struct roan_rx *rx, const struct roan_dev *dev)
+{
+	struct net_device *owner = owner_of(rx, dev) ?: rx->in;
+
+	return owner && is_on(dev, owner);
+}
+
+struct roan_dev *roan_net_next_dev(const struct roan_rx *rx, struct roan_dev *prev)
+{
+	struct roan_dev *dev;
+	bool after = !prev;
+
+	list_for_each_entry_rcu(dev, &rx->rnet->devs, on_net) {
+		if (after && is_on(dev, rx->in))
+			return dev;
+		if (dev == prev)
+			after = true;
+	}
+	return NULL;
+}
+
+void roan_rx_grh(const struct roan_rx *rx, u8 grh[ROAN_GRH_LEN])
+{
+	u32 udp_len = rx->len + sizeof(struct udphdr);
+
+	if (rx->ipv6) {
+		memcpy(grh, rx->ip, sizeof(struct ipv6hdr));
+		put_unaligned_be16(udp_len, grh + offsetof(struct ipv6hdr, payload_len));
+		return;
+	}
+	memset(grh, 0, ROAN_GRH_LEN - sizeof(struct iphdr));
+	grh += ROAN_GRH_LEN - sizeof(struct iphdr);
+	memcpy(grh, rx->ip, sizeof(struct iphdr));
+	put_unaligned_be16(udp_len + sizeof(struct iphdr), grh + offsetof(struct iphdr, tot_len));
+}
+
+/*
+ * Connection tracking's own last hook has our priority for IPv4, and is behind us if it was there first: without this each packet
+ * of a flow would be its first. Its events wait for somebody else to deliver them: that would take a symbol of its module.
+ */
+static bool tracked(struct sk_buff *skb)
+{
+#if IS_ENABLED(CONFIG_NF_CONNTRACK) && defined(HAVE_CT_CONFIRM)
+	const struct nf_ct_hook *hook = rcu_dereference(nf_ct_hook);
+	struct nf_conn *ct = (struct nf_conn *)skb_nfct(skb);
+
+	if (ct && hook && !nf_ct_is_confirmed(ct))
+		return hook->confirm(skb) == NF_ACCEPT;
+#endif
+	return true;
+}
+
+/* From the UDP header on, both families alike. The skb's data is at its IP header, which is @l3 long. */
+static unsigned int take(struct roan_rx *rx, u32 l3)
+{
+	struct sk_buff *skb = rx->skb;
+	struct roan_dev *dev;
+	u32 len;
+
+	rx->off = l3 + sizeof(struct udphdr);
+	if (skb_copy_bits(skb, 0, rx->ip, l3) || skb_copy_bits(skb, l3, rx->udp, sizeof(rx->udp)))
+		goto truncated;
+	if (skb_is_gso(skb) && (skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4)) {
+		rx->seg_len = skb_shinfo(skb)->gso_size;
+		rx->end = skb->len;
+	} else {
+		len = get_unaligned_be16(rx->udp + offsetof(struct udphdr, len));
+		if (len < sizeof(struct udphdr) || l3 + len > skb->len)
+			goto truncated;
+		rx->end = l3 + len;
+	}
+	if (rx->end <= rx->off)
+		goto truncated;		/* empty: the walker would see no packet, and nobody would count it */
+
+	if (unlikely(!tracked(skb))) {
+		count_first(rx->rnet, ROAN_CNT_rx_policy);
+		goto drop;
+	}
+	dev = roan_net_dev_for(rx);
+	if (!dev) {
+		count_first(rx->rnet, ROAN_CNT_rx_no_device);
+		goto drop;
+	}
+	roan_count(dev, rcvd_skbs);
+	local_bh_disable();	/* a packet that a program let go (NFQUEUE) comes in its context */
+	roan_recv(rx);
+	napi_consume_skb(skb, 1);	/* softirqs are off: to this CPU's pool */
+	local_bh_enable();
+	return NF_STOLEN;
+
+truncated:
+	count_first(rx->rnet, ROAN_CNT_rx_truncated);
+drop:
+	kfree_skb(skb);
+	return NF_STOLEN;
+}
+
+static unsigned int drop(struct roan_net *rnet, struct sk_buff *skb, enum roan_counter why)
+{
+	count_first(rnet, why);
+	kfree_skb(skb);
+	return NF_STOLEN;
+}
+
+static bool is_roce(struct sk_buff *skb, u32 off)
+{
+	const struct udphdr *udp;
+	struct udphdr buf;
+
+	udp = skb_header_pointer(skb, off, sizeof(buf), &buf);
+	return udp && udp->dest == htons(ROAN_UDP_PORT);
+}
+
+static void begin(struct roan_rx *rx, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->skb = skb;
+	rx->net = state->net;
+	rx->rnet = net_generic(state->net, net_id);
+	rx->in = state->in;
+	rx->vlan = is_vlan_dev(state->in) ? vlan_dev_vlan_id(state->in) : ROAN_NO_VLAN;
+}
+
+static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+	struct roan_rx rx;
+
+	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !is_roce(skb, ip->ihl * 4))
+		return NF_ACCEPT;
+	begin(&rx, skb, state);
+	if (ip->ihl != 5)
+		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */
+	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
+		return drop(rx.rnet, skb, ROAN_CNT_rx_policy);
+	ip = ip_hdr(skb);
+	rx.ce = INET_ECN_is_ce(ip->tos);
+	rx.multicast = ipv4_is_multicast(ip->daddr);
+	ipv6_addr_set_v4mapped(ip->saddr, (struct in6_addr *)&rx.saddr);
+	ipv6_addr_set_v4mapped(ip->daddr, (struct in6_addr *)&rx.daddr);
+	return take(&rx, sizeof(*ip));
+}
+
+static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	const struct ipv6hdr *ip6 = ipv6_hdr(skb);
+	int off = sizeof(*ip6);
+	u8 next = ip6->nexthdr;
+	struct roan_rx rx;
+	__be16 frag_off = 0;
+
+	if (next != IPPROTO_UDP && ipv6_ext_hdr(next))
+		off = ipv6_skip_exthdr(skb, off, &next, &frag_off);
+	if (next != IPPROTO_UDP || off < 0 || frag_off || !is_roce(skb, off))
+		return NF_ACCEPT;
+	begin(&rx, skb, state);
+	rx.ipv6 = true;
+	if (off != sizeof(*ip6))
+		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */
+	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
+		return drop(rx.rnet, skb, ROAN_CNT_rx_policy);
+	ip6 = ipv6_hdr(skb);
+	rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip6));
+	rx.multicast = ipv6_addr_is_multicast(&ip6->daddr);
+	memcpy(&rx.saddr, &ip6->saddr, sizeof(rx.saddr));
+	memcpy(&rx.daddr, &ip6->daddr, sizeof(rx.daddr));
+	return take(&rx, sizeof(*ip6));
+}
+
+/* Last of all hooks: filters and connection tracking have had their say. */
+static const struct nf_hook_ops hooks[] = {
+	{ .hook = hook4, .pf = NFPROTO_IPV4, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
+	{ .hook = hook6, .pf = NFPROTO_IPV6, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
+};
+
+/* ---- out ---- */
+
+void roan_flow_reset(struct roan_flow *flow)
+{
+	dst_release(flow->dst);
+	flow->dst = NULL;
+}
+
+/*
+ * Out of the address's own interface, so that two NICs in one subnet each use their own port and a VLAN's address its
+ * VLAN. An address of this namespace is reached through lo, and a lookup bound to an interface would miss that.
+ */
+static struct dst_entry *route4(struct net *net, const struct roan_av *av)
+{
+	struct flowi4 fl = {
+		.flowi4_proto = IPPROTO_UDP,
+		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* what routing rules look at */
+		.fl4_sport = htons(av->sport),
+		.fl4_dport = htons(ROAN_UDP_PORT),
+	};
+	struct rtable *rt;
+
+	memcpy(&fl.saddr, av->sgid.raw + 12, 4);
+	memcpy(&fl.daddr, av->dgid.raw + 12, 4);
+	if (inet_addr_type(net, fl.daddr) != RTN_LOCAL)
+		fl.flowi4_oif = av->ifindex;
+	rt = ip_route_output_flow(net, &fl, NULL);
+	return IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
+}
+
+static struct dst_entry *route6(struct net *net, const struct roan_av *av)
+{
+	struct flowi6 fl = {
+		.flowi6_proto = IPPROTO_UDP,
+		.flowlabel = ip6_make_flowinfo(av->tclass, htonl(av->flow_label & 0xfffff)),
+		.fl6_sport = htons(av->sport),
+		.fl6_dport = htons(ROAN_UDP_PORT),
+	};
+
+	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
+	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
+	if ((ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) || !ipv6_chk_addr(net, &fl.daddr, NULL, 0))
+		fl.flowi6_oif = av->ifindex;
+	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
+}
+
+bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
+{
+	struct net *net = dev->rnet->net;
+	bool ipv6 = !roan_gid_v4(&av->sgid);
+	struct dst_entry *dst = flow->dst;
+
+	if (dst && roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
+	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
+		return true;
+	roan_flow_reset(flow);
+	if (ipv6)
+		dst = IS_ENABLED(CONFIG_IPV6) ? route6(net, av) : ERR_PTR(-EAFNOSUPPORT);
+	else
+		dst = route4(net, av);
+	if (IS_ERR(dst)) {
+		roan_count(dev, tx_no_route);
+		return false;
+	}
+	flow->dst = dst;
+	flow->cookie = ipv6 ? rt6_get_cookie((struct rt6_info *)dst) : 0;
+	flow->sgid = av->sgid;
+	flow->dgid = av->dgid;
+	flow->ifindex = av->ifindex;
+	flow->cpu = raw_smp_processor_id();
+	return true;
+}
+
+int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6)
+{
+	struct net *net = dev->rnet->net;
+	int err;
+
+	rcu_read_lock();
+	skb_dst_set_noref(skb, flow->dst);
+	skb->dev = flow->dst->dev;
+#ifdef CONFIG_XPS
+	skb->sender_cpu = flow->cpu + 1;	/* whoever sends: from one queue to the other packets would overtake each other */
+#endif
+	if (ipv6) {
+		memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
+		skb->protocol = htons(ETH_P_IPV6);
+		err = ip6_local_out(net, NULL, skb);
+	} else {
+		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+		skb->protocol = htons(ETH_P_IP);
+		err = ip_local_out(net, NULL, skb);
+	}
+	rcu_read_unlock();
+	if (net_xmit_eval(err))
+		roan_count(dev, tx_refused);
+	return err;
+}
+
+/* ---- groups: by interface, not by socket, which may join no more than igmp_max_memberships ---- */
+
+static bool group_v4(const union ib_gid *mgid, __be32 *addr)
+{
+	memcpy(addr, mgid->raw + 12, sizeof(*addr));
+	return roan_gid_v4(mgid);
+}
+
+/* The interface is in another namespace, and our device about to go. RTNL held */
+static bool moved_away(const struct roan_dev *dev)
+{
+	return !net_eq(dev_net(dev->ndev), dev->rnet->net);
+}
+
+int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid)
+{
+	struct in_device *in_dev;
+	int err = 0;
+	__be32 addr;
+
+	rtnl_lock();
+	if (moved_away(dev)) {
+		err = -ENODEV;
+	} else if (group_v4(mgid, &addr)) {
+		in_dev = __in_dev_get_rtnl(dev->ndev);
+		if (!ipv4_is_multicast(addr))
+			err = -EINVAL;
+		else if (!in_dev)
+			err = -ENODEV;
+		else
+			ip_mc_inc_group(in_dev, addr);
+	} else {
+		err = IS_ENABLED(CONFIG_IPV6) ? ipv6_dev_mc_inc(dev->ndev, (const struct in6_addr *)mgid) :
+						-EAFNOSUPPORT;
+	}
+	rtnl_unlock();
+	return err;
+}
+
+static void leave(struct net_device *ndev, const union ib_gid *mgid)
+{
+	struct in_device *in_dev;
+	__be32 addr;
+
+	if (group_v4(mgid, &addr)) {
+		in_dev = __in_dev_get_rtnl(ndev);
+		if (in_dev)	/* gone with its groups, if the interface went first */
+			ip_mc_dec_group(in_dev, addr);
+	} else if (IS_ENABLED(CONFIG_IPV6)) {
+		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid);
+	}
+}
+
+void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid)
+{
+	rtnl_lock();
+	if (!moved_away(dev))	/* its groups went then, and those it has now are others' */
+		leave(dev->ndev, mgid);
+	rtnl_unlock();
+}
+
+/* ---- the namespace ---- */
+
+static void close_port(struct socket *sock)
+{
+	if (!sock)
+		return;
+	kernel_sock_shutdown(sock, SHUT_RDWR);
+	sock_release(sock);
+}
+
+static struct socket *open_port(struct net *net, bool ipv6)
+{
+	struct udp_port_cfg cfg = {
+		.family = ipv6 ? AF_INET6 : AF_INET,
+		.local_udp_port = htons(ROAN_UDP_PORT),
+		.ipv6_v6only = ipv6,
+		.use_udp6_rx_checksums = ipv6,
+	};
+	struct socket *sock;
+	int err;
+
+	err = udp_sock_create(net, &cfg, &sock);
+	if (err)
+		return ERR_PTR(err);
+	udp_set_bit(GRO_ENABLED, sock->sk);
+	udp_allow_gso(sock->sk);
+	udp_tunnel_encap_enable(sock->sk);	/* or GRO does not look for sockets at all */
+	return sock;
+}
+
+static int net_open(struct roan_net *rnet)
+{
+	struct socket *sock;
+	int err;
+
+	sock = open_port(rnet->net, false);
+	if (IS_ERR(sock))
+		return PTR_ERR(sock);
+	rnet->sock4 = sock;
+	sock = open_port(rnet->net, true);
+	if (IS_ERR(sock)) {
+		err = PTR_ERR(sock);
+		if (err != -EAFNOSUPPORT && err != -EPFNOSUPPORT)
+			goto err_sock4;
+		sock = NULL;
+	}
+	rnet->sock6 = sock;
+	err = nf_register_net_hooks(rnet->net, hooks, ARRAY_SIZE(hooks));
+	if (!err)
+		return 0;
+	close_port(rnet->sock6);
+	rnet->sock6 = NULL;
+err_sock4:
+	close_port(rnet->sock4);
+	rnet->sock4 = NULL;
+	return err;
+}
+
+static void net_close(struct roan_net *rnet)
+{
+	nf_unregister_net_hooks(rnet->net, hooks, ARRAY_SIZE(hooks));
+	synchronize_net();	/* a packet under way may still look at devs */
+	close_port(rnet->sock6);
+	close_port(rnet->sock4);
+	rnet->sock6 = NULL;
+	rnet->sock4 = NULL;
+}
+
+struct roan_net *roan_net_get(struct net *net)
+{
+	struct roan_net *rnet = net_generic(net, net_id);
+	int err = 0;
+
+	mutex_lock(&net_mutex);
+	if (!rnet->users)
+		err = net_open(rnet);
+	if (!err)
+		rnet->users++;
+	mutex_unlock(&net_mutex);
+	return err ? ERR_PTR(err) : rnet;
+}
+
+void roan_net_put(struct roan_net *rnet)
+{
+	mutex_lock(&net_mutex);
+	if (rnet->users == 1)
+		net_close(rnet);
+	WRITE_ONCE(rnet->users, rnet->users - 1);
+	wake_up_all(&net_unused);	/* under the mutex: the waiter takes it before it lets rnet go */
+	mutex_unlock(&net_mutex);
+}
+
+bool roan_net_is(const struct roan_net *rnet, const struct net *net)
+{
+	return net_eq(rnet->net, net);
+}
+
+void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)
+{
+	mutex_lock(&net_mutex);
+	list_add_tail_rcu(&dev->on_net, &rnet->devs);
+	mutex_unlock(&net_mutex);
+}
+
+void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev)
+{
+	mutex_lock(&net_mutex);
+	list_del_rcu(&dev->on_net);
+	mutex_unlock(&net_mutex);
+	synchronize_net();
+}
+
+static int __net_init net_begin(struct net *net)
+{
+	struct roan_net *rnet = net_generic(net, net_id);
+
+	rnet->net = net;
+	INIT_LIST_HEAD(&rnet->devs);
+	return 0;
+}
+
+/* The interfaces are gone, and their devices with them; only the last steps of roan_net_put() may still be under way. */
+static void __net_exit net_end(struct net *net)
+{
+	struct roan_net *rnet = net_generic(net, net_id);
+
+	wait_event(net_unused, !READ_ONCE(rnet->users));
+	mutex_lock(&net_mutex);
+	mutex_unlock(&net_mutex);
+}
+
+static struct pernet_operations net_ops = {
+	.init = net_begin,
+	.exit = net_end,
+	.id = &net_id,
+	.size = sizeof(struct roan_net),
+};
+
+int roan_net_init(void)
+{
+	return register_pernet_subsys(&net_ops);
+}
+
+void roan_net_exit(void)
+{
+	unregister_pernet_subsys(&net_ops);
+	roan_room_exit();
+}

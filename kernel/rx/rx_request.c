@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests and datagrams are executed here: receive work requests taken, payload placed, atomics done, receives
+ * completed. Whether a request may be executed is core/transport/responder.c's word; answers leave through respond.c.
+ */
+#include "roan.h"
+#include "base/trace.h"
+#include "tx/gso.h"
+
+static bool can_receive(const struct roan_qp *qp)
+{
+	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
+}
+
+static enum roan_fetch fetch_recv(struct roan_qp *qp, u32 *verr)
+	__must_hold(&qp->rq.lock)
+{
+	enum roan_fetch got;
+
+	if (qp->srq) {
+		got = roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
+	} else {
+		got = roan_recv_fetch(&qp->rq.ring, qp->rq.max_sge, &qp->rq.cur, verr);
+		if (got == ROAN_FETCH_OK)
+			roan_ring_publish(&qp->rq.ring, qp->rq.ring.index);
+	}
+	if (got != ROAN_FETCH_BAD)
+		return got;
+	if (*verr == ROAN_VERR_RING)
+		roan_later(&qp->later, ROAN_DO_EV_FATAL);
+	else
+		qp->rq.cur.taken = true;	/* it has a wr_id to fail under */
+	return got;
+}
+
+/*
+ * The request is refused. RC: a NAK is owed and the QP fails once it is out. UC has no voice: the rest of the message is
+ * skipped.
+ */
+static void refuse(struct roan_qp *qp, enum roan_nak nak)
+	__must_hold(&qp->rq.lock)
+{
+	roan_responder_nak(&qp->rq.resp, nak);
+	if (qp->transport != ROAN_TP_RC) {
+		roan_count(qp->dev, rx_access);
+		return;
+	}
+	switch (nak) {
+	case ROAN_NAK_REMOTE_ACCESS:
+		roan_count(qp->dev, resp_remote_access_errors);
+		roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
+		break;
+	case ROAN_NAK_REMOTE_OPERATION:
+		roan_count(qp->dev, resp_remote_op_errors);
+		break;
+	default:
+		roan_count(qp->dev, resp_invalid_requests);
+		roan_later(&qp->later, ROAN_DO_EV_REQ_ERR);
+		break;
+	}
+}
+
+/* RC: the peer is asked to come again, as with no receive posted; what is taken stays taken, the PSN stays expected. */
+static void ask_again(struct roan_qp *qp, u8 timer_code)
+	__must_hold(&qp->rq.lock)
+{
+	roan_count(qp->dev, send_rnr_err);
+	roan_responder_rnr(&qp->rq.resp, timer_code);
+}
+
+/* There is no room for it to wait here. Some four times as long each time, so that six times last tenths of a second. */
+static void ask_again_if_full(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	u8 code = roan_rnr_code(4 * (ktime_get_ns() - qp->rq.rest.since));
+
+	ask_again(qp, max_t(u8, code, ROAN_ABSENT_RNR_TIMER));
+}
+
+/*
+ * Memory is not there yet: the packet waits for it. If there is no room for it, RC asks the peer to come again; UC has no
+ * voice: the rest of the message is skipped.
+ */
+static void wait(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	if (roan_backlog_add(qp, rx))
+		return;
+	if (qp->transport == ROAN_TP_RC) {
+		ask_again_if_full(qp);
+	} else {
+		roan_count(qp->dev, rx_absent);
+		roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
+	}
+}
+
+/* The peer may not do this to our memory, or not yet. */
+static void deny(struct roan_qp *qp, struct roan_rx *rx, u32 verr)
+	__must_hold(&qp->rq.lock)
+{
+	if (verr == ROAN_VERR_ABSENT)
+		wait(qp, rx);
+	else
+		refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+}
+
+/* UC, UD: a receive that makes no sense. Nobody can be told but who posted it. */
+static void lose_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
+	__must_hold(&qp->rq.lock)
+{
+	static const struct roan_cqe nothing;
+
+	if (qp->rq.cur.taken)
+		roan_complete_recv(qp, &nothing, status, verr);
+	roan_count(qp->dev, rx_no_wqe);
+	roan_qp_fail(qp);
+}
+
+/*
+ * The receive under way fails, and with it the request; unless its memory is only not there yet. UC: a message that is too
+ * long is lost, and its receive stays for the next one.
+ */
+static void fail_recv(struct roan_qp *qp, struct roan_rx *rx, enum roan_status status, u32 verr, enum roan_nak nak)
+	__must_hold(&qp->rq.lock)
+{
+	static const struct roan_cqe nothing;
+
+	if (verr == ROAN_VERR_ABSENT)
+		return wait(qp, rx);
+	if (qp->transport == ROAN_TP_UC && status == ROAN_ST_LOC_PROT_ERR)
+		return lose_recv(qp, status, verr);
+	if (qp->transport == ROAN_TP_RC && qp->rq.cur.taken)
+		roan_complete_recv(qp, &nothing, status, verr);
+	refuse(qp, nak);
+}
+
+/* A receive work request for the message that starts, or ends with immediate data. False: none, and it is said. */
+static bool take_recv(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	u32 verr = ROAN_VERR_NONE;
+
+	if (qp->rq.cur.taken)
+		return true;	/* UC: of a message that was lost half-way */
+	switch (fetch_recv(qp, &verr)) {
+	case ROAN_FETCH_OK:
+		return true;
+	case ROAN_FETCH_EMPTY:
+		if (qp->transport == ROAN_TP_RC) {
+			roan_count(qp->dev, send_rnr_err);
+			roan_responder_rnr(&qp->rq.resp, qp->min_rnr_timer);
+		} else {
+			roan_count(qp->dev, rx_no_wqe);
+			roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
+		}
+		return false;
+	case ROAN_FETCH_BAD:
+		break;
+	}
+	if (qp->transport == ROAN_TP_RC)
+		fail_recv(qp, rx, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
+	else
+		lose_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
+	return false;
+}
+
+static void finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_cqe cqe = {
+		.byte_len = len,
+		.src_qp = qp->dest_qpn,
+		.opcode = pkt->info->op == ROAN_OP_WRITE ? IB_WC_RECV_RDMA_WITH_IMM : IB_WC_RECV,
+		.flags = pkt->solicited ? ROAN_CQE_SOLICITED : 0,
+		.sl = qp->av->sl,
+	};
+
+	if (pkt->info->rider == ROAN_RIDER_IMM) {
+		cqe.flags |= ROAN_CQE_WITH_IMM;
+		cqe.imm = pkt->imm;
+	} else if (pkt->info->rider == ROAN_RIDER_INV) {
+		cqe.flags |= ROAN_CQE_WITH_INV;
+		cqe.inv_rkey = pkt->inv_rkey;
+	}
+	roan_complete_recv(qp, &cqe, ROAN_ST_SUCCESS, ROAN_VERR_NONE);
+}
+
+/* Where the message goes. What comes from an SRQ has keys of the SRQ's PD, so that QPs of others can share it. */
+static struct roan_sges receives(const struct roan_qp *qp)
+{
+	const struct roan_recv *cur = &qp->rq.cur;
+
+	return (struct roan_sges) { cur->sge, cur->num_sge, qp->srq ? qp->srq->ib.pd : qp->ib.pd };
+}
+
+static void execute_send(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_pkt *pkt = &rx->pkt;
+	struct roan_recv *cur = &qp->rq.cur;
+	u32 verr;
+
+	if (exec->starts && !take_recv(qp, rx))
+		return;
+	if (exec->msg_len > cur->total)
+		return fail_recv(qp, rx, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
+	verr = roan_scatter(qp, receives(qp), exec->offset, roan_rx_payload(rx), pkt->payload_len);
+	if (verr)
+		return fail_recv(qp, rx, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
+	if (exec->ends && pkt->info->rider == ROAN_RIDER_INV) {
+		verr = roan_key_invalidate_remote(qp, pkt->inv_rkey);
+		if (verr)
+			return fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
+	}
+	roan_responder_done(&qp->rq.resp, pkt);
+	if (exec->ends)
+		finish_recv(qp, pkt, exec->msg_len);
+}
+
+static void execute_write(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_pkt *pkt = &rx->pkt;
+	bool wants_recv = exec->ends && pkt->info->rider == ROAN_RIDER_IMM;
+	/* Placing asks all that can be asked of one packet. But a receive is taken, and a length of 0 let in, only by who may write. */
+	bool alone = exec->starts && exec->ends && pkt->payload_len && !wants_recv;
+	u32 verr;
+
+	/* The whole range at once, so that a WRITE that runs out of its region leaves no byte, as adapters do. */
+	if (exec->starts && !alone && roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE))
+		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+	if (wants_recv && !take_recv(qp, rx))
+		return;
+	verr = roan_remote_write(qp, exec->rkey, exec->va, roan_rx_payload(rx), pkt->payload_len);
+	if (verr)
+		return deny(qp, rx, verr);
+	roan_responder_done(&qp->rq.resp, pkt);
+	if (wants_recv)
+		finish_recv(qp, pkt, exec->msg_len);
+}
+
+static void execute_read(struct roan_qp *qp, const struct roan_pkt *pkt, const struct roan_exec *exec)
+	__must_hold(&qp->rq.lock)
+{
+	if (roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_READ))
+		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+	roan_responder_read(&qp->rq.resp, pkt);
+}
+
+static void execute_atomic(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_pkt *pkt = &rx->pkt;
+	u64 orig;
+	u32 verr = roan_remote_atomic(qp, pkt, &orig);
+
+	if (verr)
+		return deny(qp, rx, verr);
+	roan_responder_atomic(&qp->rq.resp, pkt, orig);
+}
+
+static void execute_atomic_write(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_pkt *pkt = &rx->pkt;
+	u64 value;
+	u32 verr;
+
+	/* The walker has the packet's bytes: eight are there, the responder checked the length. */
+	if (skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &value, sizeof(value)))
+		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+	verr = roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value);
+	if (verr)
+		return deny(qp, rx, verr);
+	roan_responder_acted(&qp->rq.resp, pkt);
+}
+
+static void execute_flush(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	u32 verr = roan_remote_flush(qp, &rx->pkt);
+
+	if (verr)
+		return deny(qp, rx, verr);
+	roan_responder_acted(&qp->rq.resp, &rx->pkt);
+}
+
+static void execute(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
+	__must_hold(&qp->rq.lock)
+{
+	switch (rx->pkt.info->op) {
+	case ROAN_OP_SEND:
+		return execute_send(qp, rx, exec);
+	case ROAN_OP_WRITE:
+		return execute_write(qp, rx, exec);
+	case ROAN_OP_READ:
+		return execute_read(qp, &rx->pkt, exec);
+	case ROAN_OP_CMP_SWAP:
+	case ROAN_OP_FETCH_ADD:
+		return execute_atomic(qp, rx);
+	case ROAN_OP_ATOMIC_WRITE:
+		return execute_atomic_write(qp, rx);
+	case ROAN_OP_FLUSH:
+		return execute_flush(qp, rx);
+	}
+}
+
+/* Nothing was executed: exactly one counter says why. */
+static void count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
+{
+	bool rc = qp->transport == ROAN_TP_RC;
+
+	switch (verdict) {
+	case ROAN_V_EXECUTE:
+		break;
+	case ROAN_V_DUPLICATE:
+		roan_count(qp->dev, duplicate_request);
+		break;
+	case ROAN_V_GAP:
+		roan_count(qp->dev, out_of_seq_request);
+		break;
+	case ROAN_V_DROP:
+		if (rc)
+			roan_count(qp->dev, rx_after_nak);
+		else
+			roan_count(qp->dev, rx_uc_lost);
+		break;
+	case ROAN_V_INVALID:
+		if (rc) {
+			roan_count(qp->dev, resp_invalid_requests);
+			roan_later(&qp->later, ROAN_DO_EV_REQ_ERR);
+		} else {
+			roan_count(qp->dev, rx_invalid);
+		}
+		break;
+	}
+}
+
+/* The first packet to reach a QP in RTR says that the peer is up; the CM waits for that (11.6.3.1). */
+static void note_established(struct roan_qp *qp)
+{
+	if (qp->comm_est || qp->state != IB_QPS_RTR)
+		return;
+	qp->comm_est = true;
+	roan_later(&qp->later, ROAN_DO_EV_COMM_EST);
+}
+
+/*
+ * Most connections never see a READ or an atomic, so the memory for remembering them is made when the first one comes.
+ * False: there is none, and the packet is lost as if the wire had lost it.
+ */
+static bool can_replay(struct roan_qp *qp, const struct roan_pkt *pkt)
+	__must_hold(&qp->rq.lock)
+{
+	u32 n = qp->attr.max_dest_rd_atomic;
+	struct roan_replay *replay;
+
+	if (likely(qp->rq.resp.replay) || !n || !roan_op_wants_answer(pkt->info->op))
+		return true;
+	replay = kcalloc(n, sizeof(*replay), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!replay) {
+		roan_count(qp->dev, rx_no_memory);
+		return false;
+	}
+	roan_responder_remember(&qp->rq.resp, replay, n);
+	return true;
+}
+
+static void take_request(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	enum roan_verdict verdict;
+	struct roan_exec exec;
+
+	if (!can_replay(qp, &rx->pkt))
+		return;
+	verdict = roan_responder_admit(&qp->rq.resp, &rx->pkt, &exec);
+	trace_roan_verdict(qp, &rx->pkt, verdict);
+	if (verdict == ROAN_V_EXECUTE)
+		execute(qp, rx, &exec);
+	else
+		count_verdict(qp, verdict);
+	roan_turn_comes(qp);
+}
+
+/*
+ * Others wait already, and order is kept. A peer that sends again what waits here loses its patience: that the first of it is
+ * not ready is said as rest.h has it, so that waiting costs the peer none of its retries.
+ */
+static void wait_behind(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	bool rc = qp->transport == ROAN_TP_RC;
+	u32 psn = rx->pkt.psn;
+	u8 code;
+
+	if (rc && psn == qp->rq.resp.epsn && roan_rest_asked(&qp->rq.rest, ktime_get_ns(), &code))
+		ask_again(qp, code);
+	else if (rc && roan_backlog_has(qp, psn))
+		roan_count(qp->dev, duplicate_request);
+	else if (roan_backlog_add(qp, rx))
+		return;
+	else if (!rc)
+		roan_count(qp->dev, rx_absent);
+	else if (qp->rq.resp.nak_sent)
+		roan_count(qp->dev, rx_after_nak);
+	else
+		ask_again_if_full(qp);
+}
+
+/* Is somebody before what comes? */
+static bool backlogged(const struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	return unlikely(!list_empty(&qp->rq.backlog));
+}
+
+/* Must it wait behind others? What was executed before is answered at once: that takes nothing and places nothing. */
+static bool must_wait(const struct roan_qp *qp, const struct roan_pkt *pkt)
+	__must_hold(&qp->rq.lock)
+{
+	return backlogged(qp) && (qp->transport != ROAN_TP_RC || psn_diff(pkt->psn, qp->rq.resp.epsn) >= 0);
+}
+
+/* The caller parts with the key when the run of packets has come to its end. */
+void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
+{
+	roan_lock_outside(&qp->rq.lock);
+	roan_key_stay();
+	if (!can_receive(qp)) {
+		roan_count(qp->dev, rx_bad_state);
+		goto unlock;
+	}
+	note_established(qp);
+	if (must_wait(qp, &rx->pkt))
+		wait_behind(qp, rx);
+	else
+		take_request(qp, rx);
+unlock:
+	spin_unlock(&qp->rq.lock);
+}
+
+/* What only a datagram's completion tells: where it came from. */
+static void describe_source(struct roan_cqe *cqe, const struct roan_rx *rx)
+{
+	cqe->src_qp = rx->pkt.src_qpn;
+	cqe->flags |= ROAN_CQE_GRH;
+	if (!rx->ipv6)
+		cqe->flags |= ROAN_CQE_IPV4;
+	if (rx->pkt.solicited)
+		cqe->flags |= ROAN_CQE_SOLICITED;
+	if (rx->pkt.info->rider == ROAN_RIDER_IMM) {
+		cqe->flags |= ROAN_CQE_WITH_IMM;
+		cqe->imm = rx->pkt.imm;
+	}
+	if (skb_mac_header_was_set(rx->skb) && skb_mac_header_len(rx->skb) >= ETH_HLEN) {
+		cqe->flags |= ROAN_CQE_SMAC;
+		memcpy(cqe->smac, eth_hdr(rx->skb)->h_source, ETH_ALEN);
+	}
+	if (rx->vlan != ROAN_NO_VLAN) {
+		cqe->flags |= ROAN_CQE_VLAN;
+		cqe->vlan = rx->vlan;
+	}
+}
+
+/* The memory it is for is not there yet, or others wait already. */
+static void datagram_waits(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	if (!roan_backlog_add(qp, rx))
+		roan_count(qp->dev, rx_absent);
+}
+
+/* False: none, and it is counted. */
+static bool take_datagram_recv(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	u32 verr;
+
+	switch (fetch_recv(qp, &verr)) {
+	case ROAN_FETCH_OK:
+		return true;
+	case ROAN_FETCH_EMPTY:
+		roan_count(qp->dev, rx_no_wqe);
+		break;
+	case ROAN_FETCH_BAD:
+		lose_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
+		break;
+	}
+	return false;
+}
+
+/* Every UD receive begins with 40 bytes for the network header (10.2.4). */
+static void deliver(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_pkt *pkt = &rx->pkt;
+	u32 total = ROAN_GRH_LEN + pkt->payload_len;
+	struct roan_recv *cur = &qp->rq.cur;
+	struct roan_cqe cqe = { .byte_len = total };
+	u8 grh[ROAN_GRH_LEN];
+	u32 verr;
+
+	if (!cur->taken && !take_datagram_recv(qp))
+		return;
+	if (total > cur->total) {
+		roan_count(qp->dev, rx_too_long);
+		return;		/* the receive stays for the next one */
+	}
+	roan_rx_grh(rx, grh);
+	verr = roan_scatter(qp, receives(qp), 0, roan_from_bytes(grh), sizeof(grh));
+	if (!verr)
+		verr = roan_scatter(qp, receives(qp), sizeof(grh), roan_rx_payload(rx), pkt->payload_len);
+	if (verr == ROAN_VERR_ABSENT)
+		return datagram_waits(qp, rx);	/* as above */
+	describe_source(&cqe, rx);
+	roan_complete_recv(qp, &cqe, verr ? ROAN_ST_LOC_PROT_ERR : ROAN_ST_SUCCESS, verr);
+	if (verr)
+		roan_qp_fail(qp);
+}
+
+static void take_datagram(struct roan_qp *qp, struct roan_rx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	switch (roan_ud_admit(&rx->pkt, qp->qkey, qp->pkey, 1u << qp->mtu_shift)) {
+	case ROAN_UD_DELIVER:
+		if (backlogged(qp) && !rx->waits)
+			datagram_waits(qp, rx);
+		else
+			deliver(qp, rx);
+		break;
+	case ROAN_UD_BAD_QKEY:
+		roan_count(qp->dev, rx_bad_qkey);
+		break;
+	case ROAN_UD_BAD_PKEY:
+		roan_count(qp->dev, rx_bad_pkey);
+		break;
+	case ROAN_UD_INVALID:
+		roan_count(qp->dev, rx_invalid);
+		break;
+	}
+	roan_turn_comes(qp);
+}
+
+void roan_recv_datagram(struct roan_qp *qp, struct roan_rx *rx)
+{
+	spin_lock(&qp->rq.lock);
+	if (can_receive(qp))
+		take_datagram(qp, rx);
+	else
+		roan_count(qp->dev, rx_bad_state);
+	spin_unlock(&qp->rq.lock);
+}
+
+void roan_request_execute(struct roan_qp *qp, struct roan_rx *rx)
+{
+	if (roan_connected(qp))
+		take_request(qp, rx);
+	else
+		take_datagram(qp, rx);
+}

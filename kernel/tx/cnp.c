@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Congestion notification: a packet came in that a switch had marked; its sender gets a CNP, if one is due (core/cc/np.h), straight
+ * from where it was received: past the QP's queues, unpaced, with its own DSCP and priority. Nobody answers a CNP. What one
+ * that came in does to the rate is limit.c's.
+ */
+#include <net/inet_ecn.h>
+#include "roan.h"
+#include "base/trace.h"
+#include "tx/gso.h"
+
+/* Marks on acknowledgements and CNPs say nothing that their sender could do something about. */
+static bool is_data(const struct roan_pkt *pkt)
+{
+	switch (pkt->info->op) {
+	case ROAN_OP_CNP:
+	case ROAN_OP_ACK:
+	case ROAN_OP_ATOMIC_ACK:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static struct roan_np *np_of(struct roan_qp *qp, const struct roan_rx *rx, const struct roan_cc_params *params)
+{
+	switch (READ_ONCE(params->cnp_scope)) {
+	case ROAN_CNP_PER_DIP:
+		return roan_np_host(&qp->dev->cc.np_hosts, rx->saddr.raw);
+	case ROAN_CNP_PER_PORT:
+		return &qp->dev->cc.np_port;
+	default:
+		return &qp->rq.np;
+	}
+}
+
+/* Back to where the packet came from: a datagram QP has no address of its own. */
+static void address_back(struct roan_av *av, const struct roan_qp *qp, const struct roan_rx *rx)
+{
+	const struct roan_av *own = qp->av;
+
+	*av = (struct roan_av) {
+		.sgid = rx->daddr,
+		.dgid = rx->saddr,
+		.ipv6 = rx->ipv6,
+		.ttl = own ? own->ttl : 64,
+		.sport = own ? own->sport : rdma_flow_label_to_udp_sport(rdma_calc_flow_label(qp->ib.qp_num, rx->pkt.src_qpn)),
+		.ifindex = own ? own->ifindex : rx->in->ifindex,
+	};
+}
+
+static void send_cnp(struct roan_qp *qp, const struct roan_rx *rx, const struct roan_cc_params *params)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_pkt cnp = {
+		.opcode = ROAN_OPCODE_CNP,
+		.becn = true,
+		.pkey = ROAN_DEFAULT_PKEY,
+		.qpn = roan_connected(qp) ? qp->dest_qpn : rx->pkt.src_qpn,
+	};
+	struct roan_flow route = {};	/* of a datagram: where the next one comes from is open */
+	struct roan_train train;
+	struct roan_av av;
+	u8 *at;
+
+	address_back(&av, qp, rx);
+	roan_train_open(&train, qp->dev, roan_connected(qp) ? &qp->rq.flow : &route, &av);
+	train.tclass = READ_ONCE(params->cnp_dscp) << 2 | INET_ECN_NOT_ECT;
+	train.prio = READ_ONCE(params->cnp_802p_prio);
+	at = roan_train_add(&train, roan_opcode(ROAN_OPCODE_CNP)->header_len + ROAN_ICRC_LEN);
+	if (at) {
+		roan_wire_build(at, &cnp);
+		roan_train_seal(&train);
+		roan_train_flush(&train);
+		roan_count(qp->dev, np_cnp_sent);
+		trace_roan_cnp(qp, cnp.qpn, true);
+	}
+	roan_flow_reset(&route);
+}
+
+/* The packet under the walker is believed, and has CE set or follows one that is owed a CNP. softirq, RCU, no queue lock held */
+void roan_ce_marked(struct roan_qp *qp, const struct roan_rx *rx)
+{
+	const struct roan_cc_params *params = roan_cc_params_of(qp->dev);
+	u32 interval = READ_ONCE(params->min_time_between_cnps);
+	u64 now = ktime_get_ns();
+	bool due;
+
+	if (!is_data(&rx->pkt) || qp->ib.qp_type == IB_QPT_GSI)
+		return;
+	if (rx->ce)
+		roan_count(qp->dev, np_ecn_marked_roce_packets);
+	spin_lock(&qp->rq.lock);
+	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE) {
+		due = rx->ce ? roan_np_due(np_of(qp, rx, params), interval, now) : roan_np_owed(&qp->rq.np, interval, now);
+		if (due)
+			send_cnp(qp, rx, params);
+	}
+	spin_unlock(&qp->rq.lock);
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A work request is finished: tell its completion queue. Also the flushing of what is left when a QP has failed. Decides
+ * nothing: the status comes from the transport.
+ */
+#include "roan.h"
+#include "base/trace.h"
+
+static const u8 wc_opcodes[ROAN_NUM_WR_OPCODES] = {
+	[ROAN_WR_RDMA_WRITE]		= IB_WC_RDMA_WRITE,
+	[ROAN_WR_RDMA_WRITE_WITH_IMM]	= IB_WC_RDMA_WRITE,
+	[ROAN_WR_SEND]			= IB_WC_SEND,
+	[ROAN_WR_SEND_WITH_IMM]		= IB_WC_SEND,
+	[ROAN_WR_SEND_WITH_INV]		= IB_WC_SEND,
+	[ROAN_WR_RDMA_READ]		= IB_WC_RDMA_READ,
+	[ROAN_WR_ATOMIC_CMP_AND_SWP]	= IB_WC_COMP_SWAP,
+	[ROAN_WR_ATOMIC_FETCH_AND_ADD]	= IB_WC_FETCH_ADD,
+	[ROAN_WR_ATOMIC_WRITE]		= IB_WC_ATOMIC_WRITE,
+	[ROAN_WR_FLUSH]			= IB_WC_FLUSH,
+	[ROAN_WR_LOCAL_INV]		= IB_WC_LOCAL_INV,
+	[ROAN_WR_BIND_MW]		= IB_WC_BIND_MW,
+	[ROAN_WR_REG_MR]		= IB_WC_REG_MR,
+};
+
+/* Failures of the requester that have a counter of their own. */
+static void count_failure(struct roan_dev *dev, enum roan_status status)
+{
+	roan_count(dev, req_cqe_error);
+	switch (status) {
+	case ROAN_ST_RETRY_EXC_ERR:
+		roan_count(dev, retry_exceeded_err);
+		break;
+	case ROAN_ST_RNR_RETRY_EXC_ERR:
+		roan_count(dev, retry_rnr_exceeded_err);
+		break;
+	case ROAN_ST_REM_ACCESS_ERR:
+		roan_count(dev, req_remote_access_errors);
+		break;
+	case ROAN_ST_REM_INV_REQ_ERR:
+		roan_count(dev, req_remote_invalid_request);
+		break;
+	case ROAN_ST_REM_OP_ERR:
+		roan_count(dev, req_remote_op_errors);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A peer's refusal has no local reason; say at least whose it was. */
+static u32 verr_of(enum roan_status status, u32 verr)
+{
+	switch (status) {
+	case ROAN_ST_REM_ACCESS_ERR:
+	case ROAN_ST_REM_INV_REQ_ERR:
+	case ROAN_ST_REM_OP_ERR:
+		return ROAN_VERR_PEER_NAK;
+	case ROAN_ST_BAD_RESP_ERR:
+		return ROAN_VERR_PROTOCOL;
+	default:
+		return verr;
+	}
+}
+
+/* Apart, as most requests of a stream are not signaled and need no entry, not even one that is only cleared. */
+static noinline void report_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
+	const struct roan_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = wqe->opcode < ROAN_NUM_WR_OPCODES ? wc_opcodes[wqe->opcode] : IB_WC_SEND,
+		.byte_len = roan_requester_work(&qp->sq.req, index)->len,
+		.qp_num = qp->ib.qp_num,
+		.vendor_err = verr_of(status, verr),
+		.kernel_qp = (uintptr_t)&qp->ib,
+	};
+
+	trace_roan_complete(qp, cqe.wr_id, cqe.opcode, status);
+	roan_cq_post(qp->scq, &cqe);
+}
+
+void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
+
+	lockdep_assert_held(&qp->sq.lock);
+	/* The slot first: who sees the completion may post in its place at once. */
+	roan_ring_publish(&qp->sq.ring, qp->sq.ring.index - (qp->sq.req.tail - qp->sq.req.retire));
+	if (status == ROAN_ST_SUCCESS) {
+		roan_count(qp->dev, rdma_sends);
+		if (!qp->sq.sig_all && !(wqe->flags & ROAN_SEND_SIGNALED))
+			return;
+	} else if (status != ROAN_ST_WR_FLUSH_ERR) {
+		count_failure(qp->dev, status);
+	}
+	report_send(qp, index, status, verr);
+}
+
+void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_cqe cqe = *partial;
+
+	lockdep_assert_held(&qp->rq.lock);
+	if (status == ROAN_ST_SUCCESS)
+		roan_count(qp->dev, rdma_recvs);
+	else if (status != ROAN_ST_WR_FLUSH_ERR)
+		roan_count(qp->dev, resp_cqe_error);
+	cqe.wr_id = qp->rq.cur.wr_id;
+	cqe.status = status;
+	cqe.vendor_err = verr;
+	cqe.qp_num = qp->ib.qp_num;
+	cqe.kernel_qp = (uintptr_t)&qp->ib;
+	if (!cqe.opcode)
+		cqe.opcode = IB_WC_RECV;
+	qp->rq.cur.taken = false;
+	trace_roan_complete(qp, cqe.wr_id, cqe.opcode, status);
+	roan_cq_post(qp->rcq, &cqe);
+}
+
+/* A slot nobody will execute: only its wr_id matters. It is the first field of both kinds of slot. */
+static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
+{
+	struct roan_cqe cqe = {
+		.status = ROAN_ST_WR_FLUSH_ERR,
+		.opcode = opcode,
+		.qp_num = qp->ib.qp_num,
+		.kernel_qp = (uintptr_t)&qp->ib,
+	};
+
+	BUILD_BUG_ON(offsetof(struct roan_send_wqe, wr_id) || offsetof(struct roan_recv_wqe, wr_id));
+	roan_ring_copy(ring, 0, &cqe.wr_id, sizeof(cqe.wr_id));
+	roan_ring_consume(ring);
+	roan_ring_publish(ring, ring->index);
+	roan_cq_post(cq, &cqe);
+}
+
+#define FLUSH_ROUNDS	16
+
+/*
+ * Complete all that is posted, then ask for a doorbell: what is posted from now on must be flushed too. A ring with
+ * impossible indices has nothing that could be flushed. Who posts as fast as we flush is served, but not at a stretch.
+ */
+static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
+{
+	u32 pending, rounds = 0;
+
+	do {
+		if (rounds++ == FLUSH_ROUNDS) {
+			if (ring == &qp->sq.ring)
+				roan_later(&qp->later, ROAN_DO_SEND);
+			else
+				roan_qp_fail(qp);
+			return;
+		}
+		roan_ring_awake(ring);
+		pending = roan_ring_pending(ring);
+		if (roan_ring_corrupt(ring, pending)) {
+			roan_ring_discard(ring);
+			return;
+		}
+		while (pending--)
+			flush_slot(qp, ring, cq, opcode);
+	} while (roan_ring_need_doorbell(ring));
+}
+
+void roan_flush_sq(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	enum roan_status status;
+	u32 index;
+
+	lockdep_assert_held(&qp->sq.lock);
+	roan_requester_flush(&qp->sq.req);
+	while (roan_requester_retired(&qp->sq.req, &index, &status))
+		roan_complete_send(qp, index, status, roan_sq_mirror(&qp->sq, index)->verr);
+	flush_ring(qp, &qp->sq.ring, qp->scq, IB_WC_SEND);
+}
+
+void roan_flush_rq(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	static const struct roan_cqe nothing;
+
+	lockdep_assert_held(&qp->rq.lock);
+	if (qp->rq.cur.taken)
+		roan_complete_recv(qp, &nothing, ROAN_ST_WR_FLUSH_ERR, ROAN_VERR_NONE);
+	if (!qp->srq)
+		flush_ring(qp, &qp->rq.ring, qp->rcq, IB_WC_RECV);
+}

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Trains: many packets of one flow in one skb. Building them on the way out, with each packet's ICRC as it will be on the
+ * wire once UDP GSO has cut the train; walking them on the way in. Routes and sockets are net.c's.
+ *
+ * The linear part of an skb holds the IP and UDP headers, and the first packet if that is small. All else lies in pages
+ * (room.c) filled upwards, one after the other, so that a whole train needs a few frags.
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <net/dst.h>
+#include <net/ip6_checksum.h>
+#include <net/udp.h>
+
+#include "tx/tx_budget.h"
+#include "roan.h"
+#include "tx/tx_page_pool.h"
+#include "tx/gso.h"
+#include "core/crc/crc_vpclmul.h"
+
+DEFINE_PER_CPU(u32, roan_burst);
+
+#define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
+#define TRAIN_PKTS	64	/* as many as GRO puts together */
+#define IP4_ID		4	/* offsets in the headers */
+#define IP4_TOTAL_LEN	2
+#define IP6_PAYLOAD_LEN	4
+#define UDP_LEN		4
+
+/* The address decides, not the group: a group of either notation is an IPv4 one when it is sent to from IPv4. */
+static bool train_ipv6(const struct roan_train *t)
+{
+	return !roan_gid_v4(&t->av->sgid);
+}
+
+static u32 l3_len(bool ipv6)
+{
+	return ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+}
+
+/* ---- building ---- */
+
+void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av)
+{
+	memset(t, 0, sizeof(*t));
+	t->dev = dev;
+	t->flow = flow;
+	t->av = av;
+	t->tclass = roan_qos_tclass(dev, av);
+	t->prio = roan_qos_prio(dev, t->tclass);
+}
+
+static void write_headers(struct roan_train *t)
+{
+	const struct roan_av *av = t->av;
+	struct udphdr *udp = (struct udphdr *)t->udp;
+
+	memset(t->l3, 0, sizeof(t->l3));
+	if (train_ipv6(t)) {
+		struct ipv6hdr *ip6 = (struct ipv6hdr *)t->l3;
+
+		ip6_flow_hdr(ip6, t->tclass, htonl(av->flow_label & 0xfffff));
+		ip6->nexthdr = IPPROTO_UDP;
+		ip6->hop_limit = av->ttl;
+		memcpy(&ip6->saddr, &av->sgid, sizeof(ip6->saddr));
+		memcpy(&ip6->daddr, &av->dgid, sizeof(ip6->daddr));
+	} else {
+		struct iphdr *ip = (struct iphdr *)t->l3;
+
+		ip->version = 4;
+		ip->ihl = 5;
+		ip->tos = t->tclass;
+		ip->frag_off = htons(IP_DF);
+		ip->ttl = av->ttl;
+		ip->protocol = IPPROTO_UDP;
+		memcpy(&ip->saddr, av->sgid.raw + 12, 4);
+		memcpy(&ip->daddr, av->dgid.raw + 12, 4);
+	}
+	udp->source = htons(av->sport);
+	udp->dest = htons(ROAN_UDP_PORT);
+	udp->len = 0;
+	udp->check = 0;
+}
+
+/* GSO needs somebody who fills in checksums; where the device does not, software would touch every byte again. */
+static u32 most_packets(const struct roan_train *t)
+{
+	const struct net_device *dev = READ_ONCE(t->flow->dst->dev);
+	netdev_features_t csum = NETIF_F_HW_CSUM | (train_ipv6(t) ? NETIF_F_IPV6_CSUM : NETIF_F_IP_CSUM);
+
+	if (!(dev->features & csum) || !(dev->features & NETIF_F_SG))
+		return 1;
+	return clamp_t(u32, READ_ONCE(dev->gso_max_segs), 1, TRAIN_PKTS);
+}
+
+/* How many bytes of packets an skb may have; a first packet is not asked. */
+static u32 most_bytes(const struct roan_train *t)
+{
+	u32 headers = l3_len(train_ipv6(t)) + sizeof(struct udphdr);
+
+	return min_t(u32, max_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), headers), U16_MAX) - headers;
+}
+
+static bool joins(const struct roan_train *t, u32 len)
+{
+	return !t->closed && len <= t->seg_len && t->n < t->max_pkts && t->bytes + len <= t->max_bytes &&
+	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
+}
+
+/* From the pools that each CPU has for what drivers receive; who consumes it gives the skb back there (net.c). */
+static struct sk_buff *new_skb(u32 len)
+{
+	u32 size = SKB_DATA_ALIGN(ROAN_HEADROOM + len) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+	void *head = napi_alloc_frag(size);
+	struct sk_buff *skb;
+
+	if (!head)
+		return NULL;
+	skb = napi_build_skb(head, size);
+	if (!skb) {
+		skb_free_frag(head);
+		return NULL;
+	}
+	skb_reserve(skb, ROAN_HEADROOM);
+	return skb;
+}
+
+static bool begin(struct roan_train *t, u32 len)
+{
+	u32 linear = len <= SMALL_PACKET ? len : 0;
+
+	if (!roan_flow_ready(t->flow, t->dev, t->av))
+		return false;		/* counted there */
+	t->skb = new_skb(linear);
+	if (!t->skb) {
+		roan_count(t->dev, tx_no_memory);
+		return false;
+	}
+	if (unlikely(t->due))
+		skb_set_delivery_time(t->skb, t->due, ROAN_SKB_CLOCK_MONOTONIC);
+	t->max_pkts = most_packets(t);
+	t->max_bytes = most_bytes(t);
+	t->cut = !(READ_ONCE(t->flow->dst->dev->features) & NETIF_F_GSO_UDP_L4);
+	t->seg_len = len;
+	t->n = 0;
+	t->bytes = 0;
+	t->closed = false;
+	write_headers(t);
+	return true;
+}
+
+static void forget_empty(struct roan_train *t)
+{
+	if (!t->skb || t->n)
+		return;
+	kfree_skb(t->skb);
+	t->skb = NULL;
+}
+
+/* By as many bytes as its frags have become. */
+static void lengthen(struct sk_buff *skb, u32 bytes)
+{
+	skb->len += bytes;
+	skb->data_len += bytes;
+	skb->truesize += bytes;
+}
+
+/* The skb hears of packets that lie in reserved places, and what is left of these is given back. */
+static void settle(struct roan_train *t)
+{
+	struct skb_shared_info *shinfo;
+
+	if (!t->reserved)
+		return;
+	shinfo = skb_shinfo(t->skb);
+	skb_frag_size_add(&shinfo->frags[shinfo->nr_frags - 1], t->grown);
+	lengthen(t->skb, t->grown);
+	if (t->room->offset == t->room_end)
+		t->room->offset -= (t->reserved - t->n) * t->seg_len;
+	t->reserved = 0;
+	t->grown = 0;
+}
+
+/* Places for as many packets more like the first as the room and the train have. */
+static void reserve(struct roan_train *t)
+{
+	struct page_frag *pf = t->room;
+	u32 bytes = min(pf->size - pf->offset, t->max_bytes - min(t->bytes, t->max_bytes));
+	u32 n = min(bytes / t->seg_len, t->max_pkts - min(t->n, t->max_pkts));
+
+	if (!n)
+		return;
+	t->next = page_address(pf->page) + pf->offset;
+	pf->offset += n * t->seg_len;
+	t->room_end = pf->offset;
+	t->reserved = t->n + n;
+}
+
+/* roan_train_add() of a packet that has no place yet. */
+u8 *roan_train_find(struct roan_train *t, u32 len)
+{
+	settle(t);
+	if (t->skb && !joins(t, len))
+		roan_train_flush(t);
+	if (!t->skb && !begin(t, len))
+		return NULL;
+	t->len = len;
+	t->summed = 0;
+	if (!t->n && len <= SMALL_PACKET) {
+		t->at = skb_tail_pointer(t->skb);
+		return t->at;
+	}
+	t->room = roan_room(len, !t->n);
+	if (!t->room) {
+		roan_count(t->dev, tx_no_memory);
+		forget_empty(t);
+		return NULL;
+	}
+	t->at = page_address(t->room->page) + t->room->offset;
+	return t->at;
+}
+
+static void attach(struct roan_train *t)
+{
+	struct page_frag *pf = t->room;
+	struct sk_buff *skb = t->skb;
+	int i = skb_shinfo(skb)->nr_frags;
+
+	if (skb_can_coalesce(skb, i, pf->page, pf->offset)) {
+		skb_frag_size_add(&skb_shinfo(skb)->frags[i - 1], t->len);
+	} else {
+		get_page(pf->page);
+		skb_fill_page_desc(skb, i, pf->page, pf->offset, t->len);
+	}
+	pf->offset += t->len;
+	lengthen(skb, t->len);
+	if (!t->closed)
+		reserve(t);
+}
+
+/* Makes these the headers that a packet of @len bytes and identification @id has by itself. */
+static void set_lengths(u8 *l3, u8 *udp, bool ipv6, u32 len, u16 id)
+{
+	u32 udp_len = len + sizeof(struct udphdr);
+
+	if (ipv6) {
+		put_unaligned_be16(udp_len, l3 + IP6_PAYLOAD_LEN);
+	} else {
+		put_unaligned_be16(udp_len + sizeof(struct iphdr), l3 + IP4_TOTAL_LEN);
+		put_unaligned_be16(id, l3 + IP4_ID);
+	}
+	put_unaligned_be16(udp_len, udp + UDP_LEN);
+}
+
+static void icrc_head(struct roan_icrc_head *head, const u8 *l3, const u8 *udp, bool ipv6)
+{
+	if (ipv6)
+		roan_icrc_head6(head, l3, udp);
+	else
+		roan_icrc_head4(head, l3, udp);
+}
+
+/* t->head is that of the packet being added; its identification. */
+static u16 learn_icrc_head(struct roan_train *t)
+{
+	bool ipv6 = train_ipv6(t);
+
+	if (!t->n || t->len != t->head_len) {
+		set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
+		icrc_head(&t->head, t->l3, t->udp, ipv6);
+		t->head_len = t->len;
+	}
+	return ipv6 ? 0 : t->flow->ip_id + t->n;
+}
+
+struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload)
+{
+	u16 id;
+
+	if (payload < ROAN_FOLD_MIN)
+		return NULL;
+	id = learn_icrc_head(t);
+	roan_icrc_start(&t->icrc, &t->head, id, t->at);
+	if (headers > ROAN_BTH_LEN)
+		roan_icrc_add(&t->icrc, t->at + ROAN_BTH_LEN, headers - ROAN_BTH_LEN);
+	t->summed = headers + payload;
+	return &t->icrc;
+}
+
+void roan_train_seal(struct roan_train *t)
+{
+	u32 end = t->len - ROAN_ICRC_LEN;
+
+	if (!t->summed) {
+		u16 id = learn_icrc_head(t);
+
+		put_unaligned_le32(~roan_icrc_state(&t->head, id, t->at, end), t->at + end);
+	} else {
+		if (t->summed < end)	/* padding */
+			roan_icrc_add(&t->icrc, t->at + t->summed, end - t->summed);
+		roan_icrc_put(&t->icrc, t->at + end);
+	}
+
+	t->at = NULL;
+	t->bytes += t->len;
+	if (t->n++ < t->reserved) {
+		t->next += t->len;
+		t->grown += t->len;
+		return;
+	}
+	t->closed = t->len < t->seg_len;
+	if (t->n == 1 && t->len <= SMALL_PACKET)
+		skb_put(t->skb, t->len);
+	else
+		attach(t);
+}
+
+void roan_train_drop(struct roan_train *t)
+{
+	t->at = NULL;
+	forget_empty(t);
+}
+
+/*
+ * Where trains leave, a packet that leaves alone has a checksum too, though the ICRC says more: GRO takes none without, hands it
+ * on at once, and so past the packets of the same flow that it still holds.
+ */
+static void finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
+{
+	struct sk_buff *skb = t->skb;
+	u32 len = t->bytes + sizeof(*udp);
+
+	if (t->max_pkts == 1) {
+		skb->ip_summed = CHECKSUM_NONE;
+		return;
+	}
+	if (ipv6) {
+		const struct ipv6hdr *ip6 = (const struct ipv6hdr *)t->l3;
+
+		udp->check = ~udp_v6_check(len, &ip6->saddr, &ip6->daddr, 0);
+	} else {
+		const struct iphdr *ip = (const struct iphdr *)t->l3;
+
+		udp->check = ~udp_v4_check(len, ip->saddr, ip->daddr, 0);
+	}
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct udphdr, check);
+	if (t->n == 1)
+		return;
+	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+	skb_shinfo(skb)->gso_size = t->seg_len;
+	skb_shinfo(skb)->gso_segs = t->n;
+}
+
+void roan_train_flush(struct roan_train *t)
+{
+	bool ipv6;
+	struct sk_buff *skb = t->skb;
+
+	roan_key_part();	/* its payload is whole */
+	settle(t);
+	forget_empty(t);
+	if (!t->skb)
+		return;
+	ipv6 = train_ipv6(t);
+	set_lengths(t->l3, t->udp, ipv6, t->bytes, t->flow->ip_id);
+	memcpy(skb_push(skb, sizeof(t->udp)), t->udp, sizeof(t->udp));
+	skb_reset_transport_header(skb);
+	finish_udp(t, udp_hdr(skb), ipv6);
+	memcpy(skb_push(skb, l3_len(ipv6)), t->l3, l3_len(ipv6));
+	skb_reset_network_header(skb);
+	skb->priority = t->prio;
+
+	t->flow->ip_id += t->n;
+	t->skb = NULL;
+	roan_count_n(t->dev, sent_pkts, t->n);
+	roan_count_n(t->dev, sent_bytes, t->bytes);
+	roan_count(t->dev, sent_skbs);
+	if (unlikely(skb->tstamp))
+		roan_count(t->dev, sent_edt_skbs);
+	if (t->queued)
+		roan_below_add(t, skb);
+	roan_burst_add(t);
+	roan_net_xmit(t->dev, skb, t->flow, ipv6);
+	t->n = 0;
+	t->bytes = 0;
+}
+
+/* ---- walking ---- */
+
+/* Finds the contiguous piece of the skb that byte @off lies in. False: in a frag list, or not in memory. */
+static bool find_piece(struct roan_rx *rx, u32 off)
+{
+	const struct skb_shared_info *shinfo = skb_shinfo(rx->skb);
+	u32 start = skb_headlen(rx->skb), size;
+	int i;
+
+	if (off < start) {
+		rx->piece = rx->skb->data;
+		rx->piece_off = 0;
+		rx->piece_len = start;
+		return true;
+	}
+	for (i = 0; i < shinfo->nr_frags; i++, start += size) {
+		size = skb_frag_size(&shinfo->frags[i]);
+		if (off - start >= size)
+			continue;
+		rx->piece = skb_frag_address(&shinfo->frags[i]);
+		rx->piece_off = start;
+		rx->piece_len = rx->piece ? size : 0;
+		return rx->piece;
+	}
+	return false;
+}
+
+/* Where byte @off of the skb lies, and how many more follow it there. NULL: ask skb_copy_bits(). */
+static const u8 *peek(struct roan_rx *rx, u32 off, u32 *run)
+{
+	/* Packets are walked forwards and pieces are long: mostly it is the piece of last time. */
+	if (off - rx->piece_off >= rx->piece_len && !find_piece(rx, off))
+		return NULL;
+	off -= rx->piece_off;
+	*run = rx->piece_len - off;
+	return rx->piece + off;
+}
+
+/* Inlined, for most lengths are known. */
+static __always_inline bool copy_bytes(struct roan_rx *rx, u32 off, void *to, u32 len)
+{
+	const u8 *from;
+	u32 run;
+
+	from = peek(rx, off, &run);
+	if (!from || run < len)
+		return !skb_copy_bits(rx->skb, off, to, len);
+	memcpy(to, from, len);
+	return true;
+}
+
+bool roan_rx_next(struct roan_rx *rx)
+{
+	u32 n;
+
+	if (rx->len) {
+		rx->off += rx->len;
+		rx->i++;
+	}
+	if (rx->off >= rx->end)
+		return false;
+	rx->len = rx->end - rx->off;
+	if (rx->seg_len)
+		rx->len = min(rx->len, rx->seg_len);
+	if (likely(rx->len >= sizeof(rx->head)))
+		return copy_bytes(rx, rx->off, rx->head, sizeof(rx->head));
+	n = rx->len;
+	memset(rx->head + n, 0, sizeof(rx->head) - n);
+	return copy_bytes(rx, rx->off, rx->head, n);
+}
+
+struct roan_source roan_rx_payload(struct roan_rx *rx)
+{
+	u32 off = rx->off + rx->pkt.payload_off, run;
+	const u8 *bytes = peek(rx, off, &run);
+
+	if (unlikely(!bytes || run < rx->pkt.payload_len))
+		return roan_from_skb(rx->skb, off);
+	return roan_from_bytes(bytes);
+}
+
+/* What peek() cannot find. */
+static noinline void icrc_add_scattered(struct roan_icrc *icrc, const struct roan_rx *rx, u32 from, u32 len)
+{
+	struct skb_seq_state seq;
+	const u8 *data;
+	u32 done, n;
+
+	skb_prepare_seq_read(rx->skb, from, from + len, &seq);
+	for (done = 0; (n = skb_seq_read(done, &data, &seq)); done += n) {
+		n = min(n, len - done);		/* it goes to the end of the frag */
+		roan_icrc_add(icrc, data, n);
+	}
+}
+
+/* @len bytes from @from, wherever they lie in the skb. */
+static void icrc_add_skb(struct roan_icrc *icrc, struct roan_rx *rx, u32 from, u32 len)
+{
+	const u8 *data;
+	u32 n;
+
+	for (; len && (data = peek(rx, from, &n)); from += n, len -= n) {
+		n = min(n, len);
+		roan_icrc_add(icrc, data, n);
+	}
+	if (unlikely(len))
+		icrc_add_scattered(icrc, rx, from, len);
+}
+
+/* Of a packet that is short. Its first bytes are in rx->head as well, where they may be masked. */
+static bool short_icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
+{
+	u32 len = rx->len - ROAN_ICRC_LEN, copied = min_t(u32, len, sizeof(rx->head));
+	struct roan_icrc own = { .state = roan_icrc_state(&rx->icrc, id, rx->head, copied) };
+
+	icrc_add_skb(&own, rx, rx->off + copied, len - copied);
+	return roan_icrc_equal(&own, icrc);
+}
+
+static bool icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
+{
+	struct roan_icrc own;
+
+	if (rx->len < ROAN_FOLD_MIN)
+		return short_icrc_with_id(rx, id, icrc);
+	roan_icrc_start(&own, &rx->icrc, id, rx->head);
+	icrc_add_skb(&own, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
+	return roan_icrc_equal(&own, icrc);
+}
+
+static void learn_head(struct roan_rx *rx, u16 id)
+{
+	u8 l3[40], udp[8];
+
+	memcpy(l3, rx->ip, sizeof(l3));
+	memcpy(udp, rx->udp, sizeof(udp));
+	set_lengths(l3, udp, rx->ipv6, rx->len, id);
+	icrc_head(&rx->icrc, l3, udp, rx->ipv6);
+	rx->icrc_len = rx->len;
+}
+
+bool roan_rx_icrc_ok(struct roan_rx *rx)
+{
+	u16 id = rx->ipv6 ? 0 : get_unaligned_be16(rx->ip + IP4_ID);
+	u8 icrc[ROAN_ICRC_LEN];
+
+	if (rx->len < ROAN_MIN_PACKET)
+		return false;
+	if (!copy_bytes(rx, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
+		return false;
+	if (rx->icrc_len != rx->len)
+		learn_head(rx, id);
+	if (rx->ipv6 || !rx->i || rx->ids_fixed)
+		return icrc_with_id(rx, id, icrc);
+	if (icrc_with_id(rx, id + rx->i, icrc))
+		return true;
+	/* GRO also merges packets that all have the same identification, and does not say which it was. */
+	if (!icrc_with_id(rx, id, icrc))
+		return false;
+	rx->ids_fixed = true;
+	return true;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the responder owes leaves here: READ responses, atomic results, ACKs and NAKs, in the order core/transport/responder.c
+ * says. Called once after a train of requests, so acknowledgements coalesce; goes on later when much is owed.
+ */
+#include "tx/tx_budget.h"
+#include "flow/qp_rate.h"
+#include "roan.h"
+#include "base/trace.h"
+#include "tx/gso.h"
+
+#define BUDGET	256	/* packets before the rest goes later */
+
+/* AETH credits: receives posted, unless they come from a shared queue (9.7.7.2). */
+static u8 credits(const struct roan_qp *qp)
+{
+	u32 pending;
+
+	if (qp->srq)
+		return ROAN_AETH_UNLIMITED;
+	pending = roan_ring_pending(&qp->rq.ring);
+	return roan_credit_code(min(pending, qp->rq.ring.mask + 1));
+}
+
+/* 0; or why there is no payload for a READ response: the responder owes a NAK instead, unless it is only absent. */
+static u32 emit_answer(struct roan_qp *qp, struct roan_train *train, const struct roan_answer *answer)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_opcode *info = roan_opcode(answer->opcode);
+	const struct roan_pkt pkt = {
+		.opcode = answer->opcode,
+		.migreq = true,
+		.pad = roan_wire_pad(answer->len),
+		.pkey = qp->pkey,
+		.qpn = qp->dest_qpn,
+		.psn = answer->psn,
+		.syndrome = answer->syndrome,
+		.msn = answer->msn,
+		.orig = answer->orig,
+	};
+	u32 verr;
+	u8 *at;
+
+	at = roan_train_add(train, info->header_len + answer->len + pkt.pad + ROAN_ICRC_LEN);
+	if (!at)
+		return ROAN_VERR_NONE;	/* as if the wire had lost it: the requester asks again */
+	at += roan_wire_build(at, &pkt);
+	roan_key_stay();
+	verr = roan_remote_read(qp, answer->rkey, answer->va, at, answer->len,
+				roan_train_sum(train, info->header_len, answer->len));
+	if (verr) {
+		roan_train_drop(train);
+		return verr;
+	}
+	memset(at + answer->len, 0, pkt.pad);
+	roan_train_seal(train);
+	trace_roan_emit(qp, &pkt, answer->len, false);
+	return ROAN_VERR_NONE;
+}
+
+/* READ responses wait their turn and are marked where it is crowded; ACKs are neither held back nor marked. */
+static bool is_data(const struct roan_answer *answer)
+{
+	return roan_opcode(answer->opcode)->op == ROAN_OP_READ_RESP;
+}
+
+/* From its first response on a turn is counted; ACKs are not. */
+static bool must_wait(struct roan_qp *qp, struct roan_train *train)
+	__must_hold(&qp->rq.lock)
+{
+	if (!train->qp)
+		roan_below_turn(train, qp, ROAN_SIDE_RQ);
+	return train->queued && roan_below_full(train);
+}
+
+static void answer_all(struct roan_qp *qp, struct roan_train *train)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_responder *resp = &qp->rq.resp;
+	u32 budget = BUDGET;
+	bool marks = roan_cc_marks(qp, train->prio);
+	struct roan_answer answer;
+	u32 verr;
+	bool data;
+
+	if (unlikely(qp->rq.absent) && roan_responder_gives_way(resp))
+		qp->rq.absent = false;
+	while (!qp->rq.absent && roan_responder_next(resp, credits(qp), &answer)) {
+		data = is_data(&answer);
+		if (!budget-- || (data && roan_burst_over(train))) {
+			roan_later(&qp->later, ROAN_DO_RESPOND);
+			return;
+		}
+		if (data && must_wait(qp, train))
+			return;
+		if (unlikely(train->pausable) && data && roan_pfc_blocks(qp, ROAN_SIDE_RQ, train->prio))
+			return;
+		if (data && train->limiter && !roan_limit_response(qp, train, &answer))
+			return;
+		if (marks)
+			roan_train_ecn(train, data ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
+		verr = emit_answer(qp, train, &answer);
+		if (verr == ROAN_VERR_ABSENT) {
+			roan_responder_absent(resp, &answer, ktime_get_ns());
+			qp->rq.absent = !roan_responder_gives_way(resp);
+		} else if (!verr) {
+			roan_responder_answered(resp, &answer);
+		} else {
+			roan_count(qp->dev, resp_remote_access_errors);
+			if (roan_responder_answer_failed(resp, &answer, ROAN_NAK_REMOTE_ACCESS))
+				roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
+		}
+	}
+	if (unlikely(qp->rq.absent) && roan_responder_later(resp, ktime_get_ns(), &answer)) {
+		roan_count(qp->dev, send_rnr_err);
+		if (marks)
+			roan_train_ecn(train, INET_ECN_NOT_ECT);
+		emit_answer(qp, train, &answer);
+	}
+	/* The refusal is on its way, if it need not wait for what is answered before; now the QP may fail (9.7.5.2.4). */
+	if (resp->failed && !qp->rq.absent)
+		roan_qp_fail(qp);
+}
+
+void roan_respond(struct roan_qp *qp)
+{
+	struct roan_train train;
+
+	spin_lock_bh(&qp->rq.lock);
+	roan_burst_turn();
+	if (qp->transport == ROAN_TP_RC &&
+	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
+		rcu_read_lock();	/* as train.c expects of all its callers */
+		roan_train_open(&train, qp->dev, &qp->rq.flow, qp->av);
+		train.limiter = roan_limiter_of(qp);
+		if (unlikely(train.limiter))	/* an ACK must not overtake READ responses, which it would acknowledge */
+			train.due = roan_limit_follows(train.limiter);
+		train.pausable = roan_pfc_on(&qp->dev->pfc);
+		answer_all(qp, &train);
+		roan_train_flush(&train);
+		rcu_read_unlock();
+	}
+	spin_unlock_bh(&qp->rq.lock);
+}

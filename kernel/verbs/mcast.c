@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Multicast groups of UD QPs: who is in which, and a copy of each datagram for everyone. IP membership is net.c's.
+ *
+ * Writers hold one mutex, for joining sleeps; readers are under RCU. A member remembers the QP's ref, not the QP: a
+ * reader may see a member just taken out, whose QP is gone.
+ */
+#include <linux/in.h>
+#include <linux/rculist.h>
+#include <net/ipv6.h>
+#include "roan.h"
+#include "tx/gso.h"
+
+struct roan_mcast {
+	struct list_head on_dev;	/* dev->mcast, RCU */
+	union ib_gid gid;		/* as packets to the group show it */
+	struct list_head members;	/* struct member, RCU */
+	u32 n_members;
+	struct rcu_head rcu;
+};
+
+struct member {
+	struct list_head on_group;
+	struct roan_qp_ref *ref;	/* RCU-freed, at least a grace period after the member is taken out */
+	struct rcu_head rcu;
+};
+
+static DEFINE_MUTEX(writers);
+
+static struct roan_mcast *group_find(struct roan_dev *dev, const union ib_gid *gid)
+{
+	struct roan_mcast *group;
+
+	list_for_each_entry_rcu(group, &dev->mcast, on_dev, lockdep_is_held(&writers))
+		if (roan_gid_equal(&group->gid, gid))
+			return group;
+	return NULL;
+}
+
+static struct member *member_find(struct roan_mcast *group, const struct roan_qp *qp)
+{
+	struct member *m;
+
+	list_for_each_entry(m, &group->members, on_group)
+		if (m->ref == qp->ref)
+			return m;
+	return NULL;
+}
+
+static struct roan_mcast *group_open(struct roan_dev *dev, const union ib_gid *gid)
+{
+	struct roan_mcast *group;
+	int err;
+
+	if (dev->n_mcast >= ROAN_MAX_MCAST_GRP)
+		return ERR_PTR(-ENOMEM);
+	group = kzalloc(sizeof(*group), GFP_KERNEL);
+	if (!group)
+		return ERR_PTR(-ENOMEM);
+	group->gid = *gid;
+	INIT_LIST_HEAD(&group->members);
+	err = roan_net_join(dev, gid);
+	if (err) {
+		kfree(group);
+		return ERR_PTR(err);
+	}
+	list_add_rcu(&group->on_dev, &dev->mcast);
+	dev->n_mcast++;
+	return group;
+}
+
+static void group_close_if_empty(struct roan_dev *dev, struct roan_mcast *group)
+{
+	if (group->n_members)
+		return;
+	list_del_rcu(&group->on_dev);
+	dev->n_mcast--;
+	roan_net_leave(dev, &group->gid);
+	kfree_rcu(group, rcu);
+}
+
+static void member_remove(struct roan_dev *dev, struct roan_mcast *group, struct member *m, struct roan_qp *qp)
+{
+	list_del_rcu(&m->on_group);
+	kfree_rcu(m, rcu);
+	group->n_members--;
+	qp->n_mcast--;
+	group_close_if_empty(dev, group);
+}
+
+static int member_add(struct roan_mcast *group, struct roan_qp *qp)
+{
+	struct member *m;
+
+	if (member_find(group, qp))
+		return 0;	/* attaching twice is attaching once (IBTA vol. 1, 10.5.1) */
+	if (group->n_members >= ROAN_MAX_MCAST_ATTACH)
+		return -ENOMEM;
+	m = kzalloc(sizeof(*m), GFP_KERNEL);
+	if (!m)
+		return -ENOMEM;
+	m->ref = qp->ref;
+	list_add_rcu(&m->on_group, &group->members);
+	group->n_members++;
+	qp->n_mcast++;
+	return 0;
+}
+
+static bool may_attach(const struct ib_qp *qp, const union ib_gid *gid)
+{
+	return qp->qp_type == IB_QPT_UD && rdma_is_multicast_addr((struct in6_addr *)gid);
+}
+
+/* IPv4 groups are written ::ffff:a.b.c.d, which packets show, or ff0e::ffff:a.b.c.d as MGIDs of the older RoCE have it. */
+static union ib_gid address_of(const union ib_gid *mgid)
+{
+	static const u8 old_prefix[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
+	union ib_gid address = *mgid;
+	__be32 v4;
+
+	memcpy(&v4, mgid->raw + 12, sizeof(v4));
+	if (!memcmp(mgid, old_prefix, sizeof(old_prefix)) && ipv4_is_multicast(v4))
+		ipv6_addr_set_v4mapped(v4, (struct in6_addr *)&address);
+	return address;
+}
+
+int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	union ib_gid address = address_of(gid);
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	struct roan_mcast *group;
+	int err;
+
+	if (!may_attach(ibqp, gid))
+		return -EINVAL;
+	mutex_lock(&writers);
+	group = group_find(qp->dev, &address);
+	if (!group)
+		group = group_open(qp->dev, &address);
+	if (IS_ERR(group)) {
+		err = PTR_ERR(group);
+	} else {
+		err = member_add(group, qp);
+		group_close_if_empty(qp->dev, group);
+	}
+	mutex_unlock(&writers);
+	return err;
+}
+
+int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	union ib_gid address = address_of(gid);
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	struct roan_mcast *group;
+	struct member *m = NULL;
+
+	mutex_lock(&writers);
+	group = group_find(qp->dev, &address);
+	if (group)
+		m = member_find(group, qp);
+	if (m)
+		member_remove(qp->dev, group, m, qp);
+	mutex_unlock(&writers);
+	return m ? 0 : -EINVAL;
+}
+
+void roan_mcast_detach_all(struct roan_qp *qp)
+{
+	struct roan_mcast *group, *next;
+	struct member *m;
+
+	if (!qp->n_mcast)	/* nobody attaches a QP that is being destroyed */
+		return;
+	mutex_lock(&writers);
+	list_for_each_entry_safe(group, next, &qp->dev->mcast, on_dev) {
+		if (!qp->n_mcast)
+			break;
+		m = member_find(group, qp);
+		if (m)
+			member_remove(qp->dev, group, m, qp);
+	}
+	mutex_unlock(&writers);
+}
+
+u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx *rx)
+{
+	struct roan_mcast *group;
+	struct member *m;
+	u32 n = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(group, &dev->mcast, on_dev) {
+		if (!roan_gid_equal(&group->gid, &rx->daddr))
+			continue;
+		list_for_each_entry_rcu(m, &group->members, on_group) {
+			if (!refcount_inc_not_zero(&m->ref->refs))
+				continue;
+			roan_recv_datagram(m->ref->qp, rx);
+			roan_qp_put(m->ref->qp);
+			n++;
+		}
+		break;
+	}
+	rcu_read_unlock();
+	return n;
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs: birth and death, how a QP number finds its QP, and what a QP puts off for later. Its states are in
+ * qp_state.c.
+ */
+#include <linux/rcupdate_wait.h>
+#include <linux/vmalloc.h>
+#include "roan.h"
+#include "base/trace.h"
+
+#define FIRST_QPN	16		/* 0 and 1 are the management QPs; a few more leave room to see mistakes */
+#define LAST_QPN	(QPN_MASK - 1)	/* 0xffffff is multicast */
+
+static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);	/* QPN -> struct roan_qp_ref, all devices */
+static u32 qpn_next;
+
+int roan_qp_init(void)
+{
+	qpn_next = get_random_u32_inclusive(FIRST_QPN, LAST_QPN);
+	return 0;
+}
+
+void roan_qp_exit(void)
+{
+	roan_below_exit();
+	WARN_ON_ONCE(!xa_empty(&qpns));
+	xa_destroy(&qpns);
+}
+
+/* ---- finding ---- */
+
+struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref)
+{
+	return ref && refcount_inc_not_zero(&ref->refs) ? ref->qp : NULL;
+}
+
+struct roan_qp *roan_qp_find(u32 qpn)
+{
+	struct roan_qp *qp;
+
+	rcu_read_lock();
+	qp = roan_qp_ref_take(xa_load(&qpns, qpn));
+	rcu_read_unlock();
+	return qp;
+}
+
+struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev)
+{
+	struct roan_qp *qp;
+
+	rcu_read_lock();
+	qp = roan_qp_ref_take(rcu_dereference(dev->gsi));
+	rcu_read_unlock();
+	return qp;
+}
+
+void roan_qp_get(struct roan_qp *qp)
+{
+	refcount_inc(&qp->ref->refs);
+}
+
+void roan_qp_put(struct roan_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->ref->refs))
+		complete(&qp->gone);
+}
+
+/* From here on the network can see the QP. */
+static int publish(struct roan_qp *qp)
+{
+	int err;
+
+	if (qp->ib.qp_type == IB_QPT_GSI) {
+		qp->ib.qp_num = 1;
+		if (cmpxchg((struct roan_qp_ref __force **)&qp->dev->gsi, NULL, qp->ref))
+			return -EBUSY;
+		return 0;
+	}
+	err = xa_alloc_cyclic_bh(&qpns, &qp->ib.qp_num, qp->ref, XA_LIMIT(FIRST_QPN, LAST_QPN), &qpn_next, GFP_KERNEL);
+	return err < 0 ? err : 0;
+}
+
+static void unpublish(struct roan_qp *qp)
+{
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		RCU_INIT_POINTER(qp->dev->gsi, NULL);
+	else
+		xa_erase_bh(&qpns, qp->ib.qp_num);
+}
+
+/* ---- creation ---- */
+
+static u8 transport_of(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return ROAN_TP_RC;
+	case IB_QPT_UC:
+		return ROAN_TP_UC;
+	default:
+		return ROAN_TP_UD;
+	}
+}
+
+static int check_init(const struct roan_qp *qp, const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+		break;
+	case IB_QPT_GSI:
+		if (qp->user)
+			return -EINVAL;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (init->create_flags)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > ROAN_MAX_WR || cap->max_send_sge > ROAN_MAX_SGE || cap->max_inline_data > ROAN_MAX_INLINE)
+		return -EINVAL;
+	if (!init->srq && (cap->max_recv_wr > ROAN_MAX_WR || cap->max_recv_sge > ROAN_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+static void init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+	struct roan_sq *sq = &qp->sq;
+
+	spin_lock_init(&sq->lock);
+	spin_lock_init(&sq->post_lock);
+	roan_hrtimer_setup(&sq->timer, roan_sq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	sq->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	sq->max_wr = max(cap->max_send_wr, 1u);
+	sq->max_sge = max(cap->max_send_sge, 1u);
+	sq->max_inline = cap->max_inline_data;
+}
+
+static void init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
+{
+	struct roan_rq *rq = &qp->rq;
+
+	INIT_LIST_HEAD(&rq->backlog);
+	spin_lock_init(&rq->lock);
+	spin_lock_init(&rq->post_lock);
+	roan_write_back_init(&rq->write_back);
+	if (qp->srq) {
+		rq->max_sge = qp->srq->max_sge;
+	} else {
+		rq->max_wr = max(init->cap.max_recv_wr, 1u);
+		rq->max_sge = max(init->cap.max_recv_sge, 1u);
+	}
+}
+
+/* One piece of memory for both, and one mapping, unless the user's provider would not find the second there. */
+static int alloc_rings(struct roan_qp *qp, struct roan_create_qp_resp *resp)
+{
+	/* At least one scatter entry, which is also room for the eight inline bytes of an ATOMIC_WRITE. */
+	u32 room = max_t(u32, qp->sq.max_sge * sizeof(struct roan_sge), qp->sq.max_inline);
+	const struct roan_ring_plan plan[] = {
+		{
+			.ring = &qp->sq.ring,
+			.slots = qp->sq.max_wr,
+			.slot_size = sizeof(struct roan_send_wqe) + room,
+			.desc = &resp->sq,
+		}, {
+			.ring = &qp->rq.ring,
+			.slots = qp->rq.max_wr,
+			.slot_size = sizeof(struct roan_recv_wqe) + qp->rq.max_sge * sizeof(struct roan_sge),
+			.desc = &resp->rq,
+		},
+	};
+
+	if (qp->srq)
+		return roan_rings_alloc(plan, 1, qp->uctx);
+	if (!qp->uctx || to_roan_uctx(qp->uctx)->one_mapping)
+		return roan_rings_alloc(plan, 2, qp->uctx);
+	return roan_rings_alloc(&plan[0], 1, qp->uctx) ?: roan_rings_alloc(&plan[1], 1, qp->uctx);
+}
+
+static int create_queues(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct roan_create_qp_resp *resp)
+{
+	int err;
+
+	init_sq(qp, init);
+	init_rq(qp, init);
+	err = alloc_rings(qp, resp);
+	if (err)
+		return err;
+	roan_ring_need_doorbell(&qp->sq.ring);	/* at rest; and the first touch of its memory is not left to RTS */
+	qp->rq.cur.sge = kcalloc(qp->rq.max_sge, sizeof(*qp->rq.cur.sge), GFP_KERNEL_ACCOUNT);
+	if (!qp->rq.cur.sge)
+		return -ENOMEM;
+	return roan_mirror_init(&qp->sq);
+}
+
+static void free_queues(struct roan_qp *qp)
+{
+	roan_ring_free(&qp->sq.ring);
+	roan_mirror_free(&qp->sq);
+	roan_flow_reset(&qp->sq.flow);
+	roan_ring_free(&qp->rq.ring);
+	kfree(qp->rq.cur.sge);
+	kfree(qp->rq.resp.replay);
+	roan_flow_reset(&qp->rq.flow);
+}
+
+void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap)
+{
+	cap->max_send_wr = qp->sq.max_wr;
+	cap->max_send_sge = qp->sq.max_sge;
+	cap->max_inline_data = qp->sq.max_inline;
+	cap->max_recv_wr = qp->rq.max_wr;
+	cap->max_recv_sge = qp->srq ? 0 : qp->rq.max_sge;
+}
+
+static void init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct ib_udata *udata)
+{
+	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+
+	qp->dev = to_roan_dev(qp->ib.device);
+	qp->user = udata;
+	qp->uctx = uctx ? &uctx->ib : NULL;
+	qp->transport = transport_of(init->qp_type);
+	qp->state = IB_QPS_RESET;
+	qp->pkey = ROAN_DEFAULT_PKEY;
+	qp->pd = to_roan_pd(qp->ib.pd);
+	qp->scq = init->send_cq ? to_roan_cq(init->send_cq) : NULL;
+	qp->rcq = init->recv_cq ? to_roan_cq(init->recv_cq) : NULL;
+	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
+	qp->later.kind = ROAN_LATER_QP;
+	INIT_LIST_HEAD(&qp->on_pfc);
+	spin_lock_init(&qp->asks.lock);
+	INIT_LIST_HEAD(&qp->asks.list);
+	roan_depth_init(&qp->sq.depth);
+	roan_depth_init(&qp->rq.depth);
+	mutex_init(&qp->mutex);
+	init_completion(&qp->gone);
+}
+
+int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	struct roan_create_qp_resp resp = {};
+	int err;
+
+	init_members(qp, init, udata);
+	err = roan_udata_none(udata) ?: check_init(qp, init);
+	if (err)
+		return err;
+	qp->ref = kzalloc(sizeof(*qp->ref), GFP_KERNEL_ACCOUNT);
+	if (!qp->ref)
+		return -ENOMEM;
+	refcount_set(&qp->ref->refs, 1);
+	qp->ref->qp = qp;
+	roan_below_begin(qp->ref);
+
+	err = create_queues(qp, init, &resp);
+	if (err)
+		goto err_free;
+	roan_qp_caps(qp, &init->cap);
+	err = roan_udata_out(udata, &resp, sizeof(resp));
+	if (err)
+		goto err_free;
+	err = publish(qp);	/* last: from here the network can see it */
+	if (err)
+		goto err_free;
+	return 0;
+
+err_free:
+	free_queues(qp);
+	roan_below_end(qp->ref);
+	return err;
+}
+
+/* ---- what comes later ---- */
+
+static void tell(struct roan_qp *qp, unsigned long bits)
+{
+	static const struct {
+		enum roan_later_bit bit;
+		enum ib_event_type type;
+	} events[] = {
+		{ ROAN_DO_EV_COMM_EST,	 IB_EVENT_COMM_EST },
+		{ ROAN_DO_EV_SQ_DRAINED, IB_EVENT_SQ_DRAINED },
+		{ ROAN_DO_EV_REQ_ERR,	 IB_EVENT_QP_REQ_ERR },
+		{ ROAN_DO_EV_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR },
+		{ ROAN_DO_EV_FATAL,	 IB_EVENT_QP_FATAL },
+		{ ROAN_DO_EV_LAST_WQE,	 IB_EVENT_QP_LAST_WQE_REACHED },
+	};
+	struct ib_event event = { .device = qp->ib.device, .element.qp = &qp->ib };
+	int i;
+
+	if (!qp->ib.event_handler)
+		return;
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		if (!(bits & BIT(events[i].bit)))
+			continue;
+		event.event = events[i].type;
+		qp->ib.event_handler(&event, qp->ib.qp_context);
+	}
+}
+
+void roan_qp_run(struct roan_qp *qp, unsigned long bits)
+{
+	if (bits & BIT(ROAN_DO_FAIL))
+		roan_qp_fall(qp);
+	if (bits & BIT(ROAN_DO_RESUME))
+		roan_qp_resume(qp);
+	if (bits & BIT(ROAN_DO_RESPOND))
+		roan_respond(qp);
+	if (bits & BIT(ROAN_DO_SEND))
+		roan_send(qp);
+	tell(qp, bits);
+	roan_qp_put(qp);
+}
+
+/* Each QP that programs and peers can find, with a reference for the time of the call. Process context. */
+static void visit_qps(void (*visit)(struct roan_qp *qp, const void *what), const void *what)
+{
+	struct roan_qp_ref *ref;
+	unsigned long qpn;
+
+	rcu_read_lock();
+	xa_for_each(&qpns, qpn, ref) {
+		struct roan_qp *qp = roan_qp_ref_take(ref);
+
+		if (qp) {
+			visit(qp, what);
+			roan_qp_put(qp);
+		}
+		cond_resched_rcu();
+	}
+	rcu_read_unlock();
+}
+
+static bool stands_on(const struct roan_qp *qp, const struct net_device *ndev)
+{
+	const struct roan_av *av = READ_ONCE(qp->av);	/* visited under RCU */
+
+	return av && av->ifindex == ndev->ifindex && roan_net_is(qp->dev->rnet, dev_net(ndev));
+}
+
+static void fail_if_on(struct roan_qp *qp, const void *ndev)
+{
+	if (stands_on(qp, ndev) && roan_qp_cut(qp))
+		roan_later(&qp->later, ROAN_DO_EV_FATAL);
+}
+
+void roan_qp_netdev_gone(const struct net_device *ndev)
+{
+	visit_qps(fail_if_on, ndev);
+}
+
+static void flush_if_of(struct roan_qp *qp, const void *dev)
+{
+	if (!qp->user || qp->dev != dev)
+		return;
+	WRITE_ONCE(qp->failing, true);
+	roan_qp_fall(qp);
+}
+
+/* A program that only polls would wait for ever: the core destroys its QPs, and that flushes nothing. */
+void roan_qp_device_gone(const struct roan_dev *dev)
+{
+	visit_qps(flush_if_of, dev);
+}
+
+/* ---- death ---- */
+
+/* Before rdma_restrack_begin_del() was invented, who asks for the QP's details may still hold it now, and looks under the mutex. */
+static void forget_path(struct roan_qp *qp)
+{
+	mutex_lock(&qp->mutex);
+	roan_av_free(qp->av);
+	qp->av = NULL;
+	kfree(qp->limiter);
+	qp->limiter = NULL;
+	mutex_unlock(&qp->mutex);
+}
+
+int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+
+	roan_mcast_detach_all(qp);
+	unpublish(qp);
+	roan_qp_halt(qp);
+	roan_qp_put(qp);
+	wait_for_completion(&qp->gone);
+
+	roan_odp_forget(qp);
+	forget_path(qp);
+	free_queues(qp);
+	roan_below_end(qp->ref);
+	return 0;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What congestion control a QP runs, and its cap, where that is not the device's affair: its program says so by a method of
+ * the uverbs QP object, the administrator by two files of the port, write-only, one line each:
+ *
+ *	ports/1/qp_algo		QPN NAME	`device`: what the device's QPs run
+ *	ports/1/qp_cap		QPN KBIT/S	0: none. Apart from the program's own rate limit, which cannot lift it
+ *
+ * Who spoke last of the algorithm is obeyed, until the QP is destroyed. What it means for packets is limit.c's.
+ */
+#include <rdma/ib_sysfs.h>
+#include <rdma/uverbs_ioctl.h>
+#include <rdma/uverbs_std_types.h>
+#define UVERBS_MODULE_NAME roan
+#include <rdma/uverbs_named_ioctl.h>
+#include "flow/qp_rate.h"
+
+/* qp->own_algo of a name; negative: no such. */
+static int own_algo(const char *name)
+{
+	enum roan_cc_algo algo;
+
+	if (!strcmp(name, "device"))
+		return 0;
+	algo = roan_cc_find(name);
+	return algo == ROAN_CC_NUM_ALGOS ? -EINVAL : algo + 1;
+}
+
+/* A QP that sends, if only READ responses, changes over now; any other finds its words when it becomes ready to receive. */
+static int apply(struct roan_qp *qp)
+{
+	int err = roan_limiter_prepare(qp, false);
+
+	lockdep_assert_held(&qp->mutex);
+	if (err)
+		return err;
+	spin_lock_bh(&qp->sq.lock);
+	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE)
+		roan_limiter_tune(qp);
+	spin_unlock_bh(&qp->sq.lock);
+	roan_send(qp);		/* it may be held by what no longer limits it */
+	return 0;
+}
+
+static int choose_algo(struct roan_qp *qp, const char *name)
+{
+	u8 was = qp->own_algo;
+	int own = own_algo(name);
+	int err;
+
+	if (own < 0)
+		return own;
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		return -EPERM;
+	if (own == ROAN_CC_SWIFT + 1 && qp->transport != ROAN_TP_RC)
+		return -EOPNOTSUPP;
+	mutex_lock(&qp->mutex);
+	WRITE_ONCE(qp->own_algo, own);
+	err = apply(qp);
+	if (err)
+		WRITE_ONCE(qp->own_algo, was);
+	mutex_unlock(&qp->mutex);
+	return err;
+}
+
+static int choose_cap(struct roan_qp *qp, u32 kbps)
+{
+	u32 was = qp->admin_cap;
+	int err;
+
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		return -EPERM;
+	mutex_lock(&qp->mutex);
+	WRITE_ONCE(qp->admin_cap, kbps);
+	err = apply(qp);
+	if (err)
+		WRITE_ONCE(qp->admin_cap, was);
+	mutex_unlock(&qp->mutex);
+	return err;
+}
+
+/* ---- the program's way ---- */
+
+static int UVERBS_HANDLER(ROAN_METHOD_QP_CC)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs, ROAN_ATTR_QP_CC_HANDLE);
+	struct roan_qp_cc cc;
+	int err;
+
+	if (IS_ERR(ibqp))
+		return PTR_ERR(ibqp);
+	err = uverbs_copy_from(&cc, attrs, ROAN_ATTR_QP_CC_REQ);
+	if (err)
+		return err;
+	if (strnlen(cc.algo, sizeof(cc.algo)) == sizeof(cc.algo))
+		return -EINVAL;
+	return choose_algo(to_roan_qp(ibqp), cc.algo);
+}
+
+DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_CC,
+	UVERBS_ATTR_IDR(ROAN_ATTR_QP_CC_HANDLE, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, UA_MANDATORY),
+	UVERBS_ATTR_PTR_IN(ROAN_ATTR_QP_CC_REQ, UVERBS_ATTR_TYPE(struct roan_qp_cc), UA_MANDATORY));
+
+ADD_UVERBS_METHODS(roan_qp_cc_methods, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_CC));
+
+const struct uapi_definition roan_choose_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &roan_qp_cc_methods),
+	{}
+};
+
+/* ---- the administrator's ---- */
+
+static struct roan_qp *find(struct ib_device *ibdev, u32 qpn)
+{
+	struct roan_qp *qp = roan_qp_find(qpn);
+
+	if (!qp || qp->dev == to_roan_dev(ibdev))
+		return qp;
+	roan_qp_put(qp);
+	return NULL;
+}
+
+static ssize_t qp_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	struct roan_qp *qp;
+	char name[16];
+	u32 qpn;
+	int err;
+
+	if (sscanf(buf, "%u %15s", &qpn, name) != 2)
+		return -EINVAL;
+	qp = find(ibdev, qpn);
+	if (!qp)
+		return -ENOENT;
+	err = choose_algo(qp, name);
+	roan_qp_put(qp);
+	return err ?: n;
+}
+static IB_PORT_ATTR_WO(qp_algo);
+
+static ssize_t qp_cap_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	struct roan_qp *qp;
+	char text[12];
+	u32 qpn, kbps;
+	int err;
+
+	if (sscanf(buf, "%u %11s", &qpn, text) != 2)
+		return -EINVAL;
+	err = kstrtou32(text, 0, &kbps);
+	if (err)
+		return err;
+	qp = find(ibdev, qpn);
+	if (!qp)
+		return -ENOENT;
+	err = choose_cap(qp, kbps);
+	roan_qp_put(qp);
+	return err ?: n;
+}
+static IB_PORT_ATTR_WO(qp_cap);
+
+static struct attribute *attrs[] = { &ib_port_attr_qp_algo.attr, &ib_port_attr_qp_cap.attr, NULL };
+const struct attribute_group roan_choose_group = { .attrs = attrs };

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The states of a queue pair. Which transitions are legal is ib_core's (ib_modify_qp_is_ok(), IBTA vol. 1, 10.3.1); what
+ * a state means for packets is send.c's and request.c's.
+ */
+#include "flow/qp_rate.h"
+#include "roan.h"
+#include "base/trace.h"
+
+/* ---- both locks: only where the state changes ---- */
+
+static void lock_queues(struct roan_qp *qp)
+	__acquires(&qp->sq.lock) __acquires(&qp->rq.lock)
+{
+	spin_lock_bh(&qp->sq.lock);
+	spin_lock(&qp->rq.lock);
+}
+
+static void unlock_queues(struct roan_qp *qp)
+	__releases(&qp->rq.lock) __releases(&qp->sq.lock)
+{
+	spin_unlock(&qp->rq.lock);
+	spin_unlock_bh(&qp->sq.lock);
+}
+
+static void set_state(struct roan_qp *qp, enum ib_qp_state state)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
+{
+	lockdep_assert_held(&qp->sq.lock);
+	lockdep_assert_held(&qp->rq.lock);
+	trace_roan_qp_state(qp, qp->state, state);
+	WRITE_ONCE(qp->state, state);
+}
+
+/* ---- modify and query ---- */
+
+static int check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	if (mask & IB_QP_ALT_PATH)
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_RATE_LIMIT && qp->ib.qp_type == IB_QPT_GSI)
+		return -EINVAL;
+	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return -EINVAL;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index)
+		return -EINVAL;
+	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
+		return -EINVAL;
+	if (mask & IB_QP_PATH_MTU &&
+	    ib_mtu_enum_to_int(attr->path_mtu) + ROAN_NET_HEADERS > READ_ONCE(qp->dev->ndev->mtu))
+		return -EINVAL;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ROAN_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ROAN_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
+		return -EINVAL;
+	if (mask & IB_QP_TIMEOUT && attr->timeout > 31)
+		return -EINVAL;
+	if (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7)
+		return -EINVAL;
+	if (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7)
+		return -EINVAL;
+	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num > QPN_MASK)
+		return -EINVAL;
+	return 0;
+}
+
+/* What modify_qp cannot allocate and free under the queue locks. */
+struct prepared {
+	struct roan_av *av;
+	struct roan_replay *replay;	/* for more READs and atomics than before; then the one too small for them */
+};
+
+static int prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct prepared *prep)
+{
+	if (mask & IB_QP_AV) {
+		u32 entropy = qp->ib.qp_num ^ (mask & IB_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn) << 8;
+		struct roan_av *av = roan_av_create(qp->dev, &attr->ah_attr, entropy);
+
+		if (IS_ERR(av))
+			return PTR_ERR(av);
+		prep->av = av;
+	}
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic && READ_ONCE(qp->state) == IB_QPS_SQD) {
+		prep->replay = kcalloc(attr->max_dest_rd_atomic, sizeof(*prep->replay), GFP_KERNEL_ACCOUNT);
+		if (!prep->replay)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void unprepare(struct prepared *prep)
+{
+	roan_av_free(prep->av);
+	kfree(prep->replay);
+}
+
+/* The peer may have more READs and atomics outstanding from now on; fewer are no reason to forget any. */
+static void allow_reads(struct roan_qp *qp, struct prepared *prep)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_responder *resp = &qp->rq.resp;
+	u32 n = qp->attr.max_dest_rd_atomic;
+
+	if (qp->state == IB_QPS_INIT && n > resp->max_replay) {
+		swap(resp->replay, prep->replay);	/* the first READ or atomic brings a new one */
+		resp->max_replay = 0;
+	} else if (prep->replay && resp->replay && n > resp->cfg.max_dest_rd_atomic) {
+		prep->replay = roan_responder_remember(resp, prep->replay, n);
+	}
+}
+
+/* Remembers attributes for query_qp and copies those that packets are made of. */
+static void take_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct prepared *prep)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
+{
+	struct ib_qp_attr *now = &qp->attr;
+
+#define TAKE(bit, field) do { if (mask & (bit)) now->field = attr->field; } while (0)
+	TAKE(IB_QP_PORT, port_num);
+	TAKE(IB_QP_PKEY_INDEX, pkey_index);
+	TAKE(IB_QP_PATH_MTU, path_mtu);
+	TAKE(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	TAKE(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	TAKE(IB_QP_TIMEOUT, timeout);
+	TAKE(IB_QP_RETRY_CNT, retry_cnt);
+	TAKE(IB_QP_RNR_RETRY, rnr_retry);
+	TAKE(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
+	TAKE(IB_QP_SQ_PSN, sq_psn);
+	TAKE(IB_QP_RQ_PSN, rq_psn);
+	TAKE(IB_QP_QKEY, qkey);
+	TAKE(IB_QP_DEST_QPN, dest_qp_num);
+	TAKE(IB_QP_ACCESS_FLAGS, qp_access_flags);
+	TAKE(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	TAKE(IB_QP_RATE_LIMIT, rate_limit);
+#undef TAKE
+	qp->qkey = now->qkey;
+	qp->dest_qpn = now->dest_qp_num;
+	qp->access = now->qp_access_flags;
+	qp->min_rnr_timer = now->min_rnr_timer;
+	if (prep->av)
+		swap(qp->av, prep->av);		/* readers use RCU; unprepare() frees the old one */
+	allow_reads(qp, prep);
+}
+
+static u8 mtu_shift_of(const struct roan_qp *qp)
+{
+	enum ib_mtu mtu = qp->attr.path_mtu;
+
+	if (qp->transport == ROAN_TP_UD)	/* a datagram may be as long as the port allows */
+		mtu = ib_mtu_int_to_enum((int)READ_ONCE(qp->dev->ndev->mtu) - (int)ROAN_NET_HEADERS);
+	return ilog2(ib_mtu_enum_to_int(mtu));
+}
+
+static void start_receiving(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_responder_cfg cfg = {
+		.transport = qp->transport,
+		.mtu_shift = qp->mtu_shift,
+		.max_dest_rd_atomic = qp->attr.max_dest_rd_atomic,
+		.rq_psn = qp->attr.rq_psn & PSN_MASK,
+	};
+
+	roan_backlog_drop(qp);
+	roan_responder_reset(&qp->rq.resp, &cfg);
+	qp->rq.absent = false;
+}
+
+static struct roan_requester_cfg requester_cfg(const struct roan_qp *qp)
+{
+	return (struct roan_requester_cfg) {
+		.transport = qp->transport,
+		.mtu_shift = qp->mtu_shift,
+		.retry_cnt = qp->attr.retry_cnt,
+		.rnr_retry = qp->attr.rnr_retry,
+		.timeout = qp->attr.timeout,
+		.max_rd_atomic = qp->attr.max_rd_atomic,
+		.sq_psn = qp->attr.sq_psn & PSN_MASK,
+		.window = READ_ONCE(qp->dev->cc.params[roan_cc_algo(qp)].window_packets),
+	};
+}
+
+static void start_sending(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_requester_cfg cfg = requester_cfg(qp);
+
+	roan_requester_reset(&qp->sq.req, &cfg);
+	qp->sq.absent = false;
+	qp->sq.unplaced = false;
+	qp->sq.paused = false;
+	qp->sq.seen_resent = 0;
+	qp->sq.seen_timeouts = 0;
+	qp->sq.seen_early = 0;
+	qp->sq.seen_seq_naks = 0;
+	qp->sq.seen_rnr_naks = 0;
+	qp->sq.seen_implied = 0;
+	qp->sq.seen_stale = 0;
+}
+
+static void drain(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	roan_requester_drain(&qp->sq.req, true, ktime_get_ns());
+	qp->sq.sqd_notify = qp->attr.en_sqd_async_notify;
+}
+
+/* Both directions forget everything; what was posted is gone without a completion (10.3.1.1). */
+static void forget(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
+{
+	start_sending(qp);
+	start_receiving(qp);
+	roan_limiter_stop(qp);
+	roan_odp_forget(qp);
+	roan_persist_forget(qp);
+	roan_ring_discard(&qp->sq.ring);
+	if (!qp->srq) {
+		roan_ring_discard(&qp->rq.ring);
+		roan_ring_awake(&qp->rq.ring);		/* only in the error state do receives need a doorbell */
+	}
+	qp->rq.cur.taken = false;
+	qp->comm_est = false;
+	qp->failing = false;
+	qp->sq_failing = false;
+	qp->attr.rate_limit = 0;
+	qp->attr.en_sqd_async_notify = 0;
+	roan_flow_reset(&qp->sq.flow);
+	roan_flow_reset(&qp->rq.flow);
+}
+
+static void flush_both(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
+{
+	qp->sq_failing = false;
+	roan_backlog_drop(qp);
+	roan_persist_forget(qp);
+	roan_flush_sq(qp);
+	roan_flush_rq(qp);
+}
+
+/* Only UC and UD come from SQE (10.3.1.6). What was posted there is flushed, also without a doorbell. */
+static void resume_sending(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	roan_flush_sq(qp);
+	roan_requester_resume(&qp->sq.req);
+}
+
+/* Nothing sets it again before the QP has work. */
+static void stop_timer(struct roan_qp *qp)
+{
+	hrtimer_cancel(&qp->sq.timer);
+	spin_lock_bh(&qp->sq.lock);
+	qp->sq.timer_at = 0;
+	spin_unlock_bh(&qp->sq.lock);
+}
+
+static void enter(struct roan_qp *qp, enum ib_qp_state next)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
+{
+	enum ib_qp_state last = qp->state;
+
+	if (next == IB_QPS_RTR)
+		qp->mtu_shift = mtu_shift_of(qp);
+	set_state(qp, next);
+	switch (next) {
+	case IB_QPS_RESET:
+		return forget(qp);
+	case IB_QPS_RTR:
+		start_receiving(qp);
+		return roan_limiter_start(qp);	/* READ responses leave from now on */
+	case IB_QPS_RTS:
+		if (last == IB_QPS_RTR) {
+			start_sending(qp);
+			roan_limiter_tune(qp);
+		} else if (last == IB_QPS_SQE) {
+			resume_sending(qp);
+		}
+		roan_requester_drain(&qp->sq.req, false, 0);
+		qp->attr.en_sqd_async_notify = 0;	/* asked for each time */
+		return;
+	case IB_QPS_SQD:
+		if (last == IB_QPS_RTS)
+			drain(qp);
+		return;
+	case IB_QPS_SQE:
+		qp->sq_failing = false;
+		return roan_flush_sq(qp);
+	case IB_QPS_ERR:
+		flush_both(qp);
+		if (qp->srq && last != IB_QPS_ERR)
+			roan_later(&qp->later, ROAN_DO_EV_LAST_WQE);
+		return;
+	default:
+		return;
+	}
+}
+
+/* Attributes that may change while the QP runs, or stands in SQD (table 91). */
+static void tune(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
+{
+	const struct roan_requester_cfg cfg = requester_cfg(qp);
+
+	roan_requester_tune(&qp->sq.req, &cfg);
+	roan_limiter_tune(qp);
+}
+
+static int change(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state next, const struct ib_qp_attr *attr, int mask,
+		  struct prepared *prep)
+{
+	int err = 0;
+
+	lock_queues(qp);
+	/* Under the locks: either roan_qp_device_gone() finds the new state and flushes, or we find the device going. */
+	if (qp->user && next != IB_QPS_RESET && next != IB_QPS_ERR && READ_ONCE(qp->dev->going)) {
+		err = -EIO;
+	} else if (qp->state != cur) {
+		err = -ESTALE;		/* it failed meanwhile, and what was checked is to be checked again */
+	} else {
+		take_attr(qp, attr, mask, prep);
+		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)
+			enter(qp, next);
+		if (cur == IB_QPS_RTS || cur == IB_QPS_SQD)
+			tune(qp);
+	}
+	unlock_queues(qp);
+	return err;
+}
+
+/* Who has seen the completion in error also sees the state that comes with it. Process context, mutex held */
+static void settle(struct roan_qp *qp)
+{
+	if ((READ_ONCE(qp->failing) && READ_ONCE(qp->state) != IB_QPS_ERR) || READ_ONCE(qp->sq_failing))
+		roan_qp_fall(qp);
+}
+
+static bool brings_cap(const struct ib_qp_attr *attr, int mask)
+{
+	return mask & IB_QP_RATE_LIMIT || (mask & IB_QP_AV && rdma_ah_get_static_rate(&attr->ah_attr));
+}
+
+static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state cur = READ_ONCE(qp->state);
+	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : cur;
+	struct prepared prep = {};
+	int err;
+
+	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != cur)
+		return -EINVAL;
+	/* The core knows rate limits of raw packet QPs only. */
+	if (!ib_modify_qp_is_ok(cur, next, qp->ib.qp_type, mask & ~IB_QP_RATE_LIMIT) ||
+	    (mask & IB_QP_RATE_LIMIT && next != IB_QPS_RTS))
+		return -EINVAL;
+	err = check_attr(qp, attr, mask);
+	if (err)
+		return err;
+	err = prepare(qp, attr, mask, &prep);
+	if (!err && (next == IB_QPS_RTR || next == IB_QPS_RTS))
+		err = roan_limiter_prepare(qp, brings_cap(attr, mask));
+	if (!err)
+		err = change(qp, cur, next, attr, mask, &prep);
+	unprepare(&prep);
+	if (err)
+		return err;
+	if (next == IB_QPS_RESET)
+		stop_timer(qp);
+	if (next != IB_QPS_INIT && next != IB_QPS_RTR)
+		roan_send(qp);	/* posted before RTS, or held by SQD; also tells SQ_DRAINED if there is nothing to drain */
+	return 0;
+}
+
+int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	int err;
+
+	if (mask & ~(IB_QP_ATTR_STANDARD_BITS | IB_QP_RATE_LIMIT))
+		return -EOPNOTSUPP;
+	err = roan_udata_none(udata);
+	if (err)
+		return err;
+	mutex_lock(&qp->mutex);
+	do {
+		settle(qp);
+		err = modify(qp, attr, mask);
+	} while (err == -ESTALE);	/* by itself it only falls: twice at most */
+	mutex_unlock(&qp->mutex);
+	return err;
+}
+
+int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+
+	mutex_lock(&qp->mutex);
+	settle(qp);
+	*attr = qp->attr;
+	attr->qp_state = READ_ONCE(qp->state);
+	attr->cur_qp_state = attr->qp_state;
+	roan_qp_caps(qp, &attr->cap);
+	if (qp->av)
+		roan_av_query(qp->av, &attr->ah_attr);
+	if (roan_connected(qp) && attr->qp_state >= IB_QPS_RTR && attr->qp_state <= IB_QPS_SQE)
+		attr->rq_psn = READ_ONCE(qp->rq.resp.epsn);
+	if (attr->qp_state >= IB_QPS_RTS && attr->qp_state <= IB_QPS_SQE) {
+		spin_lock_bh(&qp->sq.lock);
+		attr->sq_psn = qp->sq.req.next_psn;
+		attr->sq_draining = attr->qp_state == IB_QPS_SQD && !roan_requester_drained(&qp->sq.req);
+		spin_unlock_bh(&qp->sq.lock);
+	}
+	mutex_unlock(&qp->mutex);
+
+	*init = (struct ib_qp_init_attr) {
+		.event_handler = ibqp->event_handler,
+		.qp_context = ibqp->qp_context,
+		.send_cq = ibqp->send_cq,
+		.recv_cq = ibqp->recv_cq,
+		.srq = ibqp->srq,
+		.cap = attr->cap,
+		.sq_sig_type = qp->sq.sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR,
+		.qp_type = ibqp->qp_type,
+	};
+	return 0;
+}
+
+/* ---- failure and the end ---- */
+
+void roan_qp_flush(struct roan_qp *qp)
+{
+	roan_later(&qp->later, ROAN_DO_FAIL);
+}
+
+void roan_qp_fail(struct roan_qp *qp)
+{
+	WRITE_ONCE(qp->failing, true);
+	roan_qp_flush(qp);
+}
+
+void roan_qp_fail_sq(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	if (qp->transport == ROAN_TP_RC)
+		return roan_qp_fail(qp);
+	lockdep_assert_held(&qp->sq.lock);
+	WRITE_ONCE(qp->sq_failing, true);
+	roan_qp_flush(qp);
+}
+
+static bool sending(const struct roan_qp *qp)
+{
+	return qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
+}
+
+/*
+ * To the error state, or that of the send queue; or, if it is there, flush what was posted since. Who was reset
+ * meanwhile, and perhaps connected again, is not the one that failed.
+ */
+void roan_qp_fall(struct roan_qp *qp)
+{
+	lock_queues(qp);
+	if (qp->state == IB_QPS_ERR) {
+		roan_flush_sq(qp);
+		roan_flush_rq(qp);
+	} else if (qp->state != IB_QPS_RESET && qp->failing) {
+		enter(qp, IB_QPS_ERR);
+	} else if (qp->sq_failing && sending(qp)) {
+		enter(qp, IB_QPS_SQE);
+	}
+	unlock_queues(qp);
+}
+
+bool roan_qp_cut(struct roan_qp *qp)
+{
+	bool connected;
+
+	lock_queues(qp);
+	connected = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE;
+	if (connected) {
+		WRITE_ONCE(qp->failing, true);
+		enter(qp, IB_QPS_ERR);
+	}
+	unlock_queues(qp);
+	return connected;
+}
+
+/* For a QP about to be destroyed: nothing is sent, received, flushed or armed any more. Process context */
+void roan_qp_halt(struct roan_qp *qp)
+{
+	lock_queues(qp);
+	set_state(qp, IB_QPS_RESET);
+	roan_backlog_drop(qp);
+	roan_persist_forget(qp);
+	unlock_queues(qp);
+	hrtimer_cancel(&qp->sq.timer);
+	if (qp->limiter)
+		roan_pace_cancel(qp->limiter);
+	roan_pfc_cancel(qp);
+}

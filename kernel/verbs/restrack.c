@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Driver details in `rdma resource show ... -dd`. Values are read without the queues' locks: each is whole, together they
+ * are no snapshot.
+ */
+#include <net/netlink.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+#include "flow/qp_rate.h"
+#include "roan.h"
+
+struct detail {
+	const char *name;
+	u32 value;
+};
+
+static u32 kbps(u64 bps)
+{
+	return min_t(u64, DIV_ROUND_UP_ULL(bps, 1000), U32_MAX);
+}
+
+/*
+ * What congestion control has made of the QP; its algorithm alone as long as it has had no reason. No 64-bit values: the
+ * rdma tool gives up at the padding that aligns them.
+ */
+static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
+{
+	enum roan_cc_algo algo = roan_cc_algo(qp);
+	struct roan_cc_state s = {};
+	struct roan_limiter *l;
+
+	mutex_lock(&qp->mutex);		/* it goes as the QP is destroyed */
+	l = READ_ONCE(qp->limiter);
+	if (l) {
+		spin_lock_bh(&l->lock);
+		if (l->started) {
+			algo = l->cc.algo;
+			roan_cc_state(&l->cc, ktime_get_ns(), &s);
+		}
+		spin_unlock_bh(&l->lock);
+	}
+	mutex_unlock(&qp->mutex);
+	if (rdma_nl_put_driver_string(msg, "cc", roan_cc_name(algo)) ||
+	    rdma_nl_put_driver_u32(msg, "cc_own", !!READ_ONCE(qp->own_algo)) ||
+	    rdma_nl_put_driver_u32(msg, "cap_kbps", READ_ONCE(qp->admin_cap)))
+		return -EMSGSIZE;
+	if (!l)
+		return 0;
+	if (rdma_nl_put_driver_u32(msg, "rate_kbps", kbps(s.rate)) ||
+	    rdma_nl_put_driver_u32(msg, "target_kbps", kbps(s.target)) ||
+	    rdma_nl_put_driver_u32(msg, "alpha_1024", s.alpha) ||
+	    rdma_nl_put_driver_u32(msg, "cc_window", min_t(u64, s.window, U32_MAX)) ||
+	    rdma_nl_put_driver_u32(msg, "rtt_ns", min_t(u64, s.rtt_ns, U32_MAX)) ||
+	    rdma_nl_put_driver_u32(msg, "cnps", s.cnps) || rdma_nl_put_driver_u32(msg, "cuts", s.cuts))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_all(struct sk_buff *msg, const struct detail *d, int n, struct roan_qp *qp)
+{
+	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	int i;
+
+	if (!table)
+		return -EMSGSIZE;
+	for (i = 0; i < n; i++)
+		if (rdma_nl_put_driver_u32(msg, d[i].name, d[i].value))
+			goto err_cancel;
+	if (qp && put_limits(msg, qp))
+		goto err_cancel;
+	nla_nest_end(msg, table);
+	return 0;
+
+err_cancel:
+	nla_nest_cancel(msg, table);
+	return -EMSGSIZE;
+}
+
+static int put_details(struct sk_buff *msg, const struct detail *d, int n)
+{
+	return put_all(msg, d, n, NULL);
+}
+
+int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	const struct roan_requester *req = &qp->sq.req;
+	const struct roan_responder *resp = &qp->rq.resp;
+	const struct detail d[] = {
+		{ "mtu",		1u << qp->mtu_shift },
+		{ "una_psn",		READ_ONCE(req->una_psn) },
+		{ "next_psn",		READ_ONCE(req->next_psn) },
+		{ "end_psn",		READ_ONCE(req->end_psn) },
+		{ "sq_works",		READ_ONCE(req->tail) - READ_ONCE(req->retire) },
+		{ "rd_outstanding",	READ_ONCE(req->rd_outstanding) },
+		{ "retries_left",	READ_ONCE(req->retries_left) },
+		{ "rnr_left",		READ_ONCE(req->rnr_left) },
+		{ "resent",		READ_ONCE(req->n_resent) },
+		{ "timeouts",		READ_ONCE(req->n_timeouts) },
+		{ "early_resends",	READ_ONCE(req->n_early) },
+		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },
+		{ "seq_naks",		READ_ONCE(req->n_seq_naks) },
+		{ "rnr_naks",		READ_ONCE(req->n_rnr_naks) },
+		{ "epsn",		READ_ONCE(resp->epsn) },
+		{ "msn",		READ_ONCE(resp->msn) },
+		{ "duplicates",		READ_ONCE(resp->n_duplicates) },
+		{ "out_of_sequence",	READ_ONCE(resp->n_out_of_sequence) },
+		{ "rnr_sent",		READ_ONCE(resp->n_rnr) },
+		{ "naks_sent",		READ_ONCE(resp->n_naks) },
+		{ "groups",		READ_ONCE(qp->n_mcast) },
+	};
+
+	return put_all(msg, d, ARRAY_SIZE(d), qp);
+}
+
+int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	const struct detail d[] = {
+		{ "slots",		cq->ring.mask + 1 },
+		{ "written",		READ_ONCE(cq->ring.index) },
+		{ "overflowed",		READ_ONCE(cq->overflowed) },
+	};
+
+	return put_details(msg, d, ARRAY_SIZE(d));
+}
+
+int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	struct roan_mr *mr = to_roan_mr(ibmr);
+	const struct detail d[] = {
+		{ "kind",		mr->kind },
+		{ "state",		READ_ONCE(mr->state) },
+		{ "access",		mr->access },
+		{ "pages",		mr->n_pages },
+		{ "windows",		atomic_read(&mr->n_windows) },
+	};
+
+	return put_details(msg, d, ARRAY_SIZE(d));
+}
+
+int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	const struct detail d[] = {
+		{ "slots",		srq->ring.mask + 1 },
+		{ "fetched",		READ_ONCE(srq->ring.index) },
+		{ "limit",		READ_ONCE(srq->limit) },
+		{ "failed",		READ_ONCE(srq->failed) },
+	};
+
+	return put_details(msg, d, ARRAY_SIZE(d));
+}

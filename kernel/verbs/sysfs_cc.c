@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/class/infiniband/roanN/ports/1/cc_param/: what may be tuned at run time. Names, units and ranges are core/cc/params.h's;
+ * what is no number is EINVAL, what is out of range ERANGE, and then nothing changes. Each algorithm has a set of values of
+ * its own; the files show the set in force. Acts on nothing itself: whoever uses a value reads it each time.
+ */
+#include <rdma/ib_sysfs.h>
+#include "roan.h"
+
+struct param {
+	struct ib_port_attribute attr;
+	enum roan_cc_param which;
+};
+
+static ssize_t param_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	const struct param *p = container_of(attr, struct param, attr);
+
+	return sysfs_emit(buf, "%u\n", roan_cc_param_get(roan_cc_params_of(to_roan_dev(ibdev)), p->which));
+}
+
+static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	const struct param *p = container_of(attr, struct param, attr);
+	u32 value;
+	int err = kstrtou32(buf, 0, &value);
+
+	if (err)
+		return err;
+	return roan_cc_param_set(roan_cc_params_of(to_roan_dev(ibdev)), p->which, value) ? n : -ERANGE;
+}
+
+struct pfc_param {
+	struct ib_port_attribute attr;
+	enum roan_pause_param which;
+};
+
+static ssize_t pfc_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	const struct pfc_param *p = container_of(attr, struct pfc_param, attr);
+
+	return sysfs_emit(buf, "%u\n", roan_pause_param_get(&to_roan_dev(ibdev)->pfc.params, p->which));
+}
+
+static ssize_t pfc_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	const struct pfc_param *p = container_of(attr, struct pfc_param, attr);
+	u32 value;
+	int err = kstrtou32(buf, 0, &value);
+
+	return err ?: roan_pfc_set(to_roan_dev(ibdev), p->which, value) ?: n;
+}
+
+static ssize_t traffic_class_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->qos.traffic_class));
+}
+
+static ssize_t traffic_class_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+				   size_t n)
+{
+	u8 value;
+	int err = kstrtou8(buf, 0, &value);
+
+	if (err)
+		return err;
+	WRITE_ONCE(to_roan_dev(ibdev)->qos.traffic_class, value);
+	return n;
+}
+static IB_PORT_ATTR_RW(traffic_class);
+
+static ssize_t link_speed_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->cc.link_speed));
+}
+
+static ssize_t link_speed_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	u32 value;
+	int err = kstrtou32(buf, 0, &value);
+
+	if (err)
+		return err;
+	if (value > ROAN_CC_MAX_MBPS)
+		return -ERANGE;
+	WRITE_ONCE(to_roan_dev(ibdev)->cc.link_speed, value);
+	return n;
+}
+static IB_PORT_ATTR_RW(link_speed);
+
+static ssize_t algo_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", roan_cc_name(READ_ONCE(to_roan_dev(ibdev)->cc.algo)));
+}
+
+static ssize_t algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	enum roan_cc_algo algo;
+
+	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++) {
+		if (!sysfs_streq(buf, roan_cc_name(algo)))
+			continue;
+		WRITE_ONCE(to_roan_dev(ibdev)->cc.algo, algo);
+		return n;
+	}
+	return -EINVAL;
+}
+static IB_PORT_ATTR_RW(algo);
+
+#define X(_name, ...)							\
+	static struct param param_##_name = {				\
+		.attr = __ATTR(_name, 0644, param_show, param_store),	\
+		.which = ROAN_CC_PARAM_##_name,				\
+	};
+ROAN_CC_PARAMS(X)
+#undef X
+
+#define X(_name, ...)							\
+	static struct pfc_param pfc_param_##_name = {			\
+		.attr = __ATTR(_name, 0644, pfc_show, pfc_store),	\
+		.which = ROAN_PAUSE_PARAM_##_name,			\
+	};
+ROAN_PAUSE_PARAMS(X)
+#undef X
+
+#define X(_name, ...)	&pfc_param_##_name.attr.attr,
+static struct attribute *attrs[] = {
+	&ib_port_attr_algo.attr,
+	&ib_port_attr_link_speed.attr,
+	&ib_port_attr_traffic_class.attr,
+	ROAN_PAUSE_PARAMS(X)
+#undef X
+#define X(_name, ...)	&param_##_name.attr.attr,
+	ROAN_CC_PARAMS(X)
+	NULL
+};
+#undef X
+
+static const struct attribute_group group = { .name = "cc_param", .attrs = attrs };
+
+const struct attribute_group *roan_port_groups[] = { &group, &roan_choose_group, NULL };
+
+void roan_cc_param_init(struct roan_cc_dev *cc)
+{
+	enum roan_cc_algo algo;
+
+	cc->algo = ROAN_CC_PAPER;
+	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++)
+		roan_cc_params_default(&cc->params[algo], algo);
+}
