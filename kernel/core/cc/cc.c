@@ -27,6 +27,11 @@ static const char *const names[ROAN_CC_NUM_ALGOS] = { ROAN_CC_ALGOS(X) };
 	(cc)->rate != rate_was || (cc)->window != window_was;				\
 })
 
+u8 roan_cc_flags(enum roan_cc_algo algo)
+{
+	return algorithms[algo]->flags;
+}
+
 const char *roan_cc_name(enum roan_cc_algo algo)
 {
 	return names[algo];

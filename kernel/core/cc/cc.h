@@ -138,6 +138,11 @@ void roan_cc_state(const struct roan_cc *cc, u64 now, struct roan_cc_state *stat
 /* Default values of @algo. Each algorithm has a set of its own, so that one may be tuned without the others. */
 void roan_cc_params_default(struct roan_cc_params *params, enum roan_cc_algo algo);
 
+/* What an algorithm needs, for code outside core/cc that must not know algorithms by name. */
+#define ROAN_CC_USES_ECN	BIT(0)	/* reacts to CNPs: data packets are sent as ECT(0) */
+#define ROAN_CC_NEEDS_ACKS	BIT(1)	/* measures round trips: RC only */
+#define ROAN_CC_FROM_START	BIT(2)	/* limits a QP before any event came */
+u8 roan_cc_flags(enum roan_cc_algo algo);
 const char *roan_cc_name(enum roan_cc_algo algo);
 /* ROAN_CC_NUM_ALGOS: no such name. */
 enum roan_cc_algo roan_cc_find(const char *name);

@@ -10,6 +10,7 @@
  * may be NULL. cc.c finds out what changed.
  */
 struct roan_cc_ops {
+	u8 flags;						/* ROAN_CC_USES_ECN ... */
 	void (*start)(struct roan_cc *cc);
 	void (*limits)(struct roan_cc *cc);			/* link or cap changed */
 	void (*cnp)(struct roan_cc *cc);

@@ -305,6 +305,7 @@ static void dcqcn_state(const struct roan_cc *cc, struct roan_cc_state *state)
 }
 
 const struct roan_cc_ops roan_cc_dcqcn = {
+	.flags = ROAN_CC_USES_ECN,
 	.start = dcqcn_limits,
 	.limits = dcqcn_limits,
 	.cnp = dcqcn_cnp,

@@ -25,6 +25,7 @@ static void fixed_start(struct roan_cc *cc)
 }
 
 const struct roan_cc_ops roan_cc_fixed = {
+	.flags = ROAN_CC_FROM_START,
 	.start = fixed_start,
 	.limits = fixed_limits,
 	.elapsed = fixed_limits,

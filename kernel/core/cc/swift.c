@@ -161,6 +161,7 @@ static void swift_state(const struct roan_cc *cc, struct roan_cc_state *state)
 }
 
 const struct roan_cc_ops roan_cc_swift = {
+	.flags = ROAN_CC_NEEDS_ACKS | ROAN_CC_FROM_START,
 	.start = swift_start,
 	.limits = publish,
 	.acked = swift_acked,
