@@ -2,8 +2,14 @@
 /* The module: what is started, in order, and stopped in the reverse order. */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include "base/base.h"
+#include "flow/flow.h"
 #include "flow/qp_rate.h"
-#include "roan.h"
+#include "mem/mem.h"
+#include "net/net.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+#include "verbs/verbs.h"
 
 static int __init roan_init(void)
 {
@@ -34,7 +40,7 @@ static int __init roan_init(void)
 	err = roan_bar_init();
 	if (err)
 		goto err_dmabuf;
-	err = roan_net_init();
+	err = roan_net_init(roan_recv);
 	if (err)
 		goto err_bar;
 	err = roan_device_init();
@@ -44,6 +50,7 @@ static int __init roan_init(void)
 
 err_net:
 	roan_net_exit();
+	roan_room_exit();
 err_bar:
 	roan_bar_exit();
 err_dmabuf:
@@ -51,6 +58,7 @@ err_dmabuf:
 err_qos:
 	roan_qos_exit();
 err_qp:
+	roan_below_exit();
 	roan_qp_exit();
 err_persist:
 	roan_persist_exit();
@@ -67,9 +75,11 @@ static void __exit roan_exit(void)
 {
 	roan_device_exit();	/* no device, so no user and no packet after this */
 	roan_net_exit();
+	roan_room_exit();
 	roan_bar_exit();
 	roan_dmabuf_exit();
 	roan_qos_exit();
+	roan_below_exit();
 	roan_qp_exit();
 	roan_persist_exit();
 	roan_odp_exit();

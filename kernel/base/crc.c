@@ -12,9 +12,9 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "roan.h"
-#include "core/crc/crc_vpclmul.h"
+#include "base/base.h"
 #include "core/crc/crc_shiftxor.h"
+#include "core/crc/crc_vpclmul.h"
 
 MODULE_SOFTDEP("pre: crc32-pclmul");
 

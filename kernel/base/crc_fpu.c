@@ -3,7 +3,6 @@
  * May core/crc/crc_vpclmul.c use the CPU's vector registers, now and at all? They belong to user programs and to whatever this
  * softirq interrupted, so each use is a section of its own.
  */
-#include "roan.h"
 #include "core/crc/crc_vpclmul.h"
 
 #ifdef ROAN_CAN_FOLD

@@ -5,8 +5,7 @@
  * in it, so asking twice costs nothing.
  */
 #include <linux/interrupt.h>
-#include "tx/tx_budget.h"
-#include "roan.h"
+#include "base/deferred.h"
 
 struct todo {
 	struct llist_head list;
@@ -15,23 +14,9 @@ struct todo {
 };
 
 static DEFINE_PER_CPU(struct todo, todos);
+DEFINE_PER_CPU(u32, roan_burst);
 
 #define QUEUED	(BITS_PER_LONG - 1)	/* on a list, or about to be */
-
-static void hold(struct roan_later *later)
-{
-	switch (later->kind) {
-	case ROAN_LATER_QP:
-		roan_qp_get(container_of(later, struct roan_qp, later));
-		break;
-	case ROAN_LATER_CQ:
-		refcount_inc(&container_of(later, struct roan_cq, later)->refs);
-		break;
-	case ROAN_LATER_SRQ:
-		refcount_inc(&container_of(later, struct roan_srq, later)->refs);
-		break;
-	}
-}
 
 /* Any context, interrupts on or off. The caller has a reference to the holder; this takes one of its own. */
 void roan_later(struct roan_later *later, enum roan_later_bit what)
@@ -42,30 +27,12 @@ void roan_later(struct roan_later *later, enum roan_later_bit what)
 	set_bit(what, &later->bits);
 	if (test_and_set_bit(QUEUED, &later->bits))
 		return;
-	hold(later);
+	refcount_inc(later->refs);
 	local_irq_save(flags);	/* stay on this CPU */
 	todo = this_cpu_ptr(&todos);
 	if (llist_add(&later->node, &todo->list))
 		tasklet_schedule(&todo->tasklet);
 	local_irq_restore(flags);
-}
-
-/* The item is off the list: from the xchg on it may be queued again, also by what it does now. */
-static void run(struct roan_later *later)
-{
-	unsigned long bits = xchg(&later->bits, 0) & ~BIT(QUEUED);
-
-	switch (later->kind) {
-	case ROAN_LATER_QP:
-		roan_qp_run(container_of(later, struct roan_qp, later), bits);
-		break;
-	case ROAN_LATER_CQ:
-		roan_cq_run(container_of(later, struct roan_cq, later), bits);
-		break;
-	case ROAN_LATER_SRQ:
-		roan_srq_run(container_of(later, struct roan_srq, later), bits);
-		break;
-	}
 }
 
 /* A dead CPU's tasklet is moved to another; it brings its own list along. */
@@ -79,7 +46,8 @@ static void run_list(struct tasklet_struct *tasklet)
 		struct roan_later *later = llist_entry(node, struct roan_later, node);
 
 		node = node->next;	/* before it may be queued again */
-		run(later);
+		/* The item is off the list: from the xchg on it may be queued again, also by run(). */
+		later->run(later, xchg(&later->bits, 0) & ~BIT(QUEUED));
 	}
 	todo->rest = node;
 	if (node || !llist_empty(&todo->list))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The queues a program sees: CQs, SRQs, and the two queues of a QP with all that is theirs. Who may call what, and in
- * which order the locks are taken, is roan.h's.
+ * The queues a program sees: CQs, SRQs, and the two queues of a QP with all that is theirs. Only types.
  */
 #ifndef ROAN_QUEUES_H
 #define ROAN_QUEUES_H
@@ -16,14 +15,13 @@
 #include <rdma/roan-abi.h>
 
 #include "base/deferred.h"
-#include "mem/flush_worker.h"
+#include "mem/mem_types.h"
+#include "net/net_types.h"
 #include "base/ring.h"
 #include "core/flow/inflight_limit.h"
 #include "core/cc/np.h"
 #include "core/transport/requester.h"
 #include "core/transport/responder.h"
-
-struct dst_entry;
 
 struct roan_cq {
 	struct ib_cq ib;
@@ -67,17 +65,6 @@ struct roan_recv {
 };
 
 enum roan_side { ROAN_SIDE_SQ, ROAN_SIDE_RQ };
-
-/* A direction's way out: route cached, IPv4 identification. Written under the lock of the queue it belongs to. */
-struct roan_flow {
-	struct dst_entry *dst;
-	u32 cookie;
-	union ib_gid sgid;	/* the addresses dst was looked up for */
-	union ib_gid dgid;
-	int ifindex;		/* and their interface: two may have the same address */
-	u16 cpu;		/* whose transmit queue all goes through */
-	u16 ip_id;
-};
 
 /* A send slot's kernel copy. */
 struct roan_mirror {

@@ -5,7 +5,7 @@
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
-#include "roan.h"
+#include "base/ring.h"
 
 #define SLOTS_OFFSET	sizeof(struct roan_ring_ctl)	/* where users expect them in a mapping's second ring */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The counters of stats.h as the core shows them: `rdma statistic` and ports/1/hw_counters/. Counting is elsewhere. */
-#include "roan.h"
+#include "base/base.h"
 
 #define X(counter)	\
 	[ROAN_CNT_##counter] = { .name = #counter },

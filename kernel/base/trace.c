@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The bodies of the tracepoints that trace.h declares. */
-#include "roan.h"
-
+/* The bodies of the tracepoints. */
+#include "base/base.h"
 #define CREATE_TRACE_POINTS
 #include "base/trace.h"

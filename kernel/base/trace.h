@@ -10,7 +10,7 @@
 #define ROAN_TRACE_H
 
 #include <linux/tracepoint.h>
-#include "roan.h"
+#include "base/base.h"
 
 /* A work request was copied out of its ring. @verr: why it was refused, 0 = it was not. */
 TRACE_EVENT(roan_fetch,

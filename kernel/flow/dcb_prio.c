@@ -7,7 +7,7 @@
 #include <linux/dcbnl.h>
 #include <net/dcbevent.h>
 #include <net/dcbnl.h>
-#include "roan.h"
+#include "flow/flow.h"
 
 static LIST_HEAD(devices);		/* roan_dev.on_qos */
 static DEFINE_SPINLOCK(devices_lock);	/* _bh; the event comes in atomic context */

@@ -5,6 +5,7 @@
  * discipline.
  */
 #include <linux/timerqueue.h>
+#include "base/base.h"
 #include "flow/qp_rate.h"
 
 #define SLACK_NS	1000	/* so much too early counts as in time: not a timer for each of a crowd */

@@ -9,9 +9,9 @@
 #include <linux/etherdevice.h>
 #include <linux/if_ether.h>
 #include <linux/rtnetlink.h>
-#include "flow/qp_rate.h"
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
+#include "flow/flow.h"
 
 #define UNKNOWN_LINK	10000000000ULL	/* bit/s; as fast as virtual links say they are */
 

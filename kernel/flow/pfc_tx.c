@@ -6,8 +6,9 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/pkt_sched.h>
-#include "roan.h"
+#include "base/stats.h"
 #include "base/trace.h"
+#include "flow/flow.h"
 
 static enum roan_pause_tell decide(struct roan_pfc_out *out, u8 prio, u64 backlog, u64 now)
 {

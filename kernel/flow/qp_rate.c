@@ -9,17 +9,11 @@
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
 #include <net/sch_generic.h>
-#include "flow/qp_rate.h"
+#include "base/base.h"
 #include "base/trace.h"
-#include "tx/gso.h"
-
-/* Bytes of a packet on the wire besides those from BTH to ICRC: what a queueing discipline counts, too. */
-static u32 wire_overhead(const struct roan_train *t)
-{
-	bool ipv4 = t->av && roan_gid_v4(&t->av->sgid);	/* of a datagram it may not be known yet */
-
-	return ETH_HLEN + (ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)) + sizeof(struct udphdr);
-}
+#include "flow/flow.h"
+#include "flow/qp_rate.h"
+#include "net/net.h"
 
 static u32 full_packet(const struct roan_qp *qp)
 {
@@ -32,14 +26,14 @@ enum roan_cc_algo roan_cc_algo(const struct roan_qp *qp)
 	u8 own = READ_ONCE(qp->own_algo);
 	enum roan_cc_algo algo = own ? own - 1 : READ_ONCE(qp->dev->cc.algo);
 
-	if (qp->ib.qp_type == IB_QPT_GSI || (algo == ROAN_CC_SWIFT && qp->transport != ROAN_TP_RC))
+	if (qp->ib.qp_type == IB_QPT_GSI || (roan_cc_flags(algo) & ROAN_CC_NEEDS_ACKS && qp->transport != ROAN_TP_RC))
 		return ROAN_CC_NONE;
 	return algo;
 }
 
 static bool heeds_marks(enum roan_cc_algo algo)
 {
-	return algo == ROAN_CC_PAPER || algo == ROAN_CC_MLX;
+	return roan_cc_flags(algo) & ROAN_CC_USES_ECN;
 }
 
 bool roan_cc_marks(const struct roan_qp *qp, u8 prio)
@@ -131,7 +125,7 @@ static bool begins_limited(const struct roan_qp *qp)
 
 	if (qp->transport == ROAN_TP_RC && (READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp)))
 		return true;
-	return cap_of(qp) || (algo != ROAN_CC_NONE && !heeds_marks(algo));
+	return cap_of(qp) || roan_cc_flags(algo) & ROAN_CC_FROM_START;
 }
 
 int roan_limiter_prepare(struct roan_qp *qp, bool cap)
@@ -186,7 +180,7 @@ void roan_limiter_stop(struct roan_qp *qp)
 /* ---- events ---- */
 
 /* A datagram QP has no peer: it believes who it sent to last. */
-static bool concerned(struct roan_qp *qp, const struct roan_rx *rx)
+static bool concerned(struct roan_qp *qp, const union ib_gid *from)
 {
 	u8 prio = roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, qp->av));
 	bool ok;
@@ -196,14 +190,14 @@ static bool concerned(struct roan_qp *qp, const struct roan_rx *rx)
 		ok = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE && roan_cc_marks(qp, prio);
 	else
 		ok = qp->state >= IB_QPS_RTS && qp->state <= IB_QPS_SQE && heeds_marks(roan_cc_algo(qp)) &&
-		     qp->sq.flow.dst && roan_gid_equal(&qp->sq.flow.dgid, &rx->saddr);
+		     qp->sq.flow.dst && roan_gid_equal(&qp->sq.flow.dgid, from);
 	spin_unlock(&qp->sq.lock);
 	return ok;
 }
 
-void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx)
+void roan_cnp_heard(struct roan_qp *qp, const union ib_gid *from)
 {
-	struct roan_limiter *l = concerned(qp, rx) ? get(qp, GFP_ATOMIC | __GFP_NOWARN) : NULL;
+	struct roan_limiter *l = concerned(qp, from) ? get(qp, GFP_ATOMIC | __GFP_NOWARN) : NULL;
 	u64 link = link_speed(qp->dev);
 	bool changed;
 
@@ -269,7 +263,7 @@ static bool fq_below(const struct roan_dev *dev)
 }
 
 /* The turn's packets leave at @due, and never before what the QP sent earlier. */
-static void leaves(struct roan_limiter *l, struct roan_train *t, u64 due)
+static void leaves(struct roan_limiter *l, struct roan_tx_round *round, u64 due)
 	__must_hold(&l->lock)
 {
 	due = max(due, l->due);
@@ -277,14 +271,14 @@ static void leaves(struct roan_limiter *l, struct roan_train *t, u64 due)
 		WRITE_ONCE(l->due, due);
 	else if (unlikely(roan_cc_open(&l->cc)))
 		note_open(l, l->now);
-	roan_train_due(t, due > l->now ? due : 0);
+	round->edt_ns = due > l->now ? due : 0;
 }
 
 /*
  * A new turn: how many bytes? 0: none yet, and the QP is called when the time has come, or when the rate may have risen; but not
  * so early that it would look many times for each packet, as all others who wait do.
  */
-static u32 turn(struct roan_limiter *l, struct roan_train *t, enum roan_side side, u32 bytes)
+static u32 turn(struct roan_limiter *l, struct roan_tx_round *round, enum roan_side side, u32 bytes)
 	__must_hold(&l->lock)
 {
 	u64 link = link_speed(l->qp->dev);
@@ -303,7 +297,7 @@ static u32 turn(struct roan_limiter *l, struct roan_train *t, enum roan_side sid
 	due = l->now;
 	may = early ? roan_pacer_early(&l->pacer, l->now, &due) : roan_pacer_allow(&l->pacer, l->now);
 	if (may >= bytes) {
-		leaves(l, t, due);
+		leaves(l, round, due);
 		return may;
 	}
 	at = early ? roan_pacer_when_early(&l->pacer) : roan_pacer_when(&l->pacer);
@@ -314,24 +308,24 @@ static u32 turn(struct roan_limiter *l, struct roan_train *t, enum roan_side sid
 	return 0;
 }
 
-static bool pass(struct roan_limiter *l, struct roan_train *t, enum roan_side side, u32 bytes)
+static bool pass(struct roan_limiter *l, struct roan_tx_round *round, enum roan_side side, u32 bytes)
 {
 	bool ok = true;
 
 	spin_lock(&l->lock);
-	if (t->may < bytes) {
-		t->may = turn(l, t, side, bytes);
-		ok = t->may;
+	if (round->byte_budget < bytes) {
+		round->byte_budget = turn(l, round, side, bytes);
+		ok = round->byte_budget;
 	}
 	if (ok) {
-		if (t->may != U32_MAX)
-			t->may -= bytes;
+		if (round->byte_budget != U32_MAX)
+			round->byte_budget -= bytes;
 		roan_pacer_sent(&l->pacer, bytes);
 		if (roan_cc_sent(&l->cc, bytes, l->now))
 			settle(l, l->now);
 	}
 	spin_unlock(&l->lock);
-	t->held = !ok;
+	round->blocked = !ok;
 	return ok;
 }
 
@@ -346,39 +340,39 @@ static u64 room(const struct roan_qp *qp, const struct roan_limiter *l, const st
 	return roan_cc_room(&l->cc, (u64)psn_diff(emit->psn, qp->sq.req.una_psn) << qp->mtu_shift);
 }
 
-bool roan_limit_request(struct roan_qp *qp, struct roan_train *t, struct roan_emit *emit)
+bool roan_limit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_emit *emit)
 {
 	const struct roan_opcode *info = roan_opcode(emit->opcode);
 	u32 payload = info->payload ? emit->len : 0;
-	u32 bytes = wire_overhead(t) + info->header_len + payload + roan_wire_pad(payload) + ROAN_ICRC_LEN;
-	struct roan_limiter *l = t->limiter;
+	u32 bytes = round->wire_overhead + info->header_len + payload + roan_wire_pad(payload) + ROAN_ICRC_LEN;
+	struct roan_limiter *l = round->limiter;
 	bool acks = acknowledged(qp, info);
 	u64 left = acks ? room(qp, l, emit) : U64_MAX;
 	u32 full = full_packet(qp);
 
 	lockdep_assert_held(&qp->sq.lock);
 	/* If the window shrank below what is in flight, and the last of that asked for no answer, one packet more has to. */
-	if ((!left && !qp->sq.req.since_ackreq) || !pass(l, t, ROAN_SIDE_SQ, bytes))
+	if ((!left && !qp->sq.req.since_ackreq) || !pass(l, round, ROAN_SIDE_SQ, bytes))
 		return false;
 	if (!acks)
 		return true;
 	/* If nothing can follow soon, this one must bring the answer; and is timed, like the last that asks in a train. */
-	emit->ackreq |= t->may < full || left < 2 * full;
-	if (emit->ackreq && !emit->resend && (!l->probe_at || t->probing)) {
-		l->probe_at = t->due ?: l->now;
+	emit->ackreq |= round->byte_budget < full || left < 2 * full;
+	if (emit->ackreq && !emit->resend && (!l->probe_at || round->rtt_probe)) {
+		l->probe_at = round->edt_ns ?: l->now;
 		l->probe_psn = emit->psn;
-		t->probing = true;
+		round->rtt_probe = true;
 	}
 	return true;
 }
 
-bool roan_limit_response(struct roan_qp *qp, struct roan_train *t, const struct roan_answer *answer)
+bool roan_limit_response(struct roan_qp *qp, struct roan_tx_round *round, const struct roan_answer *answer)
 {
 	const struct roan_opcode *info = roan_opcode(answer->opcode);
 
 	lockdep_assert_held(&qp->rq.lock);
-	return pass(t->limiter, t, ROAN_SIDE_RQ,
-		    wire_overhead(t) + info->header_len + answer->len + roan_wire_pad(answer->len) + ROAN_ICRC_LEN);
+	return pass(round->limiter, round, ROAN_SIDE_RQ,
+		    round->wire_overhead + info->header_len + answer->len + roan_wire_pad(answer->len) + ROAN_ICRC_LEN);
 }
 
 u64 roan_limit_follows(struct roan_limiter *l)

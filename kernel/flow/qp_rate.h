@@ -13,7 +13,6 @@
 #include "roan.h"
 #include "core/cc/pacer.h"
 
-struct roan_train;
 struct roan_wheel;
 
 struct roan_limiter {
@@ -37,6 +36,16 @@ struct roan_limiter {
 	bool queued;			/* holds a reference to the QP */
 };
 
+/* What a round of sending has of the limiter: on the stack, inside struct roan_train. */
+struct roan_tx_round {
+	struct roan_limiter *limiter;	/* decides about each packet; NULL: none */
+	u64 edt_ns;			/* earliest departure time of what is built now; 0: at once */
+	u32 byte_budget;		/* bytes that the pacer still allows in this round */
+	u32 wire_overhead;		/* bytes of each packet on the wire besides those from BTH to ICRC */
+	bool blocked;			/* the last packet may not leave yet */
+	bool rtt_probe;			/* a packet of this round is timed */
+};
+
 /* The QP's limiter if there is anything to ask it. Any context. */
 static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 {
@@ -53,15 +62,15 @@ int roan_limiter_prepare(struct roan_qp *qp, bool cap);
 void roan_limiter_start(struct roan_qp *qp);		/* the connection begins; sq.lock held */
 void roan_limiter_tune(struct roan_qp *qp);		/* its cap or algorithm may have changed; sq.lock held */
 void roan_limiter_stop(struct roan_qp *qp);		/* RESET; both locks held */
-void roan_cnp_heard(struct roan_qp *qp, const struct roan_rx *rx);	/* a CNP from the peer. softirq, no queue lock */
+void roan_cnp_heard(struct roan_qp *qp, const union ib_gid *from);	/* a CNP from that address. softirq, no queue lock */
 /*
  * May this packet leave? False: not now, and the QP will be called again; or, in_flight being too much, with the next ACK.
  * sq.lock held. Makes the packet ask for an ACK if none may follow it.
  */
-bool roan_limit_request(struct roan_qp *qp, struct roan_train *train, struct roan_emit *emit);
+bool roan_limit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_emit *emit);
 /* ns: what follows READ responses may not leave before; 0: at once. rq.lock held */
 u64 roan_limit_follows(struct roan_limiter *l);
-bool roan_limit_response(struct roan_qp *qp, struct roan_train *train, const struct roan_answer *answer); /* rq.lock held */
+bool roan_limit_response(struct roan_qp *qp, struct roan_tx_round *round, const struct roan_answer *answer); /* rq.lock held */
 /* An answer was taken in, una_psn was @una before, or time ran out; sq.lock held. */
 void roan_limit_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 psn, u64 now);
 void roan_limit_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now);

@@ -13,9 +13,8 @@
 #include <linux/skbuff.h>
 #include <linux/wait.h>
 #include <net/sch_generic.h>
-#include "flow/qp_rate.h"
-#include "roan.h"
-#include "tx/gso.h"
+#include "base/base.h"
+#include "flow/flow.h"
 
 /* roan_below.size: the send queue's in the low half, the responder's above; ALIVE while there is a QP. */
 #define SIDE_SHIFT	32
@@ -33,6 +32,11 @@ static DECLARE_WAIT_QUEUE_HEAD(all_gone);
 static u32 part(u64 size, u8 side)
 {
 	return size >> (side * SIDE_SHIFT) & SIDE_MASK;
+}
+
+static struct roan_depth *roan_depth_of(struct roan_qp *qp, u8 side)
+{
+	return side == ROAN_SIDE_SQ ? &qp->sq.depth : &qp->rq.depth;
 }
 
 static void free_ref(struct rcu_head *rcu)
@@ -72,10 +76,8 @@ static void has_left(struct sk_buff *skb)
 	rcu_read_unlock();
 }
 
-void roan_below_add(const struct roan_train *train, struct sk_buff *skb)
+void roan_below_add(struct roan_qp *qp, u8 side, struct sk_buff *skb)
 {
-	struct roan_qp *qp = train->qp;
-	u8 side = train->side;
 	u32 size = clamp_t(u32, DIV_ROUND_UP(skb->len, 1024), 1, ARG_SIZE + 1);
 
 	roan_depth_gave(roan_depth_of(qp, side), size);
@@ -107,25 +109,22 @@ static bool can_wait(const struct net_device *dev)
 	return rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc)->enqueue || !list_empty(&dev->adj_list.lower);
 }
 
-void roan_below_turn(struct roan_train *train, struct roan_qp *qp, u8 side)
+bool roan_below_turn(struct roan_qp *qp, u8 side, const struct dst_entry *dst)
 {
-	const struct dst_entry *dst = train->flow->dst;
-
-	train->qp = qp;
-	train->side = side;
-	train->queued = !dst || can_wait(dst->dev);
-	if (train->queued)
-		roan_depth_look(roan_depth_of(qp, side), size_of(qp, side), ktime_get_ns());
+	if (dst && !can_wait(dst->dev))
+		return false;
+	roan_depth_look(roan_depth_of(qp, side), size_of(qp, side), ktime_get_ns());
+	return true;
 }
 
-bool roan_below_full(struct roan_train *train)
+bool roan_below_full(struct roan_qp *qp, u8 side, u32 bytes)
 {
-	struct roan_depth *depth = roan_depth_of(train->qp, train->side);
+	return !roan_depth_open(roan_depth_of(qp, side), size_of(qp, side) + bytes / 1024);
+}
 
-	if (roan_depth_open(depth, size_of(train->qp, train->side) + train->bytes / 1024))
-		return false;
-	roan_train_flush(train);
-	return roan_below_waits(train->qp, train->side, roan_depth_full(depth));
+bool roan_below_full_waits(struct roan_qp *qp, u8 side)
+{
+	return roan_below_waits(qp, side, roan_depth_full(roan_depth_of(qp, side)));
 }
 
 /* ---- life ---- */

@@ -10,7 +10,8 @@
 #include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan_dm
 #include <rdma/uverbs_named_ioctl.h>
-#include "roan.h"
+#include "base/ring.h"
+#include "mem/mem.h"
 
 struct roan_dm {
 	struct ib_dm ib;

@@ -14,7 +14,7 @@
 #include <linux/pci.h>
 #include <linux/security.h>
 #include <linux/uaccess.h>
-#include "roan.h"
+#include "mem/mem.h"
 
 struct roan_bar {
 	struct list_head link;		/* bars */

@@ -14,7 +14,7 @@
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
-#include "roan.h"
+#include "mem/mem.h"
 
 ROAN_IMPORT_NS(DMA_BUF);
 

@@ -4,7 +4,8 @@
  * once; a region may have terabytes, so a worker does the rest, and the request waits for it as for memory that is absent.
  */
 #include <linux/sched.h>
-#include "roan.h"
+#include "base/base.h"
+#include "mem/mem.h"
 
 #define TURN	SZ_16M		/* before others have theirs */
 #define WRITERS	4		/* what keeps a CPU busy needs not one for each QP */

@@ -9,7 +9,7 @@
  */
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
-#include "roan.h"
+#include "mem/mem.h"
 
 #if IS_ENABLED(CONFIG_X86_64) && !IS_ENABLED(CONFIG_UML)
 #include <asm/cpufeature.h>

@@ -14,7 +14,7 @@
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/random.h>
-#include "roan.h"
+#include "mem/mem.h"
 
 #define SLOT_MASK	(ROAN_MAX_MR - 1)
 

@@ -7,7 +7,8 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <rdma/ib_umem.h>
-#include "roan.h"
+#include "base/base.h"
+#include "mem/mem.h"
 
 #ifndef roan_umem_get
 #define roan_umem_get	ib_umem_get

@@ -4,7 +4,8 @@
  * range. Callers know what the bytes mean; this room only knows where they may go.
  */
 #include <linux/libnvdimm.h>
-#include "roan.h"
+#include "base/base.h"
+#include "mem/mem.h"
 
 #define REMOTE_ACCESS		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 

@@ -3,7 +3,8 @@
  * Memory windows, types 1 and 2B: allocate, bind, invalidate. A window lends part of a region under a key of its own;
  * access through it is checked in place.c.
  */
-#include "roan.h"
+#include "base/base.h"
+#include "mem/mem.h"
 
 #define REMOTE_ACCESS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 

@@ -16,7 +16,8 @@
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
 #include <uapi/linux/magic.h>
-#include "roan.h"
+#include "base/base.h"
+#include "mem/mem.h"
 #include "mem/odp_priv.h"
 
 #define CHUNK_SHIFT	21

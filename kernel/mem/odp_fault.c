@@ -15,7 +15,8 @@
  */
 #include <linux/delay.h>
 #include <linux/workqueue.h>
-#include "roan.h"
+#include "base/base.h"
+#include "mem/mem.h"
 #include "mem/odp_priv.h"
 
 #define AHEAD	SZ_128K		/* brought along if it can be had: the next packets want it */
@@ -202,30 +203,6 @@ void roan_odp_forget(struct roan_qp *qp)
 	}
 	asks->n = 0;
 	spin_unlock_bh(&asks->lock);
-}
-
-/* What rested goes on. softirq, no lock held */
-void roan_qp_resume(struct roan_qp *qp)
-{
-	struct roan_sq *sq = &qp->sq;
-
-	spin_lock_bh(&sq->lock);
-	if (sq->absent) {
-		sq->absent = false;
-		roan_requester_excused(&sq->req, ktime_get_ns());
-	}
-	if (sq->unplaced) {
-		sq->unplaced = false;
-		roan_requester_again(&sq->req, ktime_get_ns());
-	}
-	roan_send_locked(qp);
-	spin_unlock_bh(&sq->lock);
-
-	spin_lock_bh(&qp->rq.lock);
-	qp->rq.absent = false;
-	roan_backlog_run(qp);
-	spin_unlock_bh(&qp->rq.lock);
-	roan_respond(qp);
 }
 
 /* ---- ibv_advise_mr() ---- */

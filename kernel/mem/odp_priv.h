@@ -4,7 +4,7 @@
 #define ROAN_ODP_PRIV_H
 
 #include <linux/xarray.h>
-#include "mem/odp.h"
+#include "mem/mem.h"
 
 struct roan_odp {
 	struct roan_dev *dev;

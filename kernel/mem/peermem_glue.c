@@ -5,7 +5,7 @@
  */
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include "roan.h"
+#include "mem/mem.h"
 
 static const struct roan_peer_ops *ops;
 static DEFINE_MUTEX(lock);	/* ops, until the module behind them is held */

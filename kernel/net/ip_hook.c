@@ -32,19 +32,12 @@
 #include <net/udp_tunnel.h>
 #include <net/xfrm.h>
 
-#include "roan.h"
-#include "tx/tx_page_pool.h"
-#include "tx/gso.h"
-
-struct roan_net {
-	struct net *net;
-	struct list_head devs;		/* roan_dev.on_net; net_mutex, RCU readers */
-	u32 users;			/* net_mutex; sockets and hooks are there while it is not 0 */
-	struct socket *sock4;
-	struct socket *sock6;		/* NULL without IPv6 */
-};
+#include "base/stats.h"
+#include "net/net.h"
+#include "net/net_priv.h"
 
 static unsigned int net_id;
+static roan_deliver_fn *deliver __ro_after_init;	/* the receive path above */
 static DEFINE_MUTEX(net_mutex);
 static DECLARE_WAIT_QUEUE_HEAD(net_unused);
 
@@ -184,7 +177,7 @@ static unsigned int take(struct roan_rx *rx, u32 l3)
 	}
 	roan_count(dev, rcvd_skbs);
 	local_bh_disable();	/* a packet that a program let go (NFQUEUE) comes in its context */
-	roan_recv(rx);
+	deliver(rx);
 	napi_consume_skb(skb, 1);	/* softirqs are off: to this CPU's pool */
 	local_bh_enable();
 	return NF_STOLEN;
@@ -273,166 +266,6 @@ static const struct nf_hook_ops hooks[] = {
 	{ .hook = hook4, .pf = NFPROTO_IPV4, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
 	{ .hook = hook6, .pf = NFPROTO_IPV6, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
 };
-
-/* ---- out ---- */
-
-void roan_flow_reset(struct roan_flow *flow)
-{
-	dst_release(flow->dst);
-	flow->dst = NULL;
-}
-
-/*
- * Out of the address's own interface, so that two NICs in one subnet each use their own port and a VLAN's address its
- * VLAN. An address of this namespace is reached through lo, and a lookup bound to an interface would miss that.
- */
-static struct dst_entry *route4(struct net *net, const struct roan_av *av)
-{
-	struct flowi4 fl = {
-		.flowi4_proto = IPPROTO_UDP,
-		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* what routing rules look at */
-		.fl4_sport = htons(av->sport),
-		.fl4_dport = htons(ROAN_UDP_PORT),
-	};
-	struct rtable *rt;
-
-	memcpy(&fl.saddr, av->sgid.raw + 12, 4);
-	memcpy(&fl.daddr, av->dgid.raw + 12, 4);
-	if (inet_addr_type(net, fl.daddr) != RTN_LOCAL)
-		fl.flowi4_oif = av->ifindex;
-	rt = ip_route_output_flow(net, &fl, NULL);
-	return IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
-}
-
-static struct dst_entry *route6(struct net *net, const struct roan_av *av)
-{
-	struct flowi6 fl = {
-		.flowi6_proto = IPPROTO_UDP,
-		.flowlabel = ip6_make_flowinfo(av->tclass, htonl(av->flow_label & 0xfffff)),
-		.fl6_sport = htons(av->sport),
-		.fl6_dport = htons(ROAN_UDP_PORT),
-	};
-
-	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
-	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
-	if ((ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) || !ipv6_chk_addr(net, &fl.daddr, NULL, 0))
-		fl.flowi6_oif = av->ifindex;
-	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
-}
-
-bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
-{
-	struct net *net = dev->rnet->net;
-	bool ipv6 = !roan_gid_v4(&av->sgid);
-	struct dst_entry *dst = flow->dst;
-
-	if (dst && roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
-	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
-		return true;
-	roan_flow_reset(flow);
-	if (ipv6)
-		dst = IS_ENABLED(CONFIG_IPV6) ? route6(net, av) : ERR_PTR(-EAFNOSUPPORT);
-	else
-		dst = route4(net, av);
-	if (IS_ERR(dst)) {
-		roan_count(dev, tx_no_route);
-		return false;
-	}
-	flow->dst = dst;
-	flow->cookie = ipv6 ? rt6_get_cookie((struct rt6_info *)dst) : 0;
-	flow->sgid = av->sgid;
-	flow->dgid = av->dgid;
-	flow->ifindex = av->ifindex;
-	flow->cpu = raw_smp_processor_id();
-	return true;
-}
-
-int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6)
-{
-	struct net *net = dev->rnet->net;
-	int err;
-
-	rcu_read_lock();
-	skb_dst_set_noref(skb, flow->dst);
-	skb->dev = flow->dst->dev;
-#ifdef CONFIG_XPS
-	skb->sender_cpu = flow->cpu + 1;	/* whoever sends: from one queue to the other packets would overtake each other */
-#endif
-	if (ipv6) {
-		memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
-		skb->protocol = htons(ETH_P_IPV6);
-		err = ip6_local_out(net, NULL, skb);
-	} else {
-		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
-		skb->protocol = htons(ETH_P_IP);
-		err = ip_local_out(net, NULL, skb);
-	}
-	rcu_read_unlock();
-	if (net_xmit_eval(err))
-		roan_count(dev, tx_refused);
-	return err;
-}
-
-/* ---- groups: by interface, not by socket, which may join no more than igmp_max_memberships ---- */
-
-static bool group_v4(const union ib_gid *mgid, __be32 *addr)
-{
-	memcpy(addr, mgid->raw + 12, sizeof(*addr));
-	return roan_gid_v4(mgid);
-}
-
-/* The interface is in another namespace, and our device about to go. RTNL held */
-static bool moved_away(const struct roan_dev *dev)
-{
-	return !net_eq(dev_net(dev->ndev), dev->rnet->net);
-}
-
-int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid)
-{
-	struct in_device *in_dev;
-	int err = 0;
-	__be32 addr;
-
-	rtnl_lock();
-	if (moved_away(dev)) {
-		err = -ENODEV;
-	} else if (group_v4(mgid, &addr)) {
-		in_dev = __in_dev_get_rtnl(dev->ndev);
-		if (!ipv4_is_multicast(addr))
-			err = -EINVAL;
-		else if (!in_dev)
-			err = -ENODEV;
-		else
-			ip_mc_inc_group(in_dev, addr);
-	} else {
-		err = IS_ENABLED(CONFIG_IPV6) ? ipv6_dev_mc_inc(dev->ndev, (const struct in6_addr *)mgid) :
-						-EAFNOSUPPORT;
-	}
-	rtnl_unlock();
-	return err;
-}
-
-static void leave(struct net_device *ndev, const union ib_gid *mgid)
-{
-	struct in_device *in_dev;
-	__be32 addr;
-
-	if (group_v4(mgid, &addr)) {
-		in_dev = __in_dev_get_rtnl(ndev);
-		if (in_dev)	/* gone with its groups, if the interface went first */
-			ip_mc_dec_group(in_dev, addr);
-	} else if (IS_ENABLED(CONFIG_IPV6)) {
-		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid);
-	}
-}
-
-void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid)
-{
-	rtnl_lock();
-	if (!moved_away(dev))	/* its groups went then, and those it has now are others' */
-		leave(dev->ndev, mgid);
-	rtnl_unlock();
-}
 
 /* ---- the namespace ---- */
 
@@ -572,13 +405,13 @@ static struct pernet_operations net_ops = {
 	.size = sizeof(struct roan_net),
 };
 
-int roan_net_init(void)
+int roan_net_init(roan_deliver_fn *receive)
 {
+	deliver = receive;
 	return register_pernet_subsys(&net_ops);
 }
 
 void roan_net_exit(void)
 {
 	unregister_pernet_subsys(&net_ops);
-	roan_room_exit();
 }

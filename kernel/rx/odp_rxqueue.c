@@ -5,8 +5,9 @@
  * This is all the backlog of its own that the module has, so each priority's share of it is what peers are told to stop for
  * (pfc_tell.c).
  */
-#include "roan.h"
-#include "tx/gso.h"
+#include "base/stats.h"
+#include "flow/flow.h"
+#include "rx/rx.h"
 
 #define QP_ROOM		SZ_2M	/* a window of 256 packets of 4 KB, and what keeping them takes */
 #define DEV_ROOM	SZ_16M	/* of all its QPs */

@@ -3,10 +3,12 @@
  * The receive line: an skb comes in, perhaps many packets long; each is parsed, matched to its QP, verified, and handed to
  * the side it is for. Requests and datagrams are executed in request.c, responses here.
  */
-#include "flow/qp_rate.h"
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
-#include "tx/gso.h"
+#include "flow/qp_rate.h"
+#include "net/net.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
 
 /* One skb's worth of packets for one QP: it and the key of the memory are looked up once, and what is owed is sent once. */
 struct run {
@@ -164,7 +166,7 @@ static void dispatch(struct run *run, struct roan_rx *rx)
 	}
 	if (op == ROAN_OP_CNP) {
 		roan_key_part();
-		roan_cnp_heard(run->qp, rx);
+		roan_cnp_heard(run->qp, &rx->saddr);
 	} else if (!roan_connected(run->qp)) {
 		roan_recv_datagram(run->qp, rx);
 	} else if (roan_op_is_response(op)) {
@@ -258,7 +260,7 @@ void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx)
 
 	if (unlikely(rx->pkt.becn)) {
 		roan_key_part();
-		roan_cnp_heard(qp, rx);
+		roan_cnp_heard(qp, &rx->saddr);
 	}
 	/* One look at the clock for all the skb brings: it costs more than most of what follows. */
 	if (!rx->now)

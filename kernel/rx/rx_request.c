@@ -3,9 +3,11 @@
  * Requests and datagrams are executed here: receive work requests taken, payload placed, atomics done, receives
  * completed. Whether a request may be executed is core/transport/responder.c's word; answers leave through respond.c.
  */
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
-#include "tx/gso.h"
+#include "net/net.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
 
 static bool can_receive(const struct roan_qp *qp)
 {

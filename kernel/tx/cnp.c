@@ -5,9 +5,12 @@
  * that came in does to the rate is limit.c's.
  */
 #include <net/inet_ecn.h>
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
+#include "flow/flow.h"
+#include "net/net.h"
 #include "tx/gso.h"
+#include "tx/tx.h"
 
 /* Marks on acknowledgements and CNPs say nothing that their sender could do something about. */
 static bool is_data(const struct roan_pkt *pkt)

@@ -3,8 +3,9 @@
  * A work request is finished: tell its completion queue. Also the flushing of what is left when a QP has failed. Decides
  * nothing: the status comes from the transport.
  */
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
+#include "tx/tx.h"
 
 static const u8 wc_opcodes[ROAN_NUM_WR_OPCODES] = {
 	[ROAN_WR_RDMA_WRITE]		= IB_WC_RDMA_WRITE,

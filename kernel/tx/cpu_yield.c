@@ -11,7 +11,7 @@
  */
 #include <linux/hrtimer.h>
 #include <linux/sched/stat.h>
-#include "roan.h"
+#include "tx/tx.h"
 
 /* It may never answer, or not on this QP; a poster with other things to do must not miss much. */
 #define PATIENCE_NS	(500 * NSEC_PER_USEC)

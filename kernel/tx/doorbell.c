@@ -10,7 +10,8 @@
 #include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan
 #include <rdma/uverbs_named_ioctl.h>
-#include "roan.h"
+#include "base/base.h"
+#include "tx/tx.h"
 
 void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered)
 {
@@ -53,9 +54,7 @@ DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_DOORBELL,
 
 ADD_UVERBS_METHODS(roan_qp, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_DOORBELL));
 
-const struct uapi_definition roan_uapi_defs[] = {
+const struct uapi_definition roan_doorbell_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &roan_qp),
-	UAPI_DEF_CHAIN(roan_dm_defs),
-	UAPI_DEF_CHAIN(roan_choose_defs),
 	{}
 };

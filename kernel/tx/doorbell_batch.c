@@ -10,7 +10,8 @@
  * The time is an upper bound: a poster that has nothing to do but wait for completions rings at once (provider/bell.c),
  * for all it has posted. Any QPN may stand in the ring: only QPs of the context are looked at, and so many at a time.
  */
-#include "roan.h"
+#include "base/base.h"
+#include "tx/tx.h"
 
 #define QUICK_NS	(1000 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
 #define LINGER_NS	(20 * NSEC_PER_USEC)

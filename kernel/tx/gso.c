@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Trains: many packets of one flow in one skb. Building them on the way out, with each packet's ICRC as it will be on the
- * wire once UDP GSO has cut the train; walking them on the way in. Routes and sockets are net.c's.
+ * wire once UDP GSO has cut the train; . Routes and sockets are net.c's.
  *
  * The linear part of an skb holds the IP and UDP headers, and the first packet if that is small. All else lies in pages
  * (room.c) filled upwards, one after the other, so that a whole train needs a few frags.
@@ -13,30 +13,22 @@
 #include <net/ip6_checksum.h>
 #include <net/udp.h>
 
-#include "tx/tx_budget.h"
-#include "roan.h"
-#include "tx/tx_page_pool.h"
-#include "tx/gso.h"
+#include "base/base.h"
+#include "base/ip_udp_hdr.h"
 #include "core/crc/crc_vpclmul.h"
-
-DEFINE_PER_CPU(u32, roan_burst);
+#include "flow/flow.h"
+#include "mem/mem.h"
+#include "net/net.h"
+#include "tx/tx_budget.h"
+#include "tx/tx_page_pool.h"
 
 #define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
-#define IP4_ID		4	/* offsets in the headers */
-#define IP4_TOTAL_LEN	2
-#define IP6_PAYLOAD_LEN	4
-#define UDP_LEN		4
 
 /* The address decides, not the group: a group of either notation is an IPv4 one when it is sent to from IPv4. */
 static bool train_ipv6(const struct roan_train *t)
 {
 	return !roan_gid_v4(&t->av->sgid);
-}
-
-static u32 l3_len(bool ipv6)
-{
-	return ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
 }
 
 /* ---- building ---- */
@@ -49,6 +41,8 @@ void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flo
 	t->av = av;
 	t->tclass = roan_qos_tclass(dev, av);
 	t->prio = roan_qos_prio(dev, t->tclass);
+	/* The address of a datagram may not be known yet. */
+	t->round.wire_overhead = ETH_HLEN + roan_l3_len(!av || train_ipv6(t)) + sizeof(struct udphdr);
 }
 
 static void write_headers(struct roan_train *t)
@@ -97,7 +91,7 @@ static u32 most_packets(const struct roan_train *t)
 /* How many bytes of packets an skb may have; a first packet is not asked. */
 static u32 most_bytes(const struct roan_train *t)
 {
-	u32 headers = l3_len(train_ipv6(t)) + sizeof(struct udphdr);
+	u32 headers = roan_l3_len(train_ipv6(t)) + sizeof(struct udphdr);
 
 	return min_t(u32, max_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), headers), U16_MAX) - headers;
 }
@@ -239,36 +233,14 @@ static void attach(struct roan_train *t)
 		reserve(t);
 }
 
-/* Makes these the headers that a packet of @len bytes and identification @id has by itself. */
-static void set_lengths(u8 *l3, u8 *udp, bool ipv6, u32 len, u16 id)
-{
-	u32 udp_len = len + sizeof(struct udphdr);
-
-	if (ipv6) {
-		put_unaligned_be16(udp_len, l3 + IP6_PAYLOAD_LEN);
-	} else {
-		put_unaligned_be16(udp_len + sizeof(struct iphdr), l3 + IP4_TOTAL_LEN);
-		put_unaligned_be16(id, l3 + IP4_ID);
-	}
-	put_unaligned_be16(udp_len, udp + UDP_LEN);
-}
-
-static void icrc_head(struct roan_icrc_head *head, const u8 *l3, const u8 *udp, bool ipv6)
-{
-	if (ipv6)
-		roan_icrc_head6(head, l3, udp);
-	else
-		roan_icrc_head4(head, l3, udp);
-}
-
 /* t->head is that of the packet being added; its identification. */
 static u16 learn_icrc_head(struct roan_train *t)
 {
 	bool ipv6 = train_ipv6(t);
 
 	if (!t->n || t->len != t->head_len) {
-		set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
-		icrc_head(&t->head, t->l3, t->udp, ipv6);
+		roan_l3_set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
+		roan_l3_icrc_head(&t->head, t->l3, t->udp, ipv6);
 		t->head_len = t->len;
 	}
 	return ipv6 ? 0 : t->flow->ip_id + t->n;
@@ -365,11 +337,11 @@ void roan_train_flush(struct roan_train *t)
 	if (!t->skb)
 		return;
 	ipv6 = train_ipv6(t);
-	set_lengths(t->l3, t->udp, ipv6, t->bytes, t->flow->ip_id);
+	roan_l3_set_lengths(t->l3, t->udp, ipv6, t->bytes, t->flow->ip_id);
 	memcpy(skb_push(skb, sizeof(t->udp)), t->udp, sizeof(t->udp));
 	skb_reset_transport_header(skb);
 	finish_udp(t, udp_hdr(skb), ipv6);
-	memcpy(skb_push(skb, l3_len(ipv6)), t->l3, l3_len(ipv6));
+	memcpy(skb_push(skb, roan_l3_len(ipv6)), t->l3, roan_l3_len(ipv6));
 	skb_reset_network_header(skb);
 	skb->priority = t->prio;
 
@@ -381,172 +353,17 @@ void roan_train_flush(struct roan_train *t)
 	if (unlikely(skb->tstamp))
 		roan_count(t->dev, sent_edt_skbs);
 	if (t->queued)
-		roan_below_add(t, skb);
+		roan_below_add(t->qp, t->side, skb);
 	roan_burst_add(t);
 	roan_net_xmit(t->dev, skb, t->flow, ipv6);
 	t->n = 0;
 	t->bytes = 0;
 }
 
-/* ---- walking ---- */
-
-/* Finds the contiguous piece of the skb that byte @off lies in. False: in a frag list, or not in memory. */
-static bool find_piece(struct roan_rx *rx, u32 off)
+bool roan_train_full_below(struct roan_train *t)
 {
-	const struct skb_shared_info *shinfo = skb_shinfo(rx->skb);
-	u32 start = skb_headlen(rx->skb), size;
-	int i;
-
-	if (off < start) {
-		rx->piece = rx->skb->data;
-		rx->piece_off = 0;
-		rx->piece_len = start;
-		return true;
-	}
-	for (i = 0; i < shinfo->nr_frags; i++, start += size) {
-		size = skb_frag_size(&shinfo->frags[i]);
-		if (off - start >= size)
-			continue;
-		rx->piece = skb_frag_address(&shinfo->frags[i]);
-		rx->piece_off = start;
-		rx->piece_len = rx->piece ? size : 0;
-		return rx->piece;
-	}
-	return false;
-}
-
-/* Where byte @off of the skb lies, and how many more follow it there. NULL: ask skb_copy_bits(). */
-static const u8 *peek(struct roan_rx *rx, u32 off, u32 *run)
-{
-	/* Packets are walked forwards and pieces are long: mostly it is the piece of last time. */
-	if (off - rx->piece_off >= rx->piece_len && !find_piece(rx, off))
-		return NULL;
-	off -= rx->piece_off;
-	*run = rx->piece_len - off;
-	return rx->piece + off;
-}
-
-/* Inlined, for most lengths are known. */
-static __always_inline bool copy_bytes(struct roan_rx *rx, u32 off, void *to, u32 len)
-{
-	const u8 *from;
-	u32 run;
-
-	from = peek(rx, off, &run);
-	if (!from || run < len)
-		return !skb_copy_bits(rx->skb, off, to, len);
-	memcpy(to, from, len);
-	return true;
-}
-
-bool roan_rx_next(struct roan_rx *rx)
-{
-	u32 n;
-
-	if (rx->len) {
-		rx->off += rx->len;
-		rx->i++;
-	}
-	if (rx->off >= rx->end)
+	if (!roan_below_full(t->qp, t->side, t->bytes))
 		return false;
-	rx->len = rx->end - rx->off;
-	if (rx->seg_len)
-		rx->len = min(rx->len, rx->seg_len);
-	if (likely(rx->len >= sizeof(rx->head)))
-		return copy_bytes(rx, rx->off, rx->head, sizeof(rx->head));
-	n = rx->len;
-	memset(rx->head + n, 0, sizeof(rx->head) - n);
-	return copy_bytes(rx, rx->off, rx->head, n);
-}
-
-struct roan_source roan_rx_payload(struct roan_rx *rx)
-{
-	u32 off = rx->off + rx->pkt.payload_off, run;
-	const u8 *bytes = peek(rx, off, &run);
-
-	if (unlikely(!bytes || run < rx->pkt.payload_len))
-		return roan_from_skb(rx->skb, off);
-	return roan_from_bytes(bytes);
-}
-
-/* What peek() cannot find. */
-static noinline void icrc_add_scattered(struct roan_icrc *icrc, const struct roan_rx *rx, u32 from, u32 len)
-{
-	struct skb_seq_state seq;
-	const u8 *data;
-	u32 done, n;
-
-	skb_prepare_seq_read(rx->skb, from, from + len, &seq);
-	for (done = 0; (n = skb_seq_read(done, &data, &seq)); done += n) {
-		n = min(n, len - done);		/* it goes to the end of the frag */
-		roan_icrc_add(icrc, data, n);
-	}
-}
-
-/* @len bytes from @from, wherever they lie in the skb. */
-static void icrc_add_skb(struct roan_icrc *icrc, struct roan_rx *rx, u32 from, u32 len)
-{
-	const u8 *data;
-	u32 n;
-
-	for (; len && (data = peek(rx, from, &n)); from += n, len -= n) {
-		n = min(n, len);
-		roan_icrc_add(icrc, data, n);
-	}
-	if (unlikely(len))
-		icrc_add_scattered(icrc, rx, from, len);
-}
-
-/* Of a packet that is short. Its first bytes are in rx->head as well, where they may be masked. */
-static bool short_icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
-{
-	u32 len = rx->len - ROAN_ICRC_LEN, copied = min_t(u32, len, sizeof(rx->head));
-	struct roan_icrc own = { .state = roan_icrc_state(&rx->icrc, id, rx->head, copied) };
-
-	icrc_add_skb(&own, rx, rx->off + copied, len - copied);
-	return roan_icrc_equal(&own, icrc);
-}
-
-static bool icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
-{
-	struct roan_icrc own;
-
-	if (rx->len < ROAN_FOLD_MIN)
-		return short_icrc_with_id(rx, id, icrc);
-	roan_icrc_start(&own, &rx->icrc, id, rx->head);
-	icrc_add_skb(&own, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
-	return roan_icrc_equal(&own, icrc);
-}
-
-static void learn_head(struct roan_rx *rx, u16 id)
-{
-	u8 l3[40], udp[8];
-
-	memcpy(l3, rx->ip, sizeof(l3));
-	memcpy(udp, rx->udp, sizeof(udp));
-	set_lengths(l3, udp, rx->ipv6, rx->len, id);
-	icrc_head(&rx->icrc, l3, udp, rx->ipv6);
-	rx->icrc_len = rx->len;
-}
-
-bool roan_rx_icrc_ok(struct roan_rx *rx)
-{
-	u16 id = rx->ipv6 ? 0 : get_unaligned_be16(rx->ip + IP4_ID);
-	u8 icrc[ROAN_ICRC_LEN];
-
-	if (rx->len < ROAN_MIN_PACKET)
-		return false;
-	if (!copy_bytes(rx, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
-		return false;
-	if (rx->icrc_len != rx->len)
-		learn_head(rx, id);
-	if (rx->ipv6 || !rx->i || rx->ids_fixed)
-		return icrc_with_id(rx, id, icrc);
-	if (icrc_with_id(rx, id + rx->i, icrc))
-		return true;
-	/* GRO also merges packets that all have the same identification, and does not say which it was. */
-	if (!icrc_with_id(rx, id, icrc))
-		return false;
-	rx->ids_fixed = true;
-	return true;
+	roan_train_flush(t);
+	return roan_below_full_waits(t->qp, t->side);
 }

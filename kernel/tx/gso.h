@@ -7,7 +7,11 @@
 #define ROAN_TRAIN_H
 
 #include <net/inet_ecn.h>
-#include "roan.h"
+#include "flow/qp_rate.h"
+#include "mem/mem.h"
+#include "net/net.h"
+#include "base/base.h"
+#include "flow/flow.h"
 
 /*
  * A train being built: packets of one flow, back to back in one skb; UDP GSO cuts it, if anybody has to. On the stack of
@@ -40,51 +44,14 @@ struct roan_train {
 	struct roan_icrc_head head;	/* of a packet of head_len bytes */
 	u32 head_len;
 	bool cut;		/* not by the device: each packet will be an skb */
-	bool held;		/* the last packet asked about may not go yet: the limiter, or too much is below */
-	bool probing;		/* a packet of this turn is timed */
+	struct roan_tx_round round;	/* what the limiter allows */
 	bool pausable;		/* pause frames are heeded: pfc.c is asked before each packet */
 	bool paused;		/* ... and said no to the last one */
 	u64 due;		/* ns: an fq below keeps what is built until then; 0: it leaves at once */
-	u32 may;		/* bytes that may follow in this turn of the limiter's */
-	struct roan_limiter *limiter;	/* asked before each packet; NULL: none */
 	bool queued;		/* it can wait below, in a queue of this host, and is counted (below.c): */
 	struct roan_qp *qp;	/* ... whose it is; NULL: nobody asked */
 	u8  side;		/* ... of which queue, enum roan_side */
 	bool closed;		/* the last packet added was shorter */
-};
-
-#define ROAN_NO_VLAN	0xffff
-
-/* An skb of ours being taken apart. */
-struct roan_rx {
-	struct sk_buff *skb;
-	struct net *net;
-	struct roan_net *rnet;
-	struct net_device *in;	/* the interface it came in by */
-	bool ipv6;
-	bool ce;		/* Congestion Experienced; speaks for all packets of the skb */
-	bool multicast;
-	bool ids_fixed;		/* GRO found constant IPv4 identifications */
-	bool waits;		/* a copy of backlog.c's: its memory was absent, or that of a packet before it */
-	bool again;		/* ... and its memory is absent still, or again */
-	u16 vlan;		/* the VLAN's interface it came in by; ROAN_NO_VLAN: none */
-	u8  ip[40];		/* the IP header as received */
-	u8  udp[8];
-	union ib_gid saddr;	/* IPv4 as v4-mapped */
-	union ib_gid daddr;
-	u32 off;		/* skb offset of the packet under the walker: its BTH */
-	u32 len;		/* its bytes, BTH to ICRC */
-	u32 end;		/* skb offset where the UDP payload ends */
-	u32 seg_len;		/* bytes per packet, 0: a single one */
-	u32 i;			/* index of the packet in the skb */
-	u64 now;		/* ns, when the first response in the skb was looked at; 0: none yet */
-	struct roan_icrc_head icrc;	/* of packets of icrc_len bytes */
-	u32 icrc_len;
-	const u8 *piece;	/* the contiguous piece of the skb looked at last: where it lies, ... */
-	u32 piece_off;		/* ... the skb offset of its first byte, ... */
-	u32 piece_len;		/* ... bytes; 0: none yet */
-	u8  head[ROAN_MAX_HEADERS];
-	struct roan_pkt pkt;
 };
 
 void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av);
@@ -108,6 +75,8 @@ static inline u8 *roan_train_add(struct roan_train *t, u32 len)
  * they are few, and taken in together with the headers when the packet is sealed.
  */
 struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload);
+/* A queue that is counted (flow/tx_inflight.h): is too much below for one more packet? Then the train has left. */
+bool roan_train_full_below(struct roan_train *t);
 /* What is added from here on is due at @due. */
 static inline void roan_train_due(struct roan_train *t, u64 due)
 {
@@ -126,10 +95,5 @@ static inline void roan_train_ecn(struct roan_train *t, u8 ecn)
 	roan_train_flush(t);
 	t->tclass = (t->tclass & ~INET_ECN_MASK) | ecn;
 }
-
-/* The other way: next packet of the skb into rx->off, len, head; false: no more. */
-bool roan_rx_next(struct roan_rx *rx);
-struct roan_source roan_rx_payload(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */
-bool roan_rx_icrc_ok(struct roan_rx *rx);	/* of the packet under the walker; rx->pkt is parsed */
 
 #endif /* ROAN_TRAIN_H */

@@ -3,11 +3,11 @@
  * The send loop: fetch, ask the requester, build, hand over. What to send and when is core/transport/requester.c; how packets
  * become skbs is train.c. Runs in the poster's context (doorbell), in softirq (an ACK came) and from the QP's timer.
  */
-#include "tx/tx_budget.h"
-#include "flow/qp_rate.h"
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
-#include "tx/gso.h"
+#include "flow/flow.h"
+#include "tx/tx.h"
+#include "tx/tx_budget.h"
 
 /* Packets that leave at a stretch, at most; what is left goes later. Why it depends on the CPUs stands at alone(). */
 #define TURN_ALONE	256
@@ -97,8 +97,10 @@ static void board(struct roan_qp *qp, struct roan_train *train, const struct roa
 	train->pkt.migreq = true;
 	train->pkt.pkey = qp->pkey;
 	train->pkt.qpn = qp->dest_qpn;
-	roan_below_turn(train, qp, ROAN_SIDE_SQ);
-	train->limiter = roan_limiter_of(qp);
+	train->qp = qp;
+	train->side = ROAN_SIDE_SQ;
+	train->queued = roan_below_turn(qp, ROAN_SIDE_SQ, qp->sq.flow.dst);
+	train->round.limiter = roan_limiter_of(qp);
 	train->pausable = roan_pfc_on(&qp->dev->pfc);
 	if (roan_cc_marks(qp, train->prio))
 		roan_train_ecn(train, INET_ECN_ECT_0);
@@ -188,7 +190,7 @@ static u32 emit_packets(struct roan_qp *qp, struct roan_train *train, struct roa
 static u32 at_once(const struct roan_qp *qp, const struct roan_train *train, const struct roan_emit *emit, u32 budget)
 	__must_hold(&qp->sq.lock)
 {
-	if (train->queued || train->pausable || train->limiter)
+	if (train->queued || train->pausable || train->round.limiter)
 		return 1;
 	return 1 + roan_requester_alike(&qp->sq.req, emit, budget - 1);
 }
@@ -216,6 +218,15 @@ static void local_work(struct roan_qp *qp, u32 index)
 		roan_requester_local_done(&qp->sq.req, index);
 }
 
+static bool rate_allows(struct roan_qp *qp, struct roan_train *train, struct roan_emit *emit)
+	__must_hold(&qp->sq.lock)
+{
+	bool ok = roan_limit_request(qp, &train->round, emit);
+
+	roan_train_due(train, train->round.edt_ns);
+	return ok;
+}
+
 /* Is the priority of this packet paused? Where it has no address it is refused soon enough. */
 static bool must_pause(struct roan_qp *qp, struct roan_train *train, const struct roan_emit *emit)
 	__must_hold(&qp->sq.lock)
@@ -237,12 +248,12 @@ static bool send_work(struct roan_qp *qp, struct roan_train *train, u32 *budget,
 	while (*budget && !qp->sq.absent && !roan_burst_over(train)) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
-			train->held = train->queued && roan_below_full(train);
-			if (train->held)
+			train->round.blocked = train->queued && roan_train_full_below(train);
+			if (train->round.blocked)
 				return true;
 			if (unlikely(train->pausable) && must_pause(qp, train, &emit))
 				return true;
-			if (unlikely(train->limiter) && !roan_limit_request(qp, train, &emit))
+			if (unlikely(train->round.limiter) && !rate_allows(qp, train, &emit))
 				return true;
 			*budget -= emit_packets(qp, train, &emit, at_once(qp, train, &emit, *budget), now);
 			break;
@@ -367,7 +378,7 @@ static void send_turn(struct roan_qp *qp, u32 budget)
 		retire(qp);
 		if (done)
 			budget--;	/* a tail that makes no sense, or runs away from us, must not keep us here */
-	} while (!park(qp, !done || train.held || train.paused));
+	} while (!park(qp, !done || train.round.blocked || train.paused));
 	if (unlikely(train.paused || qp->sq.paused))
 		note_pause(qp, train.paused, now);
 	roan_train_flush(&train);

@@ -15,7 +15,8 @@
 #include <linux/kthread.h>
 #include <linux/sched/stat.h>
 #include <linux/slab.h>
-#include "roan.h"
+#include "base/base.h"
+#include "tx/tx.h"
 
 #define MOST_WATCHED	256		/* rings looked at in one pass; the others' posters ring as ever */
 #define MOST_IDLE_US	1000000

@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much leaves before others of this CPU get their turn. What takes packets off a queue here, as a veth's NAPI with room for 256
- * or the backlog, runs when our softirq has come to its end; what does not fit until then is lost, and with UC for good. So a burst
- * has an end, and what remains goes on in the next round of softirqs (later.c), behind theirs.
- *
- * Softirqs off. Packets that wait in a train nobody has to cut count as one.
+ * The transmit budget of a softirq round (base/deferred.h), counted in skbs: a train counts as one if the device segments it,
+ * else as many as it has packets. What exceeds the budget goes on in the next round. Softirqs off.
  */
 #ifndef ROAN_BURST_H
 #define ROAN_BURST_H
 
-#include <linux/percpu.h>
-#include <linux/preempt.h>
+#include "base/deferred.h"
 #include "tx/gso.h"
-
-#define ROAN_BURST	64	/* skbs: as many as NAPI takes at a time */
-
-DECLARE_PER_CPU(u32, roan_burst);
-
-/* Others had their turn. */
-static inline void roan_burst_begin(void)
-{
-	__this_cpu_write(roan_burst, 0);
-}
-
-/* A turn begins. Outside of a softirq all that was pending ran before. */
-static inline void roan_burst_turn(void)
-{
-	if (!in_serving_softirq())
-		roan_burst_begin();
-}
 
 static inline u32 roan_burst_pieces(const struct roan_train *t)
 {
@@ -38,11 +17,6 @@ static inline u32 roan_burst_pieces(const struct roan_train *t)
 static inline void roan_burst_add(const struct roan_train *t)
 {
 	__this_cpu_add(roan_burst, roan_burst_pieces(t));
-}
-
-static inline bool roan_burst_full(void)
-{
-	return __this_cpu_read(roan_burst) >= ROAN_BURST;
 }
 
 /* The same, when @t has left. */

@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/percpu.h>
 
+#include "tx/tx.h"
 #include "tx/tx_page_pool.h"
 #include "core/transport/wire.h"
 

@@ -11,6 +11,5 @@
  * memory. Softirqs off, until it is written.
  */
 struct page_frag *roan_room(u32 len, bool first);
-void roan_room_exit(void);	/* frees them; nobody sends any more */
 
 #endif /* ROAN_ROOM_H */

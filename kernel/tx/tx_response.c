@@ -3,11 +3,12 @@
  * What the responder owes leaves here: READ responses, atomic results, ACKs and NAKs, in the order core/transport/responder.c
  * says. Called once after a train of requests, so acknowledgements coalesce; goes on later when much is owed.
  */
-#include "tx/tx_budget.h"
-#include "flow/qp_rate.h"
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
-#include "tx/gso.h"
+#include "flow/flow.h"
+#include "mem/mem.h"
+#include "tx/tx.h"
+#include "tx/tx_budget.h"
 
 #define BUDGET	256	/* packets before the rest goes later */
 
@@ -64,13 +65,25 @@ static bool is_data(const struct roan_answer *answer)
 	return roan_opcode(answer->opcode)->op == ROAN_OP_READ_RESP;
 }
 
+static bool rate_allows(struct roan_qp *qp, struct roan_train *train, const struct roan_answer *answer)
+	__must_hold(&qp->rq.lock)
+{
+	bool ok = roan_limit_response(qp, &train->round, answer);
+
+	roan_train_due(train, train->round.edt_ns);
+	return ok;
+}
+
 /* From its first response on a turn is counted; ACKs are not. */
 static bool must_wait(struct roan_qp *qp, struct roan_train *train)
 	__must_hold(&qp->rq.lock)
 {
-	if (!train->qp)
-		roan_below_turn(train, qp, ROAN_SIDE_RQ);
-	return train->queued && roan_below_full(train);
+	if (!train->qp) {
+		train->qp = qp;
+		train->side = ROAN_SIDE_RQ;
+		train->queued = roan_below_turn(qp, ROAN_SIDE_RQ, train->flow->dst);
+	}
+	return train->queued && roan_train_full_below(train);
 }
 
 static void answer_all(struct roan_qp *qp, struct roan_train *train)
@@ -95,7 +108,7 @@ static void answer_all(struct roan_qp *qp, struct roan_train *train)
 			return;
 		if (unlikely(train->pausable) && data && roan_pfc_blocks(qp, ROAN_SIDE_RQ, train->prio))
 			return;
-		if (data && train->limiter && !roan_limit_response(qp, train, &answer))
+		if (data && train->round.limiter && !rate_allows(qp, train, &answer))
 			return;
 		if (marks)
 			roan_train_ecn(train, data ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
@@ -132,9 +145,9 @@ void roan_respond(struct roan_qp *qp)
 	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
 		rcu_read_lock();	/* as train.c expects of all its callers */
 		roan_train_open(&train, qp->dev, &qp->rq.flow, qp->av);
-		train.limiter = roan_limiter_of(qp);
-		if (unlikely(train.limiter))	/* an ACK must not overtake READ responses, which it would acknowledge */
-			train.due = roan_limit_follows(train.limiter);
+		train.round.limiter = roan_limiter_of(qp);
+		if (unlikely(train.round.limiter))	/* an ACK must not overtake READ responses, which it would acknowledge */
+			train.due = roan_limit_follows(train.round.limiter);
 		train.pausable = roan_pfc_on(&qp->dev->pfc);
 		answer_all(qp, &train);
 		roan_train_flush(&train);

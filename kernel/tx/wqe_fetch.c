@@ -4,8 +4,9 @@
  * the copy counts. A slot that makes no sense becomes work that has failed already, so that its completion comes in order.
  * Nothing is sent here.
  */
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
+#include "tx/tx.h"
 
 #define RC	BIT(ROAN_TP_RC)
 #define UC	BIT(ROAN_TP_UC)

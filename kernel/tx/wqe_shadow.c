@@ -3,7 +3,7 @@
  * Room for the kernel's copies of send slots and the requester's notes on them. A QP begins with room for a few, so that
  * thousands of idle ones cost little, and gets more when it is found to stream. What goes in is fetch.c's.
  */
-#include "roan.h"
+#include "tx/tx.h"
 
 #define FIRST_SLOTS	2
 #define GROWTH		4	/* times as many each time */

@@ -3,56 +3,10 @@
  * Completion queues: the kernel writes entries, the user polls them without a system call and arms by a store. Kernel
  * consumers poll the same ring. What an entry says is complete.c's.
  */
-#include "roan.h"
+#include "base/base.h"
+#include "verbs/verbs.h"
 
-/* ---- posting ---- */
-
-/* An entry is lost: the consumer made the queue too small (11.2.6.1). Told once. */
-static void overflow(struct roan_cq *cq)
-	__must_hold(&cq->lock)
-{
-	roan_count(to_roan_dev(cq->ib.device), cq_overflow);
-	if (cq->overflowed)
-		return;
-	cq->overflowed = true;
-	roan_ring_flag_overflow(&cq->ring);
-	roan_later(&cq->later, ROAN_DO_CQ_ERR);
-}
-
-/* Did the consumer ask to be woken by an entry like this one? Each request is answered once. */
-static bool wanted(struct roan_cq *cq, bool solicited)
-	__must_hold(&cq->lock)
-{
-	u32 next, sol;
-
-	roan_ring_armed(&cq->ring, &next, &sol);
-	if (next == cq->seen_next && !(solicited && sol != cq->seen_solicited))
-		return false;
-	cq->seen_next = next;
-	cq->seen_solicited = sol;
-	return true;
-}
-
-void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
-{
-	struct roan_cqe *slot;
-
-	spin_lock_bh(&cq->lock);
-	slot = roan_ring_cqe_slot(&cq->ring);
-	if (unlikely(!slot)) {
-		overflow(cq);
-		goto unlock;
-	}
-	/* A user may be looking: no kernel address may stand there even for a moment. */
-	memcpy(slot, cqe, offsetof(struct roan_cqe, kernel_qp));
-	slot->kernel_qp = cq->user ? 0 : cqe->kernel_qp;
-	slot->timestamp_ns = ktime_get_ns();
-	roan_ring_cqe_done(&cq->ring);
-	if (wanted(cq, cqe->status || cqe->flags & ROAN_CQE_SOLICITED))
-		roan_later(&cq->later, ROAN_DO_NOTIFY);
-unlock:
-	spin_unlock_bh(&cq->lock);
-}
+/* ---- upcalls ---- */
 
 static void put_cq(struct roan_cq *cq)
 {
@@ -69,8 +23,10 @@ static void notify(struct roan_cq *cq)
 	spin_unlock(&cq->upcall_lock);
 }
 
-void roan_cq_run(struct roan_cq *cq, unsigned long bits)
+static void run_later(struct roan_later *later, unsigned long bits)
 {
+	struct roan_cq *cq = container_of(later, struct roan_cq, later);
+
 	if (bits & BIT(ROAN_DO_NOTIFY))
 		notify(cq);
 	if (bits & BIT(ROAN_DO_CQ_ERR) && cq->ib.event_handler) {
@@ -108,7 +64,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	spin_lock_init(&cq->upcall_lock);
 	refcount_set(&cq->refs, 1);
 	init_completion(&cq->gone);
-	cq->later.kind = ROAN_LATER_CQ;
+	roan_later_setup(&cq->later, &cq->refs, run_later);
 	cq->user = udata;
 	err = roan_ring_alloc(&cq->ring, attr->cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
 	if (err)

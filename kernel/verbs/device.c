@@ -13,7 +13,12 @@
 #include <rdma/ib_mad.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
-#include "roan.h"
+#include "base/base.h"
+#include "flow/flow.h"
+#include "mem/mem.h"
+#include "net/net.h"
+#include "tx/tx.h"
+#include "verbs/verbs.h"
 #include "compat/ops.h"
 
 #define FW_VERSION	"1.0.0"
@@ -196,6 +201,13 @@ static __be64 guid_of(const struct net_device *ndev)
 	addrconf_addr_eui48((u8 *)&guid, ndev->dev_addr);
 	return guid;
 }
+
+static const struct uapi_definition roan_uapi_defs[] = {
+	UAPI_DEF_CHAIN(roan_doorbell_defs),
+	UAPI_DEF_CHAIN(roan_dm_defs),
+	UAPI_DEF_CHAIN(roan_choose_defs),
+	{}
+};
 
 /* ---- coming ---- */
 

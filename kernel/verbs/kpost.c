@@ -3,7 +3,9 @@
  * ib_post_send() and ib_post_recv() of kernel consumers: they fill the same rings that users map, in the user's role.
  * Callers may have interrupts off and locks held; nothing here takes a lock that the data path takes.
  */
-#include "roan.h"
+#include "base/base.h"
+#include "tx/tx.h"
+#include "verbs/verbs.h"
 
 static_assert((int)ROAN_SEND_FENCE == IB_SEND_FENCE);
 static_assert((int)ROAN_SEND_SIGNALED == IB_SEND_SIGNALED);

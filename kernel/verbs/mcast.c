@@ -8,22 +8,10 @@
 #include <linux/in.h>
 #include <linux/rculist.h>
 #include <net/ipv6.h>
-#include "roan.h"
-#include "tx/gso.h"
-
-struct roan_mcast {
-	struct list_head on_dev;	/* dev->mcast, RCU */
-	union ib_gid gid;		/* as packets to the group show it */
-	struct list_head members;	/* struct member, RCU */
-	u32 n_members;
-	struct rcu_head rcu;
-};
-
-struct member {
-	struct list_head on_group;
-	struct roan_qp_ref *ref;	/* RCU-freed, at least a grace period after the member is taken out */
-	struct rcu_head rcu;
-};
+#include "base/base.h"
+#include "net/net.h"
+#include "rx/mcast_rx.h"
+#include "verbs/verbs.h"
 
 static DEFINE_MUTEX(writers);
 
@@ -37,9 +25,9 @@ static struct roan_mcast *group_find(struct roan_dev *dev, const union ib_gid *g
 	return NULL;
 }
 
-static struct member *member_find(struct roan_mcast *group, const struct roan_qp *qp)
+static struct roan_mcast_member *member_find(struct roan_mcast *group, const struct roan_qp *qp)
 {
-	struct member *m;
+	struct roan_mcast_member *m;
 
 	list_for_each_entry(m, &group->members, on_group)
 		if (m->ref == qp->ref)
@@ -79,7 +67,7 @@ static void group_close_if_empty(struct roan_dev *dev, struct roan_mcast *group)
 	kfree_rcu(group, rcu);
 }
 
-static void member_remove(struct roan_dev *dev, struct roan_mcast *group, struct member *m, struct roan_qp *qp)
+static void member_remove(struct roan_dev *dev, struct roan_mcast *group, struct roan_mcast_member *m, struct roan_qp *qp)
 {
 	list_del_rcu(&m->on_group);
 	kfree_rcu(m, rcu);
@@ -90,7 +78,7 @@ static void member_remove(struct roan_dev *dev, struct roan_mcast *group, struct
 
 static int member_add(struct roan_mcast *group, struct roan_qp *qp)
 {
-	struct member *m;
+	struct roan_mcast_member *m;
 
 	if (member_find(group, qp))
 		return 0;	/* attaching twice is attaching once (IBTA vol. 1, 10.5.1) */
@@ -152,7 +140,7 @@ int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	union ib_gid address = address_of(gid);
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	struct roan_mcast *group;
-	struct member *m = NULL;
+	struct roan_mcast_member *m = NULL;
 
 	mutex_lock(&writers);
 	group = group_find(qp->dev, &address);
@@ -167,7 +155,7 @@ int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 void roan_mcast_detach_all(struct roan_qp *qp)
 {
 	struct roan_mcast *group, *next;
-	struct member *m;
+	struct roan_mcast_member *m;
 
 	if (!qp->n_mcast)	/* nobody attaches a QP that is being destroyed */
 		return;
@@ -182,25 +170,3 @@ void roan_mcast_detach_all(struct roan_qp *qp)
 	mutex_unlock(&writers);
 }
 
-u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx *rx)
-{
-	struct roan_mcast *group;
-	struct member *m;
-	u32 n = 0;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(group, &dev->mcast, on_dev) {
-		if (!roan_gid_equal(&group->gid, &rx->daddr))
-			continue;
-		list_for_each_entry_rcu(m, &group->members, on_group) {
-			if (!refcount_inc_not_zero(&m->ref->refs))
-				continue;
-			roan_recv_datagram(m->ref->qp, rx);
-			roan_qp_put(m->ref->qp);
-			n++;
-		}
-		break;
-	}
-	rcu_read_unlock();
-	return n;
-}

@@ -2,7 +2,8 @@
 /* Protection domains, and addresses: from what verbs say about a path to what packets need. Routes are net.c's. */
 #include <linux/random.h>
 #include <rdma/ib_cache.h>
-#include "roan.h"
+#include "base/base.h"
+#include "verbs/verbs.h"
 
 #define DEFAULT_TTL	64
 
@@ -99,11 +100,6 @@ void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr)
 }
 
 /* ---- address handles ---- */
-
-struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num)
-{
-	return xa_load(&dev->ahs, ah_num);
-}
 
 /* The connection manager makes and destroys handles with interrupts off: hence irqsave, and no sleeping. */
 

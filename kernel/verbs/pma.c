@@ -5,7 +5,8 @@
  */
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
-#include "roan.h"
+#include "base/base.h"
+#include "verbs/verbs.h"
 
 /* Data counters count words of four bytes. */
 struct traffic {

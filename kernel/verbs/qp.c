@@ -5,87 +5,55 @@
  */
 #include <linux/rcupdate_wait.h>
 #include <linux/vmalloc.h>
-#include "roan.h"
-#include "base/trace.h"
+#include "base/base.h"
+#include "flow/flow.h"
+#include "net/net.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+#include "verbs/verbs.h"
 
-#define FIRST_QPN	16		/* 0 and 1 are the management QPs; a few more leave room to see mistakes */
-#define LAST_QPN	(QPN_MASK - 1)	/* 0xffffff is multicast */
+/* ---- what comes later ---- */
 
-static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);	/* QPN -> struct roan_qp_ref, all devices */
-static u32 qpn_next;
-
-int roan_qp_init(void)
+static void tell(struct roan_qp *qp, unsigned long bits)
 {
-	qpn_next = get_random_u32_inclusive(FIRST_QPN, LAST_QPN);
-	return 0;
-}
+	static const struct {
+		enum roan_later_bit bit;
+		enum ib_event_type type;
+	} events[] = {
+		{ ROAN_DO_EV_COMM_EST,	 IB_EVENT_COMM_EST },
+		{ ROAN_DO_EV_SQ_DRAINED, IB_EVENT_SQ_DRAINED },
+		{ ROAN_DO_EV_REQ_ERR,	 IB_EVENT_QP_REQ_ERR },
+		{ ROAN_DO_EV_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR },
+		{ ROAN_DO_EV_FATAL,	 IB_EVENT_QP_FATAL },
+		{ ROAN_DO_EV_LAST_WQE,	 IB_EVENT_QP_LAST_WQE_REACHED },
+	};
+	struct ib_event event = { .device = qp->ib.device, .element.qp = &qp->ib };
+	int i;
 
-void roan_qp_exit(void)
-{
-	roan_below_exit();
-	WARN_ON_ONCE(!xa_empty(&qpns));
-	xa_destroy(&qpns);
-}
-
-/* ---- finding ---- */
-
-struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref)
-{
-	return ref && refcount_inc_not_zero(&ref->refs) ? ref->qp : NULL;
-}
-
-struct roan_qp *roan_qp_find(u32 qpn)
-{
-	struct roan_qp *qp;
-
-	rcu_read_lock();
-	qp = roan_qp_ref_take(xa_load(&qpns, qpn));
-	rcu_read_unlock();
-	return qp;
-}
-
-struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev)
-{
-	struct roan_qp *qp;
-
-	rcu_read_lock();
-	qp = roan_qp_ref_take(rcu_dereference(dev->gsi));
-	rcu_read_unlock();
-	return qp;
-}
-
-void roan_qp_get(struct roan_qp *qp)
-{
-	refcount_inc(&qp->ref->refs);
-}
-
-void roan_qp_put(struct roan_qp *qp)
-{
-	if (refcount_dec_and_test(&qp->ref->refs))
-		complete(&qp->gone);
-}
-
-/* From here on the network can see the QP. */
-static int publish(struct roan_qp *qp)
-{
-	int err;
-
-	if (qp->ib.qp_type == IB_QPT_GSI) {
-		qp->ib.qp_num = 1;
-		if (cmpxchg((struct roan_qp_ref __force **)&qp->dev->gsi, NULL, qp->ref))
-			return -EBUSY;
-		return 0;
+	if (!qp->ib.event_handler)
+		return;
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		if (!(bits & BIT(events[i].bit)))
+			continue;
+		event.event = events[i].type;
+		qp->ib.event_handler(&event, qp->ib.qp_context);
 	}
-	err = xa_alloc_cyclic_bh(&qpns, &qp->ib.qp_num, qp->ref, XA_LIMIT(FIRST_QPN, LAST_QPN), &qpn_next, GFP_KERNEL);
-	return err < 0 ? err : 0;
 }
 
-static void unpublish(struct roan_qp *qp)
+static void run_later(struct roan_later *later, unsigned long bits)
 {
-	if (qp->ib.qp_type == IB_QPT_GSI)
-		RCU_INIT_POINTER(qp->dev->gsi, NULL);
-	else
-		xa_erase_bh(&qpns, qp->ib.qp_num);
+	struct roan_qp *qp = container_of(later, struct roan_qp, later);
+
+	if (bits & BIT(ROAN_DO_FAIL))
+		roan_qp_fall(qp);
+	if (bits & BIT(ROAN_DO_RESUME))
+		roan_qp_resume(qp);
+	if (bits & BIT(ROAN_DO_RESPOND))
+		roan_respond(qp);
+	if (bits & BIT(ROAN_DO_SEND))
+		roan_send(qp);
+	tell(qp, bits);
+	roan_qp_put(qp);
 }
 
 /* ---- creation ---- */
@@ -235,7 +203,6 @@ static void init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init,
 	qp->scq = init->send_cq ? to_roan_cq(init->send_cq) : NULL;
 	qp->rcq = init->recv_cq ? to_roan_cq(init->recv_cq) : NULL;
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
-	qp->later.kind = ROAN_LATER_QP;
 	INIT_LIST_HEAD(&qp->on_pfc);
 	spin_lock_init(&qp->asks.lock);
 	INIT_LIST_HEAD(&qp->asks.list);
@@ -261,6 +228,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	refcount_set(&qp->ref->refs, 1);
 	qp->ref->qp = qp;
 	roan_below_begin(qp->ref);
+	roan_later_setup(&qp->later, &qp->ref->refs, run_later);
 
 	err = create_queues(qp, init, &resp);
 	if (err)
@@ -269,7 +237,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	err = roan_udata_out(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_free;
-	err = publish(qp);	/* last: from here the network can see it */
+	err = roan_qp_publish(qp);	/* last: from here the network can see it */
 	if (err)
 		goto err_free;
 	return 0;
@@ -280,66 +248,7 @@ err_free:
 	return err;
 }
 
-/* ---- what comes later ---- */
-
-static void tell(struct roan_qp *qp, unsigned long bits)
-{
-	static const struct {
-		enum roan_later_bit bit;
-		enum ib_event_type type;
-	} events[] = {
-		{ ROAN_DO_EV_COMM_EST,	 IB_EVENT_COMM_EST },
-		{ ROAN_DO_EV_SQ_DRAINED, IB_EVENT_SQ_DRAINED },
-		{ ROAN_DO_EV_REQ_ERR,	 IB_EVENT_QP_REQ_ERR },
-		{ ROAN_DO_EV_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR },
-		{ ROAN_DO_EV_FATAL,	 IB_EVENT_QP_FATAL },
-		{ ROAN_DO_EV_LAST_WQE,	 IB_EVENT_QP_LAST_WQE_REACHED },
-	};
-	struct ib_event event = { .device = qp->ib.device, .element.qp = &qp->ib };
-	int i;
-
-	if (!qp->ib.event_handler)
-		return;
-	for (i = 0; i < ARRAY_SIZE(events); i++) {
-		if (!(bits & BIT(events[i].bit)))
-			continue;
-		event.event = events[i].type;
-		qp->ib.event_handler(&event, qp->ib.qp_context);
-	}
-}
-
-void roan_qp_run(struct roan_qp *qp, unsigned long bits)
-{
-	if (bits & BIT(ROAN_DO_FAIL))
-		roan_qp_fall(qp);
-	if (bits & BIT(ROAN_DO_RESUME))
-		roan_qp_resume(qp);
-	if (bits & BIT(ROAN_DO_RESPOND))
-		roan_respond(qp);
-	if (bits & BIT(ROAN_DO_SEND))
-		roan_send(qp);
-	tell(qp, bits);
-	roan_qp_put(qp);
-}
-
-/* Each QP that programs and peers can find, with a reference for the time of the call. Process context. */
-static void visit_qps(void (*visit)(struct roan_qp *qp, const void *what), const void *what)
-{
-	struct roan_qp_ref *ref;
-	unsigned long qpn;
-
-	rcu_read_lock();
-	xa_for_each(&qpns, qpn, ref) {
-		struct roan_qp *qp = roan_qp_ref_take(ref);
-
-		if (qp) {
-			visit(qp, what);
-			roan_qp_put(qp);
-		}
-		cond_resched_rcu();
-	}
-	rcu_read_unlock();
-}
+/* ---- interfaces and devices that go ---- */
 
 static bool stands_on(const struct roan_qp *qp, const struct net_device *ndev)
 {
@@ -356,7 +265,7 @@ static void fail_if_on(struct roan_qp *qp, const void *ndev)
 
 void roan_qp_netdev_gone(const struct net_device *ndev)
 {
-	visit_qps(fail_if_on, ndev);
+	roan_qp_for_each(fail_if_on, ndev);
 }
 
 static void flush_if_of(struct roan_qp *qp, const void *dev)
@@ -370,7 +279,7 @@ static void flush_if_of(struct roan_qp *qp, const void *dev)
 /* A program that only polls would wait for ever: the core destroys its QPs, and that flushes nothing. */
 void roan_qp_device_gone(const struct roan_dev *dev)
 {
-	visit_qps(flush_if_of, dev);
+	roan_qp_for_each(flush_if_of, dev);
 }
 
 /* ---- death ---- */
@@ -391,7 +300,7 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct roan_qp *qp = to_roan_qp(ibqp);
 
 	roan_mcast_detach_all(qp);
-	unpublish(qp);
+	roan_qp_unpublish(qp);
 	roan_qp_halt(qp);
 	roan_qp_put(qp);
 	wait_for_completion(&qp->gone);

@@ -13,7 +13,10 @@
 #include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan
 #include <rdma/uverbs_named_ioctl.h>
+#include "base/base.h"
 #include "flow/qp_rate.h"
+#include "tx/tx.h"
+#include "verbs/verbs.h"
 
 /* qp->own_algo of a name; negative: no such. */
 static int own_algo(const char *name)
@@ -52,7 +55,7 @@ static int choose_algo(struct roan_qp *qp, const char *name)
 		return own;
 	if (qp->ib.qp_type == IB_QPT_GSI)
 		return -EPERM;
-	if (own == ROAN_CC_SWIFT + 1 && qp->transport != ROAN_TP_RC)
+	if (own && roan_cc_flags(own - 1) & ROAN_CC_NEEDS_ACKS && qp->transport != ROAN_TP_RC)
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
 	WRITE_ONCE(qp->own_algo, own);

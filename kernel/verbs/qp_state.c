@@ -3,9 +3,14 @@
  * The states of a queue pair. Which transitions are legal is ib_core's (ib_modify_qp_is_ok(), IBTA vol. 1, 10.3.1); what
  * a state means for packets is send.c's and request.c's.
  */
-#include "flow/qp_rate.h"
-#include "roan.h"
+#include "base/base.h"
 #include "base/trace.h"
+#include "flow/flow.h"
+#include "flow/qp_rate.h"
+#include "net/net.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+#include "verbs/verbs.h"
 
 /* ---- both locks: only where the state changes ---- */
 
@@ -429,27 +434,6 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 }
 
 /* ---- failure and the end ---- */
-
-void roan_qp_flush(struct roan_qp *qp)
-{
-	roan_later(&qp->later, ROAN_DO_FAIL);
-}
-
-void roan_qp_fail(struct roan_qp *qp)
-{
-	WRITE_ONCE(qp->failing, true);
-	roan_qp_flush(qp);
-}
-
-void roan_qp_fail_sq(struct roan_qp *qp)
-	__must_hold(&qp->sq.lock)
-{
-	if (qp->transport == ROAN_TP_RC)
-		return roan_qp_fail(qp);
-	lockdep_assert_held(&qp->sq.lock);
-	WRITE_ONCE(qp->sq_failing, true);
-	roan_qp_flush(qp);
-}
 
 static bool sending(const struct roan_qp *qp)
 {

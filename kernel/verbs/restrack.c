@@ -7,7 +7,7 @@
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 #include "flow/qp_rate.h"
-#include "roan.h"
+#include "verbs/verbs.h"
 
 struct detail {
 	const char *name;

@@ -3,38 +3,10 @@
  * Shared receive queues, and what they have in common with a QP's own: how a receive work request is fetched from a ring
  * and how kernel consumers post one.
  */
-#include "roan.h"
+#include "base/base.h"
+#include "verbs/verbs.h"
 
 /* ---- shared with the receive queue of a QP ---- */
-
-enum roan_fetch roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr)
-{
-	u32 pending = roan_ring_pending(ring);
-	struct roan_recv_wqe wqe;
-	u64 total = 0;
-	u32 i;
-
-	if (!pending)
-		return ROAN_FETCH_EMPTY;
-	*verr = ROAN_VERR_RING;
-	if (roan_ring_corrupt(ring, pending))
-		return ROAN_FETCH_BAD;
-
-	roan_ring_copy(ring, 0, &wqe, sizeof(wqe));
-	*verr = ROAN_VERR_BAD_SGE;
-	recv->wr_id = wqe.wr_id;
-	recv->num_sge = min(wqe.num_sge, max_sge);
-	roan_ring_copy(ring, sizeof(wqe), recv->sge, recv->num_sge * sizeof(*recv->sge));
-	roan_ring_consume(ring);
-	for (i = 0; i < recv->num_sge; i++)
-		total += recv->sge[i].length;
-	if (wqe.num_sge > max_sge || total > U32_MAX)
-		return ROAN_FETCH_BAD;
-	recv->total = total;
-	recv->taken = true;
-	*verr = ROAN_VERR_NONE;
-	return ROAN_FETCH_OK;
-}
 
 static int fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
 {
@@ -73,32 +45,6 @@ int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr 
 
 /* ---- shared receive queues ---- */
 
-/* Called by QPs under their rq.lock. */
-enum roan_fetch roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr)
-{
-	enum roan_fetch got;
-
-	spin_lock_bh(&srq->lock);
-	if (srq->failed) {
-		got = ROAN_FETCH_EMPTY;
-		goto unlock;
-	}
-	got = roan_recv_fetch(&srq->ring, srq->max_sge, recv, verr);
-	if (got == ROAN_FETCH_BAD && *verr == ROAN_VERR_RING) {
-		srq->failed = true;
-		roan_later(&srq->later, ROAN_DO_SRQ_ERR);
-	} else if (got != ROAN_FETCH_EMPTY) {
-		roan_ring_publish(&srq->ring, srq->ring.index);
-	}
-	if (srq->limit && roan_ring_pending(&srq->ring) < srq->limit) {
-		srq->limit = 0;		/* one event an arming (11.2.3.3) */
-		roan_later(&srq->later, ROAN_DO_SRQ_LIMIT);
-	}
-unlock:
-	spin_unlock_bh(&srq->lock);
-	return got;
-}
-
 static void put_srq(struct roan_srq *srq)
 {
 	if (refcount_dec_and_test(&srq->refs))
@@ -113,8 +59,10 @@ static void tell(struct roan_srq *srq, enum ib_event_type type)
 		srq->ib.event_handler(&event, srq->ib.srq_context);
 }
 
-void roan_srq_run(struct roan_srq *srq, unsigned long bits)
+static void run_later(struct roan_later *later, unsigned long bits)
 {
+	struct roan_srq *srq = container_of(later, struct roan_srq, later);
+
 	if (bits & BIT(ROAN_DO_SRQ_LIMIT))
 		tell(srq, IB_EVENT_SRQ_LIMIT_REACHED);
 	if (bits & BIT(ROAN_DO_SRQ_ERR))
@@ -149,7 +97,7 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	spin_lock_init(&srq->post_lock);
 	refcount_set(&srq->refs, 1);
 	init_completion(&srq->gone);
-	srq->later.kind = ROAN_LATER_SRQ;
+	roan_later_setup(&srq->later, &srq->refs, run_later);
 	srq->user = udata;
 	srq->max_wr = init->attr.max_wr;
 	srq->max_sge = max(init->attr.max_sge, 1u);

@@ -5,7 +5,9 @@
  * its own; the files show the set in force. Acts on nothing itself: whoever uses a value reads it each time.
  */
 #include <rdma/ib_sysfs.h>
-#include "roan.h"
+#include "flow/flow.h"
+#include "flow/qp_rate.h"
+#include "verbs/verbs.h"
 
 struct param {
 	struct ib_port_attribute attr;

@@ -7,7 +7,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
-#include "roan.h"
+#include "base/base.h"
 
 #define PACKET	4096
 #define ROUNDS	9

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The ground of the shell's suites: fake device, QPs and regions, as shell.h says. Tests nothing. */
 #include "shell.h"
-#include "tx/tx_page_pool.h"
 
 static void init_qp(struct roan_qp *qp, struct fake *f, u32 qpn)
 {

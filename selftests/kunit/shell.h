@@ -7,8 +7,12 @@
 #define ROAN_KUNIT_SHELL_H
 
 #include <kunit/test.h>
-#include "roan.h"
+#include "base/base.h"
+#include "mem/mem.h"
+#include "rx/rx.h"
 #include "tx/gso.h"
+#include "tx/tx.h"
+#include "verbs/verbs.h"
 
 struct fake {
 	struct roan_dev dev;

@@ -7,6 +7,7 @@ bool fake_no_route;
 struct dst_entry *fake_dst;
 
 static DEFINE_PER_CPU(struct roan_stats, counts);
+DEFINE_PER_CPU(u32, roan_burst);
 
 bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
 {
@@ -67,8 +68,18 @@ void fake_counts_reset(void)
 }
 
 /* Trains here are nobody's. */
-void roan_below_add(const struct roan_train *train, struct sk_buff *skb)
+void roan_below_add(struct roan_qp *qp, u8 side, struct sk_buff *skb)
 {
+}
+
+bool roan_below_full(struct roan_qp *qp, u8 side, u32 bytes)
+{
+	return false;
+}
+
+bool roan_below_full_waits(struct roan_qp *qp, u8 side)
+{
+	return false;
 }
 
 /* Nobody brings pages in: what is absent stays absent. */
@@ -91,6 +102,10 @@ void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool
 struct roan_qp *roan_qp_find(u32 qpn)
 {
 	return NULL;
+}
+
+void roan_qp_get(struct roan_qp *qp)
+{
 }
 
 void roan_qp_put(struct roan_qp *qp)

@@ -3,7 +3,7 @@
 #ifndef ROAN_PEERMEM_H
 #define ROAN_PEERMEM_H
 
-#include "roan.h"
+#include "mem/mem.h"
 #include "mem/peermem/client_api.h"
 
 struct peer_client {

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Registered memory: keys, regions and windows, where a region's bytes are, and the doors to them. Of queues and packets
- * it only knows the names. The locking essay is at the end of roan.h.
+ * mem: which key names which memory, who may touch it, and the copies from and to it. Decides about keys, ranges, access rights
+ * and page faults; not about packets or PSNs. Every copy runs in any of our contexts and never sleeps; registering and
+ * deregistering are process context. Locks: window->lock, mr->map_lock, asks->lock and the locks of each file are leaves.
  */
-#ifndef ROAN_MR_H
-#define ROAN_MR_H
+#ifndef ROAN_MEM_H
+#define ROAN_MEM_H
 
-#include <linux/completion.h>
 #include <linux/percpu.h>
-#include <linux/refcount.h>
+#include <linux/sizes.h>
 #include <linux/skbuff.h>
-#include <linux/spinlock.h>
-#include <rdma/ib_verbs.h>
 #include <rdma/roan-abi.h>
-
-#include "mem/odp.h"
+#include "roan.h"
 
 #define ROAN_ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
 				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |		\
@@ -23,97 +20,12 @@
 struct device;
 struct device_attribute;
 struct module;
-struct roan_dev;
 struct roan_icrc;
 struct roan_pkt;
-struct roan_qp;
 struct uapi_definition;
 struct uverbs_attr_bundle;
 
 /* ---- keys, regions, windows: key.c, mr.c, mw.c ---- */
-
-/*
- * What an L_Key or R_Key names. Own allocation, RCU-freed. Packets are inside it for as long as they touch what it names,
- * others have a reference; whoever takes the key away waits for both: after dereg_mr() nothing touches the memory.
- */
-struct roan_key {
-	refcount_t refs;	/* its own; of windows bound to it, of workers, of work requests that concern the key itself */
-	bool is_mw;
-	u32 key;		/* index << 8 | variant; the variant of FRMRs and windows changes */
-	struct completion gone;
-	struct rcu_head rcu;
-};
-
-enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST, ROAN_MR_DMABUF, ROAN_MR_DM, ROAN_MR_PEER, ROAN_MR_PAGED };
-enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD, ROAN_MR_REVOKED };
-
-/* A region of I/O memory: equal pieces, each mapped for itself. Const while the region is valid; kvfree(). */
-struct roan_io {
-	u64 off;		/* of the region's first byte in piece[0] */
-	u32 n;			/* pieces */
-	u8  shift;		/* bytes of a piece, log 2 */
-	void __iomem *piece[];
-};
-
-/* What a consumer mapped into a fast region: blocks of the size it named. Const while the region is valid; kvfree(). */
-struct roan_list {
-	u64 length;		/* bytes of the region */
-	u32 off;		/* of its first byte in block[0] */
-	u32 n;			/* blocks */
-	u8  shift;		/* bytes of a block, log 2 */
-	void *block[];		/* kernel virtual, as "DMA addresses" of a device without DMA are: contiguous */
-};
-
-struct roan_mr {
-	struct ib_mr ib;
-	struct roan_key k;
-	u8  kind;		/* enum roan_mr_kind */
-	u8  state;		/* enum roan_mr_state; FREE: fast-register not (or no longer) in force. READ/WRITE_ONCE */
-	u32 access;		/* enum ib_access_flags, optional bits masked off */
-	u64 iova;		/* first byte, as the peer or an SGE names it */
-	u64 length;		/* bytes */
-	/* Where the bytes are: in @pages, @list, @io or @odp; or, all NULL, from @base on, contiguous kernel virtual memory. */
-	u32 page_off;		/* of the first byte in pages[0] */
-	u32 n_pages;		/* or blocks of @list */
-	struct page **pages;
-	struct roan_list *list;	/* FAST: the one in force, or the last that was */
-	struct roan_io *io;
-	struct roan_odp *odp;
-	void *base;		/* NULL for DMA, whose addresses are kernel virtual */
-	union {			/* who lent them */
-		struct ib_umem *umem;		/* USER */
-		struct roan_dmabuf *dmabuf;	/* DMABUF */
-		struct roan_peer_mem *peer;	/* PEER */
-		struct roan_bar_region *bar_region;	/* DM, if it is a BAR's */
-	};
-	const struct roan_peer_ops *peer_ops;	/* PEER */
-	struct roan_list *next;	/* FAST: where a consumer maps, whatever is in force; REG_MR takes it if @mapped */
-	u32 max_blocks;		/* FAST: of either list */
-	bool mapped;
-	spinlock_t map_lock;	/* FAST: list, next, mapped, becoming valid; _irqsave, leaf */
-	atomic_t n_windows;	/* bound to it; dereg says EBUSY while any is */
-};
-
-/* A bound memory window. Own allocation, as struct roan_key says. */
-struct roan_window {
-	struct roan_key k;
-	struct ib_pd *pd;
-	u8  type;		/* enum ib_mw_type */
-	bool valid;
-	bool dead;		/* being deallocated: not to be bound again */
-	u32 access;
-	u64 addr;		/* first byte, as the peer names it; 0 if the window is zero-based */
-	u64 length;
-	u64 mr_off;		/* where that is: bytes from the region's first */
-	u32 qpn;		/* type 2B: the QP it is bound to */
-	struct roan_mr *mr;	/* referenced while bound */
-	spinlock_t lock;	/* all of the above; _bh, leaf */
-};
-
-struct roan_mw {
-	struct ib_mw ib;
-	struct roan_window *win;
-};
 
 /* key.c */
 int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
@@ -300,4 +212,55 @@ u32 roan_io_write_skb(const struct roan_io *io, u64 pos, const struct sk_buff *s
 u32 roan_io_atomic(const struct roan_io *io, u64 pos, const struct roan_pkt *pkt, u64 *orig);
 u32 roan_io_atomic_write(const struct roan_io *io, u64 pos, u64 value);
 
-#endif /* ROAN_MR_H */
+/* ---- odp.c: on-demand paged regions ---- */
+
+int roan_odp_init(void);
+void roan_odp_exit(void);
+
+/* A region of the current process's memory; ERR_PTR. @start 0 with all the length there is: whatever it has and will have. */
+struct ib_mr *roan_reg_odp(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
+/* After the last reference to the region's key is gone. Sleeps. */
+void roan_odp_destroy(struct roan_odp *odp);
+
+/*
+ * Byte @pos of the region on. 0; ROAN_VERR_ABSENT: some of it is not there for this use, and was not touched, perhaps what
+ * comes before it was: ask for it; ROAN_VERR_BAD_RANGE: there will never be.
+ */
+u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len);
+u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len);
+u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
+u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig);
+u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
+
+/* paging.c */
+
+#define ROAN_ABSENT_RNR_TIMER	10	/* AETH code, 0.32 ms: of what could not be kept until its page comes */
+
+/*
+ * Has a worker bring [@pos, @pos + @len) in; then @qp is resumed, and tries again. ROAN_VERR_ABSENT; or, if it was asked the
+ * same before and the process has nothing there that may be used so, ROAN_VERR_BAD_RANGE, once. The caller is inside the
+ * region's key. Any context.
+ */
+u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
+/* What was asked for was there after all: if it was refused, that is past. */
+void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
+void roan_odp_forget(struct roan_qp *qp);	/* nobody will try again */
+int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
+		   struct uverbs_attr_bundle *attrs);
+
+/* ---- flush_worker.c: FLUSH to persistence ---- */
+
+#define ROAN_WRITE_BACK_MOST	SZ_64K	/* bytes at a time: a thousand lines, with softirqs off */
+
+void roan_write_back_init(struct roan_write_back *wb);
+/*
+ * A worker is to write back what caches have of [@off, @off + @len) of the region @key. 0: it has; or ROAN_VERR_ABSENT: @qp is
+ * resumed when that is done, or cannot be, and the same request is then to be checked and tried again. Any context, rq.lock held.
+ */
+u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len);
+/* Nobody will try again; a worker at work stops soon. rq.lock held, and a reference of the caller's own. */
+void roan_persist_forget(struct roan_qp *qp);
+int roan_persist_init(void);
+void roan_persist_exit(void);
+
+#endif /* ROAN_MEM_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * base: what every room above stands on: rings shared with user space, references to QPs, deferred work, counters, CRC. Decides
+ * nothing about packets. Any context unless a line says otherwise. At the end: the order of all locks, and lifetimes.
+ */
+#ifndef ROAN_BASE_H
+#define ROAN_BASE_H
+
+#include "base/deferred.h"
+#include "base/queue_types.h"
+#include "base/ring.h"
+#include "base/stats.h"
+#include "roan.h"
+
+static inline bool roan_gid_v4(const union ib_gid *gid)
+{
+	return ipv6_addr_v4mapped((const struct in6_addr *)gid);
+}
+
+static inline bool roan_gid_equal(const union ib_gid *a, const union ib_gid *b)
+{
+	return a->global.subnet_prefix == b->global.subnet_prefix && a->global.interface_id == b->global.interface_id;
+}
+
+/* @sides: BIT(enum roan_side) of the queues that may go on. Else as roan_later(). */
+static inline void roan_sides_later(struct roan_qp *qp, unsigned long sides)
+{
+	if (sides & BIT(ROAN_SIDE_SQ))
+		roan_later(&qp->later, ROAN_DO_SEND);
+	if (sides & BIT(ROAN_SIDE_RQ))
+		roan_later(&qp->later, ROAN_DO_RESPOND);
+}
+
+static inline bool roan_connected(const struct roan_qp *qp)
+{
+	return qp->transport != ROAN_TP_UD;
+}
+
+/* The address vector of an address handle of this device, or NULL. RCU. */
+static inline struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num)
+{
+	return xa_load(&dev->ahs, ah_num);
+}
+
+/* ---- udata.c: -EINVAL for short or trailing non-zero input; -ENOSPC/-EFAULT for output. 0-length output ok ---- */
+
+int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
+int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if there is any input but zeros; NULL is fine */
+int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
+
+/* ---- qp_ref.c ---- */
+
+struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref);	/* RCU or better; NULL: it is gone, or @ref is NULL */
+struct roan_qp *roan_qp_find(u32 qpn);			/* takes a reference; NULL. Any context */
+struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
+void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
+void roan_qp_put(struct roan_qp *qp);
+int roan_qp_publish(struct roan_qp *qp);	/* gives it a number: from here on the network can see it. 0 or -errno */
+void roan_qp_unpublish(struct roan_qp *qp);	/* nothing finds it any more */
+/* Each QP that programs and peers can find, with a reference during the call. Process context. */
+void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const void *what);
+void roan_qp_flush(struct roan_qp *qp);			/* any context, any lock: what was posted in ERR, later */
+void roan_qp_fail(struct roan_qp *qp);			/* sq.lock or rq.lock held: to ERR, later */
+void roan_qp_fail_sq(struct roan_qp *qp);		/* the same, sq.lock held: a send failed. RC to ERR, others to SQE */
+int roan_qp_init(void);
+void roan_qp_exit(void);
+
+/* ---- stats.c ---- */
+
+struct rdma_hw_stats *roan_alloc_port_stats(struct ib_device *dev, u32 port);
+int roan_get_hw_stats(struct ib_device *dev, struct rdma_hw_stats *stats, u32 port, int index);
+u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which);
+
+/* ---- crc.c ---- */
+
+void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len);
+void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len);	/* read once if it can be; NULL: a copy */
+int roan_crc_init(void);
+void roan_crc_exit(void);
+const char *roan_crc_name(void);	/* the way that was found to be the fastest */
+
+/*
+ * LOCKING
+ *
+ * Contexts: P process (verbs), D doorbell (the uverbs method), S softirq (receive, the later list), T the soft
+ * hrtimer. A kernel consumer may call post_send(), post_recv(), poll_cq() and req_notify_cq() with interrupts off; these
+ * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
+ *
+ * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
+ * So are asks->lock, pfc->lock, notices->lock and poller->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock
+ * and rq.lock are held together only where the state of the QP changes (qp_state.c). post_lock and poll_lock are irqsave
+ * and taken with nothing else. A region's map_lock is irqsave, too, and a leaf: consumers map in any context.
+ *
+ * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
+ * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog; one that tc redirects from
+ * our egress to an ingress does since 6.8, and in 6.1 as Debian has it.
+ *
+ * An error found on the receive or the send side makes its own half refuse further work at once (requester.failed,
+ * responder.failed) and calls roan_qp_fail(); later.c then takes both locks in order and does the rest.
+ *
+ * LIFETIME
+ *
+ * A packet's QPN finds a struct roan_qp_ref under RCU; the reference taken from it keeps the QP. destroy_qp() unlinks the
+ * ref, sets the state to RESET, stops the timer, drops its own reference and waits for the others: no time-out, no grace
+ * period (the ref itself is RCU-freed). Keys: the same, but packets take no reference to them: each CPU says which key
+ * it is inside (key.c), and whoever takes one out of force or away waits until all have left it. What is inside stays so
+ * for a train of packets or 64 KiB of write-back at most, with softirqs off, and waits for neither sq.lock nor rq.lock, under
+ * which others wait for it. Address vectors: RCU only, they are used inside one read section.
+ * CQs, SRQs and PDs outlive their QPs (the core counts users); what may still be queued on the later list holds a reference.
+ * The ref also counts the skbs of the QP that have not left (below.c), and outlives them; so does the module.
+ * Ring memory belongs to its mmap entry and outlives the queue while it is mapped.
+ */
+
+#endif /* ROAN_BASE_H */

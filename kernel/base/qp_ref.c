@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a QP number leads to its QP, and what keeps the QP there: references. And how any part of the driver says that a QP
+ * has failed; the transition itself is made later, in verbs/qp_state.c.
+ */
+#include <linux/random.h>
+#include <linux/rcupdate_wait.h>
+#include <linux/xarray.h>
+#include "base/base.h"
+
+#define FIRST_QPN	16		/* 0 and 1 are the management QPs; a few more leave room to see mistakes */
+#define LAST_QPN	(QPN_MASK - 1)	/* 0xffffff is multicast */
+
+static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);	/* QPN -> struct roan_qp_ref, all devices */
+static u32 qpn_next;
+
+int roan_qp_init(void)
+{
+	qpn_next = get_random_u32_inclusive(FIRST_QPN, LAST_QPN);
+	return 0;
+}
+
+void roan_qp_exit(void)
+{
+	WARN_ON_ONCE(!xa_empty(&qpns));
+	xa_destroy(&qpns);
+}
+
+/* ---- references ---- */
+
+struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref)
+{
+	return ref && refcount_inc_not_zero(&ref->refs) ? ref->qp : NULL;
+}
+
+struct roan_qp *roan_qp_find(u32 qpn)
+{
+	struct roan_qp *qp;
+
+	rcu_read_lock();
+	qp = roan_qp_ref_take(xa_load(&qpns, qpn));
+	rcu_read_unlock();
+	return qp;
+}
+
+struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev)
+{
+	struct roan_qp *qp;
+
+	rcu_read_lock();
+	qp = roan_qp_ref_take(rcu_dereference(dev->gsi));
+	rcu_read_unlock();
+	return qp;
+}
+
+void roan_qp_get(struct roan_qp *qp)
+{
+	refcount_inc(&qp->ref->refs);
+}
+
+void roan_qp_put(struct roan_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->ref->refs))
+		complete(&qp->gone);
+}
+
+/* ---- QP numbers ---- */
+
+int roan_qp_publish(struct roan_qp *qp)
+{
+	int err;
+
+	if (qp->ib.qp_type == IB_QPT_GSI) {
+		qp->ib.qp_num = 1;
+		if (cmpxchg((struct roan_qp_ref __force **)&qp->dev->gsi, NULL, qp->ref))
+			return -EBUSY;
+		return 0;
+	}
+	err = xa_alloc_cyclic_bh(&qpns, &qp->ib.qp_num, qp->ref, XA_LIMIT(FIRST_QPN, LAST_QPN), &qpn_next, GFP_KERNEL);
+	return err < 0 ? err : 0;
+}
+
+void roan_qp_unpublish(struct roan_qp *qp)
+{
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		RCU_INIT_POINTER(qp->dev->gsi, NULL);
+	else
+		xa_erase_bh(&qpns, qp->ib.qp_num);
+}
+
+void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const void *what)
+{
+	struct roan_qp_ref *ref;
+	unsigned long qpn;
+
+	rcu_read_lock();
+	xa_for_each(&qpns, qpn, ref) {
+		struct roan_qp *qp = roan_qp_ref_take(ref);
+
+		if (qp) {
+			visit(qp, what);
+			roan_qp_put(qp);
+		}
+		cond_resched_rcu();
+	}
+	rcu_read_unlock();
+}
+
+/* ---- failure ---- */
+
+void roan_qp_flush(struct roan_qp *qp)
+{
+	roan_later(&qp->later, ROAN_DO_FAIL);
+}
+
+void roan_qp_fail(struct roan_qp *qp)
+{
+	WRITE_ONCE(qp->failing, true);
+	roan_qp_flush(qp);
+}
+
+void roan_qp_fail_sq(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	if (qp->transport == ROAN_TP_RC)
+		return roan_qp_fail(qp);
+	lockdep_assert_held(&qp->sq.lock);
+	WRITE_ONCE(qp->sq_failing, true);
+	roan_qp_flush(qp);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/* By which route packets leave, and their way to the IP stack. */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <net/addrconf.h>
+#include <net/inet_dscp.h>
+#include <net/ip.h>
+#include <net/ip6_fib.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/route.h>
+#include "base/base.h"
+#include "net/net.h"
+#include "net/net_priv.h"
+
+void roan_flow_reset(struct roan_flow *flow)
+{
+	dst_release(flow->dst);
+	flow->dst = NULL;
+}
+
+/*
+ * Out of the address's own interface, so that two NICs in one subnet each use their own port and a VLAN's address its
+ * VLAN. An address of this namespace is reached through lo, and a lookup bound to an interface would miss that.
+ */
+static struct dst_entry *route4(struct net *net, const struct roan_av *av)
+{
+	struct flowi4 fl = {
+		.flowi4_proto = IPPROTO_UDP,
+		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* what routing rules look at */
+		.fl4_sport = htons(av->sport),
+		.fl4_dport = htons(ROAN_UDP_PORT),
+	};
+	struct rtable *rt;
+
+	memcpy(&fl.saddr, av->sgid.raw + 12, 4);
+	memcpy(&fl.daddr, av->dgid.raw + 12, 4);
+	if (inet_addr_type(net, fl.daddr) != RTN_LOCAL)
+		fl.flowi4_oif = av->ifindex;
+	rt = ip_route_output_flow(net, &fl, NULL);
+	return IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
+}
+
+static struct dst_entry *route6(struct net *net, const struct roan_av *av)
+{
+	struct flowi6 fl = {
+		.flowi6_proto = IPPROTO_UDP,
+		.flowlabel = ip6_make_flowinfo(av->tclass, htonl(av->flow_label & 0xfffff)),
+		.fl6_sport = htons(av->sport),
+		.fl6_dport = htons(ROAN_UDP_PORT),
+	};
+
+	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
+	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
+	if ((ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) || !ipv6_chk_addr(net, &fl.daddr, NULL, 0))
+		fl.flowi6_oif = av->ifindex;
+	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
+}
+
+bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
+{
+	struct net *net = dev->rnet->net;
+	bool ipv6 = !roan_gid_v4(&av->sgid);
+	struct dst_entry *dst = flow->dst;
+
+	if (dst && roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
+	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
+		return true;
+	roan_flow_reset(flow);
+	if (ipv6)
+		dst = IS_ENABLED(CONFIG_IPV6) ? route6(net, av) : ERR_PTR(-EAFNOSUPPORT);
+	else
+		dst = route4(net, av);
+	if (IS_ERR(dst)) {
+		roan_count(dev, tx_no_route);
+		return false;
+	}
+	flow->dst = dst;
+	flow->cookie = ipv6 ? rt6_get_cookie((struct rt6_info *)dst) : 0;
+	flow->sgid = av->sgid;
+	flow->dgid = av->dgid;
+	flow->ifindex = av->ifindex;
+	flow->cpu = raw_smp_processor_id();
+	return true;
+}
+
+int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6)
+{
+	struct net *net = dev->rnet->net;
+	int err;
+
+	rcu_read_lock();
+	skb_dst_set_noref(skb, flow->dst);
+	skb->dev = flow->dst->dev;
+#ifdef CONFIG_XPS
+	skb->sender_cpu = flow->cpu + 1;	/* whoever sends: from one queue to the other packets would overtake each other */
+#endif
+	if (ipv6) {
+		memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
+		skb->protocol = htons(ETH_P_IPV6);
+		err = ip6_local_out(net, NULL, skb);
+	} else {
+		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+		skb->protocol = htons(ETH_P_IP);
+		err = ip_local_out(net, NULL, skb);
+	}
+	rcu_read_unlock();
+	if (net_xmit_eval(err))
+		roan_count(dev, tx_refused);
+	return err;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A multicast datagram is delivered to each QP attached to its group. */
+#include <linux/rculist.h>
+#include "base/base.h"
+#include "rx/mcast_rx.h"
+#include "rx/rx.h"
+
+u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx *rx)
+{
+	struct roan_mcast *group;
+	struct roan_mcast_member *m;
+	u32 n = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(group, &dev->mcast, on_dev) {
+		if (!roan_gid_equal(&group->gid, &rx->daddr))
+			continue;
+		list_for_each_entry_rcu(m, &group->members, on_group) {
+			if (!refcount_inc_not_zero(&m->ref->refs))
+				continue;
+			roan_recv_datagram(m->ref->qp, rx);
+			roan_qp_put(m->ref->qp);
+			n++;
+		}
+		break;
+	}
+	rcu_read_unlock();
+	return n;
+}

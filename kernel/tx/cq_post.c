@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One completion into its queue. Upcalls are deferred: what runs them is verbs/cq.c. */
+#include "base/deferred.h"
+#include "base/ring.h"
+#include "base/stats.h"
+#include "tx/tx.h"
+
+/* An entry is lost: the consumer made the queue too small (11.2.6.1). Told once. */
+static void overflow(struct roan_cq *cq)
+	__must_hold(&cq->lock)
+{
+	roan_count(to_roan_dev(cq->ib.device), cq_overflow);
+	if (cq->overflowed)
+		return;
+	cq->overflowed = true;
+	roan_ring_flag_overflow(&cq->ring);
+	roan_later(&cq->later, ROAN_DO_CQ_ERR);
+}
+
+/* Did the consumer ask to be woken by an entry like this one? Each request is answered once. */
+static bool wanted(struct roan_cq *cq, bool solicited)
+	__must_hold(&cq->lock)
+{
+	u32 next, sol;
+
+	roan_ring_armed(&cq->ring, &next, &sol);
+	if (next == cq->seen_next && !(solicited && sol != cq->seen_solicited))
+		return false;
+	cq->seen_next = next;
+	cq->seen_solicited = sol;
+	return true;
+}
+
+void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
+{
+	struct roan_cqe *slot;
+
+	spin_lock_bh(&cq->lock);
+	slot = roan_ring_cqe_slot(&cq->ring);
+	if (unlikely(!slot)) {
+		overflow(cq);
+		goto unlock;
+	}
+	/* A user may be looking: no kernel address may stand there even for a moment. */
+	memcpy(slot, cqe, offsetof(struct roan_cqe, kernel_qp));
+	slot->kernel_qp = cq->user ? 0 : cqe->kernel_qp;
+	slot->timestamp_ns = ktime_get_ns();
+	roan_ring_cqe_done(&cq->ring);
+	if (wanted(cq, cqe->status || cqe->flags & ROAN_CQE_SOLICITED))
+		roan_later(&cq->later, ROAN_DO_NOTIFY);
+unlock:
+	spin_unlock_bh(&cq->lock);
+}

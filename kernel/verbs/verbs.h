@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * verbs: what uverbs, the RDMA core, sysfs and netlink call. Decides what may be created, with which limits, and the states of
+ * a QP; moves no data. Process context, but for a kernel consumer's post and poll, which may be called with interrupts off.
+ * Locks: qp->mutex, then the queue locks; post_lock and poll_lock with nothing else.
+ */
+#ifndef ROAN_VERBS_H
+#define ROAN_VERBS_H
+
+#include "roan.h"
+
+/* device.c, ucontext.c */
+extern const struct ib_device_ops roan_dev_ops;			/* device.c: all verbs */
+int roan_device_add(const char *name, struct net_device *ndev);	/* rtnl not held */
+void roan_device_gone(struct net_device *ndev);			/* netdev leaves: unregister queued */
+int roan_device_init(void);	/* netdev notifier, rdma_link */
+void roan_device_exit(void);
+int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata);
+void roan_dealloc_ucontext(struct ib_ucontext *uctx);
+void roan_disassociate_ucontext(struct ib_ucontext *uctx);
+int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs);
+
+/* pd_ah.c */
+int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
+int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);
+int roan_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init, struct ib_udata *udata);
+int roan_query_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
+int roan_modify_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
+int roan_destroy_ah(struct ib_ah *ah, u32 flags);
+/* New address vector from verbs attributes; ERR_PTR(-EINVAL ...). @entropy seeds the UDP source port. */
+struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy);
+void roan_av_free(struct roan_av *av);			/* RCU-delayed; NULL is fine */
+void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr);
+
+/* cq.c */
+int roan_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs);
+int roan_resize_cq(struct ib_cq *cq, int cqe, struct ib_udata *udata);
+int roan_pre_destroy_cq(struct ib_cq *cq);
+int roan_destroy_cq(struct ib_cq *cq, struct ib_udata *udata);
+int roan_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc);
+int roan_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags);
+
+/* srq.c */
+int roan_create_srq(struct ib_srq *srq, struct ib_srq_init_attr *init, struct ib_udata *udata);
+int roan_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int roan_query_srq(struct ib_srq *srq, struct ib_srq_attr *attr);
+int roan_destroy_srq(struct ib_srq *srq, struct ib_udata *udata);
+int roan_post_srq_recv(struct ib_srq *srq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+
+/* qp.c, qp_state.c */
+int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_udata *udata);
+int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int roan_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
+int roan_destroy_qp(struct ib_qp *qp, struct ib_udata *udata);
+bool roan_qp_cut(struct roan_qp *qp);			/* no lock held: to ERR at once, if it is connected, which it says */
+void roan_qp_fall(struct roan_qp *qp);			/* now; no queue lock held */
+void roan_qp_halt(struct roan_qp *qp);			/* before it is destroyed; process context */
+void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);
+/* Process context. Connected QPs whose address is on a netdev that leaves; all QPs of programs, of a device that does. */
+void roan_qp_netdev_gone(const struct net_device *ndev);
+void roan_qp_device_gone(const struct roan_dev *dev);
+/* kpost.c: kernel consumers */
+int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+
+/* qp_cc.c: a QP's own congestion control */
+extern const struct uapi_definition roan_choose_defs[];
+extern const struct attribute_group roan_choose_group;
+
+/* sysfs_cc.c */
+void roan_cc_param_init(struct roan_cc_dev *cc);
+extern const struct attribute_group *roan_port_groups[];
+
+/* mcast.c */
+int roan_attach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
+int roan_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
+void roan_mcast_detach_all(struct roan_qp *qp);			/* destroy_qp */
+/* pma.c, restrack.c */
+int roan_process_mad(struct ib_device *dev, int flags, u32 port, const struct ib_wc *wc, const struct ib_grh *grh,
+		     const struct ib_mad *in, struct ib_mad *out, size_t *out_size, u16 *out_pkey_index);
+int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *qp);
+int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *cq);
+int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *mr);
+int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *srq);
+
+#endif /* ROAN_VERBS_H */
