@@ -35,6 +35,13 @@ compiles() { # KDIR
 		echo "it stopped half-way" > "$log.sparse"
 	fi
 	clean "W=1 -Werror on $name"
+	if [ -e "build/$name/roan.ko" ]; then
+		# Objects and links of files that are no longer in the tree.
+		find "build/$name/kernel" -xtype l -delete
+		find "build/$name/kernel" -name '*.o' | while read -r o; do [ -e "${o%.o}.c" ] || rm "$o"; done
+		selftests/lint/floors.py "build/$name" > "$log" || [ -s "$log" ] || echo "floors.py failed" > "$log"
+		clean "calls go down the floors on $name"
+	fi
 	[ -n "$sparse" ] || { ktap_skip "sparse on $name" "not installed, or not for this kernel"; return; }
 	mv "$log.sparse" "$log"
 	clean "sparse on $name"
@@ -75,6 +82,13 @@ house_rules() {
 	clean "files are shorter than 600 lines"
 	grep -nE '#include' kernel/core/*/*.[ch] 2> /dev/null | grep -v 'core_env.h:' | grep '<' > "$log"
 	clean "the core includes nothing but its own headers"
+	selftests/lint/floors_test.sh > "$log.test" 2>&1 && : > "$log" || cp "$log.test" "$log"
+	clean "floors.py finds a call up and a header from above"
+	find kernel provider tools -type d | while read -r d; do
+		n=$(sources "$d/*" | grep -c "^$d/[^/]*$")
+		[ "$n" -le 25 ] || echo "$d: $n files"
+	done > "$log"
+	clean "folders have at most 25 files"
 }
 
 ktap_header

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Calls between the rooms of kernel/ go down only.
+
+Usage:  selftests/lint/floors.py FOLDER      FOLDER: a build of the module, such as build/6.12.0-amd64; reads its kernel/
+
+Takes the symbols that each object defines and those that it leaves undefined (nm), and prints each reference from an object to a
+symbol of a room above it; and each #include of a header of a room above, unless it has only types (*_types.h).
+Exit status: 0 none, 1 some, 2 no objects. selftests/lint/floors_test.sh shows that it can fail.
+"""
+import os
+import re
+import subprocess
+import sys
+
+# From the top floor down. An object's room is the longest of these that its path begins with.
+FLOORS = {"main.o": 9, "verbs/": 8, "rx/": 7, "tx/": 6, "flow/": 5, "mem/": 4, "net/": 3, "base/": 2, "core/": 1}
+
+# The one reference up that is meant: the pure core computes CRCs through core_env.h, and whoever links it says how.
+MEANT = {("core/", "roan_crc32")}
+
+
+def room_of(path):
+    rooms = [r for r in FLOORS if path == r or (r.endswith("/") and path.startswith(r))]
+    return max(rooms, key=len, default=None)
+
+
+def symbols(path):
+    """What the object defines for others, and what it leaves undefined."""
+    defined, undefined = set(), set()
+    for line in subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        kind, name = line.split()[-2:]
+        (undefined if kind == "U" else defined).add(name)
+    return defined, undefined
+
+
+def files_of(folder, *endings):
+    top = os.path.join(folder, "kernel")
+    for where, _, files in os.walk(top):
+        for name in sorted(files):
+            path = os.path.relpath(os.path.join(where, name), top)
+            # roan_peermem.ko is a module of its own, on top of roan.ko.
+            if name.endswith(endings) and not name.startswith(".") and not path.startswith("mem/peermem/"):
+                yield path, os.path.join(where, name)
+
+
+def includes_up(path, file):
+    own = room_of(path)
+    with open(file, encoding="utf-8") as f:
+        for header in re.findall(r'^#include "(\w+/[\w/]+\.h)"', f.read(), re.M):
+            room = room_of(header)
+            if own and room and FLOORS[room] > FLOORS[own] and not header.endswith("_types.h"):
+                yield "%s (%s floor %d) includes %s (floor %d)" % (path, own, FLOORS[own], header, FLOORS[room])
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    owner, wants, bad = {}, [], []
+    for path, file in files_of(sys.argv[1], ".c", ".h"):
+        bad += includes_up(path, file)
+    for path, file in files_of(sys.argv[1], ".o"):
+        if not room_of(path):
+            bad.append("%s lies in no room" % path)
+            continue
+        defined, undefined = symbols(file)
+        owner.update({name: path for name in defined})
+        wants += [(path, name) for name in undefined]
+    if not owner:
+        print("no objects below %s/kernel" % sys.argv[1])
+        sys.exit(2)
+    for path, name in wants:
+        home = owner.get(name)
+        if home and FLOORS[room_of(home)] > FLOORS[room_of(path)] and (room_of(path), name) not in MEANT:
+            bad.append("%s (%s floor %d) refers to %s of %s (floor %d)" %
+                       (path, room_of(path), FLOORS[room_of(path)], name, home, FLOORS[room_of(home)]))
+    print("\n".join(sorted(bad)), end="\n" if bad else "")
+    sys.exit(1 if bad else 0)
+
+
+main()
