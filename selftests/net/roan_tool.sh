@@ -134,6 +134,12 @@ administrator_caps() { # 20 Mbit/s are 2.5 MB a second: never more, and on a bus
 	return $rc
 }
 
+# The first index is the one of the IPv4 address, and perftest's -x takes it.
+names_gid_index() {
+	local index
+	roan && index=$(sed -n "/^roan1:/,/^roan2:/s/^ *GID index \([0-9]*\): ${H1IP//./\\.}\(,.*\)*$/\1/p" /tmp/out)
+	[ -n "$index" ] && [ "$index" = "$(gid_index roan1 "$H1IP" h1)" ] || { cat /tmp/out; return 1; }
+}
 names_trouble() {
 	on h2 bash -c "echo junk > /dev/udp/$H1IP/4791"
 	roan && says "trouble: .*rx_truncated 1"
@@ -142,6 +148,7 @@ names_trouble() {
 ktap_header
 load_modules && two_hosts || { ktap_fail "two hosts"; ktap_end; }
 ktap_check "status names both devices" eval 'roan && says "^roan1: .*active" && says "^roan2: "'
+ktap_check "status names the GID index of the address" names_gid_index
 ktap_check "every parameter is shown with its meaning" every_parameter_has_a_meaning
 ktap_check "the kernel keeps to every range" every_range_is_kept
 ktap_check "set writes, with units" set_changes
