@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The tables of Documentation/observability.md have the counters, tracepoints and values that the sources have, in their order.
+cd "$(dirname "$(readlink -f "$0")")/../.." || exit
+page=Documentation/observability.md
+
+# names HEADING: the first column of the tables under it
+names() { sed -n "/^## $1\$/,/^## /s/^| \`\([a-zA-Z0-9_]*\)\` .*/\1/p" $page; }
+source_of() { find kernel -name "$1" | head -n 1; }
+same() { # HEADING FILE: the names on stdin are those under the heading
+	diff - <(names "$1") && return
+	echo "$page, \"$1\", and $2 differ: add or remove the line, with unit and meaning"
+	return 1
+}
+
+file=$(source_of stats.h) failed=0
+sed -n 's/^\tX(\([a-z0-9_]*\)).*/\1/p' "$file" | sed 's/_prio[0-7]_/_prioN_/' | uniq | same Counters "$file" || failed=1
+file=$(source_of trace.h)
+sed -n 's/^TRACE_EVENT(\([a-z_]*\),.*/\1/p' "$file" | same Tracepoints "$file" || failed=1
+file=$(source_of restrack.c)
+{
+	sed -n '/^int roan_fill_res_qp/,/^}/s/^\t\t{ "\([a-z0-9_]*\)",.*/\1/p' "$file"
+	grep -o 'rdma_nl_put_driver_[a-z0-9]*(msg, "[a-z0-9_]*"' "$file" | sed 's/.*"\(.*\)"/\1/'
+} | same "Values of a queue pair" "$file" || failed=1
+exit $failed
