@@ -6,7 +6,7 @@
  * Two machines. `paper` (Zhu et al., SIGCOMM 2015, section 3 and 5): a CNP cuts at once, with the alpha before it, and restarts
  * the timers; a step is counted, then judged. `mlx` (ConnectX): timers run freely from the first CNP; alpha is updated at a
  * period's end if a CNP came in it, the rate is cut at the end of another; a step is judged, then counted. Where sources
- * disagree, Documentation/congestion.md says what was decided.
+ * disagree, Documentation/congestion-control.md says what was decided.
  *
  * No timer runs: each event first applies what was due before it, in the order of time, however long ago. What is due between
  * two events is at most one update of alpha, one cut and any number of increases, of which only a few dozen differ.

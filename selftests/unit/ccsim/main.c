@@ -11,7 +11,7 @@
 static const char usage[] =
 	"usage: ccsim [options] [NAME=VALUE ...]      parameters as in cc_param/\n"
 	"       ccsim --check [--quick]               compare with the fluid model\n"
-	"       ccsim --table                         the parameters, as Documentation/congestion.md has them\n"
+	"       ccsim --table                         the parameters, as Documentation/qos-pfc.md has them\n"
 	"  --n N            flows (2)                 --gbps G         every link (40)\n"
 	"  --algo A         none fixed paper mlx swift (paper)\n"
 	"  --frame BYTES    on the wire (1000)        --rtt-us U       empty round trip (4)\n"
