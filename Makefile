@@ -63,7 +63,7 @@ paths:					## those that move data, on every kind of wire: GSO, GRO, MTU, loss (
 	@tools/setup
 	@$(ROOM)/tally.sh "$(ROOM)/suites.sh -f $(ROOM)/paths-suites"
 
-bench:					## Documentation/benchmarks.md and its figures, by selftests/bench
+bench:					## Documentation/benchmarks.md, measurements.md and figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
 

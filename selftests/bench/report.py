@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Turns what guest.sh printed into Documentation/benchmarks.md and one figure a lab. Measures nothing.
+"""Turns what guest.sh printed into Documentation/benchmarks.md (verdict, figures, method, tables), measurements.md (remarks,
+sizes) and one figure a lab. Measures nothing.
 
-report.py FOLDER LOG...     what was not measured is "not run"; a ratio is the median of the rounds' own ratios
+report.py FOLDER LOG...     what was not measured has no row; a ratio is the median of the rounds' own ratios
 """
 import os
 import shutil
@@ -40,6 +41,13 @@ KINDS = [
     ("peer", "fake GPU, by a peer-memory client"), ("dm", "device memory"),
 ]
 KIND_SIZE = 307240
+# What the first screen compares: test, size, judged steered where that is measured, label.
+SUMMARY = [
+    ("write_bw", 65536, True, "WRITE 64 KiB, bandwidth"), ("write_bw", 1048576, True, "WRITE 1 MiB, bandwidth"),
+    ("write_rate", 64, True, "WRITE 64 B, messages/s"), ("loss_1", 65536, False, "WRITE 64 KiB, 1 % of packets lost, bandwidth"),
+    ("qp_create", 1000, False, "QPs created per second"), ("send_lat_median", 2, False, "SEND 2 B, median latency (lower is better)"),
+    ("cpu", 65536, False, "WRITE 64 KiB, CPU time per GiB (lower is better)"),
+]
 # What is aimed at: name, labs (None: all), a function from a Run to {round: figure}, what it must be; sense None: only
 # told. Where each end can have CPUs of its own (steered), bandwidth and rate are judged by that.
 BARS = [
@@ -137,22 +145,20 @@ def size_name(size):
 
 def median(values):
     if not values:
-        return "not run"
+        return "-"
     v = list(values.values())
     return f"{number(statistics.median(v))} ({number(min(v))}..{number(max(v))})"
 
 
 def spread(values):
     if not values:
-        return "not run"
+        return "-"
     v = list(values.values())
     return f"**{statistics.median(v):.2f}** ({min(v):.2f}..{max(v):.2f})"
 
 
 def verdict(name, values, sense, bar):
     """One line of the table of bars."""
-    if not values:
-        return [name, f"{sense} {number(bar)}" if sense else "-", "not run", "-"]
     v = sorted(values.values())
     m = statistics.median(v)
     if not sense:
@@ -164,6 +170,10 @@ def verdict(name, values, sense, bar):
 
 
 def table(head, rows):
+    """Rows and columns in which nothing was measured are left out."""
+    rows = [row for row in rows if any(cell != "-" for cell in row[1:])]
+    kept = [i for i in range(len(head)) if not i or any(row[i] != "-" for row in rows)]
+    head, rows = [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] +
                      ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
@@ -231,40 +241,67 @@ def one_cpu(run, latency):
             f"can take less than {spread(divide(over, rxe))} of what rdma_rxe takes.\n")
 
 
-def section(run, figure):
+def aims(run):
+    """{name: row of the table of bars}; None for what was not measured. A "..." belongs to the row before it."""
+    found = {}
+    for name, lab, values, sense, bar in BARS:
+        if lab in (None, run.lab):
+            key = f"{last} {name}" if name.startswith("...") else name
+            last = last if name.startswith("...") else name
+            found[key] = verdict(name, values(run), sense, bar) if values(run) else None
+    return found
+
+
+def summary(runs):
+    """The first screen: ratios side by side, then what was missed."""
+    rows = []
+    for test, size, steered, label in SUMMARY:
+        row = [label]
+        for run in runs:
+            topo = "steered" if steered and run.measured("steered") else "pair"
+            row += [spread(run.ratios(test, size, other, topo)).split(" ")[0] for other in ("rxe", "tcp")]
+        rows.append(row)
+    out = [table(["roan's figure divided by that of", *(f"{other}, {run.lab}" for run in runs for other in ("rdma_rxe", "TCP"))],
+                 rows)]
+    for run in runs:
+        rows = [row for row in aims(run).values() if row and row[3] != "not judged"]
+        missed = [f"{row[0]} ({row[3].split(': ')[1]})" for row in rows if row[3] != "met"]
+        out.append(f"- {run.lab}: {len(rows) - len(missed)} of {len(rows)} aims met" +
+                   (f". Missed: {'; '.join(missed)}." if missed else "."))
+    return "\n".join(out) + "\n"
+
+
+def section(run):
     env = run.env
     out = [f"## Lab: {run.lab}\n", LABS.get(run.lab, "") + ".\n"]
     names = ["date", "kernel", "cpu", "cpus", "host", "accelerator", "crc", "perftest", "iperf3", "path", "rounds"]
-    out.append(table(["", ""], [[n, env[n]] for n in names if n in env]))
-    out.append("### What is aimed at\n")
-    out.append(table(["", "bar", "median (spread)", ""], [verdict(name, values(run), sense, bar)
-               for name, lab, values, sense, bar in BARS if lab in (None, run.lab)]))
-    remarks = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"remarks-{run.lab}.md")
-    if os.path.exists(remarks):
-        out.append(open(remarks).read())
-    if figure:
-        out.append(f"![WRITE bandwidth by message size]({figure})\n")
-    out.append("### A veth each\n")
+    out.append("; ".join(f"{n}: {env[n]}" for n in names if n in env) + ".\n")
+    out.append("### Aims\n")
+    out.append(table(["aim", "bar", "median (spread)", "verdict"], [row for row in aims(run).values() if row]))
+    unknown = [name for name, row in aims(run).items() if not row]
+    if unknown:
+        out.append("Not measured in this run: " + "; ".join(unknown) + ".\n")
+    out.append("### One QP, a veth each\n")
     out.append(table(HEAD, [row(run, "pair", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES]))
     if run.measured("steered"):
         out.append("### Steered: each end on CPUs of its own\n")
         out.append(STEERED)
         out.append(table(HEAD, [row(run, "steered", "steered", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES
                                 if t in ("write_bw", "write_rate", "send_lat_median", "send_lat_p99")]))
-    out.append("### Many QPs, and what else a connection costs\n")
+    out.append("### Many QPs, and the cost of a connection\n")
     out.append(table(["", "rdma_rxe", "roan", "roan : rxe"],
                      [two(run, t, s, f"{name}{unit and ', ' + unit}") for t, s, name, unit in QPS]))
     out.append("### The limit of the machine\n")
-    out.append("What one CPU does of the two CRCs and one copy alone, by the driver's own CRC, in the same boot: over a "
-               "veth sender and receiver share a CPU, unless packets are steered to another. Then there are two, and the "
-               "limit is that of the end which has a CRC and the copy to do.\n")
+    out.append("What one CPU does of the two CRCs and one copy alone, by the driver's own CRC, in the same boot. Over a veth sender "
+               "and receiver share a CPU, unless packets are steered to another. Then there are two, and the limit is that of the end "
+               "which computes a CRC and the copy.\n")
     out.append(limits(run))
     call = run.rounds("pair", "limit", "empty_call", 0)
     latency = run.rounds("pair", "roan", "send_lat_median", 2)
     if call:
         out.append(f"A system call that does nothing takes {median(call)} µs here; half a round trip of a 2-byte SEND, which "
                    f"costs one, takes roan {spread(divide(latency, call))} times as long.\n")
-        out.append(one_cpu(run, latency))
+        out += [one_cpu(run, latency)] if one_cpu(run, latency) else []
     out.append("### roan between two namespaces\n")
     out.append("rdma_rxe cannot be there: its column is the one above, measured in the same round over its own veth.\n")
     out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES
@@ -274,6 +311,14 @@ def section(run, figure):
         out.append("Both ends registered memory of that kind: 300 KiB, read and written whole, 8 at a time, between two "
                    "namespaces, by `selftests/gpu/memory`.\n")
         out.append(kinds(run))
+    return "\n".join(out)
+
+
+def details(run):
+    out = [f"## Lab: {run.lab}\n"]
+    remarks = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"remarks-{run.lab}.md")
+    if os.path.exists(remarks):
+        out.append(open(remarks).read())
     out.append("### By message size\n")
     for test, name in ("write_bw", "WRITE"), ("read_bw", "READ"), ("send_bw", "SEND"):
         out.append(f"{name}, MiB/s, a veth each:\n")
@@ -324,22 +369,30 @@ plot {', '.join(lines)}
 
 INTRO = """# Benchmarks
 
-Written by `make bench` (`selftests/bench`); do not edit. roan, rdma_rxe and TCP (iperf3) run in one boot and take turns,
-measurement by measurement; the order turns from round to round. Every cell is the median of the rounds with the lowest
-and the highest in brackets; a ratio is the median of the ratios *within* rounds, so a slow minute of the machine hits both
-sides. What is over in less than a second, and judged, is measured several times in a round, in turn, and its median is the
-round's: the latency five times, what is steered three. For bandwidth and rate a ratio above 1 is in roan's favour, for
-latency one below 1.
+What roan costs and gains beside rdma_rxe and TCP (iperf3) on the same machine. Each number is roan's figure divided by the other's, median
+of the rounds; above 1 is better for roan, unless the row says lower is better. **A ratio holds for the lab it is from**: neither lab is
+hardware, and `qemu` is an emulated CPU. The labs are described below. Written by `make bench` (`selftests/bench`); do not edit.
+"""
+METHOD = """Profiles, all message sizes and the history of these figures: [measurements.md](measurements.md).
 
-Path MTU 4096 on a netdev MTU of 4200 for all three; perftest, RC, one QP, its default depth, polling; TCP is one stream
-written in pieces of the row's size, with the system calls iperf3 makes for each. CPU time, loss and what concerns many QPs
-are measured with `selftests/verbs/scale`, 16 WRITEs outstanding; for loss, packets leave one by one, as netem loses whole
-trains otherwise. System calls are counted in runs of their own,
-by a library preloaded into the client and by `strace -c`. "A veth each": rdma_rxe cannot
-leave the initial namespace, so both ends of its veth, which TCP uses too, are there; bound to an interface, both send over it
-to an address that is local. roan would take lo to such an address; each end of its veth has a namespace of its own. A lab is
-not hardware: **a ratio holds for the lab it is from**.
-"Not run" means just that.
+## Method
+
+| | |
+|---|---|
+| order | roan, rdma_rxe and TCP run in one boot, one measurement of each after the other; the order changes from round to round |
+| a cell | the median of the rounds, the lowest and the highest in brackets |
+| a ratio | the median of the ratios *within* rounds, so that a slow minute of the machine affects both sides |
+| short runs | a judged run of less than a second is repeated within a round, and the median is the round's: latency five times, steered rows three |
+| RDMA | perftest, RC, one QP, its default depth, polling; path MTU 4096 on an interface MTU of 4200 for all three |
+| TCP | one stream written in pieces of the row's size, with the system calls that iperf3 makes for each |
+| CPU time, loss, many QPs | `selftests/verbs/scale`, 16 WRITEs outstanding; for loss packets leave one by one, as netem otherwise drops whole GSO packets |
+| system calls | counted in separate runs, by a library preloaded into the client and by `strace -c` |
+| "a veth each" | rdma_rxe cannot leave the first namespace, so both ends of its veth, which TCP uses too, are there; bound to an interface, both send over it to a local address. roan would use lo to such an address, so each end of its veth has a namespace of its own |
+"""
+DETAILS = """# Measurements in detail
+
+What limits the figures of [benchmarks.md](benchmarks.md), by profiles and traces; what was measured before; all message sizes. "The rounds"
+are those of benchmarks.md. Written by `make bench`, the remarks from `selftests/bench/remarks-*.md`; do not edit.
 """
 
 
@@ -348,13 +401,13 @@ def main():
     runs = sorted((Run(p) for p in logs), key=lambda r: r.lab != "uml")
     if not runs:
         sys.exit("report.py: no logs")
-    text = [INTRO]
-    for run in runs:
-        figure = f"benchmarks-{run.lab}.svg"
-        text.append(section(run, figure if draw(run, os.path.join(folder, figure)) else None))
-    with open(os.path.join(folder, "benchmarks.md"), "w") as f:
-        f.write("\n".join(text))
-    print("\n".join(text[1:]))
+    figures = [(run.lab, f"benchmarks-{run.lab}.svg") for run in runs if draw(run, os.path.join(folder, f"benchmarks-{run.lab}.svg"))]
+    first = [INTRO, summary(runs), *(f"![WRITE bandwidth by message size, lab {lab}]({path})\n" for lab, path in figures), METHOD]
+    pages = {"benchmarks.md": first + [section(run) for run in runs], "measurements.md": [DETAILS] + [details(run) for run in runs]}
+    for name, text in pages.items():
+        with open(os.path.join(folder, name), "w") as f:
+            f.write("\n".join(text))
+        print("\n".join(text[1:]))
 
 
 main()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs guest.sh in a lab and hands what it printed to report.py, which writes Documentation/benchmarks.md and its figures.
+# Runs guest.sh in a lab and hands what it printed to report.py, which writes Documentation/benchmarks.md, measurements.md and figures.
 #	run.sh [-r ROUNDS] [-p CPUS] [-o] [-c] [LAB...]	LAB: uml, qemu (default: both)
 #	-p: as many CPUs for QEMU (default: 2)
 #	-o: only report what build/bench holds already	-c: go on with a run that was broken off
