@@ -2,6 +2,7 @@
 /*
  * ib_post_send() and ib_post_recv() of kernel consumers: they fill the same rings that users map, in the user's role.
  * Callers may have interrupts off and locks held; nothing here takes a lock that the data path takes.
+ * *bad is written on failure only: RDS, for one, expects it to be as it was after success.
  */
 #include "base/base.h"
 #include "tx/tx.h"
@@ -120,7 +121,8 @@ static int post_list(struct roan_qp *qp, const struct ib_send_wr *wr, const stru
 		if (err)
 			break;
 	}
-	*bad = wr;
+	if (err)
+		*bad = wr;
 	roan_ring_post(&qp->sq.ring, n);	/* those before the bad one stay posted */
 	return err;
 }
@@ -135,12 +137,13 @@ int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 	unsigned long flags;
 	int err;
 
-	if (qp->user) {
-		*bad = wr;
-		if (wr)
-			return -EOPNOTSUPP;
+	if (qp->user && !wr) {
 		roan_send(qp);
 		return 0;
+	}
+	if (qp->user) {
+		*bad = wr;
+		return -EOPNOTSUPP;
 	}
 	if (qp->state < IB_QPS_RTS) {
 		*bad = wr;
@@ -163,11 +166,10 @@ int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 	unsigned long flags;
 	int err;
 
-	*bad = wr;
-	if (qp->user)
-		return -EOPNOTSUPP;
-	if (qp->srq || qp->state == IB_QPS_RESET)
-		return -EINVAL;
+	if (qp->user || qp->srq || qp->state == IB_QPS_RESET) {
+		*bad = wr;
+		return qp->user ? -EOPNOTSUPP : -EINVAL;
+	}
 	spin_lock_irqsave(&qp->rq.post_lock, flags);
 	err = roan_recv_post(&qp->rq.ring, qp->rq.max_sge, wr, bad);
 	spin_unlock_irqrestore(&qp->rq.post_lock, flags);

@@ -25,7 +25,7 @@ static int fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_rec
 	return 0;
 }
 
-/* The caller holds the queue's post_lock. */
+/* The caller holds the queue's post_lock. *@bad is written on failure only. */
 int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
 	u32 n = 0;
@@ -38,7 +38,8 @@ int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr 
 		if (err)
 			break;
 	}
-	*bad = wr;
+	if (err)
+		*bad = wr;
 	roan_ring_post(ring, n);
 	return err;
 }
@@ -217,9 +218,10 @@ int roan_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr, const 
 	unsigned long flags;
 	int err;
 
-	*bad = wr;
-	if (srq->user)
+	if (srq->user) {
+		*bad = wr;
 		return -EOPNOTSUPP;
+	}
 	spin_lock_irqsave(&srq->post_lock, flags);
 	err = roan_recv_post(&srq->ring, srq->max_sge, wr, bad);
 	spin_unlock_irqrestore(&srq->post_lock, flags);
