@@ -219,6 +219,22 @@ static void execute_send(struct roan_qp *qp, struct roan_rx *rx, const struct ro
 		finish_recv(qp, pkt, exec->msg_len);
 }
 
+/*
+ * A WRITE that may not be. RC: if this packet has immediate data, the message's receive reports the violation (11.6.2, local
+ * access error); the others are flushed. UC: the receive stays for the next message.
+ */
+static void deny_write(struct roan_qp *qp, struct roan_rx *rx, u32 verr, bool wants_recv)
+	__must_hold(&qp->rq.lock)
+{
+	u32 unused;
+
+	if (!wants_recv || qp->transport != ROAN_TP_RC || verr == ROAN_VERR_ABSENT)
+		return deny(qp, rx, verr);
+	if (!qp->rq.cur.taken)
+		fetch_recv(qp, &unused);
+	fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
+}
+
 static void execute_write(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
 	__must_hold(&qp->rq.lock)
 {
@@ -229,13 +245,16 @@ static void execute_write(struct roan_qp *qp, struct roan_rx *rx, const struct r
 	u32 verr;
 
 	/* The whole range at once, so that a WRITE that runs out of its region leaves no byte, as adapters do. */
-	if (exec->starts && !alone && roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE))
-		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+	if (exec->starts && !alone) {
+		verr = roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE);
+		if (verr)
+			return deny_write(qp, rx, verr, wants_recv);
+	}
 	if (wants_recv && !take_recv(qp, rx))
 		return;
 	verr = roan_remote_write(qp, exec->rkey, exec->va, roan_rx_payload(rx), pkt->payload_len);
 	if (verr)
-		return deny(qp, rx, verr);
+		return deny_write(qp, rx, verr, wants_recv);
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (wants_recv)
 		finish_recv(qp, pkt, exec->msg_len);
