@@ -16,6 +16,7 @@
 			 BIT(ROAN_WR_BIND_MW))
 #define RC_OPS		(UC_OPS | BIT(ROAN_WR_RDMA_READ) | BIT(ROAN_WR_ATOMIC_CMP_AND_SWP) | \
 			 BIT(ROAN_WR_ATOMIC_FETCH_AND_ADD) | BIT(ROAN_WR_SEND_WITH_INV) | BIT(ROAN_WR_ATOMIC_WRITE))
+#define ALL_OPS		RC_OPS
 #define INLINE_OPS	(ANY_OPS | BIT(ROAN_WR_RDMA_WRITE) | BIT(ROAN_WR_RDMA_WRITE_WITH_IMM) | \
 			 BIT(ROAN_WR_SEND_WITH_INV) | BIT(ROAN_WR_ATOMIC_WRITE))
 #define KNOWN_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
@@ -129,7 +130,7 @@ static int fill_send(struct roan_send_wqe *wqe, const struct roan_qp *qp, const 
 	uint32_t op = wr->opcode;
 	int err;
 
-	if (op >= 32 || !(ops_of(type) & BIT(op)) || wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
+	if (op >= 32 || !(ALL_OPS & BIT(op)) || wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE && !(INLINE_OPS & BIT(op)))
 		return EINVAL;
@@ -137,6 +138,8 @@ static int fill_send(struct roan_send_wqe *wqe, const struct roan_qp *qp, const 
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = op;
 	wqe->flags = wr->send_flags;
+	if (!(ops_of(type) & BIT(op)))	/* completed by the kernel with LOC_QP_OP_ERR, as adapters do */
+		return 0;
 	wqe->imm = wr->imm_data;	/* or the key to invalidate: the same bytes in both unions */
 	err = fill_target(wqe, type, wr);
 	if (err || op == ROAN_WR_BIND_MW || op == ROAN_WR_LOCAL_INV)

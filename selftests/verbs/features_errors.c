@@ -192,6 +192,43 @@ static void send_queue_error(struct vt_dev *d, enum ibv_qp_type type, const char
 	pair_close(&p);
 }
 
+/* An operation that the QP's service lacks is posted and completes with LOC_QP_OP_ERR, as on adapters; the QP is in SQE. */
+static void lacking_op(struct vt_dev *d, enum ibv_qp_type type, enum ibv_wr_opcode op, const char *name)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	enum ibv_wc_status got;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, type, 64, NULL);
+	memset(p.buf, 0x11, BUF);
+	p.buf[0] = 0x22;
+	sge = sge_at(&p, 0, 8);
+	wr = (struct ibv_send_wr) {
+		.wr_id = 1, .opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)p.buf + 4096, p.mr->rkey },
+	};
+	err = post(&p, 0, wr);
+	got = err ? NO_COMPLETION : status_of(p.scq[0], 3000);
+	vt_ok(!err && got == IBV_WC_LOC_QP_OP_ERR && state_of(p.qp[0]) == IBV_QPS_SQE && p.buf[4096] == 0x11,
+	      "%s: posted (error %d), completes as a QP operation error (%s)", name, err,
+	      got == NO_COMPLETION ? "not at all" : ibv_wc_status_str(got));
+	pair_close(&p);
+}
+
+static void lacking_ops(struct vt_dev *d)
+{
+	lacking_op(d, IBV_QPT_UD, IBV_WR_RDMA_READ, "UD READ");
+	lacking_op(d, IBV_QPT_UD, IBV_WR_RDMA_WRITE, "UD WRITE");
+	lacking_op(d, IBV_QPT_UD, IBV_WR_RDMA_WRITE_WITH_IMM, "UD WRITE with immediate");
+	lacking_op(d, IBV_QPT_UD, IBV_WR_ATOMIC_CMP_AND_SWP, "UD compare and swap");
+	lacking_op(d, IBV_QPT_UD, IBV_WR_ATOMIC_FETCH_AND_ADD, "UD fetch and add");
+	lacking_op(d, IBV_QPT_UD, IBV_WR_SEND_WITH_INV, "UD SEND with invalidate");
+	lacking_op(d, IBV_QPT_UC, IBV_WR_RDMA_READ, "UC READ");
+	lacking_op(d, IBV_QPT_UC, IBV_WR_ATOMIC_FETCH_AND_ADD, "UC fetch and add");
+}
+
 static void nobody_there(struct vt_dev *d)
 {
 	struct vt_conn c = { .timeout = 10, .retry = 2, .rnr_retry = 1, .min_rnr_timer = 1 };
@@ -374,6 +411,7 @@ void test_errors(struct vt_dev *d)
 		send_queue_error(d, IBV_QPT_UC, "UC");
 		send_queue_error(d, IBV_QPT_UD, "UD");
 	}
+	lacking_ops(d);
 	nobody_there(d);
 	reset_while_waiting(d);
 	if (wire_loses)
