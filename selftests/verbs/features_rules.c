@@ -96,6 +96,29 @@ static void ud_drops(struct vt_dev *d)
 	ibv_destroy_ah(ah);
 }
 
+/* Arming needs no channel, as on adapters: the CQ fills, and no event is delivered. */
+static void armed_without_channel(struct vt_dev *d)
+{
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(d->pd, &init) : NULL;
+	const struct vt_conn conn = { .type = IBV_QPT_RC };
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_ERR };
+	struct ibv_recv_wr *bad, wr = {};
+	int err;
+
+	if (!qp)
+		vt_die("a CQ without a channel, and a QP on it");
+	err = ibv_req_notify_cq(cq, 1) | ibv_req_notify_cq(cq, 0);
+	err |= vt_qp_init(qp, &conn) | ibv_post_recv(qp, &wr, &bad) | ibv_modify_qp(qp, &a, IBV_QP_STATE);
+	vt_ok(!err && status_of(cq, 3000) == IBV_WC_WR_FLUSH_ERR, "a CQ without a channel may be armed, and fills (error %d)", err);
+	err = ibv_destroy_qp(qp) | ibv_destroy_cq(cq);
+	vt_ok(!err, "and it goes as any other (error %d)", err);
+}
+
 static void reset_forgets(struct vt_dev *d)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
@@ -316,6 +339,7 @@ void test_rules(struct vt_dev *d)
 		uc_drops(d);
 		ud_drops(d);
 	}
+	armed_without_channel(d);
 	reset_forgets(d);
 	path_in_sqd(d);
 	more_reads_in_sqd(d);
