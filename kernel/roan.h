@@ -34,13 +34,14 @@
 #define ROAN_MAX_WR		(1 << 15)
 #define ROAN_MAX_SGE		32
 #define ROAN_MAX_INLINE		512
-#define ROAN_MAX_CQ		(1 << 20)
+/* As many as one process can map: each has a ring, each ring is a mapping, and vm.max_map_count is 65530 by default. */
+#define ROAN_MAX_CQ		(1 << 16)
+#define ROAN_MAX_SRQ		(1 << 16)
 #define ROAN_MAX_CQE		((1 << 22) - 1)
 #define ROAN_MAX_MR		(1 << 20)	/* keys: regions and windows together */
 #define ROAN_MAX_DM		(64u << 20)	/* bytes of one allocation */
 #define ROAN_MAX_PD		(1 << 20)
 #define ROAN_MAX_AH		(1 << 20)
-#define ROAN_MAX_SRQ		(1 << 17)
 #define ROAN_MAX_RD_ATOMIC	128
 #define ROAN_MAX_FAST_REG_PAGES	512
 #define ROAN_MAX_MCAST_GRP	8192

@@ -10,6 +10,8 @@
  *		QPS connected QPs on DEV, in pairs. Prints: kernel K rings R left L		(bytes per QP; L: once they are gone)
  *	scale rate -d DEV [-n QPS]
  *		Prints: create N connect N destroy N		(QPs per second)
+ *	scale cqs -d DEV
+ *		CQs until there are as many as the device announces, or one is refused. Prints: announced N created N: ERROR
  */
 #define _GNU_SOURCE
 #include "vt.h"
@@ -356,9 +358,34 @@ static int run_rate(void)
 	return VT_PASS;
 }
 
+static int run_cqs(void)
+{
+	struct vt_dev d;
+	struct ibv_cq **cqs;
+	int n, most;
+
+	vt_open(&d, opt.dev, false, -1, 0);
+	most = d.attr.orig_attr.max_cq;
+	cqs = calloc(most, sizeof(*cqs));
+	if (!cqs)
+		vt_die("no memory");
+	for (n = 0; n < most; n++) {
+		cqs[n] = ibv_create_cq(d.ctx, 1, NULL, NULL, 0);
+		if (!cqs[n])
+			break;
+	}
+	printf("announced %d created %d: %s\n", most, n, n < most ? strerror(errno) : "all");
+	while (n--)
+		if (ibv_destroy_cq(cqs[n]))
+			vt_die("destroy_cq: %s", strerror(errno));
+	free(cqs);
+	vt_close(&d);
+	return VT_PASS;
+}
+
 static int usage(void)
 {
-	fputs("scale stream|memory|rate -d DEV [-D PEER] [-n QPS] [-s BYTES] [-w OUTSTANDING] [-t SECONDS] [-e]\n", stderr);
+	fputs("scale stream|memory|rate|cqs -d DEV [-D PEER] [-n QPS] [-s BYTES] [-w OUTSTANDING] [-t SECONDS] [-e]\n", stderr);
 	return 2;
 }
 
@@ -384,6 +411,8 @@ int main(int argc, char **argv)
 		return usage();
 	if (!strcmp(what, "stream") && opt.peer)
 		return run_stream();
+	if (!strcmp(what, "cqs"))
+		return run_cqs();
 	opt.qps += opt.qps & 1;	/* pairs */
 	if (!strcmp(what, "memory"))
 		return run_memory();

@@ -60,6 +60,16 @@ killed() {
 	wait_for 200 none || { echo "$(qps) QPs are left"; return 1; }
 }
 
+# Each takes a mapping of the process, of which vm.max_map_count allows 65530 unless it is raised.
+all_cqs() {
+	local out
+	$DEBUG && return 4
+	sysctl -q vm.max_map_count=70000 || return
+	out=$("$SCALE" cqs -d $H1DEV) || { echo "$out"; return 1; }
+	echo "# CQs: $out" >&3
+	[[ $out == *": all" ]]
+}
+
 exec 3>&1
 ktap_header
 { load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
@@ -70,5 +80,6 @@ ktap_check "$SOME QPs carry data" stream
 ktap_check "on a long way requests do not wait for each other's answers" way 20ms two_at_a_time 15
 ktap_check "nor on a shorter way" way 400us in_three_attempts two_at_a_time 14
 ktap_check "killed with $SOME QPs: all go" killed
+ktap_check "one process can have as many CQs as the device announces" all_cqs
 ktap_check "afterwards all is as before" stream
 ktap_end
