@@ -195,12 +195,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey,
 		fail(to_roan_qp_ex(ibqp), EINVAL);
 		return;
 	}
-	wqe->bind.addr = info->addr;
-	wqe->bind.length = info->length;
-	wqe->bind.mr_lkey = info->mr ? info->mr->lkey : 0;
-	wqe->bind.mw_rkey = mw->rkey;
-	wqe->bind.new_rkey = rkey;
-	wqe->bind.access = info->mw_access_flags;
+	roan_fill_bind(wqe, mw, rkey, info);
 }
 
 #if ROAN_RDMA_CORE >= 44

@@ -83,8 +83,11 @@ static int fill_sges(struct roan_send_wqe *wqe, const struct roan_wq *sq, const 
 	return 0;
 }
 
-static void fill_bind(struct roan_send_wqe *wqe, const struct ibv_mw *mw, uint32_t rkey,
-		      const struct ibv_mw_bind_info *info)
+/*
+ * The program chooses the low 8 bits of the window's R_Key, the index stays. The key that results is in mw->rkey from then
+ * on: programs read it there to send it to the peer and to invalidate it. Type 1: roan_bind_mw() sets it.
+ */
+void roan_fill_bind(struct roan_send_wqe *wqe, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
 	wqe->bind.addr = info->addr;
 	wqe->bind.length = info->length;
@@ -92,6 +95,8 @@ static void fill_bind(struct roan_send_wqe *wqe, const struct ibv_mw *mw, uint32
 	wqe->bind.mw_rkey = mw->rkey;
 	wqe->bind.new_rkey = rkey;
 	wqe->bind.access = info->mw_access_flags;
+	if (mw->type == IBV_MW_TYPE_2)
+		mw->rkey = (mw->rkey & ~0xffu) | (rkey & 0xff);
 }
 
 static int fill_target(struct roan_send_wqe *wqe, enum ibv_qp_type type, const struct ibv_send_wr *wr)
@@ -108,7 +113,7 @@ static int fill_target(struct roan_send_wqe *wqe, enum ibv_qp_type type, const s
 	case ROAN_WR_BIND_MW:
 		if (!wr->bind_mw.mw || (wr->bind_mw.bind_info.length && !wr->bind_mw.bind_info.mr))
 			return EINVAL;
-		fill_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		roan_fill_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 		return 0;
 	case ROAN_WR_ATOMIC_CMP_AND_SWP:
 	case ROAN_WR_ATOMIC_FETCH_AND_ADD:

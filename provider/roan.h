@@ -229,6 +229,8 @@ int roan_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 int roan_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+/* What a bind request says, into its slot; of a window of type 2 also mw->rkey becomes what it will be. */
+void roan_fill_bind(struct roan_send_wqe *wqe, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
 
 /* ---- bell.c ---- */
 void roan_ring_doorbell(struct roan_qp *qp);

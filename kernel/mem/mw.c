@@ -113,6 +113,15 @@ static u32 get_region(struct roan_qp *qp, const struct roan_send_wqe *wqe, struc
 	return verr;
 }
 
+/*
+ * The R_Key that the bind gives the window: the consumer chooses the low 8 bits, the index stays. The upper 24 bits of the
+ * request are not looked at, as rdma_rxe and adapters do not look at them either.
+ */
+static u32 new_key(const struct roan_window *win, const struct roan_send_wqe *wqe)
+{
+	return (win->k.key & ~0xffu) | (wqe->bind.new_rkey & 0xff);
+}
+
 /* What can be said of the request alone, and of the window as it is. */
 static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const struct roan_send_wqe *wqe)
 {
@@ -124,7 +133,8 @@ static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const
 		return ROAN_VERR_BAD_BIND;
 	if (wqe->bind.access & IB_ZERO_BASED && win->type != IB_MW_TYPE_2)
 		return ROAN_VERR_BAD_BIND;
-	if ((wqe->bind.new_rkey ^ win->k.key) >> 8 || wqe->bind.new_rkey == win->k.key)
+	/* A window of type 1 gets another R_Key with each bind; that of type 2 is the consumer's choice (10.6.7.2). */
+	if (win->type == IB_MW_TYPE_1 && new_key(win, wqe) == win->k.key)
 		return ROAN_VERR_BAD_BIND;
 	/* Type 2 is bound only from the free state and unbound only by invalidation (10.6.7.2.2). */
 	if (win->type == IB_MW_TYPE_2 && (!wqe->bind.length || win->valid))
@@ -154,7 +164,7 @@ static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_s
 		win->qpn = qp->ib.qp_num;
 		win->mr = mr;
 		win->valid = mr;
-		WRITE_ONCE(win->k.key, wqe->bind.new_rkey);
+		WRITE_ONCE(win->k.key, new_key(win, wqe));
 		mr = old;
 	}
 	spin_unlock_bh(&win->lock);

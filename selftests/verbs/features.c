@@ -398,6 +398,55 @@ static void windows(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* Of the R_Key that a program asks for, the low 8 bits count; mw->rkey then says what it is, to write by and to invalidate. */
+static void window_key(struct vt_dev *d)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr bind, write, inv, *bad;
+	uint32_t index = mw ? mw->rkey & ~0xffu : 0;
+	struct ibv_sge sge;
+	struct pair p;
+	int err;
+
+	if (!mw)
+		return vt_ok(false, "MW key: alloc_mw: %s", strerror(errno));
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	bind = (struct ibv_send_wr) {
+		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = { mw, 0xba, { p.mr, (uintptr_t)p.buf + 4096, 4096, IBV_ACCESS_REMOTE_WRITE } },
+	};
+	err = ibv_post_send(p.qp[1], &bind, &bad);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS && mw->rkey == (index | 0xba),
+	      "MW type 2: bound under a key of which only the low 8 bits are the window's");
+	sge = sge_at(&p, 0, 8);
+	write = (struct ibv_send_wr) {
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
+		.wr.rdma = { (uintptr_t)p.buf + 4096, mw->rkey },
+	};
+	err = post(&p, 0, write);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS, "MW type 2: written by that key");
+	err = post_recv(&p, 1, 8192, 64, 1);
+	inv = (struct ibv_send_wr) {
+		.opcode = IBV_WR_SEND_WITH_INV, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
+		.invalidate_rkey = mw->rkey,
+	};
+	err = err ?: post(&p, 0, inv);
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && status_of(p.rcq[1], 3000) == IBV_WC_SUCCESS,
+	      "MW type 2: SEND_WITH_INV of that key");
+	bind.bind_mw.rkey = (~index & ~0xffu) | 0xbb;
+	err = ibv_post_send(p.qp[1], &bind, &bad);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: bound again");
+	inv = (struct ibv_send_wr) {
+		.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED, .invalidate_rkey = mw->rkey,
+	};
+	err = ibv_post_send(p.qp[1], &inv, &bad);
+	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: LOCAL_INV of that key");
+	err = post(&p, 0, write);
+	vt_ok(!err && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_ACCESS_ERR), "MW type 2: and no key is left");
+	pair_close(&p);
+	vt_ok(!ibv_dealloc_mw(mw), "MW type 2: freed");
+}
+
 /* 16 Mbit/s: 64 KB and headers take 33 ms at least. The clock is watched from below only: a busy machine is slow. */
 static void rate_limit(struct vt_dev *d)
 {
@@ -440,6 +489,7 @@ static void everything(struct vt_dev *d)
 	cq_overflow(d);
 	drain(d);
 	windows(d);
+	window_key(d);
 	rate_limit(d);
 	test_errors(d);
 	test_rules(d);

@@ -169,7 +169,7 @@ struct roan_send_wqe {
 			__aligned_u64 length;	/* 0: unbind (type 1) */
 			__u32 mr_lkey;
 			__u32 mw_rkey;		/* the window's present R_Key */
-			__u32 new_rkey;		/* same index, new low 8 bits */
+			__u32 new_rkey;		/* its low 8 bits become the window's; the index stays */
 			__u32 access;		/* enum ib_access_flags */
 		} bind;
 		struct {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The R_Key that a bind of a memory window of type 2 results in. What else windows do is in key_test.c. */
+#include "shell.h"
+
+#define IOVA	0x7f0000001000ull
+#define LEN	6000ull
+
+static u32 may_read(struct roan_qp *qp, u32 rkey, u64 va, u64 len)
+{
+	return roan_remote_check(qp, rkey, va, len, IB_ACCESS_REMOTE_READ);
+}
+
+static struct roan_window *new_window(struct kunit *test, struct roan_mw *mw)
+{
+	struct fake *f = test->priv;
+
+	memset(mw, 0, sizeof(*mw));
+	mw->ib.device = &f->dev.ib;
+	mw->ib.pd = &f->pd.ib;
+	mw->ib.type = IB_MW_TYPE_2;
+	KUNIT_ASSERT_EQ(test, roan_alloc_mw(&mw->ib, NULL), 0);
+	return mw->win;
+}
+
+/* The consumer's share of an R_Key is its low 8 bits: what else a bind of type 2 asks for is not looked at. */
+static void type_2_bind_keeps_the_index(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	struct roan_mw mw;
+	struct roan_window *win = new_window(test, &mw);
+	u32 index = win->k.key & ~0xffu, key = index | 0xba, old;
+	struct roan_send_wqe wqe = {
+		.bind = { .addr = IOVA, .length = LEN, .mr_lkey = mr->k.key, .mw_rkey = win->k.key,
+			  .new_rkey = 0xba, .access = IB_ACCESS_REMOTE_READ },
+	};
+
+	KUNIT_ASSERT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
+	KUNIT_EXPECT_EQ(test, win->k.key, key);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, 0xba, IOVA, LEN), (u32)ROAN_VERR_BAD_KEY);
+	/* Invalidation names the key in force, all 32 bits of it. */
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, 0xba), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, index | 0xbb), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+
+	/* Bound from the free state under the key it has, and under one of which all upper bits differ. */
+	wqe.bind.new_rkey = key;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);
+	old = key;
+	key = index | 0x17;
+	wqe.bind.new_rkey = (~index & ~0xffu) | 0x17;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
+	KUNIT_EXPECT_EQ(test, win->k.key, key);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, old, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	roan_dealloc_mw(&mw.ib);
+}
+
+static struct kunit_case mw_cases[] = {
+	KUNIT_CASE(type_2_bind_keeps_the_index),
+	{}
+};
+
+static struct kunit_suite mw_suite = {
+	.name = "roan_mw",
+	.init = fake_init,
+	.exit = fake_exit,
+	.test_cases = mw_cases,
+};
+kunit_test_suite(mw_suite);
