@@ -200,7 +200,7 @@ static int get(struct roan_mr *mr, int fd, u64 offset, u64 length)
 	mr->dmabuf->buf = buf;
 	if (check_add_overflow(offset, length, &end) || end > buf->size)
 		return -EINVAL;
-	if (roan_mr_check_range(offset, length, mr->iova))
+	if (!length || roan_mr_check_range(offset, length, mr->iova))
 		return -EINVAL;
 	if (!buf->ops->vmap) {
 		refuse(mr->ib.device, buf, "its exporter has no mapping for the CPU");

@@ -75,6 +75,8 @@ static int pin(struct ib_device *dev, u64 start, u64 length, int access, struct 
 	int err;
 
 	memset(pin, 0, sizeof(*pin));
+	if (!length)	/* nothing to pin: only requests of no bytes name such a region, and these touch no page */
+		return 0;
 	pin->umem = roan_umem_get(dev, start, length, access);
 	if (IS_ERR(pin->umem)) {
 		err = PTR_ERR(pin->umem);
@@ -108,8 +110,8 @@ int roan_mr_check_range(u64 start, u64 length, u64 iova)
 {
 	u64 end;
 
-	/* The page offset of a region fits 32 bits, and its last byte has an address. */
-	if (!length || check_add_overflow(start, length, &end) || check_add_overflow(iova, length - 1, &end))
+	/* The page offset of a region fits 32 bits, and its last byte, if it has any, has an address. */
+	if (check_add_overflow(start, length, &end) || (length && check_add_overflow(iova, length - 1, &end)))
 		return -EINVAL;
 	return 0;
 }
@@ -226,7 +228,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_TRANS)) {
 		/* Memory that was pinned read-only has to be pinned again; the address alone may not tell from whom. */
-		if (ib_access_writable(access) && !mr->umem->writable)
+		if (ib_access_writable(access) && mr->umem && !mr->umem->writable)
 			return ERR_PTR(-EOPNOTSUPP);
 		if (access & ~mr->access & IB_ACCESS_FLUSH_PERSISTENT)
 			return ERR_PTR(-EOPNOTSUPP);

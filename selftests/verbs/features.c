@@ -2,7 +2,8 @@
 /*
  * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress leave out. Everything runs in
  * one process over one device, QPs connected to each other. Error statuses are in features_errors.c, and what a completion gives back
- * to the poster in features_reuse.c; shared receive queues are in features_srq.c, threads and forks in features_share.c.
+ * to the poster in features_reuse.c; shared receive queues are in features_srq.c, threads and forks in features_share.c, unusual
+ * regions in features_regions.c.
  *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE]
  * -m: of the paths, 1024 unless given; -L: packets get lost on the way; -w: only that what is overwritten does not leak;
  * -s: a device that takes 500 ms for a page
@@ -490,6 +491,7 @@ static void everything(struct vt_dev *d)
 	drain(d);
 	windows(d);
 	window_key(d);
+	test_regions(d);
 	rate_limit(d);
 	test_errors(d);
 	test_rules(d);

@@ -42,6 +42,7 @@ void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for lossy wires */
 void test_paging(struct vt_dev *d);	/* features_paging.c */
+void test_regions(struct vt_dev *d);	/* features_regions.c */
 void test_srq(struct vt_dev *d);		/* features_srq.c */
 void test_share(struct vt_dev *d);	/* features_share.c */
 
