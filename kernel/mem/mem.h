@@ -16,6 +16,7 @@
 #define ROAN_ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
 				 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL |		\
 				 IB_ACCESS_FLUSH_PERSISTENT)
+#define ROAN_ACCESS_USER	(ROAN_ACCESS_SUPPORTED | IB_ZERO_BASED)	/* of a process's memory */
 
 struct device;
 struct device_attribute;
@@ -88,6 +89,12 @@ static inline void roan_lock_outside(spinlock_t *lock)
 struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
 struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
 void roan_key_put(struct roan_key *k);
+
+/* The address of a region's first byte in requests; @iova: the one that the registration names. */
+static inline u64 roan_mr_first(u64 iova, int access)
+{
+	return access & IB_ZERO_BASED ? 0 : iova;
+}
 
 /* mr.c */
 struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind);	/* ERR_PTR */

@@ -55,7 +55,7 @@ struct roan_mr {
 	u8  kind;		/* enum roan_mr_kind */
 	u8  state;		/* enum roan_mr_state; FREE: fast-register not (or no longer) in force. READ/WRITE_ONCE */
 	u32 access;		/* enum ib_access_flags, optional bits masked off */
-	u64 iova;		/* first byte, as the peer or an SGE names it */
+	u64 iova;		/* first byte, as the peer or an SGE names it: @ib.iova, or 0 of a zero-based region */
 	u64 length;		/* bytes */
 	/* Where the bytes are: in @pages, @list, @io or @odp; or, all NULL, from @base on, contiguous kernel virtual memory. */
 	u32 page_off;		/* of the first byte in pages[0] */

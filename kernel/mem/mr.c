@@ -122,10 +122,16 @@ static void set_memory(struct roan_mr *mr, const struct pinned *pin, u64 start, 
 	mr->pages = pin->pages;
 	mr->n_pages = pin->n_pages;
 	mr->page_off = offset_in_page(start);
-	mr->iova = iova;
 	mr->length = length;
 	mr->ib.iova = iova;
 	mr->ib.length = length;
+}
+
+/* The region's addresses depend on its access: one that is zero-based is addressed by offset. */
+static void set_access(struct roan_mr *mr, int access)
+{
+	mr->access = access;
+	mr->iova = roan_mr_first(mr->ib.iova, access);
 }
 
 /* To whoever lent the memory; also where registration stopped half-way. */
@@ -192,7 +198,7 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	access &= ~IB_ACCESS_OPTIONAL;
 	if (access & IB_ACCESS_ON_DEMAND)
 		return roan_reg_odp(pd, start, length, iova, access & ~IB_ACCESS_ON_DEMAND, udata);
-	if (access & ~ROAN_ACCESS_SUPPORTED)
+	if (access & ~ROAN_ACCESS_USER)
 		return ERR_PTR(-EOPNOTSUPP);
 	err = roan_udata_none(udata) ?: roan_mr_check_range(start, length, iova);
 	if (err)
@@ -202,7 +208,7 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 		return ERR_CAST(mr);
 	err = pin(pd->device, start, length, access, &fresh);
 	set_memory(mr, &fresh, start, length, iova);
-	mr->access = access;
+	set_access(mr, access);
 	mr->state = ROAN_MR_VALID;	/* before it is lent: from then on it may be revoked */
 	/* Memory that cannot be pinned may be a peer's. */
 	if (err == -EFAULT && !(access & IB_ACCESS_FLUSH_PERSISTENT))
@@ -222,7 +228,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	int err;
 
 	access = flags & IB_MR_REREG_ACCESS ? access & ~IB_ACCESS_OPTIONAL : mr->access;
-	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ROAN_ACCESS_SUPPORTED)
+	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ROAN_ACCESS_USER)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (mr->kind != ROAN_MR_USER || roan_udata_none(udata))
 		return ERR_PTR(-EINVAL);
@@ -254,7 +260,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	}
 	if (flags & IB_MR_REREG_PD)
 		mr->ib.pd = pd;
-	mr->access = access;
+	set_access(mr, access);
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
 	atomic_set_release(&mr->n_windows, 0);	/* who may bind a window again sees all of that */
 	unpin(&fresh);	/* what was replaced */

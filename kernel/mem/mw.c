@@ -83,6 +83,8 @@ static u32 check_region(struct roan_qp *qp, const struct roan_mr *mr, const stru
 		return ROAN_VERR_BAD_PD;
 	if (!(mr->access & IB_ACCESS_MW_BIND))
 		return ROAN_VERR_BAD_ACCESS;
+	if (mr->access & IB_ZERO_BASED)		/* refused by rdma_rxe and adapters as well */
+		return ROAN_VERR_BAD_BIND;
 	if (wqe->bind.access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) && !(mr->access & IB_ACCESS_LOCAL_WRITE))
 		return ROAN_VERR_BAD_ACCESS;
 	if (wqe->bind.addr < mr->iova || off > mr->length || wqe->bind.length > mr->length - off)

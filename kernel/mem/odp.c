@@ -397,7 +397,7 @@ static int check(u64 start, u64 length, u64 iova, int access)
 {
 	bool all = !start && length == U64_MAX;
 
-	if (access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_HUGETLB))
+	if (access & ~(ROAN_ACCESS_USER | IB_ACCESS_HUGETLB))
 		return -EOPNOTSUPP;
 	if (access & IB_ACCESS_FLUSH_PERSISTENT)
 		return -EINVAL;		/* pages that come and go are not persistent memory's */
@@ -417,7 +417,7 @@ struct ib_mr *roan_reg_odp(struct ib_pd *pd, u64 start, u64 length, u64 iova, in
 	mr = roan_mr_alloc(pd, ROAN_MR_PAGED);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->iova = iova;
+	mr->iova = roan_mr_first(iova, access);
 	mr->length = length;
 	mr->access = access & ~IB_ACCESS_HUGETLB;
 	mr->odp = create(to_roan_dev(pd->device), start);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Regions that are unlike others: of no bytes. A part of features. */
+/* Regions that are unlike others: of no bytes, and zero-based. A part of features. */
 #include "features.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define ODP_RIGHTS	((RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND)
 
@@ -71,6 +74,105 @@ static void of_no_bytes(struct vt_dev *d, unsigned int rights, size_t off, const
 }
 
 #define AT	4096
+#define LEN	5000
+
+static void zero_based(struct vt_dev *d, unsigned int rights, size_t off, const char *what)
+{
+	enum ibv_wc_status wrote, read, sent, got;
+	struct ibv_mr *mr;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	mr = ibv_reg_mr(d->pd, p.buf + off, LEN, rights | IBV_ACCESS_ZERO_BASED);
+	vt_ok(mr, "zero-based region%s: registered", what);
+	if (!mr)
+		return pair_close(&p);
+	memset(p.buf + off, 0, LEN + 1);
+	memset(p.buf + off, 0x5a, 100);
+	wrote = through(&p, mr, IBV_WR_RDMA_WRITE, 0, LEN - 100, 100);
+	vt_ok(!wrote && !p.buf[off + LEN - 101] && p.buf[off + LEN - 100] == 0x5a && p.buf[off + LEN - 1] == 0x5a &&
+	      !p.buf[off + LEN], "zero-based region%s: WRITE from its first to its last bytes (%d)", what, wrote);
+	read = through(&p, mr, IBV_WR_RDMA_READ, 200, 0, 100);
+	vt_ok(!read && !p.buf[off + 199] && p.buf[off + 200] == 0x5a && p.buf[off + 299] == 0x5a && !p.buf[off + 300],
+	      "zero-based region%s: READ into it (%d)", what, read);
+	sent = receive_into(&p, mr, 1000, 100) ? through(&p, mr, IBV_WR_SEND, 0, 0, 100) : NO_COMPLETION;
+	got = status_of(p.rcq[1], 3000);
+	vt_ok(!sent && !got && p.buf[off + 1000] == 0x5a && !p.buf[off + 1100], "zero-based region%s: SEND into it (%d, %d)",
+	      what, sent, got);
+	wrote = through(&p, mr, IBV_WR_RDMA_WRITE, 0, LEN - 99, 100);
+	vt_ok(refused_by_peer(wrote, IBV_WC_REM_ACCESS_ERR) && !p.buf[off + LEN],
+	      "zero-based region%s: one byte past its end is refused (%d)", what, wrote);
+	pair_close(&p);
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	ibv_dereg_mr(mr);
+	mr = ibv_reg_mr(d->pd, p.buf + off, LEN, rights | IBV_ACCESS_ZERO_BASED);
+	wrote = mr ? through(&p, mr, IBV_WR_RDMA_WRITE, 0, (uintptr_t)p.buf + off, 1) : NO_COMPLETION;
+	vt_ok(refused_by_peer(wrote, IBV_WC_REM_ACCESS_ERR), "zero-based region%s: its pointer is no address of it (%d)", what,
+	      wrote);
+	if (mr)
+		ibv_dereg_mr(mr);
+	pair_close(&p);
+}
+
+/* Zero-based or not is access: registered anew, the region's addresses are offsets, or those that it had. */
+static void zero_based_again(struct vt_dev *d)
+{
+	enum ibv_wc_status wrote;
+	struct ibv_mr *mr;
+	struct pair p;
+	uint64_t at;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	at = (uintptr_t)p.buf + AT;
+	mr = ibv_reg_mr(d->pd, p.buf + AT, LEN, RIGHTS | IBV_ACCESS_ZERO_BASED);
+	if (!mr) {
+		vt_ok(false, "zero-based region: reg_mr: %s", strerror(errno));
+		return pair_close(&p);
+	}
+	err = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS);
+	wrote = through(&p, mr, IBV_WR_RDMA_WRITE, at, at + LEN - 1, 1);
+	vt_ok(!err && !wrote, "rereg_mr: no longer zero-based (%d, %d)", err, wrote);
+	err = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS | IBV_ACCESS_ZERO_BASED);
+	wrote = through(&p, mr, IBV_WR_RDMA_WRITE, 0, LEN - 1, 1);
+	vt_ok(!err && !wrote, "rereg_mr: zero-based again (%d, %d)", err, wrote);
+	err = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p.buf + 3 * AT, 2 * LEN, 0);
+	p.buf[3 * AT] = 0x5a;
+	p.buf[3 * AT + 2 * LEN - 1] = 0;
+	wrote = through(&p, mr, IBV_WR_RDMA_WRITE, 0, 2 * LEN - 1, 1);
+	vt_ok(!err && !wrote && p.buf[3 * AT + 2 * LEN - 1] == 0x5a, "rereg_mr: other memory, and still zero-based (%d, %d)", err,
+	      wrote);
+	ibv_dereg_mr(mr);
+	pair_close(&p);
+}
+
+static void window_on_zero_based(struct vt_dev *d)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr bind, *bad;
+	enum ibv_wc_status got;
+	struct ibv_mr *mr;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	mr = ibv_reg_mr(d->pd, p.buf + AT, LEN, RIGHTS | IBV_ACCESS_ZERO_BASED);
+	if (mr && mw) {
+		bind = (struct ibv_send_wr) {
+			.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+			.bind_mw = { mw, ibv_inc_rkey(mw->rkey), { mr, 0, LEN, IBV_ACCESS_REMOTE_READ } },
+		};
+		got = ibv_post_send(p.qp[1], &bind, &bad) ? NO_COMPLETION : status_of(p.scq[1], 3000);
+		vt_ok(got == IBV_WC_MW_BIND_ERR, "zero-based region: no window is bound to it (%d)", got);
+	} else {
+		vt_ok(false, "zero-based region: a window: %s", strerror(errno));
+	}
+	if (mr)
+		ibv_dereg_mr(mr);
+	if (mw)
+		ibv_dealloc_mw(mw);
+	pair_close(&p);
+}
 
 void test_regions(struct vt_dev *d)
 {
@@ -78,8 +180,14 @@ void test_regions(struct vt_dev *d)
 
 	of_no_bytes(d, RIGHTS, AT, "");
 	of_no_bytes(d, RIGHTS, AT + 24, ", within a page");
-	if (odp)
+	zero_based(d, RIGHTS, AT, "");
+	zero_based(d, RIGHTS, AT + 24, ", within a page");
+	if (odp) {
 		of_no_bytes(d, ODP_RIGHTS, AT, ", on demand");
-	else
-		vt_ok_skip("regions of no bytes, on demand", "the device has no on-demand paging");
+		zero_based(d, ODP_RIGHTS, AT + 24, ", on demand");
+	} else {
+		vt_ok_skip("regions of no bytes, and zero-based, on demand", "the device has no on-demand paging");
+	}
+	zero_based_again(d);
+	window_on_zero_based(d);
 }
