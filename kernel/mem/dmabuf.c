@@ -211,15 +211,20 @@ static int get(struct roan_mr *mr, int fd, u64 offset, u64 length)
 
 struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access)
 {
-	struct roan_mr *mr = roan_mr_alloc(pd, ROAN_MR_DMABUF);
+	struct roan_mr *mr;
 	int err;
 
+	access &= ~IB_ACCESS_OPTIONAL;
+	/* Not persistent memory, and zero-based is what @iova 0 makes it. */
+	if (access & ~(ROAN_ACCESS_SUPPORTED & ~IB_ACCESS_FLUSH_PERSISTENT))
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = roan_mr_alloc(pd, ROAN_MR_DMABUF);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->dmabuf = kzalloc(sizeof(*mr->dmabuf), GFP_KERNEL_ACCOUNT);
 	if (!mr->dmabuf)
 		return roan_mr_finish(mr, -ENOMEM);
-	mr->access = access & ~IB_ACCESS_OPTIONAL;
+	mr->access = access;
 	mr->iova = mr->ib.iova = iova;
 	mr->length = mr->ib.length = length;
 	mr->state = ROAN_MR_FREE;	/* until it is pinned */

@@ -251,12 +251,35 @@ static void revoked_memory_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
 }
 
+/* The core passes only what it knows on; a later one may know more. What is refused here is so before anybody looks at @fd. */
+static void dmabuf_rights(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	enum { basic = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC };
+	static const struct {
+		int access, err;
+	} tries[] = {
+		{ basic, -EBADF },
+		{ basic | IB_ACCESS_OPTIONAL, -EBADF },
+		{ basic | IB_ACCESS_ON_DEMAND, -EOPNOTSUPP },
+		{ basic | IB_ZERO_BASED, -EOPNOTSUPP },
+		{ basic | IB_ACCESS_FLUSH_PERSISTENT, -EOPNOTSUPP },
+		{ basic | 1 << 19, -EOPNOTSUPP },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tries); i++)
+		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR(roan_reg_user_mr_dmabuf(&f->pd.ib, 0, PAGE_SIZE, 0, -1, tries[i].access)),
+				    tries[i].err, "access %#x", tries[i].access);
+}
+
 static struct kunit_case io_cases[] = {
 	KUNIT_CASE(bytes_cross_pieces),
 	KUNIT_CASE(words_over_the_bus),
 	KUNIT_CASE(flushes_reach_the_bus),
 	KUNIT_CASE(contiguous_memory_has_one_run),
 	KUNIT_CASE(revoked_memory_is_left_alone),
+	KUNIT_CASE(dmabuf_rights),
 	{}
 };
 
