@@ -56,7 +56,7 @@ u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 
 	lockdep_assert_held(&qp->rq.lock);
 	if (wb->busy)
-		return ROAN_VERR_ABSENT;
+		return ROAN_VERR_UNWRITTEN;
 	if (wb->done && wb->key == key && wb->off == off && wb->len == len) {
 		wb->done = false;
 		return ROAN_VERR_NONE;
@@ -70,7 +70,7 @@ u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 	wb->done = false;
 	wb->wanted = true;
 	queue_work(writers, &wb->work);
-	return ROAN_VERR_ABSENT;
+	return ROAN_VERR_UNWRITTEN;
 }
 
 void roan_persist_forget(struct roan_qp *qp)

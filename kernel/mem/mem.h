@@ -26,6 +26,15 @@ struct roan_pkt;
 struct uapi_definition;
 struct uverbs_attr_bundle;
 
+/*
+ * What the functions below that return 0 or enum roan_vendor_err return as well: nothing is refused, and the request is
+ * executed again when the QP is resumed. Values that the ABI does not have, as no completion carries them.
+ */
+enum roan_not_yet {
+	ROAN_VERR_ABSENT	= 1 << 16,	/* on-demand paged memory is not there yet */
+	ROAN_VERR_UNWRITTEN,			/* what a FLUSH is to make persistent is still being written back */
+};
+
 /* ---- keys, regions, windows: key.c, mr.c, mw.c ---- */
 
 /* key.c */
@@ -129,7 +138,7 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same
 
 /*
  * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
- * enum roan_vendor_err (ROAN_VERR_ABSENT: not refused, ask again: the pages are on their way, and @qp will be resumed),
+ * enum roan_vendor_err (or enum roan_not_yet: not refused, ask again: it is under way, and @qp will be resumed),
  * and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever the key. Local: L_Keys
  * of the list's PD, which is the QP's, but that of the SRQ for what was taken from one (of a kernel QP also local_dma_lkey:
  * addresses are kernel virtual). What is read goes into @icrc on its way.
@@ -261,7 +270,7 @@ int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32
 
 void roan_write_back_init(struct roan_write_back *wb);
 /*
- * A worker is to write back what caches have of [@off, @off + @len) of the region @key. 0: it has; or ROAN_VERR_ABSENT: @qp is
+ * A worker is to write back what caches have of [@off, @off + @len) of the region @key. 0: it has; or ROAN_VERR_UNWRITTEN: @qp is
  * resumed when that is done, or cannot be, and the same request is then to be checked and tried again. Any context, rq.lock held.
  */
 u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len);

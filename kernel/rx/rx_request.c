@@ -80,7 +80,7 @@ static void ask_again_if_full(struct roan_qp *qp)
 }
 
 /*
- * Memory is not there yet: the packet waits for it. If there is no room for it, RC asks the peer to come again; UC has no
+ * Memory is not there yet, or not yet written back: the packet waits for it. If there is no room for it, RC asks the peer to come again; UC has no
  * voice: the rest of the message is skipped.
  */
 static void wait(struct roan_qp *qp, struct roan_rx *rx)
@@ -100,7 +100,7 @@ static void wait(struct roan_qp *qp, struct roan_rx *rx)
 static void deny(struct roan_qp *qp, struct roan_rx *rx, u32 verr)
 	__must_hold(&qp->rq.lock)
 {
-	if (verr == ROAN_VERR_ABSENT)
+	if (verr == ROAN_VERR_ABSENT || verr == ROAN_VERR_UNWRITTEN)
 		wait(qp, rx);
 	else
 		refuse(qp, ROAN_NAK_REMOTE_ACCESS);

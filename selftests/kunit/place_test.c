@@ -467,6 +467,20 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
 }
 
+/* A worker writes back what is long. Until it has, the request is neither done nor refused, which the ABI has no code for. */
+static void long_flush_is_not_done_at_once(struct kunit *test)
+{
+	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);
+	struct roan_pkt pkt = { .rkey = mr->k.key, .va = IOVA, .dma_len = LEN, .flush_type = ROAN_FLUSH_PERSISTENT };
+	struct fake *f = test->priv;
+
+	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
+	mr->length = ROAN_WRITE_BACK_MOST + 1;	/* more than it has, but nobody looks here */
+	pkt.dma_len = mr->length;
+	KUNIT_EXPECT_GT(test, roan_remote_flush(&f->qp, &pkt), (u32)U16_MAX);
+	mr->length = LEN;
+}
+
 /* A worker, which works on a region for long, is told when that may no longer be, or is another. */
 static void writing_back_asks_each_time(struct kunit *test)
 {
@@ -512,6 +526,7 @@ static struct kunit_case place_cases[] = {
 	KUNIT_CASE(atomics_do_what_they_say),
 	KUNIT_CASE(atomics_stay_in_their_word),
 	KUNIT_CASE(flushes_are_checked_as_writes_are),
+	KUNIT_CASE(long_flush_is_not_done_at_once),
 	KUNIT_CASE(writing_back_asks_each_time),
 	{}
 };

@@ -91,7 +91,7 @@ u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool 
 /* Nor does anybody write back what is long. */
 u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 {
-	return ROAN_VERR_ABSENT;
+	return ROAN_VERR_UNWRITTEN;
 }
 
 void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)

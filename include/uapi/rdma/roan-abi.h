@@ -355,7 +355,6 @@ enum roan_vendor_err {
 	ROAN_VERR_UNALIGNED	= 13,
 	ROAN_VERR_BAD_BIND	= 14,
 	ROAN_VERR_REVOKED	= 15,	/* the region's memory was taken away by whoever lent it */
-	ROAN_VERR_ABSENT	= 16,	/* on-demand paged memory is not there yet; no completion ever says so */
 };
 
 #endif /* ROAN_ABI_H */
