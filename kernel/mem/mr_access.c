@@ -254,11 +254,20 @@ static u32 copy_out(struct roan_qp *qp, const struct grip *grip, void *to, u32 l
 	return ROAN_VERR_NONE;
 }
 
+/*
+ * What a packet brings is visible to every CPU before what a later packet brings, of the same message or of the next, so that
+ * a program may poll its memory for a flag that the peer writes after the data. Pairs with the acquire, or the read barrier,
+ * between the program's load of the flag and its loads of the data. The lock of the queue is what orders packets, but it is
+ * held over a whole train of them, and its release comes after the last. Another CPU that takes the lock for the next train
+ * orders that behind this one. A completion needs none of this: its index is stored with release. Atomics are ordered by
+ * themselves. Within one packet, bytes may become visible in any order.
+ */
 static u32 copy_in(struct roan_qp *qp, const struct grip *grip, struct roan_source from, u32 len)
 {
 	u64 off = 0;
 	u32 run;
 
+	smp_wmb();
 	if (is_far(grip))
 		return far_in(qp, grip, from, len);
 	for (; len; len -= run, off += run) {
