@@ -80,7 +80,7 @@ struct roan_dev {
 	struct roan_backlog backlog;
 	struct roan_poller poller;
 
-	struct list_head mcast;		/* struct roan_mcast, RCU readers; mcast.c */
+	struct list_head mcast;		/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
 	u32 n_mcast;
 
 	bool going;			/* users' QPs were flushed, and none may start again; read under queue locks */

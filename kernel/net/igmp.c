@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* IP multicast membership: by interface, not by socket, which may join no more than igmp_max_memberships groups. */
+#include <linux/if_vlan.h>
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
@@ -16,55 +17,47 @@ static bool group_v4(const union ib_gid *mgid, __be32 *addr)
 	return roan_gid_v4(mgid);
 }
 
-/* The interface is in another namespace, and our device about to go. RTNL held */
-static bool moved_away(const struct roan_dev *dev)
+/*
+ * The device's interface and the VLANs on it (also a VLAN in a VLAN), as far as they are in the device's namespace: the
+ * interfaces whose addresses the RDMA core makes GIDs of the device.
+ */
+bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev)
 {
-	return !net_eq(dev_net(dev->ndev), dev->rnet->net);
+	const struct net_device *real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
+
+	return real == dev->ndev && net_eq(dev_net(ndev), dev->rnet->net);
 }
 
-int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid)
+/* False while the interface has no IPv4 or IPv6 of its own: its MTU is below 68 or 1280, or it is being unregistered. */
+bool roan_net_can_join(const struct net_device *ndev, const union ib_gid *mgid)
 {
-	struct in_device *in_dev;
-	int err = 0;
+	return roan_gid_v4(mgid) ? !!__in_dev_get_rtnl(ndev) : IS_ENABLED(CONFIG_IPV6) && __in6_dev_get(ndev);
+}
+
+int roan_net_join(struct net_device *ndev, const union ib_gid *mgid)
+{
 	__be32 addr;
 
-	rtnl_lock();
-	if (moved_away(dev)) {
-		err = -ENODEV;
-	} else if (group_v4(mgid, &addr)) {
-		in_dev = __in_dev_get_rtnl(dev->ndev);
-		if (!ipv4_is_multicast(addr))
-			err = -EINVAL;
-		else if (!in_dev)
-			err = -ENODEV;
-		else
-			ip_mc_inc_group(in_dev, addr);
-	} else {
-		err = IS_ENABLED(CONFIG_IPV6) ? ipv6_dev_mc_inc(dev->ndev, (const struct in6_addr *)mgid) :
-						-EAFNOSUPPORT;
-	}
-	rtnl_unlock();
-	return err;
+	if (!group_v4(mgid, &addr))
+		return IS_ENABLED(CONFIG_IPV6) ? ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid) : -EAFNOSUPPORT;
+	if (!ipv4_is_multicast(addr))
+		return -EINVAL;
+	if (!__in_dev_get_rtnl(ndev))
+		return -ENODEV;
+	ip_mc_inc_group(__in_dev_get_rtnl(ndev), addr);
+	return 0;
 }
 
-static void leave(struct net_device *ndev, const union ib_gid *mgid)
+void roan_net_leave(struct net_device *ndev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev;
 	__be32 addr;
 
 	if (group_v4(mgid, &addr)) {
 		in_dev = __in_dev_get_rtnl(ndev);
-		if (in_dev)	/* gone with its groups, if the interface went first */
+		if (in_dev)	/* NULL: IPv4 has left the interface, and its groups with it */
 			ip_mc_dec_group(in_dev, addr);
 	} else if (IS_ENABLED(CONFIG_IPV6)) {
 		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid);
 	}
-}
-
-void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid)
-{
-	rtnl_lock();
-	if (!moved_away(dev))	/* its groups went then, and those it has now are others' */
-		leave(dev->ndev, mgid);
-	rtnl_unlock();
 }

@@ -29,8 +29,10 @@ struct roan_dev *roan_net_next_dev(const struct roan_rx *rx, struct roan_dev *pr
 bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av);	/* route valid, or looked up */
 void roan_flow_reset(struct roan_flow *flow);
 int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6);
-int roan_net_join(struct roan_dev *dev, const union ib_gid *mgid);	/* process context, takes rtnl */
-void roan_net_leave(struct roan_dev *dev, const union ib_gid *mgid);
+bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev);
+bool roan_net_can_join(const struct net_device *ndev, const union ib_gid *mgid);	/* these three under RTNL */
+int roan_net_join(struct net_device *ndev, const union ib_gid *mgid);
+void roan_net_leave(struct net_device *ndev, const union ib_gid *mgid);
 /* For the GRH slot of a UD receive: 40 bytes, an IPv4 header in the last 20. */
 void roan_rx_grh(const struct roan_rx *rx, u8 grh[ROAN_GRH_LEN]);
 

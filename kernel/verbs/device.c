@@ -424,12 +424,28 @@ static void port_changed(struct net_device *ndev)
 	ib_device_put(ibdev);
 }
 
+/* The groups of multicast are joined on the VLANs of a device's interface too. */
+static void groups_changed(struct net_device *ndev, bool gone)
+{
+	struct net_device *real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
+	struct ib_device *ibdev = ib_device_get_by_netdev(real, ROAN_DRIVER_ID);
+
+	if (!ibdev)
+		return;
+	roan_mcast_netdev_event(to_roan_dev(ibdev), ndev, gone);
+	ib_device_put(ibdev);
+}
+
 static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 
 	switch (what) {
+	case NETDEV_REGISTER:
+		groups_changed(ndev, false);
+		break;
 	case NETDEV_UNREGISTER:
+		groups_changed(ndev, true);
 		roan_qp_netdev_gone(ndev);
 		roan_device_gone(ndev);
 		break;
@@ -437,6 +453,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEMTU:
+		groups_changed(ndev, false);
 		port_changed(ndev);
 		break;
 	}

@@ -2,16 +2,28 @@
 /*
  * Multicast groups of UD QPs: who is in which, and a copy of each datagram for everyone. IP membership is net.c's.
  *
- * Writers hold one mutex, for joining sleeps; readers are under RCU. A member remembers the QP's ref, not the QP: a
- * reader may see a member just taken out, whose QP is gone.
+ * An MGID names no VLAN, so a group is one of the whole port, as with an adapter: the host joins it on the device's
+ * interface and on every VLAN there, and a datagram is delivered by whichever of them it comes. A sender chooses the VLAN
+ * by its GID. Other interfaces on top (bridge, macvlan) are not joined on: with them a datagram could come twice.
+ *
+ * Writers hold one mutex, for joining sleeps, and RTNL inside it where the list of groups or the interfaces of a group
+ * change; readers are under RCU. A member remembers the QP's ref, not the QP: a reader may see a member just taken out,
+ * whose QP is gone.
  */
 #include <linux/in.h>
 #include <linux/rculist.h>
+#include <linux/rtnetlink.h>
 #include <net/ipv6.h>
 #include "base/base.h"
 #include "net/net.h"
 #include "rx/mcast_rx.h"
 #include "verbs/verbs.h"
+
+/* An interface on which the host is in the group. No reference: the entry goes when the interface is unregistered. */
+struct joined {
+	struct list_head on_group;
+	struct net_device *ndev;
+};
 
 static DEFINE_MUTEX(writers);
 
@@ -35,6 +47,76 @@ static struct roan_mcast_member *member_find(struct roan_mcast *group, const str
 	return NULL;
 }
 
+static struct joined *joined_find(struct roan_mcast *group, const struct net_device *ndev)
+{
+	struct joined *j;
+
+	list_for_each_entry(j, &group->joined, on_group)
+		if (j->ndev == ndev)
+			return j;
+	return NULL;
+}
+
+static int group_join(struct roan_mcast *group, struct net_device *ndev)
+{
+	struct joined *j = kmalloc(sizeof(*j), GFP_KERNEL);
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	err = roan_net_join(ndev, &group->gid);
+	if (err) {
+		kfree(j);
+		return err;
+	}
+	j->ndev = ndev;
+	list_add(&j->on_group, &group->joined);
+	return 0;
+}
+
+static void group_leave(struct roan_mcast *group, struct joined *j)
+{
+	list_del(&j->on_group);
+	roan_net_leave(j->ndev, &group->gid);
+	kfree(j);
+}
+
+/* A VLAN that cannot join now, as one whose MTU is too small for IPv6, does so by roan_mcast_netdev_event(). */
+static int group_join_all(struct roan_dev *dev, struct roan_mcast *group)
+{
+	struct net_device *ndev;
+	int err = -ENODEV;	/* the device's interface is in another namespace, and the device about to go */
+
+	if (roan_net_is_iface(dev, dev->ndev))
+		err = group_join(group, dev->ndev);
+	if (err)
+		return err;
+	for_each_netdev(dev_net(dev->ndev), ndev)
+		if (ndev != dev->ndev && roan_net_is_iface(dev, ndev))
+			group_join(group, ndev);
+	return 0;
+}
+
+/*
+ * An interface loses its groups with its IPv4 or IPv6, which an MTU below 68 or 1280 takes away, and is new and in no group
+ * when that is back. Nothing is left then on an interface that is @gone: IP's own notifiers ran before.
+ */
+void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool gone)
+{
+	struct roan_mcast *group;
+	struct joined *j;
+	bool can;
+
+	list_for_each_entry(group, &dev->mcast, on_dev) {
+		can = !gone && roan_net_is_iface(dev, ndev) && roan_net_can_join(ndev, &group->gid);
+		j = joined_find(group, ndev);
+		if (j && !can)
+			group_leave(group, j);
+		else if (!j && can)
+			group_join(group, ndev);
+	}
+}
+
 static struct roan_mcast *group_open(struct roan_dev *dev, const union ib_gid *gid)
 {
 	struct roan_mcast *group;
@@ -47,23 +129,32 @@ static struct roan_mcast *group_open(struct roan_dev *dev, const union ib_gid *g
 		return ERR_PTR(-ENOMEM);
 	group->gid = *gid;
 	INIT_LIST_HEAD(&group->members);
-	err = roan_net_join(dev, gid);
+	INIT_LIST_HEAD(&group->joined);
+	rtnl_lock();
+	err = group_join_all(dev, group);
+	if (!err)
+		list_add_rcu(&group->on_dev, &dev->mcast);
+	rtnl_unlock();
 	if (err) {
 		kfree(group);
 		return ERR_PTR(err);
 	}
-	list_add_rcu(&group->on_dev, &dev->mcast);
 	dev->n_mcast++;
 	return group;
 }
 
 static void group_close_if_empty(struct roan_dev *dev, struct roan_mcast *group)
 {
+	struct joined *j, *next;
+
 	if (group->n_members)
 		return;
+	rtnl_lock();
 	list_del_rcu(&group->on_dev);
+	list_for_each_entry_safe(j, next, &group->joined, on_group)
+		group_leave(group, j);
+	rtnl_unlock();
 	dev->n_mcast--;
-	roan_net_leave(dev, &group->gid);
 	kfree_rcu(group, rcu);
 }
 

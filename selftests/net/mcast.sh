@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # UD multicast: the netdev listens to the right MAC, the network is told by IGMP or MLD, datagrams arrive at every member
-# and at nobody else, and leaving undoes it all.
+# and at nobody else, and leaving undoes it all. A group is one of the whole port: also of the VLANs there, and of one that
+# is made later. It outlives a link that goes down, and an MTU that is too small for IPv6 for a while.
 #
 #	h1: roan1 v1 (members) ======== v2 roan2 :h2 (sender)
 HERE=$(dirname "$(readlink -f "$0")")
@@ -34,6 +35,72 @@ group() {
 
 reports() {	# the network was told: a capture on the other side saw the report for the group
 	tshark -n -r /tmp/mc.pcap -Y "$1" 2> /dev/null | grep -q . || { echo "no $1"; tshark -n -r /tmp/mc.pcap 2> /dev/null | head; return 1; }
+}
+
+# member GID [OPTIONS]: two members join in the background, as $member.
+member() {
+	local mgid=$1
+	shift
+	rm -f $OUT_A
+	"${A[@]}" timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m "$mgid" -r 2 -n 20 "$@" > $OUT_A 2>&1 &
+	member=$!
+	wait_for 60 grep -q joined $OUT_A || { cat $OUT_A; kill $member; return 1; }
+}
+
+# received GID [OPTIONS]: what h2 sends comes to both of them.
+received() {
+	local mgid=$1 rc
+	shift
+	b timeout 110 "$PROGRAMS/mcast" -d "$BDEV" -m "$mgid" -s -n 20 "$@" > $OUT_B 2>&1
+	rc=$?
+	[ $rc = 0 ] || kill $member
+	wait $member && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
+}
+
+on_if() { a ip maddr show dev "$1" | grep -q "$2"; }
+not_on_if() { ! on_if "$@"; }
+
+vlan() { # HOST DEVICE ID IPV4 IPV6
+	on "$1" ip link add link "$2" name "$2.$3" type vlan id "$3" && on "$1" ip addr add "$4/24" dev "$2.$3" &&
+		on "$1" ip addr add "$5/64" dev "$2.$3" nodad && on "$1" ip link set "$2.$3" up
+}
+
+vlans() {
+	vlan h1 v1 7 10.7.7.1 fd07:7::1 && vlan h2 v2 7 10.7.7.2 fd07:7::2 && wait_for 60 gid_index "$BDEV" 10.7.7.2 h2 || return
+	member ::ffff:224.0.1.79 || return
+	on_if v1 224.0.1.79 && on_if v1.7 224.0.1.79 || { a ip maddr; kill $member; return 1; }
+	received ::ffff:224.0.1.79 -g "$(gid_index "$BDEV" 10.7.7.2 h2)" || return
+	wait_for 30 not_on_if v1.7 224.0.1.79 && not_on_if v1 224.0.1.79 || { echo "still joined"; a ip maddr; return 1; }
+}
+
+vlans_later() {
+	vlan h2 v2 8 10.7.8.2 fd07:8::2 && wait_for 60 gid_index "$BDEV" fd07:8::2 h2 || return
+	member ff0e::4d:79 -6 && vlan h1 v1 8 10.7.8.1 fd07:8::1 || return
+	on_if v1.8 ff0e::4d:79 || { a ip maddr; kill $member; return 1; }
+	a ip link del v1.7
+	received ff0e::4d:79 -6 -g "$(gid_index "$BDEV" fd07:8::2 h2)" || return
+	wait_for 30 not_on_if v1.8 ff0e::4d:79 || { echo "still joined"; a ip maddr; return 1; }
+	a ip link del v1.8
+}
+
+# The kernel takes IPv6 addresses off an interface that is down.
+v1_addresses() { a ip addr replace $AIP6/64 dev v1 nodad && wait_for 60 gid_index "$ADEV" $AIP6 h1 && wait_for 60 a ping -c 1 -W 1 $BIP; }
+
+down_up() { # GID IP [OPTIONS]
+	local mgid=$1 ip=$2
+	shift 2
+	member "$mgid" "$@" && a ip link set v1 down && a ip link set v1 up && v1_addresses || return
+	maddr "$ip" || { a ip maddr show dev v1; kill $member; return 1; }
+	received "$mgid" "$@"
+}
+
+small_mtu() {
+	member ff0e::4d:81 -6 && a ip link set v1 mtu 1000 || return
+	no_maddr ff0e::4d:81 || echo "IPv6 is still there with an MTU of 1000"
+	a ip link set v1 mtu 4200 && v1_addresses || return
+	maddr ff0e::4d:81 || { a ip maddr show dev v1; kill $member; return 1; }
+	received ff0e::4d:81 -6 || return
+	wait_for 30 no_maddr ff0e::4d:81 || { echo "still joined"; a ip maddr; return 1; }
 }
 
 # Its groups stay behind when an interface goes to another namespace, and those it has there are not ours to leave.
@@ -72,5 +139,10 @@ if command -v dumpcap > /dev/null; then
 else
 	ktap_skip "reports on the wire" "no dumpcap"
 fi
+ktap_check "VLANs: joined, received, left" vlans
+ktap_check "a VLAN made after the join; one that goes" vlans_later
+ktap_check "IPv4 group over link down and up" down_up ::ffff:224.0.1.80 224.0.1.80
+ktap_check "IPv6 group over link down and up" down_up ff0e::4d:80 ff0e::4d:80 -6
+ktap_check "IPv6 group over an MTU without IPv6" small_mtu
 ktap_check "an interface that moved keeps the groups it has there" moved
 ktap_end

@@ -2,7 +2,7 @@
 /*
  * UD multicast without rdma_cm, which refuses IPv6 groups on RoCE v2. Members: QPs attached to the group and one that is
  * not. Sender: datagrams to the group.
- *	mcast -d DEV -m GROUP [-6] [-n COUNT] (-r MEMBERS | -s)
+ *	mcast -d DEV -m GROUP [-6 | -g GID-INDEX] [-n COUNT] (-r MEMBERS | -s)
  */
 #include "vt.h"
 
@@ -114,17 +114,18 @@ int main(int argc, char **argv)
 {
 	const char *name = NULL, *text = NULL;
 	bool v6 = false, sender = false;
-	int o, members = 1, count = 10;
+	int o, members = 1, count = 10, gid_index = -1;
 	union ibv_gid group;
 	struct vt_dev d;
 
 	alarm(120);
-	while ((o = getopt(argc, argv, "d:m:r:n:s6")) != -1) {
+	while ((o = getopt(argc, argv, "d:m:r:n:g:s6")) != -1) {
 		switch (o) {
 		case 'd': name = optarg; break;
 		case 'm': text = optarg; break;
 		case 'r': members = atoi(optarg); break;
 		case 'n': count = atoi(optarg); break;
+		case 'g': gid_index = atoi(optarg); break;
 		case 's': sender = true; break;
 		case '6': v6 = true; break;
 		default: return 2;
@@ -132,7 +133,7 @@ int main(int argc, char **argv)
 	}
 	if (!text || inet_pton(AF_INET6, text, group.raw) != 1 || members > 7)
 		return 2;
-	vt_open(&d, name, v6, -1, 0);
+	vt_open(&d, name, v6, gid_index, 0);
 	if (sender)
 		send_all(&d, &group, count);
 	else
