@@ -152,6 +152,20 @@ down_up() {
 	[ "$(grep -c 'port error' /tmp/heard)" = 2 ] && [ "$(grep -c 'port active' /tmp/heard)" = 2 ]
 }
 
+# The program that an administrator watches a port with.
+watched() { wait_for 60 grep -q "$1" /tmp/watch; }
+asyncwatch() {
+	local pid rc
+	command -v ibv_asyncwatch > /dev/null || return 4
+	ibv_asyncwatch -d "$DEV" > /tmp/watch 2>&1 &
+	pid=$!
+	watched "async event FD" && ip link set v1 down && watched EVENT_PORT_ERR && ip link set v1 up && watched EVENT_PORT_ACTIVE
+	rc=$?
+	kill $pid; wait $pid 2> /dev/null
+	[ $rc = 0 ] || cat /tmp/watch
+	return $rc
+}
+
 rename_device() {
 	rdma dev set "$DEV" name d_new && gone "$DEV" && traffic d_new $H1IP || return
 	refused "exists" add d_new v1 && rdma dev set d_new name "$DEV"
@@ -199,6 +213,7 @@ ip link del e1
 ktap_check "traffic" traffic "$DEV"
 ktap_check "addresses come and go" addresses
 ktap_check "down and up: state and events" down_up
+ktap_check "ibv_asyncwatch sees a link go down and up" asyncwatch
 ktap_check "MTU: path MTU, too small is down" mtu_change
 ktap_check "the device is renamed" rename_device
 ktap_check "the netdev is renamed" rename_netdev
