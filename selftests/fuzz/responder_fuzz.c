@@ -81,6 +81,9 @@ static void check(const struct roan_responder *r)
 		MUST(e->npkts < 1u << 23);
 	}
 	MUST(active == r->n_active);
+	for (u32 at = r->replay_next; active && at != r->oldest_active; at = (at + 1) % r->cfg.max_dest_rd_atomic)
+		MUST(!r->replay[at].active);
+	MUST(!active || r->replay[r->oldest_active].active);
 	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_active));
 }
 

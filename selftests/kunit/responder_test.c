@@ -334,6 +334,80 @@ static void answer_failed__too_late_to_matter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
 }
 
+static void expect_response(struct kunit *test, struct bench *b, u32 n)
+{
+	KUNIT_EXPECT_NE(test, owed(b), -1);
+	KUNIT_EXPECT_NE(test, b->a.replay, ROAN_NO_REPLAY);
+	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
+}
+
+/* Whatever is asked for again, and in whatever order: the oldest response leaves first. */
+static void next__the_oldest_first(struct kunit *test)
+{
+	struct bench *b = bench_with(test, ROAN_TP_RC, 4);
+	u32 n;
+
+	for (n = 0; n < 6; n++) {		/* so that the oldest is in the middle of the array */
+		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
+		if (n < 2)
+			expect_response(test, b, n);
+	}
+	expect_response(test, b, 2);
+	expect_response(test, b, 3);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);	/* older than those that are owed */
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* owed already */
+	for (n = 2; n < 6; n++)
+		expect_response(test, b, n);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* with a gap between them */
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
+	expect_response(test, b, 3);
+	expect_response(test, b, 5);
+	KUNIT_EXPECT_EQ(test, owed(b), -1);
+}
+
+/* The place of an entry that is owed again goes to a new request: what is owed behind it stays in order. */
+static void next__the_oldest_is_overwritten(struct kunit *test)
+{
+	struct bench *b = bench_with(test, ROAN_TP_RC, 3);
+	u32 n;
+
+	for (n = 0; n < 3; n++) {
+		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
+		expect_response(test, b, n);
+	}
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_EXECUTE);
+	expect_response(test, b, 2);
+	expect_response(test, b, 3);
+	KUNIT_EXPECT_EQ(test, b->r.n_active, 0);
+}
+
+/* More memory while responses are owed: the entries move, the order stays. */
+static void next__the_oldest_moves(struct kunit *test)
+{
+	struct bench *b = bench_with(test, ROAN_TP_RC, 3);
+	struct roan_replay more[8] = {};
+	u32 n;
+
+	for (n = 0; n < 4; n++) {
+		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
+		if (n < 2)
+			expect_response(test, b, n);
+	}
+	roan_responder_remember(&b->r, more, ARRAY_SIZE(more));
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 4, 0, 8)), ROAN_V_EXECUTE);
+	expect_response(test, b, 2);
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 1, 0, 8)), ROAN_V_DUPLICATE);
+	expect_response(test, b, 1);
+	expect_response(test, b, 3);
+	expect_response(test, b, 4);
+	KUNIT_EXPECT_EQ(test, b->r.n_active, 0);
+}
+
 static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__message_of_three_packets),
 	KUNIT_CASE(admit__what_breaks_a_rule),
@@ -353,6 +427,9 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(rnr__silence_until_it_comes_again),
 	KUNIT_CASE(nak__refuses_and_ends),
 	KUNIT_CASE(next__nothing_overtakes_a_read),
+	KUNIT_CASE(next__the_oldest_first),
+	KUNIT_CASE(next__the_oldest_is_overwritten),
+	KUNIT_CASE(next__the_oldest_moves),
 	KUNIT_CASE(answer_failed__becomes_a_nak),
 	KUNIT_CASE(answer_failed__too_late_to_matter),
 	{}

@@ -20,6 +20,12 @@ void roan_responder_reset(struct roan_responder *resp, const struct roan_respond
 		memset(replay, 0, max_replay * sizeof(*replay));
 }
 
+/* Entries between the oldest of the ring and entry @at: the ring is in PSN order, replay_next is its oldest. */
+static u32 age_order(const struct roan_responder *resp, u32 at)
+{
+	return at >= resp->replay_next ? at - resp->replay_next : at + resp->cfg.max_dest_rd_atomic - resp->replay_next;
+}
+
 struct roan_replay *roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n)
 {
 	struct roan_replay *old = resp->replay;
@@ -27,6 +33,7 @@ struct roan_replay *roan_responder_remember(struct roan_responder *resp, struct 
 
 	for (i = 0; i < had; i++)
 		replay[i] = old[(resp->replay_next + i) % had];		/* oldest first */
+	resp->oldest_active = age_order(resp, resp->oldest_active);
 	resp->replay = replay;
 	resp->replay_next = had;
 	resp->max_replay = n;
@@ -147,8 +154,13 @@ static struct roan_replay *remembered(struct roan_responder *resp, u32 psn)
 	return NULL;
 }
 
+/* An entry that is asked for again can be older than all that are active. */
 static void activate(struct roan_responder *resp, struct roan_replay *e, u32 from, u32 to)
 {
+	u32 at = e - resp->replay;
+
+	if (!resp->n_active || age_order(resp, at) < age_order(resp, resp->oldest_active))
+		resp->oldest_active = at;
 	resp->n_active += !e->active;
 	e->active = true;
 	e->send_first = from;
@@ -156,10 +168,20 @@ static void activate(struct roan_responder *resp, struct roan_replay *e, u32 fro
 	e->send_end = to;
 }
 
+/* Behind the oldest active entry comes the next one; mostly it is its neighbour. */
 static void deactivate(struct roan_responder *resp, struct roan_replay *e)
 {
+	u32 at = e - resp->replay;
+
 	resp->n_active -= e->active;
 	e->active = false;
+	if (!resp->n_active || at != resp->oldest_active)
+		return;
+	do {
+		if (++at == resp->cfg.max_dest_rd_atomic)
+			at = 0;
+	} while (!resp->replay[at].active);
+	resp->oldest_active = at;
 }
 
 /* Asked again for a READ, or for the rest of one: it must lie within what was asked the first time (9.7.5.1.4). */
@@ -326,8 +348,9 @@ static void remember(struct roan_responder *resp, const struct roan_pkt *pkt, u3
 		.orig = orig,
 		.msn = resp->msn,
 	};
+	if (++resp->replay_next == resp->cfg.max_dest_rd_atomic)
+		resp->replay_next = 0;
 	activate(resp, e, 0, npkts);
-	resp->replay_next = (resp->replay_next + 1) % resp->cfg.max_dest_rd_atomic;
 	advance(resp, npkts);
 }
 
@@ -373,20 +396,6 @@ void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak)
 }
 
 /* ---- what is owed ---- */
-
-/* The oldest entry with responses owed: the ring is in PSN order, replay_next is its oldest. */
-static u32 oldest_active(const struct roan_responder *resp)
-{
-	u32 n = resp->cfg.max_dest_rd_atomic, i;
-
-	for (i = 0; i < n; i++) {
-		u32 at = (resp->replay_next + i) % n;
-
-		if (resp->replay[at].active)
-			return at;
-	}
-	return 0;
-}
 
 static enum roan_seg response_segment(const struct roan_replay *e)
 {
@@ -436,7 +445,7 @@ static void compose_response(const struct roan_responder *resp, u32 at, u8 credi
 bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_answer *a)
 {
 	if (resp->n_active) {
-		compose_response(resp, oldest_active(resp), credits, a);
+		compose_response(resp, resp->oldest_active, credits, a);
 		return true;
 	}
 	if (resp->nak_due)
@@ -490,7 +499,7 @@ bool roan_responder_gives_way(struct roan_responder *resp)
 
 	if (!resp->n_active)
 		return true;
-	e = &resp->replay[oldest_active(resp)];
+	e = &resp->replay[resp->oldest_active];
 	if (!is_resting(resp, e))
 		return true;
 	if (!e->answered || !resp->passed_by)
@@ -511,7 +520,7 @@ bool roan_responder_later(struct roan_responder *resp, u64 now, struct roan_answ
 	if (!roan_rest_asked(&resp->rest, now, &code))
 		return false;
 	resp->n_rnr++;
-	e = &resp->replay[oldest_active(resp)];
+	e = &resp->replay[resp->oldest_active];
 	compose_own(resp, ROAN_AETH_RNR | code, psn_add(e->first_psn, e->send_at), a);
 	return true;
 }

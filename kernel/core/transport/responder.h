@@ -52,6 +52,7 @@ struct roan_responder {
 	u32 max_replay;
 	u32 replay_next;	/* entry the next READ or atomic takes: the oldest */
 	u32 n_active;		/* entries with responses owed */
+	u32 oldest_active;	/* the oldest of them in PSN order; stale while there is none */
 
 	u32 epsn;		/* expected PSN */
 	u32 msn;		/* messages completed */
