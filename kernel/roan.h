@@ -153,7 +153,7 @@ struct roan_qp {
 	u32 dest_qpn;
 	u32 access;			/* remote access allowed, IB_ACCESS_REMOTE_* */
 	u8  min_rnr_timer;
-	struct roan_av *av;		/* connected QPs; const while state >= RTR */
+	struct roan_av __rcu *av;	/* connected QPs; replaced under both queue locks and mutex: roan_qp_av() */
 	struct roan_pd *pd;
 	struct roan_cq *scq, *rcq;
 	struct roan_srq *srq;
@@ -174,6 +174,13 @@ struct roan_qp {
 	struct roan_sq sq ____cacheline_aligned_in_smp;
 	struct roan_rq rq ____cacheline_aligned_in_smp;
 };
+
+/* The path of a connected QP; NULL: it has none yet. RCU read section, or one of the locks that its replacement takes. */
+static inline const struct roan_av *roan_qp_av(const struct roan_qp *qp)
+{
+	return rcu_dereference_check(qp->av, lockdep_is_held(&qp->sq.lock) || lockdep_is_held(&qp->rq.lock) ||
+					     lockdep_is_held(&qp->mutex));
+}
 
 /* ---- conversions ---- */
 

@@ -50,7 +50,8 @@ bool roan_cc_marks(const struct roan_qp *qp, u8 prio)
 static u64 cap_of(const struct roan_qp *qp)
 {
 	u64 limit = qp->attr.rate_limit * 1000ull;
-	int mbps = qp->av && qp->av->static_rate ? ib_rate_to_mbps(qp->av->static_rate) : 0;
+	const struct roan_av *av = roan_qp_av(qp);
+	int mbps = av && av->static_rate ? ib_rate_to_mbps(av->static_rate) : 0;
 	u64 path = mbps > 0 ? mbps * 1000000ull : 0;
 
 	return min_not_zero(min_not_zero(limit, path), READ_ONCE(qp->admin_cap) * 1000ull);
@@ -182,7 +183,7 @@ void roan_limiter_stop(struct roan_qp *qp)
 /* A datagram QP has no peer: it believes who it sent to last. */
 static bool concerned(struct roan_qp *qp, const union ib_gid *from)
 {
-	u8 prio = roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, qp->av));
+	u8 prio = roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, roan_qp_av(qp)));
 	bool ok;
 
 	spin_lock(&qp->sq.lock);

@@ -46,7 +46,7 @@ static bool from_peer(const struct roan_qp *qp, const struct roan_rx *rx)
 	if (!roan_connected(qp))
 		return roan_net_is_to(rx, qp->dev);
 	rcu_read_lock();
-	av = READ_ONCE(qp->av);
+	av = roan_qp_av(qp);
 	ok = av && roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);
 	rcu_read_unlock();
 	return ok;

@@ -174,7 +174,7 @@ static void finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
 		.src_qp = qp->dest_qpn,
 		.opcode = pkt->info->op == ROAN_OP_WRITE ? IB_WC_RECV_RDMA_WITH_IMM : IB_WC_RECV,
 		.flags = pkt->solicited ? ROAN_CQE_SOLICITED : 0,
-		.sl = qp->av->sl,
+		.sl = roan_qp_av(qp)->sl,
 	};
 
 	if (pkt->info->rider == ROAN_RIDER_IMM) {

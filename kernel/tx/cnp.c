@@ -40,7 +40,7 @@ static struct roan_np *np_of(struct roan_qp *qp, const struct roan_rx *rx, const
 /* Back to where the packet came from: a datagram QP has no address of its own. */
 static void address_back(struct roan_av *av, const struct roan_qp *qp, const struct roan_rx *rx)
 {
-	const struct roan_av *own = qp->av;
+	const struct roan_av *own = roan_qp_av(qp);
 
 	*av = (struct roan_av) {
 		.sgid = rx->daddr,

@@ -151,7 +151,7 @@ static u32 emit_packets(struct roan_qp *qp, struct roan_train *train, struct roa
 {
 	struct roan_work *work = roan_requester_work(&qp->sq.req, emit->index);
 	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, emit->index)->wqe;
-	const struct roan_av *av = qp->av;
+	const struct roan_av *av = roan_qp_av(qp);
 	u32 verr = ROAN_VERR_NONE, n;
 
 	if (qp->transport == ROAN_TP_UD) {
@@ -232,7 +232,7 @@ static bool must_pause(struct roan_qp *qp, struct roan_train *train, const struc
 	__must_hold(&qp->sq.lock)
 {
 	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, emit->index)->wqe;
-	const struct roan_av *av = roan_connected(qp) ? qp->av : datagram_av(qp, wqe);
+	const struct roan_av *av = roan_connected(qp) ? roan_qp_av(qp) : datagram_av(qp, wqe);
 
 	train->paused = roan_pfc_blocks(qp, ROAN_SIDE_SQ, roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, av)));
 	return train->paused;
@@ -370,7 +370,7 @@ static void send_turn(struct roan_qp *qp, u32 budget)
 
 	rcu_read_lock();	/* address vectors */
 	roan_burst_turn();
-	board(qp, &train, qp->av);
+	board(qp, &train, roan_qp_av(qp));
 	do {
 		roan_ring_awake(&qp->sq.ring);
 		fetch(qp, budget);

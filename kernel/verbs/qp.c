@@ -252,7 +252,7 @@ err_free:
 
 static bool stands_on(const struct roan_qp *qp, const struct net_device *ndev)
 {
-	const struct roan_av *av = READ_ONCE(qp->av);	/* visited under RCU */
+	const struct roan_av *av = roan_qp_av(qp);	/* visited under RCU */
 
 	return av && av->ifindex == ndev->ifindex && roan_net_is(qp->dev->rnet, dev_net(ndev));
 }
@@ -288,8 +288,7 @@ void roan_qp_device_gone(const struct roan_dev *dev)
 static void forget_path(struct roan_qp *qp)
 {
 	mutex_lock(&qp->mutex);
-	roan_av_free(qp->av);
-	qp->av = NULL;
+	roan_av_free(rcu_replace_pointer(qp->av, NULL, lockdep_is_held(&qp->mutex)));
 	kfree(qp->limiter);
 	qp->limiter = NULL;
 	mutex_unlock(&qp->mutex);

@@ -145,7 +145,8 @@ static void take_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 	qp->access = now->qp_access_flags;
 	qp->min_rnr_timer = now->min_rnr_timer;
 	if (prep->av)
-		swap(qp->av, prep->av);		/* readers use RCU; unprepare() frees the old one */
+		/* Publishes the new one as it was filled in. unprepare() frees the old one after a grace period. */
+		prep->av = rcu_replace_pointer(qp->av, prep->av, lockdep_is_held(&qp->sq.lock) && lockdep_is_held(&qp->rq.lock));
 	allow_reads(qp, prep);
 }
 
@@ -401,6 +402,7 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
+	const struct roan_av *av;
 
 	mutex_lock(&qp->mutex);
 	settle(qp);
@@ -408,8 +410,9 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	attr->qp_state = READ_ONCE(qp->state);
 	attr->cur_qp_state = attr->qp_state;
 	roan_qp_caps(qp, &attr->cap);
-	if (qp->av)
-		roan_av_query(qp->av, &attr->ah_attr);
+	av = roan_qp_av(qp);
+	if (av)
+		roan_av_query(av, &attr->ah_attr);
 	if (roan_connected(qp) && attr->qp_state >= IB_QPS_RTR && attr->qp_state <= IB_QPS_SQE)
 		attr->rq_psn = READ_ONCE(qp->rq.resp.epsn);
 	if (attr->qp_state >= IB_QPS_RTS && attr->qp_state <= IB_QPS_SQE) {
