@@ -99,7 +99,12 @@ bool roan_below_waits(struct roan_qp *qp, u8 side, u32 wake)
 	smp_mb();	/* pairs with the subtraction: either it sees that we wait, or we see what it left */
 	if (size_of(qp, side) >= wake)
 		return true;
-	WRITE_ONCE(below->wake[side], 0);
+	/*
+	 * A larger value is of a wait before this one. Its size is undercut, too, and the subtraction that did it may not have
+	 * looked at the value yet: without it, that wait has no other end.
+	 */
+	if (xchg(&below->wake[side], 0) > wake)
+		roan_sides_later(qp, BIT(side));
 	return false;
 }
 

@@ -67,21 +67,6 @@ void fake_counts_reset(void)
 		memset(per_cpu_ptr(&counts, cpu), 0, sizeof(counts));
 }
 
-/* Trains here are nobody's. */
-void roan_below_add(struct roan_qp *qp, u8 side, struct sk_buff *skb)
-{
-}
-
-bool roan_below_full(struct roan_qp *qp, u8 side, u32 bytes)
-{
-	return false;
-}
-
-bool roan_below_full_waits(struct roan_qp *qp, u8 side)
-{
-	return false;
-}
-
 /* Nobody brings pages in: what is absent stays absent. */
 u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
@@ -102,6 +87,11 @@ void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool
 struct roan_qp *roan_qp_find(u32 qpn)
 {
 	return NULL;
+}
+
+struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref)
+{
+	return ref->qp;
 }
 
 void roan_qp_get(struct roan_qp *qp)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A queue that waits for its skbs to leave this host: it is called when less than it named is there, and never forgotten. */
+#include "flow/flow.h"
+#include "shell.h"
+
+#define KIB(n)	atomic64_set(&f->qp.ref->below.size, (n))
+
+static bool called(struct fake *f)
+{
+	return test_and_clear_bit(ROAN_DO_SEND, &f->qp.later.bits);
+}
+
+static void waits__while_more_is_there(struct kunit *test)
+{
+	struct fake *f = test->priv;
+
+	KIB(100);
+	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 100);
+	KUNIT_EXPECT_FALSE(test, roan_below_waits(&f->qp, ROAN_SIDE_RQ, 1));
+	KIB(99);
+	KUNIT_EXPECT_FALSE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 0);
+	KUNIT_EXPECT_FALSE(test, called(f));
+}
+
+/* The timer's wait for all to leave does not shorten that of the send loop for half. */
+static void waits__for_more_stays(struct kunit *test)
+{
+	struct fake *f = test->priv;
+
+	KIB(200);
+	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
+	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 1));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 100);
+	KUNIT_EXPECT_FALSE(test, called(f));
+}
+
+/*
+ * The send loop waits for half; all leaves, and the last destructor has subtracted but not yet looked at the wait, when the
+ * timer finds that it need not wait for anything. Then the destructor finds no wait, so the timer has to call.
+ */
+static void waits__for_more_is_called_by_the_timer(struct kunit *test)
+{
+	struct fake *f = test->priv;
+
+	KIB(200);
+	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
+	KIB(0);
+	KUNIT_EXPECT_FALSE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 1));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 0);
+	KUNIT_EXPECT_TRUE(test, called(f));
+}
+
+static int below_init(struct kunit *test)
+{
+	int err = fake_init(test);
+	struct fake *f = test->priv;
+
+	if (err)
+		return err;
+	f->qp.ref = kunit_kzalloc(test, sizeof(*f->qp.ref), GFP_KERNEL);
+	if (!f->qp.ref)
+		return -ENOMEM;
+	f->qp.ref->qp = &f->qp;
+	return 0;
+}
+
+static struct kunit_case below_cases[] = {
+	KUNIT_CASE(waits__while_more_is_there),
+	KUNIT_CASE(waits__for_more_stays),
+	KUNIT_CASE(waits__for_more_is_called_by_the_timer),
+	{}
+};
+
+static struct kunit_suite below_suite = {
+	.name = "roan_below",
+	.init = below_init,
+	.exit = fake_exit,
+	.test_cases = below_cases,
+};
+kunit_test_suite(below_suite);
