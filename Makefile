@@ -61,7 +61,7 @@ selftest:				## every script of selftests/vm/suites in its lab
 
 paths:					## those that move data, on every kind of wire: GSO, GRO, MTU, loss (two hours of CPU)
 	@tools/setup
-	@$(ROOM)/tally.sh "$(ROOM)/suites.sh -f $(ROOM)/paths-suites"
+	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/netdev-suites"
 
 bench:					## Documentation/benchmarks.md, measurements.md and figures, by selftests/bench
 	@tools/setup build lab tests bench
@@ -72,7 +72,7 @@ cc:					## congestion control in virtual time, held to the model (half an hour, 
 
 check:					## all of the above but mutate, bench, cc and paths; ends with "N passed, N failed, N skipped"
 	@tools/setup
-	@$(ROOM)/tally.sh $(ROOM)/suites.sh
+	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
 demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
 	@tools/setup

@@ -62,20 +62,20 @@ struct roan_dev {
 	struct ib_device ib;
 	struct net_device *ndev;	/* held from newlink to dealloc */
 	netdevice_tracker ndev_tracker;
-	struct roan_net *rnet;		/* of dev_net(ndev); net.c */
+	struct roan_net *rnet;		/* of dev_net(ndev); ip_hook.c */
 	struct list_head on_net;	/* rnet->devs, RCU */
 	bool port_told;			/* the last port event told said active; under RTNL */
 
 	struct xarray keys;		/* key index -> struct roan_key */
 	u32 key_next;			/* cyclic allocation */
-	struct roan_bar *dm_bar;	/* device memory comes from there; bar.c. NULL: from the kernel */
+	struct roan_bar *dm_bar;	/* device memory comes from there; dm_bar.c. NULL: from the kernel */
 	struct xarray ahs;		/* ah_num -> struct roan_av */
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
 
 	struct roan_cc_dev cc;
 	struct roan_qos qos;
-	struct list_head on_qos;	/* qos.c */
+	struct list_head on_qos;	/* dcb_prio.c */
 	struct roan_pfc pfc;
 	struct roan_backlog backlog;
 	struct roan_poller poller;
@@ -162,12 +162,12 @@ struct roan_qp {
 	u32 n_mcast;			/* groups attached to */
 	u8  own_algo;			/* 1 + enum roan_cc_algo; 0: the device's. mutex; READ_ONCE() without */
 	u32 admin_cap;			/* kbit/s; 0: none. The same */
-	struct roan_limiter *limiter;	/* limit.h; NULL until needed, then there until the QP is destroyed */
-	struct roan_asks asks;		/* paging.c */
-	struct list_head on_pfc;	/* pfc.c: waits for the end of a pause, with a reference; pfc->lock */
+	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then there until the QP is destroyed */
+	struct roan_asks asks;		/* odp_fault.c */
+	struct list_head on_pfc;	/* pfc_rx.c: waits for the end of a pause, with a reference; pfc->lock */
 	u8  pfc_sides;			/* ... for these, 1 << enum roan_side */
 	bool comm_est;			/* COMM_EST was told */
-	bool watched;			/* poller.c looks at the send ring: nobody has to ring; sq.lock */
+	bool watched;			/* sq_poller.c looks at the send ring: nobody has to ring; sq.lock */
 	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
 	bool sq_failing;		/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */
 

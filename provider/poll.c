@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Polling and arming completion queues: plain and extended. No system call is made here but for what bell.c has to do.
+ * Polling and arming completion queues: plain and extended. No system call is made here but for what doorbell.c has to do.
  * Status, opcode and the flags that verbs know have the same numbers in an entry of the ring as in verbs.
  */
 #include <sched.h>

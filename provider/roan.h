@@ -41,7 +41,7 @@ static inline void roan_unlock(struct roan_lock *lock)
 
 struct ib_uverbs_attr;
 
-/* bell.c: which queue pairs at rest were posted to, for the kernel to look at a little later. */
+/* doorbell.c: which queue pairs at rest were posted to, for the kernel to look at a little later. */
 struct roan_notices {
 	struct roan_lock lock;		/* the ring's producers. A leaf: taken with a queue's lock held */
 	struct ring ring;		/* ctl NULL: there is none, and every queue pair at rest is rung for */
@@ -180,7 +180,7 @@ static inline struct roan_qp *to_roan_qp_ex(struct ibv_qp_ex *qp)
 /* ---- roan.c ---- */
 int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n);
 
-/* ---- verbs.c, queues.c: operations, see verbs_context_ops ---- */
+/* ---- pd_mr_ah.c, cq_qp_srq.c: operations, see verbs_context_ops ---- */
 int roan_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t attr_size);
 int roan_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
@@ -232,12 +232,12 @@ int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 /* What a bind request says, into its slot; of a window of type 2 also mw->rkey becomes what it will be. */
 void roan_fill_bind(struct roan_send_wqe *wqe, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
 
-/* ---- bell.c ---- */
+/* ---- doorbell.c ---- */
 void roan_ring_doorbell(struct roan_qp *qp);
 bool roan_must_ring(struct roan_qp *qp);	/* after ring_post(), under the queue's lock: is a doorbell needed now? */
 bool roan_ring_noticed(struct ibv_context *ctx);	/* nothing to do but wait; false: nobody had to be rung for */
 
-/* ---- build.c ---- */
+/* ---- post_ex.c ---- */
 bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops);
 void roan_fill_wr_ops(struct ibv_qp_ex *qp, uint64_t send_ops);
 

@@ -84,7 +84,7 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  *
  * Contexts: P process (verbs), D doorbell (the uverbs method), S softirq (receive, the later list), T the soft
  * hrtimer. A kernel consumer may call post_send(), post_recv(), poll_cq() and req_notify_cq() with interrupts off; these
- * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to later.c.
+ * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to deferred.c.
  *
  * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
  * So are asks->lock, pfc->lock, notices->lock and poller->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock
@@ -96,7 +96,7 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * our egress to an ingress does since 6.8, and in 6.1 as Debian has it.
  *
  * An error found on the receive or the send side makes its own half refuse further work at once (requester.failed,
- * responder.failed) and calls roan_qp_fail(); later.c then takes both locks in order and does the rest.
+ * responder.failed) and calls roan_qp_fail(); deferred.c then takes both locks in order and does the rest.
  *
  * LIFETIME
  *
@@ -107,7 +107,7 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * for a train of packets or 64 KiB of write-back at most, with softirqs off, and waits for neither sq.lock nor rq.lock, under
  * which others wait for it. Address vectors: RCU only, they are used inside one read section.
  * CQs, SRQs and PDs outlive their QPs (the core counts users); what may still be queued on the later list holds a reference.
- * The ref also counts the skbs of the QP that have not left (below.c), and outlives them; so does the module.
+ * The ref also counts the skbs of the QP that have not left (tx_inflight.c), and outlives them; so does the module.
  * Ring memory belongs to its mmap entry and outlives the queue while it is mapped.
  */
 

@@ -89,11 +89,11 @@ struct roan_sq {
 	struct roan_depth depth;
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
-	bool absent;		/* paging.c: what is to be sent next is not there, a worker fetches it */
-	bool unplaced;		/* paging.c: so is the place an answer goes to; it will be asked for again */
-	bool paused;		/* no silence is counted: pfc.c will call, as a pause must end first, or below.c, when all has left */
+	bool absent;		/* odp_fault.c: what is to be sent next is not there, a worker fetches it */
+	bool unplaced;		/* odp_fault.c: so is the place an answer goes to; it will be asked for again */
+	bool paused;		/* no silence is counted: pfc_rx.c will call, as a pause must end first, or tx_inflight.c, when all has left */
 	bool sqd_notify;	/* tell SQ_DRAINED */
-	u32 heard;		/* turn.c: what had come from the peer at the last bell; atomic */
+	u32 heard;		/* cpu_yield.c: what had come from the peer at the last bell; atomic */
 	u64 timer_at;		/* when the timer, if set, fires at the latest; 0: not set */
 	struct hrtimer timer;	/* soft; calls roan_requester_timer() */
 	u32 seen_resent, seen_timeouts, seen_early, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale; /* counted so far */
@@ -103,8 +103,8 @@ struct roan_rq {
 	spinlock_t lock;	/* _bh */
 	spinlock_t post_lock;	/* irqsave, as above */
 	struct roan_ring ring;	/* unused with an SRQ */
-	bool absent;		/* paging.c: what is to be answered is not there, a worker fetches it */
-	struct list_head backlog;	/* backlog.c: requests whose memory is not there, and what came after them */
+	bool absent;		/* odp_fault.c: what is to be answered is not there, a worker fetches it */
+	struct list_head backlog;	/* odp_rxqueue.c: requests whose memory is not there, and what came after them */
 	u32 backlog_bytes;
 	struct roan_rest rest;		/* of the first in @backlog, or of what would be */
 	struct roan_write_back write_back;
@@ -113,7 +113,7 @@ struct roan_rq {
 	struct roan_flow flow;
 	struct roan_depth depth;
 	struct roan_np np;	/* CNPs to this QP's peer */
-	struct task_struct *listener;	/* turn.c: sleeps until the peer sends something; NULL: nobody */
+	struct task_struct *listener;	/* cpu_yield.c: sleeps until the peer sends something; NULL: nobody */
 	u32 max_wr, max_sge;
 };
 

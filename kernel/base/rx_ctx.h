@@ -22,7 +22,7 @@ struct roan_rx {
 	bool ce;		/* Congestion Experienced; speaks for all packets of the skb */
 	bool multicast;
 	bool ids_fixed;		/* GRO found constant IPv4 identifications */
-	bool waits;		/* a copy of backlog.c's: its memory was absent, or that of a packet before it */
+	bool waits;		/* a copy of odp_rxqueue.c's: its memory was absent, or that of a packet before it */
 	bool again;		/* ... and its memory is absent still, or again */
 	u16 vlan;		/* the VLAN's interface it came in by; ROAN_NO_VLAN: none */
 	u8  ip[40];		/* the IP header as received */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Everything the pure core (kernel/core/transport, kernel/core/cc) may see of the outside. Userspace builds put their own file of
- * this name first on the include path (selftests/unit/host.h), with the same guard; its size measures how pure the core is.
+ * this name first on the include path (selftests/unit/core_env.h), with the same guard; its size measures how pure the core is.
  */
 #ifndef ROAN_HOST_H
 #define ROAN_HOST_H

@@ -85,7 +85,7 @@ u64 roan_pfc_link_speed(const struct roan_dev *dev);	/* bit/s, never 0 */
 /* Is @prio in @mask? That of CNPs is never: nobody would slow down. */
 bool roan_pfc_applies(struct roan_dev *dev, u32 mask, u8 prio);
 
-/* pfc_tell.c */
+/* pfc_tx.c */
 void roan_pfc_tell_init(struct roan_dev *dev);
 void roan_pfc_tell_exit(struct roan_dev *dev);
 /* The device's backlog of @prio, or what is to be told about it, has changed. Any of our contexts, queue locks may be held. */

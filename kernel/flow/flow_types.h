@@ -35,12 +35,12 @@ struct roan_cc_dev {
 
 /* Part of a QP's ref, which stays as long as there is an skb. */
 struct roan_below {
-	atomic64_t size;	/* KiB, of both queues, and whether the QP is there: below.c */
+	atomic64_t size;	/* KiB, of both queues, and whether the QP is there: tx_inflight.c */
 	u32 wake[2];		/* by enum roan_side: less than this may be below before it goes on; 0: it does not wait */
 	u64 left_at;		/* ns, by the tick: when a request left last */
 };
 
-/* An skb says by its destructor's argument whose it is, of which queue, and how large: see below.c. */
+/* An skb says by its destructor's argument whose it is, of which queue, and how large: see tx_inflight.c. */
 #define ROAN_BELOW_ALIGN	128
 
 /* Bytes of all QPs of a device; written where packets wait, and only then. */
@@ -58,7 +58,7 @@ struct roan_pfc_prio {
 	u32 storms;			/* counted so far */
 };
 
-/* pfc_tell.c */
+/* pfc_tx.c */
 struct roan_pfc_out {
 	struct roan_dev *dev;
 	spinlock_t lock;		/* _bh; under a queue's lock, or under none; a frame is handed over under it */

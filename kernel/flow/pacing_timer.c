@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Who was held back by a pacer waits here for its time: one queue and one timer a CPU, so that an idle QP has none. When the
- * time has come the QP is asked to look again (later.c); whether it may then send is the pacer's word. Depends on no queueing
+ * time has come the QP is asked to look again (deferred.c); whether it may then send is the pacer's word. Depends on no queueing
  * discipline.
  */
 #include <linux/timerqueue.h>

@@ -2,7 +2,7 @@
 /*
  * Priority flow control: pause frames that come to the interface, and QPs that wait for a pause to end. Off until
  * cc_param/pfc_prio_mask names priorities, and then the device listens where drivers pass such frames up. What a frame means,
- * and how long it may be believed, is core/flow/pfc_rules.c's. Frames that we send are pfc_tell.c's.
+ * and how long it may be believed, is core/flow/pfc_rules.c's. Frames that we send are pfc_tx.c's.
  *
  * CNPs, and ACKs that nothing else precedes, do not ask here: they are never held back.
  */

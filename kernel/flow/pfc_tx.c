@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Pause frames that we send: of priorities named by cc_param/pfc_emit_mask, when much of what came waits for memory here
- * (backlog.c). When a peer is to be told what is core/flow/pfc_rules.c's; here is the timer that tells it again, and the frame on its
- * way. Frames that come are pfc.c's. Costs nothing while nothing waits.
+ * (odp_rxqueue.c). When a peer is to be told what is core/flow/pfc_rules.c's; here is the timer that tells it again, and the frame on its
+ * way. Frames that come are pfc_rx.c's. Costs nothing while nothing waits.
  */
 #include <linux/etherdevice.h>
 #include <linux/pkt_sched.h>

@@ -3,8 +3,8 @@
  * The limiter of a QP: its congestion control, its pacer, and its place in the queue of those who wait for their time. Both
  * directions share it: what the QP sends of its own and the READ responses it owes go to the same peer.
  *
- * A QP has none until it is needed: a CNP, a cap, or an algorithm that measures from the start. limit.c makes it and tells it
- * of events, pace.c wakes whoever it held back.
+ * A QP has none until it is needed: a CNP, a cap, or an algorithm that measures from the start. qp_rate.c makes it and tells it
+ * of events, pacing_timer.c wakes whoever it held back.
  */
 #ifndef ROAN_LIMIT_H
 #define ROAN_LIMIT_H
@@ -29,7 +29,7 @@ struct roan_limiter {
 	u64 probe_at;
 	u32 probe_psn;
 
-	/* pace.c */
+	/* pacing_timer.c */
 	unsigned long waiting;		/* 1 << enum roan_side; atomic */
 	struct roan_wheel *wheel;	/* where it is or was queued; lock */
 	struct timerqueue_node node;	/* the wheel's lock, as all below */
@@ -54,7 +54,7 @@ static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 	return unlikely(l) && !READ_ONCE(l->open) ? l : NULL;
 }
 
-/* limit.c */
+/* qp_rate.c */
 enum roan_cc_algo roan_cc_algo(const struct roan_qp *qp);	/* the one it runs, or would */
 bool roan_cc_marks(const struct roan_qp *qp, u8 prio);	/* data of this priority leaves as ECT(0): marks will be heeded */
 /* Before RTR and RTS, or a @cap that comes; process context, qp->mutex held. */
@@ -75,7 +75,7 @@ bool roan_limit_response(struct roan_qp *qp, struct roan_tx_round *round, const 
 void roan_limit_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 psn, u64 now);
 void roan_limit_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now);
 
-/* pace.c */
+/* pacing_timer.c */
 void roan_pace_wait(struct roan_limiter *l, enum roan_side side, u64 at);	/* l->lock held */
 void roan_pace_moved(struct roan_limiter *l, u64 at);	/* whoever waits may go at @at, if that is earlier; l->lock held */
 void roan_pace_cancel(struct roan_limiter *l);		/* process context */

@@ -2,7 +2,7 @@
 /*
  * Device memory: a device without any lends the kernel's, which programs may map but never pin, and which counts against
  * the control group of who asked for it. Regions of it are pages like any others. Where the administrator named a BAR
- * (bar.c), pieces of that are lent instead, which programs do not map but have copied.
+ * (dm_bar.c), pieces of that are lent instead, which programs do not map but have copied.
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>

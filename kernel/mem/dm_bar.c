@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Device memory that is a PCI device's: the administrator names a BAR (dm_bar of a roan device), and what programs
- * allocate from then on are pieces of it. dm.c decides which memory an allocation gets, io.c moves the bytes.
+ * allocate from then on are pieces of it. dm.c decides which memory an allocation gets, iomem.c moves the bytes.
  *
  * The BAR's device has no driver, so nobody else tells when it goes: the bus does. Its pieces then stay with whoever
  * allocated them, empty: regions are revoked, copies fail, and when the bus goes on nobody touches the memory any more.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Keys: their numbers, how they are found, and how whoever takes one away knows that nobody uses it any more. What they
- * name is mr.c's and mw.c's; what may be done with it is place.c's to say.
+ * name is mr.c's and mw.c's; what may be done with it is mr_access.c's to say.
  *
  * A key is 24 bits of index and 8 of variant. The low 20 bits of the index are the slot in dev->keys, the other 4 and the
  * variant are random: a key cannot be guessed from its neighbours, nor is a stale one taken for its slot's next owner.
  *
  * Packets take no references. Each CPU says which key it is inside, in a cache line of its own, and is inside one at a
- * time, with softirqs off, for a train of packets at most, or for what persist.c writes back at a time. Taking a key out of
+ * time, with softirqs off, for a train of packets at most, or for what flush_worker.c writes back at a time. Taking a key out of
  * force is rare, and asks all CPUs.
  */
 #include <linux/cpumask.h>

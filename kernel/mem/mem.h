@@ -47,7 +47,7 @@ void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until n
  * Packets come in trains, most of them to the same memory. Who has said stay() is still inside after leave(), and enters the
  * same key again without looking it up, until part(). Meanwhile no queue's lock may be waited for, as who has it may wait for
  * us to leave: roan_lock_outside(). So nobody waits for longer than a train takes,
- * or 64 KiB that go from caches to persistent memory (persist.c).
+ * or 64 KiB that go from caches to persistent memory (flush_worker.c).
  */
 struct roan_inside {
 	struct roan_key *key;		/* the one that was looked up */
@@ -137,7 +137,7 @@ u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe);	/* 0 or e
 u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same */
 
 /*
- * place.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
+ * mr_access.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
  * enum roan_vendor_err (or enum roan_not_yet: not refused, ask again: it is under way, and @qp will be resumed),
  * and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever the key. Local: L_Keys
  * of the list's PD, which is the QP's, but that of the SRQ for what was taken from one (of a kernel QP also local_dma_lkey:
@@ -174,7 +174,7 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, st
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);		/* rq.lock held */
-/* What caches have of bytes @off to @off + @len, at most ROAN_WRITE_BACK_MOST, of a region's; persist.c's. Softirqs off. */
+/* What caches have of bytes @off to @off + @len, at most ROAN_WRITE_BACK_MOST, of a region's; flush_worker.c's. Softirqs off. */
 u32 roan_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len);
 u64 roan_atomic(u64 *word, const struct roan_pkt *pkt);	/* what @pkt asks for, as the CPU does it; what was there */
 
@@ -194,7 +194,7 @@ struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr
 void roan_dm_release(struct roan_mr *mr);	/* the key is gone */
 extern const struct uapi_definition roan_dm_defs[];
 
-/* bar.c: device memory that is a PCI device's. Process context. */
+/* dm_bar.c: device memory that is a PCI device's. Process context. */
 extern struct device_attribute dev_attr_dm_bar;
 void roan_bar_forget(struct roan_dev *dev);
 struct roan_bar_piece *roan_bar_lend(struct roan_dev *dev, u64 size);	/* NULL: no BAR was named; ERR_PTR */
@@ -206,7 +206,7 @@ int roan_bar_init(void);
 void roan_bar_exit(void);
 
 /*
- * peer.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peer if [@start, @start + @mr->length) is a
+ * peermem_glue.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peer if [@start, @start + @mr->length) is a
  * client's memory, else it says -EFAULT; from then on the region may be revoked. @pci may be NULL. release() ends it.
  */
 struct roan_peer_ops {
@@ -220,7 +220,7 @@ struct roan_io *roan_peer_io(u32 n_pieces, u8 shift, u64 off);
 int roan_peer_claim(struct roan_mr *mr, u64 start);
 void roan_peer_release(struct roan_mr *mr);
 
-/* io.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
+/* iomem.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
 struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off);
 void roan_io_read(const struct roan_io *io, u64 pos, void *to, u32 len);
 void roan_io_write(const struct roan_io *io, u64 pos, const void *from, u32 len);
@@ -248,7 +248,7 @@ u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb,
 u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig);
 u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
-/* paging.c */
+/* odp_fault.c */
 
 #define ROAN_ABSENT_RNR_TIMER	10	/* AETH code, 0.32 ms: of what could not be kept until its page comes */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory regions: registration, fast registration, invalidation. Their keys are key.c's; what packets do to the memory is
- * place.c; windows are mw.c.
+ * mr_access.c; windows are mw.c.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
@@ -261,7 +261,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	if (flags & IB_MR_REREG_PD)
 		mr->ib.pd = pd;
 	set_access(mr, access);
-	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
+	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */
 	atomic_set_release(&mr->n_windows, 0);	/* who may bind a window again sees all of that */
 	unpin(&fresh);	/* what was replaced */
 	return NULL;
@@ -357,7 +357,7 @@ static bool come_into_force(struct roan_mr *mr, const struct roan_send_wqe *wqe)
 		mr->iova = mr->ib.iova;
 		mr->length = mr->list->length;
 		WRITE_ONCE(mr->k.key, wqe->reg.key);
-		smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in place.c */
+		smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */
 	}
 	spin_unlock_irqrestore(&mr->map_lock, flags);
 	return is_free;

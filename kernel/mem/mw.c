@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory windows, types 1 and 2B: allocate, bind, invalidate. A window lends part of a region under a key of its own;
- * access through it is checked in place.c.
+ * access through it is checked in mr_access.c.
  */
 #include "base/base.h"
 #include "mem/mem.h"

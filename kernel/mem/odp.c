@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * On-demand paged memory: which pages of a process's address space may be touched right now. Nothing is pinned: the MMU
- * tells when a page is about to go, and it is forgotten before that. What may be touched at all is place.c's to say; who
- * waits for a page, and what happens meanwhile, is paging.c's.
+ * tells when a page is about to go, and it is forgotten before that. What may be touched at all is mr_access.c's to say; who
+ * waits for a page, and what happens meanwhile, is odp_fault.c's.
  *
  * The address space is covered by chunks of 2 MiB, made when first needed, so that an implicit region, which is all of
  * it, costs no more than what was used of it:

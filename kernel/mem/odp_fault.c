@@ -6,7 +6,7 @@
  *	payload to send is absent	the send queue rests (sq.absent), then goes on
  *	an answer cannot be placed	answers are dropped (sq.unplaced), then asked for again
  *	a READ's source is absent	answers rest (rq.absent), then go on; who asks again is told to come later
- *	a request's target is absent	it waits, and so does all that follows it (backlog.c)
+ *	a request's target is absent	it waits, and so does all that follows it (odp_rxqueue.c)
  *
  * What will not come is refused to the QP that asked, when it tries again, and to no other: the next may ask for another use,
  * or at another time.

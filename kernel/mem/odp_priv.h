@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Between odp.c, which has the pages, and paging.c, which brings them in when somebody waits. */
+/* Between odp.c, which has the pages, and odp_fault.c, which brings them in when somebody waits. */
 #ifndef ROAN_ODP_PRIV_H
 #define ROAN_ODP_PRIV_H
 

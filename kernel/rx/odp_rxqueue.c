@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What came for a QP while memory that an earlier packet is for is on its way from a worker: kept, in order, and executed when
- * the memory is there (request.c). Bounded in bytes for a QP and for its device; what finds no room is request.c's to refuse.
+ * the memory is there (rx_request.c). Bounded in bytes for a QP and for its device; what finds no room is rx_request.c's to refuse.
  * This is all the backlog of its own that the module has, so each priority's share of it is what peers are told to stop for
- * (pfc_tell.c).
+ * (pfc_tx.c).
  */
 #include "base/stats.h"
 #include "flow/flow.h"

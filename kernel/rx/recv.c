@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The receive line: an skb comes in, perhaps many packets long; each is parsed, matched to its QP, verified, and handed to
- * the side it is for. Requests and datagrams are executed in request.c, responses here.
+ * the side it is for. Requests and datagrams are executed in rx_request.c, responses here.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -234,7 +234,7 @@ static void take_response(struct roan_qp *qp, struct roan_rx *rx, u64 now)
 	roan_requester_fail(req, index, ROAN_ST_LOC_PROT_ERR);
 }
 
-/* Nothing, while an answer waits for its place: what is not acknowledged is asked for again then (paging.c). */
+/* Nothing, while an answer waits for its place: what is not acknowledged is asked for again then (odp_fault.c). */
 static void take(struct roan_qp *qp, struct roan_rx *rx, u64 now)
 	__must_hold(&qp->sq.lock)
 {

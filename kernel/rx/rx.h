@@ -42,7 +42,7 @@ bool roan_backlog_has(const struct roan_qp *qp, u32 psn);	/* somebody waits: is 
 void roan_backlog_run(struct roan_qp *qp);		/* executes them, until one must wait still */
 void roan_backlog_drop(struct roan_qp *qp);		/* the QP receives no more */
 
-/* request.c: what waited is admitted and executed, or waits again. RCU; the QP can receive. */
+/* rx_request.c: what waited is admitted and executed, or waits again. RCU; the QP can receive. */
 void roan_request_execute(struct roan_qp *qp, struct roan_rx *rx);
 
 /* The memory that a QP waited for came, or will not come: both queues run again. softirq, no lock held */

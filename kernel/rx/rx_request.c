@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Requests and datagrams are executed here: receive work requests taken, payload placed, atomics done, receives
- * completed. Whether a request may be executed is core/transport/responder.c's word; answers leave through respond.c.
+ * completed. Whether a request may be executed is core/transport/responder.c's word; answers leave through tx_response.c.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -406,7 +406,7 @@ static void take_request(struct roan_qp *qp, struct roan_rx *rx)
 
 /*
  * Others wait already, and order is kept. A peer that sends again what waits here loses its patience: that the first of it is
- * not ready is said as rest.h has it, so that waiting costs the peer none of its retries.
+ * not ready is said as rnr_defer.h has it, so that waiting costs the peer none of its retries.
  */
 static void wait_behind(struct roan_qp *qp, struct roan_rx *rx)
 	__must_hold(&qp->rq.lock)

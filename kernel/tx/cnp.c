@@ -2,7 +2,7 @@
 /*
  * Congestion notification: a packet came in that a switch had marked; its sender gets a CNP, if one is due (core/cc/np.h), straight
  * from where it was received: past the QP's queues, unpaced, with its own DSCP and priority. Nobody answers a CNP. What one
- * that came in does to the rate is limit.c's.
+ * that came in does to the rate is qp_rate.c's.
  */
 #include <net/inet_ecn.h>
 #include "base/base.h"

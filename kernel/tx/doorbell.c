@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * From a user's doorbell to "these QPs have work": a method of the uverbs QP object. Sending happens in the caller's own
- * context: waking somebody else costs more than the system call. When a doorbell is not needed is linger.c's affair.
+ * context: waking somebody else costs more than the system call. When a doorbell is not needed is doorbell_batch.c's affair.
  *
  * A file of our own with a write() would save some 200 ns of the core's dispatch, but its file_operations would keep the
  * module from being unloaded while any program has a device open, and bells are rare where speed matters.

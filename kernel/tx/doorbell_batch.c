@@ -7,7 +7,7 @@
  * a little later, and what has gathered leaves at once. If little has, it was a program that waits for answers, and it
  * is left alone; for longer and longer, if it lost time by it.
  *
- * The time is an upper bound: a poster that has nothing to do but wait for completions rings at once (provider/bell.c),
+ * The time is an upper bound: a poster that has nothing to do but wait for completions rings at once (provider/doorbell.c),
  * for all it has posted. Any QPN may stand in the ring: only QPs of the context are looked at, and so many at a time.
  */
 #include "base/base.h"

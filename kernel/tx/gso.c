@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Trains: many packets of one flow in one skb. Building them on the way out, with each packet's ICRC as it will be on the
- * wire once UDP GSO has cut the train; . Routes and sockets are net.c's.
+ * wire once UDP GSO has cut the train; . Routes and sockets are ip_hook.c's.
  *
  * The linear part of an skb holds the IP and UDP headers, and the first packet if that is small. All else lies in pages
- * (room.c) filled upwards, one after the other, so that a whole train needs a few frags.
+ * (tx_page_pool.c) filled upwards, one after the other, so that a whole train needs a few frags.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -102,7 +102,7 @@ static bool joins(const struct roan_train *t, u32 len)
 	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
-/* From the pools that each CPU has for what drivers receive; who consumes it gives the skb back there (net.c). */
+/* From the pools that each CPU has for what drivers receive; who consumes it gives the skb back there (ip_hook.c). */
 static struct sk_buff *new_skb(u32 len)
 {
 	u32 size = SKB_DATA_ALIGN(ROAN_HEADROOM + len) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packets on their way: a train being built (train.c), an skb being taken apart (train.c, net.c, recv.c). Both live on
+ * Packets on their way: a train being built (gso.c), an skb being taken apart (gso.c, ip_hook.c, recv.c). Both live on
  * the stack of whoever sends or receives.
  */
 #ifndef ROAN_TRAIN_H
@@ -45,10 +45,10 @@ struct roan_train {
 	u32 head_len;
 	bool cut;		/* not by the device: each packet will be an skb */
 	struct roan_tx_round round;	/* what the limiter allows */
-	bool pausable;		/* pause frames are heeded: pfc.c is asked before each packet */
+	bool pausable;		/* pause frames are heeded: pfc_rx.c is asked before each packet */
 	bool paused;		/* ... and said no to the last one */
 	u64 due;		/* ns: an fq below keeps what is built until then; 0: it leaves at once */
-	bool queued;		/* it can wait below, in a queue of this host, and is counted (below.c): */
+	bool queued;		/* it can wait below, in a queue of this host, and is counted (tx_inflight.c): */
 	struct roan_qp *qp;	/* ... whose it is; NULL: nobody asked */
 	u8  side;		/* ... of which queue, enum roan_side */
 	bool closed;		/* the last packet added was shorter */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The send loop: fetch, ask the requester, build, hand over. What to send and when is core/transport/requester.c; how packets
- * become skbs is train.c. Runs in the poster's context (doorbell), in softirq (an ACK came) and from the QP's timer.
+ * become skbs is gso.c. Runs in the poster's context (doorbell), in softirq (an ACK came) and from the QP's timer.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -466,7 +466,7 @@ static bool held_back(const struct roan_qp *qp)
 }
 
 /*
- * Nobody can answer what has not left this host. So silence begins when it has: if it has not yet, below.c calls then, and
+ * Nobody can answer what has not left this host. So silence begins when it has: if it has not yet, tx_inflight.c calls then, and
  * the timer does not run. Nor is silent whose answers we cannot take, nor who waits for what we have not got yet.
  */
 static void discount(struct roan_qp *qp, u64 now)

@@ -32,7 +32,7 @@ void roan_poller_init(struct roan_poller *poller);
 void roan_poller_exit(struct roan_dev *dev);	/* it has no QP any more, and nobody reaches its attributes */
 void roan_poller_found(struct roan_qp *qp);	/* sq.lock held: work of an unwatched QP was fetched */
 
-/* turn.c: conversations on one CPU */
+/* cpu_yield.c: conversations on one CPU */
 bool roan_turn_answered(struct roan_qp *qp);
 void roan_turn_pass(struct roan_qp *qp);
 /* Something came from the peer. rq.lock held */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Where packets that are sent are written, on each CPU: pages that are used again as soon as no skb has them any more, the first
- * such one of a few, so that they stay in the cache. What goes there is train.c's.
+ * such one of a few, so that they stay in the cache. What goes there is gso.c's.
  */
 #include <linux/mm.h>
 #include <linux/percpu.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory of this CPU's for packets to be written to (room.c). */
+/* Memory of this CPU's for packets to be written to (tx_page_pool.c). */
 #ifndef ROAN_ROOM_H
 #define ROAN_ROOM_H
 

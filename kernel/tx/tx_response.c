@@ -143,7 +143,7 @@ void roan_respond(struct roan_qp *qp)
 	roan_burst_turn();
 	if (qp->transport == ROAN_TP_RC &&
 	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
-		rcu_read_lock();	/* as train.c expects of all its callers */
+		rcu_read_lock();	/* as gso.c expects of all its callers */
 		roan_train_open(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
 		train.round.limiter = roan_limiter_of(qp);
 		if (unlikely(train.round.limiter))	/* an ACK must not overtake READ responses, which it would acknowledge */

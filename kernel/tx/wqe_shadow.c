@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Room for the kernel's copies of send slots and the requester's notes on them. A QP begins with room for a few, so that
- * thousands of idle ones cost little, and gets more when it is found to stream. What goes in is fetch.c's.
+ * thousands of idle ones cost little, and gets more when it is found to stream. What goes in is wqe_fetch.c's.
  */
 #include "tx/tx.h"
 

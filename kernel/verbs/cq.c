@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Completion queues: the kernel writes entries, the user polls them without a system call and arms by a store. Kernel
- * consumers poll the same ring. What an entry says is complete.c's.
+ * consumers poll the same ring. What an entry says is completion.c's.
  */
 #include "base/base.h"
 #include "verbs/verbs.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Multicast groups of UD QPs: who is in which, and a copy of each datagram for everyone. IP membership is net.c's.
+ * Multicast groups of UD QPs: who is in which, and a copy of each datagram for everyone. IP membership is ip_hook.c's.
  *
  * An MGID names no VLAN, so a group is one of the whole port, as with an adapter: the host joins it on the device's
  * interface and on every VLAN there, and a datagram is delivered by whichever of them it comes. A sender chooses the VLAN

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Protection domains, and addresses: from what verbs say about a path to what packets need. Routes are net.c's. */
+/* Protection domains, and addresses: from what verbs say about a path to what packets need. Routes are ip_hook.c's. */
 #include <linux/random.h>
 #include <rdma/ib_cache.h>
 #include "base/base.h"

@@ -6,7 +6,7 @@
  *	ports/1/qp_algo		QPN NAME	`device`: what the device's QPs run
  *	ports/1/qp_cap		QPN KBIT/S	0: none. Apart from the program's own rate limit, which cannot lift it
  *
- * Who spoke last of the algorithm is obeyed, until the QP is destroyed. What it means for packets is limit.c's.
+ * Who spoke last of the algorithm is obeyed, until the QP is destroyed. What it means for packets is qp_rate.c's.
  */
 #include <rdma/ib_sysfs.h>
 #include <rdma/uverbs_ioctl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The states of a queue pair. Which transitions are legal is ib_core's (ib_modify_qp_is_ok(), IBTA vol. 1, 10.3.1); what
- * a state means for packets is send.c's and request.c's.
+ * a state means for packets is send.c's and rx_request.c's.
  */
 #include "base/base.h"
 #include "base/trace.h"

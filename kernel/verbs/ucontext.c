@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* User contexts, and how udata goes in and out. Rings are mapped in ring.c; what notices lead to is linger.c's. */
+/* User contexts, and how udata goes in and out. Rings are mapped in ring.c; what notices lead to is doorbell_batch.c's. */
 #include <rdma/uverbs_ioctl.h>
 #include "base/base.h"
 #include "tx/tx.h"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The measurements: roan, rdma_rxe and TCP in one boot, in turn, several rounds. Runs inside a guest as root, prints one
-# line a measurement for report.py. Judges nothing and computes nothing. What one measurement does is in cells.sh.
+# line a measurement for report.py. Judges nothing and computes nothing. What one measurement does is in measure.sh.
 #
 #	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=512] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."]
 #		[ONLY="KEY,..."]
@@ -42,8 +42,8 @@ KINDS='user odp udmabuf heap gpu bar peer dm'	# of selftests/gpu/memory.c
 LIMIT=${LIMIT:-15}	# seconds a run may take: one that hangs is reported and tried again
 # shellcheck source=../vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
-# shellcheck source=cells.sh
-. "$REPO/selftests/bench/cells.sh"
+# shellcheck source=measure.sh
+. "$REPO/selftests/bench/measure.sh"
 
 # perftest wants a "cpu MHz" line, which UML lacks; a wrong one is fine, as it then believes its own measurement.
 if ! grep -q 'cpu MHz' /proc/cpuinfo; then
@@ -75,7 +75,7 @@ carried() {
 
 # SERVER_AT, CLIENT_AT: words before a command that put it onto its end's CPUs; a client is at the veth's first end.
 at() {	# CLIENT'S-CPUS SERVER'S-CPUS: masks, or nothing
-	# shellcheck disable=SC2034 # cells.sh reads them
+	# shellcheck disable=SC2034 # measure.sh reads them
 	CLIENT_AT=(${1:+taskset "$1"}) SERVER_AT=(${2:+taskset "$2"})
 }
 at
@@ -171,7 +171,7 @@ several() {
 # cell ROUND CONTENDER TEST SIZE FUNCTION [ARG...]: prints its values; one that took a guest with it is left out
 cell() {
 	local key="${2/-//}/$3/$4"
-	# shellcheck disable=SC2034 # cells.sh reads them
+	# shellcheck disable=SC2034 # measure.sh reads them
 	ROUND=$1 CONTENDER=$2 TEST=$3 SIZE=$4
 	case ",${ONLY:-$key}," in
 	*",$key,"*) ;;
@@ -240,7 +240,7 @@ round() {
 	done
 }
 
-# shellcheck disable=SC2034 # cells.sh counts it up
+# shellcheck disable=SC2034 # measure.sh counts it up
 PORT=0
 TCP_SERVER=/tmp/iperf3.pid
 setup

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Trains that leave before their time, for an fq to keep: in virtual time, where what is early or late is exact. A QP that is
-# held to a rate sends; the other end watches whether anything comes ahead of it (edt.py).
+# held to a rate sends; the other end watches whether anything comes ahead of it (edt_check.py).
 #
 #	h1: roan1 v1 == fq or nothing ======== v2 roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -36,7 +36,7 @@ paced() {
 	shift 2
 	before=$(early) lost=$(again)
 	rm -f /tmp/watching
-	ip netns exec "$host" python3 "$HERE/edt.py" "$iface" $MBPS /tmp/watching > /tmp/seen & watcher=$!
+	ip netns exec "$host" python3 "$HERE/edt_check.py" "$iface" $MBPS /tmp/watching > /tmp/seen & watcher=$!
 	wait_for 5 test -e /tmp/watching
 	epoch=$(python3 -c "import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 20000000)")
 	look_at_rtt & looker=$!

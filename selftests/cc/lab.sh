@@ -223,7 +223,7 @@ for f in "${plan[@]}"; do
 	pids+=($!)
 done
 echo "$epoch" > epoch
-on "$watch_sw" timeout 600 "$PROGRAMS/queue" "$watch_if" 10: "$(python3 -c "print(20.3 * $slower)")" "$end" "$epoch" > queue.csv
+on "$watch_sw" timeout 600 "$PROGRAMS/qdisc_sampler" "$watch_if" 10: "$(python3 -c "print(20.3 * $slower)")" "$end" "$epoch" > queue.csv
 bad=0
 for pid in "${pids[@]}"; do
 	wait "$pid" || bad=1

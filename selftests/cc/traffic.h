@@ -31,7 +31,7 @@ struct options {
 	uint32_t expect;	/* server: connections to serve before it leaves; 0: for ever */
 };
 
-/* ---- ends.c: two queue pairs that know each other ---- */
+/* ---- oob_exchange.c: two queue pairs that know each other ---- */
 
 struct end {
 	struct ibv_qp *qp;

@@ -9,7 +9,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../verbs/vt.h"
+#include "../verbs/verbs_test.h"
 
 #define LEN	(40 * 1024)
 

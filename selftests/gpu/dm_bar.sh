@@ -60,7 +60,7 @@ removals() {
 	local i
 	for ((i = 0; i < ROUNDS; i++)); do
 		name_bar "$BAR" || return
-		a timeout 200 "$PROGRAMS/churn" -d "$ADEV" -m dm -s "$i" -w "$PCI/$VGA/remove" || return
+		a timeout 200 "$PROGRAMS/revoke_stress" -d "$ADEV" -m dm -s "$i" -w "$PCI/$VGA/remove" || return
 		named gone || return
 		echo 1 > /sys/bus/pci/rescan
 		wait_for 60 [ -e "$PCI/$VGA/resource" ] || return

@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "../verbs/vt.h"
+#include "../verbs/verbs_test.h"
 #include "drm.h"
 #include "fake_gpu.h"
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../verbs/vt.h"
+#include "../verbs/verbs_test.h"
 #include "mem.h"
 
 #define LEN	(300 * 1024 + 40)

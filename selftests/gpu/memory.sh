@@ -21,7 +21,7 @@ pairing() { # TARGET SOURCE
 }
 
 # shellcheck disable=SC2086 # nothing, or two words
-pinned() { a "$PROGRAMS/pinned" -d "$ADEV" ${CHARGED:-}; }
+pinned() { a "$PROGRAMS/memlock" -d "$ADEV" ${CHARGED:-}; }
 
 with_user() { [ "${QUICK:-0}" -lt $((2 - ${LOSSY:-0})) ]; }
 pairings() { # WHERE
@@ -45,7 +45,7 @@ pair_up > /tmp/setup.log 2>&1 && insmod "$KO/roan_peermem.ko" >> /tmp/setup.log 
 	insmod "$KO/roan_fake_gpu.ko" >> /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 # The kernel's dma-buf code warns of an exporter that fails to map: that one is meant, and no complaint about us.
-ktap_check "what cannot be mapped is refused" a "$PROGRAMS/refusals" -d "$ADEV"
+ktap_check "what cannot be mapped is refused" a "$PROGRAMS/reg_errors" -d "$ADEV"
 sed 's/^/# /' < <(dmesg | grep 'roan: .*dma-buf')
 dmesg -C
 echo "roan-lab: script starts" > /dev/kmsg

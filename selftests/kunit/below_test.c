@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A queue that waits for its skbs to leave this host: it is called when less than it named is there, and never forgotten. */
 #include "flow/flow.h"
-#include "shell.h"
+#include "fakes.h"
 
 #define KIB(n)	atomic64_set(&f->qp.ref->below.size, (n))
 

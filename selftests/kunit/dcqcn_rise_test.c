@@ -3,7 +3,7 @@
  * How DCQCN's rate rises again: stages with numbers worked out by hand, then whole histories against a twin that does the
  * published steps one after the other, timer by timer, as plainly as they are written down.
  */
-#include "dcqcn_rig.h"
+#include "dcqcn_fixture.h"
 
 /* F = 5: the fifth step is the first additive one; without volume there is no hyper increase. */
 static void paper_time__fast_then_additive(struct kunit *test)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* DCQCN's rules one by one, with numbers worked out by hand. dcqcn_rise_test.c has the increases and whole histories. */
-#include "dcqcn_rig.h"
+#include "dcqcn_fixture.h"
 
 #define ALPHA(n)	((n) << 20)	/* of 1/1024 */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The R_Key that a bind of a memory window of type 2 results in. What else windows do is in key_test.c. */
-#include "shell.h"
+#include "fakes.h"
 
 #define IOVA	0x7f0000001000ull
 #define LEN	6000ull

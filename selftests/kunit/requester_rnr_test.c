@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* requester_ack.c: a receiver that is not ready (9.7.5.2.8). */
-#include "requester_bench.h"
+/* requester_rx.c: a receiver that is not ready (9.7.5.2.8). */
+#include "requester_fixture.h"
 
 static void rnr__waits(struct kunit *test)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* requester.c, rule by rule. Long runs over a bad link are the simulator's (selftests/unit/sim.c). */
-#include "requester_bench.h"
+#include "requester_fixture.h"
 
 static void slot__full_queue_has_none(struct kunit *test)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* responder.c, rule by rule. Long runs over a bad link are the simulator's (selftests/unit/sim.c). */
-#include "responder_bench.h"
+#include "responder_fixture.h"
 
 static void admit__message_of_three_packets(struct kunit *test)
 {

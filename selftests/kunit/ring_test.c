@@ -3,7 +3,7 @@
  * Rings and completion queues on real memory: indices over 2^32, users that scribble over theirs, the doorbell bit,
  * overflow, arming. What is not here: mapping a ring into a process, which needs one.
  */
-#include "shell.h"
+#include "fakes.h"
 
 #define SLOTS	8
 

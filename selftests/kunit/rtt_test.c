@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The estimator alone; what is measured and what a time-out does is requester_ack_test.c's. */
+/* The estimator alone; what is measured and what a time-out does is requester_rx_test.c's. */
 #include <kunit/test.h>
 #include "core/transport/rtt.h"
 

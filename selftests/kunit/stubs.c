@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the objects under test call of those that are not linked: routes, the way out, work for later. They only note it. */
-#include "shell.h"
+#include "fakes.h"
 
 struct sk_buff_head fake_sent;
 bool fake_no_route;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Swift's rules: growth below the target, one cut a round trip above it, losses, windows below a packet. */
-#include "cc_rig.h"
+#include "cc_fixture.h"
 
 #define PACKET	1000
 

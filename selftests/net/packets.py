@@ -25,7 +25,7 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
-from forge import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SECOND, SEND_FIRST, SEND_INV,
+from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SECOND, SEND_FIRST, SEND_INV,
                    SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
                    fragments, ip_header, raw, reth)
 from gids import gid_index, gid_of

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Packets that are cut, corrupt, spoofed, or make no sense: packets.py sends them and says what must come of each. What a CNP
-# does to the rate of its queue pair, and what there is to see of it, is reaction.py's.
+# does to the rate of its queue pair, and what there is to see of it, is cnp_reaction.py's.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/python.sh"
-. "$HERE/alone.sh"
+. "$HERE/raw_peer.sh"
 
 ktap_header
 alone_up packets

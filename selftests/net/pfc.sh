@@ -4,7 +4,7 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/python.sh"
-. "$HERE/alone.sh"
+. "$HERE/raw_peer.sh"
 
 ktap_header
 alone_up pfc

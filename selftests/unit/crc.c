@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* roan_crc32() for userspace: one table, one byte at a time. Plain on purpose; speed is the kernel file's matter. */
-#include "host.h"
+#include "core_env.h"
 
 static u32 table[256];
 

@@ -18,7 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-FILES = ["cc/dcqcn.c", "cc/pacer.c", "cc/np.h", "cc/np.c", "cc/swift.c", "cc/cwnd_bound.c", "flow/pfc_rules.c", "flow/pfc_rules.h",
+FILES = ["core/cc/dcqcn.c", "core/cc/pacer.c", "core/cc/np.h", "core/cc/np.c", "core/cc/swift.c", "cc/cwnd_bound.c", "flow/pfc_rules.c", "flow/pfc_rules.h",
          "flow/inflight_limit.c", "flow/inflight_limit.h"]
 SANITIZERS = "-fsanitize=address,undefined"
 SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np", "pause", "depth"]
@@ -124,7 +124,7 @@ class Bench:
 
     def flags(self):
         return ["-std=gnu11", "-g0", "-O1", "-w", SANITIZERS, "-fno-sanitize-recover=all",
-                "-include", "selftests/unit/host.h"] + \
+                "-include", "selftests/unit/core_env.h"] + \
                ["-I" + d for d in ("selftests/unit", "include/uapi", "kernel")]
 
     def compile(self, source):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What sim.c (time and the link) and sim_side.c (an endpoint) share. */
+/* What sim.c (time and the link) and sim_endpoint.c (an endpoint) share. */
 #ifndef ROAN_SIM_H
 #define ROAN_SIM_H
 

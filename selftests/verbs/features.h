@@ -3,7 +3,7 @@
 #ifndef FEATURES_H
 #define FEATURES_H
 
-#include "vt.h"
+#include "verbs_test.h"
 
 #define BUF	262144
 #define RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
@@ -41,7 +41,7 @@ void test_errors(struct vt_dev *d);	/* features_errors.c */
 void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for lossy wires */
-void test_paging(struct vt_dev *d);	/* features_paging.c */
+void test_paging(struct vt_dev *d);	/* features_odp.c */
 void test_regions(struct vt_dev *d);	/* features_regions.c */
 void test_srq(struct vt_dev *d);		/* features_srq.c */
 void test_share(struct vt_dev *d);	/* features_share.c */

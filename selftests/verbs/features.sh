@@ -29,7 +29,7 @@ features() { # PREFIX [OPTION]
 }
 features ""
 if [ "$LINK_TYPE" = roan ]; then
-	a timeout 290 "$PROGRAMS/poller" -d "$ADEV" > /tmp/poller.out 2>&1
+	a timeout 290 "$PROGRAMS/sq_poller" -d "$ADEV" > /tmp/poller.out 2>&1
 	ktap_relay /tmp/poller.out poller $?
 	poll_idle_us "$ADEV" 20000	# on one CPU less than a few ticks would watch nothing
 fi
@@ -42,7 +42,7 @@ if [ "$LINK_TYPE" = roan ] && [ -d /sys/kernel/debug/failslab ]; then
 			[ ! -e "$f" ] || echo "${setting#*=}" > "$f"
 		done
 	done
-	a timeout 200 "$PROGRAMS/scarce" "$ADEV" > /tmp/scarce.out 2>&1
+	a timeout 200 "$PROGRAMS/alloc_failure" "$ADEV" > /tmp/scarce.out 2>&1
 	ktap_relay /tmp/scarce.out scarce $?
 fi
 ktap_end

@@ -5,7 +5,7 @@
  *	flush -d DEV [-6] [-P FILE]	the target: serves one initiator; its memory is FILE's, which is persistent
  *	flush -d DEV [-6] -c HOST	the initiator
  */
-#include "vt.h"
+#include "verbs_test.h"
 
 #include <errno.h>
 #include <fcntl.h>

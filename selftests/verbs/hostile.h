@@ -9,7 +9,7 @@
 #define HOSTILE_H
 
 #include <rdma/roan-abi.h>
-#include "vt.h"
+#include "verbs_test.h"
 
 #define SLOTS		16	/* asked for; a power of two, so the ring has as many */
 #define MAX_SGE		4

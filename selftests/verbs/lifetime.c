@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vt.h"
+#include "verbs_test.h"
 
 #define WINDOW	16
 #define LEN	16384

@@ -4,7 +4,7 @@
  * not. Sender: datagrams to the group.
  *	mcast -d DEV -m GROUP [-6 | -g GID-INDEX] [-n COUNT] (-r MEMBERS | -s)
  */
-#include "vt.h"
+#include "verbs_test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -6,7 +6,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
 ROUNDS=${1:-1} MIN_OK=${MIN_OK:-94} DIR=/tmp/pyverbs-tests
-# shellcheck disable=SC2034 # wire.sh reads it
+# shellcheck disable=SC2034 # wire_options.sh reads it
 WIRE_SINGLE=y
 PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
 # What they ask of a QP is drawn by lot, and skipped where it is more than a device has: 119 to 123 pass of what may be drawn.

@@ -14,7 +14,7 @@
  *		CQs until there are as many as the device announces, or one is refused. Prints: announced N created N: ERROR
  */
 #define _GNU_SOURCE
-#include "vt.h"
+#include "verbs_test.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -13,7 +13,7 @@
 #	poll_idle_us DEV MICROSECONDS [NETNS]	a polling thread for it (roan; architecture.md)
 #	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
 #	counter DEV NAME [NETNS]	value of one hardware counter
-# Variables:	WIRE says what the wire of two_hosts is like (wire.sh)
+# Variables:	WIRE says what the wire of two_hosts is like (wire_options.sh)
 #	LINK_TYPE (roan), REPO, PROGRAMS (where the tests' C programs are), H1DEV H2DEV H1IP H2IP H1IP6 H2IP6.
 #
 #	+----- h1 ------+          +------ h2 -----+
@@ -26,7 +26,7 @@ PROGRAMS=${PROGRAMS:-$REPO/build/selftests}
 H1DEV=${LINK_TYPE}1 H2DEV=${LINK_TYPE}2
 H1IP=10.7.0.1 H2IP=10.7.0.2 H1IP6=fd07::1 H2IP6=fd07::2
 KTAP_N=0 KTAP_BAD=0 KTAP_SKIPPED=0
-. "$REPO/selftests/vm/wire.sh"
+. "$REPO/selftests/vm/wire_options.sh"
 export LINK_TYPE REPO PROGRAMS H1DEV H2DEV H1IP H2IP H1IP6 H2IP6
 
 ktap_header() { echo "KTAP version 1"; }

@@ -87,8 +87,8 @@ fi
 
 # What stands in for the host's random numbers.
 not_random() {
-	local so=$REPO/build/selftests/not_random.so
-	[ "$so" -nt "$HERE/not_random.c" ] || { mkdir -p "${so%/*}" && cc -O2 -Wall -shared -fPIC -o "$so.$$" "$HERE/not_random.c" && mv "$so.$$" "$so"; }
+	local so=$REPO/build/selftests/fixed_rng.so
+	[ "$so" -nt "$HERE/fixed_rng.c" ] || { mkdir -p "${so%/*}" && cc -O2 -Wall -shared -fPIC -o "$so.$$" "$HERE/fixed_rng.c" && mv "$so.$$" "$so"; }
 	echo "$so"
 }
 

@@ -10,7 +10,7 @@
 #	CPUS: how many to count on (default: as many as there are)	LIST: another file than `suites`
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
-. "$HERE/times.sh"
+. "$HERE/cpu_times.sh"
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$work"' EXIT
 trap exit INT TERM

@@ -88,7 +88,7 @@ struct roan_cc {
 	/* read by the shell */
 	u64 rate;		/* bit/s on the wire; 0: unlimited */
 	u64 window;		/* bytes in flight; 0: unlimited. One packet may always be in flight */
-	u64 bound;		/* the same, by window.c; the lower counts */
+	u64 bound;		/* the same, by cwnd_bound.c; the lower counts */
 	bool bounded;		/* there is to be a bound, once a round trip is known: ACKs are wanted */
 	u32 cnps;		/* heard since start */
 	u32 cuts;		/* decreases since start, whatever for */

@@ -27,7 +27,7 @@ extern const struct roan_cc_ops roan_cc_fixed;
 extern const struct roan_cc_ops roan_cc_dcqcn;		/* dcqcn.c: paper and mlx */
 extern const struct roan_cc_ops roan_cc_swift;		/* swift.c */
 
-/* window.c: a round trip was measured; what bounds it may have changed. */
+/* cwnd_bound.c: a round trip was measured; what bounds it may have changed. */
 void roan_cc_measured(struct roan_cc *cc, u64 rtt_ns);
 void roan_cc_bind(struct roan_cc *cc);
 

@@ -21,7 +21,7 @@
  */
 size_t roan_fold(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len);
 
-/* The shell's, vector.c. Between begin, unless that is false, and end nothing may sleep; only there may roan_fold() be called. */
+/* The shell's, crc_fpu.c. Between begin, unless that is false, and end nothing may sleep; only there may roan_fold() be called. */
 bool roan_fold_possible(u32 bits);	/* on this CPU */
 bool roan_fold_begin(void);		/* false: not in this context */
 void roan_fold_end(void);

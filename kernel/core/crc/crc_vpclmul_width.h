@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fold.c includes this once for each width of a vector: WIDTH bytes, of instructions that TARGET allows. FAR, NEXT and
+ * crc_vpclmul.c includes this once for each width of a vector: WIDTH bytes, of instructions that TARGET allows. FAR, NEXT and
  * LAST are the constants, as many as a vector has halves of 128 bits, by which it is brought ROAN_FOLD_MIN bytes ahead,
  * one vector ahead, and all of its 128 bits to where its last ones are.
  */

@@ -32,7 +32,7 @@ u32 roan_icrc_state(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t l
 
 /*
  * An ICRC under way. The BTH waits for what comes behind it: with the state it makes 16 bytes, which cost nothing beside
- * a payload that is folded (fold.h), and would take as long as a good part of that by a table.
+ * a payload that is folded (crc_vpclmul.h), and would take as long as a good part of that by a table.
  */
 struct roan_icrc {
 	u32 state;	/* behind the UDP header; once the BTH does not wait, behind all that was taken in */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What leaves at once, and what does not. See depth.h. */
+/* What leaves at once, and what does not. See inflight_limit.h. */
 #include "core/flow/inflight_limit.h"
 
 void roan_depth_look(struct roan_depth *d, u32 below, u64 now)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The rules of priority flow control; see pause.h. Knows no device, no queue and no timer. */
+/* The rules of priority flow control; see pfc_rules.h. Knows no device, no queue and no timer. */
 #include "core/flow/pfc_rules.h"
 
 /* ---- parameters ---- */

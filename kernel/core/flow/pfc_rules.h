@@ -2,7 +2,7 @@
 /*
  * Priority flow control (802.1Qbb): what a pause frame says, whether packets of a priority may leave, when a peer is to be
  * told to stop or to go on. Frames, times and backlogs in, verdicts out; who waits for the end of a pause, and where frames
- * come from, is pfc.c's.
+ * come from, is pfc_rx.c's.
  *
  * A priority that heeds pauses:
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The opcode table (IBTA vol. 1, table 38). One row a packet kind; everything else about an opcode is derived from its
- * row. Says nothing of whether a packet is allowed where it arrives: that is responder.c, requester.c, datagram.c.
+ * row. Says nothing of whether a packet is allowed where it arrives: that is responder.c, requester.c, ud.c.
  */
 #include "core/transport/opcode.h"
 

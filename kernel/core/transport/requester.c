@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The requester: what leaves next (IBTA vol. 1, 9.7.3). What answers and silences mean is requester_ack.c; both are one
+ * The requester: what leaves next (IBTA vol. 1, 9.7.3). What answers and silences mean is requester_rx.c; both are one
  * room, and only they write struct roan_requester.
  *
  * Loss is repaired by going back: next_psn and next return to the oldest unacknowledged PSN and its work, and everything

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by requester.c and requester_ack.c, and nobody else. */
+/* Shared by requester.c and requester_rx.c, and nobody else. */
 #ifndef ROAN_REQUESTER_PRIV_H
 #define ROAN_REQUESTER_PRIV_H
 

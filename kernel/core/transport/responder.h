@@ -40,7 +40,7 @@ struct roan_replay {
 };
 
 struct roan_responder_cfg {
-	u8  transport;		/* enum roan_transport: RC or UC (UD: datagram.h) */
+	u8  transport;		/* enum roan_transport: RC or UC (UD: ud.h) */
 	u8  mtu_shift;		/* path MTU = 1 << mtu_shift bytes */
 	u8  max_dest_rd_atomic;	/* replay entries in use, 0..max_replay */
 	u32 rq_psn;
@@ -152,7 +152,7 @@ void roan_responder_absent(struct roan_responder *resp, const struct roan_answer
 bool roan_responder_gives_way(struct roan_responder *resp);
 
 /*
- * True, at most once each time that the requester asks again while a response rests: @answer tells it to come later, as rest.h
+ * True, at most once each time that the requester asks again while a response rests: @answer tells it to come later, as rnr_defer.h
  * has it. That is not to be answered(): the response is owed as before.
  */
 bool roan_responder_later(struct roan_responder *resp, u64 now, struct roan_answer *answer);

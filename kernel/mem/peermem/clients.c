@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The clients of the peer-memory interface: coming, going, and what /sys/kernel/mm/memory_peers says of them. Their
- * memory is regions.c.
+ * memory is mr.c.
  *
  * These two names are exported by other stacks as well. So they live in a module of their own, which can stay unloaded.
  */

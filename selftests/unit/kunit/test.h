@@ -9,7 +9,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include "../host.h"
+#include "../../../kernel/core/core_env.h"
 
 #define KUNIT_PARAM_DESC_SIZE	128
 #define GFP_KERNEL		0

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The objects with rings: completion queues, shared receive queues, queue pairs. Making, changing and destroying them;
+ * what goes through the rings is post.c's, post_ex.c's and poll.c's.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "roan.h"
+#include "roandv.h"
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The parent domain @pd is, counted; NULL if it is a plain one, of which the kernel takes care. */
+static struct roan_pd *get_parent(struct ibv_pd *pd)
+{
+	struct roan_pd *parent = pd ? to_roan_pd(pd) : NULL;
+
+	if (!parent || !parent->real)
+		return NULL;
+	atomic_fetch_add(&parent->users, 1);
+	return parent;
+}
+
+static void put_parent(struct roan_pd *parent)
+{
+	if (parent)
+		atomic_fetch_sub(&parent->users, 1);
+}
+
+static bool lock_free(struct ibv_context *ctx, const struct roan_pd *parent)
+{
+	return to_roan_context(ctx)->single_threaded || (parent && parent->td);
+}
+
+static void bound(struct roan_wq *wq, uint32_t max_wr)
+{
+	wq->max_wr = wq->ring.ctl ? min_u32(max_wr, wq->ring.mask + 1) : 0;
+}
+
+static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan_ring_desc *desc, uint32_t max_wr)
+{
+	int err = ring_map(&wq->ring, ctx->cmd_fd, desc);
+
+	if (!err)
+		bound(wq, max_wr);
+	return err;
+}
+
+/* ---- what is the provider's own of a queue ---- */
+
+/* Zeroed. *@lent: by the user's allocator, and given back to it. @pd: as get_parent() had it, put if there is no memory. */
+static void *get_memory(struct roan_pd *pd, size_t size, enum roan_resource type, bool *lent)
+{
+	void *memory = IBV_ALLOCATOR_USE_DEFAULT;
+
+	if (pd && pd->alloc)
+		memory = pd->alloc(&pd->ibv, pd->context, size, 64, type);
+	*lent = memory != IBV_ALLOCATOR_USE_DEFAULT;
+	if (!*lent)
+		memory = calloc(1, size);
+	else if (memory)
+		memset(memory, 0, size);
+	else
+		errno = ENOMEM;
+	if (!memory)
+		put_parent(pd);
+	return memory;
+}
+
+/* The queue is gone. */
+static void put_memory(struct roan_pd *pd, void *memory, enum roan_resource type, bool lent)
+{
+	if (lent)
+		pd->free(&pd->ibv, pd->context, memory, type);
+	else
+		free(memory);
+	put_parent(pd);
+}
+
+/* ---- completion queues ---- */
+
+static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel, int vector,
+				 struct ibv_pd *pd, bool single)
+{
+	ROAN_CMD(ib_uverbs_create_cq) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_create_cq_resp, roan_create_cq_resp) resp = { 0 };
+	struct roan_pd *parent;
+	struct roan_cq *cq;
+	bool lent;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 8, "response of CREATE_CQ");
+	if (cqe <= 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	parent = get_parent(pd);
+	cq = get_memory(parent, sizeof(*cq), ROAN_RES_CQ, &lent);
+	if (!cq)
+		return NULL;
+	cq->pd = parent;
+	cq->lent = lent;
+	err = ibv_cmd_create_cq(ctx, cqe, channel, vector, &cq->vcq.cq, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err)
+		goto err_free;
+	err = ring_map(&cq->ring, ctx->cmd_fd, &resp.roan.cq);
+	if (!err && !cq->ring.ctl)
+		err = EPROTO;
+	if (err)
+		goto err_destroy;
+	roan_lock_init(&cq->lock, single || lock_free(ctx, cq->pd));
+	roan_lock_init(&cq->arm_lock, single || lock_free(ctx, cq->pd));
+	return cq;
+
+err_destroy:
+	/* It waits on these for acknowledged events, and libibverbs sets them up only once we have succeeded. */
+	pthread_mutex_init(&cq->vcq.cq.mutex, NULL);
+	pthread_cond_init(&cq->vcq.cq.cond, NULL);
+	ibv_cmd_destroy_cq(&cq->vcq.cq);
+err_free:
+	put_memory(parent, cq, ROAN_RES_CQ, lent);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_cq *roan_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel, int vector)
+{
+	struct roan_cq *cq = create_cq(ctx, cqe, channel, vector, NULL, false);
+
+	return cq ? &cq->vcq.cq : NULL;
+}
+
+struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	struct ibv_pd *pd = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL;
+	struct roan_cq *cq;
+
+	if (attr->comp_mask & ~known || flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED ||
+	    !roan_wc_flags_ok(attr->wc_flags)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (attr->cqe > INT32_MAX || (pd && !to_roan_pd(pd)->real)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = create_cq(ctx, attr->cqe, attr->channel, attr->comp_vector, pd, flags);
+	if (!cq)
+		return NULL;
+	roan_fill_poll_ops(&cq->vcq.cq_ex, attr->wc_flags);
+	return &cq->vcq.cq_ex;
+}
+
+/*
+ * The kernel moves what is not polled yet into a new ring, so nobody may poll meanwhile; or arm, which goes over with
+ * them. If that cannot be mapped the queue is lost: the old one is not the kernel's any more.
+ */
+int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	ROAN_CMD(ib_uverbs_resize_cq) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_resize_cq_resp, roan_create_cq_resp) resp = { 0 };
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	struct ring fresh;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 8, "resize_cq response");
+	if (cqe <= 0)
+		return EINVAL;
+	roan_lock(&cq->lock);
+	roan_lock(&cq->arm_lock);
+	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (!err)
+		err = ring_map(&fresh, ibcq->context->cmd_fd, &resp.roan.cq);
+	if (!err) {
+		ring_unmap(&cq->ring);
+		cq->ring = fresh;
+	}
+	roan_unlock(&cq->arm_lock);
+	roan_unlock(&cq->lock);
+	return err;
+}
+
+int roan_destroy_cq(struct ibv_cq *ibcq)
+{
+	struct roan_cq *cq = to_roan_cq(ibcq);
+	int err = ibv_cmd_destroy_cq(ibcq);
+
+	if (err)
+		return err;
+	ring_unmap(&cq->ring);
+	put_memory(cq->pd, cq, ROAN_RES_CQ, cq->lent);
+	return 0;
+}
+
+/* ---- shared receive queues ---- */
+
+struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	ROAN_CMD(ib_uverbs_create_srq) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_create_srq_resp, roan_create_srq_resp) resp = { 0 };
+	struct roan_pd *parent = get_parent(pd);
+	struct ibv_srq *ibsrq;
+	struct roan_srq *srq;
+	bool lent;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 16, "create_srq response");
+	srq = get_memory(parent, sizeof(*srq), ROAN_RES_SRQ, &lent);
+	if (!srq)
+		return NULL;
+	srq->pd = parent;
+	srq->lent = lent;
+	ibsrq = &srq->vsrq.srq;
+	err = ibv_cmd_create_srq(pd, ibsrq, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err)
+		goto err_free;
+	err = wq_map(&srq->rq, pd->context, &resp.roan.rq, attr->attr.max_wr);
+	if (!err && !srq->rq.ring.ctl)
+		err = EPROTO;
+	if (err)
+		goto err_destroy;
+	srq->rq.max_sge = attr->attr.max_sge;
+	srq->vsrq.srq_type = IBV_SRQT_BASIC;
+	srq->vsrq.srq_num = resp.roan.srq_num;
+	roan_lock_init(&srq->rq.lock, lock_free(pd->context, srq->pd));
+	return ibsrq;
+
+err_destroy:
+	ibv_cmd_destroy_srq(ibsrq);
+err_free:
+	put_memory(parent, srq, ROAN_RES_SRQ, lent);
+	errno = err;
+	return NULL;
+}
+
+int roan_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+	ROAN_CMD_REQ(ib_uverbs_modify_srq, roan_modify_srq_req) cmd = { 0 };
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	struct roan_ring_desc desc = { 0 };
+	struct roan_wq fresh = srq->rq;
+	int err;
+
+	_Static_assert(offsetof(typeof(cmd), roan) == 24, "modify_srq request");
+	cmd.roan.desc_addr = (uintptr_t)&desc;
+	roan_lock(&srq->rq.lock);	/* the kernel moves what is posted: nobody may post meanwhile */
+	err = ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
+	if (!err && desc.mmap_size) {
+		err = wq_map(&fresh, ibsrq->context, &desc, attr->max_wr);
+		if (!err) {
+			ring_unmap(&srq->rq.ring);
+			srq->rq.ring = fresh.ring;
+			srq->rq.max_wr = fresh.max_wr;
+		}
+	}
+	roan_unlock(&srq->rq.lock);
+	return err;
+}
+
+int roan_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	ROAN_CMD(ib_uverbs_query_srq) cmd = { 0 };
+
+	return ibv_cmd_query_srq(srq, attr, &cmd, sizeof(cmd));
+}
+
+int roan_destroy_srq(struct ibv_srq *ibsrq)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	int err = ibv_cmd_destroy_srq(ibsrq);
+
+	if (err)
+		return err;
+	ring_unmap(&srq->rq.ring);
+	put_memory(srq->pd, srq, ROAN_RES_SRQ, srq->lent);
+	return 0;
+}
+
+int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num)
+{
+	*num = to_roan_srq(srq)->vsrq.srq_num;
+	return 0;
+}
+
+/* ---- queue pairs ---- */
+
+/*
+ * Marks the QP as one with ibv_wr_*. libibverbs 44 and 45..56 share a symbol version but look for it at two places,
+ * so both are set; on the later ones the first place is half of the wr_flush pointer, which is then not to be called.
+ */
+static void mark_extended(struct roan_qp *qp, uint64_t send_ops)
+{
+	const uint32_t mark = VERBS_QP_EX;
+
+	qp->vqp.comp_mask |= mark;
+#if ROAN_PABI == 34 && ROAN_RDMA_CORE >= 44 && defined(__x86_64__)
+#define MARK_44	352
+#define MARK_45	360
+	if (!(send_ops & 1u << 11 /* flush */))
+		memcpy(qp->room + MARK_44, &mark, sizeof(mark));
+	memcpy(qp->room + MARK_45, &mark, sizeof(mark));
+#else
+	(void)send_ops;
+#endif
+}
+
+static int check_init(const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
+		return EINVAL;
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && !roan_send_ops_ok(attr->qp_type, attr->send_ops_flags))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static int map_rings(struct roan_qp *qp, int fd, const struct roan_create_qp_resp *resp)
+{
+	int err = ring_map(&qp->sq.ring, fd, &resp->sq);
+
+	if (err)
+		return err;
+	if (!qp->sq.ring.ctl)
+		return EPROTO;
+	if (resp->rq.mmap_size && resp->rq.mmap_offset == resp->sq.mmap_offset)
+		err = ring_within(&qp->rq.ring, &qp->sq.ring, &resp->rq);
+	else
+		err = ring_map(&qp->rq.ring, fd, &resp->rq);
+	if (err)
+		ring_unmap(&qp->sq.ring);
+	return err;
+}
+
+static int map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, const struct roan_create_qp_resp *resp)
+{
+	struct ibv_context *ctx = attr->pd->context;
+	const struct ibv_qp_cap *cap = &attr->cap;
+	bool unlocked;
+	int err;
+
+	err = map_rings(qp, ctx->cmd_fd, resp);
+	if (err)
+		return err;
+	bound(&qp->sq, cap->max_send_wr);
+	bound(&qp->rq, cap->max_recv_wr);
+	qp->sq.max_sge = cap->max_send_sge;
+	qp->sq.max_inline = cap->max_inline_data;
+	qp->rq.max_sge = cap->max_recv_sge;
+	unlocked = lock_free(ctx, qp->pd);
+	roan_lock_init(&qp->sq.lock, unlocked);
+	roan_lock_init(&qp->rq.lock, unlocked);
+	return 0;
+}
+
+/* For programs that do not know roandv.h. An algorithm that is not for this type of QP leaves it the device's. */
+static int choose_cc(struct ibv_qp *qp)
+{
+	const char *algo = getenv("ROAN_CC");
+	int err = algo ? roandv_set_cc(qp, algo) : 0;
+
+	return err == EOPNOTSUPP ? 0 : err;
+}
+
+struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	ROAN_CMD(ib_uverbs_create_qp) cmd = { 0 };
+	ROAN_RESP(ib_uverbs_create_qp_resp, roan_create_qp_resp) resp = { 0 };
+	struct roan_pd *parent;
+	struct roan_qp *qp;
+	bool lent;
+	int err;
+
+	_Static_assert(offsetof(typeof(resp), roan) == 32, "create_qp response");
+	errno = check_init(attr);
+	if (errno)
+		return NULL;
+	parent = get_parent(attr->pd);
+	qp = get_memory(parent, sizeof(*qp), ROAN_RES_QP, &lent);
+	if (!qp)
+		return NULL;
+	qp->pd = parent;
+	qp->lent = lent;
+	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err)
+		goto err_free;
+	err = choose_cc(&qp->vqp.qp) ?: map_queues(qp, attr, &resp.roan);
+	if (err)
+		goto err_destroy;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		roan_fill_wr_ops(&qp->vqp.qp_ex, attr->send_ops_flags);
+		mark_extended(qp, attr->send_ops_flags);
+	}
+	return &qp->vqp.qp;
+
+err_destroy:
+	ibv_cmd_destroy_qp(&qp->vqp.qp);
+err_free:
+	put_memory(parent, qp, ROAN_RES_QP, lent);
+	errno = err;
+	return NULL;
+}
+
+struct ibv_qp *roan_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp = roan_create_qp_ex(pd->context, &ex);
+
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
+}
+
+static void forget_completions(struct ibv_qp *qp, uint32_t qpn)
+{
+	roan_cq_forget(qp->send_cq, qpn);
+	if (qp->recv_cq != qp->send_cq)
+		roan_cq_forget(qp->recv_cq, qpn);
+}
+
+int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	ROAN_CMD(ib_uverbs_modify_qp) cmd = { 0 };
+	int err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
+
+	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		forget_completions(qp, qp->qp_num);
+	return err;
+}
+
+/* kbit/s; 0: none. How bursts are shaped is the kernel's. */
+int roan_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_ex_cmd_hdr ex;
+		struct ib_uverbs_ex_modify_qp core;
+	} cmd = { 0 };
+	struct ib_uverbs_ex_modify_qp_resp resp = { 0 };
+	struct ibv_qp_attr attr = { .rate_limit = limit->rate_limit };
+
+	if (limit->comp_mask || limit->max_burst_sz || limit->typical_pkt_sz)
+		return EOPNOTSUPP;
+	return ibv_cmd_modify_qp_ex(qp, &attr, IBV_QP_RATE_LIMIT, &cmd, sizeof(cmd), &resp, sizeof(resp));
+}
+
+int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	ROAN_CMD(ib_uverbs_query_qp) cmd = { 0 };
+
+	return ibv_cmd_query_qp(qp, attr, mask, init, &cmd, sizeof(cmd));
+}
+
+int roan_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	int err = ibv_cmd_destroy_qp(ibqp);
+
+	if (err)
+		return err;
+	forget_completions(ibqp, ibqp->qp_num);
+	ring_unmap(&qp->sq.ring);
+	ring_unmap(&qp->rq.ring);
+	put_memory(qp->pd, qp, ROAN_RES_QP, qp->lent);
+	return 0;
+}

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The lab in slow motion: an incast at real time on a stock kernel, with all times as much longer as the link is slower than
+# 40 Gb/s, 400 times, so that emulation and a busy machine can follow. The smallest step of a rate, 1 Mb/s, is ten times what it
+# should be, which periods nearly twice as long make up for: the model's queue is the same 41 KB. Meanwhile frames are forged.
+#
+#	h1..h4 ---- sw1 ---- h100	lab.sh's incast; the forger sits in sw1, at the port to h1
+#
+# What is judged (realtime_lab.py) is what a busy machine does not change: nothing is lost, who gets how much of what there is, and which
+# counter moved. What there is, and the queue, are only printed.
+# shellcheck source=selftests/vm/lib.sh
+. "$REPO/selftests/vm/lib.sh"
+HERE=$REPO/selftests/cc
+SCALED=(dce_tcp_rtt=40000 rpg_time_reset=40000 min_time_between_cnps=36000 pacer_burst_us=1000
+	rpg_ai_rate=1 rpg_hai_rate=1 rpg_min_rate=1)
+# 128 KB each until the first CNP: what 4 senders begin with shall not take longer to drain than an ACK may.
+OTHER=(window_max=128 pfc_prio_mask=255 pfc_watchdog_ms=200 pfc_restore_ms=400)
+MARKS=(5000 200000 0.02121)	# the paper's, for frames of 4154 bytes
+export KEPT=/tmp/kept LATE_US=5000
+
+forge() {
+	local mac qpn
+	wait_for 300 test -s $KEPT/epoch && wait_for 30 sends || return
+	mac=$(on h1 cat /sys/class/net/e0/address)
+	qpn=$(rdma resource show qp link roan1/1 type RC | sed -n 's/.* lqpn \([0-9]*\) .*/\1/p')
+	on sw1 "$HERE/realtime_lab.py" forge $KEPT p1 roan1 "$mac" "$qpn"
+}
+# shellcheck disable=SC2317 # called by wait_for
+sends() { rdma resource show qp link roan1/1 type RC | grep -q 'state RTS'; }
+
+ktap_header
+bash "$HERE/lab.sh" incast 4 0.1 2000 4096 paper 75 "${MARKS[@]}" 16384 400 "${SCALED[@]}" "${OTHER[@]}" > /tmp/lab.out 2>&1 & lab=$!
+forge > /tmp/forge.out 2>&1
+forged=$?
+if wait $lab && [ $forged = 0 ]; then
+	"$HERE/realtime_lab.py" judge $KEPT > /tmp/judged 2>&1
+	ktap_relay /tmp/judged realtime_lab.py $?
+else
+	sed 's/^/# /' /tmp/lab.out /tmp/forge.out
+	ktap_fail "four senders in slow motion" "the lab did not finish"
+fi
+ktap_end

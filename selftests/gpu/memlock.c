@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What registered memory counts as: pinned pages against RLIMIT_MEMLOCK of a user without privileges, and given back
+ * however the region ends; on-demand memory not at all; device memory and rings against the control group. No packet is sent.
+ *   pinned -d DEV [-g CGROUP]		CGROUP: a folder below /sys/fs/cgroup with memory accounting
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../verbs/verbs_test.h"
+
+#define KIB	1024l
+#define LIMIT	(1024 * KIB)
+#define NOBODY	65534
+
+static struct vt_dev dev;
+static uint8_t *memory;			/* 2 * LIMIT */
+
+/* The number after @word in a file of /proc, or -1. */
+static long number(const char *file, const char *word)
+{
+	char line[256];
+	long found = -1;
+	FILE *f = fopen(file, "r");
+
+	while (f && found < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, word, strlen(word)))
+			found = atol(line + strlen(word));
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static long pinned_kib(void)
+{
+	return number("/proc/self/status", "VmPin:");
+}
+
+/* Pages that anybody on this machine has pinned. What each CPU counted for itself is added up first, where there are several. */
+static long pins(void)
+{
+	FILE *f = fopen("/proc/sys/vm/stat_refresh", "w");
+
+	if (f) {
+		fputs("1", f);
+		fclose(f);
+	}
+	return number("/proc/vmstat", "nr_foll_pin_acquired ") - number("/proc/vmstat", "nr_foll_pin_released ");
+}
+
+static struct ibv_mr *reg(size_t length, int access)
+{
+	errno = 0;
+	return ibv_reg_mr(dev.pd, memory, length, IBV_ACCESS_LOCAL_WRITE | access);
+}
+
+static void pins_kib(bool ok, long want, const char *what)
+{
+	long is = pinned_kib();
+
+	vt_ok(ok && is == want, "%s: %ld KiB", what, is);
+}
+
+static void within_the_limit(void)
+{
+	struct ibv_mr *a = reg(LIMIT / 2, 0), *b;
+
+	pins_kib(a, 512, "half of the limit is pinned");
+	b = reg(LIMIT * 3 / 4, 0);
+	pins_kib(!b && errno == ENOMEM, 512, "three quarters more are refused, which changes nothing");
+	pins_kib(ibv_rereg_mr(a, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, LIMIT * 3 / 4, 0) && errno == ENOMEM, 512,
+		 "old and new together do not fit");
+	pins_kib(!ibv_rereg_mr(a, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, LIMIT / 4, 0), 256,
+		 "registered anew with a quarter");
+	b = reg(LIMIT * 3 / 4, 0);
+	pins_kib(b, 1024, "then the rest fits");
+	pins_kib(!ibv_dereg_mr(a) && b && !ibv_dereg_mr(b), 0, "nothing is left");
+	a = reg(2 * LIMIT, IBV_ACCESS_ON_DEMAND);
+	pins_kib(a, 0, "on-demand memory counts for nothing");
+	vt_ok(!ibv_dereg_mr(a), "and is let go");
+}
+
+static void become_nobody(void)
+{
+	struct rlimit limit = { LIMIT, LIMIT };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(NOBODY) || setuid(NOBODY))
+		vt_die("becoming nobody: %s", strerror(errno));
+}
+
+/* A program of its own, which dies with a region. */
+static void killed(void)
+{
+	long before = pins(), with;
+	int up[2], status;
+	char c;
+	pid_t pid;
+
+	if (pipe(up))
+		vt_die("pipe");
+	pid = fork();
+	if (!pid) {
+		vt_open(&dev, ibv_get_device_name(dev.ctx->device), false, -1, 0);
+		become_nobody();
+		memset(memory, 1, LIMIT);
+		c = reg(LIMIT, 0) && pinned_kib() == LIMIT / KIB;
+		if (write(up[1], &c, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	vt_ok(read(up[0], &c, 1) == 1 && c, "a program pins up to the limit");
+	with = pins();
+	vt_ok(with - before == LIMIT / 4096, "which the machine sees: %ld pages", with - before);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	with = pins();
+	vt_ok(with == before, "killed, it leaves %ld pages pinned", with - before);
+}
+
+static char current[256];		/* memory.current of the group */
+
+/* Less by what the group had been charged ahead. */
+static void is_charged(long before, const char *what)
+{
+	long with = number(current, "");
+
+	vt_ok(with - before > 15 << 20, "16 MiB of %s are charged: %ld KiB", what, (with - before) / KIB);
+}
+
+static void is_uncharged(long before)
+{
+	long after = number(current, "");
+
+	vt_ok(after - before < 1 << 20, "and uncharged: %ld KiB", (after - before) / KIB);
+}
+
+static void group(const char *cgroup)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 16 << 20 };
+	char file[256], text[32];
+	struct ibv_dm *dm;
+	struct ibv_cq *cq;
+	long before;
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/cgroup.procs", cgroup);
+	snprintf(text, sizeof(text), "%d", getpid());
+	fd = open(file, O_WRONLY);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		vt_die("%s: %s", file, strerror(errno));
+	close(fd);
+	snprintf(current, sizeof(current), "%s/memory.current", cgroup);
+
+	before = number(current, "");
+	dm = ibv_alloc_dm(dev.ctx, &attr);
+	is_charged(before, "device memory");
+	vt_ok(dm && !ibv_free_dm(dm), "freed");
+	is_uncharged(before);
+
+	before = number(current, "");
+	cq = ibv_create_cq(dev.ctx, (1 << 18) - 1, NULL, NULL, 0);	/* 64 bytes each */
+	is_charged(before, "a completion queue");
+	vt_ok(cq && !ibv_destroy_cq(cq), "destroyed");
+	is_uncharged(before);
+}
+
+int main(int argc, char **argv)
+{
+	const char *cgroup = NULL;
+	int o;
+
+	while ((o = getopt(argc, argv, "d:g:")) != -1) {
+		switch (o) {
+		case 'd': vt_open(&dev, optarg, false, -1, 0); break;
+		case 'g': cgroup = optarg; break;
+		default: return 2;
+		}
+	}
+	if (!dev.ctx)
+		return 2;
+	memory = mmap(NULL, 2 * LIMIT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		vt_die("memory");
+	if (cgroup)
+		group(cgroup);
+	killed();
+	become_nobody();
+	within_the_limit();
+	vt_close(&dev);
+	return vt_done();
+}

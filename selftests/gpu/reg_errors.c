@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What ibv_reg_dmabuf_mr() must refuse, and with which errno: libraries decide by it whether a device can do GPU memory.
+ * What it does not refuse stays where it is while it is registered, and no longer.
+ *   refusals -d DEV
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "../verbs/verbs_test.h"
+#include "fake_gpu.h"
+#include "mem.h"
+
+#define RW	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+
+static struct vt_dev dev;
+
+static void refused(int want, const char *what, int fd, uint64_t off, size_t len, uint64_t iova, int access)
+{
+	struct ibv_mr *mr;
+	int err;
+
+	errno = 0;
+	mr = ibv_reg_dmabuf_mr(dev.pd, off, len, iova, fd, access);
+	err = mr ? 0 : errno;
+	if (mr)
+		ibv_dereg_mr(mr);
+	vt_ok(err == want, "%s: %s", what, strerror(err));
+}
+
+static int export(uint32_t flags)
+{
+	struct fake_gpu_export ask = { .size = 64 << 10, .flags = flags };
+
+	if (ioctl(mem_gpu(), FAKE_GPU_EXPORT, &ask))
+		vt_die("the fake GPU has no memory: %s", strerror(errno));
+	return ask.fd;
+}
+
+static int move(int fd)
+{
+	__s32 which = fd;
+
+	return ioctl(mem_gpu(), FAKE_GPU_MOVE, &which) ? errno : 0;
+}
+
+/* An exporter that pins what is attached. */
+static void held(void)
+{
+	int fd = export(FAKE_GPU_MOVES | FAKE_GPU_ATTACHED);
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(dev.pd, 0, 65536, 0, fd, RW);
+
+	vt_ok(mr && move(fd) == EBUSY, "what attaching pins does not move while it is registered");
+	vt_ok(mr && !ibv_dereg_mr(mr) && !move(fd), "and may again when it is not");
+	close(fd);
+	fd = export(FAKE_GPU_MOVES | FAKE_GPU_ATTACHED | FAKE_GPU_FAILS);
+	refused(EOPNOTSUPP, "pinned by attaching, but not to be mapped", fd, 0, 4096, 0, RW);
+	vt_ok(!move(fd), "nor does it stay pinned");
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	int fd, o, null = open("/dev/null", O_RDWR);
+
+	while ((o = getopt(argc, argv, "d:")) == 'd')
+		vt_open(&dev, optarg, false, -1, 0);
+	if (!dev.ctx)
+		return 2;
+	if (mem_gpu() < 0)
+		vt_skip("no fake GPU");
+	refused(EBADF, "a probe as NCCL and libfabric make it", -1, 0, 0, 0, 0);
+	refused(EBADF, "a probe as UCX makes it", -1, 0, 4096, 0, RW);
+	refused(EINVAL, "a file that is no dma-buf", null, 0, 4096, 0, RW);
+	fd = export(0);
+	refused(EINVAL, "no bytes", fd, 0, 0, 0, RW);
+	refused(EINVAL, "a byte more than there are", fd, 0, 65537, 0, RW);
+	refused(EINVAL, "beyond its end", fd, 65536, 1, 0, RW);
+	refused(EINVAL, "an offset that wraps", fd, -4096ull, 8192, 0, RW);
+	refused(EINVAL, "an address that wraps", fd, 0, 8192, -4096ull, RW);
+	refused(EINVAL, "remote write without local write", fd, 0, 4096, 0, IBV_ACCESS_REMOTE_WRITE);
+	refused(0, "all of it", fd, 0, 65536, -65536ull, RW | IBV_ACCESS_RELAXED_ORDERING);
+	close(fd);
+	fd = export(FAKE_GPU_UNMAPPABLE);
+	refused(EOPNOTSUPP, "an exporter without a mapping", fd, 0, 4096, 0, RW);
+	close(fd);
+	fd = export(FAKE_GPU_FAILS);
+	refused(EOPNOTSUPP, "an exporter that fails to map", fd, 0, 4096, 0, RW);
+	close(fd);
+	held();
+	vt_close(&dev);
+	return vt_done();
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Packets that leave together: what the requester says once of many. */
+#include "requester_fixture.h"
+
+#define UNLIMITED	(ROAN_AETH_ACK | ROAN_AETH_UNLIMITED)
+
+/*
+ * Packets that leave together are those that would have left one by one, and leave behind what those would have. How often more
+ * than one did. ACKs are of @syndrome.
+ */
+static u32 same(struct kunit *test, struct bench *single, struct bench *many, u8 syndrome)
+{
+	u32 together = 0;
+	enum roan_next next;
+
+	while ((next = send_alike(many)) == ROAN_NEXT_PACKET) {
+		const struct roan_emit all = many->e;
+
+		for (u32 i = 0; i < all.npsn; i++) {
+			KUNIT_ASSERT_EQ(test, send_one(single), ROAN_NEXT_PACKET);
+			KUNIT_EXPECT_EQ(test, single->e.index, all.index + (all.whole ? i : 0));
+			KUNIT_EXPECT_EQ(test, single->e.psn, psn_add(all.psn, i));
+			KUNIT_EXPECT_EQ(test, single->e.offset, all.whole ? 0 : all.offset + i * all.len);
+			KUNIT_EXPECT_EQ(test, single->e.len, all.len);
+			KUNIT_EXPECT_EQ(test, single->e.opcode, all.opcode);
+			KUNIT_EXPECT_EQ(test, single->e.ackreq, all.ackreq);
+			KUNIT_EXPECT_EQ(test, single->e.solicited, all.solicited);
+		}
+		together += all.npsn > 1;
+		if (all.ackreq) {
+			answer(single, syndrome, psn_diff(all.psn, PSN0), 0);
+			answer(many, syndrome, psn_diff(all.psn, PSN0), 0);
+		}
+		single->r.work = many->r.work;
+		KUNIT_EXPECT_MEMEQ(test, &single->r, &many->r, sizeof(single->r));
+		single->r.work = single->work;
+		KUNIT_EXPECT_MEMEQ(test, single->work, many->work, sizeof(single->work));
+	}
+	KUNIT_EXPECT_EQ(test, send_one(single), next);
+	return together;
+}
+
+static void alike(struct kunit *test, const struct roan_requester_cfg *cfg, u8 op)
+{
+	struct bench *single = bench_with(test, *cfg), *many = bench_with(test, *cfg);
+
+	post(single, op, 50 * MTU + 1);
+	post(many, op, 50 * MTU + 1);
+	/* Every third asks for the ACK, or fewer do: those between can go together. */
+	KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg->window >= 12);
+}
+
+static const u32 windows[] = { 1, 2, 4, 8, 9, 12, 16, 64, 4096 };
+
+static void alike__as_one_by_one(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+
+	for (u32 i = 0; i < ARRAY_SIZE(windows); i++) {
+		cfg.window = windows[i];
+		alike(test, &cfg, ROAN_OP_WRITE);
+		alike(test, &cfg, ROAN_OP_SEND);
+	}
+}
+
+/* Messages of a packet, with others among them. */
+static void post_rows(struct bench *b, u8 op)
+{
+	post(b, op, 64);
+	post_again(b, 20);
+	post_work(b, (struct roan_work) { .op = op, .len = 65, .solicited = true });
+	post(b, op, 65);
+	post(b, op, 0);
+	post_again(b, 1);
+	post_work(b, (struct roan_work) { .op = op, .rider = ROAN_RIDER_IMM });
+	post(b, op, 3 * MTU);
+	post(b, op, MTU);
+	post_again(b, 9);
+	post_work(b, (struct roan_work) { .op = op, .len = MTU, .fence = true });
+	post(b, op, MTU);
+}
+
+static void alike__messages(struct kunit *test)
+{
+	static const u8 services[] = { ROAN_TP_RC, ROAN_TP_UC };
+	static const u8 ops[] = { ROAN_OP_WRITE, ROAN_OP_SEND };
+	struct roan_requester_cfg cfg = rc;
+
+	for (u32 i = 0; i < ARRAY_SIZE(windows) * 4; i++) {
+		struct bench *single, *many;
+
+		cfg.window = windows[i / 4];
+		cfg.transport = services[i & 1];
+		single = bench_with(test, cfg);
+		many = bench_with(test, cfg);
+		post_rows(single, ops[i >> 1 & 1]);
+		post_rows(many, ops[i >> 1 & 1]);
+		KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg.window >= 12 || cfg.transport != ROAN_TP_RC);
+	}
+}
+
+/* As many as the peer has receives for. */
+static void alike__credits(struct kunit *test)
+{
+	struct bench *single = bench(test), *many = bench(test), *b;
+
+	for (int i = 0; i < 2; i++) {
+		b = i ? many : single;
+		post(b, ROAN_OP_SEND, 64);
+		send_one(b);
+		answer(b, ROAN_AETH_ACK | roan_credit_code(6), 0, 1);
+		post(b, ROAN_OP_SEND, 64);
+		post_again(b, 20);
+	}
+	KUNIT_EXPECT_GT(test, same(test, single, many, ROAN_AETH_ACK), 0);	/* and those bring none */
+}
+
+/* What failed does not leave, nor what is behind it. */
+static void alike__none_behind_a_failure(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_WRITE, 64);
+	post_again(b, 20);
+	roan_requester_fail(&b->r, 5, ROAN_ST_LOC_QP_OP_ERR);
+	while (send_alike(b) == ROAN_NEXT_PACKET)
+		;
+	KUNIT_EXPECT_EQ(test, b->r.next_psn, psn_add(PSN0, 5));
+}
+
+static void alike__none_of_another_kind(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_WRITE, 3 * MTU);
+	post(b, ROAN_OP_READ, 8 * MTU);
+	post(b, ROAN_OP_FETCH_ADD, 8);
+	for (int i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, roan_requester_next(&b->r, b->now, &b->e), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, roan_requester_alike(&b->r, &b->e, 100), 0);
+		roan_requester_sent(&b->r, &b->e, b->now);
+	}
+}
+
+/* One by one: the last before end_psn asks for the ACK then. */
+static void alike__none_sent_again(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_WRITE, 10 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(b), 10);
+	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
+	KUNIT_ASSERT_EQ(test, roan_requester_next(&b->r, b->now, &b->e), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, roan_requester_alike(&b->r, &b->e, 100), 0);
+}
+
+static struct kunit_case requester_alike_cases[] = {
+	KUNIT_CASE(alike__as_one_by_one),
+	KUNIT_CASE(alike__messages),
+	KUNIT_CASE(alike__credits),
+	KUNIT_CASE(alike__none_behind_a_failure),
+	KUNIT_CASE(alike__none_of_another_kind),
+	KUNIT_CASE(alike__none_sent_again),
+	{}
+};
+
+static struct kunit_suite requester_alike_suite = {
+	.name = "requester_alike",
+	.test_cases = requester_alike_cases,
+};
+
+kunit_test_suite(requester_alike_suite);

@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: GPL-2.0
+/* requester_rx.c, rule by rule: what answers and silences mean. */
+#include "requester_fixture.h"
+
+static void acked__cumulative(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	for (int i = 0; i < 3; i++)
+		post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
+/* PSNs half their space apart cannot be compared: the longest message and the next one, acknowledged at once. */
+static void acked__the_longest_message_and_the_next(struct kunit *test)
+{
+	struct bench *b = bench(test);
+	u32 n = 1u << 23;
+
+	post(b, ROAN_OP_WRITE, 1u << 31);
+	post(b, ROAN_OP_SEND, 8);
+	while (b->r.una_psn != psn_add(PSN0, n - 1)) {
+		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+		ack(b, min(psn_diff(b->e.psn, PSN0) & PSN_MASK, n - 2));
+	}
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_EQ(test, ack(b, n), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
+static void acked__outside_is_stale(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, ack(b, PSN_MASK - 1), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, PSN_MASK, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, b->r.n_stale, 3);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
+static void acked__beyond_a_read_is_an_implied_nak(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_READ, 8);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);	/* once a hole */
+	KUNIT_EXPECT_EQ(test, b->r.n_implied_naks, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	KUNIT_EXPECT_EQ(test, retired(b), -1);
+}
+
+static void acked__sequence_nak_goes_back_once(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_WRITE, 4 * MTU);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_NOTHING);
+	send_one(b);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, b->e.offset, 2 * MTU);
+	KUNIT_EXPECT_TRUE(test, b->e.resend);
+	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x07);
+}
+
+static void acked__naks_have_their_status(struct kunit *test)
+{
+	static const struct {
+		u8 syndrome, status;
+	} naks[] = {
+		{ ROAN_AETH_NAK | ROAN_NAK_INVALID_REQUEST, ROAN_ST_REM_INV_REQ_ERR },
+		{ ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, ROAN_ST_REM_ACCESS_ERR },
+		{ ROAN_AETH_NAK | ROAN_NAK_REMOTE_OPERATION, ROAN_ST_REM_OP_ERR },
+		{ ROAN_AETH_NAK | 9, ROAN_ST_BAD_RESP_ERR },
+		{ 0x40, ROAN_ST_BAD_RESP_ERR },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(naks); i++) {
+		bool reserved = naks[i].syndrome == 0x40;
+		struct bench *b = bench(test);
+
+		for (int k = 0; k < 3; k++)
+			post(b, ROAN_OP_SEND, 8);
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, answer(b, naks[i].syndrome, 1, 0), ROAN_EV_FAILED);
+		if (!reserved)
+			KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+		KUNIT_EXPECT_EQ(test, retired(b), naks[i].status);
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+		KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	}
+}
+
+static void response__hole_asks_for_the_rest(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_READ, 4 * MTU);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0e, 2, MTU), ROAN_TAKE_RETRY);
+	send_one(b);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, b->e.offset, MTU);
+	KUNIT_EXPECT_EQ(test, b->e.len, 3 * MTU);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_TAKE_STALE);
+}
+
+static void response__acknowledges_what_is_before(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_READ, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 1, 8), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+}
+
+static void response__must_be_well_formed(struct kunit *test)
+{
+	static const struct {
+		u8 op, opcode;
+		u16 len;
+	} bad[] = {
+		{ ROAN_OP_READ, 0x0d, MTU - 4 },	/* too short */
+		{ ROAN_OP_READ, 0x0d, MTU + 4 },	/* too long */
+		{ ROAN_OP_READ, 0x10, MTU },		/* ends too early */
+		{ ROAN_OP_READ, 0x12, 0 },		/* not of its kind */
+		{ ROAN_OP_FETCH_ADD, 0x10, 8 },
+		{ ROAN_OP_FLUSH, 0x10, 4 },
+		{ ROAN_OP_SEND, 0x10, 8 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct bench *b = bench(test);
+
+		post(b, bad[i].op, 2 * MTU);
+		send_all(b);
+		KUNIT_EXPECT_EQ(test, respond(b, bad[i].opcode, 0, bad[i].len), ROAN_TAKE_FAILED);
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_BAD_RESP_ERR);
+	}
+}
+
+static void timer__retries_run_out(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+		b->now += roan_timeout_ns(10);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
+	}
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RETRY_EXC_ERR);
+}
+
+static void timer__progress_renews_the_budget(struct kunit *test)
+{
+	struct bench *b = bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += roan_timeout_ns(10);
+	roan_requester_timer(&b->r, b->now);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
+}
+
+static void timer__code_0_is_never(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct bench *b;
+
+	cfg.timeout = 0;
+	b = bench_with(test, cfg);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, U64_MAX), ROAN_EV_NOTHING);
+}
+
+#define MS	1000000ull
+
+static struct bench *slow_bench(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+
+	cfg.timeout = 14;	/* 67 ms */
+	return bench_with(test, cfg);
+}
+
+static void rtt__from_who_asked_to_who_answered(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	post(b, ROAN_OP_READ, 2 * MTU);
+	send_one(b);
+	b->now += 5 * MS;
+	send_one(b);
+	b->now += MS;
+	send_one(b);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	b->now += MS;
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 2 * MS);
+
+	/* The READ left while the SEND was being timed; the next one is. */
+	respond(b, 0x0d, 2, MTU);
+	respond(b, 0x0f, 3, MTU);
+	post(b, ROAN_OP_READ, 2 * MTU);
+	send_one(b);
+	b->now += 3 * MS;
+	respond(b, 0x0d, 4, MTU);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 3 * MS);
+}
+
+static void rtt__not_of_what_was_sent_twice(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += roan_timeout_ns(14);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	send_all(b);
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
+}
+
+/* It was to leave later, and did not wait. */
+static void rtt__not_of_what_left_before_its_time(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	b->now += 5 * MS;
+	send_all(b);
+	b->now -= MS;
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
+	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += MS;
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), MS);
+}
+
+/* A bench that has measured 2 ms, so that silence means loss after 6. */
+static struct bench *measured_bench(struct kunit *test)
+{
+	struct bench *b = slow_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	b->now += 2 * MS;
+	ack(b, 0);
+	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	return b;
+}
+
+static void timer__early_by_measure_and_free_of_charge(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+	u64 began = b->now;
+
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 4; i++) {	/* 6, 12, 24 ms; 48 would be after the timeout */
+		KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), min(b->now + (6 * MS << i), began + roan_timeout_ns(14)));
+		b->now = roan_requester_deadline(&b->r);
+		KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	}
+	KUNIT_EXPECT_EQ(test, b->r.n_early, 3);
+	KUNIT_EXPECT_EQ(test, b->r.n_timeouts, 1);
+	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
+}
+
+static void timer__early_runs_from_the_last_packet(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	send_one(b);
+	b->now += 5 * MS;	/* paced */
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+	send_one(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 6 * MS);
+	b->now += 6 * MS;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	/* Nothing of it is on its way yet: a second look is no second loss. */
+	b->now += 20 * MS;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+}
+
+/* A bench that has sent four packets and heard nothing; the first was sent again. */
+static struct bench *silent_bench(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 3 * MTU);
+	post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+	b->now = roan_requester_deadline(&b->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	return b;
+}
+
+static void timer__one_packet_asks_and_loss_resends_all(struct kunit *test)
+{
+	struct bench *b = silent_bench(test);
+
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 3);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 4));
+}
+
+static void timer__what_is_only_late_is_not_sent_again(struct kunit *test)
+{
+	struct bench *b = silent_bench(test);
+
+	post(b, ROAN_OP_SEND, 8);
+	ack(b, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 5));
+	KUNIT_EXPECT_FALSE(test, b->e.resend);
+	ack(b, 5);
+	for (int i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+}
+
+/* What the peer refused to take and was not sent again yet is not in flight, whatever is answered late. */
+static void timer__what_was_dropped_is_not_on_its_way(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	for (int i = 0; i < 6; i++)
+		post(b, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(b), 6);
+	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	send_one(b);
+	send_one(b);			/* and then the shell lets none go for a while */
+	b->now = roan_requester_deadline(&b->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	send_one(b);
+	ack(b, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+}
+
+/* Two silences: the second probe knows no more of the tail than the first. */
+static void timer__a_second_probe_learns_nothing(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 3 * MTU);
+	post(b, ROAN_OP_SEND, 8);
+	for (int i = 0; i < 3; i++)	/* the tail, which would ask for the ACK, has not left */
+		send_one(b);
+	for (int i = 0; i < 2; i++) {
+		b->now = roan_requester_deadline(&b->r);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+		send_one(b);
+	}
+	ack(b, 2);
+	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+}
+
+/* A bench that waits for two READs of two packets each and has had the first response; after 5 ms it asked again for the next. */
+static struct bench *reading_bench(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_READ, 2 * MTU);
+	send_all(b);
+	b->now += 2 * MS;
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_PLACE);
+	post(b, ROAN_OP_READ, 2 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	b->now = roan_requester_deadline(&b->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	return b;
+}
+
+/* The answer to the second asking begins anew. */
+static void timer__one_read_asks_and_loss_asks_for_all(struct kunit *test)
+{
+	struct bench *b = reading_bench(test);
+
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 2, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_TRUE(test, b->e.resend);
+	b->now += MS;
+	respond(b, 0x0d, 3, MTU);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);	/* of before; not of what was sent twice */
+}
+
+/* That to the first goes on: two READs are outstanding, as many as may be, and how long it took is a measure for the next. */
+static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
+{
+	struct bench *b = reading_bench(test);
+	u64 sent = b->now - 5 * MS;
+
+	post(b, ROAN_OP_READ, MTU);
+	roan_requester_take_rtt(&b->r);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 2, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, b->r.rd_outstanding, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 5));
+	KUNIT_EXPECT_FALSE(test, b->e.resend);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 3, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), b->now - sent);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 4, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 5, MTU), ROAN_TAKE_PLACE);
+	for (int i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+}
+
+/* Responses that nobody wants any more are no silence, but the ACK timeout stands. */
+static void timer__a_busy_peer_is_not_silent(struct kunit *test)
+{
+	struct bench *b = reading_bench(test);
+	u64 timeout = b->r.progress_at + roan_timeout_ns(14);
+
+	b->now += 5 * MS;
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_STALE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10 * MS);
+	b->now += 55 * MS;
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_STALE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), timeout);
+}
+
+static void timer__a_nak_ends_the_asking(struct kunit *test)
+{
+	struct bench *b = silent_bench(test);
+
+	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+}
+
+/* What was sent twice measures nothing. */
+static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
+{
+	struct bench *b = measured_bench(test);
+
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	send_all(b);
+	b->now = roan_requester_deadline(&b->r);
+	roan_requester_timer(&b->r, b->now);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
+	ack(b, 1);
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
+	ack(b, 2);
+	post(b, ROAN_OP_SEND, 2 * MTU);
+	send_all(b);
+	ack(b, 3);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
+	b->now += 2 * MS;
+	ack(b, 4);
+	post(b, ROAN_OP_SEND, 8);
+	send_all(b);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 5 * MS);
+}
+
+/* Who posts while an answer is due may leave it to the answer, if that comes soon. */
+static void soon__by_the_longest_wait_of_late(struct kunit *test)
+{
+	struct roan_requester_cfg never = rc;
+	struct bench *b = bench(test);
+	u32 n = 0, i;
+
+	post(b, ROAN_OP_SEND, 4 * MTU);
+	send_all(b);
+	KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));		/* who knows? */
+	for (; n < 3; n++) {
+		b->now += n ? 10 : 3 * MS;
+		ack(b, n);
+		KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));	/* of a window one answer is waited for */
+	}
+	for (i = 0; i < 200; i++, n++) {
+		post(b, ROAN_OP_SEND, 8);
+		send_all(b);
+		b->now += MS / 10;
+		ack(b, n);
+		retired(b);
+	}
+	KUNIT_EXPECT_TRUE(test, roan_requester_called_soon(&b->r));		/* they come all the time now */
+	never.timeout = 0;
+	roan_requester_tune(&b->r, &never);
+	KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));		/* or may not come at all */
+	answer(b, ROAN_AETH_RNR | 1, n, 0);
+	KUNIT_EXPECT_TRUE(test, roan_requester_called_soon(&b->r));
+}
+
+static struct kunit_case requester_ack_cases[] = {
+	KUNIT_CASE(acked__cumulative),
+	KUNIT_CASE(acked__the_longest_message_and_the_next),
+	KUNIT_CASE(acked__outside_is_stale),
+	KUNIT_CASE(acked__beyond_a_read_is_an_implied_nak),
+	KUNIT_CASE(acked__sequence_nak_goes_back_once),
+	KUNIT_CASE(acked__naks_have_their_status),
+	KUNIT_CASE(response__hole_asks_for_the_rest),
+	KUNIT_CASE(response__acknowledges_what_is_before),
+	KUNIT_CASE(response__must_be_well_formed),
+	KUNIT_CASE(timer__retries_run_out),
+	KUNIT_CASE(timer__progress_renews_the_budget),
+	KUNIT_CASE(timer__code_0_is_never),
+	KUNIT_CASE(rtt__from_who_asked_to_who_answered),
+	KUNIT_CASE(rtt__not_of_what_was_sent_twice),
+	KUNIT_CASE(rtt__not_of_what_left_before_its_time),
+	KUNIT_CASE(timer__early_by_measure_and_free_of_charge),
+	KUNIT_CASE(timer__early_runs_from_the_last_packet),
+	KUNIT_CASE(timer__one_packet_asks_and_loss_resends_all),
+	KUNIT_CASE(timer__what_is_only_late_is_not_sent_again),
+	KUNIT_CASE(timer__what_was_dropped_is_not_on_its_way),
+	KUNIT_CASE(timer__a_second_probe_learns_nothing),
+	KUNIT_CASE(timer__one_read_asks_and_loss_asks_for_all),
+	KUNIT_CASE(timer__a_read_only_late_is_not_asked_for_again),
+	KUNIT_CASE(timer__a_busy_peer_is_not_silent),
+	KUNIT_CASE(timer__a_nak_ends_the_asking),
+	KUNIT_CASE(timer__a_measured_answer_ends_the_patience),
+	KUNIT_CASE(soon__by_the_longest_wait_of_late),
+	{}
+};
+
+static struct kunit_suite requester_ack_suite = {
+	.name = "requester_ack",
+	.test_cases = requester_ack_cases,
+};
+
+kunit_test_suite(requester_ack_suite);

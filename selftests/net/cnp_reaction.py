@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""cnp_reaction.py: what a CNP or a cap does to its queue pair, as it is shown and traced, and what is not held back by it.
+
+Runs in namespace h2 (packets.sh), with what packets.py has. The link is what a veth says of itself, 10 Gb/s.
+
+    h1: v1 (no device, this socket) ======== v2 roan2 :h2
+"""
+import json
+import os
+import re
+import subprocess
+import time
+
+import pyverbs.enums as e
+from pyverbs.wr import SGE, SendWR
+
+import packets as p
+from roce_packets import ACK, CNP, MTU, PEER_QPN, PSN, WRITE_ONLY, bth, datagram, reth
+from ktap import plan, result
+
+TRACING = "/sys/kernel/tracing/"
+LINK, HALF = 10_000_000, 5_000_000      # kbit/s; the first CNP takes 1023/2048
+STILL = {"rpg_time_reset": 131071, "dce_tcp_rtt": 131071, "rpg_ai_rate": 1}     # nothing rises much while we look
+QUICK = {"rpg_time_reset": 1, "dce_tcp_rtt": 55, "rpg_ai_rate": 800000}
+PAPER = {"rpg_time_reset": 55, "dce_tcp_rtt": 55, "rpg_ai_rate": 40}
+
+
+def tune(values):
+    for name, value in values.items():
+        p.setting(name, value)
+
+
+def cap(qp, kbps):
+    p.setting("../qp_cap", f"{qp.qp_num} {kbps}")
+
+
+def trace(on):
+    if not os.path.exists(TRACING + "trace"):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", TRACING], check=True)
+    for event in ("roan_rate", "roan_cnp"):
+        with open(f"{TRACING}events/roan/{event}/enable", "w") as f:
+            f.write(str(on))
+
+
+def traced(pattern):
+    with open(TRACING + "trace") as f:
+        return re.findall(pattern, f.read())
+
+
+def shown(qp):
+    """What `rdma resource show qp -dd` says."""
+    out = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "qp", "link", f"{p.DEV}/1", "lqpn", str(qp.qp_num)],
+                         check=True, capture_output=True)
+    return {k.removeprefix("drv_"): value for k, value in json.loads(out.stdout)[0].items()}
+
+
+def send(v, qp):
+    qp.post_send(SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[SGE(v.mr.buf, MTU, v.mr.lkey)]))
+
+
+def marked(v, qp, psn):
+    return datagram(bth(WRITE_ONLY, qp.qp_num, psn=psn, ack=True) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8), tos=3)
+
+
+def seen_and_traced(v, qp):
+    tune(STILL)
+    trace(1)
+    before = shown(qp)
+    cap(qp, 5000)
+    capped = shown(qp)
+    cap(qp, 0)
+    v.wire.send(datagram(bth(CNP, qp.qp_num) + bytes(16)))
+    cut = shown(qp)
+    tune(QUICK)
+    time.sleep(0.3)
+    send(v, qp)
+    free = shown(qp)
+    v.wire.send(marked(v, qp, PSN))
+    time.sleep(0.1)
+    trace(0)
+    tune(PAPER)
+    rates = [int(r) for r in traced(f"roan_rate: qpn={qp.qp_num} rate=([0-9]+) ")]
+    cnps = traced(f"roan_cnp: qpn={qp.qp_num} peer_qpn={PEER_QPN} out=([01])")
+    result("rate_kbps" not in before, "without a CNP and without a cap a QP has no limiter", f"{before}")
+    result(capped["cap_kbps"] == capped["rate_kbps"] == 5000, "a cap is shown", f"{capped}")
+    result((cut["cnps"], cut["cuts"], cut["target_kbps"]) == (1, 1, LINK) and HALF < cut["rate_kbps"] < LINK and
+           0 < cut["alpha_1024"] < 1024, "a CNP is shown: rate, target, alpha, how many came and cut", f"{cut}")
+    result(free["rate_kbps"] == 0 and free["cnps"] == 1, "limiting ends when the rate is the link's again", f"{free}")
+    result(len(rates) == 4 and rates[:2] == [5_000_000, 0] and HALF < rates[2] / 1000 < HALF + 10_000 and rates[3] == 0,
+           "each change of the rate is traced: cap, none, cut, free", f"{rates}")
+    result(cnps == ["0", "1"], "so is the CNP that came, and the one that was sent", f"{cnps}")
+
+
+def answers_only(v):
+    """A QP that never becomes ready to send may answer READs all the same."""
+    qp = v.connected(e.IBV_QPT_RC, rts=False)
+    cap(qp, 5000)
+    capped = shown(qp)
+    qp.close()
+    result(capped.get("rate_kbps") == 5000, "a cap holds for a QP that is ready to receive and no more", f"{capped}")
+
+
+def never_held_back(v, qp):
+    cap(qp, 1)
+    time.sleep(0.12)    # packets.sh has one CNP in 100 ms
+    v.wire.replies()
+    send(v, qp)
+    send(v, qp)         # may leave after nine seconds
+    v.wire.send(marked(v, qp, PSN + 1))
+    end, left = time.monotonic() + 5, []
+    while not {CNP, ACK} <= set(left) and time.monotonic() < end:
+        left += [r[0] for r in v.wire.replies()]
+    result({CNP, ACK} <= set(left), "neither a CNP nor an ACK waits for its QP's pacer", f"{left}")
+
+
+def main():
+    v = p.Victim(p.Wire())
+    qp = v.connected(e.IBV_QPT_RC, timeout=0)
+    seen_and_traced(v, qp)
+    answers_only(v)
+    never_held_back(v, qp)
+    qp.close()
+    os._exit(plan())
+
+
+main()

@@ -1,0 +1,241 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The same bytes over every kind of path, each with and without loss and corruption; and trains where they may be, single
+# packets where not, as the counters tell. QUICK=1: without the lossy half. ONLY=KIND,KIND: only such paths.
+#
+#	h1: pa on u1 [on w1] ==== w2 [below u2] with pb :h2	u: w itself, or a VLAN, bond, bridge, VXLAN, macvlan ... on it
+#	w1 and w2 are a veth, or two taps with a program between them
+#	the last path: rxe on w1 in the first namespace ==== w2, pb :h2
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+N=${N:-2}
+TAPS=	# the program between the taps
+# shellcheck disable=SC2034 # pair.sh reads them
+ADEV=pa BDEV=pb AIP=10.9.0.1 BIP=10.9.0.2
+
+# Where an end is: h1 or h2; with rxe the first end is in the first namespace.
+end() { # 1|2 COMMAND...
+	local n=$1
+	shift
+	if [ "$n" = 1 ]; then a "$@"; else b "$@"; fi
+}
+
+plain() { [ "$1" = plain ] || [ "$1" = tap ]; }	# KIND: nothing is on the wire's ends
+wire() { # KIND MTU
+	[ "$1" = tap ] || { ip link add w1 mtu "$2" type veth peer name w2 mtu "$2"; return; }
+	python3 "$HERE/tap_wire.py" w1 w2 > /tmp/taps.log 2>&1 &
+	TAPS=$!
+	wait_for 60 ip link show w2 && ip link set w1 mtu "$2" && ip link set w2 mtu "$2" || { cat /tmp/taps.log; return 1; }
+}
+
+# The upper device of end N on wN; prints what the RDMA device goes on.
+upper() { # KIND N
+	local n=$2
+	! plain "$1" || { echo "w$n"; return; }
+	case $1 in
+	vlan) end "$n" ip link add link "w$n" name "u$n" type vlan id 9 ;;
+	macvlan) end "$n" ip link add "u$n" link "w$n" type macvlan ;;
+	ipvlan) end "$n" ip link add "u$n" link "w$n" type ipvlan mode l2 ;;
+	bridge) end "$n" ip link add "u$n" type bridge && end "$n" ip link set "w$n" master "u$n" ;;
+	bond)
+		end "$n" ip link add "u$n" type bond mode active-backup miimon 100 && end "$n" ip link set "w$n" down &&
+			end "$n" ip link set "w$n" master "u$n" ;;
+	team)
+		end "$n" ip link add "u$n" type team && end "$n" teamnl "u$n" setoption mode roundrobin &&
+			end "$n" ip link set "w$n" down && end "$n" ip link set "w$n" master "u$n" ;;
+	vxlan)
+		end "$n" ip addr add "10.9.1.$n/24" dev "w$n" &&
+			end "$n" ip link add "u$n" type vxlan id 9 remote "10.9.1.$((3 - n))" local "10.9.1.$n" dstport 4789 dev "w$n" ;;
+	esac > /dev/null || return
+	end "$n" ip link set "w$n" up && end "$n" ip link set "u$n" up || return
+	if [ "$1" = vlan ]; then echo "w$n"; else echo "u$n"; fi
+}
+
+path_up() { # KIND MTU
+	local n on dev=(- pa pb)
+	wire "$1" "$2" || return
+	for n in 1 2; do
+		[ "${A[*]}" = env ] && [ $n = 1 ] || ip link set w$n netns h$n || return
+		end $n ip link set w$n up || return
+	done
+	for n in 1 2; do
+		on=$(upper "$1" $n) || return
+		ADDRESS=u$n; ! plain "$1" || ADDRESS=w$n
+		end $n ip addr add "10.9.0.$n/24" dev $ADDRESS || return
+		[ "$2" -lt 1280 ] || end $n ip addr add "fd09::$n/64" dev $ADDRESS nodad || return	# less is too little for IPv6
+		if [ "${A[*]}" = env ] && [ $n = 1 ]; then
+			LINK_TYPE=rxe link_add pa w1 || return
+		else
+			link_add "${dev[n]}" "$on" h$n || return
+		fi
+	done
+	wait_for 60 a ping -c1 -W1 $BIP && wait_for 60 gid_index pb $BIP h2
+}
+path_down() {
+	local n
+	rdma link del pa; rdma link del pb
+	for n in 1 2; do end $n ip link del u$n; done
+	a ip link del w1
+	[ -z "$TAPS" ] || { kill "$TAPS"; wait "$TAPS"; TAPS=; }
+} > /dev/null 2>&1
+
+bad_wire() {
+	local n
+	for n in 1 2; do
+		end $n tc qdisc replace dev w$n root netem loss 1% corrupt 1% limit 10000 || return
+	done
+}
+
+sum() { local d s=0; for d in "${DEVS[@]}"; do s=$((s + $(counter "$d" "$1"))); done; echo $s; }
+counts() { echo "$(sum sent_pkts) $(sum sent_skbs) $(sum rcvd_pkts) $(sum rcvd_skbs)"; }
+
+# carry SENT RECEIVED OPTIONS...: options are for both ends; SENT and RECEIVED are "trains", "single", "any", or, of what
+# is received, "whole": the very skbs that were sent
+carry() {
+	local sent=$1 rcvd=$2 before after
+	shift 2
+	before=$(counts)
+	STRESS_BOTH="$*" stress 300 -t rc -q 2 -w 32 -n "$N" -l 40000 -B || return
+	after=$(counts)
+	# shellcheck disable=SC2086 # numbers
+	set -- $before $after
+	echo "sent $(($5 - $1)) packets in $(($6 - $2)) skbs, received $(($7 - $3)) in $(($8 - $4))"
+	shaped "$sent" $(($5 - $1)) $(($6 - $2)) && shaped "$rcvd" $(($7 - $3)) $(($8 - $4)) $(($6 - $2))
+}
+shaped() { # WHICH PACKETS SKBS [SENT-SKBS]
+	[ "$2" -gt 0 ] || return
+	case $1 in
+	trains) [ $((4 * $2)) -ge $((5 * $3)) ] ;;	# ACKs and small messages travel alone
+	single) [ "$2" = "$3" ] ;;
+	whole) [ "$3" = "$4" ] ;;
+	esac
+}
+
+# path NAME KIND MTU SENT RECEIVED "ETHTOOL WORDS" [STRESS OPTIONS]: up, clean, bad, down
+path() {
+	local name=$1 sent=$4 rcvd=$5 n
+	[[ -z ${ONLY:-} || ,$ONLY, == *,$2,* ]] || return 0
+	if ! path_up "$2" "$3" > /tmp/setup.log 2>&1; then
+		sed 's/^/# /' /tmp/setup.log
+		ktap_fail "$name: set-up"
+		path_down
+		return
+	fi
+	for n in 1 2; do
+		# shellcheck disable=SC2086 # words
+		[ -z "$6" ] || end $n ethtool -K w$n $6 > /dev/null 2>&1 || { ktap_skip "$name" "ethtool -K $6"; path_down; return; }
+	done
+	ktap_check "$name" carry "$sent" "$rcvd" "${@:7}"
+	if [ -z "${QUICK:-}" ] && bad_wire; then
+		ktap_check "$name, lossy" carry any any "${@:7}"
+	fi
+	path_down
+}
+
+# Every packet marked on the way must count as one, also in a train.
+marked() {
+	local n before ce
+	for n in 1 2; do
+		end $n tc qdisc add dev w$n root handle 1: prio bands 4 || return 4
+		end $n tc qdisc add dev w$n parent 1:4 handle 4: netem loss 100% ecn || return 4
+		end $n tc filter add dev w$n parent 1: protocol ip prio 1 u32 match ip dport 4791 0xffff flowid 1:4 || return 4
+	done
+	for n in pa pb; do
+		# All packets ECT(0), ACKs too, or they are lost instead: so congestion control, which knows better, is off.
+		echo none > /sys/class/infiniband/$n/ports/1/cc_param/algo || return
+		echo 2 > /sys/class/infiniband/$n/ports/1/cc_param/traffic_class || return
+	done
+	before=$(sum rcvd_pkts) ce=$(sum rcvd_ce_pkts)
+	carry any trains || return	# what is sent has a CNP now and then, alone, and not ECT: lost
+	echo "$(($(sum rcvd_ce_pkts) - ce)) marks in $(($(sum rcvd_pkts) - before)) packets"
+	[ $(($(sum rcvd_ce_pkts) - ce)) = $(($(sum rcvd_pkts) - before)) ]
+}
+
+# Three pairs of programs at once, each with a path MTU and a traffic class of its own, several QPs each way.
+unmixed() {
+	local op mtu class port=19000 pids=() rc=0 pid capture
+	rm -f /tmp/trains
+	"${A[@]}" python3 "$HERE/trains.py" w1 /tmp/trains 4096:32 1024:104 256:0 > /tmp/trains.log 2>&1 &
+	capture=$!
+	wait_for 60 test -e /tmp/trains
+	while read -r op mtu class; do
+		port=$((port + 1))
+		OUT_A=/tmp/out_a.$port OUT_B=/tmp/out_b.$port both 200 $port \
+			"ib_${op}_bw -F -p $port -d $ADEV -m $mtu --tclass=$class -q 3 -s 30000 -n 100" \
+			"ib_${op}_bw -F -p $port -d $BDEV -m $mtu --tclass=$class -q 3 -s 30000 -n 100 $AIP" > /tmp/both.$port 2>&1 &
+		pids+=($!)
+	done <<-END
+		write 4096 32
+		read 1024 104
+		write 256 0
+	END
+	for pid in "${pids[@]}"; do
+		wait "$pid" || rc=1
+	done
+	[ $rc = 0 ] || cat /tmp/both.*
+	kill $capture
+	wait $capture || rc=1
+	cat /tmp/trains.log
+	return $rc
+}
+
+# Trains that were cut on the way and put together again.
+marked_gro() {
+	local n
+	for n in 1 2; do
+		end $n ethtool -K w$n gso off tso off tx-udp-segmentation off gro on > /dev/null || return
+	done
+	marked
+}
+
+on_veth() { # NAME COMMAND
+	if path_up plain 4200 > /tmp/setup.log 2>&1; then
+		ktap_check "$1" "$2"
+	else
+		cat /tmp/setup.log; ktap_fail "$1: set-up"
+	fi
+	path_down
+}
+
+ktap_header
+{ load_modules && ip netns add h1 && ip netns add h2 && ip -n h1 link set lo up && ip -n h2 link set lo up; } > /tmp/setup.log 2>&1 ||
+	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+modprobe -q -a sch_netem sch_prio cls_u32 8021q bridge macvlan vxlan tun
+modprobe -q bonding max_bonds=0
+DEVS=(pa pb)
+path "veth" plain 4200 trains whole ""
+path "GSO off" plain 4200 trains single "gso off tx-udp-segmentation off gro off"
+path "GSO off, GRO on" plain 4200 trains trains "gso off tso off tx-udp-segmentation off gro on"
+path "checksum offload off" plain 4200 single single "tx off"
+path "MTU 1500" plain 1500 trains whole ""
+path "MTU 9000" plain 9000 trains whole ""
+QUICK=1 path "MTU 600" plain 600 trains whole ""
+path "IPv6" plain 4200 trains whole "" -6
+path "IPv6, GSO off" plain 4200 trains single "gso off tx-udp-segmentation off" -6
+path "VLAN" vlan 4200 trains whole ""
+path "bond" bond 4200 trains whole ""
+path "bridge" bridge 4200 trains whole ""
+path "macvlan" macvlan 4200 trains whole ""
+# A tunnel's end has GRO, and puts together what left alone, too.
+path "VXLAN" vxlan 4200 trains trains ""
+if modprobe -q ipvlan; then path "ipvlan" ipvlan 4200 trains whole ""; else ktap_skip "ipvlan" "no module"; fi
+if modprobe -q team && modprobe -q team_mode_roundrobin && command -v teamnl > /dev/null; then
+	path "team" team 4200 trains whole ""
+else
+	ktap_skip "team" "no module, or no teamnl"
+fi
+[ -z "${ONLY:-}" ] || ktap_end
+# A program is the wire: the others leave it the CPU, and wait longer for it.
+QUICK=1 path "taps with virtio-net headers" tap 4200 trains whole "" -e -k 18
+on_veth "every marked packet is counted, in trains" marked
+on_veth "and in trains that GRO puts together" marked_gro
+on_veth "trains never mix queue pairs, traffic classes or path MTUs" unmixed
+if modprobe -q rdma_rxe; then
+	A=(env) DEVS=(pb)
+	# Not where packets are lost: rxe can fall silent for good when an RNR NAK meets a READ under way.
+	QUICK=1 path "a peer that is rxe" plain 4200 trains any "" -x
+else
+	ktap_skip "a peer that is rxe" "no rdma_rxe"
+fi
+ktap_end

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Packets for memory that is not there wait for it, and their sender is told to stop. odp_rxqueue.py has the cases; memory is absent
+# for as long as the file system that it is a file of is frozen.
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/python.sh"
+
+slow_file() {
+	truncate -s 32M /tmp/slow.img && mkfs.ext2 -qF /tmp/slow.img && mkdir /tmp/slow && modprobe -q loop
+	mount -o loop /tmp/slow.img /tmp/slow && dd if=/dev/zero of=/tmp/slow/file bs=1M count=8
+}
+
+ktap_header
+python_needs backlog
+{ load_modules && two_hosts && slow_file; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+on h2 cat /sys/class/net/v2/address > /run/mac2
+python_runs backlog 550 env
+fsfreeze -u /tmp/slow 2> /dev/null
+ktap_end

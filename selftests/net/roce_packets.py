@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0
+"""roce_packets.py: RoCE v2 packets by hand, ICRCs too, and a packet socket to send them by. What they do is for packets.py to say."""
+import ctypes
+import ipaddress
+import os
+import socket
+import struct
+
+from icrc import icrc
+
+H1 = {4: os.environ["H1IP"], 6: os.environ["H1IP6"]}
+H2 = {4: os.environ["H2IP"], 6: os.environ["H2IP6"]}
+OTHER = {4: "10.7.0.99", 6: "fd07::99"}     # nobody
+SECOND = {4: "10.7.0.22", 6: "fd07::22"}    # h2 has it too
+PEER_QPN, PSN, QKEY, MTU = 0x777, 100, 0x11111111, 1024
+SEND_FIRST, SEND_MIDDLE, SEND_ONLY, SEND_INV = 0, 1, 4, 23
+WRITE_FIRST, WRITE_ONLY, READ, ACK, FETCH_ADD = 6, 10, 12, 17, 20
+UC, UD_SEND, CNP = 0x20, 0x64, 0x81
+
+
+def mac(dev):
+    with open(f"/sys/class/net/{dev}/address") as f:
+        return bytes.fromhex(f.read().strip().replace(":", ""))
+
+
+class Wire:
+    """A packet socket on v1, opened in h1 although this process lives in h2."""
+
+    def __init__(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        home = os.open("/proc/self/ns/net", os.O_RDONLY)
+        h1 = os.open("/run/netns/h1", os.O_RDONLY)
+        if libc.setns(h1, 0x40000000):
+            raise OSError(ctypes.get_errno(), "setns")
+        try:
+            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            self.sock.bind(("v1", 3))
+            self.train = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self.train.bind(("v1", 0))
+            self.train.setsockopt(263, 15, 1)   # SOL_PACKET, PACKET_VNET_HDR
+        finally:
+            libc.setns(home, 0x40000000)
+        self.sock.setblocking(False)
+        self.h1mac = self.sock.getsockname()[4]
+        self.h2mac = mac("v2")
+
+    def ether(self, family):
+        return self.h2mac + self.h1mac + (b"\x08\x00" if family == 4 else b"\x86\xdd")
+
+    def send(self, packet):
+        family = packet[0] >> 4
+        self.sock.send(self.ether(family) + packet)
+
+    def replies(self):
+        """BTH to the end of what h2 sent, oldest first; their traffic classes are in self.tos."""
+        got, self.tos = [], []
+        while True:
+            try:
+                frame, (_, _, kind, _, _) = self.sock.recvfrom(65536)
+            except BlockingIOError:
+                return got
+            if kind == 4:   # PACKET_OUTGOING: our own
+                continue
+            ip = frame[14:]
+            skip = 28 if ip[0] >> 4 == 4 else 48
+            if ip[skip - 6:skip - 4] == struct.pack(">H", 4791):
+                got.append(ip[skip:])
+                self.tos.append(struct.unpack(">H", ip[:2])[0] >> 4 & 0xFF if skip == 48 else ip[1])
+
+
+def checksum(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def ip_header(family, src, dst, udp_len, ident=1, options=b"", next_header=17, frag=0x4000, tos=0):
+    src, dst = ipaddress.ip_address(src).packed, ipaddress.ip_address(dst).packed
+    if family == 6:
+        return struct.pack(">IHBB", 0x60000000 | tos << 20, udp_len, next_header, 64) + src + dst
+    ihl = 5 + len(options) // 4
+    h = struct.pack(">BBHHHBBH", 0x40 | ihl, tos, ihl * 4 + udp_len, ident, frag, 64, 17, 0) + src + dst + options
+    return h[:10] + struct.pack(">H", checksum(h)) + h[12:]
+
+
+def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False, mig=True, becn=False):
+    return struct.pack(">BBHII", op, mig << 6 | pad << 4 | ver, pkey, becn << 30 | qpn, ack << 31 | psn & 0xFFFFFF)
+
+
+def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1, tos=0):
+    """An IP packet around @body (BTH to payload); the ICRC is put behind it. @good False: one bit of it is wrong."""
+    length = 8 + len(body) + 4
+    udp = struct.pack(">HHHH", 0xC123, 4791, udp_len or length, 0)
+    ip = ip_header(family, src or H1[family], dst or H2[family], length, ident, options, tos=tos)
+    crc = bytearray(icrc(ip, udp + body)) if len(body) >= 12 else bytearray(4)
+    if not good:
+        crc[2] ^= 0x10
+    return ip + udp + body + bytes(crc)
+
+
+def fragments(body, ident):
+    """One good IPv4 packet in two pieces. The ICRC is over the header as it was before, and is again afterwards."""
+    length = 8 + len(body) + 4
+    udp = struct.pack(">HHHH", 0xC123, 4791, length, 0)
+    data = udp + body
+    data += icrc(ip_header(4, H1[4], H2[4], length, ident, frag=0), data)
+    return [ip_header(4, H1[4], H2[4], 48, ident, frag=0x2000) + data[:48],
+            ip_header(4, H1[4], H2[4], length - 48, ident, frag=48 // 8) + data[48:]]
+
+
+def raw(payload, family=4, udp_len=None):
+    """An IP packet whose UDP payload is exactly @payload."""
+    udp = struct.pack(">HHHH", 0xC123, 4791, udp_len if udp_len is not None else 8 + len(payload), 0)
+    return ip_header(family, H1[family], H2[family], 8 + len(payload)) + udp + payload
+
+
+def reth(va, rkey, length):
+    return struct.pack(">QII", va, rkey, length)
+
+
+def deth(qkey=QKEY, src_qpn=5):
+    return struct.pack(">II", qkey, src_qpn)

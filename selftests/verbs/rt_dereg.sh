@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A program of real-time priority deregisters what another one WRITEs to on the same CPU. Wants one CPU (QEMU with -c 1), and
+# says something on a kernel with PREEMPT_RT only (lab qemu-rt).
+#
+#	h1: v1, roan1  =veth=  v2, roan2: h2	the program runs in h1, over the loopback of its one device
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+
+ktap_header
+{ load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+on h1 timeout 300 "$PROGRAMS/rt_dereg" -d $H1DEV > /tmp/realtime 2>&1
+ktap_relay /tmp/realtime realtime $?
+ktap_end

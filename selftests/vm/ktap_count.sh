@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Runs the commands given, each to its end whatever the others did, and counts the KTAP results they print. Of nested
+# results only the innermost count. A command that fails without a "not ok" counts as one failure, one that passes
+# without any result as one pass. The end says how long it took and, for who sees no more than that, what failed: each line
+# again below what suites.sh called it, or the command. The last line is "N passed, N failed, N skipped"; the status says
+# whether any failed.
+. "$(dirname "$(readlink -f "$0")")/cpu_times.sh"
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"*' EXIT
+
+# suites.sh ends what a script printed with a line that names it: "# LAB: SCRIPT: N s, N s of CPU".
+failures() { # COMMAND
+	awk -v part="$1" '
+		/^ *not ok / { bad[++n] = $0; next }
+		/^# [^ ]+: .*: [0-9]+ s, [0-9]+ s of CPU$/ { tell($0) }
+		END { tell("# " part) }
+		function tell(whose, i) {
+			if (n) print whose
+			for (i = 1; i <= n; i++) { sub(/^ */, "#     ", bad[i]); print bad[i] }
+			n = 0
+		}' "$log"
+}
+
+for part; do
+	echo "# $part"
+	bash -c "$part" 2>&1 | tee "$log"
+	rc=${PIPESTATUS[0]}
+	# A result that closes deeper ones is their sum, so it is not counted.
+	read -r p f s < <(awk '
+		/^ *(not )?ok( |$)/ {
+			match($0, /^ */); depth = RLENGTH
+			if (deep > depth) { deep = depth; next }
+			deep = depth
+			if ($1 == "not") f++
+			else if (/# SKIP/) s++
+			else p++
+		}
+		END { print p + 0, f + 0, s + 0 }' "$log")
+	[ "$rc" = 0 ] || [ "$f" -gt 0 ] || { echo "not ok $part # status $rc" | tee -a "$log"; f=1; }
+	failures "$part" >> "$log.failed"
+	[ "$rc" != 0 ] || [ $((p + f + s)) -gt 0 ] || { echo "ok $part"; p=1; }
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+cpu_seconds "$log.times"
+echo "# $SECONDS s, $SPENT s of CPU, on $(nproc) CPUs"
+[ ! -s "$log.failed" ] || { echo "# what failed:"; cat "$log.failed"; }
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
