@@ -18,26 +18,26 @@ static int __init roan_init(void)
 	err = roan_crc_init();
 	if (err)
 		return err;
-	err = roan_later_init();
+	err = roan_deferred_init();
 	if (err)
 		goto err_crc;
 	err = roan_odp_init();
 	if (err)
 		goto err_later;
-	err = roan_persist_init();
+	err = roan_flush_worker_init();
 	if (err)
 		goto err_odp;
 	err = roan_qp_init();
 	if (err)
 		goto err_persist;
-	roan_pace_init();
+	roan_pacing_init();
 	err = roan_qos_init();
 	if (err)
 		goto err_qp;
 	err = roan_dmabuf_init();
 	if (err)
 		goto err_qos;
-	err = roan_bar_init();
+	err = roan_dm_bar_init();
 	if (err)
 		goto err_dmabuf;
 	err = roan_net_init(roan_recv);
@@ -50,22 +50,22 @@ static int __init roan_init(void)
 
 err_net:
 	roan_net_exit();
-	roan_room_exit();
+	roan_tx_page_pool_exit();
 err_bar:
-	roan_bar_exit();
+	roan_dm_bar_exit();
 err_dmabuf:
 	roan_dmabuf_exit();
 err_qos:
 	roan_qos_exit();
 err_qp:
-	roan_below_exit();
+	roan_tx_inflight_exit();
 	roan_qp_exit();
 err_persist:
-	roan_persist_exit();
+	roan_flush_worker_exit();
 err_odp:
 	roan_odp_exit();
 err_later:
-	roan_later_exit();
+	roan_deferred_exit();
 err_crc:
 	roan_crc_exit();
 	return err;
@@ -75,16 +75,16 @@ static void __exit roan_exit(void)
 {
 	roan_device_exit();	/* no device, so no user and no packet after this */
 	roan_net_exit();
-	roan_room_exit();
-	roan_bar_exit();
+	roan_tx_page_pool_exit();
+	roan_dm_bar_exit();
 	roan_dmabuf_exit();
 	roan_qos_exit();
-	roan_below_exit();
+	roan_tx_inflight_exit();
 	roan_qp_exit();
-	roan_persist_exit();
+	roan_flush_worker_exit();
 	roan_odp_exit();
-	roan_pace_exit();
-	roan_later_exit();
+	roan_pacing_exit();
+	roan_deferred_exit();
 	rcu_barrier();		/* callbacks of ours must not run in freed text */
 	roan_crc_exit();
 }

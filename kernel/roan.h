@@ -53,7 +53,7 @@
 struct roan_net;
 struct roan_qp;
 struct roan_limiter;
-struct roan_bar;
+struct roan_dm_bar;
 struct roan_stats;
 
 /* ---- devices: device.c ---- */
@@ -63,33 +63,33 @@ struct roan_dev {
 	struct net_device *ndev;	/* held from newlink to dealloc */
 	netdevice_tracker ndev_tracker;
 	struct roan_net *rnet;		/* of dev_net(ndev); ip_hook.c */
-	struct list_head on_net;	/* rnet->devs, RCU */
-	bool port_told;			/* the last port event told said active; under RTNL */
+	struct list_head net_link;	/* rnet->devs, RCU */
+	bool port_active_sent;		/* the last port event told said active; under RTNL */
 
 	struct xarray keys;		/* key index -> struct roan_key */
 	u32 key_next;			/* cyclic allocation */
-	struct roan_bar *dm_bar;	/* device memory comes from there; dm_bar.c. NULL: from the kernel */
+	struct roan_dm_bar *dm_bar;	/* device memory comes from there; dm_bar.c. NULL: from the kernel */
 	struct xarray ahs;		/* ah_num -> struct roan_av */
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
 
 	struct roan_cc_dev cc;
 	struct roan_qos qos;
-	struct list_head on_qos;	/* dcb_prio.c */
+	struct list_head qos_link;	/* dcb_prio.c */
 	struct roan_pfc pfc;
-	struct roan_backlog backlog;
-	struct roan_poller poller;
+	struct roan_odp_rxq backlog;
+	struct roan_sq_poller poller;
 
 	struct list_head mcast;		/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
 	u32 n_mcast;
 
-	bool going;			/* users' QPs were flushed, and none may start again; read under queue locks */
+	bool removing;			/* users' QPs were flushed, and none may start again; read under queue locks */
 	struct roan_stats __percpu *stats;
 };
 
-struct roan_uctx {
+struct roan_ucontext {
 	struct ib_ucontext ib;
-	struct roan_notices notices;
+	struct roan_db_hints db_hints;
 	bool one_mapping;	/* the provider knows how to find the two rings of a QP in one; const */
 };
 
@@ -132,15 +132,15 @@ struct roan_qp_ref {
 	refcount_t refs;
 	struct roan_qp *qp;
 	struct rcu_head rcu;
-	struct roan_below below;
-} __aligned(ROAN_BELOW_ALIGN);
+	struct roan_tx_inflight tx_inflight;
+} __aligned(ROAN_TX_INFLIGHT_ALIGN);
 
 struct roan_qp {
 	struct ib_qp ib;
 	struct roan_dev *dev;
 	struct roan_qp_ref *ref;
-	struct completion gone;		/* the last reference was dropped */
-	struct roan_later later;
+	struct completion released;	/* the last reference was dropped */
+	struct roan_deferred deferred;
 	struct mutex mutex;		/* modify, query, destroy: uverbs takes only a read lock */
 
 	/* Written under both queue locks (and mutex, but for the fall to ERR); read under any of the three. */
@@ -160,16 +160,17 @@ struct roan_qp {
 	struct ib_ucontext *uctx;
 	struct ib_qp_attr attr;		/* as set, for query */
 	u32 n_mcast;			/* groups attached to */
-	u8  own_algo;			/* 1 + enum roan_cc_algo; 0: the device's. mutex; READ_ONCE() without */
-	u32 admin_cap;			/* kbit/s; 0: none. The same */
+	u8  cc_override;		/* 1 + enum roan_cc_algo; 0: the device's. mutex; READ_ONCE() without */
+	u32 admin_rate_cap;		/* kbit/s; 0: none. The same */
 	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then there until the QP is destroyed */
-	struct roan_asks asks;		/* odp_fault.c */
-	struct list_head on_pfc;	/* pfc_rx.c: waits for the end of a pause, with a reference; pfc->lock */
-	u8  pfc_sides;			/* ... for these, 1 << enum roan_side */
-	bool comm_est;			/* COMM_EST was told */
-	bool watched;			/* sq_poller.c looks at the send ring: nobody has to ring; sq.lock */
-	bool failing;			/* asked to fail since the last RESET, which clears it under both queue locks */
-	bool sq_failing;		/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */
+	struct roan_fault_list faults;	/* odp_fault.c */
+	struct list_head pfc_link;	/* pfc_rx.c: waits for the end of a pause, with a reference; pfc->lock */
+	u8  pfc_blocked_mask;		/* ... for these, 1 << enum roan_queue_id */
+	bool comm_est_sent;		/* COMM_EST was told */
+	bool sq_polled;			/* sq_poller.c looks at the send ring: nobody has to ring; sq.lock */
+	bool err_pending;		/* asked to fail since the last RESET, which clears it under both queue locks */
+	/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */
+	bool sqe_pending;
 
 	struct roan_sq sq ____cacheline_aligned_in_smp;
 	struct roan_rq rq ____cacheline_aligned_in_smp;
@@ -184,20 +185,20 @@ static inline const struct roan_av *roan_qp_av(const struct roan_qp *qp)
 
 /* ---- conversions ---- */
 
-#define ROAN_TO(name, core)								\
+#define ROAN_DEFINE_TO(name, core)								\
 static inline struct roan_##name *to_roan_##name(struct ib_##core *ib)			\
 {											\
 	return container_of(ib, struct roan_##name, ib);				\
 }
-ROAN_TO(dev, device)
-ROAN_TO(uctx, ucontext)
-ROAN_TO(pd, pd)
-ROAN_TO(ah, ah)
-ROAN_TO(mr, mr)
-ROAN_TO(mw, mw)
-ROAN_TO(cq, cq)
-ROAN_TO(srq, srq)
-ROAN_TO(qp, qp)
-#undef ROAN_TO
+ROAN_DEFINE_TO(dev, device)
+ROAN_DEFINE_TO(ucontext, ucontext)
+ROAN_DEFINE_TO(pd, pd)
+ROAN_DEFINE_TO(ah, ah)
+ROAN_DEFINE_TO(mr, mr)
+ROAN_DEFINE_TO(mw, mw)
+ROAN_DEFINE_TO(cq, cq)
+ROAN_DEFINE_TO(srq, srq)
+ROAN_DEFINE_TO(qp, qp)
+#undef ROAN_DEFINE_TO
 
 #endif /* ROAN_H */

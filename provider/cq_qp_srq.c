@@ -14,7 +14,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 }
 
 /* The parent domain @pd is, counted; NULL if it is a plain one, of which the kernel takes care. */
-static struct roan_pd *get_parent(struct ibv_pd *pd)
+static struct roan_pd *pd_get_parent(struct ibv_pd *pd)
 {
 	struct roan_pd *parent = pd ? to_roan_pd(pd) : NULL;
 
@@ -24,18 +24,18 @@ static struct roan_pd *get_parent(struct ibv_pd *pd)
 	return parent;
 }
 
-static void put_parent(struct roan_pd *parent)
+static void pd_put_parent(struct roan_pd *parent)
 {
 	if (parent)
 		atomic_fetch_sub(&parent->users, 1);
 }
 
-static bool lock_free(struct ibv_context *ctx, const struct roan_pd *parent)
+static bool is_lock_free(struct ibv_context *ctx, const struct roan_pd *parent)
 {
 	return to_roan_context(ctx)->single_threaded || (parent && parent->td);
 }
 
-static void bound(struct roan_wq *wq, uint32_t max_wr)
+static void wq_set_max_wr(struct roan_wq *wq, uint32_t max_wr)
 {
 	wq->max_wr = wq->ring.ctl ? min_u32(max_wr, wq->ring.mask + 1) : 0;
 }
@@ -45,14 +45,17 @@ static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan
 	int err = ring_map(&wq->ring, ctx->cmd_fd, desc);
 
 	if (!err)
-		bound(wq, max_wr);
+		wq_set_max_wr(wq, max_wr);
 	return err;
 }
 
 /* ---- what is the provider's own of a queue ---- */
 
-/* Zeroed. *@lent: by the user's allocator, and given back to it. @pd: as get_parent() had it, put if there is no memory. */
-static void *get_memory(struct roan_pd *pd, size_t size, enum roan_resource type, bool *lent)
+/*
+ * Zeroed. *@lent: by the user's allocator, and given back to it. @pd: as pd_get_parent() had it, put if there is no
+ * memory.
+ */
+static void *pd_get_memory(struct roan_pd *pd, size_t size, enum roan_resource type, bool *lent)
 {
 	void *memory = IBV_ALLOCATOR_USE_DEFAULT;
 
@@ -66,18 +69,18 @@ static void *get_memory(struct roan_pd *pd, size_t size, enum roan_resource type
 	else
 		errno = ENOMEM;
 	if (!memory)
-		put_parent(pd);
+		pd_put_parent(pd);
 	return memory;
 }
 
 /* The queue is gone. */
-static void put_memory(struct roan_pd *pd, void *memory, enum roan_resource type, bool lent)
+static void pd_put_memory(struct roan_pd *pd, void *memory, enum roan_resource type, bool lent)
 {
 	if (lent)
 		pd->free(&pd->ibv, pd->context, memory, type);
 	else
 		free(memory);
-	put_parent(pd);
+	pd_put_parent(pd);
 }
 
 /* ---- completion queues ---- */
@@ -97,8 +100,8 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 		errno = EINVAL;
 		return NULL;
 	}
-	parent = get_parent(pd);
-	cq = get_memory(parent, sizeof(*cq), ROAN_RES_CQ, &lent);
+	parent = pd_get_parent(pd);
+	cq = pd_get_memory(parent, sizeof(*cq), ROAN_RES_CQ, &lent);
 	if (!cq)
 		return NULL;
 	cq->pd = parent;
@@ -111,8 +114,8 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 		err = EPROTO;
 	if (err)
 		goto err_destroy;
-	roan_lock_init(&cq->lock, single || lock_free(ctx, cq->pd));
-	roan_lock_init(&cq->arm_lock, single || lock_free(ctx, cq->pd));
+	roan_lock_init(&cq->lock, single || is_lock_free(ctx, cq->pd));
+	roan_lock_init(&cq->arm_lock, single || is_lock_free(ctx, cq->pd));
 	return cq;
 
 err_destroy:
@@ -121,7 +124,7 @@ err_destroy:
 	pthread_cond_init(&cq->vcq.cq.cond, NULL);
 	ibv_cmd_destroy_cq(&cq->vcq.cq);
 err_free:
-	put_memory(parent, cq, ROAN_RES_CQ, lent);
+	pd_put_memory(parent, cq, ROAN_RES_CQ, lent);
 	errno = err;
 	return NULL;
 }
@@ -193,7 +196,7 @@ int roan_destroy_cq(struct ibv_cq *ibcq)
 	if (err)
 		return err;
 	ring_unmap(&cq->ring);
-	put_memory(cq->pd, cq, ROAN_RES_CQ, cq->lent);
+	pd_put_memory(cq->pd, cq, ROAN_RES_CQ, cq->lent);
 	return 0;
 }
 
@@ -203,14 +206,14 @@ struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 {
 	ROAN_CMD(ib_uverbs_create_srq) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_create_srq_resp, roan_create_srq_resp) resp = { 0 };
-	struct roan_pd *parent = get_parent(pd);
+	struct roan_pd *parent = pd_get_parent(pd);
 	struct ibv_srq *ibsrq;
 	struct roan_srq *srq;
 	bool lent;
 	int err;
 
 	_Static_assert(offsetof(typeof(resp), roan) == 16, "create_srq response");
-	srq = get_memory(parent, sizeof(*srq), ROAN_RES_SRQ, &lent);
+	srq = pd_get_memory(parent, sizeof(*srq), ROAN_RES_SRQ, &lent);
 	if (!srq)
 		return NULL;
 	srq->pd = parent;
@@ -227,13 +230,13 @@ struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 	srq->rq.max_sge = attr->attr.max_sge;
 	srq->vsrq.srq_type = IBV_SRQT_BASIC;
 	srq->vsrq.srq_num = resp.roan.srq_num;
-	roan_lock_init(&srq->rq.lock, lock_free(pd->context, srq->pd));
+	roan_lock_init(&srq->rq.lock, is_lock_free(pd->context, srq->pd));
 	return ibsrq;
 
 err_destroy:
 	ibv_cmd_destroy_srq(ibsrq);
 err_free:
-	put_memory(parent, srq, ROAN_RES_SRQ, lent);
+	pd_put_memory(parent, srq, ROAN_RES_SRQ, lent);
 	errno = err;
 	return NULL;
 }
@@ -277,7 +280,7 @@ int roan_destroy_srq(struct ibv_srq *ibsrq)
 	if (err)
 		return err;
 	ring_unmap(&srq->rq.ring);
-	put_memory(srq->pd, srq, ROAN_RES_SRQ, srq->lent);
+	pd_put_memory(srq->pd, srq, ROAN_RES_SRQ, srq->lent);
 	return 0;
 }
 
@@ -293,7 +296,7 @@ int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num)
  * Marks the QP as one with ibv_wr_*. libibverbs 44 and 45..56 share a symbol version but look for it at two places,
  * so both are set; on the later ones the first place is half of the wr_flush pointer, which is then not to be called.
  */
-static void mark_extended(struct roan_qp *qp, uint64_t send_ops)
+static void qp_mark_extended(struct roan_qp *qp, uint64_t send_ops)
 {
 	const uint32_t mark = VERBS_QP_EX;
 
@@ -302,14 +305,14 @@ static void mark_extended(struct roan_qp *qp, uint64_t send_ops)
 #define MARK_44	352
 #define MARK_45	360
 	if (!(send_ops & 1u << 11 /* flush */))
-		memcpy(qp->room + MARK_44, &mark, sizeof(mark));
-	memcpy(qp->room + MARK_45, &mark, sizeof(mark));
+		memcpy(qp->pad + MARK_44, &mark, sizeof(mark));
+	memcpy(qp->pad + MARK_45, &mark, sizeof(mark));
 #else
 	(void)send_ops;
 #endif
 }
 
-static int check_init(const struct ibv_qp_init_attr_ex *attr)
+static int qp_check_init(const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
@@ -322,7 +325,7 @@ static int check_init(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-static int map_rings(struct roan_qp *qp, int fd, const struct roan_create_qp_resp *resp)
+static int qp_map_rings(struct roan_qp *qp, int fd, const struct roan_create_qp_resp *resp)
 {
 	int err = ring_map(&qp->sq.ring, fd, &resp->sq);
 
@@ -339,29 +342,29 @@ static int map_rings(struct roan_qp *qp, int fd, const struct roan_create_qp_res
 	return err;
 }
 
-static int map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, const struct roan_create_qp_resp *resp)
+static int qp_map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, const struct roan_create_qp_resp *resp)
 {
 	struct ibv_context *ctx = attr->pd->context;
 	const struct ibv_qp_cap *cap = &attr->cap;
 	bool unlocked;
 	int err;
 
-	err = map_rings(qp, ctx->cmd_fd, resp);
+	err = qp_map_rings(qp, ctx->cmd_fd, resp);
 	if (err)
 		return err;
-	bound(&qp->sq, cap->max_send_wr);
-	bound(&qp->rq, cap->max_recv_wr);
+	wq_set_max_wr(&qp->sq, cap->max_send_wr);
+	wq_set_max_wr(&qp->rq, cap->max_recv_wr);
 	qp->sq.max_sge = cap->max_send_sge;
 	qp->sq.max_inline = cap->max_inline_data;
 	qp->rq.max_sge = cap->max_recv_sge;
-	unlocked = lock_free(ctx, qp->pd);
+	unlocked = is_lock_free(ctx, qp->pd);
 	roan_lock_init(&qp->sq.lock, unlocked);
 	roan_lock_init(&qp->rq.lock, unlocked);
 	return 0;
 }
 
 /* For programs that do not know roandv.h. An algorithm that is not for this type of QP leaves it the device's. */
-static int choose_cc(struct ibv_qp *qp)
+static int qp_set_cc(struct ibv_qp *qp)
 {
 	const char *algo = getenv("ROAN_CC");
 	int err = algo ? roandv_set_cc(qp, algo) : 0;
@@ -379,11 +382,11 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 	int err;
 
 	_Static_assert(offsetof(typeof(resp), roan) == 32, "create_qp response");
-	errno = check_init(attr);
+	errno = qp_check_init(attr);
 	if (errno)
 		return NULL;
-	parent = get_parent(attr->pd);
-	qp = get_memory(parent, sizeof(*qp), ROAN_RES_QP, &lent);
+	parent = pd_get_parent(attr->pd);
+	qp = pd_get_memory(parent, sizeof(*qp), ROAN_RES_QP, &lent);
 	if (!qp)
 		return NULL;
 	qp->pd = parent;
@@ -391,19 +394,19 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (err)
 		goto err_free;
-	err = choose_cc(&qp->vqp.qp) ?: map_queues(qp, attr, &resp.roan);
+	err = qp_set_cc(&qp->vqp.qp) ?: qp_map_queues(qp, attr, &resp.roan);
 	if (err)
 		goto err_destroy;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		roan_fill_wr_ops(&qp->vqp.qp_ex, attr->send_ops_flags);
-		mark_extended(qp, attr->send_ops_flags);
+		qp_mark_extended(qp, attr->send_ops_flags);
 	}
 	return &qp->vqp.qp;
 
 err_destroy:
 	ibv_cmd_destroy_qp(&qp->vqp.qp);
 err_free:
-	put_memory(parent, qp, ROAN_RES_QP, lent);
+	pd_put_memory(parent, qp, ROAN_RES_QP, lent);
 	errno = err;
 	return NULL;
 }
@@ -428,7 +431,7 @@ struct ibv_qp *roan_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-static void forget_completions(struct ibv_qp *qp, uint32_t qpn)
+static void cq_forget_qp(struct ibv_qp *qp, uint32_t qpn)
 {
 	roan_cq_forget(qp->send_cq, qpn);
 	if (qp->recv_cq != qp->send_cq)
@@ -441,7 +444,7 @@ int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	int err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
 
 	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-		forget_completions(qp, qp->qp_num);
+		cq_forget_qp(qp, qp->qp_num);
 	return err;
 }
 
@@ -475,9 +478,9 @@ int roan_destroy_qp(struct ibv_qp *ibqp)
 
 	if (err)
 		return err;
-	forget_completions(ibqp, ibqp->qp_num);
+	cq_forget_qp(ibqp, ibqp->qp_num);
 	ring_unmap(&qp->sq.ring);
 	ring_unmap(&qp->rq.ring);
-	put_memory(qp->pd, qp, ROAN_RES_QP, qp->lent);
+	pd_put_memory(qp->pd, qp, ROAN_RES_QP, qp->lent);
 	return 0;
 }

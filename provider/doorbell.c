@@ -19,7 +19,7 @@
  * to go to: the requests are in the rings, and a QP or device that is gone is told by completions and events. So errno
  * stays as it was, too.
  */
-static void ring(int fd, const uint32_t *handle)
+static void db_ioctl(int fd, const uint32_t *handle)
 {
 	union {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -47,92 +47,92 @@ static void ring(int fd, const uint32_t *handle)
 
 void roan_ring_doorbell(struct roan_qp *qp)
 {
-	ring(qp->vqp.qp.context->cmd_fd, &qp->vqp.qp.handle);
+	db_ioctl(qp->vqp.qp.context->cmd_fd, &qp->vqp.qp.handle);
 }
 
-static struct roan_notice *notice_at(const struct ring *ring, uint32_t index)
+static struct roan_db_hint *hint_at(const struct ring *ring, uint32_t index)
 {
 	return ring_slot(ring, index);
 }
 
 /* @ring may have gone around any number of times since @qp gave its last notice. */
-static bool noticed(const struct ring *ring, const struct roan_qp *qp)
+static bool hint_pending(const struct ring *ring, const struct roan_qp *qp)
 {
-	return ring_holds(ring, qp->notice) &&
-	       __atomic_load_n(&notice_at(ring, qp->notice)->qpn, __ATOMIC_RELAXED) == qp->vqp.qp.qp_num;
+	return ring_has_index(ring, qp->hint_index) &&
+	       __atomic_load_n(&hint_at(ring, qp->hint_index)->qpn, __ATOMIC_RELAXED) == qp->vqp.qp.qp_num;
 }
 
 /* False: no room. */
-static bool give_notice(struct roan_notices *notices, struct roan_qp *qp)
+static bool add_hint(struct roan_db_hints *hints, struct roan_qp *qp)
 {
-	struct ring *ring = &notices->ring;
+	struct ring *ring = &hints->ring;
 	uint32_t tail;
-	bool room;
+	bool has_space;
 
-	roan_lock(&notices->lock);
+	roan_lock(&hints->lock);
 	tail = ring->index;
-	room = ring_room(ring, tail, ring->mask + 1);
-	if (room) {
-		__atomic_store_n(&notice_at(ring, tail)->qpn, qp->vqp.qp.qp_num, __ATOMIC_RELAXED);
-		qp->notice = tail;
+	has_space = ring_has_space(ring, tail, ring->mask + 1);
+	if (has_space) {
+		__atomic_store_n(&hint_at(ring, tail)->qpn, qp->vqp.qp.qp_num, __ATOMIC_RELAXED);
+		qp->hint_index = tail;
 		ring_post(ring, tail + 1);
 	}
-	roan_unlock(&notices->lock);
-	return room;
+	roan_unlock(&hints->lock);
+	return has_space;
 }
 
 /* Enough that a system call is well spent on it, in proportion to what is under way already. A hint: it may be out of date. */
-static bool worth_asking(const struct ring *sq)
+static bool above_notify_at(const struct ring *sq)
 {
-	return (int32_t)(sq->index - __atomic_load_n(&sq->ctl->kernel.ask_at, __ATOMIC_RELAXED)) >= 0;
+	return (int32_t)(sq->index - __atomic_load_n(&sq->ctl->kernel.notify_at, __ATOMIC_RELAXED)) >= 0;
 }
 
 /* sq.lock held, after something was posted. */
-bool roan_must_ring(struct roan_qp *qp)
+bool roan_needs_doorbell(struct roan_qp *qp)
 {
-	struct roan_notices *notices = &to_roan_context(qp->vqp.qp.context)->notices;
+	struct roan_db_hints *hints = &to_roan_context(qp->vqp.qp.context)->db_hints;
 	uint32_t flags = ring_flags(&qp->sq.ring);
 
 	if (!flags)
 		return false;
-	if (flags & ROAN_RING_ANSWER_DUE) {
-		if (notices->ring.ctl && worth_asking(&qp->sq.ring) && !noticed(&notices->ring, qp))
-			give_notice(notices, qp);	/* no room: it leaves when the answer comes */
+	if (flags & ROAN_RING_ACK_PENDING) {
+		if (hints->ring.ctl && above_notify_at(&qp->sq.ring) && !hint_pending(&hints->ring, qp))
+			add_hint(hints, qp);		/* no room: it leaves when the answer comes */
 		return false;
 	}
-	if (!notices->ring.ctl || ring_rests(&notices->ring))
+	if (!hints->ring.ctl || ring_idle(&hints->ring))
 		return true;
-	return !noticed(&notices->ring, qp) && (!give_notice(notices, qp) || ring_rests(&notices->ring));
+	return !hint_pending(&hints->ring, qp) && (!add_hint(hints, qp) || ring_idle(&hints->ring));
 }
 
 /*
  * The kernel is not through with our sends, and the CPU it wants for the rest is the one we poll on: it shares that with us
  * by time slices, unless we go there.
  */
-static bool waits_for_us(const struct ring *notices)
+static bool send_cpu_is_ours(const struct ring *hints)
 {
-	uint32_t waits_on = __atomic_load_n(&notices->ctl->kernel.waits_on, __ATOMIC_RELAXED);
+	uint32_t waits_on = __atomic_load_n(&hints->ctl->kernel.send_cpu_plus1, __ATOMIC_RELAXED);
 
 	return waits_on && waits_on - 1 == (uint32_t)sched_getcpu();
 }
 
 /* Are there notices for which nobody has rung? One of many who poll is enough. */
-static bool is_unheard(struct roan_notices *notices)
+static bool hints_unrung(struct roan_db_hints *hints)
 {
 	uint32_t tail;
 
-	if (ring_taken(&notices->ring))
+	if (ring_drained(&hints->ring))
 		return false;
-	tail = ring_tail(&notices->ring);
-	return __atomic_exchange_n(&notices->rung, tail, __ATOMIC_RELAXED) != tail;
+	tail = ring_tail(&hints->ring);
+	return __atomic_exchange_n(&hints->rung_index, tail, __ATOMIC_RELAXED) != tail;
 }
 
-bool roan_ring_noticed(struct ibv_context *ctx)
+bool roan_db_hints_flush(struct ibv_context *ctx)
 {
-	struct roan_notices *notices = &to_roan_context(ctx)->notices;
+	struct roan_db_hints *hints = &to_roan_context(ctx)->db_hints;
 
-	if (!notices->ring.ctl || (!is_unheard(notices) && !waits_for_us(&notices->ring)))
+	if (!hints->ring.ctl || (!hints_unrung(hints) && !send_cpu_is_ours(&hints->ring)))
 		return false;
-	ring(ctx->cmd_fd, NULL);
+	db_ioctl(ctx->cmd_fd, NULL);
 	return true;
 }

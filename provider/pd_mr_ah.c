@@ -305,7 +305,7 @@ static int copy_by_kernel(struct ibv_dm *ibdm, uint64_t off, const void *user, s
 	struct roan_dm_copy what = { .offset = off, .length = len, .user = (uintptr_t)user, .write = write };
 	struct ib_uverbs_attr attrs[] = {
 		{ .attr_id = ROAN_ATTR_DM_COPY_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY, .data = ibdm->handle },
-		{ .attr_id = ROAN_ATTR_DM_COPY_WHAT, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(what),
+		{ .attr_id = ROAN_ATTR_DM_COPY_REQ, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(what),
 		  .data = (uintptr_t)&what },
 	};
 

@@ -52,16 +52,16 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
  * by another process that could run now: let it. Elsewhere polling without a pause is what the caller wants. True: look
  * again, something may have come meanwhile.
  */
-static bool found_nothing(struct roan_cq *cq)
+static bool cq_idle_poll(struct roan_cq *cq)
 {
 	struct ibv_context *ctx = cq->vcq.cq.context;
 
-	if (roan_ring_noticed(ctx))
+	if (roan_db_hints_flush(ctx))
 		return true;
 	return to_roan_context(ctx)->one_cpu && !sched_yield();
 }
 
-static int poll_plain(struct roan_cq *cq, int n, struct ibv_wc *wc)
+static int cq_poll_plain(struct roan_cq *cq, int n, struct ibv_wc *wc)
 {
 	const struct roan_cqe *cqe;
 	uint32_t head;
@@ -84,9 +84,9 @@ static int poll_plain(struct roan_cq *cq, int n, struct ibv_wc *wc)
 int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
-	int found = poll_plain(cq, n, wc);
+	int found = cq_poll_plain(cq, n, wc);
 
-	return found || !found_nothing(cq) ? found : poll_plain(cq, n, wc);
+	return found || !cq_idle_poll(cq) ? found : cq_poll_plain(cq, n, wc);
 }
 
 /*
@@ -127,13 +127,13 @@ int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	roan_lock(&cq->arm_lock);	/* also between start_poll and end_poll */
 	ring_arm(&cq->ring, solicited_only);
 	roan_unlock(&cq->arm_lock);
-	roan_ring_noticed(ibcq->context);	/* the caller is about to sleep */
+	roan_db_hints_flush(ibcq->context);	/* the caller is about to sleep */
 	return 0;
 }
 
 /* ---- extended: the entry stays in the ring until next_poll or end_poll gives it back ---- */
 
-static int take(struct roan_cq *cq)
+static int cq_read_next(struct roan_cq *cq)
 {
 	cq->current = ring_cqe(&cq->ring, cq->ring.index);
 	if (!cq->current)
@@ -144,18 +144,18 @@ static int take(struct roan_cq *cq)
 }
 
 /* Unless it succeeds the lock is not kept: end_poll is called only after success. */
-static int take_locked(struct roan_cq *cq)
+static int cq_read_next_locked(struct roan_cq *cq)
 {
 	int err;
 
 	roan_lock(&cq->lock);
-	err = take(cq);
+	err = cq_read_next(cq);
 	if (err)
 		roan_unlock(&cq->lock);
 	return err;
 }
 
-static void give_back(struct roan_cq *cq)
+static void cq_consume(struct roan_cq *cq)
 {
 	if (!cq->current)
 		return;
@@ -170,64 +170,64 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
-	err = take_locked(cq);
-	return err && found_nothing(cq) ? take_locked(cq) : err;
+	err = cq_read_next_locked(cq);
+	return err && cq_idle_poll(cq) ? cq_read_next_locked(cq) : err;
 }
 
 static int next_poll(struct ibv_cq_ex *ibcq)
 {
 	struct roan_cq *cq = to_roan_cq_ex(ibcq);
 
-	give_back(cq);
-	return take(cq);
+	cq_consume(cq);
+	return cq_read_next(cq);
 }
 
 static void end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct roan_cq *cq = to_roan_cq_ex(ibcq);
 
-	give_back(cq);
+	cq_consume(cq);
 	roan_unlock(&cq->lock);
 }
 
-static const struct roan_cqe *current_of(struct ibv_cq_ex *cq)
+static const struct roan_cqe *cq_current(struct ibv_cq_ex *cq)
 {
 	return to_roan_cq_ex(cq)->current;
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->opcode;
+	return cq_current(cq)->opcode;
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->vendor_err;
+	return cq_current(cq)->vendor_err;
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->byte_len;
+	return cq_current(cq)->byte_len;
 }
 
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->imm;
+	return cq_current(cq)->imm;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->qp_num;
+	return cq_current(cq)->qp_num;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->src_qp;
+	return cq_current(cq)->src_qp;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->flags & VERBS_FLAGS;
+	return cq_current(cq)->flags & VERBS_FLAGS;
 }
 
 /* Ethernet has no LIDs. */
@@ -245,17 +245,17 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
 
 static uint8_t read_sl(struct ibv_cq_ex *cq)
 {
-	return wc_sl(current_of(cq));
+	return wc_sl(cq_current(cq));
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->timestamp_ns;
+	return cq_current(cq)->timestamp_ns;
 }
 
 static uint16_t read_cvlan(struct ibv_cq_ex *cq)
 {
-	return current_of(cq)->vlan;
+	return cq_current(cq)->vlan;
 }
 
 bool roan_wc_flags_ok(uint64_t wc_flags)

@@ -33,7 +33,7 @@ ROAN_SAME(ROAN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
 
 /* ---- sends ---- */
 
-static uint32_t ops_of(enum ibv_qp_type type)
+static uint32_t allowed_ops(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
@@ -143,7 +143,7 @@ static int fill_send(struct roan_send_wqe *wqe, const struct roan_qp *qp, const 
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = op;
 	wqe->flags = wr->send_flags;
-	if (!(ops_of(type) & BIT(op)))	/* completed by the kernel with LOC_QP_OP_ERR, as adapters do */
+	if (!(allowed_ops(type) & BIT(op)))	/* completed by the kernel with LOC_QP_OP_ERR, as adapters do */
 		return 0;
 	wqe->imm = wr->imm_data;	/* or the key to invalidate: the same bytes in both unions */
 	err = fill_target(wqe, type, wr);
@@ -165,7 +165,7 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	for (; wr; wr = wr->next, tail++) {
 		if (ibqp->state < IBV_QPS_RTS)	/* an immediate error (10.8.2) */
 			err = EINVAL;
-		else if (!ring_room(&sq->ring, tail, sq->max_wr))
+		else if (!ring_has_space(&sq->ring, tail, sq->max_wr))
 			err = ENOMEM;
 		else
 			err = fill_send(ring_slot(&sq->ring, tail), qp, wr);
@@ -174,7 +174,7 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	}
 	if (tail != sq->ring.index) {
 		ring_post(&sq->ring, tail);
-		kick = roan_must_ring(qp);
+		kick = roan_needs_doorbell(qp);
 	}
 	roan_unlock(&sq->lock);
 	if (kick)
@@ -228,13 +228,13 @@ static int fill_recv(struct roan_recv_wqe *wqe, const struct roan_wq *rq, const 
 }
 
 /* rq->lock held. True: something was posted. */
-static bool post_list(struct roan_wq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, int *err)
+static bool post_recv_list(struct roan_wq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, int *err)
 {
 	uint32_t tail = rq->ring.index;
 
 	*err = 0;
 	for (; wr; wr = wr->next, tail++) {
-		if (!ring_room(&rq->ring, tail, rq->max_wr))
+		if (!ring_has_space(&rq->ring, tail, rq->max_wr))
 			*err = ENOMEM;
 		else
 			*err = fill_recv(ring_slot(&rq->ring, tail), rq, wr);
@@ -260,7 +260,7 @@ int roan_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 		return EINVAL;
 	}
 	roan_lock(&qp->rq.lock);
-	kick = post_list(&qp->rq, wr, bad, &err) && ring_rests(&qp->rq.ring);
+	kick = post_recv_list(&qp->rq, wr, bad, &err) && ring_idle(&qp->rq.ring);
 	roan_unlock(&qp->rq.lock);
 	if (kick)
 		roan_ring_doorbell(qp);
@@ -273,7 +273,7 @@ int roan_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv
 	int err;
 
 	roan_lock(&srq->rq.lock);
-	post_list(&srq->rq, wr, bad, &err);
+	post_recv_list(&srq->rq, wr, bad, &err);
 	roan_unlock(&srq->rq.lock);
 	return err;
 }

@@ -43,7 +43,7 @@ bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops)
 /* ---- begin and end ---- */
 
 /* Only the first error counts; nothing of the batch is posted then. */
-static void fail(struct roan_qp *qp, int err)
+static void wr_fail(struct roan_qp *qp, int err)
 {
 	if (!qp->err)
 		qp->err = err;
@@ -68,7 +68,7 @@ static int wr_complete(struct ibv_qp_ex *ibqp)
 
 	if (!err && qp->tail != qp->sq.ring.index) {
 		ring_post(&qp->sq.ring, qp->tail);
-		kick = roan_must_ring(qp);
+		kick = roan_needs_doorbell(qp);
 	}
 	roan_unlock(&qp->sq.lock);
 	if (kick)
@@ -84,15 +84,15 @@ static void wr_abort(struct ibv_qp_ex *ibqp)
 /* ---- requests ---- */
 
 /* A fresh slot, or NULL after an error. */
-static struct roan_send_wqe *begin(struct ibv_qp_ex *ibqp, uint8_t opcode)
+static struct roan_send_wqe *wr_begin(struct ibv_qp_ex *ibqp, uint8_t opcode)
 {
 	struct roan_qp *qp = to_roan_qp_ex(ibqp);
 	struct roan_send_wqe *wqe;
 
 	if (qp->err)
 		return NULL;
-	if (!ring_room(&qp->sq.ring, qp->tail, qp->sq.max_wr)) {
-		fail(qp, ENOMEM);
+	if (!ring_has_space(&qp->sq.ring, qp->tail, qp->sq.max_wr)) {
+		wr_fail(qp, ENOMEM);
 		return NULL;
 	}
 	wqe = ring_slot(&qp->sq.ring, qp->tail++);
@@ -106,12 +106,12 @@ static struct roan_send_wqe *begin(struct ibv_qp_ex *ibqp, uint8_t opcode)
 
 static void wr_send(struct ibv_qp_ex *qp)
 {
-	begin(qp, ROAN_WR_SEND);
+	wr_begin(qp, ROAN_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm)
 {
-	struct roan_send_wqe *wqe = begin(qp, ROAN_WR_SEND_WITH_IMM);
+	struct roan_send_wqe *wqe = wr_begin(qp, ROAN_WR_SEND_WITH_IMM);
 
 	if (wqe)
 		wqe->imm = imm;
@@ -119,7 +119,7 @@ static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm)
 
 static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 {
-	struct roan_send_wqe *wqe = begin(qp, ROAN_WR_SEND_WITH_INV);
+	struct roan_send_wqe *wqe = wr_begin(qp, ROAN_WR_SEND_WITH_INV);
 
 	if (wqe)
 		wqe->inv_key = rkey;
@@ -127,15 +127,15 @@ static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 
 static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 {
-	struct roan_send_wqe *wqe = begin(qp, ROAN_WR_LOCAL_INV);
+	struct roan_send_wqe *wqe = wr_begin(qp, ROAN_WR_LOCAL_INV);
 
 	if (wqe)
 		wqe->inv_key = rkey;
 }
 
-static struct roan_send_wqe *begin_rdma(struct ibv_qp_ex *qp, uint8_t opcode, uint32_t rkey, uint64_t addr)
+static struct roan_send_wqe *wr_begin_rdma(struct ibv_qp_ex *qp, uint8_t opcode, uint32_t rkey, uint64_t addr)
 {
-	struct roan_send_wqe *wqe = begin(qp, opcode);
+	struct roan_send_wqe *wqe = wr_begin(qp, opcode);
 
 	if (wqe) {
 		wqe->rdma.remote_addr = addr;
@@ -146,26 +146,26 @@ static struct roan_send_wqe *begin_rdma(struct ibv_qp_ex *qp, uint8_t opcode, ui
 
 static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 {
-	begin_rdma(qp, ROAN_WR_RDMA_READ, rkey, addr);
+	wr_begin_rdma(qp, ROAN_WR_RDMA_READ, rkey, addr);
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 {
-	begin_rdma(qp, ROAN_WR_RDMA_WRITE, rkey, addr);
+	wr_begin_rdma(qp, ROAN_WR_RDMA_WRITE, rkey, addr);
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm)
 {
-	struct roan_send_wqe *wqe = begin_rdma(qp, ROAN_WR_RDMA_WRITE_WITH_IMM, rkey, addr);
+	struct roan_send_wqe *wqe = wr_begin_rdma(qp, ROAN_WR_RDMA_WRITE_WITH_IMM, rkey, addr);
 
 	if (wqe)
 		wqe->imm = imm;
 }
 
-static void atomic_op(struct ibv_qp_ex *qp, uint8_t opcode, uint32_t rkey, uint64_t addr, uint64_t compare_add,
+static void wr_atomic(struct ibv_qp_ex *qp, uint8_t opcode, uint32_t rkey, uint64_t addr, uint64_t compare_add,
 		      uint64_t swap)
 {
-	struct roan_send_wqe *wqe = begin(qp, opcode);
+	struct roan_send_wqe *wqe = wr_begin(qp, opcode);
 
 	if (!wqe)
 		return;
@@ -177,22 +177,22 @@ static void atomic_op(struct ibv_qp_ex *qp, uint8_t opcode, uint32_t rkey, uint6
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap)
 {
-	atomic_op(qp, ROAN_WR_ATOMIC_CMP_AND_SWP, rkey, addr, compare, swap);
+	wr_atomic(qp, ROAN_WR_ATOMIC_CMP_AND_SWP, rkey, addr, compare, swap);
 }
 
 static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t add)
 {
-	atomic_op(qp, ROAN_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0);
+	wr_atomic(qp, ROAN_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0);
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-	struct roan_send_wqe *wqe = begin(ibqp, ROAN_WR_BIND_MW);
+	struct roan_send_wqe *wqe = wr_begin(ibqp, ROAN_WR_BIND_MW);
 
 	if (!wqe)
 		return;
 	if (info->length && !info->mr) {
-		fail(to_roan_qp_ex(ibqp), EINVAL);
+		wr_fail(to_roan_qp_ex(ibqp), EINVAL);
 		return;
 	}
 	roan_fill_bind(wqe, mw, rkey, info);
@@ -202,7 +202,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey,
 /* A slot has room for these eight bytes whatever max_inline says. */
 static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *value)
 {
-	struct roan_send_wqe *wqe = begin_rdma(qp, ROAN_WR_ATOMIC_WRITE, rkey, addr);
+	struct roan_send_wqe *wqe = wr_begin_rdma(qp, ROAN_WR_ATOMIC_WRITE, rkey, addr);
 
 	if (!wqe)
 		return;
@@ -215,12 +215,12 @@ static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, 
 #if ROAN_RDMA_CORE >= 45
 static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t len, uint8_t type, uint8_t level)
 {
-	struct roan_send_wqe *wqe = begin(qp, ROAN_WR_FLUSH);
+	struct roan_send_wqe *wqe = wr_begin(qp, ROAN_WR_FLUSH);
 
 	if (!wqe)
 		return;
 	if (len > UINT32_MAX) {
-		fail(to_roan_qp_ex(qp), EINVAL);
+		wr_fail(to_roan_qp_ex(qp), EINVAL);
 		return;
 	}
 	wqe->flush.remote_addr = addr;
@@ -251,7 +251,7 @@ static void wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr, uin
 	if (!qp->wqe)
 		return;
 	if (!qp->sq.max_sge) {
-		fail(qp, EINVAL);
+		wr_fail(qp, EINVAL);
 		return;
 	}
 	*(struct roan_sge *)(qp->wqe + 1) = (struct roan_sge) { .addr = addr, .length = length, .lkey = lkey };
@@ -267,7 +267,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t n, const struct ibv_s
 	if (!qp->wqe)
 		return;
 	if (n > qp->sq.max_sge) {
-		fail(qp, EINVAL);
+		wr_fail(qp, EINVAL);
 		return;
 	}
 	sges = (struct roan_sge *)(qp->wqe + 1);
@@ -288,7 +288,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ibqp, size_t n, const stru
 	to = (uint8_t *)(qp->wqe + 1);
 	for (i = 0; i < n; i++) {
 		if (list[i].length > qp->sq.max_inline - len) {
-			fail(qp, EINVAL);
+			wr_fail(qp, EINVAL);
 			return;
 		}
 		if (list[i].length)

@@ -32,7 +32,7 @@ static inline void *ring_slot(const struct ring *ring, uint32_t index)
 /* ---- rings we fill ---- */
 
 /* May slot @tail be written, if the queue holds at most @limit requests? */
-static inline bool ring_room(const struct ring *ring, uint32_t tail, uint32_t limit)
+static inline bool ring_has_space(const struct ring *ring, uint32_t tail, uint32_t limit)
 {
 	/* Pairs with the release in kernel/base/ring.c roan_ring_publish(): the kernel is done with the slots below. */
 	return tail - __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE) < limit;
@@ -50,15 +50,15 @@ static inline void ring_post(struct ring *ring, uint32_t tail)
 static inline uint32_t ring_flags(const struct ring *ring)
 {
 	/*
-	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_leave(): either we see the flag, or the kernel sees the
-	 * tail stored above.
+	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_park(): either we see the flag, or the kernel
+	 * sees the tail stored above.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED);
 }
 
 /* False: the kernel is at work on the ring, or is going to be. */
-static inline bool ring_rests(const struct ring *ring)
+static inline bool ring_idle(const struct ring *ring)
 {
 	return ring_flags(ring) & ROAN_RING_NEED_DOORBELL;
 }
@@ -70,7 +70,7 @@ static inline uint32_t ring_tail(const struct ring *ring)
 }
 
 /* Is slot @index posted, and not taken by the kernel? */
-static inline bool ring_holds(const struct ring *ring, uint32_t index)
+static inline bool ring_has_index(const struct ring *ring, uint32_t index)
 {
 	uint32_t head = __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED);
 
@@ -78,7 +78,7 @@ static inline bool ring_holds(const struct ring *ring, uint32_t index)
 }
 
 /* Has the kernel taken all that was posted? */
-static inline bool ring_taken(const struct ring *ring)
+static inline bool ring_drained(const struct ring *ring)
 {
 	return __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED) == ring_tail(ring);
 }

@@ -13,14 +13,14 @@
 /* ---- rings ---- */
 
 /* A kernel that follows the contract never trips this; one that does not must not make us write elsewhere. */
-static bool makes_sense(const struct roan_ring_desc *desc)
+static bool ring_desc_valid(const struct roan_ring_desc *desc)
 {
 	return desc->slot_count && !(desc->slot_count & (desc->slot_count - 1)) &&
 	       desc->slots_offset >= sizeof(struct roan_ring_ctl) &&
 	       desc->slots_offset + (uint64_t)desc->slot_size * desc->slot_count <= desc->mmap_size;
 }
 
-static void fill_ring(struct ring *ring, void *ctl, uint8_t *slots, const struct roan_ring_desc *desc)
+static void ring_set(struct ring *ring, void *ctl, uint8_t *slots, const struct roan_ring_desc *desc)
 {
 	ring->ctl = ctl;
 	ring->slots = slots;
@@ -36,12 +36,12 @@ int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
 	memset(ring, 0, sizeof(*ring));
 	if (!desc->mmap_size)
 		return 0;
-	if (!makes_sense(desc))
+	if (!ring_desc_valid(desc))
 		return EPROTO;
 	map = mmap(NULL, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, desc->mmap_offset);
 	if (map == MAP_FAILED)
 		return errno;
-	fill_ring(ring, map, map + desc->slots_offset, desc);
+	ring_set(ring, map, map + desc->slots_offset, desc);
 	ring->map_size = desc->mmap_size;
 	return 0;
 }
@@ -51,9 +51,9 @@ int ring_within(struct ring *ring, const struct ring *first, const struct roan_r
 	uint8_t *slots = (uint8_t *)first->ctl + desc->slots_offset;
 
 	memset(ring, 0, sizeof(*ring));
-	if (!makes_sense(desc) || desc->mmap_size != first->map_size)
+	if (!ring_desc_valid(desc) || desc->mmap_size != first->map_size)
 		return EPROTO;
-	fill_ring(ring, slots - sizeof(struct roan_ring_ctl), slots, desc);
+	ring_set(ring, slots - sizeof(struct roan_ring_ctl), slots, desc);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static void free_context(struct ibv_context *ctx)
 {
 	struct roan_context *roan = to_roan_context(ctx);
 
-	ring_unmap(&roan->notices.ring);
+	ring_unmap(&roan->db_hints.ring);
 	verbs_uninit_context(&roan->vctx);
 	free(roan);
 }
@@ -169,8 +169,8 @@ static int get_context(struct roan_context *roan)
 #else
 	err = ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), &resp, sizeof(resp));
 #endif
-	roan_lock_init(&roan->notices.lock, roan->single_threaded);	/* thread domains share it */
-	return err ?: ring_map(&roan->notices.ring, roan->vctx.context.cmd_fd, &resp.roan.notices);
+	roan_lock_init(&roan->db_hints.lock, roan->single_threaded);	/* thread domains share it */
+	return err ?: ring_map(&roan->db_hints.ring, roan->vctx.context.cmd_fd, &resp.roan.db_hints);
 }
 
 /* Owns @cmd_fd from the first line on. */

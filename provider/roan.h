@@ -42,15 +42,15 @@ static inline void roan_unlock(struct roan_lock *lock)
 struct ib_uverbs_attr;
 
 /* doorbell.c: which queue pairs at rest were posted to, for the kernel to look at a little later. */
-struct roan_notices {
+struct roan_db_hints {
 	struct roan_lock lock;		/* the ring's producers. A leaf: taken with a queue's lock held */
 	struct ring ring;		/* ctl NULL: there is none, and every queue pair at rest is rung for */
-	uint32_t rung;			/* somebody rings, or rang, for all notices below; atomic, without the lock */
+	uint32_t rung_index;		/* somebody rings, or rang, for all notices below; atomic, without the lock */
 };
 
 struct roan_context {
 	struct verbs_context vctx;
-	struct roan_notices notices;
+	struct roan_db_hints db_hints;
 	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
 	bool one_cpu;			/* the machine has one CPU: an empty poll gives it away */
 };
@@ -114,18 +114,18 @@ struct roan_srq {
  * 45 put one more function pointer before verbs_qp.comp_mask, under the same symbol version. So there is room for the
  * larger one whatever was built for.
  */
-#define VERBS_QP_ROOM	384
+#define VERBS_QP_SIZE	384
 
 struct roan_qp {
 	union {
 		struct verbs_qp vqp;	/* first */
-		uint8_t room[VERBS_QP_ROOM];
+		uint8_t pad[VERBS_QP_SIZE];
 	};
 	struct roan_wq sq;
 	struct roan_wq rq;		/* no ring with an SRQ */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
 	bool lent;			/* this struct is memory of that domain's allocator */
-	uint32_t notice;		/* index of its last one in the context's ring; sq.lock */
+	uint32_t hint_index;		/* index of its last one in the context's ring; sq.lock */
 	/* between wr_start and wr_complete, sq.lock held: */
 	struct roan_send_wqe *wqe;	/* being filled; NULL: none, setters do nothing */
 	uint32_t tail;			/* slots below it are filled, not all posted */
@@ -234,8 +234,9 @@ void roan_fill_bind(struct roan_send_wqe *wqe, struct ibv_mw *mw, uint32_t rkey,
 
 /* ---- doorbell.c ---- */
 void roan_ring_doorbell(struct roan_qp *qp);
-bool roan_must_ring(struct roan_qp *qp);	/* after ring_post(), under the queue's lock: is a doorbell needed now? */
-bool roan_ring_noticed(struct ibv_context *ctx);	/* nothing to do but wait; false: nobody had to be rung for */
+/* after ring_post(), under the queue's lock: is a doorbell needed now? */
+bool roan_needs_doorbell(struct roan_qp *qp);
+bool roan_db_hints_flush(struct ibv_context *ctx);	/* nothing to do but wait; false: nobody had to be rung for */
 
 /* ---- post_ex.c ---- */
 bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops);

@@ -22,13 +22,13 @@ static inline bool roan_gid_equal(const union ib_gid *a, const union ib_gid *b)
 	return a->global.subnet_prefix == b->global.subnet_prefix && a->global.interface_id == b->global.interface_id;
 }
 
-/* @sides: BIT(enum roan_side) of the queues that may go on. Else as roan_later(). */
-static inline void roan_sides_later(struct roan_qp *qp, unsigned long sides)
+/* @sides: BIT(enum roan_queue_id) of the queues that may go on. Else as roan_defer(). */
+static inline void roan_kick_queues(struct roan_qp *qp, unsigned long sides)
 {
-	if (sides & BIT(ROAN_SIDE_SQ))
-		roan_later(&qp->later, ROAN_DO_SEND);
-	if (sides & BIT(ROAN_SIDE_RQ))
-		roan_later(&qp->later, ROAN_DO_RESPOND);
+	if (sides & BIT(ROAN_QUEUE_SQ))
+		roan_defer(&qp->deferred, ROAN_DEFER_SEND);
+	if (sides & BIT(ROAN_QUEUE_RQ))
+		roan_defer(&qp->deferred, ROAN_DEFER_RESPOND);
 }
 
 static inline bool roan_connected(const struct roan_qp *qp)
@@ -50,7 +50,7 @@ int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
 
 /* ---- qp_ref.c ---- */
 
-struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref);	/* RCU or better; NULL: it is gone, or @ref is NULL */
+struct roan_qp *roan_qp_get_rcu(struct roan_qp_ref *ref);	/* RCU or better; NULL: it is gone, or @ref is NULL */
 struct roan_qp *roan_qp_find(u32 qpn);			/* takes a reference; NULL. Any context */
 struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
 void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
@@ -59,9 +59,11 @@ int roan_qp_publish(struct roan_qp *qp);	/* gives it a number: from here on the 
 void roan_qp_unpublish(struct roan_qp *qp);	/* nothing finds it any more */
 /* Each QP that programs and peers can find, with a reference during the call. Process context. */
 void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const void *what);
-void roan_qp_flush(struct roan_qp *qp);			/* any context, any lock: what was posted in ERR, later */
-void roan_qp_fail(struct roan_qp *qp);			/* sq.lock or rq.lock held: to ERR, later */
-void roan_qp_fail_sq(struct roan_qp *qp);		/* the same, sq.lock held: a send failed. RC to ERR, others to SQE */
+/* any context, any lock: what was posted in ERR, later */
+void roan_qp_request_flush(struct roan_qp *qp);
+void roan_qp_set_err(struct roan_qp *qp);			/* sq.lock or rq.lock held: to ERR, later */
+/* the same, sq.lock held: a send failed. RC to ERR, others to SQE */
+void roan_sq_set_err(struct roan_qp *qp);
 int roan_qp_init(void);
 void roan_qp_exit(void);
 
@@ -92,11 +94,11 @@ const char *roan_crc_name(void);	/* the way that was found to be the fastest */
  * and taken with nothing else. A region's map_lock is irqsave, too, and a leaf: consumers map in any context.
  *
  * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
- * roan_later(), and every packet, also to ourselves, goes through the IP stack and the backlog; one that tc redirects from
- * our egress to an ingress does since 6.8, and in 6.1 as Debian has it.
+ * roan_defer(), and every packet, also to ourselves, goes through the IP stack and the backlog; one that tc redirects
+ * from our egress to an ingress does since 6.8, and in 6.1 as Debian has it.
  *
  * An error found on the receive or the send side makes its own half refuse further work at once (requester.failed,
- * responder.failed) and calls roan_qp_fail(); deferred.c then takes both locks in order and does the rest.
+ * responder.failed) and calls roan_qp_set_err(); deferred.c then takes both locks in order and does the rest.
  *
  * LIFETIME
  *

@@ -28,12 +28,12 @@ static struct crypto_shash *crc_shash;
 static bool crc_sparse;
 static u32 crc_bits;		/* how wide what is long enough is folded; 0: nothing is */
 
-static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len)
+static u32 crc_by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len)
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
 	u32 *state = shash_desc_ctx(desc);
 
-	/* The state of every "crc32" is the running CRC; usable() checks that this one's is too. */
+	/* The state of every "crc32" is the running CRC; crc_shash_usable() checks that this one's is too. */
 	desc->tfm = tfm;
 	*state = crc;
 	if (crypto_shash_update(desc, p, len))
@@ -42,14 +42,14 @@ static u32 by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len
 }
 
 /* False: not these, or not here. A packet at most is folded at a time, so preemption is not off for long. */
-static bool by_folding(u32 *crc, const u8 *before, void *to, const void *p, size_t len)
+static bool crc_by_folding(u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	size_t done;
 
-	if (!crc_bits || len < ROAN_FOLD_MIN || !roan_fold_begin())
+	if (!crc_bits || len < ROAN_VPCLMUL_MIN || !roan_crc_fpu_begin())
 		return false;
-	done = roan_fold(crc_bits, crc, before, to, p, len);
-	roan_fold_end();
+	done = roan_crc32_vpclmul(crc_bits, crc, before, to, p, len);
+	roan_crc_fpu_end();
 	if (done == len)
 		return true;
 	if (to) {
@@ -64,21 +64,21 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 {
 	if (len < CRC_SHORT)
 		return crc32_le(crc, p, len);
-	if (by_folding(&crc, NULL, NULL, p, len))
+	if (crc_by_folding(&crc, NULL, NULL, p, len))
 		return crc;
 	if (crc_shash)
-		return by_shash(crc_shash, crc, p, len);
-	return crc_sparse ? roan_crc32_sparse(crc, p, len) : crc32_le(crc, p, len);
+		return crc_by_shash(crc_shash, crc, p, len);
+	return crc_sparse ? roan_crc32_shiftxor(crc, p, len) : crc32_le(crc, p, len);
 }
 
 /* Together with the BTH, if that waits. */
-static bool icrc_by_folding(struct roan_icrc *icrc, void *to, const void *p, size_t len)
+static bool crc_icrc_by_folding(struct roan_icrc *icrc, void *to, const void *p, size_t len)
 {
 	u8 block[16];
 
 	if (icrc->bth_waits)
-		roan_icrc_block(icrc, block);
-	if (!by_folding(&icrc->state, icrc->bth_waits ? block : NULL, to, p, len))
+		roan_icrc_bth_block(icrc, block);
+	if (!crc_by_folding(&icrc->state, icrc->bth_waits ? block : NULL, to, p, len))
 		return false;
 	icrc->bth_waits = false;
 	return true;
@@ -86,8 +86,8 @@ static bool icrc_by_folding(struct roan_icrc *icrc, void *to, const void *p, siz
 
 void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len)
 {
-	if (!icrc_by_folding(icrc, NULL, p, len))
-		icrc->state = roan_crc32(roan_icrc_settle(icrc), p, len);
+	if (!crc_icrc_by_folding(icrc, NULL, p, len))
+		icrc->state = roan_crc32(roan_icrc_finish(icrc), p, len);
 }
 
 void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len)
@@ -96,14 +96,14 @@ void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t l
 		memcpy(to, from, len);
 		return;
 	}
-	if (icrc_by_folding(icrc, to, from, len))
+	if (crc_icrc_by_folding(icrc, to, from, len))
 		return;
 	if (crc_sparse && !crc_shash) {
-		icrc->state = roan_crc32_sparse_copy(roan_icrc_settle(icrc), to, from, len);
+		icrc->state = roan_crc32_shiftxor_copy(roan_icrc_finish(icrc), to, from, len);
 		return;
 	}
 	memcpy(to, from, len);
-	icrc->state = roan_crc32(roan_icrc_settle(icrc), to, len);
+	icrc->state = roan_crc32(roan_icrc_finish(icrc), to, len);
 }
 
 const char *roan_crc_name(void)
@@ -115,7 +115,7 @@ const char *roan_crc_name(void)
 	return crc_sparse ? "roan-sparse" : "crc32_le";
 }
 
-static bool usable(struct crypto_shash *tfm, const u8 *buf)
+static bool crc_shash_usable(struct crypto_shash *tfm, const u8 *buf)
 {
 	static const u16 lengths[] = { 128, 129, 255, 1024, 1027, CRC_PROBE - 3 };
 	int i;
@@ -123,13 +123,13 @@ static bool usable(struct crypto_shash *tfm, const u8 *buf)
 	if (crypto_shash_descsize(tfm) != sizeof(u32))
 		return false;
 	for (i = 0; i < ARRAY_SIZE(lengths); i++)
-		if (by_shash(tfm, ~0u - i, buf + i % 3, lengths[i]) != crc32_le(~0u - i, buf + i % 3, lengths[i]))
+		if (crc_by_shash(tfm, ~0u - i, buf + i % 3, lengths[i]) != crc32_le(~0u - i, buf + i % 3, lengths[i]))
 			return false;
 	return true;
 }
 
 /* ns of the fastest of a few rounds, by what is in force. */
-static u64 fastest(const u8 *buf)
+static u64 crc_time(const u8 *buf)
 {
 	u64 best = U64_MAX;
 	u32 crc = ~0u;
@@ -147,29 +147,29 @@ static u64 fastest(const u8 *buf)
 }
 
 /* The faster of crc32_le() and its sparse multiple; how fast. */
-static u64 choose_plain(const u8 *buf)
+static u64 crc_choose_plain(const u8 *buf)
 {
 	u64 plain, sparse;
 
 	crc_sparse = false;
-	plain = fastest(buf);
+	plain = crc_time(buf);
 	crc_sparse = true;
-	sparse = fastest(buf);
+	sparse = crc_time(buf);
 	crc_sparse = sparse < plain;
 	return min(plain, sparse);
 }
 
 /* The crypto API's, if it is faster than what takes @best. */
-static u64 choose_shash(const u8 *buf, u64 best)
+static u64 crc_choose_shash(const u8 *buf, u64 best)
 {
 	struct crypto_shash *tfm = crypto_alloc_shash("crc32", 0, 0);
 	u64 took = U64_MAX;
 
 	if (IS_ERR(tfm))
 		return best;
-	if (usable(tfm, buf)) {
+	if (crc_shash_usable(tfm, buf)) {
 		crc_shash = tfm;
-		took = fastest(buf);
+		took = crc_time(buf);
 	}
 	if (took < best)
 		return took;
@@ -179,7 +179,7 @@ static u64 choose_shash(const u8 *buf, u64 best)
 }
 
 /* Ours must be faster by an eighth: on a tie what the kernel has is kept better. */
-static void choose_folding(const u8 *buf, u64 best)
+static void crc_choose_folding(const u8 *buf, u64 best)
 {
 	static const u32 widths[] = { 256, 512 };
 	u32 chosen = 0;
@@ -188,10 +188,10 @@ static void choose_folding(const u8 *buf, u64 best)
 
 	best -= best / 8;
 	for (i = 0; i < ARRAY_SIZE(widths); i++) {
-		if (!roan_fold_possible(widths[i]))
+		if (!roan_crc_fpu_possible(widths[i]))
 			continue;
 		crc_bits = widths[i];
-		took = fastest(buf);
+		took = crc_time(buf);
 		if (took >= best)
 			continue;
 		best = took;
@@ -211,7 +211,7 @@ int roan_crc_init(void)
 	for (i = 0; i < CRC_PROBE; i++)
 		buf[i] = i * 167 + (i >> 8);
 	crc_bits = 0;
-	choose_folding(buf, choose_shash(buf, choose_plain(buf)));
+	crc_choose_folding(buf, crc_choose_shash(buf, crc_choose_plain(buf)));
 	kfree(buf);
 	return 0;
 }

@@ -5,12 +5,12 @@
  */
 #include "core/crc/crc_vpclmul.h"
 
-#ifdef ROAN_CAN_FOLD
+#ifdef ROAN_HAVE_VPCLMUL
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 
 /* User-Mode Linux is a process: its registers are the host's to keep, over signals too. */
-static bool os_keeps(u32 bits)
+static bool os_saves_xstate(u32 bits)
 {
 #ifdef CONFIG_UML
 	return true;
@@ -20,7 +20,7 @@ static bool os_keeps(u32 bits)
 }
 
 /* Some CPUs slow down for a while when all 512 bits are used; kernels from 6.14 on know them. */
-static bool shuns_512(void)
+static bool prefers_256(void)
 {
 #ifdef X86_FEATURE_PREFER_YMM
 	return boot_cpu_has(X86_FEATURE_PREFER_YMM);
@@ -29,14 +29,14 @@ static bool shuns_512(void)
 #endif
 }
 
-bool roan_fold_possible(u32 bits)
+bool roan_crc_fpu_possible(u32 bits)
 {
-	if (!boot_cpu_has(X86_FEATURE_VPCLMULQDQ) || !os_keeps(bits))
+	if (!boot_cpu_has(X86_FEATURE_VPCLMULQDQ) || !os_saves_xstate(bits))
 		return false;
-	return bits == 512 ? boot_cpu_has(X86_FEATURE_AVX512F) && !shuns_512() : boot_cpu_has(X86_FEATURE_AVX2);
+	return bits == 512 ? boot_cpu_has(X86_FEATURE_AVX512F) && !prefers_256() : boot_cpu_has(X86_FEATURE_AVX2);
 }
 
-bool roan_fold_begin(void)
+bool roan_crc_fpu_begin(void)
 {
 	if (!irq_fpu_usable())
 		return false;
@@ -44,25 +44,25 @@ bool roan_fold_begin(void)
 	return true;
 }
 
-void roan_fold_end(void)
+void roan_crc_fpu_end(void)
 {
 	kernel_fpu_end();
 }
 
 #else
 
-bool roan_fold_possible(u32 bits)
+bool roan_crc_fpu_possible(u32 bits)
 {
 	return false;
 }
 
-bool roan_fold_begin(void)
+bool roan_crc_fpu_begin(void)
 {
 	return false;
 }
 
-void roan_fold_end(void)
+void roan_crc_fpu_end(void)
 {
 }
 
-#endif /* ROAN_CAN_FOLD */
+#endif /* ROAN_HAVE_VPCLMUL */

@@ -7,21 +7,21 @@
 #include <linux/interrupt.h>
 #include "base/deferred.h"
 
-struct todo {
+struct deferred_cpu {
 	struct llist_head list;
-	struct llist_node *rest;	/* what a burst's end left of it */
+	struct llist_node *remaining;	/* what a burst's end left of it */
 	struct tasklet_struct tasklet;
 };
 
-static DEFINE_PER_CPU(struct todo, todos);
-DEFINE_PER_CPU(u32, roan_burst);
+static DEFINE_PER_CPU(struct deferred_cpu, todos);
+DEFINE_PER_CPU(u32, roan_tx_budget_used);
 
 #define QUEUED	(BITS_PER_LONG - 1)	/* on a list, or about to be */
 
 /* Any context, interrupts on or off. The caller has a reference to the holder; this takes one of its own. */
-void roan_later(struct roan_later *later, enum roan_later_bit what)
+void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what)
 {
-	struct todo *todo;
+	struct deferred_cpu *todo;
 	unsigned long flags;
 
 	set_bit(what, &later->bits);
@@ -36,39 +36,39 @@ void roan_later(struct roan_later *later, enum roan_later_bit what)
 }
 
 /* A dead CPU's tasklet is moved to another; it brings its own list along. */
-static void run_list(struct tasklet_struct *tasklet)
+static void deferred_run_list(struct tasklet_struct *tasklet)
 {
-	struct todo *todo = from_tasklet(todo, tasklet, tasklet);
-	struct llist_node *node = todo->rest ?: llist_reverse_order(llist_del_all(&todo->list));
+	struct deferred_cpu *todo = from_tasklet(todo, tasklet, tasklet);
+	struct llist_node *node = todo->remaining ?: llist_reverse_order(llist_del_all(&todo->list));
 
-	roan_burst_begin();
-	while (node && !roan_burst_full()) {
-		struct roan_later *later = llist_entry(node, struct roan_later, node);
+	roan_tx_budget_reset();
+	while (node && !roan_tx_budget_exhausted()) {
+		struct roan_deferred *later = llist_entry(node, struct roan_deferred, node);
 
 		node = node->next;	/* before it may be queued again */
 		/* The item is off the list: from the xchg on it may be queued again, also by run(). */
 		later->run(later, xchg(&later->bits, 0) & ~BIT(QUEUED));
 	}
-	todo->rest = node;
+	todo->remaining = node;
 	if (node || !llist_empty(&todo->list))
 		tasklet_schedule(tasklet);
 }
 
-int roan_later_init(void)
+int roan_deferred_init(void)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct todo *todo = per_cpu_ptr(&todos, cpu);
+		struct deferred_cpu *todo = per_cpu_ptr(&todos, cpu);
 
 		init_llist_head(&todo->list);
-		tasklet_setup(&todo->tasklet, run_list);
+		tasklet_setup(&todo->tasklet, deferred_run_list);
 	}
 	return 0;
 }
 
 /* Every holder is gone, so every list is empty; a tasklet may still be on its way out. */
-void roan_later_exit(void)
+void roan_deferred_exit(void)
 {
 	int cpu;
 

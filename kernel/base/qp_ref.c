@@ -28,7 +28,7 @@ void roan_qp_exit(void)
 
 /* ---- references ---- */
 
-struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref)
+struct roan_qp *roan_qp_get_rcu(struct roan_qp_ref *ref)
 {
 	return ref && refcount_inc_not_zero(&ref->refs) ? ref->qp : NULL;
 }
@@ -38,7 +38,7 @@ struct roan_qp *roan_qp_find(u32 qpn)
 	struct roan_qp *qp;
 
 	rcu_read_lock();
-	qp = roan_qp_ref_take(xa_load(&qpns, qpn));
+	qp = roan_qp_get_rcu(xa_load(&qpns, qpn));
 	rcu_read_unlock();
 	return qp;
 }
@@ -48,7 +48,7 @@ struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev)
 	struct roan_qp *qp;
 
 	rcu_read_lock();
-	qp = roan_qp_ref_take(rcu_dereference(dev->gsi));
+	qp = roan_qp_get_rcu(rcu_dereference(dev->gsi));
 	rcu_read_unlock();
 	return qp;
 }
@@ -61,7 +61,7 @@ void roan_qp_get(struct roan_qp *qp)
 void roan_qp_put(struct roan_qp *qp)
 {
 	if (refcount_dec_and_test(&qp->ref->refs))
-		complete(&qp->gone);
+		complete(&qp->released);
 }
 
 /* ---- QP numbers ---- */
@@ -95,7 +95,7 @@ void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const
 
 	rcu_read_lock();
 	xa_for_each(&qpns, qpn, ref) {
-		struct roan_qp *qp = roan_qp_ref_take(ref);
+		struct roan_qp *qp = roan_qp_get_rcu(ref);
 
 		if (qp) {
 			visit(qp, what);
@@ -108,23 +108,23 @@ void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const
 
 /* ---- failure ---- */
 
-void roan_qp_flush(struct roan_qp *qp)
+void roan_qp_request_flush(struct roan_qp *qp)
 {
-	roan_later(&qp->later, ROAN_DO_FAIL);
+	roan_defer(&qp->deferred, ROAN_DEFER_ERR);
 }
 
-void roan_qp_fail(struct roan_qp *qp)
+void roan_qp_set_err(struct roan_qp *qp)
 {
-	WRITE_ONCE(qp->failing, true);
-	roan_qp_flush(qp);
+	WRITE_ONCE(qp->err_pending, true);
+	roan_qp_request_flush(qp);
 }
 
-void roan_qp_fail_sq(struct roan_qp *qp)
+void roan_sq_set_err(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	if (qp->transport == ROAN_TP_RC)
-		return roan_qp_fail(qp);
+		return roan_qp_set_err(qp);
 	lockdep_assert_held(&qp->sq.lock);
-	WRITE_ONCE(qp->sq_failing, true);
-	roan_qp_flush(qp);
+	WRITE_ONCE(qp->sqe_pending, true);
+	roan_qp_request_flush(qp);
 }

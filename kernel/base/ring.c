@@ -25,33 +25,33 @@ struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *
 	return map;
 }
 
-static u32 slots_of(const struct roan_ring_plan *plan)
+static u32 plan_slots(const struct roan_ring_alloc_req *plan)
 {
 	return roundup_pow_of_two(plan->slots);
 }
 
-static u32 slot_size_of(const struct roan_ring_plan *plan)
+static u32 plan_slot_size(const struct roan_ring_alloc_req *plan)
 {
 	return ALIGN(plan->slot_size, 16);
 }
 
 /* With what it takes for another ring's control block to begin with a cache line of its own. */
-static size_t bytes_of(const struct roan_ring_plan *plan)
+static size_t plan_bytes(const struct roan_ring_alloc_req *plan)
 {
-	return ALIGN(SLOTS_OFFSET + (size_t)slots_of(plan) * slot_size_of(plan), sizeof(struct roan_user_line));
+	return ALIGN(SLOTS_OFFSET + (size_t)plan_slots(plan) * plan_slot_size(plan), sizeof(struct roan_user_line));
 }
 
-static void make_ring(const struct roan_ring_plan *plan, void *at)
+static void ring_init(const struct roan_ring_alloc_req *plan, void *at)
 {
 	*plan->ring = (struct roan_ring) {
 		.ctl = at,
 		.slots = at + SLOTS_OFFSET,
-		.mask = slots_of(plan) - 1,
-		.slot_size = slot_size_of(plan),
+		.mask = plan_slots(plan) - 1,
+		.slot_size = plan_slot_size(plan),
 	};
 }
 
-static void describe(const struct roan_ring_plan *plan, const struct roan_mmap *map, size_t size)
+static void ring_fill_desc(const struct roan_ring_alloc_req *plan, const struct roan_mmap *map, size_t size)
 {
 	if (!plan->desc)
 		return;
@@ -92,7 +92,7 @@ err_free:
 	return NULL;
 }
 
-int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontext *uctx)
+int roan_rings_alloc(const struct roan_ring_alloc_req *plan, u32 n, struct ib_ucontext *uctx)
 {
 	struct roan_mmap *map = NULL;
 	size_t size = 0;
@@ -102,7 +102,7 @@ int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontex
 	for (i = 0; i < n; i++) {
 		if (!plan[i].slots || plan[i].slots > 1u << 24 || plan[i].slot_size > 1u << 16)
 			return -EINVAL;
-		size += bytes_of(&plan[i]);
+		size += plan_bytes(&plan[i]);
 	}
 	size = PAGE_ALIGN(size);
 	if (size > U32_MAX)		/* as its description has it */
@@ -117,11 +117,11 @@ int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontex
 			return -ENOMEM;
 		}
 	}
-	for (i = 0, at = buf; i < n; at += bytes_of(&plan[i++])) {
-		make_ring(&plan[i], at);
-		plan[i].ring->lodges = i;
+	for (i = 0, at = buf; i < n; at += plan_bytes(&plan[i++])) {
+		ring_init(&plan[i], at);
+		plan[i].ring->shares_memory = i;
 		if (map)
-			describe(&plan[i], map, size);
+			ring_fill_desc(&plan[i], map, size);
 	}
 	plan[0].ring->map = map;
 	return 0;
@@ -130,7 +130,7 @@ int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontex
 int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
 		    struct roan_ring_desc *desc)
 {
-	const struct roan_ring_plan plan = { .ring = ring, .slots = slots, .slot_size = slot_size, .desc = desc };
+	const struct roan_ring_alloc_req plan = { .ring = ring, .slots = slots, .slot_size = slot_size, .desc = desc };
 
 	return roan_rings_alloc(&plan, 1, uctx);
 }
@@ -139,7 +139,7 @@ void roan_ring_free(struct roan_ring *ring)
 {
 	if (ring->map)
 		rdma_user_mmap_entry_remove(&ring->map->entry);	/* ends in roan_mmap_free() */
-	else if (!ring->lodges)
+	else if (!ring->shares_memory)
 		vfree(ring->ctl);
 	memset(ring, 0, sizeof(*ring));
 }
@@ -184,7 +184,7 @@ void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len)
 
 void roan_ring_publish(struct roan_ring *ring, u32 index)
 {
-	/* Pairs with the acquire in provider/ring.h ring_room(): we are done with the slots below @index. */
+	/* Pairs with the acquire in provider/ring.h ring_has_space(): we are done with the slots below @index. */
 	smp_store_release(&ring->ctl->kernel.index, index);
 }
 
@@ -194,7 +194,7 @@ void roan_ring_discard(struct roan_ring *ring)
 	roan_ring_publish(ring, ring->index);
 }
 
-bool roan_ring_leave(struct roan_ring *ring, u32 flag)
+bool roan_ring_park(struct roan_ring *ring, u32 flag)
 {
 	WRITE_ONCE(ring->ctl->kernel.flags, flag);
 	/*
@@ -204,24 +204,24 @@ bool roan_ring_leave(struct roan_ring *ring, u32 flag)
 	smp_mb();
 	if (READ_ONCE(ring->ctl->user.index) == ring->index)
 		return false;
-	roan_ring_awake(ring);
+	roan_ring_unpark(ring);
 	return true;
 }
 
-bool roan_ring_await(struct roan_ring *ring, u32 worth)
+bool roan_ring_park_ack_pending(struct roan_ring *ring, u32 worth)
 {
-	WRITE_ONCE(ring->ctl->kernel.ask_at, ring->index + worth);
-	return roan_ring_leave(ring, ROAN_RING_ANSWER_DUE);
+	WRITE_ONCE(ring->ctl->kernel.notify_at, ring->index + worth);
+	return roan_ring_park(ring, ROAN_RING_ACK_PENDING);
 }
 
-void roan_ring_awake(struct roan_ring *ring)
+void roan_ring_unpark(struct roan_ring *ring)
 {
 	/* No barrier: a poster that still sees the flag rings once too often, and that is all. */
 	if (READ_ONCE(ring->ctl->kernel.flags))
 		WRITE_ONCE(ring->ctl->kernel.flags, 0);
 }
 
-bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn)
+bool roan_ring_pop_hint(struct roan_ring *ring, u32 *qpn)
 {
 	u32 pending = roan_ring_pending(ring);
 
@@ -231,7 +231,7 @@ bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn)
 	}
 	if (!pending)
 		return false;
-	roan_ring_copy(ring, offsetof(struct roan_notice, qpn), qpn, sizeof(*qpn));
+	roan_ring_copy(ring, offsetof(struct roan_db_hint, qpn), qpn, sizeof(*qpn));
 	roan_ring_consume(ring);
 	roan_ring_publish(ring, ring->index);
 	/*
@@ -242,12 +242,13 @@ bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn)
 	return true;
 }
 
-int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_move *move, u32 most)
+int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_ring_resize *move, u32 most)
 {
 	u32 left;
 
 	if (!move->begun)
-		*move = (struct roan_move) { .begun = true, .at = ring->index, .tail = ring->index + roan_ring_pending(ring) };
+		*move = (struct roan_ring_resize) { .begun = true, .at = ring->index, .tail = ring->index +
+						    roan_ring_pending(ring) };
 	left = move->tail - ring->index;
 	if (left > ring->mask + 1 || left > fresh->mask + 1)
 		return -EINVAL;
@@ -360,9 +361,9 @@ void roan_ring_arm(struct roan_ring *ring, bool solicited_only)
 	smp_mb();	/* Pairs with roan_ring_armed(). */
 }
 
-bool roan_ring_rests(const struct roan_ring *ring)
+bool roan_ring_idle(const struct roan_ring *ring)
 {
-	smp_mb();	/* Pairs with roan_ring_leave(), as ring_flags() in provider/ring.h does. */
+	smp_mb();	/* Pairs with roan_ring_park(), as ring_flags() in provider/ring.h does. */
 	return READ_ONCE(ring->ctl->kernel.flags) & ROAN_RING_NEED_DOORBELL;
 }
 

@@ -19,14 +19,14 @@ struct roan_ring {
 	struct roan_ring_ctl *ctl;
 	void *slots;
 	struct roan_mmap *map;	/* NULL: a kernel consumer's ring, vfree()d */
-	bool lodges;		/* in another ring's memory, which goes with that one */
+	bool shares_memory;	/* in another ring's memory, which goes with that one */
 	u32 index;		/* ours: head of SQ, RQ, SRQ; tail of CQ. Under the queue's lock */
 	u32 mask;		/* slots - 1 */
 	u32 slot_size;
 };
 
 /* A ring to be made. */
-struct roan_ring_plan {
+struct roan_ring_alloc_req {
 	struct roan_ring *ring;
 	u32 slots;			/* will be rounded up to a power of two */
 	u32 slot_size;			/* bytes; up to a multiple of 16 */
@@ -37,7 +37,7 @@ struct roan_ring_plan {
  * Process context. Makes @n rings in one piece of memory, which is the first one's. @uctx NULL: for a kernel consumer.
  * -ENOMEM, or -EINVAL when the size overflows: then none is made.
  */
-int roan_rings_alloc(const struct roan_ring_plan *plan, u32 n, struct ib_ucontext *uctx);
+int roan_rings_alloc(const struct roan_ring_alloc_req *plan, u32 n, struct ib_ucontext *uctx);
 int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
 		    struct roan_ring_desc *desc);
 void roan_ring_free(struct roan_ring *ring);	/* fine on a zeroed ring */
@@ -88,7 +88,7 @@ static inline void roan_ring_consume(struct roan_ring *ring)
 void roan_ring_publish(struct roan_ring *ring, u32 index);	/* let the user reuse slots below @index */
 void roan_ring_discard(struct roan_ring *ring);			/* forget what is posted (QP to RESET) */
 
-struct roan_move {
+struct roan_ring_resize {
 	bool begun;		/* false at first */
 	u32 at, tail;
 };
@@ -98,24 +98,24 @@ struct roan_move {
  * change places. At @most so many a call; -EAGAIN: call again, with the same *@move. Meanwhile more may be fetched, but what
  * is posted is lost. -EINVAL: it does not fit, or the tail makes no sense.
  */
-int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_move *move, u32 most);
+int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_ring_resize *move, u32 most);
 
 /*
  * Whether posters must ring. leave(): set @flag (enum roan_ring_flags), full barrier, and say whether something was posted
  * meanwhile (then clear it and look again). awake(): clear it before looking.
  */
-bool roan_ring_leave(struct roan_ring *ring, u32 flag);
-static inline bool roan_ring_need_doorbell(struct roan_ring *ring)
+bool roan_ring_park(struct roan_ring *ring, u32 flag);
+static inline bool roan_ring_enable_doorbell(struct roan_ring *ring)
 {
-	return roan_ring_leave(ring, ROAN_RING_NEED_DOORBELL);
+	return roan_ring_park(ring, ROAN_RING_NEED_DOORBELL);
 }
 
 /* leave() because an answer is due; who has posted @worth since may ask for more to be sent before it comes. */
-bool roan_ring_await(struct roan_ring *ring, u32 worth);
-void roan_ring_awake(struct roan_ring *ring);
+bool roan_ring_park_ack_pending(struct roan_ring *ring, u32 worth);
+void roan_ring_unpark(struct roan_ring *ring);
 
 /* Takes the next notice of a context: a QPN, anybody's or nobody's. False: none. A tail that cannot be is forgotten. */
-bool roan_ring_take_notice(struct roan_ring *ring, u32 *qpn);
+bool roan_ring_pop_hint(struct roan_ring *ring, u32 *qpn);
 
 /* ---- the ring we produce: CQ. Caller holds cq->lock. ---- */
 
@@ -139,6 +139,6 @@ void roan_ring_post(struct roan_ring *ring, u32 n);
 bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe);
 void roan_ring_arm(struct roan_ring *ring, bool solicited_only);
 bool roan_ring_empty(const struct roan_ring *ring);
-bool roan_ring_rests(const struct roan_ring *ring);	/* after roan_ring_post(): must the kernel's half be told? */
+bool roan_ring_idle(const struct roan_ring *ring);	/* after roan_ring_post(): must the kernel's half be told? */
 
 #endif /* ROAN_RING_H */

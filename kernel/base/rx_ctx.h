@@ -13,7 +13,7 @@ struct roan_net;
 #define ROAN_NO_VLAN	0xffff
 
 /* An skb of ours being taken apart. */
-struct roan_rx {
+struct roan_rx_ctx {
 	struct sk_buff *skb;
 	struct net *net;
 	struct roan_net *rnet;
@@ -21,9 +21,9 @@ struct roan_rx {
 	bool ipv6;
 	bool ce;		/* Congestion Experienced; speaks for all packets of the skb */
 	bool multicast;
-	bool ids_fixed;		/* GRO found constant IPv4 identifications */
-	bool waits;		/* a copy of odp_rxqueue.c's: its memory was absent, or that of a packet before it */
-	bool again;		/* ... and its memory is absent still, or again */
+	bool ip_id_fixed;	/* GRO found constant IPv4 identifications */
+	bool is_deferred;	/* a copy of odp_rxqueue.c's: its memory was absent, or that of a packet before it */
+	bool still_blocked;	/* ... and its memory is absent still, or again */
 	u16 vlan;		/* the VLAN's interface it came in by; ROAN_NO_VLAN: none */
 	u8  ip[40];		/* the IP header as received */
 	u8  udp[8];
@@ -33,13 +33,13 @@ struct roan_rx {
 	u32 len;		/* its bytes, BTH to ICRC */
 	u32 end;		/* skb offset where the UDP payload ends */
 	u32 seg_len;		/* bytes per packet, 0: a single one */
-	u32 i;			/* index of the packet in the skb */
+	u32 seg_idx;		/* index of the packet in the skb */
 	u64 now;		/* ns, when the first response in the skb was looked at; 0: none yet */
 	struct roan_icrc_head icrc;	/* of packets of icrc_len bytes */
 	u32 icrc_len;
-	const u8 *piece;	/* the contiguous piece of the skb looked at last: where it lies, ... */
-	u32 piece_off;		/* ... the skb offset of its first byte, ... */
-	u32 piece_len;		/* ... bytes; 0: none yet */
+	const u8 *chunk;	/* the contiguous piece of the skb looked at last: where it lies, ... */
+	u32 chunk_off;		/* ... the skb offset of its first byte, ... */
+	u32 chunk_len;		/* ... bytes; 0: none yet */
 	u8  head[ROAN_MAX_HEADERS];
 	struct roan_pkt pkt;
 };

@@ -63,7 +63,7 @@
 	X(tx_prio5_pause)										\
 	X(tx_prio6_pause)										\
 	X(tx_prio7_pause)										\
-	X(pfc_tired)			/* the watchdog ended a pause that we had asked for */			\
+	X(pfc_tx_watchdog)			/* the watchdog ended a pause that we had asked for */			\
 	X(rx_pause_length)		/* MAC control frames of another length */				\
 	X(rx_pause_dest)		/* ... not to 01:80:C2:00:00:01 */					\
 	X(rx_pause_opcode)		/* ... with another opcode */						\
@@ -71,8 +71,8 @@
 	X(page_faults)			/* on-demand paging: ranges brought in because they were wanted */	\
 	X(page_prefetch)		/* ... because ibv_advise_mr() asked */					\
 	X(page_invalidations)		/* ... taken away by the MMU */						\
-	X(page_waits)			/* ... packets that waited here for memory to be placed in */		\
-	X(rx_absent)			/* UC, UD: such a packet, and no room for it to wait */			\
+	X(rx_fault_queued)			/* ... packets that waited here for memory to be placed in */		\
+	X(rx_fault_dropped)			/* UC, UD: such a packet, and no room for it to wait */			\
 	X(link_downed)											\
 	X(rx_truncated)			/* too short for its UDP length, BTH or opcode */			\
 	X(rx_bad_version)										\
@@ -96,7 +96,7 @@
 	X(rx_no_memory)			/* RC: the first READ or atomic, and no memory to remember it in */	\
 	X(tx_no_route)											\
 	X(tx_no_memory)											\
-	X(tx_refused)			/* the IP stack dropped it: netfilter, queue full */
+	X(tx_dropped)			/* the IP stack dropped it: netfilter, queue full */
 
 #define X(name) ROAN_CNT_##name,
 enum roan_counter { ROAN_COUNTERS(X) ROAN_NUM_COUNTERS };

@@ -13,7 +13,7 @@
 #include "base/base.h"
 
 /* A work request was copied out of its ring. @verr: why it was refused, 0 = it was not. */
-TRACE_EVENT(roan_fetch,
+TRACE_EVENT(roan_wqe_fetch,
 	TP_PROTO(const struct roan_qp *qp, u64 wr_id, u8 opcode, u32 len, u32 verr),
 	TP_ARGS(qp, wr_id, opcode, len, verr),
 	TP_STRUCT__entry(
@@ -35,7 +35,7 @@ TRACE_EVENT(roan_fetch,
 );
 
 /* A packet joins a train. @len: payload bytes. */
-TRACE_EVENT(roan_emit,
+TRACE_EVENT(roan_pkt_tx,
 	TP_PROTO(const struct roan_qp *qp, const struct roan_pkt *pkt, u32 len, bool resend),
 	TP_ARGS(qp, pkt, len, resend),
 	TP_STRUCT__entry(
@@ -64,7 +64,7 @@ TRACE_EVENT(roan_emit,
 );
 
 /* What the responder decided. @verdict: enum roan_verdict. */
-TRACE_EVENT(roan_verdict,
+TRACE_EVENT(roan_rx_verdict,
 	TP_PROTO(const struct roan_qp *qp, const struct roan_pkt *pkt, u32 verdict),
 	TP_ARGS(qp, pkt, verdict),
 	TP_STRUCT__entry(
@@ -86,7 +86,7 @@ TRACE_EVENT(roan_verdict,
 );
 
 /* A packet with a good ICRC reached its QP. */
-TRACE_EVENT(roan_rx,
+TRACE_EVENT(roan_pkt_rx,
 	TP_PROTO(const struct roan_qp *qp, const struct roan_pkt *pkt),
 	TP_ARGS(qp, pkt),
 	TP_STRUCT__entry(
@@ -180,8 +180,8 @@ TRACE_EVENT(roan_cnp,
 	TP_printk("qpn=%u peer_qpn=%u out=%d", __entry->qpn, __entry->peer_qpn, __entry->out)
 );
 
-/* A pause frame named this priority for @ns; 0: go on. @event: enum roan_pause_event. */
-TRACE_EVENT(roan_pause,
+/* A pause frame named this priority for @ns; 0: go on. @event: enum roan_pfc_rx_event. */
+TRACE_EVENT(roan_pfc_rx,
 	TP_PROTO(const struct roan_dev *dev, u32 prio, u64 ns, u32 event),
 	TP_ARGS(dev, prio, ns, event),
 	TP_STRUCT__entry(
@@ -199,8 +199,11 @@ TRACE_EVENT(roan_pause,
 	TP_printk("ifindex=%d prio=%u ns=%llu event=%u", __entry->ifindex, __entry->prio, __entry->ns, __entry->event)
 );
 
-/* The peer is told to stop or to go on with this priority, of which @backlog bytes wait. @what: enum roan_pause_tell. */
-TRACE_EVENT(roan_pause_tell,
+/*
+ * The peer is told to stop or to go on with this priority, of which @backlog bytes wait. @what: enum
+ * roan_pfc_tx_action.
+ */
+TRACE_EVENT(roan_pfc_tx,
 	TP_PROTO(const struct roan_dev *dev, u32 prio, u64 backlog, u32 what),
 	TP_ARGS(dev, prio, backlog, what),
 	TP_STRUCT__entry(

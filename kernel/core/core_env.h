@@ -3,8 +3,8 @@
  * Everything the pure core (kernel/core/transport, kernel/core/cc) may see of the outside. Userspace builds put their own file of
  * this name first on the include path (selftests/unit/core_env.h), with the same guard; its size measures how pure the core is.
  */
-#ifndef ROAN_HOST_H
-#define ROAN_HOST_H
+#ifndef ROAN_CORE_ENV_H
+#define ROAN_CORE_ENV_H
 
 #include <linux/types.h>
 #include <linux/kernel.h>
@@ -21,4 +21,4 @@
 /* CRC-32 (IEEE, reflected) of @len bytes continued from @crc, without pre- or post-inversion. kernel/base/crc.c. */
 u32 roan_crc32(u32 crc, const void *p, size_t len);
 
-#endif /* ROAN_HOST_H */
+#endif /* ROAN_CORE_ENV_H */

@@ -14,36 +14,36 @@ static DEFINE_SPINLOCK(devices_lock);	/* _bh; the event comes in atomic context 
 
 #if IS_ENABLED(CONFIG_DCB)
 /* Of several priorities for one application the highest counts, as in the stack. -1: the table does not name it. */
-static int highest(u8 priorities)
+static int highest_prio(u8 priorities)
 {
 	return fls(priorities) - 1;
 }
 
-static int port_prio(struct net_device *ndev)
+static int dcb_port_prio(struct net_device *ndev)
 {
 	struct dcb_app app = { .selector = IEEE_8021QAZ_APP_SEL_DGRAM, .protocol = ROAN_UDP_PORT };
 	u8 mask = dcb_ieee_getapp_mask(ndev, &app);
 
 	app.selector = IEEE_8021QAZ_APP_SEL_ANY;
-	return highest(mask | dcb_ieee_getapp_mask(ndev, &app));
+	return highest_prio(mask | dcb_ieee_getapp_mask(ndev, &app));
 }
 
-static void read_table(struct net_device *ndev, u8 prio[ROAN_DSCPS])
+static void dcb_read_app_table(struct net_device *ndev, u8 prio[ROAN_DSCPS])
 {
 	struct dcb_ieee_app_dscp_map map;
-	int by_port = port_prio(ndev);
+	int by_port = dcb_port_prio(ndev);
 	int dscp;
 
 	dcb_ieee_getapp_dscp_prio_mask_map(ndev, &map);
 	for (dscp = 0; dscp < ROAN_DSCPS; dscp++) {
 		if (map.map[dscp])
-			prio[dscp] = highest(map.map[dscp]);
+			prio[dscp] = highest_prio(map.map[dscp]);
 		else if (by_port >= 0)
 			prio[dscp] = by_port;
 	}
 }
 #else
-static void read_table(struct net_device *ndev, u8 prio[ROAN_DSCPS])
+static void dcb_read_app_table(struct net_device *ndev, u8 prio[ROAN_DSCPS])
 {
 }
 #endif
@@ -55,13 +55,13 @@ void roan_qos_refresh(struct roan_dev *dev)
 
 	for (dscp = 0; dscp < ROAN_DSCPS; dscp++)
 		prio[dscp] = dscp >> 3;
-	read_table(dev->ndev, prio);
+	dcb_read_app_table(dev->ndev, prio);
 	for (dscp = 0; dscp < ROAN_DSCPS; dscp++)
 		WRITE_ONCE(dev->qos.prio[dscp], prio[dscp]);
 }
 
 /* Interfaces are numbered per namespace and the event has no more than the number: refreshing one too many is harmless. */
-static int app_event(struct notifier_block *nb, unsigned long what, void *ptr)
+static int dcb_app_event(struct notifier_block *nb, unsigned long what, void *ptr)
 {
 	const struct dcb_app_type *app = ptr;
 	struct roan_dev *dev;
@@ -69,20 +69,20 @@ static int app_event(struct notifier_block *nb, unsigned long what, void *ptr)
 	if (what != DCB_APP_EVENT)
 		return NOTIFY_DONE;
 	spin_lock_bh(&devices_lock);
-	list_for_each_entry(dev, &devices, on_qos)
+	list_for_each_entry(dev, &devices, qos_link)
 		if (dev->ndev->ifindex == app->ifindex)
 			roan_qos_refresh(dev);
 	spin_unlock_bh(&devices_lock);
 	return NOTIFY_OK;
 }
 
-static struct notifier_block notifier = { .notifier_call = app_event };
+static struct notifier_block notifier = { .notifier_call = dcb_app_event };
 
 /* Listed first: a change that comes between the two is seen by one of them. */
 void roan_qos_add_dev(struct roan_dev *dev)
 {
 	spin_lock_bh(&devices_lock);
-	list_add(&dev->on_qos, &devices);
+	list_add(&dev->qos_link, &devices);
 	roan_qos_refresh(dev);
 	spin_unlock_bh(&devices_lock);
 }
@@ -90,7 +90,7 @@ void roan_qos_add_dev(struct roan_dev *dev)
 void roan_qos_del_dev(struct roan_dev *dev)
 {
 	spin_lock_bh(&devices_lock);
-	list_del_init(&dev->on_qos);
+	list_del_init(&dev->qos_link);
 	spin_unlock_bh(&devices_lock);
 }
 

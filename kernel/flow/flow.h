@@ -46,30 +46,31 @@ void roan_qos_refresh(struct roan_dev *dev);	/* from the interface's DCB applica
 
 /* ---- tx_inflight.c ---- */
 
-void roan_below_begin(struct roan_qp_ref *ref);
-void roan_below_end(struct roan_qp_ref *ref);	/* frees it, a grace period after the last skb is gone; waits for nothing */
-void roan_below_exit(void);			/* waits until all are gone; no QP is left */
+void roan_tx_inflight_init(struct roan_qp_ref *ref);
+/* frees it, a grace period after the last skb is gone; waits for nothing */
+void roan_tx_inflight_put(struct roan_qp_ref *ref);
+void roan_tx_inflight_exit(void);			/* waits until all are gone; no QP is left */
 
 /*
  * A queue starts to send along @dst (NULL: not known yet). True: what it hands over can wait in a queue of this host, and is
  * counted. Lock of the queue and RCU held, as for all below.
  */
-bool roan_below_turn(struct roan_qp *qp, u8 side, const struct dst_entry *dst);
+bool roan_tx_inflight_begin_round(struct roan_qp *qp, u8 side, const struct dst_entry *dst);
 /* Of a queue that is counted: is the limit reached with @bytes more? They should be handed over before it waits. */
-bool roan_below_full(struct roan_qp *qp, u8 side, u32 bytes);
+bool roan_tx_inflight_over(struct roan_qp *qp, u8 side, u32 bytes);
 /* The limit is reached and all is handed over. True: it still is, and the queue is run again when there is less. */
 bool roan_below_full_waits(struct roan_qp *qp, u8 side);
 /* @skb of such a queue is handed to the IP stack. */
-void roan_below_add(struct roan_qp *qp, u8 side, struct sk_buff *skb);
+void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb);
 /* Must the queue wait, as more than @wake is below? Then it is called when that is no more. */
-bool roan_below_waits(struct roan_qp *qp, u8 side, u32 wake);
+bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake);
 
 /* ---- pfc_rx.c, pfc_tx.c ---- */
 
 void roan_pfc_init(struct roan_dev *dev);
 void roan_pfc_exit(struct roan_dev *dev);	/* no QP is left, no parameter is set any more; takes RTNL if it was on */
 /* cc_param. 0, -ERANGE or -ENODEV; process context, takes RTNL. */
-int roan_pfc_set(struct roan_dev *dev, enum roan_pause_param which, u32 value);
+int roan_pfc_set(struct roan_dev *dev, enum roan_pfc_param which, u32 value);
 
 /* Is PFC on at all? The test that everybody pays. */
 static inline bool roan_pfc_on(const struct roan_pfc *pfc)
@@ -78,17 +79,17 @@ static inline bool roan_pfc_on(const struct roan_pfc *pfc)
 }
 
 /* A packet of @prio is there: must it wait? Then the QP is called, for this side, when it need no more. @side's lock held. */
-bool roan_pfc_blocks(struct roan_qp *qp, u8 side, u8 prio);
+bool roan_pfc_check_blocked(struct roan_qp *qp, u8 side, u8 prio);
 void roan_pfc_cancel(struct roan_qp *qp);	/* it does not wait any more, and will not; process context */
 
 u64 roan_pfc_link_speed(const struct roan_dev *dev);	/* bit/s, never 0 */
 /* Is @prio in @mask? That of CNPs is never: nobody would slow down. */
-bool roan_pfc_applies(struct roan_dev *dev, u32 mask, u8 prio);
+bool roan_pfc_prio_enabled(struct roan_dev *dev, u32 mask, u8 prio);
 
 /* pfc_tx.c */
-void roan_pfc_tell_init(struct roan_dev *dev);
-void roan_pfc_tell_exit(struct roan_dev *dev);
+void roan_pfc_tx_init(struct roan_dev *dev);
+void roan_pfc_tx_exit(struct roan_dev *dev);
 /* The device's backlog of @prio, or what is to be told about it, has changed. Any of our contexts, queue locks may be held. */
-void roan_pfc_tell(struct roan_dev *dev, u8 prio);
+void roan_pfc_tx_update(struct roan_dev *dev, u8 prio);
 
 #endif /* ROAN_FLOW_H */

@@ -34,46 +34,47 @@ struct roan_cc_dev {
 };
 
 /* Part of a QP's ref, which stays as long as there is an skb. */
-struct roan_below {
-	atomic64_t size;	/* KiB, of both queues, and whether the QP is there: tx_inflight.c */
-	u32 wake[2];		/* by enum roan_side: less than this may be below before it goes on; 0: it does not wait */
-	u64 left_at;		/* ns, by the tick: when a request left last */
+struct roan_tx_inflight {
+	atomic64_t total_kb;	/* KiB, of both queues, and whether the QP is there: tx_inflight.c */
+	/* by enum roan_queue_id: less than this may be below before it goes on; 0: it does not wait */
+	u32 wake_kb[2];
+	u64 last_free_ns;	/* ns, by the tick: when a request left last */
 };
 
 /* An skb says by its destructor's argument whose it is, of which queue, and how large: see tx_inflight.c. */
-#define ROAN_BELOW_ALIGN	128
+#define ROAN_TX_INFLIGHT_ALIGN	128
 
 /* Bytes of all QPs of a device; written where packets wait, and only then. */
-struct roan_backlog {
+struct roan_odp_rxq {
 	atomic_t bytes;
 	atomic_t of_prio[ROAN_PRIORITIES];
 };
 
 struct roan_pfc_prio {
 	struct roan_dev *dev;
-	struct roan_pause pause;	/* pfc->lock; loads of open() without */
-	struct list_head waiting;	/* roan_qp.on_pfc */
+	struct roan_pfc_rx_state pause;	/* pfc->lock; loads of open() without */
+	struct list_head blocked_qps;	/* roan_qp.on_pfc */
 	struct hrtimer timer;		/* soft; set while somebody waits */
 	u64 timer_at;			/* ns; 0: not set */
-	u32 storms;			/* counted so far */
+	u32 trips_counted;		/* counted so far */
 };
 
 /* pfc_tx.c */
-struct roan_pfc_out {
+struct roan_pfc_tx {
 	struct roan_dev *dev;
 	spinlock_t lock;		/* _bh; under a queue's lock, or under none; a frame is handed over under it */
-	struct roan_pause_teller teller;
+	struct roan_pfc_tx_state tx_state;
 	struct hrtimer timer;		/* soft; set while the teller wants to be asked */
-	u32 storms;			/* counted so far */
+	u32 trips_counted;		/* counted so far */
 };
 
 struct roan_pfc {
-	struct roan_pause_params params;	/* cc_param; READ/WRITE_ONCE of each value */
-	bool listens;				/* ptype is registered; under RTNL */
+	struct roan_pfc_params params;	/* cc_param; READ/WRITE_ONCE of each value */
+	bool rx_registered;			/* ptype is registered; under RTNL */
 	spinlock_t lock;			/* _bh; under a queue's lock, or under none */
 	struct packet_type ptype;
 	struct roan_pfc_prio prio[ROAN_PRIORITIES];
-	struct roan_pfc_out out[ROAN_PRIORITIES];
+	struct roan_pfc_tx out[ROAN_PRIORITIES];
 };
 
 #endif /* ROAN_FLOW_TYPES_H */

@@ -10,18 +10,18 @@
 
 #define SLACK_NS	1000	/* so much too early counts as in time: not a timer for each of a crowd */
 
-struct roan_wheel {
+struct roan_pacing_queue {
 	spinlock_t lock;	/* _bh, leaf */
 	struct timerqueue_head queue;
 	struct hrtimer timer;	/* pinned, soft */
 };
 
-static DEFINE_PER_CPU(struct roan_wheel, wheels);
+static DEFINE_PER_CPU(struct roan_pacing_queue, wheels);
 
 /* True: it was there, and its reference is now the caller's. */
-static bool take_out(struct roan_limiter *l)
+static bool pacing_dequeue(struct roan_limiter *l)
 {
-	struct roan_wheel *wheel = l->wheel;
+	struct roan_pacing_queue *wheel = l->pacing_queue;
 	bool was;
 
 	if (!wheel)
@@ -35,24 +35,24 @@ static bool take_out(struct roan_limiter *l)
 	return was;
 }
 
-static bool waits_until(const struct roan_limiter *l, u64 at)
+static bool pacing_waits_until(const struct roan_limiter *l, u64 at)
 {
 	return READ_ONCE(l->queued) && (u64)l->node.expires <= at;
 }
 
 /* One who waits for an earlier time stays: it finds that it may not yet, and waits again. */
-void roan_pace_moved(struct roan_limiter *l, u64 at)
+void roan_pacing_reschedule(struct roan_limiter *l, u64 at)
 {
-	struct roan_wheel *wheel;
+	struct roan_pacing_queue *wheel;
 
 	lockdep_assert_held(&l->lock);
-	if (waits_until(l, at))
+	if (pacing_waits_until(l, at))
 		return;
-	if (!take_out(l))
+	if (!pacing_dequeue(l))
 		roan_qp_get(l->qp);
 	wheel = this_cpu_ptr(&wheels);
 	spin_lock(&wheel->lock);
-	l->wheel = wheel;
+	l->pacing_queue = wheel;
 	l->node.expires = at;
 	l->queued = true;
 	if (timerqueue_add(&wheel->queue, &l->node))
@@ -60,37 +60,38 @@ void roan_pace_moved(struct roan_limiter *l, u64 at)
 	spin_unlock(&wheel->lock);
 }
 
-void roan_pace_wait(struct roan_limiter *l, enum roan_side side, u64 at)
+void roan_pacing_wait(struct roan_limiter *l, enum roan_queue_id side, u64 at)
 {
-	set_bit(side, &l->waiting);
-	smp_mb__after_atomic();	/* pairs with the xchg in wake(): either it sees our bit, or we that it has let go */
-	roan_pace_moved(l, at);
+	set_bit(side, &l->blocked_mask);
+	/* pairs with the xchg in pacing_wake(): either it sees our bit, or we that it has let go */
+	smp_mb__after_atomic();
+	roan_pacing_reschedule(l, at);
 }
 
-void roan_pace_cancel(struct roan_limiter *l)
+void roan_pacing_cancel(struct roan_limiter *l)
 {
 	bool was;
 
 	spin_lock_bh(&l->lock);
-	l->waiting = 0;
-	was = take_out(l);
+	l->blocked_mask = 0;
+	was = pacing_dequeue(l);
 	spin_unlock_bh(&l->lock);
 	if (was)
 		roan_qp_put(l->qp);
 }
 
-static void wake(struct roan_limiter *l)
+static void pacing_wake(struct roan_limiter *l)
 {
 	struct roan_qp *qp = l->qp;
 
-	roan_sides_later(qp, xchg(&l->waiting, 0));
+	roan_kick_queues(qp, xchg(&l->blocked_mask, 0));
 	roan_qp_put(qp);
 }
 
 /* The timer of a CPU that died runs on another and serves the same queue. */
-static enum hrtimer_restart wheel_turns(struct hrtimer *timer)
+static enum hrtimer_restart pacing_timer_fn(struct hrtimer *timer)
 {
-	struct roan_wheel *wheel = container_of(timer, struct roan_wheel, timer);
+	struct roan_pacing_queue *wheel = container_of(timer, struct roan_pacing_queue, timer);
 	struct timerqueue_node *node;
 	u64 now = ktime_get_ns();
 
@@ -100,7 +101,7 @@ static enum hrtimer_restart wheel_turns(struct hrtimer *timer)
 
 		timerqueue_del(&wheel->queue, node);
 		l->queued = false;
-		wake(l);
+		pacing_wake(l);
 	}
 	if (node)
 		hrtimer_start(timer, node->expires, HRTIMER_MODE_ABS_PINNED_SOFT);
@@ -108,21 +109,21 @@ static enum hrtimer_restart wheel_turns(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-void roan_pace_init(void)
+void roan_pacing_init(void)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct roan_wheel *wheel = per_cpu_ptr(&wheels, cpu);
+		struct roan_pacing_queue *wheel = per_cpu_ptr(&wheels, cpu);
 
 		spin_lock_init(&wheel->lock);
 		timerqueue_init_head(&wheel->queue);
-		roan_hrtimer_setup(&wheel->timer, wheel_turns, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
+		roan_hrtimer_setup(&wheel->timer, pacing_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	}
 }
 
 /* No QP, so nobody waits; a timer may still be about to find that out. */
-void roan_pace_exit(void)
+void roan_pacing_exit(void)
 {
 	int cpu;
 

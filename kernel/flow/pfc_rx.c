@@ -22,77 +22,77 @@ u64 roan_pfc_link_speed(const struct roan_dev *dev)
 	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link) ?: UNKNOWN_LINK;
 }
 
-bool roan_pfc_applies(struct roan_dev *dev, u32 mask, u8 prio)
+bool roan_pfc_prio_enabled(struct roan_dev *dev, u32 mask, u8 prio)
 {
 	return mask & BIT(prio) && prio != READ_ONCE(roan_cc_params_of(dev)->cnp_802p_prio);
 }
 
 /* ---- who waits ---- */
 
-static void count_storms(struct roan_pfc_prio *prio)
+static void pfc_count_trips(struct roan_pfc_prio *prio)
 {
-	if (likely(prio->storms == prio->pause.storms))
+	if (likely(prio->trips_counted == prio->pause.watchdog_trips))
 		return;
-	roan_count_n(prio->dev, pfc_storm, (u32)(prio->pause.storms - prio->storms));
-	prio->storms = prio->pause.storms;
+	roan_count_n(prio->dev, pfc_storm, (u32)(prio->pause.watchdog_trips - prio->trips_counted));
+	prio->trips_counted = prio->pause.watchdog_trips;
 }
 
-static void leave(struct roan_qp *qp)
+static void pfc_dequeue(struct roan_qp *qp)
 {
-	list_del_init(&qp->on_pfc);
-	qp->pfc_sides = 0;
+	list_del_init(&qp->pfc_link);
+	qp->pfc_blocked_mask = 0;
 	roan_qp_put(qp);
 }
 
-static void wake(struct roan_pfc_prio *prio)
+static void pfc_wake_prio(struct roan_pfc_prio *prio)
 {
 	struct roan_qp *qp, *next;
 
 	lockdep_assert_held(&prio->dev->pfc.lock);
-	list_for_each_entry_safe(qp, next, &prio->waiting, on_pfc) {
-		roan_sides_later(qp, qp->pfc_sides);
-		leave(qp);
+	list_for_each_entry_safe(qp, next, &prio->blocked_qps, pfc_link) {
+		roan_kick_queues(qp, qp->pfc_blocked_mask);
+		pfc_dequeue(qp);
 	}
 }
 
 /* An earlier time that is set stays: it finds the pause longer, and is set anew. */
-static void arm(struct roan_pfc_prio *prio)
+static void pfc_arm_timer(struct roan_pfc_prio *prio)
 {
-	u64 when = roan_pause_when(&prio->pause, &prio->dev->pfc.params);
+	u64 when = roan_pfc_rx_deadline(&prio->pause, &prio->dev->pfc.params);
 
 	lockdep_assert_held(&prio->dev->pfc.lock);
-	if (list_empty(&prio->waiting) || (prio->timer_at && prio->timer_at <= when))
+	if (list_empty(&prio->blocked_qps) || (prio->timer_at && prio->timer_at <= when))
 		return;
 	prio->timer_at = when;
 	hrtimer_start(&prio->timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
 }
 
-static enum hrtimer_restart pause_over(struct hrtimer *timer)
+static enum hrtimer_restart pfc_timer_fn(struct hrtimer *timer)
 {
 	struct roan_pfc_prio *prio = container_of(timer, struct roan_pfc_prio, timer);
 	struct roan_pfc *pfc = &prio->dev->pfc;
 
 	spin_lock(&pfc->lock);
 	prio->timer_at = 0;
-	if (roan_pause_lasts(&prio->pause, &pfc->params, ktime_get_ns()))
-		arm(prio);
+	if (roan_pfc_rx_still_blocked(&prio->pause, &pfc->params, ktime_get_ns()))
+		pfc_arm_timer(prio);
 	else
-		wake(prio);
-	count_storms(prio);
+		pfc_wake_prio(prio);
+	pfc_count_trips(prio);
 	spin_unlock(&pfc->lock);
 	return HRTIMER_NORESTART;
 }
 
-static void wait_for(struct roan_qp *qp, u8 side, struct roan_pfc_prio *prio)
+static void pfc_enqueue(struct roan_qp *qp, u8 side, struct roan_pfc_prio *prio)
 {
-	if (list_empty(&qp->on_pfc))
+	if (list_empty(&qp->pfc_link))
 		roan_qp_get(qp);
-	list_move_tail(&qp->on_pfc, &prio->waiting);	/* a datagram QP may have waited for another priority */
-	qp->pfc_sides |= BIT(side);
-	arm(prio);
+	list_move_tail(&qp->pfc_link, &prio->blocked_qps);	/* a datagram QP may have waited for another priority */
+	qp->pfc_blocked_mask |= BIT(side);
+	pfc_arm_timer(prio);
 }
 
-bool roan_pfc_blocks(struct roan_qp *qp, u8 side, u8 prio)
+bool roan_pfc_check_blocked(struct roan_qp *qp, u8 side, u8 prio)
 {
 	struct roan_pfc *pfc = &qp->dev->pfc;
 	struct roan_pfc_prio *p = &pfc->prio[prio % ROAN_PRIORITIES];
@@ -102,13 +102,13 @@ bool roan_pfc_blocks(struct roan_qp *qp, u8 side, u8 prio)
 	if (!READ_ONCE(p->pause.until))
 		return false;
 	now = ktime_get_ns();
-	if (roan_pause_open(&p->pause, now))
+	if (roan_pfc_rx_clear(&p->pause, now))
 		return false;
 	spin_lock(&pfc->lock);
-	blocks = roan_pause_blocks(&p->pause, &pfc->params, now);
+	blocks = roan_pfc_rx_blocked(&p->pause, &pfc->params, now);
 	if (blocks)
-		wait_for(qp, side, p);
-	count_storms(p);
+		pfc_enqueue(qp, side, p);
+	pfc_count_trips(p);
 	spin_unlock(&pfc->lock);
 	return blocks;
 }
@@ -118,53 +118,53 @@ void roan_pfc_cancel(struct roan_qp *qp)
 	struct roan_pfc *pfc = &qp->dev->pfc;
 
 	spin_lock_bh(&pfc->lock);
-	if (!list_empty(&qp->on_pfc))
-		leave(qp);
+	if (!list_empty(&qp->pfc_link))
+		pfc_dequeue(qp);
 	spin_unlock_bh(&pfc->lock);
 }
 
 /* ---- frames ---- */
 
 /* A frame has @quanta for priority @i. softirq */
-static void class_heard(struct roan_dev *dev, u32 i, u16 quanta)
+static void pfc_rx_class(struct roan_dev *dev, u32 i, u16 quanta)
 {
 	struct roan_pfc *pfc = &dev->pfc;
 	struct roan_pfc_prio *prio = &pfc->prio[i];
-	enum roan_pause_event event = ROAN_PAUSE_IGNORED;
-	u64 ns = roan_pause_ns(quanta, roan_pfc_link_speed(dev));
+	enum roan_pfc_rx_event event = ROAN_PFC_RX_IGNORED;
+	u64 ns = roan_pfc_quanta_ns(quanta, roan_pfc_link_speed(dev));
 
 	this_cpu_inc(dev->stats->count[ROAN_CNT_rx_prio0_pause + i]);
 	spin_lock(&pfc->lock);
-	if (roan_pfc_applies(dev, READ_ONCE(pfc->params.pfc_prio_mask), i))
-		event = roan_pause_heard(&prio->pause, &pfc->params, ns, ktime_get_ns());
-	if (event == ROAN_PAUSE_ENDED)
-		wake(prio);
-	else if (event == ROAN_PAUSE_EXTENDED)
-		arm(prio);		/* it may have become shorter */
-	count_storms(prio);
+	if (roan_pfc_prio_enabled(dev, READ_ONCE(pfc->params.pfc_prio_mask), i))
+		event = roan_pfc_rx_pause(&prio->pause, &pfc->params, ns, ktime_get_ns());
+	if (event == ROAN_PFC_RX_ENDED)
+		pfc_wake_prio(prio);
+	else if (event == ROAN_PFC_RX_EXTENDED)
+		pfc_arm_timer(prio);	/* it may have become shorter */
+	pfc_count_trips(prio);
 	spin_unlock(&pfc->lock);
-	trace_roan_pause(dev, i, ns, event);
-	if (event == ROAN_PAUSE_IGNORED)
+	trace_roan_pfc_rx(dev, i, ns, event);
+	if (event == ROAN_PFC_RX_IGNORED)
 		roan_count(dev, pause_ignored);
-	else if (event == ROAN_PAUSE_BEGUN || event == ROAN_PAUSE_EXTENDED)
+	else if (event == ROAN_PFC_RX_BEGUN || event == ROAN_PFC_RX_EXTENDED)
 		roan_count(dev, pause_honoured);
 }
 
-static void frame_heard(struct roan_dev *dev, const struct roan_pause_frame *f)
+static void pfc_rx_frame(struct roan_dev *dev, const struct roan_pfc_frame *f)
 {
 	u32 i;
 
 	for (i = 0; i < ROAN_PRIORITIES; i++)
 		if (f->enabled & BIT(i))
-			class_heard(dev, i, f->quanta[i]);
+			pfc_rx_class(dev, i, f->quanta[i]);
 }
 
 /* softirq; the skb may be shared, so it is only read. Its data begins behind the Ethernet header. */
-static int pause_rcv(struct sk_buff *skb, struct net_device *ndev, struct packet_type *pt, struct net_device *orig)
+static int pfc_rcv(struct sk_buff *skb, struct net_device *ndev, struct packet_type *pt, struct net_device *orig)
 {
 	struct roan_dev *dev = container_of(pt, struct roan_dev, pfc.ptype);
-	u8 frame[ROAN_PAUSE_FRAME] = {};
-	struct roan_pause_frame f;
+	u8 frame[ROAN_PFC_FRAME_LEN] = {};
+	struct roan_pfc_frame f;
 	u32 len = skb->len + ETH_HLEN;
 
 	if (skb->pkt_type == PACKET_OTHERHOST || skb_mac_header_len(skb) != ETH_HLEN)
@@ -172,20 +172,20 @@ static int pause_rcv(struct sk_buff *skb, struct net_device *ndev, struct packet
 	memcpy(frame, skb_mac_header(skb), ETH_HLEN);
 	if (skb_copy_bits(skb, 0, frame + ETH_HLEN, min_t(u32, skb->len, sizeof(frame) - ETH_HLEN)))
 		len = 0;
-	switch (roan_pause_parse(frame, len, &f)) {
-	case ROAN_PAUSE_OK:
-		frame_heard(dev, &f);
+	switch (roan_pfc_frame_parse(frame, len, &f)) {
+	case ROAN_PFC_PARSE_OK:
+		pfc_rx_frame(dev, &f);
 		break;
-	case ROAN_PAUSE_LENGTH:
+	case ROAN_PFC_PARSE_LENGTH:
 		roan_count(dev, rx_pause_length);
 		break;
-	case ROAN_PAUSE_DEST:
+	case ROAN_PFC_PARSE_DEST:
 		roan_count(dev, rx_pause_dest);
 		break;
-	case ROAN_PAUSE_OPCODE:
+	case ROAN_PFC_PARSE_OPCODE:
 		roan_count(dev, rx_pause_opcode);
 		break;
-	case ROAN_PAUSE_VECTOR:
+	case ROAN_PFC_PARSE_VECTOR:
 		roan_count(dev, rx_pause_vector);
 		break;
 	}
@@ -197,7 +197,7 @@ out:
 /* ---- on and off ---- */
 
 /* An interface that has left has no addresses to add to; it forgets those it had by itself. */
-static int listen(struct roan_dev *dev)
+static int pfc_listen(struct roan_dev *dev)
 {
 	int err;
 
@@ -207,19 +207,19 @@ static int listen(struct roan_dev *dev)
 	if (err)
 		return err;
 	dev_add_pack(&dev->pfc.ptype);
-	dev->pfc.listens = true;
+	dev->pfc.rx_registered = true;
 	return 0;
 }
 
-static void stop_listening(struct roan_dev *dev)
+static void pfc_stop_listening(struct roan_dev *dev)
 {
 	dev_remove_pack(&dev->pfc.ptype);	/* and no frame is under way any more */
 	dev_mc_del(dev->ndev, pause_address);
-	dev->pfc.listens = false;
+	dev->pfc.rx_registered = false;
 }
 
 /* Forget the pauses of priorities that are not in the mask any more. */
-static void release(struct roan_pfc *pfc)
+static void pfc_release_all(struct roan_pfc *pfc)
 {
 	u32 i;
 
@@ -228,30 +228,30 @@ static void release(struct roan_pfc *pfc)
 		if (READ_ONCE(pfc->params.pfc_prio_mask) & BIT(i))
 			continue;
 		WRITE_ONCE(pfc->prio[i].pause.until, 0);
-		WRITE_ONCE(pfc->prio[i].pause.held_at, 0);
+		WRITE_ONCE(pfc->prio[i].pause.block_start_ns, 0);
 		pfc->prio[i].pause.ignore_until = 0;
-		wake(&pfc->prio[i]);
+		pfc_wake_prio(&pfc->prio[i]);
 	}
 	spin_unlock_bh(&pfc->lock);
 }
 
-int roan_pfc_set(struct roan_dev *dev, enum roan_pause_param which, u32 value)
+int roan_pfc_set(struct roan_dev *dev, enum roan_pfc_param which, u32 value)
 {
 	struct roan_pfc *pfc = &dev->pfc;
 	int err = 0;
 	u32 i;
 
 	rtnl_lock();
-	if (which == ROAN_PAUSE_PARAM_pfc_prio_mask && value && !pfc->listens)
-		err = listen(dev);
-	if (!err && !roan_pause_param_set(&pfc->params, which, value))
+	if (which == ROAN_PFC_PARAM_pfc_prio_mask && value && !pfc->rx_registered)
+		err = pfc_listen(dev);
+	if (!err && !roan_pfc_param_set(&pfc->params, which, value))
 		err = -ERANGE;
-	if (pfc->listens && !pfc->params.pfc_prio_mask)
-		stop_listening(dev);
+	if (pfc->rx_registered && !pfc->params.pfc_prio_mask)
+		pfc_stop_listening(dev);
 	rtnl_unlock();
-	release(pfc);
+	pfc_release_all(pfc);
 	for (i = 0; i < ROAN_PRIORITIES; i++)
-		roan_pfc_tell(dev, i);
+		roan_pfc_tx_update(dev, i);
 	return err;
 }
 
@@ -260,29 +260,29 @@ void roan_pfc_init(struct roan_dev *dev)
 	struct roan_pfc *pfc = &dev->pfc;
 	u32 i;
 
-	roan_pause_params_default(&pfc->params);
+	roan_pfc_params_default(&pfc->params);
 	spin_lock_init(&pfc->lock);
 	pfc->ptype = (struct packet_type) {
-		.type = htons(ETH_P_PAUSE), .dev = dev->ndev, .func = pause_rcv,
+		.type = htons(ETH_P_PAUSE), .dev = dev->ndev, .func = pfc_rcv,
 	};
 	for (i = 0; i < ROAN_PRIORITIES; i++) {
 		pfc->prio[i].dev = dev;
-		INIT_LIST_HEAD(&pfc->prio[i].waiting);
-		roan_hrtimer_setup(&pfc->prio[i].timer, pause_over, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+		INIT_LIST_HEAD(&pfc->prio[i].blocked_qps);
+		roan_hrtimer_setup(&pfc->prio[i].timer, pfc_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	}
-	roan_pfc_tell_init(dev);
+	roan_pfc_tx_init(dev);
 }
 
 void roan_pfc_exit(struct roan_dev *dev)
 {
 	u32 i;
 
-	if (dev->pfc.listens) {
+	if (dev->pfc.rx_registered) {
 		rtnl_lock();
-		stop_listening(dev);
+		pfc_stop_listening(dev);
 		rtnl_unlock();
 	}
 	for (i = 0; i < ROAN_PRIORITIES; i++)
 		hrtimer_cancel(&dev->pfc.prio[i].timer);
-	roan_pfc_tell_exit(dev);
+	roan_pfc_tx_exit(dev);
 }

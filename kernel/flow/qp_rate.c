@@ -15,15 +15,15 @@
 #include "flow/qp_rate.h"
 #include "net/net.h"
 
-static u32 full_packet(const struct roan_qp *qp)
+static u32 rate_full_packet(const struct roan_qp *qp)
 {
 	return ETH_HLEN + ROAN_NET_HEADERS + (1u << qp->mtu_shift);
 }
 
 /* Management has none. Delay can be measured where there are ACKs. */
-enum roan_cc_algo roan_cc_algo(const struct roan_qp *qp)
+enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp)
 {
-	u8 own = READ_ONCE(qp->own_algo);
+	u8 own = READ_ONCE(qp->cc_override);
 	enum roan_cc_algo algo = own ? own - 1 : READ_ONCE(qp->dev->cc.algo);
 
 	if (qp->ib.qp_type == IB_QPT_GSI || (roan_cc_flags(algo) & ROAN_CC_NEEDS_ACKS && qp->transport != ROAN_TP_RC))
@@ -31,34 +31,34 @@ enum roan_cc_algo roan_cc_algo(const struct roan_qp *qp)
 	return algo;
 }
 
-static bool heeds_marks(enum roan_cc_algo algo)
+static bool rate_uses_ecn(enum roan_cc_algo algo)
 {
 	return roan_cc_flags(algo) & ROAN_CC_USES_ECN;
 }
 
-bool roan_cc_marks(const struct roan_qp *qp, u8 prio)
+bool roan_rate_uses_ecn(const struct roan_qp *qp, u8 prio)
 {
-	enum roan_cc_algo algo = roan_cc_algo(qp);
+	enum roan_cc_algo algo = roan_rate_algo(qp);
 
-	return heeds_marks(algo) && READ_ONCE(qp->dev->cc.params[algo].roce_cc_prio_mask) & BIT(prio);
+	return rate_uses_ecn(algo) && READ_ONCE(qp->dev->cc.params[algo].roce_cc_prio_mask) & BIT(prio);
 }
 
 /*
  * bit/s: the lowest of modify_qp's rate limit, the administrator's and the path's static rate; 0: none. A datagram's path is
  * not looked at.
  */
-static u64 cap_of(const struct roan_qp *qp)
+static u64 rate_cap_of(const struct roan_qp *qp)
 {
 	u64 limit = qp->attr.rate_limit * 1000ull;
 	const struct roan_av *av = roan_qp_av(qp);
 	int mbps = av && av->static_rate ? ib_rate_to_mbps(av->static_rate) : 0;
 	u64 path = mbps > 0 ? mbps * 1000000ull : 0;
 
-	return min_not_zero(min_not_zero(limit, path), READ_ONCE(qp->admin_cap) * 1000ull);
+	return min_not_zero(min_not_zero(limit, path), READ_ONCE(qp->admin_rate_cap) * 1000ull);
 }
 
 /* bit/s. What a veth or a tap says of itself means nothing, so it may be set. */
-static u64 link_speed(const struct roan_dev *dev)
+static u64 rate_link_speed(const struct roan_dev *dev)
 {
 	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link);
 }
@@ -66,39 +66,40 @@ static u64 link_speed(const struct roan_dev *dev)
 /* ---- life ---- */
 
 /* An algorithm that wants nothing is not asked any more, once nothing is kept below that a packet could overtake. */
-static void note_open(struct roan_limiter *l, u64 now)
+static void rate_update_bypass(struct roan_limiter *l, u64 now)
 	__must_hold(&l->lock)
 {
-	WRITE_ONCE(l->open, roan_cc_open(&l->cc) && l->due <= now);
+	WRITE_ONCE(l->bypass, roan_cc_idle(&l->cc) && l->edt_ns <= now);
 }
 
 /* The algorithm spoke: the pacer, whoever waits, and the trace shall know. */
-static void settle(struct roan_limiter *l, u64 now)
+static void rate_apply(struct roan_limiter *l, u64 now)
 	__must_hold(&l->lock)
 {
 	u64 rate = l->cc.rate;
 
 	roan_pacer_set_rate(&l->pacer, rate, rate ? roan_pacer_quantum(l->cc.params, rate, l->cc.packet) : 0, now);
-	note_open(l, now);
-	trace_roan_rate(l->qp, rate, roan_cc_window(&l->cc), l->cc.cnps);
-	if (READ_ONCE(l->waiting))
-		roan_pace_moved(l, rate ? roan_pacer_when(&l->pacer) : now);
+	rate_update_bypass(l, now);
+	trace_roan_rate(l->qp, rate, roan_cc_cwnd(&l->cc), l->cc.cnps);
+	if (READ_ONCE(l->blocked_mask))
+		roan_pacing_reschedule(l, rate ? roan_pacer_when(&l->pacer) : now);
 }
 
-static void restart(struct roan_limiter *l)
+static void rate_restart(struct roan_limiter *l)
 	__must_hold(&l->lock)
 {
 	struct roan_qp *qp = l->qp;
-	enum roan_cc_algo algo = roan_cc_algo(qp);
+	enum roan_cc_algo algo = roan_rate_algo(qp);
 
 	l->now = ktime_get_ns();
-	l->started = true;
-	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], link_speed(qp->dev), cap_of(qp), full_packet(qp),
+	l->active = true;
+	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], rate_link_speed(qp->dev), rate_cap_of(qp),
+		      rate_full_packet(qp),
 		      l->now);
-	settle(l, l->now);
+	rate_apply(l, l->now);
 }
 
-static struct roan_limiter *get(struct roan_qp *qp, gfp_t gfp)
+static struct roan_limiter *rate_get_limiter(struct roan_qp *qp, gfp_t gfp)
 {
 	struct roan_limiter *l = READ_ONCE(qp->limiter), *other;
 
@@ -108,7 +109,7 @@ static struct roan_limiter *get(struct roan_qp *qp, gfp_t gfp)
 	if (!l)
 		return NULL;
 	l->qp = qp;
-	l->open = true;
+	l->bypass = true;
 	spin_lock_init(&l->lock);
 	timerqueue_init(&l->node);
 	other = cmpxchg(&qp->limiter, NULL, l);
@@ -119,37 +120,37 @@ static struct roan_limiter *get(struct roan_qp *qp, gfp_t gfp)
 }
 
 /* Is there more to do from the start than to wait for a CNP? */
-static bool begins_limited(const struct roan_qp *qp)
+static bool rate_starts_limited(const struct roan_qp *qp)
 {
-	enum roan_cc_algo algo = roan_cc_algo(qp);
+	enum roan_cc_algo algo = roan_rate_algo(qp);
 	const struct roan_cc_params *params = &qp->dev->cc.params[algo];
 
 	if (qp->transport == ROAN_TP_RC && (READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp)))
 		return true;
-	return cap_of(qp) || roan_cc_flags(algo) & ROAN_CC_FROM_START;
+	return rate_cap_of(qp) || roan_cc_flags(algo) & ROAN_CC_FROM_START;
 }
 
-int roan_limiter_prepare(struct roan_qp *qp, bool cap)
+int roan_rate_prepare(struct roan_qp *qp, bool cap)
 {
-	if (!cap && !begins_limited(qp))
+	if (!cap && !rate_starts_limited(qp))
 		return 0;
-	return get(qp, GFP_KERNEL_ACCOUNT) ? 0 : -ENOMEM;
+	return rate_get_limiter(qp, GFP_KERNEL_ACCOUNT) ? 0 : -ENOMEM;
 }
 
-void roan_limiter_start(struct roan_qp *qp)
+void roan_rate_start(struct roan_qp *qp)
 {
 	struct roan_limiter *l = qp->limiter;
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (!l)
 		return;
-	l->probe_at = 0;
+	l->rtt_sample_ns = 0;
 	spin_lock(&l->lock);
-	restart(l);
+	rate_restart(l);
 	spin_unlock(&l->lock);
 }
 
-void roan_limiter_tune(struct roan_qp *qp)
+void roan_rate_update_cfg(struct roan_qp *qp)
 {
 	struct roan_limiter *l = qp->limiter;
 
@@ -157,15 +158,16 @@ void roan_limiter_tune(struct roan_qp *qp)
 	if (!l)
 		return;
 	spin_lock(&l->lock);
-	if (!l->started || l->cc.algo != roan_cc_algo(qp))
-		restart(l);
+	if (!l->active || l->cc.algo != roan_rate_algo(qp))
+		rate_restart(l);
 	l->now = ktime_get_ns();
-	if (l->cc.cap != cap_of(qp) && roan_cc_limits(&l->cc, link_speed(qp->dev), cap_of(qp), l->now))
-		settle(l, l->now);
+	if (l->cc.rate_cap != rate_cap_of(qp) &&
+	    roan_cc_limits(&l->cc, rate_link_speed(qp->dev), rate_cap_of(qp), l->now))
+		rate_apply(l, l->now);
 	spin_unlock(&l->lock);
 }
 
-void roan_limiter_stop(struct roan_qp *qp)
+void roan_rate_stop(struct roan_qp *qp)
 {
 	struct roan_limiter *l = qp->limiter;
 
@@ -173,33 +175,33 @@ void roan_limiter_stop(struct roan_qp *qp)
 	if (!l)
 		return;
 	spin_lock(&l->lock);
-	l->started = false;
-	WRITE_ONCE(l->open, true);
+	l->active = false;
+	WRITE_ONCE(l->bypass, true);
 	spin_unlock(&l->lock);
 }
 
 /* ---- events ---- */
 
 /* A datagram QP has no peer: it believes who it sent to last. */
-static bool concerned(struct roan_qp *qp, const union ib_gid *from)
+static bool rate_cnp_applies(struct roan_qp *qp, const union ib_gid *from)
 {
 	u8 prio = roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, roan_qp_av(qp)));
 	bool ok;
 
 	spin_lock(&qp->sq.lock);
 	if (roan_connected(qp))
-		ok = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE && roan_cc_marks(qp, prio);
+		ok = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE && roan_rate_uses_ecn(qp, prio);
 	else
-		ok = qp->state >= IB_QPS_RTS && qp->state <= IB_QPS_SQE && heeds_marks(roan_cc_algo(qp)) &&
+		ok = qp->state >= IB_QPS_RTS && qp->state <= IB_QPS_SQE && rate_uses_ecn(roan_rate_algo(qp)) &&
 		     qp->sq.flow.dst && roan_gid_equal(&qp->sq.flow.dgid, from);
 	spin_unlock(&qp->sq.lock);
 	return ok;
 }
 
-void roan_cnp_heard(struct roan_qp *qp, const union ib_gid *from)
+void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from)
 {
-	struct roan_limiter *l = concerned(qp, from) ? get(qp, GFP_ATOMIC | __GFP_NOWARN) : NULL;
-	u64 link = link_speed(qp->dev);
+	struct roan_limiter *l = rate_cnp_applies(qp, from) ? rate_get_limiter(qp, GFP_ATOMIC | __GFP_NOWARN) : NULL;
+	u64 link = rate_link_speed(qp->dev);
 	bool changed;
 
 	if (!l) {
@@ -209,19 +211,19 @@ void roan_cnp_heard(struct roan_qp *qp, const union ib_gid *from)
 	roan_count(qp->dev, rp_cnp_handled);
 	trace_roan_cnp(qp, qp->dest_qpn, false);
 	spin_lock(&l->lock);
-	if (!l->started || l->cc.algo != roan_cc_algo(qp))
-		restart(l);
+	if (!l->active || l->cc.algo != roan_rate_algo(qp))
+		rate_restart(l);
 	l->now = ktime_get_ns();
-	changed = link && l->cc.link != link && roan_cc_limits(&l->cc, link, l->cc.cap, l->now);
+	changed = link && l->cc.link != link && roan_cc_limits(&l->cc, link, l->cc.rate_cap, l->now);
 	changed |= roan_cc_cnp(&l->cc, l->now);
 	/* Even without a change: from now on it may want to hear of what is sent. */
-	note_open(l, l->now);
+	rate_update_bypass(l, l->now);
 	if (changed)
-		settle(l, l->now);
+		rate_apply(l, l->now);
 	spin_unlock(&l->lock);
 }
 
-void roan_limit_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 psn, u64 now)
+void roan_rate_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 psn, u64 now)
 {
 	const struct roan_requester *req = &qp->sq.req;
 	struct roan_cc_sample sample = {
@@ -232,31 +234,31 @@ void roan_limit_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 p
 	lockdep_assert_held(&qp->sq.lock);
 	if (req->una_psn == una)
 		return;
-	if (l->probe_at && psn_diff(req->una_psn, l->probe_psn) > 0) {
+	if (l->rtt_sample_ns && psn_diff(req->una_psn, l->rtt_sample_psn) > 0) {
 		/* Not one for several packets, who knows when the last of them left; nor one let go before its time. */
-		if (psn == l->probe_psn && now > l->probe_at)
-			sample.rtt_ns = now - l->probe_at;
-		l->probe_at = 0;
+		if (psn == l->rtt_sample_psn && now > l->rtt_sample_ns)
+			sample.rtt_ns = now - l->rtt_sample_ns;
+		l->rtt_sample_ns = 0;
 	}
 	spin_lock(&l->lock);
 	if (roan_cc_acked(&l->cc, &sample, now))
-		settle(l, now);
+		rate_apply(l, now);
 	spin_unlock(&l->lock);
 }
 
-void roan_limit_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now)
+void roan_rate_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now)
 {
-	l->probe_at = 0;	/* what is sent twice cannot be timed */
+	l->rtt_sample_ns = 0;	/* what is sent twice cannot be timed */
 	spin_lock(&l->lock);
 	if (roan_cc_lost(&l->cc, why, now))
-		settle(l, now);
+		rate_apply(l, now);
 	spin_unlock(&l->lock);
 }
 
 /* ---- may it leave? ---- */
 
 /* Does an fq space what we give to the interface? Of several transmit queues the first one speaks for all. */
-static bool fq_below(const struct roan_dev *dev)
+static bool egress_is_fq(const struct roan_dev *dev)
 {
 	const struct Qdisc *qdisc = rcu_dereference(netdev_get_tx_queue(dev->ndev, 0)->qdisc);
 
@@ -264,14 +266,14 @@ static bool fq_below(const struct roan_dev *dev)
 }
 
 /* The turn's packets leave at @due, and never before what the QP sent earlier. */
-static void leaves(struct roan_limiter *l, struct roan_tx_round *round, u64 due)
+static void rate_set_edt(struct roan_limiter *l, struct roan_tx_round *round, u64 due)
 	__must_hold(&l->lock)
 {
-	due = max(due, l->due);
+	due = max(due, l->edt_ns);
 	if (due > l->now)
-		WRITE_ONCE(l->due, due);
-	else if (unlikely(roan_cc_open(&l->cc)))
-		note_open(l, l->now);
+		WRITE_ONCE(l->edt_ns, due);
+	else if (unlikely(roan_cc_idle(&l->cc)))
+		rate_update_bypass(l, l->now);
 	round->edt_ns = due > l->now ? due : 0;
 }
 
@@ -279,43 +281,43 @@ static void leaves(struct roan_limiter *l, struct roan_tx_round *round, u64 due)
  * A new turn: how many bytes? 0: none yet, and the QP is called when the time has come, or when the rate may have risen; but not
  * so early that it would look many times for each packet, as all others who wait do.
  */
-static u32 turn(struct roan_limiter *l, struct roan_tx_round *round, enum roan_side side, u32 bytes)
+static u32 pacer_round(struct roan_limiter *l, struct roan_tx_round *round, enum roan_queue_id side, u32 bytes)
 	__must_hold(&l->lock)
 {
-	u64 link = link_speed(l->qp->dev);
+	u64 link = rate_link_speed(l->qp->dev);
 	u64 at, rises, due;
 	bool early;
 	u32 may;
 
 	l->now = ktime_get_ns();
-	if (l->cc.algo != roan_cc_algo(l->qp))
-		restart(l);
+	if (l->cc.algo != roan_rate_algo(l->qp))
+		rate_restart(l);
 	if (roan_cc_elapsed(&l->cc, l->now))
-		settle(l, l->now);
-	if (unlikely(link && l->cc.link != link) && roan_cc_limits(&l->cc, link, cap_of(l->qp), l->now))
-		settle(l, l->now);
-	early = unlikely(READ_ONCE(l->cc.params->pacer_edt)) && fq_below(l->qp->dev);
+		rate_apply(l, l->now);
+	if (unlikely(link && l->cc.link != link) && roan_cc_limits(&l->cc, link, rate_cap_of(l->qp), l->now))
+		rate_apply(l, l->now);
+	early = unlikely(READ_ONCE(l->cc.params->pacer_edt)) && egress_is_fq(l->qp->dev);
 	due = l->now;
 	may = early ? roan_pacer_early(&l->pacer, l->now, &due) : roan_pacer_allow(&l->pacer, l->now);
 	if (may >= bytes) {
-		leaves(l, round, due);
+		rate_set_edt(l, round, due);
 		return may;
 	}
 	at = early ? roan_pacer_when_early(&l->pacer) : roan_pacer_when(&l->pacer);
 	rises = roan_cc_deadline(&l->cc);
 	if (rises)
 		at = min(at, max(rises, l->now + (at - l->now) / 4));
-	roan_pace_wait(l, side, at);
+	roan_pacing_wait(l, side, at);
 	return 0;
 }
 
-static bool pass(struct roan_limiter *l, struct roan_tx_round *round, enum roan_side side, u32 bytes)
+static bool rate_admit(struct roan_limiter *l, struct roan_tx_round *round, enum roan_queue_id side, u32 bytes)
 {
 	bool ok = true;
 
 	spin_lock(&l->lock);
 	if (round->byte_budget < bytes) {
-		round->byte_budget = turn(l, round, side, bytes);
+		round->byte_budget = pacer_round(l, round, side, bytes);
 		ok = round->byte_budget;
 	}
 	if (ok) {
@@ -323,62 +325,63 @@ static bool pass(struct roan_limiter *l, struct roan_tx_round *round, enum roan_
 			round->byte_budget -= bytes;
 		roan_pacer_sent(&l->pacer, bytes);
 		if (roan_cc_sent(&l->cc, bytes, l->now))
-			settle(l, l->now);
+			rate_apply(l, l->now);
 	}
 	spin_unlock(&l->lock);
 	round->blocked = !ok;
 	return ok;
 }
 
-static bool acknowledged(const struct roan_qp *qp, const struct roan_opcode *info)
+static bool rate_is_acked(const struct roan_qp *qp, const struct roan_opcode *info)
 {
 	return qp->transport == ROAN_TP_RC && (info->op == ROAN_OP_SEND || info->op == ROAN_OP_WRITE);
 }
 
 /* Bytes that may follow those in flight, ours with the packet at hand; READs are the responder's to limit. */
-static u64 room(const struct roan_qp *qp, const struct roan_limiter *l, const struct roan_emit *emit)
+static u64 rate_cwnd_avail(const struct roan_qp *qp, const struct roan_limiter *l, const struct roan_tx_desc *emit)
 {
-	return roan_cc_room(&l->cc, (u64)psn_diff(emit->psn, qp->sq.req.una_psn) << qp->mtu_shift);
+	return roan_cc_cwnd_avail(&l->cc, (u64)psn_diff(emit->psn, qp->sq.req.una_psn) << qp->mtu_shift);
 }
 
-bool roan_limit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_emit *emit)
+bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_tx_desc *emit)
 {
 	const struct roan_opcode *info = roan_opcode(emit->opcode);
 	u32 payload = info->payload ? emit->len : 0;
 	u32 bytes = round->wire_overhead + info->header_len + payload + roan_wire_pad(payload) + ROAN_ICRC_LEN;
 	struct roan_limiter *l = round->limiter;
-	bool acks = acknowledged(qp, info);
-	u64 left = acks ? room(qp, l, emit) : U64_MAX;
-	u32 full = full_packet(qp);
+	bool acks = rate_is_acked(qp, info);
+	u64 left = acks ? rate_cwnd_avail(qp, l, emit) : U64_MAX;
+	u32 full = rate_full_packet(qp);
 
 	lockdep_assert_held(&qp->sq.lock);
 	/* If the window shrank below what is in flight, and the last of that asked for no answer, one packet more has to. */
-	if ((!left && !qp->sq.req.since_ackreq) || !pass(l, round, ROAN_SIDE_SQ, bytes))
+	if ((!left && !qp->sq.req.since_ackreq) || !rate_admit(l, round, ROAN_QUEUE_SQ, bytes))
 		return false;
 	if (!acks)
 		return true;
 	/* If nothing can follow soon, this one must bring the answer; and is timed, like the last that asks in a train. */
 	emit->ackreq |= round->byte_budget < full || left < 2 * full;
-	if (emit->ackreq && !emit->resend && (!l->probe_at || round->rtt_probe)) {
-		l->probe_at = round->edt_ns ?: l->now;
-		l->probe_psn = emit->psn;
+	if (emit->ackreq && !emit->resend && (!l->rtt_sample_ns || round->rtt_probe)) {
+		l->rtt_sample_ns = round->edt_ns ?: l->now;
+		l->rtt_sample_psn = emit->psn;
 		round->rtt_probe = true;
 	}
 	return true;
 }
 
-bool roan_limit_response(struct roan_qp *qp, struct roan_tx_round *round, const struct roan_answer *answer)
+bool roan_rate_admit_response(struct roan_qp *qp, struct roan_tx_round *round, const struct roan_response *answer)
 {
 	const struct roan_opcode *info = roan_opcode(answer->opcode);
 
 	lockdep_assert_held(&qp->rq.lock);
-	return pass(round->limiter, round, ROAN_SIDE_RQ,
-		    round->wire_overhead + info->header_len + answer->len + roan_wire_pad(answer->len) + ROAN_ICRC_LEN);
+	return rate_admit(round->limiter, round, ROAN_QUEUE_RQ,
+			  round->wire_overhead + info->header_len + answer->len + roan_wire_pad(answer->len) +
+				  ROAN_ICRC_LEN);
 }
 
-u64 roan_limit_follows(struct roan_limiter *l)
+u64 roan_rate_ack_edt(struct roan_limiter *l)
 {
-	u64 due = READ_ONCE(l->due);
+	u64 due = READ_ONCE(l->edt_ns);
 
 	return due && due > ktime_get_ns() ? due : 0;
 }

@@ -16,138 +16,139 @@
 #include "base/base.h"
 #include "flow/flow.h"
 
-/* roan_below.size: the send queue's in the low half, the responder's above; ALIVE while there is a QP. */
-#define SIDE_SHIFT	32
-#define SIDE_MASK	0x3fffffff
+/* roan_tx_inflight.size: the send queue's in the low half, the responder's above; ALIVE while there is a QP. */
+#define QUEUE_SHIFT	32
+#define QUEUE_MASK	0x3fffffff
 #define ALIVE		BIT_ULL(62)
 
 /* The destructor's argument: the ref's address, and in the bits that are zero there: */
-#define ARG_SIDE	BIT(6)
+#define ARG_QUEUE	BIT(6)
 #define ARG_SIZE	(BIT(6) - 1)	/* KiB, less one */
-static_assert(sizeof(struct roan_qp_ref) == ROAN_BELOW_ALIGN);	/* a power of two, by which kmalloc() aligns */
+static_assert(sizeof(struct roan_qp_ref) == ROAN_TX_INFLIGHT_ALIGN);	/* a power of two, by which kmalloc() aligns */
 
 static atomic_t refs;			/* that are not freed */
 static DECLARE_WAIT_QUEUE_HEAD(all_gone);
 
-static u32 part(u64 size, u8 side)
+static u32 inflight_kb(u64 size, u8 side)
 {
-	return size >> (side * SIDE_SHIFT) & SIDE_MASK;
+	return size >> (side * QUEUE_SHIFT) & QUEUE_MASK;
 }
 
-static struct roan_depth *roan_depth_of(struct roan_qp *qp, u8 side)
+static struct roan_inflight_limit *roan_inflight_limit_of(struct roan_qp *qp, u8 side)
 {
-	return side == ROAN_SIDE_SQ ? &qp->sq.depth : &qp->rq.depth;
+	return side == ROAN_QUEUE_SQ ? &qp->sq.depth : &qp->rq.depth;
 }
 
-static void free_ref(struct rcu_head *rcu)
+static void inflight_free_ref(struct rcu_head *rcu)
 {
 	kfree(container_of(rcu, struct roan_qp_ref, rcu));
 	if (atomic_dec_and_test(&refs))
 		wake_up_all(&all_gone);
 }
 
-static void call(struct roan_qp_ref *ref, u8 side)
+static void inflight_kick(struct roan_qp_ref *ref, u8 side)
 {
-	struct roan_qp *qp = roan_qp_ref_take(ref);
+	struct roan_qp *qp = roan_qp_get_rcu(ref);
 
 	if (!qp)
 		return;
-	roan_sides_later(qp, BIT(side));
+	roan_kick_queues(qp, BIT(side));
 	roan_qp_put(qp);
 }
 
 /* Any context. From the subtraction on only the read section keeps the ref. */
-static void has_left(struct sk_buff *skb)
+static void inflight_skb_freed(struct sk_buff *skb)
 {
 	unsigned long arg = (unsigned long)skb_shinfo(skb)->destructor_arg;
-	struct roan_qp_ref *ref = (struct roan_qp_ref *)(arg & ~(ROAN_BELOW_ALIGN - 1ul));
-	struct roan_below *below = &ref->below;
-	u8 side = arg & ARG_SIDE ? ROAN_SIDE_RQ : ROAN_SIDE_SQ;
+	struct roan_qp_ref *ref = (struct roan_qp_ref *)(arg & ~(ROAN_TX_INFLIGHT_ALIGN - 1ul));
+	struct roan_tx_inflight *below = &ref->tx_inflight;
+	u8 side = arg & ARG_QUEUE ? ROAN_QUEUE_RQ : ROAN_QUEUE_SQ;
 	u64 left;
 
 	rcu_read_lock();
-	if (side == ROAN_SIDE_SQ)
-		WRITE_ONCE(below->left_at, ktime_get_coarse_ns());
-	left = atomic64_sub_return((u64)((arg & ARG_SIZE) + 1) << (side * SIDE_SHIFT), &below->size);
+	if (side == ROAN_QUEUE_SQ)
+		WRITE_ONCE(below->last_free_ns, ktime_get_coarse_ns());
+	left = atomic64_sub_return((u64)((arg & ARG_SIZE) + 1) << (side * QUEUE_SHIFT), &below->total_kb);
 	if (!left)
-		call_rcu(&ref->rcu, free_ref);
-	else if (unlikely(part(left, side) < READ_ONCE(below->wake[side])) && xchg(&below->wake[side], 0))
-		call(ref, side);
+		call_rcu(&ref->rcu, inflight_free_ref);
+	else if (unlikely(inflight_kb(left, side) < READ_ONCE(below->wake_kb[side])) && xchg(&below->wake_kb[side], 0))
+		inflight_kick(ref, side);
 	rcu_read_unlock();
 }
 
-void roan_below_add(struct roan_qp *qp, u8 side, struct sk_buff *skb)
+void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb)
 {
 	u32 size = clamp_t(u32, DIV_ROUND_UP(skb->len, 1024), 1, ARG_SIZE + 1);
 
-	roan_depth_gave(roan_depth_of(qp, side), size);
-	atomic64_add((u64)size << (side * SIDE_SHIFT), &qp->ref->below.size);
-	skb_shinfo(skb)->destructor_arg = (void *)((unsigned long)qp->ref | (side ? ARG_SIDE : 0) | (size - 1));
-	skb->destructor = has_left;
+	roan_inflight_limit_add(roan_inflight_limit_of(qp, side), size);
+	atomic64_add((u64)size << (side * QUEUE_SHIFT), &qp->ref->tx_inflight.total_kb);
+	skb_shinfo(skb)->destructor_arg = (void *)((unsigned long)qp->ref | (side ? ARG_QUEUE : 0) | (size - 1));
+	skb->destructor = inflight_skb_freed;
 }
 
-static u32 size_of(const struct roan_qp *qp, u8 side)
+static u32 inflight_queue_kb(const struct roan_qp *qp, u8 side)
 {
-	return part(atomic64_read(&qp->ref->below.size), side);
+	return inflight_kb(atomic64_read(&qp->ref->tx_inflight.total_kb), side);
 }
 
-bool roan_below_waits(struct roan_qp *qp, u8 side, u32 wake)
+bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake)
 {
-	struct roan_below *below = &qp->ref->below;
+	struct roan_tx_inflight *below = &qp->ref->tx_inflight;
 
-	WRITE_ONCE(below->wake[side], max(READ_ONCE(below->wake[side]), wake));
+	WRITE_ONCE(below->wake_kb[side], max(READ_ONCE(below->wake_kb[side]), wake));
 	smp_mb();	/* pairs with the subtraction: either it sees that we wait, or we see what it left */
-	if (size_of(qp, side) >= wake)
+	if (inflight_queue_kb(qp, side) >= wake)
 		return true;
 	/*
 	 * A larger value is of a wait before this one. Its size is undercut, too, and the subtraction that did it may not have
 	 * looked at the value yet: without it, that wait has no other end.
 	 */
-	if (xchg(&below->wake[side], 0) > wake)
-		roan_sides_later(qp, BIT(side));
+	if (xchg(&below->wake_kb[side], 0) > wake)
+		roan_kick_queues(qp, BIT(side));
 	return false;
 }
 
 /* Can anything wait below @dev? Not if it hands on at once what it gets and stands on no other device. */
-static bool can_wait(const struct net_device *dev)
+static bool inflight_can_queue(const struct net_device *dev)
 {
 	return rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc)->enqueue || !list_empty(&dev->adj_list.lower);
 }
 
-bool roan_below_turn(struct roan_qp *qp, u8 side, const struct dst_entry *dst)
+bool roan_tx_inflight_begin_round(struct roan_qp *qp, u8 side, const struct dst_entry *dst)
 {
-	if (dst && !can_wait(dst->dev))
+	if (dst && !inflight_can_queue(dst->dev))
 		return false;
-	roan_depth_look(roan_depth_of(qp, side), size_of(qp, side), ktime_get_ns());
+	roan_inflight_limit_update(roan_inflight_limit_of(qp, side), inflight_queue_kb(qp, side), ktime_get_ns());
 	return true;
 }
 
-bool roan_below_full(struct roan_qp *qp, u8 side, u32 bytes)
+bool roan_tx_inflight_over(struct roan_qp *qp, u8 side, u32 bytes)
 {
-	return !roan_depth_open(roan_depth_of(qp, side), size_of(qp, side) + bytes / 1024);
+	return !roan_inflight_limit_allows(roan_inflight_limit_of(qp, side), inflight_queue_kb(qp, side) +
+					   bytes / 1024);
 }
 
 bool roan_below_full_waits(struct roan_qp *qp, u8 side)
 {
-	return roan_below_waits(qp, side, roan_depth_full(roan_depth_of(qp, side)));
+	return roan_tx_inflight_arm(qp, side, roan_inflight_limit_hit(roan_inflight_limit_of(qp, side)));
 }
 
 /* ---- life ---- */
 
-void roan_below_begin(struct roan_qp_ref *ref)
+void roan_tx_inflight_init(struct roan_qp_ref *ref)
 {
-	atomic64_set(&ref->below.size, ALIVE);
+	atomic64_set(&ref->tx_inflight.total_kb, ALIVE);
 	atomic_inc(&refs);
 }
 
-void roan_below_end(struct roan_qp_ref *ref)
+void roan_tx_inflight_put(struct roan_qp_ref *ref)
 {
-	if (!atomic64_sub_return(ALIVE, &ref->below.size))
-		call_rcu(&ref->rcu, free_ref);
+	if (!atomic64_sub_return(ALIVE, &ref->tx_inflight.total_kb))
+		call_rcu(&ref->rcu, inflight_free_ref);
 }
 
 /* Whoever has an skb of ours would call into text that is gone. */
-void roan_below_exit(void)
+void roan_tx_inflight_exit(void)
 {
 	wait_event_idle(all_gone, !atomic_read(&refs));
 }

@@ -16,7 +16,7 @@
 struct roan_dm {
 	struct ib_dm ib;
 	struct roan_mmap *map;	/* owns the memory, which lasts as long as somebody has it mapped */
-	struct roan_bar_piece *piece;	/* instead of it */
+	struct roan_dm_bar_mem *piece;	/* instead of it */
 };
 
 static struct roan_dm *to_roan_dm(struct ib_dm *ibdm)
@@ -25,9 +25,9 @@ static struct roan_dm *to_roan_dm(struct ib_dm *ibdm)
 }
 
 /* 0: a BAR's, or there is none, and it has to be the kernel's. */
-static int from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
+static int dm_from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
 {
-	struct roan_bar_piece *piece = roan_bar_lend(dev, length);
+	struct roan_dm_bar_mem *piece = roan_dm_bar_alloc(dev, length);
 
 	if (IS_ERR(piece))
 		return PTR_ERR(piece);
@@ -35,7 +35,7 @@ static int from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
 	return 0;
 }
 
-static int from_kernel(struct ib_ucontext *uctx, struct roan_dm *dm, u64 length)
+static int dm_from_kernel(struct ib_ucontext *uctx, struct roan_dm *dm, u64 length)
 {
 	void *buf = roan_alloc_mapped(PAGE_ALIGN(length));
 
@@ -61,9 +61,9 @@ struct ib_dm *roan_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *uctx, s
 	dm = kzalloc(sizeof(*dm), GFP_KERNEL_ACCOUNT);
 	if (!dm)
 		return ERR_PTR(-ENOMEM);
-	err = from_bar(to_roan_dev(ibdev), dm, attr->length);
+	err = dm_from_bar(to_roan_dev(ibdev), dm, attr->length);
 	if (!err && !dm->piece)
-		err = from_kernel(uctx, dm, attr->length);
+		err = dm_from_kernel(uctx, dm, attr->length);
 	if (!err)
 		return &dm->ib;
 	kfree(dm);
@@ -75,14 +75,14 @@ int roan_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
 	struct roan_dm *dm = to_roan_dm(ibdm);
 
 	if (dm->piece)
-		roan_bar_return(dm->piece);
+		roan_dm_bar_free(dm->piece);
 	else
 		rdma_user_mmap_entry_remove(&dm->map->entry);	/* ends in roan_mmap_free() */
 	kfree(dm);
 	return 0;
 }
 
-static int set_pages(struct roan_mr *mr, const struct roan_dm *dm, u64 offset)
+static int dm_set_pages(struct roan_mr *mr, const struct roan_dm *dm, u64 offset)
 {
 	void *first = dm->map->buf + offset;
 	u32 i;
@@ -100,7 +100,7 @@ static int set_pages(struct roan_mr *mr, const struct roan_dm *dm, u64 offset)
 void roan_dm_release(struct roan_mr *mr)
 {
 	if (mr->bar_region)
-		roan_bar_region_end(mr);
+		roan_dm_bar_dereg_mr(mr);
 }
 
 /* The core checked that it lies within the memory; a region of no bytes is one. Addresses count from 0. */
@@ -119,8 +119,8 @@ struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_
 	mr->length = mr->ib.length = attr->length;
 	mr->access = access;
 	mr->state = ROAN_MR_VALID;	/* first: a BAR's may be taken away from here on */
-	return roan_mr_finish(mr, dm->piece ? roan_bar_region(dm->piece, mr, attr->offset) :
-				  set_pages(mr, dm, attr->offset));
+	return roan_mr_finish(mr, dm->piece ? roan_dm_bar_reg_mr(dm->piece, mr, attr->offset) :
+				  dm_set_pages(mr, dm, attr->offset));
 }
 
 /* Where a program maps it, so that it may copy without us. Whoever imports the memory asks the same. */
@@ -146,14 +146,14 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_COPY)(struct uverbs_attr_bundle *attrs)
 
 	if (IS_ERR(ibdm))
 		return PTR_ERR(ibdm);
-	err = uverbs_copy_from(&ask, attrs, ROAN_ATTR_DM_COPY_WHAT);
+	err = uverbs_copy_from(&ask, attrs, ROAN_ATTR_DM_COPY_REQ);
 	if (err)
 		return err;
 	if (ask.reserved || ask.write > 1 || ask.offset > ibdm->length || ask.length > ibdm->length - ask.offset)
 		return -EINVAL;
 	if (!to_roan_dm(ibdm)->piece)
 		return -EOPNOTSUPP;
-	return roan_bar_copy(to_roan_dm(ibdm)->piece, ask.offset, u64_to_user_ptr(ask.user), ask.length, ask.write);
+	return roan_dm_bar_copy(to_roan_dm(ibdm)->piece, ask.offset, u64_to_user_ptr(ask.user), ask.length, ask.write);
 }
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_MAP,
@@ -162,7 +162,7 @@ DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_MAP,
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_COPY,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_COPY_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
-	UVERBS_ATTR_PTR_IN(ROAN_ATTR_DM_COPY_WHAT, UVERBS_ATTR_TYPE(struct roan_dm_copy), UA_MANDATORY));
+	UVERBS_ATTR_PTR_IN(ROAN_ATTR_DM_COPY_REQ, UVERBS_ATTR_TYPE(struct roan_dm_copy), UA_MANDATORY));
 
 ADD_UVERBS_METHODS(roan_dm_methods, UVERBS_OBJECT_DM, &UVERBS_METHOD(ROAN_METHOD_DM_MAP),
 		   &UVERBS_METHOD(ROAN_METHOD_DM_COPY));

@@ -16,7 +16,7 @@
 #include <linux/uaccess.h>
 #include "mem/mem.h"
 
-struct roan_bar {
+struct roan_dm_bar {
 	struct list_head link;		/* bars */
 	struct list_head pieces;
 	struct pci_dev *pdev;		/* NULL: gone */
@@ -27,15 +27,15 @@ struct roan_bar {
 	int nr;
 };
 
-struct roan_bar_piece {
+struct roan_dm_bar_mem {
 	struct list_head link;		/* bar->pieces */
 	struct list_head regions;
-	struct roan_bar *bar;
+	struct roan_dm_bar *bar;
 	u64 off;
 	u64 size;			/* whole pages */
 };
 
-struct roan_bar_region {
+struct roan_dm_bar_mr {
 	struct list_head link;		/* piece->regions */
 	struct roan_mr *mr;
 };
@@ -45,7 +45,7 @@ static DEFINE_MUTEX(lock);		/* all of the above, and dm_bar of all devices */
 
 /* ---- the BAR ---- */
 
-static int claim(struct roan_bar *bar)
+static int bar_claim_pci(struct roan_dm_bar *bar)
 {
 	struct pci_dev *pdev = bar->pdev;
 	int err;
@@ -81,7 +81,7 @@ err_free:
 }
 
 /* The device goes, or nobody uses the BAR any more. Nobody touches it: pieces were revoked, or there are none. */
-static void unclaim(struct roan_bar *bar)
+static void bar_unclaim_pci(struct roan_dm_bar *bar)
 {
 	iounmap(bar->io);
 	pci_release_region(bar->pdev, bar->nr);
@@ -90,21 +90,21 @@ static void unclaim(struct roan_bar *bar)
 	bar->pdev = NULL;
 }
 
-static void put(struct roan_bar *bar)
+static void bar_put(struct roan_dm_bar *bar)
 {
 	if (!bar || --bar->users)
 		return;
 	if (bar->pdev)
-		unclaim(bar);
+		bar_unclaim_pci(bar);
 	list_del(&bar->link);
 	kvfree(bar->used);
 	kfree(bar);
 }
 
 /* @pdev: the caller's reference, which becomes the BAR's. */
-static struct roan_bar *get(struct pci_dev *pdev, int nr)
+static struct roan_dm_bar *bar_get(struct pci_dev *pdev, int nr)
 {
-	struct roan_bar *bar;
+	struct roan_dm_bar *bar;
 	int err = -ENOMEM;
 
 	list_for_each_entry(bar, &bars, link)
@@ -120,7 +120,7 @@ static struct roan_bar *get(struct pci_dev *pdev, int nr)
 	bar->nr = nr;
 	bar->users = 1;
 	INIT_LIST_HEAD(&bar->pieces);
-	err = claim(bar);
+	err = bar_claim_pci(bar);
 	if (err)
 		goto err_free;
 	list_add(&bar->link, &bars);
@@ -134,10 +134,10 @@ err_put:
 }
 
 /* @text: a device's name, a slash, a BAR's number */
-static struct roan_bar *get_by_name(const char *text)
+static struct roan_dm_bar *bar_get_by_name(const char *text)
 {
 	char *name = kstrdup(text, GFP_KERNEL), *number;
-	struct roan_bar *bar = ERR_PTR(-EINVAL);
+	struct roan_dm_bar *bar = ERR_PTR(-EINVAL);
 	struct device *device;
 	unsigned int nr;
 
@@ -150,7 +150,7 @@ static struct roan_bar *get_by_name(const char *text)
 	if (kstrtouint(number, 10, &nr) || nr >= PCI_STD_NUM_BARS)
 		goto out;
 	device = bus_find_device_by_name(&pci_bus_type, NULL, name);
-	bar = device ? get(to_pci_dev(device), nr) : ERR_PTR(-ENODEV);
+	bar = device ? bar_get(to_pci_dev(device), nr) : ERR_PTR(-ENODEV);
 out:
 	kfree(name);
 	return bar;
@@ -158,18 +158,18 @@ out:
 
 /* ---- the knob ---- */
 
-static struct roan_dev *of_device(struct device *device)
+static struct roan_dev *bar_roan_dev(struct device *device)
 {
 	return rdma_device_to_drv_device(device, struct roan_dev, ib);
 }
 
 static ssize_t dm_bar_show(struct device *device, struct device_attribute *attr, char *buf)
 {
-	struct roan_bar *bar;
+	struct roan_dm_bar *bar;
 	ssize_t n;
 
 	mutex_lock(&lock);
-	bar = of_device(device)->dm_bar;
+	bar = bar_roan_dev(device)->dm_bar;
 	if (!bar)
 		n = sysfs_emit(buf, "none\n");
 	else
@@ -182,16 +182,16 @@ static ssize_t dm_bar_show(struct device *device, struct device_attribute *attr,
 static ssize_t dm_bar_store(struct device *device, struct device_attribute *attr, const char *buf, size_t n)
 {
 	int err = capable(CAP_SYS_RAWIO) ? security_locked_down(LOCKDOWN_PCI_ACCESS) : -EPERM;
-	struct roan_dev *dev = of_device(device);
-	struct roan_bar *bar = NULL;
+	struct roan_dev *dev = bar_roan_dev(device);
+	struct roan_dm_bar *bar = NULL;
 
 	if (err)
 		return err;
 	mutex_lock(&lock);
 	if (!sysfs_streq(buf, "none"))
-		bar = get_by_name(buf);
+		bar = bar_get_by_name(buf);
 	if (!IS_ERR(bar)) {
-		put(dev->dm_bar);
+		bar_put(dev->dm_bar);
 		dev->dm_bar = bar;
 	}
 	mutex_unlock(&lock);
@@ -199,20 +199,20 @@ static ssize_t dm_bar_store(struct device *device, struct device_attribute *attr
 }
 DEVICE_ATTR_RW(dm_bar);
 
-void roan_bar_forget(struct roan_dev *dev)
+void roan_dm_bar_detach(struct roan_dev *dev)
 {
 	mutex_lock(&lock);
-	put(dev->dm_bar);
+	bar_put(dev->dm_bar);
 	dev->dm_bar = NULL;
 	mutex_unlock(&lock);
 }
 
 /* ---- pieces of it ---- */
 
-static struct roan_bar_piece *cut(struct roan_bar *bar, u64 size)
+static struct roan_dm_bar_mem *bar_carve(struct roan_dm_bar *bar, u64 size)
 {
 	unsigned long all = bar->size >> PAGE_SHIFT, n = PAGE_ALIGN(size) >> PAGE_SHIFT, at;
-	struct roan_bar_piece *piece;
+	struct roan_dm_bar_mem *piece;
 
 	if (!bar->pdev)
 		return ERR_PTR(-ENODEV);
@@ -233,39 +233,39 @@ static struct roan_bar_piece *cut(struct roan_bar *bar, u64 size)
 	return piece;
 }
 
-struct roan_bar_piece *roan_bar_lend(struct roan_dev *dev, u64 size)
+struct roan_dm_bar_mem *roan_dm_bar_alloc(struct roan_dev *dev, u64 size)
 {
-	struct roan_bar_piece *piece = NULL;
+	struct roan_dm_bar_mem *piece = NULL;
 
 	mutex_lock(&lock);
 	if (dev->dm_bar)
-		piece = cut(dev->dm_bar, size);
+		piece = bar_carve(dev->dm_bar, size);
 	mutex_unlock(&lock);
 	return piece;
 }
 
-void roan_bar_return(struct roan_bar_piece *piece)
+void roan_dm_bar_free(struct roan_dm_bar_mem *piece)
 {
-	struct roan_bar *bar = piece->bar;
+	struct roan_dm_bar *bar = piece->bar;
 
 	mutex_lock(&lock);
 	WARN_ON_ONCE(!list_empty(&piece->regions));
 	list_del(&piece->link);
 	bitmap_clear(bar->used, piece->off >> PAGE_SHIFT, piece->size >> PAGE_SHIFT);
-	put(bar);
+	bar_put(bar);
 	mutex_unlock(&lock);
 	kfree(piece);
 }
 
 /* The caller made @mr valid already: from here on it may be revoked. */
-int roan_bar_region(struct roan_bar_piece *piece, struct roan_mr *mr, u64 off)
+int roan_dm_bar_reg_mr(struct roan_dm_bar_mem *piece, struct roan_mr *mr, u64 off)
 {
-	struct roan_bar_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+	struct roan_dm_bar_mr *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	int err = -ENODEV;
 
 	if (!region)
 		return -ENOMEM;
-	mr->io = roan_io_alloc(1, 63, off);
+	mr->io = roan_iomem_alloc(1, 63, off);
 	if (!mr->io) {
 		err = -ENOMEM;
 		goto err_free;
@@ -288,7 +288,7 @@ err_free:
 	return err;
 }
 
-void roan_bar_region_end(struct roan_mr *mr)
+void roan_dm_bar_dereg_mr(struct roan_mr *mr)
 {
 	mutex_lock(&lock);
 	list_del(&mr->bar_region->link);
@@ -298,7 +298,7 @@ void roan_bar_region_end(struct roan_mr *mr)
 }
 
 /* A page at most, between @bounce and the piece. */
-static int copy_some(const struct roan_bar_piece *piece, u64 off, void *bounce, u32 n, bool write)
+static int bar_copy_chunk(const struct roan_dm_bar_mem *piece, u64 off, void *bounce, u32 n, bool write)
 {
 	int err = -ENODEV;
 
@@ -318,7 +318,7 @@ static int copy_some(const struct roan_bar_piece *piece, u64 off, void *bounce, 
 }
 
 /* The program's own memory is not touched under the lock: that may take for ever. */
-int roan_bar_copy(const struct roan_bar_piece *piece, u64 off, void __user *user, u64 len, bool write)
+int roan_dm_bar_copy(const struct roan_dm_bar_mem *piece, u64 off, void __user *user, u64 len, bool write)
 {
 	void *bounce = (void *)__get_free_page(GFP_KERNEL);
 	int err = 0;
@@ -331,7 +331,7 @@ int roan_bar_copy(const struct roan_bar_piece *piece, u64 off, void __user *user
 		if (write && copy_from_user(bounce, user, n))
 			err = -EFAULT;
 		if (!err)
-			err = copy_some(piece, off, bounce, n, write);
+			err = bar_copy_chunk(piece, off, bounce, n, write);
 		if (!err && !write && copy_to_user(user, bounce, n))
 			err = -EFAULT;
 		if (!err && fatal_signal_pending(current))
@@ -343,39 +343,39 @@ int roan_bar_copy(const struct roan_bar_piece *piece, u64 off, void __user *user
 
 /* ---- its device goes ---- */
 
-static void revoke(struct roan_bar *bar)
+static void bar_revoke_mrs(struct roan_dm_bar *bar)
 {
-	struct roan_bar_region *region;
-	struct roan_bar_piece *piece;
+	struct roan_dm_bar_mr *region;
+	struct roan_dm_bar_mem *piece;
 
 	list_for_each_entry(piece, &bar->pieces, link)
 		list_for_each_entry(region, &piece->regions, link)
 			roan_mr_revoke(region->mr);
-	unclaim(bar);
+	bar_unclaim_pci(bar);
 }
 
-static int bus_event(struct notifier_block *nb, unsigned long event, void *data)
+static int bar_bus_event(struct notifier_block *nb, unsigned long event, void *data)
 {
-	struct roan_bar *bar;
+	struct roan_dm_bar *bar;
 
 	if (event != BUS_NOTIFY_REMOVED_DEVICE)	/* it cannot be looked up any more */
 		return NOTIFY_DONE;
 	mutex_lock(&lock);
 	list_for_each_entry(bar, &bars, link)
 		if (bar->pdev && &bar->pdev->dev == data)
-			revoke(bar);
+			bar_revoke_mrs(bar);
 	mutex_unlock(&lock);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block bus_watch = { .notifier_call = bus_event };
+static struct notifier_block bus_watch = { .notifier_call = bar_bus_event };
 
-int roan_bar_init(void)
+int roan_dm_bar_init(void)
 {
 	return bus_register_notifier(&pci_bus_type, &bus_watch);
 }
 
-void roan_bar_exit(void)
+void roan_dm_bar_exit(void)
 {
 	bus_unregister_notifier(&pci_bus_type, &bus_watch);
 }

@@ -38,7 +38,7 @@ void roan_dmabuf_exit(void)
 	platform_device_unregister(attachable);
 }
 
-static void refuse(struct ib_device *ibdev, const struct dma_buf *buf, const char *why)
+static void dmabuf_log_refusal(struct ib_device *ibdev, const struct dma_buf *buf, const char *why)
 {
 	pr_info_ratelimited("roan: %s: a dma-buf of %s cannot be registered: %s\n", dev_name(&ibdev->dev), buf->exp_name,
 			    why);
@@ -55,18 +55,18 @@ struct device *roan_pci_parent(const struct roan_dev *dev)
 }
 
 /* The exporter is about to move what it promised not to, or takes it away. Its reservation lock is held. */
-static void taken_away(struct dma_buf_attachment *attach)
+static void dmabuf_move_notify(struct dma_buf_attachment *attach)
 {
 	roan_mr_revoke(attach->importer_priv);
 }
 
-static const struct dma_buf_attach_ops attach_ops = { .ROAN_MOVE_NOTIFY = taken_away };
+static const struct dma_buf_attach_ops attach_ops = { .ROAN_MOVE_NOTIFY = dmabuf_move_notify };
 
 /*
  * An exporter that cannot pin what is attached pins it when it is. ENOSYS: it has nothing for devices to attach to
  * (drm_gem_map_attach() of video memory that is for the CPU only); such memory is pinned by mapping it.
  */
-static int attach_to(struct roan_mr *mr)
+static int dmabuf_attach(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
 	struct device *who = roan_pci_parent(to_roan_dev(mr->ib.device)) ?: &attachable->dev;
@@ -80,15 +80,15 @@ static int attach_to(struct roan_mr *mr)
 	}
 	if (!may_pin && PTR_ERR(at) == -ENOSYS)
 		return 0;
-	refuse(mr->ib.device, from->buf, "it may move, and its exporter lets nobody attach to pin it");
+	dmabuf_log_refusal(mr->ib.device, from->buf, "it may move, and its exporter lets nobody attach to pin it");
 	return PTR_ERR(at) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
 }
 
 /* Pinning may itself move the memory, of which we are told as of any move: so only from then on may it be taken away. */
-static int pin_memory(struct roan_mr *mr)
+static int dmabuf_pin(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
-	int err = attach_to(mr);
+	int err = dmabuf_attach(mr);
 
 	if (err)
 		return err;
@@ -106,7 +106,7 @@ static int pin_memory(struct roan_mr *mr)
 	return err;
 }
 
-static void unpin_memory(struct roan_dmabuf *from)
+static void dmabuf_unpin(struct roan_dmabuf *from)
 {
 	if (from->pinned) {
 		dma_resv_lock(from->buf->resv, NULL);
@@ -114,14 +114,14 @@ static void unpin_memory(struct roan_dmabuf *from)
 		dma_resv_unlock(from->buf->resv);
 	}
 	if (from->attach)
-		dma_buf_detach(from->buf, from->attach);	/* from here nobody calls taken_away() */
+		dma_buf_detach(from->buf, from->attach);	/* from here nobody calls dmabuf_move_notify() */
 }
 
 /*
  * udmabuf of 6.12 maps a huge page's first 4 KiB over and over: what is written would go astray, without a word. So pages
  * are looked at where the mapping is made of them, not to be used, but to be told apart.
  */
-static bool is_garbled(const struct roan_dmabuf *from)
+static bool dmabuf_maps_page_twice(const struct roan_dmabuf *from)
 {
 	struct page *page, *before = NULL;
 	size_t off;
@@ -137,18 +137,18 @@ static bool is_garbled(const struct roan_dmabuf *from)
 }
 
 /* Coherent machines need this once, not for every access. */
-static int map_memory(struct roan_mr *mr, u64 offset)
+static int dmabuf_map(struct roan_mr *mr, u64 offset)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
 	int err;
 
 	err = roan_dma_buf_vmap(from->buf, &from->map);
 	if (err) {
-		refuse(mr->ib.device, from->buf, "its exporter could not map it for the CPU");
+		dmabuf_log_refusal(mr->ib.device, from->buf, "its exporter could not map it for the CPU");
 		return err == -ENOMEM || err == -EINTR ? err : -EOPNOTSUPP;
 	}
-	if (is_garbled(from)) {
-		refuse(mr->ib.device, from->buf, "its exporter maps one page in many places");
+	if (dmabuf_maps_page_twice(from)) {
+		dmabuf_log_refusal(mr->ib.device, from->buf, "its exporter maps one page in many places");
 		err = -EOPNOTSUPP;
 		goto err_unmap;
 	}
@@ -156,10 +156,10 @@ static int map_memory(struct roan_mr *mr, u64 offset)
 	if (err)
 		goto err_unmap;
 	if (!from->map.is_iomem) {
-		mr->base = from->map.vaddr + offset;
+		mr->vaddr = from->map.vaddr + offset;
 		return 0;
 	}
-	mr->io = roan_io_alloc(1, 63, offset);
+	mr->io = roan_iomem_alloc(1, 63, offset);
 	if (!mr->io)
 		return -ENOMEM;
 	mr->io->piece[0] = from->map.vaddr_iomem;
@@ -182,7 +182,7 @@ void roan_dmabuf_release(struct roan_mr *mr)
 		dma_buf_end_cpu_access(from->buf, DMA_BIDIRECTIONAL);
 		roan_dma_buf_vunmap(from->buf, &from->map);
 	}
-	unpin_memory(from);
+	dmabuf_unpin(from);
 	if (from->buf)
 		dma_buf_put(from->buf);
 	kvfree(mr->io);
@@ -190,7 +190,7 @@ void roan_dmabuf_release(struct roan_mr *mr)
 }
 
 /* Libraries probe with fd -1 and no length, and take EBADF for a yes: so the descriptor is looked at first. */
-static int get(struct roan_mr *mr, int fd, u64 offset, u64 length)
+static int dmabuf_get(struct roan_mr *mr, int fd, u64 offset, u64 length)
 {
 	struct dma_buf *buf = dma_buf_get(fd);
 	u64 end;
@@ -203,7 +203,7 @@ static int get(struct roan_mr *mr, int fd, u64 offset, u64 length)
 	if (!length || roan_mr_check_range(offset, length, mr->iova))
 		return -EINVAL;
 	if (!buf->ops->vmap) {
-		refuse(mr->ib.device, buf, "its exporter has no mapping for the CPU");
+		dmabuf_log_refusal(mr->ib.device, buf, "its exporter has no mapping for the CPU");
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -228,6 +228,6 @@ struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, 
 	mr->iova = mr->ib.iova = iova;
 	mr->length = mr->ib.length = length;
 	mr->state = ROAN_MR_FREE;	/* until it is pinned */
-	err = get(mr, fd, offset, length) ?: pin_memory(mr) ?: map_memory(mr, offset);
+	err = dmabuf_get(mr, fd, offset, length) ?: dmabuf_pin(mr) ?: dmabuf_map(mr, offset);
 	return roan_mr_finish(mr, err);
 }

@@ -7,33 +7,33 @@
 #include "base/base.h"
 #include "mem/mem.h"
 
-#define TURN	SZ_16M		/* before others have theirs */
-#define WRITERS	4		/* what keeps a CPU busy needs not one for each QP */
+#define FLUSH_SLICE	SZ_16M	/* before others have theirs */
+#define MAX_WORKERS	4		/* what keeps a CPU busy needs not one for each QP */
 
 static struct workqueue_struct *writers;
 
-static bool unfinished(const struct roan_write_back *wb)
+static bool flush_job_pending(const struct roan_flush_job *wb)
 {
-	return wb->at < wb->len && READ_ONCE(wb->wanted);
+	return wb->done_bytes < wb->len && READ_ONCE(wb->wanted);
 }
 
 /* The reference keeps the QP. The region is asked for anew each time: it may be gone, or have other memory. */
-static void write_back(struct work_struct *work)
+static void flush_job_work(struct work_struct *work)
 {
-	struct roan_qp *qp = container_of(work, struct roan_qp, rq.write_back.work);
-	struct roan_write_back *wb = &qp->rq.write_back;
-	u64 end = min_t(u64, wb->len, wb->at + TURN);
+	struct roan_qp *qp = container_of(work, struct roan_qp, rq.flush_job.work);
+	struct roan_flush_job *wb = &qp->rq.flush_job;
+	u64 end = min_t(u64, wb->len, wb->done_bytes + FLUSH_SLICE);
 	u32 verr = ROAN_VERR_NONE, n;
 
-	while (!verr && wb->at < end && unfinished(wb)) {
-		n = min_t(u64, end - wb->at, ROAN_WRITE_BACK_MOST);
+	while (!verr && wb->done_bytes < end && flush_job_pending(wb)) {
+		n = min_t(u64, end - wb->done_bytes, ROAN_WRITE_BACK_MAX);
 		local_bh_disable();
-		verr = roan_write_back(qp, wb->key, wb->off + wb->at, n);
+		verr = roan_mr_write_back(qp, wb->key, wb->off + wb->done_bytes, n);
 		local_bh_enable();
-		wb->at += n;
+		wb->done_bytes += n;
 		cond_resched();
 	}
-	if (!verr && unfinished(wb)) {
+	if (!verr && flush_job_pending(wb)) {
 		queue_work(writers, work);
 		return;
 	}
@@ -41,18 +41,18 @@ static void write_back(struct work_struct *work)
 	wb->busy = false;
 	wb->done = !verr && wb->wanted;
 	spin_unlock_bh(&qp->rq.lock);
-	roan_later(&qp->later, ROAN_DO_RESUME);
+	roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
 	roan_qp_put(qp);
 }
 
-void roan_write_back_init(struct roan_write_back *wb)
+void roan_flush_job_init(struct roan_flush_job *wb)
 {
-	INIT_WORK(&wb->work, write_back);
+	INIT_WORK(&wb->work, flush_job_work);
 }
 
-u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
+u32 roan_flush_job_start(struct roan_qp *qp, u32 key, u64 off, u64 len)
 {
-	struct roan_write_back *wb = &qp->rq.write_back;
+	struct roan_flush_job *wb = &qp->rq.flush_job;
 
 	lockdep_assert_held(&qp->rq.lock);
 	if (wb->busy)
@@ -65,7 +65,7 @@ u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 	wb->key = key;
 	wb->off = off;
 	wb->len = len;
-	wb->at = 0;
+	wb->done_bytes = 0;
 	wb->busy = true;
 	wb->done = false;
 	wb->wanted = true;
@@ -73,9 +73,9 @@ u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
 	return ROAN_VERR_UNWRITTEN;
 }
 
-void roan_persist_forget(struct roan_qp *qp)
+void roan_flush_job_cancel(struct roan_qp *qp)
 {
-	struct roan_write_back *wb = &qp->rq.write_back;
+	struct roan_flush_job *wb = &qp->rq.flush_job;
 
 	lockdep_assert_held(&qp->rq.lock);
 	wb->done = false;
@@ -86,13 +86,13 @@ void roan_persist_forget(struct roan_qp *qp)
 	roan_qp_put(qp);	/* the worker's; the caller has one of its own */
 }
 
-int roan_persist_init(void)
+int roan_flush_worker_init(void)
 {
-	writers = alloc_workqueue("roan_writers", WQ_UNBOUND, WRITERS);
+	writers = alloc_workqueue("roan_writers", WQ_UNBOUND, MAX_WORKERS);
 	return writers ? 0 : -ENOMEM;
 }
 
-void roan_persist_exit(void)
+void roan_flush_worker_exit(void)
 {
 	destroy_workqueue(writers);
 }

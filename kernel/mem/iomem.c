@@ -18,7 +18,7 @@
 #define LINE	64u
 
 /* How many bytes of [@from, @from + @len) were copied, whole lines only; @from is aligned to 16. */
-static u32 stream(void *to, const void __iomem *from, u32 len)
+static u32 iomem_stream(void *to, const void __iomem *from, u32 len)
 {
 	const u8 *at = (const u8 __force *)from;
 	u32 left;
@@ -40,24 +40,24 @@ static u32 stream(void *to, const void __iomem *from, u32 len)
 	return len - left;
 }
 #else
-static u32 stream(void *to, const void __iomem *from, u32 len)
+static u32 iomem_stream(void *to, const void __iomem *from, u32 len)
 {
 	return 0;
 }
 #endif
 
-static void read_piece(void *to, const void __iomem *from, u32 len)
+static void iomem_read_chunk(void *to, const void __iomem *from, u32 len)
 {
 	u32 head = min_t(u32, len, -(uintptr_t)from & 15);
 	u32 done;
 
 	memcpy_fromio(to, from, head);
-	done = head + stream(to + head, from + head, len - head);
+	done = head + iomem_stream(to + head, from + head, len - head);
 	memcpy_fromio(to + done, from + done, len - done);
 }
 
 /* Where byte @pos of the region lies, and how many of @len bytes lie in that piece. */
-static void __iomem *io_at(const struct roan_io *io, u64 pos, u32 len, u32 *run)
+static void __iomem *iomem_at(const struct roan_iomem *io, u64 pos, u32 len, u32 *run)
 {
 	u64 size = 1ull << io->shift;
 	u64 in_piece;
@@ -68,35 +68,35 @@ static void __iomem *io_at(const struct roan_io *io, u64 pos, u32 len, u32 *run)
 	return io->piece[pos >> io->shift] + in_piece;
 }
 
-void roan_io_read(const struct roan_io *io, u64 pos, void *to, u32 len)
+void roan_iomem_read(const struct roan_iomem *io, u64 pos, void *to, u32 len)
 {
 	u32 run;
 
 	for (; len; len -= run, pos += run, to += run) {
-		const void __iomem *from = io_at(io, pos, len, &run);
+		const void __iomem *from = iomem_at(io, pos, len, &run);
 
-		read_piece(to, from, run);
+		iomem_read_chunk(to, from, run);
 	}
 }
 
-static void write_pieces(const struct roan_io *io, u64 pos, const void *from, u32 len)
+static void iomem_write_chunks(const struct roan_iomem *io, u64 pos, const void *from, u32 len)
 {
 	u32 run;
 
 	for (; len; len -= run, pos += run, from += run) {
-		void __iomem *to = io_at(io, pos, len, &run);
+		void __iomem *to = iomem_at(io, pos, len, &run);
 
 		memcpy_toio(to, from, run);
 	}
 }
 
-void roan_io_write(const struct roan_io *io, u64 pos, const void *from, u32 len)
+void roan_iomem_write(const struct roan_iomem *io, u64 pos, const void *from, u32 len)
 {
-	write_pieces(io, pos, from, len);
+	iomem_write_chunks(io, pos, from, len);
 	wmb();	/* out of the CPU's write-combining buffers before the completion that speaks of it */
 }
 
-u32 roan_io_write_skb(const struct roan_io *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
+u32 roan_iomem_write_skb(const struct roan_iomem *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
 {
 	u8 bounce[256];
 	u32 n;
@@ -105,17 +105,17 @@ u32 roan_io_write_skb(const struct roan_io *io, u64 pos, const struct sk_buff *s
 		n = min_t(u32, len, sizeof(bounce));
 		if (skb_copy_bits(skb, off, bounce, n))
 			return ROAN_VERR_BAD_RANGE;	/* the walker promised these bytes: cannot be */
-		write_pieces(io, pos, bounce, n);
+		iomem_write_chunks(io, pos, bounce, n);
 	}
 	wmb();	/* as above */
 	return ROAN_VERR_NONE;
 }
 
 /* The word at @pos, if it is one: aligned, and all of it in one piece. */
-static void __iomem *word_at(const struct roan_io *io, u64 pos)
+static void __iomem *iomem_word_at(const struct roan_iomem *io, u64 pos)
 {
 	u32 run;
-	void __iomem *word = io_at(io, pos, sizeof(u64), &run);
+	void __iomem *word = iomem_at(io, pos, sizeof(u64), &run);
 
 	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word : NULL;
 }
@@ -126,9 +126,9 @@ static void __iomem *word_at(const struct roan_io *io, u64 pos)
  */
 static DEFINE_SPINLOCK(atomics);
 
-u32 roan_io_atomic(const struct roan_io *io, u64 pos, const struct roan_pkt *pkt, u64 *orig)
+u32 roan_iomem_atomic(const struct roan_iomem *io, u64 pos, const struct roan_pkt *pkt, u64 *orig)
 {
-	void __iomem *word = word_at(io, pos);
+	void __iomem *word = iomem_word_at(io, pos);
 
 	if (!word)
 		return ROAN_VERR_UNALIGNED;
@@ -143,9 +143,9 @@ u32 roan_io_atomic(const struct roan_io *io, u64 pos, const struct roan_pkt *pkt
 	return ROAN_VERR_NONE;
 }
 
-u32 roan_io_atomic_write(const struct roan_io *io, u64 pos, u64 value)
+u32 roan_iomem_atomic_write(const struct roan_iomem *io, u64 pos, u64 value)
 {
-	void __iomem *word = word_at(io, pos);
+	void __iomem *word = iomem_word_at(io, pos);
 
 	if (!word)
 		return ROAN_VERR_UNALIGNED;
@@ -157,9 +157,9 @@ u32 roan_io_atomic_write(const struct roan_io *io, u64 pos, u64 value)
 	return ROAN_VERR_NONE;
 }
 
-struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off)
+struct roan_iomem *roan_iomem_alloc(u32 n_pieces, u8 shift, u64 off)
 {
-	struct roan_io *io = kvzalloc(struct_size(io, piece, n_pieces), GFP_KERNEL_ACCOUNT);
+	struct roan_iomem *io = kvzalloc(struct_size(io, piece, n_pieces), GFP_KERNEL_ACCOUNT);
 
 	if (!io)
 		return NULL;

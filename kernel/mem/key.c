@@ -19,31 +19,32 @@
 #define SLOT_MASK	(ROAN_MAX_MR - 1)
 
 #ifndef CONFIG_PREEMPT_RT
-DEFINE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
+DEFINE_PER_CPU_ALIGNED(struct roan_key_hazard, roan_key_hazard);
 
-static void hold(struct roan_inside *here) { }
-static void let_go(struct roan_inside *here) { }
+static void key_rt_lock(struct roan_key_hazard *here) { }
+static void key_rt_unlock(struct roan_key_hazard *here) { }
 
 /* Whoever is inside runs, is copying a train of packets or writing 64 KiB back at most, and waits for nothing. */
-static void wait_for(struct roan_inside *there)
+static void key_rt_wait(struct roan_key_hazard *there)
 {
 	cpu_relax();
 }
 #else
-DEFINE_PER_CPU_ALIGNED(struct roan_inside, roan_inside) = { .busy = __SPIN_LOCK_UNLOCKED(roan_inside.busy) };
+DEFINE_PER_CPU_ALIGNED(struct roan_key_hazard,
+		       roan_key_hazard) = { .busy = __SPIN_LOCK_UNLOCKED(roan_key_hazard.busy) };
 
-static void hold(struct roan_inside *here)
+static void key_rt_lock(struct roan_key_hazard *here)
 {
 	spin_lock(&here->busy);
 }
 
-static void let_go(struct roan_inside *here)
+static void key_rt_unlock(struct roan_key_hazard *here)
 {
 	spin_unlock(&here->busy);
 }
 
 /* Softirqs are preempted, on this very CPU and by us: whoever is inside has to get to run, with our priority. */
-static void wait_for(struct roan_inside *there)
+static void key_rt_wait(struct roan_key_hazard *there)
 {
 	spin_lock(&there->busy);
 	spin_unlock(&there->busy);
@@ -52,7 +53,7 @@ static void wait_for(struct roan_inside *there)
 
 #ifdef CONFIG_LOCKDEP
 /* To be inside is to hold what others wait for. */
-static struct lockdep_map inside_map = STATIC_LOCKDEP_MAP_INIT("roan_inside", &inside_map);
+static struct lockdep_map inside_map = STATIC_LOCKDEP_MAP_INIT("roan_key_hazard", &inside_map);
 #endif
 
 int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
@@ -61,7 +62,7 @@ int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
 	int err;
 
 	refcount_set(&k->refs, 1);
-	init_completion(&k->gone);
+	init_completion(&k->released);
 	/* The slot first, the key into it next: an entry is visible only when it is whole. */
 	err = xa_alloc_cyclic(&dev->keys, &slot, NULL, XA_LIMIT(1, SLOT_MASK), &dev->key_next, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
@@ -74,84 +75,87 @@ int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
 void roan_key_remove(struct roan_dev *dev, struct roan_key *k)
 {
 	xa_erase(&dev->keys, k->key >> 8 & SLOT_MASK);
-	roan_key_wait_left(k);		/* who is inside may yet take a reference */
+	roan_key_synchronize(k);		/* who is inside may yet take a reference */
 	roan_key_put(k);
-	wait_for_completion(&k->gone);
+	wait_for_completion(&k->released);
 }
 
 /* ---- packets ---- */
 
-static struct roan_key *look_up(struct roan_dev *dev, u32 key)
+static struct roan_key *key_load(struct roan_dev *dev, u32 key)
 {
 	return xa_load(&dev->keys, key >> 8 & SLOT_MASK);
 }
 
-static void leave(struct roan_inside *here)
+static void key_clear(struct roan_key_hazard *here)
 {
-	/* Both pair with roan_key_wait_left()'s last barrier: what we did to the memory comes before what its owner does next. */
-	smp_store_release(&here->region, NULL);
+	/*
+	 * Both pair with roan_key_synchronize()'s last barrier: what we did to the memory comes before what its owner
+	 * does next.
+	 */
+	smp_store_release(&here->mr_key, NULL);
 	smp_store_release(&here->key, NULL);	/* as above */
-	let_go(here);
+	key_rt_unlock(here);
 	lock_map_release(&inside_map);
 }
 
-struct roan_key *roan_key_look_up(struct roan_dev *dev, u32 key)
+struct roan_key *roan_key_acquire_slow(struct roan_dev *dev, u32 key)
 {
-	struct roan_key *k = look_up(dev, key);
-	struct roan_inside *here;
+	struct roan_key *k = key_load(dev, key);
+	struct roan_key_hazard *here;
 
 	if (!k || READ_ONCE(k->key) != key)
 		return NULL;
-	here = this_cpu_ptr(&roan_inside);
+	here = this_cpu_ptr(&roan_key_hazard);
 	if (here->key)
-		leave(here);
+		key_clear(here);
 	lock_map_acquire_read(&inside_map);
-	hold(here);
+	key_rt_lock(here);
 	here->dev = dev;
-	/* Pairs with roan_key_wait_left()'s first barrier: we see that the key is out of force, or it sees us. */
+	/* Pairs with roan_key_synchronize()'s first barrier: we see that the key is out of force, or it sees us. */
 	smp_store_mb(here->key, k);
 	return k;
 }
 
-void roan_key_enter_region(const struct roan_key *k)
+void roan_key_acquire_mr(const struct roan_key *k)
 {
-	/* As in leave(): the window may have been of another region a packet ago. */
-	smp_store_release(&this_cpu_ptr(&roan_inside)->region, k);
+	/* As in key_clear(): the window may have been of another region a packet ago. */
+	smp_store_release(&this_cpu_ptr(&roan_key_hazard)->mr_key, k);
 }
 
-void roan_key_part(void)
+void roan_key_drop(void)
 {
-	struct roan_inside *here = this_cpu_ptr(&roan_inside);
+	struct roan_key_hazard *here = this_cpu_ptr(&roan_key_hazard);
 
-	here->stays = false;
+	here->keep_held = false;
 	if (here->key)
-		leave(here);
+		key_clear(here);
 }
 
 /* Who waits must not be waited for. Only with softirqs off is this CPU sure to be ours, and only then are we inside. */
-static void part_first(void)
+static void key_drop_own(void)
 {
 	if (in_softirq())
-		roan_key_part();
+		roan_key_drop();
 	local_bh_disable();
 	lock_map_acquire(&inside_map);
 	lock_map_release(&inside_map);
 	local_bh_enable();
 }
 
-void roan_key_wait_left(const struct roan_key *k)
+void roan_key_synchronize(const struct roan_key *k)
 {
 	int cpu;
 
-	part_first();
-	smp_mb();	/* pairs with roan_key_look_up(): the key is out of force before we look who is inside */
+	key_drop_own();
+	smp_mb();	/* pairs with roan_key_acquire_slow(): the key is out of force before we look who is inside */
 	for_each_online_cpu(cpu) {
-		struct roan_inside *there = per_cpu_ptr(&roan_inside, cpu);
+		struct roan_key_hazard *there = per_cpu_ptr(&roan_key_hazard, cpu);
 
-		while (READ_ONCE(there->key) == k || READ_ONCE(there->region) == k)
-			wait_for(there);
+		while (READ_ONCE(there->key) == k || READ_ONCE(there->mr_key) == k)
+			key_rt_wait(there);
 	}
-	smp_mb();	/* pairs with leave() */
+	smp_mb();	/* pairs with key_clear() */
 }
 
 /* ---- all others ---- */
@@ -161,7 +165,7 @@ struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key)
 	struct roan_key *k;
 
 	rcu_read_lock();
-	k = look_up(dev, key);
+	k = key_load(dev, key);
 	if (k && (READ_ONCE(k->key) ^ key) >> 8)
 		k = NULL;
 	if (k && !refcount_inc_not_zero(&k->refs))
@@ -184,5 +188,5 @@ struct roan_key *roan_key_find(struct roan_dev *dev, u32 key)
 void roan_key_put(struct roan_key *k)
 {
 	if (refcount_dec_and_test(&k->refs))
-		complete(&k->gone);
+		complete(&k->released);
 }

@@ -31,7 +31,7 @@ struct uverbs_attr_bundle;
  * executed again when the QP is resumed. Values that the ABI does not have, as no completion carries them.
  */
 enum roan_not_yet {
-	ROAN_VERR_ABSENT	= 1 << 16,	/* on-demand paged memory is not there yet */
+	ROAN_VERR_PENDING	= 1 << 16,	/* on-demand paged memory is not there yet */
 	ROAN_VERR_UNWRITTEN,			/* what a FLUSH is to make persistent is still being written back */
 };
 
@@ -46,51 +46,52 @@ void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until n
  *
  * Packets come in trains, most of them to the same memory. Who has said stay() is still inside after leave(), and enters the
  * same key again without looking it up, until part(). Meanwhile no queue's lock may be waited for, as who has it may wait for
- * us to leave: roan_lock_outside(). So nobody waits for longer than a train takes,
+ * us to leave: roan_queue_lock_drop_key(). So nobody waits for longer than a train takes,
  * or 64 KiB that go from caches to persistent memory (flush_worker.c).
  */
-struct roan_inside {
+struct roan_key_hazard {
 	struct roan_key *key;		/* the one that was looked up */
-	const struct roan_key *region;	/* that of the region behind it, if it is a window's */
+	const struct roan_key *mr_key;	/* that of the region behind it, if it is a window's */
 	const struct roan_dev *dev;	/* whose @key is */
-	bool stays;
+	bool keep_held;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t busy;		/* somebody is inside: key.c */
 #endif
 };
-DECLARE_PER_CPU_ALIGNED(struct roan_inside, roan_inside);
+DECLARE_PER_CPU_ALIGNED(struct roan_key_hazard, roan_key_hazard);
 
-struct roan_key *roan_key_look_up(struct roan_dev *dev, u32 key);	/* key.c's: enter(), another one than the last */
-static inline struct roan_key *roan_key_enter(struct roan_dev *dev, u32 key)
+/* key.c's: enter(), another one than the last */
+struct roan_key *roan_key_acquire_slow(struct roan_dev *dev, u32 key);
+static inline struct roan_key *roan_key_acquire(struct roan_dev *dev, u32 key)
 {
-	struct roan_key *k = this_cpu_read(roan_inside.key);
+	struct roan_key *k = this_cpu_read(roan_key_hazard.key);
 
-	if (k && READ_ONCE(k->key) == key && this_cpu_read(roan_inside.dev) == dev)
+	if (k && READ_ONCE(k->key) == key && this_cpu_read(roan_key_hazard.dev) == dev)
 		return k;
-	return roan_key_look_up(dev, key);
+	return roan_key_acquire_slow(dev, key);
 }
 
-void roan_key_enter_region(const struct roan_key *k);	/* also this one, of a window that is entered; its lock held */
-void roan_key_part(void);
-static inline void roan_key_leave(void)
+void roan_key_acquire_mr(const struct roan_key *k);	/* also this one, of a window that is entered; its lock held */
+void roan_key_drop(void);
+static inline void roan_key_release(void)
 {
-	if (!this_cpu_read(roan_inside.stays))
-		roan_key_part();
+	if (!this_cpu_read(roan_key_hazard.keep_held))
+		roan_key_drop();
 }
 
-static inline void roan_key_stay(void)
+static inline void roan_key_hold(void)
 {
-	this_cpu_write(roan_inside.stays, true);
+	this_cpu_write(roan_key_hazard.keep_held, true);
 }
 
-void roan_key_wait_left(const struct roan_key *k);	/* if the caller is inside one, it parts with it */
+void roan_key_synchronize(const struct roan_key *k);	/* if the caller is inside one, it parts with it */
 /* Takes a queue's lock. softirq */
-static inline void roan_lock_outside(spinlock_t *lock)
+static inline void roan_queue_lock_drop_key(spinlock_t *lock)
 	__acquires(lock)
 {
 	if (likely(spin_trylock(lock)))
 		return;
-	roan_key_part();
+	roan_key_drop();
 	spin_lock(lock);
 }
 
@@ -134,7 +135,7 @@ u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey);	/* rq.lock held */
 int roan_alloc_mw(struct ib_mw *mw, struct ib_udata *udata);
 int roan_dealloc_mw(struct ib_mw *mw);
 u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe);	/* 0 or enum roan_vendor_err */
-u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same */
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win);	/* the same */
 
 /*
  * mr_access.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
@@ -143,40 +144,44 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win);	/* the same
  * of the list's PD, which is the QP's, but that of the SRQ for what was taken from one (of a kernel QP also local_dma_lkey:
  * addresses are kernel virtual). What is read goes into @icrc on its way.
  */
-struct roan_sges {
+struct roan_sge_list {
 	const struct roan_sge *sge;
 	u32 n;
 	const struct ib_pd *pd;
 };
 
 /* What is placed. In one piece, mostly. */
-struct roan_source {
+struct roan_payload {
 	const u8 *bytes;	/* NULL: in pieces, and */
 	const struct sk_buff *skb;	/* ... from its byte @off on */
 	u32 off;
 };
 
-static inline struct roan_source roan_from_bytes(const void *bytes)
+static inline struct roan_payload roan_payload_bytes(const void *bytes)
 {
-	return (struct roan_source) { .bytes = bytes };
+	return (struct roan_payload) { .bytes = bytes };
 }
 
-static inline struct roan_source roan_from_skb(const struct sk_buff *skb, u32 off)
+static inline struct roan_payload roan_payload_skb(const struct sk_buff *skb, u32 off)
 {
-	return (struct roan_source) { .skb = skb, .off = off };
+	return (struct roan_payload) { .skb = skb, .off = off };
 }
 
-u32 roan_gather(struct roan_qp *qp, struct roan_sges list, u32 offset, void *to, u32 len, struct roan_icrc *icrc);
-u32 roan_scatter(struct roan_qp *qp, struct roan_sges list, u32 offset, struct roan_source from, u32 len);
+u32 roan_gather(struct roan_qp *qp, struct roan_sge_list list, u32 offset, void *to, u32 len, struct roan_icrc *icrc);
+u32 roan_scatter(struct roan_qp *qp, struct roan_sge_list list, u32 offset, struct roan_payload from, u32 len);
 u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
-u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, struct roan_source from, u32 len);
+u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, struct roan_payload from, u32 len);
 u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, struct roan_icrc *icrc);
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);		/* rq.lock held */
-/* What caches have of bytes @off to @off + @len, at most ROAN_WRITE_BACK_MOST, of a region's; flush_worker.c's. Softirqs off. */
-u32 roan_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len);
-u64 roan_atomic(u64 *word, const struct roan_pkt *pkt);	/* what @pkt asks for, as the CPU does it; what was there */
+/*
+ * What caches have of bytes @off to @off + @len, at most ROAN_WRITE_BACK_MAX, of a region's; flush_worker.c's. Softirqs
+ * off.
+ */
+u32 roan_mr_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len);
+/* what @pkt asks for, as the CPU does it; what was there */
+u64 roan_atomic_execute(u64 *word, const struct roan_pkt *pkt);
 
 /* dmabuf.c */
 struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access);
@@ -196,37 +201,38 @@ extern const struct uapi_definition roan_dm_defs[];
 
 /* dm_bar.c: device memory that is a PCI device's. Process context. */
 extern struct device_attribute dev_attr_dm_bar;
-void roan_bar_forget(struct roan_dev *dev);
-struct roan_bar_piece *roan_bar_lend(struct roan_dev *dev, u64 size);	/* NULL: no BAR was named; ERR_PTR */
-void roan_bar_return(struct roan_bar_piece *piece);
-int roan_bar_region(struct roan_bar_piece *piece, struct roan_mr *mr, u64 off);
-void roan_bar_region_end(struct roan_mr *mr);
-int roan_bar_copy(const struct roan_bar_piece *piece, u64 off, void __user *user, u64 len, bool write);
-int roan_bar_init(void);
-void roan_bar_exit(void);
+void roan_dm_bar_detach(struct roan_dev *dev);
+struct roan_dm_bar_mem *roan_dm_bar_alloc(struct roan_dev *dev, u64 size);	/* NULL: no BAR was named; ERR_PTR */
+void roan_dm_bar_free(struct roan_dm_bar_mem *piece);
+int roan_dm_bar_reg_mr(struct roan_dm_bar_mem *piece, struct roan_mr *mr, u64 off);
+void roan_dm_bar_dereg_mr(struct roan_mr *mr);
+int roan_dm_bar_copy(const struct roan_dm_bar_mem *piece, u64 off, void __user *user, u64 len, bool write);
+int roan_dm_bar_init(void);
+void roan_dm_bar_exit(void);
 
 /*
- * peermem_glue.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peer if [@start, @start + @mr->length) is a
+ * peermem_glue.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peermem if [@start, @start +
+ * @mr->length) is a
  * client's memory, else it says -EFAULT; from then on the region may be revoked. @pci may be NULL. release() ends it.
  */
-struct roan_peer_ops {
+struct roan_peermem_ops {
 	struct module *owner;
 	int (*claim)(struct roan_mr *mr, u64 start, struct device *pci);
 	void (*release)(struct roan_mr *mr);
 };
-int roan_peer_ops_set(const struct roan_peer_ops *ops);	/* NULL: no more. -EBUSY: there are some already */
-void roan_peer_revoke(struct roan_mr *mr);
-struct roan_io *roan_peer_io(u32 n_pieces, u8 shift, u64 off);
-int roan_peer_claim(struct roan_mr *mr, u64 start);
-void roan_peer_release(struct roan_mr *mr);
+int roan_peermem_ops_set(const struct roan_peermem_ops *ops);	/* NULL: no more. -EBUSY: there are some already */
+void roan_peermem_revoke(struct roan_mr *mr);
+struct roan_iomem *roan_peermem_iomem_alloc(u32 n_pieces, u8 shift, u64 off);
+int roan_peermem_claim(struct roan_mr *mr, u64 start);
+void roan_peermem_release(struct roan_mr *mr);
 
 /* iomem.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
-struct roan_io *roan_io_alloc(u32 n_pieces, u8 shift, u64 off);
-void roan_io_read(const struct roan_io *io, u64 pos, void *to, u32 len);
-void roan_io_write(const struct roan_io *io, u64 pos, const void *from, u32 len);
-u32 roan_io_write_skb(const struct roan_io *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
-u32 roan_io_atomic(const struct roan_io *io, u64 pos, const struct roan_pkt *pkt, u64 *orig);
-u32 roan_io_atomic_write(const struct roan_io *io, u64 pos, u64 value);
+struct roan_iomem *roan_iomem_alloc(u32 n_pieces, u8 shift, u64 off);
+void roan_iomem_read(const struct roan_iomem *io, u64 pos, void *to, u32 len);
+void roan_iomem_write(const struct roan_iomem *io, u64 pos, const void *from, u32 len);
+u32 roan_iomem_write_skb(const struct roan_iomem *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
+u32 roan_iomem_atomic(const struct roan_iomem *io, u64 pos, const struct roan_pkt *pkt, u64 *orig);
+u32 roan_iomem_atomic_write(const struct roan_iomem *io, u64 pos, u64 value);
 
 /* ---- odp.c: on-demand paged regions ---- */
 
@@ -234,13 +240,13 @@ int roan_odp_init(void);
 void roan_odp_exit(void);
 
 /* A region of the current process's memory; ERR_PTR. @start 0 with all the length there is: whatever it has and will have. */
-struct ib_mr *roan_reg_odp(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *roan_odp_reg_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
 /* After the last reference to the region's key is gone. Sleeps. */
 void roan_odp_destroy(struct roan_odp *odp);
 
 /*
- * Byte @pos of the region on. 0; ROAN_VERR_ABSENT: some of it is not there for this use, and was not touched, perhaps what
- * comes before it was: ask for it; ROAN_VERR_BAD_RANGE: there will never be.
+ * Byte @pos of the region on. 0; ROAN_VERR_PENDING: some of it is not there for this use, and was not touched, perhaps
+ * what comes before it was: ask for it; ROAN_VERR_BAD_RANGE: there will never be.
  */
 u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len);
 u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len);
@@ -250,33 +256,34 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
 /* odp_fault.c */
 
-#define ROAN_ABSENT_RNR_TIMER	10	/* AETH code, 0.32 ms: of what could not be kept until its page comes */
+#define ROAN_FAULT_RNR_TIMER	10	/* AETH code, 0.32 ms: of what could not be kept until its page comes */
 
 /*
- * Has a worker bring [@pos, @pos + @len) in; then @qp is resumed, and tries again. ROAN_VERR_ABSENT; or, if it was asked the
+ * Has a worker bring [@pos, @pos + @len) in; then @qp is resumed, and tries again. ROAN_VERR_PENDING; or, if it was
+ * asked the
  * same before and the process has nothing there that may be used so, ROAN_VERR_BAD_RANGE, once. The caller is inside the
  * region's key. Any context.
  */
-u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
+u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 /* What was asked for was there after all: if it was refused, that is past. */
-void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
-void roan_odp_forget(struct roan_qp *qp);	/* nobody will try again */
+void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
+void roan_odp_cancel(struct roan_qp *qp);	/* nobody will try again */
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs);
 
 /* ---- flush_worker.c: FLUSH to persistence ---- */
 
-#define ROAN_WRITE_BACK_MOST	SZ_64K	/* bytes at a time: a thousand lines, with softirqs off */
+#define ROAN_WRITE_BACK_MAX	SZ_64K	/* bytes at a time: a thousand lines, with softirqs off */
 
-void roan_write_back_init(struct roan_write_back *wb);
+void roan_flush_job_init(struct roan_flush_job *wb);
 /*
  * A worker is to write back what caches have of [@off, @off + @len) of the region @key. 0: it has; or ROAN_VERR_UNWRITTEN: @qp is
  * resumed when that is done, or cannot be, and the same request is then to be checked and tried again. Any context, rq.lock held.
  */
-u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len);
+u32 roan_flush_job_start(struct roan_qp *qp, u32 key, u64 off, u64 len);
 /* Nobody will try again; a worker at work stops soon. rq.lock held, and a reference of the caller's own. */
-void roan_persist_forget(struct roan_qp *qp);
-int roan_persist_init(void);
-void roan_persist_exit(void);
+void roan_flush_job_cancel(struct roan_qp *qp);
+int roan_flush_worker_init(void);
+void roan_flush_worker_exit(void);
 
 #endif /* ROAN_MEM_H */

@@ -16,7 +16,7 @@
 
 static struct roan_mr *mr_of(struct roan_key *k)
 {
-	return container_of(k, struct roan_mr, k);
+	return container_of(k, struct roan_mr, key);
 }
 
 /* ---- regions ---- */
@@ -35,40 +35,40 @@ struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind)
 }
 
 /* Pinned memory on its way into a region, or out of it. */
-struct pinned {
+struct pinned_umem {
 	struct ib_umem *umem;
 	struct page **pages;
 	u32 n_pages;
 };
 
-static void unpin(struct pinned *pin)
+static void unpin_umem(struct pinned_umem *pin)
 {
 	kvfree(pin->pages);
 	if (pin->umem)
 		ib_umem_release(pin->umem);
-	*pin = (struct pinned) {};
+	*pin = (struct pinned_umem) {};
 }
 
-static bool is_described_as(const struct page *page, unsigned long desc)
+static bool page_matches_desc(const struct page *page, unsigned long desc)
 {
 	return region_intersects(page_to_phys(page), PAGE_SIZE, IORESOURCE_MEM, desc) == REGION_INTERSECTS;
 }
 
 /* A promise to make data persistent is given for persistent memory only, whichever table says so. */
-static bool may_persist(const struct pinned *pin)
+static bool may_persist(const struct pinned_umem *pin)
 {
 	u32 i;
 
 	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
 		return false;
 	for (i = 0; i < pin->n_pages; i++)
-		if (!is_described_as(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY) &&
-		    !is_described_as(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY_LEGACY))
+		if (!page_matches_desc(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY) &&
+		    !page_matches_desc(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY_LEGACY))
 			return false;
 	return true;
 }
 
-static int pin(struct ib_device *dev, u64 start, u64 length, int access, struct pinned *pin)
+static int pin_umem(struct ib_device *dev, u64 start, u64 length, int access, struct pinned_umem *pin)
 {
 	struct sg_page_iter iter;
 	size_t n;
@@ -102,7 +102,7 @@ static int pin(struct ib_device *dev, u64 start, u64 length, int access, struct 
 	return 0;
 
 err_unpin:
-	unpin(pin);
+	unpin_umem(pin);
 	return err;
 }
 
@@ -116,7 +116,7 @@ int roan_mr_check_range(u64 start, u64 length, u64 iova)
 	return 0;
 }
 
-static void set_memory(struct roan_mr *mr, const struct pinned *pin, u64 start, u64 length, u64 iova)
+static void mr_set_memory(struct roan_mr *mr, const struct pinned_umem *pin, u64 start, u64 length, u64 iova)
 {
 	mr->umem = pin->umem;
 	mr->pages = pin->pages;
@@ -135,17 +135,17 @@ static void set_access(struct roan_mr *mr, int access)
 }
 
 /* To whoever lent the memory; also where registration stopped half-way. */
-static void give_back(struct roan_mr *mr)
+static void mr_release_memory(struct roan_mr *mr)
 {
-	struct pinned old = { .pages = mr->pages, .n_pages = mr->n_pages };
+	struct pinned_umem old = { .pages = mr->pages, .n_pages = mr->n_pages };
 
 	switch (mr->kind) {
 	case ROAN_MR_USER:
 		old.umem = mr->umem;
 		break;
 	case ROAN_MR_FAST:
-		kvfree(mr->list);
-		kvfree(mr->next);
+		kvfree(mr->pbl);
+		kvfree(mr->pbl_next);
 		break;
 	case ROAN_MR_DMABUF:
 		roan_dmabuf_release(mr);
@@ -153,27 +153,27 @@ static void give_back(struct roan_mr *mr)
 	case ROAN_MR_DM:
 		roan_dm_release(mr);
 		break;
-	case ROAN_MR_PEER:
-		roan_peer_release(mr);
+	case ROAN_MR_PEERMEM:
+		roan_peermem_release(mr);
 		break;
-	case ROAN_MR_PAGED:
+	case ROAN_MR_ODP:
 		roan_odp_destroy(mr->odp);
 		break;
 	}
-	unpin(&old);
+	unpin_umem(&old);
 }
 
 struct ib_mr *roan_mr_finish(struct roan_mr *mr, int err)
 {
 	if (!err)
-		err = roan_key_insert(to_roan_dev(mr->ib.device), &mr->k);
+		err = roan_key_insert(to_roan_dev(mr->ib.device), &mr->key);
 	if (err) {
-		give_back(mr);
+		mr_release_memory(mr);
 		kfree(mr);
 		return ERR_PTR(err);
 	}
-	mr->ib.lkey = mr->k.key;
-	mr->ib.rkey = mr->k.key;
+	mr->ib.lkey = mr->key.key;
+	mr->ib.rkey = mr->key.key;
 	return &mr->ib;
 }
 
@@ -191,13 +191,13 @@ struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access)
 
 struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
 {
-	struct pinned fresh;
+	struct pinned_umem fresh;
 	struct roan_mr *mr;
 	int err;
 
 	access &= ~IB_ACCESS_OPTIONAL;
 	if (access & IB_ACCESS_ON_DEMAND)
-		return roan_reg_odp(pd, start, length, iova, access & ~IB_ACCESS_ON_DEMAND, udata);
+		return roan_odp_reg_mr(pd, start, length, iova, access & ~IB_ACCESS_ON_DEMAND, udata);
 	if (access & ~ROAN_ACCESS_USER)
 		return ERR_PTR(-EOPNOTSUPP);
 	err = roan_udata_none(udata) ?: roan_mr_check_range(start, length, iova);
@@ -206,13 +206,13 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	mr = roan_mr_alloc(pd, ROAN_MR_USER);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	err = pin(pd->device, start, length, access, &fresh);
-	set_memory(mr, &fresh, start, length, iova);
+	err = pin_umem(pd->device, start, length, access, &fresh);
+	mr_set_memory(mr, &fresh, start, length, iova);
 	set_access(mr, access);
 	mr->state = ROAN_MR_VALID;	/* before it is lent: from then on it may be revoked */
 	/* Memory that cannot be pinned may be a peer's. */
 	if (err == -EFAULT && !(access & IB_ACCESS_FLUSH_PERSISTENT))
-		err = roan_peer_claim(mr, start);
+		err = roan_peermem_claim(mr, start);
 	return roan_mr_finish(mr, err);
 }
 
@@ -224,7 +224,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 				 struct ib_pd *pd, struct ib_udata *udata)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
-	struct pinned fresh = {};
+	struct pinned_umem fresh = {};
 	int err;
 
 	access = flags & IB_MR_REREG_ACCESS ? access & ~IB_ACCESS_OPTIONAL : mr->access;
@@ -241,29 +241,29 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	} else {
 		err = roan_mr_check_range(start, length, iova);
 		if (!err)
-			err = pin(ibmr->device, start, length, access, &fresh);
+			err = pin_umem(ibmr->device, start, length, access, &fresh);
 		if (err)
 			return ERR_PTR(err);
 	}
 	/* No window may be bound, nor be bound meanwhile. */
-	if (atomic_cmpxchg(&mr->n_windows, 0, INT_MIN)) {
-		unpin(&fresh);
+	if (atomic_cmpxchg(&mr->n_mws, 0, INT_MIN)) {
+		unpin_umem(&fresh);
 		return ERR_PTR(-EBUSY);
 	}
 	cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE);
-	roan_key_wait_left(&mr->k);
+	roan_key_synchronize(&mr->key);
 	if (flags & IB_MR_REREG_TRANS) {
-		struct pinned old = { mr->umem, mr->pages, mr->n_pages };
+		struct pinned_umem old = { mr->umem, mr->pages, mr->n_pages };
 
-		set_memory(mr, &fresh, start, length, iova);
+		mr_set_memory(mr, &fresh, start, length, iova);
 		fresh = old;
 	}
 	if (flags & IB_MR_REREG_PD)
 		mr->ib.pd = pd;
 	set_access(mr, access);
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */
-	atomic_set_release(&mr->n_windows, 0);	/* who may bind a window again sees all of that */
-	unpin(&fresh);	/* what was replaced */
+	atomic_set_release(&mr->n_mws, 0);	/* who may bind a window again sees all of that */
+	unpin_umem(&fresh);	/* what was replaced */
 	return NULL;
 }
 
@@ -278,12 +278,12 @@ int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct roan_mr *mr = to_roan_mr(ibmr);
 
 	/* 0 -> INT_MIN: none is bound, and none will be. */
-	if (atomic_cmpxchg(&mr->n_windows, 0, INT_MIN))
+	if (atomic_cmpxchg(&mr->n_mws, 0, INT_MIN))
 		return -EBUSY;
 	WRITE_ONCE(mr->state, ROAN_MR_DEAD);
-	roan_key_remove(to_roan_dev(ibmr->device), &mr->k);
-	give_back(mr);
-	kfree_rcu(mr, k.rcu);	/* a look-up may still be reading k */
+	roan_key_remove(to_roan_dev(ibmr->device), &mr->key);
+	mr_release_memory(mr);
+	kfree_rcu(mr, key.rcu);	/* a look-up may still be reading k */
 	return 0;
 }
 
@@ -301,17 +301,17 @@ struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->max_blocks = max_sg;
-	mr->list = kvzalloc(struct_size(mr->list, block, max_sg), GFP_KERNEL_ACCOUNT);
-	mr->next = kvzalloc(struct_size(mr->next, block, max_sg), GFP_KERNEL_ACCOUNT);
+	mr->pbl = kvzalloc(struct_size(mr->pbl, block, max_sg), GFP_KERNEL_ACCOUNT);
+	mr->pbl_next = kvzalloc(struct_size(mr->pbl_next, block, max_sg), GFP_KERNEL_ACCOUNT);
 	spin_lock_init(&mr->map_lock);
 	mr->state = ROAN_MR_FREE;
-	return roan_mr_finish(mr, mr->list && mr->next ? 0 : -ENOMEM);
+	return roan_mr_finish(mr, mr->pbl && mr->pbl_next ? 0 : -ENOMEM);
 }
 
-static int append_block(struct ib_mr *ibmr, u64 addr)
+static int mr_append_block(struct ib_mr *ibmr, u64 addr)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
-	struct roan_list *list = mr->next;
+	struct roan_pbl *list = mr->pbl_next;
 
 	lockdep_assert_held(&mr->map_lock);
 	if (list->n == mr->max_blocks)
@@ -330,18 +330,18 @@ int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned i
 	if (mr->kind != ROAN_MR_FAST || !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
 	spin_lock_irqsave(&mr->map_lock, flags);
-	mr->next->n = 0;
-	mapped = ib_sg_to_pages(ibmr, sg, n, offset, append_block);
-	mr->mapped = mapped >= 0;	/* 0: part of the first entry */
-	mr->next->shift = ilog2(ibmr->page_size);
-	mr->next->off = ibmr->iova & (ibmr->page_size - 1);
-	mr->next->length = ibmr->length;
+	mr->pbl_next->n = 0;
+	mapped = ib_sg_to_pages(ibmr, sg, n, offset, mr_append_block);
+	mr->next_valid = mapped >= 0;	/* 0: part of the first entry */
+	mr->pbl_next->shift = ilog2(ibmr->page_size);
+	mr->pbl_next->off = ibmr->iova & (ibmr->page_size - 1);
+	mr->pbl_next->length = ibmr->length;
 	spin_unlock_irqrestore(&mr->map_lock, flags);
 	return mapped;
 }
 
 /* Whoever invalidated the region has waited for those who read its list: that may become the next to be mapped. */
-static bool come_into_force(struct roan_mr *mr, const struct roan_send_wqe *wqe)
+static bool mr_activate(struct roan_mr *mr, const struct roan_send_wqe *wqe)
 {
 	unsigned long flags;
 	bool is_free;
@@ -349,14 +349,14 @@ static bool come_into_force(struct roan_mr *mr, const struct roan_send_wqe *wqe)
 	spin_lock_irqsave(&mr->map_lock, flags);
 	is_free = mr->state == ROAN_MR_FREE;
 	if (is_free) {
-		if (mr->mapped)
-			swap(mr->list, mr->next);
-		mr->mapped = false;
-		mr->n_pages = mr->list->n;
+		if (mr->next_valid)
+			swap(mr->pbl, mr->pbl_next);
+		mr->next_valid = false;
+		mr->n_pages = mr->pbl->n;
 		mr->access = wqe->reg.access & ~IB_ACCESS_OPTIONAL;
 		mr->iova = mr->ib.iova;
-		mr->length = mr->list->length;
-		WRITE_ONCE(mr->k.key, wqe->reg.key);
+		mr->length = mr->pbl->length;
+		WRITE_ONCE(mr->key.key, wqe->reg.key);
 		smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */
 	}
 	spin_unlock_irqrestore(&mr->map_lock, flags);
@@ -381,7 +381,7 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	verr = ROAN_VERR_BAD_ACCESS;
 	if (wqe->reg.access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
 		goto put;
-	verr = come_into_force(mr, wqe) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
+	verr = mr_activate(mr, wqe) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
 put:
 	roan_key_put(k);
 	return verr;
@@ -390,7 +390,7 @@ put:
 /* ---- invalidation ---- */
 
 /* When this returns nobody touches the memory any more: its owner may free it. */
-static u32 invalidate(struct roan_qp *qp, u32 key, bool remote)
+static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 {
 	struct roan_key *k = roan_key_find(qp->dev, key);
 	u32 verr = ROAN_VERR_BAD_KEY;
@@ -399,7 +399,7 @@ static u32 invalidate(struct roan_qp *qp, u32 key, bool remote)
 	if (!k)
 		return verr;
 	if (k->is_mw) {
-		verr = roan_mw_invalidate(qp, container_of(k, struct roan_window, k));
+		verr = roan_mw_invalidate(qp, container_of(k, struct roan_mw_binding, key));
 		goto wait;
 	}
 	mr = mr_of(k);
@@ -414,7 +414,7 @@ static u32 invalidate(struct roan_qp *qp, u32 key, bool remote)
 		verr = ROAN_VERR_BAD_KEY;
 wait:
 	if (!verr)
-		roan_key_wait_left(k);
+		roan_key_synchronize(k);
 put:
 	roan_key_put(k);
 	return verr;
@@ -422,10 +422,10 @@ put:
 
 u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key)
 {
-	return invalidate(qp, key, false);
+	return mr_invalidate_key(qp, key, false);
 }
 
 u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey)
 {
-	return invalidate(qp, rkey, true);
+	return mr_invalidate_key(qp, rkey, true);
 }

@@ -11,7 +11,7 @@
 int roan_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
 	struct roan_mw *mw = to_roan_mw(ibmw);
-	struct roan_window *win;
+	struct roan_mw_binding *win;
 	int err;
 
 	err = roan_udata_none(udata);
@@ -23,21 +23,21 @@ int roan_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	if (!win)
 		return -ENOMEM;
 	spin_lock_init(&win->lock);
-	win->k.is_mw = true;
+	win->key.is_mw = true;
 	win->pd = ibmw->pd;
 	win->type = ibmw->type;
-	err = roan_key_insert(to_roan_dev(ibmw->device), &win->k);
+	err = roan_key_insert(to_roan_dev(ibmw->device), &win->key);
 	if (err) {
 		kfree(win);
 		return err;
 	}
 	mw->win = win;
-	ibmw->rkey = win->k.key;
+	ibmw->rkey = win->key.key;
 	return 0;
 }
 
 /* Take the region out of the window; the caller gives it back when the lock is dropped. */
-static struct roan_mr *unbind(struct roan_window *win)
+static struct roan_mr *mw_unbind(struct roan_mw_binding *win)
 	__must_hold(&win->lock)
 {
 	struct roan_mr *mr = win->mr;
@@ -48,31 +48,31 @@ static struct roan_mr *unbind(struct roan_window *win)
 	return mr;
 }
 
-static void put_region(struct roan_mr *mr)
+static void mw_put_mr(struct roan_mr *mr)
 {
 	if (!mr)
 		return;
-	atomic_dec(&mr->n_windows);
-	roan_key_put(&mr->k);
+	atomic_dec(&mr->n_mws);
+	roan_key_put(&mr->key);
 }
 
 int roan_dealloc_mw(struct ib_mw *ibmw)
 {
-	struct roan_window *win = to_roan_mw(ibmw)->win;
+	struct roan_mw_binding *win = to_roan_mw(ibmw)->win;
 	struct roan_mr *mr;
 
 	spin_lock_bh(&win->lock);
-	win->dead = true;	/* to a bind under way */
-	mr = unbind(win);
+	win->destroying = true;	/* to a bind under way */
+	mr = mw_unbind(win);
 	spin_unlock_bh(&win->lock);
-	put_region(mr);
-	roan_key_remove(to_roan_dev(ibmw->device), &win->k);
-	kfree_rcu(win, k.rcu);
+	mw_put_mr(mr);
+	roan_key_remove(to_roan_dev(ibmw->device), &win->key);
+	kfree_rcu(win, key.rcu);
 	return 0;
 }
 
 /* May @mr be lent as @wqe says? (10.6.7.2.6) */
-static u32 check_region(struct roan_qp *qp, const struct roan_mr *mr, const struct roan_send_wqe *wqe)
+static u32 mw_check_mr(struct roan_qp *qp, const struct roan_mr *mr, const struct roan_send_wqe *wqe)
 {
 	u64 off = wqe->bind.addr - mr->iova;
 
@@ -93,7 +93,7 @@ static u32 check_region(struct roan_qp *qp, const struct roan_mr *mr, const stru
 }
 
 /* A reference to the region, counted as bound. */
-static u32 get_region(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct roan_mr **mr)
+static u32 mw_get_mr(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct roan_mr **mr)
 {
 	struct roan_key *k = roan_key_find(qp->dev, wqe->bind.mr_lkey);
 	u32 verr;
@@ -101,17 +101,17 @@ static u32 get_region(struct roan_qp *qp, const struct roan_send_wqe *wqe, struc
 	if (!k)
 		return ROAN_VERR_BAD_KEY;
 	verr = k->is_mw ? ROAN_VERR_BAD_KEY : ROAN_VERR_NONE;
-	*mr = container_of(k, struct roan_mr, k);
-	if (!verr && !atomic_inc_unless_negative(&(*mr)->n_windows))	/* being taken away */
+	*mr = container_of(k, struct roan_mr, key);
+	if (!verr && !atomic_inc_unless_negative(&(*mr)->n_mws))	/* being taken away */
 		verr = ROAN_VERR_BAD_KEY;
 	if (verr) {
 		roan_key_put(k);
 		return verr;
 	}
 	/* From here the region cannot be registered anew: what is checked stays so. */
-	verr = check_region(qp, *mr, wqe);
+	verr = mw_check_mr(qp, *mr, wqe);
 	if (verr)
-		put_region(*mr);
+		mw_put_mr(*mr);
 	return verr;
 }
 
@@ -119,15 +119,15 @@ static u32 get_region(struct roan_qp *qp, const struct roan_send_wqe *wqe, struc
  * The R_Key that the bind gives the window: the consumer chooses the low 8 bits, the index stays. The upper 24 bits of the
  * request are not looked at, as rdma_rxe and adapters do not look at them either.
  */
-static u32 new_key(const struct roan_window *win, const struct roan_send_wqe *wqe)
+static u32 new_key(const struct roan_mw_binding *win, const struct roan_send_wqe *wqe)
 {
-	return (win->k.key & ~0xffu) | (wqe->bind.new_rkey & 0xff);
+	return (win->key.key & ~0xffu) | (wqe->bind.new_rkey & 0xff);
 }
 
 /* What can be said of the request alone, and of the window as it is. */
-static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const struct roan_send_wqe *wqe)
+static u32 mw_check_bind(struct roan_qp *qp, const struct roan_mw_binding *win, const struct roan_send_wqe *wqe)
 {
-	if (win->dead)
+	if (win->destroying)
 		return ROAN_VERR_BAD_KEY;
 	if (win->pd != &qp->pd->ib)
 		return ROAN_VERR_BAD_PD;
@@ -136,7 +136,7 @@ static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const
 	if (wqe->bind.access & IB_ZERO_BASED && win->type != IB_MW_TYPE_2)
 		return ROAN_VERR_BAD_BIND;
 	/* A window of type 1 gets another R_Key with each bind; that of type 2 is the consumer's choice (10.6.7.2). */
-	if (win->type == IB_MW_TYPE_1 && new_key(win, wqe) == win->k.key)
+	if (win->type == IB_MW_TYPE_1 && new_key(win, wqe) == win->key.key)
 		return ROAN_VERR_BAD_BIND;
 	/* Type 2 is bound only from the free state and unbound only by invalidation (10.6.7.2.2). */
 	if (win->type == IB_MW_TYPE_2 && (!wqe->bind.length || win->valid))
@@ -144,20 +144,20 @@ static u32 check_window(struct roan_qp *qp, const struct roan_window *win, const
 	return ROAN_VERR_NONE;
 }
 
-static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_send_wqe *wqe)
+static u32 mw_bind(struct roan_qp *qp, struct roan_mw_binding *win, const struct roan_send_wqe *wqe)
 {
 	struct roan_mr *mr = NULL;
 	u32 verr;
 
 	if (wqe->bind.length) {
-		verr = get_region(qp, wqe, &mr);
+		verr = mw_get_mr(qp, wqe, &mr);
 		if (verr)
 			return verr;
 	}
 	spin_lock_bh(&win->lock);
-	verr = check_window(qp, win, wqe);
+	verr = mw_check_bind(qp, win, wqe);
 	if (!verr) {
-		struct roan_mr *old = unbind(win);
+		struct roan_mr *old = mw_unbind(win);
 
 		win->access = wqe->bind.access & REMOTE_ACCESS;
 		win->addr = wqe->bind.access & IB_ZERO_BASED ? 0 : wqe->bind.addr;
@@ -166,11 +166,11 @@ static u32 bind(struct roan_qp *qp, struct roan_window *win, const struct roan_s
 		win->qpn = qp->ib.qp_num;
 		win->mr = mr;
 		win->valid = mr;
-		WRITE_ONCE(win->k.key, new_key(win, wqe));
+		WRITE_ONCE(win->key.key, new_key(win, wqe));
 		mr = old;
 	}
 	spin_unlock_bh(&win->lock);
-	put_region(mr);
+	mw_put_mr(mr);
 	return verr;
 }
 
@@ -181,13 +181,13 @@ u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 
 	if (!k)
 		return ROAN_VERR_BAD_KEY;
-	verr = k->is_mw ? bind(qp, container_of(k, struct roan_window, k), wqe) : ROAN_VERR_BAD_KEY;
+	verr = k->is_mw ? mw_bind(qp, container_of(k, struct roan_mw_binding, key), wqe) : ROAN_VERR_BAD_KEY;
 	roan_key_put(k);
 	return verr;
 }
 
 /* Type 2 only, and only by the QP it is bound to; type 1 is unbound by a bind of length 0. */
-u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win)
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win)
 {
 	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_mr *mr = NULL;
@@ -196,10 +196,10 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_window *win)
 	if (win->pd != &qp->pd->ib) {
 		verr = ROAN_VERR_BAD_PD;
 	} else if (win->type == IB_MW_TYPE_2 && win->valid && win->qpn == qp->ib.qp_num) {
-		mr = unbind(win);
+		mr = mw_unbind(win);
 		verr = ROAN_VERR_NONE;
 	}
 	spin_unlock_bh(&win->lock);
-	put_region(mr);
+	mw_put_mr(mr);
 	return verr;
 }

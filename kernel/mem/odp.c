@@ -27,7 +27,7 @@
 /* Low bit of an entry, free in a page's address. */
 #define WRITABLE	1UL
 
-struct chunk {
+struct odp_chunk {
 	struct mmu_interval_notifier notifier;
 	struct roan_odp *odp;
 	u64 base;			/* user address of the first byte */
@@ -37,47 +37,48 @@ struct chunk {
 
 /* ---- softirq: use what is there ---- */
 
-static struct page *page_of(unsigned long entry)
+static struct page *odp_entry_page(unsigned long entry)
 {
 	return (struct page *)(entry & ~WRITABLE);
 }
 
 /* Is the page there, for this use? The chunk's lock is held. */
-static u32 usable(const struct chunk *chunk, u32 i, bool write)
+static u32 odp_page_usable(const struct odp_chunk *chunk, u32 i, bool write)
 {
 	unsigned long entry = chunk->entries[i];
 
-	return entry && (!write || entry & WRITABLE) ? ROAN_VERR_NONE : ROAN_VERR_ABSENT;
+	return entry && (!write || entry & WRITABLE) ? ROAN_VERR_NONE : ROAN_VERR_PENDING;
 }
 
 /* What is done with the bytes at @at, @done bytes into the whole; runs under the chunk's lock. */
 typedef u32 (*roan_odp_use)(void *at, u32 done, u32 len, void *arg);
 
-static u32 use(struct roan_odp *odp, u64 pos, u32 len, bool write, roan_odp_use what, void *arg)
+static u32 odp_for_each_page(struct roan_odp *odp, u64 pos, u32 len, bool write, roan_odp_use what, void *arg)
 {
 	u64 va = odp->start + pos;
 	u32 verr = ROAN_VERR_NONE;
 	u32 done, run;
 
-	if (READ_ONCE(odp->gone) || va >= odp->mm->task_size || len > odp->mm->task_size - va)
+	if (READ_ONCE(odp->mm_gone) || va >= odp->mm->task_size || len > odp->mm->task_size - va)
 		return ROAN_VERR_BAD_RANGE;
 	for (done = 0; done < len && !verr; done += run, va += run) {
-		struct chunk *chunk = xa_load(&odp->chunks, va >> CHUNK_SHIFT);
+		struct odp_chunk *chunk = xa_load(&odp->chunks, va >> CHUNK_SHIFT);
 		u32 i = (va & (CHUNK_SIZE - 1)) >> PAGE_SHIFT;
 
 		run = min_t(u32, len - done, PAGE_SIZE - offset_in_page(va));
 		if (!chunk)
-			return ROAN_VERR_ABSENT;
+			return ROAN_VERR_PENDING;
 		spin_lock_bh(&chunk->lock);
-		verr = usable(chunk, i, write);
+		verr = odp_page_usable(chunk, i, write);
 		if (!verr)
-			verr = what(page_address(page_of(chunk->entries[i])) + offset_in_page(va), done, run, arg);
+			verr = what(page_address(odp_entry_page(chunk->entries[i])) + offset_in_page(va), done, run,
+				    arg);
 		spin_unlock_bh(&chunk->lock);
 	}
 	return verr;
 }
 
-static u32 copy_out(void *at, u32 done, u32 len, void *to)
+static u32 odp_copy_out(void *at, u32 done, u32 len, void *to)
 {
 	memcpy(to + done, at, len);
 	return ROAN_VERR_NONE;
@@ -85,10 +86,10 @@ static u32 copy_out(void *at, u32 done, u32 len, void *to)
 
 u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len)
 {
-	return use(odp, pos, len, false, copy_out, to);
+	return odp_for_each_page(odp, pos, len, false, odp_copy_out, to);
 }
 
-static u32 copy_in(void *at, u32 done, u32 len, void *from)
+static u32 odp_copy_in(void *at, u32 done, u32 len, void *from)
 {
 	memcpy(at, from + done, len);
 	return ROAN_VERR_NONE;
@@ -96,51 +97,51 @@ static u32 copy_in(void *at, u32 done, u32 len, void *from)
 
 u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len)
 {
-	return use(odp, pos, len, true, copy_in, (void *)from);
+	return odp_for_each_page(odp, pos, len, true, odp_copy_in, (void *)from);
 }
 
-struct skb_bytes {
+struct skb_arg {
 	const struct sk_buff *skb;
 	u32 off;
 };
 
-static u32 copy_skb(void *at, u32 done, u32 len, void *arg)
+static u32 odp_copy_skb(void *at, u32 done, u32 len, void *arg)
 {
-	const struct skb_bytes *from = arg;
+	const struct skb_arg *from = arg;
 
 	return skb_copy_bits(from->skb, from->off + done, at, len) ? ROAN_VERR_BAD_RANGE : ROAN_VERR_NONE;
 }
 
 u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
 {
-	struct skb_bytes from = { skb, off };
+	struct skb_arg from = { skb, off };
 
-	return use(odp, pos, len, true, copy_skb, &from);
+	return odp_for_each_page(odp, pos, len, true, odp_copy_skb, &from);
 }
 
-struct atomic {
+struct atomic_arg {
 	const struct roan_pkt *pkt;
 	u64 *orig;
 };
 
-static u32 do_atomic(void *at, u32 done, u32 len, void *arg)
+static u32 odp_do_atomic(void *at, u32 done, u32 len, void *arg)
 {
-	const struct atomic *a = arg;
+	const struct atomic_arg *a = arg;
 
 	if (len != sizeof(u64) || !IS_ALIGNED((uintptr_t)at, sizeof(u64)))
 		return ROAN_VERR_UNALIGNED;
-	*a->orig = roan_atomic(at, a->pkt);
+	*a->orig = roan_atomic_execute(at, a->pkt);
 	return ROAN_VERR_NONE;
 }
 
 u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig)
 {
-	struct atomic a = { pkt, orig };
+	struct atomic_arg a = { pkt, orig };
 
-	return use(odp, pos, sizeof(u64), true, do_atomic, &a);
+	return odp_for_each_page(odp, pos, sizeof(u64), true, odp_do_atomic, &a);
 }
 
-static u32 do_atomic_write(void *at, u32 done, u32 len, void *value)
+static u32 odp_do_atomic_write(void *at, u32 done, u32 len, void *value)
 {
 	if (len != sizeof(u64) || !IS_ALIGNED((uintptr_t)at, sizeof(u64)))
 		return ROAN_VERR_UNALIGNED;
@@ -150,7 +151,7 @@ static u32 do_atomic_write(void *at, u32 done, u32 len, void *value)
 
 u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
 {
-	return use(odp, pos, sizeof(u64), true, do_atomic_write, &value);
+	return odp_for_each_page(odp, pos, sizeof(u64), true, odp_do_atomic_write, &value);
 }
 
 /* ---- the MMU: pages go ---- */
@@ -159,7 +160,7 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
  * What was written by us must not be dropped as clean. A file system takes locks of its own to note that, and with softirqs
  * on; so entries are taken away one by one, and the page is told without the lock.
  */
-static void forget(struct chunk *chunk, u32 from, u32 to)
+static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
 {
 	unsigned long entry;
 
@@ -168,38 +169,39 @@ static void forget(struct chunk *chunk, u32 from, u32 to)
 		entry = chunk->entries[from];
 		chunk->entries[from] = 0;
 		if (entry & WRITABLE)
-			get_page(page_of(entry));	/* nobody but the entry kept it here */
+			get_page(odp_entry_page(entry));	/* nobody but the entry kept it here */
 		spin_unlock_bh(&chunk->lock);
 		if (entry & WRITABLE) {
-			set_page_dirty(page_of(entry));
-			put_page(page_of(entry));
+			set_page_dirty(odp_entry_page(entry));
+			put_page(odp_entry_page(entry));
 		}
 	}
 }
 
 /* The pages of the range are about to change hands or rights. When this returns nobody touches them. */
-static bool invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range, unsigned long seq)
+static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range,
+			   unsigned long seq)
 {
-	struct chunk *chunk = container_of(notifier, struct chunk, notifier);
+	struct odp_chunk *chunk = container_of(notifier, struct odp_chunk, notifier);
 	u64 from = max_t(u64, range->start, chunk->base) - chunk->base;
 	u64 to = min_t(u64, range->end, chunk->base + CHUNK_SIZE) - chunk->base;
 
 	spin_lock_bh(&chunk->lock);
 	mmu_interval_set_seq(notifier, seq);	/* from here on nothing is put in */
 	spin_unlock_bh(&chunk->lock);
-	forget(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
+	odp_unmap_pages(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
 	roan_count(chunk->odp->dev, page_invalidations);
 	return true;
 }
 
-static const struct mmu_interval_notifier_ops notifier_ops = { .invalidate = invalidate };
+static const struct mmu_interval_notifier_ops notifier_ops = { .invalidate = odp_invalidate };
 
 /* ---- process context: bring pages in ---- */
 
 /* The chunk of an address, made if there is none. ERR_PTR */
-static struct chunk *chunk_at(struct roan_odp *odp, u64 va)
+static struct odp_chunk *odp_chunk_at(struct roan_odp *odp, u64 va)
 {
-	struct chunk *chunk = xa_load(&odp->chunks, va >> CHUNK_SHIFT);
+	struct odp_chunk *chunk = xa_load(&odp->chunks, va >> CHUNK_SHIFT);
 	int err;
 
 	if (chunk)
@@ -222,7 +224,7 @@ err_free:
 	return err == -EBUSY ? xa_load(&odp->chunks, va >> CHUNK_SHIFT) : ERR_PTR(err);	/* BUSY: another was quicker */
 }
 
-static void install(struct chunk *chunk, u64 va, const unsigned long *pfns, u32 n)
+static void odp_install(struct odp_chunk *chunk, u64 va, const unsigned long *pfns, u32 n)
 	__must_hold(&chunk->lock)
 {
 	u32 i = (va - chunk->base) >> PAGE_SHIFT;
@@ -254,7 +256,7 @@ static bool any_secret(struct mm_struct *mm, u64 va, u64 end)
 }
 
 /* [@va, @end) lies in the chunk and in @pfns. @flags: HMM_PFN_REQ_*, 0 takes what is there. */
-static int bring_pages(struct chunk *chunk, u64 va, u64 end, unsigned long flags, unsigned long *pfns)
+static int odp_fault_pages(struct odp_chunk *chunk, u64 va, u64 end, unsigned long flags, unsigned long *pfns)
 {
 	struct mm_struct *mm = chunk->odp->mm;
 	struct hmm_range range = {
@@ -279,7 +281,7 @@ static int bring_pages(struct chunk *chunk, u64 va, u64 end, unsigned long flags
 		spin_lock_bh(&chunk->lock);
 		stale = mmu_interval_read_retry(&chunk->notifier, range.notifier_seq);
 		if (!stale)
-			install(chunk, va, pfns, (end - va) >> PAGE_SHIFT);
+			odp_install(chunk, va, pfns, (end - va) >> PAGE_SHIFT);
 		spin_unlock_bh(&chunk->lock);
 		if (stale)
 			err = -EBUSY;
@@ -287,7 +289,7 @@ static int bring_pages(struct chunk *chunk, u64 va, u64 end, unsigned long flags
 	return err;
 }
 
-static unsigned long request(enum roan_odp_want want)
+static unsigned long odp_hmm_flags(enum roan_odp_access want)
 {
 	switch (want) {
 	case ROAN_ODP_READ:
@@ -299,7 +301,7 @@ static unsigned long request(enum roan_odp_want want)
 	}
 }
 
-static bool mapped(struct mm_struct *mm, u64 va, u64 end)
+static bool odp_range_mapped(struct mm_struct *mm, u64 va, u64 end)
 {
 	bool any;
 
@@ -309,25 +311,25 @@ static bool mapped(struct mm_struct *mm, u64 va, u64 end)
 	return any;
 }
 
-static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want want, unsigned long *pfns)
+static int odp_fault_range(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_access want, unsigned long *pfns)
 {
 	u64 stop;
 	int err;
 
 	for (; va < end; va = stop) {
-		struct chunk *chunk;
+		struct odp_chunk *chunk;
 
 		stop = min(end, (va & ~(CHUNK_SIZE - 1)) + CHUNK_SIZE);
-		if (!mapped(odp->mm, va, stop)) {	/* no chunk for nothing */
+		if (!odp_range_mapped(odp->mm, va, stop)) {	/* no chunk for nothing */
 			if (want != ROAN_ODP_PRESENT)
 				return -EFAULT;
 			cond_resched();
 			continue;
 		}
-		chunk = chunk_at(odp, va);
+		chunk = odp_chunk_at(odp, va);
 		if (IS_ERR(chunk))
 			return PTR_ERR(chunk);
-		err = bring_pages(chunk, va, stop, request(want), pfns);
+		err = odp_fault_pages(chunk, va, stop, odp_hmm_flags(want), pfns);
 		if (err)
 			return err;
 		cond_resched();
@@ -335,7 +337,7 @@ static int bring_all(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_want w
 	return 0;
 }
 
-int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want want)
+int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_access want)
 {
 	u64 va = (odp->start + pos) & PAGE_MASK;
 	u64 end = PAGE_ALIGN(odp->start + pos + len);
@@ -346,13 +348,13 @@ int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want wa
 	if (va >= odp->mm->task_size || len > odp->mm->task_size - va)
 		return -EFAULT;
 	if (!mmget_not_zero(odp->mm)) {
-		WRITE_ONCE(odp->gone, true);	/* the process left, its memory too */
+		WRITE_ONCE(odp->mm_gone, true);	/* the process left, its memory too */
 		return -EFAULT;
 	}
 	payer = get_mem_cgroup_from_mm(odp->mm);	/* not the worker that brings it */
 	before = set_active_memcg(payer);
 	pfns = kvmalloc_array(CHUNK_PAGES, sizeof(*pfns), GFP_KERNEL);
-	err = pfns ? bring_all(odp, va, end, want, pfns) : -ENOMEM;
+	err = pfns ? odp_fault_range(odp, va, end, want, pfns) : -ENOMEM;
 	kvfree(pfns);
 	set_active_memcg(before);
 	mem_cgroup_put(payer);
@@ -362,7 +364,7 @@ int roan_odp_bring(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_want wa
 
 /* ---- life ---- */
 
-static struct roan_odp *create(struct roan_dev *dev, u64 start)
+static struct roan_odp *odp_create(struct roan_dev *dev, u64 start)
 {
 	struct roan_odp *odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
 
@@ -378,13 +380,13 @@ static struct roan_odp *create(struct roan_dev *dev, u64 start)
 
 void roan_odp_destroy(struct roan_odp *odp)
 {
-	struct chunk *chunk;
+	struct odp_chunk *chunk;
 	unsigned long i;
 
 	if (!odp)
 		return;
 	xa_for_each(&odp->chunks, i, chunk) {
-		forget(chunk, 0, CHUNK_PAGES);
+		odp_unmap_pages(chunk, 0, CHUNK_PAGES);
 		mmu_interval_notifier_remove(&chunk->notifier);
 		kvfree(chunk);
 	}
@@ -393,7 +395,7 @@ void roan_odp_destroy(struct roan_odp *odp)
 	kfree(odp);
 }
 
-static int check(u64 start, u64 length, u64 iova, int access)
+static int odp_check_range(u64 start, u64 length, u64 iova, int access)
 {
 	bool all = !start && length == U64_MAX;
 
@@ -406,21 +408,21 @@ static int check(u64 start, u64 length, u64 iova, int access)
 	return roan_mr_check_range(start, length, iova);
 }
 
-struct ib_mr *roan_reg_odp(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
+struct ib_mr *roan_odp_reg_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
 {
 	struct roan_mr *mr;
 	int err;
 
-	err = roan_udata_none(udata) ?: check(start, length, iova, access);
+	err = roan_udata_none(udata) ?: odp_check_range(start, length, iova, access);
 	if (err)
 		return ERR_PTR(err);
-	mr = roan_mr_alloc(pd, ROAN_MR_PAGED);
+	mr = roan_mr_alloc(pd, ROAN_MR_ODP);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->iova = roan_mr_first(iova, access);
 	mr->length = length;
 	mr->access = access & ~IB_ACCESS_HUGETLB;
-	mr->odp = create(to_roan_dev(pd->device), start);
+	mr->odp = odp_create(to_roan_dev(pd->device), start);
 	mr->state = ROAN_MR_VALID;
 	return roan_mr_finish(mr, mr->odp ? 0 : -ENOMEM);
 }

@@ -3,9 +3,9 @@
  * Who waits for a page, and what happens meanwhile. The data path runs in softirq and cannot wait: it asks here, leaves
  * everything as if it had not looked, and goes on when the page is there.
  *
- *	payload to send is absent	the send queue rests (sq.absent), then goes on
- *	an answer cannot be placed	answers are dropped (sq.unplaced), then asked for again
- *	a READ's source is absent	answers rest (rq.absent), then go on; who asks again is told to come later
+ *	payload to send is absent	the send queue rests (sq.fault_wait), then goes on
+ *	an answer cannot be placed	answers are dropped (sq.rx_fault_wait), then asked for again
+ *	a READ's source is absent	answers rest (rq.fault_wait), then go on; who asks again is told to come later
  *	a request's target is absent	it waits, and so does all that follows it (odp_rxqueue.c)
  *
  * What will not come is refused to the QP that asked, when it tries again, and to no other: the next may ask for another use,
@@ -19,61 +19,62 @@
 #include "mem/mem.h"
 #include "mem/odp_priv.h"
 
-#define AHEAD	SZ_128K		/* brought along if it can be had: the next packets want it */
+#define PREFETCH_BYTES	SZ_128K	/* brought along if it can be had: the next packets want it */
 
-#define MAX_ASKS	8	/* of a QP; twice those who wait, for who asks and never comes again leaves a refusal behind */
+#define MAX_FAULTS	8	/* of a QP; twice those who wait, for who asks and never comes again leaves a refusal behind */
 
-struct ask {
+struct odp_fault {
 	struct work_struct work;
-	struct list_head on;	/* asks.list of @qp; empty: nobody waits */
+	struct list_head link;	/* asks.list of @qp; empty: nobody waits */
 	struct roan_mr *mr;	/* a reference to its key, until it is answered */
 	struct roan_qp *qp;	/* NULL, or a reference, until it is answered */
 	u32 key;		/* of @mr */
-	bool refused;		/* answered so, and not told yet */
-	unsigned long refused_at;	/* jiffies */
+	bool failed;		/* answered so, and not told yet */
+	unsigned long failed_at;	/* jiffies */
 	u64 pos;
 	u64 len;
-	enum roan_odp_want want;
+	enum roan_odp_access access;
 };
 
 static struct workqueue_struct *pagers;
 
-static void drop(struct roan_asks *asks, struct ask *ask)
-	__must_hold(&asks->lock)
+static void fault_remove(struct roan_fault_list *faults, struct odp_fault *fault)
+	__must_hold(&faults->lock)
 {
-	list_del(&ask->on);
-	asks->n--;
-	kfree(ask);
+	list_del(&fault->link);
+	faults->n--;
+	kfree(fault);
 }
 
 /* Who waits tries again within a round trip. A refusal that nobody came for in this time is for nobody. */
-#define REFUSAL_LASTS	HZ
+#define FAILED_LIFE	HZ
 
-static struct ask *find(struct roan_asks *asks, const struct roan_mr *mr, u64 pos, u64 len, enum roan_odp_want want)
-	__must_hold(&asks->lock)
+static struct odp_fault *fault_find(struct roan_fault_list *faults, const struct roan_mr *mr, u64 pos, u64 len,
+				    enum roan_odp_access want)
+	__must_hold(&faults->lock)
 {
-	struct ask *ask, *next;
+	struct odp_fault *fault, *next;
 
-	list_for_each_entry_safe(ask, next, &asks->list, on) {
-		if (ask->refused && time_after(jiffies, ask->refused_at + REFUSAL_LASTS))
-			drop(asks, ask);
-		else if (ask->key == mr->k.key && ask->pos == pos && ask->len == len && ask->want == want)
-			return ask;
+	list_for_each_entry_safe(fault, next, &faults->list, link) {
+		if (fault->failed && time_after(jiffies, fault->failed_at + FAILED_LIFE))
+			fault_remove(faults, fault);
+		else if (fault->key == mr->key.key && fault->pos == pos && fault->len == len && fault->access == want)
+			return fault;
 	}
 	return NULL;
 }
 
 /* The oldest refusal makes room: who still wants to know asks again. */
-static bool has_room(struct roan_asks *asks)
-	__must_hold(&asks->lock)
+static bool fault_has_slot(struct roan_fault_list *faults)
+	__must_hold(&faults->lock)
 {
-	struct ask *ask;
+	struct odp_fault *fault;
 
-	if (asks->n < MAX_ASKS)
+	if (faults->n < MAX_FAULTS)
 		return true;
-	list_for_each_entry(ask, &asks->list, on) {
-		if (ask->refused) {
-			drop(asks, ask);
+	list_for_each_entry(fault, &faults->list, link) {
+		if (fault->failed) {
+			fault_remove(faults, fault);
 			return true;
 		}
 	}
@@ -81,133 +82,134 @@ static bool has_room(struct roan_asks *asks)
 }
 
 /* After this it may be gone. */
-static void settle(struct ask *ask, bool refused)
+static void fault_finish(struct odp_fault *fault, bool failed)
 {
-	struct roan_asks *asks = &ask->qp->asks;
+	struct roan_fault_list *faults = &fault->qp->faults;
 
-	spin_lock_bh(&asks->lock);
-	if (list_empty(&ask->on)) {
-		kfree(ask);
-	} else if (refused) {
-		ask->refused = true;
-		ask->refused_at = jiffies;
+	spin_lock_bh(&faults->lock);
+	if (list_empty(&fault->link)) {
+		kfree(fault);
+	} else if (failed) {
+		fault->failed = true;
+		fault->failed_at = jiffies;
 	} else {
-		drop(asks, ask);
+		fault_remove(faults, fault);
 	}
-	spin_unlock_bh(&asks->lock);
+	spin_unlock_bh(&faults->lock);
 }
 
-static void look_ahead(const struct ask *ask)
+static void fault_prefetch(const struct odp_fault *fault)
 {
-	u64 end = ask->pos + ask->len;
-	u64 more = min_t(u64, AHEAD, ask->mr->length - end);
+	u64 end = fault->pos + fault->len;
+	u64 more = min_t(u64, PREFETCH_BYTES, fault->mr->length - end);
 
 	if (more)
-		roan_odp_bring(ask->mr->odp, end, more, ask->want);
+		roan_odp_fault_in(fault->mr->odp, end, more, fault->access);
 }
 
-static void answer(struct work_struct *work)
+static void fault_work(struct work_struct *work)
 {
-	struct ask *ask = container_of(work, struct ask, work);
-	struct roan_qp *qp = ask->qp;
+	struct odp_fault *fault = container_of(work, struct odp_fault, work);
+	struct roan_qp *qp = fault->qp;
 	int err;
 
-	roan_count(to_roan_dev(ask->mr->ib.device), page_faults);
-	err = roan_odp_bring(ask->mr->odp, ask->pos, ask->len, ask->want);
+	roan_count(to_roan_dev(fault->mr->ib.device), page_faults);
+	err = roan_odp_fault_in(fault->mr->odp, fault->pos, fault->len, fault->access);
 	if (!err && qp)
-		look_ahead(ask);
+		fault_prefetch(fault);
 	if (err == -ENOMEM)
 		usleep_range(1000, 2000);	/* who waits will ask again */
-	roan_key_put(&ask->mr->k);
+	roan_key_put(&fault->mr->key);
 	if (!qp) {
-		kfree(ask);
+		kfree(fault);
 		return;
 	}
-	settle(ask, err && err != -ENOMEM && err != -EBUSY);
-	roan_later(&qp->later, ROAN_DO_RESUME);
+	fault_finish(fault, err && err != -ENOMEM && err != -EBUSY);
+	roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
 	roan_qp_put(qp);
 }
 
-static struct ask *ask_for(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, enum roan_odp_want want)
+static struct odp_fault *fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len,
+				     enum roan_odp_access want)
 {
-	struct ask *ask = kzalloc(sizeof(*ask), GFP_ATOMIC | __GFP_NOWARN);
+	struct odp_fault *fault = kzalloc(sizeof(*fault), GFP_ATOMIC | __GFP_NOWARN);
 
-	if (!ask)
+	if (!fault)
 		return NULL;
-	INIT_WORK(&ask->work, answer);
-	INIT_LIST_HEAD(&ask->on);
-	refcount_inc(&mr->k.refs);	/* not zero: the caller has one, or is inside */
-	ask->mr = mr;
-	ask->qp = qp;
+	INIT_WORK(&fault->work, fault_work);
+	INIT_LIST_HEAD(&fault->link);
+	refcount_inc(&mr->key.refs);	/* not zero: the caller has one, or is inside */
+	fault->mr = mr;
+	fault->qp = qp;
 	if (qp)
 		roan_qp_get(qp);
-	ask->key = mr->k.key;
-	ask->pos = pos;
-	ask->len = len;
-	ask->want = want;
-	queue_work(pagers, &ask->work);
-	return ask;
+	fault->key = mr->key.key;
+	fault->pos = pos;
+	fault->len = len;
+	fault->access = want;
+	queue_work(pagers, &fault->work);
+	return fault;
 }
 
-static enum roan_odp_want want_of(bool write)
+static enum roan_odp_access fault_access(bool write)
 {
 	return write ? ROAN_ODP_WRITE : ROAN_ODP_READ;
 }
 
-u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
-	struct roan_asks *asks = &qp->asks;
-	u32 verr = ROAN_VERR_ABSENT;
-	struct ask *ask;
+	struct roan_fault_list *faults = &qp->faults;
+	u32 verr = ROAN_VERR_PENDING;
+	struct odp_fault *fault;
 
-	spin_lock_bh(&asks->lock);
-	ask = find(asks, mr, pos, len, want_of(write));
-	if (ask && ask->refused) {
-		drop(asks, ask);
+	spin_lock_bh(&faults->lock);
+	fault = fault_find(faults, mr, pos, len, fault_access(write));
+	if (fault && fault->failed) {
+		fault_remove(faults, fault);
 		verr = ROAN_VERR_BAD_RANGE;
-	} else if (!ask && has_room(asks)) {	/* no room: any answer resumes all, to ask then */
-		ask = ask_for(mr, qp, pos, len, want_of(write));
-		if (ask) {
-			list_add_tail(&ask->on, &asks->list);
-			asks->n++;
+	} else if (!fault && fault_has_slot(faults)) {	/* no room: any answer resumes all, to ask then */
+		fault = fault_queue(mr, qp, pos, len, fault_access(write));
+		if (fault) {
+			list_add_tail(&fault->link, &faults->list);
+			faults->n++;
 		} else {
-			roan_later(&qp->later, ROAN_DO_RESUME);		/* to try again, with luck */
+			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);	/* to try again, with luck */
 		}
 	}
-	spin_unlock_bh(&asks->lock);
+	spin_unlock_bh(&faults->lock);
 	return verr;
 }
 
-void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
-	struct roan_asks *asks = &qp->asks;
-	struct ask *ask;
+	struct roan_fault_list *faults = &qp->faults;
+	struct odp_fault *fault;
 
-	spin_lock_bh(&asks->lock);
-	ask = find(asks, mr, pos, len, want_of(write));
-	if (ask && ask->refused)
-		drop(asks, ask);
-	spin_unlock_bh(&asks->lock);
+	spin_lock_bh(&faults->lock);
+	fault = fault_find(faults, mr, pos, len, fault_access(write));
+	if (fault && fault->failed)
+		fault_remove(faults, fault);
+	spin_unlock_bh(&faults->lock);
 }
 
-void roan_odp_forget(struct roan_qp *qp)
+void roan_odp_cancel(struct roan_qp *qp)
 {
-	struct roan_asks *asks = &qp->asks;
-	struct ask *ask, *next;
+	struct roan_fault_list *faults = &qp->faults;
+	struct odp_fault *fault, *next;
 
-	spin_lock_bh(&asks->lock);
-	list_for_each_entry_safe(ask, next, &asks->list, on) {
-		list_del_init(&ask->on);	/* what is on its way ends by itself */
-		if (ask->refused)
-			kfree(ask);
+	spin_lock_bh(&faults->lock);
+	list_for_each_entry_safe(fault, next, &faults->list, link) {
+		list_del_init(&fault->link);	/* what is on its way ends by itself */
+		if (fault->failed)
+			kfree(fault);
 	}
-	asks->n = 0;
-	spin_unlock_bh(&asks->lock);
+	faults->n = 0;
+	spin_unlock_bh(&faults->lock);
 }
 
 /* ---- ibv_advise_mr() ---- */
 
-static int advise_range(struct roan_mr *mr, const struct ib_sge *sge, enum roan_odp_want want, bool wait)
+static int advise_mr_range(struct roan_mr *mr, const struct ib_sge *sge, enum roan_odp_access want, bool wait)
 {
 	u64 pos = sge->addr - mr->iova;
 
@@ -216,9 +218,9 @@ static int advise_range(struct roan_mr *mr, const struct ib_sge *sge, enum roan_
 	if (!sge->length)
 		return 0;
 	if (wait)
-		return roan_odp_bring(mr->odp, pos, sge->length, want);
+		return roan_odp_fault_in(mr->odp, pos, sge->length, want);
 	roan_count(to_roan_dev(mr->ib.device), page_prefetch);
-	return ask_for(mr, NULL, pos, sge->length, want) ? 0 : -ENOMEM;
+	return fault_queue(mr, NULL, pos, sge->length, want) ? 0 : -ENOMEM;
 }
 
 /* The region with a reference, or NULL: no such key, or it is not of this kind. */
@@ -228,14 +230,14 @@ static struct roan_mr *find_paged(struct roan_dev *dev, u32 lkey)
 	struct roan_key *k;
 
 	k = roan_key_find(dev, lkey);
-	if (k && !k->is_mw && container_of(k, struct roan_mr, k)->odp)
-		mr = container_of(k, struct roan_mr, k);
+	if (k && !k->is_mw && container_of(k, struct roan_mr, key)->odp)
+		mr = container_of(k, struct roan_mr, key);
 	else if (k)
 		roan_key_put(k);
 	return mr;
 }
 
-static int advise_one(struct ib_pd *pd, const struct ib_sge *sge, enum roan_odp_want want, bool wait)
+static int advise_one(struct ib_pd *pd, const struct ib_sge *sge, enum roan_odp_access want, bool wait)
 {
 	struct roan_mr *mr = find_paged(to_roan_dev(pd->device), sge->lkey);
 	int err = -EPERM;
@@ -243,15 +245,15 @@ static int advise_one(struct ib_pd *pd, const struct ib_sge *sge, enum roan_odp_
 	if (!mr)
 		return -ENOENT;
 	if (mr->ib.pd == pd && (want != ROAN_ODP_WRITE || mr->access & IB_ACCESS_LOCAL_WRITE))
-		err = advise_range(mr, sge, want, wait);
-	roan_key_put(&mr->k);
+		err = advise_mr_range(mr, sge, want, wait);
+	roan_key_put(&mr->key);
 	return err;
 }
 
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs)
 {
-	enum roan_odp_want want;
+	enum roan_odp_access want;
 	int err = 0;
 	u32 i;
 

@@ -7,10 +7,10 @@
 #include <linux/mutex.h>
 #include "mem/mem.h"
 
-static const struct roan_peer_ops *ops;
+static const struct roan_peermem_ops *ops;
 static DEFINE_MUTEX(lock);	/* ops, until the module behind them is held */
 
-int roan_peer_ops_set(const struct roan_peer_ops *new)
+int roan_peermem_ops_set(const struct roan_peermem_ops *new)
 {
 	int err = 0;
 
@@ -22,24 +22,24 @@ int roan_peer_ops_set(const struct roan_peer_ops *new)
 	mutex_unlock(&lock);
 	return err;
 }
-EXPORT_SYMBOL_GPL(roan_peer_ops_set);
+EXPORT_SYMBOL_GPL(roan_peermem_ops_set);
 
 /* What roan_peermem.ko needs of files that the KUnit suites link as well, and that therefore export nothing. */
-void roan_peer_revoke(struct roan_mr *mr)
+void roan_peermem_revoke(struct roan_mr *mr)
 {
 	roan_mr_revoke(mr);
 }
-EXPORT_SYMBOL_GPL(roan_peer_revoke);
+EXPORT_SYMBOL_GPL(roan_peermem_revoke);
 
-struct roan_io *roan_peer_io(u32 n_pieces, u8 shift, u64 off)
+struct roan_iomem *roan_peermem_iomem_alloc(u32 n_pieces, u8 shift, u64 off)
 {
-	return roan_io_alloc(n_pieces, shift, off);
+	return roan_iomem_alloc(n_pieces, shift, off);
 }
-EXPORT_SYMBOL_GPL(roan_peer_io);
+EXPORT_SYMBOL_GPL(roan_peermem_iomem_alloc);
 
-int roan_peer_claim(struct roan_mr *mr, u64 start)
+int roan_peermem_claim(struct roan_mr *mr, u64 start)
 {
-	const struct roan_peer_ops *asked;
+	const struct roan_peermem_ops *asked;
 	int err;
 
 	mutex_lock(&lock);
@@ -52,13 +52,13 @@ int roan_peer_claim(struct roan_mr *mr, u64 start)
 		module_put(asked->owner);
 		return err;
 	}
-	mr->kind = ROAN_MR_PEER;
-	mr->peer_ops = asked;
+	mr->kind = ROAN_MR_PEERMEM;
+	mr->peermem_ops = asked;
 	return 0;
 }
 
-void roan_peer_release(struct roan_mr *mr)
+void roan_peermem_release(struct roan_mr *mr)
 {
-	mr->peer_ops->release(mr);
-	module_put(mr->peer_ops->owner);
+	mr->peermem_ops->release(mr);
+	module_put(mr->peermem_ops->owner);
 }

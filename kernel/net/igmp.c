@@ -11,7 +11,7 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 
-static bool group_v4(const union ib_gid *mgid, __be32 *addr)
+static bool igmp_ipv4_group(const union ib_gid *mgid, __be32 *addr)
 {
 	memcpy(addr, mgid->raw + 12, sizeof(*addr));
 	return roan_gid_v4(mgid);
@@ -38,7 +38,7 @@ int roan_net_join(struct net_device *ndev, const union ib_gid *mgid)
 {
 	__be32 addr;
 
-	if (!group_v4(mgid, &addr))
+	if (!igmp_ipv4_group(mgid, &addr))
 		return IS_ENABLED(CONFIG_IPV6) ? ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid) : -EAFNOSUPPORT;
 	if (!ipv4_is_multicast(addr))
 		return -EINVAL;
@@ -53,7 +53,7 @@ void roan_net_leave(struct net_device *ndev, const union ib_gid *mgid)
 	struct in_device *in_dev;
 	__be32 addr;
 
-	if (group_v4(mgid, &addr)) {
+	if (igmp_ipv4_group(mgid, &addr)) {
 		in_dev = __in_dev_get_rtnl(ndev);
 		if (in_dev)	/* NULL: IPv4 has left the interface, and its groups with it */
 			ip_mc_dec_group(in_dev, addr);

@@ -43,22 +43,22 @@ static DECLARE_WAIT_QUEUE_HEAD(net_unused);
 
 /* ---- in ---- */
 
-static void count_first(struct roan_net *rnet, enum roan_counter which)
+static void net_count_drop(struct roan_net *rnet, enum roan_counter which)
 {
-	struct roan_dev *dev = list_first_or_null_rcu(&rnet->devs, struct roan_dev, on_net);
+	struct roan_dev *dev = list_first_or_null_rcu(&rnet->devs, struct roan_dev, net_link);
 
 	if (dev)
 		this_cpu_inc(dev->stats->count[which]);
 }
 
 /* The interface is the device's, or lies on top of it (VLAN). */
-static bool is_on(const struct roan_dev *dev, struct net_device *in)
+static bool net_dev_is_on(const struct roan_dev *dev, struct net_device *in)
 {
 	return dev->ndev == in || netdev_has_upper_dev_all_rcu(dev->ndev, in);
 }
 
 /* The interface that has the address the packet is to, or NULL. One of link scope is looked for on the device's own. */
-static struct net_device *owner_of(const struct roan_rx *rx, const struct roan_dev *dev)
+static struct net_device *net_daddr_netdev(const struct roan_rx_ctx *rx, const struct roan_dev *dev)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)&rx->daddr;
 	struct net_device *own;
@@ -77,35 +77,35 @@ static struct net_device *owner_of(const struct roan_rx *rx, const struct roan_d
  * The address first: a packet to ourselves comes in by lo, and a neighbour may send to any port of ours. Of two devices,
  * one on an interface and one below it, the upper is meant.
  */
-struct roan_dev *roan_net_dev_for(const struct roan_rx *rx)
+struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx)
 {
 	struct roan_dev *dev, *below = NULL;
 
-	list_for_each_entry_rcu(dev, &rx->rnet->devs, on_net) {
-		struct net_device *owner = owner_of(rx, dev);
+	list_for_each_entry_rcu(dev, &rx->rnet->devs, net_link) {
+		struct net_device *owner = net_daddr_netdev(rx, dev);
 
 		if (owner == dev->ndev)
 			return dev;
-		if (owner && !below && is_on(dev, owner))
+		if (owner && !below && net_dev_is_on(dev, owner))
 			below = dev;
 	}
 	return below ?: roan_net_next_dev(rx, NULL);
 }
 
-bool roan_net_is_to(const struct roan_rx *rx, const struct roan_dev *dev)
+bool roan_net_is_to(const struct roan_rx_ctx *rx, const struct roan_dev *dev)
 {
-	struct net_device *owner = owner_of(rx, dev) ?: rx->in;
+	struct net_device *owner = net_daddr_netdev(rx, dev) ?: rx->in;
 
-	return owner && is_on(dev, owner);
+	return owner && net_dev_is_on(dev, owner);
 }
 
-struct roan_dev *roan_net_next_dev(const struct roan_rx *rx, struct roan_dev *prev)
+struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev *prev)
 {
 	struct roan_dev *dev;
 	bool after = !prev;
 
-	list_for_each_entry_rcu(dev, &rx->rnet->devs, on_net) {
-		if (after && is_on(dev, rx->in))
+	list_for_each_entry_rcu(dev, &rx->rnet->devs, net_link) {
+		if (after && net_dev_is_on(dev, rx->in))
 			return dev;
 		if (dev == prev)
 			after = true;
@@ -113,7 +113,7 @@ struct roan_dev *roan_net_next_dev(const struct roan_rx *rx, struct roan_dev *pr
 	return NULL;
 }
 
-void roan_rx_grh(const struct roan_rx *rx, u8 grh[ROAN_GRH_LEN])
+void roan_rx_grh(const struct roan_rx_ctx *rx, u8 grh[ROAN_GRH_LEN])
 {
 	u32 udp_len = rx->len + sizeof(struct udphdr);
 
@@ -132,7 +132,7 @@ void roan_rx_grh(const struct roan_rx *rx, u8 grh[ROAN_GRH_LEN])
  * Connection tracking's own last hook has our priority for IPv4, and is behind us if it was there first: without this each packet
  * of a flow would be its first. Its events wait for somebody else to deliver them: that would take a symbol of its module.
  */
-static bool tracked(struct sk_buff *skb)
+static bool hook_confirm_conntrack(struct sk_buff *skb)
 {
 #if IS_ENABLED(CONFIG_NF_CONNTRACK) && defined(HAVE_CT_CONFIRM)
 	const struct nf_ct_hook *hook = rcu_dereference(nf_ct_hook);
@@ -145,7 +145,7 @@ static bool tracked(struct sk_buff *skb)
 }
 
 /* From the UDP header on, both families alike. The skb's data is at its IP header, which is @l3 long. */
-static unsigned int take(struct roan_rx *rx, u32 l3)
+static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 {
 	struct sk_buff *skb = rx->skb;
 	struct roan_dev *dev;
@@ -166,13 +166,13 @@ static unsigned int take(struct roan_rx *rx, u32 l3)
 	if (rx->end <= rx->off)
 		goto truncated;		/* empty: the walker would see no packet, and nobody would count it */
 
-	if (unlikely(!tracked(skb))) {
-		count_first(rx->rnet, ROAN_CNT_rx_policy);
+	if (unlikely(!hook_confirm_conntrack(skb))) {
+		net_count_drop(rx->rnet, ROAN_CNT_rx_policy);
 		goto drop;
 	}
 	dev = roan_net_dev_for(rx);
 	if (!dev) {
-		count_first(rx->rnet, ROAN_CNT_rx_no_device);
+		net_count_drop(rx->rnet, ROAN_CNT_rx_no_device);
 		goto drop;
 	}
 	roan_count(dev, rcvd_skbs);
@@ -183,20 +183,20 @@ static unsigned int take(struct roan_rx *rx, u32 l3)
 	return NF_STOLEN;
 
 truncated:
-	count_first(rx->rnet, ROAN_CNT_rx_truncated);
+	net_count_drop(rx->rnet, ROAN_CNT_rx_truncated);
 drop:
 	kfree_skb(skb);
 	return NF_STOLEN;
 }
 
-static unsigned int drop(struct roan_net *rnet, struct sk_buff *skb, enum roan_counter why)
+static unsigned int hook_drop(struct roan_net *rnet, struct sk_buff *skb, enum roan_counter why)
 {
-	count_first(rnet, why);
+	net_count_drop(rnet, why);
 	kfree_skb(skb);
 	return NF_STOLEN;
 }
 
-static bool is_roce(struct sk_buff *skb, u32 off)
+static bool hook_is_roce(struct sk_buff *skb, u32 off)
 {
 	const struct udphdr *udp;
 	struct udphdr buf;
@@ -205,7 +205,7 @@ static bool is_roce(struct sk_buff *skb, u32 off)
 	return udp && udp->dest == htons(ROAN_UDP_PORT);
 }
 
-static void begin(struct roan_rx *rx, struct sk_buff *skb, const struct nf_hook_state *state)
+static void hook_init_rx(struct roan_rx_ctx *rx, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	memset(rx, 0, sizeof(*rx));
 	rx->skb = skb;
@@ -218,21 +218,22 @@ static void begin(struct roan_rx *rx, struct sk_buff *skb, const struct nf_hook_
 static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	const struct iphdr *ip = ip_hdr(skb);
-	struct roan_rx rx;
+	struct roan_rx_ctx rx;
 
-	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !is_roce(skb, ip->ihl * 4))
+	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !hook_is_roce(skb, ip->ihl * 4))
 		return NF_ACCEPT;
-	begin(&rx, skb, state);
+	hook_init_rx(&rx, skb, state);
 	if (ip->ihl != 5)
-		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */
+		/* the ICRC is not defined over options and extensions */
+		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_invalid);
 	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
-		return drop(rx.rnet, skb, ROAN_CNT_rx_policy);
+		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_policy);
 	ip = ip_hdr(skb);
 	rx.ce = INET_ECN_is_ce(ip->tos);
 	rx.multicast = ipv4_is_multicast(ip->daddr);
 	ipv6_addr_set_v4mapped(ip->saddr, (struct in6_addr *)&rx.saddr);
 	ipv6_addr_set_v4mapped(ip->daddr, (struct in6_addr *)&rx.daddr);
-	return take(&rx, sizeof(*ip));
+	return hook_deliver(&rx, sizeof(*ip));
 }
 
 static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
@@ -240,25 +241,26 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 	const struct ipv6hdr *ip6 = ipv6_hdr(skb);
 	int off = sizeof(*ip6);
 	u8 next = ip6->nexthdr;
-	struct roan_rx rx;
+	struct roan_rx_ctx rx;
 	__be16 frag_off = 0;
 
 	if (next != IPPROTO_UDP && ipv6_ext_hdr(next))
 		off = ipv6_skip_exthdr(skb, off, &next, &frag_off);
-	if (next != IPPROTO_UDP || off < 0 || frag_off || !is_roce(skb, off))
+	if (next != IPPROTO_UDP || off < 0 || frag_off || !hook_is_roce(skb, off))
 		return NF_ACCEPT;
-	begin(&rx, skb, state);
+	hook_init_rx(&rx, skb, state);
 	rx.ipv6 = true;
 	if (off != sizeof(*ip6))
-		return drop(rx.rnet, skb, ROAN_CNT_rx_invalid);	/* the ICRC is not defined over options and extensions */
+		/* the ICRC is not defined over options and extensions */
+		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_invalid);
 	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
-		return drop(rx.rnet, skb, ROAN_CNT_rx_policy);
+		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_policy);
 	ip6 = ipv6_hdr(skb);
 	rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip6));
 	rx.multicast = ipv6_addr_is_multicast(&ip6->daddr);
 	memcpy(&rx.saddr, &ip6->saddr, sizeof(rx.saddr));
 	memcpy(&rx.daddr, &ip6->daddr, sizeof(rx.daddr));
-	return take(&rx, sizeof(*ip6));
+	return hook_deliver(&rx, sizeof(*ip6));
 }
 
 /* Last of all hooks: filters and connection tracking have had their say. */
@@ -367,19 +369,19 @@ bool roan_net_is(const struct roan_net *rnet, const struct net *net)
 void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)
 {
 	mutex_lock(&net_mutex);
-	list_add_tail_rcu(&dev->on_net, &rnet->devs);
+	list_add_tail_rcu(&dev->net_link, &rnet->devs);
 	mutex_unlock(&net_mutex);
 }
 
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev)
 {
 	mutex_lock(&net_mutex);
-	list_del_rcu(&dev->on_net);
+	list_del_rcu(&dev->net_link);
 	mutex_unlock(&net_mutex);
 	synchronize_net();
 }
 
-static int __net_init net_begin(struct net *net)
+static int __net_init net_pernet_init(struct net *net)
 {
 	struct roan_net *rnet = net_generic(net, net_id);
 
@@ -389,7 +391,7 @@ static int __net_init net_begin(struct net *net)
 }
 
 /* The interfaces are gone, and their devices with them; only the last steps of roan_net_put() may still be under way. */
-static void __net_exit net_end(struct net *net)
+static void __net_exit net_pernet_exit(struct net *net)
 {
 	struct roan_net *rnet = net_generic(net, net_id);
 
@@ -399,8 +401,8 @@ static void __net_exit net_end(struct net *net)
 }
 
 static struct pernet_operations net_ops = {
-	.init = net_begin,
-	.exit = net_end,
+	.init = net_pernet_init,
+	.exit = net_pernet_exit,
 	.id = &net_id,
 	.size = sizeof(struct roan_net),
 };

@@ -11,7 +11,7 @@
 struct dst_entry;
 
 /* A direction's way out: route cached, IPv4 identification. Written under the lock of the queue it belongs to. */
-struct roan_flow {
+struct roan_dst_cache {
 	struct dst_entry *dst;
 	u32 cookie;
 	union ib_gid sgid;	/* the addresses dst was looked up for */

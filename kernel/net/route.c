@@ -14,7 +14,7 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 
-void roan_flow_reset(struct roan_flow *flow)
+void roan_dst_cache_reset(struct roan_dst_cache *flow)
 {
 	dst_release(flow->dst);
 	flow->dst = NULL;
@@ -58,7 +58,7 @@ static struct dst_entry *route6(struct net *net, const struct roan_av *av)
 	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 }
 
-bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
+bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av)
 {
 	struct net *net = dev->rnet->net;
 	bool ipv6 = !roan_gid_v4(&av->sgid);
@@ -67,7 +67,7 @@ bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct 
 	if (dst && roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
 	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
 		return true;
-	roan_flow_reset(flow);
+	roan_dst_cache_reset(flow);
 	if (ipv6)
 		dst = IS_ENABLED(CONFIG_IPV6) ? route6(net, av) : ERR_PTR(-EAFNOSUPPORT);
 	else
@@ -85,7 +85,7 @@ bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct 
 	return true;
 }
 
-int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6)
+int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cache *flow, bool ipv6)
 {
 	struct net *net = dev->rnet->net;
 	int err;
@@ -107,6 +107,6 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *f
 	}
 	rcu_read_unlock();
 	if (net_xmit_eval(err))
-		roan_count(dev, tx_refused);
+		roan_count(dev, tx_dropped);
 	return err;
 }

@@ -5,14 +5,14 @@
 #include "rx/mcast_rx.h"
 #include "rx/rx.h"
 
-u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx *rx)
+u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
 {
 	struct roan_mcast *group;
 	struct roan_mcast_member *m;
 	u32 n = 0;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(group, &dev->mcast, on_dev) {
+	list_for_each_entry_rcu(group, &dev->mcast, dev_link) {
 		if (!roan_gid_equal(&group->gid, &rx->daddr))
 			continue;
 		list_for_each_entry_rcu(m, &group->members, on_group) {

@@ -9,7 +9,7 @@
 struct roan_qp_ref;
 
 struct roan_mcast {
-	struct list_head on_dev;	/* dev->mcast, RCU */
+	struct list_head dev_link;	/* dev->mcast, RCU */
 	union ib_gid gid;		/* as packets to the group show it */
 	struct list_head members;	/* struct roan_mcast_member, RCU */
 	struct list_head joined;	/* verbs/mcast.c: interfaces on which the host is in the group; RTNL */

@@ -11,7 +11,7 @@
 #include "tx/tx.h"
 
 /* One skb's worth of packets for one QP: it and the key of the memory are looked up once, and what is owed is sent once. */
-struct run {
+struct rx_batch {
 	struct roan_qp *qp;
 	u32 qpn;
 	bool from_peer;		/* they have come from where its packets come from */
@@ -19,24 +19,24 @@ struct run {
 	bool send;		/* responses came: work may be finished, or may start */
 };
 
-static void run_end(struct run *run)
+static void rx_batch_end(struct rx_batch *batch)
 {
-	if (!run->qp)
+	if (!batch->qp)
 		return;
-	roan_key_part();
-	if (run->respond)
-		roan_respond(run->qp);
-	if (run->send)
-		roan_send_acked(run->qp);
-	roan_qp_put(run->qp);
-	*run = (struct run) {};
+	roan_key_drop();
+	if (batch->respond)
+		roan_respond(batch->qp);
+	if (batch->send)
+		roan_send_acked(batch->qp);
+	roan_qp_put(batch->qp);
+	*batch = (struct rx_batch) {};
 }
 
 /*
  * Is this packet from where this QP's packets come? A connected QP listens to its peer only, on the address it is
  * connected by; a datagram QP to whatever reaches its device. CNPs are held to the same rule.
  */
-static bool from_peer(const struct roan_qp *qp, const struct roan_rx *rx)
+static bool rx_from_peer(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_av *av;
 	bool ok;
@@ -52,53 +52,53 @@ static bool from_peer(const struct roan_qp *qp, const struct roan_rx *rx)
 	return ok;
 }
 
-static bool run_continue(struct run *run, struct roan_rx *rx)
+static bool rx_batch_continue(struct rx_batch *batch, struct roan_rx_ctx *rx)
 {
 	u32 qpn = rx->pkt.qpn;
 
-	if (run->qp && run->qpn == qpn)
+	if (batch->qp && batch->qpn == qpn)
 		return true;
-	run_end(run);
+	rx_batch_end(batch);
 	if (qpn == 1) {
 		struct roan_dev *dev = roan_net_dev_for(rx);
 
-		run->qp = dev ? roan_qp_find_gsi(dev) : NULL;
+		batch->qp = dev ? roan_qp_find_gsi(dev) : NULL;
 	} else {
-		run->qp = roan_qp_find(qpn);
+		batch->qp = roan_qp_find(qpn);
 	}
-	run->qpn = qpn;
-	run->from_peer = run->qp && from_peer(run->qp, rx);
-	return run->qp;
+	batch->qpn = qpn;
+	batch->from_peer = batch->qp && rx_from_peer(batch->qp, rx);
+	return batch->qp;
 }
 
 /* A packet that belongs to no QP is counted by the device whose interface or address it came to, if any. */
-#define count_stray(rx, name) do {					\
+#define count_unmatched(rx, name) do {					\
 	struct roan_dev *dev_ = roan_net_dev_for(rx);			\
 									\
 	if (dev_)							\
 		roan_count(dev_, name);					\
 } while (0)
 
-static bool parse(struct roan_rx *rx)
+static bool rx_parse(struct roan_rx_ctx *rx)
 {
 	switch (roan_wire_parse(rx->head, rx->len, &rx->pkt)) {
 	case ROAN_PARSE_OK:
 		return true;
 	case ROAN_PARSE_SHORT:
-		count_stray(rx, rx_truncated);
+		count_unmatched(rx, rx_truncated);
 		return false;
 	case ROAN_PARSE_VERSION:
-		count_stray(rx, rx_bad_version);
+		count_unmatched(rx, rx_bad_version);
 		return false;
 	case ROAN_PARSE_OPCODE:
-		count_stray(rx, rx_bad_opcode);
+		count_unmatched(rx, rx_bad_opcode);
 		return false;
 	}
 	return false;
 }
 
 /* It is whole. */
-static void count_packet(struct roan_dev *dev, const struct roan_rx *rx)
+static void rx_count_packet(struct roan_dev *dev, const struct roan_rx_ctx *rx)
 {
 	roan_count(dev, rcvd_pkts);
 	roan_count_n(dev, rcvd_bytes, rx->len);
@@ -107,17 +107,17 @@ static void count_packet(struct roan_dev *dev, const struct roan_rx *rx)
 }
 
 /* Everything that must hold before the packet's content is believed. Cheap refusals first, the CRC last. */
-static bool acceptable(const struct run *run, struct roan_rx *rx)
+static bool rx_acceptable(const struct rx_batch *batch, struct roan_rx_ctx *rx)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
-	const struct roan_qp *qp = run->qp;
+	const struct roan_qp *qp = batch->qp;
 	bool cnp = pkt->info->op == ROAN_OP_CNP;
 
 	if (!cnp && pkt->info->transport != qp->transport) {
 		roan_count(qp->dev, rx_wrong_service);
 		return false;
 	}
-	if (!run->from_peer) {
+	if (!batch->from_peer) {
 		if (cnp)
 			roan_count(qp->dev, rp_cnp_ignored);
 		else
@@ -132,152 +132,152 @@ static bool acceptable(const struct run *run, struct roan_rx *rx)
 		roan_count(qp->dev, rx_bad_icrc);
 		return false;
 	}
-	count_packet(qp->dev, rx);
-	trace_roan_rx(qp, pkt);
+	rx_count_packet(qp->dev, rx);
+	trace_roan_pkt_rx(qp, pkt);
 	return true;
 }
 
-static void multicast(struct roan_rx *rx)
+static void rx_multicast(struct roan_rx_ctx *rx)
 {
 	struct roan_dev *dev = NULL;
 	u32 members, all = 0;
 
 	if (!roan_rx_icrc_ok(rx)) {
-		count_stray(rx, rx_bad_icrc);
+		count_unmatched(rx, rx_bad_icrc);
 		return;
 	}
 	while ((dev = roan_net_next_dev(rx, dev))) {
 		members = roan_mcast_deliver(dev, rx);
 		if (members)
-			count_packet(dev, rx);
+			rx_count_packet(dev, rx);
 		all += members;
 	}
 	if (!all)
-		count_stray(rx, rx_no_group_member);
+		count_unmatched(rx, rx_no_group_member);
 }
 
-static void dispatch(struct run *run, struct roan_rx *rx)
+static void rx_dispatch(struct rx_batch *batch, struct roan_rx_ctx *rx)
 {
 	enum roan_op op = rx->pkt.info->op;
 
-	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(run->qp->rq.np.owed)))) {
-		roan_key_part();
-		roan_ce_marked(run->qp, rx);
+	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(batch->qp->rq.np.cnp_pending)))) {
+		roan_key_drop();
+		roan_np_ce_received(batch->qp, rx);
 	}
 	if (op == ROAN_OP_CNP) {
-		roan_key_part();
-		roan_cnp_heard(run->qp, &rx->saddr);
-	} else if (!roan_connected(run->qp)) {
-		roan_recv_datagram(run->qp, rx);
+		roan_key_drop();
+		roan_rp_cnp_received(batch->qp, &rx->saddr);
+	} else if (!roan_connected(batch->qp)) {
+		roan_recv_datagram(batch->qp, rx);
 	} else if (roan_op_is_response(op)) {
-		roan_recv_response(run->qp, rx);
-		run->send = true;
+		roan_recv_response(batch->qp, rx);
+		batch->send = true;
 	} else {
-		roan_recv_request(run->qp, rx);
-		run->respond = true;
+		roan_recv_request(batch->qp, rx);
+		batch->respond = true;
 	}
 }
 
 /* softirq, rcu_read_lock held */
-void roan_recv(struct roan_rx *rx)
+void roan_recv(struct roan_rx_ctx *rx)
 {
-	struct run run = {};
+	struct rx_batch batch = {};
 
 	while (roan_rx_next(rx)) {
-		if (!parse(rx))
+		if (!rx_parse(rx))
 			continue;
 		if (rx->pkt.qpn == ROAN_QPN_MULTICAST) {
-			multicast(rx);
+			rx_multicast(rx);
 			continue;
 		}
-		if (!run_continue(&run, rx)) {
-			count_stray(rx, rx_unknown_qp);
+		if (!rx_batch_continue(&batch, rx)) {
+			count_unmatched(rx, rx_unknown_qp);
 			continue;
 		}
-		if (acceptable(&run, rx))
-			dispatch(&run, rx);
+		if (rx_acceptable(&batch, rx))
+			rx_dispatch(&batch, rx);
 	}
-	run_end(&run);
+	rx_batch_end(&batch);
 }
 
 /* Puts what a response carries where its work request wants it. 0 or enum roan_vendor_err. */
-static u32 place_response(struct roan_qp *qp, struct roan_rx *rx, u32 index, u32 offset)
+static u32 rx_place_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 index, u32 offset)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
-	struct roan_sges list = { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd };
+	struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, index)->wqe;
+	struct roan_sge_list list = { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd };
 	const struct roan_pkt *pkt = &rx->pkt;
 
 	if (pkt->info->op == ROAN_OP_ATOMIC_ACK)
-		return roan_scatter(qp, list, 0, roan_from_bytes(&pkt->orig), sizeof(pkt->orig));
+		return roan_scatter(qp, list, 0, roan_payload_bytes(&pkt->orig), sizeof(pkt->orig));
 	return roan_scatter(qp, list, offset, roan_rx_payload(rx), pkt->payload_len);
 }
 
-static void take_response(struct roan_qp *qp, struct roan_rx *rx, u64 now)
+static void rx_read_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 now)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_requester *req = &qp->sq.req;
 	u32 index, offset, verr;
 
-	if (roan_requester_response(req, &rx->pkt, now, &index, &offset) != ROAN_TAKE_PLACE)
+	if (roan_requester_response(req, &rx->pkt, now, &index, &offset) != ROAN_RESP_PLACE)
 		return;
-	verr = place_response(qp, rx, index, offset);
+	verr = rx_place_response(qp, rx, index, offset);
 	if (!verr) {
 		roan_requester_placed(req, &rx->pkt, now);
 		return;
 	}
-	if (verr == ROAN_VERR_ABSENT) {
-		qp->sq.unplaced = true;
+	if (verr == ROAN_VERR_PENDING) {
+		qp->sq.rx_fault_wait = true;
 		return;
 	}
-	roan_sq_mirror(&qp->sq, index)->verr = verr;
+	roan_sq_shadow(&qp->sq, index)->vendor_err = verr;
 	roan_requester_fail(req, index, ROAN_ST_LOC_PROT_ERR);
 }
 
 /* Nothing, while an answer waits for its place: what is not acknowledged is asked for again then (odp_fault.c). */
-static void take(struct roan_qp *qp, struct roan_rx *rx, u64 now)
+static void rx_handle_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 now)
 	__must_hold(&qp->sq.lock)
 {
-	if (qp->sq.unplaced)
+	if (qp->sq.rx_fault_wait)
 		return;
 	if (rx->pkt.info->op == ROAN_OP_ACK)
 		roan_requester_acked(&qp->sq.req, &rx->pkt, now);
 	else
-		take_response(qp, rx, now);
+		rx_read_response(qp, rx, now);
 }
 
-static u32 times_lost(const struct roan_requester *req)
+static u32 rx_times_lost(const struct roan_requester *req)
 {
 	return req->n_seq_naks + req->n_implied_naks;
 }
 
 /* The caller retires and sends afterwards: roan_send_acked(). */
-void roan_recv_response(struct roan_qp *qp, struct roan_rx *rx)
+void roan_recv_response(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	struct roan_limiter *limiter = roan_limiter_of(qp);
 	u32 una, lost;
 	u64 now;
 
 	if (unlikely(rx->pkt.becn)) {
-		roan_key_part();
-		roan_cnp_heard(qp, &rx->saddr);
+		roan_key_drop();
+		roan_rp_cnp_received(qp, &rx->saddr);
 	}
 	/* One look at the clock for all the skb brings: it costs more than most of what follows. */
 	if (!rx->now)
 		rx->now = ktime_get_ns();
 	now = rx->now;
-	roan_lock_outside(&qp->sq.lock);
-	roan_key_stay();
+	roan_queue_lock_drop_key(&qp->sq.lock);
+	roan_key_hold();
 	una = qp->sq.req.una_psn;
-	lost = times_lost(&qp->sq.req);
+	lost = rx_times_lost(&qp->sq.req);
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
 		roan_count(qp->dev, rx_bad_state);
 	else
-		take(qp, rx, now);
+		rx_handle_response(qp, rx, now);
 	if (limiter) {
-		roan_limit_acked(qp, limiter, una, rx->pkt.psn, now);
-		if (times_lost(&qp->sq.req) != lost)
-			roan_limit_lost(limiter, ROAN_CC_LOST_NAK, now);
+		roan_rate_acked(qp, limiter, una, rx->pkt.psn, now);
+		if (rx_times_lost(&qp->sq.req) != lost)
+			roan_rate_lost(limiter, ROAN_CC_LOST_NAK, now);
 	}
 	spin_unlock(&qp->sq.lock);
 }

@@ -4,7 +4,7 @@
 #include "base/ring.h"
 #include "rx/rx.h"
 
-enum roan_fetch roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr)
+enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr)
 {
 	u32 pending = roan_ring_pending(ring);
 	struct roan_recv_wqe wqe;
@@ -34,9 +34,9 @@ enum roan_fetch roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan
 }
 
 /* Called by QPs under their rq.lock. */
-enum roan_fetch roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr)
+enum roan_fetch_status roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr)
 {
-	enum roan_fetch got;
+	enum roan_fetch_status got;
 
 	spin_lock_bh(&srq->lock);
 	if (srq->failed) {
@@ -46,13 +46,13 @@ enum roan_fetch roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32
 	got = roan_recv_fetch(&srq->ring, srq->max_sge, recv, verr);
 	if (got == ROAN_FETCH_BAD && *verr == ROAN_VERR_RING) {
 		srq->failed = true;
-		roan_later(&srq->later, ROAN_DO_SRQ_ERR);
+		roan_defer(&srq->deferred, ROAN_DEFER_SRQ_ERR);
 	} else if (got != ROAN_FETCH_EMPTY) {
 		roan_ring_publish(&srq->ring, srq->ring.index);
 	}
 	if (srq->limit && roan_ring_pending(&srq->ring) < srq->limit) {
 		srq->limit = 0;		/* one event an arming (11.2.3.3) */
-		roan_later(&srq->later, ROAN_DO_SRQ_LIMIT);
+		roan_defer(&srq->deferred, ROAN_DEFER_SRQ_LIMIT);
 	}
 unlock:
 	spin_unlock_bh(&srq->lock);

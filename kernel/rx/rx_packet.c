@@ -9,61 +9,61 @@
 #include "rx/rx.h"
 
 /* Finds the contiguous piece of the skb that byte @off lies in. False: in a frag list, or not in memory. */
-static bool find_piece(struct roan_rx *rx, u32 off)
+static bool rx_find_chunk(struct roan_rx_ctx *rx, u32 off)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(rx->skb);
 	u32 start = skb_headlen(rx->skb), size;
 	int i;
 
 	if (off < start) {
-		rx->piece = rx->skb->data;
-		rx->piece_off = 0;
-		rx->piece_len = start;
+		rx->chunk = rx->skb->data;
+		rx->chunk_off = 0;
+		rx->chunk_len = start;
 		return true;
 	}
 	for (i = 0; i < shinfo->nr_frags; i++, start += size) {
 		size = skb_frag_size(&shinfo->frags[i]);
 		if (off - start >= size)
 			continue;
-		rx->piece = skb_frag_address(&shinfo->frags[i]);
-		rx->piece_off = start;
-		rx->piece_len = rx->piece ? size : 0;
-		return rx->piece;
+		rx->chunk = skb_frag_address(&shinfo->frags[i]);
+		rx->chunk_off = start;
+		rx->chunk_len = rx->chunk ? size : 0;
+		return rx->chunk;
 	}
 	return false;
 }
 
 /* Where byte @off of the skb lies, and how many more follow it there. NULL: ask skb_copy_bits(). */
-static const u8 *peek(struct roan_rx *rx, u32 off, u32 *run)
+static const u8 *rx_peek(struct roan_rx_ctx *rx, u32 off, u32 *run)
 {
 	/* Packets are walked forwards and pieces are long: mostly it is the piece of last time. */
-	if (off - rx->piece_off >= rx->piece_len && !find_piece(rx, off))
+	if (off - rx->chunk_off >= rx->chunk_len && !rx_find_chunk(rx, off))
 		return NULL;
-	off -= rx->piece_off;
-	*run = rx->piece_len - off;
-	return rx->piece + off;
+	off -= rx->chunk_off;
+	*run = rx->chunk_len - off;
+	return rx->chunk + off;
 }
 
 /* Inlined, for most lengths are known. */
-static __always_inline bool copy_bytes(struct roan_rx *rx, u32 off, void *to, u32 len)
+static __always_inline bool rx_copy_bytes(struct roan_rx_ctx *rx, u32 off, void *to, u32 len)
 {
 	const u8 *from;
 	u32 run;
 
-	from = peek(rx, off, &run);
+	from = rx_peek(rx, off, &run);
 	if (!from || run < len)
 		return !skb_copy_bits(rx->skb, off, to, len);
 	memcpy(to, from, len);
 	return true;
 }
 
-bool roan_rx_next(struct roan_rx *rx)
+bool roan_rx_next(struct roan_rx_ctx *rx)
 {
 	u32 n;
 
 	if (rx->len) {
 		rx->off += rx->len;
-		rx->i++;
+		rx->seg_idx++;
 	}
 	if (rx->off >= rx->end)
 		return false;
@@ -71,24 +71,24 @@ bool roan_rx_next(struct roan_rx *rx)
 	if (rx->seg_len)
 		rx->len = min(rx->len, rx->seg_len);
 	if (likely(rx->len >= sizeof(rx->head)))
-		return copy_bytes(rx, rx->off, rx->head, sizeof(rx->head));
+		return rx_copy_bytes(rx, rx->off, rx->head, sizeof(rx->head));
 	n = rx->len;
 	memset(rx->head + n, 0, sizeof(rx->head) - n);
-	return copy_bytes(rx, rx->off, rx->head, n);
+	return rx_copy_bytes(rx, rx->off, rx->head, n);
 }
 
-struct roan_source roan_rx_payload(struct roan_rx *rx)
+struct roan_payload roan_rx_payload(struct roan_rx_ctx *rx)
 {
 	u32 off = rx->off + rx->pkt.payload_off, run;
-	const u8 *bytes = peek(rx, off, &run);
+	const u8 *bytes = rx_peek(rx, off, &run);
 
 	if (unlikely(!bytes || run < rx->pkt.payload_len))
-		return roan_from_skb(rx->skb, off);
-	return roan_from_bytes(bytes);
+		return roan_payload_skb(rx->skb, off);
+	return roan_payload_bytes(bytes);
 }
 
-/* What peek() cannot find. */
-static noinline void icrc_add_scattered(struct roan_icrc *icrc, const struct roan_rx *rx, u32 from, u32 len)
+/* What rx_peek() cannot find. */
+static noinline void rx_icrc_add_scattered(struct roan_icrc *icrc, const struct roan_rx_ctx *rx, u32 from, u32 len)
 {
 	struct skb_seq_state seq;
 	const u8 *data;
@@ -102,41 +102,41 @@ static noinline void icrc_add_scattered(struct roan_icrc *icrc, const struct roa
 }
 
 /* @len bytes from @from, wherever they lie in the skb. */
-static void icrc_add_skb(struct roan_icrc *icrc, struct roan_rx *rx, u32 from, u32 len)
+static void rx_icrc_add_skb(struct roan_icrc *icrc, struct roan_rx_ctx *rx, u32 from, u32 len)
 {
 	const u8 *data;
 	u32 n;
 
-	for (; len && (data = peek(rx, from, &n)); from += n, len -= n) {
+	for (; len && (data = rx_peek(rx, from, &n)); from += n, len -= n) {
 		n = min(n, len);
 		roan_icrc_add(icrc, data, n);
 	}
 	if (unlikely(len))
-		icrc_add_scattered(icrc, rx, from, len);
+		rx_icrc_add_scattered(icrc, rx, from, len);
 }
 
 /* Of a packet that is short. Its first bytes are in rx->head as well, where they may be masked. */
-static bool short_icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
+static bool rx_short_icrc_with_id(struct roan_rx_ctx *rx, u16 id, const u8 *icrc)
 {
 	u32 len = rx->len - ROAN_ICRC_LEN, copied = min_t(u32, len, sizeof(rx->head));
 	struct roan_icrc own = { .state = roan_icrc_state(&rx->icrc, id, rx->head, copied) };
 
-	icrc_add_skb(&own, rx, rx->off + copied, len - copied);
+	rx_icrc_add_skb(&own, rx, rx->off + copied, len - copied);
 	return roan_icrc_equal(&own, icrc);
 }
 
-static bool icrc_with_id(struct roan_rx *rx, u16 id, const u8 *icrc)
+static bool rx_icrc_with_id(struct roan_rx_ctx *rx, u16 id, const u8 *icrc)
 {
 	struct roan_icrc own;
 
-	if (rx->len < ROAN_FOLD_MIN)
-		return short_icrc_with_id(rx, id, icrc);
+	if (rx->len < ROAN_VPCLMUL_MIN)
+		return rx_short_icrc_with_id(rx, id, icrc);
 	roan_icrc_start(&own, &rx->icrc, id, rx->head);
-	icrc_add_skb(&own, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
+	rx_icrc_add_skb(&own, rx, rx->off + ROAN_BTH_LEN, rx->len - ROAN_BTH_LEN - ROAN_ICRC_LEN);
 	return roan_icrc_equal(&own, icrc);
 }
 
-static void learn_head(struct roan_rx *rx, u16 id)
+static void rx_icrc_head(struct roan_rx_ctx *rx, u16 id)
 {
 	u8 l3[40], udp[8];
 
@@ -147,24 +147,24 @@ static void learn_head(struct roan_rx *rx, u16 id)
 	rx->icrc_len = rx->len;
 }
 
-bool roan_rx_icrc_ok(struct roan_rx *rx)
+bool roan_rx_icrc_ok(struct roan_rx_ctx *rx)
 {
 	u16 id = rx->ipv6 ? 0 : get_unaligned_be16(rx->ip + ROAN_IP4_ID);
 	u8 icrc[ROAN_ICRC_LEN];
 
 	if (rx->len < ROAN_MIN_PACKET)
 		return false;
-	if (!copy_bytes(rx, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
+	if (!rx_copy_bytes(rx, rx->off + rx->len - ROAN_ICRC_LEN, icrc, sizeof(icrc)))
 		return false;
 	if (rx->icrc_len != rx->len)
-		learn_head(rx, id);
-	if (rx->ipv6 || !rx->i || rx->ids_fixed)
-		return icrc_with_id(rx, id, icrc);
-	if (icrc_with_id(rx, id + rx->i, icrc))
+		rx_icrc_head(rx, id);
+	if (rx->ipv6 || !rx->seg_idx || rx->ip_id_fixed)
+		return rx_icrc_with_id(rx, id, icrc);
+	if (rx_icrc_with_id(rx, id + rx->seg_idx, icrc))
 		return true;
 	/* GRO also merges packets that all have the same identification, and does not say which it was. */
-	if (!icrc_with_id(rx, id, icrc))
+	if (!rx_icrc_with_id(rx, id, icrc))
 		return false;
-	rx->ids_fixed = true;
+	rx->ip_id_fixed = true;
 	return true;
 }

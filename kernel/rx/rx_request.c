@@ -9,15 +9,15 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-static bool can_receive(const struct roan_qp *qp)
+static bool rx_can_receive(const struct roan_qp *qp)
 {
 	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
 }
 
-static enum roan_fetch fetch_recv(struct roan_qp *qp, u32 *verr)
+static enum roan_fetch_status rx_fetch_recv(struct roan_qp *qp, u32 *verr)
 	__must_hold(&qp->rq.lock)
 {
-	enum roan_fetch got;
+	enum roan_fetch_status got;
 
 	if (qp->srq) {
 		got = roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
@@ -29,7 +29,7 @@ static enum roan_fetch fetch_recv(struct roan_qp *qp, u32 *verr)
 	if (got != ROAN_FETCH_BAD)
 		return got;
 	if (*verr == ROAN_VERR_RING)
-		roan_later(&qp->later, ROAN_DO_EV_FATAL);
+		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
 	else
 		qp->rq.cur.taken = true;	/* it has a wr_id to fail under */
 	return got;
@@ -39,7 +39,7 @@ static enum roan_fetch fetch_recv(struct roan_qp *qp, u32 *verr)
  * The request is refused. RC: a NAK is owed and the QP fails once it is out. UC has no voice: the rest of the message is
  * skipped.
  */
-static void refuse(struct roan_qp *qp, enum roan_nak nak)
+static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
 {
 	roan_responder_nak(&qp->rq.resp, nak);
@@ -50,20 +50,20 @@ static void refuse(struct roan_qp *qp, enum roan_nak nak)
 	switch (nak) {
 	case ROAN_NAK_REMOTE_ACCESS:
 		roan_count(qp->dev, resp_remote_access_errors);
-		roan_later(&qp->later, ROAN_DO_EV_ACCESS_ERR);
+		roan_defer(&qp->deferred, ROAN_DEFER_EV_ACCESS_ERR);
 		break;
 	case ROAN_NAK_REMOTE_OPERATION:
 		roan_count(qp->dev, resp_remote_op_errors);
 		break;
 	default:
 		roan_count(qp->dev, resp_invalid_requests);
-		roan_later(&qp->later, ROAN_DO_EV_REQ_ERR);
+		roan_defer(&qp->deferred, ROAN_DEFER_EV_REQ_ERR);
 		break;
 	}
 }
 
 /* RC: the peer is asked to come again, as with no receive posted; what is taken stays taken, the PSN stays expected. */
-static void ask_again(struct roan_qp *qp, u8 timer_code)
+static void rx_rnr(struct roan_qp *qp, u8 timer_code)
 	__must_hold(&qp->rq.lock)
 {
 	roan_count(qp->dev, send_rnr_err);
@@ -71,43 +71,43 @@ static void ask_again(struct roan_qp *qp, u8 timer_code)
 }
 
 /* There is no room for it to wait here. Some four times as long each time, so that six times last tenths of a second. */
-static void ask_again_if_full(struct roan_qp *qp)
+static void rx_rnr_full(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
-	u8 code = roan_rnr_code(4 * (ktime_get_ns() - qp->rq.rest.since));
+	u8 code = roan_rnr_code(4 * (ktime_get_ns() - qp->rq.rnr_defer.start_ns));
 
-	ask_again(qp, max_t(u8, code, ROAN_ABSENT_RNR_TIMER));
+	rx_rnr(qp, max_t(u8, code, ROAN_FAULT_RNR_TIMER));
 }
 
 /*
  * Memory is not there yet, or not yet written back: the packet waits for it. If there is no room for it, RC asks the peer to come again; UC has no
  * voice: the rest of the message is skipped.
  */
-static void wait(struct roan_qp *qp, struct roan_rx *rx)
+static void rx_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
-	if (roan_backlog_add(qp, rx))
+	if (roan_odp_rxq_add(qp, rx))
 		return;
 	if (qp->transport == ROAN_TP_RC) {
-		ask_again_if_full(qp);
+		rx_rnr_full(qp);
 	} else {
-		roan_count(qp->dev, rx_absent);
+		roan_count(qp->dev, rx_fault_dropped);
 		roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
 	}
 }
 
 /* The peer may not do this to our memory, or not yet. */
-static void deny(struct roan_qp *qp, struct roan_rx *rx, u32 verr)
+static void rx_nak_access(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr)
 	__must_hold(&qp->rq.lock)
 {
-	if (verr == ROAN_VERR_ABSENT || verr == ROAN_VERR_UNWRITTEN)
-		wait(qp, rx);
+	if (verr == ROAN_VERR_PENDING || verr == ROAN_VERR_UNWRITTEN)
+		rx_queue_fault(qp, rx);
 	else
-		refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+		rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
 }
 
 /* UC, UD: a receive that makes no sense. Nobody can be told but who posted it. */
-static void lose_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
+static void rx_drop_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
 	__must_hold(&qp->rq.lock)
 {
 	static const struct roan_cqe nothing;
@@ -115,36 +115,37 @@ static void lose_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
 	if (qp->rq.cur.taken)
 		roan_complete_recv(qp, &nothing, status, verr);
 	roan_count(qp->dev, rx_no_wqe);
-	roan_qp_fail(qp);
+	roan_qp_set_err(qp);
 }
 
 /*
  * The receive under way fails, and with it the request; unless its memory is only not there yet. UC: a message that is too
  * long is lost, and its receive stays for the next one.
  */
-static void fail_recv(struct roan_qp *qp, struct roan_rx *rx, enum roan_status status, u32 verr, enum roan_nak nak)
+static void rx_fail_recv(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_status status, u32 verr,
+			 enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
 {
 	static const struct roan_cqe nothing;
 
-	if (verr == ROAN_VERR_ABSENT)
-		return wait(qp, rx);
+	if (verr == ROAN_VERR_PENDING)
+		return rx_queue_fault(qp, rx);
 	if (qp->transport == ROAN_TP_UC && status == ROAN_ST_LOC_PROT_ERR)
-		return lose_recv(qp, status, verr);
+		return rx_drop_recv(qp, status, verr);
 	if (qp->transport == ROAN_TP_RC && qp->rq.cur.taken)
 		roan_complete_recv(qp, &nothing, status, verr);
-	refuse(qp, nak);
+	rx_nak(qp, nak);
 }
 
 /* A receive work request for the message that starts, or ends with immediate data. False: none, and it is said. */
-static bool take_recv(struct roan_qp *qp, struct roan_rx *rx)
+static bool rx_get_recv(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	u32 verr = ROAN_VERR_NONE;
 
 	if (qp->rq.cur.taken)
 		return true;	/* UC: of a message that was lost half-way */
-	switch (fetch_recv(qp, &verr)) {
+	switch (rx_fetch_recv(qp, &verr)) {
 	case ROAN_FETCH_OK:
 		return true;
 	case ROAN_FETCH_EMPTY:
@@ -160,13 +161,13 @@ static bool take_recv(struct roan_qp *qp, struct roan_rx *rx)
 		break;
 	}
 	if (qp->transport == ROAN_TP_RC)
-		fail_recv(qp, rx, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
+		rx_fail_recv(qp, rx, ROAN_ST_LOC_QP_OP_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	else
-		lose_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
+		rx_drop_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
 	return false;
 }
 
-static void finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
+static void rx_finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
 	__must_hold(&qp->rq.lock)
 {
 	struct roan_cqe cqe = {
@@ -177,10 +178,10 @@ static void finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
 		.sl = roan_qp_av(qp)->sl,
 	};
 
-	if (pkt->info->rider == ROAN_RIDER_IMM) {
+	if (pkt->info->ext == ROAN_EXT_IMM) {
 		cqe.flags |= ROAN_CQE_WITH_IMM;
 		cqe.imm = pkt->imm;
-	} else if (pkt->info->rider == ROAN_RIDER_INV) {
+	} else if (pkt->info->ext == ROAN_EXT_INV) {
 		cqe.flags |= ROAN_CQE_WITH_INV;
 		cqe.inv_rkey = pkt->inv_rkey;
 	}
@@ -188,87 +189,87 @@ static void finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 len)
 }
 
 /* Where the message goes. What comes from an SRQ has keys of the SRQ's PD, so that QPs of others can share it. */
-static struct roan_sges receives(const struct roan_qp *qp)
+static struct roan_sge_list rx_recv_sges(const struct roan_qp *qp)
 {
 	const struct roan_recv *cur = &qp->rq.cur;
 
-	return (struct roan_sges) { cur->sge, cur->num_sge, qp->srq ? qp->srq->ib.pd : qp->ib.pd };
+	return (struct roan_sge_list) { cur->sge, cur->num_sge, qp->srq ? qp->srq->ib.pd : qp->ib.pd };
 }
 
-static void execute_send(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
+static void execute_send(struct roan_qp *qp, struct roan_rx_ctx *rx, const struct roan_request *exec)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	struct roan_recv *cur = &qp->rq.cur;
 	u32 verr;
 
-	if (exec->starts && !take_recv(qp, rx))
+	if (exec->starts && !rx_get_recv(qp, rx))
 		return;
 	if (exec->msg_len > cur->total)
-		return fail_recv(qp, rx, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
-	verr = roan_scatter(qp, receives(qp), exec->offset, roan_rx_payload(rx), pkt->payload_len);
+		return rx_fail_recv(qp, rx, ROAN_ST_LOC_LEN_ERR, ROAN_VERR_TOO_LONG, ROAN_NAK_INVALID_REQUEST);
+	verr = roan_scatter(qp, rx_recv_sges(qp), exec->offset, roan_rx_payload(rx), pkt->payload_len);
 	if (verr)
-		return fail_recv(qp, rx, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
-	if (exec->ends && pkt->info->rider == ROAN_RIDER_INV) {
+		return rx_fail_recv(qp, rx, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
+	if (exec->ends && pkt->info->ext == ROAN_EXT_INV) {
 		verr = roan_key_invalidate_remote(qp, pkt->inv_rkey);
 		if (verr)
-			return fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
+			return rx_fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
 	}
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (exec->ends)
-		finish_recv(qp, pkt, exec->msg_len);
+		rx_finish_recv(qp, pkt, exec->msg_len);
 }
 
 /*
  * A WRITE that may not be. RC: if this packet has immediate data, the message's receive reports the violation (11.6.2, local
  * access error); the others are flushed. UC: the receive stays for the next message.
  */
-static void deny_write(struct roan_qp *qp, struct roan_rx *rx, u32 verr, bool wants_recv)
+static void deny_write(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr, bool wants_recv)
 	__must_hold(&qp->rq.lock)
 {
 	u32 unused;
 
-	if (!wants_recv || qp->transport != ROAN_TP_RC || verr == ROAN_VERR_ABSENT)
-		return deny(qp, rx, verr);
+	if (!wants_recv || qp->transport != ROAN_TP_RC || verr == ROAN_VERR_PENDING)
+		return rx_nak_access(qp, rx, verr);
 	if (!qp->rq.cur.taken)
-		fetch_recv(qp, &unused);
-	fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
+		rx_fetch_recv(qp, &unused);
+	rx_fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
 }
 
-static void execute_write(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
+static void execute_write(struct roan_qp *qp, struct roan_rx_ctx *rx, const struct roan_request *exec)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
-	bool wants_recv = exec->ends && pkt->info->rider == ROAN_RIDER_IMM;
+	bool wants_recv = exec->ends && pkt->info->ext == ROAN_EXT_IMM;
 	/* Placing asks all that can be asked of one packet. But a receive is taken, and a length of 0 let in, only by who may write. */
-	bool alone = exec->starts && exec->ends && pkt->payload_len && !wants_recv;
+	bool single_pkt = exec->starts && exec->ends && pkt->payload_len && !wants_recv;
 	u32 verr;
 
 	/* The whole range at once, so that a WRITE that runs out of its region leaves no byte, as adapters do. */
-	if (exec->starts && !alone) {
+	if (exec->starts && !single_pkt) {
 		verr = roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE);
 		if (verr)
 			return deny_write(qp, rx, verr, wants_recv);
 	}
-	if (wants_recv && !take_recv(qp, rx))
+	if (wants_recv && !rx_get_recv(qp, rx))
 		return;
 	verr = roan_remote_write(qp, exec->rkey, exec->va, roan_rx_payload(rx), pkt->payload_len);
 	if (verr)
 		return deny_write(qp, rx, verr, wants_recv);
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (wants_recv)
-		finish_recv(qp, pkt, exec->msg_len);
+		rx_finish_recv(qp, pkt, exec->msg_len);
 }
 
-static void execute_read(struct roan_qp *qp, const struct roan_pkt *pkt, const struct roan_exec *exec)
+static void execute_read(struct roan_qp *qp, const struct roan_pkt *pkt, const struct roan_request *exec)
 	__must_hold(&qp->rq.lock)
 {
 	if (roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_READ))
-		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+		return rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
 	roan_responder_read(&qp->rq.resp, pkt);
 }
 
-static void execute_atomic(struct roan_qp *qp, struct roan_rx *rx)
+static void execute_atomic(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
@@ -276,11 +277,11 @@ static void execute_atomic(struct roan_qp *qp, struct roan_rx *rx)
 	u32 verr = roan_remote_atomic(qp, pkt, &orig);
 
 	if (verr)
-		return deny(qp, rx, verr);
+		return rx_nak_access(qp, rx, verr);
 	roan_responder_atomic(&qp->rq.resp, pkt, orig);
 }
 
-static void execute_atomic_write(struct roan_qp *qp, struct roan_rx *rx)
+static void execute_atomic_write(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
@@ -289,24 +290,24 @@ static void execute_atomic_write(struct roan_qp *qp, struct roan_rx *rx)
 
 	/* The walker has the packet's bytes: eight are there, the responder checked the length. */
 	if (skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &value, sizeof(value)))
-		return refuse(qp, ROAN_NAK_REMOTE_ACCESS);
+		return rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
 	verr = roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value);
 	if (verr)
-		return deny(qp, rx, verr);
-	roan_responder_acted(&qp->rq.resp, pkt);
+		return rx_nak_access(qp, rx, verr);
+	roan_responder_done_op(&qp->rq.resp, pkt);
 }
 
-static void execute_flush(struct roan_qp *qp, struct roan_rx *rx)
+static void execute_flush(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	u32 verr = roan_remote_flush(qp, &rx->pkt);
 
 	if (verr)
-		return deny(qp, rx, verr);
-	roan_responder_acted(&qp->rq.resp, &rx->pkt);
+		return rx_nak_access(qp, rx, verr);
+	roan_responder_done_op(&qp->rq.resp, &rx->pkt);
 }
 
-static void execute(struct roan_qp *qp, struct roan_rx *rx, const struct roan_exec *exec)
+static void execute_request(struct roan_qp *qp, struct roan_rx_ctx *rx, const struct roan_request *exec)
 	__must_hold(&qp->rq.lock)
 {
 	switch (rx->pkt.info->op) {
@@ -327,7 +328,7 @@ static void execute(struct roan_qp *qp, struct roan_rx *rx, const struct roan_ex
 }
 
 /* Nothing was executed: exactly one counter says why. */
-static void count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
+static void rx_count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
 {
 	bool rc = qp->transport == ROAN_TP_RC;
 
@@ -349,7 +350,7 @@ static void count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
 	case ROAN_V_INVALID:
 		if (rc) {
 			roan_count(qp->dev, resp_invalid_requests);
-			roan_later(&qp->later, ROAN_DO_EV_REQ_ERR);
+			roan_defer(&qp->deferred, ROAN_DEFER_EV_REQ_ERR);
 		} else {
 			roan_count(qp->dev, rx_invalid);
 		}
@@ -358,111 +359,111 @@ static void count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
 }
 
 /* The first packet to reach a QP in RTR says that the peer is up; the CM waits for that (11.6.3.1). */
-static void note_established(struct roan_qp *qp)
+static void rx_note_established(struct roan_qp *qp)
 {
-	if (qp->comm_est || qp->state != IB_QPS_RTR)
+	if (qp->comm_est_sent || qp->state != IB_QPS_RTR)
 		return;
-	qp->comm_est = true;
-	roan_later(&qp->later, ROAN_DO_EV_COMM_EST);
+	qp->comm_est_sent = true;
+	roan_defer(&qp->deferred, ROAN_DEFER_EV_COMM_EST);
 }
 
 /*
  * Most connections never see a READ or an atomic, so the memory for remembering them is made when the first one comes.
  * False: there is none, and the packet is lost as if the wire had lost it.
  */
-static bool can_replay(struct roan_qp *qp, const struct roan_pkt *pkt)
+static bool rx_can_replay(struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {
 	u32 n = qp->attr.max_dest_rd_atomic;
-	struct roan_replay *replay;
+	struct roan_resp_res *replay;
 
-	if (likely(qp->rq.resp.replay) || !n || !roan_op_wants_answer(pkt->info->op))
+	if (likely(qp->rq.resp.replay) || !n || !roan_op_needs_response(pkt->info->op))
 		return true;
 	replay = kcalloc(n, sizeof(*replay), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	if (!replay) {
 		roan_count(qp->dev, rx_no_memory);
 		return false;
 	}
-	roan_responder_remember(&qp->rq.resp, replay, n);
+	roan_responder_set_resources(&qp->rq.resp, replay, n);
 	return true;
 }
 
-static void take_request(struct roan_qp *qp, struct roan_rx *rx)
+static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	enum roan_verdict verdict;
-	struct roan_exec exec;
+	struct roan_request exec;
 
-	if (!can_replay(qp, &rx->pkt))
+	if (!rx_can_replay(qp, &rx->pkt))
 		return;
 	verdict = roan_responder_admit(&qp->rq.resp, &rx->pkt, &exec);
-	trace_roan_verdict(qp, &rx->pkt, verdict);
+	trace_roan_rx_verdict(qp, &rx->pkt, verdict);
 	if (verdict == ROAN_V_EXECUTE)
-		execute(qp, rx, &exec);
+		execute_request(qp, rx, &exec);
 	else
-		count_verdict(qp, verdict);
-	roan_turn_comes(qp);
+		rx_count_verdict(qp, verdict);
+	roan_yield_wake(qp);
 }
 
 /*
  * Others wait already, and order is kept. A peer that sends again what waits here loses its patience: that the first of it is
  * not ready is said as rnr_defer.h has it, so that waiting costs the peer none of its retries.
  */
-static void wait_behind(struct roan_qp *qp, struct roan_rx *rx)
+static void rx_queue_behind(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	bool rc = qp->transport == ROAN_TP_RC;
 	u32 psn = rx->pkt.psn;
 	u8 code;
 
-	if (rc && psn == qp->rq.resp.epsn && roan_rest_asked(&qp->rq.rest, ktime_get_ns(), &code))
-		ask_again(qp, code);
-	else if (rc && roan_backlog_has(qp, psn))
+	if (rc && psn == qp->rq.resp.epsn && roan_rnr_defer_dup(&qp->rq.rnr_defer, ktime_get_ns(), &code))
+		rx_rnr(qp, code);
+	else if (rc && roan_odp_rxq_has(qp, psn))
 		roan_count(qp->dev, duplicate_request);
-	else if (roan_backlog_add(qp, rx))
+	else if (roan_odp_rxq_add(qp, rx))
 		return;
 	else if (!rc)
-		roan_count(qp->dev, rx_absent);
+		roan_count(qp->dev, rx_fault_dropped);
 	else if (qp->rq.resp.nak_sent)
 		roan_count(qp->dev, rx_after_nak);
 	else
-		ask_again_if_full(qp);
+		rx_rnr_full(qp);
 }
 
 /* Is somebody before what comes? */
-static bool backlogged(const struct roan_qp *qp)
+static bool rx_queue_nonempty(const struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
 	return unlikely(!list_empty(&qp->rq.backlog));
 }
 
 /* Must it wait behind others? What was executed before is answered at once: that takes nothing and places nothing. */
-static bool must_wait(const struct roan_qp *qp, const struct roan_pkt *pkt)
+static bool rx_must_queue(const struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {
-	return backlogged(qp) && (qp->transport != ROAN_TP_RC || psn_diff(pkt->psn, qp->rq.resp.epsn) >= 0);
+	return rx_queue_nonempty(qp) && (qp->transport != ROAN_TP_RC || psn_diff(pkt->psn, qp->rq.resp.epsn) >= 0);
 }
 
 /* The caller parts with the key when the run of packets has come to its end. */
-void roan_recv_request(struct roan_qp *qp, struct roan_rx *rx)
+void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
-	roan_lock_outside(&qp->rq.lock);
-	roan_key_stay();
-	if (!can_receive(qp)) {
+	roan_queue_lock_drop_key(&qp->rq.lock);
+	roan_key_hold();
+	if (!rx_can_receive(qp)) {
 		roan_count(qp->dev, rx_bad_state);
 		goto unlock;
 	}
-	note_established(qp);
-	if (must_wait(qp, &rx->pkt))
-		wait_behind(qp, rx);
+	rx_note_established(qp);
+	if (rx_must_queue(qp, &rx->pkt))
+		rx_queue_behind(qp, rx);
 	else
-		take_request(qp, rx);
+		rx_handle_request(qp, rx);
 unlock:
 	spin_unlock(&qp->rq.lock);
 }
 
 /* What only a datagram's completion tells: where it came from. */
-static void describe_source(struct roan_cqe *cqe, const struct roan_rx *rx)
+static void ud_fill_source(struct roan_cqe *cqe, const struct roan_rx_ctx *rx)
 {
 	cqe->src_qp = rx->pkt.src_qpn;
 	cqe->flags |= ROAN_CQE_GRH;
@@ -470,7 +471,7 @@ static void describe_source(struct roan_cqe *cqe, const struct roan_rx *rx)
 		cqe->flags |= ROAN_CQE_IPV4;
 	if (rx->pkt.solicited)
 		cqe->flags |= ROAN_CQE_SOLICITED;
-	if (rx->pkt.info->rider == ROAN_RIDER_IMM) {
+	if (rx->pkt.info->ext == ROAN_EXT_IMM) {
 		cqe->flags |= ROAN_CQE_WITH_IMM;
 		cqe->imm = rx->pkt.imm;
 	}
@@ -485,34 +486,34 @@ static void describe_source(struct roan_cqe *cqe, const struct roan_rx *rx)
 }
 
 /* The memory it is for is not there yet, or others wait already. */
-static void datagram_waits(struct roan_qp *qp, struct roan_rx *rx)
+static void ud_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
-	if (!roan_backlog_add(qp, rx))
-		roan_count(qp->dev, rx_absent);
+	if (!roan_odp_rxq_add(qp, rx))
+		roan_count(qp->dev, rx_fault_dropped);
 }
 
 /* False: none, and it is counted. */
-static bool take_datagram_recv(struct roan_qp *qp)
+static bool ud_get_recv(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
 	u32 verr;
 
-	switch (fetch_recv(qp, &verr)) {
+	switch (rx_fetch_recv(qp, &verr)) {
 	case ROAN_FETCH_OK:
 		return true;
 	case ROAN_FETCH_EMPTY:
 		roan_count(qp->dev, rx_no_wqe);
 		break;
 	case ROAN_FETCH_BAD:
-		lose_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
+		rx_drop_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
 		break;
 	}
 	return false;
 }
 
 /* Every UD receive begins with 40 bytes for the network header (10.2.4). */
-static void deliver(struct roan_qp *qp, struct roan_rx *rx)
+static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
@@ -522,33 +523,33 @@ static void deliver(struct roan_qp *qp, struct roan_rx *rx)
 	u8 grh[ROAN_GRH_LEN];
 	u32 verr;
 
-	if (!cur->taken && !take_datagram_recv(qp))
+	if (!cur->taken && !ud_get_recv(qp))
 		return;
 	if (total > cur->total) {
 		roan_count(qp->dev, rx_too_long);
 		return;		/* the receive stays for the next one */
 	}
 	roan_rx_grh(rx, grh);
-	verr = roan_scatter(qp, receives(qp), 0, roan_from_bytes(grh), sizeof(grh));
+	verr = roan_scatter(qp, rx_recv_sges(qp), 0, roan_payload_bytes(grh), sizeof(grh));
 	if (!verr)
-		verr = roan_scatter(qp, receives(qp), sizeof(grh), roan_rx_payload(rx), pkt->payload_len);
-	if (verr == ROAN_VERR_ABSENT)
-		return datagram_waits(qp, rx);	/* as above */
-	describe_source(&cqe, rx);
+		verr = roan_scatter(qp, rx_recv_sges(qp), sizeof(grh), roan_rx_payload(rx), pkt->payload_len);
+	if (verr == ROAN_VERR_PENDING)
+		return ud_queue_fault(qp, rx);	/* as above */
+	ud_fill_source(&cqe, rx);
 	roan_complete_recv(qp, &cqe, verr ? ROAN_ST_LOC_PROT_ERR : ROAN_ST_SUCCESS, verr);
 	if (verr)
-		roan_qp_fail(qp);
+		roan_qp_set_err(qp);
 }
 
-static void take_datagram(struct roan_qp *qp, struct roan_rx *rx)
+static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	switch (roan_ud_admit(&rx->pkt, qp->qkey, qp->pkey, 1u << qp->mtu_shift)) {
 	case ROAN_UD_DELIVER:
-		if (backlogged(qp) && !rx->waits)
-			datagram_waits(qp, rx);
+		if (rx_queue_nonempty(qp) && !rx->is_deferred)
+			ud_queue_fault(qp, rx);
 		else
-			deliver(qp, rx);
+			ud_deliver(qp, rx);
 		break;
 	case ROAN_UD_BAD_QKEY:
 		roan_count(qp->dev, rx_bad_qkey);
@@ -560,23 +561,23 @@ static void take_datagram(struct roan_qp *qp, struct roan_rx *rx)
 		roan_count(qp->dev, rx_invalid);
 		break;
 	}
-	roan_turn_comes(qp);
+	roan_yield_wake(qp);
 }
 
-void roan_recv_datagram(struct roan_qp *qp, struct roan_rx *rx)
+void roan_recv_datagram(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	spin_lock(&qp->rq.lock);
-	if (can_receive(qp))
-		take_datagram(qp, rx);
+	if (rx_can_receive(qp))
+		ud_handle(qp, rx);
 	else
 		roan_count(qp->dev, rx_bad_state);
 	spin_unlock(&qp->rq.lock);
 }
 
-void roan_request_execute(struct roan_qp *qp, struct roan_rx *rx)
+void roan_request_execute(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	if (roan_connected(qp))
-		take_request(qp, rx);
+		rx_handle_request(qp, rx);
 	else
-		take_datagram(qp, rx);
+		ud_handle(qp, rx);
 }

@@ -13,7 +13,7 @@
 #include "tx/tx.h"
 
 /* Marks on acknowledgements and CNPs say nothing that their sender could do something about. */
-static bool is_data(const struct roan_pkt *pkt)
+static bool cnp_is_data(const struct roan_pkt *pkt)
 {
 	switch (pkt->info->op) {
 	case ROAN_OP_CNP:
@@ -25,7 +25,7 @@ static bool is_data(const struct roan_pkt *pkt)
 	}
 }
 
-static struct roan_np *np_of(struct roan_qp *qp, const struct roan_rx *rx, const struct roan_cc_params *params)
+static struct roan_np *cnp_np_of(struct roan_qp *qp, const struct roan_rx_ctx *rx, const struct roan_cc_params *params)
 {
 	switch (READ_ONCE(params->cnp_scope)) {
 	case ROAN_CNP_PER_DIP:
@@ -38,7 +38,7 @@ static struct roan_np *np_of(struct roan_qp *qp, const struct roan_rx *rx, const
 }
 
 /* Back to where the packet came from: a datagram QP has no address of its own. */
-static void address_back(struct roan_av *av, const struct roan_qp *qp, const struct roan_rx *rx)
+static void cnp_fill_av(struct roan_av *av, const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_av *own = roan_qp_av(qp);
 
@@ -52,7 +52,7 @@ static void address_back(struct roan_av *av, const struct roan_qp *qp, const str
 	};
 }
 
-static void send_cnp(struct roan_qp *qp, const struct roan_rx *rx, const struct roan_cc_params *params)
+static void cnp_send(struct roan_qp *qp, const struct roan_rx_ctx *rx, const struct roan_cc_params *params)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_pkt cnp = {
@@ -61,43 +61,44 @@ static void send_cnp(struct roan_qp *qp, const struct roan_rx *rx, const struct 
 		.pkey = ROAN_DEFAULT_PKEY,
 		.qpn = roan_connected(qp) ? qp->dest_qpn : rx->pkt.src_qpn,
 	};
-	struct roan_flow route = {};	/* of a datagram: where the next one comes from is open */
+	struct roan_dst_cache route = {};	/* of a datagram: where the next one comes from is open */
 	struct roan_train train;
 	struct roan_av av;
 	u8 *at;
 
-	address_back(&av, qp, rx);
-	roan_train_open(&train, qp->dev, roan_connected(qp) ? &qp->rq.flow : &route, &av);
+	cnp_fill_av(&av, qp, rx);
+	roan_gso_begin(&train, qp->dev, roan_connected(qp) ? &qp->rq.flow : &route, &av);
 	train.tclass = READ_ONCE(params->cnp_dscp) << 2 | INET_ECN_NOT_ECT;
 	train.prio = READ_ONCE(params->cnp_802p_prio);
-	at = roan_train_add(&train, roan_opcode(ROAN_OPCODE_CNP)->header_len + ROAN_ICRC_LEN);
+	at = roan_gso_reserve(&train, roan_opcode(ROAN_OPCODE_CNP)->header_len + ROAN_ICRC_LEN);
 	if (at) {
 		roan_wire_build(at, &cnp);
-		roan_train_seal(&train);
-		roan_train_flush(&train);
+		roan_gso_commit(&train);
+		roan_gso_xmit(&train);
 		roan_count(qp->dev, np_cnp_sent);
 		trace_roan_cnp(qp, cnp.qpn, true);
 	}
-	roan_flow_reset(&route);
+	roan_dst_cache_reset(&route);
 }
 
 /* The packet under the walker is believed, and has CE set or follows one that is owed a CNP. softirq, RCU, no queue lock held */
-void roan_ce_marked(struct roan_qp *qp, const struct roan_rx *rx)
+void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_cc_params *params = roan_cc_params_of(qp->dev);
 	u32 interval = READ_ONCE(params->min_time_between_cnps);
 	u64 now = ktime_get_ns();
 	bool due;
 
-	if (!is_data(&rx->pkt) || qp->ib.qp_type == IB_QPT_GSI)
+	if (!cnp_is_data(&rx->pkt) || qp->ib.qp_type == IB_QPT_GSI)
 		return;
 	if (rx->ce)
 		roan_count(qp->dev, np_ecn_marked_roce_packets);
 	spin_lock(&qp->rq.lock);
 	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE) {
-		due = rx->ce ? roan_np_due(np_of(qp, rx, params), interval, now) : roan_np_owed(&qp->rq.np, interval, now);
+		due = rx->ce ? roan_np_cnp_due(cnp_np_of(qp, rx, params), interval, now) :
+			roan_np_cnp_pending(&qp->rq.np, interval, now);
 		if (due)
-			send_cnp(qp, rx, params);
+			cnp_send(qp, rx, params);
 	}
 	spin_unlock(&qp->rq.lock);
 }

@@ -24,7 +24,7 @@ static const u8 wc_opcodes[ROAN_NUM_WR_OPCODES] = {
 };
 
 /* Failures of the requester that have a counter of their own. */
-static void count_failure(struct roan_dev *dev, enum roan_status status)
+static void completion_count_failure(struct roan_dev *dev, enum roan_status status)
 {
 	roan_count(dev, req_cqe_error);
 	switch (status) {
@@ -49,7 +49,7 @@ static void count_failure(struct roan_dev *dev, enum roan_status status)
 }
 
 /* A peer's refusal has no local reason; say at least whose it was. */
-static u32 verr_of(enum roan_status status, u32 verr)
+static u32 completion_vendor_err(enum roan_status status, u32 verr)
 {
 	switch (status) {
 	case ROAN_ST_REM_ACCESS_ERR:
@@ -64,17 +64,17 @@ static u32 verr_of(enum roan_status status, u32 verr)
 }
 
 /* Apart, as most requests of a stream are not signaled and need no entry, not even one that is only cleared. */
-static noinline void report_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
+static noinline void completion_report_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
 	__must_hold(&qp->sq.lock)
 {
-	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
+	const struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, index)->wqe;
 	const struct roan_cqe cqe = {
 		.wr_id = wqe->wr_id,
 		.status = status,
 		.opcode = wqe->opcode < ROAN_NUM_WR_OPCODES ? wc_opcodes[wqe->opcode] : IB_WC_SEND,
-		.byte_len = roan_requester_work(&qp->sq.req, index)->len,
+		.byte_len = roan_requester_wqe(&qp->sq.req, index)->len,
 		.qp_num = qp->ib.qp_num,
-		.vendor_err = verr_of(status, verr),
+		.vendor_err = completion_vendor_err(status, verr),
 		.kernel_qp = (uintptr_t)&qp->ib,
 	};
 
@@ -85,7 +85,7 @@ static noinline void report_send(struct roan_qp *qp, u32 index, enum roan_status
 void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
 	__must_hold(&qp->sq.lock)
 {
-	const struct roan_send_wqe *wqe = &roan_sq_mirror(&qp->sq, index)->wqe;
+	const struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, index)->wqe;
 
 	lockdep_assert_held(&qp->sq.lock);
 	/* The slot first: who sees the completion may post in its place at once. */
@@ -95,9 +95,9 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 		if (!qp->sq.sig_all && !(wqe->flags & ROAN_SEND_SIGNALED))
 			return;
 	} else if (status != ROAN_ST_WR_FLUSH_ERR) {
-		count_failure(qp->dev, status);
+		completion_count_failure(qp->dev, status);
 	}
-	report_send(qp, index, status, verr);
+	completion_report_send(qp, index, status, verr);
 }
 
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr)
@@ -152,12 +152,12 @@ static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 	do {
 		if (rounds++ == FLUSH_ROUNDS) {
 			if (ring == &qp->sq.ring)
-				roan_later(&qp->later, ROAN_DO_SEND);
+				roan_defer(&qp->deferred, ROAN_DEFER_SEND);
 			else
-				roan_qp_fail(qp);
+				roan_qp_set_err(qp);
 			return;
 		}
-		roan_ring_awake(ring);
+		roan_ring_unpark(ring);
 		pending = roan_ring_pending(ring);
 		if (roan_ring_corrupt(ring, pending)) {
 			roan_ring_discard(ring);
@@ -165,7 +165,7 @@ static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 		}
 		while (pending--)
 			flush_slot(qp, ring, cq, opcode);
-	} while (roan_ring_need_doorbell(ring));
+	} while (roan_ring_enable_doorbell(ring));
 }
 
 void roan_flush_sq(struct roan_qp *qp)
@@ -177,7 +177,7 @@ void roan_flush_sq(struct roan_qp *qp)
 	lockdep_assert_held(&qp->sq.lock);
 	roan_requester_flush(&qp->sq.req);
 	while (roan_requester_retired(&qp->sq.req, &index, &status))
-		roan_complete_send(qp, index, status, roan_sq_mirror(&qp->sq, index)->verr);
+		roan_complete_send(qp, index, status, roan_sq_shadow(&qp->sq, index)->vendor_err);
 	flush_ring(qp, &qp->sq.ring, qp->scq, IB_WC_SEND);
 }
 

@@ -14,50 +14,50 @@
 #include "tx/tx.h"
 
 /* It may never answer, or not on this QP; a poster with other things to do must not miss much. */
-#define PATIENCE_NS	(500 * NSEC_PER_USEC)
+#define YIELD_TIMEOUT_NS	(500 * NSEC_PER_USEC)
 
 /* What came from the peer so far: requests by their messages, datagrams by the receives they took. */
-static u32 heard_of(const struct roan_qp *qp)
+static u32 yield_rx_seq(const struct roan_qp *qp)
 {
 	return READ_ONCE(qp->rq.resp.msn) + READ_ONCE(qp->rq.ring.index);
 }
 
 /* A bell was rung for @qp. Did the peer send anything since the last one? Then it waits for what was posted now. */
-bool roan_turn_answered(struct roan_qp *qp)
+bool roan_yield_wanted(struct roan_qp *qp)
 {
-	u32 heard;
+	u32 seq;
 
 	if (num_online_cpus() > 1)
 		return false;
-	heard = heard_of(qp);
-	return xchg(&qp->sq.heard, heard) != heard;
+	seq = yield_rx_seq(qp);
+	return xchg(&qp->sq.rx_seq_seen, seq) != seq;
 }
 
-/* roan_turn_comes() wakes us; if several threads post to one QP, the last of them. */
-static void sleep_until_heard(struct roan_qp *qp)
+/* roan_yield_wake() wakes us; if several threads post to one QP, the last of them. */
+static void yield_wait_rx(struct roan_qp *qp)
 {
-	ktime_t patience = PATIENCE_NS;
-	bool heard;
+	ktime_t timeout = YIELD_TIMEOUT_NS;
+	bool seq;
 
 	spin_lock_bh(&qp->rq.lock);
-	heard = heard_of(qp) != READ_ONCE(qp->sq.heard);
-	if (!heard) {
-		qp->rq.listener = current;
+	seq = yield_rx_seq(qp) != READ_ONCE(qp->sq.rx_seq_seen);
+	if (!seq) {
+		qp->rq.yield_waiter = current;
 		set_current_state(TASK_INTERRUPTIBLE);
 	}
 	spin_unlock_bh(&qp->rq.lock);
-	if (heard)
+	if (seq)
 		return;
-	schedule_hrtimeout_range(&patience, 0, HRTIMER_MODE_REL);
+	schedule_hrtimeout_range(&timeout, 0, HRTIMER_MODE_REL);
 
 	spin_lock_bh(&qp->rq.lock);
-	if (qp->rq.listener == current)
-		qp->rq.listener = NULL;
+	if (qp->rq.yield_waiter == current)
+		qp->rq.yield_waiter = NULL;
 	spin_unlock_bh(&qp->rq.lock);
 }
 
 /* Process context, no lock held. */
-void roan_turn_pass(struct roan_qp *qp)
+void roan_yield(struct roan_qp *qp)
 {
 	unsigned long switches = current->nvcsw + current->nivcsw;
 
@@ -65,5 +65,5 @@ void roan_turn_pass(struct roan_qp *qp)
 		return;
 	yield();
 	if (current->nvcsw + current->nivcsw == switches)
-		sleep_until_heard(qp);
+		yield_wait_rx(qp);
 }

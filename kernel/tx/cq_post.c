@@ -6,7 +6,7 @@
 #include "tx/tx.h"
 
 /* An entry is lost: the consumer made the queue too small (11.2.6.1). Told once. */
-static void overflow(struct roan_cq *cq)
+static void cq_set_overflow(struct roan_cq *cq)
 	__must_hold(&cq->lock)
 {
 	roan_count(to_roan_dev(cq->ib.device), cq_overflow);
@@ -14,20 +14,20 @@ static void overflow(struct roan_cq *cq)
 		return;
 	cq->overflowed = true;
 	roan_ring_flag_overflow(&cq->ring);
-	roan_later(&cq->later, ROAN_DO_CQ_ERR);
+	roan_defer(&cq->deferred, ROAN_DEFER_CQ_ERR);
 }
 
 /* Did the consumer ask to be woken by an entry like this one? Each request is answered once. */
-static bool wanted(struct roan_cq *cq, bool solicited)
+static bool cq_event_wanted(struct roan_cq *cq, bool solicited)
 	__must_hold(&cq->lock)
 {
 	u32 next, sol;
 
 	roan_ring_armed(&cq->ring, &next, &sol);
-	if (next == cq->seen_next && !(solicited && sol != cq->seen_solicited))
+	if (next == cq->arm_next_done && !(solicited && sol != cq->arm_solicited_done))
 		return false;
-	cq->seen_next = next;
-	cq->seen_solicited = sol;
+	cq->arm_next_done = next;
+	cq->arm_solicited_done = sol;
 	return true;
 }
 
@@ -38,7 +38,7 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
 	spin_lock_bh(&cq->lock);
 	slot = roan_ring_cqe_slot(&cq->ring);
 	if (unlikely(!slot)) {
-		overflow(cq);
+		cq_set_overflow(cq);
 		goto unlock;
 	}
 	/* A user may be looking: no kernel address may stand there even for a moment. */
@@ -46,8 +46,8 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
 	slot->kernel_qp = cq->user ? 0 : cqe->kernel_qp;
 	slot->timestamp_ns = ktime_get_ns();
 	roan_ring_cqe_done(&cq->ring);
-	if (wanted(cq, cqe->status || cqe->flags & ROAN_CQE_SOLICITED))
-		roan_later(&cq->later, ROAN_DO_NOTIFY);
+	if (cq_event_wanted(cq, cqe->status || cqe->flags & ROAN_CQE_SOLICITED))
+		roan_defer(&cq->deferred, ROAN_DEFER_NOTIFY);
 unlock:
 	spin_unlock_bh(&cq->lock);
 }

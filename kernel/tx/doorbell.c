@@ -13,12 +13,12 @@
 #include "base/base.h"
 #include "tx/tx.h"
 
-void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered)
+void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered)
 {
 	roan_send(qp);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
-		roan_qp_flush(qp);	/* nobody else flushes what was posted to the receive queue since */
-	if (!answered || !roan_turn_answered(qp))
+		roan_qp_request_flush(qp);	/* nobody else flushes what was posted to the receive queue since */
+	if (!answered || !roan_yield_wanted(qp))
 		return;
 	if (*answered)
 		roan_qp_put(*answered);
@@ -39,17 +39,18 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *at
 		return PTR_ERR(uctx);
 	n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);	/* not positive: none */
 	for (i = 0; i < n; i++)
-		roan_doorbell_look(to_roan_qp(uobjs[i]->object), &answered);
-	roan_notices_rung(to_roan_uctx(uctx), began, &answered);
+		roan_qp_kick(to_roan_qp(uobjs[i]->object), &answered);
+	roan_db_batch_ring(to_roan_ucontext(uctx), began, &answered);
 	if (answered) {
-		roan_turn_pass(answered);
+		roan_yield(answered);
 		roan_qp_put(answered);
 	}
 	return 0;
 }
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_DOORBELL,
-	UVERBS_ATTR_IDRS_ARR(ROAN_ATTR_QP_DOORBELL_HANDLES, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, 1, ROAN_MAX_BELLS,
+	UVERBS_ATTR_IDRS_ARR(ROAN_ATTR_QP_DOORBELL_HANDLES, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, 1,
+			     ROAN_MAX_DOORBELL_QPS,
 			     UA_OPTIONAL));
 
 ADD_UVERBS_METHODS(roan_qp, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_DOORBELL));

@@ -13,194 +13,196 @@
 #include "base/base.h"
 #include "tx/tx.h"
 
-#define QUICK_NS	(1000 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
-#define LINGER_NS	(20 * NSEC_PER_USEC)
+#define STREAM_GAP_NS	(1000 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
+#define BATCH_WAIT_NS	(20 * NSEC_PER_USEC)
 #define MAX_BATCH_NS	(200 * NSEC_PER_USEC)
-#define WORTH		4			/* work requests gathered that make lingering worth it */
-#define MIN_PATIENCE	16			/* quick bells before it is tried first, and where trying did no harm */
-#define MAX_PATIENCE	8192			/* doubled each time it was in vain, from one up where it had been worth it */
-#define SLOTS		256			/* of the ring; a poster that finds it full rings */
-#define SOFTIRQ_LOOKS	64			/* at a time; a caller of the doorbell looks at SLOTS */
+#define MIN_BATCH	4			/* work requests gathered that make lingering worth it */
+#define MIN_BELL_THRESHOLD	16		/* quick bells before it is tried first, and where trying did no harm */
+#define MAX_BELL_THRESHOLD	8192		/* doubled each time it was in vain, from one up where it had been worth it */
+#define HINT_SLOTS		256			/* of the ring; a poster that finds it full rings */
+#define SOFTIRQ_HINTS	64			/* at a time; a caller of the doorbell looks at HINT_SLOTS */
 
 /*
  * Little has gathered. That did harm if the timer found it, as somebody waited for the timer; a poster that waits and rings
  * loses nothing. False: it was a stream so far, and may go on.
  */
-static bool in_vain(struct roan_notices *notices)
-	__must_hold(&notices->lock)
+static bool batch_failed(struct roan_db_hints *hints)
+	__must_hold(&hints->lock)
 {
-	u32 patience = notices->patience;
+	u32 threshold = hints->bell_threshold;
 
-	notices->patience = clamp_t(u32, patience * 2, 1, notices->late ? MAX_PATIENCE : MIN_PATIENCE);
-	return patience;
+	hints->bell_threshold = clamp_t(u32, threshold * 2, 1, hints->timer_hit ? MAX_BELL_THRESHOLD :
+					MIN_BELL_THRESHOLD);
+	return threshold;
 }
 
 /*
- * Nobody is at work on the ring: shall we look again? True: linger_at says when. The wait is in proportion to what the
+ * Nobody is at work on the ring: shall we look again? True: timer_ns says when. The wait is in proportion to what the
  * last batch took from beginning to end: on one CPU the poster gets to run only then.
  */
-static bool linger(struct roan_notices *notices, u64 now)
-	__must_hold(&notices->lock)
+static bool batch_should_wait(struct roan_db_hints *hints, u64 now)
+	__must_hold(&hints->lock)
 {
-	if (now < notices->linger_at)
+	if (now < hints->timer_ns)
 		return true;		/* a bell brought us here; the time is not up */
-	if (!notices->linger_at) {
-		if (notices->quick_bells < notices->patience)
+	if (!hints->timer_ns) {
+		if (hints->bell_streak < hints->bell_threshold)
 			return false;
-	} else if (READ_ONCE(notices->gathered) >= WORTH) {
-		notices->patience = 0;	/* a stream: its poster may be late once, and then the next bell will do */
-	} else if (in_vain(notices)) {
-		notices->linger_at = 0;
-		notices->quick_bells = 0;
+	} else if (READ_ONCE(hints->batch_wqes) >= MIN_BATCH) {
+		/* a stream: its poster may be late once, and then the next bell will do */
+		hints->bell_threshold = 0;
+	} else if (batch_failed(hints)) {
+		hints->timer_ns = 0;
+		hints->bell_streak = 0;
 		return false;
 	}
-	WRITE_ONCE(notices->gathered, 0);
-	notices->late = false;
-	notices->linger_at = now + LINGER_NS + 2 * min(now - notices->found_at, MAX_BATCH_NS);
+	WRITE_ONCE(hints->batch_wqes, 0);
+	hints->timer_hit = false;
+	hints->timer_ns = now + BATCH_WAIT_NS + 2 * min(now - hints->last_hit_ns, MAX_BATCH_NS);
 	return true;
 }
 
 /* The doorbell is off while the timer is set. One set to an earlier time stays, and is set anew when it fires. */
-static void look_again(struct roan_notices *notices, u64 at)
-	__must_hold(&notices->lock)
+static void batch_arm_timer(struct roan_db_hints *hints, u64 at)
+	__must_hold(&hints->lock)
 {
-	roan_ring_awake(&notices->ring);
-	if (!hrtimer_is_queued(&notices->timer))
-		hrtimer_start(&notices->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
+	roan_ring_unpark(&hints->ring);
+	if (!hrtimer_is_queued(&hints->timer))
+		hrtimer_start(&hints->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
 /* May we leave? */
-static bool leave(struct roan_notices *notices)
+static bool batch_stop_polling(struct roan_db_hints *hints)
 {
 	bool done = true;
 
-	spin_lock_bh(&notices->lock);
-	if (linger(notices, ktime_get_ns()))
-		look_again(notices, notices->linger_at);
+	spin_lock_bh(&hints->lock);
+	if (batch_should_wait(hints, ktime_get_ns()))
+		batch_arm_timer(hints, hints->timer_ns);
 	else
-		done = !roan_ring_need_doorbell(&notices->ring);
-	spin_unlock_bh(&notices->lock);
+		done = !roan_ring_enable_doorbell(&hints->ring);
+	spin_unlock_bh(&hints->lock);
 	return done;
 }
 
-static bool take(struct roan_notices *notices, u64 began, u32 *qpn)
+static bool batch_pop_hint(struct roan_db_hints *hints, u64 began, u32 *qpn)
 {
 	bool any;
 
-	spin_lock_bh(&notices->lock);
-	any = roan_ring_take_notice(&notices->ring, qpn);
+	spin_lock_bh(&hints->lock);
+	any = roan_ring_pop_hint(&hints->ring, qpn);
 	if (any)
-		notices->found_at = began;
-	spin_unlock_bh(&notices->lock);
+		hints->last_hit_ns = began;
+	spin_unlock_bh(&hints->lock);
 	return any;
 }
 
-static void look_at(struct roan_uctx *uctx, u32 qpn, struct roan_qp **answered)
+static void batch_kick_qp(struct roan_ucontext *uctx, u32 qpn, struct roan_qp **answered)
 {
 	struct roan_qp *qp = roan_qp_find(qpn);
 
 	if (!qp)
 		return;
 	if (qp->uctx == &uctx->ib)
-		roan_doorbell_look(qp, answered);
+		roan_qp_kick(qp, answered);
 	roan_qp_put(qp);
 }
 
-/* A ring that runs away from us must not keep us here: after @looks the timer goes on. */
-static void look(struct roan_uctx *uctx, u64 began, u32 looks, struct roan_qp **answered)
+/* A ring that runs away from us must not keep us here: after @budget the timer goes on. */
+static void batch_poll_hints(struct roan_ucontext *uctx, u64 began, u32 budget, struct roan_qp **answered)
 {
-	struct roan_notices *notices = &uctx->notices;
+	struct roan_db_hints *hints = &uctx->db_hints;
 	u32 qpn;
 
-	while (looks--) {
-		if (take(notices, began, &qpn))
-			look_at(uctx, qpn, answered);
-		else if (leave(notices))
+	while (budget--) {
+		if (batch_pop_hint(hints, began, &qpn))
+			batch_kick_qp(uctx, qpn, answered);
+		else if (batch_stop_polling(hints))
 			return;
 	}
-	spin_lock_bh(&notices->lock);
-	look_again(notices, ktime_get_ns() + LINGER_NS);
-	spin_unlock_bh(&notices->lock);
+	spin_lock_bh(&hints->lock);
+	batch_arm_timer(hints, ktime_get_ns() + BATCH_WAIT_NS);
+	spin_unlock_bh(&hints->lock);
 }
 
-static enum hrtimer_restart on_timer(struct hrtimer *timer)
+static enum hrtimer_restart batch_timer_fn(struct hrtimer *timer)
 {
-	struct roan_uctx *uctx = container_of(timer, struct roan_uctx, notices.timer);
-	struct roan_notices *notices = &uctx->notices;
+	struct roan_ucontext *uctx = container_of(timer, struct roan_ucontext, db_hints.timer);
+	struct roan_db_hints *hints = &uctx->db_hints;
 
-	spin_lock_bh(&notices->lock);
-	notices->late |= roan_ring_pending(&notices->ring) > 0;
-	spin_unlock_bh(&notices->lock);
-	look(uctx, ktime_get_ns(), SOFTIRQ_LOOKS, NULL);
+	spin_lock_bh(&hints->lock);
+	hints->timer_hit |= roan_ring_pending(&hints->ring) > 0;
+	spin_unlock_bh(&hints->lock);
+	batch_poll_hints(uctx, ktime_get_ns(), SOFTIRQ_HINTS, NULL);
 	return HRTIMER_NORESTART;
 }
 
-void roan_notices_rung(struct roan_uctx *uctx, u64 began, struct roan_qp **answered)
+void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **answered)
 {
-	struct roan_notices *notices = &uctx->notices;
+	struct roan_db_hints *hints = &uctx->db_hints;
 
-	if (!notices->ring.ctl)
+	if (!hints->ring.ctl)
 		return;
 	/* First: softirqs that wait on this CPU run when the lock is let go, and may say anew that more waits. */
-	WRITE_ONCE(notices->ring.ctl->kernel.waits_on, 0);
-	spin_lock_bh(&notices->lock);
-	notices->quick_bells = began - notices->bell_at < QUICK_NS ? notices->quick_bells + 1 : 0;
-	notices->bell_at = began;
-	notices->found_at = began;
-	roan_ring_awake(&notices->ring);
-	spin_unlock_bh(&notices->lock);
-	look(uctx, began, SLOTS, answered);
+	WRITE_ONCE(hints->ring.ctl->kernel.send_cpu_plus1, 0);
+	spin_lock_bh(&hints->lock);
+	hints->bell_streak = began - hints->last_bell_ns < STREAM_GAP_NS ? hints->bell_streak + 1 : 0;
+	hints->last_bell_ns = began;
+	hints->last_hit_ns = began;
+	roan_ring_unpark(&hints->ring);
+	spin_unlock_bh(&hints->lock);
+	batch_poll_hints(uctx, began, HINT_SLOTS, answered);
 }
 
 /* Also by those who look without us, because an answer came. Once it is enough nobody writes to what all CPUs read. */
-void roan_notices_found(struct roan_qp *qp, u32 n)
+void roan_db_batch_account(struct roan_qp *qp, u32 n)
 {
-	struct roan_notices *notices;
+	struct roan_db_hints *hints;
 	u32 gathered;
 
 	if (!n || !qp->uctx)
 		return;
-	notices = &to_roan_uctx(qp->uctx)->notices;
-	gathered = READ_ONCE(notices->gathered);
-	if (gathered < WORTH)
-		WRITE_ONCE(notices->gathered, gathered + n);
+	hints = &to_roan_ucontext(qp->uctx)->db_hints;
+	gathered = READ_ONCE(hints->batch_wqes);
+	if (gathered < MIN_BATCH)
+		WRITE_ONCE(hints->batch_wqes, gathered + n);
 }
 
 /*
  * What goes on later goes on in softirq, and softirqs that have gone on for long are left to ksoftirqd, which gets its share of
  * the CPU like any program. One of ours that polls there has nothing better to do, if it only knew.
  */
-void roan_notices_waits(struct roan_qp *qp, bool waits)
+void roan_db_batch_set_cpu(struct roan_qp *qp, bool waits)
 {
 	u32 on = waits ? smp_processor_id() + 1 : 0;
 	struct roan_ring *ring;
 
 	if (!qp->uctx)
 		return;
-	ring = &to_roan_uctx(qp->uctx)->notices.ring;
-	if (ring->ctl && READ_ONCE(ring->ctl->kernel.waits_on) != on)
-		WRITE_ONCE(ring->ctl->kernel.waits_on, on);
+	ring = &to_roan_ucontext(qp->uctx)->db_hints.ring;
+	if (ring->ctl && READ_ONCE(ring->ctl->kernel.send_cpu_plus1) != on)
+		WRITE_ONCE(ring->ctl->kernel.send_cpu_plus1, on);
 }
 
-void roan_notices_init(struct roan_notices *notices)
+void roan_db_hints_init(struct roan_db_hints *hints)
 {
-	spin_lock_init(&notices->lock);
-	roan_hrtimer_setup(&notices->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	notices->patience = MIN_PATIENCE;
+	spin_lock_init(&hints->lock);
+	roan_hrtimer_setup(&hints->timer, batch_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hints->bell_threshold = MIN_BELL_THRESHOLD;
 }
 
-int roan_notices_alloc(struct roan_uctx *uctx, struct roan_ring_desc *desc)
+int roan_db_hints_alloc(struct roan_ucontext *uctx, struct roan_ring_desc *desc)
 {
-	struct roan_notices *notices = &uctx->notices;
-	int err = roan_ring_alloc(&notices->ring, SLOTS, sizeof(struct roan_notice), &uctx->ib, desc);
+	struct roan_db_hints *hints = &uctx->db_hints;
+	int err = roan_ring_alloc(&hints->ring, HINT_SLOTS, sizeof(struct roan_db_hint), &uctx->ib, desc);
 
 	if (!err)
-		roan_ring_need_doorbell(&notices->ring);
+		roan_ring_enable_doorbell(&hints->ring);
 	return err;
 }
 
-void roan_notices_free(struct roan_notices *notices)
+void roan_db_hints_free(struct roan_db_hints *hints)
 {
-	hrtimer_cancel(&notices->timer);
-	roan_ring_free(&notices->ring);
+	hrtimer_cancel(&hints->timer);
+	roan_ring_free(&hints->ring);
 }

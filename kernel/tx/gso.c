@@ -26,14 +26,14 @@
 #define TRAIN_PKTS	64	/* as many as GRO puts together */
 
 /* The address decides, not the group: a group of either notation is an IPv4 one when it is sent to from IPv4. */
-static bool train_ipv6(const struct roan_train *t)
+static bool gso_is_ipv6(const struct roan_train *t)
 {
 	return !roan_gid_v4(&t->av->sgid);
 }
 
 /* ---- building ---- */
 
-void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av)
+void roan_gso_begin(struct roan_train *t, struct roan_dev *dev, struct roan_dst_cache *flow, const struct roan_av *av)
 {
 	memset(t, 0, sizeof(*t));
 	t->dev = dev;
@@ -42,16 +42,16 @@ void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flo
 	t->tclass = roan_qos_tclass(dev, av);
 	t->prio = roan_qos_prio(dev, t->tclass);
 	/* The address of a datagram may not be known yet. */
-	t->round.wire_overhead = ETH_HLEN + roan_l3_len(!av || train_ipv6(t)) + sizeof(struct udphdr);
+	t->round.wire_overhead = ETH_HLEN + roan_l3_len(!av || gso_is_ipv6(t)) + sizeof(struct udphdr);
 }
 
-static void write_headers(struct roan_train *t)
+static void gso_write_headers(struct roan_train *t)
 {
 	const struct roan_av *av = t->av;
 	struct udphdr *udp = (struct udphdr *)t->udp;
 
 	memset(t->l3, 0, sizeof(t->l3));
-	if (train_ipv6(t)) {
+	if (gso_is_ipv6(t)) {
 		struct ipv6hdr *ip6 = (struct ipv6hdr *)t->l3;
 
 		ip6_flow_hdr(ip6, t->tclass, htonl(av->flow_label & 0xfffff));
@@ -78,10 +78,10 @@ static void write_headers(struct roan_train *t)
 }
 
 /* GSO needs somebody who fills in checksums; where the device does not, software would touch every byte again. */
-static u32 most_packets(const struct roan_train *t)
+static u32 gso_max_pkts(const struct roan_train *t)
 {
 	const struct net_device *dev = READ_ONCE(t->flow->dst->dev);
-	netdev_features_t csum = NETIF_F_HW_CSUM | (train_ipv6(t) ? NETIF_F_IPV6_CSUM : NETIF_F_IP_CSUM);
+	netdev_features_t csum = NETIF_F_HW_CSUM | (gso_is_ipv6(t) ? NETIF_F_IPV6_CSUM : NETIF_F_IP_CSUM);
 
 	if (!(dev->features & csum) || !(dev->features & NETIF_F_SG))
 		return 1;
@@ -89,21 +89,21 @@ static u32 most_packets(const struct roan_train *t)
 }
 
 /* How many bytes of packets an skb may have; a first packet is not asked. */
-static u32 most_bytes(const struct roan_train *t)
+static u32 gso_max_bytes(const struct roan_train *t)
 {
-	u32 headers = roan_l3_len(train_ipv6(t)) + sizeof(struct udphdr);
+	u32 headers = roan_l3_len(gso_is_ipv6(t)) + sizeof(struct udphdr);
 
 	return min_t(u32, max_t(u32, READ_ONCE(t->flow->dst->dev->gso_max_size), headers), U16_MAX) - headers;
 }
 
-static bool joins(const struct roan_train *t, u32 len)
+static bool gso_can_join(const struct roan_train *t, u32 len)
 {
-	return !t->closed && len <= t->seg_len && t->n < t->max_pkts && t->bytes + len <= t->max_bytes &&
+	return !t->sealed_short && len <= t->seg_len && t->n < t->max_pkts && t->bytes + len <= t->max_bytes &&
 	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
 /* From the pools that each CPU has for what drivers receive; who consumes it gives the skb back there (ip_hook.c). */
-static struct sk_buff *new_skb(u32 len)
+static struct sk_buff *gso_new_skb(u32 len)
 {
 	u32 size = SKB_DATA_ALIGN(ROAN_HEADROOM + len) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
 	void *head = napi_alloc_frag(size);
@@ -120,31 +120,31 @@ static struct sk_buff *new_skb(u32 len)
 	return skb;
 }
 
-static bool begin(struct roan_train *t, u32 len)
+static bool gso_start_skb(struct roan_train *t, u32 len)
 {
 	u32 linear = len <= SMALL_PACKET ? len : 0;
 
-	if (!roan_flow_ready(t->flow, t->dev, t->av))
+	if (!roan_dst_cache_get(t->flow, t->dev, t->av))
 		return false;		/* counted there */
-	t->skb = new_skb(linear);
+	t->skb = gso_new_skb(linear);
 	if (!t->skb) {
 		roan_count(t->dev, tx_no_memory);
 		return false;
 	}
-	if (unlikely(t->due))
-		skb_set_delivery_time(t->skb, t->due, ROAN_SKB_CLOCK_MONOTONIC);
-	t->max_pkts = most_packets(t);
-	t->max_bytes = most_bytes(t);
-	t->cut = !(READ_ONCE(t->flow->dst->dev->features) & NETIF_F_GSO_UDP_L4);
+	if (unlikely(t->edt_ns))
+		skb_set_delivery_time(t->skb, t->edt_ns, ROAN_SKB_CLOCK_MONOTONIC);
+	t->max_pkts = gso_max_pkts(t);
+	t->max_bytes = gso_max_bytes(t);
+	t->sw_gso = !(READ_ONCE(t->flow->dst->dev->features) & NETIF_F_GSO_UDP_L4);
 	t->seg_len = len;
 	t->n = 0;
 	t->bytes = 0;
-	t->closed = false;
-	write_headers(t);
+	t->sealed_short = false;
+	gso_write_headers(t);
 	return true;
 }
 
-static void forget_empty(struct roan_train *t)
+static void gso_free_empty(struct roan_train *t)
 {
 	if (!t->skb || t->n)
 		return;
@@ -153,7 +153,7 @@ static void forget_empty(struct roan_train *t)
 }
 
 /* By as many bytes as its frags have become. */
-static void lengthen(struct sk_buff *skb, u32 bytes)
+static void gso_lengthen(struct sk_buff *skb, u32 bytes)
 {
 	skb->len += bytes;
 	skb->data_len += bytes;
@@ -161,63 +161,63 @@ static void lengthen(struct sk_buff *skb, u32 bytes)
 }
 
 /* The skb hears of packets that lie in reserved places, and what is left of these is given back. */
-static void settle(struct roan_train *t)
+static void gso_commit_frags(struct roan_train *t)
 {
 	struct skb_shared_info *shinfo;
 
-	if (!t->reserved)
+	if (!t->n_slots)
 		return;
 	shinfo = skb_shinfo(t->skb);
-	skb_frag_size_add(&shinfo->frags[shinfo->nr_frags - 1], t->grown);
-	lengthen(t->skb, t->grown);
-	if (t->room->offset == t->room_end)
-		t->room->offset -= (t->reserved - t->n) * t->seg_len;
-	t->reserved = 0;
-	t->grown = 0;
+	skb_frag_size_add(&shinfo->frags[shinfo->nr_frags - 1], t->pending_len);
+	gso_lengthen(t->skb, t->pending_len);
+	if (t->frag->offset == t->slots_end)
+		t->frag->offset -= (t->n_slots - t->n) * t->seg_len;
+	t->n_slots = 0;
+	t->pending_len = 0;
 }
 
 /* Places for as many packets more like the first as the room and the train have. */
-static void reserve(struct roan_train *t)
+static void gso_reserve_slots(struct roan_train *t)
 {
-	struct page_frag *pf = t->room;
+	struct page_frag *pf = t->frag;
 	u32 bytes = min(pf->size - pf->offset, t->max_bytes - min(t->bytes, t->max_bytes));
 	u32 n = min(bytes / t->seg_len, t->max_pkts - min(t->n, t->max_pkts));
 
 	if (!n)
 		return;
-	t->next = page_address(pf->page) + pf->offset;
+	t->next_slot = page_address(pf->page) + pf->offset;
 	pf->offset += n * t->seg_len;
-	t->room_end = pf->offset;
-	t->reserved = t->n + n;
+	t->slots_end = pf->offset;
+	t->n_slots = t->n + n;
 }
 
-/* roan_train_add() of a packet that has no place yet. */
-u8 *roan_train_find(struct roan_train *t, u32 len)
+/* roan_gso_reserve() of a packet that has no place yet. */
+u8 *roan_gso_reserve_slow(struct roan_train *t, u32 len)
 {
-	settle(t);
-	if (t->skb && !joins(t, len))
-		roan_train_flush(t);
-	if (!t->skb && !begin(t, len))
+	gso_commit_frags(t);
+	if (t->skb && !gso_can_join(t, len))
+		roan_gso_xmit(t);
+	if (!t->skb && !gso_start_skb(t, len))
 		return NULL;
 	t->len = len;
-	t->summed = 0;
+	t->crc_len = 0;
 	if (!t->n && len <= SMALL_PACKET) {
-		t->at = skb_tail_pointer(t->skb);
-		return t->at;
+		t->cur = skb_tail_pointer(t->skb);
+		return t->cur;
 	}
-	t->room = roan_room(len, !t->n);
-	if (!t->room) {
+	t->frag = roan_tx_page_get(len, !t->n);
+	if (!t->frag) {
 		roan_count(t->dev, tx_no_memory);
-		forget_empty(t);
+		gso_free_empty(t);
 		return NULL;
 	}
-	t->at = page_address(t->room->page) + t->room->offset;
-	return t->at;
+	t->cur = page_address(t->frag->page) + t->frag->offset;
+	return t->cur;
 }
 
-static void attach(struct roan_train *t)
+static void gso_attach_frag(struct roan_train *t)
 {
-	struct page_frag *pf = t->room;
+	struct page_frag *pf = t->frag;
 	struct sk_buff *skb = t->skb;
 	int i = skb_shinfo(skb)->nr_frags;
 
@@ -228,15 +228,15 @@ static void attach(struct roan_train *t)
 		skb_fill_page_desc(skb, i, pf->page, pf->offset, t->len);
 	}
 	pf->offset += t->len;
-	lengthen(skb, t->len);
-	if (!t->closed)
-		reserve(t);
+	gso_lengthen(skb, t->len);
+	if (!t->sealed_short)
+		gso_reserve_slots(t);
 }
 
 /* t->head is that of the packet being added; its identification. */
-static u16 learn_icrc_head(struct roan_train *t)
+static u16 gso_icrc_head(struct roan_train *t)
 {
-	bool ipv6 = train_ipv6(t);
+	bool ipv6 = gso_is_ipv6(t);
 
 	if (!t->n || t->len != t->head_len) {
 		roan_l3_set_lengths(t->l3, t->udp, ipv6, t->len, t->flow->ip_id);
@@ -246,59 +246,59 @@ static u16 learn_icrc_head(struct roan_train *t)
 	return ipv6 ? 0 : t->flow->ip_id + t->n;
 }
 
-struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload)
+struct roan_icrc *roan_gso_crc_begin(struct roan_train *t, u32 headers, u32 payload)
 {
 	u16 id;
 
-	if (payload < ROAN_FOLD_MIN)
+	if (payload < ROAN_VPCLMUL_MIN)
 		return NULL;
-	id = learn_icrc_head(t);
-	roan_icrc_start(&t->icrc, &t->head, id, t->at);
+	id = gso_icrc_head(t);
+	roan_icrc_start(&t->icrc, &t->head, id, t->cur);
 	if (headers > ROAN_BTH_LEN)
-		roan_icrc_add(&t->icrc, t->at + ROAN_BTH_LEN, headers - ROAN_BTH_LEN);
-	t->summed = headers + payload;
+		roan_icrc_add(&t->icrc, t->cur + ROAN_BTH_LEN, headers - ROAN_BTH_LEN);
+	t->crc_len = headers + payload;
 	return &t->icrc;
 }
 
-void roan_train_seal(struct roan_train *t)
+void roan_gso_commit(struct roan_train *t)
 {
 	u32 end = t->len - ROAN_ICRC_LEN;
 
-	if (!t->summed) {
-		u16 id = learn_icrc_head(t);
+	if (!t->crc_len) {
+		u16 id = gso_icrc_head(t);
 
-		put_unaligned_le32(~roan_icrc_state(&t->head, id, t->at, end), t->at + end);
+		put_unaligned_le32(~roan_icrc_state(&t->head, id, t->cur, end), t->cur + end);
 	} else {
-		if (t->summed < end)	/* padding */
-			roan_icrc_add(&t->icrc, t->at + t->summed, end - t->summed);
-		roan_icrc_put(&t->icrc, t->at + end);
+		if (t->crc_len < end)	/* padding */
+			roan_icrc_add(&t->icrc, t->cur + t->crc_len, end - t->crc_len);
+		roan_icrc_put(&t->icrc, t->cur + end);
 	}
 
-	t->at = NULL;
+	t->cur = NULL;
 	t->bytes += t->len;
-	if (t->n++ < t->reserved) {
-		t->next += t->len;
-		t->grown += t->len;
+	if (t->n++ < t->n_slots) {
+		t->next_slot += t->len;
+		t->pending_len += t->len;
 		return;
 	}
-	t->closed = t->len < t->seg_len;
+	t->sealed_short = t->len < t->seg_len;
 	if (t->n == 1 && t->len <= SMALL_PACKET)
 		skb_put(t->skb, t->len);
 	else
-		attach(t);
+		gso_attach_frag(t);
 }
 
-void roan_train_drop(struct roan_train *t)
+void roan_gso_abort(struct roan_train *t)
 {
-	t->at = NULL;
-	forget_empty(t);
+	t->cur = NULL;
+	gso_free_empty(t);
 }
 
 /*
  * Where trains leave, a packet that leaves alone has a checksum too, though the ICRC says more: GRO takes none without, hands it
  * on at once, and so past the packets of the same flow that it still holds.
  */
-static void finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
+static void gso_finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
 {
 	struct sk_buff *skb = t->skb;
 	u32 len = t->bytes + sizeof(*udp);
@@ -326,21 +326,21 @@ static void finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
 	skb_shinfo(skb)->gso_segs = t->n;
 }
 
-void roan_train_flush(struct roan_train *t)
+void roan_gso_xmit(struct roan_train *t)
 {
 	bool ipv6;
 	struct sk_buff *skb = t->skb;
 
-	roan_key_part();	/* its payload is whole */
-	settle(t);
-	forget_empty(t);
+	roan_key_drop();	/* its payload is whole */
+	gso_commit_frags(t);
+	gso_free_empty(t);
 	if (!t->skb)
 		return;
-	ipv6 = train_ipv6(t);
+	ipv6 = gso_is_ipv6(t);
 	roan_l3_set_lengths(t->l3, t->udp, ipv6, t->bytes, t->flow->ip_id);
 	memcpy(skb_push(skb, sizeof(t->udp)), t->udp, sizeof(t->udp));
 	skb_reset_transport_header(skb);
-	finish_udp(t, udp_hdr(skb), ipv6);
+	gso_finish_udp(t, udp_hdr(skb), ipv6);
 	memcpy(skb_push(skb, roan_l3_len(ipv6)), t->l3, roan_l3_len(ipv6));
 	skb_reset_network_header(skb);
 	skb->priority = t->prio;
@@ -352,9 +352,9 @@ void roan_train_flush(struct roan_train *t)
 	roan_count(t->dev, sent_skbs);
 	if (unlikely(skb->tstamp))
 		roan_count(t->dev, sent_edt_skbs);
-	if (t->queued)
-		roan_below_add(t->qp, t->side, skb);
-	roan_burst_add(t);
+	if (t->tx_counted)
+		roan_tx_inflight_charge(t->qp, t->side, skb);
+	roan_tx_budget_charge(t);
 	roan_net_xmit(t->dev, skb, t->flow, ipv6);
 	t->n = 0;
 	t->bytes = 0;
@@ -362,8 +362,8 @@ void roan_train_flush(struct roan_train *t)
 
 bool roan_train_full_below(struct roan_train *t)
 {
-	if (!roan_below_full(t->qp, t->side, t->bytes))
+	if (!roan_tx_inflight_over(t->qp, t->side, t->bytes))
 		return false;
-	roan_train_flush(t);
+	roan_gso_xmit(t);
 	return roan_below_full_waits(t->qp, t->side);
 }

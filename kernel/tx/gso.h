@@ -3,8 +3,8 @@
  * Packets on their way: a train being built (gso.c), an skb being taken apart (gso.c, ip_hook.c, recv.c). Both live on
  * the stack of whoever sends or receives.
  */
-#ifndef ROAN_TRAIN_H
-#define ROAN_TRAIN_H
+#ifndef ROAN_GSO_H
+#define ROAN_GSO_H
 
 #include <net/inet_ecn.h>
 #include "flow/qp_rate.h"
@@ -19,20 +19,20 @@
  */
 struct roan_train {
 	struct roan_dev *dev;
-	struct roan_flow *flow;
+	struct roan_dst_cache *flow;
 	const struct roan_av *av;
 	struct sk_buff *skb;
-	u8 *at;			/* the packet being added */
+	u8 *cur;		/* the packet being added */
 	u32 len;		/* its bytes, BTH to ICRC */
-	u32 summed;		/* as many are in icrc; 0: all are taken in when it is sealed */
+	u32 crc_len;		/* as many are in icrc; 0: all are taken in when it is sealed */
 	struct roan_icrc icrc;	/* behind them */
 	u32 seg_len;		/* bytes of the first packet */
 	u32 n;			/* packets, sealed ones */
-	struct page_frag *room;	/* where the packet added last lies, unless in the linear part */
-	u32 reserved;		/* up to so many of seg_len have a place there; 0: the next has to be found one */
-	u32 room_end;		/* ... offset behind the last such place */
-	u8 *next;		/* ... where the next one is */
-	u32 grown;		/* ... bytes of those sealed, of which the skb does not know yet */
+	struct page_frag *frag;	/* where the packet added last lies, unless in the linear part */
+	u32 n_slots;		/* up to so many of seg_len have a place there; 0: the next has to be found one */
+	u32 slots_end;		/* ... offset behind the last such place */
+	u8 *next_slot;		/* ... where the next one is */
+	u32 pending_len;	/* ... bytes of those sealed, of which the skb does not know yet */
 	u32 bytes;		/* of them */
 	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
 	u32 max_bytes;		/* the same */
@@ -43,57 +43,57 @@ struct roan_train {
 	u8  prio;		/* skb->priority */
 	struct roan_icrc_head head;	/* of a packet of head_len bytes */
 	u32 head_len;
-	bool cut;		/* not by the device: each packet will be an skb */
+	bool sw_gso;		/* not by the device: each packet will be an skb */
 	struct roan_tx_round round;	/* what the limiter allows */
-	bool pausable;		/* pause frames are heeded: pfc_rx.c is asked before each packet */
-	bool paused;		/* ... and said no to the last one */
-	u64 due;		/* ns: an fq below keeps what is built until then; 0: it leaves at once */
-	bool queued;		/* it can wait below, in a queue of this host, and is counted (tx_inflight.c): */
+	bool pfc_enabled;	/* pause frames are heeded: pfc_rx.c is asked before each packet */
+	bool pfc_blocked;	/* ... and said no to the last one */
+	u64 edt_ns;		/* ns: an fq below keeps what is built until then; 0: it leaves at once */
+	bool tx_counted;	/* it can wait below, in a queue of this host, and is counted (tx_inflight.c): */
 	struct roan_qp *qp;	/* ... whose it is; NULL: nobody asked */
-	u8  side;		/* ... of which queue, enum roan_side */
-	bool closed;		/* the last packet added was shorter */
+	u8  side;		/* ... of which queue, enum roan_queue_id */
+	bool sealed_short;	/* the last packet added was shorter */
 };
 
-void roan_train_open(struct roan_train *t, struct roan_dev *dev, struct roan_flow *flow, const struct roan_av *av);
-u8 *roan_train_find(struct roan_train *t, u32 len);	/* roan_train_add()'s, where no place is reserved */
+void roan_gso_begin(struct roan_train *t, struct roan_dev *dev, struct roan_dst_cache *flow, const struct roan_av *av);
+u8 *roan_gso_reserve_slow(struct roan_train *t, u32 len);	/* roan_gso_reserve()'s, where no place is reserved */
 /*
  * Room for one more packet of @len bytes (BTH to ICRC inclusive), contiguous and writable; sends what is there first if
  * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
  */
-static inline u8 *roan_train_add(struct roan_train *t, u32 len)
+static inline u8 *roan_gso_reserve(struct roan_train *t, u32 len)
 {
-	if (unlikely(t->n >= t->reserved || len != t->seg_len || t->closed))
-		return roan_train_find(t, len);
+	if (unlikely(t->n >= t->n_slots || len != t->seg_len || t->sealed_short))
+		return roan_gso_reserve_slow(t, len);
 	t->len = len;
-	t->summed = 0;
-	t->at = t->next;
-	return t->at;
+	t->crc_len = 0;
+	t->cur = t->next_slot;
+	return t->cur;
 }
 
 /*
  * The first @headers bytes of the packet are written. The ICRC so far, for who writes @payload bytes and adds them to it. NULL:
  * they are few, and taken in together with the headers when the packet is sealed.
  */
-struct roan_icrc *roan_train_sum(struct roan_train *t, u32 headers, u32 payload);
+struct roan_icrc *roan_gso_crc_begin(struct roan_train *t, u32 headers, u32 payload);
 /* A queue that is counted (flow/tx_inflight.h): is too much below for one more packet? Then the train has left. */
 bool roan_train_full_below(struct roan_train *t);
 /* What is added from here on is due at @due. */
-static inline void roan_train_due(struct roan_train *t, u64 due)
+static inline void roan_gso_set_edt(struct roan_train *t, u64 due)
 {
-	t->closed |= t->due != due;
-	t->due = due;
+	t->sealed_short |= t->edt_ns != due;
+	t->edt_ns = due;
 }
 
-void roan_train_seal(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
-void roan_train_drop(struct roan_train *t);	/* forget the packet added last and not sealed */
-void roan_train_flush(struct roan_train *t);	/* to the IP stack; nothing is fine */
+void roan_gso_commit(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
+void roan_gso_abort(struct roan_train *t);	/* forget the packet added last and not sealed */
+void roan_gso_xmit(struct roan_train *t);	/* to the IP stack; nothing is fine */
 /* The ECN field of packets added from here on; those there leave first, for a train is cut from one header. */
-static inline void roan_train_ecn(struct roan_train *t, u8 ecn)
+static inline void roan_gso_set_ecn(struct roan_train *t, u8 ecn)
 {
 	if ((t->tclass & INET_ECN_MASK) == ecn)
 		return;
-	roan_train_flush(t);
+	roan_gso_xmit(t);
 	t->tclass = (t->tclass & ~INET_ECN_MASK) | ecn;
 }
 
-#endif /* ROAN_TRAIN_H */
+#endif /* ROAN_GSO_H */

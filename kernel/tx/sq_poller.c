@@ -18,11 +18,11 @@
 #include "base/base.h"
 #include "tx/tx.h"
 
-#define MOST_WATCHED	256		/* rings looked at in one pass; the others' posters ring as ever */
-#define MOST_IDLE_US	1000000
-#define ASIDE_MS	10		/* with no CPU to itself, it is tried again after so long at the earliest */
+#define MAX_POLLED	256		/* rings looked at in one pass; the others' posters ring as ever */
+#define MAX_IDLE_US	1000000
+#define YIELD_MS	10		/* with no CPU to itself, it is tried again after so long at the earliest */
 
-struct roan_watch {
+struct roan_sq_poller_entry {
 	struct roan_qp *qp;
 	u32 tail;			/* of its ring, when it was looked at last */
 	u64 since;			/* ns, from when on it has been the same */
@@ -30,77 +30,77 @@ struct roan_watch {
 
 /* ---- which rings ---- */
 
-static void set_state(struct roan_poller *p, enum roan_poller_state state)
+static void poller_set_state(struct roan_sq_poller *p, enum roan_sq_poller_state state)
 {
 	spin_lock_bh(&p->lock);
 	WRITE_ONCE(p->state, state);
 	spin_unlock_bh(&p->lock);
 }
 
-static void watch(struct roan_poller *p, struct roan_qp *qp)
+static void poller_add(struct roan_sq_poller *p, struct roan_qp *qp)
 	__must_hold(&p->lock)
 {
 	roan_qp_get(qp);
-	qp->watched = true;
-	p->watched[p->n_watched] = (struct roan_watch) {
+	qp->sq_polled = true;
+	p->polled[p->n_polled] = (struct roan_sq_poller_entry) {
 		.qp = qp, .tail = qp->sq.ring.index, .since = ktime_get_ns(),
 	};
-	WRITE_ONCE(p->n_watched, p->n_watched + 1);
+	WRITE_ONCE(p->n_polled, p->n_polled + 1);
 }
 
-void roan_poller_found(struct roan_qp *qp)
+void roan_sq_poller_add(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_poller *p = &qp->dev->poller;
+	struct roan_sq_poller *p = &qp->dev->poller;
 
 	lockdep_assert_held(&qp->sq.lock);
-	if (READ_ONCE(p->n_watched) == MOST_WATCHED)
+	if (READ_ONCE(p->n_polled) == MAX_POLLED)
 		return;
 	spin_lock(&p->lock);
-	if (p->state == ROAN_POLLER_ASLEEP) {
-		WRITE_ONCE(p->state, ROAN_POLLER_AWAY);
+	if (p->state == ROAN_POLLER_SLEEPING) {
+		WRITE_ONCE(p->state, ROAN_POLLER_OFF);
 		wake_up_process(p->task);
-	} else if (p->state == ROAN_POLLER_LOOKING && p->n_watched < MOST_WATCHED) {
-		watch(p, qp);
+	} else if (p->state == ROAN_POLLER_POLLING && p->n_polled < MAX_POLLED) {
+		poller_add(p, qp);
 	}
 	spin_unlock(&p->lock);
 }
 
 /* How many there are; what they are is seen, too. */
-static u32 count(struct roan_poller *p)
+static u32 poller_count(struct roan_sq_poller *p)
 {
 	u32 n;
 
 	spin_lock_bh(&p->lock);
-	n = p->n_watched;
+	n = p->n_polled;
 	spin_unlock_bh(&p->lock);
 	return n;
 }
 
 /* The poster has to ring again. What it posted before it could know is sent now, and then it may be watched anew. */
-static void give_back(struct roan_poller *p, u32 i)
+static void poller_release(struct roan_sq_poller *p, u32 i)
 {
-	struct roan_qp *qp = p->watched[i].qp;
+	struct roan_qp *qp = p->polled[i].qp;
 
 	spin_lock_bh(&p->lock);
-	WRITE_ONCE(p->n_watched, p->n_watched - 1);
-	p->watched[i] = p->watched[p->n_watched];
+	WRITE_ONCE(p->n_polled, p->n_polled - 1);
+	p->polled[i] = p->polled[p->n_polled];
 	spin_unlock_bh(&p->lock);
 
 	spin_lock_bh(&qp->sq.lock);
-	qp->watched = false;
+	qp->sq_polled = false;
 	roan_send_locked(qp);
 	spin_unlock_bh(&qp->sq.lock);
 	roan_qp_put(qp);
 }
 
-static void give_all_back(struct roan_poller *p)
+static void poller_release_all(struct roan_sq_poller *p)
 {
 	u32 i;
 
-	set_state(p, ROAN_POLLER_AWAY);
-	for (i = count(p); i--;)
-		give_back(p, i);
+	poller_set_state(p, ROAN_POLLER_OFF);
+	for (i = poller_count(p); i--;)
+		poller_release(p, i);
 }
 
 /* ---- the thread ---- */
@@ -109,25 +109,25 @@ static void give_all_back(struct roan_poller *p)
  * Each tail is looked at once: what could not be sent then, others come back to. False: nothing came for too long, or
  * the QP sends no more.
  */
-static bool look_at(struct roan_watch *watched, u64 now, u64 patience)
+static bool poller_poll_sq(struct roan_sq_poller_entry *entry, u64 now, u64 idle_ns)
 {
-	struct roan_qp *qp = watched->qp;
+	struct roan_qp *qp = entry->qp;
 	u32 tail = roan_ring_tail(&qp->sq.ring);
 	enum ib_qp_state state = READ_ONCE(qp->state);
 
-	if (tail != watched->tail) {
-		watched->tail = tail;
-		watched->since = now;
+	if (tail != entry->tail) {
+		entry->tail = tail;
+		entry->since = now;
 		roan_send(qp);
 	}
-	return now - watched->since < patience && (state == IB_QPS_RTS || state == IB_QPS_SQD);
+	return now - entry->since < idle_ns && (state == IB_QPS_RTS || state == IB_QPS_SQD);
 }
 
 /*
  * Does nobody else want to run here? A kernel for one CPU has none for the thread alone, and there it takes turns: no gain,
  * but UML is one, where faults of the memory and of locks are found.
  */
-static bool have_cpu(void)
+static bool poller_cpu_free(void)
 {
 	if (!single_task_running()) {
 		if (IS_ENABLED(CONFIG_SMP))
@@ -139,47 +139,47 @@ static bool have_cpu(void)
 }
 
 /* True: there was nothing to look at for a while. False: others want the CPU, or the thread is to end. */
-static bool serve(struct roan_poller *p)
+static bool poller_loop(struct roan_sq_poller *p)
 {
 	u64 busy_at = ktime_get_ns();	/* when there was a ring last, or might have been */
 	bool idle = false;
 
-	set_state(p, ROAN_POLLER_LOOKING);
-	while (!idle && have_cpu() && !kthread_should_stop()) {
-		u64 patience = READ_ONCE(p->idle_us) * (u64)NSEC_PER_USEC;
-		u32 i = count(p);
+	poller_set_state(p, ROAN_POLLER_POLLING);
+	while (!idle && poller_cpu_free() && !kthread_should_stop()) {
+		u64 idle_ns = READ_ONCE(p->idle_us) * (u64)NSEC_PER_USEC;
+		u32 i = poller_count(p);
 		u64 now = ktime_get_ns();	/* not before any of them was found */
 
 		if (i)
 			busy_at = now;
-		idle = now - busy_at >= patience;
+		idle = now - busy_at >= idle_ns;
 		while (i--)
-			if (!look_at(&p->watched[i], now, patience))
-				give_back(p, i);
+			if (!poller_poll_sq(&p->polled[i], now, idle_ns))
+				poller_release(p, i);
 		cpu_relax();
 	}
-	give_all_back(p);
+	poller_release_all(p);
 	return idle;
 }
 
-static void sleep(struct roan_poller *p)
+static void poller_sleep(struct roan_sq_poller *p)
 {
 	set_current_state(TASK_IDLE);	/* first: who finds us asleep wakes us */
-	set_state(p, ROAN_POLLER_ASLEEP);
+	poller_set_state(p, ROAN_POLLER_SLEEPING);
 	if (!kthread_should_stop())
 		schedule();
 	__set_current_state(TASK_RUNNING);
-	set_state(p, ROAN_POLLER_AWAY);
+	poller_set_state(p, ROAN_POLLER_OFF);
 }
 
-static int run(void *poller)
+static int poller_thread(void *poller)
 {
-	struct roan_poller *p = poller;
+	struct roan_sq_poller *p = poller;
 
 	while (!kthread_should_stop()) {
-		if (!serve(p))
-			schedule_timeout_idle(msecs_to_jiffies(ASIDE_MS));
-		sleep(p);
+		if (!poller_loop(p))
+			schedule_timeout_idle(msecs_to_jiffies(YIELD_MS));
+		poller_sleep(p);
 	}
 	return 0;
 }
@@ -188,18 +188,18 @@ static int run(void *poller)
 
 static DEFINE_MUTEX(switching);
 
-static int start(struct roan_dev *dev)
+static int poller_start(struct roan_dev *dev)
 	__must_hold(&switching)
 {
-	struct roan_poller *p = &dev->poller;
+	struct roan_sq_poller *p = &dev->poller;
 	struct task_struct *task;
 
-	p->watched = kcalloc(MOST_WATCHED, sizeof(*p->watched), GFP_KERNEL);
-	if (!p->watched)
+	p->polled = kcalloc(MAX_POLLED, sizeof(*p->polled), GFP_KERNEL);
+	if (!p->polled)
 		return -ENOMEM;
-	task = kthread_create(run, p, "roan_poll/%s", dev_name(&dev->ib.dev));
+	task = kthread_create(poller_thread, p, "roan_poll/%s", dev_name(&dev->ib.dev));
 	if (IS_ERR(task)) {
-		kfree(p->watched);
+		kfree(p->polled);
 		return PTR_ERR(task);
 	}
 	p->task = task;
@@ -208,24 +208,24 @@ static int start(struct roan_dev *dev)
 }
 
 /* The thread is away when it ends, and watches nothing. */
-static void stop(struct roan_poller *p)
+static void poller_stop(struct roan_sq_poller *p)
 	__must_hold(&switching)
 {
 	kthread_stop(p->task);
 	p->task = NULL;
-	kfree(p->watched);
+	kfree(p->polled);
 }
 
-static int set_idle(struct roan_dev *dev, u32 idle_us)
+static int poller_set_idle(struct roan_dev *dev, u32 idle_us)
 {
-	struct roan_poller *p = &dev->poller;
+	struct roan_sq_poller *p = &dev->poller;
 	int err = 0;
 
 	mutex_lock(&switching);
 	if (idle_us && !p->task)
-		err = start(dev);
+		err = poller_start(dev);
 	else if (!idle_us && p->task)
-		stop(p);
+		poller_stop(p);
 	if (!err)
 		WRITE_ONCE(p->idle_us, idle_us);
 	mutex_unlock(&switching);
@@ -245,18 +245,18 @@ static ssize_t poll_idle_us_store(struct device *device, struct device_attribute
 	u32 idle_us;
 	int err = kstrtou32(buf, 0, &idle_us);
 
-	if (!err && idle_us > MOST_IDLE_US)
+	if (!err && idle_us > MAX_IDLE_US)
 		err = -ERANGE;
-	return err ?: set_idle(dev, idle_us) ?: n;
+	return err ?: poller_set_idle(dev, idle_us) ?: n;
 }
 DEVICE_ATTR_RW(poll_idle_us);
 
-void roan_poller_init(struct roan_poller *p)
+void roan_sq_poller_init(struct roan_sq_poller *p)
 {
 	spin_lock_init(&p->lock);
 }
 
-void roan_poller_exit(struct roan_dev *dev)
+void roan_sq_poller_exit(struct roan_dev *dev)
 {
-	set_idle(dev, 0);
+	poller_set_idle(dev, 0);
 }

@@ -11,45 +11,47 @@
 #include <linux/device.h>
 #include "roan.h"
 
-struct roan_rx;
+struct roan_rx_ctx;
 struct uapi_definition;
 
 /* ---- doorbell.c, doorbell_batch.c, sq_poller.c, cpu_yield.c ---- */
 
 extern const struct uapi_definition roan_doorbell_defs[];	/* the uverbs method */
 /* Send. @answered, or NULL: the last QP whose peer waits for what was sent, with a reference of its own. */
-void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered);
+void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered);
 
-void roan_notices_init(struct roan_notices *notices);
-int roan_notices_alloc(struct roan_uctx *uctx, struct roan_ring_desc *desc);
-void roan_notices_free(struct roan_notices *notices);	/* no QP and no caller of the context is left */
-void roan_notices_rung(struct roan_uctx *uctx, u64 began, struct roan_qp **answered);	/* a doorbell came at @began */
-void roan_notices_found(struct roan_qp *qp, u32 n);	/* work requests were fetched, by whomever */
-void roan_notices_waits(struct roan_qp *qp, bool waits);	/* its sends, on this CPU; softirqs are off */
+void roan_db_hints_init(struct roan_db_hints *notices);
+int roan_db_hints_alloc(struct roan_ucontext *uctx, struct roan_ring_desc *desc);
+void roan_db_hints_free(struct roan_db_hints *notices);	/* no QP and no caller of the context is left */
+/* a doorbell came at @began */
+void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **answered);
+void roan_db_batch_account(struct roan_qp *qp, u32 n);	/* work requests were fetched, by whomever */
+void roan_db_batch_set_cpu(struct roan_qp *qp, bool waits);	/* its sends, on this CPU; softirqs are off */
 
 extern struct device_attribute dev_attr_poll_idle_us;
-void roan_poller_init(struct roan_poller *poller);
-void roan_poller_exit(struct roan_dev *dev);	/* it has no QP any more, and nobody reaches its attributes */
-void roan_poller_found(struct roan_qp *qp);	/* sq.lock held: work of an unwatched QP was fetched */
+void roan_sq_poller_init(struct roan_sq_poller *poller);
+void roan_sq_poller_exit(struct roan_dev *dev);	/* it has no QP any more, and nobody reaches its attributes */
+void roan_sq_poller_add(struct roan_qp *qp);	/* sq.lock held: work of an unwatched QP was fetched */
 
 /* cpu_yield.c: conversations on one CPU */
-bool roan_turn_answered(struct roan_qp *qp);
-void roan_turn_pass(struct roan_qp *qp);
+bool roan_yield_wanted(struct roan_qp *qp);
+void roan_yield(struct roan_qp *qp);
 /* Something came from the peer. rq.lock held */
-static inline void roan_turn_comes(struct roan_qp *qp)
+static inline void roan_yield_wake(struct roan_qp *qp)
 {
-	if (unlikely(qp->rq.listener))
-		wake_up_process(qp->rq.listener);
+	if (unlikely(qp->rq.yield_waiter))
+		wake_up_process(qp->rq.yield_waiter);
 }
 
 /* ---- wqe_shadow.c, wqe_fetch.c, send.c, tx_response.c ---- */
 
-int roan_mirror_init(struct roan_sq *sq);
-void roan_mirror_free(struct roan_sq *sq);
-bool roan_mirror_may_grow(const struct roan_sq *sq);
-bool roan_mirror_grow(struct roan_sq *sq);	/* sq.lock held; false: no larger, or no memory, and then as before */
+int roan_wqe_shadow_init(struct roan_sq *sq);
+void roan_wqe_shadow_free(struct roan_sq *sq);
+bool roan_wqe_shadow_may_grow(const struct roan_sq *sq);
+bool roan_wqe_shadow_grow(struct roan_sq *sq);	/* sq.lock held; false: no larger, or no memory, and then as before */
 
-u32 roan_fetch(struct roan_qp *qp, u32 most);		/* sq.lock held: ring -> mirror and requester, as there is room, at @most; how many */
+/* sq.lock held: ring -> mirror and requester, as there is room, at @most; how many */
+u32 roan_wqe_fetch(struct roan_qp *qp, u32 most);
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
 void roan_send_acked(struct roan_qp *qp);	/* the same after an answer came, in softirq */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
@@ -57,7 +59,7 @@ void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: set the timer to the req
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 
 void roan_respond(struct roan_qp *qp);		/* send what the responder owes; takes rq.lock */
-void roan_ce_marked(struct roan_qp *qp, const struct roan_rx *rx);	/* softirq */
+void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* softirq */
 
 /* ---- completion.c, cq_post.c ---- */
 
@@ -70,6 +72,6 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* any of our
 
 /* ---- tx_page_pool.c ---- */
 
-void roan_room_exit(void);	/* frees the pages; no QP sends any more */
+void roan_tx_page_pool_exit(void);	/* frees the pages; no QP sends any more */
 
 #endif /* ROAN_TX_H */

@@ -3,26 +3,26 @@
  * The transmit budget of a softirq round (base/deferred.h), counted in skbs: a train counts as one if the device segments it,
  * else as many as it has packets. What exceeds the budget goes on in the next round. Softirqs off.
  */
-#ifndef ROAN_BURST_H
-#define ROAN_BURST_H
+#ifndef ROAN_TX_BUDGET_H
+#define ROAN_TX_BUDGET_H
 
 #include "base/deferred.h"
 #include "tx/gso.h"
 
-static inline u32 roan_burst_pieces(const struct roan_train *t)
+static inline u32 roan_tx_budget_skbs(const struct roan_train *t)
 {
-	return t->cut ? t->n : 1;
+	return t->sw_gso ? t->n : 1;
 }
 
-static inline void roan_burst_add(const struct roan_train *t)
+static inline void roan_tx_budget_charge(const struct roan_train *t)
 {
-	__this_cpu_add(roan_burst, roan_burst_pieces(t));
+	__this_cpu_add(roan_tx_budget_used, roan_tx_budget_skbs(t));
 }
 
 /* The same, when @t has left. */
-static inline bool roan_burst_over(const struct roan_train *t)
+static inline bool roan_tx_budget_exhausted_after(const struct roan_train *t)
 {
-	return __this_cpu_read(roan_burst) + (t->skb ? roan_burst_pieces(t) : 0) >= ROAN_BURST;
+	return __this_cpu_read(roan_tx_budget_used) + (t->skb ? roan_tx_budget_skbs(t) : 0) >= ROAN_TX_BUDGET;
 }
 
-#endif /* ROAN_BURST_H */
+#endif /* ROAN_TX_BUDGET_H */

@@ -10,20 +10,20 @@
 #include "tx/tx_page_pool.h"
 #include "core/transport/wire.h"
 
-#define ROOM_ORDER	3
-#define ROOMS		8	/* a CPU: 256 KB */
+#define FRAG_ORDER	3
+#define FRAGS		8	/* a CPU: 256 KB */
 #define CRC_ALIGN	16
 
-struct rooms {
-	struct page_frag *now;	/* one of them, or NULL */
-	struct page_frag room[ROOMS];
+struct tx_pages {
+	struct page_frag *cur;	/* one of them, or NULL */
+	struct page_frag frag[FRAGS];
 };
 
-static DEFINE_PER_CPU(struct rooms, rooms);
+static DEFINE_PER_CPU(struct tx_pages, tx_pages);
 
-static bool new_room(struct page_frag *pf, u32 len)
+static bool tx_frag_alloc(struct page_frag *pf, u32 len)
 {
-	u32 order = ROOM_ORDER;
+	u32 order = FRAG_ORDER;
 	struct page *page;
 
 	if (pf->page)
@@ -47,59 +47,59 @@ static bool new_room(struct page_frag *pf, u32 len)
  * byte by byte. A full packet of any path MTU is a multiple of 16 long from BTH to ICRC, so it is enough that the first
  * packet's BTH ends on such a boundary.
  */
-static u32 first_offset(u32 offset)
+static u32 tx_frag_offset(u32 offset)
 {
 	return ALIGN(offset + ROAN_BTH_LEN, CRC_ALIGN) - ROAN_BTH_LEN;
 }
 
 /* Every skb that used it is gone. */
-static bool is_free(const struct page_frag *pf)
+static bool tx_frag_is_free(const struct page_frag *pf)
 {
 	return pf->page && page_ref_count(pf->page) == 1;
 }
 
 /* Another room of @len bytes: a free one, or else the oldest is left to the skbs that have it. */
-static struct page_frag *next_room(struct rooms *r, u32 len)
+static struct page_frag *tx_frag_next(struct tx_pages *r, u32 len)
 {
 	struct page_frag *pf;
 
-	for (pf = r->room; pf < r->room + ROOMS; pf++)
-		if (!pf->page || (is_free(pf) && pf->size >= len))
+	for (pf = r->frag; pf < r->frag + FRAGS; pf++)
+		if (!pf->page || (tx_frag_is_free(pf) && pf->size >= len))
 			break;
-	if (pf == r->room + ROOMS)
-		pf = r->now && r->now + 1 < pf ? r->now + 1 : r->room;
-	if (!(is_free(pf) && pf->size >= len) && !new_room(pf, len))
+	if (pf == r->frag + FRAGS)
+		pf = r->cur && r->cur + 1 < pf ? r->cur + 1 : r->frag;
+	if (!(tx_frag_is_free(pf) && pf->size >= len) && !tx_frag_alloc(pf, len))
 		return NULL;
-	pf->offset = first_offset(0);
-	r->now = pf;
+	pf->offset = tx_frag_offset(0);
+	r->cur = pf;
 	return pf;
 }
 
-struct page_frag *roan_room(u32 len, bool first)
+struct page_frag *roan_tx_page_get(u32 len, bool first)
 {
-	struct rooms *r = this_cpu_ptr(&rooms);
-	struct page_frag *pf = r->now;
+	struct tx_pages *r = this_cpu_ptr(&tx_pages);
+	struct page_frag *pf = r->cur;
 
 	if (!pf)
-		return next_room(r, len + CRC_ALIGN);
-	if (is_free(pf))
+		return tx_frag_next(r, len + CRC_ALIGN);
+	if (tx_frag_is_free(pf))
 		pf->offset = 0;
 	if (first)
-		pf->offset = first_offset(pf->offset);
+		pf->offset = tx_frag_offset(pf->offset);
 	if (pf->offset < pf->size && pf->size - pf->offset >= len)
 		return pf;
-	return next_room(r, len + CRC_ALIGN);
+	return tx_frag_next(r, len + CRC_ALIGN);
 }
 
-void roan_room_exit(void)
+void roan_tx_page_pool_exit(void)
 {
 	struct page_frag *pf;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct rooms *r = per_cpu_ptr(&rooms, cpu);
+		struct tx_pages *r = per_cpu_ptr(&tx_pages, cpu);
 
-		for (pf = r->room; pf < r->room + ROOMS; pf++)
+		for (pf = r->frag; pf < r->frag + FRAGS; pf++)
 			if (pf->page)
 				put_page(pf->page);
 		memset(r, 0, sizeof(*r));

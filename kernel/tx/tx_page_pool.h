@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Memory of this CPU's for packets to be written to (tx_page_pool.c). */
-#ifndef ROAN_ROOM_H
-#define ROAN_ROOM_H
+#ifndef ROAN_TX_PAGE_POOL_H
+#define ROAN_TX_PAGE_POOL_H
 
 #include <linux/mm_types_task.h>
 
@@ -10,6 +10,6 @@
  * reference to the page and moves the offset, or leaves both alone. @first: it need not continue what was written last. NULL: no
  * memory. Softirqs off, until it is written.
  */
-struct page_frag *roan_room(u32 len, bool first);
+struct page_frag *roan_tx_page_get(u32 len, bool first);
 
-#endif /* ROAN_ROOM_H */
+#endif /* ROAN_TX_PAGE_POOL_H */

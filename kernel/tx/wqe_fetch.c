@@ -13,34 +13,34 @@
 #define UD	BIT(ROAN_TP_UD)
 
 /* What a work request opcode asks for. services 0: no such opcode. */
-static const struct wr_rule {
+static const struct wr_info {
 	u8 op;			/* enum roan_op */
-	u8 rider;		/* enum roan_rider */
+	u8 ext;			/* enum roan_ext */
 	u8 services;		/* set of RC, UC, UD */
 	bool inline_ok;
 	bool kernel_only;
 } wr_rules[ROAN_NUM_WR_OPCODES] = {
-	[ROAN_WR_RDMA_WRITE]		= { ROAN_OP_WRITE, ROAN_RIDER_NONE, RC | UC, true },
-	[ROAN_WR_RDMA_WRITE_WITH_IMM]	= { ROAN_OP_WRITE, ROAN_RIDER_IMM, RC | UC, true },
-	[ROAN_WR_SEND]			= { ROAN_OP_SEND, ROAN_RIDER_NONE, RC | UC | UD, true },
-	[ROAN_WR_SEND_WITH_IMM]		= { ROAN_OP_SEND, ROAN_RIDER_IMM, RC | UC | UD, true },
-	[ROAN_WR_SEND_WITH_INV]		= { ROAN_OP_SEND, ROAN_RIDER_INV, RC, true },
-	[ROAN_WR_RDMA_READ]		= { ROAN_OP_READ, ROAN_RIDER_NONE, RC },
-	[ROAN_WR_ATOMIC_CMP_AND_SWP]	= { ROAN_OP_CMP_SWAP, ROAN_RIDER_NONE, RC },
-	[ROAN_WR_ATOMIC_FETCH_AND_ADD]	= { ROAN_OP_FETCH_ADD, ROAN_RIDER_NONE, RC },
-	[ROAN_WR_ATOMIC_WRITE]		= { ROAN_OP_ATOMIC_WRITE, ROAN_RIDER_NONE, RC, true },
-	[ROAN_WR_FLUSH]			= { ROAN_OP_FLUSH, ROAN_RIDER_NONE, RC },
-	[ROAN_WR_LOCAL_INV]		= { ROAN_OP_LOCAL, ROAN_RIDER_NONE, RC | UC },
-	[ROAN_WR_BIND_MW]		= { ROAN_OP_LOCAL, ROAN_RIDER_NONE, RC | UC },
-	[ROAN_WR_REG_MR]		= { ROAN_OP_LOCAL, ROAN_RIDER_NONE, RC | UC, false, true },
+	[ROAN_WR_RDMA_WRITE]		= { ROAN_OP_WRITE, ROAN_EXT_NONE, RC | UC, true },
+	[ROAN_WR_RDMA_WRITE_WITH_IMM]	= { ROAN_OP_WRITE, ROAN_EXT_IMM, RC | UC, true },
+	[ROAN_WR_SEND]			= { ROAN_OP_SEND, ROAN_EXT_NONE, RC | UC | UD, true },
+	[ROAN_WR_SEND_WITH_IMM]		= { ROAN_OP_SEND, ROAN_EXT_IMM, RC | UC | UD, true },
+	[ROAN_WR_SEND_WITH_INV]		= { ROAN_OP_SEND, ROAN_EXT_INV, RC, true },
+	[ROAN_WR_RDMA_READ]		= { ROAN_OP_READ, ROAN_EXT_NONE, RC },
+	[ROAN_WR_ATOMIC_CMP_AND_SWP]	= { ROAN_OP_CMP_SWAP, ROAN_EXT_NONE, RC },
+	[ROAN_WR_ATOMIC_FETCH_AND_ADD]	= { ROAN_OP_FETCH_ADD, ROAN_EXT_NONE, RC },
+	[ROAN_WR_ATOMIC_WRITE]		= { ROAN_OP_ATOMIC_WRITE, ROAN_EXT_NONE, RC, true },
+	[ROAN_WR_FLUSH]			= { ROAN_OP_FLUSH, ROAN_EXT_NONE, RC },
+	[ROAN_WR_LOCAL_INV]		= { ROAN_OP_LOCAL, ROAN_EXT_NONE, RC | UC },
+	[ROAN_WR_BIND_MW]		= { ROAN_OP_LOCAL, ROAN_EXT_NONE, RC | UC },
+	[ROAN_WR_REG_MR]		= { ROAN_OP_LOCAL, ROAN_EXT_NONE, RC | UC, false, true },
 };
 
 #define KNOWN_FLAGS	(ROAN_SEND_FENCE | ROAN_SEND_SIGNALED | ROAN_SEND_SOLICITED | ROAN_SEND_INLINE)
 
 /* Is the header of a slot sane? Says nothing of keys and addresses, these are looked at when they are used. */
-static u32 check_header(const struct roan_qp *qp, const struct roan_send_wqe *wqe)
+static u32 wqe_check_header(const struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
-	const struct wr_rule *rule;
+	const struct wr_info *rule;
 
 	if (wqe->opcode >= ROAN_NUM_WR_OPCODES)
 		return ROAN_VERR_BAD_OPCODE;
@@ -57,7 +57,7 @@ static u32 check_header(const struct roan_qp *qp, const struct roan_send_wqe *wq
 }
 
 /* Bytes of the scatter list; false: more than a message can have. */
-static bool sum_sges(const struct roan_sge *sge, u32 n, u32 *sum)
+static bool wqe_sum_sges(const struct roan_sge *sge, u32 n, u32 *sum)
 {
 	u64 total = 0;
 
@@ -67,27 +67,28 @@ static bool sum_sges(const struct roan_sge *sge, u32 n, u32 *sum)
 	return total <= ROAN_MAX_MSG;
 }
 
-static u32 max_message(const struct roan_qp *qp)
+static u32 wqe_max_message(const struct roan_qp *qp)
 {
 	return qp->transport == ROAN_TP_UD ? 1u << qp->mtu_shift : ROAN_MAX_MSG;
 }
 
 /* Copies the rest of the slot; its header is sane. */
-static void copy_rest(const struct roan_qp *qp, struct roan_send_wqe *wqe)
+static void wqe_copy_tail(const struct roan_qp *qp, struct roan_send_wqe *wqe)
 {
 	struct roan_sge *sges = roan_wqe_sges(wqe);
 	u32 bytes = wqe->flags & ROAN_SEND_INLINE ? wqe->inline_len : wqe->num_sge * sizeof(*sges);
 
 	if (bytes > sizeof(*sges))
-		roan_ring_copy(&qp->sq.ring, sizeof_field(struct roan_mirror, first), sges + 1, bytes - sizeof(*sges));
+		roan_ring_copy(&qp->sq.ring, sizeof_field(struct roan_wqe_shadow, wqe_head), sges + 1,
+			       bytes - sizeof(*sges));
 }
 
 /* How long the message is. */
-static u32 settle_length(const struct roan_qp *qp, struct roan_send_wqe *wqe, struct roan_work *work)
+static u32 wqe_check_length(const struct roan_qp *qp, struct roan_send_wqe *wqe, struct roan_tx_wqe *work)
 {
 	u32 len = wqe->inline_len;
 
-	if (!(wqe->flags & ROAN_SEND_INLINE) && !sum_sges(roan_wqe_sges(wqe), wqe->num_sge, &len))
+	if (!(wqe->flags & ROAN_SEND_INLINE) && !wqe_sum_sges(roan_wqe_sges(wqe), wqe->num_sge, &len))
 		return ROAN_VERR_TOO_LONG;
 
 	switch (work->op) {
@@ -102,40 +103,40 @@ static u32 settle_length(const struct roan_qp *qp, struct roan_send_wqe *wqe, st
 		return ROAN_VERR_NONE;
 	default:
 		work->len = len;
-		return len <= max_message(qp) ? ROAN_VERR_NONE : ROAN_VERR_TOO_LONG;
+		return len <= wqe_max_message(qp) ? ROAN_VERR_NONE : ROAN_VERR_TOO_LONG;
 	}
 }
 
-static enum roan_status status_of(u32 verr)
+static enum roan_status wqe_status(u32 verr)
 {
 	return verr == ROAN_VERR_TOO_LONG ? ROAN_ST_LOC_LEN_ERR : ROAN_ST_LOC_QP_OP_ERR;
 }
 
 /* Makes work of the slot; of one that makes no sense, work that has failed. */
-static u32 settle(struct roan_qp *qp, struct roan_send_wqe *wqe)
+static u32 wqe_validate(struct roan_qp *qp, struct roan_send_wqe *wqe)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_requester *req = &qp->sq.req;
-	struct roan_work *work;
+	struct roan_tx_wqe *work;
 	u32 index, verr;
 
 	work = roan_requester_slot(req, &index);
 	memset(work, 0, sizeof(*work));
 	work->op = ROAN_OP_LOCAL;
-	verr = check_header(qp, wqe);
+	verr = wqe_check_header(qp, wqe);
 	if (!verr) {
 		work->op = wr_rules[wqe->opcode].op;
-		work->rider = wr_rules[wqe->opcode].rider;
+		work->ext = wr_rules[wqe->opcode].ext;
 		work->fence = wqe->flags & ROAN_SEND_FENCE;
 		/* What is sent but not acknowledged may have to be read again by the key (10.6.5). */
-		work->alone = wqe->opcode == ROAN_WR_LOCAL_INV;
+		work->barrier = wqe->opcode == ROAN_WR_LOCAL_INV;
 		work->solicited = wqe->flags & ROAN_SEND_SOLICITED;
-		copy_rest(qp, wqe);
-		verr = settle_length(qp, wqe, work);
+		wqe_copy_tail(qp, wqe);
+		verr = wqe_check_length(qp, wqe, work);
 	}
 	roan_requester_queued(req);
 	if (verr)
-		roan_requester_fail(req, index, status_of(verr));
+		roan_requester_fail(req, index, wqe_status(verr));
 	return verr;
 }
 
@@ -143,7 +144,7 @@ static u32 settle(struct roan_qp *qp, struct roan_send_wqe *wqe)
  * Is all that was settled of the request before, and found good, true of this one too? Then it is not looked at again: most of
  * what programs post in a row is alike. Whether a completion is wanted is asked when there is one.
  */
-static bool repeats(struct roan_send_wqe *wqe, struct roan_send_wqe *before)
+static bool wqe_repeats(struct roan_send_wqe *wqe, struct roan_send_wqe *before)
 {
 	if (wqe->opcode != before->opcode || (wqe->flags ^ before->flags) & ~ROAN_SEND_SIGNALED ||
 	    wqe->num_sge != before->num_sge || wqe->inline_len != before->inline_len)
@@ -154,28 +155,28 @@ static bool repeats(struct roan_send_wqe *wqe, struct roan_send_wqe *before)
 }
 
 /* @good: the work queued last is of this call, and makes sense. Does this one? */
-static bool fetch_one(struct roan_qp *qp, bool good)
+static bool wqe_fetch_one(struct roan_qp *qp, bool good)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_sq *sq = &qp->sq;
 	u32 index = sq->req.tail;
-	struct roan_mirror *mirror = roan_sq_mirror(sq, index);
+	struct roan_wqe_shadow *mirror = roan_sq_shadow(sq, index);
 	struct roan_send_wqe *wqe = &mirror->wqe;
 
-	roan_ring_copy_head(&sq->ring, &mirror->first, sizeof(mirror->first));
-	if (good && repeats(wqe, &roan_sq_mirror(sq, index - 1)->wqe)) {
-		copy_rest(qp, wqe);
-		roan_requester_repeat(&sq->req);
-		mirror->verr = ROAN_VERR_NONE;
+	roan_ring_copy_head(&sq->ring, &mirror->wqe_head, sizeof(mirror->wqe_head));
+	if (good && wqe_repeats(wqe, &roan_sq_shadow(sq, index - 1)->wqe)) {
+		wqe_copy_tail(qp, wqe);
+		roan_requester_queue_same(&sq->req);
+		mirror->vendor_err = ROAN_VERR_NONE;
 	} else {
-		mirror->verr = settle(qp, wqe);
+		mirror->vendor_err = wqe_validate(qp, wqe);
 	}
 	roan_ring_consume(&sq->ring);
-	trace_roan_fetch(qp, wqe->wr_id, wqe->opcode, roan_requester_work(&sq->req, index)->len, mirror->verr);
-	return !mirror->verr;
+	trace_roan_wqe_fetch(qp, wqe->wr_id, wqe->opcode, roan_requester_wqe(&sq->req, index)->len, mirror->vendor_err);
+	return !mirror->vendor_err;
 }
 
-u32 roan_fetch(struct roan_qp *qp, u32 most)
+u32 roan_wqe_fetch(struct roan_qp *qp, u32 most)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_sq *sq = &qp->sq;
@@ -187,15 +188,15 @@ u32 roan_fetch(struct roan_qp *qp, u32 most)
 	/* What is in the mirror still owns its slot: a poster that minds the ring's head cannot overtake it. */
 	held = sq->req.tail - sq->req.retire;
 	if (unlikely(roan_ring_corrupt(&sq->ring, pending) || roan_ring_corrupt(&sq->ring, pending + held))) {
-		roan_later(&qp->later, ROAN_DO_EV_FATAL);
-		roan_qp_fail(qp);
+		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
+		roan_qp_set_err(qp);
 		return 0;
 	}
 	pending = min(pending, most);
 	for (n = 0; n < pending; n++) {
-		if (roan_requester_full(&sq->req) && !roan_mirror_grow(sq))
+		if (roan_requester_full(&sq->req) && !roan_wqe_shadow_grow(sq))
 			break;
-		good = fetch_one(qp, good);
+		good = wqe_fetch_one(qp, good);
 	}
 	return n;
 }

@@ -6,11 +6,11 @@
 #include "tx/tx.h"
 
 #define FIRST_SLOTS	2
-#define GROWTH		4	/* times as many each time */
+#define GROWTH_FACTOR	4	/* times as many each time */
 
-static bool make_room(const struct roan_sq *sq, u32 slots, void **mirror, struct roan_work **work, gfp_t gfp)
+static bool shadow_alloc(const struct roan_sq *sq, u32 slots, void **mirror, struct roan_tx_wqe **work, gfp_t gfp)
 {
-	*mirror = kcalloc(slots, sq->mirror_size, gfp);
+	*mirror = kcalloc(slots, sq->shadow_size, gfp);
 	*work = kcalloc(slots, sizeof(**work), gfp);
 	if (*mirror && *work)
 		return true;
@@ -19,55 +19,56 @@ static bool make_room(const struct roan_sq *sq, u32 slots, void **mirror, struct
 	return false;
 }
 
-int roan_mirror_init(struct roan_sq *sq)
+int roan_wqe_shadow_init(struct roan_sq *sq)
 {
 	u32 slots = min_t(u32, sq->ring.mask + 1, FIRST_SLOTS);
-	struct roan_work *work;
+	struct roan_tx_wqe *work;
 	void *mirror;
 
-	sq->mirror_size = offsetof(struct roan_mirror, wqe) + sq->ring.slot_size;
-	if (!make_room(sq, slots, &mirror, &work, GFP_KERNEL_ACCOUNT))
+	sq->shadow_size = offsetof(struct roan_wqe_shadow, wqe) + sq->ring.slot_size;
+	if (!shadow_alloc(sq, slots, &mirror, &work, GFP_KERNEL_ACCOUNT))
 		return -ENOMEM;
-	sq->mirror = mirror;
+	sq->shadow = mirror;
 	sq->req.work = work;
 	sq->req.mask = slots - 1;
 	return 0;
 }
 
-void roan_mirror_free(struct roan_sq *sq)
+void roan_wqe_shadow_free(struct roan_sq *sq)
 {
-	kfree(sq->mirror);
+	kfree(sq->shadow);
 	kfree(sq->req.work);
 }
 
-static u32 most_slots(const struct roan_sq *sq)
+static u32 shadow_max_slots(const struct roan_sq *sq)
 {
 	return min_t(u32, sq->ring.mask + 1, ROAN_MAX_UNDER_WAY);
 }
 
-bool roan_mirror_may_grow(const struct roan_sq *sq)
+bool roan_wqe_shadow_may_grow(const struct roan_sq *sq)
 {
-	return sq->req.mask + 1 < most_slots(sq);
+	return sq->req.mask + 1 < shadow_max_slots(sq);
 }
 
-bool roan_mirror_grow(struct roan_sq *sq)
+bool roan_wqe_shadow_grow(struct roan_sq *sq)
 	__must_hold(&sq->lock)
 {
-	u32 slots = min((sq->req.mask + 1) * GROWTH, most_slots(sq));
+	u32 slots = min((sq->req.mask + 1) * GROWTH_FACTOR, shadow_max_slots(sq));
 	struct roan_requester *req = &sq->req;
-	struct roan_work *work;
+	struct roan_tx_wqe *work;
 	void *mirror;
 	u32 i;
 
 	lockdep_assert_held(&sq->lock);
-	if (!roan_mirror_may_grow(sq) || !make_room(sq, slots, &mirror, &work, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN))
+	if (!roan_wqe_shadow_may_grow(sq) ||
+	    !shadow_alloc(sq, slots, &mirror, &work, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN))
 		return false;
 	for (i = req->retire; i != req->tail; i++) {
-		work[i & (slots - 1)] = *roan_requester_work(req, i);
-		memcpy(mirror + (size_t)(i & (slots - 1)) * sq->mirror_size, roan_sq_mirror(sq, i), sq->mirror_size);
+		work[i & (slots - 1)] = *roan_requester_wqe(req, i);
+		memcpy(mirror + (size_t)(i & (slots - 1)) * sq->shadow_size, roan_sq_shadow(sq, i), sq->shadow_size);
 	}
-	roan_mirror_free(sq);
-	sq->mirror = mirror;
+	roan_wqe_shadow_free(sq);
+	sq->shadow = mirror;
 	req->work = work;
 	req->mask = slots - 1;
 	return true;

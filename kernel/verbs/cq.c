@@ -8,28 +8,28 @@
 
 /* ---- upcalls ---- */
 
-static void put_cq(struct roan_cq *cq)
+static void cq_put(struct roan_cq *cq)
 {
 	if (refcount_dec_and_test(&cq->refs))
-		complete(&cq->gone);
+		complete(&cq->released);
 }
 
 /* One handler of a queue at a time (core_locking.rst), on whichever CPUs its entries come. */
-static void notify(struct roan_cq *cq)
+static void cq_notify(struct roan_cq *cq)
 {
 	spin_lock(&cq->upcall_lock);
-	if (!cq->dying && cq->ib.comp_handler)
+	if (!cq->destroying && cq->ib.comp_handler)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 	spin_unlock(&cq->upcall_lock);
 }
 
-static void run_later(struct roan_later *later, unsigned long bits)
+static void cq_run_deferred(struct roan_deferred *later, unsigned long bits)
 {
-	struct roan_cq *cq = container_of(later, struct roan_cq, later);
+	struct roan_cq *cq = container_of(later, struct roan_cq, deferred);
 
-	if (bits & BIT(ROAN_DO_NOTIFY))
-		notify(cq);
-	if (bits & BIT(ROAN_DO_CQ_ERR) && cq->ib.event_handler) {
+	if (bits & BIT(ROAN_DEFER_NOTIFY))
+		cq_notify(cq);
+	if (bits & BIT(ROAN_DEFER_CQ_ERR) && cq->ib.event_handler) {
 		struct ib_event event = {
 			.device = cq->ib.device,
 			.element.cq = &cq->ib,
@@ -38,7 +38,7 @@ static void run_later(struct roan_later *later, unsigned long bits)
 
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 	}
-	put_cq(cq);
+	cq_put(cq);
 }
 
 /* ---- verbs ---- */
@@ -46,7 +46,7 @@ static void run_later(struct roan_later *later, unsigned long bits)
 int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs)
 {
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
-	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+	struct roan_ucontext *uctx = rdma_udata_to_drv_context(udata, struct roan_ucontext, ib);
 	struct roan_cq *cq = to_roan_cq(ibcq);
 	struct roan_create_cq_resp resp = {};
 	int err;
@@ -63,8 +63,8 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	spin_lock_init(&cq->poll_lock);
 	spin_lock_init(&cq->upcall_lock);
 	refcount_set(&cq->refs, 1);
-	init_completion(&cq->gone);
-	roan_later_setup(&cq->later, &cq->refs, run_later);
+	init_completion(&cq->released);
+	roan_later_setup(&cq->deferred, &cq->refs, cq_run_deferred);
 	cq->user = udata;
 	err = roan_ring_alloc(&cq->ring, attr->cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
 	if (err)
@@ -82,7 +82,7 @@ int roan_pre_destroy_cq(struct ib_cq *ibcq)
 	struct roan_cq *cq = to_roan_cq(ibcq);
 
 	spin_lock_bh(&cq->upcall_lock);
-	cq->dying = true;
+	cq->destroying = true;
 	spin_unlock_bh(&cq->upcall_lock);
 	return 0;
 }
@@ -91,21 +91,21 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
 
-	put_cq(cq);
-	wait_for_completion(&cq->gone);
+	cq_put(cq);
+	wait_for_completion(&cq->released);
 	roan_ring_free(&cq->ring);
 	return 0;
 }
 
-#define MOVED_AT_A_TIME	4096
+#define MOVE_BATCH	4096
 
 /*
  * Under the locks, but not for longer than it takes to move some: there may be millions. Completions that come between
  * are moved last. A kernel consumer may poll between, so its entries are moved at once.
  */
-static int move_entries(struct roan_cq *cq, struct roan_ring *fresh)
+static int cq_move_entries(struct roan_cq *cq, struct roan_ring *fresh)
 {
-	u32 head, most = cq->user ? MOVED_AT_A_TIME : U32_MAX;
+	u32 head, most = cq->user ? MOVE_BATCH : U32_MAX;
 	unsigned long flags;
 	int err;
 
@@ -125,7 +125,7 @@ static int move_entries(struct roan_cq *cq, struct roan_ring *fresh)
 /* The user's provider keeps its own pollers out meanwhile; one that does not sees entries twice or not at all. */
 int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
-	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+	struct roan_ucontext *uctx = rdma_udata_to_drv_context(udata, struct roan_ucontext, ib);
 	struct roan_cq *cq = to_roan_cq(ibcq);
 	struct roan_create_cq_resp resp = {};
 	struct roan_ring fresh = {};
@@ -141,12 +141,12 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 		return err;
 	err = roan_udata_out(udata, &resp, sizeof(resp));
 	if (!err)
-		err = move_entries(cq, &fresh);
+		err = cq_move_entries(cq, &fresh);
 	roan_ring_free(&fresh);	/* the old one, or the one that did not fit */
 	return err;
 }
 
-static void to_wc(const struct roan_cqe *cqe, struct ib_wc *wc)
+static void cq_to_wc(const struct roan_cqe *cqe, struct ib_wc *wc)
 {
 	*wc = (struct ib_wc) {
 		.wr_id = cqe->wr_id,
@@ -193,22 +193,22 @@ int roan_poll_cq(struct ib_cq *ibcq, int n, struct ib_wc *wc)
 		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->poll_lock, flags);
 	while (i < n && roan_ring_poll(&cq->ring, &cqe))
-		to_wc(&cqe, &wc[i++]);
+		cq_to_wc(&cqe, &wc[i++]);
 	spin_unlock_irqrestore(&cq->poll_lock, flags);
 	return i;
 }
 
 /* The legacy command. The user's words stay the user's: the kernel forgets that it answered instead. */
-static void arm_user(struct roan_cq *cq, bool solicited)
+static void cq_arm_user(struct roan_cq *cq, bool solicited)
 {
 	u32 next, sol;
 
 	spin_lock_bh(&cq->lock);
 	roan_ring_armed(&cq->ring, &next, &sol);
 	if (solicited)
-		cq->seen_solicited = sol - 1;
+		cq->arm_solicited_done = sol - 1;
 	else
-		cq->seen_next = next - 1;
+		cq->arm_next_done = next - 1;
 	spin_unlock_bh(&cq->lock);
 }
 
@@ -220,7 +220,7 @@ int roan_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
 	bool missed;
 
 	if (cq->user) {
-		arm_user(cq, solicited);
+		cq_arm_user(cq, solicited);
 		return 0;
 	}
 	spin_lock_irqsave(&cq->poll_lock, flags);

@@ -102,7 +102,7 @@ static bool port_up(const struct net_device *ndev)
 }
 
 /* For congestion control, which has no time to ask. Under RTNL */
-static void learn_speed(struct roan_dev *dev)
+static void device_update_link_speed(struct roan_dev *dev)
 {
 	struct ethtool_link_ksettings link;
 	u32 mbps = 0;
@@ -205,13 +205,13 @@ static __be64 guid_of(const struct net_device *ndev)
 static const struct uapi_definition roan_uapi_defs[] = {
 	UAPI_DEF_CHAIN(roan_doorbell_defs),
 	UAPI_DEF_CHAIN(roan_dm_defs),
-	UAPI_DEF_CHAIN(roan_choose_defs),
+	UAPI_DEF_CHAIN(roan_qp_cc_defs),
 	{}
 };
 
 /* ---- coming ---- */
 
-static void describe(struct roan_dev *dev)
+static void device_init_ibdev(struct roan_dev *dev)
 {
 	struct ib_device *ib = &dev->ib;
 
@@ -226,7 +226,7 @@ static void describe(struct roan_dev *dev)
 		ib->driver_def = roan_uapi_defs;
 }
 
-static void say_port_taken(const char *name, struct net_device *ndev)
+static void device_log_port_in_use(const char *name, struct net_device *ndev)
 {
 	struct ib_device *rxe = ib_device_get_by_netdev(ndev, RDMA_DRIVER_RXE);
 
@@ -239,7 +239,9 @@ static void say_port_taken(const char *name, struct net_device *ndev)
 	}
 }
 
-/* Undoes whatever add() got to; the core calls it when the last user is gone, ib_dealloc_device() if none came. */
+/*
+ * Undoes whatever device_new() got to; the core calls it when the last user is gone, ib_dealloc_device() if none came.
+ */
 static void dealloc_driver(struct ib_device *ibdev)
 {
 	struct roan_dev *dev = to_roan_dev(ibdev);
@@ -248,9 +250,9 @@ static void dealloc_driver(struct ib_device *ibdev)
 		roan_net_del_dev(dev->rnet, dev);
 		roan_net_put(dev->rnet);
 	}
-	roan_poller_exit(dev);
+	roan_sq_poller_exit(dev);
 	roan_qos_del_dev(dev);
-	roan_bar_forget(dev);
+	roan_dm_bar_detach(dev);
 	roan_pfc_exit(dev);
 	rcu_barrier();	/* address vectors hold GID entries, which the core is about to drop */
 	xa_destroy(&dev->keys);
@@ -265,7 +267,7 @@ static int connect_net(struct roan_dev *dev, const char *name)
 
 	if (IS_ERR(rnet)) {
 		if (PTR_ERR(rnet) == -EADDRINUSE)
-			say_port_taken(name, dev->ndev);
+			device_log_port_in_use(name, dev->ndev);
 		return PTR_ERR(rnet);
 	}
 	dev->rnet = rnet;
@@ -274,20 +276,20 @@ static int connect_net(struct roan_dev *dev, const char *name)
 }
 
 /* The netdev may have left, or left the namespace @net, before the notifier could find us. */
-static int still_there(struct roan_dev *dev, const struct net *net)
+static int device_recheck_netdev(struct roan_dev *dev, const struct net *net)
 {
 	int err = 0;
 
 	rtnl_lock();
-	dev->port_told = port_up(dev->ndev);
-	learn_speed(dev);
+	dev->port_active_sent = port_up(dev->ndev);
+	device_update_link_speed(dev);
 	if (dev->ndev->reg_state != NETREG_REGISTERED || !net_eq(net, dev_net(dev->ndev)))
 		err = -ENODEV;
 	rtnl_unlock();
 	return err;
 }
 
-static int add(const char *name, struct net_device *ndev)
+static int device_new(const char *name, struct net_device *ndev)
 {
 	struct roan_dev *dev = ib_alloc_device(roan_dev, ib);
 	const struct net *net = dev_net(ndev);
@@ -303,9 +305,9 @@ static int add(const char *name, struct net_device *ndev)
 	INIT_LIST_HEAD(&dev->mcast);
 	roan_cc_param_init(&dev->cc);
 	roan_pfc_init(dev);
-	roan_poller_init(&dev->poller);
+	roan_sq_poller_init(&dev->poller);
 	roan_qos_add_dev(dev);
-	describe(dev);
+	device_init_ibdev(dev);
 
 	err = -ENOMEM;
 	dev->stats = alloc_percpu(struct roan_stats);
@@ -322,7 +324,7 @@ static int add(const char *name, struct net_device *ndev)
 		err = -EEXIST;	/* the core's word for a name that is taken */
 	if (err)
 		goto err_dealloc;
-	err = still_there(dev, net);
+	err = device_recheck_netdev(dev, net);
 	if (err)
 		ib_unregister_device(&dev->ib);
 	put_device(&dev->ib.dev);
@@ -354,7 +356,7 @@ int roan_device_add(const char *name, struct net_device *ndev)
 		ib_device_put(old);
 		err = -EEXIST;
 	} else {
-		err = add(name, ndev);
+		err = device_new(name, ndev);
 	}
 	mutex_unlock(&adding);
 	return err;
@@ -372,13 +374,14 @@ static int client_add(struct ib_device *ibdev)
 {
 	if (ibdev->ops.driver_id != ROAN_DRIVER_ID)
 		return -EOPNOTSUPP;
-	WRITE_ONCE(to_roan_dev(ibdev)->going, false);	/* it may have gone to another namespace and come back */
+	/* it may have gone to another namespace and come back */
+	WRITE_ONCE(to_roan_dev(ibdev)->removing, false);
 	return 0;
 }
 
 static void client_remove(struct ib_device *ibdev, void *data)
 {
-	WRITE_ONCE(to_roan_dev(ibdev)->going, true);
+	WRITE_ONCE(to_roan_dev(ibdev)->removing, true);
 	roan_qp_device_gone(to_roan_dev(ibdev));
 }
 
@@ -413,9 +416,9 @@ static void port_changed(struct net_device *ndev)
 	if (!ibdev)
 		return;
 	dev = to_roan_dev(ibdev);
-	learn_speed(dev);
-	if (dev->port_told != up) {
-		dev->port_told = up;
+	device_update_link_speed(dev);
+	if (dev->port_active_sent != up) {
+		dev->port_active_sent = up;
 		if (!up)
 			roan_count(dev, link_downed);
 		event.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
@@ -566,5 +569,5 @@ const struct ib_device_ops roan_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_pd, roan_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, roan_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, roan_srq, ib),
-	INIT_RDMA_OBJ_SIZE(ib_ucontext, roan_uctx, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, roan_ucontext, ib),
 };

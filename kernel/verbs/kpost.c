@@ -13,7 +13,7 @@ static_assert((int)ROAN_SEND_SIGNALED == IB_SEND_SIGNALED);
 static_assert((int)ROAN_SEND_SOLICITED == IB_SEND_SOLICITED);
 static_assert((int)ROAN_SEND_INLINE == IB_SEND_INLINE);
 
-static int fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+static int kpost_fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
 	const struct ib_ud_wr *ud = ud_wr(wr);
 
@@ -26,7 +26,7 @@ static int fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 	return 0;
 }
 
-static int fill_operands(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+static int kpost_fill_operands(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
 	switch ((u32)wr->opcode) {	/* older cores' enum ends before ATOMIC_WRITE */
 	case IB_WR_SEND_WITH_INV:
@@ -37,7 +37,7 @@ static int fill_operands(const struct roan_qp *qp, struct roan_send_wqe *wqe, co
 		wqe->imm = wr->ex.imm_data;
 		fallthrough;
 	case IB_WR_SEND:
-		return roan_connected(qp) ? 0 : fill_ud(wqe, wr);
+		return roan_connected(qp) ? 0 : kpost_fill_ud(wqe, wr);
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		wqe->imm = wr->ex.imm_data;
 		fallthrough;
@@ -65,7 +65,7 @@ static int fill_operands(const struct roan_qp *qp, struct roan_send_wqe *wqe, co
 	}
 }
 
-static int fill_inline(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+static int kpost_fill_inline(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
 	u8 *to = (u8 *)(wqe + 1);
 	int i;
@@ -81,7 +81,7 @@ static int fill_inline(const struct roan_qp *qp, struct roan_send_wqe *wqe, cons
 	return 0;
 }
 
-static int fill_slot(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
+static int kpost_fill_slot(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
 	struct roan_sge *sges = roan_wqe_sges(wqe);
 	int i, err;
@@ -93,11 +93,11 @@ static int fill_slot(const struct roan_qp *qp, struct roan_send_wqe *wqe, const 
 		.opcode = wr->opcode,
 	};
 	wqe->flags = wr->send_flags & (ROAN_SEND_FENCE | ROAN_SEND_SIGNALED | ROAN_SEND_SOLICITED | ROAN_SEND_INLINE);
-	err = fill_operands(qp, wqe, wr);
+	err = kpost_fill_operands(qp, wqe, wr);
 	if (err)
 		return err;
 	if (wqe->flags & ROAN_SEND_INLINE)
-		return fill_inline(qp, wqe, wr);
+		return kpost_fill_inline(qp, wqe, wr);
 	wqe->num_sge = wr->num_sge;
 	for (i = 0; i < wr->num_sge; i++)
 		sges[i] = (struct roan_sge) {
@@ -108,7 +108,7 @@ static int fill_slot(const struct roan_qp *qp, struct roan_send_wqe *wqe, const 
 	return 0;
 }
 
-static int post_list(struct roan_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+static int kpost_list(struct roan_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 	__must_hold(&qp->sq.post_lock)
 {
 	u32 n = 0;
@@ -117,7 +117,7 @@ static int post_list(struct roan_qp *qp, const struct ib_send_wr *wr, const stru
 	for (; wr; wr = wr->next, n++) {
 		struct roan_send_wqe *wqe = roan_ring_post_slot(&qp->sq.ring, n);
 
-		err = wqe ? fill_slot(qp, wqe, wr) : -ENOMEM;
+		err = wqe ? kpost_fill_slot(qp, wqe, wr) : -ENOMEM;
 		if (err)
 			break;
 	}
@@ -150,11 +150,11 @@ int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 		return -EINVAL;
 	}
 	spin_lock_irqsave(&qp->sq.post_lock, flags);
-	err = post_list(qp, wr, bad);
+	err = kpost_list(qp, wr, bad);
 	spin_unlock_irqrestore(&qp->sq.post_lock, flags);
 
 	if (irqs_disabled())
-		roan_later(&qp->later, ROAN_DO_SEND);	/* sq.lock is a _bh lock */
+		roan_defer(&qp->deferred, ROAN_DEFER_SEND);	/* sq.lock is a _bh lock */
 	else
 		roan_send(qp);
 	return err;
@@ -173,7 +173,7 @@ int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 	spin_lock_irqsave(&qp->rq.post_lock, flags);
 	err = roan_recv_post(&qp->rq.ring, qp->rq.max_sge, wr, bad);
 	spin_unlock_irqrestore(&qp->rq.post_lock, flags);
-	if (roan_ring_rests(&qp->rq.ring))
-		roan_qp_flush(qp);
+	if (roan_ring_idle(&qp->rq.ring))
+		roan_qp_request_flush(qp);
 	return err;
 }

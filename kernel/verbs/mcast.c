@@ -27,17 +27,17 @@ struct joined {
 
 static DEFINE_MUTEX(writers);
 
-static struct roan_mcast *group_find(struct roan_dev *dev, const union ib_gid *gid)
+static struct roan_mcast *mcast_group_find(struct roan_dev *dev, const union ib_gid *gid)
 {
 	struct roan_mcast *group;
 
-	list_for_each_entry_rcu(group, &dev->mcast, on_dev, lockdep_is_held(&writers))
+	list_for_each_entry_rcu(group, &dev->mcast, dev_link, lockdep_is_held(&writers))
 		if (roan_gid_equal(&group->gid, gid))
 			return group;
 	return NULL;
 }
 
-static struct roan_mcast_member *member_find(struct roan_mcast *group, const struct roan_qp *qp)
+static struct roan_mcast_member *mcast_member_find(struct roan_mcast *group, const struct roan_qp *qp)
 {
 	struct roan_mcast_member *m;
 
@@ -107,7 +107,7 @@ void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool
 	struct joined *j;
 	bool can;
 
-	list_for_each_entry(group, &dev->mcast, on_dev) {
+	list_for_each_entry(group, &dev->mcast, dev_link) {
 		can = !gone && roan_net_is_iface(dev, ndev) && roan_net_can_join(ndev, &group->gid);
 		j = joined_find(group, ndev);
 		if (j && !can)
@@ -117,7 +117,7 @@ void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool
 	}
 }
 
-static struct roan_mcast *group_open(struct roan_dev *dev, const union ib_gid *gid)
+static struct roan_mcast *mcast_group_open(struct roan_dev *dev, const union ib_gid *gid)
 {
 	struct roan_mcast *group;
 	int err;
@@ -133,7 +133,7 @@ static struct roan_mcast *group_open(struct roan_dev *dev, const union ib_gid *g
 	rtnl_lock();
 	err = group_join_all(dev, group);
 	if (!err)
-		list_add_rcu(&group->on_dev, &dev->mcast);
+		list_add_rcu(&group->dev_link, &dev->mcast);
 	rtnl_unlock();
 	if (err) {
 		kfree(group);
@@ -143,14 +143,14 @@ static struct roan_mcast *group_open(struct roan_dev *dev, const union ib_gid *g
 	return group;
 }
 
-static void group_close_if_empty(struct roan_dev *dev, struct roan_mcast *group)
+static void mcast_group_close_if_empty(struct roan_dev *dev, struct roan_mcast *group)
 {
 	struct joined *j, *next;
 
 	if (group->n_members)
 		return;
 	rtnl_lock();
-	list_del_rcu(&group->on_dev);
+	list_del_rcu(&group->dev_link);
 	list_for_each_entry_safe(j, next, &group->joined, on_group)
 		group_leave(group, j);
 	rtnl_unlock();
@@ -158,20 +158,21 @@ static void group_close_if_empty(struct roan_dev *dev, struct roan_mcast *group)
 	kfree_rcu(group, rcu);
 }
 
-static void member_remove(struct roan_dev *dev, struct roan_mcast *group, struct roan_mcast_member *m, struct roan_qp *qp)
+static void mcast_member_remove(struct roan_dev *dev, struct roan_mcast *group, struct roan_mcast_member *m,
+				struct roan_qp *qp)
 {
 	list_del_rcu(&m->on_group);
 	kfree_rcu(m, rcu);
 	group->n_members--;
 	qp->n_mcast--;
-	group_close_if_empty(dev, group);
+	mcast_group_close_if_empty(dev, group);
 }
 
-static int member_add(struct roan_mcast *group, struct roan_qp *qp)
+static int mcast_member_add(struct roan_mcast *group, struct roan_qp *qp)
 {
 	struct roan_mcast_member *m;
 
-	if (member_find(group, qp))
+	if (mcast_member_find(group, qp))
 		return 0;	/* attaching twice is attaching once (IBTA vol. 1, 10.5.1) */
 	if (group->n_members >= ROAN_MAX_MCAST_ATTACH)
 		return -ENOMEM;
@@ -185,13 +186,13 @@ static int member_add(struct roan_mcast *group, struct roan_qp *qp)
 	return 0;
 }
 
-static bool may_attach(const struct ib_qp *qp, const union ib_gid *gid)
+static bool mcast_may_attach(const struct ib_qp *qp, const union ib_gid *gid)
 {
 	return qp->qp_type == IB_QPT_UD && rdma_is_multicast_addr((struct in6_addr *)gid);
 }
 
 /* IPv4 groups are written ::ffff:a.b.c.d, which packets show, or ff0e::ffff:a.b.c.d as MGIDs of the older RoCE have it. */
-static union ib_gid address_of(const union ib_gid *mgid)
+static union ib_gid mcast_address_of(const union ib_gid *mgid)
 {
 	static const u8 old_prefix[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
 	union ib_gid address = *mgid;
@@ -205,22 +206,22 @@ static union ib_gid address_of(const union ib_gid *mgid)
 
 int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
-	union ib_gid address = address_of(gid);
+	union ib_gid address = mcast_address_of(gid);
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	struct roan_mcast *group;
 	int err;
 
-	if (!may_attach(ibqp, gid))
+	if (!mcast_may_attach(ibqp, gid))
 		return -EINVAL;
 	mutex_lock(&writers);
-	group = group_find(qp->dev, &address);
+	group = mcast_group_find(qp->dev, &address);
 	if (!group)
-		group = group_open(qp->dev, &address);
+		group = mcast_group_open(qp->dev, &address);
 	if (IS_ERR(group)) {
 		err = PTR_ERR(group);
 	} else {
-		err = member_add(group, qp);
-		group_close_if_empty(qp->dev, group);
+		err = mcast_member_add(group, qp);
+		mcast_group_close_if_empty(qp->dev, group);
 	}
 	mutex_unlock(&writers);
 	return err;
@@ -228,17 +229,17 @@ int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 
 int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
-	union ib_gid address = address_of(gid);
+	union ib_gid address = mcast_address_of(gid);
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	struct roan_mcast *group;
 	struct roan_mcast_member *m = NULL;
 
 	mutex_lock(&writers);
-	group = group_find(qp->dev, &address);
+	group = mcast_group_find(qp->dev, &address);
 	if (group)
-		m = member_find(group, qp);
+		m = mcast_member_find(group, qp);
 	if (m)
-		member_remove(qp->dev, group, m, qp);
+		mcast_member_remove(qp->dev, group, m, qp);
 	mutex_unlock(&writers);
 	return m ? 0 : -EINVAL;
 }
@@ -251,12 +252,12 @@ void roan_mcast_detach_all(struct roan_qp *qp)
 	if (!qp->n_mcast)	/* nobody attaches a QP that is being destroyed */
 		return;
 	mutex_lock(&writers);
-	list_for_each_entry_safe(group, next, &qp->dev->mcast, on_dev) {
+	list_for_each_entry_safe(group, next, &qp->dev->mcast, dev_link) {
 		if (!qp->n_mcast)
 			break;
-		m = member_find(group, qp);
+		m = mcast_member_find(group, qp);
 		if (m)
-			member_remove(qp->dev, group, m, qp);
+			mcast_member_remove(qp->dev, group, m, qp);
 	}
 	mutex_unlock(&writers);
 }

@@ -23,7 +23,7 @@ int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
  * A number, not a reference: holding the netdev would keep it from being deleted as long as the program likes. 0: there is
  * none any more, for a gid attribute lets go of it as soon as the address is deleted.
  */
-static int ifindex_of(const struct ib_gid_attr *attr)
+static int av_ifindex(const struct ib_gid_attr *attr)
 {
 	struct net_device *ndev;
 	int ifindex = 0;
@@ -37,7 +37,7 @@ static int ifindex_of(const struct ib_gid_attr *attr)
 }
 
 /* The same path always has the same port, different ones spread over it (RoCEv2 annex, and as adapters do). */
-static u16 source_port(u32 flow_label, u32 entropy)
+static u16 av_source_port(u32 flow_label, u32 entropy)
 {
 	if (!flow_label)
 		flow_label = rdma_calc_flow_label(entropy & QPN_MASK, entropy >> 8 & QPN_MASK);
@@ -56,7 +56,7 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 		return ERR_PTR(-EINVAL);
 	if (gid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || gid->device != &dev->ib)
 		return ERR_PTR(-EINVAL);
-	ifindex = ifindex_of(gid);
+	ifindex = av_ifindex(gid);
 	if (!ifindex)
 		return ERR_PTR(-ENETUNREACH);
 	av = kzalloc(sizeof(*av), GFP_ATOMIC | __GFP_ACCOUNT);
@@ -73,7 +73,7 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 	av->static_rate = rdma_ah_get_static_rate(attr);
 	memcpy(av->dmac, attr->roce.dmac, ETH_ALEN);
 	av->flow_label = grh->flow_label;
-	av->sport = source_port(grh->flow_label, entropy);
+	av->sport = av_source_port(grh->flow_label, entropy);
 	av->ifindex = ifindex;
 	rdma_hold_gid_attr(gid);
 	av->sgid_attr = gid;
@@ -103,7 +103,7 @@ void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr)
 
 /* The connection manager makes and destroys handles with interrupts off: hence irqsave, and no sleeping. */
 
-static int number_av(struct roan_dev *dev, struct roan_av *av)
+static int av_number(struct roan_dev *dev, struct roan_av *av)
 {
 	unsigned long flags;
 	int err;
@@ -114,7 +114,7 @@ static int number_av(struct roan_dev *dev, struct roan_av *av)
 	return err < 0 ? err : 0;
 }
 
-static void unnumber_av(struct roan_dev *dev, struct roan_av *av)
+static void av_unnumber(struct roan_dev *dev, struct roan_av *av)
 {
 	unsigned long flags;
 
@@ -138,7 +138,7 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	if (IS_ERR(av))
 		return PTR_ERR(av);
 	av->pd = ibah->pd;
-	err = number_av(dev, av);
+	err = av_number(dev, av);
 	if (err)
 		goto err_free;
 	resp.ah_num = av->ah_num;
@@ -149,7 +149,7 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	return 0;
 
 err_erase:
-	unnumber_av(dev, av);
+	av_unnumber(dev, av);
 err_free:
 	roan_av_free(av);
 	return err;
@@ -186,7 +186,7 @@ int roan_destroy_ah(struct ib_ah *ibah, u32 flags)
 {
 	struct roan_ah *ah = to_roan_ah(ibah);
 
-	unnumber_av(to_roan_dev(ibah->device), ah->av);
+	av_unnumber(to_roan_dev(ibah->device), ah->av);
 	roan_av_free(ah->av);
 	return 0;
 }

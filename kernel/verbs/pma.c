@@ -9,13 +9,13 @@
 #include "verbs/verbs.h"
 
 /* Data counters count words of four bytes. */
-struct traffic {
+struct pma_counts {
 	u64 xmit_words, rcv_words, xmit_pkts, rcv_pkts;
 };
 
-static struct traffic traffic_of(const struct roan_dev *dev)
+static struct pma_counts pma_counts_of(const struct roan_dev *dev)
 {
-	return (struct traffic) {
+	return (struct pma_counts) {
 		.xmit_words = roan_stats_sum(dev, ROAN_CNT_sent_bytes) >> 2,
 		.rcv_words = roan_stats_sum(dev, ROAN_CNT_rcvd_bytes) >> 2,
 		.xmit_pkts = roan_stats_sum(dev, ROAN_CNT_sent_pkts),
@@ -46,9 +46,9 @@ static void class_port_info(void *data)
 static void port_counters(const struct roan_dev *dev, void *data)
 {
 	struct ib_pma_portcounters *c = data;
-	struct traffic t = traffic_of(dev);
+	struct pma_counts t = pma_counts_of(dev);
 	u64 dropped = roan_stats_sum(dev, ROAN_CNT_tx_no_route) + roan_stats_sum(dev, ROAN_CNT_tx_no_memory) +
-		      roan_stats_sum(dev, ROAN_CNT_tx_refused);
+		      roan_stats_sum(dev, ROAN_CNT_tx_dropped);
 
 	c->port_select = 1;
 	c->link_downed_counter = min_t(u64, roan_stats_sum(dev, ROAN_CNT_link_downed), U8_MAX);
@@ -64,7 +64,7 @@ static void port_counters(const struct roan_dev *dev, void *data)
 static void port_counters_ext(const struct roan_dev *dev, void *data)
 {
 	struct ib_pma_portcounters_ext *c = data;
-	struct traffic t = traffic_of(dev);
+	struct pma_counts t = pma_counts_of(dev);
 
 	c->port_select = 1;
 	c->port_xmit_data = cpu_to_be64(t.xmit_words);

@@ -14,18 +14,18 @@
 
 /* ---- what comes later ---- */
 
-static void tell(struct roan_qp *qp, unsigned long bits)
+static void qp_send_events(struct roan_qp *qp, unsigned long bits)
 {
 	static const struct {
-		enum roan_later_bit bit;
+		enum roan_deferred_bit bit;
 		enum ib_event_type type;
 	} events[] = {
-		{ ROAN_DO_EV_COMM_EST,	 IB_EVENT_COMM_EST },
-		{ ROAN_DO_EV_SQ_DRAINED, IB_EVENT_SQ_DRAINED },
-		{ ROAN_DO_EV_REQ_ERR,	 IB_EVENT_QP_REQ_ERR },
-		{ ROAN_DO_EV_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR },
-		{ ROAN_DO_EV_FATAL,	 IB_EVENT_QP_FATAL },
-		{ ROAN_DO_EV_LAST_WQE,	 IB_EVENT_QP_LAST_WQE_REACHED },
+		{ ROAN_DEFER_EV_COMM_EST,	 IB_EVENT_COMM_EST },
+		{ ROAN_DEFER_EV_SQ_DRAINED, IB_EVENT_SQ_DRAINED },
+		{ ROAN_DEFER_EV_REQ_ERR,	 IB_EVENT_QP_REQ_ERR },
+		{ ROAN_DEFER_EV_ACCESS_ERR, IB_EVENT_QP_ACCESS_ERR },
+		{ ROAN_DEFER_EV_FATAL,	 IB_EVENT_QP_FATAL },
+		{ ROAN_DEFER_EV_LAST_WQE,	 IB_EVENT_QP_LAST_WQE_REACHED },
 	};
 	struct ib_event event = { .device = qp->ib.device, .element.qp = &qp->ib };
 	int i;
@@ -40,25 +40,25 @@ static void tell(struct roan_qp *qp, unsigned long bits)
 	}
 }
 
-static void run_later(struct roan_later *later, unsigned long bits)
+static void qp_run_deferred(struct roan_deferred *later, unsigned long bits)
 {
-	struct roan_qp *qp = container_of(later, struct roan_qp, later);
+	struct roan_qp *qp = container_of(later, struct roan_qp, deferred);
 
-	if (bits & BIT(ROAN_DO_FAIL))
-		roan_qp_fall(qp);
-	if (bits & BIT(ROAN_DO_RESUME))
-		roan_qp_resume(qp);
-	if (bits & BIT(ROAN_DO_RESPOND))
+	if (bits & BIT(ROAN_DEFER_ERR))
+		roan_qp_enter_err(qp);
+	if (bits & BIT(ROAN_DEFER_RESTART))
+		roan_qp_restart(qp);
+	if (bits & BIT(ROAN_DEFER_RESPOND))
 		roan_respond(qp);
-	if (bits & BIT(ROAN_DO_SEND))
+	if (bits & BIT(ROAN_DEFER_SEND))
 		roan_send(qp);
-	tell(qp, bits);
+	qp_send_events(qp, bits);
 	roan_qp_put(qp);
 }
 
 /* ---- creation ---- */
 
-static u8 transport_of(enum ib_qp_type type)
+static u8 qp_transport_of(enum ib_qp_type type)
 {
 	switch (type) {
 	case IB_QPT_RC:
@@ -70,7 +70,7 @@ static u8 transport_of(enum ib_qp_type type)
 	}
 }
 
-static int check_init(const struct roan_qp *qp, const struct ib_qp_init_attr *init)
+static int qp_check_init(const struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
@@ -97,7 +97,7 @@ static int check_init(const struct roan_qp *qp, const struct ib_qp_init_attr *in
 	return 0;
 }
 
-static void init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
+static void qp_init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 	struct roan_sq *sq = &qp->sq;
@@ -111,14 +111,14 @@ static void init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 	sq->max_inline = cap->max_inline_data;
 }
 
-static void init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
+static void qp_init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
 	struct roan_rq *rq = &qp->rq;
 
 	INIT_LIST_HEAD(&rq->backlog);
 	spin_lock_init(&rq->lock);
 	spin_lock_init(&rq->post_lock);
-	roan_write_back_init(&rq->write_back);
+	roan_flush_job_init(&rq->flush_job);
 	if (qp->srq) {
 		rq->max_sge = qp->srq->max_sge;
 	} else {
@@ -128,11 +128,11 @@ static void init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 }
 
 /* One piece of memory for both, and one mapping, unless the user's provider would not find the second there. */
-static int alloc_rings(struct roan_qp *qp, struct roan_create_qp_resp *resp)
+static int qp_alloc_rings(struct roan_qp *qp, struct roan_create_qp_resp *resp)
 {
 	/* At least one scatter entry, which is also room for the eight inline bytes of an ATOMIC_WRITE. */
 	u32 room = max_t(u32, qp->sq.max_sge * sizeof(struct roan_sge), qp->sq.max_inline);
-	const struct roan_ring_plan plan[] = {
+	const struct roan_ring_alloc_req plan[] = {
 		{
 			.ring = &qp->sq.ring,
 			.slots = qp->sq.max_wr,
@@ -148,36 +148,37 @@ static int alloc_rings(struct roan_qp *qp, struct roan_create_qp_resp *resp)
 
 	if (qp->srq)
 		return roan_rings_alloc(plan, 1, qp->uctx);
-	if (!qp->uctx || to_roan_uctx(qp->uctx)->one_mapping)
+	if (!qp->uctx || to_roan_ucontext(qp->uctx)->one_mapping)
 		return roan_rings_alloc(plan, 2, qp->uctx);
 	return roan_rings_alloc(&plan[0], 1, qp->uctx) ?: roan_rings_alloc(&plan[1], 1, qp->uctx);
 }
 
-static int create_queues(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct roan_create_qp_resp *resp)
+static int qp_create_queues(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct roan_create_qp_resp *resp)
 {
 	int err;
 
-	init_sq(qp, init);
-	init_rq(qp, init);
-	err = alloc_rings(qp, resp);
+	qp_init_sq(qp, init);
+	qp_init_rq(qp, init);
+	err = qp_alloc_rings(qp, resp);
 	if (err)
 		return err;
-	roan_ring_need_doorbell(&qp->sq.ring);	/* at rest; and the first touch of its memory is not left to RTS */
+	/* at rest; and the first touch of its memory is not left to RTS */
+	roan_ring_enable_doorbell(&qp->sq.ring);
 	qp->rq.cur.sge = kcalloc(qp->rq.max_sge, sizeof(*qp->rq.cur.sge), GFP_KERNEL_ACCOUNT);
 	if (!qp->rq.cur.sge)
 		return -ENOMEM;
-	return roan_mirror_init(&qp->sq);
+	return roan_wqe_shadow_init(&qp->sq);
 }
 
-static void free_queues(struct roan_qp *qp)
+static void qp_free_queues(struct roan_qp *qp)
 {
 	roan_ring_free(&qp->sq.ring);
-	roan_mirror_free(&qp->sq);
-	roan_flow_reset(&qp->sq.flow);
+	roan_wqe_shadow_free(&qp->sq);
+	roan_dst_cache_reset(&qp->sq.flow);
 	roan_ring_free(&qp->rq.ring);
 	kfree(qp->rq.cur.sge);
 	kfree(qp->rq.resp.replay);
-	roan_flow_reset(&qp->rq.flow);
+	roan_dst_cache_reset(&qp->rq.flow);
 }
 
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap)
@@ -189,27 +190,27 @@ void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap)
 	cap->max_recv_sge = qp->srq ? 0 : qp->rq.max_sge;
 }
 
-static void init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct ib_udata *udata)
+static void qp_init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
-	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+	struct roan_ucontext *uctx = rdma_udata_to_drv_context(udata, struct roan_ucontext, ib);
 
 	qp->dev = to_roan_dev(qp->ib.device);
 	qp->user = udata;
 	qp->uctx = uctx ? &uctx->ib : NULL;
-	qp->transport = transport_of(init->qp_type);
+	qp->transport = qp_transport_of(init->qp_type);
 	qp->state = IB_QPS_RESET;
 	qp->pkey = ROAN_DEFAULT_PKEY;
 	qp->pd = to_roan_pd(qp->ib.pd);
 	qp->scq = init->send_cq ? to_roan_cq(init->send_cq) : NULL;
 	qp->rcq = init->recv_cq ? to_roan_cq(init->recv_cq) : NULL;
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
-	INIT_LIST_HEAD(&qp->on_pfc);
-	spin_lock_init(&qp->asks.lock);
-	INIT_LIST_HEAD(&qp->asks.list);
-	roan_depth_init(&qp->sq.depth);
-	roan_depth_init(&qp->rq.depth);
+	INIT_LIST_HEAD(&qp->pfc_link);
+	spin_lock_init(&qp->faults.lock);
+	INIT_LIST_HEAD(&qp->faults.list);
+	roan_inflight_limit_init(&qp->sq.depth);
+	roan_inflight_limit_init(&qp->rq.depth);
 	mutex_init(&qp->mutex);
-	init_completion(&qp->gone);
+	init_completion(&qp->released);
 }
 
 int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata)
@@ -218,8 +219,8 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	struct roan_create_qp_resp resp = {};
 	int err;
 
-	init_members(qp, init, udata);
-	err = roan_udata_none(udata) ?: check_init(qp, init);
+	qp_init_members(qp, init, udata);
+	err = roan_udata_none(udata) ?: qp_check_init(qp, init);
 	if (err)
 		return err;
 	qp->ref = kzalloc(sizeof(*qp->ref), GFP_KERNEL_ACCOUNT);
@@ -227,10 +228,10 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 		return -ENOMEM;
 	refcount_set(&qp->ref->refs, 1);
 	qp->ref->qp = qp;
-	roan_below_begin(qp->ref);
-	roan_later_setup(&qp->later, &qp->ref->refs, run_later);
+	roan_tx_inflight_init(qp->ref);
+	roan_later_setup(&qp->deferred, &qp->ref->refs, qp_run_deferred);
 
-	err = create_queues(qp, init, &resp);
+	err = qp_create_queues(qp, init, &resp);
 	if (err)
 		goto err_free;
 	roan_qp_caps(qp, &init->cap);
@@ -243,49 +244,49 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	return 0;
 
 err_free:
-	free_queues(qp);
-	roan_below_end(qp->ref);
+	qp_free_queues(qp);
+	roan_tx_inflight_put(qp->ref);
 	return err;
 }
 
 /* ---- interfaces and devices that go ---- */
 
-static bool stands_on(const struct roan_qp *qp, const struct net_device *ndev)
+static bool qp_uses_netdev(const struct roan_qp *qp, const struct net_device *ndev)
 {
 	const struct roan_av *av = roan_qp_av(qp);	/* visited under RCU */
 
 	return av && av->ifindex == ndev->ifindex && roan_net_is(qp->dev->rnet, dev_net(ndev));
 }
 
-static void fail_if_on(struct roan_qp *qp, const void *ndev)
+static void qp_fail_if_on(struct roan_qp *qp, const void *ndev)
 {
-	if (stands_on(qp, ndev) && roan_qp_cut(qp))
-		roan_later(&qp->later, ROAN_DO_EV_FATAL);
+	if (qp_uses_netdev(qp, ndev) && roan_qp_disconnect(qp))
+		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
 }
 
 void roan_qp_netdev_gone(const struct net_device *ndev)
 {
-	roan_qp_for_each(fail_if_on, ndev);
+	roan_qp_for_each(qp_fail_if_on, ndev);
 }
 
-static void flush_if_of(struct roan_qp *qp, const void *dev)
+static void qp_flush_if_of(struct roan_qp *qp, const void *dev)
 {
 	if (!qp->user || qp->dev != dev)
 		return;
-	WRITE_ONCE(qp->failing, true);
-	roan_qp_fall(qp);
+	WRITE_ONCE(qp->err_pending, true);
+	roan_qp_enter_err(qp);
 }
 
 /* A program that only polls would wait for ever: the core destroys its QPs, and that flushes nothing. */
 void roan_qp_device_gone(const struct roan_dev *dev)
 {
-	roan_qp_for_each(flush_if_of, dev);
+	roan_qp_for_each(qp_flush_if_of, dev);
 }
 
 /* ---- death ---- */
 
 /* Before rdma_restrack_begin_del() was invented, who asks for the QP's details may still hold it now, and looks under the mutex. */
-static void forget_path(struct roan_qp *qp)
+static void qp_drop_route(struct roan_qp *qp)
 {
 	mutex_lock(&qp->mutex);
 	roan_av_free(rcu_replace_pointer(qp->av, NULL, lockdep_is_held(&qp->mutex)));
@@ -300,13 +301,13 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	roan_mcast_detach_all(qp);
 	roan_qp_unpublish(qp);
-	roan_qp_halt(qp);
+	roan_qp_quiesce(qp);
 	roan_qp_put(qp);
-	wait_for_completion(&qp->gone);
+	wait_for_completion(&qp->released);
 
-	roan_odp_forget(qp);
-	forget_path(qp);
-	free_queues(qp);
-	roan_below_end(qp->ref);
+	roan_odp_cancel(qp);
+	qp_drop_route(qp);
+	qp_free_queues(qp);
+	roan_tx_inflight_put(qp->ref);
 	return 0;
 }

@@ -18,8 +18,8 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-/* qp->own_algo of a name; negative: no such. */
-static int own_algo(const char *name)
+/* qp->cc_override of a name; negative: no such. */
+static int qp_cc_parse(const char *name)
 {
 	enum roan_cc_algo algo;
 
@@ -30,25 +30,25 @@ static int own_algo(const char *name)
 }
 
 /* A QP that sends, if only READ responses, changes over now; any other finds its words when it becomes ready to receive. */
-static int apply(struct roan_qp *qp)
+static int qp_cc_apply(struct roan_qp *qp)
 {
-	int err = roan_limiter_prepare(qp, false);
+	int err = roan_rate_prepare(qp, false);
 
 	lockdep_assert_held(&qp->mutex);
 	if (err)
 		return err;
 	spin_lock_bh(&qp->sq.lock);
 	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE)
-		roan_limiter_tune(qp);
+		roan_rate_update_cfg(qp);
 	spin_unlock_bh(&qp->sq.lock);
 	roan_send(qp);		/* it may be held by what no longer limits it */
 	return 0;
 }
 
-static int choose_algo(struct roan_qp *qp, const char *name)
+static int qp_cc_set_algo(struct roan_qp *qp, const char *name)
 {
-	u8 was = qp->own_algo;
-	int own = own_algo(name);
+	u8 was = qp->cc_override;
+	int own = qp_cc_parse(name);
 	int err;
 
 	if (own < 0)
@@ -58,26 +58,26 @@ static int choose_algo(struct roan_qp *qp, const char *name)
 	if (own && roan_cc_flags(own - 1) & ROAN_CC_NEEDS_ACKS && qp->transport != ROAN_TP_RC)
 		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
-	WRITE_ONCE(qp->own_algo, own);
-	err = apply(qp);
+	WRITE_ONCE(qp->cc_override, own);
+	err = qp_cc_apply(qp);
 	if (err)
-		WRITE_ONCE(qp->own_algo, was);
+		WRITE_ONCE(qp->cc_override, was);
 	mutex_unlock(&qp->mutex);
 	return err;
 }
 
-static int choose_cap(struct roan_qp *qp, u32 kbps)
+static int qp_cc_set_cap(struct roan_qp *qp, u32 kbps)
 {
-	u32 was = qp->admin_cap;
+	u32 was = qp->admin_rate_cap;
 	int err;
 
 	if (qp->ib.qp_type == IB_QPT_GSI)
 		return -EPERM;
 	mutex_lock(&qp->mutex);
-	WRITE_ONCE(qp->admin_cap, kbps);
-	err = apply(qp);
+	WRITE_ONCE(qp->admin_rate_cap, kbps);
+	err = qp_cc_apply(qp);
 	if (err)
-		WRITE_ONCE(qp->admin_cap, was);
+		WRITE_ONCE(qp->admin_rate_cap, was);
 	mutex_unlock(&qp->mutex);
 	return err;
 }
@@ -97,7 +97,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_CC)(struct uverbs_attr_bundle *attrs)
 		return err;
 	if (strnlen(cc.algo, sizeof(cc.algo)) == sizeof(cc.algo))
 		return -EINVAL;
-	return choose_algo(to_roan_qp(ibqp), cc.algo);
+	return qp_cc_set_algo(to_roan_qp(ibqp), cc.algo);
 }
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_CC,
@@ -106,14 +106,14 @@ DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_CC,
 
 ADD_UVERBS_METHODS(roan_qp_cc_methods, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_CC));
 
-const struct uapi_definition roan_choose_defs[] = {
+const struct uapi_definition roan_qp_cc_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_QP, &roan_qp_cc_methods),
 	{}
 };
 
 /* ---- the administrator's ---- */
 
-static struct roan_qp *find(struct ib_device *ibdev, u32 qpn)
+static struct roan_qp *qp_cc_find_qp(struct ib_device *ibdev, u32 qpn)
 {
 	struct roan_qp *qp = roan_qp_find(qpn);
 
@@ -132,10 +132,10 @@ static ssize_t qp_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_a
 
 	if (sscanf(buf, "%u %15s", &qpn, name) != 2)
 		return -EINVAL;
-	qp = find(ibdev, qpn);
+	qp = qp_cc_find_qp(ibdev, qpn);
 	if (!qp)
 		return -ENOENT;
-	err = choose_algo(qp, name);
+	err = qp_cc_set_algo(qp, name);
 	roan_qp_put(qp);
 	return err ?: n;
 }
@@ -153,14 +153,14 @@ static ssize_t qp_cap_store(struct ib_device *ibdev, u32 port, struct ib_port_at
 	err = kstrtou32(text, 0, &kbps);
 	if (err)
 		return err;
-	qp = find(ibdev, qpn);
+	qp = qp_cc_find_qp(ibdev, qpn);
 	if (!qp)
 		return -ENOENT;
-	err = choose_cap(qp, kbps);
+	err = qp_cc_set_cap(qp, kbps);
 	roan_qp_put(qp);
 	return err ?: n;
 }
 static IB_PORT_ATTR_WO(qp_cap);
 
 static struct attribute *attrs[] = { &ib_port_attr_qp_algo.attr, &ib_port_attr_qp_cap.attr, NULL };
-const struct attribute_group roan_choose_group = { .attrs = attrs };
+const struct attribute_group roan_qp_cc_group = { .attrs = attrs };

@@ -14,21 +14,21 @@
 
 /* ---- both locks: only where the state changes ---- */
 
-static void lock_queues(struct roan_qp *qp)
+static void qp_lock_queues(struct roan_qp *qp)
 	__acquires(&qp->sq.lock) __acquires(&qp->rq.lock)
 {
 	spin_lock_bh(&qp->sq.lock);
 	spin_lock(&qp->rq.lock);
 }
 
-static void unlock_queues(struct roan_qp *qp)
+static void qp_unlock_queues(struct roan_qp *qp)
 	__releases(&qp->rq.lock) __releases(&qp->sq.lock)
 {
 	spin_unlock(&qp->rq.lock);
 	spin_unlock_bh(&qp->sq.lock);
 }
 
-static void set_state(struct roan_qp *qp, enum ib_qp_state state)
+static void qp_set_state(struct roan_qp *qp, enum ib_qp_state state)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
 	lockdep_assert_held(&qp->sq.lock);
@@ -39,7 +39,7 @@ static void set_state(struct roan_qp *qp, enum ib_qp_state state)
 
 /* ---- modify and query ---- */
 
-static int check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
+static int qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & IB_QP_ALT_PATH)
 		return -EOPNOTSUPP;
@@ -72,12 +72,12 @@ static int check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, i
 }
 
 /* What modify_qp cannot allocate and free under the queue locks. */
-struct prepared {
+struct modify_res {
 	struct roan_av *av;
-	struct roan_replay *replay;	/* for more READs and atomics than before; then the one too small for them */
+	struct roan_resp_res *replay;	/* for more READs and atomics than before; then the one too small for them */
 };
 
-static int prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct prepared *prep)
+static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
 {
 	if (mask & IB_QP_AV) {
 		u32 entropy = qp->ib.qp_num ^ (mask & IB_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn) << 8;
@@ -95,14 +95,14 @@ static int prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, 
 	return 0;
 }
 
-static void unprepare(struct prepared *prep)
+static void qp_unprepare(struct modify_res *prep)
 {
 	roan_av_free(prep->av);
 	kfree(prep->replay);
 }
 
 /* The peer may have more READs and atomics outstanding from now on; fewer are no reason to forget any. */
-static void allow_reads(struct roan_qp *qp, struct prepared *prep)
+static void qp_allow_reads(struct roan_qp *qp, struct modify_res *prep)
 	__must_hold(&qp->rq.lock)
 {
 	struct roan_responder *resp = &qp->rq.resp;
@@ -112,45 +112,45 @@ static void allow_reads(struct roan_qp *qp, struct prepared *prep)
 		swap(resp->replay, prep->replay);	/* the first READ or atomic brings a new one */
 		resp->max_replay = 0;
 	} else if (prep->replay && resp->replay && n > resp->cfg.max_dest_rd_atomic) {
-		prep->replay = roan_responder_remember(resp, prep->replay, n);
+		prep->replay = roan_responder_set_resources(resp, prep->replay, n);
 	}
 }
 
 /* Remembers attributes for query_qp and copies those that packets are made of. */
-static void take_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct prepared *prep)
+static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
 	struct ib_qp_attr *now = &qp->attr;
 
-#define TAKE(bit, field) do { if (mask & (bit)) now->field = attr->field; } while (0)
-	TAKE(IB_QP_PORT, port_num);
-	TAKE(IB_QP_PKEY_INDEX, pkey_index);
-	TAKE(IB_QP_PATH_MTU, path_mtu);
-	TAKE(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
-	TAKE(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-	TAKE(IB_QP_TIMEOUT, timeout);
-	TAKE(IB_QP_RETRY_CNT, retry_cnt);
-	TAKE(IB_QP_RNR_RETRY, rnr_retry);
-	TAKE(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
-	TAKE(IB_QP_SQ_PSN, sq_psn);
-	TAKE(IB_QP_RQ_PSN, rq_psn);
-	TAKE(IB_QP_QKEY, qkey);
-	TAKE(IB_QP_DEST_QPN, dest_qp_num);
-	TAKE(IB_QP_ACCESS_FLAGS, qp_access_flags);
-	TAKE(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
-	TAKE(IB_QP_RATE_LIMIT, rate_limit);
-#undef TAKE
+#define COPY_ATTR(bit, field) do { if (mask & (bit)) now->field = attr->field; } while (0)
+	COPY_ATTR(IB_QP_PORT, port_num);
+	COPY_ATTR(IB_QP_PKEY_INDEX, pkey_index);
+	COPY_ATTR(IB_QP_PATH_MTU, path_mtu);
+	COPY_ATTR(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	COPY_ATTR(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	COPY_ATTR(IB_QP_TIMEOUT, timeout);
+	COPY_ATTR(IB_QP_RETRY_CNT, retry_cnt);
+	COPY_ATTR(IB_QP_RNR_RETRY, rnr_retry);
+	COPY_ATTR(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
+	COPY_ATTR(IB_QP_SQ_PSN, sq_psn);
+	COPY_ATTR(IB_QP_RQ_PSN, rq_psn);
+	COPY_ATTR(IB_QP_QKEY, qkey);
+	COPY_ATTR(IB_QP_DEST_QPN, dest_qp_num);
+	COPY_ATTR(IB_QP_ACCESS_FLAGS, qp_access_flags);
+	COPY_ATTR(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	COPY_ATTR(IB_QP_RATE_LIMIT, rate_limit);
+#undef COPY_ATTR
 	qp->qkey = now->qkey;
 	qp->dest_qpn = now->dest_qp_num;
 	qp->access = now->qp_access_flags;
 	qp->min_rnr_timer = now->min_rnr_timer;
 	if (prep->av)
-		/* Publishes the new one as it was filled in. unprepare() frees the old one after a grace period. */
+		/* Publishes the new one as it was filled in. qp_unprepare() frees the old one after a grace period. */
 		prep->av = rcu_replace_pointer(qp->av, prep->av, lockdep_is_held(&qp->sq.lock) && lockdep_is_held(&qp->rq.lock));
-	allow_reads(qp, prep);
+	qp_allow_reads(qp, prep);
 }
 
-static u8 mtu_shift_of(const struct roan_qp *qp)
+static u8 qp_mtu_shift(const struct roan_qp *qp)
 {
 	enum ib_mtu mtu = qp->attr.path_mtu;
 
@@ -159,7 +159,7 @@ static u8 mtu_shift_of(const struct roan_qp *qp)
 	return ilog2(ib_mtu_enum_to_int(mtu));
 }
 
-static void start_receiving(struct roan_qp *qp)
+static void qp_start_receiving(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_responder_cfg cfg = {
@@ -169,12 +169,12 @@ static void start_receiving(struct roan_qp *qp)
 		.rq_psn = qp->attr.rq_psn & PSN_MASK,
 	};
 
-	roan_backlog_drop(qp);
+	roan_odp_rxq_drop(qp);
 	roan_responder_reset(&qp->rq.resp, &cfg);
-	qp->rq.absent = false;
+	qp->rq.fault_wait = false;
 }
 
-static struct roan_requester_cfg requester_cfg(const struct roan_qp *qp)
+static struct roan_requester_cfg qp_requester_cfg(const struct roan_qp *qp)
 {
 	return (struct roan_requester_cfg) {
 		.transport = qp->transport,
@@ -184,29 +184,29 @@ static struct roan_requester_cfg requester_cfg(const struct roan_qp *qp)
 		.timeout = qp->attr.timeout,
 		.max_rd_atomic = qp->attr.max_rd_atomic,
 		.sq_psn = qp->attr.sq_psn & PSN_MASK,
-		.window = READ_ONCE(qp->dev->cc.params[roan_cc_algo(qp)].window_packets),
+		.psn_window = READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].window_packets),
 	};
 }
 
-static void start_sending(struct roan_qp *qp)
+static void qp_start_sending(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
-	const struct roan_requester_cfg cfg = requester_cfg(qp);
+	const struct roan_requester_cfg cfg = qp_requester_cfg(qp);
 
 	roan_requester_reset(&qp->sq.req, &cfg);
-	qp->sq.absent = false;
-	qp->sq.unplaced = false;
-	qp->sq.paused = false;
+	qp->sq.fault_wait = false;
+	qp->sq.rx_fault_wait = false;
+	qp->sq.ack_timer_stopped = false;
 	qp->sq.seen_resent = 0;
 	qp->sq.seen_timeouts = 0;
-	qp->sq.seen_early = 0;
+	qp->sq.seen_rto = 0;
 	qp->sq.seen_seq_naks = 0;
 	qp->sq.seen_rnr_naks = 0;
 	qp->sq.seen_implied = 0;
 	qp->sq.seen_stale = 0;
 }
 
-static void drain(struct roan_qp *qp)
+static void qp_drain_sq(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	roan_requester_drain(&qp->sq.req, true, ktime_get_ns());
@@ -214,41 +214,41 @@ static void drain(struct roan_qp *qp)
 }
 
 /* Both directions forget everything; what was posted is gone without a completion (10.3.1.1). */
-static void forget(struct roan_qp *qp)
+static void qp_reset_queues(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
-	start_sending(qp);
-	start_receiving(qp);
-	roan_limiter_stop(qp);
-	roan_odp_forget(qp);
-	roan_persist_forget(qp);
+	qp_start_sending(qp);
+	qp_start_receiving(qp);
+	roan_rate_stop(qp);
+	roan_odp_cancel(qp);
+	roan_flush_job_cancel(qp);
 	roan_ring_discard(&qp->sq.ring);
 	if (!qp->srq) {
 		roan_ring_discard(&qp->rq.ring);
-		roan_ring_awake(&qp->rq.ring);		/* only in the error state do receives need a doorbell */
+		roan_ring_unpark(&qp->rq.ring);		/* only in the error state do receives need a doorbell */
 	}
 	qp->rq.cur.taken = false;
-	qp->comm_est = false;
-	qp->failing = false;
-	qp->sq_failing = false;
+	qp->comm_est_sent = false;
+	qp->err_pending = false;
+	qp->sqe_pending = false;
 	qp->attr.rate_limit = 0;
 	qp->attr.en_sqd_async_notify = 0;
-	roan_flow_reset(&qp->sq.flow);
-	roan_flow_reset(&qp->rq.flow);
+	roan_dst_cache_reset(&qp->sq.flow);
+	roan_dst_cache_reset(&qp->rq.flow);
 }
 
-static void flush_both(struct roan_qp *qp)
+static void qp_flush_both(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
-	qp->sq_failing = false;
-	roan_backlog_drop(qp);
-	roan_persist_forget(qp);
+	qp->sqe_pending = false;
+	roan_odp_rxq_drop(qp);
+	roan_flush_job_cancel(qp);
 	roan_flush_sq(qp);
 	roan_flush_rq(qp);
 }
 
 /* Only UC and UD come from SQE (10.3.1.6). What was posted there is flushed, also without a doorbell. */
-static void resume_sending(struct roan_qp *qp)
+static void qp_resume_sending(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	roan_flush_sq(qp);
@@ -256,7 +256,7 @@ static void resume_sending(struct roan_qp *qp)
 }
 
 /* Nothing sets it again before the QP has work. */
-static void stop_timer(struct roan_qp *qp)
+static void qp_stop_timer(struct roan_qp *qp)
 {
 	hrtimer_cancel(&qp->sq.timer);
 	spin_lock_bh(&qp->sq.lock);
@@ -264,41 +264,41 @@ static void stop_timer(struct roan_qp *qp)
 	spin_unlock_bh(&qp->sq.lock);
 }
 
-static void enter(struct roan_qp *qp, enum ib_qp_state next)
+static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
 	enum ib_qp_state last = qp->state;
 
 	if (next == IB_QPS_RTR)
-		qp->mtu_shift = mtu_shift_of(qp);
-	set_state(qp, next);
+		qp->mtu_shift = qp_mtu_shift(qp);
+	qp_set_state(qp, next);
 	switch (next) {
 	case IB_QPS_RESET:
-		return forget(qp);
+		return qp_reset_queues(qp);
 	case IB_QPS_RTR:
-		start_receiving(qp);
-		return roan_limiter_start(qp);	/* READ responses leave from now on */
+		qp_start_receiving(qp);
+		return roan_rate_start(qp);	/* READ responses leave from now on */
 	case IB_QPS_RTS:
 		if (last == IB_QPS_RTR) {
-			start_sending(qp);
-			roan_limiter_tune(qp);
+			qp_start_sending(qp);
+			roan_rate_update_cfg(qp);
 		} else if (last == IB_QPS_SQE) {
-			resume_sending(qp);
+			qp_resume_sending(qp);
 		}
 		roan_requester_drain(&qp->sq.req, false, 0);
 		qp->attr.en_sqd_async_notify = 0;	/* asked for each time */
 		return;
 	case IB_QPS_SQD:
 		if (last == IB_QPS_RTS)
-			drain(qp);
+			qp_drain_sq(qp);
 		return;
 	case IB_QPS_SQE:
-		qp->sq_failing = false;
+		qp->sqe_pending = false;
 		return roan_flush_sq(qp);
 	case IB_QPS_ERR:
-		flush_both(qp);
+		qp_flush_both(qp);
 		if (qp->srq && last != IB_QPS_ERR)
-			roan_later(&qp->later, ROAN_DO_EV_LAST_WQE);
+			roan_defer(&qp->deferred, ROAN_DEFER_EV_LAST_WQE);
 		return;
 	default:
 		return;
@@ -306,54 +306,55 @@ static void enter(struct roan_qp *qp, enum ib_qp_state next)
 }
 
 /* Attributes that may change while the QP runs, or stands in SQD (table 91). */
-static void tune(struct roan_qp *qp)
+static void qp_tune(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
-	const struct roan_requester_cfg cfg = requester_cfg(qp);
+	const struct roan_requester_cfg cfg = qp_requester_cfg(qp);
 
-	roan_requester_tune(&qp->sq.req, &cfg);
-	roan_limiter_tune(qp);
+	roan_requester_update_cfg(&qp->sq.req, &cfg);
+	roan_rate_update_cfg(qp);
 }
 
-static int change(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state next, const struct ib_qp_attr *attr, int mask,
-		  struct prepared *prep)
+static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state next,
+			   const struct ib_qp_attr *attr, int mask,
+			   struct modify_res *prep)
 {
 	int err = 0;
 
-	lock_queues(qp);
+	qp_lock_queues(qp);
 	/* Under the locks: either roan_qp_device_gone() finds the new state and flushes, or we find the device going. */
-	if (qp->user && next != IB_QPS_RESET && next != IB_QPS_ERR && READ_ONCE(qp->dev->going)) {
+	if (qp->user && next != IB_QPS_RESET && next != IB_QPS_ERR && READ_ONCE(qp->dev->removing)) {
 		err = -EIO;
 	} else if (qp->state != cur) {
 		err = -ESTALE;		/* it failed meanwhile, and what was checked is to be checked again */
 	} else {
-		take_attr(qp, attr, mask, prep);
+		qp_copy_attr(qp, attr, mask, prep);
 		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)
-			enter(qp, next);
+			qp_enter_state(qp, next);
 		if (cur == IB_QPS_RTS || cur == IB_QPS_SQD)
-			tune(qp);
+			qp_tune(qp);
 	}
-	unlock_queues(qp);
+	qp_unlock_queues(qp);
 	return err;
 }
 
 /* Who has seen the completion in error also sees the state that comes with it. Process context, mutex held */
-static void settle(struct roan_qp *qp)
+static void qp_sync_error(struct roan_qp *qp)
 {
-	if ((READ_ONCE(qp->failing) && READ_ONCE(qp->state) != IB_QPS_ERR) || READ_ONCE(qp->sq_failing))
-		roan_qp_fall(qp);
+	if ((READ_ONCE(qp->err_pending) && READ_ONCE(qp->state) != IB_QPS_ERR) || READ_ONCE(qp->sqe_pending))
+		roan_qp_enter_err(qp);
 }
 
-static bool brings_cap(const struct ib_qp_attr *attr, int mask)
+static bool qp_attr_sets_cap(const struct ib_qp_attr *attr, int mask)
 {
 	return mask & IB_QP_RATE_LIMIT || (mask & IB_QP_AV && rdma_ah_get_static_rate(&attr->ah_attr));
 }
 
-static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
+static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state cur = READ_ONCE(qp->state);
 	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : cur;
-	struct prepared prep = {};
+	struct modify_res prep = {};
 	int err;
 
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != cur)
@@ -362,19 +363,19 @@ static int modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (!ib_modify_qp_is_ok(cur, next, qp->ib.qp_type, mask & ~IB_QP_RATE_LIMIT) ||
 	    (mask & IB_QP_RATE_LIMIT && next != IB_QPS_RTS))
 		return -EINVAL;
-	err = check_attr(qp, attr, mask);
+	err = qp_check_attr(qp, attr, mask);
 	if (err)
 		return err;
-	err = prepare(qp, attr, mask, &prep);
+	err = qp_prepare(qp, attr, mask, &prep);
 	if (!err && (next == IB_QPS_RTR || next == IB_QPS_RTS))
-		err = roan_limiter_prepare(qp, brings_cap(attr, mask));
+		err = roan_rate_prepare(qp, qp_attr_sets_cap(attr, mask));
 	if (!err)
-		err = change(qp, cur, next, attr, mask, &prep);
-	unprepare(&prep);
+		err = qp_change_state(qp, cur, next, attr, mask, &prep);
+	qp_unprepare(&prep);
 	if (err)
 		return err;
 	if (next == IB_QPS_RESET)
-		stop_timer(qp);
+		qp_stop_timer(qp);
 	if (next != IB_QPS_INIT && next != IB_QPS_RTR)
 		roan_send(qp);	/* posted before RTS, or held by SQD; also tells SQ_DRAINED if there is nothing to drain */
 	return 0;
@@ -392,8 +393,8 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 		return err;
 	mutex_lock(&qp->mutex);
 	do {
-		settle(qp);
-		err = modify(qp, attr, mask);
+		qp_sync_error(qp);
+		err = qp_modify(qp, attr, mask);
 	} while (err == -ESTALE);	/* by itself it only falls: twice at most */
 	mutex_unlock(&qp->mutex);
 	return err;
@@ -405,7 +406,7 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	const struct roan_av *av;
 
 	mutex_lock(&qp->mutex);
-	settle(qp);
+	qp_sync_error(qp);
 	*attr = qp->attr;
 	attr->qp_state = READ_ONCE(qp->state);
 	attr->cur_qp_state = attr->qp_state;
@@ -438,7 +439,7 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 
 /* ---- failure and the end ---- */
 
-static bool sending(const struct roan_qp *qp)
+static bool qp_is_sending(const struct roan_qp *qp)
 {
 	return qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
 }
@@ -447,44 +448,44 @@ static bool sending(const struct roan_qp *qp)
  * To the error state, or that of the send queue; or, if it is there, flush what was posted since. Who was reset
  * meanwhile, and perhaps connected again, is not the one that failed.
  */
-void roan_qp_fall(struct roan_qp *qp)
+void roan_qp_enter_err(struct roan_qp *qp)
 {
-	lock_queues(qp);
+	qp_lock_queues(qp);
 	if (qp->state == IB_QPS_ERR) {
 		roan_flush_sq(qp);
 		roan_flush_rq(qp);
-	} else if (qp->state != IB_QPS_RESET && qp->failing) {
-		enter(qp, IB_QPS_ERR);
-	} else if (qp->sq_failing && sending(qp)) {
-		enter(qp, IB_QPS_SQE);
+	} else if (qp->state != IB_QPS_RESET && qp->err_pending) {
+		qp_enter_state(qp, IB_QPS_ERR);
+	} else if (qp->sqe_pending && qp_is_sending(qp)) {
+		qp_enter_state(qp, IB_QPS_SQE);
 	}
-	unlock_queues(qp);
+	qp_unlock_queues(qp);
 }
 
-bool roan_qp_cut(struct roan_qp *qp)
+bool roan_qp_disconnect(struct roan_qp *qp)
 {
 	bool connected;
 
-	lock_queues(qp);
+	qp_lock_queues(qp);
 	connected = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE;
 	if (connected) {
-		WRITE_ONCE(qp->failing, true);
-		enter(qp, IB_QPS_ERR);
+		WRITE_ONCE(qp->err_pending, true);
+		qp_enter_state(qp, IB_QPS_ERR);
 	}
-	unlock_queues(qp);
+	qp_unlock_queues(qp);
 	return connected;
 }
 
 /* For a QP about to be destroyed: nothing is sent, received, flushed or armed any more. Process context */
-void roan_qp_halt(struct roan_qp *qp)
+void roan_qp_quiesce(struct roan_qp *qp)
 {
-	lock_queues(qp);
-	set_state(qp, IB_QPS_RESET);
-	roan_backlog_drop(qp);
-	roan_persist_forget(qp);
-	unlock_queues(qp);
+	qp_lock_queues(qp);
+	qp_set_state(qp, IB_QPS_RESET);
+	roan_odp_rxq_drop(qp);
+	roan_flush_job_cancel(qp);
+	qp_unlock_queues(qp);
 	hrtimer_cancel(&qp->sq.timer);
 	if (qp->limiter)
-		roan_pace_cancel(qp->limiter);
+		roan_pacing_cancel(qp->limiter);
 	roan_pfc_cancel(qp);
 }

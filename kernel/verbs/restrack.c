@@ -9,12 +9,12 @@
 #include "flow/qp_rate.h"
 #include "verbs/verbs.h"
 
-struct detail {
+struct rt_attr {
 	const char *name;
 	u32 value;
 };
 
-static u32 kbps(u64 bps)
+static u32 restrack_kbps(u64 bps)
 {
 	return min_t(u64, DIV_ROUND_UP_ULL(bps, 1000), U32_MAX);
 }
@@ -23,9 +23,9 @@ static u32 kbps(u64 bps)
  * What congestion control has made of the QP; its algorithm alone as long as it has had no reason. No 64-bit values: the
  * rdma tool gives up at the padding that aligns them.
  */
-static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
+static int restrack_put_limits(struct sk_buff *msg, struct roan_qp *qp)
 {
-	enum roan_cc_algo algo = roan_cc_algo(qp);
+	enum roan_cc_algo algo = roan_rate_algo(qp);
 	struct roan_cc_state s = {};
 	struct roan_limiter *l;
 
@@ -33,7 +33,7 @@ static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
 	l = READ_ONCE(qp->limiter);
 	if (l) {
 		spin_lock_bh(&l->lock);
-		if (l->started) {
+		if (l->active) {
 			algo = l->cc.algo;
 			roan_cc_state(&l->cc, ktime_get_ns(), &s);
 		}
@@ -41,22 +41,22 @@ static int put_limits(struct sk_buff *msg, struct roan_qp *qp)
 	}
 	mutex_unlock(&qp->mutex);
 	if (rdma_nl_put_driver_string(msg, "cc", roan_cc_name(algo)) ||
-	    rdma_nl_put_driver_u32(msg, "cc_own", !!READ_ONCE(qp->own_algo)) ||
-	    rdma_nl_put_driver_u32(msg, "cap_kbps", READ_ONCE(qp->admin_cap)))
+	    rdma_nl_put_driver_u32(msg, "cc_own", !!READ_ONCE(qp->cc_override)) ||
+	    rdma_nl_put_driver_u32(msg, "cap_kbps", READ_ONCE(qp->admin_rate_cap)))
 		return -EMSGSIZE;
 	if (!l)
 		return 0;
-	if (rdma_nl_put_driver_u32(msg, "rate_kbps", kbps(s.rate)) ||
-	    rdma_nl_put_driver_u32(msg, "target_kbps", kbps(s.target)) ||
+	if (rdma_nl_put_driver_u32(msg, "rate_kbps", restrack_kbps(s.rate)) ||
+	    rdma_nl_put_driver_u32(msg, "target_kbps", restrack_kbps(s.target)) ||
 	    rdma_nl_put_driver_u32(msg, "alpha_1024", s.alpha) ||
-	    rdma_nl_put_driver_u32(msg, "cc_window", min_t(u64, s.window, U32_MAX)) ||
+	    rdma_nl_put_driver_u32(msg, "cc_window", min_t(u64, s.cwnd, U32_MAX)) ||
 	    rdma_nl_put_driver_u32(msg, "rtt_ns", min_t(u64, s.rtt_ns, U32_MAX)) ||
 	    rdma_nl_put_driver_u32(msg, "cnps", s.cnps) || rdma_nl_put_driver_u32(msg, "cuts", s.cuts))
 		return -EMSGSIZE;
 	return 0;
 }
 
-static int put_all(struct sk_buff *msg, const struct detail *d, int n, struct roan_qp *qp)
+static int restrack_put_all(struct sk_buff *msg, const struct rt_attr *d, int n, struct roan_qp *qp)
 {
 	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	int i;
@@ -66,7 +66,7 @@ static int put_all(struct sk_buff *msg, const struct detail *d, int n, struct ro
 	for (i = 0; i < n; i++)
 		if (rdma_nl_put_driver_u32(msg, d[i].name, d[i].value))
 			goto err_cancel;
-	if (qp && put_limits(msg, qp))
+	if (qp && restrack_put_limits(msg, qp))
 		goto err_cancel;
 	nla_nest_end(msg, table);
 	return 0;
@@ -76,9 +76,9 @@ err_cancel:
 	return -EMSGSIZE;
 }
 
-static int put_details(struct sk_buff *msg, const struct detail *d, int n)
+static int restrack_put_attrs(struct sk_buff *msg, const struct rt_attr *d, int n)
 {
-	return put_all(msg, d, n, NULL);
+	return restrack_put_all(msg, d, n, NULL);
 }
 
 int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
@@ -86,7 +86,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	const struct roan_requester *req = &qp->sq.req;
 	const struct roan_responder *resp = &qp->rq.resp;
-	const struct detail d[] = {
+	const struct rt_attr d[] = {
 		{ "mtu",		1u << qp->mtu_shift },
 		{ "una_psn",		READ_ONCE(req->una_psn) },
 		{ "next_psn",		READ_ONCE(req->next_psn) },
@@ -97,7 +97,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "rnr_left",		READ_ONCE(req->rnr_left) },
 		{ "resent",		READ_ONCE(req->n_resent) },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
-		{ "early_resends",	READ_ONCE(req->n_early) },
+		{ "early_resends",	READ_ONCE(req->n_rto) },
 		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },
 		{ "seq_naks",		READ_ONCE(req->n_seq_naks) },
 		{ "rnr_naks",		READ_ONCE(req->n_rnr_naks) },
@@ -110,44 +110,44 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "groups",		READ_ONCE(qp->n_mcast) },
 	};
 
-	return put_all(msg, d, ARRAY_SIZE(d), qp);
+	return restrack_put_all(msg, d, ARRAY_SIZE(d), qp);
 }
 
 int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
-	const struct detail d[] = {
+	const struct rt_attr d[] = {
 		{ "slots",		cq->ring.mask + 1 },
 		{ "written",		READ_ONCE(cq->ring.index) },
 		{ "overflowed",		READ_ONCE(cq->overflowed) },
 	};
 
-	return put_details(msg, d, ARRAY_SIZE(d));
+	return restrack_put_attrs(msg, d, ARRAY_SIZE(d));
 }
 
 int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
-	const struct detail d[] = {
+	const struct rt_attr d[] = {
 		{ "kind",		mr->kind },
 		{ "state",		READ_ONCE(mr->state) },
 		{ "access",		mr->access },
 		{ "pages",		mr->n_pages },
-		{ "windows",		atomic_read(&mr->n_windows) },
+		{ "windows",		atomic_read(&mr->n_mws) },
 	};
 
-	return put_details(msg, d, ARRAY_SIZE(d));
+	return restrack_put_attrs(msg, d, ARRAY_SIZE(d));
 }
 
 int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
 {
 	struct roan_srq *srq = to_roan_srq(ibsrq);
-	const struct detail d[] = {
+	const struct rt_attr d[] = {
 		{ "slots",		srq->ring.mask + 1 },
 		{ "fetched",		READ_ONCE(srq->ring.index) },
 		{ "limit",		READ_ONCE(srq->limit) },
 		{ "failed",		READ_ONCE(srq->failed) },
 	};
 
-	return put_details(msg, d, ARRAY_SIZE(d));
+	return restrack_put_attrs(msg, d, ARRAY_SIZE(d));
 }

@@ -8,7 +8,7 @@
 
 /* ---- shared with the receive queue of a QP ---- */
 
-static int fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
+static int srq_fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
 {
 	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
 	int i;
@@ -34,7 +34,7 @@ int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr 
 	for (; wr; wr = wr->next, n++) {
 		struct roan_recv_wqe *wqe = roan_ring_post_slot(ring, n);
 
-		err = wqe ? fill_recv(wqe, max_sge, wr) : -ENOMEM;
+		err = wqe ? srq_fill_recv(wqe, max_sge, wr) : -ENOMEM;
 		if (err)
 			break;
 	}
@@ -46,13 +46,13 @@ int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr 
 
 /* ---- shared receive queues ---- */
 
-static void put_srq(struct roan_srq *srq)
+static void srq_put(struct roan_srq *srq)
 {
 	if (refcount_dec_and_test(&srq->refs))
-		complete(&srq->gone);
+		complete(&srq->released);
 }
 
-static void tell(struct roan_srq *srq, enum ib_event_type type)
+static void srq_send_event(struct roan_srq *srq, enum ib_event_type type)
 {
 	struct ib_event event = { .device = srq->ib.device, .element.srq = &srq->ib, .event = type };
 
@@ -60,21 +60,21 @@ static void tell(struct roan_srq *srq, enum ib_event_type type)
 		srq->ib.event_handler(&event, srq->ib.srq_context);
 }
 
-static void run_later(struct roan_later *later, unsigned long bits)
+static void srq_run_deferred(struct roan_deferred *later, unsigned long bits)
 {
-	struct roan_srq *srq = container_of(later, struct roan_srq, later);
+	struct roan_srq *srq = container_of(later, struct roan_srq, deferred);
 
-	if (bits & BIT(ROAN_DO_SRQ_LIMIT))
-		tell(srq, IB_EVENT_SRQ_LIMIT_REACHED);
-	if (bits & BIT(ROAN_DO_SRQ_ERR))
-		tell(srq, IB_EVENT_SRQ_ERR);
-	put_srq(srq);
+	if (bits & BIT(ROAN_DEFER_SRQ_LIMIT))
+		srq_send_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
+	if (bits & BIT(ROAN_DEFER_SRQ_ERR))
+		srq_send_event(srq, IB_EVENT_SRQ_ERR);
+	srq_put(srq);
 }
 
-static int alloc_ring(struct roan_ring *ring, u32 max_wr, u32 max_sge, struct ib_udata *udata,
-		      struct roan_ring_desc *desc)
+static int srq_alloc_ring(struct roan_ring *ring, u32 max_wr, u32 max_sge, struct ib_udata *udata,
+			  struct roan_ring_desc *desc)
 {
-	struct roan_uctx *uctx = rdma_udata_to_drv_context(udata, struct roan_uctx, ib);
+	struct roan_ucontext *uctx = rdma_udata_to_drv_context(udata, struct roan_ucontext, ib);
 
 	return roan_ring_alloc(ring, max_wr, sizeof(struct roan_recv_wqe) + max_sge * sizeof(struct roan_sge),
 			       uctx ? &uctx->ib : NULL, desc);
@@ -97,13 +97,13 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	spin_lock_init(&srq->lock);
 	spin_lock_init(&srq->post_lock);
 	refcount_set(&srq->refs, 1);
-	init_completion(&srq->gone);
-	roan_later_setup(&srq->later, &srq->refs, run_later);
+	init_completion(&srq->released);
+	roan_later_setup(&srq->deferred, &srq->refs, srq_run_deferred);
 	srq->user = udata;
 	srq->max_wr = init->attr.max_wr;
 	srq->max_sge = max(init->attr.max_sge, 1u);
 	srq->num = atomic_inc_return(&numbers) & 0xffffff;
-	err = alloc_ring(&srq->ring, srq->max_wr, srq->max_sge, udata, &resp.rq);
+	err = srq_alloc_ring(&srq->ring, srq->max_wr, srq->max_sge, udata, &resp.rq);
 	if (err)
 		return err;
 	init->attr.max_sge = srq->max_sge;
@@ -114,16 +114,16 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	return err;
 }
 
-#define MOVED_AT_A_TIME	512	/* of half a KiB each, at most */
+#define MOVE_BATCH	512	/* of half a KiB each, at most */
 
 /*
  * Under the locks, but not for longer than it takes to move some. The user's provider lets nobody post meanwhile; a kernel
  * consumer may, so all of its are moved at once.
  */
-static int move_posted(struct roan_srq *srq, struct roan_ring *fresh, u32 max_wr)
+static int srq_move_posted(struct roan_srq *srq, struct roan_ring *fresh, u32 max_wr)
 {
-	u32 most = srq->user ? MOVED_AT_A_TIME : U32_MAX;
-	struct roan_move move = {};
+	u32 most = srq->user ? MOVE_BATCH : U32_MAX;
+	struct roan_ring_resize move = {};
 	unsigned long flags;
 	int err;
 
@@ -140,7 +140,7 @@ static int move_posted(struct roan_srq *srq, struct roan_ring *fresh, u32 max_wr
 	return err;
 }
 
-static int resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib_udata *udata)
+static int srq_resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib_udata *udata)
 {
 	struct roan_ring_desc desc = {};
 	struct roan_ring fresh = {};
@@ -148,13 +148,13 @@ static int resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib_uda
 
 	if (!max_wr || max_wr > ROAN_MAX_WR)
 		return -EINVAL;
-	err = alloc_ring(&fresh, max_wr, srq->max_sge, udata, &desc);
+	err = srq_alloc_ring(&fresh, max_wr, srq->max_sge, udata, &desc);
 	if (err)
 		return err;
 	if (udata && copy_to_user(u64_to_user_ptr(desc_addr), &desc, sizeof(desc)))
 		err = -EFAULT;
 	if (!err)
-		err = move_posted(srq, &fresh, max_wr);
+		err = srq_move_posted(srq, &fresh, max_wr);
 	roan_ring_free(&fresh);		/* the old one, or the one that did not fit */
 	return err;
 }
@@ -178,7 +178,7 @@ int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_
 	if (mask & IB_SRQ_MAX_WR) {
 		if (!(mask & IB_SRQ_LIMIT) && srq->limit > max_wr)
 			return -EINVAL;
-		err = resize(srq, max_wr, req.desc_addr, udata);
+		err = srq_resize(srq, max_wr, req.desc_addr, udata);
 		if (err)
 			return err;
 	}
@@ -206,8 +206,8 @@ int roan_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct roan_srq *srq = to_roan_srq(ibsrq);
 
-	put_srq(srq);
-	wait_for_completion(&srq->gone);
+	srq_put(srq);
+	wait_for_completion(&srq->released);
 	roan_ring_free(&srq->ring);
 	return 0;
 }

@@ -34,14 +34,14 @@ static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_att
 
 struct pfc_param {
 	struct ib_port_attribute attr;
-	enum roan_pause_param which;
+	enum roan_pfc_param which;
 };
 
 static ssize_t pfc_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
 	const struct pfc_param *p = container_of(attr, struct pfc_param, attr);
 
-	return sysfs_emit(buf, "%u\n", roan_pause_param_get(&to_roan_dev(ibdev)->pfc.params, p->which));
+	return sysfs_emit(buf, "%u\n", roan_pfc_param_get(&to_roan_dev(ibdev)->pfc.params, p->which));
 }
 
 static ssize_t pfc_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
@@ -120,9 +120,9 @@ ROAN_CC_PARAMS(X)
 #define X(_name, ...)							\
 	static struct pfc_param pfc_param_##_name = {			\
 		.attr = __ATTR(_name, 0644, pfc_show, pfc_store),	\
-		.which = ROAN_PAUSE_PARAM_##_name,			\
+		.which = ROAN_PFC_PARAM_##_name,			\
 	};
-ROAN_PAUSE_PARAMS(X)
+ROAN_PFC_PARAMS(X)
 #undef X
 
 #define X(_name, ...)	&pfc_param_##_name.attr.attr,
@@ -130,7 +130,7 @@ static struct attribute *attrs[] = {
 	&ib_port_attr_algo.attr,
 	&ib_port_attr_link_speed.attr,
 	&ib_port_attr_traffic_class.attr,
-	ROAN_PAUSE_PARAMS(X)
+	ROAN_PFC_PARAMS(X)
 #undef X
 #define X(_name, ...)	&param_##_name.attr.attr,
 	ROAN_CC_PARAMS(X)
@@ -140,13 +140,13 @@ static struct attribute *attrs[] = {
 
 static const struct attribute_group group = { .name = "cc_param", .attrs = attrs };
 
-const struct attribute_group *roan_port_groups[] = { &group, &roan_choose_group, NULL };
+const struct attribute_group *roan_port_groups[] = { &group, &roan_qp_cc_group, NULL };
 
 void roan_cc_param_init(struct roan_cc_dev *cc)
 {
 	enum roan_cc_algo algo;
 
-	cc->algo = ROAN_CC_PAPER;
+	cc->algo = ROAN_CC_DCQCN;
 	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++)
 		roan_cc_params_default(&cc->params[algo], algo);
 }

@@ -6,21 +6,21 @@
 #include "verbs/verbs.h"
 
 /* An older provider has room for the answer's first version only, which knew no notices. */
-static bool knows_notices(const struct ib_udata *udata)
+static bool uctx_knows_hints(const struct ib_udata *udata)
 {
 	return udata->outlen >= sizeof(struct roan_alloc_ucontext_resp);
 }
 
-static int answer(struct ib_udata *udata, struct roan_alloc_ucontext_resp *resp)
+static int uctx_respond(struct ib_udata *udata, struct roan_alloc_ucontext_resp *resp)
 {
 	resp->features = ROAN_FEATURE_ONE_MAPPING;
 	resp->max_inline = ROAN_MAX_INLINE;
-	return roan_udata_out(udata, resp, knows_notices(udata) ? sizeof(*resp) : offsetof(typeof(*resp), notices));
+	return roan_udata_out(udata, resp, uctx_knows_hints(udata) ? sizeof(*resp) : offsetof(typeof(*resp), db_hints));
 }
 
 int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 {
-	struct roan_uctx *uctx = to_roan_uctx(ibuctx);
+	struct roan_ucontext *uctx = to_roan_ucontext(ibuctx);
 	struct roan_alloc_ucontext_resp resp = {};
 	struct roan_alloc_ucontext_req req = {};
 	int err;
@@ -31,21 +31,21 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 			return err;
 	}
 	uctx->one_mapping = req.features & ROAN_FEATURE_ONE_MAPPING;
-	roan_notices_init(&uctx->notices);
-	if (knows_notices(udata)) {
-		err = roan_notices_alloc(uctx, &resp.notices);
+	roan_db_hints_init(&uctx->db_hints);
+	if (uctx_knows_hints(udata)) {
+		err = roan_db_hints_alloc(uctx, &resp.db_hints);
 		if (err)
 			return err;
 	}
-	err = answer(udata, &resp);
+	err = uctx_respond(udata, &resp);
 	if (err)
-		roan_notices_free(&uctx->notices);
+		roan_db_hints_free(&uctx->db_hints);
 	return err;
 }
 
 void roan_dealloc_ucontext(struct ib_ucontext *uctx)
 {
-	roan_notices_free(&to_roan_uctx(uctx)->notices);
+	roan_db_hints_free(&to_roan_ucontext(uctx)->db_hints);
 }
 
 /*
@@ -60,5 +60,5 @@ int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *att
 {
 	struct roan_alloc_ucontext_resp resp = {};
 
-	return answer(&attrs->driver_udata, &resp);
+	return uctx_respond(&attrs->driver_udata, &resp);
 }

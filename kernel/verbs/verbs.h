@@ -53,9 +53,10 @@ int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_uda
 int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int roan_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
 int roan_destroy_qp(struct ib_qp *qp, struct ib_udata *udata);
-bool roan_qp_cut(struct roan_qp *qp);			/* no lock held: to ERR at once, if it is connected, which it says */
-void roan_qp_fall(struct roan_qp *qp);			/* now; no queue lock held */
-void roan_qp_halt(struct roan_qp *qp);			/* before it is destroyed; process context */
+/* no lock held: to ERR at once, if it is connected, which it says */
+bool roan_qp_disconnect(struct roan_qp *qp);
+void roan_qp_enter_err(struct roan_qp *qp);			/* now; no queue lock held */
+void roan_qp_quiesce(struct roan_qp *qp);			/* before it is destroyed; process context */
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);
 /* Process context. Connected QPs whose address is on a netdev that leaves; all QPs of programs, of a device that does. */
 void roan_qp_netdev_gone(const struct net_device *ndev);
@@ -65,8 +66,8 @@ int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct i
 int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 
 /* qp_cc.c: a QP's own congestion control */
-extern const struct uapi_definition roan_choose_defs[];
-extern const struct attribute_group roan_choose_group;
+extern const struct uapi_definition roan_qp_cc_defs[];
+extern const struct attribute_group roan_qp_cc_group;
 
 /* sysfs_cc.c */
 void roan_cc_param_init(struct roan_cc_dev *cc);

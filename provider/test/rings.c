@@ -78,7 +78,7 @@ static void answer(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
 {
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_GET_CONTEXT)
 		*(struct roan_alloc_ucontext_resp *)out = (struct roan_alloc_ucontext_resp) {
-			.notices = new_ring(sizeof(struct roan_notice)),
+			.db_hints = new_ring(sizeof(struct roan_db_hint)),
 		};
 	if (hdr->object_id == UVERBS_OBJECT_CQ && hdr->method_id == UVERBS_METHOD_CQ_CREATE)
 		*(struct roan_create_cq_resp *)out = (struct roan_create_cq_resp) { new_ring(64) };
@@ -213,7 +213,7 @@ static void wr__posts_all_or_nothing(struct ibv_qp *qp, uint8_t *sq)
 
 static uint32_t *noticed(uint8_t *notices, unsigned int i)
 {
-	return &((struct roan_notice *)(notices + sizeof(struct roan_ring_ctl)))[i % SLOTS].qpn;
+	return &((struct roan_db_hint *)(notices + sizeof(struct roan_ring_ctl)))[i % SLOTS].qpn;
 }
 
 /* While the kernel lingers a notice does, one a QP, until the poster waits: then one call rings for all. */
@@ -266,8 +266,8 @@ static void poll__asks_for_what_could_leave(struct ibv_qp *qp, struct ibv_cq *cq
 
 	doorbells = rung_for = 0;
 	sq_ctl->kernel.index = sq_ctl->user.index;
-	sq_ctl->kernel.flags = ROAN_RING_ANSWER_DUE;
-	sq_ctl->kernel.ask_at = sq_ctl->user.index + 2;
+	sq_ctl->kernel.flags = ROAN_RING_ACK_PENDING;
+	sq_ctl->kernel.notify_at = sq_ctl->user.index + 2;
 	ctl->kernel.index = first;
 	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* nobody looks there, and nobody has to */
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0 && ctl->user.index == first);	/* not for one */

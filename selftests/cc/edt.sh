@@ -26,7 +26,7 @@ hosts() {
 value() { cat "$SYS/$1/ports/1/hw_counters/$2"; }
 edt() { echo "$1" | tee $SYS/roan1/ports/1/cc_param/pacer_edt > $SYS/roan2/ports/1/cc_param/pacer_edt; }
 early() { echo $(($(value roan1 sent_edt_skbs) + $(value roan2 sent_edt_skbs))); }
-again() { echo $(($(value roan1 resent_pkts) + $(value roan2 resent_pkts) + $(value roan1 tx_refused) + $(value roan2 tx_refused))); }
+again() { echo $(($(value roan1 resent_pkts) + $(value roan2 resent_pkts) + $(value roan1 tx_dropped) + $(value roan2 tx_dropped))); }
 
 # Half way through: the round trips that h1's transport has measured, and Swift for itself. An empty wire has none to speak of.
 look_at_rtt() { sleep 0.04; rdma -j -dd resource show qp link roan1/1 | grep -o '"drv_s*rtt_ns":[0-9]*' > /tmp/rtt; }

@@ -42,8 +42,8 @@ struct port {
 	u64 xoff;
 	struct xarray sources;		/* struct source by interface index */
 	struct packet_type frames;	/* brings what the other end of the link says */
-	struct roan_pause pause;
-	struct roan_pause_params params;
+	struct roan_pfc_rx_state pause;
+	struct roan_pfc_params params;
 	struct qdisc_watchdog watchdog;	/* the end of a pause */
 };
 
@@ -52,7 +52,7 @@ struct source {
 	struct port *port;
 	int ifindex;
 	u64 held;			/* bytes of its packets in the queue */
-	struct roan_pause_teller teller;
+	struct roan_pfc_tx_state teller;
 	struct hrtimer refresh;		/* the next XOFF, while the first is not taken back */
 };
 
@@ -60,18 +60,18 @@ struct source {
 
 static u64 quanta_ns(u16 quanta)
 {
-	return roan_pause_ns(quanta, mbps * 1000000);
+	return roan_pfc_quanta_ns(quanta, mbps * 1000000);
 }
 
 static void send_frame(struct net_device *dev, u16 quanta)
 {
-	struct roan_pause_frame f = { .enabled = BIT(PRIO), .quanta[PRIO] = quanta };
-	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(dev) + ROAN_PAUSE_FRAME, GFP_ATOMIC);
+	struct roan_pfc_frame f = { .enabled = BIT(PRIO), .quanta[PRIO] = quanta };
+	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(dev) + ROAN_PFC_FRAME_LEN, GFP_ATOMIC);
 
 	if (!skb)
 		return;
 	skb_reserve(skb, LL_RESERVED_SPACE(dev));
-	roan_pause_build(skb_put(skb, ROAN_PAUSE_FRAME), dev->dev_addr, &f);
+	roan_pfc_frame_build(skb_put(skb, ROAN_PFC_FRAME_LEN), dev->dev_addr, &f);
 	skb_reset_mac_header(skb);
 	skb_set_network_header(skb, ETH_HLEN);
 	skb->protocol = htons(ETH_P_PAUSE);
@@ -81,21 +81,21 @@ static void send_frame(struct net_device *dev, u16 quanta)
 
 static void tell(struct source *s)
 {
-	u64 max_ns = quanta_ns(ROAN_PAUSE_MAX);
+	u64 max_ns = quanta_ns(ROAN_PFC_MAX_QUANTA);
 	struct port *p = s->port;
 	struct net_device *dev;
 	u16 quanta = 0;
 
 	lockdep_assert_held(&p->lock);
-	switch (roan_pause_tell(&s->teller, s->held, p->xoff, p->xoff - gap, max_ns, ktime_get_ns())) {
-	case ROAN_TELL_NOTHING:
+	switch (roan_pfc_tx_decide(&s->teller, s->held, p->xoff, p->xoff - gap, max_ns, ktime_get_ns())) {
+	case ROAN_PFC_TX_NONE:
 		return;
-	case ROAN_TELL_XOFF:
-		quanta = ROAN_PAUSE_MAX;
+	case ROAN_PFC_TX_XOFF:
+		quanta = ROAN_PFC_MAX_QUANTA;
 		p->sch->qstats.overlimits++;
 		hrtimer_start(&s->refresh, ns_to_ktime(s->teller.refresh_at), HRTIMER_MODE_ABS_SOFT);
 		break;
-	case ROAN_TELL_XON:
+	case ROAN_PFC_TX_XON:
 		break;
 	}
 	rcu_read_lock();
@@ -111,7 +111,7 @@ static enum hrtimer_restart refresh(struct hrtimer *timer)
 	struct source *s = container_of(timer, struct source, refresh);
 
 	spin_lock(&s->port->lock);
-	if (s->teller.off)
+	if (s->teller.xoff_sent)
 		tell(s);
 	spin_unlock(&s->port->lock);
 	return HRTIMER_NORESTART;
@@ -144,17 +144,17 @@ static struct source *source_of(struct port *p, int ifindex)
 static int frame_rcv(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt, struct net_device *orig)
 {
 	struct port *p = container_of(pt, struct port, frames);
-	struct roan_pause_frame f;
-	u8 frame[ROAN_PAUSE_FRAME];
+	struct roan_pfc_frame f;
+	u8 frame[ROAN_PFC_FRAME_LEN];
 
 	if (skb->protocol != htons(ETH_P_PAUSE) || skb->len != sizeof(frame) - ETH_HLEN)
 		goto out;
 	memcpy(frame, skb_mac_header(skb), ETH_HLEN);
 	if (skb_copy_bits(skb, 0, frame + ETH_HLEN, skb->len) ||
-	    roan_pause_parse(frame, sizeof(frame), &f) != ROAN_PAUSE_OK || !(f.enabled & BIT(PRIO)))
+	    roan_pfc_frame_parse(frame, sizeof(frame), &f) != ROAN_PFC_PARSE_OK || !(f.enabled & BIT(PRIO)))
 		goto out;
 	spin_lock(&p->lock);
-	roan_pause_heard(&p->pause, &p->params, quanta_ns(f.quanta[PRIO]), ktime_get_ns());
+	roan_pfc_rx_pause(&p->pause, &p->params, quanta_ns(f.quanta[PRIO]), ktime_get_ns());
 	spin_unlock(&p->lock);
 	__netif_schedule(qdisc_root(p->sch));	/* it looks again, whatever the frame has changed */
 out:
@@ -167,9 +167,9 @@ static bool paused(struct port *p)
 	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&p->lock);
-	if (roan_pause_open(&p->pause, now) || !roan_pause_blocks(&p->pause, &p->params, now))
+	if (roan_pfc_rx_clear(&p->pause, now) || !roan_pfc_rx_blocked(&p->pause, &p->params, now))
 		return false;
-	qdisc_watchdog_schedule_ns(&p->watchdog, roan_pause_when(&p->pause, &p->params));
+	qdisc_watchdog_schedule_ns(&p->watchdog, roan_pfc_rx_deadline(&p->pause, &p->params));
 	return true;
 }
 
@@ -232,7 +232,7 @@ static int lossless_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	p->sch = sch;
 	p->xoff = max(READ_ONCE(xoff), gap);
 	xa_init(&p->sources);
-	roan_pause_params_default(&p->params);
+	roan_pfc_params_default(&p->params);
 	qdisc_watchdog_init(&p->watchdog, sch);
 	/* All types: a bridge takes its ports' frames before the handlers of a single one are asked. */
 	p->frames = (struct packet_type) {

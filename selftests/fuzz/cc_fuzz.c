@@ -23,7 +23,7 @@ struct state {
 
 static void lower_floor(struct state *s)
 {
-	s->floor = min(s->floor, min(s->cc.link, s->cc.cap ? s->cc.cap : U64_MAX));
+	s->floor = min(s->floor, min(s->cc.link, s->cc.rate_cap ? s->cc.rate_cap : U64_MAX));
 }
 
 static void check(struct state *s)
@@ -33,20 +33,20 @@ static void check(struct state *s)
 	struct roan_cc_state seen;
 	u64 deadline;
 
-	MUST(!cc->cap || (cc->rate && cc->rate <= cc->cap));
+	MUST(!cc->rate_cap || (cc->rate && cc->rate <= cc->rate_cap));
 	roan_cc_state(cc, s->now, &seen);
 	MUST(seen.cnps == cc->cnps && seen.cuts >= cc->cuts);
 	if (cc->algo == ROAN_CC_SWIFT) {
-		MUST(!cc->window || cc->window >= PACKET);
-		MUST(!cc->window || cc->window <= max(1ULL << 30, 2ULL * PACKET));
+		MUST(!cc->cwnd || cc->cwnd >= PACKET);
+		MUST(!cc->cwnd || cc->cwnd <= max(1ULL << 30, 2ULL * PACKET));
 		return;
 	}
-	MUST(!cc->window);
-	if (cc->algo != ROAN_CC_PAPER && cc->algo != ROAN_CC_MLX)
+	MUST(!cc->cwnd);
+	if (cc->algo != ROAN_CC_DCQCN && cc->algo != ROAN_CC_DCQCN_MLX)
 		return;
-	MUST(d->limiting == !!cc->wants);
+	MUST(d->rp_active == !!cc->event_mask);
 	MUST(seen.alpha <= 1024);
-	if (!d->limiting)
+	if (!d->rp_active)
 		return;
 	MUST(cc->rate == d->rate && d->rate >= s->floor && d->rate <= cc->link && d->target >= d->rate);
 	deadline = roan_cc_deadline(cc);
@@ -69,7 +69,7 @@ static void pace(struct state *s, u32 bytes)
 		roan_pacer_sent(&s->pacer, min(bytes, may));
 	quantum = 65535LL * 8 * NSEC_PER_SEC;
 	MUST(s->pacer.credit >= -quantum && s->pacer.credit <= quantum);
-	MUST(s->pacer.credit >= 0 || roan_pacer_when(&s->pacer) > s->pacer.at);
+	MUST(s->pacer.credit >= 0 || roan_pacer_when(&s->pacer) > s->pacer.credit_ns);
 }
 
 static void event(struct state *s, const u8 *d)
@@ -109,8 +109,8 @@ static void event(struct state *s, const u8 *d)
 		MUST(roan_cc_param_get(&s->params, which) <= roan_cc_param_table[which].max);
 		break;
 	case 9:
-		if (roan_np_due(&s->np, s->params.min_time_between_cnps, now))
-			MUST(!roan_np_owed(&s->np, 1, now));
+		if (roan_np_cnp_due(&s->np, s->params.min_time_between_cnps, now))
+			MUST(!roan_np_cnp_pending(&s->np, 1, now));
 		break;
 	default:
 		s->now += (u64)d[1] << (d[2] & 31);

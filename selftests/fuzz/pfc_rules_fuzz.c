@@ -12,23 +12,23 @@
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 /* Bytes behind the times, and times of classes not enabled, are ignored: a copy without them must be what build() makes. */
-static bool take(const u8 *data, u32 len, struct roan_pause_frame *f)
+static bool take(const u8 *data, u32 len, struct roan_pfc_frame *f)
 {
 	u8 *frame = malloc(len ? len : 1);	/* the parser may see no more than this */
-	u8 again[ROAN_PAUSE_FRAME];
+	u8 again[ROAN_PFC_FRAME_LEN];
 	bool ok;
 	u32 i;
 
 	if (!frame)
 		abort();
 	memcpy(frame, data, len);
-	ok = roan_pause_parse(frame, len, f) == ROAN_PAUSE_OK;
+	ok = roan_pfc_frame_parse(frame, len, f) == ROAN_PFC_PARSE_OK;
 	if (ok) {
 		memset(frame + 34, 0, len - 34);
 		for (i = 0; i < ROAN_PRIORITIES; i++)
 			if (!(f->enabled & BIT(i)))
 				memset(frame + 18 + 2 * i, 0, 2);
-		roan_pause_build(again, frame + 6, f);
+		roan_pfc_frame_build(again, frame + 6, f);
 		MUST(!memcmp(again, frame, sizeof(again)));
 	}
 	free(frame);
@@ -37,75 +37,75 @@ static bool take(const u8 *data, u32 len, struct roan_pause_frame *f)
 
 #define MAX_NS	(3 * (u64)NSEC_PER_MSEC)
 
-static void tell(const u8 *data, size_t size, const struct roan_pause_params *params)
+static void tell(const u8 *data, size_t size, const struct roan_pfc_params *params)
 {
 	u64 now = 1000, backlog = 0, since = 0, paused_until = 0, next, when;
-	struct roan_pause_teller t = {};
+	struct roan_pfc_tx_state t = {};
 	bool was;
 
 	for (; size >= 2; data += 2, size -= 2) {
 		next = now + ((u64)data[0] << (data[1] & 31));
-		when = roan_pause_tell_when(&t, params, now);
+		when = roan_pfc_tx_deadline(&t, params, now);
 		MUST(!when || when > now);
 		if (when && when <= next)
 			next = when;		/* the timer, and the rest of the time is left out */
 		else
 			backlog = (u64)data[1] << 11;
 		now = next;
-		was = t.off;
+		was = t.xoff_sent;
 		MUST(!was || now < paused_until);	/* told again before it lapsed */
-		switch (roan_pause_tell_host(&t, params, backlog, MAX_NS, now)) {
-		case ROAN_TELL_XOFF:
+		switch (roan_pfc_tx_decide_wd(&t, params, backlog, MAX_NS, now)) {
+		case ROAN_PFC_TX_XOFF:
 			MUST(backlog > params->pfc_emit_xon * 1024);
 			since = was ? since : now;
 			paused_until = now + MAX_NS;
 			break;
-		case ROAN_TELL_XON:
-			MUST(was && !t.off);
+		case ROAN_PFC_TX_XON:
+			MUST(was && !t.xoff_sent);
 			MUST(now - since <= params->pfc_watchdog_ms * (u64)NSEC_PER_MSEC);
 			break;
-		case ROAN_TELL_NOTHING:
-			MUST(was == t.off);
+		case ROAN_PFC_TX_NONE:
+			MUST(was == t.xoff_sent);
 			break;
 		}
-		MUST(t.off || t.mute_until > now || backlog <= params->pfc_emit_xoff * 1024);
+		MUST(t.xoff_sent || t.holdoff_until > now || backlog <= params->pfc_emit_xoff * 1024);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	struct roan_pause_params params;
-	struct roan_pause p = {};
-	struct roan_pause_frame f;
+	struct roan_pfc_params params;
+	struct roan_pfc_rx_state p = {};
+	struct roan_pfc_frame f;
 	u64 now = 1000, held = 0, next;
 	size_t at;
 	u32 len;
 
 	take(data, min_t(size_t, size, 100), &f);
-	roan_pause_params_default(&params);
+	roan_pfc_params_default(&params);
 	tell(data, size, &params);
 	for (at = 0; at + 4 <= size; at += 4) {
 		/* Mostly times that matter; sometimes a whole frame, with its length in the byte before. */
 		next = now + ((u64)data[at] << (data[at + 1] & 31));
-		if (held && roan_pause_when(&p, &params) <= next) {	/* the timer wakes who waits */
-			now = roan_pause_when(&p, &params);
-			MUST(!roan_pause_lasts(&p, &params, now) && !roan_pause_blocks(&p, &params, now));
+		if (held && roan_pfc_rx_deadline(&p, &params) <= next) {	/* the timer wakes who waits */
+			now = roan_pfc_rx_deadline(&p, &params);
+			MUST(!roan_pfc_rx_still_blocked(&p, &params, now) && !roan_pfc_rx_blocked(&p, &params, now));
 			held = 0;
 		}
 		now = next;
 		len = data[at + 1] & 0x40 ? min_t(size_t, data[at + 2], size - at - 4) : 0;
 		if (len && take(data + at + 4, len, &f) && f.enabled & 8)
-			roan_pause_heard(&p, &params, roan_pause_ns(f.quanta[3], LINK), now);
+			roan_pfc_rx_pause(&p, &params, roan_pfc_quanta_ns(f.quanta[3], LINK), now);
 		else if (data[at + 1] & 0x80)
-			roan_pause_heard(&p, &params, (u64)data[at + 2] << (data[at + 3] & 31), now);
-		if (roan_pause_open(&p, now) || !roan_pause_blocks(&p, &params, now)) {
+			roan_pfc_rx_pause(&p, &params, (u64)data[at + 2] << (data[at + 3] & 31), now);
+		if (roan_pfc_rx_clear(&p, now) || !roan_pfc_rx_blocked(&p, &params, now)) {
 			held = 0;
 			continue;
 		}
 		held = held ? held : now;
 		MUST(now - held < params.pfc_watchdog_ms * (u64)NSEC_PER_MSEC);
-		MUST(roan_pause_when(&p, &params) > now);
-		MUST(roan_pause_when(&p, &params) <= held + params.pfc_watchdog_ms * (u64)NSEC_PER_MSEC);
+		MUST(roan_pfc_rx_deadline(&p, &params) > now);
+		MUST(roan_pfc_rx_deadline(&p, &params) <= held + params.pfc_watchdog_ms * (u64)NSEC_PER_MSEC);
 	}
 	return 0;
 }

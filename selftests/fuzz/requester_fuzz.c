@@ -19,7 +19,7 @@ static void check(const struct roan_requester *r)
 	MUST(r->next - r->una <= r->tail - r->una);
 	MUST(psn_diff(r->end_psn, r->una_psn) >= 0);
 	MUST(psn_diff(r->next_psn, r->una_psn) >= 0 && psn_diff(r->end_psn, r->next_psn) >= 0);
-	MUST(r->cfg.transport != ROAN_TP_RC || psn_diff(r->end_psn, r->una_psn) <= r->cfg.window);
+	MUST(r->cfg.transport != ROAN_TP_RC || psn_diff(r->end_psn, r->una_psn) <= r->cfg.psn_window);
 	MUST(r->rd_outstanding <= r->cfg.max_rd_atomic);
 	MUST(r->retries_left <= r->cfg.retry_cnt && r->rnr_left <= r->cfg.rnr_retry);
 }
@@ -31,24 +31,24 @@ static void post(struct roan_requester *r, const u8 *d)
 		ROAN_OP_FLUSH, ROAN_OP_LOCAL,
 	};
 	u32 index;
-	struct roan_work *w = roan_requester_slot(r, &index);
+	struct roan_tx_wqe *w = roan_requester_slot(r, &index);
 
 	if (!w)
 		return;
 	memset(w, 0, sizeof(*w));
 	w->op = ops[d[1] & 7];
-	w->rider = d[1] >> 3 & 3;
+	w->ext = d[1] >> 3 & 3;
 	w->fence = d[1] & 0x20;
 	w->solicited = d[1] & 0x40;
 	w->len = d[2] == 255 ? 1u << 31 : d[2] << (d[3] & 15);
 	roan_requester_queued(r);
 	for (u32 n = d[3] >> 4; n && !roan_requester_full(r); n--)
-		roan_requester_repeat(r);
+		roan_requester_queue_same(r);
 }
 
 static void send(struct roan_requester *r, u32 budget, u64 now)
 {
-	struct roan_emit e;
+	struct roan_tx_desc e;
 	u32 alike;
 
 	while (budget--) {
@@ -57,12 +57,13 @@ static void send(struct roan_requester *r, u32 budget, u64 now)
 		if (next == ROAN_NEXT_LOCAL) {
 			roan_requester_local_done(r, e.index);
 		} else if (next == ROAN_NEXT_PACKET) {
-			MUST(roan_opcode(e.opcode)->op == roan_requester_work(r, e.index)->op);
-			alike = budget & 1 ? roan_requester_alike(r, &e, 100) : 0;
-			if (e.whole)
+			MUST(roan_opcode(e.opcode)->op == roan_requester_wqe(r, e.index)->op);
+			alike = budget & 1 ? roan_requester_batch_count(r, &e, 100) : 0;
+			if (e.single_pkt)
 				MUST(alike < r->tail - e.index);
 			else
-				MUST((u64)e.offset + (alike + 1ull) * e.len <= max(roan_requester_work(r, e.index)->len, 8u));
+				MUST((u64)e.offset +
+				     (alike + 1ull) * e.len <= max(roan_requester_wqe(r, e.index)->len, 8u));
 			e.npsn += alike;
 			roan_requester_sent(r, &e, now);
 		} else {
@@ -84,8 +85,8 @@ static void receive(struct roan_requester *r, const u8 *d, u64 now)
 
 	if (pkt.info->op == ROAN_OP_ACK)
 		roan_requester_acked(r, &pkt, now);
-	else if (roan_requester_response(r, &pkt, now, &index, &offset) == ROAN_TAKE_PLACE) {
-		MUST((u64)offset + pkt.payload_len <= max(roan_requester_work(r, index)->len, pkt.payload_len + 0u));
+	else if (roan_requester_response(r, &pkt, now, &index, &offset) == ROAN_RESP_PLACE) {
+		MUST((u64)offset + pkt.payload_len <= max(roan_requester_wqe(r, index)->len, pkt.payload_len + 0u));
 		if (d[3] == 0xfe)
 			roan_requester_fail(r, index, ROAN_ST_LOC_PROT_ERR);
 		else
@@ -110,7 +111,7 @@ static void retire(struct roan_requester *r, u32 *expected)
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static struct roan_work work[SLOTS];
+	static struct roan_tx_wqe work[SLOTS];
 	static struct roan_requester r;
 	struct roan_requester_cfg cfg;
 	u32 expected = 0;
@@ -121,7 +122,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	cfg = (struct roan_requester_cfg) {
 		.transport = data[0] & 7 ? ROAN_TP_RC : data[0] & 8 ? ROAN_TP_UC : ROAN_TP_UD,
 		.mtu_shift = 8 + (data[0] >> 4) % 5, .retry_cnt = data[1] & 7, .rnr_retry = data[1] >> 3 & 7,
-		.timeout = data[2] & 31, .max_rd_atomic = data[2] >> 5, .sq_psn = PSN_MASK - 3, .window = 1 + (data[3] & 63),
+		.timeout = data[2] & 31, .max_rd_atomic = data[2] >> 5, .sq_psn = PSN_MASK - 3, .psn_window = 1 +
+			(data[3] & 63),
 	};
 	r.work = work;
 	r.mask = SLOTS - 1;

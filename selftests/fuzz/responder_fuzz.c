@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
-static void execute(struct roan_responder *r, const struct roan_pkt *pkt, const struct roan_exec *exec, u8 how)
+static void execute(struct roan_responder *r, const struct roan_pkt *pkt, const struct roan_request *exec, u8 how)
 {
 	u32 epsn = r->epsn, npsn = 1;
 
@@ -26,7 +26,7 @@ static void execute(struct roan_responder *r, const struct roan_pkt *pkt, const 
 	} else if (pkt->info->op == ROAN_OP_CMP_SWAP || pkt->info->op == ROAN_OP_FETCH_ADD) {
 		roan_responder_atomic(r, pkt, 1);
 	} else if (pkt->info->op == ROAN_OP_FLUSH || pkt->info->op == ROAN_OP_ATOMIC_WRITE) {
-		roan_responder_acted(r, pkt);
+		roan_responder_done_op(r, pkt);
 	} else {
 		roan_responder_done(r, pkt);
 	}
@@ -35,7 +35,7 @@ static void execute(struct roan_responder *r, const struct roan_pkt *pkt, const 
 
 static void answer(struct roan_responder *r, u32 budget, bool fails, bool absent)
 {
-	struct roan_answer a;
+	struct roan_response a;
 
 	while (budget-- && roan_responder_next(r, ROAN_AETH_UNLIMITED, &a)) {
 		const struct roan_opcode *info = roan_opcode(a.opcode);
@@ -44,26 +44,26 @@ static void answer(struct roan_responder *r, u32 budget, bool fails, bool absent
 		MUST(psn_diff(a.psn, r->epsn) <= 0);
 		MUST(a.len <= 1u << r->cfg.mtu_shift);
 		if (fails && info->op == ROAN_OP_READ_RESP) {
-			bool first = !r->replay[a.replay].answered, active = r->n_active;
+			bool first = !r->replay[a.replay].sent_once, active = r->n_pending;
 
-			MUST(roan_responder_answer_failed(r, &a, ROAN_NAK_REMOTE_ACCESS) == first);
-			MUST(first ? r->failed && !r->n_active : active);
+			MUST(roan_responder_fail(r, &a, ROAN_NAK_REMOTE_ACCESS) == first);
+			MUST(first ? r->failed && !r->n_pending : active);
 			return;
 		}
 		if (absent && info->op == ROAN_OP_READ_RESP) {
-			bool first = !r->replay[a.replay].answered;
+			bool first = !r->replay[a.replay].sent_once;
 
-			roan_responder_absent(r, &a, 0);
-			if (roan_responder_gives_way(r)) {
+			roan_responder_block(r, &a, 0);
+			if (roan_responder_unblocked(r)) {
 				MUST(!first);
 				continue;
 			}
-			MUST(r->n_active);
-			if (roan_responder_later(r, budget * 10000000ull, &a))
+			MUST(r->n_pending);
+			if (roan_responder_defer_rnr(r, budget * 10000000ull, &a))
 				MUST((a.syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR && psn_diff(a.psn, r->epsn) < 0);
 			return;
 		}
-		roan_responder_answered(r, &a);
+		roan_responder_sent(r, &a);
 	}
 }
 
@@ -73,26 +73,26 @@ static void check(const struct roan_responder *r)
 
 	MUST(r->epsn <= PSN_MASK && r->msn <= PSN_MASK);
 	for (u32 i = 0; i < r->cfg.max_dest_rd_atomic; i++) {
-		const struct roan_replay *e = &r->replay[i];
+		const struct roan_resp_res *e = &r->replay[i];
 
-		active += e->active;
-		MUST(e->send_first <= e->send_at && e->send_at <= e->send_end && e->send_end <= e->npkts);
-		MUST(!e->active || e->send_at < e->send_end);
+		active += e->pending;
+		MUST(e->first_pkt <= e->next_pkt && e->next_pkt <= e->end_pkt && e->end_pkt <= e->npkts);
+		MUST(!e->pending || e->next_pkt < e->end_pkt);
 		MUST(e->npkts < 1u << 23);
 	}
-	MUST(active == r->n_active);
-	for (u32 at = r->replay_next; active && at != r->oldest_active; at = (at + 1) % r->cfg.max_dest_rd_atomic)
-		MUST(!r->replay[at].active);
-	MUST(!active || r->replay[r->oldest_active].active);
-	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_active));
+	MUST(active == r->n_pending);
+	for (u32 at = r->replay_next; active && at != r->oldest_pending; at = (at + 1) % r->cfg.max_dest_rd_atomic)
+		MUST(!r->replay[at].pending);
+	MUST(!active || r->replay[r->oldest_pending].pending);
+	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_pending));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static struct roan_replay replay[16];
+	static struct roan_resp_res replay[16];
 	static struct roan_responder r;
 	struct roan_responder_cfg cfg;
-	struct roan_exec exec;
+	struct roan_request exec;
 
 	if (size < 2)
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A reaction point with parameters of its own, for the suites of the algorithms; how it starts is theirs. */
-#ifndef ROAN_CC_RIG_H
-#define ROAN_CC_RIG_H
+#ifndef ROAN_CC_FIXTURE_H
+#define ROAN_CC_FIXTURE_H
 
 #include <kunit/test.h>
 #include "core/cc/cc.h"

@@ -16,8 +16,8 @@ static void find__every_name_leads_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)roan_cc_find(""), (u32)ROAN_CC_NUM_ALGOS);
 	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_NONE), "none");
 	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_FIXED), "fixed");
-	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_PAPER), "paper");
-	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_MLX), "mlx");
+	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_DCQCN), "paper");
+	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_DCQCN_MLX), "mlx");
 	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_SWIFT), "swift");
 }
 
@@ -29,7 +29,7 @@ static void param_set__takes_the_range_and_nothing_else(struct kunit *test)
 		roan_cc_params_default(&params, algo);
 		for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++) {
 			const struct roan_cc_param_info *info = &roan_cc_param_table[i];
-			u32 value = algo == ROAN_CC_PAPER ? info->paper : info->mlx;
+			u32 value = algo == ROAN_CC_DCQCN ? info->paper : info->mlx;
 
 			KUNIT_EXPECT_EQ_MSG(test, roan_cc_param_get(&params, i), value, "%s", info->name);
 			KUNIT_EXPECT_FALSE(test, roan_cc_param_set(&params, i, info->max + 1));
@@ -92,7 +92,7 @@ static void none__has_the_cap_only(struct kunit *test)
 	roan_cc_params_default(&params, ROAN_CC_NONE);
 	roan_cc_start(&cc, ROAN_CC_NONE, &params, 0, 0, 1082, T0);
 	KUNIT_EXPECT_EQ(test, cc.rate, 0);
-	KUNIT_EXPECT_EQ(test, cc.wants, 0);
+	KUNIT_EXPECT_EQ(test, cc.event_mask, 0);
 	KUNIT_EXPECT_FALSE(test, roan_cc_cnp(&cc, T0));
 	KUNIT_EXPECT_FALSE(test, roan_cc_acked(&cc, &sample, T0));
 	KUNIT_EXPECT_FALSE(test, roan_cc_lost(&cc, ROAN_CC_LOST_TIMEOUT, T0));
@@ -134,8 +134,8 @@ static void clock__never_runs_back(struct kunit *test)
 	struct roan_cc cc;
 	u64 rate;
 
-	roan_cc_params_default(&params, ROAN_CC_PAPER);
-	roan_cc_start(&cc, ROAN_CC_PAPER, &params, 40 * GBPS, 0, 1082, T0);
+	roan_cc_params_default(&params, ROAN_CC_DCQCN);
+	roan_cc_start(&cc, ROAN_CC_DCQCN, &params, 40 * GBPS, 0, 1082, T0);
 	roan_cc_cnp(&cc, T0 + 100000);
 	rate = cc.rate;
 	KUNIT_EXPECT_FALSE(test, roan_cc_elapsed(&cc, T0 + 1));
@@ -153,8 +153,8 @@ static void link__unknown(struct kunit *test)
 	struct roan_cc_params params;
 	struct roan_cc cc;
 
-	roan_cc_params_default(&params, ROAN_CC_MLX);
-	roan_cc_start(&cc, ROAN_CC_MLX, &params, 0, 0, 1082, T0);
+	roan_cc_params_default(&params, ROAN_CC_DCQCN_MLX);
+	roan_cc_start(&cc, ROAN_CC_DCQCN_MLX, &params, 0, 0, 1082, T0);
 	roan_cc_cnp(&cc, T0);
 	KUNIT_EXPECT_EQ(test, cc.rate, 10 * GBPS);
 	roan_cc_limits(&cc, 0, 0, T0);
@@ -176,8 +176,8 @@ static void state__of_now_changes_nothing(struct kunit *test)
 	struct roan_cc_state state;
 	struct roan_cc cc, before;
 
-	roan_cc_params_default(&params, ROAN_CC_MLX);
-	roan_cc_start(&cc, ROAN_CC_MLX, &params, 40 * GBPS, 0, 1082, T0);
+	roan_cc_params_default(&params, ROAN_CC_DCQCN_MLX);
+	roan_cc_start(&cc, ROAN_CC_DCQCN_MLX, &params, 40 * GBPS, 0, 1082, T0);
 	roan_cc_cnp(&cc, T0);
 	before = cc;
 	roan_cc_state(&cc, T0 + 304000, &state);
@@ -191,19 +191,19 @@ static void state__of_now_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &cc, &before, sizeof(cc));
 }
 
-static void room__of_a_window(struct kunit *test)
+static void cwnd_avail__of_a_window(struct kunit *test)
 {
 	struct roan_cc cc = { .packet = 1082 };
 
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&cc, 0), U64_MAX);
-	cc.window = 5000;
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&cc, 0), 5000);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&cc, 4999), 1);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&cc, 5000), 0);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&cc, 6000), 0);
-	cc.window = 100;
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&cc, 0), 1082);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&cc, 1), 99);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 0), U64_MAX);
+	cc.cwnd = 5000;
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 0), 5000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 4999), 1);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 5000), 0);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 6000), 0);
+	cc.cwnd = 100;
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 0), 1082);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 1), 99);
 }
 
 static struct kunit_case cc_cases[] = {
@@ -217,7 +217,7 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(link__unknown),
 	KUNIT_CASE(link__absurd),
 	KUNIT_CASE(state__of_now_changes_nothing),
-	KUNIT_CASE(room__of_a_window),
+	KUNIT_CASE(cwnd_avail__of_a_window),
 	{}
 };
 

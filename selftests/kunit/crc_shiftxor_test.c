@@ -21,10 +21,10 @@ static void vectors(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
-	KUNIT_EXPECT_EQ(test, (u32)~roan_crc32_sparse(~0u, p, 4096), 0xc71c0011u);
+	KUNIT_EXPECT_EQ(test, (u32)~roan_crc32_shiftxor(~0u, p, 4096), 0xc71c0011u);
 	for (i = 0; i < 4096; i++)
 		p[i] = i;
-	KUNIT_EXPECT_EQ(test, (u32)~roan_crc32_sparse(~0u, p, 4096), 0xa2912082u);
+	KUNIT_EXPECT_EQ(test, (u32)~roan_crc32_shiftxor(~0u, p, 4096), 0xa2912082u);
 }
 
 static void every_length(struct kunit *test)
@@ -39,9 +39,9 @@ static void every_length(struct kunit *test)
 	for (len = 0; len <= LONGEST; len++) {
 		shift = len % 8;
 		crc = bit_by_bit(~0u - len, p + shift, len);
-		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_sparse(~0u - len, p + shift, len), crc, "%d bytes", (int)len);
+		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_shiftxor(~0u - len, p + shift, len), crc, "%d bytes", (int)len);
 		memset(copy, 0x5a, LONGEST + 8);
-		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_sparse_copy(~0u - len, copy + 7 - shift, p + shift, len), crc,
+		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_shiftxor_copy(~0u - len, copy + 7 - shift, p + shift, len), crc,
 				    "%d bytes copied", (int)len);
 		KUNIT_ASSERT_EQ_MSG(test, memcmp(copy + 7 - shift, p + shift, len), 0, "%d bytes copied", (int)len);
 		KUNIT_ASSERT_EQ_MSG(test, copy[7 - shift + len], 0x5a, "a byte behind %d", (int)len);
@@ -57,7 +57,7 @@ static void every_bit(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	for (bit = 0; bit < 160 * 8; bit++) {
 		p[bit / 8] = 1 << bit % 8;
-		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_sparse(0, p, 160), bit_by_bit(0, p, 160), "bit %d", bit);
+		KUNIT_ASSERT_EQ_MSG(test, roan_crc32_shiftxor(0, p, 160), bit_by_bit(0, p, 160), "bit %d", bit);
 		p[bit / 8] = 0;
 	}
 }
@@ -70,7 +70,7 @@ static struct kunit_case sparse_cases[] = {
 };
 
 static struct kunit_suite sparse_suite = {
-	.name = "roan_sparse",
+	.name = "roan_crc_shiftxor",
 	.test_cases = sparse_cases,
 };
 kunit_test_suite(sparse_suite);

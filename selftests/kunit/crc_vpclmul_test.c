@@ -12,9 +12,9 @@ static u32 folded(struct kunit *test, u32 bits, u32 crc, u8 *to, const u8 *p, si
 {
 	size_t done;
 
-	KUNIT_ASSERT_TRUE(test, roan_fold_begin());
-	done = roan_fold(bits, &crc, NULL, to, p, len);
-	roan_fold_end();
+	KUNIT_ASSERT_TRUE(test, roan_crc_fpu_begin());
+	done = roan_crc32_vpclmul(bits, &crc, NULL, to, p, len);
+	roan_crc_fpu_end();
 	KUNIT_ASSERT_LE(test, done, len);
 	KUNIT_ASSERT_LT(test, len - done, (size_t)16);
 	if (to)
@@ -24,7 +24,7 @@ static u32 folded(struct kunit *test, u32 bits, u32 crc, u8 *to, const u8 *p, si
 
 static void needs(struct kunit *test, u32 bits)
 {
-	if (!roan_fold_possible(bits))
+	if (!roan_crc_fpu_possible(bits))
 		kunit_skip(test, "this CPU has no VPCLMULQDQ of %u bits", bits);
 }
 
@@ -43,7 +43,7 @@ static void every_length(struct kunit *test, u32 bits)
 		KUNIT_ASSERT_NOT_NULL(test, p);
 		for (i = 0; i < size; i++)
 			p[i] = (i * 1664525u + size * 1013904223u) >> 13;
-		for (len = ROAN_FOLD_MIN; len <= LONGEST; len++)
+		for (len = ROAN_VPCLMUL_MIN; len <= LONGEST; len++)
 			KUNIT_ASSERT_EQ_MSG(test, folded(test, bits, ~0u - len, len % 2 ? to : NULL, p + size - len, len),
 					    bit_by_bit(~0u - len, p + size - len, len), "the last %d bytes of %d",
 					    (int)len, (int)size);
@@ -71,7 +71,7 @@ static void every_bit(struct kunit *test, u32 bits)
 /* What comes before: again every bit of it, and whatever the state was is in it. */
 static void every_bit_before(struct kunit *test, u32 bits)
 {
-	u8 *p = kunit_kzalloc(test, 16 + ROAN_FOLD_MIN, GFP_KERNEL);
+	u8 *p = kunit_kzalloc(test, 16 + ROAN_VPCLMUL_MIN, GFP_KERNEL);
 	u32 crc;
 	int bit;
 
@@ -80,10 +80,10 @@ static void every_bit_before(struct kunit *test, u32 bits)
 	for (bit = 0; bit < 16 * 8; bit++) {
 		crc = bit;
 		p[bit / 8] = 1 << bit % 8;
-		KUNIT_ASSERT_TRUE(test, roan_fold_begin());
-		roan_fold(bits, &crc, p, NULL, p + 16, ROAN_FOLD_MIN);
-		roan_fold_end();
-		KUNIT_ASSERT_EQ_MSG(test, crc, bit_by_bit(0, p, 16 + ROAN_FOLD_MIN), "bit %d", bit);
+		KUNIT_ASSERT_TRUE(test, roan_crc_fpu_begin());
+		roan_crc32_vpclmul(bits, &crc, p, NULL, p + 16, ROAN_VPCLMUL_MIN);
+		roan_crc_fpu_end();
+		KUNIT_ASSERT_EQ_MSG(test, crc, bit_by_bit(0, p, 16 + ROAN_VPCLMUL_MIN), "bit %d", bit);
 		p[bit / 8] = 0;
 	}
 }
@@ -129,7 +129,7 @@ static struct kunit_case fold_cases[] = {
 };
 
 static struct kunit_suite fold_suite = {
-	.name = "roan_fold",
+	.name = "roan_crc_vpclmul",
 	.test_cases = fold_cases,
 };
 kunit_test_suite(fold_suite);

@@ -23,12 +23,12 @@ static void off__costs_nothing(struct kunit *test)
 {
 	struct rig r;
 
-	start(&r, ROAN_CC_PAPER, 0, 0);
-	KUNIT_EXPECT_TRUE(test, roan_cc_open(&r.cc));
-	KUNIT_EXPECT_FALSE(test, roan_cc_wants_acks(&r.cc));
+	start(&r, ROAN_CC_DCQCN, 0, 0);
+	KUNIT_EXPECT_TRUE(test, roan_cc_idle(&r.cc));
+	KUNIT_EXPECT_FALSE(test, roan_cc_uses_acks(&r.cc));
 	KUNIT_EXPECT_FALSE(test, ack(&r, 50, T0));
-	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 0);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&r.cc, 1 << 30), U64_MAX);
+	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 0);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 1 << 30), U64_MAX);
 }
 
 static void max__is_in_kilobytes_and_at_once(struct kunit *test)
@@ -37,20 +37,20 @@ static void max__is_in_kilobytes_and_at_once(struct kunit *test)
 	struct rig r;
 
 	start(&r, ROAN_CC_NONE, 64, 0);
-	KUNIT_EXPECT_FALSE(test, roan_cc_open(&r.cc));
-	KUNIT_EXPECT_TRUE(test, roan_cc_wants_acks(&r.cc));
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&r.cc, 0), 65536);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&r.cc, 65535), 1);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&r.cc, 65536), 0);
+	KUNIT_EXPECT_FALSE(test, roan_cc_idle(&r.cc));
+	KUNIT_EXPECT_TRUE(test, roan_cc_uses_acks(&r.cc));
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 0), 65536);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 65535), 1);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 65536), 0);
 	KUNIT_EXPECT_FALSE(test, ack(&r, 50, T0));	/* the round trip does not matter */
 	roan_cc_state(&r.cc, T0, &state);
-	KUNIT_EXPECT_EQ(test, state.window, 65536);
+	KUNIT_EXPECT_EQ(test, state.cwnd, 65536);
 	r.params.window_max = 32;			/* counts from the next ACK on */
 	KUNIT_EXPECT_TRUE(test, ack(&r, 50, T0 + 1));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 32768);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 32768);
 	r.params.window_max = 0;
 	KUNIT_EXPECT_TRUE(test, ack(&r, 0, T0 + 2));
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&r.cc, 1 << 30), U64_MAX);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 1 << 30), U64_MAX);
 }
 
 /* 10 Gb/s * 40 us are 50,000 bytes. */
@@ -58,25 +58,25 @@ static void bdp__follows_the_shortest_round_trip(struct kunit *test)
 {
 	struct rig r;
 
-	start(&r, ROAN_CC_PAPER, 0, 100);
-	KUNIT_EXPECT_FALSE(test, roan_cc_open(&r.cc));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 0);	/* not known yet */
+	start(&r, ROAN_CC_DCQCN, 0, 100);
+	KUNIT_EXPECT_FALSE(test, roan_cc_idle(&r.cc));
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 0);	/* not known yet */
 	KUNIT_EXPECT_FALSE(test, ack(&r, 0, T0));
 	KUNIT_EXPECT_TRUE(test, ack(&r, 80, T0));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 100000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 100000);
 	KUNIT_EXPECT_TRUE(test, ack(&r, 40, T0 + 1));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 50000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 50000);
 	KUNIT_EXPECT_FALSE(test, ack(&r, 90, T0 + 2));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 50000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 50000);
 	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 20 * GBPS, 0, T0 + 3));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 100000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 100000);
 	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 20 * GBPS, 5 * GBPS, T0 + 3));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 25000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 25000);
 	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 5 * GBPS, 20 * GBPS, T0 + 3));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 25000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 25000);
 	r.params.window_bdp = 150;
 	KUNIT_EXPECT_TRUE(test, ack(&r, 0, T0 + 4));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 37500);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 37500);
 }
 
 /* A path that became longer is believed after ten seconds; a clock that runs behind changes nothing. */
@@ -87,9 +87,9 @@ static void bdp__forgets_after_ten_seconds(struct kunit *test)
 	start(&r, ROAN_CC_NONE, 0, 100);
 	ack(&r, 40, T0);
 	KUNIT_EXPECT_FALSE(test, ack(&r, 80, T0 + 10 * NSEC_PER_SEC));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 50000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 50000);
 	KUNIT_EXPECT_TRUE(test, ack(&r, 80, T0 + 10 * NSEC_PER_SEC + 1));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 100000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 100000);
 	ack(&r, 80, T0);
 	KUNIT_EXPECT_EQ(test, r.cc.now, T0 + 10 * NSEC_PER_SEC + 1);
 }
@@ -99,12 +99,12 @@ static void both__the_lower_counts(struct kunit *test)
 	struct rig r;
 
 	start(&r, ROAN_CC_NONE, 64, 100);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 65536);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 65536);
 	ack(&r, 40, T0);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 50000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 50000);
 	r.params.window_max = 32;
 	ack(&r, 0, T0);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 32768);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 32768);
 }
 
 /* With one packet the sender would always wait for its answer. */
@@ -113,12 +113,12 @@ static void bound__is_two_packets_at_least(struct kunit *test)
 	struct rig r;
 
 	start(&r, ROAN_CC_NONE, 1, 0);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 2000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 2000);
 	start(&r, ROAN_CC_NONE, 0, 1);
 	ack(&r, 1, T0);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 2000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 2000);
 	start(&r, ROAN_CC_NONE, 2, 0);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 2048);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 2048);
 }
 
 static void algorithm__has_its_own_window_too(struct kunit *test)
@@ -128,11 +128,11 @@ static void algorithm__has_its_own_window_too(struct kunit *test)
 	start(&r, ROAN_CC_SWIFT, 64, 0);
 	r.params.swift_target_us = 100;		/* 10 Gb/s carry 250,000 bytes in twice that */
 	KUNIT_EXPECT_TRUE(test, ack(&r, 50, T0));
-	KUNIT_EXPECT_EQ(test, r.cc.window, 250000);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 65536);
-	r.cc.window = 20000;
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 20000);
-	KUNIT_EXPECT_EQ(test, roan_cc_room(&r.cc, 19000), 1000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 250000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 65536);
+	r.cc.cwnd = 20000;
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 20000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 19000), 1000);
 }
 
 /* The bound alone wants ACKs, and an algorithm that does not is not told of them. */
@@ -140,12 +140,12 @@ static void acked__tells_who_asked(struct kunit *test)
 {
 	struct rig r;
 
-	start(&r, ROAN_CC_MLX, 0, 100);
+	start(&r, ROAN_CC_DCQCN_MLX, 0, 100);
 	KUNIT_EXPECT_TRUE(test, ack(&r, 20, T0));
-	KUNIT_EXPECT_EQ(test, r.cc.wants, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 	KUNIT_EXPECT_TRUE(test, roan_cc_cnp(&r.cc, T0 + 1));
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 25000);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 25000);
 }
 
 /* What takes longer than ten seconds did not take that long. */
@@ -155,8 +155,8 @@ static void acked__round_trips_have_an_end(struct kunit *test)
 
 	start(&r, ROAN_CC_NONE, 0, 10000);
 	ack(&r, 100000000, T0);
-	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, roan_cc_window(&r.cc), 1250000000000ULL);
+	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 10 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 1250000000000ULL);
 }
 
 static struct kunit_case window_cases[] = {
@@ -173,7 +173,7 @@ static struct kunit_case window_cases[] = {
 };
 
 static struct kunit_suite window_suite = {
-	.name = "roan_window",
+	.name = "roan_cwnd_bound",
 	.test_cases = window_cases,
 };
 kunit_test_suite(window_suite);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A reaction point that runs DCQCN and may be put into any state; the time and the peer are the cases' own. */
-#ifndef ROAN_DCQCN_RIG_H
-#define ROAN_DCQCN_RIG_H
+#ifndef ROAN_DCQCN_FIXTURE_H
+#define ROAN_DCQCN_FIXTURE_H
 
 #include "cc_fixture.h"
 

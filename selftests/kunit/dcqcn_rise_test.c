@@ -12,7 +12,7 @@ static void paper_time__fast_then_additive(struct kunit *test)
 	static const u64 target[] = { 10000, 10000, 10000, 10000, 10040, 10080, 10120, 10160 };
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 10 * GBPS);
 	for (u32 i = 0; i < ARRAY_SIZE(rate); i++) {
 		u64 expected = rate[i];
 
@@ -31,7 +31,7 @@ static void mlx_time__fast_then_additive(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	roan_cc_elapsed(&r.cc, T0 + 300 * US);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 9 * GBPS);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 10 * GBPS);
@@ -44,7 +44,7 @@ static void volume__counts_every_byte_once(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	KUNIT_EXPECT_FALSE(test, roan_cc_sent(&r.cc, 32767 * 64 - 1, T0 + 1));
 	KUNIT_EXPECT_TRUE(test, roan_cc_sent(&r.cc, 1, T0 + 2));
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 9 * GBPS);
@@ -64,7 +64,7 @@ static void volume__after_what_time_did(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	roan_cc_sent(&r.cc, 32767 * 64, T0 + 300 * US);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.time_steps, 1);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.byte_steps, 1);
@@ -79,19 +79,19 @@ static void hyper__needs_both_counts(struct kunit *test)
 		u32 time_steps, byte_steps;
 		u64 gain;
 	} t[] = {	/* counts before the step by time that follows */
-		{ ROAN_CC_PAPER, 3, 3, 0 },	/* 4: max < 5 */
-		{ ROAN_CC_PAPER, 4, 0, 40 },	/* 5 */
-		{ ROAN_CC_PAPER, 0, 5, 40 },
-		{ ROAN_CC_PAPER, 9, 5, 40 },	/* min 5 is not above 5 */
-		{ ROAN_CC_PAPER, 5, 6, 400 },	/* min 6: (6 - 5 + 1) * 200 */
-		{ ROAN_CC_PAPER, 9, 6, 400 },
-		{ ROAN_CC_PAPER, 8, 9, 1000 },	/* min 9: 5 * 200 */
-		{ ROAN_CC_MLX, 0, 0, 0 },
-		{ ROAN_CC_MLX, 0, 1, 5 },
-		{ ROAN_CC_MLX, 1, 0, 5 },
-		{ ROAN_CC_MLX, 1, 9, 5 },
-		{ ROAN_CC_MLX, 2, 2, 50 },
-		{ ROAN_CC_MLX, 9, 9, 50 },
+		{ ROAN_CC_DCQCN, 3, 3, 0 },	/* 4: max < 5 */
+		{ ROAN_CC_DCQCN, 4, 0, 40 },	/* 5 */
+		{ ROAN_CC_DCQCN, 0, 5, 40 },
+		{ ROAN_CC_DCQCN, 9, 5, 40 },	/* min 5 is not above 5 */
+		{ ROAN_CC_DCQCN, 5, 6, 400 },	/* min 6: (6 - 5 + 1) * 200 */
+		{ ROAN_CC_DCQCN, 9, 6, 400 },
+		{ ROAN_CC_DCQCN, 8, 9, 1000 },	/* min 9: 5 * 200 */
+		{ ROAN_CC_DCQCN_MLX, 0, 0, 0 },
+		{ ROAN_CC_DCQCN_MLX, 0, 1, 5 },
+		{ ROAN_CC_DCQCN_MLX, 1, 0, 5 },
+		{ ROAN_CC_DCQCN_MLX, 1, 9, 5 },
+		{ ROAN_CC_DCQCN_MLX, 2, 2, 50 },
+		{ ROAN_CC_DCQCN_MLX, 9, 9, 50 },
 	};
 	struct rig r;
 
@@ -109,15 +109,15 @@ static void top__is_reached_exactly_and_ends_limiting(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 39 * GBPS + 1, 40 * GBPS);
-	for (u32 i = 1; i < 60 && r.cc.wants; i++)
+	limited(&r, ROAN_CC_DCQCN_MLX, 39 * GBPS + 1, 40 * GBPS);
+	for (u32 i = 1; i < 60 && r.cc.event_mask; i++)
 		roan_cc_elapsed(&r.cc, T0 + i * 300 * US);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
-	KUNIT_EXPECT_EQ(test, r.cc.wants, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), 0);
-	KUNIT_EXPECT_FALSE(test, r.cc.dcqcn.limiting);
+	KUNIT_EXPECT_FALSE(test, r.cc.dcqcn.rp_active);
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_max_rate = 9000;
 	roan_cc_elapsed(&r.cc, T0 + 300 * US);	/* the target may be no higher than that */
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 9 * GBPS);
@@ -129,7 +129,7 @@ static void top__waits_for_a_pending_cut(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 40 * GBPS - 1, 40 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 40 * GBPS - 1, 40 * GBPS);
 	r.params.rpg_time_reset = 1;
 	r.cc.dcqcn.increase_at = T0 + 1 * US;
 	roan_cc_cnp(&r.cc, T0 + 500);
@@ -144,12 +144,12 @@ static void cap__is_the_top_and_stays_when_limiting_ends(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 1 * GBPS, 2 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 1 * GBPS, 2 * GBPS);
 	KUNIT_EXPECT_FALSE(test, roan_cc_limits(&r.cc, 40 * GBPS, 1500 * MBPS, T0));
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 1500 * MBPS);
 	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 40 * GBPS, 500 * MBPS, T0));
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 500 * MBPS);
-	KUNIT_EXPECT_EQ(test, r.cc.wants, 0);		/* at the top: nothing more to limit */
+	KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);	/* at the top: nothing more to limit */
 	roan_cc_cnp(&r.cc, T0);
 	roan_cc_elapsed(&r.cc, T0 + 4 * US);
 	KUNIT_EXPECT_LT(test, r.cc.rate, 260 * MBPS);	/* from the cap, not from the line rate */
@@ -165,11 +165,11 @@ static void cap__holds_while_a_cut_is_pending(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	roan_cc_cnp(&r.cc, T0 + 1);
 	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 40 * GBPS, GBPS, T0 + 2));
 	KUNIT_EXPECT_EQ(test, r.cc.rate, GBPS);
-	KUNIT_EXPECT_NE(test, r.cc.wants, 0);
+	KUNIT_EXPECT_NE(test, r.cc.event_mask, 0);
 }
 
 /* What was due before the new limits came is done first. */
@@ -177,7 +177,7 @@ static void limits__come_after_what_was_due(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	roan_cc_limits(&r.cc, 40 * GBPS, 0, T0 + 300 * US);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 9 * GBPS);
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 600 * US);
@@ -188,10 +188,10 @@ static void link__lowers_the_rate(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 10 * GBPS);
 	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 5 * GBPS, 0, T0));
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);	/* that is the new line rate */
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 10 * GBPS);
 	KUNIT_EXPECT_FALSE(test, roan_cc_limits(&r.cc, 9 * GBPS, 0, T0));
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 9 * GBPS);
 }
@@ -205,7 +205,7 @@ static void increase__many_at_once_as_one_by_one(struct kunit *test)
 	static const u32 periods[] = { 1, 5, 6, 7, 50, 100, 333, 5000 };
 
 	for (u32 i = 0; i < 2 * ARRAY_SIZE(counts) * ARRAY_SIZE(periods); i++) {
-		enum roan_cc_algo algo = i & 1 ? ROAN_CC_MLX : ROAN_CC_PAPER;
+		enum roan_cc_algo algo = i & 1 ? ROAN_CC_DCQCN_MLX : ROAN_CC_DCQCN;
 		u32 n = periods[i / 2 % ARRAY_SIZE(periods)];
 		struct rig at_once, stepped;
 		u64 period;
@@ -218,8 +218,8 @@ static void increase__many_at_once_as_one_by_one(struct kunit *test)
 		for (u32 k = 1; k <= n; k++)
 			roan_cc_elapsed(&stepped.cc, T0 + k * period);
 		KUNIT_EXPECT_EQ_MSG(test, at_once.cc.rate, stepped.cc.rate, "row %u", i);
-		KUNIT_EXPECT_EQ_MSG(test, at_once.cc.wants, stepped.cc.wants, "row %u", i);
-		if (!stepped.cc.wants)
+		KUNIT_EXPECT_EQ_MSG(test, at_once.cc.event_mask, stepped.cc.event_mask, "row %u", i);
+		if (!stepped.cc.event_mask)
 			continue;
 		KUNIT_EXPECT_EQ_MSG(test, at_once.cc.dcqcn.target, stepped.cc.dcqcn.target, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, at_once.cc.dcqcn.time_steps, stepped.cc.dcqcn.time_steps, "row %u", i);
@@ -234,7 +234,7 @@ static void increase__many_at_once_as_one_by_one(struct kunit *test)
 static void increase__takes_dozens_of_steps_not_all(struct kunit *test)
 {
 	static const struct { enum roan_cc_algo algo; u32 byte_steps; } t[] = {
-		{ ROAN_CC_PAPER, 0 }, { ROAN_CC_PAPER, 9 }, { ROAN_CC_MLX, 0 }, { ROAN_CC_MLX, U32_MAX },
+		{ ROAN_CC_DCQCN, 0 }, { ROAN_CC_DCQCN, 9 }, { ROAN_CC_DCQCN_MLX, 0 }, { ROAN_CC_DCQCN_MLX, U32_MAX },
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
@@ -372,7 +372,7 @@ static bool close_to(u64 a, u64 b)
 /* Rates agree to 0.001 % (alpha has fewer bits here than in the twin), counts exactly. */
 static void history(struct kunit *test, enum roan_cc_algo algo, u64 seed)
 {
-	struct twin w = { .paper = algo == ROAN_CC_PAPER };
+	struct twin w = { .paper = algo == ROAN_CC_DCQCN };
 	u64 now = T0 + seed;
 	struct rig r;
 
@@ -399,7 +399,7 @@ static void history(struct kunit *test, enum roan_cc_algo algo, u64 seed)
 			roan_cc_sent(&r.cc, bytes, now);
 			twin_sent(&w, bytes, now);
 		}
-		KUNIT_ASSERT_EQ_MSG(test, r.cc.dcqcn.limiting, w.on, "step %d", i);
+		KUNIT_ASSERT_EQ_MSG(test, r.cc.dcqcn.rp_active, w.on, "step %d", i);
 		if (!w.on) {
 			KUNIT_ASSERT_EQ(test, r.cc.rate, 0);
 			return;
@@ -417,13 +417,13 @@ static void history(struct kunit *test, enum roan_cc_algo algo, u64 seed)
 static void twin__agrees_on_the_paper(struct kunit *test)
 {
 	for (u64 seed = 1; seed <= 60; seed++)
-		history(test, ROAN_CC_PAPER, seed);
+		history(test, ROAN_CC_DCQCN, seed);
 }
 
 static void twin__agrees_on_the_adapter(struct kunit *test)
 {
 	for (u64 seed = 1; seed <= 60; seed++)
-		history(test, ROAN_CC_MLX, seed);
+		history(test, ROAN_CC_DCQCN_MLX, seed);
 }
 
 static struct kunit_case rise_cases[] = {

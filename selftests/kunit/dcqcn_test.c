@@ -16,15 +16,15 @@ static u32 alpha(const struct rig *r, u64 now)
 
 static void start__nothing_is_limited_or_wanted(struct kunit *test)
 {
-	static const enum roan_cc_algo both[] = { ROAN_CC_PAPER, ROAN_CC_MLX };
+	static const enum roan_cc_algo both[] = { ROAN_CC_DCQCN, ROAN_CC_DCQCN_MLX };
 	struct roan_cc_state state;
 	struct rig r;
 
 	for (u32 i = 0; i < ARRAY_SIZE(both); i++) {
 		start(&r, both[i]);
 		KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
-		KUNIT_EXPECT_EQ(test, r.cc.window, 0);
-		KUNIT_EXPECT_EQ(test, r.cc.wants, 0);
+		KUNIT_EXPECT_EQ(test, r.cc.cwnd, 0);
+		KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);
 		KUNIT_EXPECT_FALSE(test, roan_cc_sent(&r.cc, 1 << 30, T0 + 1));
 		KUNIT_EXPECT_FALSE(test, roan_cc_elapsed(&r.cc, T0 + NSEC_PER_SEC));
 		KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), 0);
@@ -39,12 +39,12 @@ static void paper_cnp__first_halves_the_line_rate(struct kunit *test)
 {
 	struct rig r;
 
-	start(&r, ROAN_CC_PAPER);
+	start(&r, ROAN_CC_DCQCN);
 	KUNIT_EXPECT_TRUE(test, roan_cc_cnp(&r.cc, T0));
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 20019531250ULL);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 40 * GBPS);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.alpha, ALPHA(1023) / 1024 * 1020 + ALPHA(4));
-	KUNIT_EXPECT_EQ(test, r.cc.wants, ROAN_CC_WANTS_SENT | ROAN_CC_WANTS_TIME);
+	KUNIT_EXPECT_EQ(test, r.cc.event_mask, ROAN_CC_EVENT_SENT | ROAN_CC_EVENT_TIME);
 	KUNIT_EXPECT_EQ(test, r.cc.cnps, 1);
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 55 * US);
@@ -55,7 +55,7 @@ static void mlx_cnp__first_cuts_at_the_end_of_the_period(struct kunit *test)
 {
 	struct rig r;
 
-	start(&r, ROAN_CC_MLX);
+	start(&r, ROAN_CC_DCQCN_MLX);
 	KUNIT_EXPECT_TRUE(test, roan_cc_cnp(&r.cc, T0));
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 40 * GBPS);
 	KUNIT_EXPECT_FALSE(test, roan_cc_elapsed(&r.cc, T0 + 4 * US - 1));
@@ -75,7 +75,7 @@ static void cnp__first_with_a_preset_sets_and_does_not_cut(struct kunit *test)
 {
 	struct rig r;
 
-	start(&r, ROAN_CC_MLX);
+	start(&r, ROAN_CC_DCQCN_MLX);
 	r.params.rate_to_set_on_first_cnp = 34000;
 	roan_cc_cnp(&r.cc, T0);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 34 * GBPS);
@@ -88,7 +88,7 @@ static void cnp__first_with_a_preset_sets_and_does_not_cut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 	KUNIT_EXPECT_LT(test, r.cc.rate, 34 * GBPS);
 
-	start(&r, ROAN_CC_PAPER);
+	start(&r, ROAN_CC_DCQCN);
 	r.params.rate_to_set_on_first_cnp = 50000;	/* above the line: as good as none, and limiting ends at once */
 	roan_cc_cnp(&r.cc, T0);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
@@ -100,7 +100,7 @@ static void cut__takes_half_of_alpha_or_all(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 10 * GBPS);
 	r.cc.dcqcn.alpha = ALPHA(256);
 	r.cc.dcqcn.alpha_at = T0 + 1;
 	KUNIT_EXPECT_TRUE(test, roan_cc_cnp(&r.cc, T0 + 1));
@@ -116,7 +116,7 @@ static void cut__leaves_min_dec_fac(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_min_dec_fac = 90;
 	r.cc.dcqcn.alpha = ALPHA(1024);
 	r.cc.dcqcn.alpha_at = T0 + 1;
@@ -131,7 +131,7 @@ static void cut__stops_at_the_floor(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 11 * MBPS, 11 * MBPS);
+	limited(&r, ROAN_CC_DCQCN, 11 * MBPS, 11 * MBPS);
 	r.cc.dcqcn.alpha = ALPHA(1024);
 	r.cc.dcqcn.alpha_at = T0 + 1;
 	roan_cc_cnp(&r.cc, T0 + 1);
@@ -146,7 +146,7 @@ static void cut__restarts_counters_and_timer(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 10 * GBPS);
 	roan_cc_sent(&r.cc, 11000000, T0 + 60 * US);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.time_steps, 1);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.byte_steps, 1);
@@ -177,7 +177,7 @@ static void cut__clamps_the_target(struct kunit *test)
 	struct rig r;
 
 	for (u32 i = 0; i < ARRAY_SIZE(t); i++) {
-		limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+		limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 		r.params.rate_reduce_monitor_period = 0;
 		r.params.clamp_tgt_rate = t[i].clamp;
 		r.params.clamp_tgt_rate_after_time_inc = t[i].after_time;
@@ -193,7 +193,7 @@ static void mlx_cut__once_per_period(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	for (u64 at = 13 * US; at < 16 * US; at += 100)
 		roan_cc_cnp(&r.cc, T0 + at);
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 0);
@@ -213,7 +213,7 @@ static void mlx_cut__in_the_order_of_time(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_time_reset = 7;
 	r.cc.dcqcn.increase_at = T0 + 7 * US;
 	roan_cc_cnp(&r.cc, T0 + 5 * US);
@@ -221,14 +221,14 @@ static void mlx_cut__in_the_order_of_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 9 * GBPS);	/* 8 -> 9 at 7 us; clamped to that at 8 us */
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_time_reset = 7;
 	r.cc.dcqcn.increase_at = T0 + 8 * US - 1;
 	roan_cc_cnp(&r.cc, T0 + 5 * US);
 	roan_cc_elapsed(&r.cc, T0 + 8 * US);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 9 * GBPS);
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_time_reset = 8;
 	r.cc.dcqcn.increase_at = T0 + 8 * US;
 	roan_cc_cnp(&r.cc, T0 + 5 * US);
@@ -242,7 +242,7 @@ static void paper_cut__may_have_a_period(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 10 * GBPS);
 	r.params.rate_reduce_monitor_period = 50;
 	r.cc.dcqcn.alpha_at = T0;
 	roan_cc_cnp(&r.cc, T0 + 10 * US);
@@ -263,7 +263,7 @@ static void paper_alpha__decays_per_period_without_cnp(struct kunit *test)
 	struct rig r, step;
 	u32 done = 0;
 
-	limited(&r, ROAN_CC_PAPER, GBPS, GBPS);
+	limited(&r, ROAN_CC_DCQCN, GBPS, GBPS);
 	r.params.rpg_max_rate = 1000;
 	r.cc.dcqcn.alpha = ALPHA(1024);
 	r.cc.dcqcn.alpha_at = T0;
@@ -284,7 +284,7 @@ static void paper_alpha__cut_first_then_raised(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_PAPER, 8 * GBPS, 8 * GBPS);
+	limited(&r, ROAN_CC_DCQCN, 8 * GBPS, 8 * GBPS);
 	r.cc.dcqcn.alpha = ALPHA(512);
 	r.cc.dcqcn.alpha_at = T0;
 	roan_cc_cnp(&r.cc, T0 + 54 * US);
@@ -299,7 +299,7 @@ static void mlx_alpha__raised_once_per_period(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.cc.dcqcn.alpha_at = T0;
 	for (u64 at = 100; at < 1000; at += 100)
 		roan_cc_cnp(&r.cc, T0 + at);
@@ -319,12 +319,12 @@ static void mlx_alpha__follows_the_share_of_periods(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	for (u32 us = 0; us < 5000; us++)
 		roan_cc_cnp(&r.cc, T0 + us * US + 500);
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 5000 * US), 1023);
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	for (u32 us = 0; us < 5000; us += 4)
 		roan_cc_cnp(&r.cc, T0 + us * US + 500);
 	KUNIT_EXPECT_GE(test, alpha(&r, T0 + 5000 * US), 253);
@@ -336,7 +336,7 @@ static void mlx_alpha__is_updated_before_the_cut(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8192 * MBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8192 * MBPS, 10 * GBPS);
 	roan_cc_cnp(&r.cc, T0 + 3500);
 	roan_cc_elapsed(&r.cc, T0 + 4000);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 8172 * MBPS);	/* less 8192 * 5/1024 / 2 */
@@ -346,7 +346,7 @@ static void alpha__after_limiting_ended(struct kunit *test)
 {
 	struct rig r;
 
-	start(&r, ROAN_CC_PAPER);
+	start(&r, ROAN_CC_DCQCN);
 	roan_cc_cnp(&r.cc, T0);
 	roan_cc_elapsed(&r.cc, T0 + NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
@@ -354,11 +354,11 @@ static void alpha__after_limiting_ended(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);		/* the paper's has decayed to nothing: no cut at all */
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + NSEC_PER_SEC), 4);
 
-	start(&r, ROAN_CC_MLX);
+	start(&r, ROAN_CC_DCQCN_MLX);
 	roan_cc_cnp(&r.cc, T0);
 	roan_cc_elapsed(&r.cc, T0 + 100 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
-	KUNIT_EXPECT_EQ(test, r.cc.wants, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);
 	roan_cc_cnp(&r.cc, T0 + 100 * NSEC_PER_SEC);	/* the adapter's starts again */
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 100 * NSEC_PER_SEC), 1023);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 40 * GBPS);
@@ -369,7 +369,7 @@ static void begin__starts_from_nothing(struct kunit *test)
 {
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rate_reduce_monitor_period = 0;
 	r.params.rpg_min_dec_fac = 100;
 	roan_cc_sent(&r.cc, 32767 * 64 + 7, T0 + 300 * US);
@@ -377,7 +377,7 @@ static void begin__starts_from_nothing(struct kunit *test)
 	roan_cc_sent(&r.cc, 32767 * 64 + 7, T0 + 300 * US + 200);
 	roan_cc_elapsed(&r.cc, T0 + 300 * US + 300);
 	roan_cc_limits(&r.cc, GBPS, 0, T0 + 300 * US + 400);
-	KUNIT_EXPECT_EQ(test, r.cc.wants, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);
 	roan_cc_limits(&r.cc, 40 * GBPS, 0, T0 + 300 * US + 400);
 	r.params.rate_to_set_on_first_cnp = 20000;
 	r.cc.dcqcn.time_steps = 3;
@@ -387,7 +387,7 @@ static void begin__starts_from_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.time_steps, 0);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.bytes, 0);
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 301 * US), 1023);
-	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.rise_at, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.alpha_update_at, 0);
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 301 * US + 500), 1018);
 }
 
@@ -396,7 +396,7 @@ static void state__shows_the_steps(struct kunit *test)
 	struct roan_cc_state state;
 	struct rig r;
 
-	limited(&r, ROAN_CC_MLX, 8 * GBPS, 10 * GBPS);
+	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	roan_cc_sent(&r.cc, 2 * 32767 * 64, T0 + 300 * US);
 	roan_cc_state(&r.cc, T0 + 300 * US, &state);
 	KUNIT_EXPECT_EQ(test, state.time_steps, 1);

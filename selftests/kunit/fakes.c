@@ -52,7 +52,7 @@ void fake_exit(struct kunit *test)
 	if (!f)
 		return;
 	__skb_queue_purge(&fake_sent);
-	roan_room_exit();
+	roan_tx_page_pool_exit();
 	xa_destroy(&f->dev.keys);
 }
 
@@ -94,9 +94,9 @@ struct roan_mr *fake_region(struct kunit *test, u64 iova, u32 page_off, u64 leng
 	memset(memory, FAKE_EDGE, FAKE_PAGES * PAGE_SIZE);
 	for (i = 0; i < length; i++)
 		*fake_byte(mr, i) = fake_pattern(i);
-	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &mr->k), 0);
-	mr->ib.lkey = mr->k.key;
-	mr->ib.rkey = mr->k.key;
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &mr->key), 0);
+	mr->ib.lkey = mr->key.key;
+	mr->ib.rkey = mr->key.key;
 	return mr;
 }
 

@@ -3,8 +3,8 @@
  * What the suites of the shell stand on: an ib_device that was never registered, two protection domains, QPs that belong
  * to no queue, memory whose pages lie in no order. Below them nothing is a mock but what stubs.c names.
  */
-#ifndef ROAN_KUNIT_SHELL_H
-#define ROAN_KUNIT_SHELL_H
+#ifndef ROAN_KUNIT_FAKES_H
+#define ROAN_KUNIT_FAKES_H
 
 #include <kunit/test.h>
 #include "base/base.h"
@@ -46,17 +46,17 @@ static inline u8 fake_pattern(u64 off)
 bool fake_edges_intact(const struct roan_mr *mr);	/* the bytes around the region */
 u64 fake_changed(const struct roan_mr *mr);		/* how many bytes of the region have not the pattern */
 
-static inline struct roan_sges list_of(const struct fake *f, const struct roan_sge *sge, u32 n)
+static inline struct roan_sge_list list_of(const struct fake *f, const struct roan_sge *sge, u32 n)
 {
-	return (struct roan_sges) { sge, n, f->qp.ib.pd };
+	return (struct roan_sge_list) { sge, n, f->qp.ib.pd };
 }
 
 /* stubs.c */
 extern struct sk_buff_head fake_sent;	/* what roan_net_xmit() was given, oldest first */
-extern bool fake_no_route;		/* roan_flow_ready() says no */
+extern bool fake_no_route;		/* roan_dst_cache_get() says no */
 extern struct dst_entry *fake_dst;	/* ... or routes by this */
 u64 fake_count(enum roan_counter which);
 void fake_counts_reset(void);
 struct roan_stats __percpu *fake_stats(void);
 
-#endif /* ROAN_KUNIT_SHELL_H */
+#endif /* ROAN_KUNIT_FAKES_H */

@@ -49,17 +49,17 @@ static u8 packet_byte(u32 n, u32 i)
 
 static void add_packet(struct kunit *test, struct roan_train *t, u32 n, u32 len)
 {
-	u8 *p = roan_train_add(t, len);
+	u8 *p = roan_gso_reserve(t, len);
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	for (i = 0; i < len - ROAN_ICRC_LEN; i++)
 		p[i] = packet_byte(n, i);
-	roan_train_seal(t);
+	roan_gso_commit(t);
 }
 
 /* Builds and sends; what came out is in fake_sent. A length of 0 ends the list. */
-static void build(struct kunit *test, struct roan_flow *flow, bool ipv6, const u32 *lens)
+static void build(struct kunit *test, struct roan_dst_cache *flow, bool ipv6, const u32 *lens)
 {
 	struct roan_av av = av_of(ipv6);
 	struct fake *f = test->priv;
@@ -67,10 +67,10 @@ static void build(struct kunit *test, struct roan_flow *flow, bool ipv6, const u
 	u32 n;
 
 	local_bh_disable();
-	roan_train_open(&t, &f->dev, flow, &av);
+	roan_gso_begin(&t, &f->dev, flow, &av);
 	for (n = 0; lens[n]; n++)
 		add_packet(test, &t, n, lens[n]);
-	roan_train_flush(&t);
+	roan_gso_xmit(&t);
 	local_bh_enable();
 }
 
@@ -159,7 +159,7 @@ KUNIT_ARRAY_PARAM(shape, shapes, shape_desc);
 static void every_cut_packet_has_its_icrc(struct kunit *test)
 {
 	const struct shape *s = test->param_value;
-	struct roan_flow flow = { .ip_id = FIRST_ID };
+	struct roan_dst_cache flow = { .ip_id = FIRST_ID };
 	struct sk_buff *train, *list, *skb, *next;
 	struct fake *f = test->priv;
 	u32 n = 0, bytes = 0;
@@ -222,7 +222,7 @@ static void a_train_has_equal_packets(struct kunit *test)
 {
 	/* A longer one begins anew; a shorter one is the last. */
 	static const u32 lens[] = { 100, 200, 200, 60, 200, 300, 300, 0 };
-	struct roan_flow flow = { .ip_id = FIRST_ID };
+	struct roan_dst_cache flow = { .ip_id = FIRST_ID };
 	u32 n = 0;
 
 	build(test, &flow, false, lens);
@@ -236,7 +236,7 @@ static void a_train_has_equal_packets(struct kunit *test)
 static void a_train_is_what_the_device_takes(struct kunit *test)
 {
 	static const u32 lens[] = { 1000, 1000, 1000, 1000, 1000, 0 };
-	struct roan_flow flow = {};
+	struct roan_dst_cache flow = {};
 	struct fake *f = test->priv;
 	u32 n = 0;
 
@@ -276,24 +276,24 @@ static void a_train_is_what_the_device_takes(struct kunit *test)
 static void dropped_packets_leave_nothing(struct kunit *test)
 {
 	static const u32 lens[] = { 100, 0 };
-	struct roan_flow flow = { .ip_id = 7 };
+	struct roan_dst_cache flow = { .ip_id = 7 };
 	struct roan_av av = av_of(false);
 	struct fake *f = test->priv;
 	struct roan_train t;
 	u32 n = 0;
 
 	local_bh_disable();
-	roan_train_open(&t, &f->dev, &flow, &av);
-	KUNIT_EXPECT_NOT_NULL(test, roan_train_add(&t, 500));
-	roan_train_drop(&t);
-	roan_train_flush(&t);
+	roan_gso_begin(&t, &f->dev, &flow, &av);
+	KUNIT_EXPECT_NOT_NULL(test, roan_gso_reserve(&t, 500));
+	roan_gso_abort(&t);
+	roan_gso_xmit(&t);
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&fake_sent), 0u);
 	KUNIT_EXPECT_EQ(test, flow.ip_id, 7);
 
 	add_packet(test, &t, 0, 100);
-	KUNIT_EXPECT_NOT_NULL(test, roan_train_add(&t, 100));
-	roan_train_drop(&t);
-	roan_train_flush(&t);
+	KUNIT_EXPECT_NOT_NULL(test, roan_gso_reserve(&t, 100));
+	roan_gso_abort(&t);
+	roan_gso_xmit(&t);
 	local_bh_enable();
 	KUNIT_EXPECT_EQ(test, next_skb(test, &n, lens, 7), 1u);
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&fake_sent), 0u);
@@ -301,8 +301,8 @@ static void dropped_packets_leave_nothing(struct kunit *test)
 
 	fake_no_route = true;
 	local_bh_disable();
-	KUNIT_EXPECT_NULL(test, roan_train_add(&t, 100));
-	roan_train_flush(&t);
+	KUNIT_EXPECT_NULL(test, roan_gso_reserve(&t, 100));
+	roan_gso_xmit(&t);
 	local_bh_enable();
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&fake_sent), 0u);
 	KUNIT_EXPECT_EQ(test, fake_count(ROAN_CNT_sent_pkts), 1ull);
@@ -311,9 +311,9 @@ static void dropped_packets_leave_nothing(struct kunit *test)
 /* ---- walking ---- */
 
 /* As net.c fills it, for an skb that begins with its IP header. */
-static struct roan_rx rx_of(struct sk_buff *skb, bool ipv6, u32 seg_len)
+static struct roan_rx_ctx rx_of(struct sk_buff *skb, bool ipv6, u32 seg_len)
 {
-	struct roan_rx rx = { .skb = skb, .ipv6 = ipv6, .seg_len = seg_len };
+	struct roan_rx_ctx rx = { .skb = skb, .ipv6 = ipv6, .seg_len = seg_len };
 	u32 l3 = l3_of(ipv6);
 
 	skb_copy_bits(skb, 0, rx.ip, l3);
@@ -324,12 +324,12 @@ static struct roan_rx rx_of(struct sk_buff *skb, bool ipv6, u32 seg_len)
 }
 
 /* Walks all of the skb: its packets have the lengths they were built with. Bit n of the result: packet n's ICRC is good. */
-static u32 walk(struct kunit *test, struct roan_rx *rx, const u32 *lens)
+static u32 walk(struct kunit *test, struct roan_rx_ctx *rx, const u32 *lens)
 {
 	u32 good = 0, n = 0;
 
 	while (roan_rx_next(rx)) {
-		KUNIT_EXPECT_EQ(test, rx->i, n);
+		KUNIT_EXPECT_EQ(test, rx->seg_idx, n);
 		KUNIT_EXPECT_EQ(test, rx->len, lens[n]);
 		if (roan_rx_icrc_ok(rx))
 			good |= 1u << n;
@@ -343,7 +343,7 @@ static u32 walk(struct kunit *test, struct roan_rx *rx, const u32 *lens)
 
 static struct sk_buff *built(struct kunit *test, bool ipv6, const u32 *lens)
 {
-	struct roan_flow flow = { .ip_id = FIRST_ID };
+	struct roan_dst_cache flow = { .ip_id = FIRST_ID };
 
 	build(test, &flow, ipv6, lens);
 	KUNIT_ASSERT_EQ(test, skb_queue_len(&fake_sent), 1u);
@@ -363,11 +363,11 @@ static void walker_sees_what_was_built(struct kunit *test)
 {
 	const struct shape *s = test->param_value;
 	struct sk_buff *skb = built(test, s->ipv6, s->lens);
-	struct roan_rx rx = rx_of(skb, s->ipv6, s->lens[0]);
+	struct roan_rx_ctx rx = rx_of(skb, s->ipv6, s->lens[0]);
 	u32 n;
 
 	KUNIT_EXPECT_EQ(test, walk(test, &rx, s->lens), all_of(s->lens));
-	KUNIT_EXPECT_FALSE(test, rx.ids_fixed);
+	KUNIT_EXPECT_FALSE(test, rx.ip_id_fixed);
 	rx = rx_of(skb, s->ipv6, s->lens[0]);
 	for (n = 0; roan_rx_next(&rx); n++) {
 		u32 i, have = min_t(u32, s->lens[n] - ROAN_ICRC_LEN, ROAN_MAX_HEADERS);
@@ -422,7 +422,7 @@ static void packets_lie_across_frags(struct kunit *test)
 
 		for (i = 0; i < ARRAY_SIZE(frags); i++) {
 			struct sk_buff *pieces = in_pieces(test, skb, l3_of(v6) + 8 + i, frags[i]);
-			struct roan_rx rx = rx_of(pieces, v6, lens[0]);
+			struct roan_rx_ctx rx = rx_of(pieces, v6, lens[0]);
 
 			KUNIT_EXPECT_EQ_MSG(test, walk(test, &rx, lens), 0xfu, "frags of %u", frags[i]);
 			kfree_skb(pieces);
@@ -445,7 +445,7 @@ static void any_flipped_bit_is_seen(struct kunit *test)
 		for (bit = 0; bit < (64 + 64 + 20) * 8; bit++) {
 			u32 pkt = bit / 512, byte = bit / 8 - pkt * 64;
 			u32 want = byte == BTH_RESV8A ? 7 : 7 & ~(1u << pkt);
-			struct roan_rx rx;
+			struct roan_rx_ctx rx;
 
 			skb->data[payload + bit / 8] ^= 1 << (bit & 7);
 			rx = rx_of(skb, v6, lens[0]);
@@ -472,7 +472,7 @@ static void headers_are_covered(struct kunit *test)
 		const u8 *routers = v6 ? routers6 : routers4, *fixed = v6 ? fixed6 : fixed4;
 
 		for (i = 0; i < ARRAY_SIZE(routers4); i++) {
-			struct roan_rx rx;
+			struct roan_rx_ctx rx;
 
 			skb->data[routers[i]] ^= 0x80;
 			rx = rx_of(skb, v6, 0);
@@ -480,7 +480,7 @@ static void headers_are_covered(struct kunit *test)
 			skb->data[routers[i]] ^= 0x80;
 		}
 		for (i = 0; i < (v6 ? ARRAY_SIZE(fixed6) : ARRAY_SIZE(fixed4)); i++) {
-			struct roan_rx rx;
+			struct roan_rx_ctx rx;
 
 			skb->data[fixed[i]] ^= 0x80;
 			rx = rx_of(skb, v6, 0);
@@ -499,7 +499,7 @@ static struct sk_buff *merged(struct kunit *test, const u16 *ids, int n)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		struct roan_flow flow = { .ip_id = ids[i] };
+		struct roan_dst_cache flow = { .ip_id = ids[i] };
 		struct sk_buff *skb;
 
 		build(test, &flow, false, lens);
@@ -537,10 +537,10 @@ static void identifications_count_up_or_stay(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct sk_buff *skb = merged(test, cases[i].ids, 4);
-		struct roan_rx rx = rx_of(skb, false, 64);
+		struct roan_rx_ctx rx = rx_of(skb, false, 64);
 
 		KUNIT_EXPECT_EQ_MSG(test, walk(test, &rx, lens), cases[i].good, "case %d", i);
-		KUNIT_EXPECT_EQ_MSG(test, rx.ids_fixed, cases[i].fixed, "case %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, rx.ip_id_fixed, cases[i].fixed, "case %d", i);
 		kfree_skb(skb);
 	}
 }
@@ -549,7 +549,7 @@ static void stumps_are_refused(struct kunit *test)
 {
 	static const u32 lens[] = { 64, 0 };
 	struct sk_buff *skb = built(test, false, lens);
-	struct roan_rx rx;
+	struct roan_rx_ctx rx;
 	u32 len;
 
 	for (len = 1; len < 64; len++) {
@@ -584,7 +584,7 @@ static struct kunit_case train_cases[] = {
 };
 
 static struct kunit_suite train_suite = {
-	.name = "roan_train",
+	.name = "roan_gso",
 	.init = fake_init,
 	.exit = fake_exit,
 	.test_cases = train_cases,

@@ -30,7 +30,7 @@ static struct roan_icrc icrc_of(const struct headers *h, bool v6)
 		roan_icrc_head4(&head, h->ip, h->udp);
 	roan_icrc_start(&icrc, &head, head.id, h->bth);
 	fill(payload, sizeof(payload), 0, 1);
-	icrc.state = roan_crc32(roan_icrc_settle(&icrc), payload, sizeof(payload));
+	icrc.state = roan_crc32(roan_icrc_finish(&icrc), payload, sizeof(payload));
 	return icrc;
 }
 
@@ -104,7 +104,7 @@ static void start__identification(struct kunit *test)
 		roan_icrc_head4(&own, h.ip, h.udp);
 		roan_icrc_start(&a, &own, id, h.bth);
 		roan_icrc_start(&b, &other, id, h.bth);
-		if (roan_icrc_settle(&a) != roan_icrc_settle(&b))
+		if (roan_icrc_finish(&a) != roan_icrc_finish(&b))
 			break;
 	}
 	KUNIT_EXPECT_EQ(test, id, 0x10000u);
@@ -121,9 +121,9 @@ static void block(struct kunit *test)
 	make(&h, false);
 	roan_icrc_head4(&head, h.ip, h.udp);
 	roan_icrc_start(&icrc, &head, head.id, h.bth);
-	roan_icrc_block(&icrc, bytes);
-	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_settle(&icrc));
-	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_settle(&icrc));	/* once is enough */
+	roan_icrc_bth_block(&icrc, bytes);
+	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_finish(&icrc));
+	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_finish(&icrc));	/* once is enough */
 }
 
 /* Flip every bit of @n bytes at @p, one at a time: only the bits in @mask[i] of byte i may leave the ICRC alone. */

@@ -11,7 +11,7 @@
 
 /* A queue with a link of @rate KiB/ms behind it. */
 struct link {
-	struct roan_depth d;
+	struct roan_inflight_limit d;
 	u64 now;
 	u32 below;
 };
@@ -19,22 +19,22 @@ struct link {
 static void begin(struct link *l)
 {
 	*l = (struct link){ .now = T0 };
-	roan_depth_init(&l->d);
+	roan_inflight_limit_init(&l->d);
 }
 
 static void give(struct link *l, u32 size)
 {
-	roan_depth_gave(&l->d, size);
+	roan_inflight_limit_add(&l->d, size);
 	l->below += size;
 }
 
 /* Fills what may be filled, 4 KiB at a time, and comes again when it may, which takes @ns. */
 static void round_of(struct link *l, u64 ns)
 {
-	roan_depth_look(&l->d, l->below, l->now);
-	while (roan_depth_open(&l->d, l->below))
+	roan_inflight_limit_update(&l->d, l->below, l->now);
+	while (roan_inflight_limit_allows(&l->d, l->below))
 		give(l, 4);
-	l->below = roan_depth_full(&l->d) - 1;
+	l->below = roan_inflight_limit_hit(&l->d) - 1;
 	l->now += ns;
 }
 
@@ -43,10 +43,10 @@ static void limit__begins_small(struct kunit *test)
 	struct link l;
 
 	begin(&l);
-	KUNIT_EXPECT_TRUE(test, roan_depth_open(&l.d, 0));
-	KUNIT_EXPECT_TRUE(test, roan_depth_open(&l.d, LEAST - 1));
-	KUNIT_EXPECT_FALSE(test, roan_depth_open(&l.d, LEAST));
-	KUNIT_EXPECT_EQ(test, roan_depth_full(&l.d), LEAST / 2);
+	KUNIT_EXPECT_TRUE(test, roan_inflight_limit_allows(&l.d, 0));
+	KUNIT_EXPECT_TRUE(test, roan_inflight_limit_allows(&l.d, LEAST - 1));
+	KUNIT_EXPECT_FALSE(test, roan_inflight_limit_allows(&l.d, LEAST));
+	KUNIT_EXPECT_EQ(test, roan_inflight_limit_hit(&l.d), LEAST / 2);
 }
 
 static void quick__doubles_up_to_the_most(struct kunit *test)
@@ -59,7 +59,7 @@ static void quick__doubles_up_to_the_most(struct kunit *test)
 	for (int i = 0; i < 10; i++) {
 		round_of(&l, QUICK - 1);
 		expect = min_t(u32, 2 * expect, MOST);
-		KUNIT_EXPECT_EQ(test, l.d.limit, expect);
+		KUNIT_EXPECT_EQ(test, l.d.max_kb, expect);
 	}
 }
 
@@ -68,13 +68,13 @@ static void neither__stays(struct kunit *test)
 	struct link l;
 
 	begin(&l);
-	l.d.limit = 64;
+	l.d.max_kb = 64;
 	round_of(&l, QUICK);
 	round_of(&l, QUICK);
-	KUNIT_EXPECT_EQ(test, l.d.limit, 64);
+	KUNIT_EXPECT_EQ(test, l.d.max_kb, 64);
 	round_of(&l, SLOW - 1);
 	round_of(&l, QUICK);
-	KUNIT_EXPECT_EQ(test, l.d.limit, 64);
+	KUNIT_EXPECT_EQ(test, l.d.max_kb, 64);
 }
 
 static void slow__halves_down_to_the_least(struct kunit *test)
@@ -83,12 +83,12 @@ static void slow__halves_down_to_the_least(struct kunit *test)
 	struct link l;
 
 	begin(&l);
-	l.d.limit = MOST;
+	l.d.max_kb = MOST;
 	round_of(&l, SLOW);
 	for (int i = 0; i < 10; i++) {
 		round_of(&l, SLOW);
 		expect = max_t(u32, expect / 2, LEAST);
-		KUNIT_EXPECT_EQ(test, l.d.limit, expect);
+		KUNIT_EXPECT_EQ(test, l.d.max_kb, expect);
 	}
 }
 
@@ -98,14 +98,14 @@ static void standing__halves(struct kunit *test)
 	struct link l;
 
 	begin(&l);
-	l.d.limit = 256;
-	roan_depth_look(&l.d, 0, l.now);
+	l.d.max_kb = 256;
+	roan_inflight_limit_update(&l.d, 0, l.now);
 	give(&l, 100);
-	roan_depth_look(&l.d, l.below, ++l.now);	/* what was there before that is gone */
-	roan_depth_look(&l.d, l.below, l.now += SLOW - 1);
-	KUNIT_EXPECT_EQ(test, l.d.limit, 256);
-	roan_depth_look(&l.d, l.below - 1, ++l.now);
-	KUNIT_EXPECT_EQ(test, l.d.limit, 128);
+	roan_inflight_limit_update(&l.d, l.below, ++l.now);	/* what was there before that is gone */
+	roan_inflight_limit_update(&l.d, l.below, l.now += SLOW - 1);
+	KUNIT_EXPECT_EQ(test, l.d.max_kb, 256);
+	roan_inflight_limit_update(&l.d, l.below - 1, ++l.now);
+	KUNIT_EXPECT_EQ(test, l.d.max_kb, 128);
 }
 
 /* Nobody was at the limit: neither a fast link nor a long rest says how much it could be. */
@@ -114,16 +114,16 @@ static void unused__stays(struct kunit *test)
 	struct link l;
 
 	begin(&l);
-	l.d.limit = 64;
+	l.d.max_kb = 64;
 	for (int i = 0; i < 10; i++) {
-		roan_depth_look(&l.d, 0, l.now += i & 1 ? 1 : NSEC_PER_SEC);
+		roan_inflight_limit_update(&l.d, 0, l.now += i & 1 ? 1 : NSEC_PER_SEC);
 		give(&l, 63);
 	}
-	KUNIT_EXPECT_EQ(test, l.d.limit, 64);
+	KUNIT_EXPECT_EQ(test, l.d.max_kb, 64);
 }
 
 /* To have been at the limit counts once. */
-static void full__is_forgotten(struct kunit *test)
+static void hit__is_forgotten(struct kunit *test)
 {
 	struct link l;
 
@@ -131,8 +131,8 @@ static void full__is_forgotten(struct kunit *test)
 	round_of(&l, 1);
 	for (int i = 0; i < 3; i++) {
 		l.below = 0;
-		roan_depth_look(&l.d, 0, ++l.now);
-		KUNIT_EXPECT_EQ(test, l.d.limit, 2 * LEAST);
+		roan_inflight_limit_update(&l.d, 0, ++l.now);
+		KUNIT_EXPECT_EQ(test, l.d.max_kb, 2 * LEAST);
 	}
 }
 
@@ -142,10 +142,10 @@ static void given__wraps(struct kunit *test)
 	struct link l;
 
 	begin(&l);
-	l.d.given = l.d.mark = -2u;
+	l.d.sent_kb = l.d.mark_kb = -2u;
 	for (int i = 0; i < 4; i++)
 		round_of(&l, QUICK - 1);
-	KUNIT_EXPECT_EQ(test, l.d.limit, 8 * LEAST);
+	KUNIT_EXPECT_EQ(test, l.d.max_kb, 8 * LEAST);
 }
 
 static struct kunit_case cases[] = {
@@ -155,10 +155,10 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(slow__halves_down_to_the_least),
 	KUNIT_CASE(standing__halves),
 	KUNIT_CASE(unused__stays),
-	KUNIT_CASE(full__is_forgotten),
+	KUNIT_CASE(hit__is_forgotten),
 	KUNIT_CASE(given__wraps),
 	{}
 };
 
-static struct kunit_suite suite = { .name = "roan_depth", .test_cases = cases };
+static struct kunit_suite suite = { .name = "roan_inflight_limit", .test_cases = cases };
 kunit_test_suite(suite);

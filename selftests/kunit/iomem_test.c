@@ -61,12 +61,12 @@ static struct roan_mr *io_region(struct kunit *test)
 	mr->access = ALL_ACCESS;
 	mr->iova = IOVA;
 	mr->length = LEN;
-	mr->io = roan_io_alloc(FAKE_PAGES, PAGE_SHIFT, OFF);
+	mr->io = roan_iomem_alloc(FAKE_PAGES, PAGE_SHIFT, OFF);
 	KUNIT_ASSERT_NOT_NULL(test, mr->io);
 	for (i = 0; i < FAKE_PAGES; i++)
 		mr->io->piece[i] = where(i * PAGE_SIZE);
 	fill();
-	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &mr->k), 0);
+	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &mr->key), 0);
 	return mr;
 }
 
@@ -120,25 +120,27 @@ static void bytes_cross_pieces(struct kunit *test)
 	sent = random_bytes(test, LEN + 3);
 	back = random_bytes(test, LEN);
 	for (i = 0; i < ARRAY_SIZE(spans); i++) {
-		struct roan_sge sge = { .addr = IOVA + spans[i].off, .length = spans[i].len, .lkey = mr->k.key };
+		struct roan_sge sge = { .addr = IOVA + spans[i].off, .length = spans[i].len, .lkey = mr->key.key };
 		struct sk_buff *skb = alloc_skb(LEN + 3, GFP_KERNEL);
 
 		KUNIT_ASSERT_NOT_NULL(test, skb);
 		skb_put_data(skb, sent, LEN + 3);
 		fill();
 		f->icrc.state = 0;
-		KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, sge.addr, roan_from_skb(skb, 3), sge.length), 0u);
+		KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->key.key, sge.addr, roan_payload_skb(skb, 3),
+							sge.length), 0u);
 		expect_bytes(test, spans[i].off, sge.length, sent + 3);
-		KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, sge.addr, back, sge.length, &f->icrc), 0u);
+		KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, sge.addr, back, sge.length, &f->icrc), 0u);
 		KUNIT_EXPECT_MEMEQ(test, back, sent + 3, sge.length);
-		KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(sent), sge.length), 0u);
+		KUNIT_EXPECT_EQ(test,
+				roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_bytes(sent), sge.length), 0u);
 		expect_bytes(test, spans[i].off, sge.length, sent);
 		KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, back, sge.length, &f->icrc), 0u);
 		KUNIT_EXPECT_MEMEQ(test, back, sent, sge.length);
 		KUNIT_EXPECT_EQ(test, f->icrc.state, roan_crc32(roan_crc32(0, sent + 3, sge.length), sent, sge.length));
 		kfree_skb(skb);
 	}
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 	kvfree(mr->io);
 }
 
@@ -146,21 +148,21 @@ static void words_over_the_bus(struct kunit *test)
 {
 	struct fake *f = test->priv;
 	struct roan_pkt pkt = { .info = roan_opcode(roan_opcode_of(ROAN_TP_RC, ROAN_OP_FETCH_ADD, ROAN_SEG_ONLY,
-								   ROAN_RIDER_NONE)) };
+								   ROAN_EXT_NONE)) };
 	struct roan_mr *mr;
 	u64 orig, word;
 
 	if (!window)
 		kunit_skip(test, "no I/O memory here");
 	mr = io_region(test);
-	pkt.rkey = mr->k.key;
+	pkt.rkey = mr->key.key;
 	pkt.va = IOVA + PAGE_SIZE - OFF;		/* the first of the second piece */
 	word = readq(where(PAGE_SIZE));
 	pkt.swap_add = 5;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
 	KUNIT_EXPECT_EQ(test, orig, word);
 	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), word + 5);
-	pkt.info = roan_opcode(roan_opcode_of(ROAN_TP_RC, ROAN_OP_CMP_SWAP, ROAN_SEG_ONLY, ROAN_RIDER_NONE));
+	pkt.info = roan_opcode(roan_opcode_of(ROAN_TP_RC, ROAN_OP_CMP_SWAP, ROAN_SEG_ONLY, ROAN_EXT_NONE));
 	pkt.compare = word;
 	pkt.swap_add = 77;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
@@ -169,14 +171,14 @@ static void words_over_the_bus(struct kunit *test)
 	pkt.compare = word + 5;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
 	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), 77ull);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, pkt.va, 1234567), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, pkt.va, 1234567), 0u);
 	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), 1234567ull);
 	writeq(word, where(PAGE_SIZE));
 	mr->io->off = OFF + 4;		/* memory four bytes off the addresses */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
 	pkt.va -= 8;			/* half in the first piece */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
+	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
 	expect_bytes(test, 0, 0, NULL);
 	kvfree(mr->io);
 }
@@ -191,7 +193,7 @@ static void flushes_reach_the_bus(struct kunit *test)
 		kunit_skip(test, "no I/O memory here");
 	mr = io_region(test);
 	mr->access |= IB_ACCESS_FLUSH_GLOBAL;
-	pkt.rkey = mr->k.key;
+	pkt.rkey = mr->key.key;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
 	pkt.flush_level = ROAN_FLUSH_MR;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
@@ -204,17 +206,17 @@ static void contiguous_memory_has_one_run(struct kunit *test)
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, ALL_ACCESS);
 	u8 *memory = kunit_kzalloc(test, 3 * PAGE_SIZE, GFP_KERNEL);
 	u8 *sent = random_bytes(test, PAGE_SIZE + 9), *back = random_bytes(test, PAGE_SIZE + 9);
-	struct roan_sge sge = { .addr = IOVA + 100, .length = PAGE_SIZE + 9, .lkey = mr->k.key };
+	struct roan_sge sge = { .addr = IOVA + 100, .length = PAGE_SIZE + 9, .lkey = mr->key.key };
 	struct fake *f = test->priv;
 
 	KUNIT_ASSERT_NOT_NULL(test, memory);
 	mr->pages = NULL;
-	mr->base = memory + 11;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(sent), sge.length), 0u);
+	mr->vaddr = memory + 11;
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_bytes(sent), sge.length), 0u);
 	KUNIT_EXPECT_EQ(test, memory[110], 0);
 	KUNIT_EXPECT_MEMEQ(test, memory + 111, sent, PAGE_SIZE + 9);
 	KUNIT_EXPECT_EQ(test, memory[111 + PAGE_SIZE + 9], 0);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, sge.addr, back, sge.length, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, sge.addr, back, sge.length, &f->icrc), 0u);
 	KUNIT_EXPECT_MEMEQ(test, back, sent, PAGE_SIZE + 9);
 }
 
@@ -223,32 +225,34 @@ static void revoked_memory_is_left_alone(struct kunit *test)
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, ALL_ACCESS | IB_ACCESS_MW_BIND);
 	struct fake *f = test->priv;
 	struct roan_mw mw = { .ib = { .device = &f->dev.ib, .pd = &f->pd.ib, .type = IB_MW_TYPE_1 } };
-	struct roan_send_wqe wqe = { .bind = { .addr = IOVA, .length = LEN, .mr_lkey = mr->k.key,
+	struct roan_send_wqe wqe = { .bind = { .addr = IOVA, .length = LEN, .mr_lkey = mr->key.key,
 					       .access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ } };
-	struct roan_sge sge = { .addr = IOVA, .length = 8, .lkey = mr->k.key };
-	struct roan_pkt pkt = { .rkey = mr->k.key, .va = IOVA, .flush_type = ROAN_FLUSH_GLOBAL };
+	struct roan_sge sge = { .addr = IOVA, .length = 8, .lkey = mr->key.key };
+	struct roan_pkt pkt = { .rkey = mr->key.key, .va = IOVA, .flush_type = ROAN_FLUSH_GLOBAL };
 	u64 word = 0;
 
 	KUNIT_ASSERT_EQ(test, roan_alloc_mw(&mw.ib, NULL), 0);
-	wqe.bind.mw_rkey = mw.win->k.key;
-	wqe.bind.new_rkey = ib_inc_rkey(mw.win->k.key);
+	wqe.bind.mw_rkey = mw.win->key.key;
+	wqe.bind.new_rkey = ib_inc_rkey(mw.win->key.key);
 	KUNIT_ASSERT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mw.win->k.key, IOVA, &word, 8, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mw.win->key.key, IOVA, &word, 8, &f->icrc), 0u);
 
 	roan_mr_revoke(mr);		/* also while a window is bound */
 	mr->pages = NULL;		/* who looks now, falls */
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mw.win->k.key, IOVA, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, IOVA, 1), (u32)ROAN_VERR_REVOKED);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, IOVA, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mw.win->key.key, IOVA, &word, 8, &f->icrc),
+			(u32)ROAN_VERR_REVOKED);
+	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, IOVA, 1), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(&word), 8), (u32)ROAN_VERR_REVOKED);
-	wqe.bind.mw_rkey = mw.win->k.key;
-	wqe.bind.new_rkey = ib_inc_rkey(mw.win->k.key);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_bytes(&word), 8),
+			(u32)ROAN_VERR_REVOKED);
+	wqe.bind.mw_rkey = mw.win->key.key;
+	wqe.bind.new_rkey = ib_inc_rkey(mw.win->key.key);
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
 	roan_dealloc_mw(&mw.ib);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
 }
 
 /* The core passes only what it knows on; a later one may know more. What is refused here is so before anybody looks at @fd. */
@@ -284,7 +288,7 @@ static struct kunit_case io_cases[] = {
 };
 
 static struct kunit_suite io_suite = {
-	.name = "roan_io",
+	.name = "roan_iomem",
 	.init = io_init,
 	.exit = io_exit,
 	.test_cases = io_cases,

@@ -103,10 +103,10 @@ static void removal_waits_for_users(struct kunit *test)
 
 static bool enters(struct roan_dev *dev, u32 key)
 {
-	bool found = roan_key_enter(dev, key);
+	bool found = roan_key_acquire(dev, key);
 
 	if (found)
-		roan_key_leave();
+		roan_key_release();
 	return found;
 }
 
@@ -123,7 +123,7 @@ static void train_looks_its_key_up_once(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &a), 0);
 	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &b), 0);
 	local_bh_disable();
-	roan_key_stay();
+	roan_key_hold();
 	again = enters(&f->dev, a.key);
 	xa_erase(&f->dev.keys, a.key >> 8 & (ROAN_MAX_MR - 1));
 	again &= enters(&f->dev, a.key);
@@ -133,7 +133,7 @@ static void train_looks_its_key_up_once(struct kunit *test)
 	again &= enters(&f->dev, a.key);
 	again &= enters(&f->dev, b.key);
 	parted = enters(&f->dev, a.key);	/* one at a time */
-	roan_key_part();
+	roan_key_drop();
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, again);
 	KUNIT_EXPECT_FALSE(test, elsewhere);
@@ -151,10 +151,10 @@ static void key_is_left_by_who_waits(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &k), 0);
 	local_bh_disable();
-	roan_key_stay();
+	roan_key_hold();
 	before = enters(&f->dev, k.key);
 	xa_erase(&f->dev.keys, k.key >> 8 & (ROAN_MAX_MR - 1));
-	roan_key_wait_left(&k);		/* for ever, if it were for ourselves */
+	roan_key_synchronize(&k);		/* for ever, if it were for ourselves */
 	after = enters(&f->dev, k.key);
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, before);
@@ -200,7 +200,7 @@ static void frmr_comes_and_goes_with_its_variants(struct kunit *test)
 	struct fake *f = test->priv;
 	u8 *memory = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
 	struct roan_mr *mr = new_frmr(test, memory, LEN, IOVA);
-	u32 old = mr->k.key, key = ib_inc_rkey(old);
+	u32 old = mr->key.key, key = ib_inc_rkey(old);
 	u8 bytes[3];
 
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, old, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
@@ -223,7 +223,7 @@ static void frmr_comes_and_goes_with_its_variants(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);	/* what was asked for, already */
 	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, ib_inc_rkey(key), IB_ACCESS_REMOTE_READ), 0u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, ib_inc_rkey(key), IOVA, 1), 0u);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);	/* nothing above kept one */
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);	/* nothing above kept one */
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
 }
 
@@ -233,11 +233,11 @@ static void frmr_refusals(struct kunit *test)
 	u8 *memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	struct roan_mr *user = fake_region(test, IOVA, 0, LEN, ALL_REMOTE);
 	struct roan_mr *mr = new_frmr(test, memory, 100, IOVA);
-	u32 key = mr->k.key;
+	u32 key = mr->key.key;
 
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key ^ 0x100, 0), (u32)ROAN_VERR_BAD_KEY);	/* another index */
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 1u << 31), (u32)ROAN_VERR_BAD_ACCESS);
-	KUNIT_EXPECT_EQ(test, reg(&f->qp, user, user->k.key, 0), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, user, user->key.key, 0), (u32)ROAN_VERR_BAD_KEY);
 	f->qp.pd = &f->other_pd;
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_PD);
 	f->qp.pd = &f->pd;
@@ -247,8 +247,8 @@ static void frmr_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), (u32)ROAN_VERR_BAD_PD);
 	f->qp.pd = &f->pd;
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), 0u);
-	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, user->k.key), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, user->k.key, IOVA, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, user->key.key), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, user->key.key, IOVA, 1), 0u);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_MEM_REG, ROAN_MAX_FAST_REG_PAGES + 1)));
 	KUNIT_EXPECT_TRUE(test, IS_ERR(roan_alloc_mr(&f->pd.ib, IB_MR_TYPE_INTEGRITY, 1)));
 	roan_dereg_mr(&mr->ib, NULL);
@@ -283,7 +283,7 @@ static void frmr_list_is_in_force_when_registered(struct kunit *test)
 	struct fake *f = test->priv;
 	u8 *one = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL), *two = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
 	struct roan_mr *mr = new_frmr(test, one, PAGE_SIZE, IOVA);
-	u32 key = mr->k.key;
+	u32 key = mr->key.key;
 
 	one[0] = 1;
 	two[0] = 2;
@@ -343,7 +343,8 @@ static void frmr_counts_blocks_of_the_size_it_is_told(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, back[0], was);
 		KUNIT_EXPECT_EQ(test, back[19], (u8)(fake_pattern(at[i] + 19) ^ (at[i] + 19) >> 8));
 		back[0] ^= 0xff;
-		KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), at[i], roan_from_bytes(back), 20), 0u);
+		KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), at[i], roan_payload_bytes(back), 20),
+				0u);
 		KUNIT_EXPECT_EQ(test, *first, (u8)(was ^ 0xff));
 	}
 	roan_dereg_mr(mr, NULL);
@@ -351,7 +352,7 @@ static void frmr_counts_blocks_of_the_size_it_is_told(struct kunit *test)
 
 /* ---- windows ---- */
 
-static struct roan_window *new_window(struct kunit *test, enum ib_mw_type type, struct roan_mw *mw)
+static struct roan_mw_binding *new_window(struct kunit *test, enum ib_mw_type type, struct roan_mw *mw)
 {
 	struct fake *f = test->priv;
 
@@ -364,21 +365,21 @@ static struct roan_window *new_window(struct kunit *test, enum ib_mw_type type, 
 }
 
 /* A bind of @len bytes at @addr of @mr under the window's next variant. */
-static struct roan_send_wqe bind_of(const struct roan_window *win, const struct roan_mr *mr, u64 addr, u64 len)
+static struct roan_send_wqe bind_of(const struct roan_mw_binding *win, const struct roan_mr *mr, u64 addr, u64 len)
 {
 	return (struct roan_send_wqe) {
 		.bind = {
 			.addr = addr,
 			.length = len,
-			.mr_lkey = mr->k.key,
-			.mw_rkey = win->k.key,
-			.new_rkey = ib_inc_rkey(win->k.key),
+			.mr_lkey = mr->key.key,
+			.mw_rkey = win->key.key,
+			.new_rkey = ib_inc_rkey(win->key.key),
 			.access = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE,
 		},
 	};
 }
 
-static u32 bind(struct roan_qp *qp, const struct roan_window *win, const struct roan_mr *mr, u64 addr, u64 len)
+static u32 bind(struct roan_qp *qp, const struct roan_mw_binding *win, const struct roan_mr *mr, u64 addr, u64 len)
 {
 	struct roan_send_wqe wqe = bind_of(win, mr, addr, len);
 
@@ -390,33 +391,33 @@ static void window_lends_its_part(struct kunit *test)
 	struct fake *f = test->priv;
 	struct roan_mr *mr = fake_region(test, IOVA, 100, LEN, LENDABLE);
 	struct roan_mw mw;
-	struct roan_window *win = new_window(test, IB_MW_TYPE_1, &mw);
-	u32 fresh = win->k.key;
+	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_1, &mw);
+	u32 fresh = win->key.key;
 	u8 byte;
 
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, fresh, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA + 1000, 50), 0u);
-	KUNIT_EXPECT_EQ(test, win->k.key, ib_inc_rkey(fresh));
+	KUNIT_EXPECT_EQ(test, win->key.key, ib_inc_rkey(fresh));
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, fresh, IOVA + 1000, 1), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1000, 50), 0u);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 999, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1050, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 1049, 2), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, IOVA + 1049, &byte, 1, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA + 1000, 50), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA + 999, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA + 1050, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA + 1049, 2), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->key.key, IOVA + 1049, &byte, 1, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, byte, fake_pattern(1049));
-	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->k.key, IOVA + 1000, 1), 0u);	/* type 1: any QP */
-	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, win->k.key, IOVA + 1000, 8, IB_ACCESS_REMOTE_ATOMIC),
+	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->key.key, IOVA + 1000, 1), 0u);	/* type 1: any QP */
+	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, win->key.key, IOVA + 1000, 8, IB_ACCESS_REMOTE_ATOMIC),
 			(u32)ROAN_VERR_BAD_ACCESS);
 	/* The region itself gave nobody that. */
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, mr->k.key, IOVA + 1000, 1), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, mr->key.key, IOVA + 1000, 1), (u32)ROAN_VERR_BAD_ACCESS);
 
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);	/* moved */
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 1);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 1);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, LEN), 0u);
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, 0, 0), 0u);		/* unbound */
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 	KUNIT_EXPECT_EQ(test, roan_dealloc_mw(&mw.ib), 0);
 }
 
@@ -425,30 +426,30 @@ static void type_2_window_is_its_qps(struct kunit *test)
 	struct fake *f = test->priv;
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
 	struct roan_mw mw;
-	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_2, &mw);
 
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 0), (u32)ROAN_VERR_BAD_BIND);
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, LEN), 0u);
-	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->k.key, IOVA, LEN), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->key.key, IOVA, LEN), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), (u32)ROAN_VERR_BAD_BIND);	/* bound already */
-	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->other_qp, win->k.key), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, LEN), 0u);
-	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, win->k.key), 0u);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->other_qp, win->key.key), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, win->key.key), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 10), 0u);
-	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->k.key), 0u);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->key.key), 0u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 	roan_dealloc_mw(&mw.ib);
 
 	/* Type 1 is not invalidated. */
 	win = new_window(test, IB_MW_TYPE_1, &mw);
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 10), 0u);
-	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->k.key), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 10), 0u);
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->key.key), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, 10), 0u);
 	roan_dealloc_mw(&mw.ib);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
 }
 
 static void zero_based_window_counts_from_its_beginning(struct kunit *test)
@@ -456,18 +457,18 @@ static void zero_based_window_counts_from_its_beginning(struct kunit *test)
 	struct fake *f = test->priv;
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
 	struct roan_mw mw;
-	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_2, &mw);
 	struct roan_send_wqe wqe = bind_of(win, mr, IOVA + 100, 64);
 	u8 bytes[2];
 
 	wqe.bind.access |= IB_ZERO_BASED;
 	KUNIT_ASSERT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, 0, 64), 0u);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, 1, 64), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, U64_MAX, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA + 100, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 0, &bytes[0], 1, &f->icrc), 0u);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->k.key, 63, &bytes[1], 1, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, 0, 64), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, 1, 64), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, U64_MAX, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA + 100, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->key.key, 0, &bytes[0], 1, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, win->key.key, 63, &bytes[1], 1, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, bytes[0], fake_pattern(100));
 	KUNIT_EXPECT_EQ(test, bytes[1], fake_pattern(163));
 	roan_dealloc_mw(&mw.ib);
@@ -485,7 +486,7 @@ static void region_stays_while_lent(struct kunit *test)
 	u8 *memory = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	struct roan_mr *mr = new_frmr(test, memory, 100, IOVA);
 	struct roan_mw mw;
-	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_2, &mw);
 
 	/* A region that dereg_mr() can free, as if a user had registered it. */
 	mr->kind = ROAN_MR_USER;
@@ -495,8 +496,8 @@ static void region_stays_while_lent(struct kunit *test)
 	mr->state = ROAN_MR_VALID;
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 100), 0u);
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), -EBUSY);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->k.key, IOVA, 100), 0u);	/* refused whole: still lent */
-	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->k.key), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, 100), 0u);	/* refused whole: still lent */
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->key.key), 0u);
 	mr->kind = ROAN_MR_FAST;
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
 	roan_dealloc_mw(&mw.ib);
@@ -509,8 +510,8 @@ static void binds_that_are_refused(struct kunit *test)
 	struct roan_mr *unlendable = fake_region(test, IOVA, 0, LEN, IB_ACCESS_LOCAL_WRITE | ALL_REMOTE);
 	struct roan_mr *readonly = fake_region(test, IOVA, 0, LEN, IB_ACCESS_MW_BIND);
 	struct roan_mw mw;
-	struct roan_window *win = new_window(test, IB_MW_TYPE_1, &mw);
-	u32 key = win->k.key;
+	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_1, &mw);
+	u32 key = win->key.key;
 	struct roan_send_wqe wqe;
 
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, unlendable, IOVA, 1), (u32)ROAN_VERR_BAD_ACCESS);
@@ -521,18 +522,18 @@ static void binds_that_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA + 8, U64_MAX - 4), (u32)ROAN_VERR_BAD_RANGE);
 
 	wqe = bind_of(win, mr, IOVA, 1);
-	wqe.bind.new_rkey = win->k.key;
+	wqe.bind.new_rkey = win->key.key;
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_BIND);
 	wqe = bind_of(win, mr, IOVA, 1);
 	wqe.bind.access = IB_ACCESS_MW_BIND;
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_BIND);
 	wqe = bind_of(win, mr, IOVA, 1);
-	wqe.bind.mw_rkey = mr->k.key;
+	wqe.bind.mw_rkey = mr->key.key;
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
 	wqe = bind_of(win, mr, IOVA, 1);
-	wqe.bind.mr_lkey = win->k.key;
+	wqe.bind.mr_lkey = win->key.key;
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
-	wqe.bind.mr_lkey = mr->k.key ^ 1;
+	wqe.bind.mr_lkey = mr->key.key ^ 1;
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
 	f->qp.transport = ROAN_TP_UD;
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 1), (u32)ROAN_VERR_BAD_BIND);
@@ -541,11 +542,11 @@ static void binds_that_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 1), (u32)ROAN_VERR_BAD_PD);
 	f->qp.pd = &f->pd;
 
-	KUNIT_EXPECT_EQ(test, win->k.key, key);
+	KUNIT_EXPECT_EQ(test, win->key.key, key);
 	KUNIT_EXPECT_FALSE(test, win->valid);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
-	KUNIT_EXPECT_EQ(test, atomic_read(&unlendable->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&unlendable->n_mws), 0);
 	roan_dealloc_mw(&mw.ib);
 }
 
@@ -554,14 +555,14 @@ static void dealloc_returns_what_was_lent(struct kunit *test)
 	struct fake *f = test->priv;
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
 	struct roan_mw mw;
-	struct roan_window *win = new_window(test, IB_MW_TYPE_2, &mw);
+	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_2, &mw);
 	u32 key;
 
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);
-	key = win->k.key;
+	key = win->key.key;
 	KUNIT_EXPECT_EQ(test, roan_dealloc_mw(&mw.ib), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
 }
 

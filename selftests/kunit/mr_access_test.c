@@ -49,7 +49,7 @@ static void add_frag(struct kunit *test, struct sk_buff *skb, u32 from, u32 len)
 
 static u32 write_at(struct fake *f, const struct roan_mr *mr, u64 va, u32 len, const struct sk_buff *skb)
 {
-	return roan_remote_write(&f->qp, mr->k.key, va, roan_from_skb(skb, 0), len);
+	return roan_remote_write(&f->qp, mr->key.key, va, roan_payload_skb(skb, 0), len);
 }
 
 /* Exactly bytes [@off, @off + @len) of the region hold what was sent from its byte @from on; the rest is as it was. */
@@ -111,19 +111,20 @@ static void region_ends_at_its_last_byte(struct kunit *test)
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
 	const struct span *r = test->param_value;
 	struct fake *f = test->priv;
-	struct roan_sge sge = { .addr = IOVA + r->off, .length = r->len, .lkey = mr->k.key };
+	struct roan_sge sge = { .addr = IOVA + r->off, .length = r->len, .lkey = mr->key.key };
 	struct sk_buff *skb = new_skb(test, 0, 2 * PAGE_SIZE + 1000);
 	u32 want = r->ok ? ROAN_VERR_NONE : ROAN_VERR_BAD_RANGE;
 
-	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, mr->k.key, IOVA + r->off, r->len, IB_ACCESS_REMOTE_WRITE), want);
+	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, mr->key.key, IOVA + r->off, r->len, IB_ACCESS_REMOTE_WRITE),
+			want);
 	if (r->len > skb->len)
 		goto free;
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA + r->off, r->len, skb), want);
 	expect_written(test, mr, r->off, r->ok ? r->len : 0, 0);
 
 	mr = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
-	sge.lkey = mr->k.key;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), r->len), want);
+	sge.lkey = mr->key.key;
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_skb(skb, 0), r->len), want);
 	expect_written(test, mr, r->off, r->ok ? r->len : 0, 0);
 free:
 	kfree_skb(skb);
@@ -132,7 +133,7 @@ free:
 static void region_at_the_end_of_addresses(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, U64_MAX - 99, 0, 100, ALL_ACCESS);
-	struct roan_sge sge = { .addr = U64_MAX - 99, .length = 200, .lkey = mr->k.key };
+	struct roan_sge sge = { .addr = U64_MAX - 99, .length = 200, .lkey = mr->key.key };
 	struct sk_buff *skb = new_skb(test, 0, 200);
 	struct fake *f = test->priv;
 
@@ -142,14 +143,18 @@ static void region_at_the_end_of_addresses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, 0, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, U64_MAX - 100, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
 	/* Entry and offset together are beyond the last address. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 101, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_payload_skb(skb, 0), 1),
+			(u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 101, roan_payload_skb(skb, 0), 1),
+			(u32)ROAN_VERR_BAD_RANGE);
 	expect_written(test, mr, 99, 1, 0);
 	/* ... also where a region begins at address 0. */
 	mr = fake_region(test, 0, 0, 100, ALL_ACCESS);
-	sge.lkey = mr->k.key;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), 101), (u32)ROAN_VERR_BAD_RANGE);
+	sge.lkey = mr->key.key;
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_payload_skb(skb, 0), 1),
+			(u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_skb(skb, 0), 101),
+			(u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	kfree_skb(skb);
 }
@@ -161,11 +166,11 @@ static void nothing_needs_no_key(struct kunit *test)
 	struct sk_buff *skb = new_skb(test, 0, 4);
 	u8 byte;
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, roan_from_skb(skb, 0), 0), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, roan_from_bytes(&byte), 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_skb(skb, 0), 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, roan_payload_skb(skb, 0), 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, NULL, 0), 0, roan_payload_bytes(&byte), 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &byte, 0, &f->icrc), 0u);
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, 0x666, 1, roan_from_skb(skb, 0), 0), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, 0x666, 1, roan_payload_skb(skb, 0), 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0x666, 1, &byte, 0, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, 0x666, 1, 0, IB_ACCESS_REMOTE_WRITE), 0u);
 	f->qp.access = 0;	/* the QP's leave it does need */
@@ -188,12 +193,12 @@ static void access_is_what_region_and_qp_both_give(struct kunit *test)
 			mr->access = (region & 1 ? bits[0] : 0) | (region & 2 ? bits[1] : 0) | (region & 4 ? bits[2] : 0);
 			f->qp.access = (qp & 1 ? bits[0] : 0) | (qp & 2 ? bits[1] : 0) | (qp & 4 ? bits[2] : 0);
 			for (op = 0; op < 3; op++)
-				KUNIT_EXPECT_EQ_MSG(test, roan_remote_check(&f->qp, mr->k.key, IOVA, 8, bits[op]),
+				KUNIT_EXPECT_EQ_MSG(test, roan_remote_check(&f->qp, mr->key.key, IOVA, 8, bits[op]),
 						    region & qp & 1 << op ? 0u : (u32)ROAN_VERR_BAD_ACCESS,
 						    "region %u, QP %u, operation %u", region, qp, op);
-			KUNIT_EXPECT_EQ(test, !roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 8, &f->icrc),
+			KUNIT_EXPECT_EQ(test, !roan_remote_read(&f->qp, mr->key.key, IOVA, &word, 8, &f->icrc),
 					region & qp & 1);
-			KUNIT_EXPECT_EQ(test, !roan_remote_atomic_write(&f->qp, mr->k.key, IOVA + 4, 0),
+			KUNIT_EXPECT_EQ(test, !roan_remote_atomic_write(&f->qp, mr->key.key, IOVA + 4, 0),
 					!!(region & qp & 2));
 		}
 	}
@@ -202,11 +207,12 @@ static void access_is_what_region_and_qp_both_give(struct kunit *test)
 static void local_writes_need_leave(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, ALL_REMOTE);
-	struct roan_sge sge = { .addr = IOVA, .length = 10, .lkey = mr->k.key };
+	struct roan_sge sge = { .addr = IOVA, .length = 10, .lkey = mr->key.key };
 	struct fake *f = test->priv;
 	u8 bytes[10] = {};
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(bytes), 10), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_bytes(bytes), 10),
+			(u32)ROAN_VERR_BAD_ACCESS);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, bytes, 10, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, bytes[9], fake_pattern(9));
@@ -215,20 +221,22 @@ static void local_writes_need_leave(struct kunit *test)
 static void domains_are_apart(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
-	struct roan_sge sge = { .addr = IOVA, .length = 1, .lkey = mr->k.key };
+	struct roan_sge sge = { .addr = IOVA, .length = 1, .lkey = mr->key.key };
 	struct sk_buff *skb = new_skb(test, 0, 8);
 	struct fake *f = test->priv;
 	u64 word;
 
 	f->qp.ib.pd = &f->other_pd.ib;
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, IOVA + 4, 0), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, IOVA, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, IOVA + 4, 0), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_skb(skb, 0), 1),
+			(u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	/* What was taken from an SRQ has keys of that one's domain. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, (struct roan_sges) { &sge, 1, mr->ib.pd }, 0, roan_from_skb(skb, 0), 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, (struct roan_sge_list) { &sge, 1, mr->ib.pd }, 0,
+					   roan_payload_skb(skb, 0), 1), 0u);
 	kfree_skb(skb);
 }
 
@@ -241,7 +249,8 @@ static void keys_must_be_in_force(struct kunit *test)
 	struct roan_sge sge = { .addr = IOVA, .length = 1 };
 	u8 byte;
 
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key ^ 1, IOVA, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->key.key ^ 1, IOVA, roan_payload_skb(skb, 0), 1),
+			(u32)ROAN_VERR_BAD_KEY);
 	mr->state = ROAN_MR_DEAD;
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_KEY);
 	mr->state = ROAN_MR_FREE;
@@ -249,7 +258,7 @@ static void keys_must_be_in_force(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
 	/* A window is nobody's L_Key. */
 	KUNIT_ASSERT_EQ(test, roan_alloc_mw(&mw.ib, NULL), 0);
-	sge.lkey = mw.win->k.key;
+	sge.lkey = mw.win->key.key;
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &byte, 1, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
 	roan_dealloc_mw(&mw.ib);
 	kfree_skb(skb);
@@ -263,11 +272,12 @@ static void key_0_is_for_the_kernel(struct kunit *test)
 	u8 bytes[16];
 
 	memset(bytes, 0x5a, sizeof(bytes));
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_from_bytes(bytes), 16), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_bytes(bytes), 16),
+			(u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, memory[0], 0);
 	f->qp.user = false;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 4, roan_from_bytes(bytes), 12), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 4, roan_payload_bytes(bytes), 12), 0u);
 	KUNIT_EXPECT_EQ(test, memory[3], 0);
 	KUNIT_EXPECT_EQ(test, memory[4], 0x5a);
 	KUNIT_EXPECT_EQ(test, memory[15], 0x5a);
@@ -287,9 +297,11 @@ static void pages_in_any_order(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, back);
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, IOVA + off, roan_from_skb(skb, 7), PAGE_SIZE + 20), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->key.key, IOVA + off, roan_payload_skb(skb, 7), PAGE_SIZE +
+						20), 0u);
 	expect_written(test, mr, off, PAGE_SIZE + 20, 0);
-	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->k.key, IOVA + off - 1, back, PAGE_SIZE + 22, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, IOVA + off - 1, back, PAGE_SIZE + 22, &f->icrc),
+			0u);
 	KUNIT_EXPECT_EQ(test, f->icrc.state, roan_crc32(0, back, PAGE_SIZE + 22));
 	KUNIT_EXPECT_EQ(test, back[0], fake_pattern(off - 1));
 	for (i = 0; i < PAGE_SIZE + 20 && back[i + 1] == sent_byte(i); i++)
@@ -312,7 +324,7 @@ static void skbs_in_pieces(struct kunit *test)
 	skb_shinfo(skb)->frag_list = more;
 	skb->len += more->len;
 	skb->data_len += more->len;
-	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->k.key, IOVA + 50, roan_from_skb(skb, 3), 4431), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, mr->key.key, IOVA + 50, roan_payload_skb(skb, 3), 4431), 0u);
 	expect_written(test, mr, 50, 4431, 3);
 	kfree_skb(skb);
 }
@@ -323,15 +335,15 @@ static void lists_in_pieces(struct kunit *test)
 	struct roan_mr *a = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
 	struct roan_mr *b = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
 	struct roan_sge sges[] = {
-		{ .addr = IOVA + 10, .length = 100, .lkey = a->k.key },
+		{ .addr = IOVA + 10, .length = 100, .lkey = a->key.key },
 		{ .addr = 1, .length = 0, .lkey = 0x666 },
-		{ .addr = IOVA, .length = PAGE_SIZE, .lkey = b->k.key },
+		{ .addr = IOVA, .length = PAGE_SIZE, .lkey = b->key.key },
 	};
 	struct sk_buff *skb = new_skb(test, 0, 400);
 	struct fake *f = test->priv;
 	u8 back[30];
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 90, roan_from_skb(skb, 0), 400), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 90, roan_payload_skb(skb, 0), 400), 0u);
 	expect_written(test, a, 100, 10, 0);
 	expect_written(test, b, 0, 390, 10);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, sges, 3), 85, back, 30, &f->icrc), 0u);
@@ -341,12 +353,15 @@ static void lists_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, back[15], sent_byte(10));
 	KUNIT_EXPECT_EQ(test, back[29], sent_byte(24));
 	/* To the list's last byte, and one more. */
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_from_skb(skb, 0), 1), 0u);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_from_skb(skb, 0), 2), (u32)ROAN_VERR_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE, roan_from_skb(skb, 0), 1), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_payload_skb(skb, 0),
+					   1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_payload_skb(skb, 0),
+					   2), (u32)ROAN_VERR_TOO_LONG);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE, roan_payload_skb(skb, 0), 1),
+			(u32)ROAN_VERR_TOO_LONG);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, back, 2, &f->icrc), (u32)ROAN_VERR_TOO_LONG);
-	KUNIT_EXPECT_EQ(test, refcount_read(&a->k.refs), 1u);
-	KUNIT_EXPECT_EQ(test, refcount_read(&b->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&a->key.refs), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&b->key.refs), 1u);
 	kfree_skb(skb);
 }
 
@@ -354,22 +369,26 @@ static void all_or_nothing(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
 	struct roan_sge sges[] = {
-		{ .addr = IOVA, .length = 100, .lkey = mr->k.key },
-		{ .addr = IOVA + 200, .length = 100, .lkey = mr->k.key ^ 1 },
+		{ .addr = IOVA, .length = 100, .lkey = mr->key.key },
+		{ .addr = IOVA + 200, .length = 100, .lkey = mr->key.key ^ 1 },
 	};
 	struct sk_buff *skb = new_skb(test, 0, 200);
 	struct fake *f = test->priv;
 
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_skb(skb, 0), 200), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_bytes(skb->data), 200), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 1), 0, roan_from_skb(skb, 0), 101), (u32)ROAN_VERR_TOO_LONG);
-	sges[1].lkey = mr->k.key;
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_payload_skb(skb, 0), 200),
+			(u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_payload_bytes(skb->data), 200),
+			(u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 1), 0, roan_payload_skb(skb, 0), 101),
+			(u32)ROAN_VERR_TOO_LONG);
+	sges[1].lkey = mr->key.key;
 	sges[1].addr = IOVA + LEN - 99;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_skb(skb, 0), 200), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_payload_skb(skb, 0), 200),
+			(u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 	sges[1].addr--;
-	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_from_skb(skb, 0), 200), 0u);
+	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_payload_skb(skb, 0), 200), 0u);
 	KUNIT_EXPECT_GE(test, fake_changed(mr), 190ull);	/* a byte may be what it was by chance */
 	KUNIT_EXPECT_TRUE(test, fake_edges_intact(mr));
 	kfree_skb(skb);
@@ -380,8 +399,8 @@ static void all_or_nothing(struct kunit *test)
 static struct roan_pkt atomic(const struct roan_mr *mr, enum roan_op op, u64 off, u64 swap_add, u64 compare)
 {
 	return (struct roan_pkt) {
-		.info = roan_opcode(roan_opcode_of(ROAN_TP_RC, op, ROAN_SEG_ONLY, ROAN_RIDER_NONE)),
-		.rkey = mr->k.key,
+		.info = roan_opcode(roan_opcode_of(ROAN_TP_RC, op, ROAN_SEG_ONLY, ROAN_EXT_NONE)),
+		.rkey = mr->key.key,
 		.va = mr->iova + off,
 		.swap_add = swap_add,
 		.compare = compare,
@@ -409,7 +428,8 @@ static void atomics_do_what_they_say(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
 	KUNIT_EXPECT_EQ(test, orig, 2ull);
 	KUNIT_EXPECT_EQ(test, *word, 99ull);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, 0x10000 + PAGE_SIZE, 0x1122334455667788ull), 0u);
+	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, 0x10000 + PAGE_SIZE, 0x1122334455667788ull),
+			0u);
 	KUNIT_EXPECT_EQ(test, *word, 0x1122334455667788ull);
 	KUNIT_EXPECT_LE(test, fake_changed(mr), 8ull);
 }
@@ -424,20 +444,20 @@ static void atomics_stay_in_their_word(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
 	pkt.va += PAGE_SIZE - 8;	/* half in the first page */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->k.key, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
+	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
 	pkt.va = 0x10000 + LEN - 4;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_BAD_RANGE);
 	mr->access = ALL_ACCESS & ~IB_ACCESS_REMOTE_ATOMIC;
 	pkt.va = 0x10004;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_BAD_ACCESS);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 }
 
 static void flushes_are_checked_as_writes_are(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_GLOBAL);
-	struct roan_pkt pkt = { .rkey = mr->k.key, .va = IOVA, .dma_len = LEN, .flush_type = ROAN_FLUSH_GLOBAL };
+	struct roan_pkt pkt = { .rkey = mr->key.key, .va = IOVA, .dma_len = LEN, .flush_type = ROAN_FLUSH_GLOBAL };
 	struct fake *f = test->priv;
 
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
@@ -464,18 +484,18 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_ACCESS);
 	f->qp.access |= IB_ACCESS_FLUSH_GLOBAL;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 }
 
 /* A worker writes back what is long. Until it has, the request is neither done nor refused, which the ABI has no code for. */
 static void long_flush_is_not_done_at_once(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);
-	struct roan_pkt pkt = { .rkey = mr->k.key, .va = IOVA, .dma_len = LEN, .flush_type = ROAN_FLUSH_PERSISTENT };
+	struct roan_pkt pkt = { .rkey = mr->key.key, .va = IOVA, .dma_len = LEN, .flush_type = ROAN_FLUSH_PERSISTENT };
 	struct fake *f = test->priv;
 
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
-	mr->length = ROAN_WRITE_BACK_MOST + 1;	/* more than it has, but nobody looks here */
+	mr->length = ROAN_WRITE_BACK_MAX + 1;	/* more than it has, but nobody looks here */
 	pkt.dma_len = mr->length;
 	KUNIT_EXPECT_GT(test, roan_remote_flush(&f->qp, &pkt), (u32)U16_MAX);
 	mr->length = LEN;
@@ -486,28 +506,28 @@ static void writing_back_asks_each_time(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);
 	struct fake *f = test->priv;
-	u32 key = mr->k.key;
+	u32 key = mr->key.key;
 
 	local_bh_disable();
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, LEN), 0u);
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, LEN - 1, 1), 0u);
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 1, LEN), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, U64_MAX, 1), (u32)ROAN_VERR_BAD_RANGE);
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key ^ 1, 0, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, 0, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, LEN - 1, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, 1, LEN), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, U64_MAX, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key ^ 1, 0, 1), (u32)ROAN_VERR_BAD_KEY);
 	mr->length = 1;
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 1, 1), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, 1, 1), (u32)ROAN_VERR_BAD_RANGE);
 	mr->access = IB_ACCESS_FLUSH_GLOBAL;
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_ACCESS);
 	mr->access = IB_ACCESS_FLUSH_PERSISTENT;
 	mr->kind = ROAN_MR_DMA;
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_ACCESS);
 	mr->kind = ROAN_MR_USER;
 	mr->state = ROAN_MR_FREE;
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, 0, 1), (u32)ROAN_VERR_BAD_KEY);
 	mr->state = ROAN_MR_VALID;
-	KUNIT_EXPECT_EQ(test, roan_write_back(&f->qp, key, 0, 1), 0u);
+	KUNIT_EXPECT_EQ(test, roan_mr_write_back(&f->qp, key, 0, 1), 0u);
 	local_bh_enable();
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->k.refs), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 }
 
 static struct kunit_case place_cases[] = {
@@ -532,7 +552,7 @@ static struct kunit_case place_cases[] = {
 };
 
 static struct kunit_suite place_suite = {
-	.name = "roan_place",
+	.name = "roan_mr_access",
 	.init = fake_init,
 	.exit = fake_exit,
 	.test_cases = place_cases,

@@ -10,7 +10,7 @@ static u32 may_read(struct roan_qp *qp, u32 rkey, u64 va, u64 len)
 	return roan_remote_check(qp, rkey, va, len, IB_ACCESS_REMOTE_READ);
 }
 
-static struct roan_window *new_window(struct kunit *test, struct roan_mw *mw)
+static struct roan_mw_binding *new_window(struct kunit *test, struct roan_mw *mw)
 {
 	struct fake *f = test->priv;
 
@@ -28,15 +28,15 @@ static void type_2_bind_keeps_the_index(struct kunit *test)
 	struct fake *f = test->priv;
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	struct roan_mw mw;
-	struct roan_window *win = new_window(test, &mw);
-	u32 index = win->k.key & ~0xffu, key = index | 0xba, old;
+	struct roan_mw_binding *win = new_window(test, &mw);
+	u32 index = win->key.key & ~0xffu, key = index | 0xba, old;
 	struct roan_send_wqe wqe = {
-		.bind = { .addr = IOVA, .length = LEN, .mr_lkey = mr->k.key, .mw_rkey = win->k.key,
+		.bind = { .addr = IOVA, .length = LEN, .mr_lkey = mr->key.key, .mw_rkey = win->key.key,
 			  .new_rkey = 0xba, .access = IB_ACCESS_REMOTE_READ },
 	};
 
 	KUNIT_ASSERT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
-	KUNIT_EXPECT_EQ(test, win->k.key, key);
+	KUNIT_EXPECT_EQ(test, win->key.key, key);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, LEN), 0u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, 0xba, IOVA, LEN), (u32)ROAN_VERR_BAD_KEY);
 	/* Invalidation names the key in force, all 32 bits of it. */
@@ -54,10 +54,10 @@ static void type_2_bind_keeps_the_index(struct kunit *test)
 	key = index | 0x17;
 	wqe.bind.new_rkey = (~index & ~0xffu) | 0x17;
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
-	KUNIT_EXPECT_EQ(test, win->k.key, key);
+	KUNIT_EXPECT_EQ(test, win->key.key, key);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, old, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_windows), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
 	roan_dealloc_mw(&mw.ib);
 }
 

@@ -5,70 +5,70 @@
 
 #define T0 1000000ULL
 
-static void due__first_at_once_then_once_per_interval(struct kunit *test)
+static void cnp_due__first_at_once_then_once_per_interval(struct kunit *test)
 {
 	struct roan_np np = {};
 
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0));
-	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0));
-	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 49999));
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0 + 50000));
-	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 99999));	/* counts from the last CNP */
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0 + 100001));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 + 49999));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0 + 50000));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 + 99999));	/* counts from the last CNP */
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0 + 100001));
 }
 
-static void due__no_interval_answers_all(struct kunit *test)
+static void cnp_due__no_interval_answers_all(struct kunit *test)
 {
 	struct roan_np np = {};
 
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 0, T0));
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 0, T0));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 0, T0));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 0, T0));
 }
 
-static void due__early_epoch(struct kunit *test)
+static void cnp_due__early_epoch(struct kunit *test)
 {
 	struct roan_np np = {};
 
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 131071, 1));
-	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 131071, 131071000));
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 131071, 131071001));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 131071, 1));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 131071, 131071000));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 131071, 131071001));
 }
 
 /* Another CPU answered at a later time than this one's now: not due, rather than 584 years overdue. */
-static void due__behind_another_cpu(struct kunit *test)
+static void cnp_due__behind_another_cpu(struct kunit *test)
 {
 	struct roan_np np = {};
 
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0));
-	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 - 10));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 - 10));
 }
 
 /* Marked too soon: the next packet after the interval brings the CNP, once. */
-static void owed__is_paid_by_the_next_packet(struct kunit *test)
+static void cnp_pending__is_paid_by_the_next_packet(struct kunit *test)
 {
 	struct roan_np np = {};
 
-	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0));
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0));
-	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 60000));	/* no mark since: nothing owed */
-	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 10000));
-	KUNIT_EXPECT_FALSE(test, roan_np_due(&np, 50, T0 + 20000));
-	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 49999));
-	KUNIT_EXPECT_TRUE(test, roan_np_owed(&np, 50, T0 + 70000));
-	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 200000));	/* once */
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 60000));	/* no mark since: nothing owed */
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 + 10000));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 + 20000));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 49999));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_pending(&np, 50, T0 + 70000));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 200000));	/* once */
 	KUNIT_EXPECT_EQ(test, np.last, T0 + 70000);			/* and it counts as a CNP */
 }
 
 /* A CNP for a later mark settles what was owed. */
-static void owed__is_settled_by_a_mark(struct kunit *test)
+static void cnp_pending__is_settled_by_a_mark(struct kunit *test)
 {
 	struct roan_np np = {};
 
-	roan_np_due(&np, 50, T0);
-	roan_np_due(&np, 50, T0 + 10000);
-	KUNIT_EXPECT_TRUE(test, np.owed);
-	KUNIT_EXPECT_TRUE(test, roan_np_due(&np, 50, T0 + 60000));
-	KUNIT_EXPECT_FALSE(test, roan_np_owed(&np, 50, T0 + 200000));
+	roan_np_cnp_due(&np, 50, T0);
+	roan_np_cnp_due(&np, 50, T0 + 10000);
+	KUNIT_EXPECT_TRUE(test, np.cnp_pending);
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0 + 60000));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 200000));
 }
 
 static void address(u8 a[16], u32 host)
@@ -86,10 +86,10 @@ static void host__same_address_same_slot(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, hosts);
 	address(a, 0x0a000001);
-	KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0));
-	KUNIT_EXPECT_FALSE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + 10));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0 + 10));
 	a[0] ^= 1;	/* the upper half counts too */
-	KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + 10));
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0 + 10));
 }
 
 /* Who takes a slot over finds it as if new: nothing sent, nothing owed. */
@@ -102,15 +102,15 @@ static void host__takeover_forgets(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hosts);
 	address(a, 0x0a000001);
 	np = roan_np_host(hosts, a);
-	np->who ^= 1;	/* another host of the same slot */
+	np->host_hash ^= 1;	/* another host of the same slot */
 	np->last = T0;
-	np->owed = true;
+	np->cnp_pending = true;
 	KUNIT_EXPECT_PTR_EQ(test, roan_np_host(hosts, a), np);
 	KUNIT_EXPECT_EQ(test, np->last, 0);
-	KUNIT_EXPECT_FALSE(test, np->owed);
-	KUNIT_EXPECT_TRUE(test, roan_np_due(np, 50, T0 + 1));
+	KUNIT_EXPECT_FALSE(test, np->cnp_pending);
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(np, 50, T0 + 1));
 	KUNIT_EXPECT_PTR_EQ(test, roan_np_host(hosts, a), np);
-	KUNIT_EXPECT_FALSE(test, roan_np_due(np, 50, T0 + 2));	/* its own now */
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(np, 50, T0 + 2));	/* its own now */
 }
 
 /* Hosts next to each other spread over the table; those that meet are all answered, each time. */
@@ -123,7 +123,7 @@ static void host__others_are_never_silenced(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hosts);
 	for (u32 i = 0; i < 1000; i++) {
 		address(a, 0x0a000000 + i);
-		KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + i));
+		KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0 + i));
 	}
 	for (u32 i = 0; i < ARRAY_SIZE(hosts->slot); i++)
 		used += hosts->slot[i].last != 0;
@@ -134,7 +134,7 @@ static void host__others_are_never_silenced(struct kunit *test)
 	for (u32 i = 0; i < 1000; i++) {
 		address(a, 1);
 		put_unaligned_be32(i, a + 4);
-		KUNIT_EXPECT_TRUE(test, roan_np_due(roan_np_host(hosts, a), 50, T0 + i));
+		KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0 + i));
 	}
 	for (u32 i = 0, n = 0; i < ARRAY_SIZE(hosts->slot); i++) {
 		n += hosts->slot[i].last != 0;
@@ -143,12 +143,12 @@ static void host__others_are_never_silenced(struct kunit *test)
 }
 
 static struct kunit_case np_cases[] = {
-	KUNIT_CASE(due__first_at_once_then_once_per_interval),
-	KUNIT_CASE(due__no_interval_answers_all),
-	KUNIT_CASE(due__early_epoch),
-	KUNIT_CASE(due__behind_another_cpu),
-	KUNIT_CASE(owed__is_paid_by_the_next_packet),
-	KUNIT_CASE(owed__is_settled_by_a_mark),
+	KUNIT_CASE(cnp_due__first_at_once_then_once_per_interval),
+	KUNIT_CASE(cnp_due__no_interval_answers_all),
+	KUNIT_CASE(cnp_due__early_epoch),
+	KUNIT_CASE(cnp_due__behind_another_cpu),
+	KUNIT_CASE(cnp_pending__is_paid_by_the_next_packet),
+	KUNIT_CASE(cnp_pending__is_settled_by_a_mark),
 	KUNIT_CASE(host__same_address_same_slot),
 	KUNIT_CASE(host__takeover_forgets),
 	KUNIT_CASE(host__others_are_never_silenced),

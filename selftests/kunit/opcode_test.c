@@ -15,10 +15,10 @@ static void every_known_opcode_round_trips(struct kunit *test)
 			continue;
 		known++;
 		KUNIT_EXPECT_EQ_MSG(test, i >> 5, o->transport, "opcode %#x", i);
-		KUNIT_EXPECT_EQ_MSG(test, roan_opcode_of(o->transport, o->op, o->seg, o->rider), i, "opcode %#x", i);
+		KUNIT_EXPECT_EQ_MSG(test, roan_opcode_of(o->transport, o->op, o->seg, o->ext), i, "opcode %#x", i);
 		KUNIT_EXPECT_LE_MSG(test, o->header_len, ROAN_MAX_HEADERS, "opcode %#x", i);
 		if (!roan_seg_ends(o->seg))
-			KUNIT_EXPECT_EQ_MSG(test, o->rider, ROAN_RIDER_NONE, "opcode %#x", i);
+			KUNIT_EXPECT_EQ_MSG(test, o->ext, ROAN_EXT_NONE, "opcode %#x", i);
 	}
 	KUNIT_EXPECT_EQ(test, known, 25 + 12 + 2 + 1);
 }
@@ -34,7 +34,7 @@ static void check_answer(struct kunit *test, int tp, int op, int seg, int rider)
 	KUNIT_EXPECT_EQ_MSG(test, o->op, op, "opcode %#x", code);
 	KUNIT_EXPECT_EQ_MSG(test, o->seg, seg, "opcode %#x", code);
 	if (roan_seg_ends(seg))
-		KUNIT_EXPECT_EQ_MSG(test, o->rider, rider, "opcode %#x", code);
+		KUNIT_EXPECT_EQ_MSG(test, o->ext, rider, "opcode %#x", code);
 }
 
 /* One number for each question: two bits of segment and two of rider (3 is no rider and must be refused). */
@@ -53,7 +53,7 @@ static void what_is_not_a_packet_has_no_opcode(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_opcode(ROAN_OPCODE_INVALID)->op, ROAN_OP_NONE);
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_UD, ROAN_OP_WRITE, ROAN_SEG_ONLY, 0), ROAN_OPCODE_INVALID);
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_UC, ROAN_OP_READ, ROAN_SEG_ONLY, 0), ROAN_OPCODE_INVALID);
-	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_UC, ROAN_OP_SEND, ROAN_SEG_ONLY, ROAN_RIDER_INV),
+	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_UC, ROAN_OP_SEND, ROAN_SEG_ONLY, ROAN_EXT_INV),
 			ROAN_OPCODE_INVALID);
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_RC, ROAN_OP_LOCAL, ROAN_SEG_ONLY, 0), ROAN_OPCODE_INVALID);
 }
@@ -63,7 +63,7 @@ static void known_numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_RC, ROAN_OP_ACK, ROAN_SEG_ONLY, 0), 0x11);
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_RC, ROAN_OP_FLUSH, ROAN_SEG_ONLY, 0), 0x1c);
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_RC, ROAN_OP_ATOMIC_WRITE, ROAN_SEG_ONLY, 0), 0x1d);
-	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_UD, ROAN_OP_SEND, ROAN_SEG_ONLY, ROAN_RIDER_IMM), 0x65);
+	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_UD, ROAN_OP_SEND, ROAN_SEG_ONLY, ROAN_EXT_IMM), 0x65);
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_CNP, ROAN_OP_CNP, ROAN_SEG_ONLY, 0), ROAN_OPCODE_CNP);
 	KUNIT_EXPECT_EQ(test, roan_opcode(0x13)->header_len, 40);
 	KUNIT_EXPECT_EQ(test, roan_opcode(0x1c)->header_len, 32);

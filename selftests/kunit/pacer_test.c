@@ -17,7 +17,7 @@ static void quantum__is_the_burst_of_the_rate_within_limits(struct kunit *test)
 {
 	struct roan_cc_params params;
 
-	roan_cc_params_default(&params, ROAN_CC_MLX);
+	roan_cc_params_default(&params, ROAN_CC_DCQCN_MLX);
 	KUNIT_EXPECT_EQ(test, params.pacer_burst_us, 20);
 	KUNIT_EXPECT_EQ(test, roan_pacer_quantum(&params, 4 * GBPS, 1082), 10000);
 	KUNIT_EXPECT_EQ(test, roan_pacer_quantum(&params, 40 * GBPS, 1082), 16384);

@@ -8,67 +8,67 @@
 #define G	1000000000ULL
 
 static const u8 source[6] = { 2, 4, 6, 8, 10, 12 };
-static const struct roan_pause_params params = {
+static const struct roan_pfc_params params = {
 	.pfc_prio_mask = 255, .pfc_watchdog_ms = 200, .pfc_restore_ms = 400, .pfc_emit_xoff = 100, .pfc_emit_xon = 50,
 };
 
 static void param__defaults_and_bounds(struct kunit *test)
 {
-	struct roan_pause_params p = { 1, 2, 3 };
+	struct roan_pfc_params p = { 1, 2, 3 };
 
-	roan_pause_params_default(&p);
+	roan_pfc_params_default(&p);
 	KUNIT_EXPECT_EQ(test, p.pfc_prio_mask, 0);	/* off unless asked for */
 	KUNIT_EXPECT_EQ(test, p.pfc_watchdog_ms, 200);
 	KUNIT_EXPECT_EQ(test, p.pfc_restore_ms, 400);
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_prio_mask, 255));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_prio_mask, 256));
-	KUNIT_EXPECT_EQ(test, roan_pause_param_get(&p, ROAN_PAUSE_PARAM_pfc_prio_mask), 255);
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_watchdog_ms, 1));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_watchdog_ms, 0));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_watchdog_ms, 60001));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_prio_mask, 255));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_prio_mask, 256));
+	KUNIT_EXPECT_EQ(test, roan_pfc_param_get(&p, ROAN_PFC_PARAM_pfc_prio_mask), 255);
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_watchdog_ms, 1));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_watchdog_ms, 0));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_watchdog_ms, 60001));
 	KUNIT_EXPECT_EQ(test, p.pfc_watchdog_ms, 1);
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_prio_mask, 0));
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 1));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 0));
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 60000));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_restore_ms, 60001));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_prio_mask, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_restore_ms, 1));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_restore_ms, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_restore_ms, 60000));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_restore_ms, 60001));
 	KUNIT_EXPECT_EQ(test, p.pfc_restore_ms, 60000);
 }
 
 static void param__of_telling(struct kunit *test)
 {
-	struct roan_pause_params p = { 1, 2, 3, 4, 5, 6 };
+	struct roan_pfc_params p = { 1, 2, 3, 4, 5, 6 };
 
-	roan_pause_params_default(&p);
+	roan_pfc_params_default(&p);
 	KUNIT_EXPECT_EQ(test, p.pfc_emit_mask, 0);	/* off unless asked for */
 	KUNIT_EXPECT_EQ(test, p.pfc_emit_xoff, 256);
 	KUNIT_EXPECT_EQ(test, p.pfc_emit_xon, 128);
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_mask, 255));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_mask, 256));
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_mask, 0));
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 1));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 0));
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 16384));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xoff, 16385));
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xon, 0));
-	KUNIT_EXPECT_TRUE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xon, 16384));
-	KUNIT_EXPECT_FALSE(test, roan_pause_param_set(&p, ROAN_PAUSE_PARAM_pfc_emit_xon, 16385));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_mask, 255));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_mask, 256));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_mask, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_xoff, 1));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_xoff, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_xoff, 16384));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_xoff, 16385));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_xon, 0));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_xon, 16384));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_xon, 16385));
 	KUNIT_EXPECT_EQ(test, p.pfc_emit_xon, 16384);
 }
 
 /* ---- frames ---- */
 
 /* Priorities 3 and 4, as a switch writes it. */
-static const u8 good[ROAN_PAUSE_FRAME] = {
+static const u8 good[ROAN_PFC_FRAME_LEN] = {
 	0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 2, 4, 6, 8, 10, 12, 0x88, 0x08, 0x01, 0x01, 0x00, 0x18,
 	0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x12, 0x34,
 };
 
-static void parse__what_a_switch_sends(struct kunit *test)
+static void frame_parse__what_a_switch_sends(struct kunit *test)
 {
-	struct roan_pause_frame f;
+	struct roan_pfc_frame f;
 
-	KUNIT_ASSERT_EQ(test, roan_pause_parse(good, sizeof(good), &f), ROAN_PAUSE_OK);
+	KUNIT_ASSERT_EQ(test, roan_pfc_frame_parse(good, sizeof(good), &f), ROAN_PFC_PARSE_OK);
 	KUNIT_EXPECT_EQ(test, f.enabled, 0x18);
 	KUNIT_EXPECT_EQ(test, f.quanta[3], 0xffff);
 	KUNIT_EXPECT_EQ(test, f.quanta[4], 0x1234);
@@ -76,10 +76,10 @@ static void parse__what_a_switch_sends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.quanta[7], 0);
 }
 
-static void parse__every_priority_has_its_place(struct kunit *test)
+static void frame_parse__every_priority_has_its_place(struct kunit *test)
 {
-	struct roan_pause_frame f;
-	u8 frame[ROAN_PAUSE_FRAME];
+	struct roan_pfc_frame f;
+	u8 frame[ROAN_PFC_FRAME_LEN];
 
 	for (u32 i = 0; i < ROAN_PRIORITIES; i++) {
 		memcpy(frame, good, sizeof(frame));
@@ -87,59 +87,59 @@ static void parse__every_priority_has_its_place(struct kunit *test)
 		frame[17] = 1 << i;
 		frame[18 + 2 * i] = 0xab;
 		frame[19 + 2 * i] = 0xcd;
-		KUNIT_ASSERT_EQ(test, roan_pause_parse(frame, sizeof(frame), &f), ROAN_PAUSE_OK);
+		KUNIT_ASSERT_EQ(test, roan_pfc_frame_parse(frame, sizeof(frame), &f), ROAN_PFC_PARSE_OK);
 		KUNIT_EXPECT_EQ(test, f.enabled, 1 << i);
 		for (u32 k = 0; k < ROAN_PRIORITIES; k++)
 			KUNIT_EXPECT_EQ(test, f.quanta[k], k == i ? 0xabcd : 0);
 	}
 }
 
-static void parse__refuses_all_else(struct kunit *test)
+static void frame_parse__refuses_all_else(struct kunit *test)
 {
-	struct roan_pause_frame f = { .enabled = 0xee };
-	u8 frame[ROAN_PAUSE_FRAME + 4] = {};
+	struct roan_pfc_frame f = { .enabled = 0xee };
+	u8 frame[ROAN_PFC_FRAME_LEN + 4] = {};
 	u32 i;
 
 	memcpy(frame, good, sizeof(good));
-	for (i = 0; i < ROAN_PAUSE_FRAME; i++)
-		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, i, &f), ROAN_PAUSE_LENGTH);
-	KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, 61, &f), ROAN_PAUSE_LENGTH);
-	KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, 64, &f), ROAN_PAUSE_LENGTH);
+	for (i = 0; i < ROAN_PFC_FRAME_LEN; i++)
+		KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, i, &f), ROAN_PFC_PARSE_LENGTH);
+	KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, 61, &f), ROAN_PFC_PARSE_LENGTH);
+	KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, 64, &f), ROAN_PFC_PARSE_LENGTH);
 	for (i = 0; i < 6 * 8; i++) {
 		frame[i / 8] ^= 1 << i % 8;
-		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_DEST);
+		KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, ROAN_PFC_FRAME_LEN, &f), ROAN_PFC_PARSE_DEST);
 		frame[i / 8] ^= 1 << i % 8;
 	}
 	for (i = 12 * 8; i < 16 * 8; i++) {
 		frame[i / 8] ^= 1 << i % 8;
-		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_OPCODE);
+		KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, ROAN_PFC_FRAME_LEN, &f), ROAN_PFC_PARSE_OPCODE);
 		frame[i / 8] ^= 1 << i % 8;
 	}
 	for (i = 16 * 8; i < 17 * 8; i++) {	/* classes 8 to 15 */
 		frame[i / 8] ^= 1 << i % 8;
-		KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_VECTOR);
+		KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, ROAN_PFC_FRAME_LEN, &f), ROAN_PFC_PARSE_VECTOR);
 		frame[i / 8] ^= 1 << i % 8;
 	}
 	KUNIT_EXPECT_EQ(test, f.enabled, 0xee);		/* refused, and nothing written */
 	frame[6] = 0xff;				/* who sends it does not matter; ... */
 	frame[17] = 0xff;
 	frame[34] = 0xff;				/* ... nor what is behind the times, which is ignored on receipt */
-	KUNIT_EXPECT_EQ(test, roan_pause_parse(frame, ROAN_PAUSE_FRAME, &f), ROAN_PAUSE_OK);
+	KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, ROAN_PFC_FRAME_LEN, &f), ROAN_PFC_PARSE_OK);
 	KUNIT_EXPECT_EQ(test, f.enabled, 0xff);
 }
 
-static void build__is_what_parse_takes(struct kunit *test)
+static void frame_build__is_what_parse_takes(struct kunit *test)
 {
-	struct roan_pause_frame in = { .enabled = 0x18, .quanta = { 9, 9, 9, 0xffff, 0x1234, 9, 9, 9 } };
-	u8 frame[ROAN_PAUSE_FRAME];
+	struct roan_pfc_frame in = { .enabled = 0x18, .quanta = { 9, 9, 9, 0xffff, 0x1234, 9, 9, 9 } };
+	u8 frame[ROAN_PFC_FRAME_LEN];
 
 	memset(frame, 0xa5, sizeof(frame));
-	roan_pause_build(frame, source, &in);
+	roan_pfc_frame_build(frame, source, &in);
 	/* Byte for byte, also where nothing is to be: classes not enabled have no time. */
 	KUNIT_EXPECT_EQ(test, memcmp(frame, good, sizeof(frame)), 0);
 	in.enabled = 0x81;
 	in.quanta[7] = 0x0102;
-	roan_pause_build(frame, source, &in);
+	roan_pfc_frame_build(frame, source, &in);
 	KUNIT_EXPECT_EQ(test, frame[17], 0x81);
 	KUNIT_EXPECT_EQ(test, frame[19], 9);
 	KUNIT_EXPECT_EQ(test, frame[32], 1);
@@ -147,72 +147,72 @@ static void build__is_what_parse_takes(struct kunit *test)
 }
 
 /* 512 bit times each, at any speed; what does not come out even is rounded up. */
-static void ns__quanta_at_link_speeds(struct kunit *test)
+static void quanta_ns__quanta_at_link_speeds(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(0, 10 * G), 0);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, G), 512);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, 10 * G), 52);		/* 51.2 */
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(5, 10 * G), 256);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, 100 * G), 6);		/* 5.12 */
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(25, 100 * G), 128);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, G), 33553920);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 10 * G), 3355392);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 25 * G), 1342157);	/* 1342156.8 */
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 40 * G), 838848);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 100 * G), 335540);	/* 335539.2 */
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(0xffff, 1000000), 33553920000ULL);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(1, 800 * G), 1);
-	KUNIT_EXPECT_EQ(test, roan_pause_ns(2, 3), 341333333334ULL);	/* a third more than ...333 */
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0, 10 * G), 0);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(1, G), 512);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(1, 10 * G), 52);		/* 51.2 */
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(5, 10 * G), 256);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(1, 100 * G), 6);		/* 5.12 */
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(25, 100 * G), 128);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, G), 33553920);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, 10 * G), 3355392);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, 25 * G), 1342157);	/* 1342156.8 */
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, 40 * G), 838848);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, 100 * G), 335540);	/* 335539.2 */
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, 1000000), 33553920000ULL);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(1, 800 * G), 1);
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(2, 3), 341333333334ULL);	/* a third more than ...333 */
 }
 
 /* ---- heeding ---- */
 
-static bool blocks(struct roan_pause *p, u64 now)
+static bool blocks(struct roan_pfc_rx_state *p, u64 now)
 {
-	return !roan_pause_open(p, now) && roan_pause_blocks(p, &params, now);
+	return !roan_pfc_rx_clear(p, now) && roan_pfc_rx_blocked(p, &params, now);
 }
 
-static void heard__lapses(struct kunit *test)
+static void rx_pause__lapses(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 
-	KUNIT_EXPECT_TRUE(test, roan_pause_open(&p, T0));
-	KUNIT_EXPECT_FALSE(test, roan_pause_blocks(&p, &params, T0));
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000, T0), ROAN_PAUSE_BEGUN);
-	KUNIT_EXPECT_FALSE(test, roan_pause_open(&p, T0));
-	KUNIT_EXPECT_TRUE(test, roan_pause_lasts(&p, &params, T0 + 999));
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 1000);
-	KUNIT_EXPECT_FALSE(test, roan_pause_open(&p, T0 + 999));
-	KUNIT_EXPECT_TRUE(test, roan_pause_open(&p, T0 + 1000));	/* nobody has waited */
-	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &params, T0 + 1000));
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0 + 1000), ROAN_PAUSE_NO_CHANGE);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1, T0 + 1000), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_clear(&p, T0));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_blocked(&p, &params, T0));
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1000, T0), ROAN_PFC_RX_BEGUN);
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_clear(&p, T0));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_still_blocked(&p, &params, T0 + 999));
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 1000);
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_clear(&p, T0 + 999));
+	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_clear(&p, T0 + 1000));	/* nobody has waited */
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_still_blocked(&p, &params, T0 + 1000));
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, T0 + 1000), ROAN_PFC_RX_NO_CHANGE);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1, T0 + 1000), ROAN_PFC_RX_BEGUN);
 }
 
-static void heard__the_last_frame_counts(struct kunit *test)
+static void rx_pause__the_last_frame_counts(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 
-	roan_pause_heard(&p, &params, 1000, T0);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000, T0 + 999), ROAN_PAUSE_EXTENDED);
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 1999);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 10, T0 + 1000), ROAN_PAUSE_EXTENDED);
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 1010);		/* shorter, too */
+	roan_pfc_rx_pause(&p, &params, 1000, T0);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1000, T0 + 999), ROAN_PFC_RX_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 1999);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 10, T0 + 1000), ROAN_PFC_RX_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 1010);		/* shorter, too */
 }
 
-static void heard__xon(struct kunit *test)
+static void rx_pause__xon(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0), ROAN_PAUSE_NO_CHANGE);
-	roan_pause_heard(&p, &params, 1000, T0);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, T0), ROAN_PFC_RX_NO_CHANGE);
+	roan_pfc_rx_pause(&p, &params, 1000, T0);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 1));
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0 + 2), ROAN_PAUSE_ENDED);
-	KUNIT_EXPECT_FALSE(test, roan_pause_open(&p, T0 + 2));	/* it must be noted that somebody left */
-	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &params, T0 + 2));
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, T0 + 2), ROAN_PFC_RX_ENDED);
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_clear(&p, T0 + 2));	/* it must be noted that somebody left */
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_still_blocked(&p, &params, T0 + 2));
 	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 2));
-	KUNIT_EXPECT_TRUE(test, roan_pause_open(&p, T0 + 2));
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, T0 + 3), ROAN_PAUSE_NO_CHANGE);
+	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_clear(&p, T0 + 2));
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, T0 + 3), ROAN_PFC_RX_NO_CHANGE);
 }
 
 /* ---- the watchdog ---- */
@@ -220,250 +220,251 @@ static void heard__xon(struct kunit *test)
 /* XOFF after XOFF: whoever has waited 200 ms goes, and for 400 ms nothing stops the priority. */
 static void watch__ends_a_storm(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 	u64 now;
 
 	for (now = T0; now < T0 + 10 * MS; now += MS)
-		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, now),
-				now == T0 ? ROAN_PAUSE_BEGUN : ROAN_PAUSE_EXTENDED);
+		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 3 * MS, now),
+				now == T0 ? ROAN_PFC_RX_BEGUN : ROAN_PFC_RX_EXTENDED);
 	for (; now < T0 + 210 * MS; now += MS) {	/* somebody comes after 10 ms */
 		KUNIT_EXPECT_TRUE(test, blocks(&p, now));
-		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, now), ROAN_PAUSE_EXTENDED);
+		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 3 * MS, now), ROAN_PFC_RX_EXTENDED);
 	}
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 210 * MS);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 210 * MS);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 210 * MS - 1));
-	KUNIT_EXPECT_EQ(test, p.storms, 0);
-	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &params, T0 + 210 * MS));
-	KUNIT_EXPECT_EQ(test, p.storms, 1);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 0);
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_still_blocked(&p, &params, T0 + 210 * MS));
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 210 * MS));
 	for (now = T0 + 210 * MS; now < T0 + 610 * MS; now += MS) {
-		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, now), ROAN_PAUSE_IGNORED);
+		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 3 * MS, now), ROAN_PFC_RX_IGNORED);
 		KUNIT_EXPECT_FALSE(test, blocks(&p, now));
 	}
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, T0 + 610 * MS - 1), ROAN_PAUSE_IGNORED);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 3 * MS, T0 + 610 * MS), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 3 * MS, T0 + 610 * MS - 1), ROAN_PFC_RX_IGNORED);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 3 * MS, T0 + 610 * MS), ROAN_PFC_RX_BEGUN);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 611 * MS));
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 613 * MS);
-	KUNIT_EXPECT_EQ(test, p.storms, 1);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 613 * MS);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
 /* The watchdog is due by the time the next frame comes: it is seen then, and as of when it was due. */
 static void watch__is_noticed_late(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 
-	roan_pause_heard(&p, &params, 1000 * MS, T0);
+	roan_pfc_rx_pause(&p, &params, 1000 * MS, T0);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 200 * MS);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000 * MS, T0 + 599 * MS), ROAN_PAUSE_IGNORED);
-	KUNIT_EXPECT_EQ(test, p.storms, 1);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 1000 * MS, T0 + 600 * MS), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 200 * MS);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1000 * MS, T0 + 599 * MS), ROAN_PFC_RX_IGNORED);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1000 * MS, T0 + 600 * MS), ROAN_PFC_RX_BEGUN);
 }
 
 /* Whoever it let go did not come back: the next one's waiting begins with the next one. */
 static void watch__begins_anew(struct kunit *test)
 {
-	const struct roan_pause_params hasty = { .pfc_watchdog_ms = 200, .pfc_restore_ms = 1 };
-	struct roan_pause p = {};
+	const struct roan_pfc_params hasty = { .pfc_watchdog_ms = 200, .pfc_restore_ms = 1 };
+	struct roan_pfc_rx_state p = {};
 
-	roan_pause_heard(&p, &hasty, 1000 * MS, T0);
-	KUNIT_EXPECT_TRUE(test, roan_pause_blocks(&p, &hasty, T0));
-	KUNIT_EXPECT_FALSE(test, roan_pause_lasts(&p, &hasty, T0 + 200 * MS));
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &hasty, 1000 * MS, T0 + 201 * MS), ROAN_PAUSE_BEGUN);
-	KUNIT_EXPECT_TRUE(test, roan_pause_blocks(&p, &hasty, T0 + 202 * MS));
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &hasty), T0 + 402 * MS);
-	KUNIT_EXPECT_EQ(test, p.storms, 1);
+	roan_pfc_rx_pause(&p, &hasty, 1000 * MS, T0);
+	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_blocked(&p, &hasty, T0));
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_still_blocked(&p, &hasty, T0 + 200 * MS));
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &hasty, 1000 * MS, T0 + 201 * MS), ROAN_PFC_RX_BEGUN);
+	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_blocked(&p, &hasty, T0 + 202 * MS));
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &hasty), T0 + 402 * MS);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
 /* Pauses one after the other, each shorter than the bound, with traffic in between: no storm, however long. */
 static void watch__progress_is_no_storm(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 	u64 now = T0;
 
 	for (u32 i = 0; i < 100; i++, now += 10 * MS) {
-		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 9 * MS, now), ROAN_PAUSE_BEGUN);
+		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 9 * MS, now), ROAN_PFC_RX_BEGUN);
 		KUNIT_EXPECT_TRUE(test, blocks(&p, now + 1));
 		KUNIT_EXPECT_FALSE(test, blocks(&p, now + 9 * MS));
 	}
-	KUNIT_EXPECT_EQ(test, p.storms, 0);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 0);
 }
 
 /* The same without: a stop and a go so close together that nobody gets away do not hide a storm. */
 static void watch__gaps_nobody_can_use(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 	u64 now = T0;
 
-	roan_pause_heard(&p, &params, MS, T0);
+	roan_pfc_rx_pause(&p, &params, MS, T0);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
 	for (; now < T0 + 200 * MS; now += MS) {
-		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, now), ROAN_PAUSE_ENDED);
-		KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 2 * MS, now), ROAN_PAUSE_BEGUN);
+		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, now), ROAN_PFC_RX_ENDED);
+		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 2 * MS, now), ROAN_PFC_RX_BEGUN);
 	}
 	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 200 * MS));
-	KUNIT_EXPECT_EQ(test, p.storms, 1);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
 /* A pause that is over by then was not too long: as long as the bound is allowed. */
 static void watch__on_the_edge(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 
-	roan_pause_heard(&p, &params, 200 * MS, T0);
+	roan_pfc_rx_pause(&p, &params, 200 * MS, T0);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
 	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 200 * MS));
-	KUNIT_EXPECT_EQ(test, p.storms, 0);
-	roan_pause_heard(&p, &params, 200 * MS + 1, T0 + 300 * MS);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 0);
+	roan_pfc_rx_pause(&p, &params, 200 * MS + 1, T0 + 300 * MS);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 300 * MS));
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 500 * MS - 1));
 	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 500 * MS));
-	KUNIT_EXPECT_EQ(test, p.storms, 1);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
 /* Whoever waited went away without having sent: their waiting is not counted against a pause much later. */
 static void watch__forgets_who_is_gone(struct kunit *test)
 {
-	struct roan_pause p = {};
+	struct roan_pfc_rx_state p = {};
 
-	roan_pause_heard(&p, &params, MS, T0);
+	roan_pfc_rx_pause(&p, &params, MS, T0);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0));
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 5 * MS, T0 + 201 * MS), ROAN_PAUSE_BEGUN);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 5 * MS, T0 + 201 * MS), ROAN_PFC_RX_BEGUN);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 202 * MS));
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 206 * MS);
-	KUNIT_EXPECT_EQ(test, p.storms, 0);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 206 * MS);
+	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 0);
 	/* An extension is no new pause: who waits, waits on. */
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 300 * MS, T0 + 205 * MS), ROAN_PAUSE_EXTENDED);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 300 * MS, T0 + 401 * MS), ROAN_PAUSE_EXTENDED);
-	KUNIT_EXPECT_EQ(test, roan_pause_when(&p, &params), T0 + 402 * MS);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 300 * MS, T0 + 205 * MS), ROAN_PFC_RX_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 300 * MS, T0 + 401 * MS), ROAN_PFC_RX_EXTENDED);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 402 * MS);
 }
 
 /* ---- telling ---- */
 
-static void tell__stop_and_go(struct kunit *test)
+static void tx_decide__stop_and_go(struct kunit *test)
 {
-	struct roan_pause_teller t = {};
+	struct roan_pfc_tx_state t = {};
 
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 0, 100, 50, 1000, T0), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 100, 100, 50, 1000, T0), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_FALSE(test, t.off);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 101, 100, 50, 1000, T0), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_TRUE(test, t.off);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 0, 100, 50, 1000, T0), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 100, 100, 50, 1000, T0), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_FALSE(test, t.xoff_sent);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 101, 100, 50, 1000, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_TRUE(test, t.xoff_sent);
 	KUNIT_EXPECT_EQ(test, t.refresh_at, T0 + 500);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 200, 100, 50, 1000, T0 + 499), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 51, 100, 50, 1000, T0 + 500), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 200, 100, 50, 1000, T0 + 499), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 51, 100, 50, 1000, T0 + 500), ROAN_PFC_TX_XOFF);
 	KUNIT_EXPECT_EQ(test, t.refresh_at, T0 + 1000);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 51, 100, 50, 1000, T0 + 501), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 50, 100, 50, 1000, T0 + 501), ROAN_TELL_XON);
-	KUNIT_EXPECT_FALSE(test, t.off);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 50, 100, 50, 1000, T0 + 1001), ROAN_TELL_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 51, 100, 50, 1000, T0 + 501), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 50, 100, 50, 1000, T0 + 501), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_FALSE(test, t.xoff_sent);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 50, 100, 50, 1000, T0 + 1001), ROAN_PFC_TX_NONE);
 }
 
 /* Told by these rules, a priority stays paused from XOFF to XON without a gap. */
-static void tell__keeps_heed_paused(struct kunit *test)
+static void tx_decide__keeps_heed_paused(struct kunit *test)
 {
-	struct roan_pause_teller t = {};
-	struct roan_pause p = {};
-	u64 ns = roan_pause_ns(ROAN_PAUSE_MAX, 40 * G), now;
+	struct roan_pfc_tx_state t = {};
+	struct roan_pfc_rx_state p = {};
+	u64 ns = roan_pfc_quanta_ns(ROAN_PFC_MAX_QUANTA, 40 * G), now;
 
 	for (now = T0; now < T0 + 100 * MS; now += 1000) {
-		if (!t.off || now >= t.refresh_at)
-			KUNIT_ASSERT_EQ(test, roan_pause_tell(&t, 2, 1, 0, ns, now), ROAN_TELL_XOFF);
+		if (!t.xoff_sent || now >= t.refresh_at)
+			KUNIT_ASSERT_EQ(test, roan_pfc_tx_decide(&t, 2, 1, 0, ns, now), ROAN_PFC_TX_XOFF);
 		if (t.refresh_at == now + ns / 2)
-			roan_pause_heard(&p, &params, ns, now + 5000);	/* it takes a while to get there */
-		KUNIT_ASSERT_TRUE(test, roan_pause_lasts(&p, &params, now + 5000));
+			roan_pfc_rx_pause(&p, &params, ns, now + 5000);	/* it takes a while to get there */
+		KUNIT_ASSERT_TRUE(test, roan_pfc_rx_still_blocked(&p, &params, now + 5000));
 	}
-	KUNIT_EXPECT_EQ(test, roan_pause_tell(&t, 0, 1, 0, ns, now), ROAN_TELL_XON);
-	KUNIT_EXPECT_EQ(test, roan_pause_heard(&p, &params, 0, now), ROAN_PAUSE_ENDED);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 0, 1, 0, ns, now), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, now), ROAN_PFC_RX_ENDED);
 }
 
 #define KB	1024ull
 
-static enum roan_pause_tell tell_host(struct roan_pause_teller *t, u64 backlog, u64 now)
+static enum roan_pfc_tx_action tell_host(struct roan_pfc_tx_state *t, u64 backlog, u64 now)
 {
-	return roan_pause_tell_host(t, &params, backlog, 10 * MS, now);
+	return roan_pfc_tx_decide_wd(t, &params, backlog, 10 * MS, now);
 }
 
-static void host__thresholds_and_times(struct kunit *test)
+static void tx_decide_wd__thresholds_and_times(struct kunit *test)
 {
-	struct roan_pause_teller t = {};
+	struct roan_pfc_tx_state t = {};
 
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB, T0), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0), 0);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB + 1, T0), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0), T0 + 5 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 4 * MS), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 5 * MS), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 5 * MS), T0 + 10 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB, T0 + 6 * MS), ROAN_TELL_XON);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 6 * MS), 0);
-	KUNIT_EXPECT_EQ(test, t.storms, 0);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB, T0), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0), 0);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB + 1, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0), T0 + 5 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 4 * MS), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 5 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 5 * MS), T0 + 10 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB, T0 + 6 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 6 * MS), 0);
+	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 0);
 }
 
 /* "Go on" at more than "stop" would alternate without end. */
-static void host__xon_above_xoff(struct kunit *test)
+static void tx_decide_wd__xon_above_xoff(struct kunit *test)
 {
-	const struct roan_pause_params p = { .pfc_watchdog_ms = 200, .pfc_emit_xoff = 10, .pfc_emit_xon = 100 };
-	struct roan_pause_teller t = {};
+	const struct roan_pfc_params p = { .pfc_watchdog_ms = 200, .pfc_emit_xoff = 10, .pfc_emit_xon = 100 };
+	struct roan_pfc_tx_state t = {};
 
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_host(&t, &p, 50 * KB, MS, T0), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_host(&t, &p, 10 * KB + 1, MS, T0), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_host(&t, &p, 10 * KB, MS, T0), ROAN_TELL_XON);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide_wd(&t, &p, 50 * KB, MS, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide_wd(&t, &p, 10 * KB + 1, MS, T0), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide_wd(&t, &p, 10 * KB, MS, T0), ROAN_PFC_TX_XON);
 }
 
 /* What waits for ever stops the peer for 200 ms, and then not for 400. */
-static void host__tires(struct kunit *test)
+static void tx_decide_wd__tires(struct kunit *test)
 {
-	struct roan_pause_teller t = {};
+	struct roan_pfc_tx_state t = {};
 
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 198 * MS), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 198 * MS), T0 + 200 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS - 1), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, t.storms, 0);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_TELL_XON);
-	KUNIT_EXPECT_EQ(test, t.storms, 1);
-	KUNIT_EXPECT_FALSE(test, t.off);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 200 * MS), T0 + 600 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS - 1), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_when(&t, &params, T0 + 600 * MS), 0);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS), ROAN_TELL_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 198 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 198 * MS), T0 + 200 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS - 1), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 0);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
+	KUNIT_EXPECT_FALSE(test, t.xoff_sent);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 200 * MS), T0 + 600 * MS);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS - 1), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 600 * MS), 0);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS), ROAN_PFC_TX_XOFF);
 	/* It is a new stop: the patience is whole again. */
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 800 * MS - 1), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 0, T0 + 800 * MS - 1), ROAN_TELL_XON);
-	KUNIT_EXPECT_EQ(test, t.storms, 1);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 900 * MS), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1099 * MS), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1100 * MS), ROAN_TELL_XON);
-	KUNIT_EXPECT_EQ(test, t.storms, 2);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 800 * MS - 1), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 0, T0 + 800 * MS - 1), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 900 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1099 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1100 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 2);
 }
 
-static void host__end(struct kunit *test)
+static void tx_decide_wd__end(struct kunit *test)
 {
-	struct roan_pause_teller t = {};
+	struct roan_pfc_tx_state t = {};
 
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_XON);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_TELL_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_TELL_XON);
-	KUNIT_EXPECT_EQ(test, roan_pause_tell_end(&t), ROAN_TELL_NOTHING);
-	KUNIT_EXPECT_EQ(test, t.storms, 1);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 201 * MS), ROAN_TELL_XOFF);	/* it is not mute any more */
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
+	/* it is not mute any more */
+	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 201 * MS), ROAN_PFC_TX_XOFF);
 }
 
 static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(param__defaults_and_bounds),
 	KUNIT_CASE(param__of_telling),
-	KUNIT_CASE(parse__what_a_switch_sends),
-	KUNIT_CASE(parse__every_priority_has_its_place),
-	KUNIT_CASE(parse__refuses_all_else),
-	KUNIT_CASE(build__is_what_parse_takes),
-	KUNIT_CASE(ns__quanta_at_link_speeds),
-	KUNIT_CASE(heard__lapses),
-	KUNIT_CASE(heard__the_last_frame_counts),
-	KUNIT_CASE(heard__xon),
+	KUNIT_CASE(frame_parse__what_a_switch_sends),
+	KUNIT_CASE(frame_parse__every_priority_has_its_place),
+	KUNIT_CASE(frame_parse__refuses_all_else),
+	KUNIT_CASE(frame_build__is_what_parse_takes),
+	KUNIT_CASE(quanta_ns__quanta_at_link_speeds),
+	KUNIT_CASE(rx_pause__lapses),
+	KUNIT_CASE(rx_pause__the_last_frame_counts),
+	KUNIT_CASE(rx_pause__xon),
 	KUNIT_CASE(watch__ends_a_storm),
 	KUNIT_CASE(watch__is_noticed_late),
 	KUNIT_CASE(watch__begins_anew),
@@ -471,17 +472,17 @@ static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(watch__gaps_nobody_can_use),
 	KUNIT_CASE(watch__on_the_edge),
 	KUNIT_CASE(watch__forgets_who_is_gone),
-	KUNIT_CASE(tell__stop_and_go),
-	KUNIT_CASE(tell__keeps_heed_paused),
-	KUNIT_CASE(host__thresholds_and_times),
-	KUNIT_CASE(host__xon_above_xoff),
-	KUNIT_CASE(host__tires),
-	KUNIT_CASE(host__end),
+	KUNIT_CASE(tx_decide__stop_and_go),
+	KUNIT_CASE(tx_decide__keeps_heed_paused),
+	KUNIT_CASE(tx_decide_wd__thresholds_and_times),
+	KUNIT_CASE(tx_decide_wd__xon_above_xoff),
+	KUNIT_CASE(tx_decide_wd__tires),
+	KUNIT_CASE(tx_decide_wd__end),
 	{}
 };
 
 static struct kunit_suite pause_suite = {
-	.name = "roan_pause",
+	.name = "roan_pfc_rules",
 	.test_cases = pause_cases,
 };
 kunit_test_suite(pause_suite);

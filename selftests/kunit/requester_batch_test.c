@@ -14,13 +14,13 @@ static u32 same(struct kunit *test, struct bench *single, struct bench *many, u8
 	enum roan_next next;
 
 	while ((next = send_alike(many)) == ROAN_NEXT_PACKET) {
-		const struct roan_emit all = many->e;
+		const struct roan_tx_desc all = many->e;
 
 		for (u32 i = 0; i < all.npsn; i++) {
 			KUNIT_ASSERT_EQ(test, send_one(single), ROAN_NEXT_PACKET);
-			KUNIT_EXPECT_EQ(test, single->e.index, all.index + (all.whole ? i : 0));
+			KUNIT_EXPECT_EQ(test, single->e.index, all.index + (all.single_pkt ? i : 0));
 			KUNIT_EXPECT_EQ(test, single->e.psn, psn_add(all.psn, i));
-			KUNIT_EXPECT_EQ(test, single->e.offset, all.whole ? 0 : all.offset + i * all.len);
+			KUNIT_EXPECT_EQ(test, single->e.offset, all.single_pkt ? 0 : all.offset + i * all.len);
 			KUNIT_EXPECT_EQ(test, single->e.len, all.len);
 			KUNIT_EXPECT_EQ(test, single->e.opcode, all.opcode);
 			KUNIT_EXPECT_EQ(test, single->e.ackreq, all.ackreq);
@@ -47,17 +47,17 @@ static void alike(struct kunit *test, const struct roan_requester_cfg *cfg, u8 o
 	post(single, op, 50 * MTU + 1);
 	post(many, op, 50 * MTU + 1);
 	/* Every third asks for the ACK, or fewer do: those between can go together. */
-	KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg->window >= 12);
+	KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg->psn_window >= 12);
 }
 
 static const u32 windows[] = { 1, 2, 4, 8, 9, 12, 16, 64, 4096 };
 
-static void alike__as_one_by_one(struct kunit *test)
+static void batch_count__as_one_by_one(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 
 	for (u32 i = 0; i < ARRAY_SIZE(windows); i++) {
-		cfg.window = windows[i];
+		cfg.psn_window = windows[i];
 		alike(test, &cfg, ROAN_OP_WRITE);
 		alike(test, &cfg, ROAN_OP_SEND);
 	}
@@ -68,19 +68,19 @@ static void post_rows(struct bench *b, u8 op)
 {
 	post(b, op, 64);
 	post_again(b, 20);
-	post_work(b, (struct roan_work) { .op = op, .len = 65, .solicited = true });
+	post_work(b, (struct roan_tx_wqe) { .op = op, .len = 65, .solicited = true });
 	post(b, op, 65);
 	post(b, op, 0);
 	post_again(b, 1);
-	post_work(b, (struct roan_work) { .op = op, .rider = ROAN_RIDER_IMM });
+	post_work(b, (struct roan_tx_wqe) { .op = op, .ext = ROAN_EXT_IMM });
 	post(b, op, 3 * MTU);
 	post(b, op, MTU);
 	post_again(b, 9);
-	post_work(b, (struct roan_work) { .op = op, .len = MTU, .fence = true });
+	post_work(b, (struct roan_tx_wqe) { .op = op, .len = MTU, .fence = true });
 	post(b, op, MTU);
 }
 
-static void alike__messages(struct kunit *test)
+static void batch_count__messages(struct kunit *test)
 {
 	static const u8 services[] = { ROAN_TP_RC, ROAN_TP_UC };
 	static const u8 ops[] = { ROAN_OP_WRITE, ROAN_OP_SEND };
@@ -89,18 +89,19 @@ static void alike__messages(struct kunit *test)
 	for (u32 i = 0; i < ARRAY_SIZE(windows) * 4; i++) {
 		struct bench *single, *many;
 
-		cfg.window = windows[i / 4];
+		cfg.psn_window = windows[i / 4];
 		cfg.transport = services[i & 1];
 		single = bench_with(test, cfg);
 		many = bench_with(test, cfg);
 		post_rows(single, ops[i >> 1 & 1]);
 		post_rows(many, ops[i >> 1 & 1]);
-		KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg.window >= 12 || cfg.transport != ROAN_TP_RC);
+		KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg.psn_window >= 12 ||
+				cfg.transport != ROAN_TP_RC);
 	}
 }
 
 /* As many as the peer has receives for. */
-static void alike__credits(struct kunit *test)
+static void batch_count__credits(struct kunit *test)
 {
 	struct bench *single = bench(test), *many = bench(test), *b;
 
@@ -116,7 +117,7 @@ static void alike__credits(struct kunit *test)
 }
 
 /* What failed does not leave, nor what is behind it. */
-static void alike__none_behind_a_failure(struct kunit *test)
+static void batch_count__none_behind_a_failure(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -128,7 +129,7 @@ static void alike__none_behind_a_failure(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->r.next_psn, psn_add(PSN0, 5));
 }
 
-static void alike__none_of_another_kind(struct kunit *test)
+static void batch_count__none_of_another_kind(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -137,13 +138,13 @@ static void alike__none_of_another_kind(struct kunit *test)
 	post(b, ROAN_OP_FETCH_ADD, 8);
 	for (int i = 0; i < 5; i++) {
 		KUNIT_ASSERT_EQ(test, roan_requester_next(&b->r, b->now, &b->e), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, roan_requester_alike(&b->r, &b->e, 100), 0);
+		KUNIT_EXPECT_EQ(test, roan_requester_batch_count(&b->r, &b->e, 100), 0);
 		roan_requester_sent(&b->r, &b->e, b->now);
 	}
 }
 
 /* One by one: the last before end_psn asks for the ACK then. */
-static void alike__none_sent_again(struct kunit *test)
+static void batch_count__none_sent_again(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -151,21 +152,21 @@ static void alike__none_sent_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 10);
 	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
 	KUNIT_ASSERT_EQ(test, roan_requester_next(&b->r, b->now, &b->e), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, roan_requester_alike(&b->r, &b->e, 100), 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_batch_count(&b->r, &b->e, 100), 0);
 }
 
 static struct kunit_case requester_alike_cases[] = {
-	KUNIT_CASE(alike__as_one_by_one),
-	KUNIT_CASE(alike__messages),
-	KUNIT_CASE(alike__credits),
-	KUNIT_CASE(alike__none_behind_a_failure),
-	KUNIT_CASE(alike__none_of_another_kind),
-	KUNIT_CASE(alike__none_sent_again),
+	KUNIT_CASE(batch_count__as_one_by_one),
+	KUNIT_CASE(batch_count__messages),
+	KUNIT_CASE(batch_count__credits),
+	KUNIT_CASE(batch_count__none_behind_a_failure),
+	KUNIT_CASE(batch_count__none_of_another_kind),
+	KUNIT_CASE(batch_count__none_sent_again),
 	{}
 };
 
 static struct kunit_suite requester_alike_suite = {
-	.name = "requester_alike",
+	.name = "requester_batch",
 	.test_cases = requester_alike_cases,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A requester with its shell's part played by a few lines; for the requester_*test.c. */
-#ifndef REQUESTER_BENCH_H
-#define REQUESTER_BENCH_H
+#ifndef REQUESTER_FIXTURE_H
+#define REQUESTER_FIXTURE_H
 
 #include <kunit/test.h>
 #include "core/transport/requester.h"
@@ -12,8 +12,8 @@
 
 struct bench {
 	struct roan_requester r;
-	struct roan_work work[SLOTS];
-	struct roan_emit e;
+	struct roan_tx_wqe work[SLOTS];
+	struct roan_tx_desc e;
 	u64 now;
 };
 
@@ -31,7 +31,7 @@ static inline struct bench *bench_with(struct kunit *test, struct roan_requester
 
 static const struct roan_requester_cfg rc = {
 	.transport = ROAN_TP_RC, .mtu_shift = 8, .retry_cnt = 2, .rnr_retry = 2, .timeout = 10, .max_rd_atomic = 2,
-	.sq_psn = PSN0, .window = 64,
+	.sq_psn = PSN0, .psn_window = 64,
 };
 
 static inline struct bench *bench(struct kunit *test)
@@ -39,10 +39,10 @@ static inline struct bench *bench(struct kunit *test)
 	return bench_with(test, rc);
 }
 
-static inline struct roan_work *post_work(struct bench *b, struct roan_work work)
+static inline struct roan_tx_wqe *post_work(struct bench *b, struct roan_tx_wqe work)
 {
 	u32 index;
-	struct roan_work *w = roan_requester_slot(&b->r, &index);
+	struct roan_tx_wqe *w = roan_requester_slot(&b->r, &index);
 
 	if (w) {
 		*w = work;
@@ -51,16 +51,16 @@ static inline struct roan_work *post_work(struct bench *b, struct roan_work work
 	return w;
 }
 
-static inline struct roan_work *post(struct bench *b, u8 op, u32 len)
+static inline struct roan_tx_wqe *post(struct bench *b, u8 op, u32 len)
 {
-	return post_work(b, (struct roan_work) { .op = op, .len = len });
+	return post_work(b, (struct roan_tx_wqe) { .op = op, .len = len });
 }
 
 /* As many more, each of which is found to be like the one before. */
 static inline void post_again(struct bench *b, u32 n)
 {
 	while (n--)
-		roan_requester_repeat(&b->r);
+		roan_requester_queue_same(&b->r);
 }
 
 /* The packet, and as many more that are like it as there are, up to @more. */
@@ -70,7 +70,7 @@ static inline enum roan_next send_some(struct bench *b, u32 more)
 
 	if (next != ROAN_NEXT_PACKET)
 		return next;
-	b->e.npsn += roan_requester_alike(&b->r, &b->e, more);
+	b->e.npsn += roan_requester_batch_count(&b->r, &b->e, more);
 	roan_requester_sent(&b->r, &b->e, b->now);
 	return next;
 }
@@ -109,21 +109,21 @@ static inline enum roan_event ack(struct bench *b, u32 n)
 }
 
 /* A READ response or atomic ACK; @syndrome and @msn count where the opcode has an AETH. */
-static inline enum roan_take respond_with(struct bench *b, u8 opcode, u32 n, u16 len, u8 syndrome, u32 msn)
+static inline enum roan_resp_action respond_with(struct bench *b, u8 opcode, u32 n, u16 len, u8 syndrome, u32 msn)
 {
 	const struct roan_pkt pkt = {
 		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .payload_len = len,
 		.syndrome = syndrome, .msn = msn,
 	};
 	u32 index, offset;
-	enum roan_take take = roan_requester_response(&b->r, &pkt, b->now, &index, &offset);
+	enum roan_resp_action take = roan_requester_response(&b->r, &pkt, b->now, &index, &offset);
 
-	if (take == ROAN_TAKE_PLACE)
+	if (take == ROAN_RESP_PLACE)
 		roan_requester_placed(&b->r, &pkt, b->now);
 	return take;
 }
 
-static inline enum roan_take respond(struct bench *b, u8 opcode, u32 n, u16 len)
+static inline enum roan_resp_action respond(struct bench *b, u8 opcode, u32 n, u16 len)
 {
 	return respond_with(b, opcode, n, len, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 0);
 }
@@ -137,4 +137,4 @@ static inline int retired(struct bench *b)
 	return roan_requester_retired(&b->r, &index, &status) ? (int)status : -1;
 }
 
-#endif /* REQUESTER_BENCH_H */
+#endif /* REQUESTER_FIXTURE_H */

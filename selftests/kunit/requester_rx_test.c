@@ -111,14 +111,14 @@ static void response__hole_asks_for_the_rest(struct kunit *test)
 
 	post(b, ROAN_OP_READ, 4 * MTU);
 	send_all(b);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_TAKE_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0e, 2, MTU), ROAN_TAKE_RETRY);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0e, 2, MTU), ROAN_RESP_RETRY);
 	send_one(b);
 	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
 	KUNIT_EXPECT_EQ(test, b->e.offset, MTU);
 	KUNIT_EXPECT_EQ(test, b->e.len, 3 * MTU);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_TAKE_STALE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_RESP_STALE);
 }
 
 static void response__acknowledges_what_is_before(struct kunit *test)
@@ -128,7 +128,7 @@ static void response__acknowledges_what_is_before(struct kunit *test)
 	post(b, ROAN_OP_SEND, 8);
 	post(b, ROAN_OP_READ, 8);
 	send_all(b);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 1, 8), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 1, 8), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 }
@@ -153,7 +153,7 @@ static void response__must_be_well_formed(struct kunit *test)
 
 		post(b, bad[i].op, 2 * MTU);
 		send_all(b);
-		KUNIT_EXPECT_EQ(test, respond(b, bad[i].opcode, 0, bad[i].len), ROAN_TAKE_FAILED);
+		KUNIT_EXPECT_EQ(test, respond(b, bad[i].opcode, 0, bad[i].len), ROAN_RESP_FAILED);
 		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_BAD_RESP_ERR);
 	}
 }
@@ -298,7 +298,7 @@ static void timer__early_by_measure_and_free_of_charge(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
 		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
 	}
-	KUNIT_EXPECT_EQ(test, b->r.n_early, 3);
+	KUNIT_EXPECT_EQ(test, b->r.n_rto, 3);
 	KUNIT_EXPECT_EQ(test, b->r.n_timeouts, 1);
 	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
 }
@@ -405,7 +405,7 @@ static struct bench *reading_bench(struct kunit *test)
 	post(b, ROAN_OP_READ, 2 * MTU);
 	send_all(b);
 	b->now += 2 * MS;
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_PLACE);
 	post(b, ROAN_OP_READ, 2 * MTU);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 	b->now = roan_requester_deadline(&b->r);
@@ -421,7 +421,7 @@ static void timer__one_read_asks_and_loss_asks_for_all(struct kunit *test)
 {
 	struct bench *b = reading_bench(test);
 
-	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 2, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 2, MTU), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 3));
 	KUNIT_EXPECT_TRUE(test, b->e.resend);
@@ -438,15 +438,15 @@ static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
 
 	post(b, ROAN_OP_READ, MTU);
 	roan_requester_take_rtt(&b->r);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 2, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 2, MTU), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, b->r.rd_outstanding, 1);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 5));
 	KUNIT_EXPECT_FALSE(test, b->e.resend);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 3, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 3, MTU), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), b->now - sent);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 4, MTU), ROAN_TAKE_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 5, MTU), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 4, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 5, MTU), ROAN_RESP_PLACE);
 	for (int i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 }
@@ -455,13 +455,13 @@ static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
 static void timer__a_busy_peer_is_not_silent(struct kunit *test)
 {
 	struct bench *b = reading_bench(test);
-	u64 timeout = b->r.progress_at + roan_timeout_ns(14);
+	u64 timeout = b->r.ack_timer_base_ns + roan_timeout_ns(14);
 
 	b->now += 5 * MS;
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_STALE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_STALE);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10 * MS);
 	b->now += 55 * MS;
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_TAKE_STALE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_STALE);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), timeout);
 }
 
@@ -500,7 +500,7 @@ static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
 }
 
 /* Who posts while an answer is due may leave it to the answer, if that comes soon. */
-static void soon__by_the_longest_wait_of_late(struct kunit *test)
+static void answer_expected__by_the_longest_wait_of_late(struct kunit *test)
 {
 	struct roan_requester_cfg never = rc;
 	struct bench *b = bench(test);
@@ -508,11 +508,12 @@ static void soon__by_the_longest_wait_of_late(struct kunit *test)
 
 	post(b, ROAN_OP_SEND, 4 * MTU);
 	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));		/* who knows? */
+	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* who knows? */
 	for (; n < 3; n++) {
 		b->now += n ? 10 : 3 * MS;
 		ack(b, n);
-		KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));	/* of a window one answer is waited for */
+		/* of a window one answer is waited for */
+		KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));
 	}
 	for (i = 0; i < 200; i++, n++) {
 		post(b, ROAN_OP_SEND, 8);
@@ -521,12 +522,12 @@ static void soon__by_the_longest_wait_of_late(struct kunit *test)
 		ack(b, n);
 		retired(b);
 	}
-	KUNIT_EXPECT_TRUE(test, roan_requester_called_soon(&b->r));		/* they come all the time now */
+	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&b->r));		/* they come all the time now */
 	never.timeout = 0;
-	roan_requester_tune(&b->r, &never);
-	KUNIT_EXPECT_FALSE(test, roan_requester_called_soon(&b->r));		/* or may not come at all */
+	roan_requester_update_cfg(&b->r, &never);
+	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* or may not come at all */
 	answer(b, ROAN_AETH_RNR | 1, n, 0);
-	KUNIT_EXPECT_TRUE(test, roan_requester_called_soon(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&b->r));
 }
 
 static struct kunit_case requester_ack_cases[] = {
@@ -556,12 +557,12 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(timer__a_busy_peer_is_not_silent),
 	KUNIT_CASE(timer__a_nak_ends_the_asking),
 	KUNIT_CASE(timer__a_measured_answer_ends_the_patience),
-	KUNIT_CASE(soon__by_the_longest_wait_of_late),
+	KUNIT_CASE(answer_expected__by_the_longest_wait_of_late),
 	{}
 };
 
 static struct kunit_suite requester_ack_suite = {
-	.name = "requester_ack",
+	.name = "requester_rx",
 	.test_cases = requester_ack_cases,
 };
 

@@ -64,7 +64,7 @@ static void next__window_bounds_the_span_and_asks(struct kunit *test)
 	struct roan_requester_cfg cfg = rc;
 	struct bench *b;
 
-	cfg.window = 4;
+	cfg.psn_window = 4;
 	b = bench_with(test, cfg);
 	post(b, ROAN_OP_WRITE, 20 * MTU);
 	KUNIT_EXPECT_EQ(test, send_all(b), 4);
@@ -79,7 +79,7 @@ static void next__widest_window_goes_back_whole(struct kunit *test)
 	struct roan_requester_cfg cfg = rc;
 	struct bench *b;
 
-	cfg.window = 65536;
+	cfg.psn_window = 65536;
 	b = bench_with(test, cfg);
 	post(b, ROAN_OP_WRITE, 70000 * MTU);
 	KUNIT_EXPECT_EQ(test, send_all(b), 65536);
@@ -100,7 +100,7 @@ static void next__long_read_goes_in_pieces(struct kunit *test)
 	struct roan_requester_cfg cfg = rc;
 	struct bench *b;
 
-	cfg.window = 4;
+	cfg.psn_window = 4;
 	b = bench_with(test, cfg);
 	post(b, ROAN_OP_READ, 5 * MTU + 1);
 	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
@@ -108,13 +108,13 @@ static void next__long_read_goes_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->e.len, 4 * MTU);
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
 	for (u32 i = 0; i < 4; i++)
-		KUNIT_EXPECT_EQ(test, respond(b, i == 0 ? 0x0d : i == 3 ? 0x0f : 0x0e, i, MTU), ROAN_TAKE_PLACE);
+		KUNIT_EXPECT_EQ(test, respond(b, i == 0 ? 0x0d : i == 3 ? 0x0f : 0x0e, i, MTU), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, retired(b), -1);
 	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
 	KUNIT_EXPECT_EQ(test, b->e.offset, 4 * MTU);
 	KUNIT_EXPECT_EQ(test, b->e.len, MTU + 1);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 4, MTU), ROAN_TAKE_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 5, 1), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 4, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 5, 1), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 }
 
@@ -125,7 +125,7 @@ static void next__rd_atomic_is_a_limit(struct kunit *test)
 	for (int i = 0; i < 3; i++)
 		post(b, ROAN_OP_FETCH_ADD, 8);
 	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x12, 0, 0), ROAN_TAKE_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(b, 0x12, 0, 0), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 }
 
@@ -169,7 +169,7 @@ static void next__alone_waits_for_the_acknowledgement(struct kunit *test)
 	struct bench *b = bench(test);
 
 	post(b, ROAN_OP_WRITE, 8);
-	post(b, ROAN_OP_LOCAL, 0)->alone = true;
+	post(b, ROAN_OP_LOCAL, 0)->barrier = true;
 	post(b, ROAN_OP_SEND, 8);
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
 	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
@@ -245,34 +245,34 @@ static void next__credits_that_shrink_do_not_strand_a_tail(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
 }
 
-static void could_send__room_on_the_way_and_nothing_before(struct kunit *test)
+static void can_send__room_on_the_way_and_nothing_before(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
-	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 	post(b, ROAN_OP_WRITE, 63 * MTU);
-	KUNIT_EXPECT_FALSE(test, roan_requester_could_send(&b->r));
+	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));
 	send_all(b);
-	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 	post(b, ROAN_OP_WRITE, MTU);
 	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_could_send(&b->r));	/* a window of 64 */
+	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));	/* a window of 64 */
 	ack(b, 63);
-	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 }
 
-static void could_send__no_more_reads_than_the_peer_takes(struct kunit *test)
+static void can_send__no_more_reads_than_the_peer_takes(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
 	post(b, ROAN_OP_READ, 8);
 	send_all(b);
-	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 	post(b, ROAN_OP_READ, 8);
 	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_could_send(&b->r));
+	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));
 	respond(b, 0x10, 0, 8);
-	KUNIT_EXPECT_TRUE(test, roan_requester_could_send(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 }
 
 static void local__in_order_and_without_a_psn(struct kunit *test)
@@ -370,21 +370,21 @@ static void fail__nor_behind_a_late_answer(struct kunit *test)
 }
 
 /* Another window would cut the READ under way elsewhere than the peer did. */
-static void tune__keeps_what_is_under_way(struct kunit *test)
+static void update_cfg__keeps_what_is_under_way(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 	struct bench *b = bench(test);
 
-	cfg.window = 16;
+	cfg.psn_window = 16;
 	cfg.sq_psn = 7;
 	cfg.timeout = 3;
-	roan_requester_tune(&b->r, &cfg);
-	KUNIT_EXPECT_EQ(test, b->r.cfg.window, rc.window);
+	roan_requester_update_cfg(&b->r, &cfg);
+	KUNIT_EXPECT_EQ(test, b->r.cfg.psn_window, rc.psn_window);
 	KUNIT_EXPECT_EQ(test, b->r.cfg.sq_psn, rc.sq_psn);
 	KUNIT_EXPECT_EQ(test, b->r.cfg.timeout, 3);
 }
 
-static void tune__new_retries_begin_anew(struct kunit *test)
+static void update_cfg__new_retries_begin_anew(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 	struct bench *b;
@@ -395,11 +395,11 @@ static void tune__new_retries_begin_anew(struct kunit *test)
 	send_all(b);
 	cfg.retry_cnt = 1;
 	cfg.rnr_retry = 3;
-	roan_requester_tune(&b->r, &cfg);
+	roan_requester_update_cfg(&b->r, &cfg);
 	KUNIT_EXPECT_EQ(test, b->r.rnr_left, 3);
 	b->now += roan_timeout_ns(10);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	roan_requester_tune(&b->r, &cfg);		/* nothing changed */
+	roan_requester_update_cfg(&b->r, &cfg);		/* nothing changed */
 	b->now += roan_timeout_ns(10);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_FAILED);
 }
@@ -437,21 +437,21 @@ static void drain__finishes_the_message_and_stops(struct kunit *test)
 }
 
 /* Two packets were out when nothing was allowed to leave any more: the silence counts from the end of that on. */
-static void excused__silence_counts_from_then(struct kunit *test)
+static void restart_timer__silence_counts_from_then(struct kunit *test)
 {
 	struct bench *b = bench(test);
 	u64 before, later;
 
-	roan_requester_excused(&b->r, b->now);		/* nothing is out: nothing to time */
+	roan_requester_restart_timer(&b->r, b->now);		/* nothing is out: nothing to time */
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
 	post(b, ROAN_OP_SEND, 8);
 	send_one(b);
 	before = roan_requester_deadline(&b->r);
 	KUNIT_ASSERT_NE(test, before, 0);
 	later = b->now + 10 * (before - b->now);
-	roan_requester_excused(&b->r, later);
+	roan_requester_restart_timer(&b->r, later);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
-	roan_requester_excused(&b->r, b->now);		/* no news */
+	roan_requester_restart_timer(&b->r, b->now);		/* no news */
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, later), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
@@ -519,18 +519,18 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__credits_bound_and_probe),
 	KUNIT_CASE(next__responses_bring_credits),
 	KUNIT_CASE(next__credits_that_shrink_do_not_strand_a_tail),
-	KUNIT_CASE(could_send__room_on_the_way_and_nothing_before),
-	KUNIT_CASE(could_send__no_more_reads_than_the_peer_takes),
+	KUNIT_CASE(can_send__room_on_the_way_and_nothing_before),
+	KUNIT_CASE(can_send__no_more_reads_than_the_peer_takes),
 	KUNIT_CASE(local__in_order_and_without_a_psn),
 	KUNIT_CASE(fail__earlier_succeeds_later_is_flushed),
 	KUNIT_CASE(fail__nothing_behind_leaves),
 	KUNIT_CASE(fail__nor_when_the_last_before_is_answered),
 	KUNIT_CASE(fail__nor_behind_a_late_answer),
-	KUNIT_CASE(tune__keeps_what_is_under_way),
-	KUNIT_CASE(tune__new_retries_begin_anew),
+	KUNIT_CASE(update_cfg__keeps_what_is_under_way),
+	KUNIT_CASE(update_cfg__new_retries_begin_anew),
 	KUNIT_CASE(flush__everything_retires),
 	KUNIT_CASE(drain__finishes_the_message_and_stops),
-	KUNIT_CASE(excused__silence_counts_from_then),
+	KUNIT_CASE(restart_timer__silence_counts_from_then),
 	KUNIT_CASE(uc__sent_is_done),
 	KUNIT_CASE(resume__sends_on_with_the_next_psn),
 	{}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A responder, and what cases ask of it; for the responder_*test.c. */
-#ifndef RESPONDER_BENCH_H
-#define RESPONDER_BENCH_H
+#ifndef RESPONDER_FIXTURE_H
+#define RESPONDER_FIXTURE_H
 
 #include <kunit/test.h>
 #include "core/transport/responder.h"
@@ -13,9 +13,9 @@
 
 struct bench {
 	struct roan_responder r;
-	struct roan_replay replay[4];
-	struct roan_exec exec;
-	struct roan_answer a;
+	struct roan_resp_res replay[4];
+	struct roan_request exec;
+	struct roan_response a;
 };
 
 static inline struct bench *bench_with(struct kunit *test, u8 transport, u8 max_dest_rd_atomic)
@@ -67,7 +67,7 @@ static inline enum roan_verdict take(struct bench *b, struct roan_pkt pkt)
 		break;
 	case ROAN_OP_ATOMIC_WRITE:
 	case ROAN_OP_FLUSH:
-		roan_responder_acted(&b->r, &pkt);
+		roan_responder_done_op(&b->r, &pkt);
 		break;
 	default:
 		roan_responder_done(&b->r, &pkt);
@@ -81,7 +81,7 @@ static inline int owed(struct bench *b)
 {
 	if (!roan_responder_next(&b->r, ROAN_AETH_UNLIMITED, &b->a))
 		return -1;
-	roan_responder_answered(&b->r, &b->a);
+	roan_responder_sent(&b->r, &b->a);
 	return b->a.opcode;
 }
 
@@ -93,4 +93,4 @@ static inline void expect_nak(struct kunit *test, struct bench *b, u8 nak, u32 n
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
 }
 
-#endif /* RESPONDER_BENCH_H */
+#endif /* RESPONDER_FIXTURE_H */

@@ -9,8 +9,8 @@ static bool absent(struct bench *b, u64 now)
 {
 	if (!roan_responder_next(&b->r, 0, &b->a))
 		return false;
-	roan_responder_absent(&b->r, &b->a, now);
-	return !roan_responder_gives_way(&b->r);
+	roan_responder_block(&b->r, &b->a, now);
+	return !roan_responder_unblocked(&b->r);
 }
 
 static struct roan_pkt rest_of_600(void)
@@ -22,7 +22,7 @@ static struct roan_pkt rest_of_600(void)
 }
 
 /* A response rests. Early asking is passed over; then each is told once to come later, by the PSN that comes next. */
-static void later__once_each_asking(struct kunit *test)
+static void defer_rnr__once_each_asking(struct kunit *test)
 {
 	struct bench *b = bench(test);
 	u64 now = 1000 * MS;
@@ -30,19 +30,19 @@ static void later__once_each_asking(struct kunit *test)
 	take(b, request(0x0c, 0, 0, 600));
 	owed(b);
 	KUNIT_EXPECT_TRUE(test, absent(b, now));
-	KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now, &b->a));
+	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
 	KUNIT_EXPECT_EQ(test, take(b, rest_of_600()), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now + ROAN_REST_QUIET_NS - 1, &b->a));
+	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now + ROAN_RNR_GRACE_NS - 1, &b->a));
 	for (int i = 0; i < 2; i++) {
-		now += ROAN_REST_QUIET_NS;
+		now += ROAN_RNR_GRACE_NS;
 		KUNIT_EXPECT_TRUE(test, absent(b, now));	/* a page came, another one's */
-		KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now, &b->a));
+		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
 		KUNIT_EXPECT_EQ(test, take(b, rest_of_600()), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_TRUE(test, roan_responder_later(&b->r, now, &b->a));
+		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
 		KUNIT_EXPECT_EQ(test, b->a.opcode, 0x11);
 		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | (i ? 26 : 24));	/* 81.92 and 40.96 ms */
 		KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
-		KUNIT_EXPECT_FALSE(test, roan_responder_later(&b->r, now, &b->a));
+		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
 	}
 	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
 	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
@@ -50,7 +50,7 @@ static void later__once_each_asking(struct kunit *test)
 }
 
 /* Whose ACK timeout is so short that it asks all the time is told sooner; and each rest has a patience of its own. */
-static void later__soon_to_who_asks_often(struct kunit *test)
+static void defer_rnr__soon_to_who_asks_often(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -59,10 +59,10 @@ static void later__soon_to_who_asks_often(struct kunit *test)
 		u64 now = (1 + packet) * MS;
 
 		KUNIT_EXPECT_TRUE(test, absent(b, now));
-		for (u32 i = 0; i <= ROAN_REST_QUIET_ASKS; i++) {
+		for (u32 i = 0; i <= ROAN_RNR_GRACE_DUPS; i++) {
 			now += 10000;
 			KUNIT_EXPECT_EQ(test, take(b, packet ? rest_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-			KUNIT_EXPECT_EQ(test, roan_responder_later(&b->r, now, &b->a), i == ROAN_REST_QUIET_ASKS);
+			KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&b->r, now, &b->a), i == ROAN_RNR_GRACE_DUPS);
 		}
 		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 4);	/* 0.04 ms */
 		KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
@@ -70,7 +70,7 @@ static void later__soon_to_who_asks_often(struct kunit *test)
 }
 
 /* What is before the READ was executed, and its ACK cannot overtake the response that rests. */
-static void later__to_who_asks_for_an_ack(struct kunit *test)
+static void defer_rnr__to_who_asks_for_an_ack(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -78,7 +78,7 @@ static void later__to_who_asks_for_an_ack(struct kunit *test)
 	take(b, request(0x0c, 1, 0, 600));
 	KUNIT_EXPECT_TRUE(test, absent(b, 0));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_later(&b->r, ROAN_REST_QUIET_NS, &b->a));
+	KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, ROAN_RNR_GRACE_NS, &b->a));
 	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
 }
 
@@ -88,7 +88,7 @@ static void one_rests(struct kunit *test, struct bench *b)
 	take(b, request(0x0c, 0, 0, 600));
 	KUNIT_EXPECT_TRUE(test, absent(b, 0));
 	take(b, request(0x0c, 3, 0, 8));
-	KUNIT_EXPECT_FALSE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 }
 
 /* The same, and both were given before. */
@@ -102,25 +102,25 @@ static void one_rests_again(struct kunit *test, struct bench *b)
 }
 
 /* Asked again for what it has had, a requester may have gone on since. That it has shows when it asks for more, and asks again. */
-static void gives_way__when_passed_by(struct kunit *test)
+static void unblocked__when_passed_by(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
 	one_rests_again(test, b);
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
 	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
 
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
 	KUNIT_EXPECT_TRUE(test, absent(b, 0));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_DUPLICATE);
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
 	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
 	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 4));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
@@ -128,34 +128,34 @@ static void gives_way__when_passed_by(struct kunit *test)
 }
 
 /* Who asks for all again misses the first of it, or it would not: it is told to come later. */
-static void gives_way__not_to_who_asks_for_all(struct kunit *test)
+static void unblocked__not_to_who_asks_for_all(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
 	one_rests_again(test, b);
 	for (int i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_FALSE(test, roan_responder_gives_way(&b->r));
+		KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_FALSE(test, roan_responder_gives_way(&b->r));
-		KUNIT_EXPECT_TRUE(test, roan_responder_later(&b->r, ROAN_REST_QUIET_NS, &b->a));
+		KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
+		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, ROAN_RNR_GRACE_NS, &b->a));
 		KUNIT_EXPECT_EQ(test, b->a.psn, PSN0);
 	}
 }
 
 /* Given for the first time it is waited for, whatever else is asked for. */
-static void gives_way__not_the_first_time(struct kunit *test)
+static void unblocked__not_the_first_time(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
 	one_rests(test, b);
 	for (int i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 }
 
 /* What is before it was given, and is asked for again: that is given again, and the other rests as long as it has. */
-static void gives_way__to_what_is_before(struct kunit *test)
+static void unblocked__to_what_is_before(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -165,11 +165,11 @@ static void gives_way__to_what_is_before(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, absent(b, 0));
 	for (u64 i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_TRUE(test, roan_responder_gives_way(&b->r));
+		KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
 		KUNIT_EXPECT_EQ(test, owed(b), 0x10);
 		KUNIT_EXPECT_EQ(test, b->a.psn, PSN0);
-		KUNIT_EXPECT_TRUE(test, absent(b, i * ROAN_REST_QUIET_NS));
-		KUNIT_EXPECT_EQ(test, roan_responder_later(&b->r, i * ROAN_REST_QUIET_NS, &b->a), i > 0);
+		KUNIT_EXPECT_TRUE(test, absent(b, i * ROAN_RNR_GRACE_NS));
+		KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&b->r, i * ROAN_RNR_GRACE_NS, &b->a), i > 0);
 		KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
 	}
 	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
@@ -177,7 +177,7 @@ static void gives_way__to_what_is_before(struct kunit *test)
 }
 
 /* As many are remembered as were agreed on; a new READ that takes its place is not held up by it. */
-static void gives_way__to_what_takes_its_place(struct kunit *test)
+static void unblocked__to_what_takes_its_place(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -188,25 +188,25 @@ static void gives_way__to_what_takes_its_place(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
 	KUNIT_EXPECT_TRUE(test, absent(b, 0));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_gives_way(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
 	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
 	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 2));
 }
 
 static struct kunit_case responder_rest_cases[] = {
-	KUNIT_CASE(later__once_each_asking),
-	KUNIT_CASE(later__soon_to_who_asks_often),
-	KUNIT_CASE(later__to_who_asks_for_an_ack),
-	KUNIT_CASE(gives_way__when_passed_by),
-	KUNIT_CASE(gives_way__not_to_who_asks_for_all),
-	KUNIT_CASE(gives_way__not_the_first_time),
-	KUNIT_CASE(gives_way__to_what_is_before),
-	KUNIT_CASE(gives_way__to_what_takes_its_place),
+	KUNIT_CASE(defer_rnr__once_each_asking),
+	KUNIT_CASE(defer_rnr__soon_to_who_asks_often),
+	KUNIT_CASE(defer_rnr__to_who_asks_for_an_ack),
+	KUNIT_CASE(unblocked__when_passed_by),
+	KUNIT_CASE(unblocked__not_to_who_asks_for_all),
+	KUNIT_CASE(unblocked__not_the_first_time),
+	KUNIT_CASE(unblocked__to_what_is_before),
+	KUNIT_CASE(unblocked__to_what_takes_its_place),
 	{}
 };
 
 static struct kunit_suite responder_rest_suite = {
-	.name = "responder_rest",
+	.name = "responder_rnr_defer",
 	.test_cases = responder_rest_cases,
 };
 

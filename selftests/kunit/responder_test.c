@@ -158,17 +158,17 @@ static void admit__duplicate_atomic_repeats_the_result(struct kunit *test)
 }
 
 /* Twice as much room, in the middle of a connection. */
-static void remember__more_keeps_what_is_there(struct kunit *test)
+static void set_resources__more_keeps_what_is_there(struct kunit *test)
 {
 	struct bench *b = bench(test);
-	struct roan_replay more[4] = {};
+	struct roan_resp_res more[4] = {};
 	u32 i;
 
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
 		KUNIT_EXPECT_EQ(test, owed(b), 0x12);
 	}
-	KUNIT_EXPECT_PTR_EQ(test, roan_responder_remember(&b->r, more, 4), (struct roan_replay *)b->replay);
+	KUNIT_EXPECT_PTR_EQ(test, roan_responder_set_resources(&b->r, more, 4), (struct roan_resp_res *)b->replay);
 	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 0, 0, 0)), ROAN_V_DROP);	/* forgotten before */
 	for (i = 1; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_DUPLICATE);
@@ -271,18 +271,18 @@ static void next__nothing_overtakes_a_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
 }
 
-static void answer_failed__becomes_a_nak(struct kunit *test)
+static void fail__becomes_a_nak(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
 	take(b, request(0x0c, 0, 0, 600));
 	owed(b);
 	KUNIT_EXPECT_TRUE(test, roan_responder_next(&b->r, 0, &b->a));
-	roan_responder_answer_failed(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS);
+	roan_responder_fail(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS);
 	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 1);
 }
 
-static void remember__memory_may_come_with_the_first_read(struct kunit *test)
+static void set_resources__memory_may_come_with_the_first_read(struct kunit *test)
 {
 	const struct roan_responder_cfg cfg = { .transport = ROAN_TP_RC, .mtu_shift = 8, .max_dest_rd_atomic = 2 };
 	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
@@ -293,7 +293,7 @@ static void remember__memory_may_come_with_the_first_read(struct kunit *test)
 	write.psn = 0;
 	KUNIT_EXPECT_EQ(test, take(b, write), ROAN_V_EXECUTE);
 	read.psn = 1;
-	roan_responder_remember(&b->r, b->replay, 2);
+	roan_responder_set_resources(&b->r, b->replay, 2);
 	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
 	read.psn = 2;
 	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
@@ -307,7 +307,7 @@ static void remember__memory_may_come_with_the_first_read(struct kunit *test)
  * The requester has what it asked for and lets the key go, while its asking again is still being answered. The QP lives, what
  * came behind is acknowledged, and a requester that still waits is refused each time that it asks.
  */
-static void answer_failed__too_late_to_matter(struct kunit *test)
+static void fail__too_late_to_matter(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -318,7 +318,7 @@ static void answer_failed__too_late_to_matter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
 	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 3, 8, 0)), ROAN_V_EXECUTE);
 	KUNIT_EXPECT_TRUE(test, roan_responder_next(&b->r, 0, &b->a));
-	KUNIT_EXPECT_FALSE(test, roan_responder_answer_failed(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS));
+	KUNIT_EXPECT_FALSE(test, roan_responder_fail(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS));
 	KUNIT_EXPECT_FALSE(test, b->r.failed);
 	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
 	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS);
@@ -337,7 +337,7 @@ static void answer_failed__too_late_to_matter(struct kunit *test)
 static void expect_response(struct kunit *test, struct bench *b, u32 n)
 {
 	KUNIT_EXPECT_NE(test, owed(b), -1);
-	KUNIT_EXPECT_NE(test, b->a.replay, ROAN_NO_REPLAY);
+	KUNIT_EXPECT_NE(test, b->a.replay, ROAN_NO_RESP_RES);
 	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
 }
 
@@ -383,14 +383,14 @@ static void next__the_oldest_is_overwritten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_EXECUTE);
 	expect_response(test, b, 2);
 	expect_response(test, b, 3);
-	KUNIT_EXPECT_EQ(test, b->r.n_active, 0);
+	KUNIT_EXPECT_EQ(test, b->r.n_pending, 0);
 }
 
 /* More memory while responses are owed: the entries move, the order stays. */
 static void next__the_oldest_moves(struct kunit *test)
 {
 	struct bench *b = bench_with(test, ROAN_TP_RC, 3);
-	struct roan_replay more[8] = {};
+	struct roan_resp_res more[8] = {};
 	u32 n;
 
 	for (n = 0; n < 4; n++) {
@@ -398,21 +398,21 @@ static void next__the_oldest_moves(struct kunit *test)
 		if (n < 2)
 			expect_response(test, b, n);
 	}
-	roan_responder_remember(&b->r, more, ARRAY_SIZE(more));
+	roan_responder_set_resources(&b->r, more, ARRAY_SIZE(more));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 4, 0, 8)), ROAN_V_EXECUTE);
 	expect_response(test, b, 2);
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 1, 0, 8)), ROAN_V_DUPLICATE);
 	expect_response(test, b, 1);
 	expect_response(test, b, 3);
 	expect_response(test, b, 4);
-	KUNIT_EXPECT_EQ(test, b->r.n_active, 0);
+	KUNIT_EXPECT_EQ(test, b->r.n_pending, 0);
 }
 
 static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__message_of_three_packets),
 	KUNIT_CASE(admit__what_breaks_a_rule),
 	KUNIT_CASE(admit__atomics_are_aligned),
-	KUNIT_CASE(remember__memory_may_come_with_the_first_read),
+	KUNIT_CASE(set_resources__memory_may_come_with_the_first_read),
 	KUNIT_CASE(admit__no_resources_no_read),
 	KUNIT_CASE(admit__more_reads_than_agreed),
 	KUNIT_CASE(admit__a_repeated_read_gives_way),
@@ -420,7 +420,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__late_nak_names_the_present_gap),
 	KUNIT_CASE(admit__duplicate_send_is_acknowledged),
 	KUNIT_CASE(admit__duplicate_atomic_repeats_the_result),
-	KUNIT_CASE(remember__more_keeps_what_is_there),
+	KUNIT_CASE(set_resources__more_keeps_what_is_there),
 	KUNIT_CASE(admit__duplicate_read_within_the_first),
 	KUNIT_CASE(admit__forgotten_read_is_dropped),
 	KUNIT_CASE(uc__next_first_resynchronises),
@@ -430,8 +430,8 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(next__the_oldest_first),
 	KUNIT_CASE(next__the_oldest_is_overwritten),
 	KUNIT_CASE(next__the_oldest_moves),
-	KUNIT_CASE(answer_failed__becomes_a_nak),
-	KUNIT_CASE(answer_failed__too_late_to_matter),
+	KUNIT_CASE(fail__becomes_a_nak),
+	KUNIT_CASE(fail__too_late_to_matter),
 	{}
 };
 

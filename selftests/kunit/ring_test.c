@@ -38,7 +38,7 @@ static void alloc_rounds_up_and_refuses(struct kunit *test)
 static void alloc_of_two_shares_memory(struct kunit *test)
 {
 	struct roan_ring first = {}, second = {};
-	const struct roan_ring_plan plan[] = {
+	const struct roan_ring_alloc_req plan[] = {
 		{ .ring = &first, .slots = 3, .slot_size = 80 },
 		{ .ring = &second, .slots = 5, .slot_size = 20 },
 	};
@@ -150,23 +150,23 @@ static void doorbell_bit(struct kunit *test)
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, param_start(test));
 
 	/* Nothing posted: the bit stays, the next poster rings. */
-	KUNIT_EXPECT_FALSE(test, roan_ring_need_doorbell(ring));
+	KUNIT_EXPECT_FALSE(test, roan_ring_enable_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_NEED_DOORBELL);
-	roan_ring_awake(ring);
+	roan_ring_unpark(ring);
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
 	/* Posted by somebody who did not see the bit: whoever set it is told, and looks again. */
 	roan_ring_post(ring, 1);
-	KUNIT_EXPECT_TRUE(test, roan_ring_need_doorbell(ring));
+	KUNIT_EXPECT_TRUE(test, roan_ring_enable_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
 	roan_ring_consume(ring);
-	KUNIT_EXPECT_FALSE(test, roan_ring_need_doorbell(ring));
+	KUNIT_EXPECT_FALSE(test, roan_ring_enable_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_NEED_DOORBELL);
 	/* An answer is due: likewise, and posters are told how many more are worth a bell. */
-	KUNIT_EXPECT_FALSE(test, roan_ring_await(ring, 3));
-	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_ANSWER_DUE);
-	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.ask_at, ring->index + 3);
+	KUNIT_EXPECT_FALSE(test, roan_ring_park_ack_pending(ring, 3));
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_ACK_PENDING);
+	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.notify_at, ring->index + 3);
 	roan_ring_post(ring, 1);
-	KUNIT_EXPECT_TRUE(test, roan_ring_await(ring, 3));
+	KUNIT_EXPECT_TRUE(test, roan_ring_park_ack_pending(ring, 3));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
 	roan_ring_free(ring);
 }
@@ -174,11 +174,11 @@ static void doorbell_bit(struct kunit *test)
 /* A poster sees at once that its notice is gone; a tail that cannot be is forgotten, and what comes next is heard. */
 static void notices_are_taken(struct kunit *test)
 {
-	struct roan_ring *ring = new_ring(test, SLOTS, sizeof(struct roan_notice), param_start(test));
-	struct roan_notice *slot;
+	struct roan_ring *ring = new_ring(test, SLOTS, sizeof(struct roan_db_hint), param_start(test));
+	struct roan_db_hint *slot;
 	u32 i, qpn;
 
-	KUNIT_EXPECT_FALSE(test, roan_ring_take_notice(ring, &qpn));
+	KUNIT_EXPECT_FALSE(test, roan_ring_pop_hint(ring, &qpn));
 	for (i = 0; i < SLOTS; i++) {
 		slot = roan_ring_post_slot(ring, i);
 		KUNIT_ASSERT_NOT_NULL(test, slot);
@@ -186,20 +186,20 @@ static void notices_are_taken(struct kunit *test)
 	}
 	roan_ring_post(ring, SLOTS);
 	for (i = 0; i < SLOTS; i++) {
-		KUNIT_EXPECT_TRUE(test, roan_ring_take_notice(ring, &qpn));
+		KUNIT_EXPECT_TRUE(test, roan_ring_pop_hint(ring, &qpn));
 		KUNIT_EXPECT_EQ(test, qpn, 100 + i);
 		KUNIT_EXPECT_EQ(test, ring->ctl->kernel.index, ring->index);
 	}
-	KUNIT_EXPECT_FALSE(test, roan_ring_take_notice(ring, &qpn));
+	KUNIT_EXPECT_FALSE(test, roan_ring_pop_hint(ring, &qpn));
 	roan_ring_post(ring, SLOTS + 1);
-	KUNIT_EXPECT_FALSE(test, roan_ring_take_notice(ring, &qpn));
+	KUNIT_EXPECT_FALSE(test, roan_ring_pop_hint(ring, &qpn));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.index, ring->ctl->user.index);
-	KUNIT_EXPECT_FALSE(test, roan_ring_need_doorbell(ring));
+	KUNIT_EXPECT_FALSE(test, roan_ring_enable_doorbell(ring));
 	slot = roan_ring_post_slot(ring, 0);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
 	slot->qpn = 7;
 	roan_ring_post(ring, 1);
-	KUNIT_EXPECT_TRUE(test, roan_ring_take_notice(ring, &qpn));
+	KUNIT_EXPECT_TRUE(test, roan_ring_pop_hint(ring, &qpn));
 	KUNIT_EXPECT_EQ(test, qpn, 7u);
 	roan_ring_free(ring);
 }
@@ -330,9 +330,9 @@ static void post_cqe(struct roan_cq *cq, u64 wr_id, u8 status, u16 flags)
 	roan_cq_post(cq, &cqe);
 }
 
-static bool take_bit(struct roan_cq *cq, enum roan_later_bit bit)
+static bool take_bit(struct roan_cq *cq, enum roan_deferred_bit bit)
 {
-	return test_and_clear_bit(bit, &cq->later.bits);
+	return test_and_clear_bit(bit, &cq->deferred.bits);
 }
 
 static void cq_overflow_is_told_once(struct kunit *test)
@@ -344,12 +344,12 @@ static void cq_overflow_is_told_once(struct kunit *test)
 	for (i = 0; i < SLOTS; i++)
 		post_cqe(cq, i, 0, 0);
 	KUNIT_EXPECT_EQ(test, cq->ring.ctl->kernel.flags, 0u);
-	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DO_CQ_ERR));
+	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_CQ_ERR));
 	post_cqe(cq, 100, 0, 0);
 	KUNIT_EXPECT_EQ(test, cq->ring.ctl->kernel.flags, (u32)ROAN_RING_OVERFLOW);
-	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DO_CQ_ERR));
+	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_CQ_ERR));
 	post_cqe(cq, 101, 0, 0);
-	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DO_CQ_ERR));
+	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_CQ_ERR));
 	KUNIT_EXPECT_EQ(test, fake_count(ROAN_CNT_cq_overflow), 2ull);
 
 	/* What was there before is whole, and there is room again. */
@@ -367,22 +367,22 @@ static void cq_wakes_whom_it_should(struct kunit *test)
 	struct roan_cq *cq = new_cq(test);
 
 	post_cqe(cq, 0, 0, ROAN_CQE_SOLICITED);
-	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DO_NOTIFY));	/* nobody asked */
+	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* nobody asked */
 	KUNIT_EXPECT_EQ(test, roan_req_notify_cq(&cq->ib, IB_CQ_NEXT_COMP), 0);
 	KUNIT_EXPECT_EQ(test, roan_req_notify_cq(&cq->ib, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS), 1);
 	post_cqe(cq, 1, 0, 0);
-	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DO_NOTIFY));
+	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_NOTIFY));
 	post_cqe(cq, 2, 0, 0);
-	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DO_NOTIFY));	/* once an arming */
+	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* once an arming */
 
 	roan_req_notify_cq(&cq->ib, IB_CQ_SOLICITED);
 	post_cqe(cq, 3, 0, 0);
-	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DO_NOTIFY));
+	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_NOTIFY));
 	post_cqe(cq, 4, 0, ROAN_CQE_SOLICITED);
-	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DO_NOTIFY));
+	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_NOTIFY));
 	roan_req_notify_cq(&cq->ib, IB_CQ_SOLICITED);
 	post_cqe(cq, 5, IB_WC_WR_FLUSH_ERR, 0);
-	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DO_NOTIFY));	/* a failed one counts as solicited */
+	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* a failed one counts as solicited */
 	roan_destroy_cq(&cq->ib, NULL);
 }
 
@@ -482,7 +482,7 @@ static u64 number_in(const struct roan_ring *ring, u32 index)
 static void posted_moves_little_by_little(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, -3u), *fresh = new_ring(test, 2 * SLOTS, 16, 0);
-	struct roan_move move = {};
+	struct roan_ring_resize move = {};
 	u32 i;
 
 	for (i = 0; i < 6; i++)
@@ -509,19 +509,19 @@ static void posted_moves_little_by_little(struct kunit *test)
 static void posted_that_does_not_fit_stays(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, 0), *fresh = new_ring(test, 4, 16, 0);
-	struct roan_move move = {};
+	struct roan_ring_resize move = {};
 	u32 i;
 
 	roan_ring_post(ring, 5);
 	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, U32_MAX), -EINVAL);
 	roan_ring_consume(ring);
-	move = (struct roan_move) {};
+	move = (struct roan_ring_resize) {};
 	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 2), -EAGAIN);
 	roan_ring_post(ring, 3);
 	for (i = 0; i < 5; i++)
 		roan_ring_consume(ring);
 	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 2), -EINVAL);
-	move = (struct roan_move) {};
+	move = (struct roan_ring_resize) {};
 	roan_ring_post(ring, 0x80000000);
 	KUNIT_EXPECT_EQ(test, roan_ring_move_posted(ring, fresh, &move, 2), -EINVAL);
 	KUNIT_EXPECT_EQ(test, ring->mask, SLOTS - 1);

@@ -7,9 +7,9 @@ bool fake_no_route;
 struct dst_entry *fake_dst;
 
 static DEFINE_PER_CPU(struct roan_stats, counts);
-DEFINE_PER_CPU(u32, roan_burst);
+DEFINE_PER_CPU(u32, roan_tx_budget_used);
 
-bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct roan_av *av)
+bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av)
 {
 	if (fake_no_route)
 		return false;
@@ -17,7 +17,7 @@ bool roan_flow_ready(struct roan_flow *flow, struct roan_dev *dev, const struct 
 	return true;
 }
 
-int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *flow, bool ipv6)
+int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cache *flow, bool ipv6)
 {
 	skb->protocol = htons(ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 	__skb_queue_tail(&fake_sent, skb);
@@ -25,13 +25,13 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_flow *f
 }
 
 /* The bits stay for the case to see; nothing is queued and no reference is taken. */
-void roan_later(struct roan_later *later, enum roan_later_bit what)
+void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what)
 {
 	set_bit(what, &later->bits);
 }
 
 /* No peer's memory here. */
-int roan_peer_claim(struct roan_mr *mr, u64 start)
+int roan_peermem_claim(struct roan_mr *mr, u64 start)
 {
 	return -EFAULT;
 }
@@ -40,7 +40,7 @@ void roan_dm_release(struct roan_mr *mr)
 {
 }
 
-void roan_peer_release(struct roan_mr *mr)
+void roan_peermem_release(struct roan_mr *mr)
 {
 }
 
@@ -68,18 +68,18 @@ void fake_counts_reset(void)
 }
 
 /* Nobody brings pages in: what is absent stays absent. */
-u32 roan_odp_ask(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
-	return ROAN_VERR_ABSENT;
+	return ROAN_VERR_PENDING;
 }
 
 /* Nor does anybody write back what is long. */
-u32 roan_persist(struct roan_qp *qp, u32 key, u64 off, u64 len)
+u32 roan_flush_job_start(struct roan_qp *qp, u32 key, u64 off, u64 len)
 {
 	return ROAN_VERR_UNWRITTEN;
 }
 
-void roan_odp_had(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
 }
 
@@ -89,7 +89,7 @@ struct roan_qp *roan_qp_find(u32 qpn)
 	return NULL;
 }
 
-struct roan_qp *roan_qp_ref_take(struct roan_qp_ref *ref)
+struct roan_qp *roan_qp_get_rcu(struct roan_qp_ref *ref)
 {
 	return ref->qp;
 }
@@ -102,6 +102,6 @@ void roan_qp_put(struct roan_qp *qp)
 {
 }
 
-void roan_doorbell_look(struct roan_qp *qp, struct roan_qp **answered)
+void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered)
 {
 }

@@ -23,8 +23,8 @@ static bool ack(struct rig *r, u32 bytes, u32 in_flight, u64 rtt_us, u64 now)
 static void set_window(struct rig *r, u64 bytes)
 {
 	ack(r, 0, 0, 50, T0);
-	r->cc.swift.window = bytes << 8;
-	r->cc.window = bytes;
+	r->cc.swift.cwnd = bytes << 8;
+	r->cc.cwnd = bytes;
 }
 
 static void start__unlimited_until_measured(struct kunit *test)
@@ -33,7 +33,7 @@ static void start__unlimited_until_measured(struct kunit *test)
 	struct rig r;
 
 	start(&r);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 0);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 0);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 	KUNIT_EXPECT_FALSE(test, ack(&r, 100000, 0, 0, T0));
 	KUNIT_EXPECT_FALSE(test, roan_cc_lost(&r.cc, ROAN_CC_LOST_NAK, T0));
@@ -41,10 +41,10 @@ static void start__unlimited_until_measured(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_cc_sent(&r.cc, 1, T0));
 	KUNIT_EXPECT_FALSE(test, roan_cc_elapsed(&r.cc, T0));
 	KUNIT_EXPECT_TRUE(test, ack(&r, 1000, 0, 50, T0));
-	KUNIT_EXPECT_EQ(test, r.cc.window, 250000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 250000);
 	roan_cc_state(&r.cc, T0, &state);
 	KUNIT_EXPECT_EQ(test, state.rtt_ns, 50 * US);
-	KUNIT_EXPECT_EQ(test, state.window, 250000);
+	KUNIT_EXPECT_EQ(test, state.cwnd, 250000);
 }
 
 /* A packet a window: what a window's worth of ACKs adds, in one or in ten. */
@@ -55,19 +55,19 @@ static void acked__grows_by_a_packet_a_round_trip(struct kunit *test)
 	start(&r);
 	set_window(&r, 20000);
 	ack(&r, 20000, 0, 50, T0 + 1);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 21000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 21000);
 	set_window(&r, 20000);
 	for (int i = 0; i < 10; i++)
 		ack(&r, 2000, 18000, 99, T0 + 2);
-	KUNIT_EXPECT_GE(test, r.cc.window, 20970);
-	KUNIT_EXPECT_LE(test, r.cc.window, 21000);
+	KUNIT_EXPECT_GE(test, r.cc.cwnd, 20970);
+	KUNIT_EXPECT_LE(test, r.cc.cwnd, 21000);
 	r.params.swift_ai = 2048;
 	set_window(&r, 20000);
 	ack(&r, 20000, 0, 50, T0 + 3);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 22000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 22000);
 	set_window(&r, 20000);
 	ack(&r, 400000, 0, 50, T0 + 3);		/* more than a window at once is no more than a window */
-	KUNIT_EXPECT_EQ(test, r.cc.window, 22000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 22000);
 }
 
 /* ACKs without a round trip of their own count with the next that has one. */
@@ -79,7 +79,7 @@ static void acked__bytes_wait_for_a_measurement(struct kunit *test)
 	set_window(&r, 20000);
 	KUNIT_EXPECT_FALSE(test, ack(&r, 15000, 5000, 0, T0 + 1));
 	ack(&r, 5000, 0, 50, T0 + 2);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 21000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 21000);
 }
 
 static void acked__unused_window_does_not_grow(struct kunit *test)
@@ -104,7 +104,7 @@ static void acked__cuts_by_the_excess(struct kunit *test)
 		start(&r);
 		set_window(&r, 100000);
 		ack(&r, 1000, 99000, t[i].rtt, T0 + 1);
-		KUNIT_EXPECT_EQ_MSG(test, r.cc.window, t[i].window, "%llu us", (unsigned long long)t[i].rtt);
+		KUNIT_EXPECT_EQ_MSG(test, r.cc.cwnd, t[i].window, "%llu us", (unsigned long long)t[i].rtt);
 		KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 	}
 }
@@ -117,15 +117,15 @@ static void acked__cuts_once_a_round_trip(struct kunit *test)
 	set_window(&r, 100000);
 	r.cc.swift.rtt_ns = 400 * US;
 	ack(&r, 1000, 99000, 400, T0 + 1);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 50000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 50000);
 	KUNIT_EXPECT_FALSE(test, ack(&r, 1000, 99000, 400, T0 + 400 * US));
 	KUNIT_EXPECT_FALSE(test, roan_cc_lost(&r.cc, ROAN_CC_LOST_NAK, T0 + 400 * US));
 	KUNIT_EXPECT_TRUE(test, ack(&r, 1000, 99000, 400, T0 + 400 * US + 1));
-	KUNIT_EXPECT_EQ(test, r.cc.window, 25000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 25000);
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 2);
 }
 
-static void measured__smooths_and_remembers_the_shortest(struct kunit *test)
+static void rtt_sample__smooths_and_remembers_the_shortest(struct kunit *test)
 {
 	struct rig r;
 
@@ -133,13 +133,13 @@ static void measured__smooths_and_remembers_the_shortest(struct kunit *test)
 	ack(&r, 0, 0, 80, T0);
 	ack(&r, 0, 0, 160, T0 + 1);
 	KUNIT_EXPECT_EQ(test, r.cc.swift.rtt_ns, 90 * US);
-	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 80 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 80 * US);
 	ack(&r, 0, 0, 40, T0 + 2);
-	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 40 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 40 * US);
 	ack(&r, 0, 0, 70, T0 + 2 + 10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 40 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 40 * US);
 	ack(&r, 0, 0, 70, T0 + 3 + 10 * NSEC_PER_SEC);	/* not seen again for ten seconds */
-	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 70 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 70 * US);
 }
 
 /* Without a target of its own: twice the shortest round trip and the hosts' slack, here 2 * 40 + 50. */
@@ -151,11 +151,11 @@ static void target__from_the_shortest_round_trip(struct kunit *test)
 	r.params.swift_target_us = 0;
 	set_window(&r, 100000);
 	ack(&r, 0, 0, 40, T0);
-	r.cc.swift.window = 100000 << 8;
+	r.cc.swift.cwnd = 100000 << 8;
 	ack(&r, 100000, 0, 129, T0 + 1);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 101000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 101000);
 	ack(&r, 1000, 0, 131, T0 + 2);
-	KUNIT_EXPECT_LT(test, r.cc.window, 101000);
+	KUNIT_EXPECT_LT(test, r.cc.cwnd, 101000);
 }
 
 /* swift_fs_range for windows of 0.1 packets and less, none for 100 and more, between them 1/sqrt. */
@@ -176,7 +176,7 @@ static void target__scales_with_the_window(struct kunit *test)
 			};
 
 			set_window(&r, PACKET);
-			r.cc.swift.window = t[i].window_q8;
+			r.cc.swift.cwnd = t[i].window_q8;
 			r.cc.swift.cut_at = 0;
 			r.cc.cuts = 0;
 			roan_cc_acked(&r.cc, &sample, T0 + 1);
@@ -202,7 +202,7 @@ static void target__scaling_in_the_middle(struct kunit *test)
 			start(&r);
 			r.params.swift_fs_range_us = 50;
 			set_window(&r, PACKET);
-			r.cc.swift.window = t[i].window_q8;
+			r.cc.swift.cwnd = t[i].window_q8;
 			roan_cc_acked(&r.cc, &sample, T0 + 1);
 			KUNIT_EXPECT_EQ_MSG(test, r.cc.cuts, over, "row %u", i);
 		}
@@ -226,7 +226,7 @@ static void target__misordered_scaling_is_none(struct kunit *test)
 	r.params.swift_fs_min = 1024;	/* all or nothing at the same window */
 	r.params.swift_fs_max = 1024;
 	set_window(&r, PACKET);
-	r.cc.swift.window = PACKET << 6;
+	r.cc.swift.cwnd = PACKET << 6;
 	ack(&r, 1000, 0, 101, T0 + 1);
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 }
@@ -238,15 +238,15 @@ static void window__below_a_packet_is_paced(struct kunit *test)
 
 	start(&r);
 	set_window(&r, 2 * PACKET);
-	r.cc.swift.window = PACKET * 256;
+	r.cc.swift.cwnd = PACKET * 256;
 	roan_cc_lost(&r.cc, ROAN_CC_LOST_NAK, T0 + NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.window, PACKET);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, PACKET);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 80000000);
 	roan_cc_limits(&r.cc, 10 * GBPS, 50000000, T0 + NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 50000000);
 	roan_cc_limits(&r.cc, 10 * GBPS, 0, T0 + NSEC_PER_SEC);
 	ack(&r, PACKET, 0, 50, T0 + 2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 1500);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 1500);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 }
 
@@ -258,7 +258,7 @@ static void lost__nak_cuts_by_max_mdf(struct kunit *test)
 	set_window(&r, 100000);
 	r.params.swift_max_mdf = 256;
 	roan_cc_lost(&r.cc, ROAN_CC_LOST_NAK, T0 + NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 75000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 75000);
 }
 
 /* Five timeouts in a row: from the smallest window again, a thousandth of a packet. An ACK ends a row. */
@@ -270,14 +270,14 @@ static void lost__timeouts_in_a_row(struct kunit *test)
 	set_window(&r, 100000);
 	for (u32 i = 1; i <= 4; i++)
 		roan_cc_lost(&r.cc, ROAN_CC_LOST_TIMEOUT, T0 + i * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 6250);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 6250);
 	ack(&r, 0, 0, 0, T0 + 5 * NSEC_PER_SEC);
 	for (u32 i = 6; i <= 9; i++)
 		roan_cc_lost(&r.cc, ROAN_CC_LOST_TIMEOUT, T0 + i * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.swift.window, 100000);	/* 390.625 bytes */
+	KUNIT_EXPECT_EQ(test, r.cc.swift.cwnd, 100000);		/* 390.625 bytes */
 	roan_cc_lost(&r.cc, ROAN_CC_LOST_TIMEOUT, T0 + 10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.swift.window, 256);
-	KUNIT_EXPECT_EQ(test, r.cc.window, PACKET);
+	KUNIT_EXPECT_EQ(test, r.cc.swift.cwnd, 256);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, PACKET);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 160000);	/* a byte every 50 us */
 }
 
@@ -294,7 +294,7 @@ static void cap__without_a_measurement(struct kunit *test)
 }
 
 /* A round trip longer than ten seconds is taken for ten. */
-static void measured__has_an_end(struct kunit *test)
+static void rtt_sample__has_an_end(struct kunit *test)
 {
 	struct rig r;
 
@@ -304,7 +304,7 @@ static void measured__has_an_end(struct kunit *test)
 }
 
 /* The shortest round trip, seen again, is confirmed for another ten seconds. */
-static void measured__same_again_confirms(struct kunit *test)
+static void rtt_sample__same_again_confirms(struct kunit *test)
 {
 	struct rig r;
 
@@ -312,7 +312,7 @@ static void measured__same_again_confirms(struct kunit *test)
 	ack(&r, 0, 0, 40, T0);
 	ack(&r, 0, 0, 40, T0 + 6 * NSEC_PER_SEC);
 	ack(&r, 0, 0, 70, T0 + 12 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.floor_ns, 40 * US);
+	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 40 * US);
 }
 
 /* A whole packet is not paced. However fast link and target are, a window is at most 1 GB. */
@@ -328,7 +328,7 @@ static void window__at_its_edges(struct kunit *test)
 	r.params.swift_target_us = 100000;
 	roan_cc_start(&r.cc, ROAN_CC_SWIFT, &r.params, 1000 * GBPS, 0, PACKET, T0);
 	ack(&r, 0, 0, 50, T0);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 1 << 30);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 1 << 30);
 }
 
 /* A NAK between timeouts ends their row. */
@@ -341,7 +341,7 @@ static void lost__nak_ends_a_row(struct kunit *test)
 	roan_cc_lost(&r.cc, ROAN_CC_LOST_NAK, T0 + NSEC_PER_SEC);
 	for (u32 i = 2; i <= 5; i++)
 		roan_cc_lost(&r.cc, ROAN_CC_LOST_TIMEOUT, T0 + i * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 3125);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 3125);
 }
 
 static void window__stays_below_the_largest(struct kunit *test)
@@ -351,13 +351,13 @@ static void window__stays_below_the_largest(struct kunit *test)
 	start(&r);
 	set_window(&r, 249500);
 	ack(&r, 249500, 0, 50, T0 + 1);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 250000);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 250000);
 	r.params.swift_max_window = 100;
 	ack(&r, 1000, 1000000, 50, T0 + 2);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 102400);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 102400);
 	r.params.swift_max_window = 1;
 	ack(&r, 1000, 1000000, 50, T0 + 3);
-	KUNIT_EXPECT_EQ(test, r.cc.window, 2 * PACKET);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 2 * PACKET);
 }
 
 static struct kunit_case swift_cases[] = {
@@ -367,7 +367,7 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(acked__unused_window_does_not_grow),
 	KUNIT_CASE(acked__cuts_by_the_excess),
 	KUNIT_CASE(acked__cuts_once_a_round_trip),
-	KUNIT_CASE(measured__smooths_and_remembers_the_shortest),
+	KUNIT_CASE(rtt_sample__smooths_and_remembers_the_shortest),
 	KUNIT_CASE(target__from_the_shortest_round_trip),
 	KUNIT_CASE(target__scales_with_the_window),
 	KUNIT_CASE(target__scaling_in_the_middle),
@@ -376,8 +376,8 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(lost__nak_cuts_by_max_mdf),
 	KUNIT_CASE(lost__timeouts_in_a_row),
 	KUNIT_CASE(cap__without_a_measurement),
-	KUNIT_CASE(measured__has_an_end),
-	KUNIT_CASE(measured__same_again_confirms),
+	KUNIT_CASE(rtt_sample__has_an_end),
+	KUNIT_CASE(rtt_sample__same_again_confirms),
 	KUNIT_CASE(window__at_its_edges),
 	KUNIT_CASE(lost__nak_ends_a_row),
 	KUNIT_CASE(window__stays_below_the_largest),

@@ -31,7 +31,7 @@ static struct kunit_case datagram_cases[] = {
 };
 
 static struct kunit_suite datagram_suite = {
-	.name = "roan_datagram",
+	.name = "roan_ud",
 	.test_cases = datagram_cases,
 };
 kunit_test_suite(datagram_suite);

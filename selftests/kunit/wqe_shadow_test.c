@@ -10,7 +10,7 @@ static struct roan_sq *new_sq(struct kunit *test, u32 slots, u32 index)
 	spin_lock_init(&sq->lock);
 	sq->ring.mask = slots - 1;
 	sq->ring.slot_size = 80;
-	KUNIT_ASSERT_EQ(test, roan_mirror_init(sq), 0);
+	KUNIT_ASSERT_EQ(test, roan_wqe_shadow_init(sq), 0);
 	sq->req.retire = index;
 	sq->req.tail = index;
 	return sq;
@@ -19,12 +19,12 @@ static struct roan_sq *new_sq(struct kunit *test, u32 slots, u32 index)
 static bool queue_one(struct roan_sq *sq)
 {
 	u32 index;
-	struct roan_work *work = roan_requester_slot(&sq->req, &index);
+	struct roan_tx_wqe *work = roan_requester_slot(&sq->req, &index);
 
 	if (!work)
 		return false;
 	work->len = index;
-	roan_sq_mirror(sq, index)->wqe.wr_id = index;
+	roan_sq_shadow(sq, index)->wqe.wr_id = index;
 	roan_requester_queued(&sq->req);
 	return true;
 }
@@ -43,7 +43,7 @@ static bool grow(struct roan_sq *sq)
 	bool grew;
 
 	spin_lock_bh(&sq->lock);
-	grew = roan_mirror_grow(sq);
+	grew = roan_wqe_shadow_grow(sq);
 	spin_unlock_bh(&sq->lock);
 	return grew;
 }
@@ -68,10 +68,10 @@ static void grow__work_under_way_stays(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, grow(sq));
 	KUNIT_EXPECT_EQ(test, fill(sq), 24);
 	for (i = first; i != sq->req.tail; i++) {
-		KUNIT_EXPECT_EQ(test, roan_requester_work(&sq->req, i)->len, i);
-		KUNIT_EXPECT_EQ(test, roan_sq_mirror(sq, i)->wqe.wr_id, (u64)i);
+		KUNIT_EXPECT_EQ(test, roan_requester_wqe(&sq->req, i)->len, i);
+		KUNIT_EXPECT_EQ(test, roan_sq_shadow(sq, i)->wqe.wr_id, (u64)i);
 	}
-	roan_mirror_free(sq);
+	roan_wqe_shadow_free(sq);
 }
 
 static void grow__no_larger_than_the_ring(struct kunit *test)
@@ -81,7 +81,7 @@ static void grow__no_larger_than_the_ring(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, grow(sq));
 	KUNIT_EXPECT_EQ(test, fill(sq), 8);
 	KUNIT_EXPECT_FALSE(test, grow(sq));
-	roan_mirror_free(sq);
+	roan_wqe_shadow_free(sq);
 }
 
 static void grow__no_larger_than_two_windows(struct kunit *test)
@@ -91,7 +91,7 @@ static void grow__no_larger_than_two_windows(struct kunit *test)
 	while (grow(sq))
 		;
 	KUNIT_EXPECT_EQ(test, fill(sq), ROAN_MAX_UNDER_WAY);
-	roan_mirror_free(sq);
+	roan_wqe_shadow_free(sq);
 }
 
 static struct kunit_case mirror_cases[] = {
@@ -102,7 +102,7 @@ static struct kunit_case mirror_cases[] = {
 };
 
 static struct kunit_suite mirror_suite = {
-	.name = "roan-mirror",
+	.name = "roan_wqe_shadow",
 	.test_cases = mirror_cases,
 };
 

@@ -244,7 +244,7 @@ def stop_and_go(a, b, ear, mac):
     pair(a, b)
     a.fill(1, 12)
     before = {n: a.count(n) for n in LOSS}
-    waits, told, absent = b.count("page_waits"), b.count(f"tx_prio{SL}_pause"), b.count("rx_absent")
+    waits, told, absent = b.count("rx_fault_queued"), b.count(f"tx_prio{SL}_pause"), b.count("rx_fault_dropped")
     freeze()
     ear.heard()
     a.write(0, 4)
@@ -255,7 +255,7 @@ def stop_and_go(a, b, ear, mac):
     sent, told = a.count("sent_pkts"), b.count(f"tx_prio{SL}_pause")
     again = until(20, lambda: b.count(f"tx_prio{SL}_pause") >= told + 2)
     held, early = a.count("sent_pkts") == sent, a.done(1, 0.1)
-    check("more than pfc_emit_xoff waits: the peer is told to stop", stopped=stopped, waits=b.count("page_waits") > waits)
+    check("more than pfc_emit_xoff waits: the peer is told to stop", stopped=stopped, waits=b.count("rx_fault_queued") > waits)
     check("... by a frame to the letter", frames=first and all(f == frame(mac, SL, 0xFFFF) for f in first))
     check("... again and again, and a roan that heeds it sends nothing", again=again, held=held, early=early == [])
     check("... and only frames of that kind", frames=all(f == frame(mac, SL, 0xFFFF) for f in ear.heard()))
@@ -265,17 +265,17 @@ def stop_and_go(a, b, ear, mac):
     check("memory comes: the peer is told to go on", frames=frames and frames[-1] == frame(mac, SL, 0),
           kinds=all(f in (frame(mac, SL, 0), frame(mac, SL, 0xFFFF)) for f in frames))
     check("... all arrives, nothing was lost or sent twice", done=done == [0] * 12, right=b.right(1, 12),
-          loss=not any(moved(a, LOSS, before).values()), absent=b.count("rx_absent") == absent)
+          loss=not any(moved(a, LOSS, before).values()), absent=b.count("rx_fault_dropped") == absent)
 
 
 def never_cnps(a, b, ear):
     pair(a, b, prio=6)
     a.fill(2, 4)
-    waits = b.count("page_waits")
+    waits = b.count("rx_fault_queued")
     freeze()
     ear.heard()
     a.write(0, 4)
-    waited = until(20, lambda: b.count("page_waits") >= waits + 60)
+    waited = until(20, lambda: b.count("rx_fault_queued") >= waits + 60)
     time.sleep(0.2)
     frames = ear.heard()
     thaw()
@@ -290,7 +290,7 @@ def tires(a, b, ear, mac):
     freeze()
     ear.heard()
     a.write(0, 4)
-    tired = until(20, lambda: b.count("pfc_tired") == 1)
+    tired = until(20, lambda: b.count("pfc_tx_watchdog") == 1)
     time.sleep(0.1)
     frames = ear.heard()
     told = b.count(f"tx_prio{SL}_pause")
@@ -352,12 +352,12 @@ def latecomer(a, b):
     pair(a, b, timeout=16, rnr_retries=6)
     freeze()
     a.write_crowd(0, BIG, 8, CHUNK)
-    settled(b, "page_waits")
+    settled(b, "rx_fault_queued")
     a.write_crowd(BIG, BIG + SMALL, 1, KB)
-    waits = settled(b, "page_waits")
+    waits = settled(b, "rx_fault_queued")
     a.write(0, 1, KB)
     time.sleep(0.03)
-    kept = b.count("page_waits") != waits
+    kept = b.count("rx_fault_queued") != waits
     thaw()
     return not kept, a.done(1 + 8 * BIG + SMALL, 60) == [0] * (1 + 8 * BIG + SMALL)
 
@@ -380,12 +380,12 @@ def datagrams(a, b, n, length):
     """Returns how many did not arrive, and whether those that did are in order."""
     pair(a, b, "UD")
     b.receive(n, length + 40)
-    absent = b.count("rx_absent")
+    absent = b.count("rx_fault_dropped")
     freeze()
     a.datagrams(n, length)
     time.sleep(0.2)
     thaw()
-    lost = b.count("rx_absent") - absent
+    lost = b.count("rx_fault_dropped") - absent
     done = b.done(n - lost, 30)
     numbers = b.numbers(len(done), length + 40)
     return lost, done == [0] * (n - lost) and numbers == sorted(set(numbers)) and numbers[0] == 0

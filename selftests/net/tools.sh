@@ -118,7 +118,7 @@ traces() {
 	for door in fetch emit rx verdict complete qp_state; do
 		has $TRACES/trace "roan_$door: qpn=[1-9]" || return
 	done
-	has $TRACES/trace 'roan_emit: .* opcode=0x2 .* len=1024' && has $TRACES/trace 'roan_complete: .* status=0'
+	has $TRACES/trace 'roan_pkt_tx: .* opcode=0x2 .* len=1024' && has $TRACES/trace 'roan_complete: .* status=0'
 }
 
 # A second device in each namespace, on a wire of its own: what comes for one must not be taken for the other's.

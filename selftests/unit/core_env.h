@@ -4,8 +4,8 @@
  * Force-included (-include), because a quoted include would find the kernel's file first. Its size measures how pure the
  * core is, so add here only what a pure file truly needs.
  */
-#ifndef ROAN_HOST_H
-#define ROAN_HOST_H
+#ifndef ROAN_CORE_ENV_H
+#define ROAN_CORE_ENV_H
 
 #include <errno.h>
 #include <limits.h>
@@ -140,4 +140,4 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 
 u32 roan_crc32(u32 crc, const void *p, size_t len);
 
-#endif /* ROAN_HOST_H */
+#endif /* ROAN_CORE_ENV_H */

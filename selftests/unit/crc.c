@@ -25,7 +25,7 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 }
 
 /* Of the vector registers, for core/crc/crc_vpclmul.c. */
-bool roan_fold_possible(u32 bits)
+bool roan_crc_fpu_possible(u32 bits)
 {
 #ifdef __x86_64__
 	if (!__builtin_cpu_supports("vpclmulqdq"))
@@ -36,11 +36,11 @@ bool roan_fold_possible(u32 bits)
 #endif
 }
 
-bool roan_fold_begin(void)
+bool roan_crc_fpu_begin(void)
 {
 	return true;
 }
 
-void roan_fold_end(void)
+void roan_crc_fpu_end(void)
 {
 }

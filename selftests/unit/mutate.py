@@ -41,14 +41,14 @@ SWAPS = [
 
 # File, a piece of the original line, the mutated line's piece, why no test can tell.
 EQUIVALENT = [
-    ("dcqcn.c", "d->rise_at - 1", "d->rise_at - 2", "periods are whole microseconds"),
+    ("dcqcn.c", "d->alpha_update_at - 1", "d->alpha_update_at - 2", "periods are whole microseconds"),
     ("dcqcn.c", "steps >= others", "steps > others", "together from the next step on instead"),
     ("np.c", "get_unaligned_be64(address) *", "get_unaligned_be64(address) +", "another hash, as good for these addresses"),
     ("np.c", "h >> 32", "h << 32", "another hash, as good for these addresses"),
     ("np.c", "h >> 32", "h >> 33", "another hash, as good for these addresses"),
     ("np.c", "h >> 32) +", "h >> 32) -", "another hash, as good for these addresses"),
     ("np.c", "return h ? h : 1", "return h ? h : 2", "one of 2^64 addresses would be seen to differ"),
-    ("pacer.c", "now <= p->at", "now < p->at", "no time earns nothing"),
+    ("pacer.c", "now <= p->credit_ns", "now < p->credit_ns", "no time earns nothing"),
     ("pacer.c", "earned > room", "earned >= room", "the same amount"),
     ("pacer.c", "p->credit < 0 ?", "p->credit < 1 ?", "no debt, no wait"),
     ("pacer.c", "p->credit < 0 ?", "p->credit <= 0 ?", "no debt, no wait"),
@@ -63,7 +63,7 @@ EQUIVALENT = [
     ("swift.c", "here <= large ||", "here < large ||", "nothing times the range is nothing"),
     ("swift.c", "max(full / MIN_SHARE, 1ULL)", "max(full / MIN_SHARE, 2ULL)", "a packet has more than 7 bytes"),
     ("swift.c", "NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL)", "FRAC), 2ULL)", "less than 2 bit/s take round trips of hours"),
-    ("swift.c", "s->window = 1;", "s->window = 2;", "publish() makes either the smallest"),
+    ("swift.c", "s->cwnd = 1;", "s->cwnd = 2;", "swift_publish() makes either the smallest"),
 ]
 
 

@@ -71,11 +71,11 @@ static void tell(struct roan_cc *cc, u64 what, u64 now)
 
 static bool sane(const struct roan_cc *cc, u64 now)
 {
-	bool dcqcn = cc->algo == ROAN_CC_PAPER || cc->algo == ROAN_CC_MLX;
+	bool dcqcn = cc->algo == ROAN_CC_DCQCN || cc->algo == ROAN_CC_DCQCN_MLX;
 	struct roan_cc_state seen;
 
 	roan_cc_state(cc, now, &seen);
-	if (dcqcn && cc->dcqcn.limiting && (!cc->rate || cc->rate > LINK || cc->dcqcn.target < cc->rate))
+	if (dcqcn && cc->dcqcn.rp_active && (!cc->rate || cc->rate > LINK || cc->dcqcn.target < cc->rate))
 		return false;
 	return roan_pacer_quantum(cc->params, cc->rate, PACKET) >= PACKET && seen.alpha <= 1024;
 }
@@ -95,7 +95,7 @@ static bool lives_through_it(enum roan_cc_algo algo)
 		tell(&cc, what, now);
 		if (!sane(&cc, now)) {
 			fprintf(stderr, "%s: event %u: rate %llu, window %llu\n", roan_cc_name(algo), i,
-				(unsigned long long)cc.rate, (unsigned long long)cc.window);
+				(unsigned long long)cc.rate, (unsigned long long)cc.cwnd);
 			return false;
 		}
 	}
@@ -108,7 +108,7 @@ int main(void)
 	pthread_t thread;
 	bool ok = true;
 
-	roan_cc_params_default(&params, ROAN_CC_PAPER);
+	roan_cc_params_default(&params, ROAN_CC_DCQCN);
 	params.rate_to_set_on_first_cnp = 1000;		/* rate and target alike, below the top: nothing to recover */
 	if (pthread_create(&thread, NULL, tune, NULL))
 		return 1;

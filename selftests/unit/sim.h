@@ -29,8 +29,8 @@ struct side {
 	u8 id;
 	struct roan_requester req;
 	struct roan_responder resp;
-	struct roan_work work[SIM_QUEUE];
-	struct roan_replay replay[SIM_REPLAY];
+	struct roan_tx_wqe work[SIM_QUEUE];
+	struct roan_resp_res replay[SIM_REPLAY];
 
 	struct job jobs[SIM_JOBS];
 	u32 n_jobs, posted, retired, local_done;

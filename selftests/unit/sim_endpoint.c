@@ -29,7 +29,7 @@ static struct side *peer_of(struct sim *sim, const struct side *s)
 
 static bool takes_wqe(const struct job *j)
 {
-	return j->op == ROAN_OP_SEND || (j->op == ROAN_OP_WRITE && j->rider == ROAN_RIDER_IMM);
+	return j->op == ROAN_OP_SEND || (j->op == ROAN_OP_WRITE && j->rider == ROAN_EXT_IMM);
 }
 
 static u32 draw_len(struct sim *sim)
@@ -67,7 +67,7 @@ static void draw_job(struct sim *sim, struct side *s, u32 i)
 		j->solicited = before->solicited;
 		j->len = before->len;
 	} else if (j->op == ROAN_OP_SEND || j->op == ROAN_OP_WRITE) {
-		j->rider = sim_below(sim, 2) ? ROAN_RIDER_IMM : ROAN_RIDER_NONE;
+		j->rider = sim_below(sim, 2) ? ROAN_EXT_IMM : ROAN_EXT_NONE;
 		j->solicited = !sim_below(sim, 4);
 		j->len = draw_len(sim);
 	} else if (j->op == ROAN_OP_READ) {
@@ -93,7 +93,7 @@ void sim_side_init(struct sim *sim, int id)
 	const struct roan_requester_cfg req = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = timeout,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_REPLAY), .sq_psn = psn,
-		.window = windows[sim_below(sim, ARRAY_SIZE(windows))],
+		.psn_window = windows[sim_below(sim, ARRAY_SIZE(windows))],
 	};
 	const struct roan_responder_cfg resp = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .max_dest_rd_atomic = req.max_rd_atomic, .rq_psn = psn,
@@ -156,11 +156,11 @@ static void post(struct sim *sim, struct side *s)
 	while (s->posted < s->n_jobs && s->posted - s->retired < s->depth) {
 		const struct job *j = &s->jobs[s->posted];
 		u32 index;
-		struct roan_work *w = roan_requester_slot(&s->req, &index);
+		struct roan_tx_wqe *w = roan_requester_slot(&s->req, &index);
 
 		SIM_CHECK(sim, w && index == s->posted, "no slot for job %u", s->posted);
-		*w = (struct roan_work) {
-			.op = j->op, .rider = j->rider, .fence = j->fence, .solicited = j->solicited, .len = j->len,
+		*w = (struct roan_tx_wqe) {
+			.op = j->op, .ext = j->rider, .fence = j->fence, .solicited = j->solicited, .len = j->len,
 		};
 		roan_requester_queued(&s->req);
 		s->posted++;
@@ -191,12 +191,12 @@ static void check_fence(struct sim *sim, const struct side *s, u32 index)
 	if (!s->jobs[index].fence)
 		return;
 	for (u32 i = s->retired; i < index; i++)
-		SIM_CHECK(sim, !is_remote_op(s->jobs[i].op) || s->work[i & (SIM_QUEUE - 1)].done,
+		SIM_CHECK(sim, !is_remote_op(s->jobs[i].op) || s->work[i & (SIM_QUEUE - 1)].completed,
 			  "side %u: fenced job %u started before job %u finished", s->id, index, i);
 }
 
 /* The packet; of those that are like it, some leave with it. How many it were. */
-static u32 send_alike(struct sim *sim, struct side *s, struct roan_emit *e)
+static u32 send_alike(struct sim *sim, struct side *s, struct roan_tx_desc *e)
 {
 	const struct job *j = &s->jobs[e->index];
 	struct roan_pkt pkt = {
@@ -213,21 +213,23 @@ static u32 send_alike(struct sim *sim, struct side *s, struct roan_emit *e)
 	pkt.compare = j->ordinal;
 	if (!s->work[e->index & (SIM_QUEUE - 1)].started)
 		check_fence(sim, s, e->index);
-	n = 1 + sim_below(sim, 1 + roan_requester_alike(&s->req, e, 15));
+	n = 1 + sim_below(sim, 1 + roan_requester_batch_count(&s->req, e, 15));
 	for (u32 i = 0; i < n; i++, pkt.psn = psn_add(pkt.psn, 1)) {
-		u32 index = roan_emit_index(e, i);
+		u32 index = roan_tx_desc_index(e, i);
 
 		pkt.rkey = index + 1;
-		if (e->whole) {
+		if (e->single_pkt) {
 			pkt.va = (u64)index << 32;
 			pkt.imm = cpu_to_be32(index);
 		}
-		transmit(sim, s, &pkt, bytes_of(s, index, roan_emit_offset(e, i)), j->op == ROAN_OP_READ ? 0 : e->len);
+		transmit(sim, s, &pkt, bytes_of(s, index, roan_tx_desc_offset(e, i)), j->op == ROAN_OP_READ ? 0 :
+			 e->len);
 	}
 	e->npsn += n - 1;
 	roan_requester_sent(&s->req, e, sim->now);
 	SIM_CHECK(sim, psn_diff(s->req.end_psn, s->req.una_psn) >= 0, "side %u: una passed end", s->id);
-	SIM_CHECK(sim, psn_diff(s->req.end_psn, s->req.una_psn) <= s->req.cfg.window, "side %u: window exceeded", s->id);
+	SIM_CHECK(sim, psn_diff(s->req.end_psn, s->req.una_psn) <= s->req.cfg.psn_window, "side %u: window exceeded",
+		  s->id);
 	SIM_CHECK(sim, s->req.rd_outstanding <= s->req.cfg.max_rd_atomic, "side %u: too many READs and atomics", s->id);
 	if (psn_add(e->psn, e->npsn) == s->req.end_psn)
 		s->tail_answered = e->ackreq || is_remote_op(j->op);
@@ -238,7 +240,7 @@ static u32 send_alike(struct sim *sim, struct side *s, struct roan_emit *e)
 static void send_some(struct sim *sim, struct side *s)
 {
 	u32 budget = 1 + sim_below(sim, 24);
-	struct roan_emit e;
+	struct roan_tx_desc e;
 
 	while (budget--) {
 		enum roan_next next = roan_requester_next(&s->req, sim->now, &e);
@@ -261,14 +263,14 @@ static void send_some(struct sim *sim, struct side *s)
 
 static void drain(struct sim *sim, struct side *s)
 {
-	if (s->req.drain) {
+	if (s->req.sqd) {
 		if (roan_requester_drained(&s->req))
 			roan_requester_drain(&s->req, false, sim->now);
 	} else if (sim->chatty_drain && !sim_below(sim, 8)) {
 		roan_requester_drain(&s->req, true, sim->now);
 		s->kick_at = sim->now + 1;
 	}
-	if (s->req.drain && roan_requester_drained(&s->req))
+	if (s->req.sqd && roan_requester_drained(&s->req))
 		s->kick_at = sim->now + 1;
 }
 
@@ -279,7 +281,7 @@ static void answer(struct sim *sim, struct side *s)
 	u32 budget = 1 + sim_below(sim, 24);
 	u8 credits = s->credits ? roan_credit_code(s->recv_wqes) : ROAN_AETH_UNLIMITED;
 	const struct side *peer = peer_of(sim, s);
-	struct roan_answer a;
+	struct roan_response a;
 
 	while (roan_responder_next(&s->resp, credits, &a)) {
 		struct roan_pkt pkt = {
@@ -292,7 +294,7 @@ static void answer(struct sim *sim, struct side *s)
 			return;
 		}
 		transmit(sim, s, &pkt, a.len ? peer->jobs[a.va >> 32].region + (u32)a.va : NULL, a.len);
-		roan_responder_answered(&s->resp, &a);
+		roan_responder_sent(&s->resp, &a);
 	}
 }
 
@@ -317,10 +319,11 @@ static struct job *recv_job(struct sim *sim, struct side *s)
 	return NULL;
 }
 
-static void place(struct sim *sim, struct side *s, const struct roan_pkt *pkt, const struct roan_exec *exec, const u8 *payload)
+static void place(struct sim *sim, struct side *s, const struct roan_pkt *pkt, const struct roan_request *exec,
+		  const u8 *payload)
 {
 	bool send = pkt->info->op == ROAN_OP_SEND;
-	bool wqe = exec->ends && (send || pkt->info->rider == ROAN_RIDER_IMM);
+	bool wqe = exec->ends && (send || pkt->info->ext == ROAN_EXT_IMM);
 	struct job *j;
 	u32 offset;
 
@@ -338,7 +341,7 @@ static void place(struct sim *sim, struct side *s, const struct roan_pkt *pkt, c
 		memcpy(j->region + offset, payload, pkt->payload_len);
 	if (wqe) {
 		SIM_CHECK(sim, j == recv_job(sim, s), "side %u: wrong message", s->id);
-		SIM_CHECK(sim, pkt->info->rider != ROAN_RIDER_IMM ||
+		SIM_CHECK(sim, pkt->info->ext != ROAN_EXT_IMM ||
 			  be32_to_cpu(pkt->imm) == j - peer_of(sim, s)->jobs, "side %u: wrong immediate", s->id);
 		s->recvs++;
 	}
@@ -349,7 +352,8 @@ static void place(struct sim *sim, struct side *s, const struct roan_pkt *pkt, c
 	roan_responder_done(&s->resp, pkt);
 }
 
-static void execute(struct sim *sim, struct side *s, const struct roan_pkt *pkt, const struct roan_exec *exec, const u8 *payload)
+static void execute(struct sim *sim, struct side *s, const struct roan_pkt *pkt, const struct roan_request *exec,
+		    const u8 *payload)
 {
 	struct side *peer = peer_of(sim, s);
 	u64 orig;
@@ -383,7 +387,7 @@ static void execute(struct sim *sim, struct side *s, const struct roan_pkt *pkt,
 		fallthrough;
 	default:
 		executed(sim, s, &peer->jobs[exec->rkey - 1]);
-		roan_responder_acted(&s->resp, pkt);
+		roan_responder_done_op(&s->resp, pkt);
 		return;
 	}
 }
@@ -401,7 +405,7 @@ static void take_response(struct sim *sim, struct side *s, const struct roan_pkt
 		return;
 	}
 	switch (roan_requester_response(&s->req, pkt, sim->now, &index, &offset)) {
-	case ROAN_TAKE_PLACE:
+	case ROAN_RESP_PLACE:
 		j = &s->jobs[index];
 		if (j->op == ROAN_OP_READ && pkt->payload_len) {
 			SIM_CHECK(sim, offset + pkt->payload_len <= j->len, "side %u: READ too long", s->id);
@@ -411,7 +415,7 @@ static void take_response(struct sim *sim, struct side *s, const struct roan_pkt
 		}
 		roan_requester_placed(&s->req, pkt, sim->now);
 		return;
-	case ROAN_TAKE_FAILED:
+	case ROAN_RESP_FAILED:
 		SIM_CHECK(sim, false, "side %u failed on a response, psn %06x", s->id, pkt->psn);
 		return;
 	default:
@@ -422,7 +426,7 @@ static void take_response(struct sim *sim, struct side *s, const struct roan_pkt
 void sim_received(struct sim *sim, struct side *s, const struct flight *f)
 {
 	struct roan_pkt pkt;
-	struct roan_exec exec;
+	struct roan_request exec;
 	u32 epsn = s->resp.epsn;
 	enum roan_verdict verdict;
 

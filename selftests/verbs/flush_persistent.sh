@@ -25,6 +25,6 @@ grep -q 'memmap=' /proc/cmdline || { ktap_skip "persistence" "no memory to take 
 { pair_up && dax_up; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 both 310 18620 "$PROGRAMS/flush -d $ADEV -P /dev/dax0.0" "$PROGRAMS/flush -d $BDEV -c $AIP" > /tmp/both.log
 ktap_relay $OUT_B flush $?
-ktap_check "what is long waited for a worker" [ "$(counter "$ADEV" page_waits)" -ge 21 ]
+ktap_check "what is long waited for a worker" [ "$(counter "$ADEV" rx_fault_queued)" -ge 21 ]
 ktap_check "it was told of persistence" grep -q "to persistence$" $OUT_B
 ktap_end

@@ -115,8 +115,8 @@ static void older_context(struct vt_dev *d)
 	struct raw_context resp;
 	int fd = open_raw(d);
 
-	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.notices)), 0, "older") &&
-	      resp.roan.max_inline && resp.roan.notices.slot_count == 0xeeeeeeee, "context: an older provider's");
+	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.db_hints)), 0, "older") &&
+	      resp.roan.max_inline && resp.roan.db_hints.slot_count == 0xeeeeeeee, "context: an older provider's");
 	vt_ok(is(doorbell_bare(fd), 0, "bare"), "doorbell: of a context without notices");
 	close(fd);
 	fd = open_raw(d);
@@ -361,13 +361,14 @@ static int bell_many(int fd, const uint32_t *handles, uint16_t len)
 
 static void many_bells(int fd, uint32_t qp)
 {
-	uint32_t handles[ROAN_MAX_BELLS + 1];
+	uint32_t handles[ROAN_MAX_DOORBELL_QPS + 1];
 	int i;
 
-	for (i = 0; i <= ROAN_MAX_BELLS; i++)
+	for (i = 0; i <= ROAN_MAX_DOORBELL_QPS; i++)
 		handles[i] = qp;
-	vt_ok(is(bell_many(fd, handles, 4 * ROAN_MAX_BELLS), 0, "most"), "doorbell: as many as may be, all the same QP");
-	vt_ok(bell_many(fd, handles, 4 * (ROAN_MAX_BELLS + 1)), "doorbell: one more");
+	vt_ok(is(bell_many(fd, handles, 4 * ROAN_MAX_DOORBELL_QPS), 0, "most"),
+	      "doorbell: as many as may be, all the same QP");
+	vt_ok(bell_many(fd, handles, 4 * (ROAN_MAX_DOORBELL_QPS + 1)), "doorbell: one more");
 	vt_ok(bell_many(fd, handles, 4 * 3 + 1), "doorbell: a part of a handle");
 	vt_ok(bell_many(fd, handles, 0), "doorbell: none of them");
 	vt_ok(is(bell_many(fd, (const uint32_t *)64, 4 * 3), EFAULT, "nowhere"), "doorbell: handles that are nowhere");
@@ -399,11 +400,11 @@ static void bells(int fd, uint32_t pd, uint32_t cq)
 static void give_notices(struct roan_ring_ctl *ctl, const struct roan_ring_desc *desc, uint32_t n, uint32_t qpn, uint32_t step)
 {
 	uint32_t tail = ctl->user.index, i;
-	struct roan_notice *slot;
+	struct roan_db_hint *slot;
 
 	for (i = 0; i < n; i++) {
 		slot = (void *)((uint8_t *)ctl + desc->slots_offset + (tail + i) % desc->slot_count * desc->slot_size);
-		*slot = (struct roan_notice) { .qpn = qpn + i * step };
+		*slot = (struct roan_db_hint) { .qpn = qpn + i * step };
 	}
 	__atomic_store_n(&ctl->user.index, tail + n, __ATOMIC_SEQ_CST);
 }
@@ -488,7 +489,7 @@ static void runaway_notices(int fd, struct roan_ring_ctl *ctl, size_t len)
 static void notices(struct vt_dev *d, struct region *r)
 {
 	struct raw_context resp;
-	const struct roan_ring_desc *desc = &resp.roan.notices;
+	const struct roan_ring_desc *desc = &resp.roan.db_hints;
 	int fd = open_raw(d), err = raw_context(fd, zeros, 8, &resp, sizeof(resp));
 	struct roan_ring_ctl *ctl = MAP_FAILED;
 

@@ -423,11 +423,11 @@ static int rung_by_polling(struct ibv_cq *cq, uint32_t on)
 	struct ibv_wc wc;
 
 	for (i = 0; i < n; i++)
-		ctl[i]->kernel.waits_on = on;
+		ctl[i]->kernel.send_cpu_plus1 = on;
 	ibv_poll_cq(cq, 1, &wc);
 	for (i = 0; i < n; i++) {
-		rung += !__atomic_load_n(&ctl[i]->kernel.waits_on, __ATOMIC_RELAXED);
-		ctl[i]->kernel.waits_on = 0;
+		rung += !__atomic_load_n(&ctl[i]->kernel.send_cpu_plus1, __ATOMIC_RELAXED);
+		ctl[i]->kernel.send_cpu_plus1 = 0;
 	}
 	return rung;
 }
@@ -459,7 +459,7 @@ static void *watch(void *arg)
 
 	while (!*state)
 		for (i = 0; i < n; i++)
-			if (__atomic_load_n(&ctl[i]->kernel.waits_on, __ATOMIC_RELAXED))
+			if (__atomic_load_n(&ctl[i]->kernel.send_cpu_plus1, __ATOMIC_RELAXED))
 				*state = 1;
 	return NULL;
 }

@@ -41,11 +41,12 @@ struct roan_kernel_line {
 	__u32 index;
 	__u32 flags;		/* enum roan_ring_flags */
 	/*
-	 * Notices: sends of this context wait for their turn on CPU @waits_on - 1; 0: none do. A hint: who polls there in vain
+	 * Notices: sends of this context wait for their turn on CPU @send_cpu_plus1 - 1; 0: none do. A hint: who polls
+	 * there in vain
 	 * may ring, and they go on in his time. The kernel takes it back when anybody rings. Other rings: 0.
 	 */
-	__u32 waits_on;
-	__u32 ask_at;		/* SQ with ROAN_RING_ANSWER_DUE: a tail, see there. Other rings: 0 */
+	__u32 send_cpu_plus1;
+	__u32 notify_at;	/* SQ with ROAN_RING_ACK_PENDING: a tail, see there. Other rings: 0 */
 	__u32 reserved[28];
 };
 
@@ -64,11 +65,12 @@ enum roan_ring_flags {
 	ROAN_RING_OVERFLOW	= 1 << 1,
 	/*
 	 * SQ: all that was posted is sent, and the kernel will look at this ring when the answer comes. No doorbell is needed;
-	 * but what is posted now could leave now, so a poster whose tail has come to @ask_at gives a notice, and rings when he has
+	 * but what is posted now could leave now, so a poster whose tail has come to @notify_at gives a notice, and
+	 * rings when he has
 	 * run out of things to do. Set as the first bit is, with the same rule. A provider that does not know it only waits for
 	 * the answer.
 	 */
-	ROAN_RING_ANSWER_DUE	= 1 << 2,
+	ROAN_RING_ACK_PENDING	= 1 << 2,
 };
 
 struct roan_ring_ctl {
@@ -93,7 +95,7 @@ struct roan_sge {
 };
 
 /* A slot of a context's ring of notices: something was posted to the send queue of one of its QPs. */
-struct roan_notice {
+struct roan_db_hint {
 	__u32 qpn;
 	__u32 reserved[3];
 };
@@ -244,7 +246,7 @@ struct roan_alloc_ucontext_resp {	/* also the answer of QUERY_CONTEXT */
 	 * Notices. mmap_size 0: none. A provider that has no room for this gets what comes before it, and no ring; nor
 	 * does who asks about a context that exists, as the ring has one producer.
 	 */
-	struct roan_ring_desc notices;
+	struct roan_ring_desc db_hints;
 };
 
 struct roan_create_cq_resp {		/* also of resize_cq */
@@ -284,10 +286,10 @@ enum roan_qp_methods {
 };
 
 enum roan_qp_doorbell_attrs {
-	ROAN_ATTR_QP_DOORBELL_HANDLES = 0x1000,	/* __u32 handle[1 .. ROAN_MAX_BELLS], in; may be absent */
+	ROAN_ATTR_QP_DOORBELL_HANDLES = 0x1000,	/* __u32 handle[1 .. ROAN_MAX_DOORBELL_QPS], in; may be absent */
 };
 
-#define ROAN_MAX_BELLS	64
+#define ROAN_MAX_DOORBELL_QPS	64
 
 /*
  * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm; EOPNOTSUPP: not for this type of QP;
@@ -326,7 +328,7 @@ struct roan_dm_desc {
 
 enum roan_dm_copy_attrs {
 	ROAN_ATTR_DM_COPY_HANDLE = 0x1000,	/* the memory's handle, in */
-	ROAN_ATTR_DM_COPY_WHAT,			/* struct roan_dm_copy, in */
+	ROAN_ATTR_DM_COPY_REQ,			/* struct roan_dm_copy, in */
 };
 
 struct roan_dm_copy {

@@ -7,8 +7,8 @@
 static const struct roan_cc_ops *const algorithms[ROAN_CC_NUM_ALGOS] = {
 	[ROAN_CC_NONE] = &roan_cc_none,
 	[ROAN_CC_FIXED] = &roan_cc_fixed,
-	[ROAN_CC_PAPER] = &roan_cc_dcqcn,
-	[ROAN_CC_MLX] = &roan_cc_dcqcn,
+	[ROAN_CC_DCQCN] = &roan_cc_dcqcn,
+	[ROAN_CC_DCQCN_MLX] = &roan_cc_dcqcn,
 	[ROAN_CC_SWIFT] = &roan_cc_swift,
 };
 
@@ -16,15 +16,15 @@ static const struct roan_cc_ops *const algorithms[ROAN_CC_NUM_ALGOS] = {
 static const char *const names[ROAN_CC_NUM_ALGOS] = { ROAN_CC_ALGOS(X) };
 #undef X
 
-#define LONGEST_RTT	(10ULL * NSEC_PER_SEC)
+#define MAX_RTT		(10ULL * NSEC_PER_SEC)
 
 /* Tell @cc's algorithm of @event; true if it changed its mind. */
-#define TELL(cc, event, now, ...) ({							\
-	const u64 rate_was = (cc)->rate, window_was = (cc)->window;			\
+#define CC_CALL(cc, event, now, ...) ({							\
+	const u64 rate_was = (cc)->rate, window_was = (cc)->cwnd;			\
 											\
 	(cc)->now = max((cc)->now, now);						\
 	algorithms[(cc)->algo]->event(cc, ##__VA_ARGS__);				\
-	(cc)->rate != rate_was || (cc)->window != window_was;				\
+	(cc)->rate != rate_was || (cc)->cwnd != window_was;				\
 })
 
 u8 roan_cc_flags(enum roan_cc_algo algo)
@@ -53,61 +53,61 @@ void roan_cc_start(struct roan_cc *cc, enum roan_cc_algo algo, const struct roan
 		.algo = algo,
 		.params = params,
 		.link = link ? link : LINK_UNKNOWN,
-		.cap = cap,
+		.rate_cap = cap,
 		.packet = packet,
 		.now = now,
-		.bounded = READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp),
+		.cwnd_bounded = READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp),
 	};
-	roan_cc_bind(cc);
+	roan_cc_apply_bound(cc);
 	algorithms[algo]->start(cc);
 }
 
 bool roan_cc_limits(struct roan_cc *cc, u64 link, u64 cap, u64 now)
 {
-	const u64 bound_was = cc->bound;
+	const u64 bound_was = cc->cwnd_bound;
 	bool changed;
 
 	cc->link = link ? link : LINK_UNKNOWN;
-	cc->cap = cap;
-	roan_cc_bind(cc);
-	changed = TELL(cc, limits, now);
-	return changed || cc->bound != bound_was;
+	cc->rate_cap = cap;
+	roan_cc_apply_bound(cc);
+	changed = CC_CALL(cc, limits, now);
+	return changed || cc->cwnd_bound != bound_was;
 }
 
 bool roan_cc_cnp(struct roan_cc *cc, u64 now)
 {
 	cc->cnps++;
-	return algorithms[cc->algo]->cnp && TELL(cc, cnp, now);
+	return algorithms[cc->algo]->cnp && CC_CALL(cc, cnp, now);
 }
 
 bool __roan_cc_acked(struct roan_cc *cc, const struct roan_cc_sample *sample, u64 now)
 {
-	const u64 bound_was = cc->bound;
+	const u64 bound_was = cc->cwnd_bound;
 	struct roan_cc_sample s = *sample;
 	bool changed;
 
-	s.rtt_ns = min(s.rtt_ns, LONGEST_RTT);
+	s.rtt_ns = min(s.rtt_ns, MAX_RTT);
 	cc->now = max(cc->now, now);
 	if (s.rtt_ns)
-		roan_cc_measured(cc, s.rtt_ns);
-	changed = cc->wants & ROAN_CC_WANTS_ACKED && TELL(cc, acked, now, &s);
-	roan_cc_bind(cc);
-	return changed || cc->bound != bound_was;
+		roan_cc_rtt_sample(cc, s.rtt_ns);
+	changed = cc->event_mask & ROAN_CC_EVENT_ACKED && CC_CALL(cc, acked, now, &s);
+	roan_cc_apply_bound(cc);
+	return changed || cc->cwnd_bound != bound_was;
 }
 
 bool __roan_cc_lost(struct roan_cc *cc, enum roan_cc_loss why, u64 now)
 {
-	return TELL(cc, lost, now, why);
+	return CC_CALL(cc, lost, now, why);
 }
 
 bool __roan_cc_sent(struct roan_cc *cc, u32 bytes, u64 now)
 {
-	return TELL(cc, sent, now, bytes);
+	return CC_CALL(cc, sent, now, bytes);
 }
 
 bool __roan_cc_elapsed(struct roan_cc *cc, u64 now)
 {
-	return TELL(cc, elapsed, now);
+	return CC_CALL(cc, elapsed, now);
 }
 
 u64 __roan_cc_deadline(const struct roan_cc *cc)
@@ -123,7 +123,7 @@ void roan_cc_state(const struct roan_cc *cc, u64 now, struct roan_cc_state *stat
 	as_of_now.now = max(as_of_now.now, now);
 	*state = (struct roan_cc_state) {
 		.rate = as_of_now.rate,
-		.window = roan_cc_window(&as_of_now),
+		.cwnd = roan_cc_cwnd(&as_of_now),
 		.cnps = as_of_now.cnps,
 		.cuts = as_of_now.cuts,
 	};

@@ -35,8 +35,8 @@
 #define ROAN_CC_ALGOS(X)							\
 	X(NONE, "none")		/* nothing but the QP's cap */			\
 	X(FIXED, "fixed")	/* fixed_rate, or the QP's cap if lower */	\
-	X(PAPER, "paper")	/* DCQCN as published */			\
-	X(MLX, "mlx")		/* DCQCN as ConnectX runs it */			\
+	X(DCQCN, "paper")	/* DCQCN as published */			\
+	X(DCQCN_MLX, "mlx")		/* DCQCN as ConnectX runs it */			\
 	X(SWIFT, "swift")	/* delay-based: RC only, any peer, no switch support needed */
 
 #define X(id, name) ROAN_CC_##id,
@@ -44,11 +44,11 @@ enum roan_cc_algo { ROAN_CC_ALGOS(X) ROAN_CC_NUM_ALGOS };
 #undef X
 
 /* Events an algorithm wants to hear of at the moment; roan_cc.wants. CNPs it always hears of. */
-enum roan_cc_wants {
-	ROAN_CC_WANTS_ACKED	= BIT(0),
-	ROAN_CC_WANTS_LOST	= BIT(1),
-	ROAN_CC_WANTS_SENT	= BIT(2),
-	ROAN_CC_WANTS_TIME	= BIT(3),
+enum roan_cc_event_mask {
+	ROAN_CC_EVENT_ACKED	= BIT(0),
+	ROAN_CC_EVENT_LOST	= BIT(1),
+	ROAN_CC_EVENT_SENT	= BIT(2),
+	ROAN_CC_EVENT_TIME	= BIT(3),
 };
 
 enum roan_cc_loss { ROAN_CC_LOST_NAK, ROAN_CC_LOST_TIMEOUT };
@@ -65,19 +65,19 @@ struct roan_dcqcn {
 	u64 target;		/* R_T, bit/s */
 	u64 bytes;		/* sent since the last increase by volume, or the last cut */
 	u64 alpha_at;		/* ns: alpha had the value @alpha then; it has decayed once per period since */
-	u64 rise_at;		/* ns: the update that takes a CNP into account; 0: none pending (mlx) */
+	u64 alpha_update_at;	/* ns: the update that takes a CNP into account; 0: none pending (mlx) */
 	u64 cut_at;		/* ns: the cut that a CNP asked for; 0: none pending (mlx) */
 	u64 increase_at;	/* ns: next increase by time */
-	u64 origin;		/* ns: limiting began; cuts happen at whole periods from here (mlx) */
+	u64 period_base;	/* ns: limiting began; cuts happen at whole periods from here (mlx) */
 	u32 alpha;		/* 1 << 30 is one */
 	u32 time_steps;		/* T: increases by time since the last cut */
 	u32 byte_steps;		/* BC: increases by volume since the last cut */
-	bool limiting;
+	bool rp_active;
 };
 
 /* Swift: swift.c. */
 struct roan_swift {
-	u64 window;		/* 1/256 byte; 0: no round trip was measured yet */
+	u64 cwnd;		/* 1/256 byte; 0: no round trip was measured yet */
 	u64 acked;		/* bytes acknowledged since the last round trip was measured */
 	u64 cut_at;		/* ns: last decrease; 0: never */
 	u64 rtt_ns;		/* smoothed; 0: none yet */
@@ -87,21 +87,21 @@ struct roan_swift {
 struct roan_cc {
 	/* read by the shell */
 	u64 rate;		/* bit/s on the wire; 0: unlimited */
-	u64 window;		/* bytes in flight; 0: unlimited. One packet may always be in flight */
-	u64 bound;		/* the same, by cwnd_bound.c; the lower counts */
-	bool bounded;		/* there is to be a bound, once a round trip is known: ACKs are wanted */
+	u64 cwnd;		/* bytes in flight; 0: unlimited. One packet may always be in flight */
+	u64 cwnd_bound;		/* the same, by cwnd_bound.c; the lower counts */
+	bool cwnd_bounded;	/* there is to be a bound, once a round trip is known: ACKs are wanted */
 	u32 cnps;		/* heard since start */
 	u32 cuts;		/* decreases since start, whatever for */
 	u8  algo;		/* enum roan_cc_algo */
-	u8  wants;		/* enum roan_cc_wants */
+	u8  event_mask;		/* enum roan_cc_event_mask */
 
 	/* read by the algorithms */
 	u32 packet;		/* bytes of a full packet on the wire */
 	u64 link;		/* bit/s, never 0 */
-	u64 cap;		/* bit/s: the QP's own limit; 0: none */
+	u64 rate_cap;		/* bit/s: the QP's own limit; 0: none */
 	u64 now;		/* ns: of the latest event; an event from a CPU behind it happens then */
-	u64 floor_ns;		/* shortest round trip seen lately; 0: none yet, or nobody asked */
-	u64 floor_at;		/* ns: it was last confirmed or renewed */
+	u64 min_rtt_ns;		/* shortest round trip seen lately; 0: none yet, or nobody asked */
+	u64 min_rtt_at;		/* ns: it was last confirmed or renewed */
 	const struct roan_cc_params *params;
 	union {
 		struct roan_dcqcn dcqcn;
@@ -113,7 +113,7 @@ struct roan_cc {
 struct roan_cc_state {
 	u64 rate;		/* bit/s; 0: unlimited */
 	u64 target;		/* bit/s; DCQCN while limiting */
-	u64 window;		/* bytes; 0: unlimited */
+	u64 cwnd;		/* bytes; 0: unlimited */
 	u64 rtt_ns;		/* Swift: smoothed */
 	u32 alpha;		/* DCQCN: 1/1024, as of now */
 	u32 time_steps, byte_steps;
@@ -154,55 +154,55 @@ bool __roan_cc_sent(struct roan_cc *cc, u32 bytes, u64 now);
 bool __roan_cc_elapsed(struct roan_cc *cc, u64 now);
 u64 __roan_cc_deadline(const struct roan_cc *cc);
 
-static inline bool roan_cc_wants_acks(const struct roan_cc *cc)
+static inline bool roan_cc_uses_acks(const struct roan_cc *cc)
 {
-	return unlikely(cc->wants & ROAN_CC_WANTS_ACKED || cc->bounded);
+	return unlikely(cc->event_mask & ROAN_CC_EVENT_ACKED || cc->cwnd_bounded);
 }
 
 /* Nothing is limited and nothing is wanted but CNPs. */
-static inline bool roan_cc_open(const struct roan_cc *cc)
+static inline bool roan_cc_idle(const struct roan_cc *cc)
 {
-	return !cc->rate && !cc->window && !cc->wants && !cc->bounded;
+	return !cc->rate && !cc->cwnd && !cc->event_mask && !cc->cwnd_bounded;
 }
 
 static inline bool roan_cc_acked(struct roan_cc *cc, const struct roan_cc_sample *sample, u64 now)
 {
-	return roan_cc_wants_acks(cc) && __roan_cc_acked(cc, sample, now);
+	return roan_cc_uses_acks(cc) && __roan_cc_acked(cc, sample, now);
 }
 
 static inline bool roan_cc_lost(struct roan_cc *cc, enum roan_cc_loss why, u64 now)
 {
-	return unlikely(cc->wants & ROAN_CC_WANTS_LOST) && __roan_cc_lost(cc, why, now);
+	return unlikely(cc->event_mask & ROAN_CC_EVENT_LOST) && __roan_cc_lost(cc, why, now);
 }
 
 static inline bool roan_cc_sent(struct roan_cc *cc, u32 bytes, u64 now)
 {
-	return unlikely(cc->wants & ROAN_CC_WANTS_SENT) && __roan_cc_sent(cc, bytes, now);
+	return unlikely(cc->event_mask & ROAN_CC_EVENT_SENT) && __roan_cc_sent(cc, bytes, now);
 }
 
 static inline bool roan_cc_elapsed(struct roan_cc *cc, u64 now)
 {
-	return unlikely(cc->wants & ROAN_CC_WANTS_TIME) && __roan_cc_elapsed(cc, now);
+	return unlikely(cc->event_mask & ROAN_CC_EVENT_TIME) && __roan_cc_elapsed(cc, now);
 }
 
 /* ns; 0: time alone raises nothing. */
 static inline u64 roan_cc_deadline(const struct roan_cc *cc)
 {
-	return unlikely(cc->wants & ROAN_CC_WANTS_TIME) ? __roan_cc_deadline(cc) : 0;
+	return unlikely(cc->event_mask & ROAN_CC_EVENT_TIME) ? __roan_cc_deadline(cc) : 0;
 }
 
 /* The algorithm's window and the bound, whichever is lower; 0: neither. */
-static inline u64 roan_cc_window(const struct roan_cc *cc)
+static inline u64 roan_cc_cwnd(const struct roan_cc *cc)
 {
-	if (!cc->window || !cc->bound)
-		return cc->window | cc->bound;
-	return min(cc->window, cc->bound);
+	if (!cc->cwnd || !cc->cwnd_bound)
+		return cc->cwnd | cc->cwnd_bound;
+	return min(cc->cwnd, cc->cwnd_bound);
 }
 
 /* Bytes that may join @in_flight. A packet may always go when nothing is in flight: windows below one are paced. */
-static inline u64 roan_cc_room(const struct roan_cc *cc, u64 in_flight)
+static inline u64 roan_cc_cwnd_avail(const struct roan_cc *cc, u64 in_flight)
 {
-	u64 window = roan_cc_window(cc);
+	u64 window = roan_cc_cwnd(cc);
 
 	if (likely(!window))
 		return U64_MAX;

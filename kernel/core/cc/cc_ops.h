@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What the algorithms and cc.c share; nothing outside kernel/core/cc includes it. */
-#ifndef ROAN_CC_ALGO_H
-#define ROAN_CC_ALGO_H
+#ifndef ROAN_CC_OPS_H
+#define ROAN_CC_OPS_H
 
 #include "core/cc/cc.h"
 
@@ -28,10 +28,10 @@ extern const struct roan_cc_ops roan_cc_dcqcn;		/* dcqcn.c: paper and mlx */
 extern const struct roan_cc_ops roan_cc_swift;		/* swift.c */
 
 /* cwnd_bound.c: a round trip was measured; what bounds it may have changed. */
-void roan_cc_measured(struct roan_cc *cc, u64 rtt_ns);
-void roan_cc_bind(struct roan_cc *cc);
+void roan_cc_rtt_sample(struct roan_cc *cc, u64 rtt_ns);
+void roan_cc_apply_bound(struct roan_cc *cc);
 
-#define PARAM(cc, name)	READ_ONCE((cc)->params->name)
+#define CC_PARAM(cc, name)	READ_ONCE((cc)->params->name)
 
 static inline u64 roan_mbps(u32 mbps)
 {
@@ -41,9 +41,9 @@ static inline u64 roan_mbps(u32 mbps)
 /* @rate, but no more than the QP's cap; 0 is no limit in both. */
 static inline u64 roan_cc_capped(const struct roan_cc *cc, u64 rate)
 {
-	if (!rate || !cc->cap)
-		return rate | cc->cap;
-	return min(rate, cc->cap);
+	if (!rate || !cc->rate_cap)
+		return rate | cc->rate_cap;
+	return min(rate, cc->rate_cap);
 }
 
-#endif /* ROAN_CC_ALGO_H */
+#endif /* ROAN_CC_OPS_H */

@@ -6,31 +6,31 @@
  */
 #include "core/cc/cc_ops.h"
 
-#define FLOOR_LIFE	(10ULL * NSEC_PER_SEC)	/* paths change: the shortest round trip is believed for so long */
-#define FEWEST		2			/* packets: with fewer one is always waited for */
+#define MIN_RTT_LIFE	(10ULL * NSEC_PER_SEC)	/* paths change: the shortest round trip is believed for so long */
+#define MIN_PKTS	2			/* packets: with fewer one is always waited for */
 
-void roan_cc_measured(struct roan_cc *cc, u64 rtt_ns)
+void roan_cc_rtt_sample(struct roan_cc *cc, u64 rtt_ns)
 {
-	if (cc->floor_ns && rtt_ns > cc->floor_ns && cc->now - cc->floor_at <= FLOOR_LIFE)
+	if (cc->min_rtt_ns && rtt_ns > cc->min_rtt_ns && cc->now - cc->min_rtt_at <= MIN_RTT_LIFE)
 		return;
-	cc->floor_ns = rtt_ns;
-	cc->floor_at = cc->now;
+	cc->min_rtt_ns = rtt_ns;
+	cc->min_rtt_at = cc->now;
 }
 
 /* Bytes; 0: no such bound, or not known yet. */
-static u64 path_holds(const struct roan_cc *cc)
+static u64 path_bdp(const struct roan_cc *cc)
 {
-	u64 bps = cc->cap ? min(cc->cap, cc->link) : cc->link;
+	u64 bps = cc->rate_cap ? min(cc->rate_cap, cc->link) : cc->link;
 
-	return mul_u64_u64_div_u64(bps, cc->floor_ns * PARAM(cc, window_bdp), 800 * NSEC_PER_SEC);
+	return mul_u64_u64_div_u64(bps, cc->min_rtt_ns * CC_PARAM(cc, window_bdp), 800 * NSEC_PER_SEC);
 }
 
-void roan_cc_bind(struct roan_cc *cc)
+void roan_cc_apply_bound(struct roan_cc *cc)
 {
-	u64 most = PARAM(cc, window_max) * 1024ULL;
-	u64 path = path_holds(cc);
+	u64 most = CC_PARAM(cc, window_max) * 1024ULL;
+	u64 path = path_bdp(cc);
 
-	cc->bound = most && path ? min(most, path) : most | path;
-	if (cc->bound)
-		cc->bound = max_t(u64, cc->bound, FEWEST * cc->packet);
+	cc->cwnd_bound = most && path ? min(most, path) : most | path;
+	if (cc->cwnd_bound)
+		cc->cwnd_bound = max_t(u64, cc->cwnd_bound, MIN_PKTS * cc->packet);
 }

@@ -17,7 +17,7 @@
 
 static bool is_paper(const struct roan_cc *cc)
 {
-	return cc->algo == ROAN_CC_PAPER;
+	return cc->algo == ROAN_CC_DCQCN;
 }
 
 static u64 usec(u32 us)
@@ -26,20 +26,20 @@ static u64 usec(u32 us)
 }
 
 /* The rate at which limiting ends. */
-static u64 highest(const struct roan_cc *cc)
+static u64 dcqcn_max_rate(const struct roan_cc *cc)
 {
-	u64 rate = min(roan_mbps(PARAM(cc, rpg_max_rate)) ?: U64_MAX, cc->link);
+	u64 rate = min(roan_mbps(CC_PARAM(cc, rpg_max_rate)) ?: U64_MAX, cc->link);
 
-	return cc->cap ? min(rate, cc->cap) : rate;
+	return cc->rate_cap ? min(rate, cc->rate_cap) : rate;
 }
 
-static u64 lowest(const struct roan_cc *cc)
+static u64 dcqcn_min_rate(const struct roan_cc *cc)
 {
-	return min(roan_mbps(PARAM(cc, rpg_min_rate)), highest(cc));
+	return min(roan_mbps(CC_PARAM(cc, rpg_min_rate)), dcqcn_max_rate(cc));
 }
 
 /* End of the period that @now is in, when the first began at @origin: after @now, never at it. */
-static u64 period_end(u64 origin, u64 period, u64 now)
+static u64 dcqcn_period_end(u64 origin, u64 period, u64 now)
 {
 	return origin + (div64_u64(now - origin, period) + 1) * period;
 }
@@ -47,7 +47,7 @@ static u64 period_end(u64 origin, u64 period, u64 now)
 /* ---- alpha ---- */
 
 /* After so many updates without a CNP: alpha * (g/1024)^periods, by squaring. */
-static u32 decayed(u32 alpha, u32 g, u64 periods)
+static u32 alpha_decayed(u32 alpha, u32 g, u64 periods)
 {
 	u64 factor = (u64)g << 22;	/* of 1 << 32 */
 
@@ -60,7 +60,7 @@ static u32 decayed(u32 alpha, u32 g, u64 periods)
 }
 
 /* After an update with a CNP. */
-static u32 raised(u32 alpha, u32 g)
+static u32 alpha_raised(u32 alpha, u32 g)
 {
 	return ((u64)alpha * g >> 10) + ((1024 - g) << ALPHA_FRAC);
 }
@@ -70,39 +70,41 @@ static u32 alpha_at(const struct roan_cc *cc, u64 at)
 {
 	const struct roan_dcqcn *d = &cc->dcqcn;
 
-	return decayed(d->alpha, PARAM(cc, dce_tcp_g), div64_u64(at - d->alpha_at, usec(PARAM(cc, dce_tcp_rtt))));
+	return alpha_decayed(d->alpha, CC_PARAM(cc, dce_tcp_g),
+			     div64_u64(at - d->alpha_at, usec(CC_PARAM(cc, dce_tcp_rtt))));
 }
 
 /* mlx: the update that a CNP was waiting for, if it is due. It is itself one of the periods. */
-static void rise_if_due(struct roan_cc *cc, u64 now)
+static void alpha_update_if_due(struct roan_cc *cc, u64 now)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
 
-	if (!d->rise_at || d->rise_at > now)
+	if (!d->alpha_update_at || d->alpha_update_at > now)
 		return;
-	d->alpha = raised(alpha_at(cc, d->rise_at - 1), PARAM(cc, dce_tcp_g));
-	d->alpha_at = d->rise_at;
-	d->rise_at = 0;
+	d->alpha = alpha_raised(alpha_at(cc, d->alpha_update_at - 1), CC_PARAM(cc, dce_tcp_g));
+	d->alpha_at = d->alpha_update_at;
+	d->alpha_update_at = 0;
 }
 
 /* ---- down ---- */
 
-static void cut(struct roan_cc *cc, u64 at)
+static void dcqcn_cut(struct roan_cc *cc, u64 at)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
-	u64 most = div_u64(d->rate * (100 - PARAM(cc, rpg_min_dec_fac)), 100);
+	u64 most = div_u64(d->rate * (100 - CC_PARAM(cc, rpg_min_dec_fac)), 100);
 	u64 share;
 
-	rise_if_due(cc, at);
-	share = mul_u64_u64_shr(d->rate, alpha_at(cc, at), PARAM(cc, rpg_gd) + ALPHA_FRAC);
-	if (PARAM(cc, clamp_tgt_rate) || d->byte_steps || (PARAM(cc, clamp_tgt_rate_after_time_inc) && d->time_steps))
+	alpha_update_if_due(cc, at);
+	share = mul_u64_u64_shr(d->rate, alpha_at(cc, at), CC_PARAM(cc, rpg_gd) + ALPHA_FRAC);
+	if (CC_PARAM(cc, clamp_tgt_rate) || d->byte_steps ||
+	    (CC_PARAM(cc, clamp_tgt_rate_after_time_inc) && d->time_steps))
 		d->target = d->rate;
-	d->rate = max(d->rate - min(share, most), lowest(cc));
+	d->rate = max(d->rate - min(share, most), dcqcn_min_rate(cc));
 	d->target = max(d->target, d->rate);
 	d->time_steps = 0;
 	d->byte_steps = 0;
 	d->bytes = 0;
-	d->increase_at = at + usec(PARAM(cc, rpg_time_reset));
+	d->increase_at = at + usec(CC_PARAM(cc, rpg_time_reset));
 	d->cut_at = 0;
 	cc->cuts++;
 }
@@ -110,19 +112,19 @@ static void cut(struct roan_cc *cc, u64 at)
 /* ---- up ---- */
 
 /* What the target gains in the stage that the counts of steps make, with so many @rounds of fast recovery. */
-static u64 gain(const struct roan_cc *cc, u32 rounds)
+static u64 dcqcn_gain(const struct roan_cc *cc, u32 rounds)
 {
 	const struct roan_dcqcn *d = &cc->dcqcn;
 	u32 less = min(d->time_steps, d->byte_steps);
 	u32 more = max(d->time_steps, d->byte_steps);
 
 	if (less > rounds)
-		return roan_mbps(PARAM(cc, rpg_hai_rate)) * (is_paper(cc) ? less - rounds + 1 : 1);
-	return more >= rounds ? roan_mbps(PARAM(cc, rpg_ai_rate)) : 0;
+		return roan_mbps(CC_PARAM(cc, rpg_hai_rate)) * (is_paper(cc) ? less - rounds + 1 : 1);
+	return more >= rounds ? roan_mbps(CC_PARAM(cc, rpg_ai_rate)) : 0;
 }
 
 /* Will the gain be the same for all steps to come, while only @steps is counted up? Then it is not 0. */
-static bool gain_lasts(const struct roan_cc *cc, u32 rounds, u32 steps, u32 others)
+static bool dcqcn_gain_lasts(const struct roan_cc *cc, u32 rounds, u32 steps, u32 others)
 {
 	return steps > rounds && (steps >= others || !is_paper(cc));
 }
@@ -131,11 +133,11 @@ static bool gain_lasts(const struct roan_cc *cc, u32 rounds, u32 steps, u32 othe
  * @n steps, counted in *@steps (one of the two counters; @others is the other's value), as if one by one: once the gain stays
  * and so does the distance from rate to target, both simply move on together until the target can rise no more.
  */
-static void increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
+static void dcqcn_increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
-	u32 rounds = PARAM(cc, rpg_threshold);
-	u64 top = highest(cc);
+	u32 rounds = CC_PARAM(cc, rpg_threshold);
+	u64 top = dcqcn_max_rate(cc);
 
 	while (n && d->rate < top) {
 		u64 gap = d->target - d->rate;
@@ -143,13 +145,13 @@ static void increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 
 		if (is_paper(cc))
 			++*steps;
-		step = gain(cc, rounds);
+		step = dcqcn_gain(cc, rounds);
 		if (!is_paper(cc))
 			++*steps;
 		d->target = min(d->target + step, top);
 		d->rate += (d->target - d->rate + 1) / 2;	/* rounded up, so as to get there */
 		n--;
-		if (d->target - d->rate != gap || !gain_lasts(cc, rounds, *steps, others))
+		if (d->target - d->rate != gap || !dcqcn_gain_lasts(cc, rounds, *steps, others))
 			continue;
 		jump = min(n, div64_u64(top - d->target, step));
 		d->target += jump * step;
@@ -160,68 +162,68 @@ static void increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 	*steps += n;	/* at the top there is nothing to gain, but a step is a step */
 }
 
-static void increase_until(struct roan_cc *cc, u64 now)
+static void dcqcn_increase_until(struct roan_cc *cc, u64 now)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
-	u64 period = usec(PARAM(cc, rpg_time_reset));
+	u64 period = usec(CC_PARAM(cc, rpg_time_reset));
 	u64 n;
 
 	if (d->increase_at > now)
 		return;
 	n = div64_u64(now - d->increase_at, period) + 1;
 	d->increase_at += n * period;
-	increase(cc, &d->time_steps, d->byte_steps, n);
+	dcqcn_increase(cc, &d->time_steps, d->byte_steps, n);
 }
 
 /* ---- limiting begins and ends ---- */
 
 /* The first CNP, ever or since the rate was last unlimited. The paper's alpha lives on, the adapter's starts again. */
-static void begin(struct roan_cc *cc)
+static void dcqcn_begin(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
 
-	d->rate = highest(cc);
+	d->rate = dcqcn_max_rate(cc);
 	d->target = d->rate;
-	d->origin = cc->now;
+	d->period_base = cc->now;
 	d->time_steps = 0;
 	d->byte_steps = 0;
 	d->bytes = 0;
-	d->increase_at = cc->now + usec(PARAM(cc, rpg_time_reset));
+	d->increase_at = cc->now + usec(CC_PARAM(cc, rpg_time_reset));
 	if (!is_paper(cc) || !d->alpha_at) {
-		d->alpha = PARAM(cc, initial_alpha_value) << ALPHA_FRAC;
+		d->alpha = CC_PARAM(cc, initial_alpha_value) << ALPHA_FRAC;
 		d->alpha_at = cc->now;
 	}
-	d->limiting = true;
-	cc->wants = ROAN_CC_WANTS_SENT | ROAN_CC_WANTS_TIME;
+	d->rp_active = true;
+	cc->event_mask = ROAN_CC_EVENT_SENT | ROAN_CC_EVENT_TIME;
 }
 
 /* Make known what came out. A cut that is still to come keeps us limiting at the highest rate. */
-static void publish(struct roan_cc *cc)
+static void dcqcn_publish(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
 
-	if (d->limiting && (d->rate < highest(cc) || d->cut_at)) {
+	if (d->rp_active && (d->rate < dcqcn_max_rate(cc) || d->cut_at)) {
 		cc->rate = d->rate;
 		return;
 	}
-	d->limiting = false;
-	d->rise_at = 0;
-	cc->wants = 0;
-	cc->rate = cc->cap;
+	d->rp_active = false;
+	d->alpha_update_at = 0;
+	cc->event_mask = 0;
+	cc->rate = cc->rate_cap;
 }
 
 /* Everything that time alone has done by now, earlier things first; a cut goes before an increase of the same moment. */
-static void catch_up(struct roan_cc *cc)
+static void dcqcn_catch_up(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
 
 	if (d->cut_at && d->cut_at <= cc->now) {
-		increase_until(cc, d->cut_at - 1);
-		cut(cc, d->cut_at);
+		dcqcn_increase_until(cc, d->cut_at - 1);
+		dcqcn_cut(cc, d->cut_at);
 	}
-	increase_until(cc, cc->now);
-	rise_if_due(cc, cc->now);
-	publish(cc);
+	dcqcn_increase_until(cc, cc->now);
+	alpha_update_if_due(cc, cc->now);
+	dcqcn_publish(cc);
 }
 
 /* ---- events ---- */
@@ -229,61 +231,61 @@ static void catch_up(struct roan_cc *cc)
 static void dcqcn_cnp(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
-	u64 monitor = usec(PARAM(cc, rate_reduce_monitor_period));
-	u64 first_rate = roan_mbps(PARAM(cc, rate_to_set_on_first_cnp));
+	u64 monitor = usec(CC_PARAM(cc, rate_reduce_monitor_period));
+	u64 first_rate = roan_mbps(CC_PARAM(cc, rate_to_set_on_first_cnp));
 	bool first;
 
-	if (d->limiting)
-		catch_up(cc);
-	first = !d->limiting;
+	if (d->rp_active)
+		dcqcn_catch_up(cc);
+	first = !d->rp_active;
 	if (first)
-		begin(cc);
+		dcqcn_begin(cc);
 
 	if (first && first_rate) {
 		d->rate = min(first_rate, d->rate);
 		d->target = d->rate;
 	} else if (!monitor) {
-		cut(cc, cc->now);
+		dcqcn_cut(cc, cc->now);
 	} else if (!d->cut_at) {
-		d->cut_at = period_end(d->origin, monitor, cc->now);
+		d->cut_at = dcqcn_period_end(d->period_base, monitor, cc->now);
 	}
 
 	if (is_paper(cc)) {
-		d->alpha = raised(alpha_at(cc, cc->now), PARAM(cc, dce_tcp_g));
+		d->alpha = alpha_raised(alpha_at(cc, cc->now), CC_PARAM(cc, dce_tcp_g));
 		d->alpha_at = cc->now;
-	} else if (!first && !d->rise_at) {
-		d->rise_at = period_end(d->alpha_at, usec(PARAM(cc, dce_tcp_rtt)), cc->now);
+	} else if (!first && !d->alpha_update_at) {
+		d->alpha_update_at = dcqcn_period_end(d->alpha_at, usec(CC_PARAM(cc, dce_tcp_rtt)), cc->now);
 	}
-	publish(cc);
+	dcqcn_publish(cc);
 }
 
 static void dcqcn_sent(struct roan_cc *cc, u32 bytes)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
-	u64 volume = PARAM(cc, rpg_byte_reset) * 64ULL;
+	u64 volume = CC_PARAM(cc, rpg_byte_reset) * 64ULL;
 	u64 n;
 
-	catch_up(cc);
-	if (!d->limiting || !volume)
+	dcqcn_catch_up(cc);
+	if (!d->rp_active || !volume)
 		return;
 	d->bytes += bytes;
 	if (d->bytes < volume)
 		return;
 	n = div64_u64(d->bytes, volume);
 	d->bytes -= n * volume;
-	increase(cc, &d->byte_steps, d->time_steps, n);
-	publish(cc);
+	dcqcn_increase(cc, &d->byte_steps, d->time_steps, n);
+	dcqcn_publish(cc);
 }
 
 static void dcqcn_limits(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
 
-	if (d->limiting)
-		catch_up(cc);
-	d->rate = min(d->rate, highest(cc));
-	d->target = min(d->target, highest(cc));
-	publish(cc);
+	if (d->rp_active)
+		dcqcn_catch_up(cc);
+	d->rate = min(d->rate, dcqcn_max_rate(cc));
+	d->target = min(d->target, dcqcn_max_rate(cc));
+	dcqcn_publish(cc);
 }
 
 static u64 dcqcn_deadline(const struct roan_cc *cc)
@@ -297,7 +299,7 @@ static void dcqcn_state(const struct roan_cc *cc, struct roan_cc_state *state)
 
 	if (d->alpha_at)
 		state->alpha = alpha_at(cc, cc->now) >> ALPHA_FRAC;
-	if (!d->limiting)
+	if (!d->rp_active)
 		return;
 	state->target = d->target;
 	state->time_steps = d->time_steps;
@@ -310,7 +312,7 @@ const struct roan_cc_ops roan_cc_dcqcn = {
 	.limits = dcqcn_limits,
 	.cnp = dcqcn_cnp,
 	.sent = dcqcn_sent,
-	.elapsed = catch_up,
+	.elapsed = dcqcn_catch_up,
 	.deadline = dcqcn_deadline,
 	.state = dcqcn_state,
 };

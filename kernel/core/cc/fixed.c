@@ -4,7 +4,7 @@
 
 static void none_limits(struct roan_cc *cc)
 {
-	cc->rate = cc->cap;
+	cc->rate = cc->rate_cap;
 }
 
 const struct roan_cc_ops roan_cc_none = {
@@ -14,13 +14,13 @@ const struct roan_cc_ops roan_cc_none = {
 
 static void fixed_limits(struct roan_cc *cc)
 {
-	cc->rate = roan_cc_capped(cc, roan_mbps(PARAM(cc, fixed_rate)));
+	cc->rate = roan_cc_capped(cc, roan_mbps(CC_PARAM(cc, fixed_rate)));
 }
 
 /* Asks to be called for each train, so that a new fixed_rate counts from the next one. */
 static void fixed_start(struct roan_cc *cc)
 {
-	cc->wants = ROAN_CC_WANTS_TIME;
+	cc->event_mask = ROAN_CC_EVENT_TIME;
 	fixed_limits(cc);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which slot of the table a host has. Whether a CNP is due is roan_np_due() in np.h. */
+/* Which slot of the table a host has. Whether a CNP is due is roan_np_cnp_due() in np.h. */
 #include "core/cc/np.h"
 
 /* Multiplicative hash; never 0, which is an empty slot. */
-static u64 mix(const u8 address[16])
+static u64 np_hash(const u8 address[16])
 {
 	u64 h = get_unaligned_be64(address) * 0x9e3779b97f4a7c15ULL;
 
@@ -13,13 +13,13 @@ static u64 mix(const u8 address[16])
 
 struct roan_np *roan_np_host(struct roan_np_hosts *hosts, const u8 address[16])
 {
-	u64 who = mix(address);
+	u64 who = np_hash(address);
 	struct roan_np *np = &hosts->slot[who >> (64 - ROAN_NP_HOSTS_SHIFT)];
 
-	if (READ_ONCE(np->who) != who) {
+	if (READ_ONCE(np->host_hash) != who) {
 		WRITE_ONCE(np->last, 0);
-		WRITE_ONCE(np->owed, false);
-		WRITE_ONCE(np->who, who);
+		WRITE_ONCE(np->cnp_pending, false);
+		WRITE_ONCE(np->host_hash, who);
 	}
 	return np;
 }

@@ -8,7 +8,7 @@
  * marked or not, brings it. No timer, so only a flow that falls silent does not get it. Without this, senders hear of a tenth
  * fewer cuts than the published model has them, and the queue settles a fifth to a quarter higher.
  *
- *	due = ce ? roan_np_due(np, interval, now) : roan_np_owed(&the QP's own, interval, now)
+ *	due = ce ? roan_np_cnp_due(np, interval, now) : roan_np_cnp_pending(&the QP's own, interval, now)
  *
  * A CNP is owed to one QP, so only a QP's own notification point may be asked what it owes: scope qp.
  *
@@ -30,8 +30,8 @@ enum roan_cnp_scope { ROAN_CNP_PER_QP, ROAN_CNP_PER_DIP, ROAN_CNP_PER_PORT };
 
 struct roan_np {
 	u64 last;		/* ns: the last CNP; 0: never */
-	bool owed;		/* a CE packet came too soon after it */
-	u64 who;		/* roan_np_hosts only: hash of the address */
+	bool cnp_pending;	/* a CE packet came too soon after it */
+	u64 host_hash;		/* roan_np_hosts only: hash of the address */
 };
 
 struct roan_np_hosts {
@@ -39,25 +39,25 @@ struct roan_np_hosts {
 };
 
 /* A CE packet at @now: true, send a CNP (and it counts as sent); false: it is owed. @interval_us: min_time_between_cnps. */
-static inline bool roan_np_due(struct roan_np *np, u32 interval_us, u64 now)
+static inline bool roan_np_cnp_due(struct roan_np *np, u32 interval_us, u64 now)
 {
 	u64 last = READ_ONCE(np->last);
 
 	/* Signed: another CPU may have stored a later time than ours. */
 	if (last && (s64)(now - last) < (s64)interval_us * NSEC_PER_USEC) {
-		if (!READ_ONCE(np->owed))	/* a shared one is not written for each packet */
-			WRITE_ONCE(np->owed, true);
+		if (!READ_ONCE(np->cnp_pending))	/* a shared one is not written for each packet */
+			WRITE_ONCE(np->cnp_pending, true);
 		return false;
 	}
 	WRITE_ONCE(np->last, now);
-	WRITE_ONCE(np->owed, false);
+	WRITE_ONCE(np->cnp_pending, false);
 	return true;
 }
 
 /* Any other packet of the QP at @now: true, send the CNP that was owed. One test where there is no congestion. */
-static inline bool roan_np_owed(struct roan_np *np, u32 interval_us, u64 now)
+static inline bool roan_np_cnp_pending(struct roan_np *np, u32 interval_us, u64 now)
 {
-	return unlikely(READ_ONCE(np->owed)) && roan_np_due(np, interval_us, now);
+	return unlikely(READ_ONCE(np->cnp_pending)) && roan_np_cnp_due(np, interval_us, now);
 }
 
 /* The slot of the host with this 16-byte address. */

@@ -4,7 +4,7 @@
 #include "core/cc/params.h"
 
 /* Bytes as the credit that pays for them. */
-static s64 price(u32 bytes)
+static s64 pacer_cost(u32 bytes)
 {
 	return (s64)bytes * 8 * NSEC_PER_SEC;
 }
@@ -17,42 +17,42 @@ u32 roan_pacer_quantum(const struct roan_cc_params *params, u64 rate, u32 packet
 }
 
 /* Add what was earned until @now. A long silence earns the cap, whether or not the product fits. */
-static void settle(struct roan_pacer *p, u64 now)
+static void pacer_earn(struct roan_pacer *p, u64 now)
 {
-	u64 room = price(p->quantum) - p->credit;
+	u64 room = pacer_cost(p->quantum) - p->credit;
 	u64 earned;
 
-	if (now <= p->at)
+	if (now <= p->credit_ns)
 		return;
-	if (check_mul_overflow(p->rate, now - p->at, &earned) || earned > room)
+	if (check_mul_overflow(p->rate, now - p->credit_ns, &earned) || earned > room)
 		earned = room;
 	p->credit += earned;
-	p->at = now;
+	p->credit_ns = now;
 }
 
 void roan_pacer_set_rate(struct roan_pacer *p, u64 rate, u32 quantum, u64 now)
 {
 	if (p->rate) {
-		settle(p, now);
+		pacer_earn(p, now);
 	} else {
-		p->at = now;
+		p->credit_ns = now;
 		p->credit = 0;
 	}
 	p->rate = rate;
 	p->quantum = quantum;
-	p->credit = min(p->credit, price(quantum));
+	p->credit = min(p->credit, pacer_cost(quantum));
 }
 
 u32 __roan_pacer_allow(struct roan_pacer *p, u64 now)
 {
-	settle(p, now);
+	pacer_earn(p, now);
 	return p->credit < 0 ? 0 : p->quantum;
 }
 
 /* ns that trains may be handed over before their time. */
-static u64 lead(const struct roan_pacer *p)
+static u64 pacer_lead(const struct roan_pacer *p)
 {
-	return min_t(u64, price(ROAN_PACER_AHEAD * p->quantum) / p->rate, ROAN_PACER_AHEAD_NS);
+	return min_t(u64, pacer_cost(ROAN_PACER_AHEAD * p->quantum) / p->rate, ROAN_PACER_AHEAD_NS);
 }
 
 u32 roan_pacer_early(struct roan_pacer *p, u64 now, u64 *due)
@@ -61,17 +61,17 @@ u32 roan_pacer_early(struct roan_pacer *p, u64 now, u64 *due)
 	u64 at = roan_pacer_when(p);
 
 	*due = max(now, at);
-	if (may || at > now + lead(p))
+	if (may || at > now + pacer_lead(p))
 		return may;
 	return __roan_pacer_allow(p, at);
 }
 
 u64 roan_pacer_when_early(const struct roan_pacer *p)
 {
-	return p->rate ? __roan_pacer_when(p) - lead(p) / 2 : 0;
+	return p->rate ? __roan_pacer_when(p) - pacer_lead(p) / 2 : 0;
 }
 
 u64 __roan_pacer_when(const struct roan_pacer *p)
 {
-	return p->credit < 0 ? p->at + DIV_ROUND_UP((u64)-p->credit, p->rate) : p->at;
+	return p->credit < 0 ? p->credit_ns + DIV_ROUND_UP((u64)-p->credit, p->rate) : p->credit_ns;
 }

@@ -32,7 +32,7 @@ struct roan_cc_params;
 
 struct roan_pacer {
 	u64 rate;		/* bit/s; 0: unlimited, and the rest is meaningless */
-	u64 at;			/* ns: credit is as of then */
+	u64 credit_ns;		/* ns: credit is as of then */
 	s64 credit;		/* 1e-9 bit */
 	u32 quantum;		/* bytes */
 };

@@ -36,6 +36,6 @@ void roan_cc_params_default(struct roan_cc_params *params, enum roan_cc_algo alg
 	for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++) {
 		const struct roan_cc_param_info *info = &roan_cc_param_table[i];
 
-		((u32 *)params)[i] = algo == ROAN_CC_PAPER ? info->paper : info->mlx;
+		((u32 *)params)[i] = algo == ROAN_CC_DCQCN ? info->paper : info->mlx;
 	}
 }

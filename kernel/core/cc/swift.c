@@ -29,18 +29,18 @@ static u64 isqrt(u64 x)
 }
 
 /* 65536 / sqrt(packets), of a window in 1/1024 packet. */
-static u64 inverse_root(u64 packets)
+static u64 swift_inverse_root(u64 packets)
 {
 	return isqrt((1ULL << 42) / max(packets, 1ULL));
 }
 
 /* What many flows share, each with a small window, takes longer: Swift's flow scaling, ns added to the target. */
-static u64 scaling(const struct roan_cc *cc)
+static u64 swift_flow_scaling(const struct roan_cc *cc)
 {
-	u64 range = PARAM(cc, swift_fs_range_us) * (u64)NSEC_PER_USEC;
-	u64 small = inverse_root(PARAM(cc, swift_fs_min));
-	u64 large = inverse_root(PARAM(cc, swift_fs_max));
-	u64 here = inverse_root((cc->swift.window << (10 - FRAC)) / cc->packet);
+	u64 range = CC_PARAM(cc, swift_fs_range_us) * (u64)NSEC_PER_USEC;
+	u64 small = swift_inverse_root(CC_PARAM(cc, swift_fs_min));
+	u64 large = swift_inverse_root(CC_PARAM(cc, swift_fs_max));
+	u64 here = swift_inverse_root((cc->swift.cwnd << (10 - FRAC)) / cc->packet);
 
 	if (here <= large || small <= large)
 		return 0;
@@ -48,67 +48,67 @@ static u64 scaling(const struct roan_cc *cc)
 }
 
 /* ns, without flow scaling. */
-static u64 base_target(const struct roan_cc *cc)
+static u64 swift_base_target(const struct roan_cc *cc)
 {
-	u64 target = PARAM(cc, swift_target_us) * (u64)NSEC_PER_USEC;
+	u64 target = CC_PARAM(cc, swift_target_us) * (u64)NSEC_PER_USEC;
 
-	return target ? target : 2 * cc->floor_ns + PARAM(cc, swift_slack_us) * (u64)NSEC_PER_USEC;
+	return target ? target : 2 * cc->min_rtt_ns + CC_PARAM(cc, swift_slack_us) * (u64)NSEC_PER_USEC;
 }
 
-static u64 largest(const struct roan_cc *cc)
+static u64 swift_window_max(const struct roan_cc *cc)
 {
-	u64 bytes = PARAM(cc, swift_max_window) * 1024ULL;
+	u64 bytes = CC_PARAM(cc, swift_max_window) * 1024ULL;
 
 	if (!bytes)
-		bytes = min(mul_u64_u64_div_u64(cc->link, base_target(cc), 4 * NSEC_PER_SEC), 1ULL << 30);
+		bytes = min(mul_u64_u64_div_u64(cc->link, swift_base_target(cc), 4 * NSEC_PER_SEC), 1ULL << 30);
 	return max_t(u64, bytes, 2 * cc->packet) << FRAC;
 }
 
-static void publish(struct roan_cc *cc)
+static void swift_publish(struct roan_cc *cc)
 {
 	struct roan_swift *s = &cc->swift;
 	u64 full = (u64)cc->packet << FRAC;
 	u64 rate = 0;
 
-	if (!s->window) {
-		cc->rate = cc->cap;
+	if (!s->cwnd) {
+		cc->rate = cc->rate_cap;
 		return;
 	}
-	s->window = clamp(s->window, max(full / MIN_SHARE, 1ULL), largest(cc));
-	if (s->window < full)
-		rate = max(mul_u64_u64_div_u64(s->window << 3, NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL);
-	cc->window = max(s->window >> FRAC, (u64)cc->packet);
+	s->cwnd = clamp(s->cwnd, max(full / MIN_SHARE, 1ULL), swift_window_max(cc));
+	if (s->cwnd < full)
+		rate = max(mul_u64_u64_div_u64(s->cwnd << 3, NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL);
+	cc->cwnd = max(s->cwnd >> FRAC, (u64)cc->packet);
 	cc->rate = roan_cc_capped(cc, rate);
 }
 
 /* Keep @keep of @of of the window, unless that was done less than a round trip ago. */
-static void shrink(struct roan_cc *cc, u64 keep, u64 of)
+static void swift_shrink(struct roan_cc *cc, u64 keep, u64 of)
 {
 	struct roan_swift *s = &cc->swift;
 
 	if (s->cut_at && cc->now - s->cut_at < s->rtt_ns)
 		return;
-	s->window = mul_u64_u64_div_u64(s->window, keep, of);
+	s->cwnd = mul_u64_u64_div_u64(s->cwnd, keep, of);
 	s->cut_at = cc->now;
 	cc->cuts++;
 }
 
-static void measured(struct roan_cc *cc, u64 rtt)
+static void swift_measured(struct roan_cc *cc, u64 rtt)
 {
 	struct roan_swift *s = &cc->swift;
 
 	s->rtt_ns = s->rtt_ns ? (7 * s->rtt_ns + rtt) / 8 : rtt;
-	if (!s->window)
-		s->window = largest(cc);
+	if (!s->cwnd)
+		s->cwnd = swift_window_max(cc);
 }
 
 /* swift_ai packets per window acknowledged; per packet acknowledged where the window is smaller than one. */
-static void grow(struct roan_cc *cc, u64 acked)
+static void swift_grow(struct roan_cc *cc, u64 acked)
 {
 	struct roan_swift *s = &cc->swift;
-	u64 window = max(s->window >> FRAC, (u64)cc->packet);
+	u64 window = max(s->cwnd >> FRAC, (u64)cc->packet);
 
-	s->window += ((u64)PARAM(cc, swift_ai) * cc->packet >> (10 - FRAC)) * min(acked, window) / window;
+	s->cwnd += ((u64)CC_PARAM(cc, swift_ai) * cc->packet >> (10 - FRAC)) * min(acked, window) / window;
 }
 
 static void swift_acked(struct roan_cc *cc, const struct roan_cc_sample *sample)
@@ -123,16 +123,16 @@ static void swift_acked(struct roan_cc *cc, const struct roan_cc_sample *sample)
 		return;
 	acked = s->acked;
 	s->acked = 0;
-	measured(cc, rtt);
-	target = base_target(cc) + scaling(cc);
+	swift_measured(cc, rtt);
+	target = swift_base_target(cc) + swift_flow_scaling(cc);
 	if (rtt >= target) {
-		u64 less = PARAM(cc, swift_beta) * (rtt - target) / rtt;
+		u64 less = CC_PARAM(cc, swift_beta) * (rtt - target) / rtt;
 
-		shrink(cc, 1024 - min_t(u64, less, PARAM(cc, swift_max_mdf)), 1024);
-	} else if (sample->in_flight + acked >= s->window >> (FRAC + 1)) {
-		grow(cc, acked);	/* a window of which less than half is used says nothing about the path */
+		swift_shrink(cc, 1024 - min_t(u64, less, CC_PARAM(cc, swift_max_mdf)), 1024);
+	} else if (sample->in_flight + acked >= s->cwnd >> (FRAC + 1)) {
+		swift_grow(cc, acked);	/* a window of which less than half is used says nothing about the path */
 	}
-	publish(cc);
+	swift_publish(cc);
 }
 
 static void swift_lost(struct roan_cc *cc, enum roan_cc_loss why)
@@ -140,19 +140,19 @@ static void swift_lost(struct roan_cc *cc, enum roan_cc_loss why)
 	struct roan_swift *s = &cc->swift;
 
 	s->timeouts = why == ROAN_CC_LOST_TIMEOUT ? s->timeouts + 1 : 0;
-	if (!s->window)
+	if (!s->cwnd)
 		return;
 	if (s->timeouts >= MAX_TIMEOUTS)
-		s->window = 1;		/* publish() makes it the smallest */
+		s->cwnd = 1;		/* swift_publish() makes it the smallest */
 	else
-		shrink(cc, 1024 - PARAM(cc, swift_max_mdf), 1024);
-	publish(cc);
+		swift_shrink(cc, 1024 - CC_PARAM(cc, swift_max_mdf), 1024);
+	swift_publish(cc);
 }
 
 static void swift_start(struct roan_cc *cc)
 {
-	cc->wants = ROAN_CC_WANTS_ACKED | ROAN_CC_WANTS_LOST;
-	publish(cc);
+	cc->event_mask = ROAN_CC_EVENT_ACKED | ROAN_CC_EVENT_LOST;
+	swift_publish(cc);
 }
 
 static void swift_state(const struct roan_cc *cc, struct roan_cc_state *state)
@@ -163,7 +163,7 @@ static void swift_state(const struct roan_cc *cc, struct roan_cc_state *state)
 const struct roan_cc_ops roan_cc_swift = {
 	.flags = ROAN_CC_NEEDS_ACKS | ROAN_CC_FROM_START,
 	.start = swift_start,
-	.limits = publish,
+	.limits = swift_publish,
 	.acked = swift_acked,
 	.lost = swift_lost,
 	.state = swift_state,

@@ -11,14 +11,14 @@
 
 #define WORD	sizeof(u64)
 #define WORDS	5	/* as far as a word reaches: 300 bits */
-#define LEAST	(2 * WORDS * WORD)	/* bytes: five words to take out, and five more that they are added to */
+#define MIN_BYTES	(2 * WORDS * WORD)	/* bytes: five words to take out, and five more that they are added to */
 
 /* What was added to the next five words. */
-struct added {
+struct carry {
 	u64 to[WORDS];
 };
 
-static inline void take_out(struct added *a, u64 word)
+static inline void carry_take(struct carry *a, u64 word)
 {
 	word ^= a->to[0];
 	a->to[0] = a->to[1];
@@ -29,7 +29,7 @@ static inline void take_out(struct added *a, u64 word)
 }
 
 /* Word @i behind @p; if @to is not NULL, it is copied there on its way. */
-static __always_inline u64 word(void *to, const void *p, int i)
+static __always_inline u64 shiftxor_word(void *to, const void *p, int i)
 {
 	u64 w = get_unaligned_le64(p + i * WORD);
 
@@ -39,19 +39,19 @@ static __always_inline u64 word(void *to, const void *p, int i)
 }
 
 /* Made twice, with and without @to. */
-static __always_inline u32 sum(u32 crc, void *to, const void *p, size_t len)
+static __always_inline u32 shiftxor_sum(u32 crc, void *to, const void *p, size_t len)
 {
-	struct added a = { { crc } };
+	struct carry a = { { crc } };
 	u64 last[WORDS];
 	int i;
 
-	for (; len >= LEAST; p += sizeof(last), len -= sizeof(last)) {
+	for (; len >= MIN_BYTES; p += sizeof(last), len -= sizeof(last)) {
 		/* Five at a time, so that nothing has to move along in @a. */
-		take_out(&a, word(to, p, 0));
-		take_out(&a, word(to, p, 1));
-		take_out(&a, word(to, p, 2));
-		take_out(&a, word(to, p, 3));
-		take_out(&a, word(to, p, 4));
+		carry_take(&a, shiftxor_word(to, p, 0));
+		carry_take(&a, shiftxor_word(to, p, 1));
+		carry_take(&a, shiftxor_word(to, p, 2));
+		carry_take(&a, shiftxor_word(to, p, 3));
+		carry_take(&a, shiftxor_word(to, p, 4));
 		if (to)
 			to += sizeof(last);
 	}
@@ -65,15 +65,15 @@ static __always_inline u32 sum(u32 crc, void *to, const void *p, size_t len)
 	return roan_crc32(crc, p + sizeof(last), len - sizeof(last));
 }
 
-u32 roan_crc32_sparse(u32 crc, const void *p, size_t len)
+u32 roan_crc32_shiftxor(u32 crc, const void *p, size_t len)
 {
-	return len < LEAST ? roan_crc32(crc, p, len) : sum(crc, NULL, p, len);
+	return len < MIN_BYTES ? roan_crc32(crc, p, len) : shiftxor_sum(crc, NULL, p, len);
 }
 
-u32 roan_crc32_sparse_copy(u32 crc, void *to, const void *p, size_t len)
+u32 roan_crc32_shiftxor_copy(u32 crc, void *to, const void *p, size_t len)
 {
-	if (len >= LEAST)
-		return sum(crc, to, p, len);
+	if (len >= MIN_BYTES)
+		return shiftxor_sum(crc, to, p, len);
 	memcpy(to, p, len);
 	return roan_crc32(crc, to, len);
 }

@@ -10,13 +10,13 @@
  */
 #include "core/crc/crc_vpclmul.h"
 
-#ifdef ROAN_CAN_FOLD
+#ifdef ROAN_HAVE_VPCLMUL
 
 #define BY_128	0x65673b4600000000, 0x9ba54c6f00000000
 #define BY_256	0x9570d49500000000, 0x01b5fd1d00000000
 #define BY_384	0x69ccfc0d00000000, 0x2a28386200000000
 #define BY_512	0x653d982200000000, 0xcad38e8f00000000
-#define BY_2048	0x7cc8e1e700000000, 0x03f9f86300000000	/* ROAN_FOLD_MIN bytes */
+#define BY_2048	0x7cc8e1e700000000, 0x03f9f86300000000	/* ROAN_VPCLMUL_MIN bytes */
 #define BY_NONE	0, 0
 #define BY_96	0xccaa009e00000000	/* of 64 bits: x^95 and x^63 mod P */
 #define BY_64	0xb8bc676500000000
@@ -53,7 +53,7 @@
 #define LAST		BY_384, BY_256, BY_128, BY_NONE
 #include "core/crc/crc_vpclmul_width.h"
 
-size_t roan_fold(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len)
+size_t roan_crc32_vpclmul(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	return bits == 512 ? fold_512(crc, before, to, p, len) : fold_256(crc, before, to, p, len);
 }
@@ -61,9 +61,9 @@ size_t roan_fold(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, 
 #else
 
 /* Never possible. */
-size_t roan_fold(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len)
+size_t roan_crc32_vpclmul(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	return 0;
 }
 
-#endif /* ROAN_CAN_FOLD */
+#endif /* ROAN_HAVE_VPCLMUL */

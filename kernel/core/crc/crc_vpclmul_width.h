@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * crc_vpclmul.c includes this once for each width of a vector: WIDTH bytes, of instructions that TARGET allows. FAR, NEXT and
- * LAST are the constants, as many as a vector has halves of 128 bits, by which it is brought ROAN_FOLD_MIN bytes ahead,
- * one vector ahead, and all of its 128 bits to where its last ones are.
+ * LAST are the constants, as many as a vector has halves of 128 bits, by which it is brought ROAN_VPCLMUL_MIN bytes
+ * ahead, one vector ahead, and all of its 128 bits to where its last ones are.
  */
 #define vec		NAME(vec)
 #define unaligned	NAME(unaligned)
@@ -62,10 +62,10 @@ TARGET static inline vec start(u32 crc, const u8 *before)
 
 TARGET static size_t NAME(fold)(u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
-	enum { VECS = ROAN_FOLD_MIN / WIDTH, WORDS = WIDTH / 8 };
+	enum { VECS = ROAN_VPCLMUL_MIN / WIDTH, WORDS = WIDTH / 8 };
 	const vec far = { FAR }, next = { NEXT }, last = { LAST }, by_128 = { BY_128 };
 	vec a[VECS], v;
-	size_t done = ROAN_FOLD_MIN;
+	size_t done = ROAN_VPCLMUL_MIN;
 	u64 half[2], word[2];
 	int i;
 
@@ -74,7 +74,7 @@ TARGET static size_t NAME(fold)(u32 *crc, const u8 *before, void *to, const void
 	for (i = 0; i < VECS; i++)
 		a[i] = take(to, p, i * WIDTH);
 	a[0] ^= start(*crc, before);
-	for (; len - done >= ROAN_FOLD_MIN; done += ROAN_FOLD_MIN)
+	for (; len - done >= ROAN_VPCLMUL_MIN; done += ROAN_VPCLMUL_MIN)
 #pragma GCC unroll 8
 		for (i = 0; i < VECS; i++) {
 			v = take(to, p, done + i * WIDTH);

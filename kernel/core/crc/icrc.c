@@ -64,7 +64,7 @@ void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp)
 }
 
 /* The state behind the UDP header of the packet with this identification. */
-static u32 state_with(const struct roan_icrc_head *head, u16 id)
+static u32 icrc_state_with_id(const struct roan_icrc_head *head, u16 id)
 {
 	u16 bits = head->id ^ id;
 	u32 state = head->state;
@@ -80,14 +80,14 @@ u32 roan_icrc_state(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t l
 	u32 state;
 
 	bth[BTH_RESV8A] = 0xff;
-	state = roan_crc32(state_with(head, id), bth, len);
+	state = roan_crc32(icrc_state_with_id(head, id), bth, len);
 	bth[BTH_RESV8A] = resv8a;
 	return state;
 }
 
 void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth)
 {
-	icrc->state = state_with(head, id);
+	icrc->state = icrc_state_with_id(head, id);
 	memcpy(icrc->bth, bth, 12);
 	icrc->bth[BTH_RESV8A] = 0xff;
 	icrc->bth_waits = true;

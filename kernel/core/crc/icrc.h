@@ -44,7 +44,7 @@ struct roan_icrc {
 void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth);
 
 /* If the BTH waits: the 16 bytes whose CRC, from a state of 0, is the state behind it. */
-static inline void roan_icrc_block(const struct roan_icrc *icrc, u8 block[16])
+static inline void roan_icrc_bth_block(const struct roan_icrc *icrc, u8 block[16])
 {
 	put_unaligned_le32(0, block);
 	memcpy(block + 4, icrc->bth, 12);
@@ -52,7 +52,7 @@ static inline void roan_icrc_block(const struct roan_icrc *icrc, u8 block[16])
 }
 
 /* The state behind all so far, to go on with by roan_crc32(). */
-static inline u32 roan_icrc_settle(struct roan_icrc *icrc)
+static inline u32 roan_icrc_finish(struct roan_icrc *icrc)
 {
 	if (icrc->bth_waits)
 		icrc->state = roan_crc32(icrc->state, icrc->bth, sizeof(icrc->bth));
@@ -63,12 +63,12 @@ static inline u32 roan_icrc_settle(struct roan_icrc *icrc)
 /* The four bytes at the end of the packet, as they stand there. */
 static inline void roan_icrc_put(struct roan_icrc *icrc, u8 *at)
 {
-	put_unaligned_le32(~roan_icrc_settle(icrc), at);
+	put_unaligned_le32(~roan_icrc_finish(icrc), at);
 }
 
 static inline bool roan_icrc_equal(struct roan_icrc *icrc, const u8 *at)
 {
-	return get_unaligned_le32(at) == (u32)~roan_icrc_settle(icrc);
+	return get_unaligned_le32(at) == (u32)~roan_icrc_finish(icrc);
 }
 
 #endif /* ROAN_ICRC_H */

@@ -2,18 +2,19 @@
 /* What leaves at once, and what does not. See inflight_limit.h. */
 #include "core/flow/inflight_limit.h"
 
-void roan_depth_look(struct roan_depth *d, u32 below, u64 now)
+void roan_inflight_limit_update(struct roan_inflight_limit *d, u32 below, u64 now)
 {
-	bool left = (s32)(d->given - below - d->mark) >= 0;	/* all that was there at @since, and perhaps more */
-	u64 took = now - d->since;
+	/* all that was there at @since, and perhaps more */
+	bool left = (s32)(d->sent_kb - below - d->mark_kb) >= 0;
+	u64 took = now - d->mark_ns;
 
-	if (took >= ROAN_DEPTH_SLOW_NS && (d->full || !left))
-		d->limit = max_t(u32, d->limit / 2, ROAN_DEPTH_MIN);
+	if (took >= ROAN_INFLIGHT_SHRINK_NS && (d->limited || !left))
+		d->max_kb = max_t(u32, d->max_kb / 2, ROAN_INFLIGHT_MIN);
 	else if (!left)
 		return;
-	else if (took < ROAN_DEPTH_QUICK_NS && d->full)
-		d->limit = min_t(u32, d->limit * 2, ROAN_DEPTH_MAX);
-	d->full = false;
-	d->mark = d->given;
-	d->since = now;
+	else if (took < ROAN_INFLIGHT_GROW_NS && d->limited)
+		d->max_kb = min_t(u32, d->max_kb * 2, ROAN_INFLIGHT_MAX);
+	d->limited = false;
+	d->mark_kb = d->sent_kb;
+	d->mark_ns = now;
 }

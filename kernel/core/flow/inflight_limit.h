@@ -7,48 +7,48 @@
  *
  * Sizes are KiB. Concurrency: the caller's lock.
  */
-#ifndef ROAN_DEPTH_H
-#define ROAN_DEPTH_H
+#ifndef ROAN_INFLIGHT_LIMIT_H
+#define ROAN_INFLIGHT_LIMIT_H
 
 #include "core/core_env.h"
 
-#define ROAN_DEPTH_MIN		8
-#define ROAN_DEPTH_MAX		512
-#define ROAN_DEPTH_QUICK_NS	(2 * NSEC_PER_MSEC)	/* left sooner: more may wait */
-#define ROAN_DEPTH_SLOW_NS	(20 * NSEC_PER_MSEC)	/* stays longer: less */
+#define ROAN_INFLIGHT_MIN		8
+#define ROAN_INFLIGHT_MAX		512
+#define ROAN_INFLIGHT_GROW_NS	(2 * NSEC_PER_MSEC)	/* left sooner: more may wait */
+#define ROAN_INFLIGHT_SHRINK_NS	(20 * NSEC_PER_MSEC)	/* stays longer: less */
 
-struct roan_depth {
-	u32 limit;
-	u32 given;		/* all that was ever handed over; wraps */
-	u32 mark;		/* ... until @since */
-	u64 since;		/* ns */
-	bool full;		/* the limit was reached since then */
+struct roan_inflight_limit {
+	u32 max_kb;
+	u32 sent_kb;		/* all that was ever handed over; wraps */
+	u32 mark_kb;		/* ... until @mark_ns */
+	u64 mark_ns;		/* ns */
+	bool limited;		/* the limit was reached since then */
 };
 
-static inline void roan_depth_init(struct roan_depth *d)
+static inline void roan_inflight_limit_init(struct roan_inflight_limit *d)
 {
-	*d = (struct roan_depth){ .limit = ROAN_DEPTH_MIN };
+	*d = (struct roan_inflight_limit){ .max_kb = ROAN_INFLIGHT_MIN };
 }
 
 /* Now and then, at best when sending begins: what is below moves the limit. */
-void roan_depth_look(struct roan_depth *d, u32 below, u64 now);
+void roan_inflight_limit_update(struct roan_inflight_limit *d, u32 below, u64 now);
 
 /* May more be handed over, @below being there? */
-static inline bool roan_depth_open(const struct roan_depth *d, u32 below)
+static inline bool roan_inflight_limit_allows(const struct roan_inflight_limit *d, u32 below)
 {
-	return likely(below < d->limit);
+	return likely(below < d->max_kb);
 }
 
 /* No more was. It may go on when less than this is below. */
-static inline u32 roan_depth_full(struct roan_depth *d)
+static inline u32 roan_inflight_limit_hit(struct roan_inflight_limit *d)
 {
-	d->full = true;
-	return d->limit / 2;
+	d->limited = true;
+	return d->max_kb / 2;
 }
 
-static inline void roan_depth_gave(struct roan_depth *d, u32 size)
+static inline void roan_inflight_limit_add(struct roan_inflight_limit *d, u32 size)
 {
-	d->given += size;
+	d->sent_kb += size;
 }
 
-#endif /* ROAN_DEPTH_H */
+#endif /* ROAN_INFLIGHT_LIMIT_H */

@@ -9,27 +9,27 @@ struct bounds {
 };
 
 #define X(name, unit, lo, hi, dflt, meaning)	\
-	[ROAN_PAUSE_PARAM_##name] = { .min = lo, .max = hi, .def = dflt },
-static const struct bounds bounds[ROAN_PAUSE_NUM_PARAMS] = { ROAN_PAUSE_PARAMS(X) };
+	[ROAN_PFC_PARAM_##name] = { .min = lo, .max = hi, .def = dflt },
+static const struct bounds bounds[ROAN_PFC_NUM_PARAMS] = { ROAN_PFC_PARAMS(X) };
 #undef X
 
-static_assert(sizeof(struct roan_pause_params) == ROAN_PAUSE_NUM_PARAMS * sizeof(u32), "all are u32");
+static_assert(sizeof(struct roan_pfc_params) == ROAN_PFC_NUM_PARAMS * sizeof(u32), "all are u32");
 
-void roan_pause_params_default(struct roan_pause_params *params)
+void roan_pfc_params_default(struct roan_pfc_params *params)
 {
 	u32 *value = (u32 *)params;
 	u32 i;
 
-	for (i = 0; i < ROAN_PAUSE_NUM_PARAMS; i++)
+	for (i = 0; i < ROAN_PFC_NUM_PARAMS; i++)
 		value[i] = bounds[i].def;
 }
 
-u32 roan_pause_param_get(const struct roan_pause_params *params, enum roan_pause_param which)
+u32 roan_pfc_param_get(const struct roan_pfc_params *params, enum roan_pfc_param which)
 {
 	return READ_ONCE(((const u32 *)params)[which]);
 }
 
-bool roan_pause_param_set(struct roan_pause_params *params, enum roan_pause_param which, u32 value)
+bool roan_pfc_param_set(struct roan_pfc_params *params, enum roan_pfc_param which, u32 value)
 {
 	if (value < bounds[which].min || value > bounds[which].max)
 		return false;
@@ -48,30 +48,30 @@ bool roan_pause_param_set(struct roan_pause_params *params, enum roan_pause_para
 
 static const u8 pause_address[6] = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
 
-enum roan_pause_parse roan_pause_parse(const u8 *frame, u32 len, struct roan_pause_frame *out)
+enum roan_pfc_parse_result roan_pfc_frame_parse(const u8 *frame, u32 len, struct roan_pfc_frame *out)
 {
 	u32 vector, i;
 
-	if (len != ROAN_PAUSE_FRAME)
-		return ROAN_PAUSE_LENGTH;
+	if (len != ROAN_PFC_FRAME_LEN)
+		return ROAN_PFC_PARSE_LENGTH;
 	if (memcmp(frame, pause_address, sizeof(pause_address)))
-		return ROAN_PAUSE_DEST;
+		return ROAN_PFC_PARSE_DEST;
 	if (get_unaligned_be32(frame + AT_TYPE) != TYPE_OPCODE)
-		return ROAN_PAUSE_OPCODE;
+		return ROAN_PFC_PARSE_OPCODE;
 	vector = get_unaligned_be16(frame + AT_VECTOR);
 	if (vector > 0xff)
-		return ROAN_PAUSE_VECTOR;
+		return ROAN_PFC_PARSE_VECTOR;
 	out->enabled = vector;
 	for (i = 0; i < ROAN_PRIORITIES; i++)
 		out->quanta[i] = get_unaligned_be16(frame + AT_TIMES + 2 * i);
-	return ROAN_PAUSE_OK;
+	return ROAN_PFC_PARSE_OK;
 }
 
-void roan_pause_build(u8 frame[ROAN_PAUSE_FRAME], const u8 address[6], const struct roan_pause_frame *in)
+void roan_pfc_frame_build(u8 frame[ROAN_PFC_FRAME_LEN], const u8 address[6], const struct roan_pfc_frame *in)
 {
 	u32 i;
 
-	memset(frame, 0, ROAN_PAUSE_FRAME);
+	memset(frame, 0, ROAN_PFC_FRAME_LEN);
 	memcpy(frame, pause_address, sizeof(pause_address));
 	memcpy(frame + AT_SOURCE, address, 6);
 	put_unaligned_be32(TYPE_OPCODE, frame + AT_TYPE);
@@ -80,129 +80,132 @@ void roan_pause_build(u8 frame[ROAN_PAUSE_FRAME], const u8 address[6], const str
 		put_unaligned_be16(in->enabled & BIT(i) ? in->quanta[i] : 0, frame + AT_TIMES + 2 * i);
 }
 
-u64 roan_pause_ns(u16 quanta, u64 link)
+u64 roan_pfc_quanta_ns(u16 quanta, u64 link)
 {
 	return div64_u64((u64)quanta * QUANTUM_BITS * NSEC_PER_SEC + link - 1, link);
 }
 
 /* ---- heeding ---- */
 
-static u64 patience(const struct roan_pause_params *params)
+static u64 pause_watchdog_ns(const struct roan_pfc_params *params)
 {
 	return (u64)READ_ONCE(params->pfc_watchdog_ms) * NSEC_PER_MSEC;
 }
 
 /* The watchdog, if it was due: everything else is as of @now afterwards. */
-static void watch(struct roan_pause *p, const struct roan_pause_params *params, u64 now)
+static void pause_watchdog(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 now)
 {
-	u64 end = p->held_at + patience(params);
+	u64 end = p->block_start_ns + pause_watchdog_ns(params);
 
-	if (!p->held_at || p->until <= end || now < end)
+	if (!p->block_start_ns || p->until <= end || now < end)
 		return;
 	WRITE_ONCE(p->until, end);
-	WRITE_ONCE(p->held_at, 0);
+	WRITE_ONCE(p->block_start_ns, 0);
 	p->ignore_until = end + (u64)READ_ONCE(params->pfc_restore_ms) * NSEC_PER_MSEC;
-	p->storms++;
+	p->watchdog_trips++;
 }
 
-enum roan_pause_event roan_pause_heard(struct roan_pause *p, const struct roan_pause_params *params, u64 ns, u64 now)
+enum roan_pfc_rx_event roan_pfc_rx_pause(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 ns,
+					 u64 now)
 {
 	bool was;
 
-	watch(p, params, now);
+	pause_watchdog(p, params, now);
 	was = now < p->until;
 	if (!ns) {
 		if (!was)
-			return ROAN_PAUSE_NO_CHANGE;
+			return ROAN_PFC_RX_NO_CHANGE;
 		WRITE_ONCE(p->until, now);
-		return ROAN_PAUSE_ENDED;
+		return ROAN_PFC_RX_ENDED;
 	}
 	if (now < p->ignore_until)
-		return ROAN_PAUSE_IGNORED;
+		return ROAN_PFC_RX_IGNORED;
 	/* Nobody left although they long could have: who waited is there no more. */
-	if (!was && now - p->until >= patience(params))
-		WRITE_ONCE(p->held_at, 0);
+	if (!was && now - p->until >= pause_watchdog_ns(params))
+		WRITE_ONCE(p->block_start_ns, 0);
 	WRITE_ONCE(p->until, now + ns);
-	return was ? ROAN_PAUSE_EXTENDED : ROAN_PAUSE_BEGUN;
+	return was ? ROAN_PFC_RX_EXTENDED : ROAN_PFC_RX_BEGUN;
 }
 
-bool roan_pause_lasts(struct roan_pause *p, const struct roan_pause_params *params, u64 now)
+bool roan_pfc_rx_still_blocked(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 now)
 {
-	watch(p, params, now);
+	pause_watchdog(p, params, now);
 	return now < p->until;
 }
 
-bool roan_pause_blocks(struct roan_pause *p, const struct roan_pause_params *params, u64 now)
+bool roan_pfc_rx_blocked(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 now)
 {
-	bool blocks = roan_pause_lasts(p, params, now);
+	bool blocks = roan_pfc_rx_still_blocked(p, params, now);
 
 	if (!blocks)
-		WRITE_ONCE(p->held_at, 0);
-	else if (!p->held_at)
-		WRITE_ONCE(p->held_at, now);
+		WRITE_ONCE(p->block_start_ns, 0);
+	else if (!p->block_start_ns)
+		WRITE_ONCE(p->block_start_ns, now);
 	return blocks;
 }
 
-u64 roan_pause_when(const struct roan_pause *p, const struct roan_pause_params *params)
+u64 roan_pfc_rx_deadline(const struct roan_pfc_rx_state *p, const struct roan_pfc_params *params)
 {
-	return p->held_at ? min(p->until, p->held_at + patience(params)) : p->until;
+	return p->block_start_ns ? min(p->until, p->block_start_ns + pause_watchdog_ns(params)) : p->until;
 }
 
 /* ---- telling ---- */
 
-enum roan_pause_tell roan_pause_tell(struct roan_pause_teller *t, u64 backlog, u64 xoff, u64 xon, u64 max_ns, u64 now)
+enum roan_pfc_tx_action roan_pfc_tx_decide(struct roan_pfc_tx_state *t, u64 backlog, u64 xoff, u64 xon, u64 max_ns,
+					   u64 now)
 {
-	if (t->off && backlog <= xon) {
-		t->off = false;
-		return ROAN_TELL_XON;
+	if (t->xoff_sent && backlog <= xon) {
+		t->xoff_sent = false;
+		return ROAN_PFC_TX_XON;
 	}
-	if (t->off ? now < t->refresh_at : backlog <= xoff)
-		return ROAN_TELL_NOTHING;
-	t->off = true;
+	if (t->xoff_sent ? now < t->refresh_at : backlog <= xoff)
+		return ROAN_PFC_TX_NONE;
+	t->xoff_sent = true;
 	t->refresh_at = now + max_ns / 2;
-	return ROAN_TELL_XOFF;
+	return ROAN_PFC_TX_XOFF;
 }
 
 #define KB	1024ull
 
-static u64 tired_at(const struct roan_pause_teller *t, const struct roan_pause_params *params)
+static u64 xoff_watchdog_at(const struct roan_pfc_tx_state *t, const struct roan_pfc_params *params)
 {
-	return t->since + patience(params);
+	return t->xoff_since + pause_watchdog_ns(params);
 }
 
-enum roan_pause_tell roan_pause_tell_host(struct roan_pause_teller *t, const struct roan_pause_params *params, u64 backlog,
+enum roan_pfc_tx_action roan_pfc_tx_decide_wd(struct roan_pfc_tx_state *t, const struct roan_pfc_params *params,
+					      u64 backlog,
 					  u64 max_ns, u64 now)
 {
 	u64 xoff = READ_ONCE(params->pfc_emit_xoff) * KB;
 	u64 xon = min(READ_ONCE(params->pfc_emit_xon) * KB, xoff);
-	bool was = t->off;
-	enum roan_pause_tell what;
+	bool was = t->xoff_sent;
+	enum roan_pfc_tx_action what;
 
-	if (now < t->mute_until)
-		return ROAN_TELL_NOTHING;
-	if (was && now >= tired_at(t, params)) {
-		t->off = false;
-		t->mute_until = now + (u64)READ_ONCE(params->pfc_restore_ms) * NSEC_PER_MSEC;
-		t->storms++;
-		return ROAN_TELL_XON;
+	if (now < t->holdoff_until)
+		return ROAN_PFC_TX_NONE;
+	if (was && now >= xoff_watchdog_at(t, params)) {
+		t->xoff_sent = false;
+		t->holdoff_until = now + (u64)READ_ONCE(params->pfc_restore_ms) * NSEC_PER_MSEC;
+		t->watchdog_trips++;
+		return ROAN_PFC_TX_XON;
 	}
-	what = roan_pause_tell(t, backlog, xoff, xon, max_ns, now);
-	if (t->off && !was)
-		t->since = now;
+	what = roan_pfc_tx_decide(t, backlog, xoff, xon, max_ns, now);
+	if (t->xoff_sent && !was)
+		t->xoff_since = now;
 	return what;
 }
 
-enum roan_pause_tell roan_pause_tell_end(struct roan_pause_teller *t)
+enum roan_pfc_tx_action roan_pfc_tx_off(struct roan_pfc_tx_state *t)
 {
-	enum roan_pause_tell what = t->off ? ROAN_TELL_XON : ROAN_TELL_NOTHING;
+	enum roan_pfc_tx_action what = t->xoff_sent ? ROAN_PFC_TX_XON : ROAN_PFC_TX_NONE;
 
-	*t = (struct roan_pause_teller) { .storms = t->storms };
+	*t = (struct roan_pfc_tx_state) { .watchdog_trips = t->watchdog_trips };
 	return what;
 }
 
-u64 roan_pause_tell_when(const struct roan_pause_teller *t, const struct roan_pause_params *params, u64 now)
+u64 roan_pfc_tx_deadline(const struct roan_pfc_tx_state *t, const struct roan_pfc_params *params, u64 now)
 {
-	if (t->off)
-		return min(t->refresh_at, tired_at(t, params));
-	return now < t->mute_until ? t->mute_until : 0;
+	if (t->xoff_sent)
+		return min(t->refresh_at, xoff_watchdog_at(t, params));
+	return now < t->holdoff_until ? t->holdoff_until : 0;
 }

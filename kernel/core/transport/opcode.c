@@ -21,7 +21,7 @@ enum {
 #define ROW(tp, code, _op, _seg, _rider, _headers, _payload)		\
 	[ROAN_TP_##tp << 5 | (code)] = {				\
 		.transport = ROAN_TP_##tp, .op = ROAN_OP_##_op, .seg = ROAN_SEG_##_seg,	\
-		.rider = ROAN_RIDER_##_rider, .headers = (_headers),	\
+		.ext = ROAN_EXT_##_rider, .headers = (_headers),	\
 		.header_len = HEADER_BYTES(_headers), .payload = (_payload),	\
 	}
 
@@ -81,11 +81,11 @@ static const u8 codes[][4][3] = {
 	[ROAN_OP_CNP]	= ONLY(0x01),
 };
 
-u8 roan_opcode_of(enum roan_transport tp, enum roan_op op, enum roan_seg seg, enum roan_rider rider)
+u8 roan_opcode_of(enum roan_transport tp, enum roan_op op, enum roan_seg seg, enum roan_ext rider)
 {
 	u8 code;
 
-	if (op == ROAN_OP_NONE || op >= ARRAY_SIZE(codes) || seg > ROAN_SEG_ONLY || rider > ROAN_RIDER_INV ||
+	if (op == ROAN_OP_NONE || op >= ARRAY_SIZE(codes) || seg > ROAN_SEG_ONLY || rider > ROAN_EXT_INV ||
 	    tp > ROAN_TP_XRC)
 		return ROAN_OPCODE_INVALID;
 	code = codes[op][seg][rider];

@@ -42,10 +42,10 @@ enum roan_seg {
 };
 
 /* What a message carries besides its payload; sits on the LAST or ONLY packet. */
-enum roan_rider {
-	ROAN_RIDER_NONE,
-	ROAN_RIDER_IMM,
-	ROAN_RIDER_INV,
+enum roan_ext {
+	ROAN_EXT_NONE,
+	ROAN_EXT_IMM,
+	ROAN_EXT_INV,
 };
 
 enum roan_headers {		/* extended headers, in wire order after the BTH */
@@ -64,7 +64,7 @@ struct roan_opcode {
 	u8  transport;		/* enum roan_transport */
 	u8  op;			/* enum roan_op; ROAN_OP_NONE: unknown opcode */
 	u8  seg;		/* enum roan_seg */
-	u8  rider;		/* enum roan_rider */
+	u8  ext;		/* enum roan_ext */
 	u16 headers;		/* enum roan_headers */
 	u8  header_len;		/* bytes, BTH and all extended headers */
 	bool payload;		/* may payload follow the headers? */
@@ -84,7 +84,7 @@ static inline const struct roan_opcode *roan_opcode(u8 opcode)
  * The opcode of a packet. ROAN_OPCODE_INVALID if there is no such packet (UD WRITE, UC READ, a rider on a FIRST ...).
  * @rider is ignored on FIRST and MIDDLE packets.
  */
-u8 roan_opcode_of(enum roan_transport tp, enum roan_op op, enum roan_seg seg, enum roan_rider rider);
+u8 roan_opcode_of(enum roan_transport tp, enum roan_op op, enum roan_seg seg, enum roan_ext rider);
 
 static inline bool roan_seg_starts(enum roan_seg seg)
 {
@@ -102,7 +102,7 @@ static inline bool roan_op_is_response(enum roan_op op)
 }
 
 /* Operations that are finished by a response of their own, not by an ACK. */
-static inline bool roan_op_wants_answer(enum roan_op op)
+static inline bool roan_op_needs_response(enum roan_op op)
 {
 	return op == ROAN_OP_READ || op == ROAN_OP_CMP_SWAP || op == ROAN_OP_FETCH_ADD || op == ROAN_OP_ATOMIC_WRITE ||
 	       op == ROAN_OP_FLUSH;

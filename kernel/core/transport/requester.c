@@ -15,7 +15,7 @@
 
 void roan_requester_reset(struct roan_requester *r, const struct roan_requester_cfg *cfg)
 {
-	struct roan_work *work = r->work;
+	struct roan_tx_wqe *work = r->work;
 	u32 mask = r->mask;
 
 	memset(r, 0, sizeof(*r));
@@ -30,15 +30,15 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 	r->rnr_left = cfg->rnr_retry;
 }
 
-struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index)
+struct roan_tx_wqe *roan_requester_slot(struct roan_requester *r, u32 *index)
 {
 	if (roan_requester_full(r))
 		return NULL;
 	*index = r->tail;
-	return roan_requester_work(r, r->tail);
+	return roan_requester_wqe(r, r->tail);
 }
 
-static u32 work_packets(const struct roan_requester *r, const struct roan_work *w)
+static u32 req_wqe_packets(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
 	if (w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE && w->op != ROAN_OP_READ)
 		return 1;
@@ -46,105 +46,108 @@ static u32 work_packets(const struct roan_requester *r, const struct roan_work *
 }
 
 /* Once it may begin, may each work like it that lies behind it? */
-static bool is_plain(const struct roan_work *w)
+static bool req_is_plain(const struct roan_tx_wqe *w)
 {
-	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && w->npkts == 1 && !w->fence && !w->solicited;
+	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && w->n_psn == 1 && !w->fence && !w->solicited;
 }
 
 /* What follows from the request alone is settled once, not for each of its packets. */
 void roan_requester_queued(struct roan_requester *r)
 {
-	const struct roan_work *before = roan_requester_work(r, r->tail - 1);	/* of long ago, if it is finished: no matter */
-	struct roan_work *w = roan_requester_work(r, r->tail++);
+	/* of long ago, if it is finished: no matter */
+	const struct roan_tx_wqe *before = roan_requester_wqe(r, r->tail - 1);
+	struct roan_tx_wqe *w = roan_requester_wqe(r, r->tail++);
 
-	w->npkts = w->op == ROAN_OP_LOCAL ? 0 : work_packets(r, w);
-	w->takes_credit = w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->rider == ROAN_RIDER_IMM);
-	w->twin = is_plain(w) && is_plain(before) && w->op == before->op && w->rider == before->rider && w->len == before->len;
+	w->n_psn = w->op == ROAN_OP_LOCAL ? 0 : req_wqe_packets(r, w);
+	w->needs_recv_wqe = w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->ext == ROAN_EXT_IMM);
+	w->same_as_prev = req_is_plain(w) && req_is_plain(before) && w->op == before->op && w->ext == before->ext &&
+		w->len == before->len;
 }
 
-void roan_requester_repeat(struct roan_requester *r)
+void roan_requester_queue_same(struct roan_requester *r)
 {
-	const struct roan_work *before = roan_requester_work(r, r->tail - 1);
-	struct roan_work *w = roan_requester_work(r, r->tail++);
+	const struct roan_tx_wqe *before = roan_requester_wqe(r, r->tail - 1);
+	struct roan_tx_wqe *w = roan_requester_wqe(r, r->tail++);
 
 	*w = *before;
-	w->twin = is_plain(w);
+	w->same_as_prev = req_is_plain(w);
 }
 
-static bool has_credit(const struct roan_requester *r, const struct roan_work *w, u32 ssn)
+static bool req_has_credit(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 ssn)
 {
-	return !w->takes_credit || !r->credits_known || psn_diff(ssn, r->limit_ssn) <= 0;
+	return !w->needs_recv_wqe || !r->credits_known || psn_diff(ssn, r->lsn) <= 0;
 }
 
 /* May a work that has not begun begin? What it waits for always comes: an answer, or modify_qp. */
-static bool may_start(const struct roan_requester *r, const struct roan_work *w)
+static bool req_may_start(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
-	if (r->drain)
+	if (r->sqd)
 		return false;
 	if (w->fence && (r->rd_outstanding || unanswered_before(r, r->next)))
 		return false;
-	if (w->alone && roan_requester_outstanding(r))
+	if (w->barrier && roan_requester_outstanding(r))
 		return false;
 	/* Without a credit one message may go as a probe, if nothing else can bring news of new credits (9.7.7.2.5). */
-	return has_credit(r, w, r->next_ssn) || !roan_requester_outstanding(r);
+	return req_has_credit(r, w, r->next_ssn) || !roan_requester_outstanding(r);
 }
 
 /*
  * Will the work behind @index surely put a packet on the wire once the present message is out? Then that packet may ask
  * for the ACK. If in doubt, no: a tail that nobody answers would hang.
  */
-static bool followed(const struct roan_requester *r, u32 index)
+static bool req_ack_follows(const struct roan_requester *r, u32 index)
 {
-	const struct roan_work *w;
+	const struct roan_tx_wqe *w;
 
-	if (index + 1 == r->tail || r->drain || r->blocked)
+	if (index + 1 == r->tail || r->sqd || r->local_err)
 		return false;
-	w = roan_requester_work(r, index + 1);
-	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && !w->fence && !w->done &&
-	       has_credit(r, w, r->next_ssn + 1);
+	w = roan_requester_wqe(r, index + 1);
+	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && !w->fence && !w->completed &&
+	       req_has_credit(r, w, r->next_ssn + 1);
 }
 
 /* After silence one packet is enough to hear what the peer has, and a queue that is only slow is not made longer. */
-static u32 window_of(const struct roan_requester *r)
+static u32 req_psn_window(const struct roan_requester *r)
 {
-	return r->probing ? 1 : r->cfg.window;
+	return r->rto_probe ? 1 : r->cfg.psn_window;
 }
 
 /* Has the peer as many READs and atomics of ours as it takes, and is this one more? */
-static bool too_many_reads(const struct roan_requester *r, const struct roan_work *w)
+static bool req_reads_full(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
-	return roan_op_wants_answer(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic;
+	return roan_op_needs_response(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic;
 }
 
-bool roan_requester_could_send(const struct roan_requester *r)
+bool roan_requester_can_send(const struct roan_requester *r)
 {
-	const struct roan_work *last = roan_requester_work(r, r->tail - 1);
+	const struct roan_tx_wqe *last = roan_requester_wqe(r, r->tail - 1);
 
-	if (r->next != r->tail || psn_diff(r->end_psn, r->una_psn) >= window_of(r))
+	if (r->next != r->tail || psn_diff(r->end_psn, r->una_psn) >= req_psn_window(r))
 		return false;
-	return r->una == r->tail || !too_many_reads(r, last);
+	return r->una == r->tail || !req_reads_full(r, last);
 }
 
 /* How many packets leave, at most, from one that asks for an ACK to the next. */
-static u32 ack_every(const struct roan_requester *r)
+static u32 req_ack_interval(const struct roan_requester *r)
 {
-	return max(r->cfg.window / 4, 1u);
+	return max(r->cfg.psn_window / 4, 1u);
 }
 
-static bool wants_ack(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e, bool ends)
+static bool req_wants_ackreq(const struct roan_requester *r, const struct roan_tx_wqe *w, const struct roan_tx_desc *e,
+			     bool ends)
 {
 	u32 span = psn_diff(e->psn, r->una_psn) + 1;
 
-	if (span >= window_of(r) || r->since_ackreq + 1 >= ack_every(r))
+	if (span >= req_psn_window(r) || r->since_ackreq + 1 >= req_ack_interval(r))
 		return true;
 	if (e->resend && psn_add(e->psn, 1) == r->end_psn)
 		return true;
-	if (!w->started && !has_credit(r, w, r->next_ssn))
+	if (!w->started && !req_has_credit(r, w, r->next_ssn))
 		return true;
-	return ends && (e->resend || w->solicited || !followed(r, e->index));
+	return ends && (e->resend || w->solicited || !req_ack_follows(r, e->index));
 }
 
-static enum roan_seg segment_of(u32 pos, u32 npkts)
+static enum roan_seg req_segment(u32 pos, u32 npkts)
 {
 	if (npkts == 1)
 		return ROAN_SEG_ONLY;
@@ -154,7 +157,7 @@ static enum roan_seg segment_of(u32 pos, u32 npkts)
 }
 
 /* The packet at position @pos of @w. */
-static void compose(const struct roan_requester *r, const struct roan_work *w, u32 pos, struct roan_emit *e)
+static void req_fill_desc(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos, struct roan_tx_desc *e)
 {
 	enum roan_seg seg = ROAN_SEG_ONLY;
 
@@ -163,16 +166,16 @@ static void compose(const struct roan_requester *r, const struct roan_work *w, u
 	e->resend = psn_diff(e->psn, r->end_psn) < 0;
 	switch (w->op) {
 	case ROAN_OP_READ:
-		e->npsn = read_piece_end(r, pos, w->npkts) - pos;
+		e->npsn = read_piece_end(r, pos, w->n_psn) - pos;
 		e->len = min_t(u64, (u64)e->npsn << r->cfg.mtu_shift, w->len - e->offset);
 		break;
 	case ROAN_OP_SEND:
 	case ROAN_OP_WRITE:
-		seg = segment_of(pos, w->npkts);
-		e->whole = seg == ROAN_SEG_ONLY;
+		seg = req_segment(pos, w->n_psn);
+		e->single_pkt = seg == ROAN_SEG_ONLY;
 		e->len = min(w->len - e->offset, 1u << r->cfg.mtu_shift);
 		e->solicited = w->solicited && roan_seg_ends(seg);
-		e->ackreq = r->cfg.transport == ROAN_TP_RC && wants_ack(r, w, e, roan_seg_ends(seg));
+		e->ackreq = r->cfg.transport == ROAN_TP_RC && req_wants_ackreq(r, w, e, roan_seg_ends(seg));
 		break;
 	case ROAN_OP_ATOMIC_WRITE:
 		e->len = w->len;
@@ -181,132 +184,132 @@ static void compose(const struct roan_requester *r, const struct roan_work *w, u
 		e->len = 0;
 		break;
 	}
-	e->opcode = roan_opcode_of(r->cfg.transport, w->op, seg, w->rider);
+	e->opcode = roan_opcode_of(r->cfg.transport, w->op, seg, w->ext);
 }
 
 /* Is there room for the packet in the window, and for what it asks of the peer? */
-static bool fits(const struct roan_requester *r, const struct roan_work *w, const struct roan_emit *e)
+static bool req_fits_limits(const struct roan_requester *r, const struct roan_tx_wqe *w, const struct roan_tx_desc *e)
 {
 	u32 span = psn_diff(e->psn, r->una_psn);
 
 	if (r->cfg.transport != ROAN_TP_RC)
 		return true;
-	if (too_many_reads(r, w))
+	if (req_reads_full(r, w))
 		return false;
-	return !span || span + e->npsn <= window_of(r);
+	return !span || span + e->npsn <= req_psn_window(r);
 }
 
-enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_emit *e)
+enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *e)
 {
-	struct roan_work *w;
+	struct roan_tx_wqe *w;
 
 	if (r->failed || now < r->rnr_until)
 		return ROAN_NEXT_WAIT;
 	r->rnr_until = 0;
-	while (r->next != r->tail && roan_requester_work(r, r->next)->done)
+	while (r->next != r->tail && roan_requester_wqe(r, r->next)->completed)
 		r->next++;
-	if (r->blocked && (s32)(r->next - r->blocked_at) >= 0)
+	if (r->local_err && (s32)(r->next - r->local_err_idx) >= 0)
 		return ROAN_NEXT_WAIT;
 	if (r->next == r->tail)
 		return ROAN_NEXT_IDLE;
 
-	w = roan_requester_work(r, r->next);
-	if (!w->started && !may_start(r, w)) {
+	w = roan_requester_wqe(r, r->next);
+	if (!w->started && !req_may_start(r, w)) {
 		/* Sent without AckReq because this work was to follow, and then the credits turned out fewer. */
 		if (!r->since_ackreq || !roan_requester_outstanding(r))
 			return ROAN_NEXT_WAIT;
-		go_back(r, r->progress_at);
-		w = roan_requester_work(r, r->next);
+		go_back(r, r->ack_timer_base_ns);
+		w = roan_requester_wqe(r, r->next);
 	}
 	memset(e, 0, sizeof(*e));
 	e->index = r->next;
 	if (w->op == ROAN_OP_LOCAL)
 		return ROAN_NEXT_LOCAL;
-	if (roan_op_wants_answer(w->op) && !r->cfg.max_rd_atomic) {
+	if (roan_op_needs_response(w->op) && !r->cfg.max_rd_atomic) {
 		roan_requester_fail(r, r->next, ROAN_ST_LOC_QP_OP_ERR);
 		return ROAN_NEXT_WAIT;
 	}
 	e->psn = r->next_psn;
-	compose(r, w, w->started ? work_pos(w, r->next_psn) : 0, e);
+	req_fill_desc(r, w, w->started ? work_pos(w, r->next_psn) : 0, e);
 	if (e->opcode == ROAN_OPCODE_INVALID) {
 		roan_requester_fail(r, r->next, ROAN_ST_LOC_QP_OP_ERR);
 		return ROAN_NEXT_WAIT;
 	}
-	return fits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
+	return req_fits_limits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
 }
 
 /* How many packets behind @e have a place in the window, and need not ask for an ACK. */
-static u32 unasked(const struct roan_requester *r, const struct roan_emit *e)
+static u32 req_unacked_batch(const struct roan_requester *r, const struct roan_tx_desc *e)
 {
-	u32 in_window = window_of(r) - 2 - psn_diff(e->psn, r->una_psn);
+	u32 in_window = req_psn_window(r) - 2 - psn_diff(e->psn, r->una_psn);
 
-	return min(in_window, ack_every(r) - 2 - r->since_ackreq);
+	return min(in_window, req_ack_interval(r) - 2 - r->since_ackreq);
 }
 
 /* Up to the last, which may have to ask for an ACK. */
-static u32 works_alike(const struct roan_requester *r, const struct roan_work *w, u32 index, u32 most)
+static u32 req_batchable_wqes(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 index, u32 most)
 {
 	u32 behind = r->tail - 1 - index, n;
 
-	if (r->drain || r->blocked)
+	if (r->sqd || r->local_err)
 		return 0;
-	if (w->takes_credit && r->credits_known)
-		most = min_t(u32, most, max(psn_diff(r->limit_ssn, r->next_ssn) - 1, 0));
-	for (n = 0; n < behind && n <= most && roan_requester_work(r, index + 1 + n)->twin; n++)
+	if (w->needs_recv_wqe && r->credits_known)
+		most = min_t(u32, most, max(psn_diff(r->lsn, r->next_ssn) - 1, 0));
+	for (n = 0; n < behind && n <= most && roan_requester_wqe(r, index + 1 + n)->same_as_prev; n++)
 		;
 	return n ? n - 1 : 0;
 }
 
 /* Those in the middle of a message, or messages of a packet. */
-u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *e, u32 most)
+u32 roan_requester_batch_count(const struct roan_requester *r, const struct roan_tx_desc *e, u32 most)
 {
-	const struct roan_work *w = roan_requester_work(r, e->index);
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
 	u32 pos = e->offset >> r->cfg.mtu_shift;
 
 	if ((w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE) || e->ackreq || e->resend || r->cfg.transport == ROAN_TP_UD)
 		return 0;
 	if (r->cfg.transport == ROAN_TP_RC)
-		most = min(most, unasked(r, e));
-	if (e->whole)
-		return works_alike(r, w, e->index, most);
-	return pos && pos + 1 < w->npkts ? min(most, w->npkts - 2 - pos) : 0;
+		most = min(most, req_unacked_batch(r, e));
+	if (e->single_pkt)
+		return req_batchable_wqes(r, w, e->index, most);
+	return pos && pos + 1 < w->n_psn ? min(most, w->n_psn - 2 - pos) : 0;
 }
 
-static void start(struct roan_requester *r, struct roan_work *w, u32 psn)
+static void req_start_wqe(struct roan_requester *r, struct roan_tx_wqe *w, u32 psn)
 {
 	w->started = true;
 	w->first_psn = psn;
-	w->got = 0;
+	w->resp_done = 0;
 	w->ssn = r->next_ssn;
 	/* The peer counts every piece of a READ as a message. */
-	r->next_ssn = psn_add(r->next_ssn, w->op == ROAN_OP_READ ? DIV_ROUND_UP(w->npkts, r->cfg.window) : 1);
+	r->next_ssn = psn_add(r->next_ssn, w->op == ROAN_OP_READ ? DIV_ROUND_UP(w->n_psn, r->cfg.psn_window) : 1);
 }
 
 /* Nobody answers UC and UD: what is sent is done. */
-static void sent_unreliably(struct roan_requester *r, u32 index)
+static void req_complete_unacked(struct roan_requester *r, u32 index)
 {
 	r->una_psn = r->next_psn;
 	for (; index != r->next; index++) {
-		struct roan_work *w = roan_requester_work(r, index);
+		struct roan_tx_wqe *w = roan_requester_wqe(r, index);
 
 		w->status = ROAN_ST_SUCCESS;
-		w->done = true;
+		w->completed = true;
 	}
-	pass_done(r);
+	skip_completed(r);
 }
 
-void roan_requester_sent(struct roan_requester *r, const struct roan_emit *e, u64 now)
+void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
 {
-	struct roan_work *w = roan_requester_work(r, e->index);
+	struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
 	u32 i;
 
 	if (!w->started)
-		start(r, w, e->psn);
-	for (i = 1; e->whole && i < e->npsn; i++)
-		start(r, roan_requester_work(r, e->index + i), psn_add(e->psn, i));
-	if (e->whole)
+		req_start_wqe(r, w, e->psn);
+	for (i = 1; e->single_pkt && i < e->npsn; i++)
+		req_start_wqe(r, roan_requester_wqe(r, e->index + i), psn_add(e->psn, i));
+	if (e->single_pkt)
 		r->next = e->index + e->npsn;
-	else if (work_pos(w, e->psn) + e->npsn == w->npkts)
+	else if (work_pos(w, e->psn) + e->npsn == w->n_psn)
 		r->next = e->index + 1;
 	r->next_psn = psn_add(e->psn, e->npsn);
 	if (psn_diff(r->next_psn, r->end_psn) > 0)
@@ -314,55 +317,55 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_emit *e, u6
 	if (e->resend)
 		r->n_resent++;
 	if (r->cfg.transport != ROAN_TP_RC) {
-		sent_unreliably(r, e->index);
+		req_complete_unacked(r, e->index);
 		return;
 	}
-	if (!r->progress_at)
-		r->progress_at = now;
-	r->quiet_at = now;
-	if (!r->timed_at && !e->resend && (e->ackreq || roan_op_wants_answer(w->op))) {
+	if (!r->ack_timer_base_ns)
+		r->ack_timer_base_ns = now;
+	r->rto_base_ns = now;
+	if (!r->timed_at && !e->resend && (e->ackreq || roan_op_needs_response(w->op))) {
 		r->timed_at = now;
 		r->timed_psn = e->psn;
 	}
-	r->since_ackreq = e->ackreq || roan_op_wants_answer(w->op) ? 0 : r->since_ackreq + e->npsn;
-	if (roan_op_wants_answer(w->op))
+	r->since_ackreq = e->ackreq || roan_op_needs_response(w->op) ? 0 : r->since_ackreq + e->npsn;
+	if (roan_op_needs_response(w->op))
 		r->rd_outstanding++;
 }
 
 void roan_requester_local_done(struct roan_requester *r, u32 index)
 {
-	struct roan_work *w = roan_requester_work(r, index);
+	struct roan_tx_wqe *w = roan_requester_wqe(r, index);
 
 	w->status = ROAN_ST_SUCCESS;
-	w->done = true;
-	pass_done(r);
+	w->completed = true;
+	skip_completed(r);
 }
 
 void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status status)
 {
-	struct roan_work *w = roan_requester_work(r, index);
+	struct roan_tx_wqe *w = roan_requester_wqe(r, index);
 
 	w->status = status;
-	w->done = true;
-	if (!r->blocked || (s32)(index - r->blocked_at) < 0)
-		r->blocked_at = index;
-	r->blocked = true;
-	pass_done(r);
+	w->completed = true;
+	if (!r->local_err || (s32)(index - r->local_err_idx) < 0)
+		r->local_err_idx = index;
+	r->local_err = true;
+	skip_completed(r);
 	/* What was sent may have counted on this work's packets to ask for the ACK. */
 	if (r->since_ackreq && roan_requester_outstanding(r) && r->una != index)
-		go_back(r, r->progress_at);
+		go_back(r, r->ack_timer_base_ns);
 }
 
 bool roan_requester_retired(struct roan_requester *r, u32 *index, enum roan_status *status)
 {
-	struct roan_work *w = roan_requester_work(r, r->retire);
+	struct roan_tx_wqe *w = roan_requester_wqe(r, r->retire);
 
-	if (r->retire == r->tail || (!w->done && !r->failed))
+	if (r->retire == r->tail || (!w->completed && !r->failed))
 		return false;
 	*index = r->retire++;
-	*status = w->done && !r->told ? w->status : ROAN_ST_WR_FLUSH_ERR;
+	*status = w->completed && !r->err_delivered ? w->status : ROAN_ST_WR_FLUSH_ERR;
 	if (*status != ROAN_ST_SUCCESS) {
-		r->told = true;
+		r->err_delivered = true;
 		roan_requester_flush(r);
 	}
 	if ((s32)(r->una - r->retire) < 0)
@@ -377,7 +380,7 @@ void roan_requester_flush(struct roan_requester *r)
 	r->failed = true;
 	r->una_psn = r->end_psn;	/* no answer is waited for any more */
 	r->next_psn = r->end_psn;
-	r->progress_at = 0;
+	r->ack_timer_base_ns = 0;
 	r->rnr_until = 0;
 	r->timed_at = 0;
 }
@@ -386,18 +389,18 @@ void roan_requester_resume(struct roan_requester *r)
 {
 	r->una = r->retire;
 	r->next = r->retire;
-	r->blocked = false;
+	r->local_err = false;
 	r->failed = false;
-	r->told = false;
+	r->err_delivered = false;
 }
 
-void roan_requester_tune(struct roan_requester *r, const struct roan_requester_cfg *cfg)
+void roan_requester_update_cfg(struct roan_requester *r, const struct roan_requester_cfg *cfg)
 {
 	const struct roan_requester_cfg old = r->cfg;
 
 	r->cfg = *cfg;
 	r->cfg.sq_psn = old.sq_psn;
-	r->cfg.window = old.window;
+	r->cfg.psn_window = old.psn_window;
 	if (cfg->retry_cnt != old.retry_cnt)
 		r->retries_left = cfg->retry_cnt;
 	if (cfg->rnr_retry != old.rnr_retry)
@@ -406,19 +409,19 @@ void roan_requester_tune(struct roan_requester *r, const struct roan_requester_c
 
 void roan_requester_drain(struct roan_requester *r, bool on, u64 now)
 {
-	r->drain = on;
+	r->sqd = on;
 	if (on && r->since_ackreq && roan_requester_outstanding(r))
 		go_back(r, now);
 }
 
 bool roan_requester_drained(const struct roan_requester *r)
 {
-	const struct roan_work *w;
+	const struct roan_tx_wqe *w;
 
-	if (!r->drain || roan_requester_outstanding(r))
+	if (!r->sqd || roan_requester_outstanding(r))
 		return false;
 	if (r->next == r->tail)
 		return true;
-	w = roan_requester_work(r, r->next);
-	return !w->started || w->done;
+	w = roan_requester_wqe(r, r->next);
+	return !w->started || w->completed;
 }

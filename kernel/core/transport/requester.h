@@ -3,7 +3,7 @@
  * The sending side of a QP: which packet leaves next, what an answer means, what a silence means, which work requests are
  * finished. RC in full; UC and UD use the same queue, where a message is finished as soon as its last packet is sent.
  *
- *     retire        una           next              tail            (free-running indices of struct roan_work)
+ *     retire        una           next              tail            (free-running indices of struct roan_tx_wqe)
  *   ----|-------------|-------------|-----------------|----
  *        done, not yet  sent, not     queued, not sent
  *        given back     acknowledged  (or to be sent again)
@@ -42,24 +42,26 @@ enum roan_status {
 };
 
 /* One work request as the requester sees it. */
-struct roan_work {
+struct roan_tx_wqe {
 	/* set by the shell, const once queued */
 	u8 op;			/* enum roan_op: a request, or ROAN_OP_LOCAL */
-	u8 rider;		/* enum roan_rider */
+	u8 ext;			/* enum roan_ext */
 	bool fence;		/* starts only when all earlier READs and atomics are finished */
-	bool alone;		/* starts only when all before it is finished */
+	bool barrier;		/* starts only when all before it is finished */
 	bool solicited;
 	u32 len;		/* bytes of the message; READ: bytes asked for; atomics 8; FLUSH, LOCAL 0 */
 
 	/* requester.c */
-	bool twin;		/* one packet, as the work before it, of the same kind and length, and neither waits for anything */
-	bool takes_credit;	/* and so a receive work request at the peer (9.7.7.2) */
+	/* one packet, as the work before it, of the same kind and length, and neither waits for anything */
+	bool same_as_prev;
+	bool needs_recv_wqe;	/* and so a receive work request at the peer (9.7.7.2) */
 	u8 status;		/* enum roan_status; valid once done */
 	bool started;		/* a first packet left: PSNs are assigned */
-	bool done;
+	bool completed;
 	u32 first_psn;
-	u32 npkts;		/* PSNs taken: packets of the request, for a READ those of its response; LOCAL 0, else >= 1 */
-	u32 got;		/* READ: response packets placed, in order */
+	/* PSNs taken: packets of the request, for a READ those of its response; LOCAL 0, else >= 1 */
+	u32 n_psn;
+	u32 resp_done;		/* READ: response packets placed, in order */
 	u32 ssn;		/* send sequence number, for end-to-end credits (9.7.7.2) */
 };
 
@@ -71,12 +73,13 @@ struct roan_requester_cfg {
 	u8  timeout;		/* local ACK timeout code, 0..31, 0 = never */
 	u8  max_rd_atomic;	/* READs and atomics outstanding */
 	u32 sq_psn;
-	u32 window;		/* most PSNs unacknowledged; < 2^22 */
+	u32 psn_window;		/* most PSNs unacknowledged; < 2^22 */
 };
 
 struct roan_requester {
 	struct roan_requester_cfg cfg;
-	struct roan_work *work;	/* the shell's array of mask + 1 entries; it may put a larger one in its place */
+	/* the shell's array of mask + 1 entries; it may put a larger one in its place */
+	struct roan_tx_wqe *work;
 	u32 mask;
 
 	u32 retire;
@@ -89,39 +92,39 @@ struct roan_requester {
 	u32 end_psn;		/* one past the highest PSN ever sent */
 
 	u32 next_ssn;		/* of the next message to start */
-	u32 limit_ssn;		/* LSN: highest SSN the peer has receive WQEs for; valid if credits_known */
+	u32 lsn;		/* LSN: highest SSN the peer has receive WQEs for; valid if credits_known */
 	u32 since_ackreq;	/* packets sent since one asked for an ACK */
 	u32 rd_outstanding;	/* READs, atomics, FLUSHes and ATOMIC_WRITEs sent and not answered */
 
-	u64 progress_at;	/* ns: the ACK timer runs from here; 0 = nothing outstanding */
+	u64 ack_timer_base_ns;	/* ns: the ACK timer runs from here; 0 = nothing outstanding */
 	u64 rnr_until;		/* ns: nothing leaves before; 0 = no RNR wait */
 	u64 rnr_since;		/* ns: when the oldest request was first refused so; 0 = it was not */
-	u64 quiet_at;		/* ns: the last packet left, or news came: measured silence runs from here */
+	u64 rto_base_ns;	/* ns: the last packet left, or news came: measured silence runs from here */
 
 	struct roan_rtt rtt;	/* srtt_ns: the round trip, smoothed */
-	u64 lull_ns;		/* the longest time that was waited for an answer of late; 0: none came yet */
-	u64 lull_at;		/* ns: when that was */
+	u64 max_ack_wait_ns;	/* the longest time that was waited for an answer of late; 0: none came yet */
+	u64 max_ack_wait_at;	/* ns: when that was */
 	u64 timed_at;		/* ns: when packet @timed_psn, which asked for an answer, left; 0 = none is timed */
 	u64 new_rtt_ns;		/* measured since roan_requester_take_rtt(); 0 = none */
 	u32 timed_psn;
-	u32 probe_psn;
-	u32 blocked_at;		/* valid if blocked: the oldest work that failed */
-	u8  early;		/* early retransmissions since an answer was measured: each doubles the patience */
+	u32 rto_probe_psn;
+	u32 local_err_idx;	/* valid if blocked: the oldest work that failed */
+	u8  rto_backoff;	/* early retransmissions since an answer was measured: each doubles the patience */
 	u8  retries_left;
 	u8  rnr_left;
 	bool credits_known;	/* the peer does end-to-end flow control */
-	bool nak_handled;	/* a sequence NAK for una_psn was acted on; a second one is an echo */
-	bool probing;		/* silence: one packet asks again, from probe_psn; the rest follows when news came */
-	bool tail_asked;	/* the last packet before the silence asked for an ACK */
-	bool drain;		/* SQD: finish the message under way, start no other */
-	bool blocked;		/* a work failed locally: it and what is behind it does not leave */
+	bool nak_seen;		/* a sequence NAK for una_psn was acted on; a second one is an echo */
+	bool rto_probe;		/* silence: one packet asks again, from probe_psn; the rest follows when news came */
+	bool tail_ackreq;	/* the last packet before the silence asked for an ACK */
+	bool sqd;		/* SQD: finish the message under way, start no other */
+	bool local_err;		/* a work failed locally: it and what is behind it does not leave */
 	bool failed;		/* everything left is flushed */
-	bool told;		/* retired() gave back an error */
+	bool err_delivered;	/* retired() gave back an error */
 
 	/* counts of events since reset; the shell reads differences into its counters */
 	u32 n_resent;		/* packets sent again */
 	u32 n_timeouts;
-	u32 n_early;		/* retransmissions before the ACK timeout, by measured round trip */
+	u32 n_rto;		/* retransmissions before the ACK timeout, by measured round trip */
 	u32 n_seq_naks;
 	u32 n_rnr_naks;
 	u32 n_implied_naks;	/* a response beyond a READ or atomic not answered yet */
@@ -136,13 +139,13 @@ enum roan_next {
 };
 
 /* One packet to send. Headers other than these come from the work request itself. */
-struct roan_emit {
+struct roan_tx_desc {
 	u32 index;		/* of the work */
 	u8  opcode;
 	bool ackreq;
 	bool solicited;
 	bool resend;
-	bool whole;		/* the packet is a message: packets alike are messages too, of the works behind */
+	bool single_pkt;	/* the packet is a message: packets alike are messages too, of the works behind */
 	u32 psn;
 	u32 npsn;		/* PSNs this packet takes: 1, or a READ's response packets; of packets alike, all of theirs */
 	u32 offset;		/* bytes into the message at which the payload, or what a READ asks for, begins */
@@ -150,14 +153,14 @@ struct roan_emit {
 };
 
 /* Of packet number @i of those that are alike: whose it is, and where in its message it begins. */
-static inline u32 roan_emit_index(const struct roan_emit *emit, u32 i)
+static inline u32 roan_tx_desc_index(const struct roan_tx_desc *emit, u32 i)
 {
-	return emit->index + (emit->whole ? i : 0);
+	return emit->index + (emit->single_pkt ? i : 0);
 }
 
-static inline u32 roan_emit_offset(const struct roan_emit *emit, u32 i)
+static inline u32 roan_tx_desc_offset(const struct roan_tx_desc *emit, u32 i)
 {
-	return emit->whole ? 0 : emit->offset + i * emit->len;
+	return emit->single_pkt ? 0 : emit->offset + i * emit->len;
 }
 
 enum roan_event {
@@ -167,11 +170,11 @@ enum roan_event {
 	ROAN_EV_FAILED,		/* retire: the oldest work carries an error, the rest is flushed */
 };
 
-enum roan_take {
-	ROAN_TAKE_PLACE,	/* put the payload at @offset of work @index, then roan_requester_placed() or _fail() */
-	ROAN_TAKE_STALE,	/* seen before, or a ghost: drop */
-	ROAN_TAKE_RETRY,	/* a hole before it: drop; the READ is asked again */
-	ROAN_TAKE_FAILED,	/* breaks the protocol: as ROAN_EV_FAILED */
+enum roan_resp_action {
+	ROAN_RESP_PLACE,	/* put the payload at @offset of work @index, then roan_requester_placed() or _fail() */
+	ROAN_RESP_STALE,	/* seen before, or a ghost: drop */
+	ROAN_RESP_RETRY,	/* a hole before it: drop; the READ is asked again */
+	ROAN_RESP_FAILED,	/* breaks the protocol: as ROAN_EV_FAILED */
 };
 
 /* Start afresh with @cfg at RTR->RTS; the work array stays. Work queued before is forgotten. */
@@ -183,26 +186,26 @@ static inline bool roan_requester_full(const struct roan_requester *r)
 }
 
 /* Room for another work? The caller fills the entry and then calls roan_requester_queued(). NULL: full. */
-struct roan_work *roan_requester_slot(struct roan_requester *r, u32 *index);
+struct roan_tx_wqe *roan_requester_slot(struct roan_requester *r, u32 *index);
 void roan_requester_queued(struct roan_requester *r);
 /* Queues another like the one queued last, none of which has left. */
-void roan_requester_repeat(struct roan_requester *r);
+void roan_requester_queue_same(struct roan_requester *r);
 
-enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_emit *emit);
+enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *emit);
 /*
  * As many more may leave with the packet @emit, @most at most, each a PSN and a path MTU further on and else the same; or each of
- * the next work, if they are @emit->whole. next() would have said so of each. Of those that do leave sent() is told once, with
- * npsn raised by their number.
+ * the next work, if they are @emit->single_pkt. next() would have said so of each. Of those that do leave sent() is
+ * told once, with npsn raised by their number.
  */
-u32 roan_requester_alike(const struct roan_requester *r, const struct roan_emit *emit, u32 most);
-void roan_requester_sent(struct roan_requester *r, const struct roan_emit *emit, u64 now);
+u32 roan_requester_batch_count(const struct roan_requester *r, const struct roan_tx_desc *emit, u32 most);
+void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *emit, u64 now);
 void roan_requester_local_done(struct roan_requester *r, u32 index);
 
 /* ACK packet (positive, RNR or NAK). */
 enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
 /* RDMA READ response (also the answer to FLUSH and ATOMIC_WRITE, then with nothing to place) or atomic acknowledge. */
-enum roan_take roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
+enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
 				       u32 *index, u32 *offset);
 enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
@@ -232,24 +235,24 @@ u64 roan_requester_deadline(const struct roan_requester *r);
  */
 u64 roan_requester_slack(const struct roan_requester *r);
 /* An answer found no place and was dropped; now there is one: all from the oldest unanswered on leaves again, no retry. */
-void roan_requester_again(struct roan_requester *r, u64 now);
+void roan_requester_retransmit(struct roan_requester *r, u64 now);
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now);
 
 /* Nothing left, or not the last of it, until @when: the silence before says nothing of the peer. */
-static inline void roan_requester_excused(struct roan_requester *r, u64 when)
+static inline void roan_requester_restart_timer(struct roan_requester *r, u64 when)
 {
-	if (!r->progress_at)
+	if (!r->ack_timer_base_ns)
 		return;
-	r->progress_at = max(r->progress_at, when);
-	r->quiet_at = max(r->quiet_at, when);
+	r->ack_timer_base_ns = max(r->ack_timer_base_ns, when);
+	r->rto_base_ns = max(r->rto_base_ns, when);
 }
 
 /*
  * Attributes that may change while works are under way: timeout, retries (begun anew if they changed), READs at a time. @cfg's
  * sq_psn and window are not taken: by the window READs under way were cut in pieces.
  */
-void roan_requester_tune(struct roan_requester *r, const struct roan_requester_cfg *cfg);
+void roan_requester_update_cfg(struct roan_requester *r, const struct roan_requester_cfg *cfg);
 
 /* SQD entered or left. What was sent without asking for an ACK, because more was to follow, is then sent again with it. */
 void roan_requester_drain(struct roan_requester *r, bool on, u64 now);
@@ -273,7 +276,7 @@ static inline bool roan_requester_outstanding(const struct roan_requester *r)
 }
 
 /* Has all left, and could one more request leave now, if it is like the last one? */
-bool roan_requester_could_send(const struct roan_requester *r);
+bool roan_requester_can_send(const struct roan_requester *r);
 
 /* Works begun or to begin, and not finished; some of them may be behind others that are not. */
 static inline u32 roan_requester_under_way(const struct roan_requester *r)
@@ -282,20 +285,21 @@ static inline u32 roan_requester_under_way(const struct roan_requester *r)
 }
 
 /* What is not heard of for longer is better asked for: a call of the kernel takes its user some microseconds. */
-#define ROAN_SOON_NS	NSEC_PER_MSEC
+#define ROAN_ACK_SOON_NS	NSEC_PER_MSEC
 
 /*
  * Will an answer or the timer be here soon, so that what is posted meanwhile can wait for it? Not where answers take long, as
  * a window posted request by request would take two round trips; nor without a timer, as the answer may be lost.
  */
-static inline bool roan_requester_called_soon(const struct roan_requester *r)
+static inline bool roan_requester_answer_expected(const struct roan_requester *r)
 {
 	if (r->rnr_until)
 		return true;		/* and until then nothing may leave */
-	return roan_requester_outstanding(r) && r->cfg.timeout && r->lull_ns && r->lull_ns <= ROAN_SOON_NS;
+	return roan_requester_outstanding(r) && r->cfg.timeout && r->max_ack_wait_ns &&
+		r->max_ack_wait_ns <= ROAN_ACK_SOON_NS;
 }
 
-static inline struct roan_work *roan_requester_work(const struct roan_requester *r, u32 index)
+static inline struct roan_tx_wqe *roan_requester_wqe(const struct roan_requester *r, u32 index)
 {
 	return &r->work[index & r->mask];
 }

@@ -5,48 +5,49 @@
 #include "core/transport/requester_priv.h"
 
 /* The packet that is timed was answered: how long did that take? */
-static void measure(struct roan_requester *r, u64 now)
+static void req_sample_rtt(struct roan_requester *r, u64 now)
 {
 	if (!r->timed_at || psn_diff(r->una_psn, r->timed_psn) <= 0)
 		return;
 	if (now >= r->timed_at) {	/* what was to leave later may have been let go before: nobody knows when */
 		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
 		roan_rtt_sample(&r->rtt, r->new_rtt_ns);
-		r->early = 0;
+		r->rto_backoff = 0;
 	}
 	r->timed_at = 0;
 }
 
-/* Everything was silent for too long: ask with the oldest packet. What follows it, probed() decides. */
-static void probe(struct roan_requester *r, u64 progress_at, u64 now)
+/* Everything was silent for too long: ask with the oldest packet. What follows it, req_probe_answered() decides. */
+static void req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
 {
-	if (!r->probing)	/* a second one learns nothing new */
-		r->tail_asked = !r->since_ackreq && r->next_psn == r->end_psn;
+	if (!r->rto_probe)	/* a second one learns nothing new */
+		r->tail_ackreq = !r->since_ackreq && r->next_psn == r->end_psn;
 	next_is_oldest(r, progress_at);
-	r->probing = true;
-	r->probe_psn = r->una_psn;
-	r->quiet_at = now;
+	r->rto_probe = true;
+	r->rto_probe_psn = r->una_psn;
+	r->rto_base_ns = now;
 }
 
 /* How many answers the peer owes for what was sent of @w: one for each piece of a READ. */
-static u32 owed(const struct roan_requester *r, const struct roan_work *w)
+static u32 req_responses_pending(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
-	if (!w->started || w->done || !roan_op_wants_answer(w->op))
+	if (!w->started || w->completed || !roan_op_needs_response(w->op))
 		return 0;
-	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->npkts), r->cfg.window) - w->got / r->cfg.window;
+	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->n_psn),
+			    r->cfg.psn_window) - w->resp_done / r->cfg.psn_window;
 }
 
 /* On with what has not left yet. */
-static void skip_sent(struct roan_requester *r)
+static void req_skip_sent(struct roan_requester *r)
 {
-	const struct roan_work *w;
+	const struct roan_tx_wqe *w;
 	u32 next;
 
 	r->rd_outstanding = 0;
 	for (next = r->una; next != r->tail; next++) {
-		w = roan_requester_work(r, next);
-		r->rd_outstanding += owed(r, w);
-		if (!w->done && (!w->started || work_pos(w, r->end_psn) < w->npkts))
+		w = roan_requester_wqe(r, next);
+		r->rd_outstanding += req_responses_pending(r, w);
+		if (!w->completed && (!w->started || work_pos(w, r->end_psn) < w->n_psn))
 			break;
 	}
 	r->next = next;
@@ -59,94 +60,94 @@ static void skip_sent(struct roan_requester *r)
  * not leave a second time (as RFC 5682 has it); nor is it asked for a second time, which would keep a slow peer busy with
  * responses that nobody wants.
  */
-static void probed(struct roan_requester *r, bool late)
+static void req_probe_answered(struct roan_requester *r, bool late)
 {
-	r->probing = false;
-	late = late && r->tail_asked;
-	if (!late || r->timed_psn == r->probe_psn)
+	r->rto_probe = false;
+	late = late && r->tail_ackreq;
+	if (!late || r->timed_psn == r->rto_probe_psn)
 		r->timed_at = 0;	/* it was sent twice, or will be (Karn) */
 	if (late)
-		skip_sent(r);
+		req_skip_sent(r);
 }
 
 /* Of a window that left at once all answers but the first come at once, so a long silence counts for four times as long. */
-static void note_lull(struct roan_requester *r, u64 now)
+static void req_track_max_ack_wait(struct roan_requester *r, u64 now)
 {
-	u64 ns = r->progress_at && now > r->progress_at ? now - r->progress_at : 1;
+	u64 ns = r->ack_timer_base_ns && now > r->ack_timer_base_ns ? now - r->ack_timer_base_ns : 1;
 
-	if (ns < r->lull_ns && now - r->lull_at <= 4 * r->lull_ns)
+	if (ns < r->max_ack_wait_ns && now - r->max_ack_wait_at <= 4 * r->max_ack_wait_ns)
 		return;
-	r->lull_ns = ns;
-	r->lull_at = now;
+	r->max_ack_wait_ns = ns;
+	r->max_ack_wait_at = now;
 }
 
 /* una_psn moved: the peer lives. @late: by what is no answer to a probe. */
-static void progressed(struct roan_requester *r, bool late, u64 now)
+static void req_progress(struct roan_requester *r, bool late, u64 now)
 {
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
-	r->nak_handled = false;
+	r->nak_seen = false;
 	r->rnr_until = 0;	/* what was refused was received after all: a copy of it */
 	r->rnr_since = 0;
 	if (psn_diff(r->next_psn, r->una_psn) < 0) {	/* an answer from before we went back overtook the resend */
 		r->next_psn = r->una_psn;
 		r->rd_outstanding = 0;
 	}
-	if (r->probing)
-		probed(r, late);
-	note_lull(r, now);
-	r->progress_at = roan_requester_outstanding(r) ? now : 0;
-	r->quiet_at = now;
-	measure(r, now);
+	if (r->rto_probe)
+		req_probe_answered(r, late);
+	req_track_max_ack_wait(r, now);
+	r->ack_timer_base_ns = roan_requester_outstanding(r) ? now : 0;
+	r->rto_base_ns = now;
+	req_sample_rtt(r, now);
 }
 
 /*
  * The peer has everything before @psn. False: it says so, but the answer to a READ or atomic before @psn is missing; what
  * comes before that is acknowledged all the same (implied NAK, 9.7.5.1.1).
  */
-static bool acknowledge(struct roan_requester *r, u32 psn, u64 now)
+static bool req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 {
 	u32 una_psn = psn;
 	bool whole = true;
 
 	for (; r->una != r->tail; r->una++) {
-		struct roan_work *w = roan_requester_work(r, r->una);
+		struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
 
-		if (w->done)
+		if (w->completed)
 			continue;
 		/* Against what lies ahead, a window at most: the message may have 2^23 packets behind it. */
 		if (!w->started || psn_within(w->first_psn, psn, psn_diff(r->end_psn, psn)))
 			break;
-		if (roan_op_wants_answer(w->op)) {
-			una_psn = psn_add(w->first_psn, w->got);
+		if (roan_op_needs_response(w->op)) {
+			una_psn = psn_add(w->first_psn, w->resp_done);
 			whole = una_psn == psn;		/* a READ that has all its responses up to here */
 			break;
 		}
-		if (work_pos(w, psn) < w->npkts)
+		if (work_pos(w, psn) < w->n_psn)
 			break;
 		w->status = ROAN_ST_SUCCESS;
-		w->done = true;
+		w->completed = true;
 	}
 	if ((s32)(r->next - r->una) < 0)
 		r->next = r->una;
 	if (una_psn != r->una_psn) {
 		r->una_psn = una_psn;
-		progressed(r, psn_diff(una_psn, r->probe_psn) > 1, now);	/* more than the probe alone */
+		req_progress(r, psn_diff(una_psn, r->rto_probe_psn) > 1, now);	/* more than the probe alone */
 	}
 	return whole;
 }
 
 /* The oldest work failed for good. */
-static enum roan_event give_up(struct roan_requester *r, enum roan_status status)
+static enum roan_event req_give_up(struct roan_requester *r, enum roan_status status)
 {
-	struct roan_work *w;
+	struct roan_tx_wqe *w;
 
-	pass_done(r);
+	skip_completed(r);
 	if (r->una != r->tail) {
-		w = roan_requester_work(r, r->una);
+		w = roan_requester_wqe(r, r->una);
 		w->status = status;
-		w->done = true;
-		r->blocked = true;
+		w->completed = true;
+		r->local_err = true;
 		r->una++;
 	}
 	r->failed = true;
@@ -154,133 +155,133 @@ static enum roan_event give_up(struct roan_requester *r, enum roan_status status
 }
 
 /* Go back once more, if the budget allows (9.9.2.4.2). */
-static enum roan_event retry(struct roan_requester *r, u64 now)
+static enum roan_event req_retry(struct roan_requester *r, u64 now)
 {
 	if (!r->retries_left)
-		return give_up(r, ROAN_ST_RETRY_EXC_ERR);
+		return req_give_up(r, ROAN_ST_RETRY_EXC_ERR);
 	r->retries_left--;
 	go_back(r, now);
-	r->quiet_at = now;
+	r->rto_base_ns = now;
 	return ROAN_EV_RETRY;
 }
 
 /* The answer to a READ or atomic was lost: what follows it says so. Once a hole. */
-static enum roan_event implied_nak(struct roan_requester *r, u64 now)
+static enum roan_event req_implied_nak(struct roan_requester *r, u64 now)
 {
-	if (r->nak_handled)
+	if (r->nak_seen)
 		return ROAN_EV_NOTHING;
 	r->n_implied_naks++;
-	if (retry(r, now) == ROAN_EV_FAILED)
+	if (req_retry(r, now) == ROAN_EV_FAILED)
 		return ROAN_EV_FAILED;
-	r->nak_handled = true;
+	r->nak_seen = true;
 	return ROAN_EV_RETRY;
 }
 
-static enum roan_event sequence_nak(struct roan_requester *r, u64 now)
+static enum roan_event req_sequence_nak(struct roan_requester *r, u64 now)
 {
-	if (r->nak_handled)
+	if (r->nak_seen)
 		return ROAN_EV_NOTHING;
 	r->n_seq_naks++;
-	if (retry(r, now) == ROAN_EV_FAILED)
+	if (req_retry(r, now) == ROAN_EV_FAILED)
 		return ROAN_EV_FAILED;
-	r->nak_handled = true;
+	r->nak_seen = true;
 	return ROAN_EV_RETRY;
 }
 
 #define RNR_SHARE	8			/* of the time a receiver has not been ready: how long it is let alone */
-#define RNR_MOST_NS	NSEC_PER_MSEC		/* unless it asks for more itself */
+#define RNR_MAX_NS	NSEC_PER_MSEC		/* unless it asks for more itself */
 
 /*
  * The code is the least to be waited (9.7.5.2.8), and may be 10 us. A host that asks again and again so soon takes the CPU that
  * the receiver, or our own program, needs to get ready. So the longer it lasts the rarer it is asked.
  */
-static u64 rnr_wait(struct roan_requester *r, u8 code, u64 now)
+static u64 req_rnr_wait_ns(struct roan_requester *r, u8 code, u64 now)
 {
 	if (!r->rnr_since)
 		r->rnr_since = now;
-	return max_t(u64, roan_rnr_ns(code), min_t(u64, (now - r->rnr_since) / RNR_SHARE, RNR_MOST_NS));
+	return max_t(u64, roan_rnr_ns(code), min_t(u64, (now - r->rnr_since) / RNR_SHARE, RNR_MAX_NS));
 }
 
-static enum roan_event rnr_nak(struct roan_requester *r, u8 code, u64 now)
+static enum roan_event req_rnr_nak(struct roan_requester *r, u8 code, u64 now)
 {
 	r->n_rnr_naks++;
 	if (now < r->rnr_until)
 		return ROAN_EV_NOTHING;		/* another copy, sent before we knew */
 	if (r->cfg.rnr_retry != 7) {
 		if (!r->rnr_left)
-			return give_up(r, ROAN_ST_RNR_RETRY_EXC_ERR);
+			return req_give_up(r, ROAN_ST_RNR_RETRY_EXC_ERR);
 		r->rnr_left--;
 	}
 	r->retries_left = r->cfg.retry_cnt;	/* the request arrived: how long its receiver takes is rnr_left's to say */
-	r->nak_handled = true;			/* all leaves again anyway: what was sent behind it may be refused */
+	r->nak_seen = true;			/* all leaves again anyway: what was sent behind it may be refused */
 	go_back(r, now);
-	r->rnr_until = now + rnr_wait(r, code, now);
-	r->progress_at = r->rnr_until;		/* the wait is no silence */
-	r->quiet_at = r->rnr_until;
+	r->rnr_until = now + req_rnr_wait_ns(r, code, now);
+	r->ack_timer_base_ns = r->rnr_until;	/* the wait is no silence */
+	r->rto_base_ns = r->rnr_until;
 	return ROAN_EV_RETRY;
 }
 
-static enum roan_event refused(struct roan_requester *r, u8 nak)
+static enum roan_event req_remote_error(struct roan_requester *r, u8 nak)
 {
 	switch (nak) {
 	case ROAN_NAK_INVALID_REQUEST:
-		return give_up(r, ROAN_ST_REM_INV_REQ_ERR);
+		return req_give_up(r, ROAN_ST_REM_INV_REQ_ERR);
 	case ROAN_NAK_REMOTE_ACCESS:
-		return give_up(r, ROAN_ST_REM_ACCESS_ERR);
+		return req_give_up(r, ROAN_ST_REM_ACCESS_ERR);
 	case ROAN_NAK_REMOTE_OPERATION:
-		return give_up(r, ROAN_ST_REM_OP_ERR);
+		return req_give_up(r, ROAN_ST_REM_OP_ERR);
 	default:
-		return give_up(r, ROAN_ST_BAD_RESP_ERR);
+		return req_give_up(r, ROAN_ST_BAD_RESP_ERR);
 	}
 }
 
 /* Credits the peer says it has. The code rounds down, and an old answer may come late: what was promised stays promised. */
-static void raise_limit(struct roan_requester *r, const struct roan_pkt *pkt)
+static void req_raise_lsn(struct roan_requester *r, const struct roan_pkt *pkt)
 {
 	u32 said = psn_add(pkt->msn, roan_credits_of(pkt->syndrome & ROAN_AETH_VALUE_MASK));
 
-	if (!r->credits_known || psn_diff(said, r->limit_ssn) > 0)
-		r->limit_ssn = said;
+	if (!r->credits_known || psn_diff(said, r->lsn) > 0)
+		r->lsn = said;
 	r->credits_known = true;
 }
 
-static bool is_unlimited(const struct roan_pkt *pkt)
+static bool aeth_is_unlimited(const struct roan_pkt *pkt)
 {
 	return (pkt->syndrome & ROAN_AETH_VALUE_MASK) == ROAN_AETH_UNLIMITED;
 }
 
-static enum roan_event positive(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+static enum roan_event req_positive_ack(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	u32 una_psn = r->una_psn, una = r->una;
-	u32 limit = r->limit_ssn;
+	u32 limit = r->lsn;
 	bool known = r->credits_known;
 
-	if (is_unlimited(pkt))
+	if (aeth_is_unlimited(pkt))
 		r->credits_known = false;
 	else
-		raise_limit(r, pkt);
-	if (!acknowledge(r, psn_add(pkt->psn, 1), now))
-		return implied_nak(r, now);
-	if (una_psn != r->una_psn || una != r->una || limit != r->limit_ssn || known != r->credits_known)
+		req_raise_lsn(r, pkt);
+	if (!req_acknowledge(r, psn_add(pkt->psn, 1), now))
+		return req_implied_nak(r, now);
+	if (una_psn != r->una_psn || una != r->una || limit != r->lsn || known != r->credits_known)
 		return ROAN_EV_PROGRESS;
 	r->n_stale++;
 	return ROAN_EV_NOTHING;
 }
 
 /* A NAK or RNR NAK speaks for its own PSN, and acknowledges all before it. */
-static enum roan_event negative(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+static enum roan_event req_negative_ack(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	u8 value = pkt->syndrome & ROAN_AETH_VALUE_MASK;
 
-	if (!acknowledge(r, pkt->psn, now))
-		return implied_nak(r, now);
+	if (!req_acknowledge(r, pkt->psn, now))
+		return req_implied_nak(r, now);
 	if ((pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR)
-		return rnr_nak(r, value, now);
-	return value == ROAN_NAK_PSN_SEQUENCE ? sequence_nak(r, now) : refused(r, value);
+		return req_rnr_nak(r, value, now);
+	return value == ROAN_NAK_PSN_SEQUENCE ? req_sequence_nak(r, now) : req_remote_error(r, value);
 }
 
 /* Does @psn lie in what is sent and not acknowledged? */
-static bool awaited(const struct roan_requester *r, u32 psn)
+static bool req_is_awaited(const struct roan_requester *r, u32 psn)
 {
 	return psn_diff(psn, r->una_psn) >= 0 && psn_diff(psn, r->end_psn) < 0;
 }
@@ -292,17 +293,17 @@ enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan
 	switch (pkt->syndrome & ROAN_AETH_KIND_MASK) {
 	case ROAN_AETH_ACK:
 		/* The ACK before the oldest may bring credits. */
-		if (awaited(r, pkt->psn) || psn_add(pkt->psn, 1) == r->una_psn)
-			return positive(r, pkt, now);
+		if (req_is_awaited(r, pkt->psn) || psn_add(pkt->psn, 1) == r->una_psn)
+			return req_positive_ack(r, pkt, now);
 		break;
 	case ROAN_AETH_RNR:
 	case ROAN_AETH_NAK:
-		if (awaited(r, pkt->psn))
-			return negative(r, pkt, now);
+		if (req_is_awaited(r, pkt->psn))
+			return req_negative_ack(r, pkt, now);
 		break;
 	default:
-		if (awaited(r, pkt->psn))
-			return give_up(r, ROAN_ST_BAD_RESP_ERR);
+		if (req_is_awaited(r, pkt->psn))
+			return req_give_up(r, ROAN_ST_BAD_RESP_ERR);
 		break;
 	}
 	r->n_stale++;
@@ -310,7 +311,7 @@ enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan
 }
 
 /* Is this packet what response packet @got of @w must look like? */
-static bool well_formed(const struct roan_requester *r, const struct roan_work *w, const struct roan_pkt *pkt)
+static bool req_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, const struct roan_pkt *pkt)
 {
 	u32 mtu = 1u << r->cfg.mtu_shift;
 	u32 left;
@@ -323,9 +324,9 @@ static bool well_formed(const struct roan_requester *r, const struct roan_work *
 	case ROAN_OP_FLUSH:
 		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
 	case ROAN_OP_READ:
-		left = w->len - (w->got << r->cfg.mtu_shift);
+		left = w->len - (w->resp_done << r->cfg.mtu_shift);
 		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, mtu) &&
-		       roan_seg_ends(pkt->info->seg) == (w->got + 1 == read_piece_end(r, w->got, w->npkts));
+		       roan_seg_ends(pkt->info->seg) == (w->resp_done + 1 == read_piece_end(r, w->resp_done, w->n_psn));
 	default:
 		return false;
 	}
@@ -335,55 +336,57 @@ static bool well_formed(const struct roan_requester *r, const struct roan_work *
  * Responses tell them as ACKs do (9.7.7.2). Whether there is flow control at all is for ACKs to say: there are responders
  * that put "unlimited" into every response.
  */
-static bool brings_credits(const struct roan_requester *r, const struct roan_pkt *pkt)
+static bool req_brings_credits(const struct roan_requester *r, const struct roan_pkt *pkt)
 {
-	return r->credits_known && pkt->info->headers & ROAN_H_AETH && !is_unlimited(pkt) &&
+	return r->credits_known && pkt->info->headers & ROAN_H_AETH && !aeth_is_unlimited(pkt) &&
 	       (pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_ACK;
 }
 
-enum roan_take roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
+enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
 				       u32 *index, u32 *offset)
 {
-	struct roan_work *w;
+	struct roan_tx_wqe *w;
 
-	if (r->failed || !awaited(r, pkt->psn)) {
-		r->quiet_at = max(r->quiet_at, now);	/* busy with what was asked for twice, the peer is not silent */
+	if (r->failed || !req_is_awaited(r, pkt->psn)) {
+		/* busy with what was asked for twice, the peer is not silent */
+		r->rto_base_ns = max(r->rto_base_ns, now);
 		r->n_stale++;
-		return ROAN_TAKE_STALE;
+		return ROAN_RESP_STALE;
 	}
 	/* A response acknowledges all requests before its own. */
-	if (!acknowledge(r, pkt->psn, now))
-		return implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_TAKE_FAILED : ROAN_TAKE_RETRY;
-	w = roan_requester_work(r, r->una);
-	if (r->una == r->tail || !w->started || !well_formed(r, w, pkt)) {
-		give_up(r, ROAN_ST_BAD_RESP_ERR);
-		return ROAN_TAKE_FAILED;
+	if (!req_acknowledge(r, pkt->psn, now))
+		return req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
+	w = roan_requester_wqe(r, r->una);
+	if (r->una == r->tail || !w->started || !req_well_formed(r, w, pkt)) {
+		req_give_up(r, ROAN_ST_BAD_RESP_ERR);
+		return ROAN_RESP_FAILED;
 	}
-	if (brings_credits(r, pkt))
-		raise_limit(r, pkt);
+	if (req_brings_credits(r, pkt))
+		req_raise_lsn(r, pkt);
 	*index = r->una;
-	*offset = w->got << r->cfg.mtu_shift;
-	return ROAN_TAKE_PLACE;
+	*offset = w->resp_done << r->cfg.mtu_shift;
+	return ROAN_RESP_PLACE;
 }
 
 enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
-	struct roan_work *w = roan_requester_work(r, r->una);
-	u32 pos = w->got++;
+	struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
+	u32 pos = w->resp_done++;
 
-	if (w->got == read_piece_end(r, pos, w->npkts) && r->rd_outstanding && psn_diff(pkt->psn, r->next_psn) < 0)
+	if (w->resp_done == read_piece_end(r, pos, w->n_psn) && r->rd_outstanding &&
+	    psn_diff(pkt->psn, r->next_psn) < 0)
 		r->rd_outstanding--;
 	r->una_psn = psn_add(pkt->psn, 1);
-	if (w->got == w->npkts) {
+	if (w->resp_done == w->n_psn) {
 		w->status = ROAN_ST_SUCCESS;
-		w->done = true;
-		pass_done(r);
+		w->completed = true;
+		skip_completed(r);
 	}
-	progressed(r, !roan_seg_starts(pkt->info->seg), now);	/* what is asked for anew begins anew */
+	req_progress(r, !roan_seg_starts(pkt->info->seg), now);	/* what is asked for anew begins anew */
 	return ROAN_EV_PROGRESS;
 }
 
-void roan_requester_again(struct roan_requester *r, u64 now)
+void roan_requester_retransmit(struct roan_requester *r, u64 now)
 {
 	if (!r->failed && roan_requester_outstanding(r))
 		go_back(r, now);
@@ -395,13 +398,13 @@ void roan_requester_again(struct roan_requester *r, u64 now)
  * asked too early for ever). The retry budget is not touched: a peer that stops for a while has all the time that the QP's
  * attributes give it.
  */
-static u64 early_deadline(const struct roan_requester *r, u64 timeout_ns)
+static u64 req_rto_deadline(const struct roan_requester *r, u64 timeout_ns)
 {
-	u64 rto = roan_rtt_rto_ns(&r->rtt) << r->early;
+	u64 rto = roan_rtt_rto_ns(&r->rtt) << r->rto_backoff;
 
 	if (!rto || rto >= timeout_ns || r->next_psn == r->una_psn)
 		return U64_MAX;
-	return r->quiet_at + rto;
+	return r->rto_base_ns + rto;
 }
 
 u64 roan_requester_deadline(const struct roan_requester *r)
@@ -412,16 +415,16 @@ u64 roan_requester_deadline(const struct roan_requester *r)
 		return 0;
 	if (r->rnr_until)
 		return r->rnr_until;
-	if (!r->cfg.timeout || !r->progress_at || !roan_requester_outstanding(r))
+	if (!r->cfg.timeout || !r->ack_timer_base_ns || !roan_requester_outstanding(r))
 		return 0;
-	return min(r->progress_at + timeout_ns, early_deadline(r, timeout_ns));
+	return min(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns));
 }
 
 u64 roan_requester_slack(const struct roan_requester *r)
 {
 	u64 deadline = roan_requester_deadline(r);
 
-	return deadline && !r->rnr_until ? (deadline - r->progress_at) / 4 : 0;
+	return deadline && !r->rnr_until ? (deadline - r->ack_timer_base_ns) / 4 : 0;
 }
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
@@ -434,17 +437,17 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 		r->rnr_until = 0;
 		return ROAN_EV_RETRY;
 	}
-	r->nak_handled = false;
-	if (now < r->progress_at + roan_timeout_ns(r->cfg.timeout)) {
-		r->n_early++;
-		r->early++;
-		probe(r, r->progress_at, now);
+	r->nak_seen = false;
+	if (now < r->ack_timer_base_ns + roan_timeout_ns(r->cfg.timeout)) {
+		r->n_rto++;
+		r->rto_backoff++;
+		req_start_probe(r, r->ack_timer_base_ns, now);
 		return ROAN_EV_RETRY;
 	}
 	r->n_timeouts++;
 	if (!r->retries_left)
-		return give_up(r, ROAN_ST_RETRY_EXC_ERR);
+		return req_give_up(r, ROAN_ST_RETRY_EXC_ERR);
 	r->retries_left--;
-	probe(r, now, now);
+	req_start_probe(r, now, now);
 	return ROAN_EV_RETRY;
 }

@@ -7,7 +7,7 @@
 
 void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg)
 {
-	struct roan_replay *replay = resp->replay;
+	struct roan_resp_res *replay = resp->replay;
 	u32 max_replay = resp->max_replay;
 
 	memset(resp, 0, sizeof(*resp));
@@ -26,14 +26,14 @@ static u32 age_order(const struct roan_responder *resp, u32 at)
 	return at >= resp->replay_next ? at - resp->replay_next : at + resp->cfg.max_dest_rd_atomic - resp->replay_next;
 }
 
-struct roan_replay *roan_responder_remember(struct roan_responder *resp, struct roan_replay *replay, u32 n)
+struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, struct roan_resp_res *replay, u32 n)
 {
-	struct roan_replay *old = resp->replay;
+	struct roan_resp_res *old = resp->replay;
 	u32 had = resp->cfg.max_dest_rd_atomic, i;
 
 	for (i = 0; i < had; i++)
 		replay[i] = old[(resp->replay_next + i) % had];		/* oldest first */
-	resp->oldest_active = age_order(resp, resp->oldest_active);
+	resp->oldest_pending = age_order(resp, resp->oldest_pending);
 	resp->replay = replay;
 	resp->replay_next = had;
 	resp->max_replay = n;
@@ -41,20 +41,20 @@ struct roan_replay *roan_responder_remember(struct roan_responder *resp, struct 
 	return old;
 }
 
-static u32 mtu_of(const struct roan_responder *resp)
+static u32 resp_mtu(const struct roan_responder *resp)
 {
 	return 1u << resp->cfg.mtu_shift;
 }
 
 static u32 response_packets(const struct roan_responder *resp, u32 len)
 {
-	return max(1u, DIV_ROUND_UP(len, mtu_of(resp)));
+	return max(1u, DIV_ROUND_UP(len, resp_mtu(resp)));
 }
 
 /* ---- admission ---- */
 
 /* FIRST and ONLY are legal exactly between messages, MIDDLE and LAST exactly inside one of the same operation (9.7.4.1.3). */
-static bool in_sequence(const struct roan_responder *resp, const struct roan_pkt *pkt)
+static bool resp_in_sequence(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	if (roan_seg_starts(pkt->info->seg))
 		return resp->msg_op == ROAN_OP_NONE;
@@ -62,23 +62,23 @@ static bool in_sequence(const struct roan_responder *resp, const struct roan_pkt
 }
 
 /* Every packet but the last carries a full MTU (9.7.4.1.6). */
-static bool right_length(const struct roan_responder *resp, const struct roan_pkt *pkt)
+static bool resp_right_length(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	switch (pkt->info->seg) {
 	case ROAN_SEG_FIRST:
 	case ROAN_SEG_MIDDLE:
-		return pkt->payload_len == mtu_of(resp);
+		return pkt->payload_len == resp_mtu(resp);
 	case ROAN_SEG_LAST:
-		return pkt->payload_len && pkt->payload_len <= mtu_of(resp);
+		return pkt->payload_len && pkt->payload_len <= resp_mtu(resp);
 	default:
-		return pkt->payload_len <= mtu_of(resp);
+		return pkt->payload_len <= resp_mtu(resp);
 	}
 }
 
 #define MAX_MESSAGE	(1u << 31)
 
 /* A WRITE brings exactly what its RETH announced; no message is longer than 2^31. */
-static bool right_total(const struct roan_responder *resp, const struct roan_pkt *pkt)
+static bool resp_right_total(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	bool starts = roan_seg_starts(pkt->info->seg);
 	u64 bytes = (starts ? 0 : resp->msg_bytes) + (u64)pkt->payload_len;
@@ -95,41 +95,41 @@ static bool right_total(const struct roan_responder *resp, const struct roan_pkt
  * READs, atomics and their like need a place to be remembered in. One not yet answered cannot give up its own: the requester
  * has more outstanding than agreed. One asked for again may be active and yet forgotten: the first answer came late.
  */
-static bool can_remember(const struct roan_responder *resp)
+static bool resp_has_resource(const struct roan_responder *resp)
 {
-	const struct roan_replay *oldest = &resp->replay[resp->replay_next];
+	const struct roan_resp_res *oldest = &resp->replay[resp->replay_next];
 
-	return resp->cfg.max_dest_rd_atomic && (!oldest->active || oldest->answered);
+	return resp->cfg.max_dest_rd_atomic && (!oldest->pending || oldest->sent_once);
 }
 
-static bool valid(const struct roan_responder *resp, const struct roan_pkt *pkt)
+static bool resp_valid(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
-	if (!in_sequence(resp, pkt))
+	if (!resp_in_sequence(resp, pkt))
 		return false;
 	switch (pkt->info->op) {
 	case ROAN_OP_SEND:
 	case ROAN_OP_WRITE:
-		return right_length(resp, pkt) && right_total(resp, pkt);
+		return resp_right_length(resp, pkt) && resp_right_total(resp, pkt);
 	case ROAN_OP_READ:
-		return can_remember(resp) && pkt->dma_len <= MAX_MESSAGE;
+		return resp_has_resource(resp) && pkt->dma_len <= MAX_MESSAGE;
 	case ROAN_OP_CMP_SWAP:
 	case ROAN_OP_FETCH_ADD:
-		return can_remember(resp) && !(pkt->va & 7);
+		return resp_has_resource(resp) && !(pkt->va & 7);
 	case ROAN_OP_ATOMIC_WRITE:
-		return can_remember(resp) && !(pkt->va & 7) && pkt->payload_len == 8 && pkt->dma_len == 8;
+		return resp_has_resource(resp) && !(pkt->va & 7) && pkt->payload_len == 8 && pkt->dma_len == 8;
 	case ROAN_OP_FLUSH:
-		return can_remember(resp);
+		return resp_has_resource(resp);
 	default:
 		return false;
 	}
 }
 
-static void describe(const struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec)
+static void resp_fill_request(const struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_request *exec)
 {
 	bool starts = roan_seg_starts(pkt->info->seg);
 	u32 before = starts ? 0 : resp->msg_bytes;
 
-	*exec = (struct roan_exec) {
+	*exec = (struct roan_request) {
 		.starts = starts,
 		.ends = roan_seg_ends(pkt->info->seg),
 		.offset = before,
@@ -141,12 +141,12 @@ static void describe(const struct roan_responder *resp, const struct roan_pkt *p
 }
 
 /* The entry whose responses include @psn; NULL: forgotten. Newest first: an old one may have the PSN of a round before. */
-static struct roan_replay *remembered(struct roan_responder *resp, u32 psn)
+static struct roan_resp_res *resp_find_resource(struct roan_responder *resp, u32 psn)
 {
 	u32 n = resp->cfg.max_dest_rd_atomic, i;
 
 	for (i = 1; i <= n; i++) {
-		struct roan_replay *e = &resp->replay[(resp->replay_next + n - i) % n];
+		struct roan_resp_res *e = &resp->replay[(resp->replay_next + n - i) % n];
 
 		if (e->op != ROAN_OP_NONE && psn_within(psn, e->first_psn, e->npkts))
 			return e;
@@ -155,37 +155,38 @@ static struct roan_replay *remembered(struct roan_responder *resp, u32 psn)
 }
 
 /* An entry that is asked for again can be older than all that are active. */
-static void activate(struct roan_responder *resp, struct roan_replay *e, u32 from, u32 to)
+static void resp_queue_response(struct roan_responder *resp, struct roan_resp_res *e, u32 from, u32 to)
 {
 	u32 at = e - resp->replay;
 
-	if (!resp->n_active || age_order(resp, at) < age_order(resp, resp->oldest_active))
-		resp->oldest_active = at;
-	resp->n_active += !e->active;
-	e->active = true;
-	e->send_first = from;
-	e->send_at = from;
-	e->send_end = to;
+	if (!resp->n_pending || age_order(resp, at) < age_order(resp, resp->oldest_pending))
+		resp->oldest_pending = at;
+	resp->n_pending += !e->pending;
+	e->pending = true;
+	e->first_pkt = from;
+	e->next_pkt = from;
+	e->end_pkt = to;
 }
 
 /* Behind the oldest active entry comes the next one; mostly it is its neighbour. */
-static void deactivate(struct roan_responder *resp, struct roan_replay *e)
+static void resp_unqueue_response(struct roan_responder *resp, struct roan_resp_res *e)
 {
 	u32 at = e - resp->replay;
 
-	resp->n_active -= e->active;
-	e->active = false;
-	if (!resp->n_active || at != resp->oldest_active)
+	resp->n_pending -= e->pending;
+	e->pending = false;
+	if (!resp->n_pending || at != resp->oldest_pending)
 		return;
 	do {
 		if (++at == resp->cfg.max_dest_rd_atomic)
 			at = 0;
-	} while (!resp->replay[at].active);
-	resp->oldest_active = at;
+	} while (!resp->replay[at].pending);
+	resp->oldest_pending = at;
 }
 
 /* Asked again for a READ, or for the rest of one: it must lie within what was asked the first time (9.7.5.1.4). */
-static bool same_read(const struct roan_responder *resp, const struct roan_replay *e, const struct roan_pkt *pkt, u32 pos)
+static bool resp_same_read(const struct roan_responder *resp, const struct roan_resp_res *e, const struct roan_pkt *pkt,
+			   u32 pos)
 {
 	u64 skipped = (u64)pos << resp->cfg.mtu_shift;
 
@@ -194,46 +195,47 @@ static bool same_read(const struct roan_responder *resp, const struct roan_repla
 	if (skipped + pkt->dma_len == e->len)
 		return true;
 	/* Shorter than the rest: only whole packets, as the first time. */
-	return skipped + pkt->dma_len < e->len && pkt->dma_len && !(pkt->dma_len & (mtu_of(resp) - 1));
+	return skipped + pkt->dma_len < e->len && pkt->dma_len && !(pkt->dma_len & (resp_mtu(resp) - 1));
 }
 
 /* A requester that begins again begins with the first that it misses, and goes on in the order of PSNs. */
-static void ask_again(struct roan_responder *resp, u32 psn)
+static void resp_note_rerequest(struct roan_responder *resp, u32 psn)
 {
-	if (!resp->rests)
+	if (!resp->resp_blocked)
 		return;
-	resp->asked_again = true;
-	if (psn_diff(psn, resp->rest.psn) <= 0)
-		resp->passed_by = false;
-	else if (psn_diff(psn, resp->asked_psn) <= 0)
-		resp->passed_by = true;
-	resp->asked_psn = psn;
+	resp->re_requested = true;
+	if (psn_diff(psn, resp->rnr_defer.psn) <= 0)
+		resp->skipped = false;
+	else if (psn_diff(psn, resp->last_dup_psn) <= 0)
+		resp->skipped = true;
+	resp->last_dup_psn = psn;
 }
 
-static enum roan_verdict duplicate(struct roan_responder *resp, const struct roan_pkt *pkt)
+static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struct roan_pkt *pkt)
 {
-	struct roan_replay *e;
+	struct roan_resp_res *e;
 	u32 pos;
 
 	resp->n_duplicates++;
 	if (pkt->info->op == ROAN_OP_SEND || pkt->info->op == ROAN_OP_WRITE) {
 		resp->ack_due = true;
-		ask_again(resp, pkt->psn);
+		resp_note_rerequest(resp, pkt->psn);
 		return ROAN_V_DUPLICATE;
 	}
-	e = remembered(resp, pkt->psn);
+	e = resp_find_resource(resp, pkt->psn);
 	if (!e || e->op != pkt->info->op)
 		return ROAN_V_DROP;
 	pos = (pkt->psn - e->first_psn) & PSN_MASK;
-	if (e->op == ROAN_OP_READ && !same_read(resp, e, pkt, pos))
+	if (e->op == ROAN_OP_READ && !resp_same_read(resp, e, pkt, pos))
 		return ROAN_V_DROP;
-	ask_again(resp, pkt->psn);
-	activate(resp, e, pos, e->op == ROAN_OP_READ ? pos + response_packets(resp, pkt->dma_len) : e->npkts);
+	resp_note_rerequest(resp, pkt->psn);
+	resp_queue_response(resp, e, pos, e->op == ROAN_OP_READ ? pos + response_packets(resp, pkt->dma_len) :
+			    e->npkts);
 	return ROAN_V_DUPLICATE;
 }
 
 /* One NAK a gap; after it, or after an RNR NAK, silence until the expected packet comes (9.7.5.2.8). */
-static enum roan_verdict gap(struct roan_responder *resp)
+static enum roan_verdict resp_gap(struct roan_responder *resp)
 {
 	if (resp->nak_sent)
 		return ROAN_V_DROP;
@@ -245,54 +247,56 @@ static enum roan_verdict gap(struct roan_responder *resp)
 	return ROAN_V_GAP;
 }
 
-static void lose_message(struct roan_responder *resp)
+static void resp_drop_msg(struct roan_responder *resp)
 {
-	resp->skip = true;
+	resp->uc_drop_msg = true;
 	resp->msg_op = ROAN_OP_NONE;
 }
 
 /* UC: any packet that starts a message is a new beginning; a hole loses the message it is in (9.8.2.2). */
-static enum roan_verdict admit_uc(struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec)
+static enum roan_verdict resp_admit_uc(struct roan_responder *resp, const struct roan_pkt *pkt,
+				       struct roan_request *exec)
 {
 	if (roan_seg_starts(pkt->info->seg)) {
 		resp->epsn = pkt->psn;
-		resp->skip = false;
+		resp->uc_drop_msg = false;
 		resp->msg_op = ROAN_OP_NONE;
-	} else if (resp->skip || pkt->psn != resp->epsn) {
-		lose_message(resp);
+	} else if (resp->uc_drop_msg || pkt->psn != resp->epsn) {
+		resp_drop_msg(resp);
 		return ROAN_V_DROP;
 	}
-	if ((pkt->info->op != ROAN_OP_SEND && pkt->info->op != ROAN_OP_WRITE) || !valid(resp, pkt)) {
-		lose_message(resp);
+	if ((pkt->info->op != ROAN_OP_SEND && pkt->info->op != ROAN_OP_WRITE) || !resp_valid(resp, pkt)) {
+		resp_drop_msg(resp);
 		return ROAN_V_INVALID;
 	}
-	describe(resp, pkt, exec);
+	resp_fill_request(resp, pkt, exec);
 	return ROAN_V_EXECUTE;
 }
 
-enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt, struct roan_exec *exec)
+enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt,
+				       struct roan_request *exec)
 {
 	s32 ahead = psn_diff(pkt->psn, resp->epsn);
 
 	if (resp->cfg.transport == ROAN_TP_UC)
-		return admit_uc(resp, pkt, exec);
+		return resp_admit_uc(resp, pkt, exec);
 	if (resp->failed)
 		return ROAN_V_DROP;
 	if (ahead < 0)
-		return duplicate(resp, pkt);
+		return resp_duplicate(resp, pkt);
 	if (ahead > 0)
-		return gap(resp);
-	if (!valid(resp, pkt)) {
+		return resp_gap(resp);
+	if (!resp_valid(resp, pkt)) {
 		roan_responder_nak(resp, ROAN_NAK_INVALID_REQUEST);
 		return ROAN_V_INVALID;
 	}
-	describe(resp, pkt, exec);
+	resp_fill_request(resp, pkt, exec);
 	return ROAN_V_EXECUTE;
 }
 
 /* ---- what an executed request leaves behind ---- */
 
-static void advance(struct roan_responder *resp, u32 npsn)
+static void resp_advance(struct roan_responder *resp, u32 npsn)
 {
 	resp->epsn = psn_add(resp->epsn, npsn);
 	resp->nak_sent = false;
@@ -308,7 +312,7 @@ static void advance(struct roan_responder *resp, u32 npsn)
 	}
 }
 
-static void count_message(struct roan_responder *resp)
+static void resp_count_msg(struct roan_responder *resp)
 {
 	resp->msn = psn_add(resp->msn, 1);
 }
@@ -325,20 +329,20 @@ void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt
 	resp->msg_bytes += pkt->payload_len;
 	if (roan_seg_ends(pkt->info->seg)) {
 		resp->msg_op = ROAN_OP_NONE;
-		count_message(resp);
+		resp_count_msg(resp);
 	}
 	if (pkt->ackreq)
 		resp->ack_due = true;
-	advance(resp, 1);
+	resp_advance(resp, 1);
 }
 
-static void remember(struct roan_responder *resp, const struct roan_pkt *pkt, u32 npkts, u64 orig)
+static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pkt, u32 npkts, u64 orig)
 {
-	struct roan_replay *e = &resp->replay[resp->replay_next];
+	struct roan_resp_res *e = &resp->replay[resp->replay_next];
 
-	count_message(resp);
-	deactivate(resp, e);
-	*e = (struct roan_replay) {
+	resp_count_msg(resp);
+	resp_unqueue_response(resp, e);
+	*e = (struct roan_resp_res) {
 		.op = pkt->info->op,
 		.first_psn = pkt->psn,
 		.npkts = npkts,
@@ -350,30 +354,30 @@ static void remember(struct roan_responder *resp, const struct roan_pkt *pkt, u3
 	};
 	if (++resp->replay_next == resp->cfg.max_dest_rd_atomic)
 		resp->replay_next = 0;
-	activate(resp, e, 0, npkts);
-	advance(resp, npkts);
+	resp_queue_response(resp, e, 0, npkts);
+	resp_advance(resp, npkts);
 }
 
 void roan_responder_read(struct roan_responder *resp, const struct roan_pkt *pkt)
 {
-	remember(resp, pkt, response_packets(resp, pkt->dma_len), 0);
+	resp_remember(resp, pkt, response_packets(resp, pkt->dma_len), 0);
 }
 
 void roan_responder_atomic(struct roan_responder *resp, const struct roan_pkt *pkt, u64 orig)
 {
-	remember(resp, pkt, 1, orig);
+	resp_remember(resp, pkt, 1, orig);
 }
 
-void roan_responder_acted(struct roan_responder *resp, const struct roan_pkt *pkt)
+void roan_responder_done_op(struct roan_responder *resp, const struct roan_pkt *pkt)
 {
-	remember(resp, pkt, 1, 0);
+	resp_remember(resp, pkt, 1, 0);
 }
 
 void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
 {
 	resp->n_rnr++;
 	if (resp->cfg.transport == ROAN_TP_UC) {	/* nobody to tell: the message is lost (9.8.2.2) */
-		lose_message(resp);
+		resp_drop_msg(resp);
 		return;
 	}
 	resp->nak_sent = true;
@@ -385,7 +389,7 @@ void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
 void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak)
 {
 	if (resp->cfg.transport == ROAN_TP_UC) {
-		lose_message(resp);
+		resp_drop_msg(resp);
 		return;
 	}
 	resp->n_naks++;
@@ -397,145 +401,145 @@ void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak)
 
 /* ---- what is owed ---- */
 
-static enum roan_seg response_segment(const struct roan_replay *e)
+static enum roan_seg response_segment(const struct roan_resp_res *e)
 {
-	if (e->send_end - e->send_first == 1)
+	if (e->end_pkt - e->first_pkt == 1)
 		return ROAN_SEG_ONLY;
-	if (e->send_at == e->send_first)
+	if (e->next_pkt == e->first_pkt)
 		return ROAN_SEG_FIRST;
-	return e->send_at + 1 == e->send_end ? ROAN_SEG_LAST : ROAN_SEG_MIDDLE;
+	return e->next_pkt + 1 == e->end_pkt ? ROAN_SEG_LAST : ROAN_SEG_MIDDLE;
 }
 
-static void compose_own(const struct roan_responder *resp, u8 syndrome, u32 psn, struct roan_answer *a)
+static void resp_compose_ack(const struct roan_responder *resp, u8 syndrome, u32 psn, struct roan_response *a)
 {
-	*a = (struct roan_answer) {
-		.opcode = roan_opcode_of(ROAN_TP_RC, ROAN_OP_ACK, ROAN_SEG_ONLY, ROAN_RIDER_NONE),
+	*a = (struct roan_response) {
+		.opcode = roan_opcode_of(ROAN_TP_RC, ROAN_OP_ACK, ROAN_SEG_ONLY, ROAN_EXT_NONE),
 		.syndrome = syndrome,
 		.psn = psn,
 		.msn = resp->msn,
-		.replay = ROAN_NO_REPLAY,
+		.replay = ROAN_NO_RESP_RES,
 	};
 }
 
-static void compose_response(const struct roan_responder *resp, u32 at, u8 credits, struct roan_answer *a)
+static void resp_compose_data(const struct roan_responder *resp, u32 at, u8 credits, struct roan_response *a)
 {
-	const struct roan_replay *e = &resp->replay[at];
+	const struct roan_resp_res *e = &resp->replay[at];
 	bool atomic = e->op == ROAN_OP_CMP_SWAP || e->op == ROAN_OP_FETCH_ADD;
-	u32 offset = e->send_at << resp->cfg.mtu_shift;
+	u32 offset = e->next_pkt << resp->cfg.mtu_shift;
 
-	if (e->refusal) {
-		compose_own(resp, e->refusal, psn_add(e->first_psn, e->send_at), a);
+	if (e->late_nak) {
+		resp_compose_ack(resp, e->late_nak, psn_add(e->first_psn, e->next_pkt), a);
 		a->replay = at;
 		return;
 	}
-	*a = (struct roan_answer) {
+	*a = (struct roan_response) {
 		.opcode = roan_opcode_of(ROAN_TP_RC, atomic ? ROAN_OP_ATOMIC_ACK : ROAN_OP_READ_RESP,
-					 response_segment(e), ROAN_RIDER_NONE),
+					 response_segment(e), ROAN_EXT_NONE),
 		.syndrome = ROAN_AETH_ACK | credits,
-		.psn = psn_add(e->first_psn, e->send_at),
+		.psn = psn_add(e->first_psn, e->next_pkt),
 		.msn = e->msn,
 		.replay = at,
 		.rkey = e->rkey,
 		.va = e->va + offset,
-		.len = e->op == ROAN_OP_READ ? min(e->len - offset, mtu_of(resp)) : 0,
+		.len = e->op == ROAN_OP_READ ? min(e->len - offset, resp_mtu(resp)) : 0,
 		.orig = e->orig,
 	};
 }
 
-bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_answer *a)
+bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_response *a)
 {
-	if (resp->n_active) {
-		compose_response(resp, resp->oldest_active, credits, a);
+	if (resp->n_pending) {
+		resp_compose_data(resp, resp->oldest_pending, credits, a);
 		return true;
 	}
 	if (resp->nak_due)
-		compose_own(resp, resp->nak_syndrome, resp->nak_psn, a);
+		resp_compose_ack(resp, resp->nak_syndrome, resp->nak_psn, a);
 	else
-		compose_own(resp, ROAN_AETH_ACK | credits, psn_add(resp->epsn, -1u), a);
+		resp_compose_ack(resp, ROAN_AETH_ACK | credits, psn_add(resp->epsn, -1u), a);
 	return resp->nak_due || resp->ack_due;
 }
 
-static bool is_resting(const struct roan_responder *resp, const struct roan_replay *e)
+static bool resp_is_blocked(const struct roan_responder *resp, const struct roan_resp_res *e)
 {
-	return resp->rests && psn_add(e->first_psn, e->npkts - 1) == resp->rest.psn;
+	return resp->resp_blocked && psn_add(e->first_psn, e->npkts - 1) == resp->rnr_defer.psn;
 }
 
-void roan_responder_answered(struct roan_responder *resp, const struct roan_answer *a)
+void roan_responder_sent(struct roan_responder *resp, const struct roan_response *a)
 {
-	struct roan_replay *e;
+	struct roan_resp_res *e;
 
-	if (a->replay == ROAN_NO_REPLAY) {	/* a NAK acknowledges what came before it */
+	if (a->replay == ROAN_NO_RESP_RES) {	/* a NAK acknowledges what came before it */
 		resp->nak_due = false;
 		resp->ack_due = false;
-		resp->rests = false;
+		resp->resp_blocked = false;
 		return;
 	}
 	e = &resp->replay[a->replay];
-	if (is_resting(resp, e))
-		resp->rests = false;
-	if (++e->send_at == e->npkts)
-		e->answered = true;
-	if (e->send_at == e->send_end || e->refusal)
-		deactivate(resp, e);
+	if (resp_is_blocked(resp, e))
+		resp->resp_blocked = false;
+	if (++e->next_pkt == e->npkts)
+		e->sent_once = true;
+	if (e->next_pkt == e->end_pkt || e->late_nak)
+		resp_unqueue_response(resp, e);
 }
 
-void roan_responder_absent(struct roan_responder *resp, const struct roan_answer *a, u64 now)
+void roan_responder_block(struct roan_responder *resp, const struct roan_response *a, u64 now)
 {
-	const struct roan_replay *e = &resp->replay[a->replay];
+	const struct roan_resp_res *e = &resp->replay[a->replay];
 	u32 last = psn_add(e->first_psn, e->npkts - 1);
 
-	if (is_resting(resp, e))
+	if (resp_is_blocked(resp, e))
 		return;
-	roan_rest_begin(&resp->rest, last, now);
-	resp->rests = true;
-	resp->asked_again = false;
-	resp->passed_by = false;
-	resp->asked_psn = last;
+	roan_rnr_defer_begin(&resp->rnr_defer, last, now);
+	resp->resp_blocked = true;
+	resp->re_requested = false;
+	resp->skipped = false;
+	resp->last_dup_psn = last;
 }
 
-bool roan_responder_gives_way(struct roan_responder *resp)
+bool roan_responder_unblocked(struct roan_responder *resp)
 {
-	struct roan_replay *e;
+	struct roan_resp_res *e;
 
-	if (!resp->n_active)
+	if (!resp->n_pending)
 		return true;
-	e = &resp->replay[resp->oldest_active];
-	if (!is_resting(resp, e))
+	e = &resp->replay[resp->oldest_pending];
+	if (!resp_is_blocked(resp, e))
 		return true;
-	if (!e->answered || !resp->passed_by)
+	if (!e->sent_once || !resp->skipped)
 		return false;
-	deactivate(resp, e);
-	resp->rests = false;
+	resp_unqueue_response(resp, e);
+	resp->resp_blocked = false;
 	return true;
 }
 
-bool roan_responder_later(struct roan_responder *resp, u64 now, struct roan_answer *a)
+bool roan_responder_defer_rnr(struct roan_responder *resp, u64 now, struct roan_response *a)
 {
-	const struct roan_replay *e;
+	const struct roan_resp_res *e;
 	u8 code;
 
-	if (!resp->rests || !resp->asked_again)
+	if (!resp->resp_blocked || !resp->re_requested)
 		return false;
-	resp->asked_again = false;
-	if (!roan_rest_asked(&resp->rest, now, &code))
+	resp->re_requested = false;
+	if (!roan_rnr_defer_dup(&resp->rnr_defer, now, &code))
 		return false;
 	resp->n_rnr++;
-	e = &resp->replay[resp->oldest_active];
-	compose_own(resp, ROAN_AETH_RNR | code, psn_add(e->first_psn, e->send_at), a);
+	e = &resp->replay[resp->oldest_pending];
+	resp_compose_ack(resp, ROAN_AETH_RNR | code, psn_add(e->first_psn, e->next_pkt), a);
 	return true;
 }
 
-bool roan_responder_answer_failed(struct roan_responder *resp, const struct roan_answer *a, enum roan_nak nak)
+bool roan_responder_fail(struct roan_responder *resp, const struct roan_response *a, enum roan_nak nak)
 {
-	struct roan_replay *e = &resp->replay[a->replay];
+	struct roan_resp_res *e = &resp->replay[a->replay];
 	u32 i;
 
-	if (e->answered) {
-		e->refusal = ROAN_AETH_NAK | nak;
+	if (e->sent_once) {
+		e->late_nak = ROAN_AETH_NAK | nak;
 		return false;
 	}
 	for (i = 0; i < resp->cfg.max_dest_rd_atomic; i++)
-		deactivate(resp, &resp->replay[i]);
+		resp_unqueue_response(resp, &resp->replay[i]);
 	roan_responder_nak(resp, nak);
 	resp->nak_psn = a->psn;
 	return true;

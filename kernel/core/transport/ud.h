@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Receive rules of UD (and GSI) QPs. UC shares responder.h, sending shares requester.h. */
-#ifndef ROAN_DATAGRAM_H
-#define ROAN_DATAGRAM_H
+#ifndef ROAN_UD_H
+#define ROAN_UD_H
 
 #include "core/core_env.h"
 #include "core/transport/wire.h"
@@ -18,4 +18,4 @@ enum roan_ud roan_ud_admit(const struct roan_pkt *pkt, u32 qkey, u16 pkey, u32 m
 
 bool roan_pkey_match(u16 a, u16 b);
 
-#endif /* ROAN_DATAGRAM_H */
+#endif /* ROAN_UD_H */

@@ -44,7 +44,7 @@ static void parse_bth(const u8 *b, struct roan_pkt *pkt)
 }
 
 /* Word by word: a memset of all of @pkt takes longer than reading the headers. */
-static void no_extended(struct roan_pkt *pkt)
+static void clear_extended(struct roan_pkt *pkt)
 {
 	pkt->syndrome = 0;
 	pkt->flush_type = 0;
@@ -122,7 +122,7 @@ enum roan_parse roan_wire_parse(const u8 *head, size_t len, struct roan_pkt *pkt
 		return ROAN_PARSE_SHORT;
 	}
 	parse_bth(head, pkt);
-	no_extended(pkt);
+	clear_extended(pkt);
 	pkt->info = roan_opcode(ROAN_OPCODE_INVALID);
 	if (head[1] & BTH_TVER)
 		return ROAN_PARSE_VERSION;

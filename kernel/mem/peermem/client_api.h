@@ -3,8 +3,8 @@
  * The peer-memory interface, as its clients (nvidia-peermem and others) know it: names, layout and order of calls are
  * theirs. A client says which addresses of a program are its memory, and lends that memory to a network device.
  */
-#ifndef ROAN_PEER_MEM_H
-#define ROAN_PEER_MEM_H
+#ifndef ROAN_PEERMEM_CLIENT_API_H
+#define ROAN_PEERMEM_CLIENT_API_H
 
 #include <linux/device.h>
 #include <linux/scatterlist.h>
@@ -42,4 +42,4 @@ typedef int (*invalidate_peer_memory)(void *reg_handle, u64 core_context);
 void *ib_register_peer_memory_client(const struct peer_memory_client *client, invalidate_peer_memory *invalidate);
 void ib_unregister_peer_memory_client(void *reg_handle);
 
-#endif /* ROAN_PEER_MEM_H */
+#endif /* ROAN_PEERMEM_CLIENT_API_H */

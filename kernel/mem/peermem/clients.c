@@ -18,42 +18,42 @@ static struct kobject *peers_dir;
 
 /* ---- references ---- */
 
-void peer_client_put(struct peer_client *client)
+void peermem_client_put(struct peermem_client *client)
 {
 	if (refcount_dec_and_test(&client->refs))
-		complete(&client->gone);
+		complete(&client->released);
 }
 
-static struct peer_client *get_at(struct list_head *at)
+static struct peermem_client *client_get_at(struct list_head *at)
 {
-	struct peer_client *client = NULL;
+	struct peermem_client *client = NULL;
 
 	if (at != &clients) {
-		client = list_entry(at, struct peer_client, link);
+		client = list_entry(at, struct peermem_client, link);
 		refcount_inc(&client->refs);
 	}
 	return client;
 }
 
-struct peer_client *peer_client_first(void)
+struct peermem_client *peermem_client_first(void)
 {
-	struct peer_client *client;
+	struct peermem_client *client;
 
 	mutex_lock(&peermem_lock);
-	client = get_at(clients.next);
+	client = client_get_at(clients.next);
 	mutex_unlock(&peermem_lock);
 	return client;
 }
 
-struct peer_client *peer_client_next(struct peer_client *client)
+struct peermem_client *peermem_client_next(struct peermem_client *client)
 {
-	struct peer_client *next;
+	struct peermem_client *next;
 
 	mutex_lock(&peermem_lock);
 	/* One that left meanwhile is not on the list any more, nor does it know who came after it. */
-	next = list_empty(&client->link) ? NULL : get_at(client->link.next);
+	next = list_empty(&client->link) ? NULL : client_get_at(client->link.next);
 	mutex_unlock(&peermem_lock);
-	peer_client_put(client);
+	peermem_client_put(client);
 	return next;
 }
 
@@ -61,12 +61,12 @@ struct peer_client *peer_client_next(struct peer_client *client)
 
 static ssize_t version_show(struct kobject *dir, struct kobj_attribute *attr, char *buf)
 {
-	const struct peer_client *client = container_of(attr, struct peer_client, version);
+	const struct peermem_client *client = container_of(attr, struct peermem_client, version);
 
 	return sysfs_emit(buf, "%.*s\n", IB_PEER_MEMORY_VER_MAX - 1, client->ops->version);
 }
 
-static int show_client(struct peer_client *client)
+static int client_show(struct peermem_client *client)
 {
 	char name[IB_PEER_MEMORY_NAME_MAX];
 	int err;
@@ -100,7 +100,7 @@ static struct kobject *create_peers_dir(void)
 
 /* ---- coming and going ---- */
 
-static u32 flags_of(const struct peer_memory_client *ops)
+static u32 client_flags(const struct peer_memory_client *ops)
 {
 	const struct peer_memory_client_ex *ex = container_of(ops, struct peer_memory_client_ex, client);
 
@@ -111,7 +111,7 @@ static u32 flags_of(const struct peer_memory_client *ops)
 
 void *ib_register_peer_memory_client(const struct peer_memory_client *ops, invalidate_peer_memory *invalidate)
 {
-	struct peer_client *client;
+	struct peermem_client *client;
 
 	if (!ops->acquire || !ops->get_pages || !ops->dma_map || !ops->dma_unmap || !ops->put_pages ||
 	    !ops->get_page_size || !ops->release)
@@ -120,11 +120,11 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *ops, inval
 	if (!client)
 		return NULL;
 	client->ops = ops;
-	client->unmaps = flags_of(ops) & PEER_MEM_INVALIDATE_UNMAPS;
+	client->unmaps = client_flags(ops) & PEER_MEM_INVALIDATE_UNMAPS;
 	INIT_LIST_HEAD(&client->regions);
 	refcount_set(&client->refs, 1);
-	init_completion(&client->gone);
-	if (show_client(client)) {
+	init_completion(&client->released);
+	if (client_show(client)) {
 		kfree(client);
 		return NULL;
 	}
@@ -137,12 +137,12 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *ops, inval
 }
 EXPORT_SYMBOL(ib_register_peer_memory_client);
 
-static struct roan_peer_mem *pop_region(struct peer_client *client)
+static struct roan_peermem_mr *client_pop_mr(struct peermem_client *client)
 {
-	struct roan_peer_mem *mem;
+	struct roan_peermem_mr *mem;
 
 	mutex_lock(&peermem_lock);
-	mem = list_first_entry_or_null(&client->regions, struct roan_peer_mem, link);
+	mem = list_first_entry_or_null(&client->regions, struct roan_peermem_mr, link);
 	if (mem) {
 		list_del_init(&mem->link);
 		refcount_inc(&mem->refs);
@@ -154,18 +154,18 @@ static struct roan_peer_mem *pop_region(struct peer_client *client)
 /* Its memory is taken from all who still have it registered: when this returns the client's code may go. */
 void ib_unregister_peer_memory_client(void *reg_handle)
 {
-	struct peer_client *client = reg_handle;
-	struct roan_peer_mem *mem;
+	struct peermem_client *client = reg_handle;
+	struct roan_peermem_mr *mem;
 
 	mutex_lock(&peermem_lock);
 	list_del_init(&client->link);	/* nobody asks it any more, but who has a reference */
 	mutex_unlock(&peermem_lock);
-	while ((mem = pop_region(client))) {
-		peermem_take_back(mem);
+	while ((mem = client_pop_mr(client))) {
+		peermem_reclaim(mem);
 		peermem_put(mem);
 	}
-	peer_client_put(client);
-	wait_for_completion(&client->gone);
+	peermem_client_put(client);
+	wait_for_completion(&client->released);
 	sysfs_remove_file(client->dir, &client->version.attr);
 	kobject_put(client->dir);
 	kfree(client);
@@ -179,7 +179,7 @@ static int __init peermem_init(void)
 	peers_dir = create_peers_dir();
 	if (!peers_dir)
 		return -ENOMEM;
-	err = roan_peer_ops_set(&peermem_ops);
+	err = roan_peermem_ops_set(&peermem_ops);
 	if (err)
 		kobject_put(peers_dir);
 	return err;
@@ -188,7 +188,7 @@ static int __init peermem_init(void)
 /* Clients hold the module by the symbols they use, regions by roan.ko's reference. */
 static void __exit peermem_exit(void)
 {
-	roan_peer_ops_set(NULL);
+	roan_peermem_ops_set(NULL);
 	kobject_put(peers_dir);
 }
 

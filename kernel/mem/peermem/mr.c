@@ -14,7 +14,7 @@
 
 static DEFINE_XARRAY_ALLOC1(tickets);	/* peermem_lock, and its own */
 
-void peermem_put(struct roan_peer_mem *mem)
+void peermem_put(struct roan_peermem_mr *mem)
 {
 	if (refcount_dec_and_test(&mem->refs))
 		kfree(mem);
@@ -22,7 +22,7 @@ void peermem_put(struct roan_peer_mem *mem)
 
 /* ---- the client's side ---- */
 
-static void give_pages_back(struct roan_peer_mem *mem)
+static void peermem_put_pages(struct roan_peermem_mr *mem)
 {
 	const struct peer_memory_client *ops = mem->client->ops;
 
@@ -33,20 +33,20 @@ static void give_pages_back(struct roan_peer_mem *mem)
 	mem->mapped = mem->got_pages = false;
 }
 
-static void give_context_back(struct roan_peer_mem *mem)
+static void peermem_release_ctx(struct roan_peermem_mr *mem)
 {
-	if (test_and_set_bit(0, &mem->released))
+	if (test_and_set_bit(0, &mem->ctx_released))
 		return;
 	mem->client->ops->release(mem->context);
-	peer_client_put(mem->client);
+	peermem_client_put(mem->client);
 }
 
-static int get_pages(struct roan_peer_mem *mem, u64 start, int *nmap)
+static int peermem_get_pages(struct roan_peermem_mr *mem, u64 start, int *nmap)
 {
 	const struct peer_memory_client *ops = mem->client->ops;
 	int err;
 
-	err = ops->get_pages(start, mem->mr->length, 1, 1, &mem->sgt, mem->context, mem->ticket);
+	err = ops->get_pages(start, mem->mr->length, 1, 1, &mem->sgt, mem->context, mem->cookie);
 	if (err)
 		return err;
 	mem->got_pages = true;
@@ -59,14 +59,14 @@ static int get_pages(struct roan_peer_mem *mem, u64 start, int *nmap)
 
 /* ---- mapped for the CPU ---- */
 
-static phys_addr_t phys_of(struct device *dev, dma_addr_t addr)
+static phys_addr_t peermem_phys_of(struct device *dev, dma_addr_t addr)
 {
 	struct iommu_domain *domain = dev ? iommu_get_domain_for_dev(dev) : NULL;
 
 	return domain ? iommu_iova_to_phys(domain, addr) : addr;
 }
 
-static void unmap(struct roan_peer_mem *mem)
+static void peermem_unmap(struct roan_peermem_mr *mem)
 {
 	while (mem->n_maps)
 		iounmap(mem->maps[--mem->n_maps]);
@@ -75,7 +75,7 @@ static void unmap(struct roan_peer_mem *mem)
 }
 
 /* The physical address of each of the region's pieces. */
-static int find_pieces(struct roan_peer_mem *mem, int nmap, u64 size, u32 n, phys_addr_t *phys)
+static int peermem_find_chunks(struct roan_peermem_mr *mem, int nmap, u64 size, u32 n, phys_addr_t *phys)
 {
 	struct scatterlist *sg;
 	u32 found = 0;
@@ -87,13 +87,13 @@ static int find_pieces(struct roan_peer_mem *mem, int nmap, u64 size, u32 n, phy
 		if (!IS_ALIGNED(sg_dma_address(sg), size) || !IS_ALIGNED(sg_dma_len(sg), size))
 			return -EINVAL;
 		for (off = 0; off < sg_dma_len(sg) && found < n; off += size)
-			phys[found++] = phys_of(mem->dma_device, sg_dma_address(sg) + off);
+			phys[found++] = peermem_phys_of(mem->dma_device, sg_dma_address(sg) + off);
 	}
 	return found == n ? 0 : -EINVAL;
 }
 
 /* Pieces that lie one after the other get one mapping. */
-static int map_pieces(struct roan_peer_mem *mem, struct roan_io *io, const phys_addr_t *phys)
+static int peermem_map_chunks(struct roan_peermem_mr *mem, struct roan_iomem *io, const phys_addr_t *phys)
 {
 	u64 size = 1ull << io->shift;
 	u32 i, run, k;
@@ -116,7 +116,7 @@ static int map_pieces(struct roan_peer_mem *mem, struct roan_io *io, const phys_
 	return 0;
 }
 
-static int map_memory(struct roan_peer_mem *mem, u64 start, int nmap)
+static int peermem_map(struct roan_peermem_mr *mem, u64 start, int nmap)
 {
 	u64 size = mem->client->ops->get_page_size(mem->context);
 	phys_addr_t *phys;
@@ -129,24 +129,24 @@ static int map_memory(struct roan_peer_mem *mem, u64 start, int nmap)
 	n = DIV_ROUND_UP_ULL(off + mem->mr->length, size);
 	if (n > U32_MAX)
 		return -EINVAL;
-	mem->mr->io = roan_peer_io(n, ilog2(size), off);
+	mem->mr->io = roan_peermem_iomem_alloc(n, ilog2(size), off);
 	phys = kvmalloc_array(n, sizeof(*phys), GFP_KERNEL_ACCOUNT);
-	err = mem->mr->io && phys ? find_pieces(mem, nmap, size, n, phys) : -ENOMEM;
+	err = mem->mr->io && phys ? peermem_find_chunks(mem, nmap, size, n, phys) : -ENOMEM;
 	if (!err)
-		err = map_pieces(mem, mem->mr->io, phys);
+		err = peermem_map_chunks(mem, mem->mr->io, phys);
 	kvfree(phys);
 	return err;
 }
 
 /* ---- claiming ---- */
 
-static int enlist(struct roan_peer_mem *mem)
+static int peermem_link(struct roan_peermem_mr *mem)
 {
 	int err = -EFAULT;
 
 	mutex_lock(&peermem_lock);
 	if (!list_empty(&mem->client->link)) {	/* else it leaves */
-		err = xa_alloc(&tickets, &mem->ticket, mem, xa_limit_32b, GFP_KERNEL);
+		err = xa_alloc(&tickets, &mem->cookie, mem, xa_limit_32b, GFP_KERNEL);
 		if (!err)
 			list_add(&mem->link, &mem->client->regions);
 	}
@@ -154,18 +154,19 @@ static int enlist(struct roan_peer_mem *mem)
 	return err;
 }
 
-static void strike(struct roan_peer_mem *mem)
+static void peermem_unlink(struct roan_peermem_mr *mem)
 {
 	mutex_lock(&peermem_lock);
 	list_del_init(&mem->link);
-	xa_erase(&tickets, mem->ticket);
+	xa_erase(&tickets, mem->cookie);
 	mutex_unlock(&peermem_lock);
 }
 
 /* Owns @context and the reference to @client. */
-static struct roan_peer_mem *new_region(struct roan_mr *mr, struct peer_client *client, void *context, struct device *dev)
+static struct roan_peermem_mr *peermem_new(struct roan_mr *mr, struct peermem_client *client, void *context,
+					   struct device *dev)
 {
-	struct roan_peer_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
+	struct roan_peermem_mr *mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 	int err = -ENOMEM;
 
 	if (mem) {
@@ -173,25 +174,26 @@ static struct roan_peer_mem *new_region(struct roan_mr *mr, struct peer_client *
 		mem->mr = mr;
 		mem->context = context;
 		mem->dma_device = dev;
-		mem->state = PEER_YOUNG;
+		mem->state = PEERMEM_NEW;
 		refcount_set(&mem->refs, 1);
 		spin_lock_init(&mem->lock);
 		INIT_LIST_HEAD(&mem->link);
-		init_completion(&mem->returned);
-		err = enlist(mem);
+		init_completion(&mem->release_done);
+		err = peermem_link(mem);
 	}
 	if (err) {
 		client->ops->release(context);
-		peer_client_put(client);
+		peermem_client_put(client);
 		kfree(mem);
 		return ERR_PTR(err);
 	}
 	return mem;
 }
 
-static enum peer_state advance(struct roan_peer_mem *mem, enum peer_state from, enum peer_state to)
+static enum peermem_state peermem_change_state(struct roan_peermem_mr *mem, enum peermem_state from,
+					       enum peermem_state to)
 {
-	enum peer_state was;
+	enum peermem_state was;
 
 	spin_lock(&mem->lock);
 	was = mem->state;
@@ -201,43 +203,44 @@ static enum peer_state advance(struct roan_peer_mem *mem, enum peer_state from, 
 	return was;
 }
 
-static int take(struct roan_mr *mr, u64 start, struct peer_client *client, void *context, struct device *dev)
+static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_client *client, void *context,
+			      struct device *dev)
 {
-	struct roan_peer_mem *mem = new_region(mr, client, context, dev);
+	struct roan_peermem_mr *mem = peermem_new(mr, client, context, dev);
 	int err, nmap = 0;
 
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
-	err = get_pages(mem, start, &nmap);
+	err = peermem_get_pages(mem, start, &nmap);
 	if (!err)
-		err = map_memory(mem, start, nmap);
+		err = peermem_map(mem, start, nmap);
 	if (!err) {
-		mr->peer = mem;		/* before anybody may take it */
-		if (advance(mem, PEER_YOUNG, PEER_LIVE) == PEER_YOUNG)
+		mr->peermem = mem;	/* before anybody may take it */
+		if (peermem_change_state(mem, PEERMEM_NEW, PEERMEM_ACTIVE) == PEERMEM_NEW)
 			return 0;
 		err = -EFAULT;
 	}
-	unmap(mem);
+	peermem_unmap(mem);
 	kvfree(mr->io);
 	mr->io = NULL;
-	mr->peer = NULL;
-	if (mem->state != PEER_DOOMED || !client->unmaps)
-		give_pages_back(mem);
-	strike(mem);
-	give_context_back(mem);
+	mr->peermem = NULL;
+	if (mem->state != PEERMEM_INVALIDATED_EARLY || !client->unmaps)
+		peermem_put_pages(mem);
+	peermem_unlink(mem);
+	peermem_release_ctx(mem);
 	peermem_put(mem);
 	return err;
 }
 
-static int claim(struct roan_mr *mr, u64 start, struct device *dev)
+static int peermem_claim(struct roan_mr *mr, u64 start, struct device *dev)
 {
-	struct peer_client *client;
+	struct peermem_client *client;
 	void *context;
 
-	for (client = peer_client_first(); client; client = peer_client_next(client)) {
+	for (client = peermem_client_first(); client; client = peermem_client_next(client)) {
 		context = NULL;
 		if (client->ops->acquire(start, mr->length, NULL, NULL, &context) == 1)
-			return take(mr, start, client, context, dev);
+			return peermem_claim_from(mr, start, client, context, dev);
 	}
 	return -EFAULT;
 }
@@ -245,18 +248,18 @@ static int claim(struct roan_mr *mr, u64 start, struct device *dev)
 /* ---- taken back ---- */
 
 /* Nobody may touch it, then nobody does, then nobody can. */
-static void take_away(struct roan_peer_mem *mem, bool pages_too)
+static void peermem_revoke(struct roan_peermem_mr *mem, bool pages_too)
 {
-	roan_peer_revoke(mem->mr);
-	unmap(mem);
+	roan_peermem_revoke(mem->mr);
+	peermem_unmap(mem);
 	if (pages_too)
-		give_pages_back(mem);
-	complete_all(&mem->returned);
+		peermem_put_pages(mem);
+	complete_all(&mem->release_done);
 }
 
-static struct roan_peer_mem *find(u64 ticket)
+static struct roan_peermem_mr *peermem_find(u64 ticket)
 {
-	struct roan_peer_mem *mem;
+	struct roan_peermem_mr *mem;
 
 	mutex_lock(&peermem_lock);
 	mem = xa_load(&tickets, ticket);
@@ -268,54 +271,54 @@ static struct roan_peer_mem *find(u64 ticket)
 
 int peermem_invalidate(void *reg_handle, u64 ticket)
 {
-	struct roan_peer_mem *mem = find(ticket);
+	struct roan_peermem_mr *mem = peermem_find(ticket);
 
 	if (!mem)
 		return 0;
-	advance(mem, PEER_YOUNG, PEER_DOOMED);
-	advance(mem, PEER_LEFT, PEER_DOOMED);
-	if (advance(mem, PEER_LIVE, PEER_TAKEN) == PEER_LIVE)
-		take_away(mem, !mem->client->unmaps);
+	peermem_change_state(mem, PEERMEM_NEW, PEERMEM_INVALIDATED_EARLY);
+	peermem_change_state(mem, PEERMEM_CLIENT_GONE, PEERMEM_INVALIDATED_EARLY);
+	if (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED) == PEERMEM_ACTIVE)
+		peermem_revoke(mem, !mem->client->unmaps);
 	peermem_put(mem);
 	return 0;
 }
 
-void peermem_take_back(struct roan_peer_mem *mem)
+void peermem_reclaim(struct roan_peermem_mr *mem)
 {
-	advance(mem, PEER_YOUNG, PEER_LEFT);
-	switch (advance(mem, PEER_LIVE, PEER_TAKEN)) {
-	case PEER_LIVE:
-		take_away(mem, true);
+	peermem_change_state(mem, PEERMEM_NEW, PEERMEM_CLIENT_GONE);
+	switch (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED)) {
+	case PEERMEM_ACTIVE:
+		peermem_revoke(mem, true);
 		break;
-	case PEER_TAKEN:
-		wait_for_completion(&mem->returned);
+	case PEERMEM_RELEASED:
+		wait_for_completion(&mem->release_done);
 		break;
 	default:
 		return;		/* whoever claims it gives everything back */
 	}
-	give_context_back(mem);
+	peermem_release_ctx(mem);
 }
 
 /* The key is gone: nobody touches the memory. */
-static void release(struct roan_mr *mr)
+static void peermem_release(struct roan_mr *mr)
 {
-	struct roan_peer_mem *mem = mr->peer;
+	struct roan_peermem_mr *mem = mr->peermem;
 
-	if (advance(mem, PEER_LIVE, PEER_TAKEN) == PEER_LIVE) {
-		unmap(mem);
-		give_pages_back(mem);
-		complete_all(&mem->returned);
+	if (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED) == PEERMEM_ACTIVE) {
+		peermem_unmap(mem);
+		peermem_put_pages(mem);
+		complete_all(&mem->release_done);
 	} else {
-		wait_for_completion(&mem->returned);
+		wait_for_completion(&mem->release_done);
 	}
-	strike(mem);
-	give_context_back(mem);
+	peermem_unlink(mem);
+	peermem_release_ctx(mem);
 	kvfree(mr->io);
 	peermem_put(mem);
 }
 
-const struct roan_peer_ops peermem_ops = {
+const struct roan_peermem_ops peermem_ops = {
 	.owner		= THIS_MODULE,
-	.claim		= claim,
-	.release	= release,
+	.claim		= peermem_claim,
+	.release	= peermem_release,
 };

@@ -13,11 +13,11 @@ static u32 seeds;	/* a mean is of so many runs */
 struct setup setup_paper(u32 flows, double gbps)
 {
 	struct setup s = {
-		.scenario = "incast", .algo = ROAN_CC_PAPER, .flows = flows, .link = gbps * 1e9, .frame = 1000,
+		.scenario = "incast", .algo = ROAN_CC_DCQCN, .flows = flows, .link = gbps * 1e9, .frame = 1000,
 		.red = { .kmin = 5000, .kmax = 200000, .pmax = 0.01 }, .buffer = 12000000, .rtt_ns = 4000, .seed = 1,
 	};
 
-	roan_cc_params_default(&s.params, ROAN_CC_PAPER);
+	roan_cc_params_default(&s.params, ROAN_CC_DCQCN);
 	setup_times(&s, 200, 10);
 	return s;
 }
@@ -221,8 +221,8 @@ static void adapter(double gbps)
 	struct setup s = setup_paper(8, gbps);
 	struct figures f;
 
-	s.algo = ROAN_CC_MLX;
-	roan_cc_params_default(&s.params, ROAN_CC_MLX);
+	s.algo = ROAN_CC_DCQCN_MLX;
+	roan_cc_params_default(&s.params, ROAN_CC_DCQCN_MLX);
 	s.red = (struct red) { .kmin = 100000, .kmax = 400000, .pmax = 0.2 };
 	setup_times(&s, 400, 10);
 	simulate(&s, &f);

@@ -50,7 +50,7 @@ static bool set_param(struct setup *s, const char *assignment)
 static void print_table(void)
 {
 	printf("| name | unit | range | default | meaning |\n|---|---|---|---|---|\n");
-	ROAN_PAUSE_PARAMS(X)
+	ROAN_PFC_PARAMS(X)
 	printf("\n");
 	printf("| name | unit | range | paper | mlx | meaning |\n|---|---|---|---|---|---|\n");
 	for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++) {
@@ -81,7 +81,7 @@ static int print_model(const struct setup *s)
 	struct fixed_point point;
 	struct fluid course;
 
-	if (s->algo != ROAN_CC_PAPER)
+	if (s->algo != ROAN_CC_DCQCN)
 		return refuse("there is a model of paper only, not of", roan_cc_name(s->algo));
 	fluid(s, &course);
 	if (s->two_ports) {		/* shares differ: neither is there one fixed point for all, nor do they ever converge */

@@ -88,9 +88,9 @@ static void received(struct net *n, const struct event *e)
 	u64 at = e->at + n->s->rtt_ns / 2, back = at + n->s->rtt_ns / 2;
 
 	f->delivered += n->s->frame;
-	if (e->packet.ce ? roan_np_due(&f->np, interval, at) : roan_np_owed(&f->np, interval, at))
+	if (e->packet.ce ? roan_np_cnp_due(&f->np, interval, at) : roan_np_cnp_pending(&f->np, interval, at))
 		schedule(n, (struct event) { .at = back, .who = e->who, .kind = CNP });
-	if (roan_cc_wants_acks(&f->cc))
+	if (roan_cc_uses_acks(&f->cc))
 		schedule(n, (struct event) { .at = back, .sent_at = e->sent_at, .who = e->who, .kind = ACK });
 }
 
@@ -102,7 +102,7 @@ static void enters(struct net *n, struct event e)
 
 	if (queue + s->frame > s->buffer) {
 		n->out->drops++;
-		if (roan_cc_wants_acks(&n->flow[e.who].cc))
+		if (roan_cc_uses_acks(&n->flow[e.who].cc))
 			n->flow[e.who].in_flight -= s->frame;
 		return;
 	}
@@ -144,7 +144,7 @@ static u32 train(struct net *n, struct flow *f, u64 now, u64 *again)
 	u64 deadline, room;
 
 	pace(n, f, roan_cc_elapsed(&f->cc, now), now);
-	room = roan_cc_room(&f->cc, f->in_flight);
+	room = roan_cc_cwnd_avail(&f->cc, f->in_flight);
 	if (room < frame) {
 		f->waits_for_ack = true;
 		return 0;
@@ -178,7 +178,7 @@ static void look(struct net *n, u32 which, u64 now)
 		}
 	}
 	f->train--;
-	if (roan_cc_wants_acks(&f->cc))
+	if (roan_cc_uses_acks(&f->cc))
 		f->in_flight += n->s->frame;
 	enters(n, (struct event) { .at = now, .sent_at = now, .who = which, .port = first_port(n, which) });
 	schedule(n, (struct event) { .at = now + serialization(n->s), .who = which, .kind = LOOK });

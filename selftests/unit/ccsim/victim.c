@@ -28,7 +28,7 @@ struct port {
 	bool busy;
 	u64 wake_at;		/* its owner looks again then, if nothing happens before; 0: it does not */
 	struct red_state red;
-	struct roan_pause pause;
+	struct roan_pfc_rx_state pause;
 };
 
 struct host {
@@ -38,19 +38,19 @@ struct host {
 	struct port nic;
 	u32 train;
 	u64 held;		/* bytes of it in sw1 */
-	struct roan_pause_teller teller;	/* sw1's, towards it */
+	struct roan_pfc_tx_state teller;	/* sw1's, towards it */
 };
 
 struct net {
 	const struct setup *s;
 	struct victim_figures *out;
-	struct roan_pause_params params;
+	struct roan_pfc_params params;
 	struct events events;
 	u64 order, now, seed;
 	struct host host[HOSTS];	/* the last one is the victim */
 	struct port trunk, port[2];	/* to r and to rv */
 	u64 held1, held2;		/* bytes in the switches */
-	struct roan_pause_teller teller;	/* sw2's, towards sw1 */
+	struct roan_pfc_tx_state teller;	/* sw2's, towards sw1 */
 	u64 delivered[HOSTS];
 	u64 joined[HOSTS], measured[HOSTS];	/* delivered as of join_ns, measure_ns */
 };
@@ -89,9 +89,9 @@ static struct port *port_of(struct net *n, u32 who)
 
 static bool blocked(struct net *n, struct port *p, u32 who)
 {
-	if (roan_pause_open(&p->pause, n->now) || !roan_pause_blocks(&p->pause, &n->params, n->now))
+	if (roan_pfc_rx_clear(&p->pause, n->now) || !roan_pfc_rx_blocked(&p->pause, &n->params, n->now))
 		return false;
-	look_at(n, p, who, roan_pause_when(&p->pause, &n->params));
+	look_at(n, p, who, roan_pfc_rx_deadline(&p->pause, &n->params));
 	return true;
 }
 
@@ -99,14 +99,14 @@ static bool blocked(struct net *n, struct port *p, u32 who)
 static void told(struct net *n, u32 who, u16 quanta)
 {
 	static const u8 nobody[6];
-	struct roan_pause_frame f = { .enabled = BIT(PRIO), .quanta[PRIO] = quanta };
+	struct roan_pfc_frame f = { .enabled = BIT(PRIO), .quanta[PRIO] = quanta };
 	struct port *p = port_of(n, who);
-	u8 frame[ROAN_PAUSE_FRAME];
+	u8 frame[ROAN_PFC_FRAME_LEN];
 
-	roan_pause_build(frame, nobody, &f);
-	if (roan_pause_parse(frame, sizeof(frame), &f) != ROAN_PAUSE_OK || f.enabled != BIT(PRIO))
+	roan_pfc_frame_build(frame, nobody, &f);
+	if (roan_pfc_frame_parse(frame, sizeof(frame), &f) != ROAN_PFC_PARSE_OK || f.enabled != BIT(PRIO))
 		abort();
-	roan_pause_heard(&p->pause, &n->params, roan_pause_ns(f.quanta[PRIO], p->rate), n->now);
+	roan_pfc_rx_pause(&p->pause, &n->params, roan_pfc_quanta_ns(f.quanta[PRIO], p->rate), n->now);
 	look(n, who);
 }
 
@@ -114,20 +114,21 @@ static void told(struct net *n, u32 who, u16 quanta)
 static void tell(struct net *n, u32 who)
 {
 	bool trunk = who > n->s->flows;
-	struct roan_pause_teller *t = trunk ? &n->teller : &n->host[who].teller;
+	struct roan_pfc_tx_state *t = trunk ? &n->teller : &n->host[who].teller;
 	struct port *p = port_of(n, who);
 	struct event e = { .at = n->now + serialization(n, p) + HOP_NS, .kind = PAUSE, .who = who };
 	u64 held = trunk ? n->held2 : n->host[who].held;
 
-	switch (roan_pause_tell(t, held, XOFF, XOFF - 2 * n->s->frame, roan_pause_ns(ROAN_PAUSE_MAX, p->rate), n->now)) {
-	case ROAN_TELL_NOTHING:
+	switch (roan_pfc_tx_decide(t, held, XOFF, XOFF - 2 * n->s->frame,
+				   roan_pfc_quanta_ns(ROAN_PFC_MAX_QUANTA, p->rate), n->now)) {
+	case ROAN_PFC_TX_NONE:
 		return;
-	case ROAN_TELL_XOFF:
-		e.quanta = ROAN_PAUSE_MAX;
+	case ROAN_PFC_TX_XOFF:
+		e.quanta = ROAN_PFC_MAX_QUANTA;
 		n->out->pauses++;
 		schedule(n, (struct event) { .at = t->refresh_at, .kind = TELL, .who = who });
 		break;
-	case ROAN_TELL_XON:
+	case ROAN_PFC_TX_XON:
 		break;
 	}
 	schedule(n, e);
@@ -202,7 +203,7 @@ static void left_sw2(struct net *n, u32 which, struct packet packet)
 	n->held2 -= n->s->frame;
 	n->delivered[packet.flow] += n->s->frame;
 	tell(n, n->s->flows + 1);
-	if (packet.ce ? roan_np_due(np, interval, n->now) : roan_np_owed(np, interval, n->now))
+	if (packet.ce ? roan_np_cnp_due(np, interval, n->now) : roan_np_cnp_pending(np, interval, n->now))
 		schedule(n, (struct event) { .at = n->now + 4 * HOP_NS, .kind = CNP, .who = packet.flow });
 	serve(n, &n->port[which], PORT_SENT, which);
 }
@@ -295,7 +296,7 @@ static void begin(struct net *n)
 {
 	const struct setup *s = n->s;
 
-	roan_pause_params_default(&n->params);
+	roan_pfc_params_default(&n->params);
 	port_init(&n->trunk, s->link * (s->flows + 1));
 	port_init(&n->port[0], s->link);
 	port_init(&n->port[1], s->link);

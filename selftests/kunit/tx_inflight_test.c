@@ -3,11 +3,11 @@
 #include "flow/flow.h"
 #include "fakes.h"
 
-#define KIB(n)	atomic64_set(&f->qp.ref->below.size, (n))
+#define KIB(n)	atomic64_set(&f->qp.ref->tx_inflight.total_kb, (n))
 
 static bool called(struct fake *f)
 {
-	return test_and_clear_bit(ROAN_DO_SEND, &f->qp.later.bits);
+	return test_and_clear_bit(ROAN_DEFER_SEND, &f->qp.deferred.bits);
 }
 
 static void waits__while_more_is_there(struct kunit *test)
@@ -15,12 +15,12 @@ static void waits__while_more_is_there(struct kunit *test)
 	struct fake *f = test->priv;
 
 	KIB(100);
-	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
-	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 100);
-	KUNIT_EXPECT_FALSE(test, roan_below_waits(&f->qp, ROAN_SIDE_RQ, 1));
+	KUNIT_EXPECT_TRUE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 100));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->tx_inflight.wake_kb[ROAN_QUEUE_SQ], 100);
+	KUNIT_EXPECT_FALSE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_RQ, 1));
 	KIB(99);
-	KUNIT_EXPECT_FALSE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
-	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 0);
+	KUNIT_EXPECT_FALSE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 100));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->tx_inflight.wake_kb[ROAN_QUEUE_SQ], 0);
 	KUNIT_EXPECT_FALSE(test, called(f));
 }
 
@@ -30,9 +30,9 @@ static void waits__for_more_stays(struct kunit *test)
 	struct fake *f = test->priv;
 
 	KIB(200);
-	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
-	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 1));
-	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 100);
+	KUNIT_EXPECT_TRUE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 100));
+	KUNIT_EXPECT_TRUE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 1));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->tx_inflight.wake_kb[ROAN_QUEUE_SQ], 100);
 	KUNIT_EXPECT_FALSE(test, called(f));
 }
 
@@ -45,14 +45,14 @@ static void waits__for_more_is_called_by_the_timer(struct kunit *test)
 	struct fake *f = test->priv;
 
 	KIB(200);
-	KUNIT_EXPECT_TRUE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 100));
+	KUNIT_EXPECT_TRUE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 100));
 	KIB(0);
-	KUNIT_EXPECT_FALSE(test, roan_below_waits(&f->qp, ROAN_SIDE_SQ, 1));
-	KUNIT_EXPECT_EQ(test, f->qp.ref->below.wake[ROAN_SIDE_SQ], 0);
+	KUNIT_EXPECT_FALSE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 1));
+	KUNIT_EXPECT_EQ(test, f->qp.ref->tx_inflight.wake_kb[ROAN_QUEUE_SQ], 0);
 	KUNIT_EXPECT_TRUE(test, called(f));
 }
 
-static int below_init(struct kunit *test)
+static int tx_inflight_init(struct kunit *test)
 {
 	int err = fake_init(test);
 	struct fake *f = test->priv;
@@ -66,17 +66,17 @@ static int below_init(struct kunit *test)
 	return 0;
 }
 
-static struct kunit_case below_cases[] = {
+static struct kunit_case tx_inflight_cases[] = {
 	KUNIT_CASE(waits__while_more_is_there),
 	KUNIT_CASE(waits__for_more_stays),
 	KUNIT_CASE(waits__for_more_is_called_by_the_timer),
 	{}
 };
 
-static struct kunit_suite below_suite = {
-	.name = "roan_below",
-	.init = below_init,
+static struct kunit_suite tx_inflight_suite = {
+	.name = "roan_tx_inflight",
+	.init = tx_inflight_init,
 	.exit = fake_exit,
-	.test_cases = below_cases,
+	.test_cases = tx_inflight_cases,
 };
-kunit_test_suite(below_suite);
+kunit_test_suite(tx_inflight_suite);
