@@ -13,9 +13,11 @@
 	X(sent_bytes)			/* ... bytes from BTH to ICRC */					\
 	X(sent_skbs)			/* ... skbs: sent_pkts / sent_skbs is the mean train length */		\
 	X(sent_edt_skbs)		/* ... of them handed over before their time, for an fq to keep */	\
+	X(sent_multicast_pkts)		/* of sent_pkts: to multicast groups */					\
 	X(rcvd_pkts)			/* packets with a good ICRC */						\
 	X(rcvd_bytes)											\
 	X(rcvd_skbs)											\
+	X(rcvd_multicast_pkts)		/* of rcvd_pkts: to multicast groups */					\
 	X(rcvd_ce_pkts)			/* of them marked Congestion Experienced */				\
 	X(rdma_sends)			/* send work requests completed */					\
 	X(rdma_recvs)			/* receive work requests completed */					\

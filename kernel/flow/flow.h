@@ -82,6 +82,9 @@ static inline bool roan_pfc_on(const struct roan_pfc *pfc)
 bool roan_pfc_check_blocked(struct roan_qp *qp, u8 side, u8 prio);
 void roan_pfc_cancel(struct roan_qp *qp);	/* it does not wait any more, and will not; process context */
 
+/* ns: how long any QP had a packet that a pause held back. Process or softirq context */
+u64 roan_pfc_waited(struct roan_dev *dev);
+
 u64 roan_pfc_link_speed(const struct roan_dev *dev);	/* bit/s, never 0 */
 /* Is @prio in @mask? That of CNPs is never: nobody would slow down. */
 bool roan_pfc_prio_enabled(struct roan_dev *dev, u32 mask, u8 prio);

@@ -72,6 +72,9 @@ struct roan_pfc {
 	struct roan_pfc_params params;	/* cc_param; READ/WRITE_ONCE of each value */
 	bool rx_registered;			/* ptype is registered; under RTNL */
 	spinlock_t lock;			/* _bh; under a queue's lock, or under none */
+	u32 n_waiting;				/* QPs on the lists of all priorities */
+	u64 wait_since;				/* ns: when the first of them began to wait */
+	u64 waited;				/* ns: how long there was any, before that */
 	struct packet_type ptype;
 	struct roan_pfc_prio prio[ROAN_PRIORITIES];
 	struct roan_pfc_tx out[ROAN_PRIORITIES];

@@ -39,8 +39,12 @@ static void pfc_count_trips(struct roan_pfc_prio *prio)
 
 static void pfc_dequeue(struct roan_qp *qp)
 {
+	struct roan_pfc *pfc = &qp->dev->pfc;
+
 	list_del_init(&qp->pfc_link);
 	qp->pfc_blocked_mask = 0;
+	if (!--pfc->n_waiting)
+		pfc->waited += ktime_get_ns() - pfc->wait_since;
 	roan_qp_put(qp);
 }
 
@@ -85,8 +89,13 @@ static enum hrtimer_restart pfc_timer_fn(struct hrtimer *timer)
 
 static void pfc_enqueue(struct roan_qp *qp, u8 side, struct roan_pfc_prio *prio)
 {
-	if (list_empty(&qp->pfc_link))
+	struct roan_pfc *pfc = &qp->dev->pfc;
+
+	if (list_empty(&qp->pfc_link)) {
 		roan_qp_get(qp);
+		if (!pfc->n_waiting++)
+			pfc->wait_since = ktime_get_ns();
+	}
 	list_move_tail(&qp->pfc_link, &prio->blocked_qps);	/* a datagram QP may have waited for another priority */
 	qp->pfc_blocked_mask |= BIT(side);
 	pfc_arm_timer(prio);
@@ -111,6 +120,19 @@ bool roan_pfc_check_blocked(struct roan_qp *qp, u8 side, u8 prio)
 	pfc_count_trips(p);
 	spin_unlock(&pfc->lock);
 	return blocks;
+}
+
+u64 roan_pfc_waited(struct roan_dev *dev)
+{
+	struct roan_pfc *pfc = &dev->pfc;
+	u64 waited;
+
+	spin_lock_bh(&pfc->lock);
+	waited = pfc->waited;
+	if (pfc->n_waiting)
+		waited += ktime_get_ns() - pfc->wait_since;
+	spin_unlock_bh(&pfc->lock);
+	return waited;
 }
 
 void roan_pfc_cancel(struct roan_qp *qp)

@@ -148,8 +148,10 @@ static void rx_multicast(struct roan_rx_ctx *rx)
 	}
 	while ((dev = roan_net_next_dev(rx, dev))) {
 		members = roan_mcast_deliver(dev, rx);
-		if (members)
+		if (members) {
 			rx_count_packet(dev, rx);
+			roan_count(dev, rcvd_multicast_pkts);
+		}
 		all += members;
 	}
 	if (!all)

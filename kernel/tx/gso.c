@@ -350,6 +350,8 @@ void roan_gso_xmit(struct roan_train *t)
 	roan_count_n(t->dev, sent_pkts, t->n);
 	roan_count_n(t->dev, sent_bytes, t->bytes);
 	roan_count(t->dev, sent_skbs);
+	if (unlikely(t->av->multicast))
+		roan_count_n(t->dev, sent_multicast_pkts, t->n);
 	if (unlikely(skb->tstamp))
 		roan_count(t->dev, sent_edt_skbs);
 	if (t->tx_counted)

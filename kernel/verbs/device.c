@@ -112,6 +112,12 @@ static void device_update_link_speed(struct roan_dev *dev)
 	WRITE_ONCE(dev->cc.link, roan_cc_link(mbps));
 }
 
+/* PortInfo's violation counters have 16 bits and stick at their maximum (IBTA vol. 1, 14.2.5.6). */
+static u32 violations(const struct roan_dev *dev, enum roan_counter which)
+{
+	return min_t(u64, roan_stats_sum(dev, which), U16_MAX);
+}
+
 /* Not under RTNL: asking for the speed takes it. */
 static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
@@ -133,6 +139,8 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->max_msg_sz = ROAN_MAX_MSG;
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
+	attr->bad_pkey_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_pkey);
+	attr->qkey_viol_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_qkey);
 	if (ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width)) {
 		attr->active_speed = IB_SPEED_SDR;	/* the netdev is leaving, and the port is no error for that */
 		attr->active_width = IB_WIDTH_1X;

@@ -6,11 +6,12 @@
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
 #include "base/base.h"
+#include "flow/flow.h"
 #include "verbs/verbs.h"
 
 /* Data counters count words of four bytes. */
 struct pma_counts {
-	u64 xmit_words, rcv_words, xmit_pkts, rcv_pkts;
+	u64 xmit_words, rcv_words, xmit_pkts, rcv_pkts, xmit_multicast, rcv_multicast;
 };
 
 static struct pma_counts pma_counts_of(const struct roan_dev *dev)
@@ -20,6 +21,8 @@ static struct pma_counts pma_counts_of(const struct roan_dev *dev)
 		.rcv_words = roan_stats_sum(dev, ROAN_CNT_rcvd_bytes) >> 2,
 		.xmit_pkts = roan_stats_sum(dev, ROAN_CNT_sent_pkts),
 		.rcv_pkts = roan_stats_sum(dev, ROAN_CNT_rcvd_pkts),
+		.xmit_multicast = roan_stats_sum(dev, ROAN_CNT_sent_multicast_pkts),
+		.rcv_multicast = roan_stats_sum(dev, ROAN_CNT_rcvd_multicast_pkts),
 	};
 }
 
@@ -40,10 +43,20 @@ static void class_port_info(void *data)
 
 	info->base_version = IB_MGMT_BASE_VERSION;
 	info->class_version = 1;
-	info->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH;
+	info->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH | IB_PMA_CLASS_CAP_XMIT_WAIT;
 }
 
-static void port_counters(const struct roan_dev *dev, void *data)
+/* The two are not read at one time. */
+static __be64 unicast(u64 all, u64 multicast)
+{
+	return cpu_to_be64(all - min(all, multicast));
+}
+
+/*
+ * A tick of port_xmit_wait is 1 us. port_rcv_constraint_errors and port_xmit_constraint_errors are those of switch ports that
+ * enforce partitions, and 0 at an end port: P_Keys that do not match are in ib_port_attr.bad_pkey_cntr.
+ */
+static void port_counters(struct roan_dev *dev, void *data)
 {
 	struct ib_pma_portcounters *c = data;
 	struct pma_counts t = pma_counts_of(dev);
@@ -59,6 +72,7 @@ static void port_counters(const struct roan_dev *dev, void *data)
 	c->port_rcv_data = sticky32(t.rcv_words);
 	c->port_xmit_packets = sticky32(t.xmit_pkts);
 	c->port_rcv_packets = sticky32(t.rcv_pkts);
+	c->port_xmit_wait = sticky32(div_u64(roan_pfc_waited(dev), NSEC_PER_USEC));
 }
 
 static void port_counters_ext(const struct roan_dev *dev, void *data)
@@ -71,12 +85,16 @@ static void port_counters_ext(const struct roan_dev *dev, void *data)
 	c->port_rcv_data = cpu_to_be64(t.rcv_words);
 	c->port_xmit_packets = cpu_to_be64(t.xmit_pkts);
 	c->port_rcv_packets = cpu_to_be64(t.rcv_pkts);
+	c->port_unicast_xmit_packets = unicast(t.xmit_pkts, t.xmit_multicast);
+	c->port_unicast_rcv_packets = unicast(t.rcv_pkts, t.rcv_multicast);
+	c->port_multicast_xmit_packets = cpu_to_be64(t.xmit_multicast);
+	c->port_multicast_rcv_packets = cpu_to_be64(t.rcv_multicast);
 }
 
 int roan_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct ib_wc *wc, const struct ib_grh *grh,
 		     const struct ib_mad *in, struct ib_mad *out, size_t *out_size, u16 *out_pkey_index)
 {
-	const struct roan_dev *dev = to_roan_dev(ibdev);
+	struct roan_dev *dev = to_roan_dev(ibdev);
 	struct ib_pma_mad *pma = (struct ib_pma_mad *)out;
 
 	if (port != 1)

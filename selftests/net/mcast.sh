@@ -12,11 +12,19 @@ HERE=$(dirname "$(readlink -f "$0")")
 maddr() { a ip maddr show dev v1 | grep -q "$1"; }
 no_maddr() { ! maddr "$1"; }
 
+port_counters() {	# multicast and unicast packets that the members' port received, that the sender's sent
+	cat "/sys/class/infiniband/$ADEV/ports/1/counters/multicast_rcv_packets" \
+		"/sys/class/infiniband/$ADEV/ports/1/counters/unicast_rcv_packets"
+	cat "/sys/class/infiniband/$BDEV/ports/1/counters/multicast_xmit_packets" \
+		"/sys/class/infiniband/$BDEV/ports/1/counters/unicast_xmit_packets"
+}
+
 # group GID-or-IP, MAC, IP as ip maddr shows it, options
 group() {
-	local mgid=$1 mac=$2 ip=$3 opt=$4 pid rc before got
+	local mgid=$1 mac=$2 ip=$3 opt=$4 pid rc before ports_before got
 	no_maddr "$ip" || { echo "$ip is joined beforehand"; return 1; }
 	before=$(counter "$ADEV" rcvd_pkts)
+	ports_before=$(port_counters)
 	rm -f $OUT_A	# the group before this one has joined, too
 	# shellcheck disable=SC2086
 	"${A[@]}" timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m "$mgid" -r 2 -n 20 $opt > $OUT_A 2>&1 &
@@ -30,6 +38,8 @@ group() {
 	wait $pid && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
 	got=$(($(counter "$ADEV" rcvd_pkts) - before))
 	[ $got = 20 ] || { echo "$got packets counted, of 20 that two members have"; return 1; }
+	got=$(paste <(port_counters) <(echo "$ports_before") | awk '{ printf "%s%d", sep, $1 - $2; sep = " " }')
+	[ "$got" = "20 0 20 0" ] || { echo "ports/1/counters: multicast and unicast received, sent: $got"; return 1; }
 	wait_for 30 no_maddr "$ip" || { echo "$ip is still joined"; return 1; }
 }
 

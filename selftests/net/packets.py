@@ -29,7 +29,7 @@ from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN
                    SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
                    fragments, ip_header, raw, reth)
 from gids import gid_index, gid_of
-from ktap import plan, result
+from ktap import check, plan, result
 
 DEV = os.environ["H2DEV"]
 # The core shows a device's parameters in its own namespace only, which by default is the first one.
@@ -204,6 +204,8 @@ def headers(v):
     v.expect("RC packet to QP 1", datagram(bth(SEND_ONLY, 1) + bytes(8)), {"rx_wrong_service": 1})
     v.expect("datagram to an RC QP", datagram(bth(UD_SEND, v.rc.qp_num) + deth() + bytes(8)), {"rx_wrong_service": 1})
     v.expect("P_Key 0x1234", datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0x1234) + bytes(8)), {"rx_bad_pkey": 1})
+    v.expect("P_Key 0x1234 to a UD QP", datagram(bth(UD_SEND, v.ud.qp_num, pkey=0x1234) + deth() + bytes(8)),
+             {"rx_bad_pkey": 1})
     v.expect("P_Key 0", datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0) + bytes(8)), {"rx_bad_pkey": 1})
     v.expect("IPv4 options", datagram(bth(SEND_ONLY, v.rc.qp_num) + bytes(8), options=b"\x01\x01\x01\x00"),
              {"rx_invalid": 1})
@@ -215,6 +217,17 @@ def headers(v):
     init = v.qp(e.IBV_QPT_RC)
     v.expect("a QP in INIT", datagram(bth(SEND_ONLY, init.qp_num) + bytes(8)), {"rx_wrong_peer": 1})
     init.close()
+
+
+def violations(v):
+    """The port attributes count what the counters do."""
+    bad_pkey = datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0x1234) + bytes(8))
+    bad_qkey = datagram(bth(UD_SEND, v.ud.qp_num) + deth(qkey=QKEY + 1) + bytes(8))
+    before = v.ctx.query_port(1)
+    v.effect([bad_pkey, bad_qkey, bad_qkey])
+    after = v.ctx.query_port(1)
+    check("port attributes: P_Key and Q_Key violations", after.bad_pkey_cntr - before.bad_pkey_cntr == 1,
+          after.qkey_viol_cntr - before.qkey_viol_cntr == 2)
 
 
 def datagrams(v):
@@ -396,8 +409,8 @@ def management(v):
         return 1, perf, 1, get_resp, status, 0, 0x1122334455667788, attribute
 
     _, said, data = ask(class_port_info)
-    result(said == header(class_port_info) and data[:4] == b"\x01\x01\x02\x00",
-           "MAD: ClassPortInfo: version 1, counters of 64 bits", f"{said}, {data[:4].hex()}")
+    result(said == header(class_port_info) and data[:4] == b"\x01\x01\x12\x00",
+           "MAD: ClassPortInfo: version 1, counters of 64 bits, port_xmit_wait", f"{said}, {data[:4].hex()}")
     for attribute, name, at, sizes in ((port_counters, "PortCounters", 24, ">4I"),
                                        (port_counters_ext, "PortCountersExtended", 8, ">4Q")):
         before, said, data = ask(attribute)
@@ -554,8 +567,8 @@ def main():
     v = Victim(Wire())
     v.psn = PSN
     alive(v, "before")
-    for group in (truncated, corrupt, spoofed, headers, datagrams, notifications, scopes, sequence, migration, management,
-                  refusals, never, trains, noise):
+    for group in (truncated, corrupt, spoofed, headers, violations, datagrams, notifications, scopes, sequence, migration,
+                  management, refusals, never, trains, noise):
         group(v)
     alive(v, "after")
     sys.exit(plan())

@@ -90,6 +90,28 @@ def stop_and_go(h):
     h.go()
 
 
+def xmit_wait():
+    with open(f"/proc/1/root/sys/class/infiniband/{p.DEV}/ports/1/counters/port_xmit_wait") as f:
+        return int(f.read())
+
+
+def waiting_is_counted(h):
+    before = xmit_wait()
+    h.pause(1 << 3)
+    time.sleep(0.05)
+    idle = xmit_wait() - before
+    h.send(3)
+    h.stays()
+    during = xmit_wait() - before
+    h.pause(1 << 3, 0)
+    h.leaves()
+    total = xmit_wait() - before
+    time.sleep(0.1)
+    check("port_xmit_wait counts while a packet waits, in microseconds", idle == 0, during >= 300000, total >= during,
+          xmit_wait() - before == total)
+    h.go()
+
+
 def others_go_on(h):
     h.pause(1 << 3)
     h.send(5)
@@ -240,7 +262,7 @@ def main():
     p.setting("pfc_watchdog_ms", 60000)
     p.setting("pfc_prio_mask", 0xFF)
     h.go()
-    for group in (stop_and_go, others_go_on, connection, malformed):
+    for group in (stop_and_go, waiting_is_counted, others_go_on, connection, malformed):
         group(h)
     storm(h, "a storm of XOFF", frame(0xFF))
     storm(h, "a storm of XOFF and XON", frame(0xFF), frame(0xFF, 0), frame(0xFF), gaps=True)
