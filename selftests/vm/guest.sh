@@ -17,6 +17,8 @@ ln -sf /proc/self/fd /dev/fd
 [ ! -e /out/cpuinfo ] || mount --bind /out/cpuinfo /proc/cpuinfo
 ulimit -l unlimited
 echo "$LAB" > /proc/sys/kernel/hostname
+# A root that debootstrap made has no such file, and the names mean the same in every guest.
+printf '127.0.0.1 localhost %s\n::1 localhost ip6-localhost ip6-loopback\n' "$LAB" > /etc/hosts
 ip link set lo up
 PROVIDER=${PROVIDER:-$REPO/build/provider}
 if compgen -G "$PROVIDER/libroan-rdmav*.so" > /dev/null; then
