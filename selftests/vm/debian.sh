@@ -64,11 +64,16 @@ run_in() { # RELEASE COMMAND...
 	root=$(ready_root "$1")
 	shift
 	mkdir -p "$root$REPO" "$root$CACHE"
-	# The mounts are seen by this command only, and go with it.
-	exec unshare -m sh -ec 'root=$1 repo=$2 cache=$3; shift 3
+	# The mounts are seen by this command only. In a chroot whose root is no mount point unshare cannot keep them from the other
+	# processes of the machine, so they are undone at the end in any case.
+	local private=(unshare -m)
+	"${private[@]}" true 2> /dev/null || private+=(--propagation unchanged)
+	exec "${private[@]}" sh -ec 'root=$1 repo=$2 cache=$3; shift 3
+		trap "cd /; umount -l \"$root/proc\" \"$root/dev\" \"$root$cache\" \"$root$repo\" 2> /dev/null || :" EXIT
+		trap "exit 1" INT TERM
 		mount --bind "$repo" "$root$repo"; mount --bind "$cache" "$root$cache"
 		mount --bind /dev "$root/dev"; mount -t proc proc "$root/proc"
-		exec chroot "$root" "$@"' sh "$root" "$REPO" "$CACHE" "$@"
+		chroot "$root" "$@"' sh "$root" "$REPO" "$CACHE" "$@"
 }
 
 # With its own libraries, and all else where it is: what QEMU is told to show to its guest lies in this machine's root.
