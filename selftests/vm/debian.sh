@@ -54,7 +54,7 @@ ready_root() { # RELEASE
 	dir=$(root_of "$1")
 	exec 9> "$CACHE/root-$1.lock"
 	flock 9
-	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; make_root "$1" "$dir" >&2; }
+	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; make_root "$1" "$dir" >&2; echo "# built $dir in $SECONDS s" >&2; }
 	exec 9>&-
 	echo "$dir"
 }
@@ -122,7 +122,7 @@ ready_source() {
 	dir=$CACHE/rdma-core-$(known_release)
 	exec 9> "$CACHE/rdma-core.lock"
 	flock 9
-	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; fetch_source "$dir" >&2; }
+	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; fetch_source "$dir" >&2; echo "# built $dir in $SECONDS s" >&2; }
 	echo "$dir/src"
 }
 

@@ -117,6 +117,7 @@ if [ ! -e "$dir/ready" ]; then
 	*) fetch_debian "$dir" "$version" >&2 ;;
 	esac
 	touch "$dir/ready"
+	echo "# built $dir in $SECONDS s" >&2
 fi
 case $what in 6.12 | 6.1 | rt) install_headers "${version#linux-image-}" ;; esac
 echo "$dir"

@@ -23,6 +23,14 @@ failures() { # COMMAND
 		}' "$log"
 }
 
+# Where the time went: the rows of each lab together, of which several run at a time, and what suites.sh, kernel.sh and debian.sh
+# say of what they built.
+took() {
+	awk '/^# built .* in [0-9]+ s$/ { print "#     " substr($0, 3) }
+		/^# [^ ]+: .*: [0-9]+ s, [0-9]+ s of CPU$/ { rows[$2]++; wall[$2] += $(NF - 5); cpu[$2] += $(NF - 3) }
+		END { for (l in rows) printf "#     %s %d rows, %d s, %d s of CPU\n", l, rows[l], wall[l], cpu[l] }' "$log"
+}
+
 for part; do
 	echo "# $part"
 	bash -c "$part" 2>&1 | tee "$log"
@@ -40,11 +48,13 @@ for part; do
 		END { print p + 0, f + 0, s + 0 }' "$log")
 	[ "$rc" = 0 ] || [ "$f" -gt 0 ] || { echo "not ok $part # status $rc" | tee -a "$log"; f=1; }
 	failures "$part" >> "$log.failed"
+	took >> "$log.took"
 	[ "$rc" != 0 ] || [ $((p + f + s)) -gt 0 ] || { echo "ok $part"; p=1; }
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
 cpu_seconds "$log.times"
 echo "# $SECONDS s, $SPENT s of CPU, on $(nproc) CPUs"
+cat "$log.took"
 [ ! -s "$log.failed" ] || { echo "# what failed:"; cat "$log.failed"; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -91,7 +91,9 @@ shift $((OPTIND - 1))
 cd "$REPO" || exit
 grep -v '^ *#' "$list" > "$work/rows"
 [ "${1:-}" != guests ] || { sed -i '/^host/d' "$work/rows"; shift; }
+began=$SECONDS
 { make -s provider programs && make -s -C selftests/unit ktap; } || { echo "not ok the provider and the tests' programs build"; exit 1; }
+echo "# built the provider and the tests' programs in $((SECONDS - began)) s"
 for ((n = 0; n == 0 || n < cpus / 2; n++)); do
 	lane qemu "${1:-}" "${2:-}" &
 	LAB_CPU=$((2 * n)) lane light "${1:-}" "${2:-}" &
