@@ -74,6 +74,9 @@ check:					## all of the above but mutate, bench, cc and paths; ends with "N pas
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
+bare:					## .ci/run in a new root of Debian 12 that has git and nothing else; BARE="make test": that instead; CACHE=empty
+	$(ROOM)/bare.sh $(if $(BARE),"$(BARE)")
+
 demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
 	@tools/setup
 	@$(MAKE) -s provider $(if $(HOST),module)
@@ -98,4 +101,4 @@ deb:					## build/deb/: roan-dkms and libroan as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest paths bench cc check demo install install-tool dkms deb clean
+.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest paths bench cc check bare demo install install-tool dkms deb clean
