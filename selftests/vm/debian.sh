@@ -86,7 +86,7 @@ emulator() {
 		"$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
 }
 
-# apt with lists of its own, for sources only.
+# apt with lists of its own, for sources only. sid's lists are valid for a week, and a mirror may be older; signatures are checked.
 apt_sources() { # FOLDER COMMAND...
 	local dir=$1
 	shift
@@ -94,7 +94,7 @@ apt_sources() { # FOLDER COMMAND...
 	touch "$dir/status"
 	printf "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $MIRROR %s main\n" trixie sid > "$dir/list"
 	"$@" -qq -o Dir::Etc::SourceList="$dir/list" -o Dir::Etc::SourceParts=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
-		-o Dir::State="$dir" -o Dir::State::Status="$dir/status" -o Dir::Cache="$dir" -o APT::Sandbox::User=root
+		-o Acquire::Check-Valid-Until=false -o Dir::State="$dir" -o Dir::State::Status="$dir/status" -o Dir::Cache="$dir" -o APT::Sandbox::User=root
 }
 
 # The highest release that verbs_private.h has a layout for, and no pre-release of the next.
