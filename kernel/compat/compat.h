@@ -7,7 +7,6 @@
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
  *   roan_vm_flags_set(vma, flags)		vm_flags_set()
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
- *   roan_udp_sock_release(socket)		udp_tunnel_sock_release()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: its tos, or dscp
  *   ROAN_SKB_CLOCK_MONOTONIC			of skb_set_delivery_time()
  *   ROAN_IMPORT_NS(ns)				MODULE_IMPORT_NS()
@@ -56,12 +55,6 @@
 		hrtimer_init(timer, clock, mode);	\
 		(timer)->function = (fn);		\
 	} while (0)
-#endif
-
-#ifdef HAVE_TUNNEL_RELEASE_SOCK
-#define roan_udp_sock_release(sock)		udp_tunnel_sock_release((sock)->sk)
-#else
-#define roan_udp_sock_release(sock)		udp_tunnel_sock_release(sock)
 #endif
 
 #ifdef HAVE_FLOWI4_DSCP
