@@ -103,12 +103,11 @@ struct roan_pd {
 struct roan_av {
 	union ib_gid sgid;		/* our address; IPv4 as a v4-mapped IPv6 address */
 	union ib_gid dgid;
-	bool ipv6;
 	bool multicast;
 	u8  tclass;			/* DSCP and ECN bits as the application set them */
 	u8  ttl;
 	u8  sl;
-	u8  dmac[ETH_ALEN];		/* from the CM or the core; only multicast uses it */
+	u8  dmac[ETH_ALEN];		/* as given; query_ah() returns it, packets take theirs from the neighbour table */
 	u32 flow_label;
 	u16 sport;			/* UDP source port: the flow's entropy */
 	u8  static_rate;		/* enum ib_rate; 0: as fast as the port */

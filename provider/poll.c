@@ -41,7 +41,7 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
 	wc->qp_num = cqe->qp_num;
 	wc->src_qp = cqe->src_qp;
 	wc->wc_flags = cqe->flags & VERBS_FLAGS;
-	wc->pkey_index = cqe->pkey_index;
+	wc->pkey_index = 0;		/* the P_Key table has one entry */
 	wc->slid = 0;
 	wc->sl = wc_sl(cqe);
 	wc->dlid_path_bits = 0;

@@ -18,7 +18,10 @@ u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
 		list_for_each_entry_rcu(m, &group->members, on_group) {
 			if (!refcount_inc_not_zero(&m->ref->refs))
 				continue;
-			roan_recv_datagram(m->ref->qp, rx);
+			if (roan_pkey_match(rx->pkt.pkey, m->ref->qp->pkey))
+				roan_recv_datagram(m->ref->qp, rx);
+			else
+				roan_count(dev, rx_bad_pkey);
 			roan_qp_put(m->ref->qp);
 			n++;
 		}

@@ -544,7 +544,7 @@ static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
-	switch (roan_ud_admit(&rx->pkt, qp->qkey, qp->pkey, 1u << qp->mtu_shift)) {
+	switch (roan_ud_admit(&rx->pkt, qp->qkey, 1u << qp->mtu_shift)) {
 	case ROAN_UD_DELIVER:
 		if (rx_queue_nonempty(qp) && !rx->is_deferred)
 			ud_queue_fault(qp, rx);
@@ -553,9 +553,6 @@ static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		break;
 	case ROAN_UD_BAD_QKEY:
 		roan_count(qp->dev, rx_bad_qkey);
-		break;
-	case ROAN_UD_BAD_PKEY:
-		roan_count(qp->dev, rx_bad_pkey);
 		break;
 	case ROAN_UD_INVALID:
 		roan_count(qp->dev, rx_invalid);

@@ -45,7 +45,6 @@ static void cnp_fill_av(struct roan_av *av, const struct roan_qp *qp, const stru
 	*av = (struct roan_av) {
 		.sgid = rx->daddr,
 		.dgid = rx->saddr,
-		.ipv6 = rx->ipv6,
 		.ttl = own ? own->ttl : 64,
 		.sport = own ? own->sport : rdma_flow_label_to_udp_sport(rdma_calc_flow_label(qp->ib.qp_num, rx->pkt.src_qpn)),
 		.ifindex = own ? own->ifindex : rx->in->ifindex,

@@ -156,7 +156,6 @@ static void cq_to_wc(const struct roan_cqe *cqe, struct ib_wc *wc)
 		.byte_len = cqe->byte_len,
 		.qp = (struct ib_qp *)(uintptr_t)cqe->kernel_qp,
 		.src_qp = cqe->src_qp,
-		.pkey_index = cqe->pkey_index,
 		.sl = cqe->sl,
 		.port_num = 1,
 		.vlan_id = cqe->vlan,

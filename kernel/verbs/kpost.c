@@ -22,7 +22,6 @@ static int kpost_fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 	wqe->ud.ah_num = to_roan_ah(ud->ah)->av->ah_num;
 	wqe->ud.remote_qpn = ud->remote_qpn;
 	wqe->ud.remote_qkey = ud->remote_qkey;
-	wqe->ud.pkey_index = ud->pkey_index;
 	return 0;
 }
 

@@ -64,9 +64,8 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 		return ERR_PTR(-ENOMEM);
 	av->sgid = gid->gid;
 	av->dgid = grh->dgid;
-	av->ipv6 = rdma_gid_attr_network_type(gid) == RDMA_NETWORK_IPV6;
 	av->multicast = rdma_is_multicast_addr((struct in6_addr *)&grh->dgid) ||
-			(!av->ipv6 && ipv4_is_multicast(*(__be32 *)&grh->dgid.raw[12]));
+			(rdma_gid_attr_network_type(gid) != RDMA_NETWORK_IPV6 && ipv4_is_multicast(*(__be32 *)&grh->dgid.raw[12]));
 	av->tclass = grh->traffic_class;
 	av->ttl = grh->hop_limit > 1 ? grh->hop_limit : DEFAULT_TTL;
 	av->sl = rdma_ah_get_sl(attr);

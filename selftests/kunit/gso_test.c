@@ -17,7 +17,7 @@
 
 static struct roan_av av_of(bool ipv6)
 {
-	struct roan_av av = { .ipv6 = ipv6, .tclass = 0x62, .ttl = 64, .flow_label = 0x12345, .sport = 0xc123 };
+	struct roan_av av = { .tclass = 0x62, .ttl = 64, .flow_label = 0x12345, .sport = 0xc123 };
 	u8 *s = av.sgid.raw, *d = av.dgid.raw;
 
 	if (ipv6) {

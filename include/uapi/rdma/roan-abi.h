@@ -164,7 +164,7 @@ struct roan_send_wqe {
 			__u32 ah_num;	/* from struct roan_create_ah_resp */
 			__u32 remote_qpn;
 			__u32 remote_qkey;
-			__u32 pkey_index;
+			__u32 reserved;
 		} ud;
 		struct {
 			__aligned_u64 addr;
@@ -216,7 +216,7 @@ struct roan_cqe {
 	__u32 src_qp;
 	__u32 vendor_err;		/* enum roan_vendor_err: which rule refused the request; 0 on success */
 	__aligned_u64 timestamp_ns;	/* CLOCK_MONOTONIC when the entry was written */
-	__u16 pkey_index;
+	__u16 reserved_pkey;		/* 0: the P_Key table has one entry */
 	__u16 vlan;
 	__u8  sl;
 	__u8  smac[6];

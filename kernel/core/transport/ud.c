@@ -10,11 +10,9 @@ bool roan_pkey_match(u16 a, u16 b)
 	return (a & PKEY_BASE) == (b & PKEY_BASE) && (a & PKEY_BASE) && ((a | b) & PKEY_FULL);
 }
 
-enum roan_ud roan_ud_admit(const struct roan_pkt *pkt, u32 qkey, u16 pkey, u32 mtu)
+enum roan_ud roan_ud_admit(const struct roan_pkt *pkt, u32 qkey, u32 mtu)
 {
 	if (pkt->info->transport != ROAN_TP_UD || pkt->info->op != ROAN_OP_SEND || pkt->payload_len > mtu)
 		return ROAN_UD_INVALID;
-	if (!roan_pkey_match(pkt->pkey, pkey))
-		return ROAN_UD_BAD_PKEY;
 	return pkt->qkey == qkey ? ROAN_UD_DELIVER : ROAN_UD_BAD_QKEY;
 }

@@ -9,13 +9,13 @@
 enum roan_ud {
 	ROAN_UD_DELIVER,
 	ROAN_UD_BAD_QKEY,
-	ROAN_UD_BAD_PKEY,
 	ROAN_UD_INVALID,	/* not a UD opcode, or more payload than the MTU */
 };
 
-/* @mtu: bytes. P_Keys match if the low 15 bits do and one of both has full membership (10.9.3). */
-enum roan_ud roan_ud_admit(const struct roan_pkt *pkt, u32 qkey, u16 pkey, u32 mtu);
+/* @mtu: bytes. The P_Key is checked before. */
+enum roan_ud roan_ud_admit(const struct roan_pkt *pkt, u32 qkey, u32 mtu);
 
+/* P_Keys match if the low 15 bits do and one of both has full membership (10.9.3). */
 bool roan_pkey_match(u16 a, u16 b);
 
 #endif /* ROAN_UD_H */
