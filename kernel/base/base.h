@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * base: what every room above stands on: rings shared with user space, references to QPs, deferred work, counters, CRC. Decides
- * nothing about packets. Any context unless a line says otherwise. At the end: the order of all locks, and lifetimes.
+ * base: the foundation of all other folders of kernel/: rings shared with user space, references to QPs, deferred
+ * work, counters, tracepoints, CRC. Decides nothing about packets. Any context unless a comment names one. At the end:
+ * the order of all locks, and lifetimes.
  */
 #ifndef ROAN_BASE_H
 #define ROAN_BASE_H
@@ -22,7 +23,7 @@ static inline bool roan_gid_equal(const union ib_gid *a, const union ib_gid *b)
 	return a->global.subnet_prefix == b->global.subnet_prefix && a->global.interface_id == b->global.interface_id;
 }
 
-/* @sides: BIT(enum roan_queue_id) of the queues that may go on. Else as roan_defer(). */
+/* @sides: BIT(enum roan_queue_id) of the queues to run. Contexts as for roan_defer(). */
 static inline void roan_kick_queues(struct roan_qp *qp, unsigned long sides)
 {
 	if (sides & BIT(ROAN_QUEUE_SQ))
@@ -36,33 +37,37 @@ static inline bool roan_connected(const struct roan_qp *qp)
 	return qp->transport != ROAN_TP_UD;
 }
 
-/* The address vector of an address handle of this device, or NULL. RCU. */
+/* Returns the address vector of address handle number @ah_num of this device, or NULL. RCU read side. */
 static inline struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num)
 {
 	return xa_load(&dev->ahs, ah_num);
 }
 
-/* ---- udata.c: -EINVAL for short or trailing non-zero input; -ENOSPC/-EFAULT for output. 0-length output ok ---- */
+/*
+ * ---- udata.c. Input: -EINVAL if too short or if trailing bytes are not 0, -EFAULT. Output: -ENOSPC, -EFAULT; length
+ * 0 is fine ----
+ */
 
 int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
-int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if there is any input but zeros; NULL is fine */
+int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if any input byte is not 0; NULL is accepted */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
 
 /* ---- qp_ref.c ---- */
 
-struct roan_qp *roan_qp_get_rcu(struct roan_qp_ref *ref);	/* RCU or better; NULL: it is gone, or @ref is NULL */
-struct roan_qp *roan_qp_find(u32 qpn);			/* takes a reference; NULL. Any context */
+/* RCU read side; NULL: the QP is being destroyed, or @ref is NULL */
+struct roan_qp *roan_qp_get_rcu(struct roan_qp_ref *ref);
+struct roan_qp *roan_qp_find(u32 qpn);			/* takes a reference; NULL: no such QP. Any context */
 struct roan_qp *roan_qp_find_gsi(struct roan_dev *dev);
-void roan_qp_get(struct roan_qp *qp);			/* the caller has one already */
+void roan_qp_get(struct roan_qp *qp);			/* the caller already holds a reference */
 void roan_qp_put(struct roan_qp *qp);
-int roan_qp_publish(struct roan_qp *qp);	/* gives it a number: from here on the network can see it. 0 or -errno */
-void roan_qp_unpublish(struct roan_qp *qp);	/* nothing finds it any more */
-/* Each QP that programs and peers can find, with a reference during the call. Process context. */
+int roan_qp_publish(struct roan_qp *qp);	/* assigns the QP number and makes the QP findable; 0 or -errno */
+void roan_qp_unpublish(struct roan_qp *qp);	/* lookups no longer find the QP */
+/* Calls @visit for each published QP but GSI QPs, with a reference held, under rcu_read_lock(). Process context. */
 void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const void *what);
-/* any context, any lock: what was posted in ERR, later */
+/* Softirq takes the QP to ERR if err_pending is set, and flushes what was posted in ERR. Any context, any lock held. */
 void roan_qp_request_flush(struct roan_qp *qp);
-void roan_qp_set_err(struct roan_qp *qp);			/* sq.lock or rq.lock held: to ERR, later */
-/* the same, sq.lock held: a send failed. RC to ERR, others to SQE */
+void roan_qp_set_err(struct roan_qp *qp);			/* sq.lock or rq.lock held: QP to ERR, in softirq */
+/* A send failed: RC QPs go to ERR, others to SQE, in softirq. Caller holds sq.lock. */
 void roan_sq_set_err(struct roan_qp *qp);
 int roan_qp_init(void);
 void roan_qp_exit(void);
@@ -76,10 +81,14 @@ u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which);
 /* ---- crc.c ---- */
 
 void roan_icrc_add(struct roan_icrc *icrc, const void *p, size_t len);
-void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len);	/* read once if it can be; NULL: a copy */
+/*
+ * Copies @len bytes and extends @icrc over them. @icrc NULL: copies only. @from is read once if the CRC method allows
+ * it.
+ */
+void roan_icrc_copy(struct roan_icrc *icrc, void *to, const void *from, size_t len);
 int roan_crc_init(void);
 void roan_crc_exit(void);
-const char *roan_crc_name(void);	/* the way that was found to be the fastest */
+const char *roan_crc_name(void);	/* of the CRC method in use */
 
 /*
  * LOCKING

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * roan_crc32(), and by it the ICRC of what lies or is copied anywhere: by the fastest way this kernel has.
+ * roan_crc32() and the ICRC of data in place or while it is copied, by the fastest CRC-32 method of this machine. Does
+ * not decide what the ICRC covers (core/crc/icrc.c).
  *
- * Where crc32_le() is a table walk, the crypto API may have a carry-less multiplication behind "crc32", and if it has not,
- * core/crc/crc_shiftxor.c needs no table; where crc32_le() is itself optimised, either only costs. Before 6.15 neither is as
- * wide as present CPUs can be, but core/crc/crc_vpclmul.c is. So all are measured once, when the module is loaded.
+ * In some kernels crc32_le() is a table walk. The crypto API may then have a carry-less multiplication under the name
+ * "crc32", and core/crc/crc_shiftxor.c needs no table. Where crc32_le() itself is optimised, both only add cost.
+ * Before 6.15 neither folds more than 128 bits at a time; core/crc/crc_vpclmul.c folds 256 or 512. So all methods are
+ * timed once, when the module is loaded.
  */
 #include <crypto/hash.h>
 #include <linux/crc32.h>
@@ -18,22 +20,22 @@
 
 MODULE_SOFTDEP("pre: crc32-pclmul");
 
-#define CRC_SHORT	128	/* bytes: below it, setting up either of the others costs more than it saves */
+#define CRC_SHORT	128	/* bytes; below this, the setup of the other methods costs more than they save */
 #define CRC_PROBE	4096
 #define CRC_ROUNDS	16
-#define CRC_TIMES	8	/* a round: reading the clock takes as long as a fast way takes once */
+#define CRC_TIMES	8	/* CRCs per timed round, as one clock read takes as long as one fast CRC */
 
-/* Const between init and exit. Neither of the first two: crc32_le() is as good. */
+/* Constant between init and exit. If neither of the first two is set, crc32_le() is as fast. */
 static struct crypto_shash *crc_shash;
 static bool crc_sparse;
-static u32 crc_bits;		/* how wide what is long enough is folded; 0: nothing is */
+static u32 crc_bits;		/* fold width of roan_crc32_vpclmul() in bits; 0: not used */
 
 static u32 crc_by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t len)
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
 	u32 *state = shash_desc_ctx(desc);
 
-	/* The state of every "crc32" is the running CRC; crc_shash_usable() checks that this one's is too. */
+	/* A "crc32" shash keeps the running CRC as its state; crc_shash_usable() verifies that for this one. */
 	desc->tfm = tfm;
 	*state = crc;
 	if (crypto_shash_update(desc, p, len))
@@ -41,7 +43,10 @@ static u32 crc_by_shash(struct crypto_shash *tfm, u32 crc, const void *p, size_t
 	return *state;
 }
 
-/* False: not these, or not here. A packet at most is folded at a time, so preemption is not off for long. */
+/*
+ * Returns false if folding is not possible: method not selected, data too short, or FPU not usable in this context. At
+ * most one packet is folded per FPU section, which bounds the time with preemption off.
+ */
 static bool crc_by_folding(u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	size_t done;
@@ -54,7 +59,7 @@ static bool crc_by_folding(u32 *crc, const u8 *before, void *to, const void *p, 
 		return true;
 	if (to) {
 		memcpy(to + done, p + done, len - done);
-		p = to;		/* its source may change meanwhile */
+		p = to;		/* the source may change meanwhile; CRC what was copied */
 	}
 	*crc = crc32_le(*crc, p + done, len - done);
 	return true;
@@ -71,7 +76,7 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 	return crc_sparse ? roan_crc32_shiftxor(crc, p, len) : crc32_le(crc, p, len);
 }
 
-/* Together with the BTH, if that waits. */
+/* Includes a pending BTH in the folding. */
 static bool crc_icrc_by_folding(struct roan_icrc *icrc, void *to, const void *p, size_t len)
 {
 	u8 block[16];
@@ -128,7 +133,7 @@ static bool crc_shash_usable(struct crypto_shash *tfm, const u8 *buf)
 	return true;
 }
 
-/* ns of the fastest of a few rounds, by what is in force. */
+/* Returns ns of the fastest of CRC_ROUNDS rounds with the method selected now. */
 static u64 crc_time(const u8 *buf)
 {
 	u64 best = U64_MAX;
@@ -146,7 +151,7 @@ static u64 crc_time(const u8 *buf)
 	return best;
 }
 
-/* The faster of crc32_le() and its sparse multiple; how fast. */
+/* Selects crc32_le() or shift/xor, whichever is faster, and returns its time in ns. */
 static u64 crc_choose_plain(const u8 *buf)
 {
 	u64 plain, sparse;
@@ -159,7 +164,7 @@ static u64 crc_choose_plain(const u8 *buf)
 	return min(plain, sparse);
 }
 
-/* The crypto API's, if it is faster than what takes @best. */
+/* Selects the crypto API's CRC if it takes less than @best ns. Returns the time of the method selected. */
 static u64 crc_choose_shash(const u8 *buf, u64 best)
 {
 	struct crypto_shash *tfm = crypto_alloc_shash("crc32", 0, 0);
@@ -178,7 +183,7 @@ static u64 crc_choose_shash(const u8 *buf, u64 best)
 	return best;
 }
 
-/* Ours must be faster by an eighth: on a tie what the kernel has is kept better. */
+/* Selects folding only if it is an eighth faster than @best ns: otherwise prefer the kernel's maintained code. */
 static void crc_choose_folding(const u8 *buf, u64 best)
 {
 	static const u32 widths[] = { 256, 512 };

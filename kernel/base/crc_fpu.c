@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * May core/crc/crc_vpclmul.c use the CPU's vector registers, now and at all? They belong to user programs and to whatever this
- * softirq interrupted, so each use is a section of its own.
+ * Whether core/crc/crc_vpclmul.c may use the CPU's vector registers: on this CPU at all, and in this context. The
+ * registers hold the state of user programs and of code that the softirq interrupted, so each use is a
+ * kernel_fpu_begin() section of its own. Does not select the CRC method (crc.c).
  */
 #include "core/crc/crc_vpclmul.h"
 
@@ -9,7 +10,7 @@
 #include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
 
-/* User-Mode Linux is a process: its registers are the host's to keep, over signals too. */
+/* A UML kernel is a host process: the host saves its registers, also around signals. */
 static bool os_saves_xstate(u32 bits)
 {
 #ifdef CONFIG_UML
@@ -19,7 +20,7 @@ static bool os_saves_xstate(u32 bits)
 #endif
 }
 
-/* Some CPUs slow down for a while when all 512 bits are used; kernels from 6.14 on know them. */
+/* Some CPUs reduce their clock for a while after 512-bit instructions; kernels from 6.14 on flag them. */
 static bool prefers_256(void)
 {
 #ifdef X86_FEATURE_PREFER_YMM

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Things to do soon, in softirq, with no lock held: upcalls into consumers, the rest of a long send, the fall into the
- * error state. One list a CPU, drained by a tasklet. An item is on at most one list; what is to be done is a set of bits
- * in it, so asking twice costs nothing.
+ * Deferred work, run in softirq with no locks held: completion upcalls, the remainder of long sends, transitions to
+ * ERR. Each CPU has one list and one tasklet that drains it. An item is on at most one list; its work is a set of
+ * bits, so setting a bit twice runs it once. Does not know what the bits do: the owner's run() does.
  */
 #include <linux/interrupt.h>
 #include "base/deferred.h"
 
 struct deferred_cpu {
 	struct llist_head list;
-	struct llist_node *remaining;	/* what a burst's end left of it */
+	struct llist_node *remaining;	/* items left over when the transmit budget was exhausted */
 	struct tasklet_struct tasklet;
 };
 
 static DEFINE_PER_CPU(struct deferred_cpu, todos);
 DEFINE_PER_CPU(u32, roan_tx_budget_used);
 
-#define QUEUED	(BITS_PER_LONG - 1)	/* on a list, or about to be */
+#define QUEUED	(BITS_PER_LONG - 1)	/* bit of roan_deferred.bits: on a list, or about to be */
 
-/* Any context, interrupts on or off. The caller has a reference to the holder; this takes one of its own. */
+/*
+ * Any context, interrupts on or off. The caller holds a reference to the owner of @later; this takes another one,
+ * which run() drops.
+ */
 void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what)
 {
 	struct deferred_cpu *todo;
@@ -28,14 +31,17 @@ void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what)
 	if (test_and_set_bit(QUEUED, &later->bits))
 		return;
 	refcount_inc(later->refs);
-	local_irq_save(flags);	/* stay on this CPU */
+	local_irq_save(flags);
 	todo = this_cpu_ptr(&todos);
 	if (llist_add(&later->node, &todo->list))
 		tasklet_schedule(&todo->tasklet);
 	local_irq_restore(flags);
 }
 
-/* A dead CPU's tasklet is moved to another; it brings its own list along. */
+/*
+ * When a CPU goes offline its tasklet moves to another CPU; the list is found through the tasklet, so it moves as
+ * well.
+ */
 static void deferred_run_list(struct tasklet_struct *tasklet)
 {
 	struct deferred_cpu *todo = from_tasklet(todo, tasklet, tasklet);
@@ -45,8 +51,8 @@ static void deferred_run_list(struct tasklet_struct *tasklet)
 	while (node && !roan_tx_budget_exhausted()) {
 		struct roan_deferred *later = llist_entry(node, struct roan_deferred, node);
 
-		node = node->next;	/* before it may be queued again */
-		/* The item is off the list: from the xchg on it may be queued again, also by run(). */
+		node = node->next;	/* read before run() can queue the item again */
+		/* The item is off the list. From the xchg on it may be queued again, also by run() itself. */
 		later->run(later, xchg(&later->bits, 0) & ~BIT(QUEUED));
 	}
 	todo->remaining = node;
@@ -67,7 +73,7 @@ int roan_deferred_init(void)
 	return 0;
 }
 
-/* Every holder is gone, so every list is empty; a tasklet may still be on its way out. */
+/* All owners are gone, so all lists are empty; a tasklet may still be returning. */
 void roan_deferred_exit(void)
 {
 	int cpu;

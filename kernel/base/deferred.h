@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Things to do soon, in softirq on this CPU, with no lock held: a list of what has any. */
+/*
+ * Deferred work, run in softirq on the CPU that queued it, with no locks held; and the transmit budget of one softirq
+ * round.
+ */
 #ifndef ROAN_DEFERRED_H
 #define ROAN_DEFERRED_H
 
@@ -11,11 +14,11 @@
 
 enum roan_deferred_bit {
 	/* QP */
-	ROAN_DEFER_SEND,		/* look at the SQ */
-	ROAN_DEFER_RESPOND,	/* responses are owed */
-	ROAN_DEFER_RESTART,		/* memory came: what rested for want of it goes on */
-	ROAN_DEFER_ERR,		/* to the error state */
-	ROAN_DEFER_EV_FATAL,	/* async events to tell */
+	ROAN_DEFER_SEND,		/* run the send queue */
+	ROAN_DEFER_RESPOND,	/* send pending responses */
+	ROAN_DEFER_RESTART,		/* a page fault is resolved: continue what was deferred for it */
+	ROAN_DEFER_ERR,		/* QP to ERR */
+	ROAN_DEFER_EV_FATAL,	/* asynchronous events to report, this and the next ones */
 	ROAN_DEFER_EV_REQ_ERR,
 	ROAN_DEFER_EV_ACCESS_ERR,
 	ROAN_DEFER_EV_COMM_EST,
@@ -31,9 +34,10 @@ enum roan_deferred_bit {
 
 struct roan_deferred {
 	struct llist_node node;
-	unsigned long bits;	/* enum roan_deferred_bit, atomic; not empty = queued or about to run */
-	refcount_t *refs;	/* of the object that holds this item; one is taken while the item is queued */
-	void (*run)(struct roan_deferred *later, unsigned long bits);	/* softirq; drops that reference */
+	unsigned long bits;	/* enum roan_deferred_bit, atomic; not 0: queued or about to run */
+	refcount_t *refs;	/* of the owner of this item; one reference is held while the item is queued */
+	/* softirq, no locks held; drops that reference */
+	void (*run)(struct roan_deferred *later, unsigned long bits);
 };
 
 static inline void roan_later_setup(struct roan_deferred *later, refcount_t *refs,
@@ -43,26 +47,27 @@ static inline void roan_later_setup(struct roan_deferred *later, refcount_t *ref
 	later->run = run;
 }
 
-/* caller has a reference to its holder */
+/* Any context. The caller holds a reference to the owner of @later. */
 void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what);
 int roan_deferred_init(void);
 void roan_deferred_exit(void);
 
 /*
- * Transmit budget of one softirq round: how many skbs this CPU hands over before other softirqs run. A consumer on this CPU (a
- * veth's NAPI ring of 256, the backlog) runs only after ours returns, so a longer burst would overflow it. Softirqs off.
+ * Transmit budget of one softirq round: how many skbs this CPU hands over before other softirqs run. Consumers on this
+ * CPU (a veth's NAPI ring of 256, the backlog) run only after this softirq returns, so a longer burst would overflow
+ * them. The remainder is deferred. Softirqs are disabled around all of these functions.
  */
-#define ROAN_TX_BUDGET	64	/* skbs: as many as NAPI takes at a time */
+#define ROAN_TX_BUDGET	64	/* skbs; the usual NAPI weight */
 
 DECLARE_PER_CPU(u32, roan_tx_budget_used);
 
-/* Other softirqs have run. */
+/* Call when other softirqs have run. */
 static inline void roan_tx_budget_reset(void)
 {
 	__this_cpu_write(roan_tx_budget_used, 0);
 }
 
-/* A send begins. Outside of a softirq, all pending softirqs ran before it. */
+/* Call when a send begins. Outside of a softirq all pending softirqs have run before it, so the budget is renewed. */
 static inline void roan_tx_budget_begin_round(void)
 {
 	if (!in_serving_softirq())

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The IP and UDP headers of one packet: those of a GSO skb hold its lengths, the ICRC covers those of each packet. */
+/*
+ * The IP and UDP headers of one packet of a GSO skb. The skb's own headers hold the lengths of the whole skb; the ICRC
+ * covers the headers that each packet has on the wire.
+ */
 #ifndef ROAN_IP_UDP_HDR_H
 #define ROAN_IP_UDP_HDR_H
 
@@ -8,7 +11,7 @@
 #include <linux/udp.h>
 #include "core/crc/icrc.h"
 
-#define ROAN_IP4_ID		4	/* offsets in the headers */
+#define ROAN_IP4_ID		4	/* byte offsets in the headers */
 #define ROAN_IP4_TOTAL_LEN	2
 #define ROAN_IP6_PAYLOAD_LEN	4
 #define ROAN_UDP_LEN		4
@@ -18,7 +21,7 @@ static inline u32 roan_l3_len(bool ipv6)
 	return ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
 }
 
-/* Makes these the headers that a packet of @len bytes and identification @id has by itself. */
+/* Sets the lengths and the IPv4 identification @id for a single packet of @len bytes from BTH to ICRC. */
 static inline void roan_l3_set_lengths(u8 *l3, u8 *udp, bool ipv6, u32 len, u16 id)
 {
 	u32 udp_len = len + sizeof(struct udphdr);

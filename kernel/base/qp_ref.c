@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How a QP number leads to its QP, and what keeps the QP there: references. And how any part of the driver says that a QP
- * has failed; the transition itself is made later, in verbs/qp_state.c.
+ * QP numbers, lookup of a QP by number, and QP references. Also the functions by which any part of the driver requests
+ * a QP's transition to ERR or SQE; verbs/qp_state.c performs the transition, in softirq.
  */
 #include <linux/random.h>
 #include <linux/rcupdate_wait.h>
 #include <linux/xarray.h>
 #include "base/base.h"
 
-#define FIRST_QPN	16		/* 0 and 1 are the management QPs; a few more leave room to see mistakes */
-#define LAST_QPN	(QPN_MASK - 1)	/* 0xffffff is multicast */
+/* 0 and 1 are management QPs; the others below 16 stay unused, so that a wrong number is noticed */
+#define FIRST_QPN	16
+#define LAST_QPN	(QPN_MASK - 1)
 
 static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);	/* QPN -> struct roan_qp_ref, all devices */
 static u32 qpn_next;

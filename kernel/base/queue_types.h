@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The queues a program sees: CQs, SRQs, and the two queues of a QP with all that is theirs. Only types.
+ * Types of the queues that a program sees: CQ, SRQ, SQ and RQ, with the state that belongs to each. No functions but
+ * accessors.
  */
 #ifndef ROAN_QUEUE_TYPES_H
 #define ROAN_QUEUE_TYPES_H
@@ -29,10 +30,11 @@ struct roan_cq {
 	refcount_t refs;
 	struct completion released;
 	spinlock_t lock;	/* _bh: producers */
-	spinlock_t poll_lock;	/* irqsave: a kernel consumer's polling and arming */
-	spinlock_t upcall_lock;	/* _bh: held over the completion handler; none of ours is ever taken around it */
+	spinlock_t poll_lock;	/* irqsave: polling and arming by a kernel consumer */
+	/* _bh: held around the completion handler; never taken with another lock of roan held */
+	spinlock_t upcall_lock;
 	struct roan_ring ring;
-	u32 arm_next_done;	/* arm_next already answered */
+	u32 arm_next_done;	/* value of arm_next for which the event was delivered */
 	u32 arm_solicited_done;
 	bool overflowed;
 	bool destroying;	/* upcall_lock: no more upcalls */
@@ -45,17 +47,17 @@ struct roan_srq {
 	refcount_t refs;
 	struct completion released;
 	spinlock_t lock;	/* _bh: consumers (QPs), resize */
-	spinlock_t post_lock;	/* irqsave: a kernel consumer's posting */
+	spinlock_t post_lock;	/* irqsave: posting by a kernel consumer */
 	struct roan_ring ring;
 	u32 max_wr;
 	u32 max_sge;
-	u32 limit;		/* 0: not armed */
+	u32 limit;		/* limit event: number of receives; 0: not armed */
 	u32 num;
 	bool user;
-	bool failed;		/* its indices are impossible */
+	bool failed;		/* the ring indices are impossible */
 };
 
-/* A receive work request taken from a ring: kernel memory. */
+/* A receive work request copied from a ring into kernel memory. */
 struct roan_recv {
 	u64 wr_id;
 	u32 num_sge;
@@ -66,12 +68,12 @@ struct roan_recv {
 
 enum roan_queue_id { ROAN_QUEUE_SQ, ROAN_QUEUE_RQ };
 
-/* A send slot's kernel copy. */
+/* Kernel copy of a send WQE. */
 struct roan_wqe_shadow {
-	u32 vendor_err;		/* enum roan_vendor_err, once the work failed */
+	u32 vendor_err;		/* enum roan_vendor_err of a failed work request */
 	u32 reserved;
 
-	/* What most slots hold. Behind it the rest of the sges or inline bytes. */
+	/* All that most WQEs have. The remaining SGEs or inline bytes follow. */
 	struct_group(wqe_head,
 		struct roan_send_wqe wqe;
 		struct roan_sge sge;
@@ -80,42 +82,50 @@ struct roan_wqe_shadow {
 
 struct roan_sq {
 	spinlock_t lock;	/* _bh */
-	spinlock_t post_lock;	/* irqsave: a kernel consumer's posting; never taken with lock */
+	spinlock_t post_lock;	/* irqsave: posting by a kernel consumer; never taken with lock held */
 	struct roan_ring ring;
-	void *shadow;		/* struct roan_wqe_shadow of the works not retired yet, same indices as req.work */
-	u32 shadow_size;	/* bytes of one */
+	/* array of struct roan_wqe_shadow, one per work request not retired; same indices as req.work */
+	void *shadow;
+	u32 shadow_size;	/* bytes of one element */
 	struct roan_requester req;
 	struct roan_dst_cache flow;
 	struct roan_inflight_limit depth;
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
-	bool fault_wait;	/* odp_fault.c: what is to be sent next is not there, a worker fetches it */
-	bool rx_fault_wait;	/* odp_fault.c: so is the place an answer goes to; it will be asked for again */
-	/* no silence is counted: pfc_rx.c will call, as a pause must end first, or tx_inflight.c, when all has left */
+	bool fault_wait;	/* a page fault is pending for the data to send next; odp_fault.c restarts the queue */
+	/* a page fault is pending for the target of a response; the request is sent again afterwards */
+	bool rx_fault_wait;
+	/*
+	 * The ACK timer is stopped by a PFC pause, or until this host's queues have sent the last packet; pfc_rx.c or
+	 * tx_inflight.c restarts it.
+	 */
 	bool ack_timer_stopped;
-	bool sqd_notify;	/* tell SQ_DRAINED */
-	u32 rx_seq_seen;	/* cpu_yield.c: what had come from the peer at the last bell; atomic */
-	u64 timer_at;		/* when the timer, if set, fires at the latest; 0: not set */
-	struct hrtimer timer;	/* soft; calls roan_requester_timer() */
-	/* counted so far */
+	bool sqd_notify;	/* report IB_EVENT_SQ_DRAINED */
+	u32 rx_seq_seen;	/* cpu_yield.c: receive progress at the last doorbell; atomic */
+	u64 timer_at;		/* latest expiry of the timer, ns; 0: timer not set */
+	struct hrtimer timer;	/* soft; runs roan_requester_timer() */
+	/* Values of the requester's counters that are already added to the device's counters. */
 	u32 seen_resent, seen_timeouts, seen_rto, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale;
 };
 
 struct roan_rq {
 	spinlock_t lock;	/* _bh */
-	spinlock_t post_lock;	/* irqsave, as above */
+	spinlock_t post_lock;	/* irqsave: posting by a kernel consumer */
 	struct roan_ring ring;	/* unused with an SRQ */
-	bool fault_wait;	/* odp_fault.c: what is to be answered is not there, a worker fetches it */
-	struct list_head backlog;	/* odp_rxqueue.c: requests whose memory is not there, and what came after them */
+	bool fault_wait;	/* a page fault is pending for data of a response; odp_fault.c restarts the queue */
+	/* odp_rxqueue.c: requests with a pending page fault, and all packets after them */
+	struct list_head backlog;
 	u32 backlog_bytes;
-	struct roan_rnr_defer rnr_defer;	/* of the first in @backlog, or of what would be */
+	/* RNR deferral of the first packet in @backlog, or of the next to be queued */
+	struct roan_rnr_defer rnr_defer;
 	struct roan_flush_job flush_job;
-	struct roan_recv cur;	/* the receive under way */
+	struct roan_recv cur;	/* the receive work request in progress */
 	struct roan_responder resp;
 	struct roan_dst_cache flow;
 	struct roan_inflight_limit depth;
-	struct roan_np np;	/* CNPs to this QP's peer */
-	struct task_struct *yield_waiter;	/* cpu_yield.c: sleeps until the peer sends something; NULL: nobody */
+	struct roan_np np;	/* notification point: CNPs to this QP's peer */
+	/* cpu_yield.c: thread that sleeps until the peer's next packet; NULL: none */
+	struct task_struct *yield_waiter;
 	u32 max_wr, max_sge;
 };
 

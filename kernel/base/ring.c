@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared rings: memory, mapping, and every memory barrier of the kernel's half. The user's half is provider/ring.h, or
- * for kernel consumers the functions at the end of this file.
+ * Shared rings: allocation, mapping, and every memory barrier of the kernel's half. The user's half is in
+ * provider/ring.h; for kernel consumers it is at the end of this file. Does not interpret the slots.
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 #include "base/ring.h"
 
-#define SLOTS_OFFSET	sizeof(struct roan_ring_ctl)	/* where users expect them in a mapping's second ring */
+/* slots follow the control block; users rely on it for the second ring of a mapping */
+#define SLOTS_OFFSET	sizeof(struct roan_ring_ctl)
 
 /* ---- memory ---- */
 
@@ -35,7 +36,7 @@ static u32 plan_slot_size(const struct roan_ring_alloc_req *plan)
 	return ALIGN(plan->slot_size, 16);
 }
 
-/* With what it takes for another ring's control block to begin with a cache line of its own. */
+/* Bytes of one ring, padded so that the control block of the next one begins on a cache line of its own. */
 static size_t plan_bytes(const struct roan_ring_alloc_req *plan)
 {
 	return ALIGN(SLOTS_OFFSET + (size_t)plan_slots(plan) * plan_slot_size(plan), sizeof(struct roan_user_line));
@@ -71,7 +72,7 @@ void *roan_alloc_mapped(size_t size)
 	void *buf;
 	u32 i;
 
-	/* Nobody's memory is what these pages are to who looks for one to kill: what cannot end well does not begin. */
+	/* The OOM killer does not attribute these pages to a process. So refuse more than the machine's RAM at once. */
 	if (n_pages > totalram_pages())
 		return NULL;
 	pages = kvcalloc(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
@@ -105,7 +106,7 @@ int roan_rings_alloc(const struct roan_ring_alloc_req *plan, u32 n, struct ib_uc
 		size += plan_bytes(&plan[i]);
 	}
 	size = PAGE_ALIGN(size);
-	if (size > U32_MAX)		/* as its description has it */
+	if (size > U32_MAX)		/* roan_ring_desc.mmap_size is 32 bits wide */
 		return -EINVAL;
 	buf = roan_alloc_mapped(size);
 	if (!buf)
@@ -138,7 +139,7 @@ int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_
 void roan_ring_free(struct roan_ring *ring)
 {
 	if (ring->map)
-		rdma_user_mmap_entry_remove(&ring->map->entry);	/* ends in roan_mmap_free() */
+		rdma_user_mmap_entry_remove(&ring->map->entry);	/* the last reference calls roan_mmap_free() */
 	else if (!ring->shares_memory)
 		vfree(ring->ctl);
 	memset(ring, 0, sizeof(*ring));
@@ -157,7 +158,7 @@ int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 	return err;
 }
 
-/* Pages that are still mapped keep a reference of their own. */
+/* Called when the last reference to @entry is gone. Pages that are still mapped hold references of their own. */
 void roan_mmap_free(struct rdma_user_mmap_entry *entry)
 {
 	struct roan_mmap *map = container_of(entry, struct roan_mmap, entry);
@@ -166,7 +167,7 @@ void roan_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(map);
 }
 
-/* ---- rings we consume ---- */
+/* ---- rings the kernel consumes: SQ, RQ, SRQ ---- */
 
 u32 roan_ring_pending(const struct roan_ring *ring)
 {
@@ -179,12 +180,12 @@ void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len)
 	if (WARN_ON_ONCE(offset > ring->slot_size || len > ring->slot_size - offset))
 		return;
 	memcpy(to, roan_ring_slot(ring, ring->index) + offset, len);
-	barrier();	/* from here on only the copy is looked at */
+	barrier();	/* the compiler must not read the slot again: only the copy is checked and used */
 }
 
 void roan_ring_publish(struct roan_ring *ring, u32 index)
 {
-	/* Pairs with the acquire in provider/ring.h ring_has_space(): we are done with the slots below @index. */
+	/* Pairs with the acquire in provider/ring.h ring_has_space(): the kernel has read the slots below @index. */
 	smp_store_release(&ring->ctl->kernel.index, index);
 }
 
@@ -198,8 +199,8 @@ bool roan_ring_park(struct roan_ring *ring, u32 flag)
 {
 	WRITE_ONCE(ring->ctl->kernel.flags, flag);
 	/*
-	 * Pairs with the full barrier in provider/ring.h ring_flags(): either the poster sees the flag, or we see
-	 * the tail it stored before.
+	 * Pairs with the full barrier in provider/ring.h ring_flags(): either the poster sees the flag, or this read
+	 * sees the tail that it stored before.
 	 */
 	smp_mb();
 	if (READ_ONCE(ring->ctl->user.index) == ring->index)
@@ -216,7 +217,7 @@ bool roan_ring_park_ack_pending(struct roan_ring *ring, u32 worth)
 
 void roan_ring_unpark(struct roan_ring *ring)
 {
-	/* No barrier: a poster that still sees the flag rings once too often, and that is all. */
+	/* No barrier needed: a poster that still sees the flag only rings once more than necessary. */
 	if (READ_ONCE(ring->ctl->kernel.flags))
 		WRITE_ONCE(ring->ctl->kernel.flags, 0);
 }
@@ -235,8 +236,8 @@ bool roan_ring_pop_hint(struct roan_ring *ring, u32 *qpn)
 	roan_ring_consume(ring);
 	roan_ring_publish(ring, ring->index);
 	/*
-	 * Pairs with the full barrier in provider/ring.h ring_flags() of the send queue: either a poster sees that its
-	 * notice is gone and gives another, or we see what it posted.
+	 * Pairs with the full barrier in provider/ring.h ring_flags() of the send queue: either the poster sees that
+	 * its hint was taken and adds another one, or the kernel sees what it posted.
 	 */
 	smp_mb();
 	return true;
@@ -253,7 +254,8 @@ int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struc
 	if (left > ring->mask + 1 || left > fresh->mask + 1)
 		return -EINVAL;
 	if (move->tail - move->at > left)
-		move->at = ring->index;		/* the rest of what was moved, and more, was fetched meanwhile */
+		/* fetching has overtaken the copy: all slots moved so far are consumed */
+		move->at = ring->index;
 	for (; move->at != move->tail; move->at++, most--) {
 		if (!most)
 			return -EAGAIN;
@@ -266,13 +268,14 @@ int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struc
 	return 0;
 }
 
-/* ---- the ring we produce ---- */
+/* ---- the ring the kernel produces: CQ ---- */
 
 struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring)
 {
 	/*
-	 * Pairs with the release in provider/ring.h ring_polled(): the slots below the head were read. A head that is not
-	 * between ours and a ring's length behind makes the ring look full: the user loses completions, nobody else.
+	 * Pairs with the release in provider/ring.h ring_polled(): the user has read the slots below its head. If the
+	 * user's head is not within one ring length behind the tail, the ring counts as full: only this user loses
+	 * completions.
 	 */
 	u32 used = ring->index - smp_load_acquire(&ring->ctl->user.index);
 
@@ -282,7 +285,7 @@ struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring)
 void roan_ring_cqe_done(struct roan_ring *ring)
 {
 	ring->index++;
-	/* Pairs with the acquire in provider/ring.h ring_cqe(): the entry is whole. */
+	/* Pairs with the acquire in provider/ring.h ring_cqe(): the entry is complete. */
 	smp_store_release(&ring->ctl->kernel.index, ring->index);
 }
 
@@ -315,8 +318,8 @@ int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh, u32 *he
 void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solicited)
 {
 	/*
-	 * Pairs with the full barrier in provider/ring.h ring_arm(): either we see that it is armed, or whoever arms sees
-	 * the entry when it polls once more, as verbs ask of it.
+	 * Pairs with the full barrier in provider/ring.h ring_arm(): either the kernel sees that the CQ is armed, or
+	 * the program sees the entry when it polls once more after arming, as verbs require.
 	 */
 	smp_mb();
 	*arm_next = READ_ONCE(ring->ctl->user.arm_next);
@@ -327,7 +330,7 @@ void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solic
 
 void *roan_ring_post_slot(struct roan_ring *ring, u32 ahead)
 {
-	u32 tail = ring->ctl->user.index + ahead;	/* ours: a kernel ring is not mapped */
+	u32 tail = ring->ctl->user.index + ahead;	/* trusted: a kernel consumer's ring is not mapped */
 
 	/* Pairs with the release in roan_ring_publish(). */
 	if (tail - smp_load_acquire(&ring->ctl->kernel.index) > ring->mask)

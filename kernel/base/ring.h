@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared rings, the kernel's half. Every barrier on ring memory is here and names its pair in provider/ring.h. Our own
- * index lives in struct roan_ring, which is not mapped; what the ring's kernel line shows is a copy for the user.
+ * Shared rings, the kernel's half. Every barrier on ring memory is in ring.c and names its pair in provider/ring.h.
+ * The kernel uses the index in struct roan_ring, which is not mapped; the index in the ring's kernel line is a copy
+ * for the user.
  */
 #ifndef ROAN_RING_H
 #define ROAN_RING_H
@@ -9,7 +10,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/roan-abi.h>
 
-/* Memory that a user may map: a ring, or device memory. The buffer dies with the entry's last reference. */
+/* Memory that a user may map: rings or device memory. Freeing the last reference to @entry frees @buf. */
 struct roan_mmap {
 	struct rdma_user_mmap_entry entry;
 	void *buf;
@@ -19,43 +20,46 @@ struct roan_ring {
 	struct roan_ring_ctl *ctl;
 	void *slots;
 	struct roan_mmap *map;	/* NULL: a kernel consumer's ring, vfree()d */
-	bool shares_memory;	/* in another ring's memory, which goes with that one */
-	u32 index;		/* ours: head of SQ, RQ, SRQ; tail of CQ. Under the queue's lock */
+	bool shares_memory;	/* in the memory of another ring, which owns it */
+	u32 index;		/* kernel's index: head of SQ, RQ, SRQ; tail of CQ. Under the queue's lock */
 	u32 mask;		/* slots - 1 */
 	u32 slot_size;
 };
 
-/* A ring to be made. */
+/* Request to allocate one ring. */
 struct roan_ring_alloc_req {
 	struct roan_ring *ring;
-	u32 slots;			/* will be rounded up to a power of two */
-	u32 slot_size;			/* bytes; up to a multiple of 16 */
-	struct roan_ring_desc *desc;	/* filled for the user; NULL: nobody asks */
+	u32 slots;			/* rounded up to a power of two */
+	u32 slot_size;			/* bytes; rounded up to a multiple of 16 */
+	struct roan_ring_desc *desc;	/* filled in for the user; NULL: not needed */
 };
 
 /*
- * Process context. Makes @n rings in one piece of memory, which is the first one's. @uctx NULL: for a kernel consumer.
- * -ENOMEM, or -EINVAL when the size overflows: then none is made.
+ * Process context. Allocates @n rings in one piece of memory, which the first ring owns. @uctx NULL: for a kernel
+ * consumer. -ENOMEM, or -EINVAL if a size is out of range; then no ring is allocated.
  */
 int roan_rings_alloc(const struct roan_ring_alloc_req *plan, u32 n, struct ib_ucontext *uctx);
 int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
 		    struct roan_ring_desc *desc);
-void roan_ring_free(struct roan_ring *ring);	/* fine on a zeroed ring */
+void roan_ring_free(struct roan_ring *ring);	/* a zeroed ring is accepted */
 
-/* As vmalloc_user(), but on the account of the caller's control group. @size: whole pages. vfree(). */
+/* As vmalloc_user(), but charged to the caller's memory cgroup. @size: multiple of PAGE_SIZE. Free with vfree(). */
 void *roan_alloc_mapped(size_t size);
-/* @buf is VM_USERMAP and becomes the entry's; NULL leaves it the caller's. Ends with rdma_user_mmap_entry_remove(). */
+/*
+ * @buf must be VM_USERMAP. On success the entry owns it; on NULL the caller still does. Undo with
+ * rdma_user_mmap_entry_remove().
+ */
 struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *uctx);
 
 /* ops.mmap and ops.mmap_free */
 int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void roan_mmap_free(struct rdma_user_mmap_entry *entry);
 
-/* ---- rings we consume: SQ, RQ, SRQ. Caller holds the queue's lock. Any context. ---- */
+/* ---- rings the kernel consumes: SQ, RQ, SRQ. Caller holds the queue's lock. Any context. ---- */
 
-/* Slots posted and not fetched. More than there are slots: the user scribbled over its index. */
+/* Slots posted and not fetched. More than the ring has if the user overwrote its index: see roan_ring_corrupt(). */
 u32 roan_ring_pending(const struct roan_ring *ring);
-/* The tail as the user has it now, without the lock, and for comparing only: the slots below may not be looked at yet. */
+/* The user's tail, read without the queue's lock and without ordering: for comparison only, not for reading slots. */
 static inline u32 roan_ring_tail(const struct roan_ring *ring)
 {
 	return READ_ONCE(ring->ctl->user.index);
@@ -71,13 +75,16 @@ static inline void *roan_ring_slot(const struct roan_ring *ring, u32 index)
 	return ring->slots + (size_t)(index & ring->mask) * ring->slot_size;
 }
 
-/* Copy @len bytes at @offset of the slot at our index. Each byte of a slot is to be copied at most once. */
+/*
+ * Copies @len bytes at @offset of the slot at the kernel's index. Copy each byte of a slot at most once: it may
+ * change.
+ */
 void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len);
-/* The same of its first bytes, for a length known to the compiler, and no longer than any slot of the ring. */
+/* The same for the first @len bytes, @len constant and not longer than a slot. */
 static __always_inline void roan_ring_copy_head(const struct roan_ring *ring, void *to, size_t len)
 {
 	memcpy(to, roan_ring_slot(ring, ring->index), len);
-	barrier();	/* from here on only the copy is looked at */
+	barrier();	/* the compiler must not read the slot again: only the copy is checked and used */
 }
 
 static inline void roan_ring_consume(struct roan_ring *ring)
@@ -85,8 +92,8 @@ static inline void roan_ring_consume(struct roan_ring *ring)
 	ring->index++;
 }
 
-void roan_ring_publish(struct roan_ring *ring, u32 index);	/* let the user reuse slots below @index */
-void roan_ring_discard(struct roan_ring *ring);			/* forget what is posted (QP to RESET) */
+void roan_ring_publish(struct roan_ring *ring, u32 index);	/* the user may reuse the slots below @index */
+void roan_ring_discard(struct roan_ring *ring);			/* drop all posted slots (QP to RESET) */
 
 struct roan_ring_resize {
 	bool begun;		/* false at first */
@@ -94,15 +101,17 @@ struct roan_ring_resize {
 };
 
 /*
- * What is posted and not fetched goes into @fresh, whose slots are as large, under the same indices; when all has, the two
- * change places. At @most so many a call; -EAGAIN: call again, with the same *@move. Meanwhile more may be fetched, but what
- * is posted is lost. -EINVAL: it does not fit, or the tail makes no sense.
+ * Moves the slots posted and not fetched to @fresh, under the same indices; both rings have the same slot size. When
+ * all are moved it swaps the two rings. Moves at most @most slots per call; -EAGAIN: call again with the same *@move.
+ * Between calls slots may be fetched; slots posted then are lost. -EINVAL: they do not fit, or the user's tail is
+ * impossible.
  */
 int roan_ring_move_posted(struct roan_ring *ring, struct roan_ring *fresh, struct roan_ring_resize *move, u32 most);
 
 /*
- * Whether posters must ring. leave(): set @flag (enum roan_ring_flags), full barrier, and say whether something was posted
- * meanwhile (then clear it and look again). awake(): clear it before looking.
+ * Doorbell protocol. roan_ring_park() sets @flag (enum roan_ring_flags), executes a full barrier, and returns true if
+ * slots were posted meanwhile; then the flag is clear again and the caller must look again. roan_ring_unpark() clears
+ * the flag; call it before fetching.
  */
 bool roan_ring_park(struct roan_ring *ring, u32 flag);
 static inline bool roan_ring_enable_doorbell(struct roan_ring *ring)
@@ -110,26 +119,32 @@ static inline bool roan_ring_enable_doorbell(struct roan_ring *ring)
 	return roan_ring_park(ring, ROAN_RING_NEED_DOORBELL);
 }
 
-/* leave() because an answer is due; who has posted @worth since may ask for more to be sent before it comes. */
+/*
+ * Parks the ring because an ACK is due. When @worth more slots are posted the poster adds a doorbell hint, so that
+ * more is sent before the ACK comes.
+ */
 bool roan_ring_park_ack_pending(struct roan_ring *ring, u32 worth);
 void roan_ring_unpark(struct roan_ring *ring);
 
-/* Takes the next notice of a context: a QPN, anybody's or nobody's. False: none. A tail that cannot be is forgotten. */
+/*
+ * Takes the next doorbell hint of a context. *@qpn is unchecked: any QP's number or none. False: no hint. If the tail
+ * is impossible, all hints are dropped.
+ */
 bool roan_ring_pop_hint(struct roan_ring *ring, u32 *qpn);
 
-/* ---- the ring we produce: CQ. Caller holds cq->lock. ---- */
+/* ---- the ring the kernel produces: CQ. Caller holds cq->lock. ---- */
 
 struct roan_cqe *roan_ring_cqe_slot(struct roan_ring *ring);	/* NULL: full */
-void roan_ring_cqe_done(struct roan_ring *ring);		/* advance and release it */
+void roan_ring_cqe_done(struct roan_ring *ring);		/* advance the tail (release) */
 void roan_ring_flag_overflow(struct roan_ring *ring);
 /*
- * What is not polled yet moves into @fresh, and when all of it has, the two change places. At @most so many entries a
- * call; -EAGAIN: call again, with the *@head that the first call found. -EINVAL: it does not fit, or the head makes no sense.
- * The user knows where @fresh can be mapped: no word of its line is believed.
+ * Moves the entries not polled yet to @fresh; when all are moved it swaps the two rings. Moves at most @most entries
+ * per call; -EAGAIN: call again with the same *@head, which the first call sets. -EINVAL: they do not fit, or the
+ * user's head is impossible. The user may have mapped @fresh already, so nothing in its user line is trusted.
  */
 int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh, u32 *head, u32 most);
 
-/* Full barrier, then what the user asked for since. Pairs with the arming store. */
+/* Full barrier, then reads the user's arm counters. Pairs with the store that arms the CQ. */
 void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solicited);
 
 /* ---- the user's half, for kernel consumers (ib_post_send(), ib_poll_cq() ...) ---- */
@@ -139,6 +154,6 @@ void roan_ring_post(struct roan_ring *ring, u32 n);
 bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe);
 void roan_ring_arm(struct roan_ring *ring, bool solicited_only);
 bool roan_ring_empty(const struct roan_ring *ring);
-bool roan_ring_idle(const struct roan_ring *ring);	/* after roan_ring_post(): must the kernel's half be told? */
+bool roan_ring_idle(const struct roan_ring *ring);	/* after roan_ring_post(): true if a doorbell is needed */
 
 #endif /* ROAN_RING_H */

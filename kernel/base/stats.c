@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The counters of stats.h as the core shows them: `rdma statistic` and ports/1/hw_counters/. Counting is elsewhere. */
+/*
+ * Shows the counters of stats.h through the RDMA core: `rdma statistic` and ports/1/hw_counters/. Does not count
+ * events.
+ */
 #include "base/base.h"
 
 #define X(counter)	\
@@ -9,7 +12,7 @@ static const struct rdma_stat_desc descs[] = { ROAN_COUNTERS(X) };
 
 static_assert(ARRAY_SIZE(descs) == ROAN_NUM_COUNTERS);
 
-/* Not a snapshot: the CPUs go on counting. */
+/* Not a snapshot: CPUs count while they are summed. */
 u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which)
 {
 	u64 sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The bodies of the tracepoints. */
+/* Instantiates the tracepoints of trace.h. */
 #include "base/base.h"
 #define CREATE_TRACE_POINTS
 #include "base/trace.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints at the doors of the data path: what came out of a ring, what left, what arrived, what was decided. One per
- * event, with numbers as they are on the wire; no tracing of calls.
+ * Tracepoints of the data path: a WQE fetched, a packet sent, a packet received, a decision. One per event, numbers as
+ * on the wire. Function calls are not traced. Documentation/observability.md lists the fields.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM roan
@@ -12,7 +12,7 @@
 #include <linux/tracepoint.h>
 #include "base/base.h"
 
-/* A work request was copied out of its ring. @verr: why it was refused, 0 = it was not. */
+/* A work request was copied out of its ring. @verr: enum roan_vendor_err if it was refused; 0: accepted. */
 TRACE_EVENT(roan_wqe_fetch,
 	TP_PROTO(const struct roan_qp *qp, u64 wr_id, u8 opcode, u32 len, u32 verr),
 	TP_ARGS(qp, wr_id, opcode, len, verr),
@@ -34,7 +34,7 @@ TRACE_EVENT(roan_wqe_fetch,
 		  __entry->qpn, __entry->wr_id, __entry->opcode, __entry->len, __entry->verr)
 );
 
-/* A packet joins a train. @len: payload bytes. */
+/* A packet was added to an outgoing skb. @len: payload bytes. */
 TRACE_EVENT(roan_pkt_tx,
 	TP_PROTO(const struct roan_qp *qp, const struct roan_pkt *pkt, u32 len, bool resend),
 	TP_ARGS(qp, pkt, len, resend),
@@ -63,7 +63,7 @@ TRACE_EVENT(roan_pkt_tx,
 		  __entry->ackreq, __entry->resend)
 );
 
-/* What the responder decided. @verdict: enum roan_verdict. */
+/* The responder decided about a request. @verdict: enum roan_verdict. */
 TRACE_EVENT(roan_rx_verdict,
 	TP_PROTO(const struct roan_qp *qp, const struct roan_pkt *pkt, u32 verdict),
 	TP_ARGS(qp, pkt, verdict),
@@ -85,7 +85,7 @@ TRACE_EVENT(roan_rx_verdict,
 		  __entry->qpn, __entry->opcode, __entry->psn, __entry->epsn, __entry->verdict)
 );
 
-/* A packet with a good ICRC reached its QP. */
+/* A packet with a correct ICRC reached its QP. */
 TRACE_EVENT(roan_pkt_rx,
 	TP_PROTO(const struct roan_qp *qp, const struct roan_pkt *pkt),
 	TP_ARGS(qp, pkt),
@@ -127,7 +127,7 @@ TRACE_EVENT(roan_complete,
 		  __entry->qpn, __entry->wr_id, __entry->opcode, __entry->status)
 );
 
-/* The timer sends again from @psn. */
+/* The retransmission timer fired: sending restarts at @psn. @left: retries left. */
 TRACE_EVENT(roan_retry,
 	TP_PROTO(const struct roan_qp *qp, u32 psn, u8 left),
 	TP_ARGS(qp, psn, left),
@@ -144,7 +144,7 @@ TRACE_EVENT(roan_retry,
 	TP_printk("qpn=%u psn=%u retries_left=%u", __entry->qpn, __entry->psn, __entry->left)
 );
 
-/* The limiter of a QP changed its mind. @rate: bit/s, @window: bytes; 0: unlimited. */
+/* The rate or window of a QP changed. @rate: bit/s, @window: bytes; 0: unlimited. */
 TRACE_EVENT(roan_rate,
 	TP_PROTO(const struct roan_qp *qp, u64 rate, u64 window, u32 cnps),
 	TP_ARGS(qp, rate, window, cnps),
@@ -163,7 +163,7 @@ TRACE_EVENT(roan_rate,
 	TP_printk("qpn=%u rate=%llu window=%llu cnps=%u", __entry->qpn, __entry->rate, __entry->window, __entry->cnps)
 );
 
-/* A CNP: @out, to @peer_qpn for a packet that came in marked; else one that came in. */
+/* A CNP. @out: true: sent to @peer_qpn, for a packet received with CE; false: received. */
 TRACE_EVENT(roan_cnp,
 	TP_PROTO(const struct roan_qp *qp, u32 peer_qpn, bool out),
 	TP_ARGS(qp, peer_qpn, out),
@@ -180,7 +180,7 @@ TRACE_EVENT(roan_cnp,
 	TP_printk("qpn=%u peer_qpn=%u out=%d", __entry->qpn, __entry->peer_qpn, __entry->out)
 );
 
-/* A pause frame named this priority for @ns; 0: go on. @event: enum roan_pfc_rx_event. */
+/* A pause frame was received for this priority: @ns; 0: XON. @event: enum roan_pfc_rx_event. */
 TRACE_EVENT(roan_pfc_rx,
 	TP_PROTO(const struct roan_dev *dev, u32 prio, u64 ns, u32 event),
 	TP_ARGS(dev, prio, ns, event),
@@ -199,10 +199,7 @@ TRACE_EVENT(roan_pfc_rx,
 	TP_printk("ifindex=%d prio=%u ns=%llu event=%u", __entry->ifindex, __entry->prio, __entry->ns, __entry->event)
 );
 
-/*
- * The peer is told to stop or to go on with this priority, of which @backlog bytes wait. @what: enum
- * roan_pfc_tx_action.
- */
+/* A pause frame is sent for this priority, of which @backlog bytes are queued. @what: enum roan_pfc_tx_action. */
 TRACE_EVENT(roan_pfc_tx,
 	TP_PROTO(const struct roan_dev *dev, u32 prio, u64 backlog, u32 what),
 	TP_ARGS(dev, prio, backlog, what),
@@ -221,7 +218,7 @@ TRACE_EVENT(roan_pfc_tx,
 	TP_printk("ifindex=%d prio=%u backlog=%llu what=%u", __entry->ifindex, __entry->prio, __entry->backlog, __entry->what)
 );
 
-/* enum ib_qp_state, before and after. */
+/* A QP changed its state. enum ib_qp_state, before and after. */
 TRACE_EVENT(roan_qp_state,
 	TP_PROTO(const struct roan_qp *qp, u32 from, u32 to),
 	TP_ARGS(qp, from, to),

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How driver data of verbs goes in and out: what is too short, too long or not zero is refused. */
+/*
+ * Checked copies of driver data (udata) of verbs. Input that is too short, or longer with bytes that are not 0, is
+ * refused.
+ */
 #include "base/base.h"
 
 /*
- * A shorter request comes from a provider that is older than the struct's first version, which does not exist; a longer
- * one from a newer provider, which may pass what we do not know as long as it is zero.
+ * A request shorter than @size matches no version of the struct. A longer one comes from a newer provider: accepted if
+ * the fields that this kernel does not know are 0.
  */
 int roan_udata_in(struct ib_udata *udata, void *req, size_t size)
 {
@@ -15,7 +18,10 @@ int roan_udata_in(struct ib_udata *udata, void *req, size_t size)
 	return ib_copy_from_udata(req, udata, size) ? -EFAULT : 0;
 }
 
-/* For verbs that take no driver data: what a newer provider wants of us and we do not know must not pass unheard. */
+/*
+ * For verbs without driver data. A newer provider may pass fields that this kernel does not know; refuse them unless
+ * they are 0.
+ */
 int roan_udata_none(struct ib_udata *udata)
 {
 	if (!udata || !udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen))
@@ -23,7 +29,7 @@ int roan_udata_none(struct ib_udata *udata)
 	return -EINVAL;
 }
 
-/* No udata: a kernel consumer. No room at all: whoever calls the verb does not want the answer. */
+/* No udata: a kernel consumer. No output buffer: the caller does not need the response. */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size)
 {
 	if (!udata || !udata->outlen)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* IP multicast membership: by interface, not by socket, which may join no more than igmp_max_memberships groups. */
+/*
+ * IP multicast membership of multicast GIDs. Joins by interface, as a socket may join no more than
+ * igmp_max_memberships groups. Does not know which QPs are attached.
+ */
 #include <linux/if_vlan.h>
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
@@ -18,8 +21,8 @@ static bool igmp_ipv4_group(const union ib_gid *mgid, __be32 *addr)
 }
 
 /*
- * The device's interface and the VLANs on it (also a VLAN in a VLAN), as far as they are in the device's namespace: the
- * interfaces whose addresses the RDMA core makes GIDs of the device.
+ * True for the device's interface and the VLANs on it (also a VLAN in a VLAN), if they are in the device's namespace:
+ * the interfaces from whose addresses the RDMA core makes GIDs of the device.
  */
 bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev)
 {
@@ -28,7 +31,9 @@ bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev
 	return real == dev->ndev && net_eq(dev_net(ndev), dev->rnet->net);
 }
 
-/* False while the interface has no IPv4 or IPv6 of its own: its MTU is below 68 or 1280, or it is being unregistered. */
+/*
+ * False while IPv4 or IPv6 is not enabled on the interface: its MTU is below 68 or 1280, or it is being unregistered.
+ */
 bool roan_net_can_join(const struct net_device *ndev, const union ib_gid *mgid)
 {
 	return roan_gid_v4(mgid) ? !!__in_dev_get_rtnl(ndev) : IS_ENABLED(CONFIG_IPV6) && __in6_dev_get(ndev);
@@ -55,7 +60,7 @@ void roan_net_leave(struct net_device *ndev, const union ib_gid *mgid)
 
 	if (igmp_ipv4_group(mgid, &addr)) {
 		in_dev = __in_dev_get_rtnl(ndev);
-		if (in_dev)	/* NULL: IPv4 has left the interface, and its groups with it */
+		if (in_dev)	/* NULL: IPv4 is disabled on the interface, which dropped its groups */
 			ip_mc_dec_group(in_dev, addr);
 	} else if (IS_ENABLED(CONFIG_IPV6)) {
 		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid);

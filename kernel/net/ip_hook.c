@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module's place in the IP stack: who holds UDP port 4791 in a namespace, what a packet looks like that reaches
- * roan_recv(), by which route ours leave. What is inside the packets is not looked at here.
+ * The module's place in the IP stack: the sockets that hold UDP port 4791 in a namespace, the receive hook that calls
+ * the receive path, and the choice of the device that a packet is for. Does not look into packets beyond UDP.
  *
- * Packets are taken by a LOCAL_IN hook: a UDP socket's encap_rcv would be given trains already cut. The sockets hold the
- * port, and have GRO put together what a NIC delivers packet by packet.
+ * Packets are received by a LOCAL_IN hook: a UDP socket's encap_rcv would get GSO packets already segmented. The
+ * sockets reserve the port and make GRO merge the packets of a NIC.
  */
 #include <linux/if_vlan.h>
 #include <linux/igmp.h>
@@ -37,11 +37,11 @@
 #include "net/net_priv.h"
 
 static unsigned int net_id;
-static roan_deliver_fn *deliver __ro_after_init;	/* the receive path above */
+static roan_deliver_fn *deliver __ro_after_init;	/* receive path, set once by roan_net_init() */
 static DEFINE_MUTEX(net_mutex);
 static DECLARE_WAIT_QUEUE_HEAD(net_unused);
 
-/* ---- in ---- */
+/* ---- receive ---- */
 
 static void net_count_drop(struct roan_net *rnet, enum roan_counter which)
 {
@@ -51,13 +51,16 @@ static void net_count_drop(struct roan_net *rnet, enum roan_counter which)
 		this_cpu_inc(dev->stats->count[which]);
 }
 
-/* The interface is the device's, or lies on top of it (VLAN). */
+/* True if @in is the device's interface or on top of it (VLAN). */
 static bool net_dev_is_on(const struct roan_dev *dev, struct net_device *in)
 {
 	return dev->ndev == in || netdev_has_upper_dev_all_rcu(dev->ndev, in);
 }
 
-/* The interface that has the address the packet is to, or NULL. One of link scope is looked for on the device's own. */
+/*
+ * Returns the interface that has the packet's destination address, or NULL. A link-local address is looked up on the
+ * device's own interface only.
+ */
 static struct net_device *net_daddr_netdev(const struct roan_rx_ctx *rx, const struct roan_dev *dev)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)&rx->daddr;
@@ -74,8 +77,9 @@ static struct net_device *net_daddr_netdev(const struct roan_rx_ctx *rx, const s
 }
 
 /*
- * The address first: a packet to ourselves comes in by lo, and a neighbour may send to any port of ours. Of two devices,
- * one on an interface and one below it, the upper is meant.
+ * The destination address decides before the receiving interface: a packet to a local address comes in by lo, and a
+ * neighbour may send to any port of this host. If one device is on an interface and another one on its lower
+ * interface, the upper one is chosen.
  */
 struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx)
 {
@@ -129,8 +133,10 @@ void roan_rx_grh(const struct roan_rx_ctx *rx, u8 grh[ROAN_GRH_LEN])
 }
 
 /*
- * Connection tracking's own last hook has our priority for IPv4, and is behind us if it was there first: without this each packet
- * of a flow would be its first. Its events wait for somebody else to deliver them: that would take a symbol of its module.
+ * Confirms the connection tracking entry. Connection tracking's last IPv4 hook has the same priority as this one, and
+ * runs after it if it was registered first; without confirmation each packet of a flow would look like the first.
+ * Conntrack events stay pending until another packet delivers them: delivering them here would take a symbol of the
+ * nf_conntrack module.
  */
 static bool hook_confirm_conntrack(struct sk_buff *skb)
 {
@@ -144,7 +150,7 @@ static bool hook_confirm_conntrack(struct sk_buff *skb)
 	return true;
 }
 
-/* From the UDP header on, both families alike. The skb's data is at its IP header, which is @l3 long. */
+/* Common part for IPv4 and IPv6, from the UDP header on. skb->data is at the IP header, which is @l3 bytes long. */
 static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 {
 	struct sk_buff *skb = rx->skb;
@@ -164,7 +170,7 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 		rx->end = l3 + len;
 	}
 	if (rx->end <= rx->off)
-		goto truncated;		/* empty: the walker would see no packet, and nobody would count it */
+		goto truncated;		/* empty: no packet to parse, so count the drop here */
 
 	if (unlikely(!hook_confirm_conntrack(skb))) {
 		net_count_drop(rx->rnet, ROAN_CNT_rx_policy);
@@ -176,9 +182,9 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 		goto drop;
 	}
 	roan_count(dev, rcvd_skbs);
-	local_bh_disable();	/* a packet that a program let go (NFQUEUE) comes in its context */
+	local_bh_disable();	/* a packet reinjected from NFQUEUE arrives in process context */
 	deliver(rx);
-	napi_consume_skb(skb, 1);	/* softirqs are off: to this CPU's pool */
+	napi_consume_skb(skb, 1);	/* softirqs are off, so the skb may go to this CPU's NAPI cache */
 	local_bh_enable();
 	return NF_STOLEN;
 
@@ -263,7 +269,7 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 	return hook_deliver(&rx, sizeof(*ip6));
 }
 
-/* Last of all hooks: filters and connection tracking have had their say. */
+/* Last of all hooks: after the administrator's filters and connection tracking. */
 static const struct nf_hook_ops hooks[] = {
 	{ .hook = hook4, .pf = NFPROTO_IPV4, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
 	{ .hook = hook6, .pf = NFPROTO_IPV6, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
@@ -295,7 +301,7 @@ static struct socket *open_port(struct net *net, bool ipv6)
 		return ERR_PTR(err);
 	udp_set_bit(GRO_ENABLED, sock->sk);
 	udp_allow_gso(sock->sk);
-	udp_tunnel_encap_enable(sock->sk);	/* or GRO does not look for sockets at all */
+	udp_tunnel_encap_enable(sock->sk);	/* otherwise GRO does not look up UDP sockets at all */
 	return sock;
 }
 
@@ -330,7 +336,7 @@ err_sock4:
 static void net_close(struct roan_net *rnet)
 {
 	nf_unregister_net_hooks(rnet->net, hooks, ARRAY_SIZE(hooks));
-	synchronize_net();	/* a packet under way may still look at devs */
+	synchronize_net();	/* the hook may still be reading rnet->devs */
 	close_port(rnet->sock6);
 	close_port(rnet->sock4);
 	rnet->sock6 = NULL;
@@ -357,7 +363,7 @@ void roan_net_put(struct roan_net *rnet)
 	if (rnet->users == 1)
 		net_close(rnet);
 	WRITE_ONCE(rnet->users, rnet->users - 1);
-	wake_up_all(&net_unused);	/* under the mutex: the waiter takes it before it lets rnet go */
+	wake_up_all(&net_unused);	/* under the mutex: net_pernet_exit() takes it before rnet is freed */
 	mutex_unlock(&net_mutex);
 }
 
@@ -390,7 +396,10 @@ static int __net_init net_pernet_init(struct net *net)
 	return 0;
 }
 
-/* The interfaces are gone, and their devices with them; only the last steps of roan_net_put() may still be under way. */
+/*
+ * The interfaces of the namespace are gone, and their devices with them. roan_net_put() may still be running: wait for
+ * it.
+ */
 static void __net_exit net_pernet_exit(struct net *net)
 {
 	struct roan_net *rnet = net_generic(net, net_id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A network namespace in which devices are. Inside net/ only. */
+/* State of a network namespace that has roan devices. Private to net/. */
 #ifndef ROAN_NET_PRIV_H
 #define ROAN_NET_PRIV_H
 
@@ -11,8 +11,8 @@ struct socket;
 
 struct roan_net {
 	struct net *net;
-	struct list_head devs;		/* roan_dev.on_net; net_mutex, RCU readers */
-	u32 users;			/* net_mutex; sockets and hooks are there while it is not 0 */
+	struct list_head devs;		/* roan_dev.net_link; written under net_mutex, RCU readers */
+	u32 users;			/* under net_mutex; not 0: sockets and hooks exist */
 	struct socket *sock4;
 	struct socket *sock6;		/* NULL without IPv6 */
 };

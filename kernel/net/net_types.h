@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Routes, as queues keep them. Only types: net/net.h has the functions.
- */
+/* The route cache embedded in queues. Only types: net/net.h has the functions. */
 #ifndef ROAN_NET_TYPES_H
 #define ROAN_NET_TYPES_H
 
@@ -10,14 +8,14 @@
 
 struct dst_entry;
 
-/* A direction's way out: route cached, IPv4 identification. Written under the lock of the queue it belongs to. */
+/* Cached route of one direction, and its IPv4 identification. Written under the lock of the queue that contains it. */
 struct roan_dst_cache {
 	struct dst_entry *dst;
 	u32 cookie;
-	union ib_gid sgid;	/* the addresses dst was looked up for */
+	union ib_gid sgid;	/* addresses of the lookup */
 	union ib_gid dgid;
-	int ifindex;		/* and their interface: two may have the same address */
-	u16 cpu;		/* whose transmit queue all goes through */
+	int ifindex;		/* interface of the lookup: two interfaces may have the same address */
+	u16 cpu;		/* CPU whose transmit queue (XPS) all packets use */
 	u16 ip_id;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* By which route packets leave, and their way to the IP stack. */
+/* Route lookup for an address vector, and the hand-over of skbs to the IP stack. Does not queue or retry. */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
@@ -21,14 +21,15 @@ void roan_dst_cache_reset(struct roan_dst_cache *flow)
 }
 
 /*
- * Out of the address's own interface, so that two NICs in one subnet each use their own port and a VLAN's address its
- * VLAN. An address of this namespace is reached through lo, and a lookup bound to an interface would miss that.
+ * Bind the lookup to the interface of the source address: two NICs in one subnet then each use their own port, and a
+ * VLAN address uses its VLAN. A local destination is reached through lo, and a lookup bound to an interface would not
+ * find it.
  */
 static struct dst_entry *route4(struct net *net, const struct roan_av *av)
 {
 	struct flowi4 fl = {
 		.flowi4_proto = IPPROTO_UDP,
-		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* what routing rules look at */
+		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* the bits that routing rules match */
 		.fl4_sport = htons(av->sport),
 		.fl4_dport = htons(ROAN_UDP_PORT),
 	};
@@ -94,7 +95,8 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cac
 	skb_dst_set_noref(skb, flow->dst);
 	skb->dev = flow->dst->dev;
 #ifdef CONFIG_XPS
-	skb->sender_cpu = flow->cpu + 1;	/* whoever sends: from one queue to the other packets would overtake each other */
+	/* fixed, whichever CPU sends: packets in different transmit queues would be reordered */
+	skb->sender_cpu = flow->cpu + 1;
 #endif
 	if (ipv6) {
 		memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
