@@ -135,8 +135,7 @@ void roan_rx_grh(const struct roan_rx_ctx *rx, u8 grh[ROAN_GRH_LEN])
 /*
  * Confirms the connection tracking entry. Connection tracking's last IPv4 hook has the same priority as this one, and
  * runs after it if it was registered first; without confirmation each packet of a flow would look like the first.
- * Conntrack events stay pending until another packet delivers them: delivering them here would take a symbol of the
- * nf_conntrack module.
+ * Conntrack events stay cached: delivering them here would take a symbol of the nf_conntrack module.
  */
 static bool hook_confirm_conntrack(struct sk_buff *skb)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The opcode table (IBTA vol. 1, table 38). One row a packet kind; everything else about an opcode is derived from its
- * row. Says nothing of whether a packet is allowed where it arrives: that is responder.c, requester.c, ud.c.
+ * The opcode table (IBTA vol. 1, table 38): one row per opcode; everything else about an opcode is derived from its
+ * row. Does not decide whether a packet is allowed where it arrives: responder.c, requester_rx.c and ud.c do.
  */
 #include "core/transport/opcode.h"
 
@@ -25,7 +25,7 @@ enum {
 		.header_len = HEADER_BYTES(_headers), .payload = (_payload),	\
 	}
 
-/* RC and UC number SEND and WRITE alike. */
+/* RC and UC use the same codes for SEND and WRITE. */
 #define SENDS_AND_WRITES(tp)						\
 	ROW(tp, 0x00, SEND,  FIRST,  NONE, 0, true),			\
 	ROW(tp, 0x01, SEND,  MIDDLE, NONE, 0, true),			\
@@ -62,8 +62,8 @@ const struct roan_opcode roan_opcodes[256] = {
 };
 
 /*
- * What a sender asks for, as a row of codes by segment: of FIRST, MIDDLE, LAST and ONLY one a rider (NONE, IMM, INV). FIRST and
- * MIDDLE carry none. 0xff: no such packet.
+ * Opcode, without the transport bits, by operation, segment (FIRST, MIDDLE, LAST, ONLY) and extension (NONE, IMM,
+ * INV). FIRST and MIDDLE packets carry no extension. 0xff: no such packet.
  */
 static const u8 codes[][4][3] = {
 	[ROAN_OP_SEND]	= { { 0x00, 0x00, 0x00 }, { 0x01, 0x01, 0x01 }, { 0x02, 0x03, 0x16 }, { 0x04, 0x05, 0x17 } },

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* BTH opcodes as facts: one table says what each of the 256 values means (IBTA vol. 1, 9.2, table 38; RoCEv2 annex for CNP). */
+/*
+ * BTH opcodes: one table with the meaning of each of the 256 values (IBTA vol. 1, 9.2, table 38; RoCEv2 annex for
+ * CNP).
+ */
 #ifndef ROAN_OPCODE_H
 #define ROAN_OPCODE_H
 
@@ -15,7 +18,7 @@ enum roan_transport {		/* bits 7..5 of the opcode */
 };
 
 enum roan_op {
-	ROAN_OP_NONE,		/* not an opcode we know */
+	ROAN_OP_NONE,		/* unknown opcode */
 	/* requests */
 	ROAN_OP_SEND,
 	ROAN_OP_WRITE,
@@ -30,7 +33,7 @@ enum roan_op {
 	ROAN_OP_ATOMIC_ACK,
 	/* neither */
 	ROAN_OP_CNP,
-	/* never on the wire: work the local side does in order with the others (LOCAL_INV, BIND_MW, REG_MR) */
+	/* not on the wire: local work in the order of the send queue (LOCAL_INV, BIND_MW, REG_MR) */
 	ROAN_OP_LOCAL,
 };
 
@@ -41,7 +44,7 @@ enum roan_seg {
 	ROAN_SEG_ONLY,
 };
 
-/* What a message carries besides its payload; sits on the LAST or ONLY packet. */
+/* What a message carries besides its payload, in the LAST or ONLY packet. */
 enum roan_ext {
 	ROAN_EXT_NONE,
 	ROAN_EXT_IMM,
@@ -67,13 +70,13 @@ struct roan_opcode {
 	u8  ext;		/* enum roan_ext */
 	u16 headers;		/* enum roan_headers */
 	u8  header_len;		/* bytes, BTH and all extended headers */
-	bool payload;		/* may payload follow the headers? */
+	bool payload;		/* payload may follow the headers */
 };
 
 #define ROAN_OPCODE_CNP		0x81
 #define ROAN_OPCODE_INVALID	0xff
 
-/* Never NULL; ->op is ROAN_OP_NONE for what is not in the standard. */
+/* roan_opcode() is never NULL; ->op is ROAN_OP_NONE for values that the standard does not define. */
 extern const struct roan_opcode roan_opcodes[256];
 static inline const struct roan_opcode *roan_opcode(u8 opcode)
 {
@@ -81,8 +84,8 @@ static inline const struct roan_opcode *roan_opcode(u8 opcode)
 }
 
 /*
- * The opcode of a packet. ROAN_OPCODE_INVALID if there is no such packet (UD WRITE, UC READ, a rider on a FIRST ...).
- * @rider is ignored on FIRST and MIDDLE packets.
+ * Returns the opcode of a packet, or ROAN_OPCODE_INVALID if there is no such packet (UD WRITE, UC READ ...). @rider,
+ * the extension, is ignored on FIRST and MIDDLE packets.
  */
 u8 roan_opcode_of(enum roan_transport tp, enum roan_op op, enum roan_seg seg, enum roan_ext rider);
 
@@ -101,7 +104,7 @@ static inline bool roan_op_is_response(enum roan_op op)
 	return op == ROAN_OP_READ_RESP || op == ROAN_OP_ACK || op == ROAN_OP_ATOMIC_ACK;
 }
 
-/* Operations that are finished by a response of their own, not by an ACK. */
+/* Operations completed by a response of their own, not by an ACK. */
 static inline bool roan_op_needs_response(enum roan_op op)
 {
 	return op == ROAN_OP_READ || op == ROAN_OP_CMP_SWAP || op == ROAN_OP_FETCH_ADD || op == ROAN_OP_ATOMIC_WRITE ||

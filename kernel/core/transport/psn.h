@@ -13,13 +13,13 @@ static inline u32 psn_add(u32 psn, u32 n)
 	return (psn + n) & PSN_MASK;
 }
 
-/* How far @a is ahead of @b: negative if behind. Right while they are less than 2^23 apart. */
+/* Distance from @b to @a; negative if @a is behind @b. Valid while they are less than 2^23 apart. */
 static inline s32 psn_diff(u32 a, u32 b)
 {
 	return (s32)((a - b) << 8) >> 8;
 }
 
-/* Is @psn in [first, first + n)? @n < 2^23. */
+/* True if @psn is in [first, first + n). @n < 2^23. */
 static inline bool psn_within(u32 psn, u32 first, u32 n)
 {
 	return ((psn - first) & PSN_MASK) < n;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The requester: what leaves next (IBTA vol. 1, 9.7.3). What answers and silences mean is requester_rx.c; both are one
- * room, and only they write struct roan_requester.
+ * The requester: which packet to send next (IBTA vol. 1, 9.7.3). requester_rx.c handles responses and timeouts. Only
+ * these two files write struct roan_requester.
  *
- * Loss is repaired by going back: next_psn and next return to the oldest unacknowledged PSN and its work, and everything
- * from there on leaves again. A work's packets are numbered from its first_psn, so the place of a PSN in a work needs no
- * further state, and a READ that got some of its responses asks for the rest.
+ * Lost packets are repaired by going back: next_psn and next return to the oldest unacknowledged PSN and its work
+ * request, and everything from there on is sent again. The packets of a work request are numbered from its first_psn,
+ * so the position of a PSN needs no further state, and a READ that got some of its responses requests the remainder.
  *
- * A READ asks for at most a window's worth of responses with one request packet. Longer ones are asked for piece by
- * piece, each piece a READ of its own on the wire, cut at multiples of the window from the first PSN: so the span of PSNs
- * in flight stays bounded and a 2 GiB READ works at any MTU.
+ * One READ request packet asks for at most psn_window response packets. A longer READ is sent in pieces, each a READ
+ * of its own on the wire, cut at multiples of the window from the first PSN. So the span of PSNs in flight is bounded,
+ * and a READ of 2 GiB works with any MTU.
  */
 #include "core/transport/requester_priv.h"
 
@@ -45,16 +45,16 @@ static u32 req_wqe_packets(const struct roan_requester *r, const struct roan_tx_
 	return max(1u, DIV_ROUND_UP(w->len, 1u << r->cfg.mtu_shift));
 }
 
-/* Once it may begin, may each work like it that lies behind it? */
+/* True if @w starts without further conditions once an equal work request before it may start. */
 static bool req_is_plain(const struct roan_tx_wqe *w)
 {
 	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && w->n_psn == 1 && !w->fence && !w->solicited;
 }
 
-/* What follows from the request alone is settled once, not for each of its packets. */
+/* Computes once what depends on the request alone, not for each packet. */
 void roan_requester_queued(struct roan_requester *r)
 {
-	/* of long ago, if it is finished: no matter */
+	/* may be a completed entry: its values are only compared */
 	const struct roan_tx_wqe *before = roan_requester_wqe(r, r->tail - 1);
 	struct roan_tx_wqe *w = roan_requester_wqe(r, r->tail++);
 
@@ -78,7 +78,10 @@ static bool req_has_credit(const struct roan_requester *r, const struct roan_tx_
 	return !w->needs_recv_wqe || !r->credits_known || psn_diff(ssn, r->lsn) <= 0;
 }
 
-/* May a work that has not begun begin? What it waits for always comes: an answer, or modify_qp. */
+/*
+ * True if a work request without sent packets may start. The event that a refused one waits for always comes: a
+ * response, or modify_qp.
+ */
 static bool req_may_start(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
 	if (r->sqd)
@@ -87,13 +90,16 @@ static bool req_may_start(const struct roan_requester *r, const struct roan_tx_w
 		return false;
 	if (w->barrier && roan_requester_outstanding(r))
 		return false;
-	/* Without a credit one message may go as a probe, if nothing else can bring news of new credits (9.7.7.2.5). */
+	/*
+	 * Without a credit one message may be sent as a probe, if no outstanding response can bring new credits
+	 * (9.7.7.2.5).
+	 */
 	return req_has_credit(r, w, r->next_ssn) || !roan_requester_outstanding(r);
 }
 
 /*
- * Will the work behind @index surely put a packet on the wire once the present message is out? Then that packet may ask
- * for the ACK. If in doubt, no: a tail that nobody answers would hang.
+ * True if the work request after @index will certainly send a packet after the current message; then that packet may
+ * carry AckReq. False if in doubt: a last packet without AckReq would wait for the timeout.
  */
 static bool req_ack_follows(const struct roan_requester *r, u32 index)
 {
@@ -106,13 +112,16 @@ static bool req_ack_follows(const struct roan_requester *r, u32 index)
 	       req_has_credit(r, w, r->next_ssn + 1);
 }
 
-/* After silence one packet is enough to hear what the peer has, and a queue that is only slow is not made longer. */
+/*
+ * After a timeout one packet is enough to learn what the peer has received, and adds little to a queue that is only
+ * slow.
+ */
 static u32 req_psn_window(const struct roan_requester *r)
 {
 	return r->rto_probe ? 1 : r->cfg.psn_window;
 }
 
-/* Has the peer as many READs and atomics of ours as it takes, and is this one more? */
+/* True if @w is a READ or atomic and the peer already has max_rd_atomic of them. */
 static bool req_reads_full(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
 	return roan_op_needs_response(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic;
@@ -127,7 +136,7 @@ bool roan_requester_can_send(const struct roan_requester *r)
 	return r->una == r->tail || !req_reads_full(r, last);
 }
 
-/* How many packets leave, at most, from one that asks for an ACK to the next. */
+/* Maximum distance in packets between two AckReq. */
 static u32 req_ack_interval(const struct roan_requester *r)
 {
 	return max(r->cfg.psn_window / 4, 1u);
@@ -156,7 +165,7 @@ static enum roan_seg req_segment(u32 pos, u32 npkts)
 	return pos + 1 == npkts ? ROAN_SEG_LAST : ROAN_SEG_MIDDLE;
 }
 
-/* The packet at position @pos of @w. */
+/* Describes the packet at position @pos of @w. */
 static void req_fill_desc(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos, struct roan_tx_desc *e)
 {
 	enum roan_seg seg = ROAN_SEG_ONLY;
@@ -187,7 +196,7 @@ static void req_fill_desc(const struct roan_requester *r, const struct roan_tx_w
 	e->opcode = roan_opcode_of(r->cfg.transport, w->op, seg, w->ext);
 }
 
-/* Is there room for the packet in the window, and for what it asks of the peer? */
+/* True if the packet fits into the PSN window and the limit of outstanding READs and atomics. */
 static bool req_fits_limits(const struct roan_requester *r, const struct roan_tx_wqe *w, const struct roan_tx_desc *e)
 {
 	u32 span = psn_diff(e->psn, r->una_psn);
@@ -215,7 +224,9 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 
 	w = roan_requester_wqe(r, r->next);
 	if (!w->started && !req_may_start(r, w)) {
-		/* Sent without AckReq because this work was to follow, and then the credits turned out fewer. */
+		/*
+		 * The last packet had no AckReq because this work request was to follow, but credits do not allow it.
+		 */
 		if (!r->since_ackreq || !roan_requester_outstanding(r))
 			return ROAN_NEXT_WAIT;
 		go_back(r, r->ack_timer_base_ns);
@@ -238,7 +249,7 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	return req_fits_limits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
 }
 
-/* How many packets behind @e have a place in the window, and need not ask for an ACK. */
+/* How many packets after @e fit into the window without an AckReq. */
 static u32 req_unacked_batch(const struct roan_requester *r, const struct roan_tx_desc *e)
 {
 	u32 in_window = req_psn_window(r) - 2 - psn_diff(e->psn, r->una_psn);
@@ -246,7 +257,7 @@ static u32 req_unacked_batch(const struct roan_requester *r, const struct roan_t
 	return min(in_window, req_ack_interval(r) - 2 - r->since_ackreq);
 }
 
-/* Up to the last, which may have to ask for an ACK. */
+/* How many of the next work requests equal @w; one less, as the last may need AckReq. */
 static u32 req_batchable_wqes(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 index, u32 most)
 {
 	u32 behind = r->tail - 1 - index, n;
@@ -260,7 +271,7 @@ static u32 req_batchable_wqes(const struct roan_requester *r, const struct roan_
 	return n ? n - 1 : 0;
 }
 
-/* Those in the middle of a message, or messages of a packet. */
+/* MIDDLE packets of one message, or consecutive one-packet messages. */
 u32 roan_requester_batch_count(const struct roan_requester *r, const struct roan_tx_desc *e, u32 most)
 {
 	const struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
@@ -281,11 +292,11 @@ static void req_start_wqe(struct roan_requester *r, struct roan_tx_wqe *w, u32 p
 	w->first_psn = psn;
 	w->resp_done = 0;
 	w->ssn = r->next_ssn;
-	/* The peer counts every piece of a READ as a message. */
+	/* The peer counts each piece of a READ as a message. */
 	r->next_ssn = psn_add(r->next_ssn, w->op == ROAN_OP_READ ? DIV_ROUND_UP(w->n_psn, r->cfg.psn_window) : 1);
 }
 
-/* Nobody answers UC and UD: what is sent is done. */
+/* UC and UD have no ACKs: a sent work request is complete. */
 static void req_complete_unacked(struct roan_requester *r, u32 index)
 {
 	r->una_psn = r->next_psn;
@@ -351,7 +362,7 @@ void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status s
 		r->local_err_idx = index;
 	r->local_err = true;
 	skip_completed(r);
-	/* What was sent may have counted on this work's packets to ask for the ACK. */
+	/* The packets sent before may lack AckReq, because this work request was to carry it. */
 	if (r->since_ackreq && roan_requester_outstanding(r) && r->una != index)
 		go_back(r, r->ack_timer_base_ns);
 }
@@ -378,7 +389,7 @@ bool roan_requester_retired(struct roan_requester *r, u32 *index, enum roan_stat
 void roan_requester_flush(struct roan_requester *r)
 {
 	r->failed = true;
-	r->una_psn = r->end_psn;	/* no answer is waited for any more */
+	r->una_psn = r->end_psn;	/* nothing is outstanding any more */
 	r->next_psn = r->end_psn;
 	r->ack_timer_base_ns = 0;
 	r->rnr_until = 0;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by requester.c and requester_rx.c, and nobody else. */
+/* Shared by requester.c and requester_rx.c only. */
 #ifndef ROAN_REQUESTER_PRIV_H
 #define ROAN_REQUESTER_PRIV_H
 
 #include "core/transport/requester.h"
 
-/* Which of its packets has @psn. Unsigned: a message may have 2^23 packets. */
+/* Position of the packet with @psn in its message. Unsigned: a message may have 2^23 packets. */
 static inline u32 work_pos(const struct roan_tx_wqe *w, u32 psn)
 {
 	return (psn - w->first_psn) & PSN_MASK;
 }
 
-/* Where the piece of a READ that holds response packet @pos ends. */
+/* End of the piece of a READ that contains response packet @pos. */
 static inline u32 read_piece_end(const struct roan_requester *r, u32 pos, u32 npkts)
 {
 	return min(npkts, (pos / r->cfg.psn_window + 1) * r->cfg.psn_window);
 }
 
-/* Is a READ or atomic before work @index not finished? */
+/* True if a READ or atomic before work request @index is not complete. */
 static inline bool unanswered_before(const struct roan_requester *r, u32 index)
 {
 	u32 i;
@@ -36,7 +36,7 @@ static inline void skip_completed(struct roan_requester *r)
 		r->next = r->una;
 }
 
-/* The oldest unacknowledged PSN is the next to leave. */
+/* Makes the oldest unacknowledged PSN the next to send. */
 static inline void next_is_oldest(struct roan_requester *r, u64 now)
 {
 	r->next_psn = r->una_psn;
@@ -46,12 +46,13 @@ static inline void next_is_oldest(struct roan_requester *r, u64 now)
 	r->ack_timer_base_ns = now;
 }
 
-/* Everything from it on leaves again. */
+/* Retransmits everything from the oldest unacknowledged PSN on. */
 static inline void go_back(struct roan_requester *r, u64 now)
 {
 	next_is_oldest(r, now);
 	r->rto_probe = false;
-	r->timed_at = 0;	/* whose answer comes next, the first sending's or the second's, nobody can tell (Karn) */
+	/* no RTT sample from a retransmitted packet: its response may belong to either copy (Karn) */
+	r->timed_at = 0;
 }
 
 #endif /* ROAN_REQUESTER_PRIV_H */

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The requester, other half: what answers and silences mean (IBTA vol. 1, 9.7.5, 9.7.6, 9.9.2). See requester.c.
+ * The requester's handling of responses and timeouts (IBTA vol. 1, 9.7.5, 9.7.6, 9.9.2). requester.c chooses the
+ * packets to send.
  */
 #include "core/transport/requester_priv.h"
 
-/* The packet that is timed was answered: how long did that take? */
+/* Takes an RTT sample if the timed packet is acknowledged. */
 static void req_sample_rtt(struct roan_requester *r, u64 now)
 {
 	if (!r->timed_at || psn_diff(r->una_psn, r->timed_psn) <= 0)
 		return;
-	if (now >= r->timed_at) {	/* what was to leave later may have been let go before: nobody knows when */
+	/* @timed_at may be a departure time; a packet that left earlier gives no sample */
+	if (now >= r->timed_at) {
 		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
 		roan_rtt_sample(&r->rtt, r->new_rtt_ns);
 		r->rto_backoff = 0;
@@ -17,10 +19,10 @@ static void req_sample_rtt(struct roan_requester *r, u64 now)
 	r->timed_at = 0;
 }
 
-/* Everything was silent for too long: ask with the oldest packet. What follows it, req_probe_answered() decides. */
+/* A timeout: retransmit the oldest packet only. req_probe_answered() decides about the packets after it. */
 static void req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
 {
-	if (!r->rto_probe)	/* a second one learns nothing new */
+	if (!r->rto_probe)	/* tail_ackreq describes the packets before the first probe */
 		r->tail_ackreq = !r->since_ackreq && r->next_psn == r->end_psn;
 	next_is_oldest(r, progress_at);
 	r->rto_probe = true;
@@ -28,7 +30,7 @@ static void req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
 	r->rto_base_ns = now;
 }
 
-/* How many answers the peer owes for what was sent of @w: one for each piece of a READ. */
+/* Responses outstanding for the packets sent of @w: one for each piece of a READ. */
 static u32 req_responses_pending(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
 	if (!w->started || w->completed || !roan_op_needs_response(w->op))
@@ -37,7 +39,7 @@ static u32 req_responses_pending(const struct roan_requester *r, const struct ro
 			    r->cfg.psn_window) - w->resp_done / r->cfg.psn_window;
 }
 
-/* On with what has not left yet. */
+/* Continues behind the last packet ever sent. */
 static void req_skip_sent(struct roan_requester *r)
 {
 	const struct roan_tx_wqe *w;
@@ -55,22 +57,25 @@ static void req_skip_sent(struct roan_requester *r)
 }
 
 /*
- * The probe was answered. The peer that lacked that packet has nothing behind it, and everything leaves again. But if the
- * answer is @late, being one to what was sent before the probe, nothing was lost, or the ACK alone, and what is in flight need
- * not leave a second time (as RFC 5682 has it); nor is it asked for a second time, which would keep a slow peer busy with
- * responses that nobody wants.
+ * The probe was acknowledged. Normally the peer has lost everything after the probe: retransmit all. If the
+ * acknowledgment is @late, a response to packets sent before the probe, nothing was lost, or only the ACK: continue
+ * behind the last packet sent (as RFC 5682 does), and do not request READ responses twice, which would keep a slow
+ * peer busy.
  */
 static void req_probe_answered(struct roan_requester *r, bool late)
 {
 	r->rto_probe = false;
 	late = late && r->tail_ackreq;
 	if (!late || r->timed_psn == r->rto_probe_psn)
-		r->timed_at = 0;	/* it was sent twice, or will be (Karn) */
+		r->timed_at = 0;	/* sent twice now or soon: no RTT sample (Karn) */
 	if (late)
 		req_skip_sent(r);
 }
 
-/* Of a window that left at once all answers but the first come at once, so a long silence counts for four times as long. */
+/*
+ * ACKs of one burst arrive together, and only the first shows the real wait. So keep the longest recent wait for four
+ * times its length.
+ */
 static void req_track_max_ack_wait(struct roan_requester *r, u64 now)
 {
 	u64 ns = r->ack_timer_base_ns && now > r->ack_timer_base_ns ? now - r->ack_timer_base_ns : 1;
@@ -81,15 +86,16 @@ static void req_track_max_ack_wait(struct roan_requester *r, u64 now)
 	r->max_ack_wait_at = now;
 }
 
-/* una_psn moved: the peer lives. @late: by what is no answer to a probe. */
+/* una_psn has advanced. @late: by a response to packets sent before the probe. */
 static void req_progress(struct roan_requester *r, bool late, u64 now)
 {
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
 	r->nak_seen = false;
-	r->rnr_until = 0;	/* what was refused was received after all: a copy of it */
+	r->rnr_until = 0;	/* another copy of the refused request was accepted */
 	r->rnr_since = 0;
-	if (psn_diff(r->next_psn, r->una_psn) < 0) {	/* an answer from before we went back overtook the resend */
+	/* the response to an earlier copy arrived before its retransmission was sent */
+	if (psn_diff(r->next_psn, r->una_psn) < 0) {
 		r->next_psn = r->una_psn;
 		r->rd_outstanding = 0;
 	}
@@ -102,8 +108,8 @@ static void req_progress(struct roan_requester *r, bool late, u64 now)
 }
 
 /*
- * The peer has everything before @psn. False: it says so, but the answer to a READ or atomic before @psn is missing; what
- * comes before that is acknowledged all the same (implied NAK, 9.7.5.1.1).
+ * Handles the peer's acknowledgment of all PSNs before @psn. False: the response to a READ or atomic before @psn is
+ * missing; what precedes that READ is acknowledged all the same (implied NAK, 9.7.5.1.1).
  */
 static bool req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 {
@@ -115,12 +121,12 @@ static bool req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 
 		if (w->completed)
 			continue;
-		/* Against what lies ahead, a window at most: the message may have 2^23 packets behind it. */
+		/* Compare with the PSNs ahead, a window at most: up to 2^23 packets of the message may lie behind. */
 		if (!w->started || psn_within(w->first_psn, psn, psn_diff(r->end_psn, psn)))
 			break;
 		if (roan_op_needs_response(w->op)) {
 			una_psn = psn_add(w->first_psn, w->resp_done);
-			whole = una_psn == psn;		/* a READ that has all its responses up to here */
+			whole = una_psn == psn;		/* true: all responses of the READ up to @psn are here */
 			break;
 		}
 		if (work_pos(w, psn) < w->n_psn)
@@ -132,12 +138,13 @@ static bool req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 		r->next = r->una;
 	if (una_psn != r->una_psn) {
 		r->una_psn = una_psn;
-		req_progress(r, psn_diff(una_psn, r->rto_probe_psn) > 1, now);	/* more than the probe alone */
+		/* true if more than the probe is acknowledged */
+		req_progress(r, psn_diff(una_psn, r->rto_probe_psn) > 1, now);
 	}
 	return whole;
 }
 
-/* The oldest work failed for good. */
+/* Completes the oldest work request with error @status. */
 static enum roan_event req_give_up(struct roan_requester *r, enum roan_status status)
 {
 	struct roan_tx_wqe *w;
@@ -154,7 +161,7 @@ static enum roan_event req_give_up(struct roan_requester *r, enum roan_status st
 	return ROAN_EV_FAILED;
 }
 
-/* Go back once more, if the budget allows (9.9.2.4.2). */
+/* Goes back if a retry is left (9.9.2.4.2). */
 static enum roan_event req_retry(struct roan_requester *r, u64 now)
 {
 	if (!r->retries_left)
@@ -165,7 +172,7 @@ static enum roan_event req_retry(struct roan_requester *r, u64 now)
 	return ROAN_EV_RETRY;
 }
 
-/* The answer to a READ or atomic was lost: what follows it says so. Once a hole. */
+/* The response to a READ or atomic is missing and a later one arrived. Acts once per loss. */
 static enum roan_event req_implied_nak(struct roan_requester *r, u64 now)
 {
 	if (r->nak_seen)
@@ -188,12 +195,12 @@ static enum roan_event req_sequence_nak(struct roan_requester *r, u64 now)
 	return ROAN_EV_RETRY;
 }
 
-#define RNR_SHARE	8			/* of the time a receiver has not been ready: how long it is let alone */
-#define RNR_MAX_NS	NSEC_PER_MSEC		/* unless it asks for more itself */
+#define RNR_SHARE	8			/* RNR wait >= this part of the time since the first RNR NAK */
+#define RNR_MAX_NS	NSEC_PER_MSEC		/* upper limit of that; the timer code may be longer */
 
 /*
- * The code is the least to be waited (9.7.5.2.8), and may be 10 us. A host that asks again and again so soon takes the CPU that
- * the receiver, or our own program, needs to get ready. So the longer it lasts the rarer it is asked.
+ * The timer code is the minimum wait (9.7.5.2.8), and may be 10 us. Retries at that rate take CPU time that the
+ * receiver, or the local program, needs to become ready. So the wait grows with the time since the first RNR NAK.
  */
 static u64 req_rnr_wait_ns(struct roan_requester *r, u8 code, u64 now)
 {
@@ -206,17 +213,20 @@ static enum roan_event req_rnr_nak(struct roan_requester *r, u8 code, u64 now)
 {
 	r->n_rnr_naks++;
 	if (now < r->rnr_until)
-		return ROAN_EV_NOTHING;		/* another copy, sent before we knew */
+		/* response to another copy of the request, sent before the first RNR NAK arrived */
+		return ROAN_EV_NOTHING;
 	if (r->cfg.rnr_retry != 7) {
 		if (!r->rnr_left)
 			return req_give_up(r, ROAN_ST_RNR_RETRY_EXC_ERR);
 		r->rnr_left--;
 	}
-	r->retries_left = r->cfg.retry_cnt;	/* the request arrived: how long its receiver takes is rnr_left's to say */
-	r->nak_seen = true;			/* all leaves again anyway: what was sent behind it may be refused */
+	/* the request arrived, so only rnr_left limits the wait for the receiver */
+	r->retries_left = r->cfg.retry_cnt;
+	/* everything is sent again anyway: ignore sequence NAKs for the packets after it */
+	r->nak_seen = true;
 	go_back(r, now);
 	r->rnr_until = now + req_rnr_wait_ns(r, code, now);
-	r->ack_timer_base_ns = r->rnr_until;	/* the wait is no silence */
+	r->ack_timer_base_ns = r->rnr_until;	/* the RNR wait does not count for the timeouts */
 	r->rto_base_ns = r->rnr_until;
 	return ROAN_EV_RETRY;
 }
@@ -235,7 +245,10 @@ static enum roan_event req_remote_error(struct roan_requester *r, u8 nak)
 	}
 }
 
-/* Credits the peer says it has. The code rounds down, and an old answer may come late: what was promised stays promised. */
+/*
+ * Raises the credit limit to that of the packet, never lowers it: the code rounds down, and an old response may arrive
+ * late.
+ */
 static void req_raise_lsn(struct roan_requester *r, const struct roan_pkt *pkt)
 {
 	u32 said = psn_add(pkt->msn, roan_credits_of(pkt->syndrome & ROAN_AETH_VALUE_MASK));
@@ -268,7 +281,7 @@ static enum roan_event req_positive_ack(struct roan_requester *r, const struct r
 	return ROAN_EV_NOTHING;
 }
 
-/* A NAK or RNR NAK speaks for its own PSN, and acknowledges all before it. */
+/* A NAK or RNR NAK refuses its own PSN and acknowledges all before it. */
 static enum roan_event req_negative_ack(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	u8 value = pkt->syndrome & ROAN_AETH_VALUE_MASK;
@@ -280,7 +293,7 @@ static enum roan_event req_negative_ack(struct roan_requester *r, const struct r
 	return value == ROAN_NAK_PSN_SEQUENCE ? req_sequence_nak(r, now) : req_remote_error(r, value);
 }
 
-/* Does @psn lie in what is sent and not acknowledged? */
+/* True if @psn is sent and not acknowledged. */
 static bool req_is_awaited(const struct roan_requester *r, u32 psn)
 {
 	return psn_diff(psn, r->una_psn) >= 0 && psn_diff(psn, r->end_psn) < 0;
@@ -292,7 +305,7 @@ enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan
 		return ROAN_EV_NOTHING;
 	switch (pkt->syndrome & ROAN_AETH_KIND_MASK) {
 	case ROAN_AETH_ACK:
-		/* The ACK before the oldest may bring credits. */
+		/* The ACK of the PSN before the oldest may carry new credits. */
 		if (req_is_awaited(r, pkt->psn) || psn_add(pkt->psn, 1) == r->una_psn)
 			return req_positive_ack(r, pkt, now);
 		break;
@@ -310,7 +323,7 @@ enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan
 	return ROAN_EV_NOTHING;
 }
 
-/* Is this packet what response packet @got of @w must look like? */
+/* True if @pkt has the operation, length and segment of the next response of @w. */
 static bool req_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, const struct roan_pkt *pkt)
 {
 	u32 mtu = 1u << r->cfg.mtu_shift;
@@ -333,8 +346,8 @@ static bool req_well_formed(const struct roan_requester *r, const struct roan_tx
 }
 
 /*
- * Responses tell them as ACKs do (9.7.7.2). Whether there is flow control at all is for ACKs to say: there are responders
- * that put "unlimited" into every response.
+ * True if the response carries valid credits, as ACKs do (9.7.7.2). Only ACKs decide whether flow control is used at
+ * all: some responders put "unlimited" into every response.
  */
 static bool req_brings_credits(const struct roan_requester *r, const struct roan_pkt *pkt)
 {
@@ -348,12 +361,12 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 	struct roan_tx_wqe *w;
 
 	if (r->failed || !req_is_awaited(r, pkt->psn)) {
-		/* busy with what was asked for twice, the peer is not silent */
+		/* a peer that sends duplicate responses is alive: restart the RTO */
 		r->rto_base_ns = max(r->rto_base_ns, now);
 		r->n_stale++;
 		return ROAN_RESP_STALE;
 	}
-	/* A response acknowledges all requests before its own. */
+	/* A response acknowledges all requests before it. */
 	if (!req_acknowledge(r, pkt->psn, now))
 		return req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
 	w = roan_requester_wqe(r, r->una);
@@ -382,7 +395,8 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 		w->completed = true;
 		skip_completed(r);
 	}
-	req_progress(r, !roan_seg_starts(pkt->info->seg), now);	/* what is asked for anew begins anew */
+	/* a repeated READ response starts with FIRST or ONLY, so another segment answers the first request */
+	req_progress(r, !roan_seg_starts(pkt->info->seg), now);
 	return ROAN_EV_PROGRESS;
 }
 
@@ -393,10 +407,9 @@ void roan_requester_retransmit(struct roan_requester *r, u64 now)
 }
 
 /*
- * When measured silence means loss, if that is before the ACK timeout. The peer is given twice as long each time, until an
- * answer was measured again (RFC 6298, 5.7: what was sent twice measures nothing, and a peer that has become slow would be
- * asked too early for ever). The retry budget is not touched: a peer that stops for a while has all the time that the QP's
- * attributes give it.
+ * RTO deadline, if it is before the ACK timeout. The RTO doubles with each retransmission until the next RTT sample
+ * (RFC 6298, 5.7: retransmitted packets give no samples, and for a peer that became slow the RTO would stay too
+ * short). It uses no retry: a peer that stops for a while keeps all the time that the QP's attributes give it.
  */
 static u64 req_rto_deadline(const struct roan_requester *r, u64 timeout_ns)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The responder (IBTA vol. 1, 9.7.4, 9.7.5; UC: 9.8.2). Admission first, then what a request leaves behind, then the one
- * door through which everything owed leaves.
+ * The responder (IBTA vol. 1, 9.7.4, 9.7.5; UC: 9.8.2): admission of requests, state after an executed request, and
+ * the sequence of responses. Does not execute requests and does not access memory.
  */
 #include "core/transport/responder.h"
 
@@ -20,7 +20,7 @@ void roan_responder_reset(struct roan_responder *resp, const struct roan_respond
 		memset(replay, 0, max_replay * sizeof(*replay));
 }
 
-/* Entries between the oldest of the ring and entry @at: the ring is in PSN order, replay_next is its oldest. */
+/* Position of entry @at counted from the oldest: the ring is in PSN order, and replay_next is its oldest entry. */
 static u32 age_order(const struct roan_responder *resp, u32 at)
 {
 	return at >= resp->replay_next ? at - resp->replay_next : at + resp->cfg.max_dest_rd_atomic - resp->replay_next;
@@ -53,7 +53,7 @@ static u32 response_packets(const struct roan_responder *resp, u32 len)
 
 /* ---- admission ---- */
 
-/* FIRST and ONLY are legal exactly between messages, MIDDLE and LAST exactly inside one of the same operation (9.7.4.1.3). */
+/* FIRST and ONLY are valid only between messages, MIDDLE and LAST only within one of the same operation (9.7.4.1.3). */
 static bool resp_in_sequence(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	if (roan_seg_starts(pkt->info->seg))
@@ -61,7 +61,7 @@ static bool resp_in_sequence(const struct roan_responder *resp, const struct roa
 	return resp->msg_op == pkt->info->op;
 }
 
-/* Every packet but the last carries a full MTU (9.7.4.1.6). */
+/* Every packet but the last has a payload of a full MTU (9.7.4.1.6). */
 static bool resp_right_length(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	switch (pkt->info->seg) {
@@ -77,7 +77,7 @@ static bool resp_right_length(const struct roan_responder *resp, const struct ro
 
 #define MAX_MESSAGE	(1u << 31)
 
-/* A WRITE brings exactly what its RETH announced; no message is longer than 2^31. */
+/* A WRITE carries exactly the length in its RETH; no message is longer than 2^31 bytes. */
 static bool resp_right_total(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	bool starts = roan_seg_starts(pkt->info->seg);
@@ -92,8 +92,9 @@ static bool resp_right_total(const struct roan_responder *resp, const struct roa
 }
 
 /*
- * READs, atomics and their like need a place to be remembered in. One not yet answered cannot give up its own: the requester
- * has more outstanding than agreed. One asked for again may be active and yet forgotten: the first answer came late.
+ * READs, atomics, FLUSHes and ATOMIC_WRITEs need a responder resource. The oldest one cannot be reused while its first
+ * responses are pending: the requester exceeds max_dest_rd_atomic. If its responses were sent once, a late duplicate
+ * request made it pending again, and it may be reused.
  */
 static bool resp_has_resource(const struct roan_responder *resp)
 {
@@ -140,7 +141,10 @@ static void resp_fill_request(const struct roan_responder *resp, const struct ro
 	};
 }
 
-/* The entry whose responses include @psn; NULL: forgotten. Newest first: an old one may have the PSN of a round before. */
+/*
+ * Returns the entry whose responses include @psn, or NULL. Newest first: an old entry may have the same PSN from
+ * before a wrap.
+ */
 static struct roan_resp_res *resp_find_resource(struct roan_responder *resp, u32 psn)
 {
 	u32 n = resp->cfg.max_dest_rd_atomic, i;
@@ -154,7 +158,7 @@ static struct roan_resp_res *resp_find_resource(struct roan_responder *resp, u32
 	return NULL;
 }
 
-/* An entry that is asked for again can be older than all that are active. */
+/* A repeated entry can be older than all pending ones. */
 static void resp_queue_response(struct roan_responder *resp, struct roan_resp_res *e, u32 from, u32 to)
 {
 	u32 at = e - resp->replay;
@@ -168,7 +172,7 @@ static void resp_queue_response(struct roan_responder *resp, struct roan_resp_re
 	e->end_pkt = to;
 }
 
-/* Behind the oldest active entry comes the next one; mostly it is its neighbour. */
+/* The next pending entry after the oldest one is usually its neighbour. */
 static void resp_unqueue_response(struct roan_responder *resp, struct roan_resp_res *e)
 {
 	u32 at = e - resp->replay;
@@ -184,7 +188,7 @@ static void resp_unqueue_response(struct roan_responder *resp, struct roan_resp_
 	resp->oldest_pending = at;
 }
 
-/* Asked again for a READ, or for the rest of one: it must lie within what was asked the first time (9.7.5.1.4). */
+/* True if a repeated READ, or a request for its remainder, lies within the original one (9.7.5.1.4). */
 static bool resp_same_read(const struct roan_responder *resp, const struct roan_resp_res *e, const struct roan_pkt *pkt,
 			   u32 pos)
 {
@@ -194,11 +198,11 @@ static bool resp_same_read(const struct roan_responder *resp, const struct roan_
 		return false;
 	if (skipped + pkt->dma_len == e->len)
 		return true;
-	/* Shorter than the rest: only whole packets, as the first time. */
+	/* Shorter than the remainder: whole packets only, as in the original. */
 	return skipped + pkt->dma_len < e->len && pkt->dma_len && !(pkt->dma_len & (resp_mtu(resp) - 1));
 }
 
-/* A requester that begins again begins with the first that it misses, and goes on in the order of PSNs. */
+/* A retransmission starts at the oldest missing PSN and continues in PSN order. */
 static void resp_note_rerequest(struct roan_responder *resp, u32 psn)
 {
 	if (!resp->resp_blocked)
@@ -234,7 +238,7 @@ static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struc
 	return ROAN_V_DUPLICATE;
 }
 
-/* One NAK a gap; after it, or after an RNR NAK, silence until the expected packet comes (9.7.5.2.8). */
+/* One NAK per gap; after it, or after an RNR NAK, no response until the expected packet comes (9.7.5.2.8). */
 static enum roan_verdict resp_gap(struct roan_responder *resp)
 {
 	if (resp->nak_sent)
@@ -253,7 +257,7 @@ static void resp_drop_msg(struct roan_responder *resp)
 	resp->msg_op = ROAN_OP_NONE;
 }
 
-/* UC: any packet that starts a message is a new beginning; a hole loses the message it is in (9.8.2.2). */
+/* UC: any FIRST or ONLY packet resynchronises; a gap loses the message it is in (9.8.2.2). */
 static enum roan_verdict resp_admit_uc(struct roan_responder *resp, const struct roan_pkt *pkt,
 				       struct roan_request *exec)
 {
@@ -294,7 +298,7 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 	return ROAN_V_EXECUTE;
 }
 
-/* ---- what an executed request leaves behind ---- */
+/* ---- state after an executed request ---- */
 
 static void resp_advance(struct roan_responder *resp, u32 npsn)
 {
@@ -302,7 +306,10 @@ static void resp_advance(struct roan_responder *resp, u32 npsn)
 	resp->nak_sent = false;
 	if (!resp->nak_due)
 		return;
-	/* What the NAK would have asked for came before it could leave. What came early was dropped and is asked for. */
+	/*
+	 * The expected packet arrived before the pending NAK was sent. Out-of-order packets were dropped, so a
+	 * sequence NAK now names the new expected PSN; an RNR NAK becomes an ACK.
+	 */
 	if ((resp->nak_syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR) {
 		resp->nak_due = false;
 		resp->ack_due = true;
@@ -376,7 +383,7 @@ void roan_responder_done_op(struct roan_responder *resp, const struct roan_pkt *
 void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
 {
 	resp->n_rnr++;
-	if (resp->cfg.transport == ROAN_TP_UC) {	/* nobody to tell: the message is lost (9.8.2.2) */
+	if (resp->cfg.transport == ROAN_TP_UC) {	/* UC has no NAK: the message is lost (9.8.2.2) */
 		resp_drop_msg(resp);
 		return;
 	}
@@ -399,7 +406,7 @@ void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak)
 	resp->nak_psn = resp->epsn;
 }
 
-/* ---- what is owed ---- */
+/* ---- responses ---- */
 
 static enum roan_seg response_segment(const struct roan_resp_res *e)
 {
@@ -468,7 +475,7 @@ void roan_responder_sent(struct roan_responder *resp, const struct roan_response
 {
 	struct roan_resp_res *e;
 
-	if (a->replay == ROAN_NO_RESP_RES) {	/* a NAK acknowledges what came before it */
+	if (a->replay == ROAN_NO_RESP_RES) {	/* a NAK acknowledges all PSNs before it */
 		resp->nak_due = false;
 		resp->ack_due = false;
 		resp->resp_blocked = false;

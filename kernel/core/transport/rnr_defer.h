@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A request, or the answer to one, waits for memory of ours, and its requester asks again meanwhile. What is it told?
+ * Response to duplicate requests while the request, or its response, is deferred by a page fault of this host.
  *
- *   at first	nothing. An early probe costs it no retry, and an RNR NAK might be one more than its rnr_retry allows.
- *   then	to come later (RNR NAK, 9.7.5.2.8), which renews its other retries: as long again as this has taken, so that
- *		few are enough, and little is sent in vain.
+ *	at first	none. An early probe uses no retry of the requester, and an RNR NAK might exceed its rnr_retry.
+ *	then		RNR NAK (9.7.5.2.8), which renews the requester's other retries. Its delay is as long as the page
+ *			fault has taken so far, so that few are needed and few packets are sent in vain.
  *
- * The first ends after ROAN_RNR_GRACE_NS, which an ACK timeout is longer than as a rule (4.096 us * 2^14 is 67 ms), or
- * when it
- * has asked more often than probes do in that time: then its ACK timeouts are so short that its retries may soon be spent.
+ * The first phase ends after ROAN_RNR_GRACE_NS, which is usually less than an ACK timeout (4.096 us * 2^14 is 67 ms),
+ * or after more than ROAN_RNR_GRACE_DUPS duplicates, more than probes cause in that time: the requester's ACK timeouts
+ * are then so short that its retries may soon be used up.
  */
 #ifndef ROAN_RNR_DEFER_H
 #define ROAN_RNR_DEFER_H
@@ -22,8 +22,8 @@
 #define ROAN_PSN_NONE	U32_MAX
 
 struct roan_rnr_defer {
-	u64 start_ns;		/* ns */
-	u32 psn;		/* whose it is, or ROAN_PSN_NONE */
+	u64 start_ns;		/* ns: when the page fault began */
+	u32 psn;		/* PSN of the deferred request or response, or ROAN_PSN_NONE */
 	u32 n_dup;
 };
 
@@ -32,7 +32,7 @@ static inline void roan_rnr_defer_begin(struct roan_rnr_defer *rest, u32 psn, u6
 	*rest = (struct roan_rnr_defer) { .start_ns = now, .psn = psn };
 }
 
-/* Asked again. True: say so, with the RNR timer's @code. */
+/* Counts a duplicate. True: send an RNR NAK with timer @code. */
 static inline bool roan_rnr_defer_dup(struct roan_rnr_defer *rest, u64 now, u8 *code)
 {
 	u64 waited = now - rest->start_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How long an answer takes, and so how long silence may last before it means loss: the estimator of RFC 6298, in ns. What
- * may be measured (one request at a time, none that was sent twice) is requester.c's business.
+ * Round-trip estimator of RFC 6298, in ns, and the retransmission timeout derived from it. Does not decide which
+ * packets may be timed (one at a time, none sent twice): requester.c and requester_rx.c do.
  */
 #ifndef ROAN_RTT_H
 #define ROAN_RTT_H
@@ -9,19 +9,19 @@
 #include "core/core_env.h"
 
 /*
- * No shorter: a peer's softirq may be put off to a thread for a scheduler's slice. TCP has 200 ms here, because its peer
- * holds acknowledgements back; ours may not once they are asked for.
+ * Lower bound of the RTO: the peer's softirq may be deferred to ksoftirqd for a scheduler slice. TCP uses 200 ms,
+ * because TCP peers delay ACKs; an RC responder may not delay an ACK that was requested.
  */
 #define ROAN_RTO_MIN_NS		(4 * NSEC_PER_MSEC)
 
 struct roan_rtt {
-	u64 srtt_ns;		/* smoothed; 0: nothing measured yet */
-	u64 var_ns;		/* mean deviation from it */
+	u64 srtt_ns;		/* smoothed; 0: no sample yet */
+	u64 var_ns;		/* mean deviation */
 };
 
 void roan_rtt_sample(struct roan_rtt *rtt, u64 ns);
 
-/* Silence of this many ns means loss; 0: nothing measured yet. */
+/* Returns the RTO in ns; 0: no sample yet. */
 u64 roan_rtt_rto_ns(const struct roan_rtt *rtt);
 
 #endif /* ROAN_RTT_H */

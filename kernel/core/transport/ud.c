@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a UD QP may take (IBTA vol. 1, 9.8.3). Never answers: a refused datagram is dropped and counted by the shell. */
+/*
+ * Checks of datagrams received by a UD QP (IBTA vol. 1, 9.8.3). UD has no NAK: the driver half drops and counts a
+ * refused datagram.
+ */
 #include "core/transport/ud.h"
 
 #define PKEY_FULL	0x8000

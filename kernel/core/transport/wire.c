@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packet bytes to struct roan_pkt and back (IBTA vol. 1, chapter 9.2 and 9.3). Every length is checked here and nowhere
- * else. Does not look at the payload and does not verify the ICRC.
+ * Packet bytes to struct roan_pkt and back (IBTA vol. 1, 9.2 and 9.3). Every length is checked here and nowhere else.
+ * Does not read the payload and does not verify the ICRC.
  */
 #include "core/transport/wire.h"
 
@@ -14,7 +14,7 @@
 #define BTH_BECN	0x40
 #define BTH_ACKREQ	0x80	/* byte 8 */
 
-/* All that most requests have behind the BTH, and the first of what there is. */
+/* All extended headers that most requests have; they come first in wire order. */
 #define ADDRESS_HEADERS	(ROAN_H_DETH | ROAN_H_FETH | ROAN_H_RETH | ROAN_H_ATOMIC)
 
 static u32 get_be24(const u8 *p)
@@ -43,7 +43,7 @@ static void parse_bth(const u8 *b, struct roan_pkt *pkt)
 	pkt->psn = get_be24(b + 9);
 }
 
-/* Word by word: a memset of all of @pkt takes longer than reading the headers. */
+/* Field by field: a memset of all of @pkt takes longer than parsing the headers. */
 static void clear_extended(struct roan_pkt *pkt)
 {
 	pkt->syndrome = 0;
@@ -64,7 +64,7 @@ static void clear_extended(struct roan_pkt *pkt)
 	pkt->payload_len = 0;
 }
 
-/* The caller made sure that info->header_len bytes are there. */
+/* The caller has checked that info->header_len bytes are present. */
 static void parse_extended(const u8 *b, u16 headers, struct roan_pkt *pkt)
 {
 	b += ROAN_BTH_LEN;
@@ -134,7 +134,7 @@ enum roan_parse roan_wire_parse(const u8 *head, size_t len, struct roan_pkt *pkt
 	if (len < overhead)
 		return ROAN_PARSE_SHORT;
 	payload = len - overhead;
-	if (payload ? !pkt->info->payload : pkt->pad)	/* padding pads a payload */
+	if (payload ? !pkt->info->payload : pkt->pad)	/* no padding without payload */
 		return ROAN_PARSE_SHORT;
 	parse_extended(head, pkt->info->headers, pkt);
 	pkt->payload_off = pkt->info->header_len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packet bytes <-> struct roan_pkt. Every length is settled here: nothing further in touches network bytes or asks how
- * long a packet is. Offsets count from the first byte of the BTH.
+ * Packet bytes <-> struct roan_pkt. Every length is checked here; the other files read neither network bytes nor
+ * packet lengths. Offsets count from the first byte of the BTH.
  */
 #ifndef ROAN_WIRE_H
 #define ROAN_WIRE_H
@@ -13,13 +13,13 @@
 #define ROAN_UDP_PORT		4791
 #define ROAN_BTH_LEN		12
 #define ROAN_ICRC_LEN		4
-#define ROAN_MAX_HEADERS	40	/* BTH + AtomicETH, the longest we send or accept */
+#define ROAN_MAX_HEADERS	40	/* BTH + AtomicETH, the longest sent or accepted */
 #define ROAN_MIN_PACKET		(ROAN_BTH_LEN + ROAN_ICRC_LEN)
 #define ROAN_GRH_LEN		40
 #define ROAN_QPN_MULTICAST	0xffffff
 #define ROAN_DEFAULT_PKEY	0xffff
 
-enum roan_syndrome {		/* AETH syndrome, bits 6..5 say which (IBTA vol. 1, 9.7.5.2.1) */
+enum roan_syndrome {		/* AETH syndrome; bits 6..5 are the kind (IBTA vol. 1, 9.7.5.2.1) */
 	ROAN_AETH_ACK		= 0x00,	/* low 5 bits: credit count code */
 	ROAN_AETH_RNR		= 0x20,	/* low 5 bits: timer code */
 	ROAN_AETH_NAK		= 0x60,	/* low 5 bits: enum roan_nak */
@@ -46,7 +46,7 @@ enum roan_flush_level {
 	ROAN_FLUSH_MR		= 1,
 };
 
-/* One packet in host order. Fields of headers the opcode does not have are 0. */
+/* One packet in host byte order. Fields of headers that the opcode does not have are 0. */
 struct roan_pkt {
 	const struct roan_opcode *info;	/* parse: never NULL; build: ignored */
 	u8  opcode;
@@ -79,20 +79,20 @@ struct roan_pkt {
 
 enum roan_parse {
 	ROAN_PARSE_OK,
-	ROAN_PARSE_SHORT,	/* too short for its opcode, or not a multiple of four bytes */
+	ROAN_PARSE_SHORT,	/* length does not fit the opcode, or is not a multiple of four bytes */
 	ROAN_PARSE_VERSION,	/* transport header version is not 0 */
 	ROAN_PARSE_OPCODE,	/* unknown opcode */
 };
 
 /*
- * @head: the first min(@len, ROAN_MAX_HEADERS) bytes of the packet. @len: bytes from BTH to ICRC inclusive.
- * On ROAN_PARSE_OPCODE the BTH fields of @pkt are filled all the same.
+ * @head: the first min(@len, ROAN_MAX_HEADERS) bytes of the packet. @len: bytes from BTH to ICRC inclusive. The BTH
+ * fields of @pkt are valid on ROAN_PARSE_OPCODE, too.
  */
 enum roan_parse roan_wire_parse(const u8 *head, size_t len, struct roan_pkt *pkt);
 
 /*
- * Write BTH and the extended headers that pkt->opcode calls for. @buf has room for ROAN_MAX_HEADERS bytes.
- * Returns the bytes written. pkt->info, payload_off and payload_len are not looked at; pkt->pad is.
+ * Writes BTH and the extended headers of pkt->opcode. @buf has ROAN_MAX_HEADERS bytes. Returns the bytes written. Uses
+ * pkt->pad; ignores pkt->info, payload_off and payload_len.
  */
 size_t roan_wire_build(u8 *buf, const struct roan_pkt *pkt);
 
@@ -104,10 +104,10 @@ static inline u8 roan_wire_pad(u32 payload_len)
 
 /* RNR timer code (0..31) -> ns (IBTA vol. 1, table 45). */
 u64 roan_rnr_ns(u8 code);
-/* The longest that is no longer than @ns, or 1: the shortest there is. */
+/* Code of the longest time not above @ns, at least 1, the shortest. */
 u8 roan_rnr_code(u64 ns);
 
-/* Credit count code (0..30) -> receive WQEs (IBTA vol. 1, table 46) and the largest code not above @credits. */
+/* Credit count code (0..30) -> receive WQEs (IBTA vol. 1, table 46), and the largest code not above @credits. */
 u32 roan_credits_of(u8 code);
 u8 roan_credit_code(u32 credits);
 
