@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Everything the pure core (kernel/core/transport, kernel/core/cc) may see of the outside. Userspace builds put their own file of
- * this name first on the include path (selftests/unit/core_env.h), with the same guard; its size measures how pure the core is.
+ * All declarations from outside that the pure core (kernel/core) may use. Userspace builds put their own file of this
+ * name first on the include path (selftests/unit/core_env.h), with the same include guard. The shorter this file, the
+ * purer the core.
  */
 #ifndef ROAN_CORE_ENV_H
 #define ROAN_CORE_ENV_H
@@ -18,7 +19,10 @@
 
 #include <rdma/roan-abi.h>
 
-/* CRC-32 (IEEE, reflected) of @len bytes continued from @crc, without pre- or post-inversion. kernel/base/crc.c. */
+/*
+ * CRC-32 (IEEE, reflected) of @len bytes, continued from @crc, without pre- or post-inversion. The kernel's is in
+ * base/crc.c.
+ */
 u32 roan_crc32(u32 crc, const void *p, size_t len);
 
 #endif /* ROAN_CORE_ENV_H */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From an event to the algorithm that wants it, and back: did its answer change? Decides nothing itself. */
+/*
+ * Calls the algorithm of a QP for each event that it subscribes to, and reports whether rate or window changed.
+ * Decides nothing itself.
+ */
 #include "core/cc/cc_ops.h"
 
-#define LINK_UNKNOWN	10000000000ULL	/* bit/s, for interfaces that do not tell */
+#define LINK_UNKNOWN	10000000000ULL	/* bit/s, for interfaces that report no speed */
 
 static const struct roan_cc_ops *const algorithms[ROAN_CC_NUM_ALGOS] = {
 	[ROAN_CC_NONE] = &roan_cc_none,
@@ -18,7 +21,7 @@ static const char *const names[ROAN_CC_NUM_ALGOS] = { ROAN_CC_ALGOS(X) };
 
 #define MAX_RTT		(10ULL * NSEC_PER_SEC)
 
-/* Tell @cc's algorithm of @event; true if it changed its mind. */
+/* Passes @event to @cc's algorithm; true if rate or window changed. */
 #define CC_CALL(cc, event, now, ...) ({							\
 	const u64 rate_was = (cc)->rate, window_was = (cc)->cwnd;			\
 											\

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the algorithms and cc.c share; nothing outside kernel/core/cc includes it. */
+/* Interface between cc.c and the algorithms. Private to kernel/core/cc. */
 #ifndef ROAN_CC_OPS_H
 #define ROAN_CC_OPS_H
 
 #include "core/cc/cc.h"
 
 /*
- * An algorithm: what it does when told of an event, at cc->now, by writing @rate, @window and @wants. Events it never wants
- * may be NULL. cc.c finds out what changed.
+ * An algorithm. Each callback handles an event at cc->now and writes @rate, @cwnd and @event_mask; cc.c detects
+ * changes. Callbacks for events that the algorithm never subscribes to may be NULL.
  */
 struct roan_cc_ops {
 	u8 flags;						/* ROAN_CC_USES_ECN ... */
@@ -27,7 +27,7 @@ extern const struct roan_cc_ops roan_cc_fixed;
 extern const struct roan_cc_ops roan_cc_dcqcn;		/* dcqcn.c: paper and mlx */
 extern const struct roan_cc_ops roan_cc_swift;		/* swift.c */
 
-/* cwnd_bound.c: a round trip was measured; what bounds it may have changed. */
+/* cwnd_bound.c: a round trip was measured; recompute the bound. */
 void roan_cc_rtt_sample(struct roan_cc *cc, u64 rtt_ns);
 void roan_cc_apply_bound(struct roan_cc *cc);
 
@@ -38,7 +38,7 @@ static inline u64 roan_mbps(u32 mbps)
 	return mbps * 1000000ULL;
 }
 
-/* @rate, but no more than the QP's cap; 0 is no limit in both. */
+/* The lower of @rate and the QP's cap; 0 means unlimited in both. */
 static inline u64 roan_cc_capped(const struct roan_cc *cc, u64 rate)
 {
 	if (!rate || !cc->rate_cap)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How much may be in flight, whatever the algorithm: window_max bytes, or window_bdp of what the path holds when it is empty,
- * which is the link's speed times the shortest round trip seen lately. An algorithm's own window is apart (swift.c), and so is
- * what the transport can number.
+ * Upper bound of the bytes in flight, for any algorithm: window_max, or window_bdp percent of the bandwidth-delay
+ * product (link speed times shortest recent round trip). Independent of the algorithm's own window (swift.c) and of
+ * the PSN window (requester.c).
  */
 #include "core/cc/cc_ops.h"
 
-#define MIN_RTT_LIFE	(10ULL * NSEC_PER_SEC)	/* paths change: the shortest round trip is believed for so long */
-#define MIN_PKTS	2			/* packets: with fewer one is always waited for */
+#define MIN_RTT_LIFE	(10ULL * NSEC_PER_SEC)	/* lifetime of the shortest round trip, as paths change */
+#define MIN_PKTS	2			/* packets; with fewer the sender waits for each ACK */
 
 void roan_cc_rtt_sample(struct roan_cc *cc, u64 rtt_ns)
 {
@@ -17,7 +17,7 @@ void roan_cc_rtt_sample(struct roan_cc *cc, u64 rtt_ns)
 	cc->min_rtt_at = cc->now;
 }
 
-/* Bytes; 0: no such bound, or not known yet. */
+/* Bytes; 0: no such bound, or no round trip known yet. */
 static u64 path_bdp(const struct roan_cc *cc)
 {
 	u64 bps = cc->rate_cap ? min(cc->rate_cap, cc->link) : cc->link;

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DCQCN's reaction point: a CNP cuts the rate R_C by a share that follows alpha, an estimate of how often CNPs come; time
- * and volume without one raise it again, first back to the target R_T (fast recovery), then beyond (additive, hyper).
+ * DCQCN's reaction point. A CNP cuts the rate R_C by a share that follows alpha, an estimate of how often CNPs come.
+ * Time and volume without CNPs raise it again: first back to the target R_T (fast recovery), then beyond it (additive,
+ * hyper).
  *
- * Two machines. `paper` (Zhu et al., SIGCOMM 2015, section 3 and 5): a CNP cuts at once, with the alpha before it, and restarts
- * the timers; a step is counted, then judged. `mlx` (ConnectX): timers run freely from the first CNP; alpha is updated at a
- * period's end if a CNP came in it, the rate is cut at the end of another; a step is judged, then counted. Where sources
- * disagree, Documentation/congestion-control.md says what was decided.
+ * Two profiles. `paper` (Zhu et al., SIGCOMM 2015, sections 3 and 5): a CNP cuts at once, with the alpha before it,
+ * and restarts the timers; the step counter is raised before the stage is chosen. `mlx` (ConnectX): timers run freely
+ * from the first CNP; alpha is updated at the end of a period that had a CNP, the rate is cut at the end of another
+ * period; the step counter is raised after the stage is chosen. Where sources disagree,
+ * Documentation/congestion-control.md has the decision.
  *
- * No timer runs: each event first applies what was due before it, in the order of time, however long ago. What is due between
- * two events is at most one update of alpha, one cut and any number of increases, of which only a few dozen differ.
+ * No timer runs: each event first applies everything that was due before it, in order of time. Between two events at
+ * most one update of alpha, one cut and any number of increases are due; only a few dozen of the increases differ from
+ * each other.
  */
 #include "core/cc/cc_ops.h"
 
-#define ALPHA_FRAC	20	/* bits of alpha below the parameters' 1/1024: its slow average eats eight of them */
+#define ALPHA_FRAC	20	/* fraction bits of alpha below 1/1024; its slow average uses eight of them */
 
 static bool is_paper(const struct roan_cc *cc)
 {
@@ -25,7 +28,7 @@ static u64 usec(u32 us)
 	return (u64)us * NSEC_PER_USEC;
 }
 
-/* The rate at which limiting ends. */
+/* Rate at which limiting ends. */
 static u64 dcqcn_max_rate(const struct roan_cc *cc)
 {
 	u64 rate = min(roan_mbps(CC_PARAM(cc, rpg_max_rate)) ?: U64_MAX, cc->link);
@@ -38,7 +41,7 @@ static u64 dcqcn_min_rate(const struct roan_cc *cc)
 	return min(roan_mbps(CC_PARAM(cc, rpg_min_rate)), dcqcn_max_rate(cc));
 }
 
-/* End of the period that @now is in, when the first began at @origin: after @now, never at it. */
+/* End of the period that contains @now, for periods counted from @origin. Always later than @now. */
 static u64 dcqcn_period_end(u64 origin, u64 period, u64 now)
 {
 	return origin + (div64_u64(now - origin, period) + 1) * period;
@@ -46,10 +49,10 @@ static u64 dcqcn_period_end(u64 origin, u64 period, u64 now)
 
 /* ---- alpha ---- */
 
-/* After so many updates without a CNP: alpha * (g/1024)^periods, by squaring. */
+/* Alpha after @periods updates without a CNP: alpha * (g/1024)^periods, by squaring. */
 static u32 alpha_decayed(u32 alpha, u32 g, u64 periods)
 {
-	u64 factor = (u64)g << 22;	/* of 1 << 32 */
+	u64 factor = (u64)g << 22;	/* unit: 1 / (1 << 32) */
 
 	for (; periods && alpha; periods >>= 1) {
 		if (periods & 1)
@@ -59,13 +62,13 @@ static u32 alpha_decayed(u32 alpha, u32 g, u64 periods)
 	return alpha;
 }
 
-/* After an update with a CNP. */
+/* Alpha after an update with a CNP. */
 static u32 alpha_raised(u32 alpha, u32 g)
 {
 	return ((u64)alpha * g >> 10) + ((1024 - g) << ALPHA_FRAC);
 }
 
-/* Decay is always reckoned from the last rise: however often we look in between, the value is the same. */
+/* Decay is always computed from the last rise, so the number of reads in between does not change the value. */
 static u32 alpha_at(const struct roan_cc *cc, u64 at)
 {
 	const struct roan_dcqcn *d = &cc->dcqcn;
@@ -74,7 +77,7 @@ static u32 alpha_at(const struct roan_cc *cc, u64 at)
 			     div64_u64(at - d->alpha_at, usec(CC_PARAM(cc, dce_tcp_rtt))));
 }
 
-/* mlx: the update that a CNP was waiting for, if it is due. It is itself one of the periods. */
+/* mlx: applies the pending update of alpha for a CNP, if due. That update is one of the periods. */
 static void alpha_update_if_due(struct roan_cc *cc, u64 now)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
@@ -86,7 +89,7 @@ static void alpha_update_if_due(struct roan_cc *cc, u64 now)
 	d->alpha_update_at = 0;
 }
 
-/* ---- down ---- */
+/* ---- rate decrease ---- */
 
 static void dcqcn_cut(struct roan_cc *cc, u64 at)
 {
@@ -109,9 +112,9 @@ static void dcqcn_cut(struct roan_cc *cc, u64 at)
 	cc->cuts++;
 }
 
-/* ---- up ---- */
+/* ---- rate increase ---- */
 
-/* What the target gains in the stage that the counts of steps make, with so many @rounds of fast recovery. */
+/* Increase of the target in the stage given by the step counters, with @rounds of fast recovery. */
 static u64 dcqcn_gain(const struct roan_cc *cc, u32 rounds)
 {
 	const struct roan_dcqcn *d = &cc->dcqcn;
@@ -123,15 +126,16 @@ static u64 dcqcn_gain(const struct roan_cc *cc, u32 rounds)
 	return more >= rounds ? roan_mbps(CC_PARAM(cc, rpg_ai_rate)) : 0;
 }
 
-/* Will the gain be the same for all steps to come, while only @steps is counted up? Then it is not 0. */
+/* True if the gain stays the same for all further steps while only @steps is counted up. It is not 0 then. */
 static bool dcqcn_gain_lasts(const struct roan_cc *cc, u32 rounds, u32 steps, u32 others)
 {
 	return steps > rounds && (steps >= others || !is_paper(cc));
 }
 
 /*
- * @n steps, counted in *@steps (one of the two counters; @others is the other's value), as if one by one: once the gain stays
- * and so does the distance from rate to target, both simply move on together until the target can rise no more.
+ * Applies @n steps, counted in *@steps (one of the two counters; @others is the other's value), with the same result
+ * as one by one: once gain and distance from rate to target are constant, rate and target rise together until the
+ * target is at its maximum.
  */
 static void dcqcn_increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 {
@@ -149,7 +153,7 @@ static void dcqcn_increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 		if (!is_paper(cc))
 			++*steps;
 		d->target = min(d->target + step, top);
-		d->rate += (d->target - d->rate + 1) / 2;	/* rounded up, so as to get there */
+		d->rate += (d->target - d->rate + 1) / 2;	/* rounded up, so that the rate reaches the target */
 		n--;
 		if (d->target - d->rate != gap || !dcqcn_gain_lasts(cc, rounds, *steps, others))
 			continue;
@@ -159,7 +163,7 @@ static void dcqcn_increase(struct roan_cc *cc, u32 *steps, u32 others, u64 n)
 		*steps += jump;
 		n -= jump;
 	}
-	*steps += n;	/* at the top there is nothing to gain, but a step is a step */
+	*steps += n;	/* at the maximum steps are counted without a gain */
 }
 
 static void dcqcn_increase_until(struct roan_cc *cc, u64 now)
@@ -175,9 +179,9 @@ static void dcqcn_increase_until(struct roan_cc *cc, u64 now)
 	dcqcn_increase(cc, &d->time_steps, d->byte_steps, n);
 }
 
-/* ---- limiting begins and ends ---- */
+/* ---- start and end of limiting ---- */
 
-/* The first CNP, ever or since the rate was last unlimited. The paper's alpha lives on, the adapter's starts again. */
+/* First CNP, ever or since the rate was last unlimited. `paper` keeps alpha, `mlx` starts it again. */
 static void dcqcn_begin(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
@@ -197,7 +201,7 @@ static void dcqcn_begin(struct roan_cc *cc)
 	cc->event_mask = ROAN_CC_EVENT_SENT | ROAN_CC_EVENT_TIME;
 }
 
-/* Make known what came out. A cut that is still to come keeps us limiting at the highest rate. */
+/* Publishes rate and event mask. With a cut pending the QP stays limited even at the maximum rate. */
 static void dcqcn_publish(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
@@ -212,7 +216,7 @@ static void dcqcn_publish(struct roan_cc *cc)
 	cc->rate = cc->rate_cap;
 }
 
-/* Everything that time alone has done by now, earlier things first; a cut goes before an increase of the same moment. */
+/* Applies all changes due by now, in order of time; at the same time a cut precedes an increase. */
 static void dcqcn_catch_up(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;

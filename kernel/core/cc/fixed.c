@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The two algorithms that listen to nobody: `none` has the QP's own cap only, `fixed` also a rate from the parameters. */
+/* The two algorithms without feedback: `none` has only the QP's own cap, `fixed` also a rate from the parameters. */
 #include "core/cc/cc_ops.h"
 
 static void none_limits(struct roan_cc *cc)
@@ -17,7 +17,7 @@ static void fixed_limits(struct roan_cc *cc)
 	cc->rate = roan_cc_capped(cc, roan_mbps(CC_PARAM(cc, fixed_rate)));
 }
 
-/* Asks to be called for each train, so that a new fixed_rate counts from the next one. */
+/* Subscribes to time events, so that a new fixed_rate applies from the next train on. */
 static void fixed_start(struct roan_cc *cc)
 {
 	cc->event_mask = ROAN_CC_EVENT_TIME;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which slot of the table a host has. Whether a CNP is due is roan_np_cnp_due() in np.h. */
+/* Slot of a host in the table of notification points. roan_np_cnp_due() in np.h decides whether a CNP is due. */
 #include "core/cc/np.h"
 
-/* Multiplicative hash; never 0, which is an empty slot. */
+/* Multiplicative hash; never 0, which marks an empty slot. */
 static u64 np_hash(const u8 address[16])
 {
 	u64 h = get_unaligned_be64(address) * 0x9e3779b97f4a7c15ULL;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The notification point: a packet came in with CE set; does its sender get a CNP now? At most one per
- * min_time_between_cnps and scope: the QP, the host it came from, or the whole port. Always on, whatever the QP runs
- * itself when sending. Not asked for CE on acknowledgements and CNPs, which are not answered.
+ * The notification point: decides whether a packet received with CE causes a CNP now. At most one CNP per
+ * min_time_between_cnps and scope: the QP, the source host, or the port. Always on, whatever algorithm the QP uses for
+ * sending. Not used for CE on ACKs and CNPs, which cause no CNP.
  *
- * A CE packet inside the interval is answered at its end (SIGCOMM'15, section 3.1): a CNP is owed, and the QP's next packet,
- * marked or not, brings it. No timer, so only a flow that falls silent does not get it. Without this, senders hear of a tenth
- * fewer cuts than the published model has them, and the queue settles a fifth to a quarter higher.
+ * A CE packet within the interval causes a CNP after its end (SIGCOMM'15, section 3.1): the CNP is pending, and the
+ * QP's next packet, with CE or not, triggers it. There is no timer, so a flow that stops gets no CNP. Without this,
+ * senders make a tenth fewer cuts than in the published model, and queues are a fifth to a quarter longer.
  *
  *	due = ce ? roan_np_cnp_due(np, interval, now) : roan_np_cnp_pending(&the QP's own, interval, now)
  *
- * A CNP is owed to one QP, so only a QP's own notification point may be asked what it owes: scope qp.
+ * A pending CNP belongs to one QP, so use roan_np_cnp_pending() only with a QP's own notification point: scope qp.
  *
- * The shell takes the struct roan_np that the scope names: one in the QP, one in the port, or roan_np_host() of a table that
- * the device has if the scope is `dip`. Two hosts may meet in a slot of it: the newcomer is answered and takes the slot over,
- * because a CNP too many does less harm than one too few.
+ * The driver half passes the struct roan_np of the scope: one in the QP, one in the port, or roan_np_host() of a table
+ * that the device has for scope `dip`. Two hosts may share a slot of it: the new host gets a CNP and takes over the
+ * slot, because one CNP too many does less harm than one too few.
  *
- * Concurrency: a QP's own is under its receive lock. Those that QPs share are raced for on purpose: each field is one load and
- * one store, and the worst is a CNP more.
+ * Concurrency: a QP's own is under its rq.lock. Shared ones are used without a lock, on purpose: each field is one
+ * load and one store, and a race causes at most one additional CNP.
  */
 #ifndef ROAN_NP_H
 #define ROAN_NP_H
@@ -30,7 +30,7 @@ enum roan_cnp_scope { ROAN_CNP_PER_QP, ROAN_CNP_PER_DIP, ROAN_CNP_PER_PORT };
 
 struct roan_np {
 	u64 last;		/* ns: the last CNP; 0: never */
-	bool cnp_pending;	/* a CE packet came too soon after it */
+	bool cnp_pending;	/* a CE packet arrived within the interval */
 	u64 host_hash;		/* roan_np_hosts only: hash of the address */
 };
 
@@ -38,14 +38,17 @@ struct roan_np_hosts {
 	struct roan_np slot[1 << ROAN_NP_HOSTS_SHIFT];
 };
 
-/* A CE packet at @now: true, send a CNP (and it counts as sent); false: it is owed. @interval_us: min_time_between_cnps. */
+/*
+ * A CE packet at @now. True: send a CNP now, which is recorded as sent. False: it is pending. @interval_us:
+ * min_time_between_cnps.
+ */
 static inline bool roan_np_cnp_due(struct roan_np *np, u32 interval_us, u64 now)
 {
 	u64 last = READ_ONCE(np->last);
 
-	/* Signed: another CPU may have stored a later time than ours. */
+	/* Signed: another CPU may have stored a time later than @now. */
 	if (last && (s64)(now - last) < (s64)interval_us * NSEC_PER_USEC) {
-		if (!READ_ONCE(np->cnp_pending))	/* a shared one is not written for each packet */
+		if (!READ_ONCE(np->cnp_pending))	/* do not write to a shared cache line for each packet */
 			WRITE_ONCE(np->cnp_pending, true);
 		return false;
 	}
@@ -54,13 +57,13 @@ static inline bool roan_np_cnp_due(struct roan_np *np, u32 interval_us, u64 now)
 	return true;
 }
 
-/* Any other packet of the QP at @now: true, send the CNP that was owed. One test where there is no congestion. */
+/* Any other packet of the QP at @now. True: send the pending CNP. A single test if there is no congestion. */
 static inline bool roan_np_cnp_pending(struct roan_np *np, u32 interval_us, u64 now)
 {
 	return unlikely(READ_ONCE(np->cnp_pending)) && roan_np_cnp_due(np, interval_us, now);
 }
 
-/* The slot of the host with this 16-byte address. */
+/* Returns the slot of the host with this 16-byte address. */
 struct roan_np *roan_np_host(struct roan_np_hosts *hosts, const u8 address[16]);
 
 #endif /* ROAN_NP_H */

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The pacer's arithmetic: credit earned, capped, owed. Its promises stand in pacer.h. */
+/*
+ * The pacer's arithmetic: credit earned, limited, overdrawn. pacer.h states its guarantees. Does not send and has no
+ * timer.
+ */
 #include "core/cc/pacer.h"
 #include "core/cc/params.h"
 
-/* Bytes as the credit that pays for them. */
+/* Credit for @bytes, in 1e-9 bit. */
 static s64 pacer_cost(u32 bytes)
 {
 	return (s64)bytes * 8 * NSEC_PER_SEC;
@@ -16,7 +19,7 @@ u32 roan_pacer_quantum(const struct roan_cc_params *params, u64 rate, u32 packet
 	return max_t(u64, packet, min_t(u64, bytes, READ_ONCE(params->pacer_burst_max)));
 }
 
-/* Add what was earned until @now. A long silence earns the cap, whether or not the product fits. */
+/* Adds the credit earned until @now, up to one quantum. If the product overflows, the limit applies. */
 static void pacer_earn(struct roan_pacer *p, u64 now)
 {
 	u64 room = pacer_cost(p->quantum) - p->credit;
@@ -49,7 +52,7 @@ u32 __roan_pacer_allow(struct roan_pacer *p, u64 now)
 	return p->credit < 0 ? 0 : p->quantum;
 }
 
-/* ns that trains may be handed over before their time. */
+/* ns by which trains may be handed over before their departure time. */
 static u64 pacer_lead(const struct roan_pacer *p)
 {
 	return min_t(u64, pacer_cost(ROAN_PACER_AHEAD * p->quantum) / p->rate, ROAN_PACER_AHEAD_NS);

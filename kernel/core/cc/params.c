@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The list of params.h as a table. Knows names, ranges and defaults, not what a parameter does. */
+/* The list of params.h as a table of names, ranges and defaults. Does not know what a parameter does. */
 #include "core/cc/cc.h"
 
 #define X(n, u, lo, hi, p, m, text)							\
@@ -9,7 +9,7 @@ const struct roan_cc_param_info roan_cc_param_table[ROAN_CC_NUM_PARAMS] = {
 };
 #undef X
 
-/* The struct is the list, in order, so the index is the place. */
+/* The struct has the members in the order of the list, so the index is the position. */
 #define X(n, u, lo, hi, p, m, text)							\
 	static_assert(offsetof(struct roan_cc_params, n) == ROAN_CC_PARAM_##n * sizeof(u32), #n);	\
 	static_assert((lo) <= (p) && (p) <= (hi) && (lo) <= (m) && (m) <= (hi), #n);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The tunables of congestion control, once: name, unit, range, and the default of each profile. The struct, the sysfs files
- * (ports/1/cc_param/NAME), their range checks, the document's table and the tests all come from this list. A name that
- * ConnectX has is spelled and scaled as there. To add one, append a line: who reads it takes it from struct
- * roan_cc_params with READ_ONCE(), so that a change counts from the next event on.
+ * The parameters of congestion control, defined once: name, unit, range, default of each profile, meaning. The struct,
+ * the sysfs files (ports/1/cc_param/NAME), their range checks and the tests are made from this list; `make test`
+ * compares it with the table in Documentation/qos-pfc.md. A name that ConnectX has is spelled and scaled as there. To
+ * add a parameter, append a line and read it from struct roan_cc_params with READ_ONCE(), so that a change applies
+ * from the next event on.
  *
  * X(name, unit, min, max, paper, mlx, meaning)
  *   paper: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015
- *   mlx:   what ConnectX adapters run by default; `fixed` and `swift` start from this column too
+ *   mlx:   defaults of ConnectX adapters; `fixed` and `swift` use this column too
  */
 #ifndef ROAN_CC_PARAMS_H
 #define ROAN_CC_PARAMS_H
 
 #include "core/core_env.h"
 
-#define ROAN_CC_MAX_MBPS	800000		/* every rate in the list is at most this */
+#define ROAN_CC_MAX_MBPS	800000		/* maximum of every rate in the list */
 
 #define ROAN_CC_PARAMS(X)										\
 	/* reaction point: alpha */									\
@@ -46,7 +47,7 @@
 	X(pacer_burst_us, "us", 1, 1000, 20, 20, "a train carries what the rate gives in this time ...")	\
 	X(pacer_burst_max, "B", 0, 65535, 16384, 16384, "... but no more than this, and at least one packet")	\
 	X(pacer_edt, "bool", 0, 1, 0, 0, "an fq queueing discipline below, if there is one, keeps trains until their time")	\
-	/* in flight, whatever the algorithm; RC only */						\
+	/* limits of bytes in flight, any algorithm; RC only */						\
 	X(window_packets, "packets", 1, 65536, 256, 256, "most in flight, of a QP that becomes ready to send from then on")	\
 	X(window_max, "KB", 0, 1 << 20, 0, 0, "most in flight; 0: no such bound")			\
 	X(window_bdp, "%", 0, 10000, 0, 0, "of link speed * shortest round trip, most in flight; 0: no such bound")	\
@@ -77,13 +78,16 @@ struct roan_cc_param_info {
 	const char *name;
 	const char *unit;
 	const char *meaning;
-	u32 min, max;		/* both allowed */
+	u32 min, max;		/* inclusive */
 	u32 paper, mlx;		/* defaults */
 };
 
 extern const struct roan_cc_param_info roan_cc_param_table[ROAN_CC_NUM_PARAMS];
 
-/* One value by index. set() refuses what is out of range, and then changes nothing. Any context, no lock: one store. */
+/*
+ * One value by index. roan_cc_param_set() returns false and changes nothing if @value is out of range. Any context, no
+ * lock: one store.
+ */
 u32 roan_cc_param_get(const struct roan_cc_params *params, enum roan_cc_param which);
 bool roan_cc_param_set(struct roan_cc_params *params, enum roan_cc_param which, u32 value);
 

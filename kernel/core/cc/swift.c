@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Swift (Kumar et al., SIGCOMM 2020), as far as a sender can go alone: a window that grows while the round trip is below a
- * target and shrinks with the excess, at most once per round trip. One window for fabric and host together, because a plain
- * RC peer's ACK does not tell them apart. Needs nothing but ACKs: no switch, no CNP. Without a measured round trip (UC, UD)
- * it limits nothing.
+ * Swift (Kumar et al., SIGCOMM 2020), as far as a sender alone can implement it: a window that grows while the round
+ * trip is below a target, and shrinks with the excess, at most once per round trip. There is one window for fabric and
+ * host together, because a plain RC ACK does not separate their delays. Needs only ACKs: no switch support, no CNP.
+ * Limits nothing without a measured round trip (UC, UD).
  *
- * The window is in bytes and may fall below a packet: then one packet at a time is paced, window / round trip.
+ * The window is in bytes and may be less than a packet: then single packets are paced at window / round trip.
  */
 #include "core/cc/cc_ops.h"
 
-#define FRAC		8			/* of roan_swift.window */
-#define MIN_SHARE	1000			/* smallest window: this part of a packet */
-#define MAX_TIMEOUTS	5			/* in a row, then the window starts again from the smallest */
+#define FRAC		8			/* fraction bits of roan_swift.cwnd */
+#define MIN_SHARE	1000			/* minimum window: packet / MIN_SHARE */
+#define MAX_TIMEOUTS	5			/* consecutive timeouts after which the window is set to its minimum */
 
 static u64 isqrt(u64 x)
 {
@@ -28,13 +28,13 @@ static u64 isqrt(u64 x)
 	return root;
 }
 
-/* 65536 / sqrt(packets), of a window in 1/1024 packet. */
+/* 65536 / sqrt(packets), for a window in 1/1024 packet. */
 static u64 swift_inverse_root(u64 packets)
 {
 	return isqrt((1ULL << 42) / max(packets, 1ULL));
 }
 
-/* What many flows share, each with a small window, takes longer: Swift's flow scaling, ns added to the target. */
+/* Swift's flow scaling, ns added to the target: queues shared by many flows, each with a small window, are longer. */
 static u64 swift_flow_scaling(const struct roan_cc *cc)
 {
 	u64 range = CC_PARAM(cc, swift_fs_range_us) * (u64)NSEC_PER_USEC;
@@ -81,7 +81,7 @@ static void swift_publish(struct roan_cc *cc)
 	cc->rate = roan_cc_capped(cc, rate);
 }
 
-/* Keep @keep of @of of the window, unless that was done less than a round trip ago. */
+/* Reduces the window to @keep / @of, unless it was reduced less than a round trip ago. */
 static void swift_shrink(struct roan_cc *cc, u64 keep, u64 of)
 {
 	struct roan_swift *s = &cc->swift;
@@ -102,7 +102,7 @@ static void swift_measured(struct roan_cc *cc, u64 rtt)
 		s->cwnd = swift_window_max(cc);
 }
 
-/* swift_ai packets per window acknowledged; per packet acknowledged where the window is smaller than one. */
+/* Adds swift_ai packets per window acknowledged; per packet acknowledged if the window is smaller than a packet. */
 static void swift_grow(struct roan_cc *cc, u64 acked)
 {
 	struct roan_swift *s = &cc->swift;
@@ -130,7 +130,8 @@ static void swift_acked(struct roan_cc *cc, const struct roan_cc_sample *sample)
 
 		swift_shrink(cc, 1024 - min_t(u64, less, CC_PARAM(cc, swift_max_mdf)), 1024);
 	} else if (sample->in_flight + acked >= s->cwnd >> (FRAC + 1)) {
-		swift_grow(cc, acked);	/* a window of which less than half is used says nothing about the path */
+		/* grow only if at least half of the window is used: otherwise the round trip says nothing about it */
+		swift_grow(cc, acked);
 	}
 	swift_publish(cc);
 }
@@ -143,7 +144,7 @@ static void swift_lost(struct roan_cc *cc, enum roan_cc_loss why)
 	if (!s->cwnd)
 		return;
 	if (s->timeouts >= MAX_TIMEOUTS)
-		s->cwnd = 1;		/* swift_publish() makes it the smallest */
+		s->cwnd = 1;		/* swift_publish() raises it to the minimum */
 	else
 		swift_shrink(cc, 1024 - CC_PARAM(cc, swift_max_mdf), 1024);
 	swift_publish(cc);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CRC-32 by a sparse multiple of its polynomial. A message's CRC does not change when a multiple of the polynomial is
- * added to the message. One multiple has five terms only, x^300 + x^155 + x^117 + x^89 + 1 (none with five is shorter),
- * and its first two are more than 128 apart; so a word of 64 bits is taken out of the message by adding it again 145,
- * 183, 211 and 300 bits later. Word by word the message becomes its last five words, and their CRC is its CRC.
+ * CRC-32 by a sparse multiple of its polynomial. Adding a multiple of the polynomial to a message does not change its
+ * CRC. One multiple has only five terms, x^300 + x^155 + x^117 + x^89 + 1 (none with five is shorter), and its first
+ * two are more than 128 apart. So a word of 64 bits is removed from the message by adding it again 145, 183, 211 and
+ * 300 bits later. Word by word the message is reduced to its last five words, whose CRC is the CRC of the message.
  *
- * The first byte's lowest bit comes first, so "later" is a shift to the left, and what falls out goes on in the next word.
+ * The lowest bit of the first byte is the first bit, so "later" is a shift to the left; bits shifted out continue in
+ * the next word.
  */
 #include "core/crc/crc_shiftxor.h"
 
 #define WORD	sizeof(u64)
-#define WORDS	5	/* as far as a word reaches: 300 bits */
-#define MIN_BYTES	(2 * WORDS * WORD)	/* bytes: five words to take out, and five more that they are added to */
+#define WORDS	5	/* a word affects 300 bits: the next five words */
+/* bytes: five words to remove, and the five words that they are added to */
+#define MIN_BYTES	(2 * WORDS * WORD)
 
-/* What was added to the next five words. */
+/* Pending additions to the next five words. */
 struct carry {
 	u64 to[WORDS];
 };
@@ -28,7 +30,7 @@ static inline void carry_take(struct carry *a, u64 word)
 	a->to[4] = word >> (320 - 300);
 }
 
-/* Word @i behind @p; if @to is not NULL, it is copied there on its way. */
+/* Reads word @i from @p; copies it to @to unless that is NULL. */
 static __always_inline u64 shiftxor_word(void *to, const void *p, int i)
 {
 	u64 w = get_unaligned_le64(p + i * WORD);
@@ -38,7 +40,7 @@ static __always_inline u64 shiftxor_word(void *to, const void *p, int i)
 	return w;
 }
 
-/* Made twice, with and without @to. */
+/* Inlined twice: with and without @to. */
 static __always_inline u32 shiftxor_sum(u32 crc, void *to, const void *p, size_t len)
 {
 	struct carry a = { { crc } };
@@ -46,7 +48,7 @@ static __always_inline u32 shiftxor_sum(u32 crc, void *to, const void *p, size_t
 	int i;
 
 	for (; len >= MIN_BYTES; p += sizeof(last), len -= sizeof(last)) {
-		/* Five at a time, so that nothing has to move along in @a. */
+		/* Five words per round, so that the compiler keeps @a in registers without moves. */
 		carry_take(&a, shiftxor_word(to, p, 0));
 		carry_take(&a, shiftxor_word(to, p, 1));
 		carry_take(&a, shiftxor_word(to, p, 2));
@@ -57,7 +59,7 @@ static __always_inline u32 shiftxor_sum(u32 crc, void *to, const void *p, size_t
 	}
 	if (to) {
 		memcpy(to, p, len);
-		p = to;		/* its source may change meanwhile */
+		p = to;		/* the source may change meanwhile; use the copy */
 	}
 	for (i = 0; i < WORDS; i++)
 		put_unaligned_le64(get_unaligned_le64(p + i * WORD) ^ a.to[i], &last[i]);

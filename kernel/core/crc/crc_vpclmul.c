@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CRC-32 by folding. A message's CRC is its remainder modulo the polynomial P, so 128 bits of it that have n bits behind
- * them may be taken out when their product with x^n mod P is added to what follows. Far ahead that keeps several
- * accumulators busy at once; near by it makes one of them; and of the last 128 bits a division by P leaves the CRC.
+ * CRC-32 by folding. The CRC of a message is its remainder modulo the polynomial P. So 128 bits that are followed by n
+ * bits may be removed if their product with x^n mod P is added to the bits that follow. With a large n this keeps
+ * several accumulators busy; with a small n it combines them into one; a division of the last 128 bits by P leaves the
+ * CRC.
  *
- * The lowest bit of the first byte is the highest power of x. So 64 bits a and 64 bits b multiply to a * b * x in 128 bits,
- * and each constant has one x less: for a distance of n bits, x^(n + 63) mod P for the first half of 128 bits and
- * x^(n - 1) mod P for the second. A remainder has 32 bits, those above in each constant.
+ * The lowest bit of the first byte is the highest power of x. So 64 bits a and 64 bits b multiply to a * b * x in 128
+ * bits, and each constant has one x less: for a distance of n bits, x^(n + 63) mod P for the first half of 128 bits
+ * and x^(n - 1) mod P for the second. A remainder has 32 bits: the upper ones of each constant.
  */
 #include "core/crc/crc_vpclmul.h"
 
@@ -16,9 +17,9 @@
 #define BY_256	0x9570d49500000000, 0x01b5fd1d00000000
 #define BY_384	0x69ccfc0d00000000, 0x2a28386200000000
 #define BY_512	0x653d982200000000, 0xcad38e8f00000000
-#define BY_2048	0x7cc8e1e700000000, 0x03f9f86300000000	/* ROAN_VPCLMUL_MIN bytes */
+#define BY_2048	0x7cc8e1e700000000, 0x03f9f86300000000	/* 2048 bits: ROAN_VPCLMUL_MIN bytes */
 #define BY_NONE	0, 0
-#define BY_96	0xccaa009e00000000	/* of 64 bits: x^95 and x^63 mod P */
+#define BY_96	0xccaa009e00000000	/* for 64 bits: x^95 and x^63 mod P */
 #define BY_64	0xb8bc676500000000
 #define P	0x1db710641
 #define X64_BY_P	0x1f7011641		/* the quotient of x^64 and P */
@@ -60,7 +61,7 @@ size_t roan_crc32_vpclmul(u32 bits, u32 *crc, const u8 *before, void *to, const 
 
 #else
 
-/* Never possible. */
+/* Not supported: roan_crc_fpu_possible() is always false. */
 size_t roan_crc32_vpclmul(u32 bits, u32 *crc, const u8 *before, void *to, const void *p, size_t len)
 {
 	return 0;

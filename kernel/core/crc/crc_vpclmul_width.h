@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * crc_vpclmul.c includes this once for each width of a vector: WIDTH bytes, of instructions that TARGET allows. FAR, NEXT and
- * LAST are the constants, as many as a vector has halves of 128 bits, by which it is brought ROAN_VPCLMUL_MIN bytes
- * ahead, one vector ahead, and all of its 128 bits to where its last ones are.
+ * crc_vpclmul.c includes this file once for each vector width: WIDTH in bytes, TARGET the instruction sets. FAR, NEXT
+ * and LAST have one constant for each 64 bits of a vector. They move a vector ROAN_VPCLMUL_MIN bytes ahead, one vector
+ * ahead, and all 128-bit parts of a vector to its last one.
  */
 #define vec		NAME(vec)
 #define unaligned	NAME(unaligned)
@@ -14,15 +14,15 @@
 
 typedef u64 NAME(vec) __attribute__((vector_size(WIDTH)));
 typedef u64 NAME(unaligned) __attribute__((vector_size(WIDTH))) __aligned(1);
-typedef long long NAME(factor) __attribute__((vector_size(WIDTH)));	/* as the builtin has it */
+typedef long long NAME(factor) __attribute__((vector_size(WIDTH)));	/* operand type of the builtin */
 
-/* Each 128 bits of @v times those of @by: first half by first half, second by second. */
+/* Multiplies each 128 bits of @v with those of @by: first half by first half, second by second. */
 TARGET static inline vec ahead(vec v, vec by)
 {
 	return (vec)CLMUL((factor)v, (factor)by, 0x00) ^ (vec)CLMUL((factor)v, (factor)by, 0x11);
 }
 
-/* The next vector, copied to @to + @at unless that is NULL. */
+/* Reads the next vector; copies it to @to + @at unless @to is NULL. */
 TARGET static inline vec take(void *to, const void *p, size_t at)
 {
 	vec v = *(const unaligned *)(p + at);
@@ -32,23 +32,23 @@ TARGET static inline vec take(void *to, const void *p, size_t at)
 	return v;
 }
 
-/* The CRC from state 0 of these 16 bytes: what is left of them, with 32 zeros behind, when they are divided by P. */
+/* The CRC of these 16 bytes from state 0: the remainder modulo P of them followed by 32 zero bits. */
 TARGET static inline u32 remainder(u64 first, u64 second)
 {
 	const vec by_96 = { BY_96 }, by_64 = { BY_64 }, by_inverse = { X64_BY_P }, by_p = { P };
 	vec v;
 	u64 e, q;
 
-	/* The first 64 of those 160 bits are taken out: 96 are left. */
+	/* Remove the first 64 of these 160 bits: 96 are left. */
 	v = (vec)CLMUL((factor)(vec) { first }, (factor)by_96, 0) ^ (vec) { second << 32, second >> 32 };
-	/* The first 32 of those: 64. */
+	/* Remove the first 32 of these: 64 are left. */
 	e = v[1] ^ ((vec)CLMUL((factor)v, (factor)by_64, 0))[1];
-	/* The first 32 of those, times the inverse, are the quotient. */
+	/* The first 32 of these times the inverse are the quotient. */
 	q = ((vec)CLMUL((factor)(vec) { (u32)e }, (factor)by_inverse, 0))[0];
 	return (e ^ ((vec)CLMUL((factor)(vec) { (u32)q }, (factor)by_p, 0))[0]) >> 32;
 }
 
-/* What is added to the first 128 bits of a message for what came before it. */
+/* What to add to the first 128 bits of a message for the bytes before it. */
 TARGET static inline vec start(u32 crc, const u8 *before)
 {
 	const vec by_128 = { BY_128 };
@@ -69,7 +69,7 @@ TARGET static size_t NAME(fold)(u32 *crc, const u8 *before, void *to, const void
 	u64 half[2], word[2];
 	int i;
 
-	/* The loops over vectors and words are unrolled, so that these are in registers. */
+	/* The loops over vectors and words are unrolled, so that a[] and half[] stay in registers. */
 #pragma GCC unroll 8
 	for (i = 0; i < VECS; i++)
 		a[i] = take(to, p, i * WIDTH);

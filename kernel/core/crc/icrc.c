@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Start of the invariant CRC: the headers that routers may change in places, with these places set to ones. The payload
- * is the caller's to run through roan_icrc_add(), wherever it lies.
+ * Start of the invariant CRC: the packet's headers, with the fields that routers may change set to ones. The caller
+ * adds the payload with roan_icrc_add(), wherever it lies.
  */
 #include "core/crc/icrc.h"
 
@@ -17,8 +17,8 @@
 static const u8 no_lrh[8] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 
 /*
- * A CRC is linear: what a bit of the identification does to the state behind the UDP header does not depend on anything
- * else. These are the CRCs, from a state of 0, of each bit of it alone and 22 bytes of zeros.
+ * A CRC is linear: the effect of a bit of the IPv4 identification on the state after the UDP header depends on nothing
+ * else. These are the CRCs, from state 0, of each bit alone followed by 22 bytes of zeros.
  */
 static const u32 id_bit[16] = {
 	0x9b73ead4, 0xed96d3e9, 0x005ca193, 0x00b94326, 0x0172864c, 0x02e50c98, 0x05ca1930, 0x0b943260,
@@ -63,7 +63,7 @@ void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp)
 	head->id = 0;
 }
 
-/* The state behind the UDP header of the packet with this identification. */
+/* The state after the UDP header of the packet with identification @id. */
 static u32 icrc_state_with_id(const struct roan_icrc_head *head, u16 id)
 {
 	u16 bits = head->id ^ id;

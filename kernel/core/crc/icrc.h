@@ -9,41 +9,42 @@
 #include "core/core_env.h"
 
 /*
- * The state behind the UDP header: the same for all packets of a flow that have the same length, but for the
- * identification of IPv4, so it is computed once a train.
+ * The state after the UDP header. It is equal for all packets of a flow with the same length, but for the IPv4
+ * identification, so it is computed once per train.
  */
 struct roan_icrc_head {
 	u32 state;
-	u16 id;		/* the identification in it; IPv6: 0 */
+	u16 id;		/* identification included in @state; IPv6: 0 */
 };
 
 /*
- * The IP and UDP headers of the packet (network order, the lengths it has on the wire by itself). IPv4: @ip is 20 bytes,
- * no options. IPv6: 40 bytes.
+ * Computes @head from the IP and UDP headers (network byte order, with the lengths that the packet has on the wire).
+ * IPv4: @ip is 20 bytes, no options. IPv6: 40 bytes.
  */
 void roan_icrc_head4(struct roan_icrc_head *head, const u8 *ip, const u8 *udp);
 void roan_icrc_head6(struct roan_icrc_head *head, const u8 *ip6, const u8 *udp);
 
 /*
- * The state behind @len bytes of a packet from its BTH on, in one piece that is ours: one byte of it is masked meanwhile. @id: its
- * IPv4 identification (IPv6: 0).
+ * Returns the state after @len contiguous bytes of a packet from its BTH on. The buffer must be private: one byte is
+ * masked meanwhile. @id: IPv4 identification (IPv6: 0).
  */
 u32 roan_icrc_state(const struct roan_icrc_head *head, u16 id, u8 *bth, size_t len);
 
 /*
- * An ICRC under way. The BTH waits for what comes behind it: with the state it makes 16 bytes, which cost nothing beside
- * a payload that is folded (crc_vpclmul.h), and would take as long as a good part of that by a table.
+ * An ICRC in progress. The BTH stays pending until the payload is added: with the state it makes 16 bytes, which cost
+ * nothing when they are folded with the payload (crc_vpclmul.h), but a table walk over them would take as long as much
+ * of the payload.
  */
 struct roan_icrc {
-	u32 state;	/* behind the UDP header; once the BTH does not wait, behind all that was taken in */
+	u32 state;	/* after the UDP header while @bth_waits, else after all bytes added */
 	bool bth_waits;
-	u8 bth[12];	/* as the ICRC has it */
+	u8 bth[12];	/* masked as the ICRC requires */
 };
 
-/* Up to the BTH (12 bytes) of the packet whose IPv4 identification is @id (IPv6: 0). */
+/* Starts @icrc with the headers and the BTH (12 bytes) of the packet with IPv4 identification @id (IPv6: 0). */
 void roan_icrc_start(struct roan_icrc *icrc, const struct roan_icrc_head *head, u16 id, const u8 *bth);
 
-/* If the BTH waits: the 16 bytes whose CRC, from a state of 0, is the state behind it. */
+/* If @bth_waits: returns the 16 bytes whose CRC from state 0 is the state after the BTH. */
 static inline void roan_icrc_bth_block(const struct roan_icrc *icrc, u8 block[16])
 {
 	put_unaligned_le32(0, block);
@@ -51,7 +52,7 @@ static inline void roan_icrc_bth_block(const struct roan_icrc *icrc, u8 block[16
 	put_unaligned_le32(get_unaligned_le32(icrc->bth) ^ icrc->state, block + 4);
 }
 
-/* The state behind all so far, to go on with by roan_crc32(). */
+/* Returns the state after all bytes so far, for roan_crc32(). */
 static inline u32 roan_icrc_finish(struct roan_icrc *icrc)
 {
 	if (icrc->bth_waits)
@@ -60,7 +61,7 @@ static inline u32 roan_icrc_finish(struct roan_icrc *icrc)
 	return icrc->state;
 }
 
-/* The four bytes at the end of the packet, as they stand there. */
+/* Writes the ICRC: the last four bytes of the packet. */
 static inline void roan_icrc_put(struct roan_icrc *icrc, u8 *at)
 {
 	put_unaligned_le32(~roan_icrc_finish(icrc), at);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What leaves at once, and what does not. See inflight_limit.h. */
+/*
+ * Adapts the limit of inflight_limit.h to how fast packets leave this host. Does not count the packets
+ * (flow/tx_inflight.c).
+ */
 #include "core/flow/inflight_limit.h"
 
 void roan_inflight_limit_update(struct roan_inflight_limit *d, u32 below, u64 now)
 {
-	/* all that was there at @since, and perhaps more */
+	/* true if everything handed over before @mark_ns has left */
 	bool left = (s32)(d->sent_kb - below - d->mark_kb) >= 0;
 	u64 took = now - d->mark_ns;
 

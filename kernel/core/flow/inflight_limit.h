@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much of a queue's packets may be below at a time: handed to the IP stack and not yet gone from this host. What waits
- * there can neither be called back nor overtaken, and to the peer it looks like silence; but an adapter that has nothing to
- * do waits for us. So a queue begins with little, as a slow link may be shared by many; it may have twice as much when it is at
- * its limit and that leaves at once, and half as much when it stays for long.
+ * Adaptive limit of a queue's packets in flight in this host: handed to the IP stack and not yet sent. Such packets
+ * can neither be recalled nor overtaken, and to the peer they look like a delay; but too low a limit leaves an idle
+ * adapter waiting. So a queue starts with a low limit, as many may share a slow link. The limit doubles if it is
+ * reached and packets leave fast, and is halved if they stay long.
  *
  * Sizes are KiB. Concurrency: the caller's lock.
  */
@@ -14,15 +14,15 @@
 
 #define ROAN_INFLIGHT_MIN		8
 #define ROAN_INFLIGHT_MAX		512
-#define ROAN_INFLIGHT_GROW_NS	(2 * NSEC_PER_MSEC)	/* left sooner: more may wait */
-#define ROAN_INFLIGHT_SHRINK_NS	(20 * NSEC_PER_MSEC)	/* stays longer: less */
+#define ROAN_INFLIGHT_GROW_NS	(2 * NSEC_PER_MSEC)	/* packets left sooner: double the limit */
+#define ROAN_INFLIGHT_SHRINK_NS	(20 * NSEC_PER_MSEC)	/* packets stay longer: halve the limit */
 
 struct roan_inflight_limit {
 	u32 max_kb;
-	u32 sent_kb;		/* all that was ever handed over; wraps */
-	u32 mark_kb;		/* ... until @mark_ns */
-	u64 mark_ns;		/* ns */
-	bool limited;		/* the limit was reached since then */
+	u32 sent_kb;		/* handed over in total; wraps */
+	u32 mark_kb;		/* value of sent_kb at @mark_ns */
+	u64 mark_ns;		/* ns: start of the present measurement */
+	bool limited;		/* the limit was reached since @mark_ns */
 };
 
 static inline void roan_inflight_limit_init(struct roan_inflight_limit *d)
@@ -30,16 +30,16 @@ static inline void roan_inflight_limit_init(struct roan_inflight_limit *d)
 	*d = (struct roan_inflight_limit){ .max_kb = ROAN_INFLIGHT_MIN };
 }
 
-/* Now and then, at best when sending begins: what is below moves the limit. */
+/* Updates the limit. @below: KiB in flight in the stack now. Call it now and then, best when sending begins. */
 void roan_inflight_limit_update(struct roan_inflight_limit *d, u32 below, u64 now);
 
-/* May more be handed over, @below being there? */
+/* True if more may be handed over while @below KiB are in flight in the stack. */
 static inline bool roan_inflight_limit_allows(const struct roan_inflight_limit *d, u32 below)
 {
 	return likely(below < d->max_kb);
 }
 
-/* No more was. It may go on when less than this is below. */
+/* The limit was hit. Returns the KiB in flight in the stack below which sending may resume. */
 static inline u32 roan_inflight_limit_hit(struct roan_inflight_limit *d)
 {
 	d->limited = true;

@@ -85,14 +85,14 @@ u64 roan_pfc_quanta_ns(u16 quanta, u64 link)
 	return div64_u64((u64)quanta * QUANTUM_BITS * NSEC_PER_SEC + link - 1, link);
 }
 
-/* ---- heeding ---- */
+/* ---- pause frames received ---- */
 
 static u64 pause_watchdog_ns(const struct roan_pfc_params *params)
 {
 	return (u64)READ_ONCE(params->pfc_watchdog_ms) * NSEC_PER_MSEC;
 }
 
-/* The watchdog, if it was due: everything else is as of @now afterwards. */
+/* Applies the watchdog if it was due before @now. */
 static void pause_watchdog(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 now)
 {
 	u64 end = p->block_start_ns + pause_watchdog_ns(params);
@@ -120,7 +120,10 @@ enum roan_pfc_rx_event roan_pfc_rx_pause(struct roan_pfc_rx_state *p, const stru
 	}
 	if (now < p->ignore_until)
 		return ROAN_PFC_RX_IGNORED;
-	/* Nobody left although they long could have: who waited is there no more. */
+	/*
+	 * The last pause ended more than the watchdog time ago and no packet was sent since: the blocked QPs are gone.
+	 * Reset the watchdog.
+	 */
 	if (!was && now - p->until >= pause_watchdog_ns(params))
 		WRITE_ONCE(p->block_start_ns, 0);
 	WRITE_ONCE(p->until, now + ns);
@@ -149,7 +152,7 @@ u64 roan_pfc_rx_deadline(const struct roan_pfc_rx_state *p, const struct roan_pf
 	return p->block_start_ns ? min(p->until, p->block_start_ns + pause_watchdog_ns(params)) : p->until;
 }
 
-/* ---- telling ---- */
+/* ---- pause frames sent ---- */
 
 enum roan_pfc_tx_action roan_pfc_tx_decide(struct roan_pfc_tx_state *t, u64 backlog, u64 xoff, u64 xon, u64 max_ns,
 					   u64 now)

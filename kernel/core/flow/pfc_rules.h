@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Priority flow control (802.1Qbb): what a pause frame says, whether packets of a priority may leave, when a peer is to be
- * told to stop or to go on. Frames, times and backlogs in, verdicts out; who waits for the end of a pause, and where frames
- * come from, is pfc_rx.c's.
+ * Priority flow control (802.1Qbb): what a pause frame means, whether packets of a priority may be sent, when to send
+ * XOFF or XON to a peer. Frames, times and backlogs in, decisions out. flow/pfc_rx.c receives frames and keeps the QPs
+ * that wait; flow/pfc_tx.c sends frames.
  *
- * A priority that heeds pauses:
+ * A priority with PFC enabled:
  *
- *	a frame enables its class, time > 0	nothing leaves until now + time; a later frame replaces the time (XOFF)
- *	... time 0				packets leave again (XON)
- *	neither					packets leave again when the time is over
+ *	a frame enables its class, time > 0	nothing is sent until now + time; a later frame replaces the time (XOFF)
+ *	... time 0				packets are sent again (XON)
+ *	no further frame			packets are sent again when the time is over
  *
- * The watchdog bounds what frames can do, forged or not: once a packet has been held back for watchdog_ms without a single one
- * of its priority having left, pauses of that priority are ignored for restore_ms. Gaps too short for a packet to slip
- * through do not count as ends, however many frames come: what is timed is the wait, not the frame.
+ * The watchdog bounds the effect of frames, forged or not: if a packet has been held back for pfc_watchdog_ms without
+ * any packet of its priority having been sent, pauses of that priority are ignored for pfc_restore_ms. Gaps too short
+ * to send a packet do not end the measurement, however many frames come: the watchdog measures the wait, not the
+ * frames.
  *
  *	if (!roan_pfc_rx_clear(p, now))				one or two loads, without a lock
  *		if (roan_pfc_rx_blocked(p, params, now))		with the caller's lock
- *			wait until roan_pfc_rx_deadline(p, params), or until heard() says ENDED
+ *			wait until roan_pfc_rx_deadline(p, params), or until roan_pfc_rx_pause() returns ENDED
  *
- * Zeroed is a valid state. Time is ns, any epoch, never 0. Concurrency: the caller's lock, one per priority, but for open().
+ * A zeroed state is valid. Time is ns, any epoch, never 0. Concurrency: the caller's lock, one per priority;
+ * roan_pfc_rx_clear() needs none.
  */
 #ifndef ROAN_PFC_RULES_H
 #define ROAN_PFC_RULES_H
@@ -26,11 +28,13 @@
 #include "core/core_env.h"
 
 #define ROAN_PRIORITIES		8
-#define ROAN_PFC_FRAME_LEN	60	/* bytes without FCS: MAC control frames have this length and no other */
-#define ROAN_PFC_MAX_QUANTA		0xffff	/* quanta: the longest pause one frame can ask for */
+#define ROAN_PFC_FRAME_LEN	60	/* bytes without FCS: the only valid length of a MAC control frame */
+#define ROAN_PFC_MAX_QUANTA		0xffff	/* quanta: the longest pause of one frame */
 
 /*
- * The tunables, once; cc_param/NAME. Each is read with READ_ONCE(), so a change counts from the next event on.
+ * The parameters, defined once; sysfs cc_param/NAME, table in Documentation/qos-pfc.md. Each is read with READ_ONCE(),
+ * so a change applies from the next event on.
+ *
  * X(name, unit, min, max, default, meaning)
  */
 #define ROAN_PFC_PARAMS(X)									\
@@ -53,96 +57,97 @@ enum roan_pfc_param { ROAN_PFC_PARAMS(X) ROAN_PFC_NUM_PARAMS };
 
 void roan_pfc_params_default(struct roan_pfc_params *params);
 u32 roan_pfc_param_get(const struct roan_pfc_params *params, enum roan_pfc_param which);
-/* False: out of range, and nothing changed. */
+/* Returns false and changes nothing if @value is out of range. */
 bool roan_pfc_param_set(struct roan_pfc_params *params, enum roan_pfc_param which, u32 value);
 
 /* ---- frames ---- */
 
 struct roan_pfc_frame {
 	u8  enabled;			/* bit n: priority n has a time */
-	u16 quanta[ROAN_PRIORITIES];	/* 512 bit times of the link each; of priorities not enabled meaningless */
+	u16 quanta[ROAN_PRIORITIES];	/* units of 512 bit times of the link; undefined for priorities not enabled */
 };
 
 enum roan_pfc_parse_result {
 	ROAN_PFC_PARSE_OK,
-	ROAN_PFC_PARSE_LENGTH,	/* not as long as a MAC control frame is */
+	ROAN_PFC_PARSE_LENGTH,	/* not the length of a MAC control frame */
 	ROAN_PFC_PARSE_DEST,	/* not to 01:80:C2:00:00:01 */
-	ROAN_PFC_PARSE_OPCODE,	/* another MAC control frame: the pause of a whole link, for one */
+	ROAN_PFC_PARSE_OPCODE,	/* another MAC control frame, for example 802.3x link pause */
 	ROAN_PFC_PARSE_VECTOR,	/* enables classes that do not exist */
 };
 
 /* @frame: @len bytes from the destination address on, without FCS. */
 enum roan_pfc_parse_result roan_pfc_frame_parse(const u8 *frame, u32 len, struct roan_pfc_frame *out);
-/* @address: the sender's own. */
+/* @address: MAC address of the sending interface. */
 void roan_pfc_frame_build(u8 frame[ROAN_PFC_FRAME_LEN], const u8 address[6], const struct roan_pfc_frame *in);
 
-/* How long so many quanta last at @link bit/s, which is not 0; rounded up: a pause never ends early. */
+/* Duration of @quanta at @link bit/s (not 0); rounded up, so that a pause never ends early. */
 u64 roan_pfc_quanta_ns(u16 quanta, u64 link);
 
-/* ---- heeding them ---- */
+/* ---- pause frames received ---- */
 
 struct roan_pfc_rx_state {
-	u64 until;		/* ns: nothing leaves before; 0: never paused */
-	u64 block_start_ns;	/* ns: since then somebody has waited and nobody has left; 0: nobody waits */
-	u64 ignore_until;	/* ns: the watchdog lets no pause through before; 0: it never had to */
-	u32 watchdog_trips;	/* how often it had to */
+	u64 until;		/* ns: end of the pause; 0: never paused */
+	u64 block_start_ns;	/* ns: packets have waited since then and none was sent; 0: none waits */
+	u64 ignore_until;	/* ns: the watchdog ignores pauses until then; 0: never tripped */
+	u32 watchdog_trips;	/* times the watchdog tripped */
 };
 
 enum roan_pfc_rx_event {
 	ROAN_PFC_RX_BEGUN,
-	ROAN_PFC_RX_EXTENDED,	/* was paused already: until another time now */
-	ROAN_PFC_RX_ENDED,	/* XON: whoever waits may go */
+	ROAN_PFC_RX_EXTENDED,	/* was paused already: now until another time */
+	ROAN_PFC_RX_ENDED,	/* XON: blocked QPs may send */
 	ROAN_PFC_RX_NO_CHANGE,	/* XON, but nothing was paused */
-	ROAN_PFC_RX_IGNORED,	/* the watchdog's doing */
+	ROAN_PFC_RX_IGNORED,	/* muted by the watchdog */
 };
 
-/* A frame enabled this priority for @ns; 0: XON. */
+/* Handles a frame that enables this priority for @ns; 0: XON. */
 enum roan_pfc_rx_event roan_pfc_rx_pause(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 ns,
 					 u64 now);
 
-/* Surely not paused, and nothing to note. */
+/* True if certainly not paused, and no wait is recorded. No lock needed. */
 static inline bool roan_pfc_rx_clear(const struct roan_pfc_rx_state *p, u64 now)
 {
 	return now >= READ_ONCE(p->until) && !READ_ONCE(p->block_start_ns);
 }
 
-/* Somebody has a packet: must it wait? Notes that it does, or that it left. */
+/* True if a packet to be sent now must wait. Records the start of the wait, or that a packet was sent. */
 bool roan_pfc_rx_blocked(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 now);
-/* The same, of whoever waits already: may they go? */
+/* The same for packets that wait already; records nothing. */
 bool roan_pfc_rx_still_blocked(struct roan_pfc_rx_state *p, const struct roan_pfc_params *params, u64 now);
-/* ns: when lasts() will say no, if no frame comes. Paused now. */
+/* ns: when roan_pfc_rx_still_blocked() becomes false if no frame comes. Call only while paused. */
 u64 roan_pfc_rx_deadline(const struct roan_pfc_rx_state *p, const struct roan_pfc_params *params);
 
-/* ---- telling a peer ---- */
+/* ---- pause frames sent ---- */
 
 struct roan_pfc_tx_state {
-	bool xoff_sent;		/* the peer was told to stop, and not yet to go on */
-	u64 refresh_at;		/* ns: then it must be told again */
-	u64 xoff_since;		/* ns: off since then; only tell_host() has these three */
-	u64 holdoff_until;	/* ns: nothing is told before */
-	u32 watchdog_trips;	/* how often it was off too long */
+	bool xoff_sent;		/* XOFF was sent, and no XON since */
+	u64 refresh_at;		/* ns: when XOFF must be renewed */
+	/* ns: when XOFF began; this and the next two are used by roan_pfc_tx_decide_wd() only */
+	u64 xoff_since;
+	u64 holdoff_until;	/* ns: no frame is sent before */
+	u32 watchdog_trips;	/* times the watchdog ended an XOFF */
 };
 
 enum roan_pfc_tx_action { ROAN_PFC_TX_NONE, ROAN_PFC_TX_XOFF, ROAN_PFC_TX_XON };
 
 /*
- * What was received and not yet passed on is @backlog bytes now. XOFF is for ROAN_PFC_MAX_QUANTA quanta, which last
- * @max_ns, and
- * is told again after half of that. To be asked at each change of the backlog, and at refresh_at while off.
+ * Decides whether to send a frame; @backlog: bytes received and still queued. An XOFF lasts ROAN_PFC_MAX_QUANTA
+ * quanta, which are @max_ns, and is renewed after half of that. Call it at each change of the backlog, and at
+ * refresh_at while XOFF.
  */
 enum roan_pfc_tx_action roan_pfc_tx_decide(struct roan_pfc_tx_state *t, u64 backlog, u64 xoff, u64 xon, u64 max_ns,
 					   u64 now);
 
 /*
- * The same for a host, by its parameters and under its watchdog: a peer that has been off for pfc_watchdog_ms is told to go on,
- * and nothing more for pfc_restore_ms. What waits may wait for a disk, or for ever, and others share the priority.
+ * The same for a host, with its parameters and watchdog: after pfc_watchdog_ms of XOFF it sends XON and then no frame
+ * for pfc_restore_ms. The queued packets may wait for a disk, or for ever, and other traffic shares the priority.
  */
 enum roan_pfc_tx_action roan_pfc_tx_decide_wd(struct roan_pfc_tx_state *t, const struct roan_pfc_params *params,
 					      u64 backlog,
 					  u64 max_ns, u64 now);
-/* Nothing is to be told any more: who is off goes on, and all but the count is forgotten. */
+/* PFC sending is turned off: returns XON if XOFF is active, and resets all state but the watchdog count. */
 enum roan_pfc_tx_action roan_pfc_tx_off(struct roan_pfc_tx_state *t);
-/* ns: to be asked then at the latest; 0: at a change of the backlog. */
+/* ns: when to call roan_pfc_tx_decide_wd() at the latest; 0: only when the backlog changes. */
 u64 roan_pfc_tx_deadline(const struct roan_pfc_tx_state *t, const struct roan_pfc_params *params, u64 now);
 
 #endif /* ROAN_PFC_RULES_H */
