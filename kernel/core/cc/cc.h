@@ -12,15 +12,16 @@
  *   elapsed()   before @rate is read to pace the next train, and at deadline() while packets wait
  *   limits()    the link's speed or the QP's cap changed
  *
- * All but start() return true if @rate, @cwnd or @cwnd_bound changed; then call roan_pacer_set_rate() and the tracepoint.
+ * All but start() return true if @rate, @cwnd or @cwnd_bound changed; then call roan_pacer_set_rate() and the
+ * tracepoint.
  *
  * Time is ns, any epoch, never 0. No periodic timer is needed: the state carries the time for which it is valid, and
  * periods that passed since are applied at once, with the same result as one by one. So an idle QP costs nothing, and
  * a sending one pays per train. deadline() matters only while the pacer holds packets back: the rate may rise before
  * the pacer's own time, so the caller wakes at the earlier of the two.
  *
- * Cost without congestion: acked(), lost(), sent() and elapsed() test @event_mask (acked() also @cwnd_bounded). It is 0 for `none`
- * always, and for DCQCN until the first CNP and again once its rate is back at the maximum.
+ * Cost without congestion: acked(), lost(), sent() and elapsed() test @event_mask, acked() also @cwnd_bounded. The mask
+ * is 0 for `none` always, and for DCQCN until the first CNP and again once its rate is back at the maximum.
  *
  * Concurrency: none here. The caller holds one lock over all events of one struct roan_cc. @params may change at any
  * time: each value is read once per event with READ_ONCE(), and any mixture of old and new values is valid.
