@@ -43,10 +43,9 @@ static inline struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num)
 	return xa_load(&dev->ahs, ah_num);
 }
 
-/*
- * ---- udata.c. Input: -EINVAL if too short or if trailing bytes are not 0, -EFAULT. Output: -ENOSPC, -EFAULT; length
- * 0 is fine ----
- */
+/* ---- udata.c ---- */
+
+/* Input: -EINVAL if too short or if trailing bytes are not 0; -EFAULT. Output: -ENOSPC, -EFAULT; length 0 is accepted. */
 
 int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
 int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if any input byte is not 0; NULL is accepted */

@@ -31,7 +31,7 @@ void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what)
 	if (test_and_set_bit(QUEUED, &later->bits))
 		return;
 	refcount_inc(later->refs);
-	local_irq_save(flags);
+	local_irq_save(flags);	/* stay on this CPU */
 	todo = this_cpu_ptr(&todos);
 	if (llist_add(&later->node, &todo->list))
 		tasklet_schedule(&todo->tasklet);

@@ -10,7 +10,7 @@
 
 /* 0 and 1 are management QPs; the others below 16 stay unused, so that a wrong number is noticed */
 #define FIRST_QPN	16
-#define LAST_QPN	(QPN_MASK - 1)
+#define LAST_QPN	(QPN_MASK - 1)	/* 0xffffff is multicast */
 
 static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);	/* QPN -> struct roan_qp_ref, all devices */
 static u32 qpn_next;

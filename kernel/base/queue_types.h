@@ -92,8 +92,8 @@ struct roan_sq {
 	struct roan_inflight_limit depth;
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
-	bool fault_wait;	/* a page fault is pending for the data to send next; odp_fault.c restarts the queue */
-	/* a page fault is pending for the target of a response; the request is sent again afterwards */
+	bool fault_wait;	/* a page fault is pending for the data to send next; odp_resume.c restarts the queue */
+	/* a page fault is pending for the target of a response: responses are dropped, later the request is sent again */
 	bool rx_fault_wait;
 	/*
 	 * The ACK timer is stopped by a PFC pause, or until this host's queues have sent the last packet; pfc_rx.c or
@@ -112,7 +112,7 @@ struct roan_rq {
 	spinlock_t lock;	/* _bh */
 	spinlock_t post_lock;	/* irqsave: posting by a kernel consumer */
 	struct roan_ring ring;	/* unused with an SRQ */
-	bool fault_wait;	/* a page fault is pending for data of a response; odp_fault.c restarts the queue */
+	bool fault_wait;	/* a page fault is pending for data of a response; odp_resume.c restarts the queue */
 	/* odp_rxqueue.c: requests with a pending page fault, and all packets after them */
 	struct list_head backlog;
 	u32 backlog_bytes;
