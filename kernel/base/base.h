@@ -45,8 +45,7 @@ static inline struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num)
 
 /* ---- udata.c ---- */
 
-/* Input: -EINVAL if too short or if trailing bytes are not 0; -EFAULT. Output: -ENOSPC, -EFAULT; length 0 is accepted. */
-
+/* Input: -EINVAL if too short or if trailing bytes are not 0; -EFAULT. Output: -ENOSPC, -EFAULT; length 0 is fine. */
 int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
 int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if any input byte is not 0; NULL is accepted */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);

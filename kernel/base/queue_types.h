@@ -93,7 +93,7 @@ struct roan_sq {
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
 	bool fault_wait;	/* a page fault is pending for the data to send next; odp_resume.c restarts the queue */
-	/* a page fault is pending for the target of a response: responses are dropped, later the request is sent again */
+	/* a page fault is pending for the target of a response: responses are dropped, the request is sent again */
 	bool rx_fault_wait;
 	/*
 	 * The ACK timer is stopped by a PFC pause, or until this host's queues have sent the last packet; pfc_rx.c or
