@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module: what is started, in order, and stopped in the reverse order. */
+/* Module init and exit. Starts the parts of the driver in order, and stops them in the reverse order. */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include "base/base.h"
@@ -73,7 +73,7 @@ err_crc:
 
 static void __exit roan_exit(void)
 {
-	roan_device_exit();	/* no device, so no user and no packet after this */
+	roan_device_exit();	/* from here on there is no device, no user context and no packet */
 	roan_net_exit();
 	roan_tx_page_pool_exit();
 	roan_dm_bar_exit();
@@ -85,7 +85,7 @@ static void __exit roan_exit(void)
 	roan_odp_exit();
 	roan_pacing_exit();
 	roan_deferred_exit();
-	rcu_barrier();		/* callbacks of ours must not run in freed text */
+	rcu_barrier();		/* RCU callbacks must not run in freed module text */
 	roan_crc_exit();
 }
 

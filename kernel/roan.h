@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The device, the user context, addresses and the QP. Of the rooms only the types are included here; the functions of a room are
- * in its own header, and each file includes those of the rooms that it calls. The rules of the transport are in core/.
+ * The structs of the device, the user context, address vectors and the QP. This header includes only types of the other
+ * folders (*_types.h); the functions of a folder are declared in its own header, and each file includes the headers of
+ * the folders that it calls. The transport rules are in core/.
  */
 #ifndef ROAN_H
 #define ROAN_H
@@ -29,16 +30,16 @@
 #include "mem/mem_types.h"
 #include "tx/tx_types.h"
 
-/* ---- limits: what query_device says and create_* enforce ---- */
+/* ---- limits: reported by query_device(), enforced by create_*() ---- */
 #define ROAN_MAX_QP		(1 << 20)
 #define ROAN_MAX_WR		(1 << 15)
 #define ROAN_MAX_SGE		32
 #define ROAN_MAX_INLINE		512
-/* As many as one process can map: each has a ring, each ring is a mapping, and vm.max_map_count is 65530 by default. */
+/* About as many CQs or SRQs as one process can map: one mapping per ring, and vm.max_map_count is 65530 by default. */
 #define ROAN_MAX_CQ		(1 << 16)
 #define ROAN_MAX_SRQ		(1 << 16)
 #define ROAN_MAX_CQE		((1 << 22) - 1)
-#define ROAN_MAX_MR		(1 << 20)	/* keys: regions and windows together */
+#define ROAN_MAX_MR		(1 << 20)	/* keys: memory regions and memory windows together */
 #define ROAN_MAX_DM		(64u << 20)	/* bytes of one allocation */
 #define ROAN_MAX_PD		(1 << 20)
 #define ROAN_MAX_AH		(1 << 20)
@@ -48,7 +49,7 @@
 #define ROAN_MAX_MCAST_ATTACH	256		/* QPs per group */
 #define ROAN_MAX_MSG		(1u << 31)
 #define ROAN_GID_TABLE		1024
-#define ROAN_MAX_UNDER_WAY	512		/* works taken from the ring and not finished, per QP */
+#define ROAN_MAX_UNDER_WAY	512		/* WQEs fetched from the send ring and not completed, per QP */
 
 struct roan_net;
 struct roan_qp;
@@ -64,11 +65,11 @@ struct roan_dev {
 	netdevice_tracker ndev_tracker;
 	struct roan_net *rnet;		/* of dev_net(ndev); ip_hook.c */
 	struct list_head net_link;	/* rnet->devs, RCU */
-	bool port_active_sent;		/* the last port event told said active; under RTNL */
+	bool port_active_sent;		/* the last port event was PORT_ACTIVE; RTNL */
 
 	struct xarray keys;		/* key index -> struct roan_key */
 	u32 key_next;			/* cyclic allocation */
-	struct roan_dm_bar *dm_bar;	/* device memory comes from there; dm_bar.c. NULL: from the kernel */
+	struct roan_dm_bar *dm_bar;	/* source of device memory, dm_bar.c; NULL: kernel memory */
 	struct xarray ahs;		/* ah_num -> struct roan_av */
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
@@ -83,14 +84,14 @@ struct roan_dev {
 	struct list_head mcast;		/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
 	u32 n_mcast;
 
-	bool removing;			/* users' QPs were flushed, and none may start again; read under queue locks */
+	bool removing;	/* user QPs are flushed and may enter only RESET and ERR; read under queue locks */
 	struct roan_stats __percpu *stats;
 };
 
 struct roan_ucontext {
 	struct ib_ucontext ib;
 	struct roan_db_hints db_hints;
-	bool one_mapping;	/* the provider knows how to find the two rings of a QP in one; const */
+	bool one_mapping;	/* the provider has ROAN_FEATURE_ONE_MAPPING; const */
 };
 
 struct roan_pd {
@@ -99,20 +100,20 @@ struct roan_pd {
 
 /* ---- addresses: pd_ah.c ---- */
 
-/* Where packets go and what they look like on the way. Const once published; RCU-freed. */
+/* Address vector: destination and header fields of packets. Const once published; RCU-freed. */
 struct roan_av {
-	union ib_gid sgid;		/* our address; IPv4 as a v4-mapped IPv6 address */
+	union ib_gid sgid;		/* local address; IPv4 as a v4-mapped IPv6 address */
 	union ib_gid dgid;
 	bool multicast;
-	u8  tclass;			/* DSCP and ECN bits as the application set them */
+	u8  tclass;			/* DSCP and ECN bits set by the application */
 	u8  ttl;
 	u8  sl;
 	u8  dmac[ETH_ALEN];		/* as given; query_ah() returns it, packets take theirs from the neighbour table */
 	u32 flow_label;
-	u16 sport;			/* UDP source port: the flow's entropy */
-	u8  static_rate;		/* enum ib_rate; 0: as fast as the port */
-	int ifindex;			/* of the sgid's netdev, ours or an upper one (VLAN), which may leave before us */
-	const struct ib_gid_attr *sgid_attr;	/* own reference */
+	u16 sport;			/* UDP source port: flow entropy */
+	u8  static_rate;		/* enum ib_rate; 0: port speed */
+	int ifindex;			/* netdev of @sgid: dev->ndev, or a VLAN on it that may be removed earlier */
+	const struct ib_gid_attr *sgid_attr;	/* holds a reference */
 	u32 ah_num;
 	struct ib_pd *pd;
 	struct rcu_head rcu;
@@ -124,8 +125,8 @@ struct roan_ah {
 };
 
 /*
- * What a packet's QPN leads to, and where skbs of the QP are counted. Outlives both by a grace period, so that destroying a QP
- * needs none.
+ * The entry of a QPN in the lookup table, and the count of the QP's skbs in flight in the stack. It outlives the QP and
+ * these skbs by an RCU grace period, so destroy_qp() does not wait for one.
  */
 struct roan_qp_ref {
 	refcount_t refs;
@@ -138,11 +139,13 @@ struct roan_qp {
 	struct ib_qp ib;
 	struct roan_dev *dev;
 	struct roan_qp_ref *ref;
-	struct completion released;	/* the last reference was dropped */
+	struct completion released;	/* completed when the last reference is dropped */
 	struct roan_deferred deferred;
-	struct mutex mutex;		/* modify, query, destroy: uverbs takes only a read lock */
+	struct mutex mutex;		/* serialises modify, query and destroy; uverbs takes only a read lock */
 
-	/* Written under both queue locks (and mutex, but for the fall to ERR); read under any of the three. */
+	/*
+	 * Written under both queue locks, and under mutex except for the change to ERR or SQE; read under any of them.
+	 */
 	enum ib_qp_state state;
 	bool user;
 	u8  transport;			/* enum roan_transport */
@@ -152,30 +155,30 @@ struct roan_qp {
 	u32 dest_qpn;
 	u32 access;			/* remote access allowed, IB_ACCESS_REMOTE_* */
 	u8  min_rnr_timer;
-	struct roan_av __rcu *av;	/* connected QPs; replaced under both queue locks and mutex: roan_qp_av() */
+	struct roan_av __rcu *av;	/* connected QPs; replaced under both queue locks and mutex; see roan_qp_av() */
 	struct roan_pd *pd;
 	struct roan_cq *scq, *rcq;
 	struct roan_srq *srq;
 	struct ib_ucontext *uctx;
-	struct ib_qp_attr attr;		/* as set, for query */
-	u32 n_mcast;			/* groups attached to */
-	u8  cc_override;		/* 1 + enum roan_cc_algo; 0: the device's. mutex; READ_ONCE() without */
-	u32 admin_rate_cap;		/* kbit/s; 0: none. The same */
-	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then there until the QP is destroyed */
+	struct ib_qp_attr attr;		/* as set by modify_qp(), for query_qp() */
+	u32 n_mcast;			/* multicast groups the QP is attached to */
+	u8  cc_override;		/* 1 + enum roan_cc_algo; 0: use the device's. mutex; READ_ONCE() without */
+	u32 admin_rate_cap;		/* kbit/s; 0: none. mutex; READ_ONCE() without */
+	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then kept until the QP is destroyed */
 	struct roan_fault_list faults;	/* odp_fault.c */
-	struct list_head pfc_link;	/* pfc_rx.c: waits for the end of a pause, with a reference; pfc->lock */
-	u8  pfc_blocked_mask;		/* ... for these, 1 << enum roan_queue_id */
-	bool comm_est_sent;		/* COMM_EST was told */
-	bool sq_polled;			/* sq_poller.c looks at the send ring: nobody has to ring; sq.lock */
-	bool err_pending;		/* asked to fail since the last RESET, which clears it under both queue locks */
-	/* UC, UD: a send failed, asked to SQE; cleared there, by ERR and by RESET, as above */
+	struct list_head pfc_link;	/* pfc_rx.c: list of QPs blocked by PFC; holds a reference; pfc->lock */
+	u8  pfc_blocked_mask;		/* the blocked queues, 1 << enum roan_queue_id; pfc->lock */
+	bool comm_est_sent;		/* COMM_EST was raised since the last RESET */
+	bool sq_polled;			/* sq_poller.c polls the send ring, so it needs no doorbell; sq.lock */
+	bool err_pending;		/* ERR requested since the last RESET, which clears it under both queue locks */
+	/* UC, UD: a send failed and SQE is requested; entering SQE, ERR or RESET clears it under both queue locks */
 	bool sqe_pending;
 
 	struct roan_sq sq ____cacheline_aligned_in_smp;
 	struct roan_rq rq ____cacheline_aligned_in_smp;
 };
 
-/* The path of a connected QP; NULL: it has none yet. RCU read section, or one of the locks that its replacement takes. */
+/* The address vector of a connected QP, or NULL before it is set. Needs rcu_read_lock(), a queue lock or qp->mutex. */
 static inline const struct roan_av *roan_qp_av(const struct roan_qp *qp)
 {
 	return rcu_dereference_check(qp->av, lockdep_is_held(&qp->sq.lock) || lockdep_is_held(&qp->rq.lock) ||

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Included ahead of every kernel file by the compiler's command line: lets the rest of the tree be written for one
- * kernel. HAVE_* come from probe.sh. Only macros here, so that the pure core is not given the kernel's headers; what
- * needs types (adapters of the ops table) is in ops.h.
+ * Kernel compatibility macros. The compiler's command line includes this header before every kernel file, so the rest
+ * of the tree is written for one kernel version. probe.sh sets HAVE_*. This header has only macros, because the core is
+ * also compiled with it and must not get the kernel's headers. Adapters that need types (the ops table) are in ops.h.
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
  *   roan_vm_flags_set(vma, flags)		vm_flags_set()
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
- *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: its tos, or dscp
- *   ROAN_SKB_CLOCK_MONOTONIC			of skb_set_delivery_time()
+ *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: flowi4_tos or flowi4_dscp
+ *   ROAN_SKB_CLOCK_MONOTONIC			argument of skb_set_delivery_time()
  *   ROAN_IMPORT_NS(ns)				MODULE_IMPORT_NS()
  *   roan_dma_buf_vmap(buf, map), ..._vunmap()	dma_buf_vmap_unlocked() ...
- *   ROAN_MOVE_NOTIFY				move_notify, the member of struct dma_buf_attach_ops
+ *   ROAN_MOVE_NOTIFY				move_notify or its successor in struct dma_buf_attach_ops
  */
 #ifndef ROAN_COMPAT_H
 #define ROAN_COMPAT_H
@@ -27,7 +27,7 @@
 #if !IS_ENABLED(CONFIG_NETFILTER)
 #error "roan needs CONFIG_NETFILTER: its receive door is a LOCAL_IN hook"
 #endif
-/* What belongs to a CPU is its user's while softirqs are off: with PREEMPT_RT by a lock, which is optional since 6.18. */
+/* roan's per-CPU data relies on local_bh_disable(). With PREEMPT_RT that needs a lock, which is optional since 6.18. */
 #if defined(CONFIG_PREEMPT_RT) && KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE && !defined(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK)
 #error "roan needs CONFIG_PREEMPT_RT_NEEDS_BH_LOCK with CONFIG_PREEMPT_RT"
 #endif
@@ -91,8 +91,8 @@
 #endif
 
 /*
- * The numbers userspace knows FLUSH and ATOMIC_WRITE by. A core that lacks them refuses the access bits and never hands
- * down the work; the provider's rings carry it regardless.
+ * The userspace ABI numbers of FLUSH and ATOMIC_WRITE. An RDMA core without them refuses the access bits and never
+ * passes such a work request down. The provider's rings can still carry these opcodes.
  */
 #ifndef HAVE_IB_FLUSH
 #define IB_WR_FLUSH			((enum ib_wr_opcode)14)

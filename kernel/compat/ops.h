@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Adapters for members of struct ib_device_ops whose type differs between kernels; device.c includes this after roan.h
- * and uses, inside the table:
- *   ROAN_CQ_OPS		sets create_cq and resize_cq, and what replaced them for user CQs
- *   ROAN_DESTROY_CQ_OPS	sets pre_destroy_cq, where there is one, and destroy_cq
+ * Adapters for members of struct ib_device_ops whose type differs between kernels. verbs/device.c includes this last
+ * and uses, inside its table:
+ *   ROAN_CQ_OPS		sets create_cq and resize_cq, and their successors for user CQs
+ *   ROAN_DESTROY_CQ_OPS	sets destroy_cq, and pre_destroy_cq if the kernel has it
  *   .reg_user_mr = ROAN_REG_USER_MR
  *   .reg_user_mr_dmabuf = roan_compat_reg_dmabuf
- * The functions in roan.h have 6.12's types.
+ * The roan_*() functions have the types of Linux 6.12.
  */
 #ifndef ROAN_COMPAT_OPS_H
 #define ROAN_COMPAT_OPS_H
@@ -26,7 +26,7 @@ static inline int roan_compat_resize_cq(struct ib_cq *cq, unsigned int cqe, stru
 #elif defined(HAVE_CREATE_CQ_ATTRS)
 #define ROAN_CQ_OPS	.create_cq = roan_create_cq, ROAN_RESIZE_CQ_OP
 #else
-/* Where the core passes the udata alone it is still the one inside a bundle: rdma_udata_to_drv_context() relies on it. */
+/* Older cores pass only the udata, but it is a member of a bundle: rdma_udata_to_drv_context() relies on that, too. */
 static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 {
 	return roan_create_cq(cq, attr, udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata) : NULL);
@@ -37,7 +37,10 @@ static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_ini
 #ifdef HAVE_PRE_DESTROY_CQ
 #define ROAN_DESTROY_CQ_OPS	.pre_destroy_cq = roan_pre_destroy_cq, .destroy_cq = roan_destroy_cq
 #else
-/* There ib_free_cq() has cancelled its work by now, but an upcall that was on its way may have queued it again. */
+/*
+ * ib_free_cq() has cancelled the work before this call. A concurrent upcall may have queued it again, so cancel it
+ * here.
+ */
 static inline int roan_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
 {
 	roan_pre_destroy_cq(cq);

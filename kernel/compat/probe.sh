@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Prints the -DHAVE_* flags (and an include folder, where a header is missing) for the kernel headers in $1; $2 is the
-# root of roan's tree. Looks at the headers, not at the version: stable trees back-port. Compiles nothing.
+# Prints compiler flags for the kernel headers in $1: -DHAVE_* for each feature found, and an include folder if a header
+# is missing. $2 is the root of roan's tree. Checks the text of the headers, not the version, because stable kernels
+# back-port. Compiles nothing.
 inc=$1/include
 
 have() { # NAME HEADER PATTERN
 	grep -qs -- "$3" "$inc/$2" && printf ' -DHAVE_%s' "$1"
 }
 
-# The member of struct ib_device_ops up to its semicolon, on one line.
+# Greps the declaration of one member of struct ib_device_ops, joined to one line.
 op() { # NAME MEMBER PATTERN
 	sed -n "/(\*$2)(/,/;/p" "$inc/rdma/ib_verbs.h" | tr '\n' ' ' | grep -q -- "$3" && printf ' -DHAVE_%s' "$1"
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB */
 /*
- * The contract between roan.ko and libroan: shared rings, doorbell, udata structs. Nothing else is shared.
+ * The ABI between roan.ko and libroan: shared rings, the doorbell, udata structs. The two share nothing else.
+ * Documentation/abi.md explains the protocols.
  *
- * Rules of growth: structs are 8-byte aligned; reserved fields are zero, and those of system calls are checked; unknown
- * flags are refused (a slot's by its completion); a change in behaviour is a feature bit, never a new meaning of an old
- * field. Both sides take the layout of a ring from its struct roan_ring_desc, never from a constant.
+ * Growth: structs are 8-byte aligned, or hold 32-bit fields only (roan_create_ah_resp). Reserved fields are written as
+ * zero; the kernel checks them in structs that a system call passes. Unknown flags are refused; an unknown flag in a
+ * slot fails that work request with an error completion. A change of behaviour gets a feature bit; an old field never
+ * gets a new meaning. Both sides take the layout of a ring from its struct roan_ring_desc, never from a constant.
  *
- * Trust: every byte of a mapped ring can be changed by the user at any time. The kernel copies a slot once, checks the
- * copy and keeps all state that matters (progress, PSNs, keys, its own index) in memory that is not mapped.
+ * Trust: the user can change every byte of a mapped ring at any time. The kernel copies a slot once, checks the copy,
+ * and keeps its state (progress, PSNs, keys, its own index) in memory that is not mapped.
  */
 #ifndef ROAN_ABI_H
 #define ROAN_ABI_H
@@ -18,22 +20,22 @@
 #define ROAN_DRIVER_ID		0x726f616e	/* "roan"; ib_device_ops.driver_id */
 
 /*
- * A ring: one mapping, first the control block, then slot_count slots of slot_size bytes at slots_offset. The two rings
- * of a QP may share a mapping (ROAN_FEATURE_ONE_MAPPING).
+ * A ring is one mapping: the control block first, then slot_count slots of slot_size bytes at slots_offset. The two
+ * rings of a QP may share a mapping (ROAN_FEATURE_ONE_MAPPING).
  *
  *   user line   -- written only by the user
  *   kernel line -- written only by the kernel
  *
- * Indices run freely over 32 bits; slot = index & (slot_count - 1). An index is stored with release and loaded with
- * acquire. Which side produces:
- *   SQ, RQ, SRQ   user.index = tail (posted),   kernel.index = head (slots below it may be reused)
- *   CQ            kernel.index = tail (written), user.index = head (polled)
- *   notices       as SQ; there is one such ring a context
+ * Indices are free-running 32-bit counters; slot = index & (slot_count - 1). An index is stored with release and loaded
+ * with acquire.
+ *   SQ, RQ, SRQ   the user produces:   user.index = tail (posted),    kernel.index = head (lower slots may be reused)
+ *   CQ            the kernel produces: kernel.index = tail (written), user.index = head (polled)
+ *   hint ring     like an SQ; one per context
  */
 struct roan_user_line {
 	__u32 index;
-	__u32 arm_next;		/* CQ: incremented to ask for an event at the next CQE */
-	__u32 arm_solicited;	/* CQ: incremented to ask for an event at the next solicited or failed CQE */
+	__u32 arm_next;		/* CQ: incremented to request an event at the next CQE */
+	__u32 arm_solicited;	/* CQ: incremented to request an event at the next solicited or failed CQE */
 	__u32 reserved[29];
 };
 
@@ -41,34 +43,36 @@ struct roan_kernel_line {
 	__u32 index;
 	__u32 flags;		/* enum roan_ring_flags */
 	/*
-	 * Notices: sends of this context wait for their turn on CPU @send_cpu_plus1 - 1; 0: none do. A hint: who polls
-	 * there in vain
-	 * may ring, and they go on in his time. The kernel takes it back when anybody rings. Other rings: 0.
+	 * Hint ring: CPU number + 1 on which deferred sends of this context are queued; 0: none. It may be out of date.
+	 * A program polling on that CPU may ring the doorbell to run them in its own system call. A doorbell of the
+	 * context clears it. Other rings: 0.
 	 */
 	__u32 send_cpu_plus1;
-	__u32 notify_at;	/* SQ with ROAN_RING_ACK_PENDING: a tail, see there. Other rings: 0 */
+	__u32 notify_at;	/* SQ with ROAN_RING_ACK_PENDING: a tail index, see there. Other rings: 0 */
 	__u32 reserved[28];
 };
 
 enum roan_ring_flags {
 	/*
-	 * SQ: nobody in the kernel will look at this ring on its own. A poster stores its tail (release), issues a full
-	 * barrier, loads the flags, and if this bit is set rings the doorbell; the kernel sets the bit, issues a full
-	 * barrier and looks at the tail once more before it leaves. So at least one of them sees the other.
-	 * RQ: the same rule, but the kernel sets the bit only while the QP is in the error state, where what is posted
-	 * must be flushed; otherwise a receive needs no doorbell. SRQ: never set.
-	 * Notices: the same rule. While the bit is not set a notice does for a send queue at rest what a bell does,
-	 * only a little later; a poster that has run out of things to do may ring, and saves the wait.
+	 * SQ: the kernel does not read this ring again without a doorbell. The poster stores its tail (release), issues
+	 * a full barrier, loads the flags, and rings the doorbell if this bit is set. The kernel sets the bit, issues a
+	 * full barrier and loads the tail once more before it stops polling. So at least one side sees the store of the
+	 * other.
+	 * RQ: same protocol. The kernel sets the bit only while the QP is in the error state, where posted receives
+	 * must be flushed; in the other states a receive needs no doorbell.
+	 * SRQ: never set.
+	 * Hint ring: same protocol. While the bit is clear, a hint replaces the doorbell of a send queue that has the
+	 * bit set: the kernel reads the hints a little later (at present 20 to 420 us). A poster that has nothing else
+	 * to do may ring the doorbell to send at once.
 	 */
 	ROAN_RING_NEED_DOORBELL	= 1 << 0,
-	/* CQ: an entry was lost because the ring was full; IBV_EVENT_CQ_ERR was raised. */
+	/* CQ: the ring was full and a CQE was lost; the kernel raised IBV_EVENT_CQ_ERR. */
 	ROAN_RING_OVERFLOW	= 1 << 1,
 	/*
-	 * SQ: all that was posted is sent, and the kernel will look at this ring when the answer comes. No doorbell is needed;
-	 * but what is posted now could leave now, so a poster whose tail has come to @notify_at gives a notice, and
-	 * rings when he has
-	 * run out of things to do. Set as the first bit is, with the same rule. A provider that does not know it only waits for
-	 * the answer.
+	 * SQ: all posted WQEs are sent, and the kernel reads this ring again when the next ACK arrives. No doorbell is
+	 * needed, but the send window has room for more now. So a poster whose tail has reached @notify_at adds a hint,
+	 * and rings the doorbell before it waits. Set with the same protocol as NEED_DOORBELL. If a provider ignores
+	 * this bit, its next request leaves when the ACK arrives.
 	 */
 	ROAN_RING_ACK_PENDING	= 1 << 2,
 };
@@ -90,17 +94,17 @@ struct roan_ring_desc {
 
 struct roan_sge {
 	__aligned_u64 addr;
-	__u32 length;			/* bytes; 0 is 0, not 2 GiB */
+	__u32 length;			/* bytes; 0 means 0, not 2 GiB */
 	__u32 lkey;
 };
 
-/* A slot of a context's ring of notices: something was posted to the send queue of one of its QPs. */
+/* A slot of a context's hint ring: a WQE was posted to the send queue of QP @qpn. */
 struct roan_db_hint {
 	__u32 qpn;
 	__u32 reserved[3];
 };
 
-/* Numbered as enum ib_uverbs_wr_opcode, ibv_wr_opcode and ib_wr_opcode agree. */
+/* The same numbers as in enum ib_uverbs_wr_opcode, ibv_wr_opcode and ib_wr_opcode. */
 enum roan_wr_opcode {
 	ROAN_WR_RDMA_WRITE		= 0,
 	ROAN_WR_RDMA_WRITE_WITH_IMM	= 1,
@@ -118,12 +122,12 @@ enum roan_wr_opcode {
 	ROAN_NUM_WR_OPCODES		= 0x21,
 };
 
-/* Numbered as ibv_send_flags. */
+/* The same numbers as in enum ibv_send_flags. */
 enum roan_send_flags {
 	ROAN_SEND_FENCE		= 1 << 0,
 	ROAN_SEND_SIGNALED	= 1 << 1,
 	ROAN_SEND_SOLICITED	= 1 << 2,
-	ROAN_SEND_INLINE	= 1 << 3,	/* payload follows the header; inline_len says how much; num_sge is 0 */
+	ROAN_SEND_INLINE	= 1 << 3,	/* inline_len bytes of payload follow the header; num_sge is 0 */
 };
 
 /* A slot of a send queue: this header, then num_sge scatter entries or inline_len bytes. */
@@ -135,8 +139,8 @@ struct roan_send_wqe {
 	__u8  reserved0;
 	__u32 inline_len;		/* bytes; 0 unless ROAN_SEND_INLINE */
 	union {
-		__be32 imm;		/* *_WITH_IMM, as it goes on the wire */
-		__u32 inv_key;		/* SEND_WITH_INV: peer's R_Key; LOCAL_INV: own L_Key or R_Key */
+		__be32 imm;		/* *_WITH_IMM; wire format */
+		__u32 inv_key;		/* SEND_WITH_INV: R_Key of the peer; LOCAL_INV: local L_Key or R_Key */
 	};
 	__u32 reserved1;
 	union {
@@ -170,8 +174,8 @@ struct roan_send_wqe {
 			__aligned_u64 addr;
 			__aligned_u64 length;	/* 0: unbind (type 1) */
 			__u32 mr_lkey;
-			__u32 mw_rkey;		/* the window's present R_Key */
-			__u32 new_rkey;		/* its low 8 bits become the window's; the index stays */
+			__u32 mw_rkey;		/* current R_Key of the window */
+			__u32 new_rkey;		/* its low 8 bits replace those of mw_rkey; the index stays */
 			__u32 access;		/* enum ib_access_flags */
 		} bind;
 		struct {
@@ -192,7 +196,7 @@ struct roan_recv_wqe {
 	__u32 reserved;
 };
 
-enum roan_cqe_flags {			/* bits 0..3 numbered as ib_wc_flags / ibv_wc_flags agree */
+enum roan_cqe_flags {			/* bits 0..3: the same numbers as in ib_wc_flags and ibv_wc_flags */
 	ROAN_CQE_GRH		= 1 << 0,
 	ROAN_CQE_WITH_IMM	= 1 << 1,
 	ROAN_CQE_WITH_INV	= 1 << 3,
@@ -214,42 +218,43 @@ struct roan_cqe {
 	};
 	__u32 qp_num;
 	__u32 src_qp;
-	__u32 vendor_err;		/* enum roan_vendor_err: which rule refused the request; 0 on success */
-	__aligned_u64 timestamp_ns;	/* CLOCK_MONOTONIC when the entry was written */
+	__u32 vendor_err;		/* enum roan_vendor_err: the check that failed; 0 on success */
+	__aligned_u64 timestamp_ns;	/* CLOCK_MONOTONIC at the time the CQE was written */
 	__u16 reserved_pkey;		/* 0: the P_Key table has one entry */
 	__u16 vlan;
 	__u8  sl;
 	__u8  smac[6];
 	__u8  reserved;
-	__aligned_u64 kernel_qp;	/* 0 on a mapped ring */
+	__aligned_u64 kernel_qp;	/* kernel consumer: its struct ib_qp; 0 on a mapped ring */
 };
 
 /* ---- udata of the standard verbs ---- */
 
 enum roan_features {
 	/*
-	 * Where both sides have it, the two rings of a QP lie in one mapping: their descriptions name the same
-	 * mmap_offset and mmap_size. The control block of the second lies right before its slots.
+	 * If the provider and the kernel both set this bit, the two rings of a QP are in one mapping: their descriptors
+	 * have the same mmap_offset and mmap_size. The control block of the second ring ends where its slots begin.
 	 */
 	ROAN_FEATURE_ONE_MAPPING	= 1 << 0,
 };
 
 struct roan_alloc_ucontext_req {
-	__aligned_u64 features;		/* enum roan_features, the provider's; unknown ones are not an error */
+	__aligned_u64 features;		/* enum roan_features of the provider; unknown bits are ignored */
 };
 
-struct roan_alloc_ucontext_resp {	/* also the answer of QUERY_CONTEXT */
-	__aligned_u64 features;		/* enum roan_features, this kernel's */
+struct roan_alloc_ucontext_resp {	/* also the response of QUERY_CONTEXT */
+	__aligned_u64 features;		/* enum roan_features of this kernel */
 	__u32 max_inline;		/* bytes, per send WQE */
 	__u32 reserved;
 	/*
-	 * Notices. mmap_size 0: none. A provider that has no room for this gets what comes before it, and no ring; nor
-	 * does who asks about a context that exists, as the ring has one producer.
+	 * The hint ring; mmap_size 0: none. If the provider's response buffer ends before this field, the kernel
+	 * creates no hint ring and returns the fields above. QUERY_CONTEXT (import of an existing context) returns no
+	 * ring either, because the ring has only one producer.
 	 */
 	struct roan_ring_desc db_hints;
 };
 
-struct roan_create_cq_resp {		/* also of resize_cq */
+struct roan_create_cq_resp {		/* also the response of resize_cq */
 	struct roan_ring_desc cq;
 };
 
@@ -259,14 +264,14 @@ struct roan_create_srq_resp {
 	__u32 reserved;
 };
 
-/* modify_srq has no response on the wire, so the request says where the new ring's description goes. */
+/* modify_srq has no response struct, so the request names the address for the descriptor of the new ring. */
 struct roan_modify_srq_req {
-	__aligned_u64 desc_addr;	/* user address of a struct roan_ring_desc; written if the SRQ was resized */
+	__aligned_u64 desc_addr;	/* user address of a struct roan_ring_desc; written if the SRQ is resized */
 };
 
 struct roan_create_qp_resp {
 	struct roan_ring_desc sq;
-	struct roan_ring_desc rq;	/* mmap_size 0 with an SRQ */
+	struct roan_ring_desc rq;	/* mmap_size 0: the QP uses an SRQ */
 };
 
 struct roan_create_ah_resp {
@@ -274,11 +279,11 @@ struct roan_create_ah_resp {
 };
 
 /*
- * The doorbell: method ROAN_METHOD_QP_DOORBELL of the standard object UVERBS_OBJECT_QP makes the kernel look at the send
- * rings of the QPs named, if any, and of those the context's notices name, and send, in the caller's context; on a QP
- * in the error state also at its receive ring, to flush it. It is an ioctl of the uverbs file and not a file of our own,
- * so that an open context never pins the module. EIO: the device is gone. ENOENT: one of the QPs does not exist, and no
- * ring was looked at.
+ * The doorbell: method ROAN_METHOD_QP_DOORBELL of the standard object UVERBS_OBJECT_QP. The kernel reads the send rings
+ * of the QPs in the attribute (if present) and of the QPs in the context's hint ring, and sends in the caller's
+ * context. It also flushes the send and receive rings of a QP in the error state. The doorbell is an ioctl of the
+ * uverbs file, because a file with its own file_operations would pin the module as long as a context is open. EIO: the
+ * device is gone. ENOENT: one of the QPs does not exist; no ring was read.
  */
 enum roan_qp_methods {
 	ROAN_METHOD_QP_DOORBELL = 0x1000,	/* 1 << UVERBS_ID_NS_SHIFT */
@@ -286,28 +291,28 @@ enum roan_qp_methods {
 };
 
 enum roan_qp_doorbell_attrs {
-	ROAN_ATTR_QP_DOORBELL_HANDLES = 0x1000,	/* __u32 handle[1 .. ROAN_MAX_DOORBELL_QPS], in; may be absent */
+	ROAN_ATTR_QP_DOORBELL_HANDLES = 0x1000,	/* __u32 handle[1 .. ROAN_MAX_DOORBELL_QPS], in; optional */
 };
 
 #define ROAN_MAX_DOORBELL_QPS	64
 
 /*
- * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm; EOPNOTSUPP: not for this type of QP;
- * EPROTONOSUPPORT: a kernel that does not know the method.
+ * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm. EOPNOTSUPP: the algorithm does not
+ * work with this type of QP. EPROTONOSUPPORT: the kernel does not have this method.
  */
 enum roan_qp_cc_attrs {
-	ROAN_ATTR_QP_CC_HANDLE = 0x1000,	/* the QP's handle, in */
+	ROAN_ATTR_QP_CC_HANDLE = 0x1000,	/* handle of the QP, in */
 	ROAN_ATTR_QP_CC_REQ,			/* struct roan_qp_cc, in */
 };
 
 struct roan_qp_cc {
-	char algo[16];			/* as cc_param/algo, ends in 0; "device": what the device's QPs run */
+	char algo[16];			/* name as in cc_param/algo, NUL-terminated; "device": the device's algorithm */
 };
 
 /*
- * Device memory, mapped: method ROAN_METHOD_DM_MAP of the standard object UVERBS_OBJECT_DM tells where on the uverbs file
- * the memory can be mapped, MAP_SHARED, its length rounded up to pages. Memory behind a bus cannot, and is read and
- * written by method ROAN_METHOD_DM_COPY.
+ * Device memory: method ROAN_METHOD_DM_MAP of the standard object UVERBS_OBJECT_DM returns the offset on the uverbs
+ * file at which the memory can be mapped (MAP_SHARED, length rounded up to pages). Memory of a PCI BAR cannot be
+ * mapped; method ROAN_METHOD_DM_COPY reads and writes it.
  */
 enum roan_dm_methods {
 	ROAN_METHOD_DM_MAP = 0x1000,
@@ -315,7 +320,7 @@ enum roan_dm_methods {
 };
 
 enum roan_dm_map_attrs {
-	ROAN_ATTR_DM_MAP_HANDLE = 0x1000,	/* the memory's handle, in */
+	ROAN_ATTR_DM_MAP_HANDLE = 0x1000,	/* handle of the memory, in */
 	ROAN_ATTR_DM_MAP_RESP,			/* struct roan_dm_desc, out */
 };
 
@@ -327,36 +332,36 @@ struct roan_dm_desc {
 };
 
 enum roan_dm_copy_attrs {
-	ROAN_ATTR_DM_COPY_HANDLE = 0x1000,	/* the memory's handle, in */
+	ROAN_ATTR_DM_COPY_HANDLE = 0x1000,	/* handle of the memory, in */
 	ROAN_ATTR_DM_COPY_REQ,			/* struct roan_dm_copy, in */
 };
 
 struct roan_dm_copy {
-	__aligned_u64 offset;		/* in the memory */
-	__aligned_u64 length;
-	__aligned_u64 user;		/* the program's address */
-	__u32 write;			/* 1: to the memory, 0: from it */
+	__aligned_u64 offset;		/* bytes from the start of the device memory */
+	__aligned_u64 length;		/* bytes */
+	__aligned_u64 user;		/* address in the calling process */
+	__u32 write;			/* 1: copy to the device memory, 0: copy from it */
 	__u32 reserved;			/* 0 */
 };
 
-/* Why a work request failed, finer than its status. Shown as vendor_err. */
+/* The reason why a work request failed, in more detail than its status; reported as vendor_err. */
 enum roan_vendor_err {
 	ROAN_VERR_NONE		= 0,
-	ROAN_VERR_BAD_OPCODE	= 1,	/* opcode unknown or not for this QP type */
-	ROAN_VERR_BAD_FLAGS	= 2,	/* unknown flag, or inline where it cannot be */
-	ROAN_VERR_BAD_SGE	= 3,	/* too many scatter entries; of a receive also: their sum overflows */
-	ROAN_VERR_TOO_LONG	= 4,	/* message longer than the port, the QP type, the slot or the receive WQE allows */
-	ROAN_VERR_BAD_KEY	= 5,	/* no such key, or stale */
+	ROAN_VERR_BAD_OPCODE	= 1,	/* opcode unknown, or not allowed on this QP type */
+	ROAN_VERR_BAD_FLAGS	= 2,	/* unknown flag, or inline data with an opcode that does not allow it */
+	ROAN_VERR_BAD_SGE	= 3,	/* too many scatter entries; receive: or their total length overflows */
+	ROAN_VERR_TOO_LONG	= 4,	/* too long for the port, the QP type, the slot or the receive WQE */
+	ROAN_VERR_BAD_KEY	= 5,	/* no such key, or a stale one */
 	ROAN_VERR_BAD_PD	= 6,
 	ROAN_VERR_BAD_ACCESS	= 7,
 	ROAN_VERR_BAD_RANGE	= 8,	/* outside the region, or address overflow */
 	ROAN_VERR_BAD_AH	= 9,
-	ROAN_VERR_RING		= 10,	/* ring indices are impossible */
-	ROAN_VERR_PEER_NAK	= 11,	/* the peer refused */
-	ROAN_VERR_PROTOCOL	= 12,	/* the peer's packet breaks the protocol */
+	ROAN_VERR_RING		= 10,	/* inconsistent ring indices */
+	ROAN_VERR_PEER_NAK	= 11,	/* the peer sent a NAK */
+	ROAN_VERR_PROTOCOL	= 12,	/* a packet of the peer violates the protocol */
 	ROAN_VERR_UNALIGNED	= 13,
 	ROAN_VERR_BAD_BIND	= 14,
-	ROAN_VERR_REVOKED	= 15,	/* the region's memory was taken away by whoever lent it */
+	ROAN_VERR_REVOKED	= 15,	/* the exporter of the region's memory revoked it */
 };
 
 #endif /* ROAN_ABI_H */

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* On the include path only of kernels that have no linux/unaligned.h of their own yet. */
+/* Used only with kernels that do not have linux/unaligned.h; see kernel/compat/probe.sh. */
 #include <asm/unaligned.h>
