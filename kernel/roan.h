@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The structs of the device, the user context, address vectors and the QP. This header includes only types of the other
- * folders (*_types.h); the functions of a folder are declared in its own header, and each file includes the headers of
- * the folders that it calls. The transport rules are in core/.
+ * The structs of the device, the user context, address vectors and the QP. From the other folders this header includes
+ * only types. The functions of a folder are declared in its own header, and each file includes the headers of the
+ * folders that it calls. The transport rules are in core/.
  */
 #ifndef ROAN_H
 #define ROAN_H
@@ -143,9 +143,7 @@ struct roan_qp {
 	struct roan_deferred deferred;
 	struct mutex mutex;		/* serialises modify, query and destroy; uverbs takes only a read lock */
 
-	/*
-	 * Written under both queue locks, and under mutex except for the change to ERR or SQE; read under any of them.
-	 */
+	/* Written under both queue locks, by modify_qp() also under mutex. Stable under either queue lock. */
 	enum ib_qp_state state;
 	bool user;
 	u8  transport;			/* enum roan_transport */

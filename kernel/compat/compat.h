@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Kernel compatibility macros. The compiler's command line includes this header before every kernel file, so the rest
- * of the tree is written for one kernel version. probe.sh sets HAVE_*. This header has only macros, because the core is
- * also compiled with it and must not get the kernel's headers. Adapters that need types (the ops table) are in ops.h.
+ * of the tree is written for one kernel version. probe.sh sets HAVE_*. This header has only macros, because core/ is
+ * compiled with it too and must not get the kernel's headers. Adapters that need types (the ops table) are in ops.h.
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
  *   roan_vm_flags_set(vma, flags)		vm_flags_set()
@@ -28,7 +28,8 @@
 #error "roan needs CONFIG_NETFILTER: its receive door is a LOCAL_IN hook"
 #endif
 /* roan's per-CPU data relies on local_bh_disable(). With PREEMPT_RT that needs a lock, which is optional since 6.18. */
-#if defined(CONFIG_PREEMPT_RT) && KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE && !defined(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK)
+#if defined(CONFIG_PREEMPT_RT) && KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE && \
+	!defined(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK)
 #error "roan needs CONFIG_PREEMPT_RT_NEEDS_BH_LOCK with CONFIG_PREEMPT_RT"
 #endif
 #if !IS_ENABLED(CONFIG_INFINIBAND)

@@ -37,10 +37,7 @@ static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_ini
 #ifdef HAVE_PRE_DESTROY_CQ
 #define ROAN_DESTROY_CQ_OPS	.pre_destroy_cq = roan_pre_destroy_cq, .destroy_cq = roan_destroy_cq
 #else
-/*
- * ib_free_cq() has cancelled the work before this call. A concurrent upcall may have queued it again, so cancel it
- * here.
- */
+/* ib_free_cq() has cancelled the work by now, but a concurrent upcall may have queued it again: cancel it here. */
 static inline int roan_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
 {
 	roan_pre_destroy_cq(cq);
@@ -63,20 +60,20 @@ static inline struct ib_mr *roan_compat_reg_user_mr(struct ib_pd *pd, u64 start,
 #endif
 
 #if defined(HAVE_REG_MR_DMAH)
-static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access,
-						   struct ib_dmah *dmah, struct uverbs_attr_bundle *attrs)
+static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+						   int access, struct ib_dmah *dmah, struct uverbs_attr_bundle *attrs)
 {
 	return dmah ? ERR_PTR(-EOPNOTSUPP) : roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
 }
 #elif defined(HAVE_REG_DMABUF_ATTRS)
-static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access,
-						   struct uverbs_attr_bundle *attrs)
+static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+						   int access, struct uverbs_attr_bundle *attrs)
 {
 	return roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
 }
 #else
-static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access,
-						   struct ib_udata *udata)
+static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
+						   int access, struct ib_udata *udata)
 {
 	return roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: the kernel writes entries, the user polls them without a system call and arms by a store. Kernel
- * consumers poll the same ring. What an entry says is completion.c's.
+ * Completion queues: create, resize, destroy, upcalls, and polling and arming by kernel consumers. A user polls and
+ * arms the mapped ring without a system call. tx/cq_post.c writes the CQEs; tx/completion.c decides their contents.
  */
 #include "base/base.h"
 #include "verbs/verbs.h"
@@ -14,7 +14,7 @@ static void cq_put(struct roan_cq *cq)
 		complete(&cq->released);
 }
 
-/* One handler of a queue at a time (core_locking.rst), on whichever CPUs its entries come. */
+/* upcall_lock: the handler of one CQ must not run on two CPUs at once (core_locking.rst). */
 static void cq_notify(struct roan_cq *cq)
 {
 	spin_lock(&cq->upcall_lock);
@@ -54,7 +54,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	err = roan_udata_none(udata);
 	if (err)
 		return err;
-	/* Entries carry a time stamp anyway. */
+	/* TIMESTAMP_COMPLETION needs no action: every CQE has a timestamp. */
 	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > ROAN_MAX_CQE || attr->comp_vector >= ibcq->device->num_comp_vectors)
@@ -76,7 +76,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	return err;
 }
 
-/* A kernel consumer's work is cancelled next, and no upcall still on its way may queue it again. */
+/* ib_free_cq() cancels the consumer's work next. After this call no upcall can queue that work again. */
 int roan_pre_destroy_cq(struct ib_cq *ibcq)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
@@ -100,8 +100,8 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 #define MOVE_BATCH	4096
 
 /*
- * Under the locks, but not for longer than it takes to move some: there may be millions. Completions that come between
- * are moved last. A kernel consumer may poll between, so its entries are moved at once.
+ * Moves one batch of entries per lock hold, as there may be millions. CQEs written between two batches are moved last.
+ * A kernel consumer may poll between two batches, so its entries are moved in a single batch.
  */
 static int cq_move_entries(struct roan_cq *cq, struct roan_ring *fresh)
 {
@@ -122,7 +122,7 @@ static int cq_move_entries(struct roan_cq *cq, struct roan_ring *fresh)
 	return err;
 }
 
-/* The user's provider keeps its own pollers out meanwhile; one that does not sees entries twice or not at all. */
+/* The provider must keep its threads from polling during the resize, or they see entries twice or not at all. */
 int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct roan_ucontext *uctx = rdma_udata_to_drv_context(udata, struct roan_ucontext, ib);
@@ -142,7 +142,7 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	err = roan_udata_out(udata, &resp, sizeof(resp));
 	if (!err)
 		err = cq_move_entries(cq, &fresh);
-	roan_ring_free(&fresh);	/* the old one, or the one that did not fit */
+	roan_ring_free(&fresh);	/* the old ring; after an error, the new one */
 	return err;
 }
 
@@ -180,7 +180,7 @@ static void cq_to_wc(const struct roan_cqe *cqe, struct ib_wc *wc)
 	}
 }
 
-/* Kernel consumers. A user's ring is polled by the user. */
+/* Kernel consumers only: a user polls its mapped ring. */
 int roan_poll_cq(struct ib_cq *ibcq, int n, struct ib_wc *wc)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
@@ -197,7 +197,7 @@ int roan_poll_cq(struct ib_cq *ibcq, int n, struct ib_wc *wc)
 	return i;
 }
 
-/* The legacy command. The user's words stay the user's: the kernel forgets that it answered instead. */
+/* The legacy arm command. Only the user may write the user line, so change the answered value to differ from it. */
 static void cq_arm_user(struct roan_cq *cq, bool solicited)
 {
 	u32 next, sol;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ib_device: what it says of itself, how it comes (`rdma link add`) and goes (netdev, `rdma link del`, module). No
- * verb is done here; the table at the end says who does it.
+ * The ib_device: its attributes, and how it is created (`rdma link add`) and removed (netdev unregistered, `rdma link
+ * del`, module unload). Implements no verb: the table at the end names the function of each.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -22,14 +22,14 @@
 #include "compat/ops.h"
 
 #define FW_VERSION	"1.0.0"
-#define VENDOR_ID	0x726f61	/* not an OUI of anybody's hardware list */
+#define VENDOR_ID	0x726f61	/* "roa"; not the OUI of a hardware vendor */
 #define VENDOR_PART_ID	0x6e31
 
-static DEFINE_MUTEX(adding);	/* so that a netdev gets one device, not two */
+static DEFINE_MUTEX(adding);	/* serialises roan_device_add(): one device per netdev */
 
-/* ---- what we say of ourselves ---- */
+/* ---- attributes of the device and its port ---- */
 
-/* UC and UD receive into memory that may be absent too, but lose what comes then: not what the bit promises. */
+/* No RECV for UC and UD: they can receive into ODP memory, but drop a message whose pages are not present. */
 static const struct ib_odp_caps odp_caps = {
 	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
 	.per_transport_caps = {
@@ -44,7 +44,7 @@ static void fill_attrs(struct ib_device_attr *a)
 {
 	a->fw_ver = 1ull << 32;
 	a->timestamp_mask = ~0ull;
-	a->hca_core_clock = 1000000;	/* kHz: completions are stamped in nanoseconds */
+	a->hca_core_clock = 1000000;	/* kHz; CQE timestamps are in nanoseconds */
 	a->max_mr_size = ~0ull;
 	a->page_size_cap = ~0xfffull;
 	a->vendor_id = VENDOR_ID;
@@ -54,7 +54,8 @@ static void fill_attrs(struct ib_device_attr *a)
 	a->max_qp_wr = ROAN_MAX_WR;
 	a->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
 			      IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_MGT_EXTENSIONS |
-			      IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_ATOMIC_WRITE;
+			      IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_FLUSH_GLOBAL |
+			      IB_DEVICE_ATOMIC_WRITE;
 	if (IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
 		a->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
 	a->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG | IBK_ON_DEMAND_PAGING;
@@ -70,7 +71,9 @@ static void fill_attrs(struct ib_device_attr *a)
 	a->max_qp_rd_atom = ROAN_MAX_RD_ATOMIC;
 	a->max_qp_init_rd_atom = ROAN_MAX_RD_ATOMIC;
 	a->max_res_rd_atom = ROAN_MAX_RD_ATOMIC * ROAN_MAX_QP;
-	/* Ours are atomic with the CPU's too (GLOB), but UCX 1.13 then looks for PCIe atomics; adapters say HCA. */
+	/*
+	 * Atomic with the CPU, too (GLOB). But with GLOB, UCX 1.13 checks for PCIe atomics: report HCA as adapters do.
+	 */
 	a->atomic_cap = IB_ATOMIC_HCA;
 	a->max_mcast_grp = ROAN_MAX_MCAST_GRP;
 	a->max_mcast_qp_attach = ROAN_MAX_MCAST_ATTACH;
@@ -87,7 +90,7 @@ static void fill_attrs(struct ib_device_attr *a)
 
 static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata)
 {
-	if (udata && (udata->inlen || udata->outlen))	/* the core asks without, from 7.x on */
+	if (udata && (udata->inlen || udata->outlen))	/* since Linux 7.x the core passes no udata */
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	fill_attrs(attr);
@@ -95,13 +98,13 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, st
 	return 0;
 }
 
-/* A link too narrow for the smallest path MTU is no port. */
+/* False also if the netdev's MTU is too small for the smallest path MTU, 256 bytes. */
 static bool port_up(const struct net_device *ndev)
 {
 	return netif_running(ndev) && netif_carrier_ok(ndev) && READ_ONCE(ndev->mtu) >= 256 + ROAN_NET_HEADERS;
 }
 
-/* For congestion control, which has no time to ask. Under RTNL */
+/* Caches the link speed for congestion control, which cannot query it in softirq. RTNL held */
 static void device_update_link_speed(struct roan_dev *dev)
 {
 	struct ethtool_link_ksettings link;
@@ -112,13 +115,13 @@ static void device_update_link_speed(struct roan_dev *dev)
 	WRITE_ONCE(dev->cc.link, roan_cc_link(mbps));
 }
 
-/* PortInfo's violation counters have 16 bits and stick at their maximum (IBTA vol. 1, 14.2.5.6). */
+/* PortInfo's violation counters have 16 bits and saturate (IBTA vol. 1, 14.2.5.6). */
 static u32 violations(const struct roan_dev *dev, enum roan_counter which)
 {
 	return min_t(u64, roan_stats_sum(dev, which), U16_MAX);
 }
 
-/* Not under RTNL: asking for the speed takes it. */
+/* RTNL not held: ib_get_eth_speed() takes it. */
 static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
 	struct net_device *ndev = to_roan_dev(ibdev)->ndev;
@@ -142,7 +145,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->bad_pkey_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_pkey);
 	attr->qkey_viol_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_qkey);
 	if (ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width)) {
-		attr->active_speed = IB_SPEED_SDR;	/* the netdev is leaving, and the port is no error for that */
+		attr->active_speed = IB_SPEED_SDR;	/* the netdev is being removed: query_port still succeeds */
 		attr->active_width = IB_WIDTH_1X;
 	}
 	return 0;
@@ -201,7 +204,7 @@ static struct attribute *device_attrs[] = {
 
 static const struct attribute_group device_group = { .attrs = device_attrs };
 
-/* From the MAC address, so it is the same after a reboot. */
+/* Derived from the MAC address, so it is stable across reboots. */
 static __be64 guid_of(const struct net_device *ndev)
 {
 	__be64 guid;
@@ -217,7 +220,7 @@ static const struct uapi_definition roan_uapi_defs[] = {
 	{}
 };
 
-/* ---- coming ---- */
+/* ---- creation ---- */
 
 static void device_init_ibdev(struct roan_dev *dev)
 {
@@ -248,7 +251,8 @@ static void device_log_port_in_use(const char *name, struct net_device *ndev)
 }
 
 /*
- * Undoes whatever device_new() got to; the core calls it when the last user is gone, ib_dealloc_device() if none came.
+ * Releases what device_new() has set up so far. The core calls it after unregistration, when the last user is gone;
+ * ib_dealloc_device() calls it for a device that was not registered.
  */
 static void dealloc_driver(struct ib_device *ibdev)
 {
@@ -262,7 +266,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	roan_qos_del_dev(dev);
 	roan_dm_bar_detach(dev);
 	roan_pfc_exit(dev);
-	rcu_barrier();	/* address vectors hold GID entries, which the core is about to drop */
+	rcu_barrier();	/* pending RCU callbacks finish before the tables below are freed */
 	xa_destroy(&dev->keys);
 	xa_destroy(&dev->ahs);
 	free_percpu(dev->stats);
@@ -283,7 +287,7 @@ static int connect_net(struct roan_dev *dev, const char *name)
 	return 0;
 }
 
-/* The netdev may have left, or left the namespace @net, before the notifier could find us. */
+/* -ENODEV: the netdev was unregistered or moved out of @net before netdev_event() could find the new device. */
 static int device_recheck_netdev(struct roan_dev *dev, const struct net *net)
 {
 	int err = 0;
@@ -305,7 +309,7 @@ static int device_new(const char *name, struct net_device *ndev)
 
 	if (!dev)
 		return -ENOMEM;
-	get_device(&dev->ib.dev);	/* who learns its name may delete it before we are done */
+	get_device(&dev->ib.dev);	/* a user may delete the device as soon as it is registered */
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC1);
@@ -329,7 +333,7 @@ static int device_new(const char *name, struct net_device *ndev)
 		goto err_dealloc;
 	err = ib_register_device(&dev->ib, name, NULL);
 	if (err == -ENFILE)
-		err = -EEXIST;	/* the core's word for a name that is taken */
+		err = -EEXIST;	/* the core returns ENFILE if the name is in use */
 	if (err)
 		goto err_dealloc;
 	err = device_recheck_netdev(dev, net);
@@ -349,10 +353,10 @@ int roan_device_add(const char *name, struct net_device *ndev)
 	struct ib_device *old;
 	int err;
 
-	/* The core keeps GIDs for Ethernet only; the loopback device would have none. */
+	/* The RDMA core creates GIDs for Ethernet only, so a device on lo would have none. */
 	if (ndev->type != ARPHRD_ETHER)
 		return -EOPNOTSUPP;
-	/* Nor has it any for the device of a VLAN: it gives a VLAN's addresses to the device of the interface below. */
+	/* The core adds a VLAN's GIDs to the device of the lower interface; a device on the VLAN would have none. */
 	if (is_vlan_dev(ndev)) {
 		pr_err("roan: %s: %s is a VLAN: add the device to %s, it has the addresses of its VLANs too\n", name,
 		       netdev_name(ndev), netdev_name(vlan_dev_real_dev(ndev)));
@@ -376,13 +380,13 @@ static struct rdma_link_ops link_ops = {
 };
 MODULE_ALIAS_RDMA_LINK("roan");
 
-/* ---- going: the core tells its clients before it takes a device away, the youngest first ---- */
+/* ---- removal: the core calls the remove() of its clients first, the last registered client before the others ---- */
 
 static int client_add(struct ib_device *ibdev)
 {
 	if (ibdev->ops.driver_id != ROAN_DRIVER_ID)
 		return -EOPNOTSUPP;
-	/* it may have gone to another namespace and come back */
+	/* true if client_remove() ran because the device moved to another namespace */
 	WRITE_ONCE(to_roan_dev(ibdev)->removing, false);
 	return 0;
 }
@@ -393,7 +397,7 @@ static void client_remove(struct ib_device *ibdev, void *data)
 	roan_qp_device_gone(to_roan_dev(ibdev));
 }
 
-/* Younger than uverbs, so that programs find their work flushed before the core takes their queues. */
+/* Registered after ib_uverbs, so its remove() is called first and flushes user QPs before the core destroys them. */
 static struct ib_client client = {
 	.name	= "roan",
 	.add	= client_add,
@@ -401,7 +405,7 @@ static struct ib_client client = {
 };
 MODULE_SOFTDEP("pre: ib_uverbs");
 
-/* ---- the netdev's fortunes ---- */
+/* ---- netdev events ---- */
 
 void roan_device_gone(struct net_device *ndev)
 {
@@ -413,7 +417,7 @@ void roan_device_gone(struct net_device *ndev)
 	ib_device_put(ibdev);
 }
 
-/* Under RTNL, which orders these. From 6.14 on the core tells port events by itself; a second one says nothing new. */
+/* RTNL held; it orders the events. Since 6.14 the core dispatches port events too; a duplicate is harmless. */
 static void port_changed(struct net_device *ndev)
 {
 	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
@@ -435,7 +439,7 @@ static void port_changed(struct net_device *ndev)
 	ib_device_put(ibdev);
 }
 
-/* The groups of multicast are joined on the VLANs of a device's interface too. */
+/* The host joins multicast groups on the VLANs of a device's interface too. */
 static void groups_changed(struct net_device *ndev, bool gone)
 {
 	struct net_device *real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
@@ -488,7 +492,7 @@ int roan_device_init(void)
 	return 0;
 }
 
-/* No new device after the first line, no new unregistration after the second; the third waits for all that go. */
+/* In this order: no new device, no new queued unregistration, then wait until all devices are unregistered. */
 void roan_device_exit(void)
 {
 	rdma_link_unregister(&link_ops);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ib_post_send() and ib_post_recv() of kernel consumers: they fill the same rings that users map, in the user's role.
- * Callers may have interrupts off and locks held; nothing here takes a lock that the data path takes.
- * *bad is written on failure only: RDS, for one, expects it to be as it was after success.
+ * ib_post_send() and ib_post_recv() of kernel consumers. They fill the user's half of the same kind of ring that a user
+ * maps.
+ * Callers may have interrupts disabled and hold locks. Filling a ring takes only post_lock, which the data path does
+ * not take. With interrupts disabled, sending is deferred.
+ * *bad is written on failure only: RDS expects it unchanged after success.
  */
 #include "base/base.h"
 #include "tx/tx.h"
@@ -27,7 +29,7 @@ static int kpost_fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 
 static int kpost_fill_operands(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
-	switch ((u32)wr->opcode) {	/* older cores' enum ends before ATOMIC_WRITE */
+	switch ((u32)wr->opcode) {	/* cast: the enum of older kernels has no ATOMIC_WRITE */
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_LOCAL_INV:
 		wqe->inv_key = wr->ex.invalidate_rkey;
@@ -122,13 +124,13 @@ static int kpost_list(struct roan_qp *qp, const struct ib_send_wr *wr, const str
 	}
 	if (err)
 		*bad = wr;
-	roan_ring_post(&qp->sq.ring, n);	/* those before the bad one stay posted */
+	roan_ring_post(&qp->sq.ring, n);	/* WRs before the bad one stay posted */
 	return err;
 }
 
 /*
- * Also the legacy doorbell of a user's QP (IB_USER_VERBS_CMD_POST_SEND without work requests). A user's ring is the
- * user's to fill: posting into it through the kernel is refused.
+ * For a user QP, a call without work requests is the legacy doorbell (IB_USER_VERBS_CMD_POST_SEND). A call with work
+ * requests is refused, because only the user may fill a mapped ring.
  */
 int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
@@ -153,7 +155,7 @@ int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 	spin_unlock_irqrestore(&qp->sq.post_lock, flags);
 
 	if (irqs_disabled())
-		roan_defer(&qp->deferred, ROAN_DEFER_SEND);	/* sq.lock is a _bh lock */
+		roan_defer(&qp->deferred, ROAN_DEFER_SEND);	/* sq.lock is a _bh lock: not with irqs off */
 	else
 		roan_send(qp);
 	return err;

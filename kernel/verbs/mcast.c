@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Multicast groups of UD QPs: who is in which, and a copy of each datagram for everyone. IP membership is ip_hook.c's.
+ * Multicast groups of UD QPs: attach and detach, and the interfaces on which the host joins a group. Does not deliver
+ * datagrams (rx/mcast_rx.c); IP membership of an interface is in net/igmp.c.
  *
- * An MGID names no VLAN, so a group is one of the whole port, as with an adapter: the host joins it on the device's
- * interface and on every VLAN there, and a datagram is delivered by whichever of them it comes. A sender chooses the VLAN
- * by its GID. Other interfaces on top (bridge, macvlan) are not joined on: with them a datagram could come twice.
+ * An MGID names no VLAN, so a group belongs to the whole port, as with an adapter: the host joins it on the device's
+ * interface and on every VLAN of it, and a datagram that arrives on any of them is delivered. A sender selects the VLAN
+ * by its GID. Other upper interfaces (bridge, macvlan) are not joined: with them a datagram could arrive twice.
  *
- * Writers hold one mutex, for joining sleeps, and RTNL inside it where the list of groups or the interfaces of a group
- * change; readers are under RCU. A member remembers the QP's ref, not the QP: a reader may see a member just taken out,
- * whose QP is gone.
+ * Attach and detach hold the mutex @writers, because joining sleeps. Changes to the list of groups or to the interfaces
+ * of a group also hold RTNL, inside the mutex. Readers use RCU. A member points to the QP's ref, not to the QP: a
+ * reader may see a member that was just removed and whose QP is gone.
  */
 #include <linux/in.h>
 #include <linux/rculist.h>
@@ -19,7 +20,7 @@
 #include "rx/mcast_rx.h"
 #include "verbs/verbs.h"
 
-/* An interface on which the host is in the group. No reference: the entry goes when the interface is unregistered. */
+/* An interface on which the host joined the group. No reference: the entry is removed when @ndev is unregistered. */
 struct joined {
 	struct list_head on_group;
 	struct net_device *ndev;
@@ -81,11 +82,11 @@ static void group_leave(struct roan_mcast *group, struct joined *j)
 	kfree(j);
 }
 
-/* A VLAN that cannot join now, as one whose MTU is too small for IPv6, does so by roan_mcast_netdev_event(). */
+/* A VLAN that cannot join now (its MTU is too small for IPv6, say) joins later in roan_mcast_netdev_event(). */
 static int group_join_all(struct roan_dev *dev, struct roan_mcast *group)
 {
 	struct net_device *ndev;
-	int err = -ENODEV;	/* the device's interface is in another namespace, and the device about to go */
+	int err = -ENODEV;	/* dev->ndev was moved to another namespace; the device will be removed */
 
 	if (roan_net_is_iface(dev, dev->ndev))
 		err = group_join(group, dev->ndev);
@@ -98,8 +99,10 @@ static int group_join_all(struct roan_dev *dev, struct roan_mcast *group)
 }
 
 /*
- * An interface loses its groups with its IPv4 or IPv6, which an MTU below 68 or 1280 takes away, and is new and in no group
- * when that is back. Nothing is left then on an interface that is @gone: IP's own notifiers ran before.
+ * An MTU below 68 (1280) removes IPv4 (IPv6) from an interface, and its groups with it. When the protocol returns, the
+ * interface is in no group. @gone: the interface is unregistered; IP's notifiers ran before this one and left all
+ * groups.
+ * RTNL held.
  */
 void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool gone)
 {
@@ -173,7 +176,7 @@ static int mcast_member_add(struct roan_mcast *group, struct roan_qp *qp)
 	struct roan_mcast_member *m;
 
 	if (mcast_member_find(group, qp))
-		return 0;	/* attaching twice is attaching once (IBTA vol. 1, 10.5.1) */
+		return 0;	/* already attached: no error (IBTA vol. 1, 10.5.1) */
 	if (group->n_members >= ROAN_MAX_MCAST_ATTACH)
 		return -ENOMEM;
 	m = kzalloc(sizeof(*m), GFP_KERNEL);
@@ -191,7 +194,7 @@ static bool mcast_may_attach(const struct ib_qp *qp, const union ib_gid *gid)
 	return qp->qp_type == IB_QPT_UD && rdma_is_multicast_addr((struct in6_addr *)gid);
 }
 
-/* IPv4 groups are written ::ffff:a.b.c.d, which packets show, or ff0e::ffff:a.b.c.d as MGIDs of the older RoCE have it. */
+/* The address in packets to @mgid. An IPv4 group is ::ffff:a.b.c.d there; RoCE v1 MGIDs have ff0e::ffff:a.b.c.d. */
 static union ib_gid mcast_address_of(const union ib_gid *mgid)
 {
 	static const u8 old_prefix[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
@@ -249,7 +252,7 @@ void roan_mcast_detach_all(struct roan_qp *qp)
 	struct roan_mcast *group, *next;
 	struct roan_mcast_member *m;
 
-	if (!qp->n_mcast)	/* nobody attaches a QP that is being destroyed */
+	if (!qp->n_mcast)	/* no concurrent attach: the QP is being destroyed */
 		return;
 	mutex_lock(&writers);
 	list_for_each_entry_safe(group, next, &qp->dev->mcast, dev_link) {

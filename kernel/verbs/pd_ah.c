@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Protection domains, and addresses: from what verbs say about a path to what packets need. Routes are ip_hook.c's. */
+/* Protection domains, address handles, and address vectors made from verbs attributes. Routes are in net/route.c. */
 #include <linux/random.h>
 #include <rdma/ib_cache.h>
 #include "base/base.h"
@@ -20,8 +20,8 @@ int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 /* ---- address vectors ---- */
 
 /*
- * A number, not a reference: holding the netdev would keep it from being deleted as long as the program likes. 0: there is
- * none any more, for a gid attribute lets go of it as soon as the address is deleted.
+ * Returns a number, not a reference: a reference would block the removal of the netdev as long as the program keeps its
+ * handle. 0: the GID attribute has no netdev any more, because its address was deleted.
  */
 static int av_ifindex(const struct ib_gid_attr *attr)
 {
@@ -36,7 +36,7 @@ static int av_ifindex(const struct ib_gid_attr *attr)
 	return ifindex;
 }
 
-/* The same path always has the same port, different ones spread over it (RoCEv2 annex, and as adapters do). */
+/* A flow label or @entropy always gives the same port; different ones are spread over the range (RoCEv2 annex). */
 static u16 av_source_port(u32 flow_label, u32 entropy)
 {
 	if (!flow_label)
@@ -44,7 +44,7 @@ static u16 av_source_port(u32 flow_label, u32 entropy)
 	return rdma_flow_label_to_udp_sport(flow_label);
 }
 
-/* May be called in atomic context: a GSI consumer makes address handles where it answers. */
+/* Atomic context is allowed: a GSI consumer creates an address handle when it replies in its completion handler. */
 struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
@@ -100,7 +100,7 @@ void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr)
 
 /* ---- address handles ---- */
 
-/* The connection manager makes and destroys handles with interrupts off: hence irqsave, and no sleeping. */
+/* The CM creates and destroys handles with interrupts disabled: use irqsave locks and do not sleep. */
 
 static int av_number(struct roan_dev *dev, struct roan_av *av)
 {
@@ -180,7 +180,7 @@ int roan_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 	return 0;
 }
 
-/* Never sleeps; a datagram on its way finishes in its RCU section. */
+/* Does not sleep. A datagram that is being sent uses the vector inside an RCU read section. */
 int roan_destroy_ah(struct ib_ah *ibah, u32 flags)
 {
 	struct roan_ah *ah = to_roan_ah(ibah);

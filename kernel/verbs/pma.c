@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Performance management MADs to ourselves: the port's counters as InfiniBand tools and ports/1/counters/ expect them
- * (IBTA vol. 1, 16.1.3). Nothing can be set, and no other management class is answered here.
+ * Performance management MADs to this port: its counters for InfiniBand tools and ports/1/counters/ (IBTA vol. 1,
+ * 16.1.3). Does not set counters, and does not answer other management classes.
  */
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
@@ -9,7 +9,7 @@
 #include "flow/flow.h"
 #include "verbs/verbs.h"
 
-/* Data counters count words of four bytes. */
+/* The unit of the data counters (words) is four bytes. */
 struct pma_counts {
 	u64 xmit_words, rcv_words, xmit_pkts, rcv_pkts, xmit_multicast, rcv_multicast;
 };
@@ -26,7 +26,7 @@ static struct pma_counts pma_counts_of(const struct roan_dev *dev)
 	};
 }
 
-/* The 32-bit counters stick at their maximum, they do not wrap. */
+/* The 16-bit and 32-bit counters saturate. */
 static __be32 sticky32(u64 v)
 {
 	return cpu_to_be32(min_t(u64, v, U32_MAX));
@@ -46,15 +46,15 @@ static void class_port_info(void *data)
 	info->capability_mask = IB_PMA_CLASS_CAP_EXT_WIDTH | IB_PMA_CLASS_CAP_XMIT_WAIT;
 }
 
-/* The two are not read at one time. */
+/* @multicast may exceed @all, as the two counters are not read atomically. */
 static __be64 unicast(u64 all, u64 multicast)
 {
 	return cpu_to_be64(all - min(all, multicast));
 }
 
 /*
- * A tick of port_xmit_wait is 1 us. port_rcv_constraint_errors and port_xmit_constraint_errors are those of switch ports that
- * enforce partitions, and 0 at an end port: P_Keys that do not match are in ib_port_attr.bad_pkey_cntr.
+ * The unit of port_xmit_wait is 1 us. port_rcv_constraint_errors and port_xmit_constraint_errors are for switch ports
+ * that enforce partitions, and 0 on an end port: ib_port_attr.bad_pkey_cntr counts P_Key mismatches.
  */
 static void port_counters(struct roan_dev *dev, void *data)
 {
@@ -99,7 +99,7 @@ int roan_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct 
 
 	if (port != 1)
 		return IB_MAD_RESULT_FAILURE;
-	/* Not ours: whoever listens gets it. An answer is for who asked; answered, it would come back for ever. */
+	/* The core passes other classes to registered agents. Never reply to a response: two ports would loop. */
 	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT || in->mad_hdr.method & IB_MGMT_METHOD_RESP)
 		return IB_MAD_RESULT_SUCCESS;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue pairs: birth and death, how a QP number finds its QP, and what a QP puts off for later. Its states are in
- * qp_state.c.
+ * Queue pairs: creation, destruction, deferred work, and the removal of interfaces and devices. State transitions are
+ * in qp_state.c; lookup by QP number and references are in base/qp_ref.c.
  */
 #include <linux/rcupdate_wait.h>
 #include <linux/vmalloc.h>
@@ -12,7 +12,7 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-/* ---- what comes later ---- */
+/* ---- deferred work ---- */
 
 static void qp_send_events(struct roan_qp *qp, unsigned long bits)
 {
@@ -90,7 +90,8 @@ static int qp_check_init(const struct roan_qp *qp, const struct ib_qp_init_attr 
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
-	if (cap->max_send_wr > ROAN_MAX_WR || cap->max_send_sge > ROAN_MAX_SGE || cap->max_inline_data > ROAN_MAX_INLINE)
+	if (cap->max_send_wr > ROAN_MAX_WR || cap->max_send_sge > ROAN_MAX_SGE ||
+	    cap->max_inline_data > ROAN_MAX_INLINE)
 		return -EINVAL;
 	if (!init->srq && (cap->max_recv_wr > ROAN_MAX_WR || cap->max_recv_sge > ROAN_MAX_SGE))
 		return -EINVAL;
@@ -127,10 +128,10 @@ static void qp_init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 	}
 }
 
-/* One piece of memory for both, and one mapping, unless the user's provider would not find the second there. */
+/* Allocates both rings in one buffer with one mapping, or in two if the provider lacks ROAN_FEATURE_ONE_MAPPING. */
 static int qp_alloc_rings(struct roan_qp *qp, struct roan_create_qp_resp *resp)
 {
-	/* At least one scatter entry, which is also room for the eight inline bytes of an ATOMIC_WRITE. */
+	/* max_sge is at least 1, so every slot also holds the eight inline bytes of an ATOMIC_WRITE. */
 	u32 room = max_t(u32, qp->sq.max_sge * sizeof(struct roan_sge), qp->sq.max_inline);
 	const struct roan_ring_alloc_req plan[] = {
 		{
@@ -162,7 +163,7 @@ static int qp_create_queues(struct roan_qp *qp, const struct ib_qp_init_attr *in
 	err = qp_alloc_rings(qp, resp);
 	if (err)
 		return err;
-	/* at rest; and the first touch of its memory is not left to RTS */
+	/* An idle queue needs a doorbell. This is also the first access to the ring's memory, which RTS then avoids. */
 	roan_ring_enable_doorbell(&qp->sq.ring);
 	qp->rq.cur.sge = kcalloc(qp->rq.max_sge, sizeof(*qp->rq.cur.sge), GFP_KERNEL_ACCOUNT);
 	if (!qp->rq.cur.sge)
@@ -238,7 +239,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	err = roan_udata_out(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_free;
-	err = roan_qp_publish(qp);	/* last: from here the network can see it */
+	err = roan_qp_publish(qp);	/* last: from here on received packets find the QP */
 	if (err)
 		goto err_free;
 	return 0;
@@ -249,11 +250,11 @@ err_free:
 	return err;
 }
 
-/* ---- interfaces and devices that go ---- */
+/* ---- removal of interfaces and devices ---- */
 
 static bool qp_uses_netdev(const struct roan_qp *qp, const struct net_device *ndev)
 {
-	const struct roan_av *av = roan_qp_av(qp);	/* visited under RCU */
+	const struct roan_av *av = roan_qp_av(qp);	/* roan_qp_for_each() holds rcu_read_lock() */
 
 	return av && av->ifindex == ndev->ifindex && roan_net_is(qp->dev->rnet, dev_net(ndev));
 }
@@ -277,15 +278,15 @@ static void qp_flush_if_of(struct roan_qp *qp, const void *dev)
 	roan_qp_enter_err(qp);
 }
 
-/* A program that only polls would wait for ever: the core destroys its QPs, and that flushes nothing. */
+/* The core destroys the QPs of a removed device without flushing them; a program that only polls would wait forever. */
 void roan_qp_device_gone(const struct roan_dev *dev)
 {
 	roan_qp_for_each(qp_flush_if_of, dev);
 }
 
-/* ---- death ---- */
+/* ---- destruction ---- */
 
-/* Before rdma_restrack_begin_del() was invented, who asks for the QP's details may still hold it now, and looks under the mutex. */
+/* On kernels without rdma_restrack_begin_del() a restrack reader may still use the QP here; it holds qp->mutex. */
 static void qp_drop_route(struct roan_qp *qp)
 {
 	mutex_lock(&qp->mutex);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What congestion control a QP runs, and its cap, where that is not the device's affair: its program says so by a method of
- * the uverbs QP object, the administrator by two files of the port, write-only, one line each:
+ * The congestion control algorithm and the rate cap of one QP. A program sets the algorithm by a method of the uverbs
+ * QP object. An administrator writes one line to one of two write-only files of the port:
  *
- *	ports/1/qp_algo		QPN NAME	`device`: what the device's QPs run
- *	ports/1/qp_cap		QPN KBIT/S	0: none. Apart from the program's own rate limit, which cannot lift it
+ *	ports/1/qp_algo		QPN NAME	`device`: the device's algorithm
+ *	ports/1/qp_cap		QPN KBIT/S	0: none. The program's own rate limit cannot raise it
  *
- * Who spoke last of the algorithm is obeyed, until the QP is destroyed. What it means for packets is qp_rate.c's.
+ * The last writer of the algorithm wins, method or file; the setting lasts until the QP is destroyed. This file only
+ * stores the settings: flow/qp_rate.c applies them to packets.
  */
 #include <rdma/ib_sysfs.h>
 #include <rdma/uverbs_ioctl.h>
@@ -18,7 +19,7 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-/* qp->cc_override of a name; negative: no such. */
+/* The value of qp->cc_override for @name; -EINVAL: no such algorithm. */
 static int qp_cc_parse(const char *name)
 {
 	enum roan_cc_algo algo;
@@ -29,7 +30,7 @@ static int qp_cc_parse(const char *name)
 	return algo == ROAN_CC_NUM_ALGOS ? -EINVAL : algo + 1;
 }
 
-/* A QP that sends, if only READ responses, changes over now; any other finds its words when it becomes ready to receive. */
+/* A QP sends from RTR on (READ responses at first), so it changes at once. Otherwise RTR applies the settings. */
 static int qp_cc_apply(struct roan_qp *qp)
 {
 	int err = roan_rate_prepare(qp, false);
@@ -41,7 +42,7 @@ static int qp_cc_apply(struct roan_qp *qp)
 	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE)
 		roan_rate_update_cfg(qp);
 	spin_unlock_bh(&qp->sq.lock);
-	roan_send(qp);		/* it may be held by what no longer limits it */
+	roan_send(qp);		/* it may be blocked by a limit that is gone */
 	return 0;
 }
 
@@ -82,7 +83,7 @@ static int qp_cc_set_cap(struct roan_qp *qp, u32 kbps)
 	return err;
 }
 
-/* ---- the program's way ---- */
+/* ---- the program's method ---- */
 
 static int UVERBS_HANDLER(ROAN_METHOD_QP_CC)(struct uverbs_attr_bundle *attrs)
 {
@@ -111,7 +112,7 @@ const struct uapi_definition roan_qp_cc_defs[] = {
 	{}
 };
 
-/* ---- the administrator's ---- */
+/* ---- the administrator's files ---- */
 
 static struct roan_qp *qp_cc_find_qp(struct ib_device *ibdev, u32 qpn)
 {
@@ -123,7 +124,8 @@ static struct roan_qp *qp_cc_find_qp(struct ib_device *ibdev, u32 qpn)
 	return NULL;
 }
 
-static ssize_t qp_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+static ssize_t qp_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+			     size_t n)
 {
 	struct roan_qp *qp;
 	char name[16];
@@ -141,7 +143,8 @@ static ssize_t qp_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_a
 }
 static IB_PORT_ATTR_WO(qp_algo);
 
-static ssize_t qp_cap_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+static ssize_t qp_cap_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+			    size_t n)
 {
 	struct roan_qp *qp;
 	char text[12];

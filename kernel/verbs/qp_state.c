@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The states of a queue pair. Which transitions are legal is ib_core's (ib_modify_qp_is_ok(), IBTA vol. 1, 10.3.1); what
- * a state means for packets is send.c's and rx_request.c's.
+ * The state of a queue pair: modify_qp, query_qp, and the transitions to SQE and ERR. Does not decide which transitions
+ * are legal: ib_core does (ib_modify_qp_is_ok(), IBTA vol. 1, 10.3.1). tx/send.c and rx/rx_request.c apply the state to
+ * packets.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -12,7 +13,7 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-/* ---- both locks: only where the state changes ---- */
+/* ---- both queue locks, held together only to change the state ---- */
 
 static void qp_lock_queues(struct roan_qp *qp)
 	__acquires(&qp->sq.lock) __acquires(&qp->rq.lock)
@@ -71,10 +72,10 @@ static int qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr
 	return 0;
 }
 
-/* What modify_qp cannot allocate and free under the queue locks. */
+/* Objects that modify_qp allocates and frees outside the queue locks. */
 struct modify_res {
 	struct roan_av *av;
-	struct roan_resp_res *replay;	/* for more READs and atomics than before; then the one too small for them */
+	struct roan_resp_res *replay;	/* the larger replay buffer; after the swap, the old one */
 };
 
 static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
@@ -101,7 +102,7 @@ static void qp_unprepare(struct modify_res *prep)
 	kfree(prep->replay);
 }
 
-/* The peer may have more READs and atomics outstanding from now on; fewer are no reason to forget any. */
+/* Enlarges the replay buffer for more outstanding READs and atomics. A lower limit keeps it and its contents. */
 static void qp_allow_reads(struct roan_qp *qp, struct modify_res *prep)
 	__must_hold(&qp->rq.lock)
 {
@@ -109,14 +110,14 @@ static void qp_allow_reads(struct roan_qp *qp, struct modify_res *prep)
 	u32 n = qp->attr.max_dest_rd_atomic;
 
 	if (qp->state == IB_QPS_INIT && n > resp->max_replay) {
-		swap(resp->replay, prep->replay);	/* the first READ or atomic brings a new one */
+		swap(resp->replay, prep->replay);	/* the first READ or atomic allocates a new buffer */
 		resp->max_replay = 0;
 	} else if (prep->replay && resp->replay && n > resp->cfg.max_dest_rd_atomic) {
 		prep->replay = roan_responder_set_resources(resp, prep->replay, n);
 	}
 }
 
-/* Remembers attributes for query_qp and copies those that packets are made of. */
+/* Stores the attributes for query_qp, and copies those that the data path reads. */
 static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
@@ -145,8 +146,9 @@ static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int 
 	qp->access = now->qp_access_flags;
 	qp->min_rnr_timer = now->min_rnr_timer;
 	if (prep->av)
-		/* Publishes the new one as it was filled in. qp_unprepare() frees the old one after a grace period. */
-		prep->av = rcu_replace_pointer(qp->av, prep->av, lockdep_is_held(&qp->sq.lock) && lockdep_is_held(&qp->rq.lock));
+		/* Publishes the filled-in vector (release). qp_unprepare() frees the old one after a grace period. */
+		prep->av = rcu_replace_pointer(qp->av, prep->av,
+					       lockdep_is_held(&qp->sq.lock) && lockdep_is_held(&qp->rq.lock));
 	qp_allow_reads(qp, prep);
 }
 
@@ -154,7 +156,7 @@ static u8 qp_mtu_shift(const struct roan_qp *qp)
 {
 	enum ib_mtu mtu = qp->attr.path_mtu;
 
-	if (qp->transport == ROAN_TP_UD)	/* a datagram may be as long as the port allows */
+	if (qp->transport == ROAN_TP_UD)	/* the length of a datagram is limited by the port only */
 		mtu = ib_mtu_int_to_enum((int)READ_ONCE(qp->dev->ndev->mtu) - (int)ROAN_NET_HEADERS);
 	return ilog2(ib_mtu_enum_to_int(mtu));
 }
@@ -213,7 +215,7 @@ static void qp_drain_sq(struct roan_qp *qp)
 	qp->sq.sqd_notify = qp->attr.en_sqd_async_notify;
 }
 
-/* Both directions forget everything; what was posted is gone without a completion (10.3.1.1). */
+/* Resets both queues. Posted work requests are dropped without a completion (IBTA vol. 1, 10.3.1.1). */
 static void qp_reset_queues(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
@@ -225,7 +227,7 @@ static void qp_reset_queues(struct roan_qp *qp)
 	roan_ring_discard(&qp->sq.ring);
 	if (!qp->srq) {
 		roan_ring_discard(&qp->rq.ring);
-		roan_ring_unpark(&qp->rq.ring);		/* only in the error state do receives need a doorbell */
+		roan_ring_unpark(&qp->rq.ring);		/* receives need a doorbell only in ERR */
 	}
 	qp->rq.cur.taken = false;
 	qp->comm_est_sent = false;
@@ -247,7 +249,7 @@ static void qp_flush_both(struct roan_qp *qp)
 	roan_flush_rq(qp);
 }
 
-/* Only UC and UD come from SQE (10.3.1.6). What was posted there is flushed, also without a doorbell. */
+/* SQE to RTS, UC and UD only (10.3.1.6). Flushes what was posted in SQE, with or without a doorbell. */
 static void qp_resume_sending(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
@@ -255,7 +257,7 @@ static void qp_resume_sending(struct roan_qp *qp)
 	roan_requester_resume(&qp->sq.req);
 }
 
-/* Nothing sets it again before the QP has work. */
+/* Nothing arms the timer again before the QP has work. */
 static void qp_stop_timer(struct roan_qp *qp)
 {
 	hrtimer_cancel(&qp->sq.timer);
@@ -277,7 +279,7 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 		return qp_reset_queues(qp);
 	case IB_QPS_RTR:
 		qp_start_receiving(qp);
-		return roan_rate_start(qp);	/* READ responses leave from now on */
+		return roan_rate_start(qp);	/* the QP sends READ responses from RTR on */
 	case IB_QPS_RTS:
 		if (last == IB_QPS_RTR) {
 			qp_start_sending(qp);
@@ -286,7 +288,7 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 			qp_resume_sending(qp);
 		}
 		roan_requester_drain(&qp->sq.req, false, 0);
-		qp->attr.en_sqd_async_notify = 0;	/* asked for each time */
+		qp->attr.en_sqd_async_notify = 0;	/* to be set with each transition to SQD */
 		return;
 	case IB_QPS_SQD:
 		if (last == IB_QPS_RTS)
@@ -305,7 +307,7 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 	}
 }
 
-/* Attributes that may change while the QP runs, or stands in SQD (table 91). */
+/* Applies attributes that may change in RTS or SQD (IBTA vol. 1, table 91). */
 static void qp_tune(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
@@ -322,11 +324,11 @@ static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_
 	int err = 0;
 
 	qp_lock_queues(qp);
-	/* Under the locks: either roan_qp_device_gone() finds the new state and flushes, or we find the device going. */
+	/* Under the locks: either roan_qp_device_gone() sees the new state and flushes, or this sees dev->removing. */
 	if (qp->user && next != IB_QPS_RESET && next != IB_QPS_ERR && READ_ONCE(qp->dev->removing)) {
 		err = -EIO;
 	} else if (qp->state != cur) {
-		err = -ESTALE;		/* it failed meanwhile, and what was checked is to be checked again */
+		err = -ESTALE;		/* the QP failed since the checks: check again */
 	} else {
 		qp_copy_attr(qp, attr, mask, prep);
 		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)
@@ -338,7 +340,7 @@ static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_
 	return err;
 }
 
-/* Who has seen the completion in error also sees the state that comes with it. Process context, mutex held */
+/* Enters a pending ERR or SQE, so a program that polled the error completion sees the new state. Process, mutex held */
 static void qp_sync_error(struct roan_qp *qp)
 {
 	if ((READ_ONCE(qp->err_pending) && READ_ONCE(qp->state) != IB_QPS_ERR) || READ_ONCE(qp->sqe_pending))
@@ -359,7 +361,7 @@ static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask
 
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != cur)
 		return -EINVAL;
-	/* The core knows rate limits of raw packet QPs only. */
+	/* The core accepts a rate limit only for raw packet QPs, so it is checked here. */
 	if (!ib_modify_qp_is_ok(cur, next, qp->ib.qp_type, mask & ~IB_QP_RATE_LIMIT) ||
 	    (mask & IB_QP_RATE_LIMIT && next != IB_QPS_RTS))
 		return -EINVAL;
@@ -377,7 +379,7 @@ static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask
 	if (next == IB_QPS_RESET)
 		qp_stop_timer(qp);
 	if (next != IB_QPS_INIT && next != IB_QPS_RTR)
-		roan_send(qp);	/* posted before RTS, or held by SQD; also tells SQ_DRAINED if there is nothing to drain */
+		roan_send(qp);	/* WQEs posted before RTS or held in SQD; raises SQ_DRAINED if nothing is outstanding */
 	return 0;
 }
 
@@ -395,7 +397,7 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 	do {
 		qp_sync_error(qp);
 		err = qp_modify(qp, attr, mask);
-	} while (err == -ESTALE);	/* by itself it only falls: twice at most */
+	} while (err == -ESTALE);	/* only SQE and ERR are entered concurrently: two retries at most */
 	mutex_unlock(&qp->mutex);
 	return err;
 }
@@ -437,7 +439,7 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	return 0;
 }
 
-/* ---- failure and the end ---- */
+/* ---- failure and destruction ---- */
 
 static bool qp_is_sending(const struct roan_qp *qp)
 {
@@ -445,8 +447,8 @@ static bool qp_is_sending(const struct roan_qp *qp)
 }
 
 /*
- * To the error state, or that of the send queue; or, if it is there, flush what was posted since. Who was reset
- * meanwhile, and perhaps connected again, is not the one that failed.
+ * Enters ERR or SQE as requested by err_pending or sqe_pending; in ERR, flushes work requests posted since. RESET
+ * clears the requests, so a QP that was reset (and perhaps connected again) meanwhile keeps its state.
  */
 void roan_qp_enter_err(struct roan_qp *qp)
 {
@@ -476,7 +478,7 @@ bool roan_qp_disconnect(struct roan_qp *qp)
 	return connected;
 }
 
-/* For a QP about to be destroyed: nothing is sent, received, flushed or armed any more. Process context */
+/* Before destruction: stops sending, receiving, flushing and all timers of the QP. Process context */
 void roan_qp_quiesce(struct roan_qp *qp)
 {
 	qp_lock_queues(qp);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Driver details in `rdma resource show ... -dd`. Values are read without the queues' locks: each is whole, together they
- * are no snapshot.
+ * Driver details in `rdma resource show ... -dd`. Values are read without the queue locks: each value is consistent,
+ * but together they are not a snapshot.
  */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -20,8 +20,8 @@ static u32 restrack_kbps(u64 bps)
 }
 
 /*
- * What congestion control has made of the QP; its algorithm alone as long as it has had no reason. No 64-bit values: the
- * rdma tool gives up at the padding that aligns them.
+ * The state of the QP's congestion control. Without a limiter there is only the algorithm, whether it is the QP's own,
+ * and the cap. No 64-bit values: the rdma tool fails on the padding that aligns them.
  */
 static int restrack_put_limits(struct sk_buff *msg, struct roan_qp *qp)
 {
@@ -29,7 +29,7 @@ static int restrack_put_limits(struct sk_buff *msg, struct roan_qp *qp)
 	struct roan_cc_state s = {};
 	struct roan_limiter *l;
 
-	mutex_lock(&qp->mutex);		/* it goes as the QP is destroyed */
+	mutex_lock(&qp->mutex);		/* destroy_qp() frees the limiter */
 	l = READ_ONCE(qp->limiter);
 	if (l) {
 		spin_lock_bh(&l->lock);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared receive queues, and what they have in common with a QP's own: how a receive work request is fetched from a ring
- * and how kernel consumers post one.
+ * Shared receive queues: create, resize, query, destroy, events. Also how kernel consumers post receive work requests,
+ * to an SRQ or to a QP's own receive queue. Does not fetch work requests from the ring: see rx/recv_fetch.c.
  */
 #include "base/base.h"
 #include "verbs/verbs.h"
 
-/* ---- shared with the receive queue of a QP ---- */
+/* ---- posting, also for the receive queue of a QP ---- */
 
 static int srq_fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
 {
@@ -25,7 +25,7 @@ static int srq_fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib
 	return 0;
 }
 
-/* The caller holds the queue's post_lock. *@bad is written on failure only. */
+/* post_lock of the queue held. Writes *@bad on failure only. */
 int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
 	u32 n = 0;
@@ -114,11 +114,11 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	return err;
 }
 
-#define MOVE_BATCH	512	/* of half a KiB each, at most */
+#define MOVE_BATCH	512	/* slots per lock hold, each about half a KiB at most */
 
 /*
- * Under the locks, but not for longer than it takes to move some. The user's provider lets nobody post meanwhile; a kernel
- * consumer may, so all of its are moved at once.
+ * Moves one batch of slots per lock hold. The provider must keep its threads from posting meanwhile. A kernel consumer
+ * may post between two batches, so its slots are moved in a single batch.
  */
 static int srq_move_posted(struct roan_srq *srq, struct roan_ring *fresh, u32 max_wr)
 {
@@ -155,7 +155,7 @@ static int srq_resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib
 		err = -EFAULT;
 	if (!err)
 		err = srq_move_posted(srq, &fresh, max_wr);
-	roan_ring_free(&fresh);		/* the old one, or the one that did not fit */
+	roan_ring_free(&fresh);		/* the old ring; after an error, the new one */
 	return err;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/infiniband/roanN/ports/1/cc_param/: what may be tuned at run time. Names, units and ranges are core/cc/params.h's;
- * what is no number is EINVAL, what is out of range ERANGE, and then nothing changes. Each algorithm has a set of values of
- * its own; the files show the set in force. Acts on nothing itself: whoever uses a value reads it each time.
+ * /sys/class/infiniband/roanN/ports/1/cc_param/: parameters that can be changed at run time. Names, units and ranges
+ * are in core/cc/params.h and core/flow/pfc_rules.h. Text that is not a number returns EINVAL, a number out of range
+ * ERANGE; neither changes anything. Each algorithm has its own set of values; the files show the set of the device's
+ * algorithm. This file only stores a value: the code that uses it reads it each time, and roan_pfc_set() applies PFC
+ * parameters.
  */
 #include <rdma/ib_sysfs.h>
 #include "flow/flow.h"
@@ -76,7 +78,8 @@ static ssize_t link_speed_show(struct ib_device *ibdev, u32 port, struct ib_port
 	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->cc.link_speed));
 }
 
-static ssize_t link_speed_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+static ssize_t link_speed_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+				size_t n)
 {
 	u32 value;
 	int err = kstrtou32(buf, 0, &value);

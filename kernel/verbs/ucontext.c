@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* User contexts, and how udata goes in and out. Rings are mapped in ring.c; what notices lead to is doorbell_batch.c's. */
+/* User contexts. Mapping of rings is in base/ring.c, handling of doorbell hints in tx/doorbell_batch.c. */
 #include <rdma/uverbs_ioctl.h>
 #include "base/base.h"
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-/* An older provider has room for the answer's first version only, which knew no notices. */
+/* False for an older provider, whose response buffer ends before db_hints. */
 static bool uctx_knows_hints(const struct ib_udata *udata)
 {
 	return udata->outlen >= sizeof(struct roan_alloc_ucontext_resp);
@@ -49,8 +49,8 @@ void roan_dealloc_ucontext(struct ib_ucontext *uctx)
 }
 
 /*
- * Empty, and needed: its presence tells the core that our mappings survive the device. The core takes them away from the
- * process; the ring memory belongs to its mmap entry.
+ * Empty but required: its presence lets the core remove the device while contexts are open. The core removes the
+ * mappings from the process; the ring memory belongs to its mmap entry.
  */
 void roan_disassociate_ucontext(struct ib_ucontext *uctx)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * verbs: what uverbs, the RDMA core, sysfs and netlink call. Decides what may be created, with which limits, and the states of
- * a QP; moves no data. Process context, but for a kernel consumer's post and poll, which may be called with interrupts off.
- * Locks: qp->mutex, then the queue locks; post_lock and poll_lock with nothing else.
+ * verbs: entry points for uverbs, the RDMA core, sysfs and netlink. Decides what may be created, with which limits, and
+ * the state of a QP. Moves no data. Process context, except post, poll and arm of a kernel consumer, which may be
+ * called with interrupts disabled.
+ * Locks: qp->mutex, then the queue locks. post_lock and poll_lock are taken alone, except in a resize: srq->post_lock
+ * -> srq->lock and cq->poll_lock -> cq->lock.
  */
 #ifndef ROAN_VERBS_H
 #define ROAN_VERBS_H
@@ -11,9 +13,9 @@
 
 /* device.c, ucontext.c */
 extern const struct ib_device_ops roan_dev_ops;			/* device.c: all verbs */
-int roan_device_add(const char *name, struct net_device *ndev);	/* rtnl not held */
-void roan_device_gone(struct net_device *ndev);			/* netdev leaves: unregister queued */
-int roan_device_init(void);	/* netdev notifier, rdma_link */
+int roan_device_add(const char *name, struct net_device *ndev);	/* RTNL not held */
+void roan_device_gone(struct net_device *ndev);			/* queues unregistration; RTNL held */
+int roan_device_init(void);	/* client, netdev notifier, rdma_link_ops */
 void roan_device_exit(void);
 int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata);
 void roan_dealloc_ucontext(struct ib_ucontext *uctx);
@@ -27,9 +29,9 @@ int roan_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init, struct ib_u
 int roan_query_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
 int roan_modify_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
 int roan_destroy_ah(struct ib_ah *ah, u32 flags);
-/* New address vector from verbs attributes; ERR_PTR(-EINVAL ...). @entropy seeds the UDP source port. */
+/* A new address vector from verbs attributes, or ERR_PTR(). @entropy selects the UDP source port. Any context */
 struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy);
-void roan_av_free(struct roan_av *av);			/* RCU-delayed; NULL is fine */
+void roan_av_free(struct roan_av *av);			/* after a grace period; NULL is allowed */
 void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr);
 
 /* cq.c */
@@ -53,19 +55,19 @@ int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_uda
 int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int roan_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
 int roan_destroy_qp(struct ib_qp *qp, struct ib_udata *udata);
-/* no lock held: to ERR at once, if it is connected, which it says */
+/* RTR, RTS, SQD, SQE: to ERR, and returns true; other states: returns false. No queue lock held */
 bool roan_qp_disconnect(struct roan_qp *qp);
-void roan_qp_enter_err(struct roan_qp *qp);			/* now; no queue lock held */
+void roan_qp_enter_err(struct roan_qp *qp);			/* at once; no queue lock held */
 void roan_qp_quiesce(struct roan_qp *qp);			/* before it is destroyed; process context */
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);
-/* Process context. Connected QPs whose address is on a netdev that leaves; all QPs of programs, of a device that does. */
+/* Process context. Fail the connected QPs whose address is on @ndev; flush all user QPs of @dev. */
 void roan_qp_netdev_gone(const struct net_device *ndev);
 void roan_qp_device_gone(const struct roan_dev *dev);
 /* kpost.c: kernel consumers */
 int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 
-/* qp_cc.c: a QP's own congestion control */
+/* qp_cc.c: congestion control of one QP */
 extern const struct uapi_definition roan_qp_cc_defs[];
 extern const struct attribute_group roan_qp_cc_group;
 

@@ -30,7 +30,7 @@
  * with acquire.
  *   SQ, RQ, SRQ   the user produces:   user.index = tail (posted),    kernel.index = head (lower slots may be reused)
  *   CQ            the kernel produces: kernel.index = tail (written), user.index = head (polled)
- *   hint ring     like an SQ; one per context
+ *   hint ring     like an SQ; its slots are struct roan_db_hint; one per context
  */
 struct roan_user_line {
 	__u32 index;
@@ -90,7 +90,7 @@ struct roan_ring_desc {
 	__u32 slot_count;		/* a power of two */
 };
 
-/* ---- what the slots hold ---- */
+/* ---- contents of the slots ---- */
 
 struct roan_sge {
 	__aligned_u64 addr;
@@ -341,7 +341,7 @@ struct roan_dm_copy {
 	__aligned_u64 length;		/* bytes */
 	__aligned_u64 user;		/* address in the calling process */
 	__u32 write;			/* 1: copy to the device memory, 0: copy from it */
-	__u32 reserved;			/* 0 */
+	__u32 reserved;			/* must be 0 */
 };
 
 /* The reason why a work request failed, in more detail than its status; reported as vendor_err. */
