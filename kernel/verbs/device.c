@@ -242,10 +242,11 @@ static void device_log_port_in_use(const char *name, struct net_device *ndev)
 	struct ib_device *rxe = ib_device_get_by_netdev(ndev, RDMA_DRIVER_RXE);
 
 	if (rxe) {
-		pr_err("roan: %s: UDP port 4791 is taken by rdma_rxe (%s)\n", name, dev_name(&rxe->dev));
+		pr_err("roan: %s: UDP port 4791 is in use by rdma_rxe (%s): unload rdma_rxe first\n",
+		       name, dev_name(&rxe->dev));
 		ib_device_put(rxe);
 	} else {
-		pr_err("roan: %s: UDP port 4791 of the network namespace of %s is taken; is rdma_rxe loaded?\n",
+		pr_err("roan: %s: UDP port 4791 is in use in %s's namespace: unload rdma_rxe or close that socket\n",
 		       name, netdev_name(ndev));
 	}
 }
