@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A multicast datagram is delivered to each QP attached to its group. */
+/* Delivers a multicast datagram to each QP attached to its group. Does not manage groups: verbs/mcast.c does. */
 #include <linux/rculist.h>
 #include "base/base.h"
 #include "rx/mcast_rx.h"

@@ -10,16 +10,16 @@ struct roan_qp_ref;
 
 struct roan_mcast {
 	struct list_head dev_link;	/* dev->mcast, RCU */
-	union ib_gid gid;		/* as packets to the group show it */
+	union ib_gid gid;		/* group address, in the form of roan_rx_ctx.daddr */
 	struct list_head members;	/* struct roan_mcast_member, RCU */
-	struct list_head joined;	/* verbs/mcast.c: interfaces on which the host is in the group; RTNL */
+	struct list_head joined;	/* verbs/mcast.c: interfaces that have joined the group; RTNL */
 	u32 n_members;
 	struct rcu_head rcu;
 };
 
 struct roan_mcast_member {
 	struct list_head on_group;
-	struct roan_qp_ref *ref;	/* RCU-freed, at least a grace period after the member is taken out */
+	struct roan_qp_ref *ref;	/* RCU-freed, at least a grace period after the member is removed */
 	struct rcu_head rcu;
 };
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A page fault of a QP was resolved, or refused: both queues run again. */
+/*
+ * Resumes a QP after a page fault was resolved or has failed: both queues run again. Does not handle the fault itself:
+ * mem/odp_fault.c does.
+ */
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-/* What rested goes on. softirq, no lock held */
+/* Clears the page-fault state of both queues and runs them. softirq, no lock held */
 void roan_qp_restart(struct roan_qp *qp)
 {
 	struct roan_sq *sq = &qp->sq;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What came for a QP while memory that an earlier packet is for is on its way from a worker: kept, in order, and executed when
- * the memory is there (rx_request.c). Bounded in bytes for a QP and for its device; what finds no room is rx_request.c's to refuse.
- * This is all the backlog of its own that the module has, so each priority's share of it is what peers are told to stop for
- * (pfc_tx.c).
+ * Packets of a QP that wait behind a page fault: queued in order, and executed when the memory is present
+ * (rx_request.c). Bounded in bytes, per QP and per device. Does not decide about a packet that finds no space:
+ * rx_request.c answers it with an RNR NAK or drops it. The driver has no other receive queue, so the bytes queued here
+ * in each priority decide when PFC pause frames are sent (flow/pfc_tx.c).
  */
 #include "base/stats.h"
 #include "flow/flow.h"
 #include "rx/rx.h"
 
-#define QP_MAX_BYTES	SZ_2M	/* a window of 256 packets of 4 KB, and what keeping them takes */
-#define DEV_MAX_BYTES	SZ_16M	/* of all its QPs */
+#define QP_MAX_BYTES	SZ_2M	/* a window of 256 packets of 4 KB, and the overhead of queueing them */
+#define DEV_MAX_BYTES	SZ_16M	/* all QPs of a device */
 
 struct rxq_entry {
 	struct list_head link;	/* rq.backlog */
-	u32 bytes;		/* memory that it keeps from others: its own, and the skb's if it is the QP's first in there */
+	u32 bytes;		/* memory charged: this struct, and the skb's truesize in the first entry of an skb */
 	u8  prio;
 	struct roan_rx_ctx rx;
 };
@@ -42,7 +42,7 @@ static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
 		roan_pfc_tx_update(qp->dev, w->prio);
 }
 
-/* QPs that race for the last of the room exceed it by a packet each. */
+/* The check is not atomic: concurrent QPs may exceed the device's limit by one packet each. */
 static bool rxq_has_space(const struct roan_qp *qp, u32 bytes)
 {
 	return qp->rq.backlog_bytes + bytes <= QP_MAX_BYTES && atomic_read(&qp->dev->backlog.bytes) +
@@ -60,7 +60,7 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		rx->still_blocked = true;
 		return true;
 	}
-	/* it may have come before, and found no room */
+	/* the same packet may have come before and found no space: its start time stays */
 	if (list_empty(&rq->backlog) && rq->rnr_defer.psn != rx->pkt.psn)
 		roan_rnr_defer_begin(&rq->rnr_defer, rx->pkt.psn, ktime_get_ns());
 	if (list_empty(&rq->backlog) || rxq_last(rq)->rx.skb != rx->skb)
@@ -72,9 +72,9 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	w->prio = roan_qos_prio(qp->dev, rxq_tclass(rx)) % ROAN_PRIORITIES;
 	w->rx = *rx;
 	w->rx.is_deferred = true;
-	w->rx.in = NULL;		/* it may leave meanwhile; what it was to say has been said */
+	w->rx.in = NULL;		/* may be unregistered meanwhile; rx.vlan is already read from it */
 	skb_get(rx->skb);
-	skb_scrub_packet(rx->skb, false);	/* and so may its route, its connection, its policy */
+	skb_scrub_packet(rx->skb, false);	/* drops route, conntrack and xfrm state, which may also go away */
 	list_add_tail(&w->link, &rq->backlog);
 	rxq_account(qp, w, 1);
 	roan_count(qp->dev, rx_fault_queued);

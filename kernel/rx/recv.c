@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The receive line: an skb comes in, perhaps many packets long; each is parsed, matched to its QP, verified, and handed to
- * the side it is for. Requests and datagrams are executed in rx_request.c, responses here.
+ * The receive path: walks the packets of an skb, parses each one, finds its QP, verifies it and dispatches it. Handles
+ * responses itself; rx_request.c executes requests and datagrams. Does not decide what a packet means: core/transport
+ * does.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -10,13 +11,16 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-/* One skb's worth of packets for one QP: it and the key of the memory are looked up once, and what is owed is sent once. */
+/*
+ * Consecutive packets of one skb for one QP. The QP and the MR key are looked up once; responses and further requests
+ * are sent once, at the end.
+ */
 struct rx_batch {
 	struct roan_qp *qp;
 	u32 qpn;
-	bool from_peer;		/* they have come from where its packets come from */
-	bool respond;		/* requests came: an ACK may be owed */
-	bool send;		/* responses came: work may be finished, or may start */
+	bool from_peer;		/* source and destination address are valid for the QP: rx_from_peer() */
+	bool respond;		/* requests were received: an ACK may be due */
+	bool send;		/* responses were received: retire work requests, send more */
 };
 
 static void rx_batch_end(struct rx_batch *batch)
@@ -33,8 +37,8 @@ static void rx_batch_end(struct rx_batch *batch)
 }
 
 /*
- * Is this packet from where this QP's packets come? A connected QP listens to its peer only, on the address it is
- * connected by; a datagram QP to whatever reaches its device. CNPs are held to the same rule.
+ * Checks the addresses of a packet. A connected QP accepts packets from its peer's address to its own address only; a
+ * datagram QP accepts every packet for its device. The same rule holds for CNPs.
  */
 static bool rx_from_peer(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
@@ -71,7 +75,7 @@ static bool rx_batch_continue(struct rx_batch *batch, struct roan_rx_ctx *rx)
 	return batch->qp;
 }
 
-/* A packet that belongs to no QP is counted by the device whose interface or address it came to, if any. */
+/* Counts a packet without a QP on the device that owns the receiving interface or the destination address, if any. */
 #define count_unmatched(rx, name) do {					\
 	struct roan_dev *dev_ = roan_net_dev_for(rx);			\
 									\
@@ -97,7 +101,7 @@ static bool rx_parse(struct roan_rx_ctx *rx)
 	return false;
 }
 
-/* It is whole. */
+/* Called when the packet's ICRC was found correct. */
 static void rx_count_packet(struct roan_dev *dev, const struct roan_rx_ctx *rx)
 {
 	roan_count(dev, rcvd_pkts);
@@ -106,7 +110,7 @@ static void rx_count_packet(struct roan_dev *dev, const struct roan_rx_ctx *rx)
 		roan_count(dev, rcvd_ce_pkts);
 }
 
-/* Everything that must hold before the packet's content is believed. Cheap refusals first, the CRC last. */
+/* All checks that precede the use of a packet's content: cheap ones first, the ICRC last. */
 static bool rx_acceptable(const struct rx_batch *batch, struct roan_rx_ctx *rx)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
@@ -202,7 +206,7 @@ void roan_recv(struct roan_rx_ctx *rx)
 	rx_batch_end(&batch);
 }
 
-/* Puts what a response carries where its work request wants it. 0 or enum roan_vendor_err. */
+/* Copies a response's payload to the SGEs of its work request. Returns 0, enum roan_vendor_err or ROAN_VERR_PENDING. */
 static u32 rx_place_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 index, u32 offset)
 	__must_hold(&qp->sq.lock)
 {
@@ -236,7 +240,10 @@ static void rx_read_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 now
 	roan_requester_fail(req, index, ROAN_ST_LOC_PROT_ERR);
 }
 
-/* Nothing, while an answer waits for its place: what is not acknowledged is asked for again then (odp_fault.c). */
+/*
+ * Ignores responses while a READ response is blocked on a page fault: roan_qp_restart() then retransmits all that is
+ * not acknowledged.
+ */
 static void rx_handle_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 now)
 	__must_hold(&qp->sq.lock)
 {
@@ -253,7 +260,7 @@ static u32 rx_times_lost(const struct roan_requester *req)
 	return req->n_seq_naks + req->n_implied_naks;
 }
 
-/* The caller retires and sends afterwards: roan_send_acked(). */
+/* The caller calls roan_send_acked() afterwards, which retires work requests and sends more. */
 void roan_recv_response(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	struct roan_limiter *limiter = roan_limiter_of(qp);
@@ -264,7 +271,7 @@ void roan_recv_response(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		roan_key_drop();
 		roan_rp_cnp_received(qp, &rx->saddr);
 	}
-	/* One look at the clock for all the skb brings: it costs more than most of what follows. */
+	/* The clock is read once per skb: reading it costs more than most of the code below. */
 	if (!rx->now)
 		rx->now = ktime_get_ns();
 	now = rx->now;

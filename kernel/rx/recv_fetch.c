@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How a receive work request is taken from a ring: that of a QP, or of a shared receive queue. */
+/* Fetches a receive WQE from the ring of a QP or of an SRQ. Does not complete it: tx/completion.c does. */
 #include "base/deferred.h"
 #include "base/ring.h"
 #include "rx/rx.h"
@@ -33,7 +33,7 @@ enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, stru
 	return ROAN_FETCH_OK;
 }
 
-/* Called by QPs under their rq.lock. */
+/* Called with the rq.lock of a QP held. */
 enum roan_fetch_status roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr)
 {
 	enum roan_fetch_status got;
@@ -51,7 +51,7 @@ enum roan_fetch_status roan_srq_fetch(struct roan_srq *srq, struct roan_recv *re
 		roan_ring_publish(&srq->ring, srq->ring.index);
 	}
 	if (srq->limit && roan_ring_pending(&srq->ring) < srq->limit) {
-		srq->limit = 0;		/* one event an arming (11.2.3.3) */
+		srq->limit = 0;		/* one event per arming (11.2.3.3) */
 		roan_defer(&srq->deferred, ROAN_DEFER_SRQ_LIMIT);
 	}
 unlock:

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walking an skb packet by packet: UDP GSO and GRO put many of one flow into it. Where each packet's bytes lie, and whether
- * its ICRC is that of the headers that it had, or will have, on the wire.
+ * Walks an skb packet by packet: UDP GSO and GRO put many packets of one flow into one skb. Finds the bytes of each
+ * packet, and verifies its ICRC over the headers that the packet has on the wire by itself. Does not parse transport
+ * headers: core/transport/wire.c does.
  */
 #include "base/base.h"
 #include "base/ip_udp_hdr.h"
 #include "core/crc/crc_vpclmul.h"
 #include "rx/rx.h"
 
-/* Finds the contiguous piece of the skb that byte @off lies in. False: in a frag list, or not in memory. */
+/* Finds the contiguous chunk of the skb that contains byte @off. False: the byte is in a frag list, or not mapped. */
 static bool rx_find_chunk(struct roan_rx_ctx *rx, u32 off)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(rx->skb);
@@ -33,10 +34,12 @@ static bool rx_find_chunk(struct roan_rx_ctx *rx, u32 off)
 	return false;
 }
 
-/* Where byte @off of the skb lies, and how many more follow it there. NULL: ask skb_copy_bits(). */
+/*
+ * Returns the address of byte @off of the skb, and in @run the contiguous bytes from there. NULL: use skb_copy_bits().
+ */
 static const u8 *rx_peek(struct roan_rx_ctx *rx, u32 off, u32 *run)
 {
-	/* Packets are walked forwards and pieces are long: mostly it is the piece of last time. */
+	/* Packets are walked forward and chunks are long, so the last chunk usually matches. */
 	if (off - rx->chunk_off >= rx->chunk_len && !rx_find_chunk(rx, off))
 		return NULL;
 	off -= rx->chunk_off;
@@ -44,7 +47,7 @@ static const u8 *rx_peek(struct roan_rx_ctx *rx, u32 off, u32 *run)
 	return rx->chunk + off;
 }
 
-/* Inlined, for most lengths are known. */
+/* Inlined, as most lengths are constants. */
 static __always_inline bool rx_copy_bytes(struct roan_rx_ctx *rx, u32 off, void *to, u32 len)
 {
 	const u8 *from;
@@ -87,7 +90,7 @@ struct roan_payload roan_rx_payload(struct roan_rx_ctx *rx)
 	return roan_payload_bytes(bytes);
 }
 
-/* What rx_peek() cannot find. */
+/* For bytes that rx_peek() does not find. */
 static noinline void rx_icrc_add_scattered(struct roan_icrc *icrc, const struct roan_rx_ctx *rx, u32 from, u32 len)
 {
 	struct skb_seq_state seq;
@@ -96,12 +99,12 @@ static noinline void rx_icrc_add_scattered(struct roan_icrc *icrc, const struct 
 
 	skb_prepare_seq_read(rx->skb, from, from + len, &seq);
 	for (done = 0; (n = skb_seq_read(done, &data, &seq)); done += n) {
-		n = min(n, len - done);		/* it goes to the end of the frag */
+		n = min(n, len - done);		/* the piece may extend beyond @len, to the end of its frag */
 		roan_icrc_add(icrc, data, n);
 	}
 }
 
-/* @len bytes from @from, wherever they lie in the skb. */
+/* Adds @len bytes of the skb, from @from on. */
 static void rx_icrc_add_skb(struct roan_icrc *icrc, struct roan_rx_ctx *rx, u32 from, u32 len)
 {
 	const u8 *data;
@@ -115,7 +118,10 @@ static void rx_icrc_add_skb(struct roan_icrc *icrc, struct roan_rx_ctx *rx, u32 
 		rx_icrc_add_scattered(icrc, rx, from, len);
 }
 
-/* Of a packet that is short. Its first bytes are in rx->head as well, where they may be masked. */
+/*
+ * For packets shorter than ROAN_VPCLMUL_MIN. The first bytes are taken from the copy in rx->head: roan_icrc_state()
+ * masks a byte of its input while it runs.
+ */
 static bool rx_short_icrc_with_id(struct roan_rx_ctx *rx, u16 id, const u8 *icrc)
 {
 	u32 len = rx->len - ROAN_ICRC_LEN, copied = min_t(u32, len, sizeof(rx->head));
@@ -162,7 +168,7 @@ bool roan_rx_icrc_ok(struct roan_rx_ctx *rx)
 		return rx_icrc_with_id(rx, id, icrc);
 	if (rx_icrc_with_id(rx, id + rx->seg_idx, icrc))
 		return true;
-	/* GRO also merges packets that all have the same identification, and does not say which it was. */
+	/* GRO also merges packets that all have the same identification, and does not record it: try that case, too. */
 	if (!rx_icrc_with_id(rx, id, icrc))
 		return false;
 	rx->ip_id_fixed = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests and datagrams are executed here: receive work requests taken, payload placed, atomics done, receives
- * completed. Whether a request may be executed is core/transport/responder.c's word; answers leave through tx_response.c.
+ * Executes requests and datagrams: fetches receive WQEs, copies payload, performs atomics, completes receives. Does not
+ * decide whether a request may be executed (core/transport/responder.c), and does not send responses
+ * (tx/tx_response.c).
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -31,13 +32,12 @@ static enum roan_fetch_status rx_fetch_recv(struct roan_qp *qp, u32 *verr)
 	if (*verr == ROAN_VERR_RING)
 		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
 	else
-		qp->rq.cur.taken = true;	/* it has a wr_id to fail under */
+		qp->rq.cur.taken = true;	/* its wr_id is known, for a completion in error */
 	return got;
 }
 
 /*
- * The request is refused. RC: a NAK is owed and the QP fails once it is out. UC has no voice: the rest of the message is
- * skipped.
+ * Refuses the request. RC: a NAK is due, and the QP fails once it is sent. UC cannot NAK: drop the rest of the message.
  */
 static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
@@ -62,7 +62,10 @@ static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 	}
 }
 
-/* RC: the peer is asked to come again, as with no receive posted; what is taken stays taken, the PSN stays expected. */
+/*
+ * RC: sends an RNR NAK, as without a posted receive. A fetched receive stays fetched, and the expected PSN does not
+ * change.
+ */
 static void rx_rnr(struct roan_qp *qp, u8 timer_code)
 	__must_hold(&qp->rq.lock)
 {
@@ -70,7 +73,10 @@ static void rx_rnr(struct roan_qp *qp, u8 timer_code)
 	roan_responder_rnr(&qp->rq.resp, timer_code);
 }
 
-/* There is no room for it to wait here. Some four times as long each time, so that six times last tenths of a second. */
+/*
+ * The fault queue is full: RNR NAK with a delay of four times the wait so far, at least ROAN_FAULT_RNR_TIMER. Six
+ * retries then cover some tenths of a second.
+ */
 static void rx_rnr_full(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
@@ -80,8 +86,8 @@ static void rx_rnr_full(struct roan_qp *qp)
 }
 
 /*
- * Memory is not there yet, or not yet written back: the packet waits for it. If there is no room for it, RC asks the peer to come again; UC has no
- * voice: the rest of the message is skipped.
+ * The memory is not present, or a FLUSH is still being written back: queue the packet. If the queue is full, RC sends
+ * an RNR NAK; UC cannot NAK and drops the rest of the message.
  */
 static void rx_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
@@ -96,7 +102,7 @@ static void rx_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	}
 }
 
-/* The peer may not do this to our memory, or not yet. */
+/* The access to remote memory failed with @verr: refuse the request, or queue it if @verr is of enum roan_not_yet. */
 static void rx_nak_access(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr)
 	__must_hold(&qp->rq.lock)
 {
@@ -106,7 +112,7 @@ static void rx_nak_access(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr)
 		rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
 }
 
-/* UC, UD: a receive that makes no sense. Nobody can be told but who posted it. */
+/* UC, UD: the receive WQE is invalid. It completes in error and the QP goes to ERR; the peer is not notified. */
 static void rx_drop_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
 	__must_hold(&qp->rq.lock)
 {
@@ -119,8 +125,8 @@ static void rx_drop_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
 }
 
 /*
- * The receive under way fails, and with it the request; unless its memory is only not there yet. UC: a message that is too
- * long is lost, and its receive stays for the next one.
+ * Fails the current receive, and the request with it. On a page fault the packet is queued instead. UC: a message that
+ * is too long is dropped, and its receive is kept for the next message.
  */
 static void rx_fail_recv(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_status status, u32 verr,
 			 enum roan_nak nak)
@@ -137,14 +143,17 @@ static void rx_fail_recv(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_s
 	rx_nak(qp, nak);
 }
 
-/* A receive work request for the message that starts, or ends with immediate data. False: none, and it is said. */
+/*
+ * Fetches a receive WQE for a message that starts, or for a WRITE that ends with immediate data. False: there is none,
+ * and this is answered or counted.
+ */
 static bool rx_get_recv(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
 	u32 verr = ROAN_VERR_NONE;
 
 	if (qp->rq.cur.taken)
-		return true;	/* UC: of a message that was lost half-way */
+		return true;	/* UC: left over from a message that lost a packet */
 	switch (rx_fetch_recv(qp, &verr)) {
 	case ROAN_FETCH_OK:
 		return true;
@@ -188,7 +197,10 @@ static void rx_finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 l
 	roan_complete_recv(qp, &cqe, ROAN_ST_SUCCESS, ROAN_VERR_NONE);
 }
 
-/* Where the message goes. What comes from an SRQ has keys of the SRQ's PD, so that QPs of others can share it. */
+/*
+ * The SGEs of the current receive. L_Keys in a WQE of an SRQ are checked against the SRQ's PD, so that QPs of other PDs
+ * can share the SRQ.
+ */
 static struct roan_sge_list rx_recv_sges(const struct roan_qp *qp)
 {
 	const struct roan_recv *cur = &qp->rq.cur;
@@ -221,8 +233,8 @@ static void execute_send(struct roan_qp *qp, struct roan_rx_ctx *rx, const struc
 }
 
 /*
- * A WRITE that may not be. RC: if this packet has immediate data, the message's receive reports the violation (11.6.2, local
- * access error); the others are flushed. UC: the receive stays for the next message.
+ * Refuses a WRITE. RC: if this packet carries immediate data, the message's receive completes with a local access error
+ * (11.6.2); the other receives are flushed. UC: the receive is kept for the next message.
  */
 static void deny_write(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr, bool wants_recv)
 	__must_hold(&qp->rq.lock)
@@ -241,11 +253,14 @@ static void execute_write(struct roan_qp *qp, struct roan_rx_ctx *rx, const stru
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	bool wants_recv = exec->ends && pkt->info->ext == ROAN_EXT_IMM;
-	/* Placing asks all that can be asked of one packet. But a receive is taken, and a length of 0 let in, only by who may write. */
+	/*
+	 * For a one-packet WRITE the copy performs every check. Not for WRITE_WITH_IMM (it consumes a receive) nor for
+	 * length 0 (nothing is copied): these are checked first.
+	 */
 	bool single_pkt = exec->starts && exec->ends && pkt->payload_len && !wants_recv;
 	u32 verr;
 
-	/* The whole range at once, so that a WRITE that runs out of its region leaves no byte, as adapters do. */
+	/* Check the whole range at once: a WRITE that exceeds its MR then stores no byte, as with hardware adapters. */
 	if (exec->starts && !single_pkt) {
 		verr = roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE);
 		if (verr)
@@ -288,7 +303,7 @@ static void execute_atomic_write(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	u64 value;
 	u32 verr;
 
-	/* The walker has the packet's bytes: eight are there, the responder checked the length. */
+	/* The responder has checked that the payload has eight bytes. */
 	if (skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &value, sizeof(value)))
 		return rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
 	verr = roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value);
@@ -327,7 +342,7 @@ static void execute_request(struct roan_qp *qp, struct roan_rx_ctx *rx, const st
 	}
 }
 
-/* Nothing was executed: exactly one counter says why. */
+/* Counts the reason why the packet was not executed, in exactly one counter. */
 static void rx_count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
 {
 	bool rc = qp->transport == ROAN_TP_RC;
@@ -358,7 +373,7 @@ static void rx_count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
 	}
 }
 
-/* The first packet to reach a QP in RTR says that the peer is up; the CM waits for that (11.6.3.1). */
+/* The first packet received in RTR shows that the peer is up: raise COMM_EST, which the CM waits for (11.6.3.1). */
 static void rx_note_established(struct roan_qp *qp)
 {
 	if (qp->comm_est_sent || qp->state != IB_QPS_RTR)
@@ -368,8 +383,8 @@ static void rx_note_established(struct roan_qp *qp)
 }
 
 /*
- * Most connections never see a READ or an atomic, so the memory for remembering them is made when the first one comes.
- * False: there is none, and the packet is lost as if the wire had lost it.
+ * Allocates the responder resources when the first READ or atomic arrives: most connections have none. False: no
+ * memory; the packet is dropped as if lost on the wire, and the requester retransmits it.
  */
 static bool rx_can_replay(struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
@@ -406,8 +421,9 @@ static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 }
 
 /*
- * Others wait already, and order is kept. A peer that sends again what waits here loses its patience: that the first of it is
- * not ready is said as rnr_defer.h has it, so that waiting costs the peer none of its retries.
+ * Packets are queued behind a page fault: queue this one, too, to keep the order. If an RC peer retransmits the first
+ * queued packet, answer by the rule in rnr_defer.h: the RNR NAK renews the peer's retry counter, so that the fault
+ * costs it no retries.
  */
 static void rx_queue_behind(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
@@ -430,21 +446,23 @@ static void rx_queue_behind(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		rx_rnr_full(qp);
 }
 
-/* Is somebody before what comes? */
 static bool rx_queue_nonempty(const struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
 	return unlikely(!list_empty(&qp->rq.backlog));
 }
 
-/* Must it wait behind others? What was executed before is answered at once: that takes nothing and places nothing. */
+/*
+ * Returns true if the packet must wait behind queued ones. A duplicate is answered at once: it consumes no receive and
+ * writes no memory.
+ */
 static bool rx_must_queue(const struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {
 	return rx_queue_nonempty(qp) && (qp->transport != ROAN_TP_RC || psn_diff(pkt->psn, qp->rq.resp.epsn) >= 0);
 }
 
-/* The caller parts with the key when the run of packets has come to its end. */
+/* May return with the MR key held: rx_batch_end() drops it after the last packet of the batch. */
 void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	roan_queue_lock_drop_key(&qp->rq.lock);
@@ -462,7 +480,7 @@ unlock:
 	spin_unlock(&qp->rq.lock);
 }
 
-/* What only a datagram's completion tells: where it came from. */
+/* Fills in the fields that only a datagram's completion has: its source. */
 static void ud_fill_source(struct roan_cqe *cqe, const struct roan_rx_ctx *rx)
 {
 	cqe->src_qp = rx->pkt.src_qpn;
@@ -485,7 +503,7 @@ static void ud_fill_source(struct roan_cqe *cqe, const struct roan_rx_ctx *rx)
 	}
 }
 
-/* The memory it is for is not there yet, or others wait already. */
+/* The memory is not present, or other packets wait already: queue the datagram, or drop it. */
 static void ud_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
@@ -493,7 +511,7 @@ static void ud_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		roan_count(qp->dev, rx_fault_dropped);
 }
 
-/* False: none, and it is counted. */
+/* False: no usable receive, and this is counted. */
 static bool ud_get_recv(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
@@ -512,7 +530,7 @@ static bool ud_get_recv(struct roan_qp *qp)
 	return false;
 }
 
-/* Every UD receive begins with 40 bytes for the network header (10.2.4). */
+/* Every UD receive begins with 40 bytes for the network header, the GRH (10.2.4). */
 static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
@@ -527,14 +545,14 @@ static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		return;
 	if (total > cur->total) {
 		roan_count(qp->dev, rx_too_long);
-		return;		/* the receive stays for the next one */
+		return;		/* the receive is kept for the next datagram */
 	}
 	roan_rx_grh(rx, grh);
 	verr = roan_scatter(qp, rx_recv_sges(qp), 0, roan_payload_bytes(grh), sizeof(grh));
 	if (!verr)
 		verr = roan_scatter(qp, rx_recv_sges(qp), sizeof(grh), roan_rx_payload(rx), pkt->payload_len);
 	if (verr == ROAN_VERR_PENDING)
-		return ud_queue_fault(qp, rx);	/* as above */
+		return ud_queue_fault(qp, rx);	/* the receive is kept */
 	ud_fill_source(&cqe, rx);
 	roan_complete_recv(qp, &cqe, verr ? ROAN_ST_LOC_PROT_ERR : ROAN_ST_SUCCESS, verr);
 	if (verr)
