@@ -47,9 +47,7 @@ bool roan_odp_rxq_has(const struct roan_qp *qp, u32 psn);
 void roan_odp_rxq_run(struct roan_qp *qp);		/* executes queued packets, until one blocks again */
 void roan_odp_rxq_drop(struct roan_qp *qp);		/* frees all queued packets: the QP receives no more */
 
-/*
- * rx_request.c: admits and executes a queued packet, which may block again. rq.lock and RCU held; the QP can receive.
- */
+/* rx_request.c: admits and executes a queued packet, which may block again. rq.lock and RCU held; QP can receive. */
 void roan_request_execute(struct roan_qp *qp, struct roan_rx_ctx *rx);
 
 /* A QP's page fault was resolved or has failed: runs both queues again. softirq, no lock held */

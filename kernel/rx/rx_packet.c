@@ -34,9 +34,7 @@ static bool rx_find_chunk(struct roan_rx_ctx *rx, u32 off)
 	return false;
 }
 
-/*
- * Returns the address of byte @off of the skb, and in @run the contiguous bytes from there. NULL: use skb_copy_bits().
- */
+/* Returns where byte @off of the skb lies, and in @run the contiguous bytes from there. NULL: use skb_copy_bits(). */
 static const u8 *rx_peek(struct roan_rx_ctx *rx, u32 off, u32 *run)
 {
 	/* Packets are walked forward and chunks are long, so the last chunk usually matches. */

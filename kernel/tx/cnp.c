@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Congestion notification: a packet came in that a switch had marked; its sender gets a CNP, if one is due (core/cc/np.h), straight
- * from where it was received: past the QP's queues, unpaced, with its own DSCP and priority. Nobody answers a CNP. What one
- * that came in does to the rate is qp_rate.c's.
+ * Sends congestion notification packets: the sender of a received packet with CE set gets a CNP, if one is due
+ * (core/cc/np.h). A CNP is built where the packet was received. It bypasses the QP's queues, is not paced, has its own
+ * DSCP and priority, and is never acknowledged. Does not handle received CNPs: flow/qp_rate.c reduces the rate.
  */
 #include <net/inet_ecn.h>
 #include "base/base.h"
@@ -12,7 +12,7 @@
 #include "tx/gso.h"
 #include "tx/tx.h"
 
-/* Marks on acknowledgements and CNPs say nothing that their sender could do something about. */
+/* CE on ACKs, atomic responses and CNPs is ignored: no rate of their sender could be reduced for it. */
 static bool cnp_is_data(const struct roan_pkt *pkt)
 {
 	switch (pkt->info->op) {
@@ -37,7 +37,7 @@ static struct roan_np *cnp_np_of(struct roan_qp *qp, const struct roan_rx_ctx *r
 	}
 }
 
-/* Back to where the packet came from: a datagram QP has no address of its own. */
+/* Addresses a CNP to the source of the received packet, as a datagram QP has no address vector of its own. */
 static void cnp_fill_av(struct roan_av *av, const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_av *own = roan_qp_av(qp);
@@ -46,7 +46,8 @@ static void cnp_fill_av(struct roan_av *av, const struct roan_qp *qp, const stru
 		.sgid = rx->daddr,
 		.dgid = rx->saddr,
 		.ttl = own ? own->ttl : 64,
-		.sport = own ? own->sport : rdma_flow_label_to_udp_sport(rdma_calc_flow_label(qp->ib.qp_num, rx->pkt.src_qpn)),
+		.sport = own ? own->sport :
+			rdma_flow_label_to_udp_sport(rdma_calc_flow_label(qp->ib.qp_num, rx->pkt.src_qpn)),
 		.ifindex = own ? own->ifindex : rx->in->ifindex,
 	};
 }
@@ -60,7 +61,7 @@ static void cnp_send(struct roan_qp *qp, const struct roan_rx_ctx *rx, const str
 		.pkey = ROAN_DEFAULT_PKEY,
 		.qpn = roan_connected(qp) ? qp->dest_qpn : rx->pkt.src_qpn,
 	};
-	struct roan_dst_cache route = {};	/* of a datagram: where the next one comes from is open */
+	struct roan_dst_cache route = {};	/* datagram QP: not kept, the next CNP may go elsewhere */
 	struct roan_train train;
 	struct roan_av av;
 	u8 *at;
@@ -80,7 +81,9 @@ static void cnp_send(struct roan_qp *qp, const struct roan_rx_ctx *rx, const str
 	roan_dst_cache_reset(&route);
 }
 
-/* The packet under the walker is believed, and has CE set or follows one that is owed a CNP. softirq, RCU, no queue lock held */
+/*
+ * The packet in @rx passed all checks, and has CE set or comes while a CNP is pending. softirq, RCU; takes rq.lock
+ */
 void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_cc_params *params = roan_cc_params_of(qp->dev);

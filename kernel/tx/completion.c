@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A work request is finished: tell its completion queue. Also the flushing of what is left when a QP has failed. Decides
- * nothing: the status comes from the transport.
+ * Writes completions of work requests to their CQs, and flushes the queues of a failed QP. Does not decide the status
+ * of a work request: the transport does.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -23,7 +23,7 @@ static const u8 wc_opcodes[ROAN_NUM_WR_OPCODES] = {
 	[ROAN_WR_REG_MR]		= IB_WC_REG_MR,
 };
 
-/* Failures of the requester that have a counter of their own. */
+/* Counts requester failures; some have a counter of their own. */
 static void completion_count_failure(struct roan_dev *dev, enum roan_status status)
 {
 	roan_count(dev, req_cqe_error);
@@ -48,7 +48,7 @@ static void completion_count_failure(struct roan_dev *dev, enum roan_status stat
 	}
 }
 
-/* A peer's refusal has no local reason; say at least whose it was. */
+/* A failure that the peer reported has no local reason: the vendor error then says that the peer is the source. */
 static u32 completion_vendor_err(enum roan_status status, u32 verr)
 {
 	switch (status) {
@@ -63,7 +63,7 @@ static u32 completion_vendor_err(enum roan_status status, u32 verr)
 	}
 }
 
-/* Apart, as most requests of a stream are not signaled and need no entry, not even one that is only cleared. */
+/* Not inlined: most requests of a stream are unsignaled, and would clear an unused CQE on the stack. */
 static noinline void completion_report_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
 	__must_hold(&qp->sq.lock)
 {
@@ -88,7 +88,7 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 	const struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, index)->wqe;
 
 	lockdep_assert_held(&qp->sq.lock);
-	/* The slot first: who sees the completion may post in its place at once. */
+	/* Release the ring slot first: a consumer that sees the completion may reuse the slot at once. */
 	roan_ring_publish(&qp->sq.ring, qp->sq.ring.index - (qp->sq.req.tail - qp->sq.req.retire));
 	if (status == ROAN_ST_SUCCESS) {
 		roan_count(qp->dev, rdma_sends);
@@ -122,7 +122,7 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 	roan_cq_post(qp->rcq, &cqe);
 }
 
-/* A slot nobody will execute: only its wr_id matters. It is the first field of both kinds of slot. */
+/* Flushes one slot without executing it. Only its wr_id is used, which is the first field of both kinds of slot. */
 static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
 {
 	struct roan_cqe cqe = {
@@ -142,8 +142,9 @@ static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 #define FLUSH_ROUNDS	16
 
 /*
- * Complete all that is posted, then ask for a doorbell: what is posted from now on must be flushed too. A ring with
- * impossible indices has nothing that could be flushed. Who posts as fast as we flush is served, but not at a stretch.
+ * Completes everything posted with WR_FLUSH_ERR, then enables the doorbell: WQEs posted later must be flushed, too. A
+ * ring with impossible indices is emptied without completions. FLUSH_ROUNDS bounds the loop while a poster posts as
+ * fast as the ring is flushed; the remainder is deferred.
  */
 static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
 {

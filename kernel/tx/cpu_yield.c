@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose turn it is, on a machine with one CPU. Verbs programs poll without sleeping; a peer that lives here too would see
- * what was just delivered only when the poster's time slice is over: milliseconds instead of microseconds. So who answered
- * its peer gives the CPU away. Where there are more CPUs nothing happens here.
+ * One CPU only: a doorbell that answers the peer yields the CPU to it. Decides when the poster gives up the CPU; has no
+ * effect on what is sent. Verbs programs poll without sleeping, so a peer process on the same host would see a
+ * delivered message only when the poster's time slice ends: after milliseconds instead of microseconds. With more than
+ * one CPU online, this file does nothing.
  *
- * yield() does as long as the peer had no more of the CPU than we: a fair scheduler hands it straight back otherwise. Who
- * polls its memory, as peers do that WRITE to each other, makes no system call in which it could be told to give way, so
- * after one slice it always had more. Then we sleep until it has answered: it cannot use its slice up, since its own
- * doorbell finds us awake again, and waits in its turn.
+ * yield() is enough while the peer has had no more CPU time than the poster; otherwise a fair scheduler picks the
+ * poster again. A peer that polls memory, as programs do that WRITE to each other, makes no system call in which it
+ * could yield, so it has had more CPU time after its first time slice. The poster then sleeps until the peer has sent something.
+ * That ends the peer's time slice early: its own doorbell finds the poster awake, and yields or sleeps in the same way.
  */
 #include <linux/hrtimer.h>
 #include <linux/sched/stat.h>
 #include "tx/tx.h"
 
-/* It may never answer, or not on this QP; a poster with other things to do must not miss much. */
+/* bounds the sleep: the peer may never answer, or not on this QP */
 #define YIELD_TIMEOUT_NS	(500 * NSEC_PER_USEC)
 
-/* What came from the peer so far: requests by their messages, datagrams by the receives they took. */
+/* Changes when the peer has sent something: the MSN counts request messages, the ring index receives used. */
 static u32 yield_rx_seq(const struct roan_qp *qp)
 {
 	return READ_ONCE(qp->rq.resp.msn) + READ_ONCE(qp->rq.ring.index);
 }
 
-/* A bell was rung for @qp. Did the peer send anything since the last one? Then it waits for what was posted now. */
+/* Called for a doorbell of @qp. True if the peer has sent something since the last one: it waits for a response. */
 bool roan_yield_wanted(struct roan_qp *qp)
 {
 	u32 seq;
@@ -33,7 +34,7 @@ bool roan_yield_wanted(struct roan_qp *qp)
 	return xchg(&qp->sq.rx_seq_seen, seq) != seq;
 }
 
-/* roan_yield_wake() wakes us; if several threads post to one QP, the last of them. */
+/* roan_yield_wake() ends the sleep. If several threads post to one QP, it wakes the one that slept last. */
 static void yield_wait_rx(struct roan_qp *qp)
 {
 	ktime_t timeout = YIELD_TIMEOUT_NS;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One completion into its queue. Upcalls are deferred: what runs them is verbs/cq.c. */
+/* Writes one CQE to its CQ and defers the completion event. Does not run the upcall: verbs/cq.c does. */
 #include "base/deferred.h"
 #include "base/ring.h"
 #include "base/stats.h"
 #include "tx/tx.h"
 
-/* An entry is lost: the consumer made the queue too small (11.2.6.1). Told once. */
+/* The CQ is full and the CQE is lost: the consumer made the CQ too small (11.2.6.1). The error is raised once. */
 static void cq_set_overflow(struct roan_cq *cq)
 	__must_hold(&cq->lock)
 {
@@ -17,7 +17,7 @@ static void cq_set_overflow(struct roan_cq *cq)
 	roan_defer(&cq->deferred, ROAN_DEFER_CQ_ERR);
 }
 
-/* Did the consumer ask to be woken by an entry like this one? Each request is answered once. */
+/* Returns true if the consumer has armed the CQ for an entry like this one. Each arming is answered once. */
 static bool cq_event_wanted(struct roan_cq *cq, bool solicited)
 	__must_hold(&cq->lock)
 {
@@ -41,7 +41,7 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
 		cq_set_overflow(cq);
 		goto unlock;
 	}
-	/* A user may be looking: no kernel address may stand there even for a moment. */
+	/* The user may read the slot at any time: never store a kernel address in it, not even briefly. */
 	memcpy(slot, cqe, offsetof(struct roan_cqe, kernel_qp));
 	slot->kernel_qp = cq->user ? 0 : cqe->kernel_qp;
 	slot->timestamp_ns = ktime_get_ns();

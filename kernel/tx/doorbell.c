@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a user's doorbell to "these QPs have work": a method of the uverbs QP object. Sending happens in the caller's own
- * context: waking somebody else costs more than the system call. When a doorbell is not needed is doorbell_batch.c's affair.
+ * The doorbell: a method of the uverbs QP object that runs the send queues of the given QPs. The caller's own context
+ * sends: waking another thread costs more than the system call. Does not decide when a doorbell is needed:
+ * doorbell_batch.c does.
  *
- * A file of our own with a write() would save some 200 ns of the core's dispatch, but its file_operations would keep the
- * module from being unloaded while any program has a device open, and bells are rare where speed matters.
+ * A file descriptor with its own write() would save some of the dispatch in uverbs. But its file_operations would pin
+ * the module while any program has a device open, and doorbells are rare where speed matters.
  */
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/uverbs_std_types.h>
@@ -17,7 +18,7 @@ void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered)
 {
 	roan_send(qp);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
-		roan_qp_request_flush(qp);	/* nobody else flushes what was posted to the receive queue since */
+		roan_qp_request_flush(qp);	/* only a doorbell flushes receives that were posted in ERR */
 	if (!answered || !roan_yield_wanted(qp))
 		return;
 	if (*answered)
@@ -26,7 +27,7 @@ void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered)
 	*answered = qp;
 }
 
-/* The core holds the objects and the device while this runs, and says EIO by itself once the device is gone. */
+/* The core holds the objects and the device during the call, and returns -EIO itself once the device is gone. */
 static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_ucontext *uctx = ib_uverbs_get_ucontext(attrs);
@@ -37,7 +38,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *at
 
 	if (IS_ERR(uctx))
 		return PTR_ERR(uctx);
-	n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);	/* not positive: none */
+	n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);	/* <= 0: none given */
 	for (i = 0; i < n; i++)
 		roan_qp_kick(to_roan_qp(uobjs[i]->object), &answered);
 	roan_db_batch_ring(to_roan_ucontext(uctx), began, &answered);

@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a program posts to QPs at rest, and when to look for it without being asked. A program that streams small
- * messages over a short path, or over many QPs in turn, would ring for each of them, because each QP is at rest again
- * when it is used next. So when a context's bells come in quick succession the kernel leaves the doorbell off for the
- * whole context. The program then only writes down which QPs it posted to, in a ring of notices; the kernel looks there
- * a little later, and what has gathered leaves at once. If little has, it was a program that waits for answers, and it
- * is left alone; for longer and longer, if it lost time by it.
+ * Doorbell batching: for a short time the kernel polls a context's ring of doorbell hints (QPNs) instead of taking one
+ * doorbell per post. Decides when to poll and when posters must ring. Does not decide what is sent: send.c does.
  *
- * The time is an upper bound: a poster that has nothing to do but wait for completions rings at once (provider/doorbell.c),
- * for all it has posted. Any QPN may stand in the ring: only QPs of the context are looked at, and so many at a time.
+ * A program that streams small messages over a short path, or over many QPs in turn, would ring for each message,
+ * because each QP is idle again when it is used next. So when doorbells of a context come in quick succession, the
+ * kernel leaves NEED_DOORBELL of the hint ring clear. The program then only adds the QPN to the ring. A timer polls the
+ * ring a little later, and everything posted meanwhile is sent at once. If the batch was small, the program waits for
+ * responses and does not stream: batching stops, and more doorbells than before must come in quick succession to start
+ * it again if latency was lost.
+ *
+ * The wait is an upper bound: a poster that has nothing to do but wait for completions rings at once
+ * (provider/doorbell.c), for all it has posted. The ring may contain any QPN: only QPs of the context are run, and a
+ * bounded number per call.
  */
 #include "base/base.h"
 #include "tx/tx.h"
 
-#define STREAM_GAP_NS	(1000 * NSEC_PER_USEC)	/* bells closer than this are a stream, perhaps */
+#define STREAM_GAP_NS	(1000 * NSEC_PER_USEC)	/* doorbells closer than this may be a stream */
 #define BATCH_WAIT_NS	(20 * NSEC_PER_USEC)
 #define MAX_BATCH_NS	(200 * NSEC_PER_USEC)
-#define MIN_BATCH	4			/* work requests gathered that make lingering worth it */
-#define MIN_BELL_THRESHOLD	16		/* quick bells before it is tried first, and where trying did no harm */
-#define MAX_BELL_THRESHOLD	8192		/* doubled each time it was in vain, from one up where it had been worth it */
+#define MIN_BATCH	4			/* work requests; batching pays off from this many per batch */
+#define MIN_BELL_THRESHOLD	16		/* doorbells before the first attempt; maximum if none cost latency */
+#define MAX_BELL_THRESHOLD	8192		/* maximum otherwise; doubled by each failed attempt */
 #define HINT_SLOTS		256			/* of the ring; a poster that finds it full rings */
-#define SOFTIRQ_HINTS	64			/* at a time; a caller of the doorbell looks at HINT_SLOTS */
+#define SOFTIRQ_HINTS	64			/* hints per timer run; a doorbell takes up to HINT_SLOTS */
 
 /*
- * Little has gathered. That did harm if the timer found it, as somebody waited for the timer; a poster that waits and rings
- * loses nothing. False: it was a stream so far, and may go on.
+ * The batch was too small. If the timer, not a doorbell, collected it, latency was lost: double the threshold up to
+ * MAX_BELL_THRESHOLD, otherwise only up to MIN_BELL_THRESHOLD. Returns false if the threshold was 0, i.e. the previous
+ * batch was large enough: batching continues.
  */
 static bool batch_failed(struct roan_db_hints *hints)
 	__must_hold(&hints->lock)
@@ -37,19 +42,19 @@ static bool batch_failed(struct roan_db_hints *hints)
 }
 
 /*
- * Nobody is at work on the ring: shall we look again? True: timer_ns says when. The wait is in proportion to what the
- * last batch took from beginning to end: on one CPU the poster gets to run only then.
+ * The ring is empty. Returns true if the timer is to poll it at timer_ns; false if posters must ring. The wait grows
+ * with the duration of the last batch: on one CPU the poster does not run before that has ended.
  */
 static bool batch_should_wait(struct roan_db_hints *hints, u64 now)
 	__must_hold(&hints->lock)
 {
 	if (now < hints->timer_ns)
-		return true;		/* a bell brought us here; the time is not up */
+		return true;		/* a doorbell came before the timer is due */
 	if (!hints->timer_ns) {
 		if (hints->bell_streak < hints->bell_threshold)
 			return false;
 	} else if (READ_ONCE(hints->batch_wqes) >= MIN_BATCH) {
-		/* a stream: its poster may be late once, and then the next bell will do */
+		/* a stream: from now on one small batch is tolerated before batching stops */
 		hints->bell_threshold = 0;
 	} else if (batch_failed(hints)) {
 		hints->timer_ns = 0;
@@ -62,7 +67,7 @@ static bool batch_should_wait(struct roan_db_hints *hints, u64 now)
 	return true;
 }
 
-/* The doorbell is off while the timer is set. One set to an earlier time stays, and is set anew when it fires. */
+/* The doorbell is off while the timer is set. A timer set to an earlier time stays, and is set again when it fires. */
 static void batch_arm_timer(struct roan_db_hints *hints, u64 at)
 	__must_hold(&hints->lock)
 {
@@ -71,7 +76,10 @@ static void batch_arm_timer(struct roan_db_hints *hints, u64 at)
 		hrtimer_start(&hints->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
-/* May we leave? */
+/*
+ * Returns true if polling may stop: the timer is set, or the doorbell is enabled and no hint came before the flag was
+ * set.
+ */
 static bool batch_stop_polling(struct roan_db_hints *hints)
 {
 	bool done = true;
@@ -108,7 +116,7 @@ static void batch_kick_qp(struct roan_ucontext *uctx, u32 qpn, struct roan_qp **
 	roan_qp_put(qp);
 }
 
-/* A ring that runs away from us must not keep us here: after @budget the timer goes on. */
+/* Runs the QPs in the hint ring. After @budget steps the timer continues: a fast poster must not extend the loop. */
 static void batch_poll_hints(struct roan_ucontext *uctx, u64 began, u32 budget, struct roan_qp **answered)
 {
 	struct roan_db_hints *hints = &uctx->db_hints;
@@ -143,7 +151,7 @@ void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **
 
 	if (!hints->ring.ctl)
 		return;
-	/* First: softirqs that wait on this CPU run when the lock is let go, and may say anew that more waits. */
+	/* Before the lock: softirqs pending on this CPU run when it is released, and may set the field again. */
 	WRITE_ONCE(hints->ring.ctl->kernel.send_cpu_plus1, 0);
 	spin_lock_bh(&hints->lock);
 	hints->bell_streak = began - hints->last_bell_ns < STREAM_GAP_NS ? hints->bell_streak + 1 : 0;
@@ -154,7 +162,10 @@ void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **
 	batch_poll_hints(uctx, began, HINT_SLOTS, answered);
 }
 
-/* Also by those who look without us, because an answer came. Once it is enough nobody writes to what all CPUs read. */
+/*
+ * Also called for WQEs found by the ACK path. Counting stops at MIN_BATCH, so that the cache line stays shared between
+ * CPUs.
+ */
 void roan_db_batch_account(struct roan_qp *qp, u32 n)
 {
 	struct roan_db_hints *hints;
@@ -169,8 +180,8 @@ void roan_db_batch_account(struct roan_qp *qp, u32 n)
 }
 
 /*
- * What goes on later goes on in softirq, and softirqs that have gone on for long are left to ksoftirqd, which gets its share of
- * the CPU like any program. One of ours that polls there has nothing better to do, if it only knew.
+ * Deferred sends run in ksoftirqd under load, which competes with the polling program on that CPU. Publish the CPU in
+ * send_cpu_plus1, so that the program can run the sends by a doorbell.
  */
 void roan_db_batch_set_cpu(struct roan_qp *qp, bool waits)
 {

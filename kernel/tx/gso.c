@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Trains: many packets of one flow in one skb. Building them on the way out, with each packet's ICRC as it will be on the
- * wire once UDP GSO has cut the train; . Routes and sockets are ip_hook.c's.
+ * Builds trains: many packets of one flow in one GSO skb. Each packet gets its own ICRC, over the headers it will have
+ * on the wire once UDP GSO has segmented the train. Decides which packets share an skb; does not decide what is sent
+ * (send.c, tx_response.c, cnp.c). Routes are in net/route.c, sockets in net/ip_hook.c.
  *
- * The linear part of an skb holds the IP and UDP headers, and the first packet if that is small. All else lies in pages
- * (tx_page_pool.c) filled upwards, one after the other, so that a whole train needs a few frags.
+ * The linear part of an skb holds the IP and UDP headers, and the first packet if that is small. Everything else lies
+ * in pages (tx_page_pool.c) that are filled upwards, packet after packet, so that a whole train needs only a few frags.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -22,10 +23,10 @@
 #include "tx/tx_budget.h"
 #include "tx/tx_page_pool.h"
 
-#define SMALL_PACKET	256	/* bytes; such a first packet goes into the linear part */
-#define TRAIN_PKTS	64	/* as many as GRO puts together */
+#define SMALL_PACKET	256	/* bytes; a first packet up to this size goes into the linear part */
+#define TRAIN_PKTS	64	/* as many as GRO merges */
 
-/* The address decides, not the group: a group of either notation is an IPv4 one when it is sent to from IPv4. */
+/* The source address decides: a multicast group in IPv6 notation is an IPv4 group if the source is IPv4. */
 static bool gso_is_ipv6(const struct roan_train *t)
 {
 	return !roan_gid_v4(&t->av->sgid);
@@ -41,7 +42,7 @@ void roan_gso_begin(struct roan_train *t, struct roan_dev *dev, struct roan_dst_
 	t->av = av;
 	t->tclass = roan_qos_tclass(dev, av);
 	t->prio = roan_qos_prio(dev, t->tclass);
-	/* The address of a datagram may not be known yet. */
+	/* av is NULL before the first packet of a datagram QP: assume the longer header, IPv6. */
 	t->round.wire_overhead = ETH_HLEN + roan_l3_len(!av || gso_is_ipv6(t)) + sizeof(struct udphdr);
 }
 
@@ -77,7 +78,7 @@ static void gso_write_headers(struct roan_train *t)
 	udp->check = 0;
 }
 
-/* GSO needs somebody who fills in checksums; where the device does not, software would touch every byte again. */
+/* GSO needs checksum offload: without it, software would read every byte again. Such a device gets single packets. */
 static u32 gso_max_pkts(const struct roan_train *t)
 {
 	const struct net_device *dev = READ_ONCE(t->flow->dst->dev);
@@ -88,7 +89,7 @@ static u32 gso_max_pkts(const struct roan_train *t)
 	return clamp_t(u32, READ_ONCE(dev->gso_max_segs), 1, TRAIN_PKTS);
 }
 
-/* How many bytes of packets an skb may have; a first packet is not asked. */
+/* The most bytes of packets in an skb, without IP and UDP headers. A first packet is accepted without this check. */
 static u32 gso_max_bytes(const struct roan_train *t)
 {
 	u32 headers = roan_l3_len(gso_is_ipv6(t)) + sizeof(struct udphdr);
@@ -102,7 +103,7 @@ static bool gso_can_join(const struct roan_train *t, u32 len)
 	       skb_shinfo(t->skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
-/* From the pools that each CPU has for what drivers receive; who consumes it gives the skb back there (ip_hook.c). */
+/* Uses the per-CPU NAPI pools: the receiver's napi_consume_skb() returns skbs to them (net/ip_hook.c). */
 static struct sk_buff *gso_new_skb(u32 len)
 {
 	u32 size = SKB_DATA_ALIGN(ROAN_HEADROOM + len) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
@@ -125,7 +126,7 @@ static bool gso_start_skb(struct roan_train *t, u32 len)
 	u32 linear = len <= SMALL_PACKET ? len : 0;
 
 	if (!roan_dst_cache_get(t->flow, t->dev, t->av))
-		return false;		/* counted there */
+		return false;		/* roan_dst_cache_get() has counted it */
 	t->skb = gso_new_skb(linear);
 	if (!t->skb) {
 		roan_count(t->dev, tx_no_memory);
@@ -152,7 +153,7 @@ static void gso_free_empty(struct roan_train *t)
 	t->skb = NULL;
 }
 
-/* By as many bytes as its frags have become. */
+/* Accounts @bytes that were added to the skb's frags. */
 static void gso_lengthen(struct sk_buff *skb, u32 bytes)
 {
 	skb->len += bytes;
@@ -160,7 +161,7 @@ static void gso_lengthen(struct sk_buff *skb, u32 bytes)
 	skb->truesize += bytes;
 }
 
-/* The skb hears of packets that lie in reserved places, and what is left of these is given back. */
+/* Adds the packets in reserved slots to the skb's last frag, and releases unused slots. */
 static void gso_commit_frags(struct roan_train *t)
 {
 	struct skb_shared_info *shinfo;
@@ -176,7 +177,7 @@ static void gso_commit_frags(struct roan_train *t)
 	t->pending_len = 0;
 }
 
-/* Places for as many packets more like the first as the room and the train have. */
+/* Reserves slots for more packets of the first one's length: as many as the page and the train have space for. */
 static void gso_reserve_slots(struct roan_train *t)
 {
 	struct page_frag *pf = t->frag;
@@ -191,7 +192,7 @@ static void gso_reserve_slots(struct roan_train *t)
 	t->n_slots = t->n + n;
 }
 
-/* roan_gso_reserve() of a packet that has no place yet. */
+/* roan_gso_reserve() for a packet without a reserved slot. */
 u8 *roan_gso_reserve_slow(struct roan_train *t, u32 len)
 {
 	gso_commit_frags(t);
@@ -233,7 +234,7 @@ static void gso_attach_frag(struct roan_train *t)
 		gso_reserve_slots(t);
 }
 
-/* t->head is that of the packet being added; its identification. */
+/* Makes t->head valid for the packet being added. Returns that packet's IPv4 identification; IPv6: 0. */
 static u16 gso_icrc_head(struct roan_train *t)
 {
 	bool ipv6 = gso_is_ipv6(t);
@@ -295,8 +296,9 @@ void roan_gso_abort(struct roan_train *t)
 }
 
 /*
- * Where trains leave, a packet that leaves alone has a checksum too, though the ICRC says more: GRO takes none without, hands it
- * on at once, and so past the packets of the same flow that it still holds.
+ * On a device that takes trains a single packet gets a UDP checksum, too, although the ICRC protects it better. GRO
+ * does not hold a packet without a checksum: it delivers that at once, ahead of packets of the same flow that it still
+ * holds.
  */
 static void gso_finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
 {
@@ -331,7 +333,7 @@ void roan_gso_xmit(struct roan_train *t)
 	bool ipv6;
 	struct sk_buff *skb = t->skb;
 
-	roan_key_drop();	/* its payload is whole */
+	roan_key_drop();	/* the payload is complete */
 	gso_commit_frags(t);
 	gso_free_empty(t);
 	if (!t->skb)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packets on their way: a train being built (gso.c), an skb being taken apart (gso.c, ip_hook.c, recv.c). Both live on
- * the stack of whoever sends or receives.
+ * Trains: the interface of gso.c, which builds GSO skbs. Decides nothing about what is sent or when. A train lives on
+ * the stack of the function that sends: tx_round(), roan_respond() or cnp_send(). Softirqs off, under RCU.
  */
 #ifndef ROAN_GSO_H
 #define ROAN_GSO_H
@@ -14,51 +14,51 @@
 #include "flow/flow.h"
 
 /*
- * A train being built: packets of one flow, back to back in one skb; UDP GSO cuts it, if anybody has to. On the stack of
- * roan_send() or roan_respond(). All packets but the last have seg_len bytes.
+ * A train being built: packets of one flow, back to back in one skb. The device segments it (UDP GSO), or the stack
+ * does in software. All packets but the last have seg_len bytes.
  */
 struct roan_train {
 	struct roan_dev *dev;
 	struct roan_dst_cache *flow;
 	const struct roan_av *av;
 	struct sk_buff *skb;
-	u8 *cur;		/* the packet being added */
-	u32 len;		/* its bytes, BTH to ICRC */
-	u32 crc_len;		/* as many are in icrc; 0: all are taken in when it is sealed */
-	struct roan_icrc icrc;	/* behind them */
+	u8 *cur;		/* the packet being added; NULL: none */
+	u32 len;		/* bytes of @cur, BTH to ICRC */
+	u32 crc_len;		/* bytes of @cur that are added to @icrc; 0: roan_gso_commit() adds all */
+	struct roan_icrc icrc;	/* running ICRC of @cur */
 	u32 seg_len;		/* bytes of the first packet */
-	u32 n;			/* packets, sealed ones */
-	struct page_frag *frag;	/* where the packet added last lies, unless in the linear part */
-	u32 n_slots;		/* up to so many of seg_len have a place there; 0: the next has to be found one */
-	u32 slots_end;		/* ... offset behind the last such place */
-	u8 *next_slot;		/* ... where the next one is */
-	u32 pending_len;	/* ... bytes of those sealed, of which the skb does not know yet */
-	u32 bytes;		/* of them */
-	u32 max_pkts;		/* what this flow's device takes; 1: no GSO */
-	u32 max_bytes;		/* the same */
+	u32 n;			/* packets committed */
+	struct page_frag *frag;	/* page of the last packet added, unless that is in the linear part */
+	u32 n_slots;		/* packets below this index have a slot reserved in @frag; 0: none */
+	u32 slots_end;		/* offset in @frag behind the last reserved slot */
+	u8 *next_slot;		/* the next reserved slot */
+	u32 pending_len;	/* bytes of committed packets in slots that are not added to the skb yet */
+	u32 bytes;		/* of all committed packets */
+	u32 max_pkts;		/* per skb, for the device of the route; 1: no GSO */
+	u32 max_bytes;		/* per skb, without IP and UDP headers */
 	u8  l3[40];		/* IP header template */
 	u8  udp[8];
-	struct roan_pkt pkt;	/* headers of the packet being added; what they have in common is written once a turn */
+	struct roan_pkt pkt;	/* headers of the packet being added; fields common to a round are written once */
 	u8  tclass;		/* DSCP and ECN of every packet */
 	u8  prio;		/* skb->priority */
-	struct roan_icrc_head head;	/* of a packet of head_len bytes */
+	struct roan_icrc_head head;	/* ICRC state for packets of head_len bytes */
 	u32 head_len;
-	bool sw_gso;		/* not by the device: each packet will be an skb */
-	struct roan_tx_round round;	/* what the limiter allows */
-	bool pfc_enabled;	/* pause frames are heeded: pfc_rx.c is asked before each packet */
-	bool pfc_blocked;	/* ... and said no to the last one */
-	u64 edt_ns;		/* ns: an fq below keeps what is built until then; 0: it leaves at once */
-	bool tx_counted;	/* it can wait below, in a queue of this host, and is counted (tx_inflight.c): */
-	struct roan_qp *qp;	/* ... whose it is; NULL: nobody asked */
-	u8  side;		/* ... of which queue, enum roan_queue_id */
-	bool sealed_short;	/* the last packet added was shorter */
+	bool sw_gso;		/* the device does not segment: the stack makes an skb of each packet */
+	struct roan_tx_round round;	/* pacing of this round */
+	bool pfc_enabled;	/* PFC is on: roan_pfc_check_blocked() is called before each packet */
+	bool pfc_blocked;	/* ... and has blocked the last one */
+	u64 edt_ns;		/* ns: earliest departure time of packets being built, for the fq qdisc; 0: none */
+	bool tx_counted;	/* skbs can wait in this host, and are counted (flow/tx_inflight.c) */
+	struct roan_qp *qp;	/* ... for this QP; NULL: @tx_counted is not valid yet */
+	u8  side;		/* ... for this queue of it, enum roan_queue_id */
+	bool sealed_short;	/* no packet can be added: the last one was shorter, or @edt_ns has changed */
 };
 
 void roan_gso_begin(struct roan_train *t, struct roan_dev *dev, struct roan_dst_cache *flow, const struct roan_av *av);
-u8 *roan_gso_reserve_slow(struct roan_train *t, u32 len);	/* roan_gso_reserve()'s, where no place is reserved */
+u8 *roan_gso_reserve_slow(struct roan_train *t, u32 len);	/* roan_gso_reserve(), no slot reserved */
 /*
- * Room for one more packet of @len bytes (BTH to ICRC inclusive), contiguous and writable; sends what is there first if
- * this one cannot join. NULL: no route or memory, counted; the packet is lost as if the wire had lost it.
+ * Returns @len contiguous, writable bytes (BTH to ICRC inclusive) for one more packet. Transmits the train first if the
+ * packet cannot join it. NULL: no route or no memory, which is counted; the packet is then lost as if on the wire.
  */
 static inline u8 *roan_gso_reserve(struct roan_train *t, u32 len)
 {
@@ -71,23 +71,26 @@ static inline u8 *roan_gso_reserve(struct roan_train *t, u32 len)
 }
 
 /*
- * The first @headers bytes of the packet are written. The ICRC so far, for who writes @payload bytes and adds them to it. NULL:
- * they are few, and taken in together with the headers when the packet is sealed.
+ * Called when the first @headers bytes of the packet are written. Returns the running ICRC for the caller to extend
+ * over @payload bytes. NULL: the payload is short, and roan_gso_commit() computes the ICRC.
  */
 struct roan_icrc *roan_gso_crc_begin(struct roan_train *t, u32 headers, u32 payload);
-/* A queue that is counted (flow/tx_inflight.h): is too much below for one more packet? Then the train has left. */
+/*
+ * For a counted queue (flow/tx_inflight.c): returns true if the in-flight limit does not allow one more packet. The
+ * train is then transmitted, and the queue runs again when enough of its skbs are freed.
+ */
 bool roan_train_full_below(struct roan_train *t);
-/* What is added from here on is due at @due. */
+/* Sets the earliest departure time of packets added from here on: @due ns, 0: none. Another time needs another skb. */
 static inline void roan_gso_set_edt(struct roan_train *t, u64 due)
 {
 	t->sealed_short |= t->edt_ns != due;
 	t->edt_ns = due;
 }
 
-void roan_gso_commit(struct roan_train *t);	/* the packet's bytes are written up to the ICRC: compute that */
-void roan_gso_abort(struct roan_train *t);	/* forget the packet added last and not sealed */
-void roan_gso_xmit(struct roan_train *t);	/* to the IP stack; nothing is fine */
-/* The ECN field of packets added from here on; those there leave first, for a train is cut from one header. */
+void roan_gso_commit(struct roan_train *t);	/* the packet is written but for its ICRC: adds that */
+void roan_gso_abort(struct roan_train *t);	/* drops the packet that was reserved last and not committed */
+void roan_gso_xmit(struct roan_train *t);	/* hands the train to the IP stack; an empty train is fine */
+/* Sets the ECN field of packets added from here on. A train has one header, so packets in it are transmitted first. */
 static inline void roan_gso_set_ecn(struct roan_train *t, u8 ecn)
 {
 	if ((t->tclass & INET_ECN_MASK) == ecn)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The send loop: fetch, ask the requester, build, hand over. What to send and when is core/transport/requester.c; how packets
- * become skbs is gso.c. Runs in the poster's context (doorbell), in softirq (an ACK came) and from the QP's timer.
+ * The send loop: fetches WQEs, gets the next packets from the requester, builds them into trains and hands those to the
+ * IP stack. Does not decide what to send and when (core/transport/requester.c), nor how packets become skbs (gso.c).
+ * Runs in the poster's context (doorbell), in softirq (ACK received, deferred work) and from the QP's timer.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -9,16 +10,14 @@
 #include "tx/tx.h"
 #include "tx/tx_budget.h"
 
-/*
- * Packets that leave at a stretch, at most; what is left goes later. Why it depends on the CPUs stands at single_cpu().
- */
+/* Packets per send round; the remainder is deferred. single_cpu() has the reason for two values. */
 #define ROUND_PKTS_ONE_CPU	256
-#define ROUND_PKTS	60	/* four full trains of 4 KB each; of smaller packets, most of two or one */
+#define ROUND_PKTS	60	/* at path MTU 4096 four full trains; at smaller path MTUs two trains or one */
 
-/* While an answer is due, one more of so many under way is worth a system call. */
+/* While an ACK is expected, one more WQE per NOTIFY_SHARE under way makes a doorbell hint worth its cost. */
 #define NOTIFY_SHARE	4
 
-/* The address vector of a datagram's work request; NULL: no such, or not this QP's PD. */
+/* The address vector that a datagram's WQE names. NULL: no such address handle, or one of another PD. */
 static const struct roan_av *tx_datagram_av(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
 	const struct roan_av *av = roan_av_find(qp->dev, wqe->ud.ah_num);
@@ -26,7 +25,7 @@ static const struct roan_av *tx_datagram_av(struct roan_qp *qp, const struct roa
 	return av && av->pd == qp->ib.pd ? av : NULL;
 }
 
-/* What a message has of its own, where it is like the one before. */
+/* Header fields that differ between messages that are otherwise alike. */
 static void tx_fill_message(const struct roan_send_wqe *wqe, struct roan_pkt *pkt)
 {
 	pkt->imm = wqe->imm;
@@ -36,8 +35,9 @@ static void tx_fill_message(const struct roan_send_wqe *wqe, struct roan_pkt *pk
 }
 
 /*
- * Headers of the packets @emit describes, but for their PSNs, their address vector and what tx_begin_flow() wrote. Of
- * headers that the opcode does not have, another packet's may be left: they are not built.
+ * Fills in the headers of the packets that @emit describes, except PSNs, the address vector and the fields that
+ * tx_begin_flow() has set. Fields of headers that the opcode does not have may keep an earlier packet's values:
+ * roan_wire_build() ignores them.
  */
 static void tx_fill_headers(const struct roan_qp *qp, const struct roan_send_wqe *wqe, const struct roan_tx_wqe *work,
 			    const struct roan_tx_desc *emit, struct roan_pkt *pkt)
@@ -71,7 +71,7 @@ static void tx_fill_headers(const struct roan_qp *qp, const struct roan_send_wqe
 	}
 	if (qp->transport == ROAN_TP_UD) {
 		pkt->qpn = wqe->ud.remote_qpn & QPN_MASK;
-		/* A Q_Key with the top bit set asks for the QP's own (10.2.5). */
+		/* A Q_Key with the top bit set selects the QP's own (10.2.5). */
 		pkt->qkey = wqe->ud.remote_qkey & BIT(31) ? qp->qkey : wqe->ud.remote_qkey;
 		pkt->src_qpn = qp->ib.qp_num;
 	}
@@ -94,7 +94,7 @@ static void tx_fail_wqe(struct roan_qp *qp, u32 index, u32 verr, enum roan_statu
 	roan_requester_fail(&qp->sq.req, index, status);
 }
 
-/* Packets of this address from here on; with the limiter that is a turn of its own. */
+/* Starts a train for address vector @av, and a new pacing round. */
 static void tx_begin_flow(struct roan_qp *qp, struct roan_train *train, const struct roan_av *av)
 {
 	roan_gso_begin(train, qp->dev, &qp->sq.flow, av);
@@ -111,8 +111,9 @@ static void tx_begin_flow(struct roan_qp *qp, struct roan_train *train, const st
 }
 
 /*
- * Build packet number @i of those that are like @emit into the train. 0; or why there is no payload for it. A packet for which
- * there is no memory or no route counts as sent and lost: the retransmission finds out, or the retry counter.
+ * Builds packet number @i of those that @emit describes into the train. Returns 0, or why there is no payload: enum
+ * roan_vendor_err or ROAN_VERR_PENDING. A packet for which there is no memory or no route counts as sent and lost: RC
+ * retransmits it, until the retry counter expires.
  */
 static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_tx_desc *emit, u32 i)
 	__must_hold(&qp->sq.lock)
@@ -147,8 +148,9 @@ static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const str
 }
 
 /*
- * The packet, and up to @most - 1 others like it, until the burst is over, the work is refused, or it has to wait
- * (sq.fault_wait). How much of the budget that took: 1 at least.
+ * Builds the packet of @emit and up to @most - 1 more like it. Stops early if the transmit budget is exhausted, the WQE
+ * fails, or the payload waits for a page fault (sets sq.fault_wait). Returns how much of the round's budget that takes,
+ * at least 1.
  */
 static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct roan_tx_desc *emit, u32 most, u64 now)
 	__must_hold(&qp->sq.lock)
@@ -190,7 +192,7 @@ static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct r
 	return max(n, 1u);
 }
 
-/* How many packets may be built without asking anybody but the requester, of those like @emit. */
+/* How many packets like @emit can be built at once: 1 if other limits than the requester's must be checked for each. */
 static u32 tx_batch_len(const struct roan_qp *qp, const struct roan_train *train, const struct roan_tx_desc *emit,
 			u32 budget)
 	__must_hold(&qp->sq.lock)
@@ -233,7 +235,9 @@ static bool request_allowed(struct roan_qp *qp, struct roan_train *train, struct
 	return ok;
 }
 
-/* Is the priority of this packet paused? Where it has no address it is refused soon enough. */
+/*
+ * Returns true if PFC pauses the packet's priority. A WQE without a valid address vector fails later, when it is built.
+ */
 static bool tx_pfc_blocked(struct roan_qp *qp, struct roan_train *train, const struct roan_tx_desc *emit)
 	__must_hold(&qp->sq.lock)
 {
@@ -245,7 +249,10 @@ static bool tx_pfc_blocked(struct roan_qp *qp, struct roan_train *train, const s
 	return train->pfc_blocked;
 }
 
-/* Sends until the requester, our own host's queues, a pause or the limiter say wait, or the budget is gone. False: budget gone. */
+/*
+ * Sends until the requester has nothing more to send, or the in-flight limit, PFC, the pacer or a page fault blocks the
+ * queue. False: stopped because a budget is used up.
+ */
 static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budget, u64 now)
 	__must_hold(&qp->sq.lock)
 {
@@ -281,7 +288,7 @@ static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budg
 	(seen) = (now_at);						\
 } while (0)
 
-/* The requester keeps plain counts; turn what is new into the device's counters. */
+/* Adds what is new in the requester's plain counts to the device's counters. */
 static void tx_count_events(struct roan_qp *qp)
 {
 	struct roan_sq *sq = &qp->sq;
@@ -295,7 +302,7 @@ static void tx_count_events(struct roan_qp *qp)
 	COUNT_DELTA(qp, sq->seen_stale, sq->req.n_stale, stale_response);
 }
 
-/* Give finished work back to the consumer. */
+/* Completes retired work requests, and raises SQ_DRAINED when the queue has drained. */
 static void tx_retire(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
@@ -314,7 +321,7 @@ static void tx_retire(struct roan_qp *qp)
 	}
 }
 
-/* What leaves with @budget packets, and what is behind that: whether there is something decides about its last one. */
+/* Fetches @budget + 1 WQEs: the last packet must know whether another follows, to decide on AckReq. */
 static void tx_fetch(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
 {
@@ -323,11 +330,14 @@ static void tx_fetch(struct roan_qp *qp, u32 budget)
 	if (!n || qp->sq_polled)
 		return;
 	roan_db_batch_account(qp, n);
-	if (unlikely(READ_ONCE(qp->dev->poller.state)) && qp->user)	/* a kernel consumer sends as it posts */
+	if (unlikely(READ_ONCE(qp->dev->poller.state)) && qp->user)	/* a kernel consumer sends in its post call */
 		roan_sq_poller_add(qp);
 }
 
-/* Is there no room for more work, until some is finished? Where the mirror may grow but did not, there was no memory. */
+/*
+ * Returns true if the work array has no space until a work request is retired. If the array may grow but did not,
+ * although WQEs are pending, there was no memory.
+ */
 static bool sq_is_full(const struct roan_sq *sq)
 	__must_hold(&sq->lock)
 {
@@ -335,10 +345,11 @@ static bool sq_is_full(const struct roan_sq *sq)
 }
 
 /*
- * May we leave? Where answers come soon, and one is due, the ring will be looked at again without a doorbell; so it will if we
- * asked to be called later, or hold all the work there is room for: what makes room, makes us look; or if a thread does
- * nothing but look. Otherwise the poster must tell, and what was posted before it could know is looked at now. While an answer
- * is due the poster may tell, if more could leave at once.
+ * Returns true if the kernel may stop polling this send queue. It may, without setting a flag, if another event will
+ * run the queue: deferred work (@called_again), the poller thread, a page fault, or a retired work request that makes
+ * space in a full work array. Otherwise it sets NEED_DOORBELL, or ACK_PENDING if an ACK is expected soon and one more
+ * request could be sent at once; and returns false if a WQE was posted before the flag was set. If an ACK is expected
+ * and no more can be sent, no flag is needed.
  */
 static bool sq_park(struct roan_qp *qp, bool called_again)
 	__must_hold(&qp->sq.lock)
@@ -353,7 +364,7 @@ static bool sq_park(struct roan_qp *qp, bool called_again)
 		!roan_ring_park_ack_pending(&qp->sq.ring, 1 + roan_requester_under_way(req) / NOTIFY_SHARE);
 }
 
-/* While we may not ask, nobody can answer: the timer does not run, and afterwards starts afresh. */
+/* Stops the ACK timer while PFC holds back the packets, which the peer cannot have; restarts it at @now afterwards. */
 static void tx_update_ack_timer(struct roan_qp *qp, bool paused, u64 now)
 	__must_hold(&qp->sq.lock)
 {
@@ -362,7 +373,7 @@ static void tx_update_ack_timer(struct roan_qp *qp, bool paused, u64 now)
 	qp->sq.ack_timer_stopped = paused;
 }
 
-/* @budget: packets; the rest goes later. None: what was sent is finished, no more. */
+/* One send round. @budget: packets; the remainder is deferred. 0: only retires finished work requests. */
 static void tx_round(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
 {
@@ -376,7 +387,7 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
 		return;
 
-	rcu_read_lock();	/* address vectors */
+	rcu_read_lock();	/* protects address vectors */
 	roan_tx_budget_begin_round();
 	tx_begin_flow(qp, &train, roan_qp_av(qp));
 	do {
@@ -385,7 +396,7 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 		done = tx_send_wqes(qp, &train, &budget, now);
 		tx_retire(qp);
 		if (done)
-			budget--;	/* a tail that makes no sense, or runs away from us, must not keep us here */
+			budget--;	/* bounds the loop if the tail is impossible or moves as fast as it is read */
 	} while (!sq_park(qp, !done || train.round.blocked || train.pfc_blocked));
 	if (unlikely(train.pfc_blocked || qp->sq.ack_timer_stopped))
 		tx_update_ack_timer(qp, train.pfc_blocked, now);
@@ -399,10 +410,10 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 }
 
 /*
- * Packets that RPS hands to another CPU are in its queue at once, but it is roused only when the softirq that sent them
- * comes to its end. So on several CPUs a window does not leave in one turn, and the receiver is at work on the first of
- * it while we build the rest. On one CPU there is nobody to rouse, and a softirq that is begun again too often is left to
- * ksoftirqd, which has to share the CPU with a program that polls.
+ * RPS queues packets on another CPU at once, but that CPU is woken only when the softirq that sent them ends. So with
+ * several CPUs a window is sent in several rounds, and the receiver processes the first packets while the sender builds
+ * the next. With one CPU there is no other CPU to wake, and a softirq that is raised again too often moves to
+ * ksoftirqd, which competes with a polling program.
  */
 static bool single_cpu(void)
 {
@@ -421,7 +432,10 @@ void roan_send(struct roan_qp *qp)
 	spin_unlock_bh(&qp->sq.lock);
 }
 
-/* Answers that came together are seen in one softirq: the first of them lets a turn go, and all the rest goes later. */
+/*
+ * ACKs that arrive together are processed in one softirq: the first sends one round, the others leave sending to
+ * deferred work.
+ */
 static u32 tx_acked_budget(const struct roan_qp *qp)
 {
 	if (single_cpu())
@@ -437,9 +451,9 @@ void roan_send_acked(struct roan_qp *qp)
 }
 
 /*
- * Let the timer fire at the requester's deadline. One that is set to an earlier time stays: it finds nothing due and is
- * set anew, which is cheaper than moving it with every ACK. The slack lets the timers of many QPs fire at one
- * interrupt; sq.timer_at is when ours fires at the latest, so that a deadline without slack is kept.
+ * Sets the timer to the requester's deadline. A timer set to an earlier time stays: it finds nothing due and is set
+ * again, which is cheaper than moving it with every ACK. The slack lets one interrupt serve the timers of many QPs.
+ * sq.timer_at is the latest time at which the timer fires, so that a deadline without slack is kept.
  */
 void roan_sq_arm(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
@@ -464,7 +478,7 @@ static void tx_timed_out(struct roan_qp *qp)
 		roan_rate_lost(l, ROAN_CC_LOST_TIMEOUT, ktime_get_ns());
 }
 
-/* Does the limiter hold back what is to be sent again, so that nothing has been asked since? */
+/* Returns true if the pacer blocks the retransmission, so that the peer has not received it yet. */
 static bool tx_rate_blocked(const struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
@@ -474,8 +488,9 @@ static bool tx_rate_blocked(const struct roan_qp *qp)
 }
 
 /*
- * Nobody can answer what has not left this host. So silence begins when it has: if it has not yet, tx_inflight.c calls then, and
- * the timer does not run. Nor is silent whose answers we cannot take, nor who waits for what we have not got yet.
+ * The ACK timer must not count local delay. It starts when the QP's last skb has been freed by the stack
+ * (flow/tx_inflight.c runs the queue then). It also restarts while a READ response waits for a page fault
+ * (sq.rx_fault_wait), while the payload waits for one (sq.fault_wait), and while the pacer blocks the retransmission.
  */
 static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
@@ -491,7 +506,7 @@ static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
 }
 
-/* Mostly the answer came long ago. */
+/* Usually nothing is due: the ACK came long before. */
 static void sq_timer_expired(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A thread of a device that looks at send rings, so that posting costs no system call and sending runs on another CPU
- * than the program. Off unless asked for (poll_idle_us of the device): while it has rings to look at, it never sleeps.
+ * The send queue poller: a kernel thread of a device that polls send rings, so that posting costs no system call and
+ * packets are built on another CPU than the program's. Off by default; the device attribute poll_idle_us turns it on.
+ * While it has rings to poll, the thread never sleeps. Decides which rings are polled; does not decide what is sent
+ * (send.c).
  *
- * It learns of a QP when work of it was found, which takes a first doorbell; from then on the ring asks for none, nor
- * for a notice. A ring that was empty for poll_idle_us is given back: it asks for a doorbell again. With none left the
- * thread sleeps, and the next doorbell wakes it. What is sent and how is send.c's.
+ * A QP is added when a WQE of it is fetched, which takes a first doorbell. From then on its ring needs neither
+ * doorbells nor hints. A ring without new WQEs for poll_idle_us is released, and needs a doorbell again. When no ring
+ * is left for that time the thread sleeps, and the next doorbell wakes it.
  *
- * A ring whose thread does not run is worse than a system call, by a time slice. So the thread takes rings only while it
- * runs, and has a CPU to itself: as soon as anybody else wants to run there (ksoftirqd, too) it gives all of them back.
+ * A ring whose thread does not run is delayed by a time slice, which is worse than a system call. So the thread takes
+ * rings only while it runs and has a CPU to itself: as soon as another task wants to run there, ksoftirqd included, it
+ * releases all of them.
  *
- * Only the thread forgets a QP it watches, and it has a reference: who destroys one waits until it looks there next.
+ * Only the thread removes a QP, and it holds a reference: destroy_qp() waits until the thread polls that QP next.
  */
 #include <linux/kthread.h>
 #include <linux/sched/stat.h>
@@ -18,14 +21,14 @@
 #include "base/base.h"
 #include "tx/tx.h"
 
-#define MAX_POLLED	256		/* rings looked at in one pass; the others' posters ring as ever */
+#define MAX_POLLED	256		/* rings per pass; posters to further rings use doorbells */
 #define MAX_IDLE_US	1000000
-#define YIELD_MS	10		/* with no CPU to itself, it is tried again after so long at the earliest */
+#define YIELD_MS	10		/* with no CPU to itself, the thread waits this long before it tries again */
 
 struct roan_sq_poller_entry {
 	struct roan_qp *qp;
-	u32 tail;			/* of its ring, when it was looked at last */
-	u64 since;			/* ns, from when on it has been the same */
+	u32 tail;			/* of its ring, at the last poll */
+	u64 since;			/* ns: when @tail last changed */
 };
 
 /* ---- which rings ---- */
@@ -66,7 +69,7 @@ void roan_sq_poller_add(struct roan_qp *qp)
 	spin_unlock(&p->lock);
 }
 
-/* How many there are; what they are is seen, too. */
+/* Reads n_polled under the lock, which also orders the array entries. */
 static u32 poller_count(struct roan_sq_poller *p)
 {
 	u32 n;
@@ -77,7 +80,10 @@ static u32 poller_count(struct roan_sq_poller *p)
 	return n;
 }
 
-/* The poster has to ring again. What it posted before it could know is sent now, and then it may be watched anew. */
+/*
+ * Stops polling ring @i. roan_send_locked() makes the poster ring again, and sends what it posted before; the ring may
+ * then be added again.
+ */
 static void poller_release(struct roan_sq_poller *p, u32 i)
 {
 	struct roan_qp *qp = p->polled[i].qp;
@@ -106,8 +112,8 @@ static void poller_release_all(struct roan_sq_poller *p)
 /* ---- the thread ---- */
 
 /*
- * Each tail is looked at once: what could not be sent then, others come back to. False: nothing came for too long, or
- * the QP sends no more.
+ * Sends if the tail has moved since the last poll. WQEs that cannot be sent now are left to other events (ACK, timer,
+ * deferred work). False: no new WQEs for @idle_ns, or the QP is in neither RTS nor SQD.
  */
 static bool poller_poll_sq(struct roan_sq_poller_entry *entry, u64 now, u64 idle_ns)
 {
@@ -124,8 +130,9 @@ static bool poller_poll_sq(struct roan_sq_poller_entry *entry, u64 now, u64 idle
 }
 
 /*
- * Does nobody else want to run here? A kernel for one CPU has none for the thread alone, and there it takes turns: no gain,
- * but UML is one, where faults of the memory and of locks are found.
+ * Returns true if no other task wants to run on this CPU. A kernel without CONFIG_SMP has no CPU for the thread alone,
+ * so there it yields to other tasks. That makes nothing faster, but UML, which is used to find memory and lock errors,
+ * is such a kernel.
  */
 static bool poller_cpu_free(void)
 {
@@ -134,21 +141,21 @@ static bool poller_cpu_free(void)
 			return false;
 		yield();
 	}
-	cond_resched_tasks_rcu_qs();	/* RCU wants it; here, where hardly anybody can have come since we asked */
+	cond_resched_tasks_rcu_qs();	/* for Tasks RCU; here hardly any task can have become runnable */
 	return true;
 }
 
-/* True: there was nothing to look at for a while. False: others want the CPU, or the thread is to end. */
+/* True: there was no ring to poll for poll_idle_us. False: another task wants the CPU, or the thread is to stop. */
 static bool poller_loop(struct roan_sq_poller *p)
 {
-	u64 busy_at = ktime_get_ns();	/* when there was a ring last, or might have been */
+	u64 busy_at = ktime_get_ns();	/* ns: when there last was a ring, at first when the loop began */
 	bool idle = false;
 
 	poller_set_state(p, ROAN_POLLER_POLLING);
 	while (!idle && poller_cpu_free() && !kthread_should_stop()) {
 		u64 idle_ns = READ_ONCE(p->idle_us) * (u64)NSEC_PER_USEC;
 		u32 i = poller_count(p);
-		u64 now = ktime_get_ns();	/* not before any of them was found */
+		u64 now = ktime_get_ns();	/* read after the count, so that it is not before any entry's @since */
 
 		if (i)
 			busy_at = now;
@@ -164,7 +171,7 @@ static bool poller_loop(struct roan_sq_poller *p)
 
 static void poller_sleep(struct roan_sq_poller *p)
 {
-	set_current_state(TASK_IDLE);	/* first: who finds us asleep wakes us */
+	set_current_state(TASK_IDLE);	/* before the state: a doorbell that sees SLEEPING wakes the thread */
 	poller_set_state(p, ROAN_POLLER_SLEEPING);
 	if (!kthread_should_stop())
 		schedule();
@@ -207,7 +214,7 @@ static int poller_start(struct roan_dev *dev)
 	return 0;
 }
 
-/* The thread is away when it ends, and watches nothing. */
+/* The thread has released every ring before it exits. */
 static void poller_stop(struct roan_sq_poller *p)
 	__must_hold(&switching)
 {

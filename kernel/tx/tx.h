@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * tx: from a doorbell to skbs handed to the IP stack, and completions. Decides which WQEs are fetched and how packets become
- * GSO skbs; what to send is core/transport's word, when it may leave flow's. Runs in the poster's context (doorbell), in
- * softirq (an ACK came, deferred work) and from timers. sq.lock for the send queue, rq.lock for responses; cq->lock is taken
- * under either.
+ * tx: from a doorbell to skbs handed to the IP stack, and completions.
+ * Decides which WQEs are fetched, and how packets become GSO skbs.
+ * Does not decide what is sent (core/transport), nor when it may leave (flow).
+ * Locks: sq.lock for the send queue, rq.lock for responses; cq->lock is taken under either.
+ * Contexts: the poster's (doorbell), softirq (ACK received, deferred work), and soft timers.
  */
 #ifndef ROAN_TX_H
 #define ROAN_TX_H
@@ -16,27 +17,27 @@ struct uapi_definition;
 
 /* ---- doorbell.c, doorbell_batch.c, sq_poller.c, cpu_yield.c ---- */
 
-extern const struct uapi_definition roan_doorbell_defs[];	/* the uverbs method */
-/* Send. @answered, or NULL: the last QP whose peer waits for what was sent, with a reference of its own. */
+extern const struct uapi_definition roan_doorbell_defs[];	/* the doorbell method */
+/* Runs the send queue. @answered, or NULL: set to the last QP whose peer waits for what was sent, with a reference. */
 void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered);
 
 void roan_db_hints_init(struct roan_db_hints *notices);
 int roan_db_hints_alloc(struct roan_ucontext *uctx, struct roan_ring_desc *desc);
-void roan_db_hints_free(struct roan_db_hints *notices);	/* no QP and no caller of the context is left */
-/* a doorbell came at @began */
+void roan_db_hints_free(struct roan_db_hints *notices);	/* no QP or call of the context is left */
+/* a doorbell came at @began, ns: polls the hint ring */
 void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **answered);
-void roan_db_batch_account(struct roan_qp *qp, u32 n);	/* work requests were fetched, by whomever */
-void roan_db_batch_set_cpu(struct roan_qp *qp, bool waits);	/* its sends, on this CPU; softirqs are off */
+void roan_db_batch_account(struct roan_qp *qp, u32 n);	/* @n WQEs were fetched, after a doorbell or not */
+void roan_db_batch_set_cpu(struct roan_qp *qp, bool waits);	/* @waits: sends are deferred here. Softirqs off */
 
 extern struct device_attribute dev_attr_poll_idle_us;
 void roan_sq_poller_init(struct roan_sq_poller *poller);
-void roan_sq_poller_exit(struct roan_dev *dev);	/* it has no QP any more, and nobody reaches its attributes */
-void roan_sq_poller_add(struct roan_qp *qp);	/* sq.lock held: work of an unwatched QP was fetched */
+void roan_sq_poller_exit(struct roan_dev *dev);	/* no QP is left, and the sysfs attributes are gone */
+void roan_sq_poller_add(struct roan_qp *qp);	/* sq.lock held: WQEs of a QP that is not polled were fetched */
 
-/* cpu_yield.c: conversations on one CPU */
+/* cpu_yield.c: request and response on one CPU */
 bool roan_yield_wanted(struct roan_qp *qp);
 void roan_yield(struct roan_qp *qp);
-/* Something came from the peer. rq.lock held */
+/* The peer has sent something: wakes the poster that sleeps in roan_yield(). rq.lock held */
 static inline void roan_yield_wake(struct roan_qp *qp)
 {
 	if (unlikely(qp->rq.yield_waiter))
@@ -48,30 +49,31 @@ static inline void roan_yield_wake(struct roan_qp *qp)
 int roan_wqe_shadow_init(struct roan_sq *sq);
 void roan_wqe_shadow_free(struct roan_sq *sq);
 bool roan_wqe_shadow_may_grow(const struct roan_sq *sq);
-bool roan_wqe_shadow_grow(struct roan_sq *sq);	/* sq.lock held; false: no larger, or no memory, and then as before */
+bool roan_wqe_shadow_grow(struct roan_sq *sq);	/* sq.lock held; false: at maximum or no memory, unchanged */
 
-/* sq.lock held: ring -> mirror and requester, as there is room, at @most; how many */
+/* sq.lock held: moves up to @most WQEs from the ring to the WQE shadow and the requester; returns how many */
 u32 roan_wqe_fetch(struct roan_qp *qp, u32 most);
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
-void roan_send_acked(struct roan_qp *qp);	/* the same after an answer came, in softirq */
+void roan_send_acked(struct roan_qp *qp);	/* the same after responses were received; softirq */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
 void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: set the timer to the requester's deadline */
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 
-void roan_respond(struct roan_qp *qp);		/* send what the responder owes; takes rq.lock */
-void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* softirq */
+void roan_respond(struct roan_qp *qp);		/* sends the responses that are due; takes rq.lock */
+void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* softirq, RCU; takes rq.lock */
 
 /* ---- completion.c, cq_post.c ---- */
 
 void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr);	/* sq.lock held */
-void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr); /* rq.lock */
+/* rq.lock held */
+void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr);
 void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
 void roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
 
-void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* any of our contexts; takes cq->lock */
+void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* process or softirq; takes cq->lock */
 
 /* ---- tx_page_pool.c ---- */
 
-void roan_tx_page_pool_exit(void);	/* frees the pages; no QP sends any more */
+void roan_tx_page_pool_exit(void);	/* frees the pages; no QP is left to send */
 
 #endif /* ROAN_TX_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The transmit budget of a softirq round (base/deferred.h), counted in skbs: a train counts as one if the device segments it,
- * else as many as it has packets. What exceeds the budget goes on in the next round. Softirqs off.
+ * The transmit budget of a softirq round (base/deferred.h), counted in skbs: a train counts as one if the device
+ * segments it, else as many as it has packets. Does not resume sending: the sender defers what exceeds the budget.
+ * Softirqs off.
  */
 #ifndef ROAN_TX_BUDGET_H
 #define ROAN_TX_BUDGET_H
@@ -19,7 +20,7 @@ static inline void roan_tx_budget_charge(const struct roan_train *t)
 	__this_cpu_add(roan_tx_budget_used, roan_tx_budget_skbs(t));
 }
 
-/* The same, when @t has left. */
+/* The same as roan_tx_budget_exhausted(), for when @t has been transmitted. */
 static inline bool roan_tx_budget_exhausted_after(const struct roan_train *t)
 {
 	return __this_cpu_read(roan_tx_budget_used) + (t->skb ? roan_tx_budget_skbs(t) : 0) >= ROAN_TX_BUDGET;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where packets that are sent are written, on each CPU: pages that are used again as soon as no skb has them any more, the first
- * such one of a few, so that they stay in the cache. What goes there is gso.c's.
+ * Per-CPU pages into which packets are written for sending. A page is reused as soon as no skb references it. The
+ * search starts at the first of a few pages, so that those in use stay in the cache. Does not decide what is written
+ * there: gso.c does.
  */
 #include <linux/mm.h>
 #include <linux/percpu.h>
@@ -11,11 +12,11 @@
 #include "core/transport/wire.h"
 
 #define FRAG_ORDER	3
-#define FRAGS		8	/* a CPU: 256 KB */
+#define FRAGS		8	/* pages of FRAG_ORDER per CPU: 256 KiB, if base pages have 4 KiB */
 #define CRC_ALIGN	16
 
 struct tx_pages {
-	struct page_frag *cur;	/* one of them, or NULL */
+	struct page_frag *cur;	/* the one in use, or NULL */
 	struct page_frag frag[FRAGS];
 };
 
@@ -43,22 +44,25 @@ static bool tx_frag_alloc(struct page_frag *pf, u32 len)
 }
 
 /*
- * Carry-less multiplication wants 16 bytes at a time, aligned; what is left over at either end is looked up in a table,
- * byte by byte. A full packet of any path MTU is a multiple of 16 long from BTH to ICRC, so it is enough that the first
- * packet's BTH ends on such a boundary.
+ * The CRC by carry-less multiplication takes 16 aligned bytes at a time, and the bytes left over at either end one by
+ * one, by a table. A full packet of any path MTU has a multiple of 16 bytes from BTH to ICRC, so it is enough to align
+ * the end of the first packet's BTH.
  */
 static u32 tx_frag_offset(u32 offset)
 {
 	return ALIGN(offset + ROAN_BTH_LEN, CRC_ALIGN) - ROAN_BTH_LEN;
 }
 
-/* Every skb that used it is gone. */
+/* No skb references the page. */
 static bool tx_frag_is_free(const struct page_frag *pf)
 {
 	return pf->page && page_ref_count(pf->page) == 1;
 }
 
-/* Another room of @len bytes: a free one, or else the oldest is left to the skbs that have it. */
+/*
+ * Selects another page with @len bytes: an unused one, or else the next in turn is replaced. The skbs that reference
+ * the replaced page keep it.
+ */
 static struct page_frag *tx_frag_next(struct tx_pages *r, u32 len)
 {
 	struct page_frag *pf;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the responder owes leaves here: READ responses, atomic results, ACKs and NAKs, in the order core/transport/responder.c
- * says. Called once after a train of requests, so acknowledgements coalesce; goes on later when much is owed.
+ * Sends what the responder owes: READ responses, atomic responses, ACKs and NAKs. Does not decide which and in what
+ * order: core/transport/responder.c does. Called once per batch of received requests, so that ACKs coalesce. What
+ * exceeds the budget is deferred.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -10,9 +11,9 @@
 #include "tx/tx.h"
 #include "tx/tx_budget.h"
 
-#define BUDGET	256	/* packets before the rest goes later */
+#define BUDGET	256	/* packets per round; the remainder is deferred */
 
-/* AETH credits: receives posted, unless they come from a shared queue (9.7.7.2). */
+/* AETH credits: the number of posted receives; unlimited with an SRQ (9.7.7.2). */
 static u8 response_credits(const struct roan_qp *qp)
 {
 	u32 pending;
@@ -23,7 +24,10 @@ static u8 response_credits(const struct roan_qp *qp)
 	return roan_credit_code(min(pending, qp->rq.ring.mask + 1));
 }
 
-/* 0; or why there is no payload for a READ response: the responder owes a NAK instead, unless it is only absent. */
+/*
+ * Builds one response packet. Returns 0, or why a READ response has no payload: ROAN_VERR_PENDING (page fault), or enum
+ * roan_vendor_err, and then the responder owes a NAK instead.
+ */
 static u32 response_put_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_response *answer)
 	__must_hold(&qp->rq.lock)
 {
@@ -44,7 +48,7 @@ static u32 response_put_packet(struct roan_qp *qp, struct roan_train *train, con
 
 	at = roan_gso_reserve(train, info->header_len + answer->len + pkt.pad + ROAN_ICRC_LEN);
 	if (!at)
-		return ROAN_VERR_NONE;	/* as if the wire had lost it: the requester asks again */
+		return ROAN_VERR_NONE;	/* as if lost on the wire: the requester retransmits */
 	at += roan_wire_build(at, &pkt);
 	roan_key_hold();
 	verr = roan_remote_read(qp, answer->rkey, answer->va, at, answer->len,
@@ -59,7 +63,7 @@ static u32 response_put_packet(struct roan_qp *qp, struct roan_train *train, con
 	return ROAN_VERR_NONE;
 }
 
-/* READ responses wait their turn and are marked where it is crowded; ACKs are neither held back nor marked. */
+/* Only READ responses wait for the pacer, PFC and the in-flight limit, and carry ECT(0); ACKs do not. */
 static bool response_is_data(const struct roan_response *answer)
 {
 	return roan_opcode(answer->opcode)->op == ROAN_OP_READ_RESP;
@@ -74,7 +78,7 @@ static bool response_allowed(struct roan_qp *qp, struct roan_train *train, const
 	return ok;
 }
 
-/* From its first response on a turn is counted; ACKs are not. */
+/* The skbs of a round are counted from its first READ response on; ACKs alone are not counted. */
 static bool response_must_wait(struct roan_qp *qp, struct roan_train *train)
 	__must_hold(&qp->rq.lock)
 {
@@ -130,7 +134,10 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 			roan_gso_set_ecn(train, INET_ECN_NOT_ECT);
 		response_put_packet(qp, train, &answer);
 	}
-	/* The refusal is on its way, if it need not wait for what is answered before; now the QP may fail (9.7.5.2.4). */
+	/*
+	 * The NAK is handed over, unless it must wait for earlier responses that are blocked on a page fault. Now the
+	 * QP may fail (9.7.5.2.4).
+	 */
 	if (resp->failed && !qp->rq.fault_wait)
 		roan_qp_set_err(qp);
 }
@@ -143,10 +150,11 @@ void roan_respond(struct roan_qp *qp)
 	roan_tx_budget_begin_round();
 	if (qp->transport == ROAN_TP_RC &&
 	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
-		rcu_read_lock();	/* as gso.c expects of all its callers */
+		rcu_read_lock();	/* required by gso.c */
 		roan_gso_begin(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
 		train.round.limiter = roan_limiter_of(qp);
-		if (unlikely(train.round.limiter))	/* an ACK must not overtake READ responses, which it would acknowledge */
+		/* An ACK must not overtake READ responses: it acknowledges them. */
+		if (unlikely(train.round.limiter))
 			train.edt_ns = roan_rate_ack_edt(train.round.limiter);
 		train.pfc_enabled = roan_pfc_on(&qp->dev->pfc);
 		response_send_all(qp, &train);

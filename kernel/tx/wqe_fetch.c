@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From the user's send ring to work the requester knows: each slot is copied once, checked once, and from then on only
- * the copy counts. A slot that makes no sense becomes work that has failed already, so that its completion comes in order.
- * Nothing is sent here.
+ * Fetches WQEs from the send ring into the requester: each slot is copied once, the copy is validated, and only the
+ * copy is used from then on. An invalid slot becomes a work request that has already failed, so that its completion
+ * comes in order. Does not send.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -12,7 +12,7 @@
 #define UC	BIT(ROAN_TP_UC)
 #define UD	BIT(ROAN_TP_UD)
 
-/* What a work request opcode asks for. services 0: no such opcode. */
+/* Attributes of a work request opcode. services 0: no such opcode. */
 static const struct wr_info {
 	u8 op;			/* enum roan_op */
 	u8 ext;			/* enum roan_ext */
@@ -37,7 +37,7 @@ static const struct wr_info {
 
 #define KNOWN_FLAGS	(ROAN_SEND_FENCE | ROAN_SEND_SIGNALED | ROAN_SEND_SOLICITED | ROAN_SEND_INLINE)
 
-/* Is the header of a slot sane? Says nothing of keys and addresses, these are looked at when they are used. */
+/* Validates the header of a slot. Keys and addresses are checked on use. Returns 0 or enum roan_vendor_err. */
 static u32 wqe_check_header(const struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
 	const struct wr_info *rule;
@@ -56,7 +56,7 @@ static u32 wqe_check_header(const struct roan_qp *qp, const struct roan_send_wqe
 	return wqe->inline_len <= qp->sq.ring.slot_size - sizeof(*wqe) ? ROAN_VERR_NONE : ROAN_VERR_TOO_LONG;
 }
 
-/* Bytes of the scatter list; false: more than a message can have. */
+/* Sums the lengths of the scatter list. False: more than a message can have. */
 static bool wqe_sum_sges(const struct roan_sge *sge, u32 n, u32 *sum)
 {
 	u64 total = 0;
@@ -72,7 +72,7 @@ static u32 wqe_max_message(const struct roan_qp *qp)
 	return qp->transport == ROAN_TP_UD ? 1u << qp->mtu_shift : ROAN_MAX_MSG;
 }
 
-/* Copies the rest of the slot; its header is sane. */
+/* Copies the part of the slot behind wqe_head; the header is valid. */
 static void wqe_copy_tail(const struct roan_qp *qp, struct roan_send_wqe *wqe)
 {
 	struct roan_sge *sges = roan_wqe_sges(wqe);
@@ -83,7 +83,7 @@ static void wqe_copy_tail(const struct roan_qp *qp, struct roan_send_wqe *wqe)
 			       bytes - sizeof(*sges));
 }
 
-/* How long the message is. */
+/* Sets the message length and checks it. */
 static u32 wqe_check_length(const struct roan_qp *qp, struct roan_send_wqe *wqe, struct roan_tx_wqe *work)
 {
 	u32 len = wqe->inline_len;
@@ -112,7 +112,10 @@ static enum roan_status wqe_status(u32 verr)
 	return verr == ROAN_VERR_TOO_LONG ? ROAN_ST_LOC_LEN_ERR : ROAN_ST_LOC_QP_OP_ERR;
 }
 
-/* Makes work of the slot; of one that makes no sense, work that has failed. */
+/*
+ * Queues the slot at the requester; an invalid one as a work request that has failed. Returns 0 or enum
+ * roan_vendor_err.
+ */
 static u32 wqe_validate(struct roan_qp *qp, struct roan_send_wqe *wqe)
 	__must_hold(&qp->sq.lock)
 {
@@ -128,7 +131,7 @@ static u32 wqe_validate(struct roan_qp *qp, struct roan_send_wqe *wqe)
 		work->op = wr_rules[wqe->opcode].op;
 		work->ext = wr_rules[wqe->opcode].ext;
 		work->fence = wqe->flags & ROAN_SEND_FENCE;
-		/* What is sent but not acknowledged may have to be read again by the key (10.6.5). */
+		/* What is sent but not acknowledged may have to be read again through the key (10.6.5). */
 		work->barrier = wqe->opcode == ROAN_WR_LOCAL_INV;
 		work->solicited = wqe->flags & ROAN_SEND_SOLICITED;
 		wqe_copy_tail(qp, wqe);
@@ -141,8 +144,8 @@ static u32 wqe_validate(struct roan_qp *qp, struct roan_send_wqe *wqe)
 }
 
 /*
- * Is all that was settled of the request before, and found good, true of this one too? Then it is not looked at again: most of
- * what programs post in a row is alike. Whether a completion is wanted is asked when there is one.
+ * Returns true if this WQE has the same opcode, flags and lengths as the previous valid one, so that validation can be
+ * skipped: consecutive WQEs are usually alike. The SIGNALED flag may differ, as it is evaluated at completion.
  */
 static bool wqe_repeats(struct roan_send_wqe *wqe, struct roan_send_wqe *before)
 {
@@ -154,7 +157,7 @@ static bool wqe_repeats(struct roan_send_wqe *wqe, struct roan_send_wqe *before)
 	return wqe->num_sge == 1 && roan_wqe_sges(wqe)->length == roan_wqe_sges(before)->length;
 }
 
-/* @good: the work queued last is of this call, and makes sense. Does this one? */
+/* @good: the WQE fetched before is of the same call, and valid. Returns whether this one is valid. */
 static bool wqe_fetch_one(struct roan_qp *qp, bool good)
 	__must_hold(&qp->sq.lock)
 {
@@ -185,7 +188,10 @@ u32 roan_wqe_fetch(struct roan_qp *qp, u32 most)
 
 	lockdep_assert_held(&sq->lock);
 	pending = roan_ring_pending(&sq->ring);
-	/* What is in the mirror still owns its slot: a poster that minds the ring's head cannot overtake it. */
+	/*
+	 * WQEs in the shadow still own their ring slots: a poster that respects the ring's head never gets further
+	 * ahead of them than the ring's length.
+	 */
 	held = sq->req.tail - sq->req.retire;
 	if (unlikely(roan_ring_corrupt(&sq->ring, pending) || roan_ring_corrupt(&sq->ring, pending + held))) {
 		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);

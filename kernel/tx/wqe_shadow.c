@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Room for the kernel's copies of send slots and the requester's notes on them. A QP begins with room for a few, so that
- * thousands of idle ones cost little, and gets more when it is found to stream. What goes in is wqe_fetch.c's.
+ * Memory for the kernel's copies of send WQEs (the WQE shadow) and the requester's state of each. Decides how many
+ * there is space for; wqe_fetch.c fills them. A QP begins with FIRST_SLOTS, so that thousands of idle QPs take little
+ * memory, and gets more when it has more WQEs in progress.
  */
 #include "tx/tx.h"
 
 #define FIRST_SLOTS	2
-#define GROWTH_FACTOR	4	/* times as many each time */
+#define GROWTH_FACTOR	4
 
 static bool shadow_alloc(const struct roan_sq *sq, u32 slots, void **mirror, struct roan_tx_wqe **work, gfp_t gfp)
 {
