@@ -36,9 +36,7 @@ static enum roan_fetch_status rx_fetch_recv(struct roan_qp *qp, u32 *verr)
 	return got;
 }
 
-/*
- * Refuses the request. RC: a NAK is due, and the QP fails once it is sent. UC cannot NAK: drop the rest of the message.
- */
+/* Refuses the request. RC: a NAK is due, and the QP fails once it is sent. UC: the rest of the message is dropped. */
 static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
 {
@@ -62,10 +60,7 @@ static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 	}
 }
 
-/*
- * RC: sends an RNR NAK, as without a posted receive. A fetched receive stays fetched, and the expected PSN does not
- * change.
- */
+/* RC: sends an RNR NAK. A fetched receive stays fetched, and the expected PSN does not change. */
 static void rx_rnr(struct roan_qp *qp, u8 timer_code)
 	__must_hold(&qp->rq.lock)
 {
@@ -143,10 +138,7 @@ static void rx_fail_recv(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_s
 	rx_nak(qp, nak);
 }
 
-/*
- * Fetches a receive WQE for a message that starts, or for a WRITE that ends with immediate data. False: there is none,
- * and this is answered or counted.
- */
+/* Fetches a receive WQE for a message that starts, or ends with immediate data. False: none; answered or counted. */
 static bool rx_get_recv(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
@@ -197,10 +189,7 @@ static void rx_finish_recv(struct roan_qp *qp, const struct roan_pkt *pkt, u32 l
 	roan_complete_recv(qp, &cqe, ROAN_ST_SUCCESS, ROAN_VERR_NONE);
 }
 
-/*
- * The SGEs of the current receive. L_Keys in a WQE of an SRQ are checked against the SRQ's PD, so that QPs of other PDs
- * can share the SRQ.
- */
+/* The SGEs of the current receive. L_Keys from an SRQ are checked against its PD: QPs of other PDs can share it. */
 static struct roan_sge_list rx_recv_sges(const struct roan_qp *qp)
 {
 	const struct roan_recv *cur = &qp->rq.cur;
@@ -452,10 +441,7 @@ static bool rx_queue_nonempty(const struct roan_qp *qp)
 	return unlikely(!list_empty(&qp->rq.backlog));
 }
 
-/*
- * Returns true if the packet must wait behind queued ones. A duplicate is answered at once: it consumes no receive and
- * writes no memory.
- */
+/* A duplicate is answered at once, ahead of queued packets: it consumes no receive and writes no memory. */
 static bool rx_must_queue(const struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {

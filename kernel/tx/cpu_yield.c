@@ -7,8 +7,9 @@
  *
  * yield() is enough while the peer has had no more CPU time than the poster; otherwise a fair scheduler picks the
  * poster again. A peer that polls memory, as programs do that WRITE to each other, makes no system call in which it
- * could yield, so it has had more CPU time after its first time slice. The poster then sleeps until the peer has sent something.
- * That ends the peer's time slice early: its own doorbell finds the poster awake, and yields or sleeps in the same way.
+ * could yield, so it has had more CPU time after its first time slice. The poster then sleeps until the peer has sent
+ * something. That ends the peer's time slice early: its own doorbell finds the poster awake, and yields or sleeps in
+ * the same way.
  */
 #include <linux/hrtimer.h>
 #include <linux/sched/stat.h>

@@ -10,7 +10,7 @@
  * is left for that time the thread sleeps, and the next doorbell wakes it.
  *
  * A ring whose thread does not run is delayed by a time slice, which is worse than a system call. So the thread takes
- * rings only while it runs and has a CPU to itself: as soon as another task wants to run there, ksoftirqd included, it
+ * rings only while it runs and has a CPU to itself: as soon as another task is runnable there, ksoftirqd included, it
  * releases all of them.
  *
  * Only the thread removes a QP, and it holds a reference: destroy_qp() waits until the thread polls that QP next.
@@ -130,7 +130,7 @@ static bool poller_poll_sq(struct roan_sq_poller_entry *entry, u64 now, u64 idle
 }
 
 /*
- * Returns true if no other task wants to run on this CPU. A kernel without CONFIG_SMP has no CPU for the thread alone,
+ * Returns true if no other task is runnable on this CPU. A kernel without CONFIG_SMP has no CPU for the thread alone,
  * so there it yields to other tasks. That makes nothing faster, but UML, which is used to find memory and lock errors,
  * is such a kernel.
  */
@@ -145,7 +145,7 @@ static bool poller_cpu_free(void)
 	return true;
 }
 
-/* True: there was no ring to poll for poll_idle_us. False: another task wants the CPU, or the thread is to stop. */
+/* True: there was no ring to poll for poll_idle_us. False: another task needs the CPU, or the thread is to stop. */
 static bool poller_loop(struct roan_sq_poller *p)
 {
 	u64 busy_at = ktime_get_ns();	/* ns: when there last was a ring, at first when the loop began */
