@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mem: which key names which memory, who may touch it, and the copies from and to it. Decides about keys, ranges, access rights
- * and page faults; not about packets or PSNs. Every copy runs in any of our contexts and never sleeps; registering and
- * deregistering are process context. Locks: window->lock, mr->map_lock, asks->lock and the locks of each file are leaves.
+ * mem: memory keys, regions and windows, and the copies between packets and registered memory.
+ * Decides which memory a key names, which QP may access it and how, and how a page fault is resolved.
+ * Does not decide what a packet means, its PSN, or what the requester and responder do about an error or a page fault.
+ * Locks: win->lock, mr->map_lock, qp->faults.lock and the spinlocks of each file are leaves; mutexes stay inside mem/.
+ * Contexts: checks and copies run in softirq or process context and never sleep; (de)registration is process context.
  */
 #ifndef ROAN_MEM_H
 #define ROAN_MEM_H
@@ -27,40 +29,43 @@ struct uapi_definition;
 struct uverbs_attr_bundle;
 
 /*
- * What the functions below that return 0 or enum roan_vendor_err return as well: nothing is refused, and the request is
- * executed again when the QP is resumed. Values that the ABI does not have, as no completion carries them.
+ * Further return values of the functions below that return 0 or enum roan_vendor_err. They are no errors: the request
+ * is executed again when the QP resumes. The ABI does not define these values, because no completion carries them.
  */
 enum roan_not_yet {
-	ROAN_VERR_PENDING	= 1 << 16,	/* on-demand paged memory is not there yet */
-	ROAN_VERR_UNWRITTEN,			/* what a FLUSH is to make persistent is still being written back */
+	ROAN_VERR_PENDING	= 1 << 16,	/* on-demand paging: a page is not present, page fault pending */
+	ROAN_VERR_UNWRITTEN,			/* the write-back for a FLUSH to persistence is not complete */
 };
 
 /* ---- keys, regions, windows: key.c, mr.c, mw.c ---- */
 
 /* key.c */
-int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* chooses k->key, unpredictable bits inside */
-void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits until nobody uses it; process context */
+int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* sets k->key, which contains random bits */
+void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits for all users of the key; process context */
 /*
- * Softirqs are off from enter() to leave(); one at a time. The key of exactly these 32 bits, or NULL; whether it is in force
- * is the caller's to ask now. Who takes it out of force, then waits, knows that all have left, and that none will be let in.
+ * Hazard pointer: the key that this CPU holds. roan_key_acquire() returns the key whose 32 bits equal @key, or NULL.
+ * The caller then checks that the MR or window is valid. An invalidator clears the valid state and calls
+ * roan_key_synchronize(): after that no CPU uses the key. Softirqs are off from roan_key_acquire() to
+ * roan_key_release(); a CPU holds one key at a time.
  *
- * Packets come in trains, most of them to the same memory. Who has said stay() is still inside after leave(), and enters the
- * same key again without looking it up, until part(). Meanwhile no queue's lock may be waited for, as who has it may wait for
- * us to leave: roan_queue_lock_drop_key(). So nobody waits for longer than a train takes,
- * or 64 KiB that go from caches to persistent memory (flush_worker.c).
+ * Most packets of a train access the same memory. roan_key_hold() keeps the hazard pointer set after
+ * roan_key_release(), so that the next packet to the same key skips the lookup. roan_key_drop() clears it. While it
+ * is set, do not block on a queue lock, because its holder may wait in roan_key_synchronize(): use
+ * roan_queue_lock_drop_key(). The longest wait in roan_key_synchronize() is therefore one train of packets, or one
+ * write-back of 64 KiB to persistent memory (flush_worker.c).
  */
 struct roan_key_hazard {
-	struct roan_key *key;		/* the one that was looked up */
-	const struct roan_key *mr_key;	/* that of the region behind it, if it is a window's */
-	const struct roan_dev *dev;	/* whose @key is */
-	bool keep_held;
+	struct roan_key *key;		/* the key that was looked up; NULL: none held */
+	const struct roan_key *mr_key;	/* @key is a window's: the key of the region it is bound to */
+	const struct roan_dev *dev;	/* the device of @key */
+	bool keep_held;			/* roan_key_hold(): roan_key_release() does not clear @key */
 #ifdef CONFIG_PREEMPT_RT
-	spinlock_t busy;		/* somebody is inside: key.c */
+	spinlock_t busy;		/* locked while this CPU holds a key: key.c */
 #endif
 };
 DECLARE_PER_CPU_ALIGNED(struct roan_key_hazard, roan_key_hazard);
 
-/* key.c's: enter(), another one than the last */
+/* roan_key_acquire() of a key that this CPU does not hold yet */
 struct roan_key *roan_key_acquire_slow(struct roan_dev *dev, u32 key);
 static inline struct roan_key *roan_key_acquire(struct roan_dev *dev, u32 key)
 {
@@ -71,7 +76,8 @@ static inline struct roan_key *roan_key_acquire(struct roan_dev *dev, u32 key)
 	return roan_key_acquire_slow(dev, key);
 }
 
-void roan_key_acquire_mr(const struct roan_key *k);	/* also this one, of a window that is entered; its lock held */
+/* The held key is a window's: also hold @k, the key of its region. win->lock held. */
+void roan_key_acquire_mr(const struct roan_key *k);
 void roan_key_drop(void);
 static inline void roan_key_release(void)
 {
@@ -84,8 +90,9 @@ static inline void roan_key_hold(void)
 	this_cpu_write(roan_key_hazard.keep_held, true);
 }
 
-void roan_key_synchronize(const struct roan_key *k);	/* if the caller is inside one, it parts with it */
-/* Takes a queue's lock. softirq */
+/* Waits until no CPU holds @k; first drops the key that the caller holds. */
+void roan_key_synchronize(const struct roan_key *k);
+/* Takes a queue lock; drops the held key if the lock is contended. softirq */
 static inline void roan_queue_lock_drop_key(spinlock_t *lock)
 	__acquires(lock)
 {
@@ -95,12 +102,12 @@ static inline void roan_queue_lock_drop_key(spinlock_t *lock)
 	spin_lock(lock);
 }
 
-/* A reference, put back with roan_key_put(). */
-struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* exact match of all 32 bits, else NULL */
-struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* whatever its variant: for the owner */
+/* These two return a reference, which roan_key_put() drops, or NULL. */
+struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* matches all 32 bits */
+struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* ignores the 8 variant bits */
 void roan_key_put(struct roan_key *k);
 
-/* The address of a region's first byte in requests; @iova: the one that the registration names. */
+/* The address of a region's first byte in requests; @iova: the address given at registration. */
 static inline u64 roan_mr_first(u64 iova, int access)
 {
 	return access & IB_ZERO_BASED ? 0 : iova;
@@ -108,7 +115,7 @@ static inline u64 roan_mr_first(u64 iova, int access)
 
 /* mr.c */
 struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind);	/* ERR_PTR */
-/* The last step of every registration: from here the network can see it. If there was an @err, what it has got goes back. */
+/* Last step of every registration: publishes the key. With @err set it releases the memory and frees @mr; ERR_PTR. */
 struct ib_mr *roan_mr_finish(struct roan_mr *mr, int err);
 int roan_mr_check_range(u64 start, u64 length, u64 iova);	/* 0 or -EINVAL */
 struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access);
@@ -119,13 +126,13 @@ struct ib_mr *roan_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
 int roan_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int n, unsigned int *offset);
 int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
 /*
- * The memory goes, the key stays until dereg_mr(): when this returns nobody touches the memory any more. Sleeps for a
- * grace period, as all that touch memory do so with softirqs off; takes no lock.
+ * Marks the region revoked; the key stays until dereg_mr(). When this returns, no CPU accesses the memory. Sleeps for
+ * an RCU grace period, which covers all accesses because they run with softirqs off. Takes no lock.
  */
 void roan_mr_revoke(struct roan_mr *mr);
 /*
- * Work requests, softirq or process, sq.lock held. Return 0 or enum roan_vendor_err. What was invalidated, nobody touches
- * any more.
+ * Work requests; softirq or process context, sq.lock held unless noted. Return 0 or enum roan_vendor_err. When an
+ * invalidation returns 0, no CPU accesses the memory through that key.
  */
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe);
 u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key);
@@ -135,14 +142,14 @@ u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey);	/* rq.lock held */
 int roan_alloc_mw(struct ib_mw *mw, struct ib_udata *udata);
 int roan_dealloc_mw(struct ib_mw *mw);
 u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe);	/* 0 or enum roan_vendor_err */
-u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win);	/* the same */
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win);	/* 0 or enum roan_vendor_err */
 
 /*
- * mr_access.c: bytes between packets and registered memory. Any of our contexts; never sleeps. All return 0 or
- * enum roan_vendor_err (or enum roan_not_yet: not refused, ask again: it is under way, and @qp will be resumed),
- * and touch nothing unless the whole range is allowed. A length of 0 is always allowed, whatever the key. Local: L_Keys
- * of the list's PD, which is the QP's, but that of the SRQ for what was taken from one (of a kernel QP also local_dma_lkey:
- * addresses are kernel virtual). What is read goes into @icrc on its way.
+ * mr_access.c: copies between packets and registered memory. Softirq or process context; never sleeps. All return 0,
+ * enum roan_vendor_err, or enum roan_not_yet (retry when @qp resumes), and access nothing unless the whole range is
+ * allowed. A length of 0 is always allowed, for any key. Local access: L_Keys of @list.pd, which is the QP's PD, or
+ * the SRQ's PD for a receive taken from an SRQ. A kernel QP may also use local_dma_lkey, whose addresses are kernel
+ * virtual. Bytes that are read are added to @icrc.
  */
 struct roan_sge_list {
 	const struct roan_sge *sge;
@@ -150,11 +157,11 @@ struct roan_sge_list {
 	const struct ib_pd *pd;
 };
 
-/* What is placed. In one piece, mostly. */
+/* Source of the bytes to write. */
 struct roan_payload {
-	const u8 *bytes;	/* NULL: in pieces, and */
-	const struct sk_buff *skb;	/* ... from its byte @off on */
-	u32 off;
+	const u8 *bytes;	/* contiguous; NULL: the bytes are in @skb */
+	const struct sk_buff *skb;
+	u32 off;		/* first byte in @skb */
 };
 
 static inline struct roan_payload roan_payload_bytes(const void *bytes)
@@ -175,18 +182,15 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, st
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
 u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);		/* rq.lock held */
-/*
- * What caches have of bytes @off to @off + @len, at most ROAN_WRITE_BACK_MAX, of a region's; flush_worker.c's. Softirqs
- * off.
- */
+/* Writes back the cache lines of [@off, @off + @len) of a region; @len <= ROAN_WRITE_BACK_MAX. Softirqs off. */
 u32 roan_mr_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len);
-/* what @pkt asks for, as the CPU does it; what was there */
+/* Executes the atomic of @pkt with a CPU instruction; returns the old value. */
 u64 roan_atomic_execute(u64 *word, const struct roan_pkt *pkt);
 
 /* dmabuf.c */
 struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd, int access);
-void roan_dmabuf_release(struct roan_mr *mr);	/* no key names it: gone, or there was none yet */
-struct device *roan_pci_parent(const struct roan_dev *dev);	/* the adapter below the interface, or NULL */
+void roan_dmabuf_release(struct roan_mr *mr);	/* @mr has no key: removed, or not inserted yet */
+struct device *roan_pci_parent(const struct roan_dev *dev);	/* the interface's PCI device, or NULL */
 int roan_dmabuf_init(void);
 void roan_dmabuf_exit(void);
 
@@ -196,13 +200,13 @@ struct ib_dm *roan_alloc_dm(struct ib_device *dev, struct ib_ucontext *uctx, str
 int roan_dealloc_dm(struct ib_dm *dm, struct uverbs_attr_bundle *attrs);
 struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr_attr *attr,
 			     struct uverbs_attr_bundle *attrs);
-void roan_dm_release(struct roan_mr *mr);	/* the key is gone */
+void roan_dm_release(struct roan_mr *mr);	/* @mr has no key: removed, or not inserted yet */
 extern const struct uapi_definition roan_dm_defs[];
 
-/* dm_bar.c: device memory that is a PCI device's. Process context. */
+/* dm_bar.c: device memory from a PCI device's BAR. Process context. */
 extern struct device_attribute dev_attr_dm_bar;
 void roan_dm_bar_detach(struct roan_dev *dev);
-struct roan_dm_bar_mem *roan_dm_bar_alloc(struct roan_dev *dev, u64 size);	/* NULL: no BAR was named; ERR_PTR */
+struct roan_dm_bar_mem *roan_dm_bar_alloc(struct roan_dev *dev, u64 size);	/* NULL: no BAR configured; ERR_PTR */
 void roan_dm_bar_free(struct roan_dm_bar_mem *piece);
 int roan_dm_bar_reg_mr(struct roan_dm_bar_mem *piece, struct roan_mr *mr, u64 off);
 void roan_dm_bar_dereg_mr(struct roan_mr *mr);
@@ -211,22 +215,25 @@ int roan_dm_bar_init(void);
 void roan_dm_bar_exit(void);
 
 /*
- * peermem_glue.c, and what roan_peermem.ko gives it. claim() fills @mr->io and @mr->peermem if [@start, @start +
- * @mr->length) is a
- * client's memory, else it says -EFAULT; from then on the region may be revoked. @pci may be NULL. release() ends it.
+ * peermem_glue.c, and the functions that roan_peermem.ko registers with it. claim() fills @mr->io and @mr->peermem if
+ * [@start, @start + @mr->length) is a client's memory, else it returns -EFAULT. From a successful claim() to
+ * release() the client may revoke the region. @pci may be NULL.
  */
 struct roan_peermem_ops {
 	struct module *owner;
 	int (*claim)(struct roan_mr *mr, u64 start, struct device *pci);
 	void (*release)(struct roan_mr *mr);
 };
-int roan_peermem_ops_set(const struct roan_peermem_ops *ops);	/* NULL: no more. -EBUSY: there are some already */
+int roan_peermem_ops_set(const struct roan_peermem_ops *ops);	/* NULL: unregister. -EBUSY: already registered */
 void roan_peermem_revoke(struct roan_mr *mr);
 struct roan_iomem *roan_peermem_iomem_alloc(u32 n_pieces, u8 shift, u64 off);
 int roan_peermem_claim(struct roan_mr *mr, u64 start);
 void roan_peermem_release(struct roan_mr *mr);
 
-/* iomem.c: I/O memory, byte @pos of the region on. Any of our contexts; what was written is on its way when they return. */
+/*
+ * iomem.c: I/O memory, from byte @pos of the region on. Softirq or process context. When a write returns, its bytes
+ * have left the CPU's write-combining buffers.
+ */
 struct roan_iomem *roan_iomem_alloc(u32 n_pieces, u8 shift, u64 off);
 void roan_iomem_read(const struct roan_iomem *io, u64 pos, void *to, u32 len);
 void roan_iomem_write(const struct roan_iomem *io, u64 pos, const void *from, u32 len);
@@ -239,14 +246,18 @@ u32 roan_iomem_atomic_write(const struct roan_iomem *io, u64 pos, u64 value);
 int roan_odp_init(void);
 void roan_odp_exit(void);
 
-/* A region of the current process's memory; ERR_PTR. @start 0 with all the length there is: whatever it has and will have. */
+/*
+ * Registers a region of the current process's memory; ERR_PTR. @start 0 with @length U64_MAX: implicit region, the
+ * whole address space including later mappings.
+ */
 struct ib_mr *roan_odp_reg_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);
-/* After the last reference to the region's key is gone. Sleeps. */
+/* Call after the last reference to the region's key was dropped. Sleeps. */
 void roan_odp_destroy(struct roan_odp *odp);
 
 /*
- * Byte @pos of the region on. 0; ROAN_VERR_PENDING: some of it is not there for this use, and was not touched, perhaps
- * what comes before it was: ask for it; ROAN_VERR_BAD_RANGE: there will never be.
+ * Accesses from byte @pos of the region on. Return 0; ROAN_VERR_PENDING: a page is not present for this access, bytes
+ * of the pages before it may have been copied, and the caller requests a fault; ROAN_VERR_BAD_RANGE: the range is
+ * outside the address space, or the process has exited. Softirq or process context.
  */
 u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len);
 u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len);
@@ -256,32 +267,32 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
 /* odp_fault.c */
 
-#define ROAN_FAULT_RNR_TIMER	10	/* AETH code, 0.32 ms: of what could not be kept until its page comes */
+#define ROAN_FAULT_RNR_TIMER	10	/* AETH code, 0.32 ms: a request found no space to wait for its page */
 
 /*
- * Has a worker bring [@pos, @pos + @len) in; then @qp is resumed, and tries again. ROAN_VERR_PENDING; or, if it was
- * asked the
- * same before and the process has nothing there that may be used so, ROAN_VERR_BAD_RANGE, once. The caller is inside the
- * region's key. Any context.
+ * Queues a page fault on [@pos, @pos + @len) to a worker; @qp resumes afterwards and retries the access. Returns
+ * ROAN_VERR_PENDING; or ROAN_VERR_BAD_RANGE, once, if the same fault of @qp was queued before and failed. The caller
+ * holds the region's key. Softirq or process context.
  */
 u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
-/* What was asked for was there after all: if it was refused, that is past. */
+/* The access succeeded: deletes the record of an earlier failed fault of the same range. */
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
-void roan_odp_cancel(struct roan_qp *qp);	/* nobody will try again */
+void roan_odp_cancel(struct roan_qp *qp);	/* @qp will retry no access: forget its faults */
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs);
 
 /* ---- flush_worker.c: FLUSH to persistence ---- */
 
-#define ROAN_WRITE_BACK_MAX	SZ_64K	/* bytes at a time: a thousand lines, with softirqs off */
+#define ROAN_WRITE_BACK_MAX	SZ_64K	/* bytes per call: 1024 cache lines, with softirqs off */
 
 void roan_flush_job_init(struct roan_flush_job *wb);
 /*
- * A worker is to write back what caches have of [@off, @off + @len) of the region @key. 0: it has; or ROAN_VERR_UNWRITTEN: @qp is
- * resumed when that is done, or cannot be, and the same request is then to be checked and tried again. Any context, rq.lock held.
+ * Queues the write-back of [@off, @off + @len) of the region @key to a worker. Returns ROAN_VERR_UNWRITTEN: @qp
+ * resumes when the worker finishes or fails, and the caller then checks and retries the same request. Returns 0 if
+ * the worker has finished this range. Softirq or process context, rq.lock held.
  */
 u32 roan_flush_job_start(struct roan_qp *qp, u32 key, u64 off, u64 len);
-/* Nobody will try again; a worker at work stops soon. rq.lock held, and a reference of the caller's own. */
+/* The request will not be retried: a running worker stops soon. rq.lock held; the caller has its own QP reference. */
 void roan_flush_job_cancel(struct roan_qp *qp);
 int roan_flush_worker_init(void);
 void roan_flush_worker_exit(void);

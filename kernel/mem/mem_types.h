@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Keys, regions and windows, and what a QP remembers of page faults. Only types: mem/mem.h has the functions.
+ * Types of keys, regions and windows, and of a QP's pending page faults and write-backs. No functions: see mem/mem.h.
  */
 #ifndef ROAN_MEM_TYPES_H
 #define ROAN_MEM_TYPES_H
@@ -18,84 +18,87 @@ struct roan_odp;
 struct roan_peermem_ops;
 
 /*
- * What an L_Key or R_Key names. Own allocation, RCU-freed. Packets are inside it for as long as they touch what it names,
- * others have a reference; whoever takes the key away waits for both: after dereg_mr() nothing touches the memory.
+ * The object that an L_Key or R_Key names. Part of a region's or window's own allocation, which is RCU-freed. The
+ * packet path holds it through a per-CPU hazard pointer while it accesses the memory; other users have a reference.
+ * Removal waits for both: after dereg_mr() no CPU accesses the memory.
  */
 struct roan_key {
-	refcount_t refs;	/* its own; of windows bound to it, of workers, of work requests that concern the key itself */
+	refcount_t refs;	/* 1 until removed, plus one per bound window, worker, and WR on the key itself */
 	bool is_mw;
-	u32 key;		/* index << 8 | variant; the variant of FRMRs and windows changes */
-	struct completion released;
+	u32 key;		/* index << 8 | variant; REG_MR and bind change the variant of FRMRs and windows */
+	struct completion released;	/* the last reference was dropped */
 	struct rcu_head rcu;
 };
 
 enum roan_mr_kind { ROAN_MR_DMA, ROAN_MR_USER, ROAN_MR_FAST, ROAN_MR_DMABUF, ROAN_MR_DM, ROAN_MR_PEERMEM, ROAN_MR_ODP };
 enum roan_mr_state { ROAN_MR_FREE, ROAN_MR_VALID, ROAN_MR_DEAD, ROAN_MR_REVOKED };
 
-/* A region of I/O memory: equal pieces, each mapped for itself. Const while the region is valid; kvfree(). */
+/*
+ * A region of I/O memory: pieces of equal size, each with its own mapping. Const while the region is valid; kvfree().
+ */
 struct roan_iomem {
-	u64 off;		/* of the region's first byte in piece[0] */
-	u32 n;			/* pieces */
-	u8  shift;		/* bytes of a piece, log 2 */
+	u64 off;		/* bytes: offset of the region's first byte in piece[0] */
+	u32 n;			/* number of pieces */
+	u8  shift;		/* log 2 of the bytes of a piece */
 	void __iomem *piece[];
 };
 
-/* What a consumer mapped into a fast region: blocks of the size it named. Const while the region is valid; kvfree(). */
+/* Physical buffer list of an FRMR: blocks of ib_mr.page_size bytes. Const while the region is valid; kvfree(). */
 struct roan_pbl {
 	u64 length;		/* bytes of the region */
-	u32 off;		/* of its first byte in block[0] */
-	u32 n;			/* blocks */
-	u8  shift;		/* bytes of a block, log 2 */
-	void *block[];		/* kernel virtual, as "DMA addresses" of a device without DMA are: contiguous */
+	u32 off;		/* bytes: offset of the region's first byte in block[0] */
+	u32 n;			/* number of blocks */
+	u8  shift;		/* log 2 of the bytes of a block */
+	void *block[];		/* kernel virtual, like all DMA addresses of a device without DMA; each is contiguous */
 };
 
 struct roan_mr {
 	struct ib_mr ib;
 	struct roan_key key;
 	u8  kind;		/* enum roan_mr_kind */
-	u8  state;		/* enum roan_mr_state; FREE: fast-register not (or no longer) in force. READ/WRITE_ONCE */
+	u8  state;		/* enum roan_mr_state; FREE: an FRMR before REG_MR or invalidated. READ/WRITE_ONCE */
 	u32 access;		/* enum ib_access_flags, optional bits masked off */
-	u64 iova;		/* first byte, as the peer or an SGE names it: @ib.iova, or 0 of a zero-based region */
+	u64 iova;		/* address of the first byte in packets and SGEs: @ib.iova, or 0 if zero-based */
 	u64 length;		/* bytes */
 	/*
-	 * Where the bytes are: in @pages, @pbl, @io or @odp; or, all NULL, from @vaddr on, contiguous kernel virtual
-	 * memory.
+	 * Location of the bytes: @pages, @pbl, @io or @odp. If all four are NULL: contiguous kernel virtual memory at
+	 * @vaddr.
 	 */
-	u32 page_off;		/* of the first byte in pages[0] */
-	u32 n_pages;		/* or blocks of @pbl */
+	u32 page_off;		/* bytes: offset of the first byte in pages[0] */
+	u32 n_pages;		/* number of @pages, or of blocks of @pbl */
 	struct page **pages;
-	struct roan_pbl *pbl;	/* FAST: the one in force, or the last that was */
+	struct roan_pbl *pbl;	/* FAST: the list of the last REG_MR */
 	struct roan_iomem *io;
 	struct roan_odp *odp;
 	void *vaddr;		/* NULL for DMA, whose addresses are kernel virtual */
-	union {			/* who lent them */
+	union {			/* the owner of the memory */
 		struct ib_umem *umem;		/* USER */
 		struct roan_dmabuf *dmabuf;	/* DMABUF */
-		struct roan_peermem_mr *peermem;	/* PEER */
-		struct roan_dm_bar_mr *bar_region;	/* DM, if it is a BAR's */
+		struct roan_peermem_mr *peermem;	/* PEERMEM */
+		struct roan_dm_bar_mr *bar_region;	/* DM, if allocated from a BAR */
 	};
-	const struct roan_peermem_ops *peermem_ops;	/* PEER */
-	/* FAST: where a consumer maps, whatever is in force; REG_MR takes it if @next_valid */
+	const struct roan_peermem_ops *peermem_ops;	/* PEERMEM */
+	/* FAST: roan_map_mr_sg() fills it, also while the region is valid; REG_MR swaps it with @pbl if @next_valid */
 	struct roan_pbl *pbl_next;
-	u32 max_blocks;		/* FAST: of either list */
+	u32 max_blocks;		/* FAST: capacity of either list */
 	bool next_valid;
-	spinlock_t map_lock;	/* FAST: list, next, mapped, becoming valid; _irqsave, leaf */
-	atomic_t n_mws;		/* bound to it; dereg says EBUSY while any is */
+	spinlock_t map_lock;	/* FAST: pbl, pbl_next, next_valid, FREE to VALID; _irqsave, leaf */
+	atomic_t n_mws;		/* bound windows; dereg returns EBUSY while there are any. Negative: no new binds */
 };
 
-/* A bound memory window. Own allocation, as struct roan_key says. */
+/* State of a memory window. Own allocation, RCU-freed: see struct roan_key. */
 struct roan_mw_binding {
 	struct roan_key key;
 	struct ib_pd *pd;
 	u8  type;		/* enum ib_mw_type */
 	bool valid;
-	bool destroying;	/* being deallocated: not to be bound again */
+	bool destroying;	/* being deallocated: binds fail */
 	u32 access;
-	u64 addr;		/* first byte, as the peer names it; 0 if the window is zero-based */
-	u64 length;
-	u64 mr_off;		/* where that is: bytes from the region's first */
+	u64 addr;		/* address of the first byte in packets; 0 if the window is zero-based */
+	u64 length;		/* bytes */
+	u64 mr_off;		/* bytes: offset of the first byte in the region */
 	u32 qpn;		/* type 2B: the QP it is bound to */
-	struct roan_mr *mr;	/* referenced while bound */
+	struct roan_mr *mr;	/* its key is referenced while bound */
 	spinlock_t lock;	/* all of the above; _bh, leaf */
 };
 
@@ -104,23 +107,23 @@ struct roan_mw {
 	struct roan_mw_binding *win;
 };
 
-/* What a QP has asked for: on its way, or refused and not told yet. */
+/* Page faults of a QP: pending, or failed and not yet reported to the retried request. */
 struct roan_fault_list {
 	spinlock_t lock;	/* _bh, leaf */
 	struct list_head list;
 	u32 n;
 };
 
-/* Of a QP, under rq.lock. */
+/* Write-back for a FLUSH to persistence; one per QP, under rq.lock. */
 struct roan_flush_job {
 	struct work_struct work;
-	u32 key;		/* the region's */
-	u64 off;		/* bytes from its first */
-	u64 len;
-	u64 done_bytes;		/* the worker's: how much has been written back */
-	bool busy;
-	bool wanted;		/* or else the worker may stop */
-	bool done;		/* and the request that it was for has not been tried again */
+	u32 key;		/* R_Key of the region */
+	u64 off;		/* bytes: offset of the range in the region */
+	u64 len;		/* bytes */
+	u64 done_bytes;		/* bytes written back so far; only the worker accesses it while @busy */
+	bool busy;		/* queued or running */
+	bool wanted;		/* false: the worker stops early. Read without the lock */
+	bool done;		/* complete; cleared when the FLUSH request is retried */
 };
 
 #endif /* ROAN_MEM_TYPES_H */
