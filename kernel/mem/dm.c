@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device memory: a device without any lends the kernel's, which programs may map but never pin, and which counts against
- * the control group of who asked for it. Regions of it are pages like any others. Where the administrator named a BAR
- * (dm_bar.c), pieces of that are lent instead, which programs do not map but have copied.
+ * Device memory: a device without any lends the kernel's, which programs may map but never pin, and which counts
+ * against the control group of who asked for it. Regions of it are pages like any others. Where the administrator
+ * named a BAR (dm_bar.c), pieces of that are lent instead, which programs do not map but have copied.
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>

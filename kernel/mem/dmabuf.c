@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions of memory that another driver exports as a dma-buf, by the mapping it makes for the CPU. DMA addresses are of no
- * use here, and pages an importer may not look for; so what has no CPU mapping is refused.
+ * Regions of memory that another driver exports as a dma-buf, by the mapping it makes for the CPU. DMA addresses are
+ * of no use here, and pages an importer may not look for; so what has no CPU mapping is refused.
  *
- * Some exporters move their memory about unless it is pinned. Only who is attached may pin, and with many exporters it is
- * attaching that pins. Attached is the adapter below the interface if there is one on PCI, as exporters look at who asks;
- * else a device of the module's own.
+ * Some exporters move their memory about unless it is pinned. Only who is attached may pin, and with many exporters
+ * it is attaching that pins. Attached is the adapter below the interface if there is one on PCI, as exporters look at
+ * who asks; else a device of the module's own.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -84,7 +84,9 @@ static int dmabuf_attach(struct roan_mr *mr)
 	return PTR_ERR(at) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
 }
 
-/* Pinning may itself move the memory, of which we are told as of any move: so only from then on may it be taken away. */
+/*
+ * Pinning may itself move the memory, of which we are told as of any move: so only from then on may it be taken away.
+ */
 static int dmabuf_pin(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
@@ -118,8 +120,8 @@ static void dmabuf_unpin(struct roan_dmabuf *from)
 }
 
 /*
- * udmabuf of 6.12 maps a huge page's first 4 KiB over and over: what is written would go astray, without a word. So pages
- * are looked at where the mapping is made of them, not to be used, but to be told apart.
+ * udmabuf of 6.12 maps a huge page's first 4 KiB over and over: what is written would go astray, without a word. So
+ * pages are looked at where the mapping is made of them, not to be used, but to be told apart.
  */
 static bool dmabuf_maps_page_twice(const struct roan_dmabuf *from)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FLUSH to persistence writes back what the CPUs' caches have of a range, line by line. Of some kilobytes that is done at
- * once; a region may have terabytes, so a worker does the rest, and the request waits for it as for memory that is absent.
+ * FLUSH to persistence writes back what the CPUs' caches have of a range, line by line. Of some kilobytes that is
+ * done at once; a region may have terabytes, so a worker does the rest, and the request waits for it as for memory
+ * that is absent.
  */
 #include <linux/sched.h>
 #include "base/base.h"

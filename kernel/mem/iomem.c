@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bytes to and from I/O memory: the far side of a bus, without struct pages, reached through accessors only. What may be
- * touched is mr_access.c's to say, where the memory comes from dmabuf.c's and peermem_glue.c's.
+ * Bytes to and from I/O memory: the far side of a bus, without struct pages, reached through accessors only. What may
+ * be touched is mr_access.c's to say, where the memory comes from dmabuf.c's and peermem_glue.c's.
  *
  * Writes go through the bus as they are and are pushed out before the caller tells anybody. Reads are slow unless the
  * CPU may fetch whole lines of a write-combined mapping, which takes an instruction that compilers do not emit by

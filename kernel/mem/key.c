@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys: their numbers, how they are found, and how whoever takes one away knows that nobody uses it any more. What they
- * name is mr.c's and mw.c's; what may be done with it is mr_access.c's to say.
+ * Memory keys: allocates them, finds them, and waits until no CPU uses an invalidated one. Does not decide what a key
+ * names (mr.c, mw.c) nor which accesses it allows (mr_access.c).
  *
- * A key is 24 bits of index and 8 of variant. The low 20 bits of the index are the slot in dev->keys, the other 4 and the
- * variant are random: a key cannot be guessed from its neighbours, nor is a stale one taken for its slot's next owner.
+ * A key is 24 bits of index and 8 bits of variant. The low 20 bits of the index are the slot in dev->keys; the other
+ * 4 bits and the variant are random. So a key cannot be computed from its neighbours, and a stale key rarely matches
+ * the next key in its slot.
  *
- * Packets take no references. Each CPU says which key it is inside, in a cache line of its own, and is inside one at a
- * time, with softirqs off, for a train of packets at most, or for what flush_worker.c writes back at a time. Taking a key out of
- * force is rare, and asks all CPUs.
+ * Packets take no references. Each CPU stores the one key that it holds in a hazard pointer in its own cache line. It
+ * holds the key with softirqs off, for one train of packets at most, or for one write-back by flush_worker.c.
+ * Invalidating a key is rare and reads the hazard pointers of all CPUs.
  */
 #include <linux/cpumask.h>
 #include <linux/lockdep.h>
@@ -24,7 +25,7 @@ DEFINE_PER_CPU_ALIGNED(struct roan_key_hazard, roan_key_hazard);
 static void key_rt_lock(struct roan_key_hazard *here) { }
 static void key_rt_unlock(struct roan_key_hazard *here) { }
 
-/* Whoever is inside runs, is copying a train of packets or writing 64 KiB back at most, and waits for nothing. */
+/* Spins: the CPU that holds the key does not block, and copies one train of packets or writes back 64 KiB at most. */
 static void key_rt_wait(struct roan_key_hazard *there)
 {
 	cpu_relax();
@@ -43,7 +44,10 @@ static void key_rt_unlock(struct roan_key_hazard *here)
 	spin_unlock(&here->busy);
 }
 
-/* Softirqs are preempted, on this very CPU and by us: whoever is inside has to get to run, with our priority. */
+/*
+ * Softirqs are preemptible, also by the caller on this CPU: block on the holder's lock, so that it inherits our
+ * priority.
+ */
 static void key_rt_wait(struct roan_key_hazard *there)
 {
 	spin_lock(&there->busy);
@@ -52,7 +56,7 @@ static void key_rt_wait(struct roan_key_hazard *there)
 #endif
 
 #ifdef CONFIG_LOCKDEP
-/* To be inside is to hold what others wait for. */
+/* For lockdep, holding a key is a read lock and roan_key_synchronize() is a write lock. */
 static struct lockdep_map inside_map = STATIC_LOCKDEP_MAP_INIT("roan_key_hazard", &inside_map);
 #endif
 
@@ -63,24 +67,24 @@ int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
 
 	refcount_set(&k->refs, 1);
 	init_completion(&k->released);
-	/* The slot first, the key into it next: an entry is visible only when it is whole. */
+	/* Allocate the slot empty, then store the key: a reader never sees an incomplete entry. */
 	err = xa_alloc_cyclic(&dev->keys, &slot, NULL, XA_LIMIT(1, SLOT_MASK), &dev->key_next, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
 		return err == -EBUSY ? -ENOMEM : err;
 	k->key = (get_random_u32() & ~(SLOT_MASK << 8)) | slot << 8;
-	xa_store(&dev->keys, slot, k, GFP_KERNEL_ACCOUNT);	/* the slot is there: cannot fail */
+	xa_store(&dev->keys, slot, k, GFP_KERNEL_ACCOUNT);	/* cannot fail: the slot is allocated */
 	return 0;
 }
 
 void roan_key_remove(struct roan_dev *dev, struct roan_key *k)
 {
 	xa_erase(&dev->keys, k->key >> 8 & SLOT_MASK);
-	roan_key_synchronize(k);		/* who is inside may yet take a reference */
+	roan_key_synchronize(k);		/* a CPU that holds the key may still take a reference */
 	roan_key_put(k);
 	wait_for_completion(&k->released);
 }
 
-/* ---- packets ---- */
+/* ---- hazard pointers: the packet path ---- */
 
 static struct roan_key *key_load(struct roan_dev *dev, u32 key)
 {
@@ -90,8 +94,8 @@ static struct roan_key *key_load(struct roan_dev *dev, u32 key)
 static void key_clear(struct roan_key_hazard *here)
 {
 	/*
-	 * Both pair with roan_key_synchronize()'s last barrier: what we did to the memory comes before what its owner
-	 * does next.
+	 * Both releases pair with the last barrier of roan_key_synchronize(): the accesses of this CPU to the memory
+	 * come before those of its owner after the invalidation.
 	 */
 	smp_store_release(&here->mr_key, NULL);
 	smp_store_release(&here->key, NULL);	/* as above */
@@ -112,14 +116,16 @@ struct roan_key *roan_key_acquire_slow(struct roan_dev *dev, u32 key)
 	lock_map_acquire_read(&inside_map);
 	key_rt_lock(here);
 	here->dev = dev;
-	/* Pairs with roan_key_synchronize()'s first barrier: we see that the key is out of force, or it sees us. */
+	/*
+	 * Pairs with the first barrier of roan_key_synchronize(): this CPU sees the key invalid, or it sees @here->key.
+	 */
 	smp_store_mb(here->key, k);
 	return k;
 }
 
 void roan_key_acquire_mr(const struct roan_key *k)
 {
-	/* As in key_clear(): the window may have been of another region a packet ago. */
+	/* Release as in key_clear(): the window may have been bound to another region at the previous packet. */
 	smp_store_release(&this_cpu_ptr(&roan_key_hazard)->mr_key, k);
 }
 
@@ -132,7 +138,10 @@ void roan_key_drop(void)
 		key_clear(here);
 }
 
-/* Who waits must not be waited for. Only with softirqs off is this CPU sure to be ours, and only then are we inside. */
+/*
+ * A waiter must not hold a key itself, or two waiters would deadlock. The caller can hold one only if softirqs are
+ * disabled here, so drop it in that case. The rest is the lockdep check.
+ */
 static void key_drop_own(void)
 {
 	if (in_softirq())
@@ -148,7 +157,7 @@ void roan_key_synchronize(const struct roan_key *k)
 	int cpu;
 
 	key_drop_own();
-	smp_mb();	/* pairs with roan_key_acquire_slow(): the key is out of force before we look who is inside */
+	smp_mb();	/* pairs with roan_key_acquire_slow(): the key is invalid before the hazard pointers are read */
 	for_each_online_cpu(cpu) {
 		struct roan_key_hazard *there = per_cpu_ptr(&roan_key_hazard, cpu);
 
@@ -158,7 +167,7 @@ void roan_key_synchronize(const struct roan_key *k)
 	smp_mb();	/* pairs with key_clear() */
 }
 
-/* ---- all others ---- */
+/* ---- references: all other users ---- */
 
 struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key)
 {

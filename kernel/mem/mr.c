@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory regions: registration, fast registration, invalidation. Their keys are key.c's; what packets do to the memory is
- * mr_access.c; windows are mw.c.
+ * Memory regions: registration, re-registration, fast registration (FRMR), revocation and invalidation. Does not
+ * allocate keys (key.c), does not check or copy for packets (mr_access.c), does not bind windows (mw.c).
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
@@ -28,13 +28,13 @@ struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind)
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->kind = kind;
-	/* The core sets these only after we return, when the key is already live. */
+	/* The RDMA core sets these only after the driver returns, when the key is already visible. */
 	mr->ib.device = pd->device;
 	mr->ib.pd = pd;
 	return mr;
 }
 
-/* Pinned memory on its way into a region, or out of it. */
+/* Pinned memory before it is attached to a region, or after it was detached. */
 struct pinned_umem {
 	struct ib_umem *umem;
 	struct page **pages;
@@ -54,7 +54,7 @@ static bool page_matches_desc(const struct page *page, unsigned long desc)
 	return region_intersects(page_to_phys(page), PAGE_SIZE, IORESOURCE_MEM, desc) == REGION_INTERSECTS;
 }
 
-/* A promise to make data persistent is given for persistent memory only, whichever table says so. */
+/* IB_ACCESS_FLUSH_PERSISTENT requires that all pages are persistent memory, of either resource type. */
 static bool may_persist(const struct pinned_umem *pin)
 {
 	u32 i;
@@ -75,7 +75,7 @@ static int pin_umem(struct ib_device *dev, u64 start, u64 length, int access, st
 	int err;
 
 	memset(pin, 0, sizeof(*pin));
-	if (!length)	/* nothing to pin: only requests of no bytes name such a region, and these touch no page */
+	if (!length)	/* nothing to pin: only requests of 0 bytes match such a region, and they access no page */
 		return 0;
 	pin->umem = roan_umem_get(dev, start, length, access);
 	if (IS_ERR(pin->umem)) {
@@ -110,7 +110,7 @@ int roan_mr_check_range(u64 start, u64 length, u64 iova)
 {
 	u64 end;
 
-	/* The page offset of a region fits 32 bits, and its last byte, if it has any, has an address. */
+	/* Neither the end of the user range nor the address of the region's last byte may wrap. */
 	if (check_add_overflow(start, length, &end) || (length && check_add_overflow(iova, length - 1, &end)))
 		return -EINVAL;
 	return 0;
@@ -127,14 +127,14 @@ static void mr_set_memory(struct roan_mr *mr, const struct pinned_umem *pin, u64
 	mr->ib.length = length;
 }
 
-/* The region's addresses depend on its access: one that is zero-based is addressed by offset. */
+/* Also sets the first address: a zero-based region is addressed by offset. */
 static void set_access(struct roan_mr *mr, int access)
 {
 	mr->access = access;
 	mr->iova = roan_mr_first(mr->ib.iova, access);
 }
 
-/* To whoever lent the memory; also where registration stopped half-way. */
+/* Releases the memory by kind. Also for a registration that failed half-way. */
 static void mr_release_memory(struct roan_mr *mr)
 {
 	struct pinned_umem old = { .pages = mr->pages, .n_pages = mr->n_pages };
@@ -209,16 +209,16 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	err = pin_umem(pd->device, start, length, access, &fresh);
 	mr_set_memory(mr, &fresh, start, length, iova);
 	set_access(mr, access);
-	mr->state = ROAN_MR_VALID;	/* before it is lent: from then on it may be revoked */
-	/* Memory that cannot be pinned may be a peer's. */
+	mr->state = ROAN_MR_VALID;	/* before roan_peermem_claim(): after it the region may be revoked */
+	/* Memory that cannot be pinned may belong to a peer-memory client. */
 	if (err == -EFAULT && !(access & IB_ACCESS_FLUSH_PERSISTENT))
 		err = roan_peermem_claim(mr, start);
 	return roan_mr_finish(mr, err);
 }
 
 /*
- * PD, access and translation change together: while they do, the key is not in force, and nobody uses the region.
- * A failure leaves the region as it was.
+ * Changes PD, access and translation together. Meanwhile the region is not valid and no CPU uses it. On failure the
+ * region is unchanged.
  */
 struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova, int access,
 				 struct ib_pd *pd, struct ib_udata *udata)
@@ -233,7 +233,10 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	if (mr->kind != ROAN_MR_USER || roan_udata_none(udata))
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_TRANS)) {
-		/* Memory that was pinned read-only has to be pinned again; the address alone may not tell from whom. */
+		/*
+		 * Memory that was pinned read-only would have to be pinned again for writing. The caller may be another
+		 * process than the one that registered it, so the stored address is not enough.
+		 */
 		if (ib_access_writable(access) && mr->umem && !mr->umem->writable)
 			return ERR_PTR(-EOPNOTSUPP);
 		if (access & ~mr->access & IB_ACCESS_FLUSH_PERSISTENT)
@@ -245,7 +248,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		if (err)
 			return ERR_PTR(err);
 	}
-	/* No window may be bound, nor be bound meanwhile. */
+	/* 0 -> INT_MIN: no window is bound, and none can be bound meanwhile. */
 	if (atomic_cmpxchg(&mr->n_mws, 0, INT_MIN)) {
 		unpin_umem(&fresh);
 		return ERR_PTR(-EBUSY);
@@ -262,8 +265,8 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		mr->ib.pd = pd;
 	set_access(mr, access);
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */
-	atomic_set_release(&mr->n_mws, 0);	/* who may bind a window again sees all of that */
-	unpin_umem(&fresh);	/* what was replaced */
+	atomic_set_release(&mr->n_mws, 0);	/* a bind that increments it sees the new values */
+	unpin_umem(&fresh);	/* the replaced memory, if any */
 	return NULL;
 }
 
@@ -277,13 +280,13 @@ int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
 
-	/* 0 -> INT_MIN: none is bound, and none will be. */
+	/* 0 -> INT_MIN: no window is bound, and none can be bound any more. */
 	if (atomic_cmpxchg(&mr->n_mws, 0, INT_MIN))
 		return -EBUSY;
 	WRITE_ONCE(mr->state, ROAN_MR_DEAD);
 	roan_key_remove(to_roan_dev(ibmr->device), &mr->key);
 	mr_release_memory(mr);
-	kfree_rcu(mr, key.rcu);	/* a look-up may still be reading k */
+	kfree_rcu(mr, key.rcu);	/* a lookup may still read mr->key */
 	return 0;
 }
 
@@ -320,7 +323,7 @@ static int mr_append_block(struct ib_mr *ibmr, u64 addr)
 	return 0;
 }
 
-/* Also while the region is in force, with another list: the invalidation may be in the same chain as the REG_MR. */
+/* May run while the region is valid: it fills pbl_next. The LOCAL_INV may be in the same WR chain as the REG_MR. */
 int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned int *offset)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
@@ -332,7 +335,7 @@ int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned i
 	spin_lock_irqsave(&mr->map_lock, flags);
 	mr->pbl_next->n = 0;
 	mapped = ib_sg_to_pages(ibmr, sg, n, offset, mr_append_block);
-	mr->next_valid = mapped >= 0;	/* 0: part of the first entry */
+	mr->next_valid = mapped >= 0;	/* 0: only a part of the first entry was mapped */
 	mr->pbl_next->shift = ilog2(ibmr->page_size);
 	mr->pbl_next->off = ibmr->iova & (ibmr->page_size - 1);
 	mr->pbl_next->length = ibmr->length;
@@ -340,7 +343,7 @@ int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned i
 	return mapped;
 }
 
-/* Whoever invalidated the region has waited for those who read its list: that may become the next to be mapped. */
+/* No CPU reads @mr->pbl: mr_invalidate_key() waited for its readers. So it may become pbl_next and be overwritten. */
 static bool mr_activate(struct roan_mr *mr, const struct roan_send_wqe *wqe)
 {
 	unsigned long flags;
@@ -365,7 +368,7 @@ static bool mr_activate(struct roan_mr *mr, const struct roan_send_wqe *wqe)
 
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
-	/* The consumer may have moved on to the new variant already: only the index tells which region. */
+	/* ib_update_fast_reg_key() may have set the new variant already, so look up by index only. */
 	struct roan_key *k = roan_key_find_slot(qp->dev, wqe->reg.lkey);
 	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_mr *mr;
@@ -389,7 +392,7 @@ put:
 
 /* ---- invalidation ---- */
 
-/* When this returns nobody touches the memory any more: its owner may free it. */
+/* When this returns 0, no CPU accesses the memory: its owner may free it. */
 static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 {
 	struct roan_key *k = roan_key_find(qp->dev, key);
@@ -409,7 +412,10 @@ static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 	if (mr->ib.pd != &qp->pd->ib)
 		goto put;
 	verr = ROAN_VERR_NONE;
-	/* Locally it is what was asked for, already, but whoever did it may be waiting yet; a peer has no business with it. */
+	/*
+	 * A local invalidation of a region that is already free succeeds, but waits below: the CPU that freed it may
+	 * still be waiting. A remote one is an error.
+	 */
 	if (cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) != ROAN_MR_VALID && remote)
 		verr = ROAN_VERR_BAD_KEY;
 wait:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bytes between packets and registered memory, and the checks without which nothing is touched: key, domain, access,
- * range. Callers know what the bytes mean; this room only knows where they may go.
+ * Copies between packets and registered memory, and the checks before each copy: key, PD, access rights, range. Does
+ * not know what the bytes mean, and does not decide what an error or a page fault does to the QP: the callers in rx/
+ * and tx/ do.
  */
 #include <linux/libnvdimm.h>
 #include "base/base.h"
@@ -9,10 +10,10 @@
 
 #define REMOTE_ACCESS		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 
-/* A range of a region that may be touched, as its key is entered. */
+/* A checked range of a region. Valid while its key is held. */
 struct mr_range {
 	struct roan_mr *mr;	/* NULL: kernel virtual address @va */
-	u64 off;		/* bytes from the region's first */
+	u64 off;		/* bytes from the region's first byte */
 	u64 va;
 };
 
@@ -29,7 +30,7 @@ static u32 check_bounds(u64 base, u64 length, u64 va, u64 len)
 
 static u32 check_mr_state(const struct roan_mr *mr)
 {
-	/* Pairs with the release in mr.c: what describes an FRMR was written before it became valid. */
+	/* Pairs with the release in mr.c: the fields that describe the region were written before it became valid. */
 	u8 state = smp_load_acquire(&mr->state);
 
 	if (likely(state == ROAN_MR_VALID))
@@ -38,8 +39,8 @@ static u32 check_mr_state(const struct roan_mr *mr)
 }
 
 /*
- * A key that was found may have become another's since: a fast registration or a bind of a window of type 1 gives what
- * it names a new one. Asked once that is known to be in force, or under the window's lock.
+ * REG_MR and a bind give an existing region or window a new key value, possibly after the lookup. So compare again,
+ * once the region is known to be valid, or under the window's lock.
  */
 static u32 check_key(const struct roan_key *k, u32 key)
 {
@@ -79,7 +80,9 @@ static u32 range_from_mw(const struct roan_qp *qp, struct roan_mw_binding *win, 
 	verr = check_mw(qp, win, key, va, len, access);
 	if (!verr) {
 		*range = (struct mr_range) { .mr = win->mr, .off = win->mr_off + (va - win->addr), .va = va };
-		/* before the window's lock is dropped: it may be unbound then */
+		/*
+		 * Before the window's lock is dropped: afterwards the window may be unbound and the region destroyed.
+		 */
 		roan_key_acquire_mr(&win->mr->key);
 	}
 	spin_unlock_bh(&win->lock);
@@ -96,7 +99,7 @@ static u32 range_from_mr(const struct ib_pd *pd, struct roan_mr *mr, u32 key, u6
 	return verr;
 }
 
-/* What was gripped is let go with roan_key_release(), and so is here what is refused. */
+/* On success the key is held and the caller calls roan_key_release(); on error the key has been released. */
 static u32 range_from_rkey(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access, struct mr_range *range)
 {
 	struct roan_key *k;
@@ -116,7 +119,7 @@ static u32 range_from_rkey(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, 
 	return verr;
 }
 
-/* All of a region, whatever address and length a request has. A window lends no right that asks for this. */
+/* The whole region, for any address and length of the request. A window never has the access rights that need this. */
 static u32 range_whole_mr(const struct roan_qp *qp, u32 rkey, u32 access, struct mr_range *range)
 {
 	struct roan_key *k = roan_key_acquire(qp->dev, rkey);
@@ -150,15 +153,15 @@ static u32 range_from_lkey(const struct roan_qp *qp, const struct ib_pd *pd, u32
 	return verr;
 }
 
-/* ---- bytes ---- */
+/* ---- copies ---- */
 
-/* Memory that is reached by doors of its own. */
+/* Memory that needs the functions of iomem.c or odp.c. */
 static bool range_is_indirect(const struct mr_range *range)
 {
 	return unlikely(range->mr && (range->mr->io || range->mr->odp));
 }
 
-/* Absent pages are asked for; @qp goes on when they are there, or will not come. */
+/* Queues a page fault if a page is not present; @qp resumes when it is resolved or has failed. */
 static u32 range_fault(struct roan_qp *qp, const struct mr_range *range, u32 len, bool write, u32 verr)
 {
 	if (verr == ROAN_VERR_PENDING)
@@ -220,7 +223,9 @@ static void *pbl_addr_at(const struct roan_pbl *list, u64 pos, u32 len, u32 *run
 	return list->block[pos >> list->shift] + in_block;
 }
 
-/* Where byte @off of the gripped range lies, and how many bytes from there are contiguous, at most @len. Not for far memory. */
+/*
+ * Kernel address of byte @off of @range; *@run: contiguous bytes from there, at most @len. Not if range_is_indirect().
+ */
 static void *range_addr_at(const struct mr_range *range, u64 off, u32 len, u32 *run)
 {
 	const struct roan_mr *mr = range->mr;
@@ -260,12 +265,13 @@ static u32 range_copy_out(struct roan_qp *qp, const struct mr_range *range, void
 }
 
 /*
- * What a packet brings is visible to every CPU before what a later packet brings, of the same message or of the next, so that
- * a program may poll its memory for a flag that the peer writes after the data. Pairs with the acquire, or the read barrier,
- * between the program's load of the flag and its loads of the data. The lock of the queue is what orders packets, but it is
- * held over a whole train of them, and its release comes after the last. Another CPU that takes the lock for the next train
- * orders that behind this one. A completion needs none of this: its index is stored with release. Atomics are ordered by
- * themselves. Within one packet, bytes may become visible in any order.
+ * The bytes of one packet become visible to every CPU before those of a later packet, of the same message or of the
+ * next. So a program may poll memory for a flag that the peer writes after the data. The smp_wmb() pairs with the
+ * acquire, or the read barrier, between the program's load of the flag and its loads of the data. The queue lock
+ * orders packets, but it is held over a whole train, and its release comes after the last packet. Another CPU that
+ * takes the lock for the next train orders that train behind this one. A completion does not need this barrier: its
+ * index is stored with release. Atomics are ordered by themselves. Within one packet, bytes may become visible in any
+ * order.
  */
 static u32 range_copy_in(struct roan_qp *qp, const struct mr_range *range, struct roan_payload from, u32 len)
 {
@@ -281,19 +287,19 @@ static u32 range_copy_in(struct roan_qp *qp, const struct mr_range *range, struc
 		if (likely(from.bytes))
 			memcpy(to, from.bytes + off, run);
 		else if (skb_copy_bits(from.skb, from.off + off, to, run))
-			return ROAN_VERR_BAD_RANGE;	/* the walker promised these bytes: cannot be */
+			return ROAN_VERR_BAD_RANGE;	/* cannot happen: the parser checked the length */
 	}
 	return ROAN_VERR_NONE;
 }
 
 /* ---- scatter lists ---- */
 
-/* The part of a scatter list that bytes [@offset, @offset + @len) of a message fall into, entry by entry. */
+/* Position in a scatter/gather list. */
 struct sge_cursor {
 	const struct roan_sge *sge;
 	const struct ib_pd *pd;
-	u32 left;		/* entries */
-	u32 skip;		/* bytes into *sge */
+	u32 left;		/* entries from @sge on */
+	u32 skip;		/* byte offset in *sge */
 };
 
 static bool cursor_start(struct sge_cursor *c, struct roan_sge_list list, u32 offset)
@@ -307,7 +313,7 @@ static bool cursor_start(struct sge_cursor *c, struct roan_sge_list list, u32 of
 	return c->left;
 }
 
-/* The next piece of at most @len bytes, checked. */
+/* Checks the next piece, *@piece bytes, at most @len, and advances. On success the piece's key is held. */
 static u32 cursor_range(struct sge_cursor *c, const struct roan_qp *qp, u32 len, u32 access, struct mr_range *range,
 			u32 *piece)
 {
@@ -329,7 +335,7 @@ static u32 cursor_range(struct sge_cursor *c, const struct roan_qp *qp, u32 len,
 	return verr;
 }
 
-/* Nothing is written unless all of it may be. */
+/* Checks all pieces before the first write, so that nothing is written unless all of it is allowed. */
 static u32 check_sges(const struct roan_qp *qp, struct roan_sge_list list, u32 offset, u32 len, u32 access)
 {
 	struct mr_range range;
@@ -339,7 +345,7 @@ static u32 check_sges(const struct roan_qp *qp, struct roan_sge_list list, u32 o
 	if (!cursor_start(&c, list, offset))
 		return ROAN_VERR_TOO_LONG;
 	if (len <= c.sge->length - c.skip)
-		return ROAN_VERR_NONE;		/* one piece: the copy itself checks it */
+		return ROAN_VERR_NONE;		/* one piece: roan_scatter() checks it before it writes */
 	for (; len; len -= piece) {
 		verr = cursor_range(&c, qp, len, access, &range, &piece);
 		if (verr)
@@ -405,7 +411,7 @@ u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access)
 	struct mr_range range;
 	u32 verr;
 
-	/* Even a length of 0 needs the QP's leave; the key is not looked at then (9.7.4.1.5). */
+	/* For a length of 0 only the QP's access rights are checked, not the key (9.7.4.1.5). */
 	if (!len)
 		return access & REMOTE_ACCESS & ~qp->access ? ROAN_VERR_BAD_ACCESS : ROAN_VERR_NONE;
 	verr = range_from_rkey(qp, rkey, va, len, access, &range);
@@ -444,13 +450,13 @@ u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, st
 	return verr;
 }
 
-/* The eight bytes of memory at the grip as the CPU sees them: so remote atomics compose with local ones. */
+/* The 8-byte word of @range for CPU atomics, so that remote atomics are atomic with local ones. NULL: not aligned. */
 static u64 *range_word_at(const struct mr_range *range)
 {
 	u32 run;
 	u64 *word = range_addr_at(range, 0, sizeof(u64), &run);
 
-	/* The region's addresses and its memory may not be aligned alike. */
+	/* The address in the request may be aligned and the memory not. */
 	return run == sizeof(u64) && IS_ALIGNED((uintptr_t)word, sizeof(u64)) ? word : NULL;
 }
 
@@ -495,7 +501,7 @@ static u32 range_atomic_write(struct roan_qp *qp, const struct mr_range *range, 
 	word = range_word_at(range);
 	if (!word)
 		return ROAN_VERR_UNALIGNED;
-	smp_store_release(word, value);		/* what came before it is visible before it */
+	smp_store_release(word, value);		/* the bytes of earlier packets are visible before it */
 	return ROAN_VERR_NONE;
 }
 
@@ -517,7 +523,7 @@ static u32 flush_access(const struct roan_pkt *pkt)
 	       (pkt->flush_type & ROAN_FLUSH_PERSISTENT ? IB_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* mr.c gives IB_ACCESS_FLUSH_PERSISTENT to persistent memory only. */
+/* The memory is persistent: mr.c grants IB_ACCESS_FLUSH_PERSISTENT to no other. */
 static void range_write_back(const struct mr_range *range, u32 len)
 {
 #ifdef CONFIG_ARCH_HAS_PMEM_API
@@ -528,7 +534,7 @@ static void range_write_back(const struct mr_range *range, u32 len)
 
 		arch_wb_cache_pmem(from, run);
 	}
-	wmb();		/* lines that were written back have arrived */
+	wmb();		/* wait until the write-backs are complete */
 #endif
 }
 
@@ -555,7 +561,7 @@ static u32 range_persist(struct roan_qp *qp, u32 rkey, const struct mr_range *ra
 	return ROAN_VERR_NONE;
 }
 
-/* Global visibility is what a memory barrier gives on a machine whose CPUs do the writing. */
+/* Global visibility needs only a memory barrier, because CPUs write the data and caches are coherent. */
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 {
 	u64 len = pkt->dma_len;
@@ -578,9 +584,9 @@ u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt)
 	if (range.mr->io && len) {
 		u8 byte;
 
-		roan_iomem_read(range.mr->io, range.off, &byte, 1);	/* a read pushes the bus's writes before it */
+		roan_iomem_read(range.mr->io, range.off, &byte, 1);	/* flushes posted writes on the bus */
 	}
-	smp_mb();	/* what was placed before, by any CPU that acknowledged it, before our answer */
+	smp_mb();	/* data written for earlier requests, by any CPU, is visible before the FLUSH response */
 	roan_key_release();
 	return verr;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory windows, types 1 and 2B: allocate, bind, invalidate. A window lends part of a region under a key of its own;
- * access through it is checked in mr_access.c.
+ * Memory windows, types 1 and 2B: allocation, bind, invalidation. A window gives access to a part of a region under
+ * its own key. Does not check accesses through a window: mr_access.c does.
  */
 #include "base/base.h"
 #include "mem/mem.h"
@@ -36,7 +36,7 @@ int roan_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	return 0;
 }
 
-/* Take the region out of the window; the caller gives it back when the lock is dropped. */
+/* Detaches the region from the window. The caller calls mw_put_mr() after dropping the lock. */
 static struct roan_mr *mw_unbind(struct roan_mw_binding *win)
 	__must_hold(&win->lock)
 {
@@ -62,7 +62,7 @@ int roan_dealloc_mw(struct ib_mw *ibmw)
 	struct roan_mr *mr;
 
 	spin_lock_bh(&win->lock);
-	win->destroying = true;	/* to a bind under way */
+	win->destroying = true;	/* a concurrent bind fails */
 	mr = mw_unbind(win);
 	spin_unlock_bh(&win->lock);
 	mw_put_mr(mr);
@@ -71,19 +71,19 @@ int roan_dealloc_mw(struct ib_mw *ibmw)
 	return 0;
 }
 
-/* May @mr be lent as @wqe says? (10.6.7.2.6) */
+/* Checks that @wqe may bind a window to @mr (10.6.7.2.6). */
 static u32 mw_check_mr(struct roan_qp *qp, const struct roan_mr *mr, const struct roan_send_wqe *wqe)
 {
 	u64 off = wqe->bind.addr - mr->iova;
 
-	/* Pairs with the release in mr.c: the region is described before it is valid. */
+	/* Pairs with the release in mr.c: the fields that describe the region were written before it became valid. */
 	if ((mr->kind != ROAN_MR_USER && mr->kind != ROAN_MR_DM) || smp_load_acquire(&mr->state) != ROAN_MR_VALID)
 		return ROAN_VERR_BAD_KEY;
 	if (mr->ib.pd != &qp->pd->ib)
 		return ROAN_VERR_BAD_PD;
 	if (!(mr->access & IB_ACCESS_MW_BIND))
 		return ROAN_VERR_BAD_ACCESS;
-	if (mr->access & IB_ZERO_BASED)		/* refused by rdma_rxe and adapters as well */
+	if (mr->access & IB_ZERO_BASED)		/* rdma_rxe and adapters refuse it as well */
 		return ROAN_VERR_BAD_BIND;
 	if (wqe->bind.access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) && !(mr->access & IB_ACCESS_LOCAL_WRITE))
 		return ROAN_VERR_BAD_ACCESS;
@@ -92,7 +92,7 @@ static u32 mw_check_mr(struct roan_qp *qp, const struct roan_mr *mr, const struc
 	return ROAN_VERR_NONE;
 }
 
-/* A reference to the region, counted as bound. */
+/* On success *@mr has a key reference and is counted in n_mws; mw_put_mr() drops both. */
 static u32 mw_get_mr(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct roan_mr **mr)
 {
 	struct roan_key *k = roan_key_find(qp->dev, wqe->bind.mr_lkey);
@@ -102,13 +102,13 @@ static u32 mw_get_mr(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct
 		return ROAN_VERR_BAD_KEY;
 	verr = k->is_mw ? ROAN_VERR_BAD_KEY : ROAN_VERR_NONE;
 	*mr = container_of(k, struct roan_mr, key);
-	if (!verr && !atomic_inc_unless_negative(&(*mr)->n_mws))	/* being taken away */
+	if (!verr && !atomic_inc_unless_negative(&(*mr)->n_mws))	/* dereg or rereg runs */
 		verr = ROAN_VERR_BAD_KEY;
 	if (verr) {
 		roan_key_put(k);
 		return verr;
 	}
-	/* From here the region cannot be registered anew: what is checked stays so. */
+	/* n_mws > 0 excludes re-registration, so the checked fields do not change. */
 	verr = mw_check_mr(qp, *mr, wqe);
 	if (verr)
 		mw_put_mr(*mr);
@@ -116,15 +116,15 @@ static u32 mw_get_mr(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct
 }
 
 /*
- * The R_Key that the bind gives the window: the consumer chooses the low 8 bits, the index stays. The upper 24 bits of the
- * request are not looked at, as rdma_rxe and adapters do not look at them either.
+ * The R_Key of the window after the bind: the consumer chooses the low 8 bits, the index stays. The upper 24 bits in
+ * the request are ignored, like rdma_rxe and adapters do.
  */
 static u32 new_key(const struct roan_mw_binding *win, const struct roan_send_wqe *wqe)
 {
 	return (win->key.key & ~0xffu) | (wqe->bind.new_rkey & 0xff);
 }
 
-/* What can be said of the request alone, and of the window as it is. */
+/* Checks the request alone and against the state of the window. */
 static u32 mw_check_bind(struct roan_qp *qp, const struct roan_mw_binding *win, const struct roan_send_wqe *wqe)
 {
 	if (win->destroying)
@@ -135,10 +135,10 @@ static u32 mw_check_bind(struct roan_qp *qp, const struct roan_mw_binding *win, 
 		return ROAN_VERR_BAD_BIND;
 	if (wqe->bind.access & IB_ZERO_BASED && win->type != IB_MW_TYPE_2)
 		return ROAN_VERR_BAD_BIND;
-	/* A window of type 1 gets another R_Key with each bind; that of type 2 is the consumer's choice (10.6.7.2). */
+	/* Each bind of a type 1 window must change its R_Key; for type 2 the consumer chooses (10.6.7.2). */
 	if (win->type == IB_MW_TYPE_1 && new_key(win, wqe) == win->key.key)
 		return ROAN_VERR_BAD_BIND;
-	/* Type 2 is bound only from the free state and unbound only by invalidation (10.6.7.2.2). */
+	/* Type 2: a bind requires the free state, and only an invalidation unbinds (10.6.7.2.2). */
 	if (win->type == IB_MW_TYPE_2 && (!wqe->bind.length || win->valid))
 		return ROAN_VERR_BAD_BIND;
 	return ROAN_VERR_NONE;
@@ -186,7 +186,7 @@ u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	return verr;
 }
 
-/* Type 2 only, and only by the QP it is bound to; type 1 is unbound by a bind of length 0. */
+/* Type 2 only, and only by the QP it is bound to. A bind of length 0 unbinds type 1. */
 u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win)
 {
 	u32 verr = ROAN_VERR_BAD_KEY;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-demand paged memory: which pages of a process's address space may be touched right now. Nothing is pinned: the MMU
- * tells when a page is about to go, and it is forgotten before that. What may be touched at all is mr_access.c's to say; who
- * waits for a page, and what happens meanwhile, is odp_fault.c's.
+ * On-demand paged memory: which pages of a process's address space may be touched right now. Nothing is pinned: the
+ * MMU tells when a page is about to go, and it is forgotten before that. What may be touched at all is mr_access.c's
+ * to say; who waits for a page, and what happens meanwhile, is odp_fault.c's.
  *
  * The address space is covered by chunks of 2 MiB, made when first needed, so that an implicit region, which is all of
  * it, costs no more than what was used of it:
@@ -157,8 +157,8 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
 /* ---- the MMU: pages go ---- */
 
 /*
- * What was written by us must not be dropped as clean. A file system takes locks of its own to note that, and with softirqs
- * on; so entries are taken away one by one, and the page is told without the lock.
+ * What was written by us must not be dropped as clean. A file system takes locks of its own to note that, and with
+ * softirqs on; so entries are taken away one by one, and the page is told without the lock.
  */
 static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
 {

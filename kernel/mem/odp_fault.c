@@ -8,8 +8,8 @@
  *	a READ's source is absent	answers rest (rq.fault_wait), then go on; who asks again is told to come later
  *	a request's target is absent	it waits, and so does all that follows it (odp_rxqueue.c)
  *
- * What will not come is refused to the QP that asked, when it tries again, and to no other: the next may ask for another use,
- * or at another time.
+ * What will not come is refused to the QP that asked, when it tries again, and to no other: the next may ask for
+ * another use, or at another time.
  *
  * And prefetching, which is asking without waiting.
  */
