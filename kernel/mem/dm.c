@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device memory: a device without any lends the kernel's, which programs may map but never pin, and which counts
- * against the control group of who asked for it. Regions of it are pages like any others. Where the administrator
- * named a BAR (dm_bar.c), pieces of that are lent instead, which programs do not map but have copied.
+ * Device memory (ibv_alloc_dm()). Decides where an allocation comes from. By default it is kernel memory, charged to
+ * the caller's memory cgroup; programs can map it but not pin it, and its regions use pages like other regions. If
+ * the administrator has configured a BAR (dm_bar.c), it is a piece of that BAR; programs cannot map it and copy
+ * through an ioctl. Does not manage BARs (dm_bar.c) and does not copy for packets (mr_access.c, iomem.c).
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
@@ -15,8 +16,8 @@
 
 struct roan_dm {
 	struct ib_dm ib;
-	struct roan_mmap *map;	/* owns the memory, which lasts as long as somebody has it mapped */
-	struct roan_dm_bar_mem *piece;	/* instead of it */
+	struct roan_mmap *map;	/* owns the memory, which is freed after the last unmap */
+	struct roan_dm_bar_mem *piece;	/* instead of @map: a piece of a BAR */
 };
 
 static struct roan_dm *to_roan_dm(struct ib_dm *ibdm)
@@ -24,7 +25,7 @@ static struct roan_dm *to_roan_dm(struct ib_dm *ibdm)
 	return container_of(ibdm, struct roan_dm, ib);
 }
 
-/* 0: a BAR's, or there is none, and it has to be the kernel's. */
+/* 0: @dm->piece is set, or no BAR is configured and @dm->piece stays NULL. */
 static int dm_from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
 {
 	struct roan_dm_bar_mem *piece = roan_dm_bar_alloc(dev, length);
@@ -103,7 +104,7 @@ void roan_dm_release(struct roan_mr *mr)
 		roan_dm_bar_dereg_mr(mr);
 }
 
-/* The core checked that it lies within the memory; a region of no bytes is one. Addresses count from 0. */
+/* The core has checked that the range lies in the allocation. Length 0 is allowed. Addresses are zero-based. */
 struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_mr_attr *attr,
 			     struct uverbs_attr_bundle *attrs)
 {
@@ -118,12 +119,12 @@ struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_
 		return ERR_CAST(mr);
 	mr->length = mr->ib.length = attr->length;
 	mr->access = access;
-	mr->state = ROAN_MR_VALID;	/* first: a BAR's may be taken away from here on */
+	mr->state = ROAN_MR_VALID;	/* before roan_dm_bar_reg_mr(): after it the region may be revoked */
 	return roan_mr_finish(mr, dm->piece ? roan_dm_bar_reg_mr(dm->piece, mr, attr->offset) :
 				  dm_set_pages(mr, dm, attr->offset));
 }
 
-/* Where a program maps it, so that it may copy without us. Whoever imports the memory asks the same. */
+/* Returns the mmap offset and the length, for a provider that allocates or imports the memory. */
 static int UVERBS_HANDLER(ROAN_METHOD_DM_MAP)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ROAN_ATTR_DM_MAP_HANDLE);
@@ -137,7 +138,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_MAP)(struct uverbs_attr_bundle *attrs)
 	return uverbs_copy_to(attrs, ROAN_ATTR_DM_MAP_RESP, &desc, sizeof(desc));
 }
 
-/* What cannot be mapped. */
+/* Copies from or to a piece of a BAR, which cannot be mapped. */
 static int UVERBS_HANDLER(ROAN_METHOD_DM_COPY)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ROAN_ATTR_DM_COPY_HANDLE);

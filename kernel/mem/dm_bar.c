@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device memory that is a PCI device's: the administrator names a BAR (dm_bar of a roan device), and what programs
- * allocate from then on are pieces of it. dm.c decides which memory an allocation gets, iomem.c moves the bytes.
+ * Device memory in a PCI device's BAR. The administrator writes a BAR to the attribute dm_bar of a roan device; later
+ * allocations are pieces of that BAR. Does not decide which memory an allocation gets (dm.c), does not copy for packets
+ * (iomem.c).
  *
- * The BAR's device has no driver, so nobody else tells when it goes: the bus does. Its pieces then stay with whoever
- * allocated them, empty: regions are revoked, copies fail, and when the bus goes on nobody touches the memory any more.
+ * The BAR's PCI device has no driver, so a bus notifier reports its removal. Pieces then stay allocated, but without
+ * memory: regions are revoked and copies fail. When the notifier returns, no CPU accesses the BAR.
  *
- * One lock for all of it. Under it a device is looked up and claimed: if it was found, its removal from the bus was not
- * told yet, and whoever tells waits for us.
+ * One mutex covers all of this, including PCI lookup and claim. The removal notifier takes it too, so a device found
+ * under it cannot be removed before its BAR is in the list.
  */
 #include <linux/bitmap.h>
 #include <linux/io.h>
@@ -19,20 +20,20 @@
 struct roan_dm_bar {
 	struct list_head link;		/* bars */
 	struct list_head pieces;
-	struct pci_dev *pdev;		/* NULL: gone */
-	void __iomem *io;		/* all of it; valid as long as pdev is there */
-	unsigned long *used;		/* a bit a page */
-	u64 size;
-	u32 users;			/* roan devices that name it, and pieces */
-	int nr;
+	struct pci_dev *pdev;		/* NULL: removed */
+	void __iomem *io;		/* the whole BAR; valid while @pdev is set */
+	unsigned long *used;		/* one bit per page */
+	u64 size;			/* bytes */
+	u32 users;			/* number of roan devices that use it, plus pieces */
+	int nr;				/* BAR number */
 };
 
 struct roan_dm_bar_mem {
 	struct list_head link;		/* bar->pieces */
 	struct list_head regions;
 	struct roan_dm_bar *bar;
-	u64 off;
-	u64 size;			/* whole pages */
+	u64 off;			/* bytes in the BAR */
+	u64 size;			/* bytes, a multiple of PAGE_SIZE */
 };
 
 struct roan_dm_bar_mr {
@@ -41,7 +42,7 @@ struct roan_dm_bar_mr {
 };
 
 static LIST_HEAD(bars);
-static DEFINE_MUTEX(lock);		/* all of the above, and dm_bar of all devices */
+static DEFINE_MUTEX(lock);		/* all of the above, and roan_dev.dm_bar of all devices */
 
 /* ---- the BAR ---- */
 
@@ -80,7 +81,10 @@ err_free:
 	return err;
 }
 
-/* The device goes, or nobody uses the BAR any more. Nobody touches it: pieces were revoked, or there are none. */
+/*
+ * The device is being removed, or the BAR has no user left. No CPU accesses it: regions were revoked, or there are
+ * none.
+ */
 static void bar_unclaim_pci(struct roan_dm_bar *bar)
 {
 	iounmap(bar->io);
@@ -101,7 +105,7 @@ static void bar_put(struct roan_dm_bar *bar)
 	kfree(bar);
 }
 
-/* @pdev: the caller's reference, which becomes the BAR's. */
+/* Takes over the caller's reference to @pdev, also on error. */
 static struct roan_dm_bar *bar_get(struct pci_dev *pdev, int nr)
 {
 	struct roan_dm_bar *bar;
@@ -133,7 +137,7 @@ err_put:
 	return ERR_PTR(err);
 }
 
-/* @text: a device's name, a slash, a BAR's number */
+/* @text: PCI device name, slash, BAR number; for example 0000:01:00.0/2 */
 static struct roan_dm_bar *bar_get_by_name(const char *text)
 {
 	char *name = kstrdup(text, GFP_KERNEL), *number;
@@ -156,7 +160,7 @@ out:
 	return bar;
 }
 
-/* ---- the knob ---- */
+/* ---- sysfs attribute dm_bar ---- */
 
 static struct roan_dev *bar_roan_dev(struct device *device)
 {
@@ -178,7 +182,7 @@ static ssize_t dm_bar_show(struct device *device, struct device_attribute *attr,
 	return n;
 }
 
-/* What was allocated before stays where it is. */
+/* Existing allocations keep their memory. */
 static ssize_t dm_bar_store(struct device *device, struct device_attribute *attr, const char *buf, size_t n)
 {
 	int err = capable(CAP_SYS_RAWIO) ? security_locked_down(LOCKDOWN_PCI_ACCESS) : -EPERM;
@@ -207,7 +211,7 @@ void roan_dm_bar_detach(struct roan_dev *dev)
 	mutex_unlock(&lock);
 }
 
-/* ---- pieces of it ---- */
+/* ---- pieces of a BAR ---- */
 
 static struct roan_dm_bar_mem *bar_carve(struct roan_dm_bar *bar, u64 size)
 {
@@ -229,7 +233,7 @@ static struct roan_dm_bar_mem *bar_carve(struct roan_dm_bar *bar, u64 size)
 	INIT_LIST_HEAD(&piece->regions);
 	list_add(&piece->link, &bar->pieces);
 	bar->users++;
-	memset_io(bar->io + piece->off, 0, piece->size);	/* somebody else may have had it */
+	memset_io(bar->io + piece->off, 0, piece->size);	/* it may hold another process's data */
 	return piece;
 }
 
@@ -257,7 +261,7 @@ void roan_dm_bar_free(struct roan_dm_bar_mem *piece)
 	kfree(piece);
 }
 
-/* The caller made @mr valid already: from here on it may be revoked. */
+/* The caller has set @mr valid: once it is in the list it may be revoked. */
 int roan_dm_bar_reg_mr(struct roan_dm_bar_mem *piece, struct roan_mr *mr, u64 off)
 {
 	struct roan_dm_bar_mr *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
@@ -297,7 +301,7 @@ void roan_dm_bar_dereg_mr(struct roan_mr *mr)
 	kvfree(mr->io);
 }
 
-/* A page at most, between @bounce and the piece. */
+/* Copies @n bytes, at most PAGE_SIZE, between @bounce and the piece. */
 static int bar_copy_chunk(const struct roan_dm_bar_mem *piece, u64 off, void *bounce, u32 n, bool write)
 {
 	int err = -ENODEV;
@@ -311,13 +315,13 @@ static int bar_copy_chunk(const struct roan_dm_bar_mem *piece, u64 off, void *bo
 			memcpy_toio(at, bounce, n);
 		else
 			memcpy_fromio(bounce, at, n);
-		wmb();	/* it is there when the program hears of it */
+		wmb();	/* flush write-combining buffers before the ioctl returns */
 	}
 	mutex_unlock(&lock);
 	return err;
 }
 
-/* The program's own memory is not touched under the lock: that may take for ever. */
+/* User memory is not accessed under the mutex, because a user page fault may take arbitrarily long. */
 int roan_dm_bar_copy(const struct roan_dm_bar_mem *piece, u64 off, void __user *user, u64 len, bool write)
 {
 	void *bounce = (void *)__get_free_page(GFP_KERNEL);
@@ -341,7 +345,7 @@ int roan_dm_bar_copy(const struct roan_dm_bar_mem *piece, u64 off, void __user *
 	return err;
 }
 
-/* ---- its device goes ---- */
+/* ---- removal of the PCI device ---- */
 
 static void bar_revoke_mrs(struct roan_dm_bar *bar)
 {
@@ -358,7 +362,7 @@ static int bar_bus_event(struct notifier_block *nb, unsigned long event, void *d
 {
 	struct roan_dm_bar *bar;
 
-	if (event != BUS_NOTIFY_REMOVED_DEVICE)	/* it cannot be looked up any more */
+	if (event != BUS_NOTIFY_REMOVED_DEVICE)	/* a lookup on the bus no longer finds the device */
 		return NOTIFY_DONE;
 	mutex_lock(&lock);
 	list_for_each_entry(bar, &bars, link)

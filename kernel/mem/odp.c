@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-demand paged memory: which pages of a process's address space may be touched right now. Nothing is pinned: the
- * MMU tells when a page is about to go, and it is forgotten before that. What may be touched at all is mr_access.c's
- * to say; who waits for a page, and what happens meanwhile, is odp_fault.c's.
+ * On-demand paged regions: which pages of a process's address space are present for the data path. No page is pinned:
+ * an MMU notifier deletes the entry of a page before the page is unmapped. Does not decide which accesses are allowed
+ * (mr_access.c), nor which queue waits for a page (odp_fault.c).
  *
- * The address space is covered by chunks of 2 MiB, made when first needed, so that an implicit region, which is all of
- * it, costs no more than what was used of it:
+ * The address space is divided into chunks of 2 MiB, allocated on first use, so that an implicit region (the whole
+ * address space) costs memory only for the parts in use:
  *
- *	region -> chunks (xarray by address >> 21) -> entry per page: page | WRITABLE, 0 absent
+ *	region -> chunks (xarray by address >> 21) -> entry per page: page | WRITABLE; 0: not present
  *
- * An entry is used and taken away under the chunk's lock, so a copy of at most a page delays the MMU.
+ * Entries are used and deleted under the chunk's lock, so a copy delays the MMU notifier by one page at most.
  */
 #include <linux/hmm.h>
 #include <linux/memcontrol.h>
@@ -24,7 +24,7 @@
 #define CHUNK_SIZE	(1ull << CHUNK_SHIFT)
 #define CHUNK_PAGES	(CHUNK_SIZE >> PAGE_SHIFT)
 
-/* Low bit of an entry, free in a page's address. */
+/* Bit 0 of an entry, which is 0 in the address of a struct page. */
 #define WRITABLE	1UL
 
 struct odp_chunk {
@@ -35,14 +35,14 @@ struct odp_chunk {
 	unsigned long entries[CHUNK_PAGES];
 };
 
-/* ---- softirq: use what is there ---- */
+/* ---- softirq: access present pages ---- */
 
 static struct page *odp_entry_page(unsigned long entry)
 {
 	return (struct page *)(entry & ~WRITABLE);
 }
 
-/* Is the page there, for this use? The chunk's lock is held. */
+/* ROAN_VERR_PENDING unless the page is present for this access. The chunk's lock is held. */
 static u32 odp_page_usable(const struct odp_chunk *chunk, u32 i, bool write)
 {
 	unsigned long entry = chunk->entries[i];
@@ -50,7 +50,7 @@ static u32 odp_page_usable(const struct odp_chunk *chunk, u32 i, bool write)
 	return entry && (!write || entry & WRITABLE) ? ROAN_VERR_NONE : ROAN_VERR_PENDING;
 }
 
-/* What is done with the bytes at @at, @done bytes into the whole; runs under the chunk's lock. */
+/* Accesses @len bytes at @at, which follow the @done bytes accessed so far. Called under the chunk's lock. */
 typedef u32 (*roan_odp_use)(void *at, u32 done, u32 len, void *arg);
 
 static u32 odp_for_each_page(struct roan_odp *odp, u64 pos, u32 len, bool write, roan_odp_use what, void *arg)
@@ -145,7 +145,7 @@ static u32 odp_do_atomic_write(void *at, u32 done, u32 len, void *value)
 {
 	if (len != sizeof(u64) || !IS_ALIGNED((uintptr_t)at, sizeof(u64)))
 		return ROAN_VERR_UNALIGNED;
-	smp_store_release((u64 *)at, *(u64 *)value);	/* what came before it is visible before it */
+	smp_store_release((u64 *)at, *(u64 *)value);	/* the bytes of earlier packets are visible before it */
 	return ROAN_VERR_NONE;
 }
 
@@ -154,11 +154,12 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
 	return odp_for_each_page(odp, pos, sizeof(u64), true, odp_do_atomic_write, &value);
 }
 
-/* ---- the MMU: pages go ---- */
+/* ---- MMU notifier: invalidate pages ---- */
 
 /*
- * What was written by us must not be dropped as clean. A file system takes locks of its own to note that, and with
- * softirqs on; so entries are taken away one by one, and the page is told without the lock.
+ * Deletes entries and marks writable pages dirty, so that reclaim does not drop data that packets wrote.
+ * set_page_dirty() may take locks of a file system that need softirqs on. So each entry is deleted on its own, and
+ * its page is marked without the chunk's lock.
  */
 static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
 {
@@ -169,7 +170,7 @@ static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
 		entry = chunk->entries[from];
 		chunk->entries[from] = 0;
 		if (entry & WRITABLE)
-			get_page(odp_entry_page(entry));	/* nobody but the entry kept it here */
+			get_page(odp_entry_page(entry));	/* an entry holds no reference */
 		spin_unlock_bh(&chunk->lock);
 		if (entry & WRITABLE) {
 			set_page_dirty(odp_entry_page(entry));
@@ -178,7 +179,7 @@ static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
 	}
 }
 
-/* The pages of the range are about to change hands or rights. When this returns nobody touches them. */
+/* The mapping or protection of the range is about to change. When this returns, no CPU accesses its pages. */
 static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range,
 			   unsigned long seq)
 {
@@ -187,7 +188,7 @@ static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct 
 	u64 to = min_t(u64, range->end, chunk->base + CHUNK_SIZE) - chunk->base;
 
 	spin_lock_bh(&chunk->lock);
-	mmu_interval_set_seq(notifier, seq);	/* from here on nothing is put in */
+	mmu_interval_set_seq(notifier, seq);	/* from here on odp_fault_pages() installs nothing */
 	spin_unlock_bh(&chunk->lock);
 	odp_unmap_pages(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
 	roan_count(chunk->odp->dev, page_invalidations);
@@ -196,9 +197,9 @@ static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct 
 
 static const struct mmu_interval_notifier_ops notifier_ops = { .invalidate = odp_invalidate };
 
-/* ---- process context: bring pages in ---- */
+/* ---- process context: fault pages in ---- */
 
-/* The chunk of an address, made if there is none. ERR_PTR */
+/* The chunk of @va, allocated if it does not exist. ERR_PTR */
 static struct odp_chunk *odp_chunk_at(struct roan_odp *odp, u64 va)
 {
 	struct odp_chunk *chunk = xa_load(&odp->chunks, va >> CHUNK_SHIFT);
@@ -221,7 +222,7 @@ static struct odp_chunk *odp_chunk_at(struct roan_odp *odp, u64 va)
 	mmu_interval_notifier_remove(&chunk->notifier);
 err_free:
 	kvfree(chunk);
-	return err == -EBUSY ? xa_load(&odp->chunks, va >> CHUNK_SHIFT) : ERR_PTR(err);	/* BUSY: another was quicker */
+	return err == -EBUSY ? xa_load(&odp->chunks, va >> CHUNK_SHIFT) : ERR_PTR(err);	/* EBUSY: lost a race */
 }
 
 static void odp_install(struct odp_chunk *chunk, u64 va, const unsigned long *pfns, u32 n)
@@ -236,7 +237,7 @@ static void odp_install(struct odp_chunk *chunk, u64 va, const unsigned long *pf
 	}
 }
 
-/* Pages that the kernel itself has no address for: get_user_pages() refuses them, hmm_range_fault() does not. */
+/* Secret memory is not in the kernel's direct map. get_user_pages() refuses it, hmm_range_fault() does not. */
 static bool is_secret(const struct vm_area_struct *vma)
 {
 	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic == SECRETMEM_MAGIC;
@@ -255,7 +256,9 @@ static bool any_secret(struct mm_struct *mm, u64 va, u64 end)
 	return false;
 }
 
-/* [@va, @end) lies in the chunk and in @pfns. @flags: HMM_PFN_REQ_*, 0 takes what is there. */
+/*
+ * [@va, @end) lies in the chunk; @pfns has space for its pages. @flags: HMM_PFN_REQ_*; 0: install present pages only.
+ */
 static int odp_fault_pages(struct odp_chunk *chunk, u64 va, u64 end, unsigned long flags, unsigned long *pfns)
 {
 	struct mm_struct *mm = chunk->odp->mm;
@@ -320,7 +323,7 @@ static int odp_fault_range(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_
 		struct odp_chunk *chunk;
 
 		stop = min(end, (va & ~(CHUNK_SIZE - 1)) + CHUNK_SIZE);
-		if (!odp_range_mapped(odp->mm, va, stop)) {	/* no chunk for nothing */
+		if (!odp_range_mapped(odp->mm, va, stop)) {	/* do not allocate a chunk for an unmapped range */
 			if (want != ROAN_ODP_PRESENT)
 				return -EFAULT;
 			cond_resched();
@@ -348,10 +351,10 @@ int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_acce
 	if (va >= odp->mm->task_size || len > odp->mm->task_size - va)
 		return -EFAULT;
 	if (!mmget_not_zero(odp->mm)) {
-		WRITE_ONCE(odp->mm_gone, true);	/* the process left, its memory too */
+		WRITE_ONCE(odp->mm_gone, true);	/* the process has exited */
 		return -EFAULT;
 	}
-	payer = get_mem_cgroup_from_mm(odp->mm);	/* not the worker that brings it */
+	payer = get_mem_cgroup_from_mm(odp->mm);	/* charge the process, not the worker */
 	before = set_active_memcg(payer);
 	pfns = kvmalloc_array(CHUNK_PAGES, sizeof(*pfns), GFP_KERNEL);
 	err = pfns ? odp_fault_range(odp, va, end, want, pfns) : -ENOMEM;
@@ -362,7 +365,7 @@ int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_acce
 	return err;
 }
 
-/* ---- life ---- */
+/* ---- registration and destruction ---- */
 
 static struct roan_odp *odp_create(struct roan_dev *dev, u64 start)
 {
@@ -402,7 +405,7 @@ static int odp_check_range(u64 start, u64 length, u64 iova, int access)
 	if (access & ~(ROAN_ACCESS_USER | IB_ACCESS_HUGETLB))
 		return -EOPNOTSUPP;
 	if (access & IB_ACCESS_FLUSH_PERSISTENT)
-		return -EINVAL;		/* pages that come and go are not persistent memory's */
+		return -EINVAL;		/* persistence cannot be checked for pages that change */
 	if (all)
 		return iova ? -EINVAL : 0;
 	return roan_mr_check_range(start, length, iova);

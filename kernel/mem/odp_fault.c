@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who waits for a page, and what happens meanwhile. The data path runs in softirq and cannot wait: it asks here, leaves
- * everything as if it had not looked, and goes on when the page is there.
+ * Page faults of the data path, and prefetch (ibv_advise_mr()). The data path runs in softirq and cannot sleep: it
+ * queues a fault here without changing any state of the request, and retries when a worker has resolved the fault:
  *
- *	payload to send is absent	the send queue rests (sq.fault_wait), then goes on
- *	an answer cannot be placed	answers are dropped (sq.rx_fault_wait), then asked for again
- *	a READ's source is absent	answers rest (rq.fault_wait), then go on; who asks again is told to come later
- *	a request's target is absent	it waits, and so does all that follows it (odp_rxqueue.c)
+ *	page is not present for		meanwhile
+ *	payload to send			the send queue stops (sq.fault_wait)
+ *	target of a response		responses are dropped (sq.rx_fault_wait), then the requester retransmits
+ *	source of a READ response	responses are deferred (rq.fault_wait); duplicate requests get an RNR NAK
+ *	target of a request		it and all requests that follow are queued (odp_rxqueue.c)
  *
- * What will not come is refused to the QP that asked, when it tries again, and to no other: the next may ask for
- * another use, or at another time.
- *
- * And prefetching, which is asking without waiting.
+ * If a page cannot be faulted in, only the QP that requested it gets the error, on its next attempt. Another QP may
+ * need another access, or retry later, so it queues its own fault. Does not map pages: odp.c does.
  */
 #include <linux/delay.h>
 #include <linux/workqueue.h>
@@ -19,17 +18,21 @@
 #include "mem/mem.h"
 #include "mem/odp_priv.h"
 
-#define PREFETCH_BYTES	SZ_128K	/* brought along if it can be had: the next packets want it */
+#define PREFETCH_BYTES	SZ_128K	/* faulted in behind the range, for the next packets; errors are ignored */
 
-#define MAX_FAULTS	8	/* of a QP; twice those who wait, for who asks and never comes again leaves a refusal behind */
+/*
+ * Per QP. Twice the number of accesses that can wait at a time (see above), because a failed fault stays in the list
+ * if its access is never retried.
+ */
+#define MAX_FAULTS	8
 
 struct odp_fault {
 	struct work_struct work;
-	struct list_head link;	/* asks.list of @qp; empty: nobody waits */
-	struct roan_mr *mr;	/* a reference to its key, until it is answered */
-	struct roan_qp *qp;	/* NULL, or a reference, until it is answered */
+	struct list_head link;	/* qp->faults.list; empty: cancelled, or a prefetch */
+	struct roan_mr *mr;	/* its key is referenced until the worker finishes */
+	struct roan_qp *qp;	/* referenced until the worker finishes; NULL: a prefetch */
 	u32 key;		/* of @mr */
-	bool failed;		/* answered so, and not told yet */
+	bool failed;		/* the worker failed, and the access was not retried yet */
 	unsigned long failed_at;	/* jiffies */
 	u64 pos;
 	u64 len;
@@ -46,7 +49,9 @@ static void fault_remove(struct roan_fault_list *faults, struct odp_fault *fault
 	kfree(fault);
 }
 
-/* Who waits tries again within a round trip. A refusal that nobody came for in this time is for nobody. */
+/*
+ * Jiffies. An access is retried within a round trip; a failed fault that is older will not be retried and is deleted.
+ */
 #define FAILED_LIFE	HZ
 
 static struct odp_fault *fault_find(struct roan_fault_list *faults, const struct roan_mr *mr, u64 pos, u64 len,
@@ -64,7 +69,7 @@ static struct odp_fault *fault_find(struct roan_fault_list *faults, const struct
 	return NULL;
 }
 
-/* The oldest refusal makes room: who still wants to know asks again. */
+/* If the list is full, deletes the oldest failed fault; if its access is retried after all, it is queued again. */
 static bool fault_has_slot(struct roan_fault_list *faults)
 	__must_hold(&faults->lock)
 {
@@ -81,7 +86,7 @@ static bool fault_has_slot(struct roan_fault_list *faults)
 	return false;
 }
 
-/* After this it may be gone. */
+/* @fault may be freed when this returns. */
 static void fault_finish(struct odp_fault *fault, bool failed)
 {
 	struct roan_fault_list *faults = &fault->qp->faults;
@@ -118,7 +123,7 @@ static void fault_work(struct work_struct *work)
 	if (!err && qp)
 		fault_prefetch(fault);
 	if (err == -ENOMEM)
-		usleep_range(1000, 2000);	/* who waits will ask again */
+		usleep_range(1000, 2000);	/* the QP retries at once: limit the rate */
 	roan_key_put(&fault->mr->key);
 	if (!qp) {
 		kfree(fault);
@@ -138,7 +143,7 @@ static struct odp_fault *fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64
 		return NULL;
 	INIT_WORK(&fault->work, fault_work);
 	INIT_LIST_HEAD(&fault->link);
-	refcount_inc(&mr->key.refs);	/* not zero: the caller has one, or is inside */
+	refcount_inc(&mr->key.refs);	/* not 0: the caller has a reference or holds the key */
 	fault->mr = mr;
 	fault->qp = qp;
 	if (qp)
@@ -167,13 +172,13 @@ u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 
 	if (fault && fault->failed) {
 		fault_remove(faults, fault);
 		verr = ROAN_VERR_BAD_RANGE;
-	} else if (!fault && fault_has_slot(faults)) {	/* no room: any answer resumes all, to ask then */
+	} else if (!fault && fault_has_slot(faults)) {	/* list full: @qp resumes after another fault, and retries */
 		fault = fault_queue(mr, qp, pos, len, fault_access(write));
 		if (fault) {
 			list_add_tail(&fault->link, &faults->list);
 			faults->n++;
 		} else {
-			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);	/* to try again, with luck */
+			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);	/* out of memory: retry soon */
 		}
 	}
 	spin_unlock_bh(&faults->lock);
@@ -199,7 +204,7 @@ void roan_odp_cancel(struct roan_qp *qp)
 
 	spin_lock_bh(&faults->lock);
 	list_for_each_entry_safe(fault, next, &faults->list, link) {
-		list_del_init(&fault->link);	/* what is on its way ends by itself */
+		list_del_init(&fault->link);	/* the worker frees a pending one */
 		if (fault->failed)
 			kfree(fault);
 	}
@@ -223,7 +228,7 @@ static int advise_mr_range(struct roan_mr *mr, const struct ib_sge *sge, enum ro
 	return fault_queue(mr, NULL, pos, sge->length, want) ? 0 : -ENOMEM;
 }
 
-/* The region with a reference, or NULL: no such key, or it is not of this kind. */
+/* The on-demand paged region with this key, with a reference; NULL if there is none. */
 static struct roan_mr *find_paged(struct roan_dev *dev, u32 lkey)
 {
 	struct roan_mr *mr = NULL;
