@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions of memory that another driver exports as a dma-buf, by the mapping it makes for the CPU. DMA addresses are
- * of no use here, and pages an importer may not look for; so what has no CPU mapping is refused.
+ * Regions of dma-buf memory, accessed through the exporter's CPU mapping (vmap). A software device cannot use DMA
+ * addresses, and an importer must not look for struct pages; so a dma-buf without vmap is refused. Does not copy:
+ * mr_access.c and iomem.c do.
  *
- * Some exporters move their memory about unless it is pinned. Only who is attached may pin, and with many exporters
- * it is attaching that pins. Attached is the adapter below the interface if there is one on PCI, as exporters look at
- * who asks; else a device of the module's own.
+ * Some exporters move their memory unless it is pinned. Pinning requires an attachment, and with many exporters the
+ * attachment itself pins. Exporters check the attached device: it is the interface's PCI device if it has one, else a
+ * platform device of this module.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
@@ -20,8 +21,8 @@ ROAN_IMPORT_NS(DMA_BUF);
 
 struct roan_dmabuf {
 	struct dma_buf *buf;
-	struct dma_buf_attachment *attach;	/* NULL: its mapping alone keeps it where it is */
-	bool pinned;				/* attached for moves, and kept from them; else attaching is all there is */
+	struct dma_buf_attachment *attach;	/* NULL: the mapping alone pins the memory */
+	bool pinned;				/* dma_buf_pin() succeeded; dynamic attachments only */
 	struct iosys_map map;
 };
 
@@ -40,8 +41,8 @@ void roan_dmabuf_exit(void)
 
 static void dmabuf_log_refusal(struct ib_device *ibdev, const struct dma_buf *buf, const char *why)
 {
-	pr_info_ratelimited("roan: %s: a dma-buf of %s cannot be registered: %s\n", dev_name(&ibdev->dev), buf->exp_name,
-			    why);
+	pr_info_ratelimited("roan: %s: a dma-buf of %s cannot be registered: %s\n", dev_name(&ibdev->dev),
+			    buf->exp_name, why);
 }
 
 struct device *roan_pci_parent(const struct roan_dev *dev)
@@ -54,7 +55,7 @@ struct device *roan_pci_parent(const struct roan_dev *dev)
 	return NULL;
 }
 
-/* The exporter is about to move what it promised not to, or takes it away. Its reservation lock is held. */
+/* The exporter moves or withdraws the memory although it is pinned. Called with its reservation lock held. */
 static void dmabuf_move_notify(struct dma_buf_attachment *attach)
 {
 	roan_mr_revoke(attach->importer_priv);
@@ -63,8 +64,8 @@ static void dmabuf_move_notify(struct dma_buf_attachment *attach)
 static const struct dma_buf_attach_ops attach_ops = { .ROAN_MOVE_NOTIFY = dmabuf_move_notify };
 
 /*
- * An exporter that cannot pin what is attached pins it when it is. ENOSYS: it has nothing for devices to attach to
- * (drm_gem_map_attach() of video memory that is for the CPU only); such memory is pinned by mapping it.
+ * An exporter without a pin callback pins at attach. If such an exporter returns -ENOSYS, it supports no attachment
+ * (drm_gem_map_attach() of video memory for the CPU only); such memory is pinned by mapping it.
  */
 static int dmabuf_attach(struct roan_mr *mr)
 {
@@ -85,7 +86,8 @@ static int dmabuf_attach(struct roan_mr *mr)
 }
 
 /*
- * Pinning may itself move the memory, of which we are told as of any move: so only from then on may it be taken away.
+ * dma_buf_pin() may move the buffer and call dmabuf_move_notify(), which revokes a valid MR. So set it valid
+ * afterwards.
  */
 static int dmabuf_pin(struct roan_mr *mr)
 {
@@ -116,12 +118,12 @@ static void dmabuf_unpin(struct roan_dmabuf *from)
 		dma_resv_unlock(from->buf->resv);
 	}
 	if (from->attach)
-		dma_buf_detach(from->buf, from->attach);	/* from here nobody calls dmabuf_move_notify() */
+		dma_buf_detach(from->buf, from->attach);	/* no dmabuf_move_notify() after this */
 }
 
 /*
- * udmabuf of 6.12 maps a huge page's first 4 KiB over and over: what is written would go astray, without a word. So
- * pages are looked at where the mapping is made of them, not to be used, but to be told apart.
+ * udmabuf of Linux 6.12 maps the first 4 KiB of a huge page repeatedly, so writes would silently go to the wrong
+ * place. Compare neighbouring pages of a vmalloc mapping to detect it. The pages are only compared, not accessed.
  */
 static bool dmabuf_maps_page_twice(const struct roan_dmabuf *from)
 {
@@ -138,7 +140,7 @@ static bool dmabuf_maps_page_twice(const struct roan_dmabuf *from)
 	return false;
 }
 
-/* Coherent machines need this once, not for every access. */
+/* On cache-coherent machines one dma_buf_begin_cpu_access() per region is enough. */
 static int dmabuf_map(struct roan_mr *mr, u64 offset)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
@@ -173,7 +175,7 @@ err_unmap:
 	return err;
 }
 
-/* Also where registration stopped half-way. */
+/* Also for a registration that failed half-way. */
 void roan_dmabuf_release(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
@@ -191,7 +193,7 @@ void roan_dmabuf_release(struct roan_mr *mr)
 	kfree(from);
 }
 
-/* Libraries probe with fd -1 and no length, and take EBADF for a yes: so the descriptor is looked at first. */
+/* Libraries probe for dma-buf support with fd -1 and length 0, and expect EBADF. So check the descriptor first. */
 static int dmabuf_get(struct roan_mr *mr, int fd, u64 offset, u64 length)
 {
 	struct dma_buf *buf = dma_buf_get(fd);
@@ -217,7 +219,7 @@ struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, 
 	int err;
 
 	access &= ~IB_ACCESS_OPTIONAL;
-	/* Not persistent memory, and zero-based is what @iova 0 makes it. */
+	/* FLUSH_PERSISTENT is not supported, and neither is ZERO_BASED: @iova 0 has the same effect. */
 	if (access & ~(ROAN_ACCESS_SUPPORTED & ~IB_ACCESS_FLUSH_PERSISTENT))
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = roan_mr_alloc(pd, ROAN_MR_DMABUF);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FLUSH to persistence writes back what the CPUs' caches have of a range, line by line. Of some kilobytes that is
- * done at once; a region may have terabytes, so a worker does the rest, and the request waits for it as for memory
- * that is absent.
+ * FLUSH to persistence writes back the CPU cache lines of a range. mr_access.c does that at once for up to
+ * ROAN_WRITE_BACK_MAX bytes. A longer range (a region may have terabytes) is written back here by a worker, and the
+ * request waits as for a page fault. Does not check access rights and does not write back itself:
+ * roan_mr_write_back() does both.
  */
 #include <linux/sched.h>
 #include "base/base.h"
 #include "mem/mem.h"
 
-#define FLUSH_SLICE	SZ_16M	/* before others have theirs */
-#define MAX_WORKERS	4		/* what keeps a CPU busy needs not one for each QP */
+#define FLUSH_SLICE	SZ_16M	/* bytes per run; then the item is queued again, behind those of other QPs */
+#define MAX_WORKERS	4	/* concurrent; each keeps a CPU busy */
 
 static struct workqueue_struct *writers;
 
@@ -18,7 +19,10 @@ static bool flush_job_pending(const struct roan_flush_job *wb)
 	return wb->done_bytes < wb->len && READ_ONCE(wb->wanted);
 }
 
-/* The reference keeps the QP. The region is asked for anew each time: it may be gone, or have other memory. */
+/*
+ * The item has a QP reference. The R_Key is looked up and checked for each piece, because the region may be
+ * deregistered or re-registered meanwhile.
+ */
 static void flush_job_work(struct work_struct *work)
 {
 	struct roan_qp *qp = container_of(work, struct roan_qp, rq.flush_job.work);
@@ -83,8 +87,8 @@ void roan_flush_job_cancel(struct roan_qp *qp)
 	WRITE_ONCE(wb->wanted, false);
 	if (!wb->busy || !cancel_work(&wb->work))
 		return;
-	wb->busy = false;	/* its turn would have come after those of all other QPs */
-	roan_qp_put(qp);	/* the worker's; the caller has one of its own */
+	wb->busy = false;	/* the item was removed from the queue and will not run */
+	roan_qp_put(qp);	/* the item's reference; the caller has its own */
 }
 
 int roan_flush_worker_init(void)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bytes to and from I/O memory: the far side of a bus, without struct pages, reached through accessors only. What may
- * be touched is mr_access.c's to say, where the memory comes from dmabuf.c's and peermem_glue.c's.
+ * Copies from and to I/O memory: memory behind a bus, without struct pages, accessed through I/O accessors. Does not
+ * check access rights (mr_access.c) and does not obtain the memory (dmabuf.c, dm_bar.c, peermem/mr.c).
  *
- * Writes go through the bus as they are and are pushed out before the caller tells anybody. Reads are slow unless the
- * CPU may fetch whole lines of a write-combined mapping, which takes an instruction that compilers do not emit by
- * themselves.
+ * Writes leave the CPU's write-combining buffers before the functions return. Reads are slow unless the CPU fetches
+ * whole lines of a write-combined mapping. That needs MOVNTDQA, which compilers do not emit by themselves.
  */
 #include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -17,7 +16,7 @@
 
 #define LINE	64u
 
-/* How many bytes of [@from, @from + @len) were copied, whole lines only; @from is aligned to 16. */
+/* Copies the whole 64-byte lines of [@from, @from + @len); returns the number of bytes. @from is 16-byte aligned. */
 static u32 iomem_stream(void *to, const void __iomem *from, u32 len)
 {
 	const u8 *at = (const u8 __force *)from;
@@ -56,7 +55,7 @@ static void iomem_read_chunk(void *to, const void __iomem *from, u32 len)
 	memcpy_fromio(to + done, from + done, len - done);
 }
 
-/* Where byte @pos of the region lies, and how many of @len bytes lie in that piece. */
+/* Address of byte @pos of the region; *@run: contiguous bytes from there, at most @len. */
 static void __iomem *iomem_at(const struct roan_iomem *io, u64 pos, u32 len, u32 *run)
 {
 	u64 size = 1ull << io->shift;
@@ -93,7 +92,7 @@ static void iomem_write_chunks(const struct roan_iomem *io, u64 pos, const void 
 void roan_iomem_write(const struct roan_iomem *io, u64 pos, const void *from, u32 len)
 {
 	iomem_write_chunks(io, pos, from, len);
-	wmb();	/* out of the CPU's write-combining buffers before the completion that speaks of it */
+	wmb();	/* flush write-combining buffers before the completion of this write */
 }
 
 u32 roan_iomem_write_skb(const struct roan_iomem *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
@@ -104,14 +103,14 @@ u32 roan_iomem_write_skb(const struct roan_iomem *io, u64 pos, const struct sk_b
 	for (; len; len -= n, pos += n, off += n) {
 		n = min_t(u32, len, sizeof(bounce));
 		if (skb_copy_bits(skb, off, bounce, n))
-			return ROAN_VERR_BAD_RANGE;	/* the walker promised these bytes: cannot be */
+			return ROAN_VERR_BAD_RANGE;	/* cannot happen: the parser checked the length */
 		iomem_write_chunks(io, pos, bounce, n);
 	}
 	wmb();	/* as above */
 	return ROAN_VERR_NONE;
 }
 
-/* The word at @pos, if it is one: aligned, and all of it in one piece. */
+/* The 8-byte word at @pos; NULL if it is not aligned or not in one piece. */
 static void __iomem *iomem_word_at(const struct roan_iomem *io, u64 pos)
 {
 	u32 run;
@@ -121,8 +120,8 @@ static void __iomem *iomem_word_at(const struct roan_iomem *io, u64 pos)
 }
 
 /*
- * A bus has no locked cycles to offer. So these are atomic among themselves, over all regions, as two may name the same
- * memory; not against what a CPU or the memory's device does by itself.
+ * The bus has no locked cycles. So these atomics are atomic only among themselves, not with accesses by CPUs or by
+ * the memory's device. One lock for all regions, because two regions may cover the same memory. _bh, leaf.
  */
 static DEFINE_SPINLOCK(atomics);
 
@@ -138,7 +137,7 @@ u32 roan_iomem_atomic(const struct roan_iomem *io, u64 pos, const struct roan_pk
 		writeq(*orig + pkt->swap_add, word);
 	else if (*orig == pkt->compare)
 		writeq(pkt->swap_add, word);
-	wmb();	/* the next one reads what this one wrote */
+	wmb();	/* the next atomic reads the new value */
 	spin_unlock_bh(&atomics);
 	return ROAN_VERR_NONE;
 }
@@ -150,9 +149,9 @@ u32 roan_iomem_atomic_write(const struct roan_iomem *io, u64 pos, u64 value)
 	if (!word)
 		return ROAN_VERR_UNALIGNED;
 	spin_lock_bh(&atomics);
-	wmb();	/* what came before it arrives before it */
+	wmb();	/* earlier writes arrive before this one */
 	writeq(value, word);
-	wmb();	/* and a later one after it */
+	wmb();	/* later writes arrive after it */
 	spin_unlock_bh(&atomics);
 	return ROAN_VERR_NONE;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where roan.ko asks whether an address that cannot be pinned is a peer's memory. Who the peers are is the affair of
- * roan_peermem.ko (kernel/peer/), which may be there or not.
+ * The side of roan.ko of the peer-memory interface: passes an address range that cannot be pinned to roan_peermem.ko
+ * (kernel/mem/peermem/), if that module is loaded. Does not know the clients.
  */
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include "mem/mem.h"
 
 static const struct roan_peermem_ops *ops;
-static DEFINE_MUTEX(lock);	/* ops, until the module behind them is held */
+static DEFINE_MUTEX(lock);	/* ops; held until their module is referenced */
 
 int roan_peermem_ops_set(const struct roan_peermem_ops *new)
 {
@@ -24,7 +24,9 @@ int roan_peermem_ops_set(const struct roan_peermem_ops *new)
 }
 EXPORT_SYMBOL_GPL(roan_peermem_ops_set);
 
-/* What roan_peermem.ko needs of files that the KUnit suites link as well, and that therefore export nothing. */
+/*
+ * Wrappers for roan_peermem.ko: mr.c and iomem.c are also linked into the KUnit suites and therefore export no symbols.
+ */
 void roan_peermem_revoke(struct roan_mr *mr)
 {
 	roan_mr_revoke(mr);

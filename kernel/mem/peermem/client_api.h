@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The peer-memory interface, as its clients (nvidia-peermem and others) know it: names, layout and order of calls are
- * theirs. A client says which addresses of a program are its memory, and lends that memory to a network device.
+ * The peer-memory interface between RDMA drivers and clients (nvidia-peermem and others). Existing clients define its
+ * names, layouts and the order of calls, so nothing here may change. A client identifies the addresses of a program
+ * that are its memory and maps that memory for a network device.
  */
 #ifndef ROAN_PEERMEM_CLIENT_API_H
 #define ROAN_PEERMEM_CLIENT_API_H
@@ -11,11 +12,15 @@
 #include <linux/types.h>
 
 #define IB_PEER_MEMORY_NAME_MAX	64
-#define IB_PEER_MEMORY_VER_MAX	16	/* the last byte 1: what is registered is a struct peer_memory_client_ex */
+#define IB_PEER_MEMORY_VER_MAX	16	/* last byte 1: the client is a struct peer_memory_client_ex */
 
-#define PEER_MEM_INVALIDATE_UNMAPS	(1 << 0)	/* after an invalidation the client unmaps and puts by itself */
+/* After an invalidation the client itself does what dma_unmap() and put_pages() would do. */
+#define PEER_MEM_INVALIDATE_UNMAPS	(1 << 0)
 
-/* acquire, get_pages, dma_map ... dma_unmap, put_pages, release. acquire answers 1 for an address that is the client's. */
+/*
+ * Order of calls: acquire, get_pages, dma_map ... dma_unmap, put_pages, release. acquire returns 1 if the address is
+ * the client's.
+ */
 struct peer_memory_client {
 	char name[IB_PEER_MEMORY_NAME_MAX];
 	char version[IB_PEER_MEMORY_VER_MAX];
@@ -35,10 +40,13 @@ struct peer_memory_client_ex {
 	u32 flags;
 };
 
-/* From get_pages on, at any time; when it returns nobody touches the memory. May sleep. */
+/* The client may call it at any time after get_pages. When it returns, no CPU accesses the memory. May sleep. */
 typedef int (*invalidate_peer_memory)(void *reg_handle, u64 core_context);
 
-/* @invalidate NULL: the client never takes memory back by itself. NULL: out of memory. */
+/*
+ * @invalidate returns the function that revokes a region; NULL: the client never revokes memory. Returns a handle, or
+ * NULL if a callback is missing or memory is short.
+ */
 void *ib_register_peer_memory_client(const struct peer_memory_client *client, invalidate_peer_memory *invalidate);
 void ib_unregister_peer_memory_client(void *reg_handle);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clients of the peer-memory interface: coming, going, and what /sys/kernel/mm/memory_peers says of them. Their
- * memory is mr.c.
+ * Clients of the peer-memory interface: registration, unregistration, and /sys/kernel/mm/memory_peers. Does not
+ * handle their memory: mr.c does.
  *
- * These two names are exported by other stacks as well. So they live in a module of their own, which can stay unloaded.
+ * Other RDMA stacks export the same two symbols. So they are in a module of their own, which need not be loaded.
  */
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
@@ -50,7 +50,7 @@ struct peermem_client *peermem_client_next(struct peermem_client *client)
 	struct peermem_client *next;
 
 	mutex_lock(&peermem_lock);
-	/* One that left meanwhile is not on the list any more, nor does it know who came after it. */
+	/* A client that was unregistered meanwhile is no longer in the list, so it has no successor. */
 	next = list_empty(&client->link) ? NULL : client_get_at(client->link.next);
 	mutex_unlock(&peermem_lock);
 	peermem_client_put(client);
@@ -85,7 +85,7 @@ static int client_show(struct peermem_client *client)
 	return err;
 }
 
-/* The folder of mm is not exported where we need it; its node in sysfs knows it. */
+/* mm_kobj is not exported to modules, so get the kobject from its kernfs node. */
 static struct kobject *create_peers_dir(void)
 {
 	struct kernfs_node *mm = kernfs_find_and_get(kernel_kobj->sd, "mm");
@@ -98,13 +98,14 @@ static struct kobject *create_peers_dir(void)
 	return dir;
 }
 
-/* ---- coming and going ---- */
+/* ---- registration ---- */
 
 static u32 client_flags(const struct peer_memory_client *ops)
 {
 	const struct peer_memory_client_ex *ex = container_of(ops, struct peer_memory_client_ex, client);
 
-	if (ops->version[IB_PEER_MEMORY_VER_MAX - 1] != 1 || ex->ex_size < offsetofend(struct peer_memory_client_ex, flags))
+	if (ops->version[IB_PEER_MEMORY_VER_MAX - 1] != 1 ||
+	    ex->ex_size < offsetofend(struct peer_memory_client_ex, flags))
 		return 0;
 	return ex->flags;
 }
@@ -151,14 +152,14 @@ static struct roan_peermem_mr *client_pop_mr(struct peermem_client *client)
 	return mem;
 }
 
-/* Its memory is taken from all who still have it registered: when this returns the client's code may go. */
+/* Revokes all regions of the client's memory. When this returns, the client's code may be unloaded. */
 void ib_unregister_peer_memory_client(void *reg_handle)
 {
 	struct peermem_client *client = reg_handle;
 	struct roan_peermem_mr *mem;
 
 	mutex_lock(&peermem_lock);
-	list_del_init(&client->link);	/* nobody asks it any more, but who has a reference */
+	list_del_init(&client->link);	/* no new acquire(), except by threads that have a reference already */
 	mutex_unlock(&peermem_lock);
 	while ((mem = client_pop_mr(client))) {
 		peermem_reclaim(mem);
@@ -185,7 +186,7 @@ static int __init peermem_init(void)
 	return err;
 }
 
-/* Clients hold the module by the symbols they use, regions by roan.ko's reference. */
+/* No client and no region is left: clients pin the module by its symbols, regions by roan.ko's module reference. */
 static void __exit peermem_exit(void)
 {
 	roan_peermem_ops_set(NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of roan_peermem.ko have for each other: clients, and the regions of their memory. */
+/* Internal interface of roan_peermem.ko between clients.c (clients) and mr.c (regions of their memory). */
 #ifndef ROAN_PEERMEM_INTERNAL_H
 #define ROAN_PEERMEM_INTERNAL_H
 
@@ -7,38 +7,38 @@
 #include "mem/peermem/client_api.h"
 
 struct peermem_client {
-	struct list_head link;			/* clients, peermem_lock */
+	struct list_head link;			/* in the list of clients; peermem_lock */
 	struct list_head regions;		/* peermem_lock */
-	const struct peer_memory_client *ops;	/* the client's own */
+	const struct peer_memory_client *ops;	/* owned by the client */
 	bool unmaps;				/* PEER_MEM_INVALIDATE_UNMAPS */
-	refcount_t refs;			/* a region's lasts until the client has its context back */
+	refcount_t refs;			/* a region drops its reference after ops->release() */
 	struct completion released;
 	struct kobject *dir;
 	struct kobj_attribute version;
 };
 
 enum peermem_state {
-	PEERMEM_NEW,	/* the client is being asked; what takes it away now only says so */
-	PEERMEM_INVALIDATED_EARLY,	/* ... it was taken away meanwhile */
-	PEERMEM_CLIENT_GONE,	/* ... the client is about to leave, and has taken nothing away */
+	PEERMEM_NEW,			/* claim in progress: invalidation, unregistration only change the state */
+	PEERMEM_INVALIDATED_EARLY,	/* claim in progress, and the client has invalidated the memory */
+	PEERMEM_CLIENT_GONE,		/* claim in progress, and the client unregisters without having invalidated */
 	PEERMEM_ACTIVE,
-	PEERMEM_RELEASED,	/* by whoever made it so, who gives the memory back and completes @returned */
+	PEERMEM_RELEASED,		/* the thread that set it releases the memory and completes @release_done */
 };
 
 struct roan_peermem_mr {
 	refcount_t refs;
 	struct peermem_client *client;
-	struct roan_mr *mr;		/* while it is registered: until @release_done, whoever took it */
-	void *context;			/* the client's */
-	u32 cookie;			/* how the client names us */
+	struct roan_mr *mr;		/* valid until @release_done */
+	void *context;			/* from the client's acquire() */
+	u32 cookie;			/* the core_context of the client: identifies this region */
 	struct list_head link;		/* client->regions, peermem_lock */
 	spinlock_t lock;		/* state */
 	enum peermem_state state;
-	unsigned long ctx_released;	/* bit 0: the client has its context back */
+	unsigned long ctx_released;	/* bit 0: ops->release(@context) was called */
 	struct completion release_done;
 	bool got_pages;
 	bool mapped;
-	struct device *dma_device;	/* NULL where the interface is not on PCI */
+	struct device *dma_device;	/* NULL if the interface has no PCI device */
 	struct sg_table sgt;
 	void __iomem **maps;
 	u32 n_maps;
@@ -51,7 +51,7 @@ void peermem_client_put(struct peermem_client *client);
 
 extern const struct roan_peermem_ops peermem_ops;
 int peermem_invalidate(void *reg_handle, u64 ticket);
-void peermem_reclaim(struct roan_peermem_mr *mem);	/* the client leaves; the caller has a reference */
+void peermem_reclaim(struct roan_peermem_mr *mem);	/* the client unregisters; the caller has a reference */
 void peermem_put(struct roan_peermem_mr *mem);
 
 #endif /* ROAN_PEERMEM_INTERNAL_H */

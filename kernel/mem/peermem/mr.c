@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions of peers' memory: claimed, mapped for the CPU, taken back. Clients tell DMA addresses; where these lead on the
- * bus is mapped, as a software device touches memory with the CPU.
+ * Regions of clients' memory: claim, CPU mapping, release and invalidation. Clients return DMA addresses; this file
+ * maps the bus addresses behind them for the CPU, because a software device accesses memory with the CPU. Does not
+ * copy (iomem.c) and does not manage clients (clients.c).
  *
- * No lock is held while a client is called, as it may call back. Who takes a region (its deregistration, an invalidation
- * or the client's leaving, whichever is first) gives the memory back; the others wait for that.
+ * No lock is held while a client's function is called, because it may call back. Three events end a region:
+ * deregistration, invalidation, and unregistration of the client. The first one releases the memory. Deregistration
+ * and unregistration wait for that if they come later.
  */
 #include <linux/io.h>
 #include <linux/iommu.h>
@@ -12,7 +14,7 @@
 #include <linux/slab.h>
 #include "mem/peermem/internal.h"
 
-static DEFINE_XARRAY_ALLOC1(tickets);	/* peermem_lock, and its own */
+static DEFINE_XARRAY_ALLOC1(tickets);	/* cookie -> struct roan_peermem_mr; peermem_lock */
 
 void peermem_put(struct roan_peermem_mr *mem)
 {
@@ -20,7 +22,7 @@ void peermem_put(struct roan_peermem_mr *mem)
 		kfree(mem);
 }
 
-/* ---- the client's side ---- */
+/* ---- calls to the client ---- */
 
 static void peermem_put_pages(struct roan_peermem_mr *mem)
 {
@@ -57,7 +59,7 @@ static int peermem_get_pages(struct roan_peermem_mr *mem, u64 start, int *nmap)
 	return 0;
 }
 
-/* ---- mapped for the CPU ---- */
+/* ---- CPU mapping ---- */
 
 static phys_addr_t peermem_phys_of(struct device *dev, dma_addr_t addr)
 {
@@ -74,7 +76,7 @@ static void peermem_unmap(struct roan_peermem_mr *mem)
 	mem->maps = NULL;
 }
 
-/* The physical address of each of the region's pieces. */
+/* Fills @phys with the bus address of each of the region's @n pieces of @size bytes. */
 static int peermem_find_chunks(struct roan_peermem_mr *mem, int nmap, u64 size, u32 n, phys_addr_t *phys)
 {
 	struct scatterlist *sg;
@@ -92,7 +94,7 @@ static int peermem_find_chunks(struct roan_peermem_mr *mem, int nmap, u64 size, 
 	return found == n ? 0 : -EINVAL;
 }
 
-/* Pieces that lie one after the other get one mapping. */
+/* Contiguous pieces share one mapping. */
 static int peermem_map_chunks(struct roan_peermem_mr *mem, struct roan_iomem *io, const phys_addr_t *phys)
 {
 	u64 size = 1ull << io->shift;
@@ -138,14 +140,14 @@ static int peermem_map(struct roan_peermem_mr *mem, u64 start, int nmap)
 	return err;
 }
 
-/* ---- claiming ---- */
+/* ---- claim ---- */
 
 static int peermem_link(struct roan_peermem_mr *mem)
 {
 	int err = -EFAULT;
 
 	mutex_lock(&peermem_lock);
-	if (!list_empty(&mem->client->link)) {	/* else it leaves */
+	if (!list_empty(&mem->client->link)) {	/* else the client unregisters */
 		err = xa_alloc(&tickets, &mem->cookie, mem, xa_limit_32b, GFP_KERNEL);
 		if (!err)
 			list_add(&mem->link, &mem->client->regions);
@@ -162,7 +164,7 @@ static void peermem_unlink(struct roan_peermem_mr *mem)
 	mutex_unlock(&peermem_lock);
 }
 
-/* Owns @context and the reference to @client. */
+/* Takes over @context and the reference to @client, also on error. ERR_PTR */
 static struct roan_peermem_mr *peermem_new(struct roan_mr *mr, struct peermem_client *client, void *context,
 					   struct device *dev)
 {
@@ -215,7 +217,7 @@ static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_clie
 	if (!err)
 		err = peermem_map(mem, start, nmap);
 	if (!err) {
-		mr->peermem = mem;	/* before anybody may take it */
+		mr->peermem = mem;	/* before the region may be revoked */
 		if (peermem_change_state(mem, PEERMEM_NEW, PEERMEM_ACTIVE) == PEERMEM_NEW)
 			return 0;
 		err = -EFAULT;
@@ -245,9 +247,9 @@ static int peermem_claim(struct roan_mr *mr, u64 start, struct device *dev)
 	return -EFAULT;
 }
 
-/* ---- taken back ---- */
+/* ---- release and invalidation ---- */
 
-/* Nobody may touch it, then nobody does, then nobody can. */
+/* First revokes the region and waits until no CPU accesses it, then unmaps it. */
 static void peermem_revoke(struct roan_peermem_mr *mem, bool pages_too)
 {
 	roan_peermem_revoke(mem->mr);
@@ -264,7 +266,7 @@ static struct roan_peermem_mr *peermem_find(u64 ticket)
 	mutex_lock(&peermem_lock);
 	mem = xa_load(&tickets, ticket);
 	if (mem)
-		refcount_inc(&mem->refs);	/* the list's one is there as long as the ticket */
+		refcount_inc(&mem->refs);	/* not 0: the region's reference outlives its entry in tickets */
 	mutex_unlock(&peermem_lock);
 	return mem;
 }
@@ -294,12 +296,12 @@ void peermem_reclaim(struct roan_peermem_mr *mem)
 		wait_for_completion(&mem->release_done);
 		break;
 	default:
-		return;		/* whoever claims it gives everything back */
+		return;		/* the claiming thread releases everything */
 	}
 	peermem_release_ctx(mem);
 }
 
-/* The key is gone: nobody touches the memory. */
+/* The key has been removed: no CPU accesses the memory. */
 static void peermem_release(struct roan_mr *mr)
 {
 	struct roan_peermem_mr *mem = mr->peermem;
