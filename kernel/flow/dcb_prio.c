@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a packet's DSCP is worth on the host: skb->priority, which mqprio, ETS, PFC and the PCP of a VLAN go by. The
- * interface's DCB application table decides where it says something, else the class selector, DSCP >> 3. The stack's own
- * table (rt_tos2priority()) would make most RoCE DSCPs best effort. A table a device, so that a train costs one load.
+ * Maps a packet's DSCP to skb->priority, which mqprio, ETS, PFC and the PCP of a VLAN use. The priority is that of
+ * the interface's DCB application table; without an entry it is the class selector, DSCP >> 3. The stack's own table
+ * (rt_tos2priority()) would make most RoCE DSCPs best effort. One table per device, so that a train costs one load.
+ * Does not choose the DSCP: roan_qos_tclass() does.
  */
 #include <linux/dcbnl.h>
 #include <net/dcbevent.h>
 #include <net/dcbnl.h>
 #include "flow/flow.h"
 
-static LIST_HEAD(devices);		/* roan_dev.on_qos */
-static DEFINE_SPINLOCK(devices_lock);	/* _bh; the event comes in atomic context */
+static LIST_HEAD(devices);		/* roan_dev.qos_link */
+static DEFINE_SPINLOCK(devices_lock);	/* _bh; a spinlock, because the DCB event runs in atomic context */
 
 #if IS_ENABLED(CONFIG_DCB)
-/* Of several priorities for one application the highest counts, as in the stack. -1: the table does not name it. */
+/* The highest of several priorities of one application, as in the stack. -1: the table has no entry. */
 static int highest_prio(u8 priorities)
 {
 	return fls(priorities) - 1;
@@ -60,7 +61,7 @@ void roan_qos_refresh(struct roan_dev *dev)
 		WRITE_ONCE(dev->qos.prio[dscp], prio[dscp]);
 }
 
-/* Interfaces are numbered per namespace and the event has no more than the number: refreshing one too many is harmless. */
+/* The event has only the ifindex, which is unique per network namespace only. An unneeded refresh is harmless. */
 static int dcb_app_event(struct notifier_block *nb, unsigned long what, void *ptr)
 {
 	const struct dcb_app_type *app = ptr;
@@ -78,7 +79,7 @@ static int dcb_app_event(struct notifier_block *nb, unsigned long what, void *pt
 
 static struct notifier_block notifier = { .notifier_call = dcb_app_event };
 
-/* Listed first: a change that comes between the two is seen by one of them. */
+/* Added to the list before the refresh, so that a change in between is not missed. */
 void roan_qos_add_dev(struct roan_dev *dev)
 {
 	spin_lock_bh(&devices_lock);

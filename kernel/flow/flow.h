@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * flow: when a packet may leave, and with which priority. Decides by the QP's rate and window, PFC pauses from and to the
- * peer, and how much of a QP waits in this host's queues; the rules themselves are core/cc and core/flow. Does not build or
- * send packets. Locks: limiter->lock, pfc->lock, the PFC transmit lock and the pacing queue's lock are taken under a queue's
- * lock or under none. Any context; timers are soft.
+ * flow: when a packet may leave, and with which priority. Decides by the QP's rate and window, PFC and the
+ * small-queue limit; runs a blocked queue again when it may send. Does not decide the rules, which are in core/cc and
+ * core/flow. Does not build or send packets, except PFC frames. Locks: limiter->lock, pfc->lock, pfc->out[].lock
+ * under a queue lock or none; a pacing queue's lock under limiter->lock. Contexts: softirq or process; timers are
+ * soft. The skb destructor in tx_inflight.c runs in any context.
  */
 #ifndef ROAN_FLOW_H
 #define ROAN_FLOW_H
@@ -15,8 +16,8 @@ struct dst_entry;
 struct sk_buff;
 
 /*
- * The traffic class a packet leaves with: the path's own; if that is 0 the class selector of its service level; if there
- * is neither, the device's default. @av may be NULL: a datagram QP has none.
+ * The traffic class of a packet: that of the path; if it is 0, the class selector of the path's service level; if
+ * that is 0 too, the device's default. @av may be NULL: a datagram QP has none.
  */
 static inline u8 roan_qos_tclass(const struct roan_dev *dev, const struct roan_av *av)
 {
@@ -30,7 +31,7 @@ static inline u8 roan_qos_prio(const struct roan_dev *dev, u8 tclass)
 	return READ_ONCE(dev->qos.prio[tclass >> 2]);
 }
 
-/* The set in force: that of the device's algorithm. */
+/* The parameters of the device's current algorithm. */
 static inline struct roan_cc_params *roan_cc_params_of(struct roan_dev *dev)
 {
 	return &dev->cc.params[READ_ONCE(dev->cc.algo)];
@@ -42,57 +43,68 @@ int roan_qos_init(void);
 void roan_qos_exit(void);
 void roan_qos_add_dev(struct roan_dev *dev);
 void roan_qos_del_dev(struct roan_dev *dev);
-void roan_qos_refresh(struct roan_dev *dev);	/* from the interface's DCB application table */
+void roan_qos_refresh(struct roan_dev *dev);	/* reads the interface's DCB application table again */
 
 /* ---- tx_inflight.c ---- */
 
 void roan_tx_inflight_init(struct roan_qp_ref *ref);
-/* frees it, a grace period after the last skb is gone; waits for nothing */
+/* Frees @ref an RCU grace period after the last skb was freed. Does not wait. */
 void roan_tx_inflight_put(struct roan_qp_ref *ref);
-void roan_tx_inflight_exit(void);			/* waits until all are gone; no QP is left */
+void roan_tx_inflight_exit(void);			/* no QP is left; waits until all refs are freed. Sleeps */
 
 /*
- * A queue starts to send along @dst (NULL: not known yet). True: what it hands over can wait in a queue of this host, and is
- * counted. Lock of the queue and RCU held, as for all below.
+ * A queue starts a send round along @dst (NULL: not known yet). Returns true if its skbs can wait in a queue of this
+ * host; they are then counted. Queue lock and RCU read lock held, as for the functions that follow.
  */
 bool roan_tx_inflight_begin_round(struct roan_qp *qp, u8 side, const struct dst_entry *dst);
-/* Of a queue that is counted: is the limit reached with @bytes more? They should be handed over before it waits. */
+/* Counted queue: true if @bytes more reach the limit. The caller hands them to the stack before the queue waits. */
 bool roan_tx_inflight_over(struct roan_qp *qp, u8 side, u32 bytes);
-/* The limit is reached and all is handed over. True: it still is, and the queue is run again when there is less. */
+/*
+ * The limit was reached, and everything built was handed to the stack. Returns true if at least half of the limit is
+ * still in flight: the queue waits, and runs again when less is.
+ */
 bool roan_below_full_waits(struct roan_qp *qp, u8 side);
-/* @skb of such a queue is handed to the IP stack. */
+/* Counts @skb, which is about to be handed to the IP stack, and sets its destructor. */
 void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb);
-/* Must the queue wait, as more than @wake is below? Then it is called when that is no more. */
+/* Returns true if at least @wake KiB of the queue are in flight: the queue waits, and runs again when less is. */
 bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake);
 
 /* ---- pfc_rx.c, pfc_tx.c ---- */
 
 void roan_pfc_init(struct roan_dev *dev);
-void roan_pfc_exit(struct roan_dev *dev);	/* no QP is left, no parameter is set any more; takes RTNL if it was on */
-/* cc_param. 0, -ERANGE or -ENODEV; process context, takes RTNL. */
+void roan_pfc_exit(struct roan_dev *dev);	/* no QP is left, no parameter is written; takes RTNL if PFC was on */
+/* Sets a parameter of cc_param. 0, -ERANGE, -ENODEV or an error of dev_mc_add(); process context, takes RTNL. */
 int roan_pfc_set(struct roan_dev *dev, enum roan_pfc_param which, u32 value);
 
-/* Is PFC on at all? The test that everybody pays. */
+/* True if pause frames are honoured for any priority. The only cost of PFC while it is off. */
 static inline bool roan_pfc_on(const struct roan_pfc *pfc)
 {
 	return unlikely(READ_ONCE(pfc->params.pfc_prio_mask));
 }
 
-/* A packet of @prio is there: must it wait? Then the QP is called, for this side, when it need no more. @side's lock held. */
+/*
+ * Returns true if a packet of @prio must wait: a pause blocks it, and queue @side runs again at its end. @side's lock
+ * held.
+ */
 bool roan_pfc_check_blocked(struct roan_qp *qp, u8 side, u8 prio);
-void roan_pfc_cancel(struct roan_qp *qp);	/* it does not wait any more, and will not; process context */
+void roan_pfc_cancel(struct roan_qp *qp);	/* @qp sends nothing more: it stops waiting; process context */
 
-/* ns: how long any QP had a packet that a pause held back. Process or softirq context */
+/* ns: total time in which at least one QP had a packet blocked by a pause. Process or softirq context */
 u64 roan_pfc_waited(struct roan_dev *dev);
 
 u64 roan_pfc_link_speed(const struct roan_dev *dev);	/* bit/s, never 0 */
-/* Is @prio in @mask? That of CNPs is never: nobody would slow down. */
+/*
+ * True if @prio is in @mask and is not the priority of CNPs. A pause must not delay CNPs, or no sender would slow down.
+ */
 bool roan_pfc_prio_enabled(struct roan_dev *dev, u32 mask, u8 prio);
 
 /* pfc_tx.c */
 void roan_pfc_tx_init(struct roan_dev *dev);
 void roan_pfc_tx_exit(struct roan_dev *dev);
-/* The device's backlog of @prio, or what is to be told about it, has changed. Any of our contexts, queue locks may be held. */
+/*
+ * The device's backlog of @prio or a parameter changed: send XOFF or XON if needed. Softirq or process; also under
+ * queue locks.
+ */
 void roan_pfc_tx_update(struct roan_dev *dev, u8 prio);
 
 #endif /* ROAN_FLOW_H */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who was held back by a pacer waits here for its time: one queue and one timer a CPU, so that an idle QP has none. When the
- * time has come the QP is asked to look again (deferred.c); whether it may then send is the pacer's word. Depends on no queueing
- * discipline.
+ * QPs that the pacer blocks wait here for their send time: one queue and one timer per CPU, so that an idle QP has no
+ * timer. At that time the QP's queues are deferred (deferred.c) and try again. Does not decide whether they may send:
+ * the pacer does. Needs no queueing discipline.
  */
 #include <linux/timerqueue.h>
 #include "base/base.h"
 #include "flow/qp_rate.h"
 
-#define SLACK_NS	1000	/* so much too early counts as in time: not a timer for each of a crowd */
+#define SLACK_NS	1000	/* ns that a QP may run early, so that QPs with close times share one timer interrupt */
 
 struct roan_pacing_queue {
 	spinlock_t lock;	/* _bh, leaf */
@@ -18,7 +18,7 @@ struct roan_pacing_queue {
 
 static DEFINE_PER_CPU(struct roan_pacing_queue, wheels);
 
-/* True: it was there, and its reference is now the caller's. */
+/* Returns true if @l was queued; the caller then owns the queue's QP reference. l->lock held. */
 static bool pacing_dequeue(struct roan_limiter *l)
 {
 	struct roan_pacing_queue *wheel = l->pacing_queue;
@@ -40,7 +40,7 @@ static bool pacing_waits_until(const struct roan_limiter *l, u64 at)
 	return READ_ONCE(l->queued) && (u64)l->node.expires <= at;
 }
 
-/* One who waits for an earlier time stays: it finds that it may not yet, and waits again. */
+/* A limiter that is queued for an earlier time stays there; its QP tries too early and is queued again. */
 void roan_pacing_reschedule(struct roan_limiter *l, u64 at)
 {
 	struct roan_pacing_queue *wheel;
@@ -63,7 +63,7 @@ void roan_pacing_reschedule(struct roan_limiter *l, u64 at)
 void roan_pacing_wait(struct roan_limiter *l, enum roan_queue_id side, u64 at)
 {
 	set_bit(side, &l->blocked_mask);
-	/* pairs with the xchg in pacing_wake(): either it sees our bit, or we that it has let go */
+	/* Pairs with the xchg() in pacing_wake(): either it sees our bit, or we see that @l is no longer queued. */
 	smp_mb__after_atomic();
 	roan_pacing_reschedule(l, at);
 }
@@ -88,7 +88,7 @@ static void pacing_wake(struct roan_limiter *l)
 	roan_qp_put(qp);
 }
 
-/* The timer of a CPU that died runs on another and serves the same queue. */
+/* The timer of an offline CPU is migrated to another CPU and still serves the same queue. */
 static enum hrtimer_restart pacing_timer_fn(struct hrtimer *timer)
 {
 	struct roan_pacing_queue *wheel = container_of(timer, struct roan_pacing_queue, timer);
@@ -122,7 +122,7 @@ void roan_pacing_init(void)
 	}
 }
 
-/* No QP, so nobody waits; a timer may still be about to find that out. */
+/* No QP exists, so all queues are empty, but a timer may still run. */
 void roan_pacing_exit(void)
 {
 	int cpu;

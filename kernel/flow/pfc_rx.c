@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Priority flow control: pause frames that come to the interface, and QPs that wait for a pause to end. Off until
- * cc_param/pfc_prio_mask names priorities, and then the device listens where drivers pass such frames up. What a frame means,
- * and how long it may be believed, is core/flow/pfc_rules.c's. Frames that we send are pfc_tx.c's.
+ * Priority flow control: receives pause frames and blocks QPs until a pause ends. Off until cc_param/pfc_prio_mask
+ * contains a priority. Works only with network drivers that pass pause frames to the stack. Does not decide what a
+ * frame means or how long a pause lasts (core/flow/pfc_rules.c), and does not send frames (pfc_tx.c).
  *
- * CNPs, and ACKs that nothing else precedes, do not ask here: they are never held back.
+ * CNPs, and ACKs with no blocked data before them, are not checked here: a pause never blocks them.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_ether.h>
@@ -13,7 +13,7 @@
 #include "base/trace.h"
 #include "flow/flow.h"
 
-#define UNKNOWN_LINK	10000000000ULL	/* bit/s; as fast as virtual links say they are */
+#define UNKNOWN_LINK	10000000000ULL	/* bit/s; the speed that virtual links report */
 
 static const u8 pause_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
 
@@ -27,7 +27,7 @@ bool roan_pfc_prio_enabled(struct roan_dev *dev, u32 mask, u8 prio)
 	return mask & BIT(prio) && prio != READ_ONCE(roan_cc_params_of(dev)->cnp_802p_prio);
 }
 
-/* ---- who waits ---- */
+/* ---- blocked QPs ---- */
 
 static void pfc_count_trips(struct roan_pfc_prio *prio)
 {
@@ -59,7 +59,7 @@ static void pfc_wake_prio(struct roan_pfc_prio *prio)
 	}
 }
 
-/* An earlier time that is set stays: it finds the pause longer, and is set anew. */
+/* A timer that is armed for an earlier time stays: it finds the pause extended, and is armed again. */
 static void pfc_arm_timer(struct roan_pfc_prio *prio)
 {
 	u64 when = roan_pfc_rx_deadline(&prio->pause, &prio->dev->pfc.params);
@@ -96,7 +96,7 @@ static void pfc_enqueue(struct roan_qp *qp, u8 side, struct roan_pfc_prio *prio)
 		if (!pfc->n_waiting++)
 			pfc->wait_since = ktime_get_ns();
 	}
-	list_move_tail(&qp->pfc_link, &prio->blocked_qps);	/* a datagram QP may have waited for another priority */
+	list_move_tail(&qp->pfc_link, &prio->blocked_qps);	/* a datagram QP may be in another priority's list */
 	qp->pfc_blocked_mask |= BIT(side);
 	pfc_arm_timer(prio);
 }
@@ -147,7 +147,7 @@ void roan_pfc_cancel(struct roan_qp *qp)
 
 /* ---- frames ---- */
 
-/* A frame has @quanta for priority @i. softirq */
+/* A frame contains @quanta for priority @i. softirq */
 static void pfc_rx_class(struct roan_dev *dev, u32 i, u16 quanta)
 {
 	struct roan_pfc *pfc = &dev->pfc;
@@ -162,7 +162,7 @@ static void pfc_rx_class(struct roan_dev *dev, u32 i, u16 quanta)
 	if (event == ROAN_PFC_RX_ENDED)
 		pfc_wake_prio(prio);
 	else if (event == ROAN_PFC_RX_EXTENDED)
-		pfc_arm_timer(prio);	/* it may have become shorter */
+		pfc_arm_timer(prio);	/* the pause may have become shorter */
 	pfc_count_trips(prio);
 	spin_unlock(&pfc->lock);
 	trace_roan_pfc_rx(dev, i, ns, event);
@@ -181,7 +181,7 @@ static void pfc_rx_frame(struct roan_dev *dev, const struct roan_pfc_frame *f)
 			pfc_rx_class(dev, i, f->quanta[i]);
 }
 
-/* softirq; the skb may be shared, so it is only read. Its data begins behind the Ethernet header. */
+/* softirq. The skb may be shared, so it is only read. skb->data is behind the Ethernet header. */
 static int pfc_rcv(struct sk_buff *skb, struct net_device *ndev, struct packet_type *pt, struct net_device *orig)
 {
 	struct roan_dev *dev = container_of(pt, struct roan_dev, pfc.ptype);
@@ -218,7 +218,7 @@ out:
 
 /* ---- on and off ---- */
 
-/* An interface that has left has no addresses to add to; it forgets those it had by itself. */
+/* An interface that is being unregistered flushes its addresses and must not get another one. */
 static int pfc_listen(struct roan_dev *dev)
 {
 	int err;
@@ -235,12 +235,12 @@ static int pfc_listen(struct roan_dev *dev)
 
 static void pfc_stop_listening(struct roan_dev *dev)
 {
-	dev_remove_pack(&dev->pfc.ptype);	/* and no frame is under way any more */
+	dev_remove_pack(&dev->pfc.ptype);	/* waits until no CPU runs pfc_rcv() */
 	dev_mc_del(dev->ndev, pause_address);
 	dev->pfc.rx_registered = false;
 }
 
-/* Forget the pauses of priorities that are not in the mask any more. */
+/* Ends the pauses of priorities that are no longer in pfc_prio_mask. */
 static void pfc_release_all(struct roan_pfc *pfc)
 {
 	u32 i;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pause frames that we send: of priorities named by cc_param/pfc_emit_mask, when much of what came waits for memory here
- * (odp_rxqueue.c). When a peer is to be told what is core/flow/pfc_rules.c's; here is the timer that tells it again, and the frame on its
- * way. Frames that come are pfc_rx.c's. Costs nothing while nothing waits.
+ * Sends PFC pause frames for the priorities in cc_param/pfc_emit_mask while many received bytes are queued behind
+ * page faults (odp_rxqueue.c). Builds and sends the frames and has the timer that repeats XOFF. Does not decide when
+ * to send XOFF or XON (core/flow/pfc_rules.c), and does not receive frames (pfc_rx.c). Costs nothing while no packet
+ * is queued.
  */
 #include <linux/etherdevice.h>
 #include <linux/pkt_sched.h>
@@ -42,7 +43,7 @@ static void pfc_tx_frame(struct roan_dev *dev, u8 prio, u16 quanta)
 	dev_queue_xmit(skb);
 }
 
-/* One at a time, the frame included: the last one on the wire says how things are. */
+/* The lock is held until the frame is handed over, so that the last frame on the wire matches the state. */
 static void pfc_tx_run(struct roan_pfc_tx *out)
 	__must_hold(&out->lock)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The reaction point's shell: which algorithm a QP runs, what it is told, what its answer means for the next packet. How a
- * rate follows from events is cc/'s, how a train follows from a rate core/cc/pacer.h's.
+ * Reaction point, driver half: selects the algorithm of a QP, passes events to it, and applies the resulting rate and
+ * window to each packet. Does not compute a rate from events (core/cc) nor a train length from a rate
+ * (core/cc/pacer.c).
  */
 #include <linux/if_ether.h>
 #include <linux/ip.h>
@@ -20,7 +21,7 @@ static u32 rate_full_packet(const struct roan_qp *qp)
 	return ETH_HLEN + ROAN_NET_HEADERS + (1u << qp->mtu_shift);
 }
 
-/* Management has none. Delay can be measured where there are ACKs. */
+/* The GSI QP has no congestion control. Algorithms that measure delay need ACKs, so RC only. */
 enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp)
 {
 	u8 own = READ_ONCE(qp->cc_override);
@@ -44,8 +45,8 @@ bool roan_rate_uses_ecn(const struct roan_qp *qp, u8 prio)
 }
 
 /*
- * bit/s: the lowest of modify_qp's rate limit, the administrator's and the path's static rate; 0: none. A datagram's path is
- * not looked at.
+ * bit/s: the lowest of modify_qp's rate limit, the administrator's cap and the path's static rate; 0: none. The
+ * static rate of an address handle of a datagram QP is ignored.
  */
 static u64 rate_cap_of(const struct roan_qp *qp)
 {
@@ -57,22 +58,28 @@ static u64 rate_cap_of(const struct roan_qp *qp)
 	return min_not_zero(min_not_zero(limit, path), READ_ONCE(qp->admin_rate_cap) * 1000ull);
 }
 
-/* bit/s. What a veth or a tap says of itself means nothing, so it may be set. */
+/* bit/s; 0: unknown. The speed that a veth or a tap reports is meaningless, so cc_param/link_speed overrides it. */
 static u64 rate_link_speed(const struct roan_dev *dev)
 {
 	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
-/* An algorithm that wants nothing is not asked any more, once nothing is kept below that a packet could overtake. */
+/*
+ * Bypass the algorithm when it subscribes to no event and no EDT packet is still in fq (a later packet must not
+ * overtake it).
+ */
 static void rate_update_bypass(struct roan_limiter *l, u64 now)
 	__must_hold(&l->lock)
 {
 	WRITE_ONCE(l->bypass, roan_cc_idle(&l->cc) && l->edt_ns <= now);
 }
 
-/* The algorithm spoke: the pacer, whoever waits, and the trace shall know. */
+/*
+ * The algorithm changed its rate or window: update the pacer, the bypass, the trace and the send time of blocked
+ * queues.
+ */
 static void rate_apply(struct roan_limiter *l, u64 now)
 	__must_hold(&l->lock)
 {
@@ -119,7 +126,7 @@ static struct roan_limiter *rate_get_limiter(struct roan_qp *qp, gfp_t gfp)
 	return other;
 }
 
-/* Is there more to do from the start than to wait for a CNP? */
+/* True if the QP needs a limiter before the first CNP. */
 static bool rate_starts_limited(const struct roan_qp *qp)
 {
 	enum roan_cc_algo algo = roan_rate_algo(qp);
@@ -182,7 +189,7 @@ void roan_rate_stop(struct roan_qp *qp)
 
 /* ---- events ---- */
 
-/* A datagram QP has no peer: it believes who it sent to last. */
+/* A datagram QP has no peer: it accepts CNPs only from the destination of its last packet. */
 static bool rate_cnp_applies(struct roan_qp *qp, const union ib_gid *from)
 {
 	u8 prio = roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, roan_qp_av(qp)));
@@ -216,7 +223,7 @@ void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from)
 	l->now = ktime_get_ns();
 	changed = link && l->cc.link != link && roan_cc_limits(&l->cc, link, l->cc.rate_cap, l->now);
 	changed |= roan_cc_cnp(&l->cc, l->now);
-	/* Even without a change: from now on it may want to hear of what is sent. */
+	/* Even without a change: the algorithm may now subscribe to sent bytes. */
 	rate_update_bypass(l, l->now);
 	if (changed)
 		rate_apply(l, l->now);
@@ -235,7 +242,10 @@ void roan_rate_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 ps
 	if (req->una_psn == una)
 		return;
 	if (l->rtt_sample_ns && psn_diff(req->una_psn, l->rtt_sample_psn) > 0) {
-		/* Not one for several packets, who knows when the last of them left; nor one let go before its time. */
+		/*
+		 * No sample if the ACK names a later packet, whose departure time is unknown, nor if it comes before
+		 * the departure time: then fq released the packet early.
+		 */
 		if (psn == l->rtt_sample_psn && now > l->rtt_sample_ns)
 			sample.rtt_ns = now - l->rtt_sample_ns;
 		l->rtt_sample_ns = 0;
@@ -248,16 +258,16 @@ void roan_rate_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 ps
 
 void roan_rate_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now)
 {
-	l->rtt_sample_ns = 0;	/* what is sent twice cannot be timed */
+	l->rtt_sample_ns = 0;	/* no RTT sample from a retransmitted packet (Karn) */
 	spin_lock(&l->lock);
 	if (roan_cc_lost(&l->cc, why, now))
 		rate_apply(l, now);
 	spin_unlock(&l->lock);
 }
 
-/* ---- may it leave? ---- */
+/* ---- admission of packets ---- */
 
-/* Does an fq space what we give to the interface? Of several transmit queues the first one speaks for all. */
+/* True if the interface's qdisc is fq, which honours departure times. Only the first transmit queue is checked. */
 static bool egress_is_fq(const struct roan_dev *dev)
 {
 	const struct Qdisc *qdisc = rcu_dereference(netdev_get_tx_queue(dev->ndev, 0)->qdisc);
@@ -265,7 +275,7 @@ static bool egress_is_fq(const struct roan_dev *dev)
 	return qdisc && !strcmp(qdisc->ops->id, "fq");
 }
 
-/* The turn's packets leave at @due, and never before what the QP sent earlier. */
+/* Sets the departure time of this round's packets: @due, but not before that of the QP's earlier packets. */
 static void rate_set_edt(struct roan_limiter *l, struct roan_tx_round *round, u64 due)
 	__must_hold(&l->lock)
 {
@@ -278,8 +288,8 @@ static void rate_set_edt(struct roan_limiter *l, struct roan_tx_round *round, u6
 }
 
 /*
- * A new turn: how many bytes? 0: none yet, and the QP is called when the time has come, or when the rate may have risen; but not
- * so early that it would look many times for each packet, as all others who wait do.
+ * Starts a new pacer round and returns its byte budget. 0: not yet; the pacing timer runs the QP at the next send
+ * time, or earlier if the rate may rise before, but after a quarter of the wait at the earliest.
  */
 static u32 pacer_round(struct roan_limiter *l, struct roan_tx_round *round, enum roan_queue_id side, u32 bytes)
 	__must_hold(&l->lock)
@@ -337,7 +347,7 @@ static bool rate_is_acked(const struct roan_qp *qp, const struct roan_opcode *in
 	return qp->transport == ROAN_TP_RC && (info->op == ROAN_OP_SEND || info->op == ROAN_OP_WRITE);
 }
 
-/* Bytes that may follow those in flight, ours with the packet at hand; READs are the responder's to limit. */
+/* Bytes that the window allows from @emit on. For SEND and WRITE only; the responder limits the responses to a READ. */
 static u64 rate_cwnd_avail(const struct roan_qp *qp, const struct roan_limiter *l, const struct roan_tx_desc *emit)
 {
 	return roan_cc_cwnd_avail(&l->cc, (u64)psn_diff(emit->psn, qp->sq.req.una_psn) << qp->mtu_shift);
@@ -354,12 +364,15 @@ bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, st
 	u32 full = rate_full_packet(qp);
 
 	lockdep_assert_held(&qp->sq.lock);
-	/* If the window shrank below what is in flight, and the last of that asked for no answer, one packet more has to. */
+	/*
+	 * If the window shrank below the bytes in flight and the last packet had no AckReq, no ACK may come: admit
+	 * one more packet, which sets it.
+	 */
 	if ((!left && !qp->sq.req.since_ackreq) || !rate_admit(l, round, ROAN_QUEUE_SQ, bytes))
 		return false;
 	if (!acks)
 		return true;
-	/* If nothing can follow soon, this one must bring the answer; and is timed, like the last that asks in a train. */
+	/* Set AckReq if no packet may follow soon. Take the RTT sample from the last packet with AckReq of a round. */
 	emit->ackreq |= round->byte_budget < full || left < 2 * full;
 	if (emit->ackreq && !emit->resend && (!l->rtt_sample_ns || round->rtt_probe)) {
 		l->rtt_sample_ns = round->edt_ns ?: l->now;

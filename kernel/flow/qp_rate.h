@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The limiter of a QP: its congestion control, its pacer, and its place in the queue of those who wait for their time. Both
- * directions share it: what the QP sends of its own and the READ responses it owes go to the same peer.
+ * The limiter of a QP: congestion control, pacer, and entry in the pacing queue. Requests and READ responses share
+ * it, because both go to the same peer.
  *
- * A QP has none until it is needed: a CNP, a cap, or an algorithm that measures from the start. qp_rate.c makes it and tells it
- * of events, pacing_timer.c wakes whoever it held back.
+ * It is allocated on first need: a CNP, a rate cap, a window, or an algorithm that limits from the start. qp_rate.c
+ * allocates it and passes events to it; pacing_timer.c runs blocked queues again. Neither contains the algorithms:
+ * core/cc does.
  */
 #ifndef ROAN_QP_RATE_H
 #define ROAN_QP_RATE_H
@@ -17,37 +18,37 @@ struct roan_pacing_queue;
 
 struct roan_limiter {
 	struct roan_qp *qp;
-	spinlock_t lock;		/* _bh; taken under the lock of a queue, or under none */
-	/* nothing is limited, nothing is wanted: not asked at all. WRITE_ONCE, read without lock */
+	spinlock_t lock;		/* _bh; taken under a queue lock or none */
+	/* no limit and no event subscribed: the packet path skips the limiter. WRITE_ONCE, read without lock */
 	bool bypass;
-	bool active;			/* cc is of the connection's present life */
-	u64 now;			/* ns: when a turn last began */
-	u64 edt_ns;			/* ns: when the last train that was handed over before its time leaves */
+	bool active;			/* @cc was started for the current connection */
+	u64 now;			/* ns: start of the last pacer round, or time of the last event */
+	u64 edt_ns;			/* ns: earliest departure time of the last train handed to fq early */
 	struct roan_cc cc;
 	struct roan_pacer pacer;
 
-	/* sq.lock: the packet whose acknowledgement will be timed; ns, 0: none */
+	/* sq.lock: departure time (ns, 0: none) and PSN of the packet for the RTT sample */
 	u64 rtt_sample_ns;
 	u32 rtt_sample_psn;
 
 	/* pacing_timer.c */
-	unsigned long blocked_mask;	/* 1 << enum roan_queue_id; atomic */
-	struct roan_pacing_queue *pacing_queue;	/* where it is or was queued; lock */
-	struct timerqueue_node node;	/* the wheel's lock, as all below */
-	bool queued;			/* holds a reference to the QP */
+	unsigned long blocked_mask;	/* queues that wait, 1 << enum roan_queue_id; atomic */
+	struct roan_pacing_queue *pacing_queue;	/* of the last CPU it was queued on; @lock */
+	struct timerqueue_node node;	/* pacing_queue->lock, like @queued */
+	bool queued;			/* in @pacing_queue, with a reference to the QP */
 };
 
-/* What a round of sending has of the limiter: on the stack, inside struct roan_train. */
+/* State of the limiter in one send round: on the stack, in struct roan_train. */
 struct roan_tx_round {
-	struct roan_limiter *limiter;	/* decides about each packet; NULL: none */
-	u64 edt_ns;			/* earliest departure time of what is built now; 0: at once */
-	u32 byte_budget;		/* bytes that the pacer still allows in this round */
-	u32 wire_overhead;		/* bytes of each packet on the wire besides those from BTH to ICRC */
-	bool blocked;			/* the last packet may not leave yet */
-	bool rtt_probe;			/* a packet of this round is timed */
+	struct roan_limiter *limiter;	/* checks each packet; NULL: no limit */
+	u64 edt_ns;			/* ns: earliest departure time of the skb being built; 0: at once */
+	u32 byte_budget;		/* wire bytes that the pacer still allows in this round */
+	u32 wire_overhead;		/* bytes per packet on the wire outside BTH to ICRC */
+	bool blocked;			/* the last packet must wait */
+	bool rtt_probe;			/* the RTT sample is a packet of this round */
 };
 
-/* The QP's limiter if there is anything to ask it. Any context. */
+/* The QP's limiter; NULL if it has none or the packet path may skip it. Any context. */
 static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 {
 	struct roan_limiter *l = READ_ONCE(qp->limiter);
@@ -56,32 +57,38 @@ static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 }
 
 /* qp_rate.c */
-enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp);	/* the one it runs, or would */
-/* data of this priority leaves as ECT(0): marks will be heeded */
+enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp);	/* the algorithm it runs, or would run with a limiter */
+/* True if data packets of this priority are sent as ECT(0), because the QP reacts to CNPs. */
 bool roan_rate_uses_ecn(const struct roan_qp *qp, u8 prio);
-/* Before RTR and RTS, or a @cap that comes; process context, qp->mutex held. */
+/*
+ * Allocates the limiter if it is needed. Called before the transitions to RTR and RTS, and, with @cap, before a rate
+ * cap is set. 0 or -ENOMEM; process context, qp->mutex held.
+ */
 int roan_rate_prepare(struct roan_qp *qp, bool cap);
-void roan_rate_start(struct roan_qp *qp);		/* the connection begins; sq.lock held */
-void roan_rate_update_cfg(struct roan_qp *qp);		/* its cap or algorithm may have changed; sq.lock held */
-void roan_rate_stop(struct roan_qp *qp);		/* RESET; both locks held */
-/* a CNP from that address. softirq, no queue lock */
+void roan_rate_start(struct roan_qp *qp);		/* the connection starts; sq.lock held */
+void roan_rate_update_cfg(struct roan_qp *qp);		/* cap or algorithm may have changed; sq.lock held */
+void roan_rate_stop(struct roan_qp *qp);		/* RESET; both queue locks held */
+/* A CNP from @from was received. softirq, no queue lock held. */
 void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from);
 /*
- * May this packet leave? False: not now, and the QP will be called again; or, in_flight being too much, with the next ACK.
- * sq.lock held. Makes the packet ask for an ACK if none may follow it.
+ * Returns true if this request packet may leave. False: the pacer will run the queue again, or the window is full and
+ * the next ACK will. Sets @emit->ackreq if no further packet may follow soon. sq.lock held.
  */
 bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_tx_desc *emit);
-/* ns: what follows READ responses may not leave before; 0: at once. rq.lock held */
+/* ns: an ACK must not leave before, so that it does not overtake READ responses in fq; 0: at once. rq.lock held */
 u64 roan_rate_ack_edt(struct roan_limiter *l);
-/* rq.lock held */
+/* The same as roan_rate_admit_request() for a READ response; no window, no AckReq. rq.lock held */
 bool roan_rate_admit_response(struct roan_qp *qp, struct roan_tx_round *round, const struct roan_response *answer);
-/* An answer was taken in, una_psn was @una before, or time ran out; sq.lock held. */
+/*
+ * roan_rate_acked(): an ACK or response with @psn was processed; una_psn was @una before. roan_rate_lost(): a loss was
+ * detected, for example by the ACK timer. sq.lock held.
+ */
 void roan_rate_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 psn, u64 now);
 void roan_rate_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now);
 
 /* pacing_timer.c */
 void roan_pacing_wait(struct roan_limiter *l, enum roan_queue_id side, u64 at);	/* l->lock held */
-/* whoever waits may go at @at, if that is earlier; l->lock held */
+/* The waiting queues run at @at, if they would run later; l->lock held. */
 void roan_pacing_reschedule(struct roan_limiter *l, u64 at);
 void roan_pacing_cancel(struct roan_limiter *l);		/* process context */
 void roan_pacing_init(void);

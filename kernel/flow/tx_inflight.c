@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Back-pressure of our own host's queues: the shell's half. An skb's destructor runs when the adapter has sent it, when
- * software cuts it in front of the adapter, when it is dropped, or when it comes into another namespace's IP stack; some
- * drivers and disciplines (loopback, netem) call it at once. All that is given to a queue of this host and can wait there is
- * counted, no matter which queue it is. Where there is none, as above a veth, nothing is: that is the peer's time, not ours.
+ * Small-queue limit, driver half: counts the bytes of a QP in flight in the stack, that is in this host's qdiscs and
+ * NIC rings. Does not decide how large the limit is: core/flow/inflight_limit.c does. ACKs and CNPs are not counted;
+ * they are small and never wait.
  *
- * The destructor may run anywhere, interrupts off, under locks of others and of ours, when the QP is long gone. So all it
- * touches is the ref: one atomic operation tells it what is left, and whether it was the last. ACKs and CNPs are not counted:
- * they are small, and nobody holds them back.
+ * Counting uses the skb destructor. It runs when the NIC has sent the skb, when software GSO segments it before the
+ * NIC, when it is dropped, or when it enters the IP stack of another namespace. Some drivers and qdiscs (loopback,
+ * netem) call it at once. Nothing is counted on a device without a queue (veth): packets do not wait there in this
+ * host.
+ *
+ * The destructor may run in any context, with interrupts off, under any lock including those of this driver, and
+ * after the QP was destroyed. So it accesses only struct roan_qp_ref. One atomic operation returns the bytes left and
+ * whether this was the last user.
  */
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
@@ -16,17 +20,17 @@
 #include "base/base.h"
 #include "flow/flow.h"
 
-/* roan_tx_inflight.size: the send queue's in the low half, the responder's above; ALIVE while there is a QP. */
+/* roan_tx_inflight.total_kb: bits 0-29 the send queue's KiB, bits 32-61 the responder's, ALIVE while the QP exists. */
 #define QUEUE_SHIFT	32
 #define QUEUE_MASK	0x3fffffff
 #define ALIVE		BIT_ULL(62)
 
-/* The destructor's argument: the ref's address, and in the bits that are zero there: */
+/* The destructor's argument: the address of struct roan_qp_ref, and in its low 7 bits, which are 0: */
 #define ARG_QUEUE	BIT(6)
-#define ARG_SIZE	(BIT(6) - 1)	/* KiB, less one */
-static_assert(sizeof(struct roan_qp_ref) == ROAN_TX_INFLIGHT_ALIGN);	/* a power of two, by which kmalloc() aligns */
+#define ARG_SIZE	(BIT(6) - 1)	/* KiB - 1 */
+static_assert(sizeof(struct roan_qp_ref) == ROAN_TX_INFLIGHT_ALIGN);	/* kmalloc() aligns power-of-two sizes */
 
-static atomic_t refs;			/* that are not freed */
+static atomic_t refs;			/* struct roan_qp_ref not yet freed */
 static DECLARE_WAIT_QUEUE_HEAD(all_gone);
 
 static u32 inflight_kb(u64 size, u8 side)
@@ -56,7 +60,7 @@ static void inflight_kick(struct roan_qp_ref *ref, u8 side)
 	roan_qp_put(qp);
 }
 
-/* Any context. From the subtraction on only the read section keeps the ref. */
+/* Any context. After the subtraction only the RCU read section keeps @ref alive. */
 static void inflight_skb_freed(struct sk_buff *skb)
 {
 	unsigned long arg = (unsigned long)skb_shinfo(skb)->destructor_arg;
@@ -96,19 +100,21 @@ bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake)
 	struct roan_tx_inflight *below = &qp->ref->tx_inflight;
 
 	WRITE_ONCE(below->wake_kb[side], max(READ_ONCE(below->wake_kb[side]), wake));
-	smp_mb();	/* pairs with the subtraction: either it sees that we wait, or we see what it left */
+	smp_mb();	/* pairs with the atomic subtraction: either it sees wake_kb, or we see its result */
 	if (inflight_queue_kb(qp, side) >= wake)
 		return true;
 	/*
-	 * A larger value is of a wait before this one. Its size is undercut, too, and the subtraction that did it may not have
-	 * looked at the value yet: without it, that wait has no other end.
+	 * A larger value belongs to an earlier wait, which has ended as well. The destructor that ended it may not
+	 * have read wake_kb yet and now finds 0, so run the queue here.
 	 */
 	if (xchg(&below->wake_kb[side], 0) > wake)
 		roan_kick_queues(qp, BIT(side));
 	return false;
 }
 
-/* Can anything wait below @dev? Not if it hands on at once what it gets and stands on no other device. */
+/*
+ * Returns false if skbs cannot wait in this host: @dev has no queue (noqueue) and no lower device. RCU read lock held.
+ */
 static bool inflight_can_queue(const struct net_device *dev)
 {
 	return rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc)->enqueue || !list_empty(&dev->adj_list.lower);
@@ -133,7 +139,7 @@ bool roan_below_full_waits(struct roan_qp *qp, u8 side)
 	return roan_tx_inflight_arm(qp, side, roan_inflight_limit_hit(roan_inflight_limit_of(qp, side)));
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 void roan_tx_inflight_init(struct roan_qp_ref *ref)
 {
@@ -147,7 +153,7 @@ void roan_tx_inflight_put(struct roan_qp_ref *ref)
 		call_rcu(&ref->rcu, inflight_free_ref);
 }
 
-/* Whoever has an skb of ours would call into text that is gone. */
+/* An skb still in the stack would call a destructor in unloaded module text. */
 void roan_tx_inflight_exit(void)
 {
 	wait_event_idle(all_gone, !atomic_read(&refs));
