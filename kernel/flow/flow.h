@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * flow: when a packet may leave, and with which priority. Decides by the QP's rate and window, PFC and the
- * small-queue limit; runs a blocked queue again when it may send. Does not decide the rules, which are in core/cc and
- * core/flow. Does not build or send packets, except PFC frames. Locks: limiter->lock, pfc->lock, pfc->out[].lock
- * under a queue lock or none; a pacing queue's lock under limiter->lock. Contexts: softirq or process; timers are
- * soft. The skb destructor in tx_inflight.c runs in any context.
+ * flow: when a packet may leave, and with which priority.
+ * Decides by the QP's rate and window, PFC and the small-queue limit; runs a blocked queue again when it may send.
+ * Does not decide the rules (core/cc, core/flow). Does not build or send packets, except PFC frames.
+ * Locks: limiter->lock, pfc->lock, pfc->out[].lock under a queue lock or none; pacing queue: limiter->lock or none.
+ * Contexts: softirq or process; timers are soft. The skb destructor in tx_inflight.c runs in any context.
  */
 #ifndef ROAN_FLOW_H
 #define ROAN_FLOW_H
