@@ -89,35 +89,59 @@ void roan_crc_exit(void);
 const char *roan_crc_name(void);	/* of the CRC method in use */
 
 /*
- * LOCKING
+ * LOCKING (every lock, a drawing and the reasons: Documentation/locking.md)
  *
- * Contexts: P process (verbs), D doorbell (the uverbs method), S softirq (receive, the later list), T the soft
- * hrtimer. A kernel consumer may call post_send(), post_recv(), poll_cq() and req_notify_cq() with interrupts off; these
- * touch only the user's half of a ring, under an irqsave lock of their own, and leave the rest to deferred.c.
+ * Contexts: P process (verbs, sysfs, netlink, workers), D doorbell (an ioctl of the poster), S softirq (receive,
+ * deferred work), T soft hrtimer. Nothing runs in hard interrupts except skb destructors and what a kernel
+ * consumer calls with interrupts off: post_send(), post_recv(), post_srq_recv(), poll_cq(), req_notify_cq(),
+ * map_mr_sg(). These take irqsave locks only (post_lock, poll_lock, map_lock); with interrupts off post_send()
+ * defers the sending.
  *
- * Order, complete:  qp->mutex -> sq.lock -> rq.lock -> srq->lock -> cq->lock.  window->lock is a leaf.
- * So are asks->lock, pfc->lock, notices->lock and poller->lock. sq.lock, rq.lock, srq->lock and cq->lock are spin_lock_bh. sq.lock
- * and rq.lock are held together only where the state of the QP changes (qp_state.c). post_lock and poll_lock are irqsave
- * and taken with nothing else. A region's map_lock is irqsave, too, and a leaf: consumers map in any context.
+ * Order, outermost first. "x -> a, b": a and b are taken under x, not under one another.
+ *	qp->mutex -> sq.lock -> rq.lock -> srq->lock
+ *	sq.lock, rq.lock -> cq->lock
+ *	sq.lock, rq.lock -> limiter->lock -> lock of a CPU's pacing queue
+ *	sq.lock, rq.lock -> pfc->lock
+ *	rq.lock -> lock of struct roan_pfc_tx -> locks of the queueing discipline
+ *	sq.lock, rq.lock -> a key held by this CPU -> window->lock, chunk->lock, faults->lock, atomics (iomem.c)
+ *	sq.lock -> poller->lock
+ *	sq.lock -> mr->map_lock
+ *	post_lock -> srq->lock; poll_lock -> cq->lock: only where a queue is resized
+ *	writers (mcast.c), adding (device.c) -> RTNL
+ *	adding (device.c) -> net_mutex, devices_lock
+ * hints->lock is a leaf, taken under none of these. sq.lock and rq.lock of one QP are held together only where the
+ * state of the QP changes (verbs/qp_state.c). No thread holds queue locks of two QPs.
  *
- * Nothing calls up (comp_handler, event_handler) or transmits into its own receive path under a lock: upcalls go through
- * roan_defer(), and every packet, also to ourselves, goes through the IP stack and the backlog; one that tc redirects
- * from our egress to an ingress does since 6.8, and in 6.1 as Debian has it.
+ * Upcalls run from deferred work with no lock held, except cq->upcall_lock over comp_handler():
+ * roan_pre_destroy_cq() takes it to wait for the handler. The handler may post and poll; it must not destroy the
+ * CQ. event_handler() runs with no lock held.
  *
- * An error found on the receive or the send side makes its own half refuse further work at once (requester.failed,
- * responder.failed) and calls roan_qp_set_err(); deferred.c then takes both locks in order and does the rest.
+ * Packets are handed to the IP stack under the lock of their queue. They do not reach roan_recv() under it: a
+ * packet to this host goes through a CPU's backlog, and so does one that tc redirects from egress to ingress
+ * (since 6.8, and in Debian's 6.1).
+ *
+ * An error on one side of a QP stops that side at once (requester.failed, responder.failed) and calls
+ * roan_qp_set_err(); deferred work then takes both locks in order and changes the state.
  *
  * LIFETIME
  *
- * A packet's QPN finds a struct roan_qp_ref under RCU; the reference taken from it keeps the QP. destroy_qp() unlinks the
- * ref, sets the state to RESET, stops the timer, drops its own reference and waits for the others: no time-out, no grace
- * period (the ref itself is RCU-freed). Keys: the same, but packets take no reference to them: each CPU says which key
- * it is inside (key.c), and whoever takes one out of force or away waits until all have left it. What is inside stays so
- * for a train of packets or 64 KiB of write-back at most, with softirqs off, and waits for neither sq.lock nor rq.lock, under
- * which others wait for it. Address vectors: RCU only, they are used inside one read section.
- * CQs, SRQs and PDs outlive their QPs (the core counts users); what may still be queued on the later list holds a reference.
- * The ref also counts the skbs of the QP that have not left (tx_inflight.c), and outlives them; so does the module.
- * Ring memory belongs to its mmap entry and outlives the queue while it is mapped.
+ * QP: a QPN leads to a struct roan_qp_ref under RCU; a reference taken from it keeps the QP. destroy_qp()
+ * unpublishes the ref, sets the state to RESET, cancels the timer, drops its reference and waits for the others:
+ * for no grace period, and with no time-out. The ref is freed a grace period after the QP and its last skb
+ * (tx_inflight.c). The module waits for that.
+ *
+ * Key: packets take no reference. A CPU stores the key it uses in a per-CPU hazard pointer (key.c), with softirqs
+ * off, for one GSO skb or 64 KiB of write-back at most. An invalidator clears the valid state and waits until no
+ * CPU has the key stored. It may hold a queue lock meanwhile, so a CPU that holds a key must not block on sq.lock
+ * or rq.lock: roan_queue_lock_drop_key(). With PREEMPT_RT the hazard pointer has a lock, by which the waiter lends
+ * its priority. roan_mr_revoke() leaves the key and waits for a grace period instead.
+ *
+ * Address vector: RCU only; used within one read section.
+ *
+ * CQ, SRQ, PD: outlive their QPs (the RDMA core counts users). Queued deferred work holds a reference to its QP,
+ * CQ or SRQ.
+ *
+ * Ring memory: belongs to its mmap entry, and outlives the queue while a program maps it.
  */
 
 #endif /* ROAN_BASE_H */
