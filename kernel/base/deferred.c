@@ -19,21 +19,21 @@ DEFINE_PER_CPU(u32, roan_tx_budget_used);
 #define QUEUED	(BITS_PER_LONG - 1)	/* bit of roan_deferred.bits: on a list, or about to be */
 
 /*
- * Any context, interrupts on or off. The caller holds a reference to the owner of @later; this takes another one,
+ * Any context, interrupts on or off. The caller holds a reference to the owner of @item; this takes another one,
  * which run() drops.
  */
-void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what)
+void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 {
 	struct deferred_cpu *todo;
 	unsigned long flags;
 
-	set_bit(what, &later->bits);
-	if (test_and_set_bit(QUEUED, &later->bits))
+	set_bit(what, &item->bits);
+	if (test_and_set_bit(QUEUED, &item->bits))
 		return;
-	refcount_inc(later->refs);
+	refcount_inc(item->refs);
 	local_irq_save(flags);	/* stay on this CPU */
 	todo = this_cpu_ptr(&todos);
-	if (llist_add(&later->node, &todo->list))
+	if (llist_add(&item->node, &todo->list))
 		tasklet_schedule(&todo->tasklet);
 	local_irq_restore(flags);
 }
@@ -49,11 +49,11 @@ static void deferred_run_list(struct tasklet_struct *tasklet)
 
 	roan_tx_budget_reset();
 	while (node && !roan_tx_budget_exhausted()) {
-		struct roan_deferred *later = llist_entry(node, struct roan_deferred, node);
+		struct roan_deferred *item = llist_entry(node, struct roan_deferred, node);
 
 		node = node->next;	/* read before run() can queue the item again */
 		/* The item is off the list. From the xchg on it may be queued again, also by run() itself. */
-		later->run(later, xchg(&later->bits, 0) & ~BIT(QUEUED));
+		item->run(item, xchg(&item->bits, 0) & ~BIT(QUEUED));
 	}
 	todo->remaining = node;
 	if (node || !llist_empty(&todo->list))

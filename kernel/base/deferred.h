@@ -37,18 +37,18 @@ struct roan_deferred {
 	unsigned long bits;	/* enum roan_deferred_bit, atomic; not 0: queued or about to run */
 	refcount_t *refs;	/* of the owner of this item; one reference is held while the item is queued */
 	/* softirq, no locks held; drops that reference */
-	void (*run)(struct roan_deferred *later, unsigned long bits);
+	void (*run)(struct roan_deferred *item, unsigned long bits);
 };
 
-static inline void roan_later_setup(struct roan_deferred *later, refcount_t *refs,
-				    void (*run)(struct roan_deferred *later, unsigned long bits))
+static inline void roan_deferred_setup(struct roan_deferred *item, refcount_t *refs,
+				       void (*run)(struct roan_deferred *item, unsigned long bits))
 {
-	later->refs = refs;
-	later->run = run;
+	item->refs = refs;
+	item->run = run;
 }
 
-/* Any context. The caller holds a reference to the owner of @later. */
-void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what);
+/* Any context. The caller holds a reference to the owner of @item. */
+void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what);
 int roan_deferred_init(void);
 void roan_deferred_exit(void);
 

@@ -134,7 +134,7 @@ bool roan_tx_inflight_over(struct roan_qp *qp, u8 side, u32 bytes)
 					   bytes / 1024);
 }
 
-bool roan_below_full_waits(struct roan_qp *qp, u8 side)
+bool roan_tx_inflight_arm_full(struct roan_qp *qp, u8 side)
 {
 	return roan_tx_inflight_arm(qp, side, roan_inflight_limit_hit(roan_inflight_limit_of(qp, side)));
 }

@@ -278,7 +278,7 @@ static u32 range_copy_in(struct roan_qp *qp, const struct mr_range *range, struc
 	u64 off = 0;
 	u32 run;
 
-	smp_wmb();
+	smp_wmb();	/* pairs as the comment above says */
 	if (range_is_indirect(range))
 		return indirect_write(qp, range, from, len);
 	for (; len; len -= run, off += run) {

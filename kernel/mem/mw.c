@@ -85,7 +85,7 @@ static u32 mw_check_mr(struct roan_qp *qp, const struct roan_mr *mr, const struc
 		return ROAN_VERR_BAD_ACCESS;
 	if (mr->access & IB_ZERO_BASED)		/* rdma_rxe and adapters refuse it as well */
 		return ROAN_VERR_BAD_BIND;
-		if (wqe->bind.access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
+	if (wqe->bind.access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
 	    !(mr->access & IB_ACCESS_LOCAL_WRITE))
 		return ROAN_VERR_BAD_ACCESS;
 	if (wqe->bind.addr < mr->iova || off > mr->length || wqe->bind.length > mr->length - off)

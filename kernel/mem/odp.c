@@ -53,7 +53,7 @@ static u32 odp_page_usable(const struct odp_chunk *chunk, u32 i, bool write)
 /* Accesses @len bytes at @at, which follow the @done bytes accessed so far. Called under the chunk's lock. */
 typedef u32 (*roan_odp_use)(void *at, u32 done, u32 len, void *arg);
 
-static u32 odp_for_each_page(struct roan_odp *odp, u64 pos, u32 len, bool write, roan_odp_use what, void *arg)
+static u32 odp_walk_pages(struct roan_odp *odp, u64 pos, u32 len, bool write, roan_odp_use what, void *arg)
 {
 	u64 va = odp->start + pos;
 	u32 verr = ROAN_VERR_NONE;
@@ -86,7 +86,7 @@ static u32 odp_copy_out(void *at, u32 done, u32 len, void *to)
 
 u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len)
 {
-	return odp_for_each_page(odp, pos, len, false, odp_copy_out, to);
+	return odp_walk_pages(odp, pos, len, false, odp_copy_out, to);
 }
 
 static u32 odp_copy_in(void *at, u32 done, u32 len, void *from)
@@ -97,7 +97,7 @@ static u32 odp_copy_in(void *at, u32 done, u32 len, void *from)
 
 u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len)
 {
-	return odp_for_each_page(odp, pos, len, true, odp_copy_in, (void *)from);
+	return odp_walk_pages(odp, pos, len, true, odp_copy_in, (void *)from);
 }
 
 struct skb_arg {
@@ -116,7 +116,7 @@ u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb,
 {
 	struct skb_arg from = { skb, off };
 
-	return odp_for_each_page(odp, pos, len, true, odp_copy_skb, &from);
+	return odp_walk_pages(odp, pos, len, true, odp_copy_skb, &from);
 }
 
 struct atomic_arg {
@@ -138,7 +138,7 @@ u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u
 {
 	struct atomic_arg a = { pkt, orig };
 
-	return odp_for_each_page(odp, pos, sizeof(u64), true, odp_do_atomic, &a);
+	return odp_walk_pages(odp, pos, sizeof(u64), true, odp_do_atomic, &a);
 }
 
 static u32 odp_do_atomic_write(void *at, u32 done, u32 len, void *value)
@@ -151,7 +151,7 @@ static u32 odp_do_atomic_write(void *at, u32 done, u32 len, void *value)
 
 u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
 {
-	return odp_for_each_page(odp, pos, sizeof(u64), true, odp_do_atomic_write, &value);
+	return odp_walk_pages(odp, pos, sizeof(u64), true, odp_do_atomic_write, &value);
 }
 
 /* ---- MMU notifier: invalidate pages ---- */

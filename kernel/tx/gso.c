@@ -364,10 +364,10 @@ void roan_gso_xmit(struct roan_train *t)
 	t->bytes = 0;
 }
 
-bool roan_train_full_below(struct roan_train *t)
+bool roan_gso_inflight_full(struct roan_train *t)
 {
 	if (!roan_tx_inflight_over(t->qp, t->side, t->bytes))
 		return false;
 	roan_gso_xmit(t);
-	return roan_below_full_waits(t->qp, t->side);
+	return roan_tx_inflight_arm_full(t->qp, t->side);
 }

@@ -79,7 +79,7 @@ struct roan_icrc *roan_gso_crc_begin(struct roan_train *t, u32 headers, u32 payl
  * For a counted queue (flow/tx_inflight.c): returns true if the in-flight limit does not allow one more packet. The
  * train is then transmitted, and the queue runs again when enough of its skbs are freed.
  */
-bool roan_train_full_below(struct roan_train *t);
+bool roan_gso_inflight_full(struct roan_train *t);
 /* Sets the earliest departure time of packets added from here on: @due ns, 0: none. Another time needs another skb. */
 static inline void roan_gso_set_edt(struct roan_train *t, u64 due)
 {

@@ -262,7 +262,7 @@ static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budg
 	while (*budget && !qp->sq.fault_wait && !roan_tx_budget_exhausted_after(train)) {
 		switch (roan_requester_next(req, now, &emit)) {
 		case ROAN_NEXT_PACKET:
-			train->round.blocked = train->tx_counted && roan_train_full_below(train);
+			train->round.blocked = train->tx_counted && roan_gso_inflight_full(train);
 			if (train->round.blocked)
 				return true;
 			if (unlikely(train->pfc_enabled) && tx_pfc_blocked(qp, train, &emit))

@@ -87,7 +87,7 @@ static bool response_must_wait(struct roan_qp *qp, struct roan_train *train)
 		train->side = ROAN_QUEUE_RQ;
 		train->tx_counted = roan_tx_inflight_begin_round(qp, ROAN_QUEUE_RQ, train->flow->dst);
 	}
-	return train->tx_counted && roan_train_full_below(train);
+	return train->tx_counted && roan_gso_inflight_full(train);
 }
 
 static void response_send_all(struct roan_qp *qp, struct roan_train *train)

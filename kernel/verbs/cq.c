@@ -23,9 +23,9 @@ static void cq_notify(struct roan_cq *cq)
 	spin_unlock(&cq->upcall_lock);
 }
 
-static void cq_run_deferred(struct roan_deferred *later, unsigned long bits)
+static void cq_run_deferred(struct roan_deferred *item, unsigned long bits)
 {
-	struct roan_cq *cq = container_of(later, struct roan_cq, deferred);
+	struct roan_cq *cq = container_of(item, struct roan_cq, deferred);
 
 	if (bits & BIT(ROAN_DEFER_NOTIFY))
 		cq_notify(cq);
@@ -64,7 +64,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	spin_lock_init(&cq->upcall_lock);
 	refcount_set(&cq->refs, 1);
 	init_completion(&cq->released);
-	roan_later_setup(&cq->deferred, &cq->refs, cq_run_deferred);
+	roan_deferred_setup(&cq->deferred, &cq->refs, cq_run_deferred);
 	cq->user = udata;
 	err = roan_ring_alloc(&cq->ring, attr->cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
 	if (err)

@@ -40,9 +40,9 @@ static void qp_send_events(struct roan_qp *qp, unsigned long bits)
 	}
 }
 
-static void qp_run_deferred(struct roan_deferred *later, unsigned long bits)
+static void qp_run_deferred(struct roan_deferred *item, unsigned long bits)
 {
-	struct roan_qp *qp = container_of(later, struct roan_qp, deferred);
+	struct roan_qp *qp = container_of(item, struct roan_qp, deferred);
 
 	if (bits & BIT(ROAN_DEFER_ERR))
 		roan_qp_enter_err(qp);
@@ -230,7 +230,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	refcount_set(&qp->ref->refs, 1);
 	qp->ref->qp = qp;
 	roan_tx_inflight_init(qp->ref);
-	roan_later_setup(&qp->deferred, &qp->ref->refs, qp_run_deferred);
+	roan_deferred_setup(&qp->deferred, &qp->ref->refs, qp_run_deferred);
 
 	err = qp_create_queues(qp, init, &resp);
 	if (err)

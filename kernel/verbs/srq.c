@@ -60,9 +60,9 @@ static void srq_send_event(struct roan_srq *srq, enum ib_event_type type)
 		srq->ib.event_handler(&event, srq->ib.srq_context);
 }
 
-static void srq_run_deferred(struct roan_deferred *later, unsigned long bits)
+static void srq_run_deferred(struct roan_deferred *item, unsigned long bits)
 {
-	struct roan_srq *srq = container_of(later, struct roan_srq, deferred);
+	struct roan_srq *srq = container_of(item, struct roan_srq, deferred);
 
 	if (bits & BIT(ROAN_DEFER_SRQ_LIMIT))
 		srq_send_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
@@ -98,7 +98,7 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	spin_lock_init(&srq->post_lock);
 	refcount_set(&srq->refs, 1);
 	init_completion(&srq->released);
-	roan_later_setup(&srq->deferred, &srq->refs, srq_run_deferred);
+	roan_deferred_setup(&srq->deferred, &srq->refs, srq_run_deferred);
 	srq->user = udata;
 	srq->max_wr = init->attr.max_wr;
 	srq->max_sge = max(init->attr.max_sge, 1u);

@@ -25,9 +25,9 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cac
 }
 
 /* The bits stay for the case to see; nothing is queued and no reference is taken. */
-void roan_defer(struct roan_deferred *later, enum roan_deferred_bit what)
+void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 {
-	set_bit(what, &later->bits);
+	set_bit(what, &item->bits);
 }
 
 /* No peer's memory here. */

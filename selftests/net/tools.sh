@@ -112,11 +112,11 @@ mckey_() {
 # Each door of the data path says what went through it, with the numbers of this connection.
 TRACES=/sys/kernel/tracing
 traces() {
-	local door
+	local name
 	echo > $TRACES/trace && echo 1 > $TRACES/events/roan/enable && pp ibv_rc_pingpong -n 20
 	echo 0 > $TRACES/events/roan/enable
-	for door in fetch emit rx verdict complete qp_state; do
-		has $TRACES/trace "roan_$door: qpn=[1-9]" || return
+	for name in wqe_fetch pkt_tx pkt_rx rx_verdict complete qp_state; do
+		has $TRACES/trace "roan_$name: qpn=[1-9]" || return
 	done
 	has $TRACES/trace 'roan_pkt_tx: .* opcode=0x2 .* len=1024' && has $TRACES/trace 'roan_complete: .* status=0'
 }
