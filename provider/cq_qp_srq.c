@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The objects with rings: completion queues, shared receive queues, queue pairs. Making, changing and destroying them;
- * what goes through the rings is post.c's, post_ex.c's and poll.c's.
+ * Creating, modifying and destroying the objects that have rings: CQs, SRQs, QPs. Posting and polling are in post.c, post_ex.c and poll.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The parent domain @pd is, counted; NULL if it is a plain one, of which the kernel takes care. */
+/* Returns @pd with a reference if it is a parent domain, else NULL: the kernel counts the users of a plain PD. */
 static struct roan_pd *pd_get_parent(struct ibv_pd *pd)
 {
 	struct roan_pd *parent = pd ? to_roan_pd(pd) : NULL;
@@ -49,11 +48,11 @@ static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan
 	return err;
 }
 
-/* ---- what is the provider's own of a queue ---- */
+/* ---- memory of the provider's structs ---- */
 
 /*
- * Zeroed. *@lent: by the user's allocator, and given back to it. @pd: as pd_get_parent() had it, put if there is no
- * memory.
+ * Returns zeroed memory, or NULL. *@lent: it came from the program's allocator, and pd_put_memory() must return it there.
+ * @pd: from pd_get_parent(); the reference is dropped on failure.
  */
 static void *pd_get_memory(struct roan_pd *pd, size_t size, enum roan_resource type, bool *lent)
 {
@@ -73,7 +72,7 @@ static void *pd_get_memory(struct roan_pd *pd, size_t size, enum roan_resource t
 	return memory;
 }
 
-/* The queue is gone. */
+/* Frees @memory and drops the reference to @pd, after the kernel has destroyed the object. */
 static void pd_put_memory(struct roan_pd *pd, void *memory, enum roan_resource type, bool lent)
 {
 	if (lent)
@@ -119,7 +118,7 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 	return cq;
 
 err_destroy:
-	/* It waits on these for acknowledged events, and libibverbs sets them up only once we have succeeded. */
+	/* ibv_cmd_destroy_cq() uses these to wait for acknowledged events; libibverbs initialises them only after success. */
 	pthread_mutex_init(&cq->vcq.cq.mutex, NULL);
 	pthread_cond_init(&cq->vcq.cq.cond, NULL);
 	ibv_cmd_destroy_cq(&cq->vcq.cq);
@@ -160,8 +159,8 @@ struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 }
 
 /*
- * The kernel moves what is not polled yet into a new ring, so nobody may poll meanwhile; or arm, which goes over with
- * them. If that cannot be mapped the queue is lost: the old one is not the kernel's any more.
+ * The kernel moves the unpolled entries and the arm counters into a new ring, so polling and arming are locked out. If
+ * mapping the new ring fails the CQ is unusable: the kernel no longer writes to the old ring.
  */
 int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
@@ -251,7 +250,7 @@ int roan_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 
 	_Static_assert(offsetof(typeof(cmd), roan) == 24, "modify_srq request");
 	cmd.roan.desc_addr = (uintptr_t)&desc;
-	roan_lock(&srq->rq.lock);	/* the kernel moves what is posted: nobody may post meanwhile */
+	roan_lock(&srq->rq.lock);	/* posting is locked out while the kernel moves the receives */
 	err = ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
 	if (!err && desc.mmap_size) {
 		err = wq_map(&fresh, ibsrq->context, &desc, attr->max_wr);
@@ -293,8 +292,9 @@ int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 /* ---- queue pairs ---- */
 
 /*
- * Marks the QP as one with ibv_wr_*. libibverbs 44 and 45..56 share a symbol version but look for it at two places,
- * so both are set; on the later ones the first place is half of the wr_flush pointer, which is then not to be called.
+ * Marks the QP as one with ibv_wr_* calls. libibverbs 44 and 45..56 share a symbol version but have the mark at different
+ * offsets, so both are set. In 45..56 the first offset is half of the wr_flush pointer: the mark is left out there if the
+ * program asked for FLUSH, and otherwise wr_flush must not be called.
  */
 static void qp_mark_extended(struct roan_qp *qp, uint64_t send_ops)
 {
@@ -363,7 +363,7 @@ static int qp_map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, c
 	return 0;
 }
 
-/* For programs that do not know roandv.h. An algorithm that is not for this type of QP leaves it the device's. */
+/* ROAN_CC, for programs that do not use roandv.h. If the algorithm does not support this QP type, the device's setting stays. */
 static int qp_set_cc(struct ibv_qp *qp)
 {
 	const char *algo = getenv("ROAN_CC");
@@ -448,7 +448,7 @@ int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return err;
 }
 
-/* kbit/s; 0: none. How bursts are shaped is the kernel's. */
+/* rate_limit in kbit/s, 0: no limit. Burst size and packet size cannot be set. */
 int roan_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit)
 {
 	struct {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The doorbell, and when to ring it. A queue pair that the kernel is at work on needs none. For one at rest a notice
- * does while the kernel lingers: bells came in quick succession, so it looks through the context's notices by itself
- * after a while. For one that has sent all and waits for an answer it does as well: then the kernel looks again. As soon
- * as a program has nothing to do but wait, the pause is over: an empty poll, or asking for an event, rings for all that
- * was noticed since. An empty poll also rings when the rest of a long send waits for the CPU that the polling keeps busy.
+ * Decides when posting needs a doorbell, and rings it. The flags of the send ring and of the hint ring decide:
+ *
+ *  - The kernel is processing the send ring (no flag): no doorbell.
+ *  - The kernel waits for an ACK (ACK_PENDING): no doorbell. Above notify_at the QP gets a doorbell hint.
+ *  - The send ring is idle (NEED_DOORBELL) and the kernel batches doorbells of this context (no NEED_DOORBELL in the hint
+ *    ring): a hint replaces the doorbell. The kernel reads the hints when its timer expires.
+ *  - Otherwise: a doorbell.
+ *
+ * Before a program waits (empty poll, arming a CQ) one doorbell covers all hints, so a completion does not wait for the
+ * timer. The same doorbell is rung when deferred sends wait for the CPU that the program polls on. Which sends the kernel
+ * defers is not decided here (kernel/tx/).
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -15,9 +21,9 @@
 #include "roan.h"
 
 /*
- * The kernel looks at queue pairs in our context: at the one given, and at those of the notices. Its errors have no one
- * to go to: the requests are in the rings, and a QP or device that is gone is told by completions and events. So errno
- * stays as it was, too.
+ * The kernel sends, in this system call, for the QP of @handle (if not NULL) and for those in the hint ring. Errors are
+ * ignored: the requests are in the rings, and completions and async events report a destroyed QP or removed device. errno
+ * is preserved.
  */
 static void db_ioctl(int fd, const uint32_t *handle)
 {
@@ -38,7 +44,7 @@ static void db_ioctl(int fd, const uint32_t *handle)
 		attr->attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES;
 		attr->flags = UVERBS_ATTR_F_MANDATORY;
 		attr->len = sizeof(*handle);
-		memcpy(&attr->data, handle, sizeof(*handle));	/* as the core wants what fits */
+		memcpy(&attr->data, handle, sizeof(*handle));	/* the core takes up to 8 bytes inline */
 	}
 	while (ioctl(fd, RDMA_VERBS_IOCTL, &call.hdr) && errno == EINTR)
 		;
@@ -55,14 +61,14 @@ static struct roan_db_hint *hint_at(const struct ring *ring, uint32_t index)
 	return ring_slot(ring, index);
 }
 
-/* @ring may have gone around any number of times since @qp gave its last notice. */
+/* True if the hint ring still holds a hint for @qp. The ring may have wrapped since that hint, so the QPN is compared. */
 static bool hint_pending(const struct ring *ring, const struct roan_qp *qp)
 {
 	return ring_has_index(ring, qp->hint_index) &&
 	       __atomic_load_n(&hint_at(ring, qp->hint_index)->qpn, __ATOMIC_RELAXED) == qp->vqp.qp.qp_num;
 }
 
-/* False: no room. */
+/* sq.lock held. False: the hint ring is full. */
 static bool add_hint(struct roan_db_hints *hints, struct roan_qp *qp)
 {
 	struct ring *ring = &hints->ring;
@@ -81,7 +87,7 @@ static bool add_hint(struct roan_db_hints *hints, struct roan_qp *qp)
 	return has_space;
 }
 
-/* Enough that a system call is well spent on it, in proportion to what is under way already. A hint: it may be out of date. */
+/* True if the tail has reached notify_at, so that the posted requests justify a system call. The value may be stale. */
 static bool above_notify_at(const struct ring *sq)
 {
 	return (int32_t)(sq->index - __atomic_load_n(&sq->ctl->kernel.notify_at, __ATOMIC_RELAXED)) >= 0;
@@ -97,7 +103,7 @@ bool roan_needs_doorbell(struct roan_qp *qp)
 		return false;
 	if (flags & ROAN_RING_ACK_PENDING) {
 		if (hints->ring.ctl && above_notify_at(&qp->sq.ring) && !hint_pending(&hints->ring, qp))
-			add_hint(hints, qp);		/* no room: it leaves when the answer comes */
+			add_hint(hints, qp);		/* ring full: sent when the ACK arrives */
 		return false;
 	}
 	if (!hints->ring.ctl || ring_idle(&hints->ring))
@@ -106,8 +112,8 @@ bool roan_needs_doorbell(struct roan_qp *qp)
 }
 
 /*
- * The kernel is not through with our sends, and the CPU it wants for the rest is the one we poll on: it shares that with us
- * by time slices, unless we go there.
+ * True if deferred sends of this context wait for the CPU that this thread runs on. ksoftirqd shares that CPU with the
+ * polling thread by time slices; a doorbell runs the sends in this thread's system call.
  */
 static bool send_cpu_is_ours(const struct ring *hints)
 {
@@ -116,7 +122,7 @@ static bool send_cpu_is_ours(const struct ring *hints)
 	return waits_on && waits_on - 1 == (uint32_t)sched_getcpu();
 }
 
-/* Are there notices for which nobody has rung? One of many who poll is enough. */
+/* True if the hint ring has hints that no doorbell covers yet. Only one of several polling threads gets true. */
 static bool hints_unrung(struct roan_db_hints *hints)
 {
 	uint32_t tail;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The objects without rings: device and port, domains, memory regions and windows, address handles. Each is the
- * kernel's object in a struct that libibverbs can hold; domains count their users because the kernel does not know
- * parent domains.
+ * The objects without rings: device and port, domains, memory regions and windows, device memory, address handles. Each
+ * wraps a handle of the kernel in a libibverbs struct. Domains count their users here, because parent domains and thread
+ * domains exist only in the provider.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,7 +193,7 @@ struct ibv_mr *roan_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_
 	return &mr->ibv_mr;
 }
 
-/* Four bytes travel in the attribute itself, at the start of the word whatever the byte order. */
+/* Attributes of up to 8 bytes are passed inline, at the lowest address of the word, in either byte order. */
 static uint64_t inline_u32(uint32_t value)
 {
 	uint64_t word = 0;
@@ -202,7 +202,7 @@ static uint64_t inline_u32(uint32_t value)
 	return word;
 }
 
-/* A region as @like describes it. The first attribute is for its handle, the last two for its keys; all are mandatory. */
+/* Registers an MR that copies @like. attrs[0] receives the handle, the last two attributes the keys; all are mandatory. */
 static struct ibv_mr *reg_by_ioctl(struct ibv_pd *pd, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n,
 				   const struct verbs_mr *like)
 {
@@ -229,7 +229,7 @@ static struct ibv_mr *reg_by_ioctl(struct ibv_pd *pd, uint16_t method, struct ib
 	return &mr->ibv_mr;
 }
 
-/* By ioctl, because the library's own call changed its parameters under the same name and version. */
+/* Not by ibv_cmd_reg_dmabuf_mr(): its parameters changed without a new symbol version. */
 struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
 	const struct verbs_mr like = {
@@ -295,11 +295,11 @@ static int dm_copy(struct ibv_dm *ibdm, uint64_t off, size_t len)
 {
 	const struct roan_dm *dm = to_roan_dm(ibdm);
 
-	/* Words, as the devices that programs are written for ask of them. */
+	/* Offset and length are multiples of 4, as with other devices that have device memory. */
 	return off % 4 || len % 4 || off > dm->length || len > dm->length - off ? EINVAL : 0;
 }
 
-/* Memory that cannot be mapped: the kernel copies. */
+/* For device memory that cannot be mapped (a PCI BAR). */
 static int copy_by_kernel(struct ibv_dm *ibdm, uint64_t off, const void *user, size_t len, bool write)
 {
 	struct roan_dm_copy what = { .offset = off, .length = len, .user = (uintptr_t)user, .write = write };
@@ -336,7 +336,7 @@ static int copy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, size_t len)
 	return 0;
 }
 
-/* Also where another context of the same file allocated it. */
+/* Also for device memory that another context of the same file allocated. */
 struct ibv_dm *roan_import_dm(struct ibv_context *ctx, uint32_t handle)
 {
 	struct roan_dm_desc desc = { 0 };

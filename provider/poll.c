@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Polling and arming completion queues: plain and extended. No system call is made here but for what doorbell.c has to do.
- * Status, opcode and the flags that verbs know have the same numbers in an entry of the ring as in verbs.
+ * Polling and arming completion queues, plain and extended. The only system calls are the doorbell (doorbell.c) and, with
+ * one CPU, sched_yield(). Status, opcode and flags have the same numbers in a struct roan_cqe as in verbs.
  */
 #include <sched.h>
 #include <string.h>
@@ -14,8 +14,8 @@ ROAN_SAME(ROAN_CQE_WITH_INV, IBV_WC_WITH_INV);
 #define VERBS_FLAGS	(ROAN_CQE_GRH | ROAN_CQE_WITH_IMM | ROAN_CQE_WITH_INV)
 
 /*
- * A datagram over RoCE v2 has no service level. mlx5's provider reports there what kind of network header came, and UCX
- * reads it as that for every device: without it UCX looks for the address in the wrong place and drops all UD traffic.
+ * A RoCE v2 datagram has no service level. mlx5's provider reports the type of the network header in this field, and UCX
+ * expects that from every device: otherwise it reads the source address at the wrong offset and drops all UD traffic.
  */
 #define SL_UDP		0x8
 #define SL_L3_IPV6	0x1
@@ -48,9 +48,9 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
 }
 
 /*
- * Nobody will come to wait for with work of ours unsent. On a machine with one CPU, what a poller waits for is often made
- * by another process that could run now: let it. Elsewhere polling without a pause is what the caller wants. True: look
- * again, something may have come meanwhile.
+ * After an empty poll. Rings for pending hints: otherwise the completion cannot come. With one CPU, the peer is often
+ * another process of this machine that can only run if this one yields. With more CPUs the caller wants to poll without a
+ * pause. True: poll again.
  */
 static bool cq_idle_poll(struct roan_cq *cq)
 {
@@ -90,9 +90,9 @@ int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 }
 
 /*
- * A QP that was reset or destroyed leaves no completions behind. What is in the ring and not polled is ours: the entries
- * to keep move up to the tail, and the head follows. What the kernel adds meanwhile lies behind. Between start_poll and
- * end_poll, where only a CQ without a lock lets us in, the entry being read is kept, whosever it is: it is the next to give back.
+ * Removes the unpolled CQEs of a QP that was reset or destroyed. The entries to keep move up to the tail, and the head
+ * follows. The kernel may append entries meanwhile; they lie behind. A CQ without a lock can be between start_poll and
+ * end_poll: then the entry being read is kept, even if it is of @qpn, because next_poll or end_poll returns it.
  */
 void roan_cq_forget(struct ibv_cq *ibcq, uint32_t qpn)
 {
@@ -124,14 +124,14 @@ int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
 
-	roan_lock(&cq->arm_lock);	/* also between start_poll and end_poll */
+	roan_lock(&cq->arm_lock);	/* not @lock: legal between start_poll and end_poll */
 	ring_arm(&cq->ring, solicited_only);
 	roan_unlock(&cq->arm_lock);
 	roan_db_hints_flush(ibcq->context);	/* the caller is about to sleep */
 	return 0;
 }
 
-/* ---- extended: the entry stays in the ring until next_poll or end_poll gives it back ---- */
+/* ---- extended: the entry stays in the ring until next_poll or end_poll returns it ---- */
 
 static int cq_read_next(struct roan_cq *cq)
 {
@@ -143,7 +143,7 @@ static int cq_read_next(struct roan_cq *cq)
 	return 0;
 }
 
-/* Unless it succeeds the lock is not kept: end_poll is called only after success. */
+/* Keeps the lock on success only: libibverbs calls end_poll only after success. */
 static int cq_read_next_locked(struct roan_cq *cq)
 {
 	int err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Posting work request lists: sends, receives, window binds. Only what verbs make an immediate error
- * is checked here; the kernel checks the rest once it has copied the slot, and answers by a completion.
+ * Posting lists of work requests: sends, receives, window binds. Only immediate errors of the verbs are checked here. The
+ * kernel checks the rest after it has copied the slot, and reports errors by a completion.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -71,7 +71,7 @@ static int fill_sges(struct roan_send_wqe *wqe, const struct roan_wq *sq, const 
 	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
 	int i;
 
-	if ((uint32_t)wr->num_sge > sq->max_sge)	/* a negative number is a large one */
+	if ((uint32_t)wr->num_sge > sq->max_sge)	/* rejects negative numbers too */
 		return EINVAL;
 	for (i = 0; i < wr->num_sge; i++)
 		sges[i] = (struct roan_sge) {
@@ -84,8 +84,8 @@ static int fill_sges(struct roan_send_wqe *wqe, const struct roan_wq *sq, const 
 }
 
 /*
- * The program chooses the low 8 bits of the window's R_Key, the index stays. The key that results is in mw->rkey from then
- * on: programs read it there to send it to the peer and to invalidate it. Type 1: roan_bind_mw() sets it.
+ * The program chooses the low 8 bits of the window's R_Key; the index does not change. Programs read the new key from
+ * mw->rkey, to send it to the peer and to invalidate it. For a type 1 window roan_bind_mw() sets it.
  */
 void roan_fill_bind(struct roan_send_wqe *wqe, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
@@ -139,13 +139,13 @@ static int fill_send(struct roan_send_wqe *wqe, const struct roan_qp *qp, const 
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE && !(INLINE_OPS & BIT(op)))
 		return EINVAL;
-	memset(wqe, 0, sizeof(*wqe));	/* no old request shows through */
+	memset(wqe, 0, sizeof(*wqe));	/* the slot holds an old request */
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = op;
 	wqe->flags = wr->send_flags;
-	if (!(allowed_ops(type) & BIT(op)))	/* completed by the kernel with LOC_QP_OP_ERR, as adapters do */
+	if (!(allowed_ops(type) & BIT(op)))	/* the kernel completes it with LOC_QP_OP_ERR */
 		return 0;
-	wqe->imm = wr->imm_data;	/* or the key to invalidate: the same bytes in both unions */
+	wqe->imm = wr->imm_data;	/* or invalidate_rkey: the same bytes in both unions */
 	err = fill_target(wqe, type, wr);
 	if (err || op == ROAN_WR_BIND_MW || op == ROAN_WR_LOCAL_INV)
 		return err;
@@ -186,7 +186,7 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 
 int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	/* Local access is the region's affair; it is harmless here, and programs ask for it. */
+	/* Local write is a right of the MR, not of the window. It is accepted because programs set it. */
 	const unsigned int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 				   IBV_ACCESS_ZERO_BASED;
 	const struct ibv_mw_bind_info *info = &bind->bind_info;
@@ -227,7 +227,7 @@ static int fill_recv(struct roan_recv_wqe *wqe, const struct roan_wq *rq, const 
 	return 0;
 }
 
-/* rq->lock held. True: something was posted. */
+/* rq->lock held. True: at least one receive was posted. */
 static bool post_recv_list(struct roan_wq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad, int *err)
 {
 	uint32_t tail = rq->ring.index;

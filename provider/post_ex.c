@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Building send requests piece by piece: the ibv_wr_* calls of an extended QP. They write into the ring directly;
- * wr_complete posts all of them at once or none. The send queue stays locked from wr_start to wr_complete or wr_abort.
+ * The ibv_wr_* calls of an extended QP, which build send requests step by step. They write into the ring directly;
+ * wr_complete posts all of them, or none after an error. The send queue is locked from wr_start to wr_complete or wr_abort.
  */
 #include <string.h>
 #include "roan.h"
 
-#define WITH(op)	(1ull << ROAN_WR_##op)	/* IBV_QP_EX_WITH_* up to SEND_WITH_INV are numbered as the opcodes */
+#define WITH(op)	(1ull << ROAN_WR_##op)	/* up to SEND_WITH_INV: IBV_QP_EX_WITH_x is bit ROAN_WR_x */
 #define WITH_FLUSH	(1ull << 11)
 #define WITH_ATOMIC_WRITE	(1ull << 12)
 
@@ -42,7 +42,7 @@ bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops)
 
 /* ---- begin and end ---- */
 
-/* Only the first error counts; nothing of the batch is posted then. */
+/* Keeps the first error. wr_complete then posts nothing. */
 static void wr_fail(struct roan_qp *qp, int err)
 {
 	if (!qp->err)
@@ -83,7 +83,7 @@ static void wr_abort(struct ibv_qp_ex *ibqp)
 
 /* ---- requests ---- */
 
-/* A fresh slot, or NULL after an error. */
+/* Returns a zeroed slot with the header filled, or NULL after an error. */
 static struct roan_send_wqe *wr_begin(struct ibv_qp_ex *ibqp, uint8_t opcode)
 {
 	struct roan_qp *qp = to_roan_qp_ex(ibqp);
@@ -199,7 +199,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey,
 }
 
 #if ROAN_RDMA_CORE >= 44
-/* A slot has room for these eight bytes whatever max_inline says. */
+/* These 8 bytes fit into every slot, also with max_inline 0. */
 static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *value)
 {
 	struct roan_send_wqe *wqe = wr_begin_rdma(qp, ROAN_WR_ATOMIC_WRITE, rkey, addr);
@@ -231,7 +231,7 @@ static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t 
 }
 #endif
 
-/* ---- what belongs to the request begun last ---- */
+/* ---- setters for the request begun last ---- */
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The user's half of a shared ring, and every memory barrier of the provider; the kernel's half is kernel/base/ring.c. What
- * a slot means is not known here, and nothing here locks: the owner of the queue does.
+ * The user side of a shared ring, with every memory barrier of the provider. The kernel side is kernel/base/ring.c. This
+ * file does not know what a slot holds, and takes no lock: the caller holds the queue's lock.
  */
 #ifndef ROAN_PROVIDER_RING_H
 #define ROAN_PROVIDER_RING_H
@@ -12,16 +12,17 @@
 #include <rdma/roan-abi.h>
 
 struct ring {
-	struct roan_ring_ctl *ctl;	/* NULL: there is no such ring */
+	struct roan_ring_ctl *ctl;	/* NULL: no such ring */
 	uint8_t *slots;
-	size_t map_size;		/* bytes from ctl on; 0: the mapping is another ring's, which unmaps it */
+	size_t map_size;		/* bytes of the mapping at @ctl; 0: the ring that owns the mapping unmaps it */
 	uint32_t mask;			/* slot_count - 1 */
 	uint32_t slot_size;		/* bytes */
-	uint32_t index;			/* ours: tail of what we post, head of what we poll. Under the queue's lock */
+	uint32_t index;			/* SQ, RQ, SRQ, hints: tail; CQ: head. Under the queue's lock */
 };
 
 int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc);	/* 0 or a positive errno */
-int ring_within(struct ring *ring, const struct ring *first, const struct roan_ring_desc *desc);	/* its mapping */
+/* @ring lies in the mapping of @first; 0 or EPROTO */
+int ring_within(struct ring *ring, const struct ring *first, const struct roan_ring_desc *desc);
 void ring_unmap(struct ring *ring);
 
 static inline void *ring_slot(const struct ring *ring, uint32_t index)
@@ -29,16 +30,16 @@ static inline void *ring_slot(const struct ring *ring, uint32_t index)
 	return ring->slots + (size_t)(index & ring->mask) * ring->slot_size;
 }
 
-/* ---- rings we fill ---- */
+/* ---- rings that the program fills: SQ, RQ, SRQ, doorbell hints ---- */
 
-/* May slot @tail be written, if the queue holds at most @limit requests? */
+/* True if slot @tail may be written, with at most @limit outstanding requests. */
 static inline bool ring_has_space(const struct ring *ring, uint32_t tail, uint32_t limit)
 {
-	/* Pairs with the release in kernel/base/ring.c roan_ring_publish(): the kernel is done with the slots below. */
+	/* Pairs with the release in kernel/base/ring.c roan_ring_publish(): the kernel no longer reads the slots below. */
 	return tail - __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE) < limit;
 }
 
-/* Hands the kernel all slots below @tail. */
+/* Passes all slots below @tail to the kernel. */
 static inline void ring_post(struct ring *ring, uint32_t tail)
 {
 	ring->index = tail;
@@ -46,30 +47,30 @@ static inline void ring_post(struct ring *ring, uint32_t tail)
 	__atomic_store_n(&ring->ctl->user.index, tail, __ATOMIC_RELEASE);
 }
 
-/* enum roan_ring_flags. None: the kernel is at work on the ring. */
+/* enum roan_ring_flags, read after a full barrier. 0: the kernel will read the ring without a doorbell. */
 static inline uint32_t ring_flags(const struct ring *ring)
 {
 	/*
-	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_park(): either we see the flag, or the kernel
-	 * sees the tail stored above.
+	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_park(): either this load sees the flag, or the
+	 * kernel sees the tail that ring_post() stored.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&ring->ctl->kernel.flags, __ATOMIC_RELAXED);
 }
 
-/* False: the kernel is at work on the ring, or is going to be. */
+/* True: the kernel does not read the ring until a doorbell. */
 static inline bool ring_idle(const struct ring *ring)
 {
 	return ring_flags(ring) & ROAN_RING_NEED_DOORBELL;
 }
 
-/* Where whoever posts last left it; for others than him. */
+/* The posted tail, for a reader that is not the producer. */
 static inline uint32_t ring_tail(const struct ring *ring)
 {
 	return __atomic_load_n(&ring->ctl->user.index, __ATOMIC_RELAXED);
 }
 
-/* Is slot @index posted, and not taken by the kernel? */
+/* True if slot @index is posted and the kernel has not consumed it. */
 static inline bool ring_has_index(const struct ring *ring, uint32_t index)
 {
 	uint32_t head = __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED);
@@ -77,28 +78,28 @@ static inline bool ring_has_index(const struct ring *ring, uint32_t index)
 	return index - head < ring_tail(ring) - head;
 }
 
-/* Has the kernel taken all that was posted? */
+/* True if the kernel has consumed every posted slot. */
 static inline bool ring_drained(const struct ring *ring)
 {
 	return __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_RELAXED) == ring_tail(ring);
 }
 
-/* ---- the ring we empty ---- */
+/* ---- the ring that the program empties: CQ ---- */
 
 /* Entry @index, or NULL if it is not written yet. */
 static inline const struct roan_cqe *ring_cqe(const struct ring *ring, uint32_t index)
 {
-	/* Pairs with the release in kernel/base/ring.c roan_ring_cqe_done(): the entry is whole. */
+	/* Pairs with the release in kernel/base/ring.c roan_ring_cqe_done(): the entry is completely written. */
 	if (__atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE) == index)
 		return NULL;
 	return ring_slot(ring, index);
 }
 
-/* Gives the kernel back all entries below @head. */
+/* Returns all entries below @head to the kernel. */
 static inline void ring_polled(struct ring *ring, uint32_t head)
 {
 	ring->index = head;
-	/* Pairs with the acquire in kernel/base/ring.c roan_ring_cqe_slot(): we read the slots below the head. */
+	/* Pairs with the acquire in kernel/base/ring.c roan_ring_cqe_slot(): the slots below the head have been read. */
 	__atomic_store_n(&ring->ctl->user.index, head, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * How libibverbs finds the provider, and the life of a context. The verbs themselves are elsewhere.
+ * Registration with libibverbs, contexts, and mapping of rings. The verbs are in the other files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* ---- rings ---- */
 
-/* A kernel that follows the contract never trips this; one that does not must not make us write elsewhere. */
+/* A wrong description from the kernel must not cause writes outside the mapping. */
 static bool ring_desc_valid(const struct roan_ring_desc *desc)
 {
 	return desc->slot_count && !(desc->slot_count & (desc->slot_count - 1)) &&
@@ -26,7 +26,7 @@ static void ring_set(struct ring *ring, void *ctl, uint8_t *slots, const struct 
 	ring->slots = slots;
 	ring->mask = desc->slot_count - 1;
 	ring->slot_size = desc->slot_size;
-	ring->index = ring->ctl->user.index;	/* not 0 after a resize: the kernel moved what was pending */
+	ring->index = ring->ctl->user.index;	/* not 0 after a resize: the kernel moved the pending entries */
 }
 
 int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
@@ -64,7 +64,7 @@ void ring_unmap(struct ring *ring)
 	memset(ring, 0, sizeof(*ring));
 }
 
-/* ---- methods libibverbs has no stable call for ---- */
+/* ---- methods for which libibverbs has no stable call ---- */
 
 #define MAX_ATTRS	9
 
@@ -153,7 +153,7 @@ static const struct verbs_context_ops context_ops = {
 	.unimport_pd = roan_unimport_pd,
 };
 
-/* An imported context has no notices: whoever made it gives them. */
+/* Not for an imported context: it has no hint ring, because the ring has one producer, the context that was opened. */
 static int get_context(struct roan_context *roan)
 {
 	ROAN_CMD_REQ(ib_uverbs_get_context, roan_alloc_ucontext_req) cmd = {
@@ -169,11 +169,11 @@ static int get_context(struct roan_context *roan)
 #else
 	err = ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), &resp, sizeof(resp));
 #endif
-	roan_lock_init(&roan->db_hints.lock, roan->single_threaded);	/* thread domains share it */
+	roan_lock_init(&roan->db_hints.lock, roan->single_threaded);	/* all thread domains share the ring */
 	return err ?: ring_map(&roan->db_hints.ring, roan->vctx.context.cmd_fd, &resp.roan.db_hints);
 }
 
-/* Owns @cmd_fd from the first line on. */
+/* Takes ownership of @cmd_fd, also on failure. */
 static struct verbs_context *make_context(struct ibv_device *ibdev, int cmd_fd, bool import)
 {
 	struct roan_context *roan;
@@ -221,7 +221,7 @@ static void uninit_device(struct verbs_device *vdev)
 	free(vdev);
 }
 
-/* The driver id decides; the name is for systems where the device list comes without one. */
+/* Matched by driver id; by name if the device list has no driver ids. */
 static const struct verbs_match_ent match_table[] = {
 	{ .kind = VERBS_MATCH_DRIVER_ID, .u.driver_id = ROAN_DRIVER_ID },
 	{ .kind = VERBS_MATCH_MODALIAS, .u.modalias = "rdma_device:*Nroan*" },
@@ -229,7 +229,7 @@ static const struct verbs_match_ent match_table[] = {
 };
 
 #ifdef ROAN_STATIC
-#define device_ops	verbs_provider_roan	/* the name a statically linked libibverbs looks for */
+#define device_ops	verbs_provider_roan	/* the name that a statically linked libibverbs expects */
 extern const struct verbs_device_ops device_ops;
 #else
 static

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The provider's objects and the functions its files have for each other. What libibverbs fixes is in verbs_private.h,
- * what the kernel fixes in rdma/roan-abi.h.
+ * The provider's structs, and the functions that one of its files calls in another. Layouts that libibverbs fixes are
+ * in verbs_private.h, those that the kernel fixes in rdma/roan-abi.h.
  */
 #ifndef ROAN_PROVIDER_H
 #define ROAN_PROVIDER_H
@@ -12,10 +12,10 @@
 #include "verbs_private.h"
 #include "ring.h"
 
-/* The ring's numbers are passed on to verbs as they are. */
+/* Values in the rings are passed to and from verbs without translation, so the numbers must be equal. */
 #define ROAN_SAME(ours, verbs)	_Static_assert((int)(ours) == (int)(verbs), #ours " is " #verbs)
 
-/* Left out where the user promised to use the object from one thread at a time. */
+/* A spinlock that does nothing if the program promised to use the object from one thread at a time. */
 struct roan_lock {
 	pthread_spinlock_t spin;
 	bool unused;
@@ -41,64 +41,67 @@ static inline void roan_unlock(struct roan_lock *lock)
 
 struct ib_uverbs_attr;
 
-/* doorbell.c: which queue pairs at rest were posted to, for the kernel to look at a little later. */
+/* doorbell.c: the context's ring of doorbell hints, the QPs whose send rings the kernel should read soon. */
 struct roan_db_hints {
-	struct roan_lock lock;		/* the ring's producers. A leaf: taken with a queue's lock held */
-	struct ring ring;		/* ctl NULL: there is none, and every queue pair at rest is rung for */
-	uint32_t rung_index;		/* somebody rings, or rang, for all notices below; atomic, without the lock */
+	struct roan_lock lock;		/* serialises producers; innermost: taken with sq.lock held */
+	struct ring ring;		/* ctl NULL: no such ring; every idle send ring needs a doorbell */
+	uint32_t rung_index;		/* a doorbell covers all hints below this index; atomic, without @lock */
 };
 
 struct roan_context {
 	struct verbs_context vctx;
 	struct roan_db_hints db_hints;
 	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
-	bool one_cpu;			/* the machine has one CPU: an empty poll gives it away */
+	bool one_cpu;			/* the machine has one CPU: an empty poll yields it */
 };
 
 struct roan_td {
 	struct ibv_td ibv;
-	atomic_uint users;		/* parent domains that name it */
+	atomic_uint users;		/* parent domains that use it */
 };
 
 struct roan_pd {
 	struct ibv_pd ibv;
-	struct roan_pd *real;		/* parent domain: the domain it stands for; else NULL */
+	struct roan_pd *real;		/* parent domain: its protection domain; else NULL */
 	struct roan_td *td;		/* parent domain: may be NULL */
 	atomic_uint users;		/* parent domains of this one, or queues made with this parent domain */
-	/* Parent domain: the user's, or NULL. Of queues they serve what is the provider's; rings are the kernel's. */
+	/*
+	 * Parent domain: the program's allocators, or NULL. They allocate the provider's structs of queues and QPs. The
+	 * rings are always memory of the kernel.
+	 */
 	void *(*alloc)(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t type);
 	void (*free)(struct ibv_pd *pd, void *context, void *memory, uint64_t type);
 	void *context;
 };
 
-enum roan_resource { ROAN_RES_QP, ROAN_RES_CQ, ROAN_RES_SRQ };	/* the type that an allocator is told */
+enum roan_resource { ROAN_RES_QP, ROAN_RES_CQ, ROAN_RES_SRQ };	/* the resource type passed to an allocator */
 
 struct roan_dm {
 	struct ibv_dm ibv;
-	uint8_t *map;			/* NULL: the kernel copies */
+	uint8_t *map;			/* NULL: not mappable, copied by ROAN_METHOD_DM_COPY */
 	uint64_t length;		/* bytes, as allocated */
 };
 
 struct roan_ah {
 	struct ibv_ah ibv;
-	uint32_t ah_num;		/* what a send WQE says */
+	uint32_t ah_num;		/* goes into send WQEs */
 };
 
 struct roan_cq {
-	struct verbs_cq vcq;		/* first: libibverbs knows the object by this address */
+	struct verbs_cq vcq;		/* first: libibverbs uses the address of this member */
 	struct roan_lock lock;		/* ring, current; held from start_poll to end_poll */
-	struct roan_lock arm_lock;	/* within @lock: who arms needs the ring to stay, not to be alone with it */
+	struct roan_lock arm_lock;	/* nests inside @lock: arming needs a stable @ring only */
 	struct ring ring;
 	const struct roan_cqe *current;	/* extended: the entry being read */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
-	bool lent;			/* this struct is memory of that domain's allocator */
+	bool lent;			/* this struct came from that domain's allocator */
 };
 
-/* A ring of requests and what may go into it. */
+/* A ring of work requests and its limits. */
 struct roan_wq {
 	struct roan_lock lock;
 	struct ring ring;
-	uint32_t max_wr;		/* requests at a time; not more than slots */
+	uint32_t max_wr;		/* outstanding requests, at most the number of slots */
 	uint32_t max_sge;
 	uint32_t max_inline;		/* bytes */
 };
@@ -107,12 +110,12 @@ struct roan_srq {
 	struct verbs_srq vsrq;		/* first */
 	struct roan_wq rq;
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
-	bool lent;			/* this struct is memory of that domain's allocator */
+	bool lent;			/* this struct came from that domain's allocator */
 };
 
 /*
- * 45 put one more function pointer before verbs_qp.comp_mask, under the same symbol version. So there is room for the
- * larger one whatever was built for.
+ * rdma-core 45 added a function pointer before verbs_qp.comp_mask without changing the symbol version. So struct roan_qp
+ * reserves the size of the larger struct, for whichever release it is built.
  */
 #define VERBS_QP_SIZE	384
 
@@ -124,11 +127,11 @@ struct roan_qp {
 	struct roan_wq sq;
 	struct roan_wq rq;		/* no ring with an SRQ */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
-	bool lent;			/* this struct is memory of that domain's allocator */
-	uint32_t hint_index;		/* index of its last one in the context's ring; sq.lock */
+	bool lent;			/* this struct came from that domain's allocator */
+	uint32_t hint_index;		/* index of the QP's last hint in the context's ring; sq.lock */
 	/* between wr_start and wr_complete, sq.lock held: */
 	struct roan_send_wqe *wqe;	/* being filled; NULL: none, setters do nothing */
-	uint32_t tail;			/* slots below it are filled, not all posted */
+	uint32_t tail;			/* slots below are filled; those from sq.ring.index on are not posted */
 	int err;			/* the first error; wr_complete returns it */
 };
 
@@ -172,7 +175,7 @@ static inline struct roan_qp *to_roan_qp_ex(struct ibv_qp_ex *qp)
 	return (struct roan_qp *)qp;
 }
 
-/* Commands as libibverbs wants them: header, core part, and the driver's part straight behind. */
+/* Layout of libibverbs' commands: header, core part, driver's part without a gap. */
 #define ROAN_CMD(core)		struct { struct ib_uverbs_cmd_hdr hdr; struct core core; }
 #define ROAN_CMD_REQ(core, req)	struct { struct ib_uverbs_cmd_hdr hdr; struct core core; struct req roan; }
 #define ROAN_RESP(core, resp)	struct { struct core core; struct resp roan; }
@@ -180,7 +183,7 @@ static inline struct roan_qp *to_roan_qp_ex(struct ibv_qp_ex *qp)
 /* ---- roan.c ---- */
 int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n);
 
-/* ---- pd_mr_ah.c, cq_qp_srq.c: operations, see verbs_context_ops ---- */
+/* ---- pd_mr_ah.c, cq_qp_srq.c: entries of struct verbs_context_ops ---- */
 int roan_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t attr_size);
 int roan_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
@@ -229,14 +232,14 @@ int roan_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 int roan_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
-/* What a bind request says, into its slot; of a window of type 2 also mw->rkey becomes what it will be. */
+/* Fills the bind part of @wqe. For a type 2 window, sets mw->rkey to the new R_Key. */
 void roan_fill_bind(struct roan_send_wqe *wqe, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
 
 /* ---- doorbell.c ---- */
 void roan_ring_doorbell(struct roan_qp *qp);
-/* after ring_post(), under the queue's lock: is a doorbell needed now? */
+/* after ring_post(), sq.lock held; adds a doorbell hint if that is enough. True: the caller must ring */
 bool roan_needs_doorbell(struct roan_qp *qp);
-bool roan_db_hints_flush(struct ibv_context *ctx);	/* nothing to do but wait; false: nobody had to be rung for */
+bool roan_db_hints_flush(struct ibv_context *ctx);	/* before the program waits; true: it rang */
 
 /* ---- post_ex.c ---- */
 bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops);

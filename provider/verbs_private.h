@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What libibverbs and a provider share and no public header declares: layouts and prototypes, by release of rdma-core.
- * The names are libibverbs' own. Nothing of roan's is here.
+ * The private interface between libibverbs and a provider, which no public header declares: layouts and prototypes, by
+ * release of rdma-core. The names are those of libibverbs. Nothing here is specific to roan.
  *
- * The symbol version (34, 57, ...) is not the layout: struct verbs_qp and struct verbs_context_ops changed without it.
- * So everything is derived from the release, which the build takes from the library it found. An unknown release does
- * not compile.
+ * The symbol version (34, 57, ...) does not identify the layout: struct verbs_qp and struct verbs_context_ops changed
+ * without a new version. So all layouts are derived from the release, which the build takes from the installed library. An
+ * unknown release does not compile.
  */
 #ifndef VERBS_PRIVATE_H
 #define VERBS_PRIVATE_H
@@ -88,7 +88,7 @@ struct verbs_device_ops {
 	const char *name;
 	uint32_t match_min_abi_version;
 	uint32_t match_max_abi_version;
-	const struct verbs_match_ent *match_table;	/* never NULL: it is walked unchecked */
+	const struct verbs_match_ent *match_table;	/* never NULL: libibverbs does not check */
 	const struct verbs_device_ops **static_providers;
 	bool (*match_device)(struct verbs_sysfs_dev *sysfs);
 	struct verbs_context *(*alloc_context)(struct ibv_device *ibdev, int cmd_fd, void *private_data);
@@ -152,7 +152,7 @@ struct verbs_mr {
 	int access;
 };
 
-/* ---- the operations a provider has, in the order of the library ---- */
+/* ---- operations of a provider, in the order of libibverbs ---- */
 
 struct ibv_buf;
 struct ibv_comp_cntr;
@@ -290,7 +290,7 @@ struct verbs_context_ops {
 	void (*unimport_pd)(struct ibv_pd *);
 };
 
-/* ---- functions of the library, all returning 0 or a positive errno unless they return a pointer ---- */
+/* ---- functions of libibverbs; those that return int return 0 or a positive errno ---- */
 
 struct ib_uverbs_ex_query_device_resp;
 struct ibv_fd_arr;
@@ -358,7 +358,7 @@ int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t l
 int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah, struct ibv_ah_attr *attr, void *resp, size_t resp_size);
 int ibv_cmd_destroy_ah(struct ibv_ah *ah);
 
-/* ---- the layouts, checked; other machines have other mutexes ---- */
+/* ---- layout checks, on x86-64 only: pthread_mutex_t has other sizes elsewhere ---- */
 
 #ifdef __x86_64__
 #define VERBS_SIZE(type, size)		_Static_assert(sizeof(struct type) == (size), "size of " #type)
@@ -393,7 +393,7 @@ VERBS_SIZE(ibv_qp_ex, 352);
 VERBS_SIZE(ibv_qp_ex, 360);
 #endif
 
-/* size of the public context; size of the operations; places of some that are spread over them */
+/* size of the public context, size of the operations, offsets of some operations */
 #if ROAN_RDMA_CORE <= 58
 #define VERBS_EPOCH_ASSERTS(X)	X(648, 608, 40, 152, 312, 440, 544, 600)
 #elif ROAN_RDMA_CORE <= 61

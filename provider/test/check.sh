@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Checks a built libroan without a device: its symbols, that the real libibverbs loads it, and rings.c on a simulated
-# device. The last needs root and a host on which ib_core is not loaded; elsewhere it says that it is skipped.
-# Usage: check.sh LIBRARY, with PABI and CC in the environment
+# Tests a built libroan without a device: its symbols, loading by the installed libibverbs, and rings.c on a simulated
+# device. rings.c needs root and a host without RDMA devices; otherwise it is skipped, with a message.
+# Usage: check.sh LIBRARY, with PABI (provider ABI number) and CC in the environment
 set -eu
 lib=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
@@ -15,7 +15,7 @@ defined=$(nm -D --defined-only "$lib")
 [ -z "$defined" ] || die "exports symbols: $defined"
 nm -D "$lib" | grep -q "U verbs_register_driver_$PABI@IBVERBS_PRIVATE_$PABI" || die "does not register for $PABI"
 foreign=$(nm -D --undefined-only "$lib" | grep ' U ' | grep -v '@\(GLIBC\|IBVERBS_PRIVATE_'"$PABI"'$\|IBVERBS_1\)' || true)
-[ -z "$foreign" ] || die "needs symbols of others: $foreign"
+[ -z "$foreign" ] || die "needs symbols that are neither libc's nor libibverbs': $foreign"
 echo "ok symbols"
 
 out=$(LD_BIND_NOW=1 LD_PRELOAD="$lib" ibv_devices 2>&1 || true)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Drives the provider through the real libibverbs with this program as its kernel: ioctl() and mmap() below
- * answer what the uverbs calls would. Checks what lands in the rings and when the doorbell rings. No device and no
- * module is needed; nothing is said here about the real kernel. Run by check.sh.
+ * Tests the provider through the installed libibverbs, without a device or module: ioctl() and mmap() below replace those
+ * of libc and simulate uverbs. Checks the contents of the rings and when the provider rings the doorbell. It does not test
+ * the kernel. Run by check.sh.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 static uint8_t *rings[16];	/* by mmap offset / RING_SIZE; 0 is not used */
 static unsigned int num_rings;
-static unsigned int doorbells, rung_for;	/* calls, and the queue pairs they named */
+static unsigned int doorbells, rung_for;	/* doorbell calls, and the QP handles they passed */
 static int failures;
 
 #define EXPECT(what)								\
@@ -35,7 +35,7 @@ static int failures;
 		}								\
 	} while (0)
 
-static bool one_mapping;	/* for the two rings of a queue pair */
+static bool one_mapping;	/* SQ and RQ of a QP share a mapping (ROAN_FEATURE_ONE_MAPPING) */
 
 static struct roan_ring_desc new_ring(uint32_t slot_size)
 {
@@ -74,7 +74,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return map;
 }
 
-static void answer(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
+static void fill_response(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
 {
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_GET_CONTEXT)
 		*(struct roan_alloc_ucontext_resp *)out = (struct roan_alloc_ucontext_resp) {
@@ -98,7 +98,7 @@ int ioctl(int fd, unsigned long request, ...)
 	if (request != RDMA_VERBS_IOCTL)
 		return syscall(SYS_ioctl, fd, request, hdr);
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == 0 && hdr->num_attrs == 1) {
-		errno = ENOSPC;		/* the library's question whether there are ioctls */
+		errno = ENOSPC;		/* libibverbs probes for ioctl support: ENOSPC means yes */
 		return -1;
 	}
 	if (hdr->driver_id != ROAN_DRIVER_ID) {
@@ -109,7 +109,7 @@ int ioctl(int fd, unsigned long request, ...)
 		doorbells++;
 		rung_for += hdr->num_attrs;
 	}
-	for (i = 0; i < hdr->num_attrs; i++)	/* no events were told of it */
+	for (i = 0; i < hdr->num_attrs; i++)	/* destroy responses: 0 events reported */
 		if ((hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_DESTROY &&
 		     hdr->attrs[i].attr_id == UVERBS_ATTR_DESTROY_QP_RESP) ||
 		    (hdr->object_id == UVERBS_OBJECT_CQ && hdr->method_id == UVERBS_METHOD_CQ_DESTROY &&
@@ -118,9 +118,9 @@ int ioctl(int fd, unsigned long request, ...)
 	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT)
 		hdr->attrs[0].data_s64 = dup(fd);
 	for (i = 0; i < hdr->num_attrs; i++)
-		if (hdr->attrs[i].attr_id == 0x1001)	/* the driver's part of the answer */
-			answer(hdr, (void *)(uintptr_t)hdr->attrs[i].data);
-	/* The caps stay what was asked for. */
+		if (hdr->attrs[i].attr_id == 0x1001)	/* the driver's part of the response */
+			fill_response(hdr, (void *)(uintptr_t)hdr->attrs[i].data);
+	/* The capabilities are those that main() requests. */
 	for (i = 0; i < hdr->num_attrs; i++)
 		if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == UVERBS_METHOD_QP_CREATE &&
 		    hdr->attrs[i].attr_id == UVERBS_ATTR_CREATE_QP_RESP_CAP)
@@ -136,7 +136,7 @@ static struct roan_send_wqe *send_slot(uint8_t *sq, unsigned int i)
 	return (struct roan_send_wqe *)(sq + sizeof(struct roan_ring_ctl) + i % SLOTS * 128);
 }
 
-static void post_send__fills_slots_and_rings(struct ibv_qp *qp, uint8_t *sq)
+static void post_send__fills_slots_and_rings_doorbell(struct ibv_qp *qp, uint8_t *sq)
 {
 	struct roan_ring_ctl *ctl = (void *)sq;
 	struct ibv_sge sge[3] = { { .addr = 0x1000, .length = 5, .lkey = 7 } };
@@ -149,7 +149,7 @@ static void post_send__fills_slots_and_rings(struct ibv_qp *qp, uint8_t *sq)
 	EXPECT(ibv_post_send(qp, &wr, &bad) == EINVAL && bad == &wr);
 	qp->state = IBV_QPS_RTS;
 	doorbells = 0;
-	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0);	/* the kernel is awake */
+	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0);	/* no NEED_DOORBELL */
 	EXPECT(ctl->user.index == 1 && send_slot(sq, 0)->wr_id == 11 && send_slot(sq, 0)->rdma.rkey == 99);
 	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 1);
@@ -164,7 +164,7 @@ static void post_send__fills_slots_and_rings(struct ibv_qp *qp, uint8_t *sq)
 	EXPECT(ctl->user.index == 3);
 }
 
-/* The receive ring of a queue pair, by itself or behind the send ring. */
+/* The receive ring has its own mapping, or lies behind the send ring in one. */
 static void post_recv__fills_slots(struct ibv_qp *qp, uint8_t *rq)
 {
 	struct roan_ring_ctl *ctl = (void *)rq;
@@ -211,15 +211,15 @@ static void wr__posts_all_or_nothing(struct ibv_qp *qp, uint8_t *sq)
 	EXPECT(ctl->user.index == 5);
 }
 
-static uint32_t *noticed(uint8_t *notices, unsigned int i)
+static uint32_t *hint_qpn(uint8_t *hints, unsigned int i)
 {
-	return &((struct roan_db_hint *)(notices + sizeof(struct roan_ring_ctl)))[i % SLOTS].qpn;
+	return &((struct roan_db_hint *)(hints + sizeof(struct roan_ring_ctl)))[i % SLOTS].qpn;
 }
 
-/* While the kernel lingers a notice does, one a QP, until the poster waits: then one call rings for all. */
-static void poll__rings_for_what_was_noticed(struct ibv_qp *qp[2], struct ibv_cq_ex *ex, uint8_t *sq[2], uint8_t *notices)
+/* While the kernel batches doorbells a hint per QP is enough. An empty poll then rings once for all hints. */
+static void poll__rings_for_hints(struct ibv_qp *qp[2], struct ibv_cq_ex *ex, uint8_t *sq[2], uint8_t *hints)
 {
-	struct roan_ring_ctl *ctl = (void *)notices, *sq_ctl[2] = { (void *)sq[0], (void *)sq[1] };
+	struct roan_ring_ctl *ctl = (void *)hints, *sq_ctl[2] = { (void *)sq[0], (void *)sq[1] };
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_WRITE };
 	struct ibv_poll_cq_attr attr = { 0 };
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(ex);
@@ -235,31 +235,31 @@ static void poll__rings_for_what_was_noticed(struct ibv_qp *qp[2], struct ibv_cq
 	}
 	for (i = 0; i < 4; i++)
 		EXPECT(ibv_post_send(qp[i & 1], &wr, &bad) == 0 && doorbells == 0);
-	EXPECT(ctl->user.index == 2 && *noticed(notices, 0) == qp[0]->qp_num && *noticed(notices, 1) == qp[1]->qp_num);
+	EXPECT(ctl->user.index == 2 && *hint_qpn(hints, 0) == qp[0]->qp_num && *hint_qpn(hints, 1) == qp[1]->qp_num);
 	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1 && rung_for == 0);
 	ctl->kernel.index = 2;
 	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1);
-	EXPECT(ibv_post_send(qp[0], &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == 3);	/* a new one */
+	EXPECT(ibv_post_send(qp[0], &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == 3);	/* a new hint */
 	EXPECT(ibv_start_poll(ex, &attr) == ENOENT && doorbells == 2);
-	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 2);	/* another thread: it was rung for */
+	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 2);	/* as from another thread: already rung */
 	sq_ctl[0]->kernel.index = sq_ctl[0]->user.index;
 	sq_ctl[1]->kernel.index = sq_ctl[1]->user.index;
 	ctl->kernel.index = 3;
 	EXPECT(ibv_post_send(qp[1], &wr, &bad) == 0 && ibv_req_notify_cq(cq, 0) == 0 && doorbells == 3);
-	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* it lingers no more */
+	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* batching has ended */
 	ctl->kernel.index = 4;
 	EXPECT(ibv_post_send(qp[0], &wr, &bad) == 0 && doorbells == 4 && rung_for == 1);
 	ctl->kernel.flags = 0;
-	ctl->kernel.index = ctl->user.index - SLOTS;		/* full, and of others: it has gone around */
-	*noticed(notices, 3) = 99;
+	ctl->kernel.index = ctl->user.index - SLOTS;		/* full of hints of other QPs: it has wrapped */
+	*hint_qpn(hints, 3) = 99;
 	EXPECT(ibv_post_send(qp[1], &wr, &bad) == 0 && doorbells == 5 && rung_for == 2);
 	ctl->kernel.index = ctl->user.index;
 }
 
-/* Where an answer is due nobody need ring, but what is posted could leave at once: who waits for it had better ask. */
-static void poll__asks_for_what_could_leave(struct ibv_qp *qp, struct ibv_cq *cq, uint8_t *sq, uint8_t *notices)
+/* With an ACK pending posting needs no doorbell. Above notify_at it adds a hint, and an empty poll rings for it. */
+static void poll__rings_above_notify_at(struct ibv_qp *qp, struct ibv_cq *cq, uint8_t *sq, uint8_t *hints)
 {
-	struct roan_ring_ctl *ctl = (void *)notices, *sq_ctl = (void *)sq;
+	struct roan_ring_ctl *ctl = (void *)hints, *sq_ctl = (void *)sq;
 	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_WRITE };
 	uint32_t first = ctl->user.index;
 	struct ibv_wc wc;
@@ -269,17 +269,17 @@ static void poll__asks_for_what_could_leave(struct ibv_qp *qp, struct ibv_cq *cq
 	sq_ctl->kernel.flags = ROAN_RING_ACK_PENDING;
 	sq_ctl->kernel.notify_at = sq_ctl->user.index + 2;
 	ctl->kernel.index = first;
-	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* nobody looks there, and nobody has to */
-	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0 && ctl->user.index == first);	/* not for one */
+	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* irrelevant with ACK_PENDING */
+	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0 && ctl->user.index == first);	/* below notify_at */
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0);
-	EXPECT(ctl->user.index == first + 1 && *noticed(notices, first) == qp->qp_num);
+	EXPECT(ctl->user.index == first + 1 && *hint_qpn(hints, first) == qp->qp_num);
 	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1 && rung_for == 0);
-	ctl->kernel.index = first + 1 - SLOTS;			/* no room: the answer will do */
-	*noticed(notices, first) = 99;
+	ctl->kernel.index = first + 1 - SLOTS;			/* full: sent when the ACK arrives */
+	*hint_qpn(hints, first) = 99;
 	sq_ctl->kernel.index = sq_ctl->user.index;
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == first + 1);
 	ctl->kernel.index = ctl->user.index;
-	sq_ctl->kernel.flags = 0;				/* at work: not even that */
+	sq_ctl->kernel.flags = 0;				/* the kernel reads the SQ: no hint either */
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 1 && ctl->user.index == first + 1);
 	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 1);
 }
@@ -308,7 +308,7 @@ static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
 	EXPECT(ibv_req_notify_cq(ibv_cq_ex_to_cq(cq), 1) == 0 && ctl->user.arm_solicited == 1 && ctl->user.arm_next == 1);
 }
 
-static void forget__keeps_what_is_read(struct ibv_cq_ex *cq, uint8_t *ring, struct ibv_qp_init_attr_ex *qp_attr)
+static void forget__keeps_entry_being_read(struct ibv_cq_ex *cq, uint8_t *ring, struct ibv_qp_init_attr_ex *qp_attr)
 {
 	struct roan_ring_ctl *ctl = (void *)ring;
 	struct roan_cqe *cqe = (void *)(ring + sizeof(*ctl));
@@ -324,7 +324,7 @@ static void forget__keeps_what_is_read(struct ibv_cq_ex *cq, uint8_t *ring, stru
 			return;
 		qp[i]->qp_num = 10 + i;
 	}
-	/* The one that is read, and nothing else. */
+	/* The CQ holds only the entry being read, of the destroyed QP. */
 	cqe[0] = (struct roan_cqe) { .wr_id = 1, .qp_num = 10 };
 	ctl->kernel.index = 1;
 	EXPECT(ibv_start_poll(cq, &attr) == 0 && cq->wr_id == 1);
@@ -332,7 +332,7 @@ static void forget__keeps_what_is_read(struct ibv_cq_ex *cq, uint8_t *ring, stru
 	EXPECT(ibv_wc_read_qp_num(cq) == 10 && ibv_next_poll(cq) == ENOENT);
 	ibv_end_poll(cq);
 	EXPECT(ctl->user.index == 1);
-	/* Another's is read, of ours there are some behind it, and at the end another's again. */
+	/* The entry being read is of another QP; behind it lie one of the destroyed QP and one of the other. */
 	cqe[1] = (struct roan_cqe) { .wr_id = 2, .qp_num = 12 };
 	cqe[2] = (struct roan_cqe) { .wr_id = 3, .qp_num = 11 };
 	cqe[3] = (struct roan_cqe) { .wr_id = 4, .qp_num = 12 };
@@ -360,7 +360,7 @@ int main(void)
 	};
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
-	struct ibv_cq_ex *cq, *alone;
+	struct ibv_cq_ex *cq, *unlocked_cq;
 	struct ibv_qp *qp, *both[2];
 
 	if (!ctx) {
@@ -379,9 +379,9 @@ int main(void)
 		printf("FAIL: no QP\n");
 		return 1;
 	}
-	((struct roan_ring_ctl *)rings[1])->kernel.flags = ROAN_RING_NEED_DOORBELL;	/* nobody lingers */
+	((struct roan_ring_ctl *)rings[1])->kernel.flags = ROAN_RING_NEED_DOORBELL;	/* no batching */
 	post_recv__fills_slots(qp, rings[4]);
-	post_send__fills_slots_and_rings(qp, rings[3]);
+	post_send__fills_slots_and_rings_doorbell(qp, rings[3]);
 	wr__posts_all_or_nothing(qp, rings[3]);
 	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);
 	EXPECT(ibv_destroy_qp(qp) == 0);
@@ -398,25 +398,25 @@ int main(void)
 		return 1;
 	}
 	post_recv__fills_slots(qp, rings[num_rings] + SECOND_RING);
-	post_send__fills_slots_and_rings(qp, rings[num_rings]);
+	post_send__fills_slots_and_rings_doorbell(qp, rings[num_rings]);
 	EXPECT(ibv_destroy_qp(qp) == 0);
 	both[0]->qp_num = 17;
 	both[1]->qp_num = 18;
 	((struct roan_ring_ctl *)rings[1])->kernel.flags = 0;
-	poll__rings_for_what_was_noticed(both, cq, (uint8_t *[]){ rings[num_rings - 4], rings[num_rings - 2] }, rings[1]);
-	poll__asks_for_what_could_leave(both[0], ibv_cq_ex_to_cq(cq), rings[num_rings - 4], rings[1]);
+	poll__rings_for_hints(both, cq, (uint8_t *[]){ rings[num_rings - 4], rings[num_rings - 2] }, rings[1]);
+	poll__rings_above_notify_at(both[0], ibv_cq_ex_to_cq(cq), rings[num_rings - 4], rings[1]);
 	poll__gives_entries_back(cq, rings[2]);
 	EXPECT(ibv_destroy_qp(both[0]) == 0 && ibv_destroy_qp(both[1]) == 0);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
 	cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	cq_attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
-	alone = ibv_create_cq_ex(ctx, &cq_attr);
-	if (!alone) {
+	unlocked_cq = ibv_create_cq_ex(ctx, &cq_attr);
+	if (!unlocked_cq) {
 		printf("FAIL: no CQ for one thread\n");
 		return 1;
 	}
-	forget__keeps_what_is_read(alone, rings[num_rings], &qp_attr);
-	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(alone)) == 0);
+	forget__keeps_entry_being_read(unlocked_cq, rings[num_rings], &qp_attr);
+	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(unlocked_cq)) == 0);
 	EXPECT(ibv_dealloc_pd(qp_attr.pd) == 0);
 	EXPECT(ibv_close_device(ctx) == 0);
 	ibv_free_device_list(list);
