@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Creating, modifying and destroying the objects that have rings: CQs, SRQs, QPs. Posting and polling are in post.c, post_ex.c and poll.c.
+ * Creating, modifying and destroying the objects that have rings: CQs, SRQs, QPs. Posting and polling are in post.c,
+ * post_ex.c and poll.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +52,8 @@ static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan
 /* ---- memory of the provider's structs ---- */
 
 /*
- * Returns zeroed memory, or NULL. *@lent: it came from the program's allocator, and pd_put_memory() must return it there.
- * @pd: from pd_get_parent(); the reference is dropped on failure.
+ * Returns zeroed memory, or NULL. *@lent: it came from the program's allocator, and pd_put_memory() must return it
+ * there. @pd: from pd_get_parent(); the reference is dropped on failure.
  */
 static void *pd_get_memory(struct roan_pd *pd, size_t size, enum roan_resource type, bool *lent)
 {
@@ -118,7 +119,10 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 	return cq;
 
 err_destroy:
-	/* ibv_cmd_destroy_cq() uses these to wait for acknowledged events; libibverbs initialises them only after success. */
+	/*
+	 * ibv_cmd_destroy_cq() uses these to wait for acknowledged events; libibverbs initialises them only after
+	 * success.
+	 */
 	pthread_mutex_init(&cq->vcq.cq.mutex, NULL);
 	pthread_cond_init(&cq->vcq.cq.cond, NULL);
 	ibv_cmd_destroy_cq(&cq->vcq.cq);
@@ -292,9 +296,9 @@ int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 /* ---- queue pairs ---- */
 
 /*
- * Marks the QP as one with ibv_wr_* calls. libibverbs 44 and 45..56 share a symbol version but have the mark at different
- * offsets, so both are set. In 45..56 the first offset is half of the wr_flush pointer: the mark is left out there if the
- * program asked for FLUSH, and otherwise wr_flush must not be called.
+ * Marks the QP as one with ibv_wr_* calls. libibverbs 44 and 45..56 share a symbol version but have the mark at
+ * different offsets, so both are set. In 45..56 the first offset is half of the wr_flush pointer: the mark is left out
+ * there if the program asked for FLUSH, and otherwise wr_flush must not be called.
  */
 static void qp_mark_extended(struct roan_qp *qp, uint64_t send_ops)
 {
@@ -363,7 +367,10 @@ static int qp_map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, c
 	return 0;
 }
 
-/* ROAN_CC, for programs that do not use roandv.h. If the algorithm does not support this QP type, the device's setting stays. */
+/*
+ * ROAN_CC, for programs that do not use roandv.h. If the algorithm does not support this QP type, the device's setting
+ * stays.
+ */
 static int qp_set_cc(struct ibv_qp *qp)
 {
 	const char *algo = getenv("ROAN_CC");

@@ -4,13 +4,13 @@
  *
  *  - The kernel is processing the send ring (no flag): no doorbell.
  *  - The kernel waits for an ACK (ACK_PENDING): no doorbell. Above notify_at the QP gets a doorbell hint.
- *  - The send ring is idle (NEED_DOORBELL) and the kernel batches doorbells of this context (no NEED_DOORBELL in the hint
- *    ring): a hint replaces the doorbell. The kernel reads the hints when its timer expires.
+ *  - The send ring is idle (NEED_DOORBELL) and the kernel batches doorbells of this context (the hint ring has no
+ *    NEED_DOORBELL): a hint replaces the doorbell. The kernel reads the hints when its timer expires.
  *  - Otherwise: a doorbell.
  *
  * Before a program waits (empty poll, arming a CQ) one doorbell covers all hints, so a completion does not wait for the
- * timer. The same doorbell is rung when deferred sends wait for the CPU that the program polls on. Which sends the kernel
- * defers is not decided here (kernel/tx/).
+ * timer. The same doorbell is rung when deferred sends wait for the CPU that the program polls on. Which sends the
+ * kernel defers is not decided here (kernel/tx/).
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -22,8 +22,8 @@
 
 /*
  * The kernel sends, in this system call, for the QP of @handle (if not NULL) and for those in the hint ring. Errors are
- * ignored: the requests are in the rings, and completions and async events report a destroyed QP or removed device. errno
- * is preserved.
+ * ignored: the requests are in the rings, and completions and async events report a destroyed QP or removed device.
+ * errno is preserved.
  */
 static void db_ioctl(int fd, const uint32_t *handle)
 {
@@ -61,7 +61,9 @@ static struct roan_db_hint *hint_at(const struct ring *ring, uint32_t index)
 	return ring_slot(ring, index);
 }
 
-/* True if the hint ring still holds a hint for @qp. The ring may have wrapped since that hint, so the QPN is compared. */
+/*
+ * True if the hint ring still holds a hint for @qp. The ring may have wrapped since that hint, so the QPN is compared.
+ */
 static bool hint_pending(const struct ring *ring, const struct roan_qp *qp)
 {
 	return ring_has_index(ring, qp->hint_index) &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The objects without rings: device and port, domains, memory regions and windows, device memory, address handles. Each
- * wraps a handle of the kernel in a libibverbs struct. Domains count their users here, because parent domains and thread
- * domains exist only in the provider.
+ * wraps a handle of the kernel in a libibverbs struct. Domains count their users here, because parent domains and
+ * thread domains exist only in the provider.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,7 +202,9 @@ static uint64_t inline_u32(uint32_t value)
 	return word;
 }
 
-/* Registers an MR that copies @like. attrs[0] receives the handle, the last two attributes the keys; all are mandatory. */
+/*
+ * Registers an MR that copies @like. attrs[0] receives the handle, the last two attributes the keys; all are mandatory.
+ */
 static struct ibv_mr *reg_by_ioctl(struct ibv_pd *pd, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n,
 				   const struct verbs_mr *like)
 {

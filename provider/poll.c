@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Polling and arming completion queues, plain and extended. The only system calls are the doorbell (doorbell.c) and, with
- * one CPU, sched_yield(). Status, opcode and flags have the same numbers in a struct roan_cqe as in verbs.
+ * Polling and arming completion queues, plain and extended. The only system calls are the doorbell (doorbell.c) and,
+ * with one CPU, sched_yield(). Status, opcode and flags have the same numbers in a struct roan_cqe as in verbs.
  */
 #include <sched.h>
 #include <string.h>
@@ -14,8 +14,9 @@ ROAN_SAME(ROAN_CQE_WITH_INV, IBV_WC_WITH_INV);
 #define VERBS_FLAGS	(ROAN_CQE_GRH | ROAN_CQE_WITH_IMM | ROAN_CQE_WITH_INV)
 
 /*
- * A RoCE v2 datagram has no service level. mlx5's provider reports the type of the network header in this field, and UCX
- * expects that from every device: otherwise it reads the source address at the wrong offset and drops all UD traffic.
+ * A RoCE v2 datagram has no service level. mlx5's provider reports the type of the network header in this field, and
+ * UCX expects that from every device: otherwise it reads the source address at the wrong offset and drops all UD
+ * traffic.
  */
 #define SL_UDP		0x8
 #define SL_L3_IPV6	0x1
@@ -49,8 +50,8 @@ static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
 
 /*
  * After an empty poll. Rings for pending hints: otherwise the completion cannot come. With one CPU, the peer is often
- * another process of this machine that can only run if this one yields. With more CPUs the caller wants to poll without a
- * pause. True: poll again.
+ * another process of this machine that can only run if this one yields. With more CPUs the caller wants to poll without
+ * a pause. True: poll again.
  */
 static bool cq_idle_poll(struct roan_cq *cq)
 {

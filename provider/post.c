@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Posting lists of work requests: sends, receives, window binds. Only immediate errors of the verbs are checked here. The
- * kernel checks the rest after it has copied the slot, and reports errors by a completion.
+ * Posting lists of work requests: sends, receives, window binds. Only immediate errors of the verbs are checked here.
+ * The kernel checks the rest after it has copied the slot, and reports errors by a completion.
  */
 #include <string.h>
 #include <sys/ioctl.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The ibv_wr_* calls of an extended QP, which build send requests step by step. They write into the ring directly;
- * wr_complete posts all of them, or none after an error. The send queue is locked from wr_start to wr_complete or wr_abort.
+ * wr_complete posts all of them, or none after an error. The send queue is locked from wr_start to wr_complete or
+ * wr_abort.
  */
 #include <string.h>
 #include "roan.h"

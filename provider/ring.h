@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The user side of a shared ring, with every memory barrier of the provider. The kernel side is kernel/base/ring.c. This
- * file does not know what a slot holds, and takes no lock: the caller holds the queue's lock.
+ * The user side of a shared ring, with every memory barrier of the provider. The kernel side is kernel/base/ring.c.
+ * This file does not know what a slot holds, and takes no lock: the caller holds the queue's lock.
  */
 #ifndef ROAN_PROVIDER_RING_H
 #define ROAN_PROVIDER_RING_H
@@ -35,7 +35,9 @@ static inline void *ring_slot(const struct ring *ring, uint32_t index)
 /* True if slot @tail may be written, with at most @limit outstanding requests. */
 static inline bool ring_has_space(const struct ring *ring, uint32_t tail, uint32_t limit)
 {
-	/* Pairs with the release in kernel/base/ring.c roan_ring_publish(): the kernel no longer reads the slots below. */
+	/*
+	 * Pairs with the release in kernel/base/ring.c roan_ring_publish(): the kernel no longer reads the slots below.
+	 */
 	return tail - __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE) < limit;
 }
 
@@ -99,7 +101,9 @@ static inline const struct roan_cqe *ring_cqe(const struct ring *ring, uint32_t 
 static inline void ring_polled(struct ring *ring, uint32_t head)
 {
 	ring->index = head;
-	/* Pairs with the acquire in kernel/base/ring.c roan_ring_cqe_slot(): the slots below the head have been read. */
+	/*
+	 * Pairs with the acquire in kernel/base/ring.c roan_ring_cqe_slot(): the slots below the head have been read.
+	 */
 	__atomic_store_n(&ring->ctl->user.index, head, __ATOMIC_RELEASE);
 }
 
@@ -109,8 +113,8 @@ static inline void ring_arm(struct ring *ring, bool solicited_only)
 
 	__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 	/*
-	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_armed(): either the kernel sees that the queue is armed,
-	 * or the caller's next poll sees the entry.
+	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_armed(): either the kernel sees that the queue is
+	 * armed, or the caller's next poll sees the entry.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }

@@ -114,8 +114,8 @@ struct roan_srq {
 };
 
 /*
- * rdma-core 45 added a function pointer before verbs_qp.comp_mask without changing the symbol version. So struct roan_qp
- * reserves the size of the larger struct, for whichever release it is built.
+ * rdma-core 45 added a function pointer before verbs_qp.comp_mask without changing the symbol version. So struct
+ * roan_qp reserves the size of the larger struct, for whichever release it is built.
  */
 #define VERBS_QP_SIZE	384
 

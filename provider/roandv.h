@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Functions of roan devices beyond the verbs, for programs. There is no library to link: each function is one ioctl and works
- * with any release of libroan. On a queue pair of another driver it returns an error of the RDMA core.
+ * Functions of roan devices beyond the verbs, for programs. There is no library to link: each function is one ioctl and
+ * works with any release of libroan. On a queue pair of another driver it returns an error of the RDMA core.
  */
 #ifndef ROANDV_H
 #define ROANDV_H
@@ -16,9 +16,9 @@
 #include <rdma/roan-abi.h>
 
 /*
- * Sets the congestion control of one queue pair, in any state, from the next packet on. @algo: "none", "fixed", "paper",
- * "mlx", "swift", or "device" for the device's setting. Returns 0, EINVAL (unknown algorithm) or EOPNOTSUPP (not available
- * for this type of queue pair), or another errno of the ioctl.
+ * Sets the congestion control of one queue pair, in any state, from the next packet on. @algo: "none", "fixed",
+ * "paper", "mlx", "swift", or "device" for the device's setting. Returns 0, EINVAL (unknown algorithm) or EOPNOTSUPP
+ * (not available for this type of queue pair), or another errno of the ioctl.
  */
 static inline int roandv_set_cc(struct ibv_qp *qp, const char *algo)
 {

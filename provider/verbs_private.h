@@ -4,8 +4,8 @@
  * release of rdma-core. The names are those of libibverbs. Nothing here is specific to roan.
  *
  * The symbol version (34, 57, ...) does not identify the layout: struct verbs_qp and struct verbs_context_ops changed
- * without a new version. So all layouts are derived from the release, which the build takes from the installed library. An
- * unknown release does not compile.
+ * without a new version. So all layouts are derived from the release, which the build takes from the installed library.
+ * An unknown release does not compile.
  */
 #ifndef VERBS_PRIVATE_H
 #define VERBS_PRIVATE_H

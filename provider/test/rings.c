@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Tests the provider through the installed libibverbs, without a device or module: ioctl() and mmap() below replace those
- * of libc and simulate uverbs. Checks the contents of the rings and when the provider rings the doorbell. It does not test
- * the kernel. Run by check.sh.
+ * Tests the provider through the installed libibverbs, without a device or module: ioctl() and mmap() below replace
+ * those of libc and simulate uverbs. Checks the contents of the rings and when the provider rings the doorbell. It does
+ * not test the kernel. Run by check.sh.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -269,7 +269,7 @@ static void poll__rings_above_notify_at(struct ibv_qp *qp, struct ibv_cq *cq, ui
 	sq_ctl->kernel.flags = ROAN_RING_ACK_PENDING;
 	sq_ctl->kernel.notify_at = sq_ctl->user.index + 2;
 	ctl->kernel.index = first;
-	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;		/* irrelevant with ACK_PENDING */
+	ctl->kernel.flags = ROAN_RING_NEED_DOORBELL;	/* ignored */
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0 && ctl->user.index == first);	/* below notify_at */
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0);
 	EXPECT(ctl->user.index == first + 1 && *hint_qpn(hints, first) == qp->qp_num);
