@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A reaction point with parameters of its own, for the suites of the algorithms; how it starts is theirs. */
+/* struct rig: a reaction point with its own parameters, for the suites of the algorithms. Each suite starts it itself. */
 #ifndef ROAN_CC_FIXTURE_H
 #define ROAN_CC_FIXTURE_H
 

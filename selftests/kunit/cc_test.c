@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The frame around the algorithms: names, parameters and their ranges, caps, clocks, and what is not paid for. */
+/* cc.c, the code common to all algorithms: names, parameters and their ranges, caps, clocks, disabled algorithms. */
 #include <kunit/test.h>
 #include "core/cc/cc.h"
 #include "core/cc/pacer.h"
@@ -44,7 +44,7 @@ static void param_set__takes_the_range_and_nothing_else(struct kunit *test)
 	}
 }
 
-/* The published values: a typing error in the table is a different algorithm. */
+/* Compares the table of defaults with the published values: a typing error there would change the algorithm. */
 static void params_default__are_the_published_ones(struct kunit *test)
 {
 	static const struct { enum roan_cc_param which; u32 paper, mlx; } t[] = {
@@ -127,7 +127,7 @@ static void fixed__is_the_lower_of_both(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cc.rate, 5 * GBPS);
 }
 
-/* Events of another CPU may carry an earlier time: they happen now, and nothing is undone or multiplied. */
+/* An event of another CPU may carry an earlier time. It takes effect at the latest time seen; nothing is undone or repeated. */
 static void clock__never_runs_back(struct kunit *test)
 {
 	struct roan_cc_params params;
@@ -147,7 +147,7 @@ static void clock__never_runs_back(struct kunit *test)
 	KUNIT_EXPECT_GT(test, cc.rate, rate * 49 / 100);
 }
 
-/* An interface that tells no speed is taken for 10 Gb/s. */
+/* An interface that reports no speed counts as 10 Gb/s. */
 static void link__unknown(struct kunit *test)
 {
 	struct roan_cc_params params;
@@ -169,7 +169,7 @@ static void link__absurd(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_link(U32_MAX - 1), ROAN_CC_MAX_MBPS * 1000000ULL);
 }
 
-/* What is due is told, and left due. */
+/* roan_cc_state() includes updates that are due, without executing them. */
 static void state__of_now_changes_nothing(struct kunit *test)
 {
 	struct roan_cc_params params;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* CRC-32 as it is defined, bit by bit: what the suites of faster ways compare with. */
+/* CRC-32 computed bit by bit, as defined: the reference for the suites of the fast implementations. */
 #ifndef CRC_BITS_H
 #define CRC_BITS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CRC-32 by shifts: known values, and the same as bit by bit for every length, alignment and start. */
+/* CRC-32 by shift and xor: known values, and comparison with bit_by_bit() for every length, alignment and initial state. */
 #include <kunit/test.h>
 #include "core/crc/crc_shiftxor.h"
 #include "crc_bits.h"
@@ -48,7 +48,7 @@ static void every_length(struct kunit *test)
 	}
 }
 
-/* Every bit alone, so that a tap that is wrong by one shows. */
+/* Sets each bit alone, so that a wrong shift distance shows. */
 static void every_bit(struct kunit *test)
 {
 	u8 *p = kunit_kzalloc(test, 160, GFP_KERNEL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CRC-32 by folding, in both widths: the same as bit by bit for every length, alignment and bit, and no byte more is read. */
+/* CRC-32 by folding, in both widths: equal to bit_by_bit() for every length, alignment and bit, without reading past the end. */
 #include <kunit/test.h>
 #include "core/crc/crc_vpclmul.h"
 #include "crc_bits.h"
@@ -7,7 +7,7 @@
 #define LONGEST		600	/* more than two rounds of the main loop, some vectors, some bytes */
 #define ALIGNMENTS	16
 
-/* @to: where it is copied to, or NULL. */
+/* @to: destination of the copy, or NULL. */
 static u32 folded(struct kunit *test, u32 bits, u32 crc, u8 *to, const u8 *p, size_t len)
 {
 	size_t done;
@@ -28,7 +28,7 @@ static void needs(struct kunit *test, u32 bits)
 		kunit_skip(test, "this CPU has no VPCLMULQDQ of %u bits", bits);
 }
 
-/* Each message ends where its memory ends; every other one is copied. */
+/* Each message ends at the end of its allocation, so that KASAN reports a read past it. Every second one is copied. */
 static void every_length(struct kunit *test, u32 bits)
 {
 	u8 *to = kunit_kzalloc(test, LONGEST, GFP_KERNEL);
@@ -50,7 +50,7 @@ static void every_length(struct kunit *test, u32 bits)
 	}
 }
 
-/* Every bit alone, of the message and of the state: as a CRC is linear, that is all there is to the constants. */
+/* Sets each bit of message and state alone. A CRC is linear, so this covers every constant. */
 static void every_bit(struct kunit *test, u32 bits)
 {
 	u8 *p = kunit_kzalloc(test, LONGEST, GFP_KERNEL);
@@ -68,7 +68,7 @@ static void every_bit(struct kunit *test, u32 bits)
 				    "bit %d of the state", bit);
 }
 
-/* What comes before: again every bit of it, and whatever the state was is in it. */
+/* Sets each bit of the 16-byte block before the message. That block replaces the state, so the old state must not matter. */
 static void every_bit_before(struct kunit *test, u32 bits)
 {
 	u8 *p = kunit_kzalloc(test, 16 + ROAN_VPCLMUL_MIN, GFP_KERNEL);

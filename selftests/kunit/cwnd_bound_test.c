@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The bound on what is in flight: off, in bytes, in shares of what the path holds, and next to an algorithm's own window. */
+/* The bound on bytes in flight: off, in bytes, in percent of the BDP, and combined with an algorithm's own window. */
 #include "cc_fixture.h"
 
 #define PACKET	1000
@@ -45,7 +45,7 @@ static void max__is_in_kilobytes_and_at_once(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ack(&r, 50, T0));	/* the round trip does not matter */
 	roan_cc_state(&r.cc, T0, &state);
 	KUNIT_EXPECT_EQ(test, state.cwnd, 65536);
-	r.params.window_max = 32;			/* counts from the next ACK on */
+	r.params.window_max = 32;			/* valid from the next ACK on */
 	KUNIT_EXPECT_TRUE(test, ack(&r, 50, T0 + 1));
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 32768);
 	r.params.window_max = 0;
@@ -79,7 +79,7 @@ static void bdp__follows_the_shortest_round_trip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 37500);
 }
 
-/* A path that became longer is believed after ten seconds; a clock that runs behind changes nothing. */
+/* A longer minimum RTT is accepted after ten seconds. An event with an earlier time does not change the window. */
 static void bdp__forgets_after_ten_seconds(struct kunit *test)
 {
 	struct rig r;
@@ -107,7 +107,7 @@ static void both__the_lower_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 32768);
 }
 
-/* With one packet the sender would always wait for its answer. */
+/* With one packet in flight the sender would wait for each ACK. */
 static void bound__is_two_packets_at_least(struct kunit *test)
 {
 	struct rig r;
@@ -135,7 +135,7 @@ static void algorithm__has_its_own_window_too(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 19000), 1000);
 }
 
-/* The bound alone wants ACKs, and an algorithm that does not is not told of them. */
+/* Only the bound subscribes to ACKs here: the algorithm does not, so its handler is not called. */
 static void acked__tells_who_asked(struct kunit *test)
 {
 	struct rig r;
@@ -148,7 +148,7 @@ static void acked__tells_who_asked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 25000);
 }
 
-/* What takes longer than ten seconds did not take that long. */
+/* RTT samples are clamped to ten seconds. */
 static void acked__round_trips_have_an_end(struct kunit *test)
 {
 	struct rig r;

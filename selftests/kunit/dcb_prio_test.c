@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which priority a packet has: the table of an interface, filled through the kernel's own DCB interface. */
+/* Priority of a packet, by the DCB application table of an interface, which is filled through the kernel's DCB functions. */
 #include <linux/dcbnl.h>
 #include <net/dcbnl.h>
 #include "fakes.h"
@@ -13,7 +13,7 @@ static void tclass__path_first_then_level_then_default(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0x6a);
 	av.tclass = 0;
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0xa0);
-	av.sl = 8;	/* no priority: the field has more bits than Ethernet */
+	av.sl = 8;	/* above 7: not an Ethernet priority */
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0);
 	av.sl = 0;
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0x28);
@@ -55,7 +55,7 @@ static u8 prio_of(struct kunit *test, u8 dscp)
 	return roan_qos_prio(&f->dev, dscp << 2 | 2);
 }
 
-/* Each change is seen at once: the event, not a refresh() of the case's. */
+/* Each change takes effect by the DCB event; the case never calls refresh() itself. */
 static void app_event__table_is_followed(struct kunit *test)
 {
 	struct fake *f = test->priv;
@@ -67,10 +67,10 @@ static void app_event__table_is_followed(struct kunit *test)
 	set_app(test, IEEE_8021QAZ_APP_SEL_DSCP, 26, 5);
 	KUNIT_EXPECT_EQ(test, prio_of(test, 26), 5);
 	KUNIT_EXPECT_EQ(test, prio_of(test, 25), 3);
-	set_app(test, IEEE_8021QAZ_APP_SEL_DSCP, 26, 1);	/* two for one: the higher */
+	set_app(test, IEEE_8021QAZ_APP_SEL_DSCP, 26, 1);	/* two entries for a DSCP: the higher one */
 	KUNIT_EXPECT_EQ(test, prio_of(test, 26), 5);
 
-	set_app(test, IEEE_8021QAZ_APP_SEL_DGRAM, ROAN_UDP_PORT, 4);	/* for what the DSCPs leave open */
+	set_app(test, IEEE_8021QAZ_APP_SEL_DGRAM, ROAN_UDP_PORT, 4);	/* default for DSCPs without an entry */
 	set_app(test, IEEE_8021QAZ_APP_SEL_DGRAM, ROAN_UDP_PORT + 1, 7);
 	KUNIT_EXPECT_EQ(test, prio_of(test, 26), 5);
 	KUNIT_EXPECT_EQ(test, prio_of(test, 25), 4);
@@ -84,7 +84,7 @@ static void app_event__table_is_followed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, prio_of(test, 26), 3);
 
 	roan_qos_del_dev(&f->dev);
-	set_app(test, IEEE_8021QAZ_APP_SEL_DSCP, 26, 5);	/* nobody listens any more */
+	set_app(test, IEEE_8021QAZ_APP_SEL_DSCP, 26, 5);	/* after del_dev: no effect */
 	del_app(test, IEEE_8021QAZ_APP_SEL_DSCP, 26, 5);
 	KUNIT_EXPECT_EQ(test, prio_of(test, 26), 3);
 	roan_qos_exit();

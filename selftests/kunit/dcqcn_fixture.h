@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A reaction point that runs DCQCN and may be put into any state; the time and the peer are the cases' own. */
+/* A reaction point that runs DCQCN and can be put into any state. The cases supply times and events. */
 #ifndef ROAN_DCQCN_FIXTURE_H
 #define ROAN_DCQCN_FIXTURE_H
 
@@ -13,7 +13,7 @@ static inline void start(struct rig *r, enum roan_cc_algo algo)
 	roan_cc_start(&r->cc, algo, &r->params, 40 * GBPS, 0, PACKET, T0);
 }
 
-/* Limiting since @T0 with these rates, no alpha left and all counts 0: what comes is due to what the case does. */
+/* Limiting since T0 with these rates, alpha 0 and all counts 0, so that only the events of the case have an effect. */
 static inline void limited(struct rig *r, enum roan_cc_algo algo, u64 rate, u64 target)
 {
 	start(r, algo);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How DCQCN's rate rises again: stages with numbers worked out by hand, then whole histories against a twin that does the
- * published steps one after the other, timer by timer, as plainly as they are written down.
+ * DCQCN's rate increase: first each stage, with values computed by hand, then random event sequences, compared with a
+ * reference model that executes the published steps one by one, timer by timer.
  */
 #include "dcqcn_fixture.h"
 
-/* F = 5: the fifth step is the first additive one; without volume there is no hyper increase. */
+/* F = 5: the fifth step is the first additive one. The byte counter stays 0, so there is no hyper increase. */
 static void paper_time__fast_then_additive(struct kunit *test)
 {
 	static const u64 rate[] = { 9000, 9500, 9750, 9875, 9957500, 10018750, 10069375, 10114687500 };
@@ -26,7 +26,7 @@ static void paper_time__fast_then_additive(struct kunit *test)
 	}
 }
 
-/* F = 1, judged before it is counted: one step of fast recovery, then additive. */
+/* F = 1, compared before the step is counted: one step of fast recovery, then additive. */
 static void mlx_time__fast_then_additive(struct kunit *test)
 {
 	struct rig r;
@@ -59,7 +59,7 @@ static void volume__counts_every_byte_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.bytes, 5);
 }
 
-/* What time did before a train left comes before what the train does. */
+/* Timer steps that are due before a train leaves come before the byte steps of that train. */
 static void volume__after_what_time_did(struct kunit *test)
 {
 	struct rig r;
@@ -119,12 +119,12 @@ static void top__is_reached_exactly_and_ends_limiting(struct kunit *test)
 
 	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_max_rate = 9000;
-	roan_cc_elapsed(&r.cc, T0 + 300 * US);	/* the target may be no higher than that */
+	roan_cc_elapsed(&r.cc, T0 + 300 * US);	/* the target must not exceed the line rate */
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 9 * GBPS);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 8500 * MBPS);
 }
 
-/* A CNP's cut still to come keeps the limiter, although the rate is the highest. */
+/* A pending cut keeps the limiter active although the rate is at the top. */
 static void top__waits_for_a_pending_cut(struct kunit *test)
 {
 	struct rig r;
@@ -160,7 +160,7 @@ static void cap__is_the_top_and_stays_when_limiting_ends(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_cc_limits(&r.cc, 10 * GBPS, 0, T0));
 }
 
-/* A cut still to come keeps the limiter, but not above a new cap. */
+/* A pending cut keeps the limiter active, and a new cap applies at once. */
 static void cap__holds_while_a_cut_is_pending(struct kunit *test)
 {
 	struct rig r;
@@ -172,7 +172,7 @@ static void cap__holds_while_a_cut_is_pending(struct kunit *test)
 	KUNIT_EXPECT_NE(test, r.cc.event_mask, 0);
 }
 
-/* What was due before the new limits came is done first. */
+/* Steps that were due before the new limits are executed first. */
 static void limits__come_after_what_was_due(struct kunit *test)
 {
 	struct rig r;
@@ -183,7 +183,7 @@ static void limits__come_after_what_was_due(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 600 * US);
 }
 
-/* A link that got slower takes the rate with it. */
+/* A slower link lowers the rate. */
 static void link__lowers_the_rate(struct kunit *test)
 {
 	struct rig r;
@@ -198,7 +198,7 @@ static void link__lowers_the_rate(struct kunit *test)
 
 /* ---- long silences ---- */
 
-/* One look after n periods gives what n looks give, from any stage; and costs dozens of steps, not n. */
+/* One call after n periods has the result of n calls, from any stage, in dozens of steps instead of n. */
 static void increase__many_at_once_as_one_by_one(struct kunit *test)
 {
 	static const u32 counts[] = { 0, 1, 2, 5, 7, 40 };
@@ -228,8 +228,8 @@ static void increase__many_at_once_as_one_by_one(struct kunit *test)
 }
 
 /*
- * The slowest steps on a link far faster than any: a thousand million steps and more to the top, after a silence of days. Were
- * they taken one by one, nobody would wait for this case to end.
+ * The smallest steps on an extremely fast link, after days without events: more than 10^9 steps to the top. Executed one
+ * by one they would take minutes.
  */
 static void increase__takes_dozens_of_steps_not_all(struct kunit *test)
 {
@@ -252,7 +252,7 @@ static void increase__takes_dozens_of_steps_not_all(struct kunit *test)
 	}
 }
 
-/* ---- the twin ---- */
+/* ---- the reference model ---- */
 
 struct twin {
 	const struct roan_cc_params *p;
@@ -298,7 +298,7 @@ static void twin_raise(struct twin *w)
 	w->alpha = w->alpha / 1024 * w->p->dce_tcp_g + ONE / 1024 * (1024 - w->p->dce_tcp_g);
 }
 
-/* One timer after the other until @now. */
+/* Executes the timers one by one until @now. */
 static void twin_run(struct twin *w, u64 now)
 {
 	while (w->on) {
@@ -369,7 +369,7 @@ static bool close_to(u64 a, u64 b)
 	return (a > b ? a - b : b - a) <= b / 100000 + 1000;
 }
 
-/* Rates agree to 0.001 % (alpha has fewer bits here than in the twin), counts exactly. */
+/* Rates agree to 0.001 % (alpha has fewer bits than in the reference), counts exactly. */
 static void history(struct kunit *test, enum roan_cc_algo algo, u64 seed)
 {
 	struct twin w = { .paper = algo == ROAN_CC_DCQCN };

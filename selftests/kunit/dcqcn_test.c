@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* DCQCN's rules one by one, with numbers worked out by hand. dcqcn_rise_test.c has the increases and whole histories. */
+/* DCQCN's rules one by one, with values computed by hand. Rate increases and event sequences: dcqcn_rise_test.c. */
 #include "dcqcn_fixture.h"
 
 #define ALPHA(n)	((n) << 20)	/* of 1/1024 */
@@ -34,7 +34,7 @@ static void start__nothing_is_limited_or_wanted(struct kunit *test)
 	}
 }
 
-/* alpha 1023/1024: half the line rate but for half a 1024th; then alpha = 1023/1024 * 1020/1024 + 4/1024. */
+/* alpha 1023/1024: the cut leaves (1 - 1023/2048) of the line rate; then alpha = 1023/1024 * 1020/1024 + 4/1024. */
 static void paper_cnp__first_halves_the_line_rate(struct kunit *test)
 {
 	struct rig r;
@@ -50,7 +50,7 @@ static void paper_cnp__first_halves_the_line_rate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 55 * US);
 }
 
-/* The adapter cuts at the end of the first 4 us, and holds the line rate until then. */
+/* mlx cuts at the end of the first 4 us; until then the rate is the line rate. */
 static void mlx_cnp__first_cuts_at_the_end_of_the_period(struct kunit *test)
 {
 	struct rig r;
@@ -89,7 +89,7 @@ static void cnp__first_with_a_preset_sets_and_does_not_cut(struct kunit *test)
 	KUNIT_EXPECT_LT(test, r.cc.rate, 34 * GBPS);
 
 	start(&r, ROAN_CC_DCQCN);
-	r.params.rate_to_set_on_first_cnp = 50000;	/* above the line: as good as none, and limiting ends at once */
+	r.params.rate_to_set_on_first_cnp = 50000;	/* above the line rate: limiting ends at once */
 	roan_cc_cnp(&r.cc, T0);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 }
@@ -136,7 +136,7 @@ static void cut__stops_at_the_floor(struct kunit *test)
 	r.cc.dcqcn.alpha_at = T0 + 1;
 	roan_cc_cnp(&r.cc, T0 + 1);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 10 * MBPS);
-	r.params.rpg_min_rate = 20;	/* raised meanwhile: the target follows, it is never below the rate */
+	r.params.rpg_min_rate = 20;	/* raised after the cut: the target follows, it is never below the rate */
 	roan_cc_cnp(&r.cc, T0 + 1);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 20 * MBPS);
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 20 * MBPS);
@@ -159,7 +159,7 @@ static void cut__restarts_counters_and_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 125 * US);
 }
 
-/* Whether a cut lowers the target: always, or after which kind of increase. */
+/* The clamp parameters: a cut lowers the target always, or after a certain kind of increase. */
 static void cut__clamps_the_target(struct kunit *test)
 {
 	static const struct {
@@ -188,7 +188,7 @@ static void cut__clamps_the_target(struct kunit *test)
 	}
 }
 
-/* However many CNPs come in a period, its end has one cut. */
+/* Any number of CNPs in a period causes one cut, at its end. */
 static void mlx_cut__once_per_period(struct kunit *test)
 {
 	struct rig r;
@@ -208,7 +208,7 @@ static void mlx_cut__once_per_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.cnps, 32);
 }
 
-/* An increase before the cut counts before it; one of the same moment is lost to it. */
+/* An increase due before the cut is executed before it; one due at the same time is dropped. */
 static void mlx_cut__in_the_order_of_time(struct kunit *test)
 {
 	struct rig r;
@@ -237,7 +237,7 @@ static void mlx_cut__in_the_order_of_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 16 * US);
 }
 
-/* A period in the paper's machine delays its cuts, not its alpha. */
+/* With "paper", a period delays cuts but not alpha updates. */
 static void paper_cut__may_have_a_period(struct kunit *test)
 {
 	struct rig r;
@@ -254,7 +254,7 @@ static void paper_cut__may_have_a_period(struct kunit *test)
 
 /* ---- alpha ---- */
 
-/* (1020/1024)^k: k periods at once, one by one, and as the function says, are the same. */
+/* (1020/1024)^k: k periods at once, k periods one by one, and the formula agree. */
 static void paper_alpha__decays_per_period_without_cnp(struct kunit *test)
 {
 	static const struct { u32 periods, alpha; } t[] = {
@@ -294,7 +294,7 @@ static void paper_alpha__cut_first_then_raised(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 109 * US), 511);
 }
 
-/* Sticky bit: a period with CNPs raises alpha once, at its end; periods run on whenever CNPs come. */
+/* Sticky bit: a period with CNPs raises alpha once, at its end. CNPs do not restart the period. */
 static void mlx_alpha__raised_once_per_period(struct kunit *test)
 {
 	struct rig r;
@@ -314,7 +314,7 @@ static void mlx_alpha__raised_once_per_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.alpha_at, T0 + 3000);
 }
 
-/* A CNP in every period leads to 1, one in four to a quarter: the fraction bits are there for this. */
+/* alpha converges to the share of periods with a CNP: 1, or 1/4. This needs the fraction bits. */
 static void mlx_alpha__follows_the_share_of_periods(struct kunit *test)
 {
 	struct rig r;
@@ -331,7 +331,7 @@ static void mlx_alpha__follows_the_share_of_periods(struct kunit *test)
 	KUNIT_EXPECT_LE(test, alpha(&r, T0 + 5000 * US), 256);
 }
 
-/* The cut at a period's end sees the alpha update of the same moment. */
+/* The cut at the end of a period uses the alpha that is updated at the same time. */
 static void mlx_alpha__is_updated_before_the_cut(struct kunit *test)
 {
 	struct rig r;
@@ -351,7 +351,7 @@ static void alpha__after_limiting_ended(struct kunit *test)
 	roan_cc_elapsed(&r.cc, T0 + NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 	roan_cc_cnp(&r.cc, T0 + NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);		/* the paper's has decayed to nothing: no cut at all */
+	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);		/* paper: alpha has decayed to 0, no cut */
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + NSEC_PER_SEC), 4);
 
 	start(&r, ROAN_CC_DCQCN_MLX);
@@ -359,12 +359,12 @@ static void alpha__after_limiting_ended(struct kunit *test)
 	roan_cc_elapsed(&r.cc, T0 + 100 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 	KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);
-	roan_cc_cnp(&r.cc, T0 + 100 * NSEC_PER_SEC);	/* the adapter's starts again */
+	roan_cc_cnp(&r.cc, T0 + 100 * NSEC_PER_SEC);	/* mlx: alpha starts again */
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 100 * NSEC_PER_SEC), 1023);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 40 * GBPS);
 }
 
-/* What was counted or pending when limiting ended has nothing to say when it begins again. */
+/* Counts and pending cuts from before the end of limiting are cleared when limiting starts again. */
 static void begin__starts_from_nothing(struct kunit *test)
 {
 	struct rig r;

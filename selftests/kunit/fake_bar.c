@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Where the tests' I/O memory comes from, as fake_bar.h says. */
+/* Implements fake_bar.h. */
 #include <linux/io.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
@@ -61,7 +61,7 @@ static long bar_map(unsigned long offset, size_t size, const struct logic_iomem_
 
 static const struct logic_iomem_region_ops region_ops = { .map = bar_map };
 
-/* A region cannot be taken back. So its resource stays when this module goes, and nobody asks for its addresses. */
+/* logic_iomem has no function to remove a region. So the resource stays allocated after rmmod; nothing else maps it. */
 static int add_region(struct fake_bar *bar)
 {
 	static phys_addr_t start;
@@ -76,7 +76,7 @@ static int add_region(struct fake_bar *bar)
 			*res = DEFINE_RES_MEM_NAMED(BAR_START + tries * BAR_SIZE, BAR_SIZE, "fake BAR");
 			if (!logic_iomem_add_region(res, &region_ops))
 				break;
-			kfree(res);	/* taken by an earlier life of this module */
+			kfree(res);	/* added when this module was loaded before */
 		}
 		if (tries == 64)
 			return -EBUSY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * I/O memory for tests, where there is no device that has some to spare: under UML an address range whose accessors end
- * in ordinary memory, elsewhere the frame buffer of the VGA adapter that QEMU gives every machine.
+ * I/O memory for tests. Under UML: an address range whose accessors use ordinary memory. Elsewhere: the frame buffer of
+ * QEMU's VGA adapter.
  */
 #ifndef ROAN_FAKE_BAR_H
 #define ROAN_FAKE_BAR_H
@@ -14,7 +14,7 @@ struct fake_bar {
 	void *owner;
 };
 
-int fake_bar_get(struct fake_bar *bar);	/* -ENODEV: there is none here. One user at a time */
-void fake_bar_put(struct fake_bar *bar);	/* all of it is unmapped */
+int fake_bar_get(struct fake_bar *bar);	/* -ENODEV: none on this machine. One user at a time */
+void fake_bar_put(struct fake_bar *bar);	/* after all mappings are gone */
 
 #endif /* ROAN_FAKE_BAR_H */

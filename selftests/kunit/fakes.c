@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The ground of the shell's suites: fake device, QPs and regions, as fakes.h says. Tests nothing. */
+/* Implements fakes.h: device, QPs and MRs for the suites of the driver half (outside core/). Has no test cases. */
 #include "fakes.h"
 
 static void init_qp(struct roan_qp *qp, struct fake *f, u32 qpn)
@@ -37,7 +37,7 @@ int fake_init(struct kunit *test)
 	f->dst.dev = &f->ndev;
 	fake_dst = &f->dst;
 	f->dev.ndev = &f->ndev;
-	f->ndev.ifindex = INT_MAX;	/* nobody has it in a DCB table */
+	f->ndev.ifindex = INT_MAX;	/* no DCB table has an entry for it */
 	roan_qos_refresh(&f->dev);
 	fake_no_route = false;
 	__skb_queue_head_init(&fake_sent);
@@ -56,7 +56,7 @@ void fake_exit(struct kunit *test)
 	xa_destroy(&f->dev.keys);
 }
 
-/* ---- regions ---- */
+/* ---- MRs ---- */
 
 static u8 *byte_at(const struct roan_mr *mr, u64 pos)
 {

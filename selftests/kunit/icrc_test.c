@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The invariant CRC: two vectors computed independently, and which header bits it covers. */
+/* The invariant CRC: two independently computed vectors, and the set of covered header bits. */
 #include <kunit/test.h>
 #include "core/crc/icrc.h"
 
@@ -9,7 +9,7 @@ struct headers {
 	u8 bth[12];
 };
 
-/* Made-up bytes: byte i of each header is start + i * step. The payload is 0, 1, ... 63. */
+/* Arbitrary test data: byte i of each header is start + i * step. The payload is 0, 1, ... 63. */
 static void fill(u8 *p, int n, u8 start, u8 step)
 {
 	int i;
@@ -49,7 +49,7 @@ static void make(struct headers *h, bool v6)
 	fill(h->bth, 12, 0x04, 11);
 }
 
-/* Expected: zlib.crc32 of Python over 8 bytes 0xff, the headers above with the masked fields at ones, the payload. */
+/* Expected: Python's zlib.crc32 over 8 bytes 0xff, the headers above with the masked fields all ones, and the payload. */
 static void vectors(struct kunit *test)
 {
 	struct headers h = {};
@@ -69,7 +69,7 @@ static void vectors(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_icrc_equal(&v6, at));
 }
 
-/* Built in place it is the same, and the packet is as it was. */
+/* Computed in place, the result is the same and the packet is unchanged. */
 static void whole(struct kunit *test)
 {
 	struct roan_icrc_head head;
@@ -89,7 +89,7 @@ static void whole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get_unaligned_le32(pkt + 12 + 64), 0x84f16c36u);
 }
 
-/* A packet's own identification, and another one put in afterwards, come to the same. */
+/* Starting with a packet's IPv4 identification equals starting with another one and replacing it afterwards. */
 static void start__identification(struct kunit *test)
 {
 	struct roan_icrc_head own, other;
@@ -110,7 +110,7 @@ static void start__identification(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, id, 0x10000u);
 }
 
-/* State and BTH as one block are the same as one after the other. */
+/* CRC state and BTH as one 16-byte block equal the state followed by the BTH. */
 static void block(struct kunit *test)
 {
 	struct roan_icrc_head head;
@@ -126,7 +126,7 @@ static void block(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_finish(&icrc));	/* once is enough */
 }
 
-/* Flip every bit of @n bytes at @p, one at a time: only the bits in @mask[i] of byte i may leave the ICRC alone. */
+/* Flips each bit of the @n bytes at @p: the ICRC must change, except for the bits in @mask[i] of byte i. */
 static void flip(struct kunit *test, struct headers *h, bool v6, u8 *p, int n, const u8 *mask)
 {
 	u32 before = state_of(h, v6);

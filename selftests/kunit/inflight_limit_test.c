@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How much may be below: what leaves at once lifts the limit, what stays lowers it, and what was never at it does neither. */
+/* The limit of KiB in flight in this host: fast draining raises it, slow draining lowers it, an unused limit stays. */
 #include <kunit/test.h>
 #include "core/flow/inflight_limit.h"
 
@@ -9,7 +9,7 @@
 #define QUICK	(2 * NSEC_PER_MSEC)
 #define SLOW	(20 * NSEC_PER_MSEC)
 
-/* A queue with a link of @rate KiB/ms behind it. */
+/* A queue that hands KiB to the stack. */
 struct link {
 	struct roan_inflight_limit d;
 	u64 now;
@@ -28,7 +28,7 @@ static void give(struct link *l, u32 size)
 	l->below += size;
 }
 
-/* Fills what may be filled, 4 KiB at a time, and comes again when it may, which takes @ns. */
+/* Sends up to the limit, 4 KiB at a time. The backlog drains below the wake-up mark after @ns. */
 static void round_of(struct link *l, u64 ns)
 {
 	roan_inflight_limit_update(&l->d, l->below, l->now);
@@ -92,7 +92,7 @@ static void slow__halves_down_to_the_least(struct kunit *test)
 	}
 }
 
-/* The limit was not reached, but what is there stays. */
+/* The limit is not reached, but the backlog does not drain for SLOW. */
 static void standing__halves(struct kunit *test)
 {
 	struct link l;
@@ -101,14 +101,14 @@ static void standing__halves(struct kunit *test)
 	l.d.max_kb = 256;
 	roan_inflight_limit_update(&l.d, 0, l.now);
 	give(&l, 100);
-	roan_inflight_limit_update(&l.d, l.below, ++l.now);	/* what was there before that is gone */
+	roan_inflight_limit_update(&l.d, l.below, ++l.now);	/* the KiB sent before have drained */
 	roan_inflight_limit_update(&l.d, l.below, l.now += SLOW - 1);
 	KUNIT_EXPECT_EQ(test, l.d.max_kb, 256);
 	roan_inflight_limit_update(&l.d, l.below - 1, ++l.now);
 	KUNIT_EXPECT_EQ(test, l.d.max_kb, 128);
 }
 
-/* Nobody was at the limit: neither a fast link nor a long rest says how much it could be. */
+/* The limit is never reached: neither fast draining nor a long pause changes it. */
 static void unused__stays(struct kunit *test)
 {
 	struct link l;
@@ -122,7 +122,7 @@ static void unused__stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l.d.max_kb, 64);
 }
 
-/* To have been at the limit counts once. */
+/* Reaching the limit once raises it once. */
 static void hit__is_forgotten(struct kunit *test)
 {
 	struct link l;
@@ -136,7 +136,7 @@ static void hit__is_forgotten(struct kunit *test)
 	}
 }
 
-/* Counts wrap. */
+/* The counters wrap at 2^32. */
 static void given__wraps(struct kunit *test)
 {
 	struct link l;

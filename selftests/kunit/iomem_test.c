@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions that have no pages: I/O memory in pieces that lie in no order, contiguous kernel memory, memory that its owner
- * took back. What is allowed is mr_access_test.c's subject; here it is where the bytes go, and that they go by accessors.
+ * MRs without pages: I/O memory in pieces out of address order, contiguous kernel memory, revoked memory. Tests that the
+ * bytes are copied to the right place, by I/O accessors. Access rights are tested in mr_access_test.c.
  */
 #include <linux/io.h>
 #include "fakes.h"
 #include "fake_bar.h"
 
 #define IOVA	0x7f0000002008ull
-#define OFF	0x208			/* of the region in its first piece */
+#define OFF	0x208			/* offset of the MR in its first piece */
 #define LEN	(3 * PAGE_SIZE - 0x100)	/* ends in the third piece; the fourth is beyond */
 
 #define ALL_ACCESS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_LOCAL_WRITE)
@@ -16,7 +16,7 @@
 static struct fake_bar bar;
 static u8 __iomem *window;	/* all the pieces, in the order of their addresses */
 
-/* Byte @pos of the pieces, which begin at the highest address. */
+/* Address of byte @pos of the pieces. The first piece has the highest address. */
 static u8 __iomem *where(u64 pos)
 {
 	return window + (FAKE_PAGES - 1 - pos / PAGE_SIZE) * PAGE_SIZE + pos % PAGE_SIZE;
@@ -30,7 +30,7 @@ static void fill(void)
 		writeb(pos < OFF || pos >= OFF + LEN ? FAKE_EDGE : fake_pattern(pos - OFF), where(pos));
 }
 
-/* Exactly bytes [@off, @off + @len) of the region are @want's. */
+/* Exactly bytes [@off, @off + @len) of the MR equal @want; the others are unchanged. */
 static void expect_bytes(struct kunit *test, u64 off, u64 len, const u8 *want)
 {
 	u64 pos;
@@ -102,7 +102,7 @@ static u8 *random_bytes(struct kunit *test, u32 len)
 	return bytes;
 }
 
-/* Every way to start and end: in the middle of a word, at a piece's edge, over two edges. */
+/* Start and end within a word, at the edge of a piece, and across two edges. */
 static void bytes_cross_pieces(struct kunit *test)
 {
 	static const struct { u64 off; u32 len; } spans[] = {
@@ -156,7 +156,7 @@ static void words_over_the_bus(struct kunit *test)
 		kunit_skip(test, "no I/O memory here");
 	mr = io_region(test);
 	pkt.rkey = mr->key.key;
-	pkt.va = IOVA + PAGE_SIZE - OFF;		/* the first of the second piece */
+	pkt.va = IOVA + PAGE_SIZE - OFF;		/* first byte of the second piece */
 	word = readq(where(PAGE_SIZE));
 	pkt.swap_add = 5;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
@@ -174,7 +174,7 @@ static void words_over_the_bus(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, pkt.va, 1234567), 0u);
 	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), 1234567ull);
 	writeq(word, where(PAGE_SIZE));
-	mr->io->off = OFF + 4;		/* memory four bytes off the addresses */
+	mr->io->off = OFF + 4;		/* memory and IOVA differ by 4 bytes modulo 8 */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
 	pkt.va -= 8;			/* half in the first piece */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
@@ -237,8 +237,8 @@ static void revoked_memory_is_left_alone(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mw.win->key.key, IOVA, &word, 8, &f->icrc), 0u);
 
-	roan_mr_revoke(mr);		/* also while a window is bound */
-	mr->pages = NULL;		/* who looks now, falls */
+	roan_mr_revoke(mr);		/* allowed while an MW is bound */
+	mr->pages = NULL;		/* a later access would crash */
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, IOVA, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mw.win->key.key, IOVA, &word, 8, &f->icrc),
 			(u32)ROAN_VERR_REVOKED);
@@ -255,7 +255,7 @@ static void revoked_memory_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
 }
 
-/* The core passes only what it knows on; a later one may know more. What is refused here is so before anybody looks at @fd. */
+/* The RDMA core filters unknown access flags, but a later kernel may pass new ones. They are refused before @fd is used. */
 static void dmabuf_rights(struct kunit *test)
 {
 	struct fake *f = test->priv;
