@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* struct rig: a reaction point with its own parameters, for the suites of the algorithms. Each suite starts it itself. */
+/*
+ * struct rig: a reaction point with its own parameters, for the suites of the algorithms. Each suite starts it itself.
+ */
 #ifndef ROAN_CC_FIXTURE_H
 #define ROAN_CC_FIXTURE_H
 

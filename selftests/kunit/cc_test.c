@@ -127,7 +127,10 @@ static void fixed__is_the_lower_of_both(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cc.rate, 5 * GBPS);
 }
 
-/* An event of another CPU may carry an earlier time. It takes effect at the latest time seen; nothing is undone or repeated. */
+/*
+ * An event of another CPU may carry an earlier time. It takes effect at the latest time seen; nothing is undone or
+ * repeated.
+ */
 static void clock__never_runs_back(struct kunit *test)
 {
 	struct roan_cc_params params;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CRC-32 by shift and xor: known values, and comparison with bit_by_bit() for every length, alignment and initial state. */
+/*
+ * CRC-32 by shift and xor: known values, and comparison with bit_by_bit() for every length, alignment and initial
+ * state.
+ */
 #include <kunit/test.h>
 #include "core/crc/crc_shiftxor.h"
 #include "crc_bits.h"

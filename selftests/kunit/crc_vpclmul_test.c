@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CRC-32 by folding, in both widths: equal to bit_by_bit() for every length, alignment and bit, without reading past the end. */
+/*
+ * CRC-32 by folding, in both widths: equal to bit_by_bit() for every length, alignment and bit, without reading past
+ * the end.
+ */
 #include <kunit/test.h>
 #include "core/crc/crc_vpclmul.h"
 #include "crc_bits.h"
@@ -68,7 +71,10 @@ static void every_bit(struct kunit *test, u32 bits)
 				    "bit %d of the state", bit);
 }
 
-/* Sets each bit of the 16-byte block before the message. That block replaces the state, so the old state must not matter. */
+/*
+ * Sets each bit of the 16-byte block before the message. That block replaces the state, so the old state must not
+ * matter.
+ */
 static void every_bit_before(struct kunit *test, u32 bits)
 {
 	u8 *p = kunit_kzalloc(test, 16 + ROAN_VPCLMUL_MIN, GFP_KERNEL);

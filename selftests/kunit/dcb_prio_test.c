@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Priority of a packet, by the DCB application table of an interface, which is filled through the kernel's DCB functions. */
+/*
+ * Priority of a packet, by the DCB application table of an interface, which is filled through the kernel's DCB
+ * functions.
+ */
 #include <linux/dcbnl.h>
 #include <net/dcbnl.h>
 #include "fakes.h"

@@ -228,8 +228,8 @@ static void increase__many_at_once_as_one_by_one(struct kunit *test)
 }
 
 /*
- * The smallest steps on an extremely fast link, after days without events: more than 10^9 steps to the top. Executed one
- * by one they would take minutes.
+ * The smallest steps on an extremely fast link, after days without events: more than 10^9 steps to the top. Executed
+ * one by one they would take minutes.
  */
 static void increase__takes_dozens_of_steps_not_all(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Trains: what is built is cut by the kernel's own UDP GSO, and every packet that comes out must carry the ICRC of the
- * headers it came out with. What is walked is rebuilt as GRO, GSO or a netdev may deliver it. Routes are stubs.c's.
+ * Trains. Built trains are segmented by the kernel's UDP GSO; every resulting packet must have the ICRC of its own
+ * headers. Trains to parse are built in the layouts that GRO, GSO or a netdev may deliver. Routes are faked in stubs.c.
  */
 #include <linux/crc32.h>
 #include <linux/ip.h>
@@ -41,7 +41,7 @@ static u32 l3_of(bool ipv6)
 	return ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
 }
 
-/* Byte @i of packet @n, ICRC apart. The first twelve are a BTH of sorts. */
+/* Byte @i of packet @n, without ICRC. The first twelve resemble a BTH. */
 static u8 packet_byte(u32 n, u32 i)
 {
 	return n * 31 + i * 3 + (i >> 8);
@@ -58,7 +58,7 @@ static void add_packet(struct kunit *test, struct roan_train *t, u32 n, u32 len)
 	roan_gso_commit(t);
 }
 
-/* Builds and sends; what came out is in fake_sent. A length of 0 ends the list. */
+/* Builds and sends packets; the skbs are in fake_sent. A length of 0 ends the list. */
 static void build(struct kunit *test, struct roan_dst_cache *flow, bool ipv6, const u32 *lens)
 {
 	struct roan_av av = av_of(ipv6);
@@ -76,7 +76,7 @@ static void build(struct kunit *test, struct roan_dst_cache *flow, bool ipv6, co
 
 /* ---- building ---- */
 
-/* The ICRC of a whole packet from its IP header on, computed another way than the code under test does. */
+/* The ICRC of a whole packet, from its IP header on, computed with crc32_le(). */
 static u32 icrc_of(const u8 *packet, u32 len, bool ipv6)
 {
 	u32 l3 = l3_of(ipv6);
@@ -98,7 +98,7 @@ static u32 icrc_of(const u8 *packet, u32 len, bool ipv6)
 	return ~crc32_le(crc32_le(~0, head, 8 + l3 + 20), packet + l3 + 20, len - l3 - 20 - ROAN_ICRC_LEN);
 }
 
-/* One packet as it is on the wire: @skb is linear and begins with its IP header. */
+/* Checks one packet as on the wire: @skb is linear and begins with its IP header. */
 static void check_packet(struct kunit *test, const struct sk_buff *skb, bool ipv6, u32 n, u32 len, u16 id)
 {
 	u32 l3 = l3_of(ipv6), udp_len = len + 8, i;
@@ -171,10 +171,10 @@ static void every_cut_packet_has_its_icrc(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, train->ip_summed == CHECKSUM_PARTIAL);
 	KUNIT_EXPECT_EQ(test, skb_checksum_start_offset(train), (int)l3_of(s->ipv6));
 	KUNIT_EXPECT_EQ(test, train->csum_offset, offsetof(struct udphdr, check));
-	KUNIT_EXPECT_EQ(test, train->priority, 3u);	/* of tclass 0x62: fake_init() has the table of an interface without DCB */
+	KUNIT_EXPECT_EQ(test, train->priority, 3u);	/* of tclass 0x62, for an interface without DCB */
 	KUNIT_EXPECT_TRUE(test, skb_shinfo(train)->gso_type == SKB_GSO_UDP_L4);
 
-	/* As dev_hard_start_xmit() would, for a device that can nothing. */
+	/* As dev_hard_start_xmit() does for a device without offloads. */
 	train->dev = &f->ndev;
 	skb_reset_mac_header(train);
 	skb_reset_mac_len(train);
@@ -198,7 +198,7 @@ static void every_cut_packet_has_its_icrc(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_count(ROAN_CNT_sent_skbs), 1ull);
 }
 
-/* The packets of the skb sent next; the skb is checked to be whole and freed. */
+/* Checks the next sent skb and frees it. Returns the number of its packets. */
 static u32 next_skb(struct kunit *test, u32 *n, const u32 *lens, u16 id)
 {
 	struct sk_buff *skb = __skb_dequeue(&fake_sent);
@@ -220,7 +220,7 @@ static u32 next_skb(struct kunit *test, u32 *n, const u32 *lens, u16 id)
 
 static void a_train_has_equal_packets(struct kunit *test)
 {
-	/* A longer one begins anew; a shorter one is the last. */
+	/* A longer packet starts a new train; a shorter one is the last of its train. */
 	static const u32 lens[] = { 100, 200, 200, 60, 200, 300, 300, 0 };
 	struct roan_dst_cache flow = { .ip_id = FIRST_ID };
 	u32 n = 0;
@@ -247,7 +247,7 @@ static void a_train_is_what_the_device_takes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next_skb(test, &n, lens, 0), 1u);
 
 	f->ndev.gso_max_segs = GSO_MAX_SEGS;
-	f->ndev.gso_max_size = 3028;	/* with the IP and UDP headers: three of ours */
+	f->ndev.gso_max_size = 3028;	/* three packets with IP and UDP headers */
 	flow.ip_id = 0;
 	n = 0;
 	build(test, &flow, false, lens);
@@ -263,7 +263,7 @@ static void a_train_is_what_the_device_takes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next_skb(test, &n, lens, 0), 1u);
 
 	f->ndev.gso_max_size = GSO_LEGACY_MAX_SIZE;
-	f->ndev.features = NETIF_F_SG;	/* nobody fills in checksums */
+	f->ndev.features = NETIF_F_SG;	/* no checksum offload */
 	flow.ip_id = 0;
 	n = 0;
 	build(test, &flow, false, lens);
@@ -308,9 +308,9 @@ static void dropped_packets_leave_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_count(ROAN_CNT_sent_pkts), 1ull);
 }
 
-/* ---- walking ---- */
+/* ---- parsing ---- */
 
-/* As net.c fills it, for an skb that begins with its IP header. */
+/* As kernel/net/ip_hook.c fills it, for an skb that begins with its IP header. */
 static struct roan_rx_ctx rx_of(struct sk_buff *skb, bool ipv6, u32 seg_len)
 {
 	struct roan_rx_ctx rx = { .skb = skb, .ipv6 = ipv6, .seg_len = seg_len };
@@ -323,7 +323,7 @@ static struct roan_rx_ctx rx_of(struct sk_buff *skb, bool ipv6, u32 seg_len)
 	return rx;
 }
 
-/* Walks all of the skb: its packets have the lengths they were built with. Bit n of the result: packet n's ICRC is good. */
+/* Parses the whole skb and checks the lengths of its packets. Bit n of the result: the ICRC of packet n is right. */
 static u32 walk(struct kunit *test, struct roan_rx_ctx *rx, const u32 *lens)
 {
 	u32 good = 0, n = 0;
@@ -379,7 +379,7 @@ static void walker_sees_what_was_built(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* The payload of @skb in frags of @frag bytes: first some of its own, then those of the skbs on its frag_list. */
+/* Copies @skb with its payload in frags of @frag bytes: some in the skb itself, the rest in skbs on its frag_list. */
 static struct sk_buff *in_pieces(struct kunit *test, const struct sk_buff *skb, u32 head, u32 frag)
 {
 	struct sk_buff *whole = alloc_skb(head, GFP_KERNEL), *at = whole, **link = &skb_shinfo(whole)->frag_list;
@@ -457,7 +457,9 @@ static void any_flipped_bit_is_seen(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0u);
 }
 
-/* Bytes of the headers that routers may change, and some they may not. Lengths are not in the list: the walker sets them. */
+/*
+ * Header bytes that routers may change, and some that they may not. Lengths are not in the list: the parser sets them.
+ */
 static void headers_are_covered(struct kunit *test)
 {
 	static const u32 lens[] = { 64, 0 };
@@ -491,7 +493,9 @@ static void headers_are_covered(struct kunit *test)
 	}
 }
 
-/* What GRO makes of packets of 64 bytes whose identifications are @ids: the first, and the payloads of the others. */
+/*
+ * The skb that GRO makes of 64-byte packets with IPv4 identifications @ids: the first packet and the others' payloads.
+ */
 static struct sk_buff *merged(struct kunit *test, const u16 *ids, int n)
 {
 	static const u32 lens[] = { 64, 0 };
@@ -530,7 +534,7 @@ static void identifications_count_up_or_stay(struct kunit *test)
 		{ { 5, 6, 7, 8 }, 0xf, false },
 		{ { 0xfffe, 0xffff, 0, 1 }, 0xf, false },
 		{ { 5, 5, 5, 5 }, 0xf, true },
-		{ { 5, 5, 7, 5 }, 0xb, true },		/* not both ways in one skb */
+		{ { 5, 5, 7, 5 }, 0xb, true },		/* neither fixed nor incrementing */
 		{ { 5, 7, 7, 8 }, 0xd, false },
 	};
 	int i;
@@ -564,7 +568,7 @@ static void stumps_are_refused(struct kunit *test)
 	rx.end = rx.off;
 	KUNIT_EXPECT_FALSE(test, roan_rx_next(&rx));
 	rx = rx_of(skb, false, 0);
-	rx.end++;	/* beyond the skb: whoever filled it in was wrong, and nothing is read */
+	rx.end++;	/* a wrong end beyond the skb: nothing may be read */
 	KUNIT_EXPECT_TRUE(test, !roan_rx_next(&rx) || !roan_rx_icrc_ok(&rx));
 	kfree_skb(skb);
 }

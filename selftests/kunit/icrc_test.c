@@ -49,7 +49,9 @@ static void make(struct headers *h, bool v6)
 	fill(h->bth, 12, 0x04, 11);
 }
 
-/* Expected: Python's zlib.crc32 over 8 bytes 0xff, the headers above with the masked fields all ones, and the payload. */
+/*
+ * Expected: Python's zlib.crc32 over 8 bytes 0xff, the headers above with the masked fields all ones, and the payload.
+ */
 static void vectors(struct kunit *test)
 {
 	struct headers h = {};
@@ -123,7 +125,7 @@ static void block(struct kunit *test)
 	roan_icrc_start(&icrc, &head, head.id, h.bth);
 	roan_icrc_bth_block(&icrc, bytes);
 	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_finish(&icrc));
-	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_finish(&icrc));	/* once is enough */
+	KUNIT_EXPECT_EQ(test, roan_crc32(0, bytes, sizeof(bytes)), roan_icrc_finish(&icrc));	/* finishing twice */
 }
 
 /* Flips each bit of the @n bytes at @p: the ICRC must change, except for the bits in @mask[i] of byte i. */

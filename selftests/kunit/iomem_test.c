@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MRs without pages: I/O memory in pieces out of address order, contiguous kernel memory, revoked memory. Tests that the
- * bytes are copied to the right place, by I/O accessors. Access rights are tested in mr_access_test.c.
+ * MRs without pages: I/O memory in pieces out of address order, contiguous kernel memory, revoked memory. Tests that
+ * the bytes are copied to the right place, by I/O accessors. Access rights are tested in mr_access_test.c.
  */
 #include <linux/io.h>
 #include "fakes.h"
@@ -255,7 +255,10 @@ static void revoked_memory_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 0);
 }
 
-/* The RDMA core filters unknown access flags, but a later kernel may pass new ones. They are refused before @fd is used. */
+/*
+ * The RDMA core filters unknown access flags, but a later kernel may pass new ones. They are refused before @fd is
+ * used.
+ */
 static void dmabuf_rights(struct kunit *test)
 {
 	struct fake *f = test->priv;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys and what they name: exact look-up, waiting for users, fast registration, windows. Whether a key is in force is
- * asked through roan_remote_check(), as a packet would. Pinning user memory is not here: it needs a process.
+ * Keys and their objects: exact look-up, waiting for users, fast registration, windows. The cases check the validity of
+ * a key by roan_remote_check(), as the responder does. Pinning user memory is not tested here: it needs a process.
  */
 #include <linux/scatterlist.h>
 #include <linux/workqueue.h>
@@ -37,14 +37,14 @@ static void only_the_exact_key_is_found(struct kunit *test)
 	for (bit = 0; bit < 32; bit++) {
 		struct roan_key *k = roan_key_find(&f->dev, a.key ^ 1u << bit);
 
-		/* The neighbour's slot is one bit away; its key is not. */
+		/* A key with one flipped bit names the neighbour's slot, but not its key. */
 		KUNIT_EXPECT_NULL(test, k);
 		if (k)
 			roan_key_put(k);
 	}
 	roan_key_remove(&f->dev, &a);
 	KUNIT_EXPECT_NULL(test, roan_key_find(&f->dev, a.key));
-	KUNIT_EXPECT_EQ(test, refcount_read(&b.refs), 1u);	/* the look-ups that failed gave theirs back */
+	KUNIT_EXPECT_EQ(test, refcount_read(&b.refs), 1u);	/* failed look-ups keep no reference */
 	roan_key_remove(&f->dev, &b);
 }
 
@@ -55,7 +55,7 @@ static void keys_cannot_be_guessed(struct kunit *test)
 	struct roan_key k;
 	int i;
 
-	/* 4 bits above the slot and the variant, from 64 keys: every one of the 12 must have changed. */
+	/* 64 keys: each of the 12 bits outside the slot number must vary. */
 	for (i = 0; i < 64; i++) {
 		memset(&k, 0, sizeof(k));
 		KUNIT_ASSERT_EQ(test, roan_key_insert(&f->dev, &k), 0);
@@ -95,7 +95,7 @@ static void removal_waits_for_users(struct kunit *test)
 	KUNIT_ASSERT_PTR_EQ(test, roan_key_find(&f->dev, r->key.key), &r->key);
 	schedule_work(&r->work);
 	KUNIT_EXPECT_EQ(test, wait_for_completion_timeout(&r->done, HZ / 20), 0ul);
-	KUNIT_EXPECT_NULL(test, roan_key_find(&f->dev, r->key.key));	/* already out of reach */
+	KUNIT_EXPECT_NULL(test, roan_key_find(&f->dev, r->key.key));	/* no longer found */
 	roan_key_put(&r->key);
 	flush_work(&r->work);
 	KUNIT_EXPECT_TRUE(test, completion_done(&r->done));
@@ -110,7 +110,10 @@ static bool enters(struct roan_dev *dev, u32 key)
 	return found;
 }
 
-/* The slot is empty, so whoever looks the key up finds nothing; the CPU that stayed inside has no need to. */
+/*
+ * Between roan_key_hold() and roan_key_drop() the CPU acquires the same key again without a look-up: it succeeds
+ * although the slot was erased. Another key, variant or device needs a look-up.
+ */
 static void train_looks_its_key_up_once(struct kunit *test)
 {
 	struct fake *f = test->priv;
@@ -127,12 +130,12 @@ static void train_looks_its_key_up_once(struct kunit *test)
 	again = enters(&f->dev, a.key);
 	xa_erase(&f->dev.keys, a.key >> 8 & (ROAN_MAX_MR - 1));
 	again &= enters(&f->dev, a.key);
-	elsewhere = enters(other, a.key);	/* another device's key of the same bits */
+	elsewhere = enters(other, a.key);	/* the same key value on another device */
 	WRITE_ONCE(a.key, a.key ^ 1);
 	variant = enters(&f->dev, a.key ^ 1);
 	again &= enters(&f->dev, a.key);
 	again &= enters(&f->dev, b.key);
-	parted = enters(&f->dev, a.key);	/* one at a time */
+	parted = enters(&f->dev, a.key);	/* acquiring @b has dropped @a */
 	roan_key_drop();
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, again);
@@ -154,7 +157,7 @@ static void key_is_left_by_who_waits(struct kunit *test)
 	roan_key_hold();
 	before = enters(&f->dev, k.key);
 	xa_erase(&f->dev.keys, k.key >> 8 & (ROAN_MAX_MR - 1));
-	roan_key_synchronize(&k);		/* for ever, if it were for ourselves */
+	roan_key_synchronize(&k);		/* must not wait for the key that this CPU holds */
 	after = enters(&f->dev, k.key);
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, before);
@@ -164,14 +167,14 @@ static void key_is_left_by_who_waits(struct kunit *test)
 
 /* ---- fast registration ---- */
 
-/* ib_map_mr_sg() of @len bytes at @memory, which the region then has from @iova on. */
+/* ib_map_mr_sg() of @len bytes at @memory, to appear at @iova. */
 static int map(struct ib_mr *mr, void *memory, u32 len, u32 page_size, u64 iova)
 {
 	struct scatterlist sg;
 	int n;
 
 	sg_init_one(&sg, memory, len);
-	sg_dma_address(&sg) = (u64)(uintptr_t)memory;	/* of a device without DMA */
+	sg_dma_address(&sg) = (u64)(uintptr_t)memory;	/* as for a device without DMA */
 	sg_dma_len(&sg) = len;
 	n = ib_map_mr_sg(mr, &sg, 1, NULL, page_size);
 	mr->iova = iova;
@@ -214,16 +217,16 @@ static void frmr_comes_and_goes_with_its_variants(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, key, IOVA + PAGE_SIZE - 2, bytes, 3, &f->icrc), 0u);
 	KUNIT_EXPECT_MEMEQ(test, bytes, ((u8[]){ 0, 1, 2 }), 3);
 
-	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_KEY);	/* in force already */
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_KEY);	/* already valid */
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, old), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), 0u);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), 0u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), (u32)ROAN_VERR_BAD_KEY);
-	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);	/* what was asked for, already */
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);	/* already invalid: success */
 	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, ib_inc_rkey(key), IB_ACCESS_REMOTE_READ), 0u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, ib_inc_rkey(key), IOVA, 1), 0u);
-	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);	/* nothing above kept one */
+	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);	/* no call kept a reference */
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
 }
 
@@ -277,7 +280,10 @@ static u8 first_byte(struct kunit *test, u32 key)
 	return byte;
 }
 
-/* A consumer maps the next list while the invalidation of this one is still queued. */
+/*
+ * A consumer may map the next list before the invalidation of the current one executes: REG_MR puts the new list into
+ * use.
+ */
 static void frmr_list_is_in_force_when_registered(struct kunit *test)
 {
 	struct fake *f = test->priv;
@@ -298,7 +304,7 @@ static void frmr_list_is_in_force_when_registered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first_byte(test, key), 2);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 2 * PAGE_SIZE), 0u);
 
-	/* Nothing was mapped since, or nothing that can be: it keeps what it has. */
+	/* No new list since, or only a failed mapping: REG_MR reuses the old list. */
 	KUNIT_ASSERT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);
 	KUNIT_EXPECT_EQ(test, roan_map_mr_sg(&mr->ib, NULL, 0, NULL), -EINVAL);
 	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
@@ -308,7 +314,7 @@ static void frmr_list_is_in_force_when_registered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
 }
 
-/* Two blocks, the one that lies behind first; the region begins and ends inside them. */
+/* Two blocks in descending address order. The MR begins and ends inside a block. */
 static void frmr_counts_blocks_of_the_size_it_is_told(struct kunit *test)
 {
 	const u32 block = 128 << 10, len = 2 * block - 300;
@@ -364,7 +370,7 @@ static struct roan_mw_binding *new_window(struct kunit *test, enum ib_mw_type ty
 	return mw->win;
 }
 
-/* A bind of @len bytes at @addr of @mr under the window's next variant. */
+/* A bind WQE for @len bytes at @addr of @mr, with the window's next key variant. */
 static struct roan_send_wqe bind_of(const struct roan_mw_binding *win, const struct roan_mr *mr, u64 addr, u64 len)
 {
 	return (struct roan_send_wqe) {
@@ -408,10 +414,10 @@ static void window_lends_its_part(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, may_read(&f->other_qp, win->key.key, IOVA + 1000, 1), 0u);	/* type 1: any QP */
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, win->key.key, IOVA + 1000, 8, IB_ACCESS_REMOTE_ATOMIC),
 			(u32)ROAN_VERR_BAD_ACCESS);
-	/* The region itself gave nobody that. */
+	/* The MR itself grants no remote read. */
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, mr->key.key, IOVA + 1000, 1), (u32)ROAN_VERR_BAD_ACCESS);
 
-	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);	/* moved */
+	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, LEN), 0u);	/* rebound */
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->n_mws), 1);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, LEN), 0u);
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, 0, 0), 0u);		/* unbound */
@@ -443,7 +449,7 @@ static void type_2_window_is_its_qps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 	roan_dealloc_mw(&mw.ib);
 
-	/* Type 1 is not invalidated. */
+	/* A type 1 window cannot be invalidated. */
 	win = new_window(test, IB_MW_TYPE_1, &mw);
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 10), 0u);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->key.key), (u32)ROAN_VERR_BAD_KEY);
@@ -488,7 +494,7 @@ static void region_stays_while_lent(struct kunit *test)
 	struct roan_mw mw;
 	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_2, &mw);
 
-	/* A region that dereg_mr() can free, as if a user had registered it. */
+	/* An MR that roan_dereg_mr() treats like a user's. */
 	mr->kind = ROAN_MR_USER;
 	mr->access = LENDABLE;
 	mr->iova = IOVA;
@@ -496,7 +502,7 @@ static void region_stays_while_lent(struct kunit *test)
 	mr->state = ROAN_MR_VALID;
 	KUNIT_ASSERT_EQ(test, bind(&f->qp, win, mr, IOVA, 100), 0u);
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), -EBUSY);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, 100), 0u);	/* refused whole: still lent */
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, 100), 0u);	/* still bound */
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, win->key.key), 0u);
 	mr->kind = ROAN_MR_FAST;
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);

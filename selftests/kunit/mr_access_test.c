@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Placement: which bytes of which region a packet or a scatter list may touch, to the byte, and that the right ones are
- * touched where regions cross pages, lists cross entries and skbs cross frags. Regions are fake_region()'s.
+ * Access to MRs: which bytes a packet or scatter list may access, to the byte, and that the right bytes are copied
+ * across pages, list entries and skb frags. The MRs come from fake_region().
  */
 #include "fakes.h"
 
 #define IOVA	0x7f0000001064ull
-#define OFF	0x64			/* of the region in its first page */
+#define OFF	0x64			/* offset of the MR in its first page */
 #define LEN	(2 * PAGE_SIZE + 500)	/* ends in the third page */
 
 #define ALL_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 #define ALL_ACCESS	(ALL_REMOTE | IB_ACCESS_LOCAL_WRITE)
 
-/* What a packet brings: byte i is (u8)~i. */
+/* Byte @i of a packet's payload. */
 static u8 sent_byte(u32 i)
 {
 	return ~i;
@@ -26,7 +26,7 @@ static void fill(u8 *p, u32 from, u32 len)
 		p[i] = sent_byte(from + i);
 }
 
-/* An skb of @len such bytes behind @head others. */
+/* An skb with @len such bytes behind @head other bytes. */
 static struct sk_buff *new_skb(struct kunit *test, u32 head, u32 len)
 {
 	struct sk_buff *skb = alloc_skb(head + len, GFP_KERNEL);
@@ -52,7 +52,7 @@ static u32 write_at(struct fake *f, const struct roan_mr *mr, u64 va, u32 len, c
 	return roan_remote_write(&f->qp, mr->key.key, va, roan_payload_skb(skb, 0), len);
 }
 
-/* Exactly bytes [@off, @off + @len) of the region hold what was sent from its byte @from on; the rest is as it was. */
+/* Exactly bytes [@off, @off + @len) of the MR hold the payload from byte @from on; the others are unchanged. */
 static void expect_written(struct kunit *test, const struct roan_mr *mr, u64 off, u32 len, u32 from)
 {
 	u64 i;
@@ -72,7 +72,7 @@ static void expect_written(struct kunit *test, const struct roan_mr *mr, u64 off
 /* ---- ranges ---- */
 
 struct span {
-	u64 off;		/* from the region's first byte, modulo 2^64 */
+	u64 off;		/* from the first byte of the MR, modulo 2^64 */
 	u64 len;
 	bool ok;
 };
@@ -142,13 +142,13 @@ static void region_at_the_end_of_addresses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, U64_MAX, 2, skb), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, 0, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, U64_MAX - 100, 1, skb), (u32)ROAN_VERR_BAD_RANGE);
-	/* Entry and offset together are beyond the last address. */
+	/* Address of the entry plus offset is beyond the last address. */
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_payload_skb(skb, 0), 1),
 			(u32)ROAN_VERR_BAD_RANGE);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 101, roan_payload_skb(skb, 0), 1),
 			(u32)ROAN_VERR_BAD_RANGE);
 	expect_written(test, mr, 99, 1, 0);
-	/* ... also where a region begins at address 0. */
+	/* ... also for an MR at address 0. */
 	mr = fake_region(test, 0, 0, 100, ALL_ACCESS);
 	sge.lkey = mr->key.key;
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 100, roan_payload_skb(skb, 0), 1),
@@ -173,12 +173,12 @@ static void nothing_needs_no_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_write(&f->qp, 0x666, 1, roan_payload_skb(skb, 0), 0), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0x666, 1, &byte, 0, &f->icrc), 0u);
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, 0x666, 1, 0, IB_ACCESS_REMOTE_WRITE), 0u);
-	f->qp.access = 0;	/* the QP's leave it does need */
+	f->qp.access = 0;	/* the QP's access rights still count */
 	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, 0x666, 1, 0, IB_ACCESS_REMOTE_WRITE), (u32)ROAN_VERR_BAD_ACCESS);
 	kfree_skb(skb);
 }
 
-/* ---- who may ---- */
+/* ---- access rights ---- */
 
 static void access_is_what_region_and_qp_both_give(struct kunit *test)
 {
@@ -234,7 +234,7 @@ static void domains_are_apart(struct kunit *test)
 			(u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
-	/* What was taken from an SRQ has keys of that one's domain. */
+	/* The keys of an SRQ's receives belong to the SRQ's PD. */
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, (struct roan_sge_list) { &sge, 1, mr->ib.pd }, 0,
 					   roan_payload_skb(skb, 0), 1), 0u);
 	kfree_skb(skb);
@@ -256,7 +256,7 @@ static void keys_must_be_in_force(struct kunit *test)
 	mr->state = ROAN_MR_FREE;
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, fake_changed(mr), 0ull);
-	/* A window is nobody's L_Key. */
+	/* The key of a window is not an L_Key. */
 	KUNIT_ASSERT_EQ(test, roan_alloc_mw(&mw.ib, NULL), 0);
 	sge.lkey = mw.win->key.key;
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &byte, 1, &f->icrc), (u32)ROAN_VERR_BAD_KEY);
@@ -282,7 +282,7 @@ static void key_0_is_for_the_kernel(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memory[4], 0x5a);
 	KUNIT_EXPECT_EQ(test, memory[15], 0x5a);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, 0, sge.addr, bytes, 16, &f->icrc),
-			(u32)ROAN_VERR_BAD_KEY);	/* not the peer */
+			(u32)ROAN_VERR_BAD_KEY);	/* not for remote access */
 }
 
 /* ---- the right bytes ---- */
@@ -329,7 +329,7 @@ static void skbs_in_pieces(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* Three entries of which one is empty, over two regions. */
+/* Three entries, one of them empty, over two MRs. */
 static void lists_in_pieces(struct kunit *test)
 {
 	struct roan_mr *a = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
@@ -352,7 +352,7 @@ static void lists_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, back[5], sent_byte(0));
 	KUNIT_EXPECT_EQ(test, back[15], sent_byte(10));
 	KUNIT_EXPECT_EQ(test, back[29], sent_byte(24));
-	/* To the list's last byte, and one more. */
+	/* Up to the last byte of the list, and one byte more. */
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_payload_skb(skb, 0),
 					   1), 0u);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 3), 100 + PAGE_SIZE - 1, roan_payload_skb(skb, 0),
@@ -389,7 +389,7 @@ static void all_or_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 	sges[1].addr--;
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, sges, 2), 0, roan_payload_skb(skb, 0), 200), 0u);
-	KUNIT_EXPECT_GE(test, fake_changed(mr), 190ull);	/* a byte may be what it was by chance */
+	KUNIT_EXPECT_GE(test, fake_changed(mr), 190ull);	/* some new bytes equal the old ones by chance */
 	KUNIT_EXPECT_TRUE(test, fake_edges_intact(mr));
 	kfree_skb(skb);
 }
@@ -410,7 +410,7 @@ static struct roan_pkt atomic(const struct roan_mr *mr, enum roan_op op, u64 off
 static void atomics_do_what_they_say(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, 0x10000, 0, LEN, ALL_ACCESS);
-	u64 *word = (u64 *)fake_byte(mr, PAGE_SIZE);	/* the first of the second page */
+	u64 *word = (u64 *)fake_byte(mr, PAGE_SIZE);	/* first word of the second page */
 	struct fake *f = test->priv;
 	struct roan_pkt pkt;
 	u64 orig;
@@ -436,7 +436,7 @@ static void atomics_do_what_they_say(struct kunit *test)
 
 static void atomics_stay_in_their_word(struct kunit *test)
 {
-	struct roan_mr *mr = fake_region(test, 0x10000, 4, LEN, ALL_ACCESS);	/* memory four bytes off the addresses */
+	struct roan_mr *mr = fake_region(test, 0x10000, 4, LEN, ALL_ACCESS);	/* misaligned to IOVA */
 	struct roan_pkt pkt = atomic(mr, ROAN_OP_FETCH_ADD, 0, 1, 0);
 	struct fake *f = test->priv;
 	u64 orig;
@@ -463,7 +463,7 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
 	pkt.dma_len++;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_BAD_RANGE);
-	pkt.flush_level = ROAN_FLUSH_MR;	/* address and length say nothing then */
+	pkt.flush_level = ROAN_FLUSH_MR;	/* address and length are ignored then */
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
 	pkt.va = 0;
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
@@ -487,7 +487,10 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);
 }
 
-/* A worker writes back what is long. Until it has, the request is neither done nor refused, which the ABI has no code for. */
+/*
+ * A long FLUSH is executed by a worker. Until it is done, the result is a value outside the vendor_err codes of the
+ * ABI.
+ */
 static void long_flush_is_not_done_at_once(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);
@@ -495,13 +498,13 @@ static void long_flush_is_not_done_at_once(struct kunit *test)
 	struct fake *f = test->priv;
 
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
-	mr->length = ROAN_WRITE_BACK_MAX + 1;	/* more than it has, but nobody looks here */
+	mr->length = ROAN_WRITE_BACK_MAX + 1;	/* longer than the memory, which is not accessed here */
 	pkt.dma_len = mr->length;
 	KUNIT_EXPECT_GT(test, roan_remote_flush(&f->qp, &pkt), (u32)U16_MAX);
 	mr->length = LEN;
 }
 
-/* A worker, which works on a region for long, is told when that may no longer be, or is another. */
+/* The flush worker calls this per piece: it must fail as soon as the MR is invalid, shorter, or has other rights. */
 static void writing_back_asks_each_time(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The R_Key that a bind of a memory window of type 2 results in. What else windows do is in key_test.c. */
+/* The R_Key after a bind of a type 2 memory window. Other properties of windows are tested in key_test.c. */
 #include "fakes.h"
 
 #define IOVA	0x7f0000001000ull
@@ -22,7 +22,7 @@ static struct roan_mw_binding *new_window(struct kunit *test, struct roan_mw *mw
 	return mw->win;
 }
 
-/* The consumer's share of an R_Key is its low 8 bits: what else a bind of type 2 asks for is not looked at. */
+/* A consumer controls the low 8 bits of an R_Key. A type 2 bind ignores the other bits of new_rkey. */
 static void type_2_bind_keeps_the_index(struct kunit *test)
 {
 	struct fake *f = test->priv;
@@ -39,13 +39,13 @@ static void type_2_bind_keeps_the_index(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, win->key.key, key);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, LEN), 0u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, 0xba, IOVA, LEN), (u32)ROAN_VERR_BAD_KEY);
-	/* Invalidation names the key in force, all 32 bits of it. */
+	/* Invalidation needs the current key, all 32 bits. */
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, 0xba), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, index | 0xbb), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), 0u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
 
-	/* Bound from the free state under the key it has, and under one of which all upper bits differ. */
+	/* Bind a free window with its current key, and with a key whose upper bits all differ. */
 	wqe.bind.new_rkey = key;
 	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, LEN), 0u);

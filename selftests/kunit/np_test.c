@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* When a CE packet is answered with a CNP: the interval, and whom it counts for. */
+/* Notification point: when a CE-marked packet causes a CNP, by the interval per host. */
 #include <kunit/test.h>
 #include "core/cc/np.h"
 
@@ -34,7 +34,7 @@ static void cnp_due__early_epoch(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 131071, 131071001));
 }
 
-/* Another CPU answered at a later time than this one's now: not due, rather than 584 years overdue. */
+/* Another CPU sent a CNP at a later time than this CPU's @now: not due. The difference must not wrap to 584 years. */
 static void cnp_due__behind_another_cpu(struct kunit *test)
 {
 	struct roan_np np = {};
@@ -43,14 +43,14 @@ static void cnp_due__behind_another_cpu(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 - 10));
 }
 
-/* Marked too soon: the next packet after the interval brings the CNP, once. */
+/* A mark within the interval: the first packet after the interval causes the CNP, once. */
 static void cnp_pending__is_paid_by_the_next_packet(struct kunit *test)
 {
 	struct roan_np np = {};
 
 	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0));
 	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0));
-	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 60000));	/* no mark since: nothing owed */
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 60000));	/* no mark since the last CNP */
 	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 + 10000));
 	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 + 20000));
 	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 49999));
@@ -59,7 +59,7 @@ static void cnp_pending__is_paid_by_the_next_packet(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, np.last, T0 + 70000);			/* and it counts as a CNP */
 }
 
-/* A CNP for a later mark settles what was owed. */
+/* A CNP for a later mark clears the pending one. */
 static void cnp_pending__is_settled_by_a_mark(struct kunit *test)
 {
 	struct roan_np np = {};
@@ -88,11 +88,11 @@ static void host__same_address_same_slot(struct kunit *test)
 	address(a, 0x0a000001);
 	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0));
 	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0 + 10));
-	a[0] ^= 1;	/* the upper half counts too */
+	a[0] ^= 1;	/* the upper half of the address counts */
 	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(roan_np_host(hosts, a), 50, T0 + 10));
 }
 
-/* Who takes a slot over finds it as if new: nothing sent, nothing owed. */
+/* A host that takes over a slot starts with an empty one: no CNP sent, none pending. */
 static void host__takeover_forgets(struct kunit *test)
 {
 	struct roan_np_hosts *hosts = kunit_kzalloc(test, sizeof(*hosts), GFP_KERNEL);
@@ -102,7 +102,7 @@ static void host__takeover_forgets(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hosts);
 	address(a, 0x0a000001);
 	np = roan_np_host(hosts, a);
-	np->host_hash ^= 1;	/* another host of the same slot */
+	np->host_hash ^= 1;	/* another host with the same slot */
 	np->last = T0;
 	np->cnp_pending = true;
 	KUNIT_EXPECT_PTR_EQ(test, roan_np_host(hosts, a), np);
@@ -110,10 +110,10 @@ static void host__takeover_forgets(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, np->cnp_pending);
 	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(np, 50, T0 + 1));
 	KUNIT_EXPECT_PTR_EQ(test, roan_np_host(hosts, a), np);
-	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(np, 50, T0 + 2));	/* its own now */
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(np, 50, T0 + 2));	/* its own interval */
 }
 
-/* Hosts next to each other spread over the table; those that meet are all answered, each time. */
+/* Hosts with adjacent addresses spread over the table. Hosts that share a slot get a CNP each time. */
 static void host__others_are_never_silenced(struct kunit *test)
 {
 	struct roan_np_hosts *hosts = kunit_kzalloc(test, sizeof(*hosts), GFP_KERNEL);
@@ -130,7 +130,8 @@ static void host__others_are_never_silenced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ARRAY_SIZE(hosts->slot), 256);
 	KUNIT_EXPECT_GE(test, used, 200);
 
-	memset(hosts, 0, sizeof(*hosts));	/* the same of hosts that differ in the upper half, as IPv6 networks do */
+	/* Hosts that differ in the upper half of the address, as IPv6 networks do. */
+	memset(hosts, 0, sizeof(*hosts));
 	for (u32 i = 0; i < 1000; i++) {
 		address(a, 1);
 		put_unaligned_be32(i, a + 4);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The opcode table against its inverse and against itself; header lengths against the standard's. */
+/*
+ * The opcode table: compared with its inverse and checked for consistency; header lengths compared with the standard.
+ */
 #include <kunit/test.h>
 #include "core/transport/wire.h"
 
@@ -37,7 +39,7 @@ static void check_answer(struct kunit *test, int tp, int op, int seg, int rider)
 		KUNIT_EXPECT_EQ_MSG(test, o->ext, rider, "opcode %#x", code);
 }
 
-/* One number for each question: two bits of segment and two of rider (3 is no rider and must be refused). */
+/* Every combination of operation, segment (2 bits) and extension (2 bits; 3 is invalid and must be refused). */
 static void every_question_has_its_own_answer(struct kunit *test)
 {
 	int tp, op, rest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the pacer promises: its two inequalities, exactness, and nothing paid while there is no rate. */
+/* The pacer: its two inequalities (pacer.h), exactness, and no cost without a rate. */
 #include <kunit/test.h>
 #include "core/cc/cc.h"
 #include "core/cc/pacer.h"
@@ -39,12 +39,12 @@ static void unlimited__everything_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.credit, 0);
 }
 
-/* The first train goes at once; the second when the first is paid for, not a nanosecond earlier. */
+/* The first train leaves at once; the second when the time of the first has passed, not a nanosecond earlier. */
 static void allow__after_what_was_sent_is_paid(struct kunit *test)
 {
 	struct roan_pacer p = {};
 
-	roan_pacer_set_rate(&p, 8 * GBPS, 10000, T0);	/* a byte a nanosecond */
+	roan_pacer_set_rate(&p, 8 * GBPS, 10000, T0);	/* one byte per nanosecond */
 	KUNIT_EXPECT_EQ(test, roan_pacer_allow(&p, T0), 10000);
 	roan_pacer_sent(&p, 9000);
 	KUNIT_EXPECT_EQ(test, roan_pacer_allow(&p, T0), 0);
@@ -55,7 +55,7 @@ static void allow__after_what_was_sent_is_paid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + 9000);
 }
 
-/* when() is never early where the rate does not divide: 3 bit/s, a byte takes 2.67 s. */
+/* roan_pacer_when() rounds up: at 3 bit/s a byte takes 2.67 s. */
 static void when__rounds_up(struct kunit *test)
 {
 	struct roan_pacer p = {};
@@ -67,7 +67,7 @@ static void when__rounds_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pacer_allow(&p, T0 + 2666666667ULL), 100);
 }
 
-/* Silence, however long, is worth one train more than punctuality. */
+/* An idle time of any length earns a credit of one quantum. */
 static void idle__earns_one_quantum(struct kunit *test)
 {
 	static const u64 silences[] = { 10000, 10001, NSEC_PER_SEC, 1ULL << 62 };
@@ -96,7 +96,7 @@ static void lateness__is_made_up_for(struct kunit *test)
 	now = roan_pacer_when(&p) + 6000;
 	KUNIT_EXPECT_EQ(test, roan_pacer_allow(&p, now), 10000);
 	roan_pacer_sent(&p, 10000);
-	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + 20000);	/* as if never late */
+	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + 20000);	/* as without the delay */
 }
 
 static void clock__that_stands_or_steps_back_earns_nothing(struct kunit *test)
@@ -109,7 +109,7 @@ static void clock__that_stands_or_steps_back_earns_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + 5000);
 }
 
-/* A debt made at one rate is paid at the next: a tenth of the rate, ten times the wait for what is left. */
+/* A remaining wait scales with a new rate: a tenth of the rate, ten times the wait. */
 static void set_rate__rescales_the_wait(struct kunit *test)
 {
 	struct roan_pacer p = {};
@@ -134,7 +134,7 @@ static void set_rate__smaller_quantum_caps_credit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + NSEC_PER_SEC + 1000);
 }
 
-/* Pacing that ended leaves no debt behind, nor credit from the time between. */
+/* After pacing ends and starts again there is neither debt nor credit. */
 static void set_rate__zero_ends_and_starts_afresh(struct kunit *test)
 {
 	struct roan_pacer p = {};
@@ -150,7 +150,7 @@ static void set_rate__zero_ends_and_starts_afresh(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + NSEC_PER_SEC + 10000);
 }
 
-/* Handed over before its time, but due no earlier than if it had waited; four trains ahead, and no more. */
+/* Early trains get the departure time that they would have without being early; at most four trains ahead. */
 static void early__is_due_when_it_would_have_left(struct kunit *test)
 {
 	struct roan_pacer p = {};
@@ -178,7 +178,7 @@ static void early__that_is_late_is_due_now(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, due, T0 + 3000);
 }
 
-/* Where a train takes longer than one may be early, nothing is early: 200 us, to the nanosecond. */
+/* A train may be handed over at most 200 us early, exact to the nanosecond. */
 static void early__by_so_much_at_most(struct kunit *test)
 {
 	struct roan_pacer p = {};
@@ -191,7 +191,10 @@ static void early__by_so_much_at_most(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, due, T0 + 300000);
 }
 
-/* One who is called again finds half of its time used up: two trains can go. */
+/*
+ * roan_pacer_when_early() is the time at which half of the lead is used up, so that several trains can be sent per
+ * call.
+ */
 static void when_early__leaves_half_the_lead(struct kunit *test)
 {
 	struct roan_pacer p = {};
@@ -219,8 +222,8 @@ static void early__unlimited_is_due_now(struct kunit *test)
 }
 
 /*
- * Conservation: a backlogged sender, called up to a quantum's time late, sends between rate*t/8 - quantum and
- * rate*t/8 + 2*quantum from the start to every moment. Odd rates, trains shorter than allowed.
+ * Conservation: a backlogged sender that is called up to a quantum's time late has sent between rate*t/8 - quantum and
+ * rate*t/8 + 2*quantum bytes at every time t. Odd rates, and trains shorter than allowed.
  */
 static void conservation__between_the_two_bounds(struct kunit *test)
 {
@@ -251,7 +254,7 @@ static void conservation__between_the_two_bounds(struct kunit *test)
 	}
 }
 
-/* Called at the very time it asked for, a million small packets at 100 Gb/s take exactly as long as they should. */
+/* Called exactly at roan_pacer_when(), small packets at 100 Gb/s take exactly the nominal time. */
 static void conservation__no_drift(struct kunit *test)
 {
 	struct roan_pacer p = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Priority flow control: frames to the letter, how long a pause lasts, what ends it, the watchdog, when a peer is told. */
+/* Priority flow control: frame format, duration and end of a pause, the receive watchdog, sending of XOFF and XON. */
 #include <kunit/test.h>
 #include "core/flow/pfc_rules.h"
 
@@ -17,7 +17,7 @@ static void param__defaults_and_bounds(struct kunit *test)
 	struct roan_pfc_params p = { 1, 2, 3 };
 
 	roan_pfc_params_default(&p);
-	KUNIT_EXPECT_EQ(test, p.pfc_prio_mask, 0);	/* off unless asked for */
+	KUNIT_EXPECT_EQ(test, p.pfc_prio_mask, 0);	/* off by default */
 	KUNIT_EXPECT_EQ(test, p.pfc_watchdog_ms, 200);
 	KUNIT_EXPECT_EQ(test, p.pfc_restore_ms, 400);
 	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_prio_mask, 255));
@@ -40,7 +40,7 @@ static void param__of_telling(struct kunit *test)
 	struct roan_pfc_params p = { 1, 2, 3, 4, 5, 6 };
 
 	roan_pfc_params_default(&p);
-	KUNIT_EXPECT_EQ(test, p.pfc_emit_mask, 0);	/* off unless asked for */
+	KUNIT_EXPECT_EQ(test, p.pfc_emit_mask, 0);	/* off by default */
 	KUNIT_EXPECT_EQ(test, p.pfc_emit_xoff, 256);
 	KUNIT_EXPECT_EQ(test, p.pfc_emit_xon, 128);
 	KUNIT_EXPECT_TRUE(test, roan_pfc_param_set(&p, ROAN_PFC_PARAM_pfc_emit_mask, 255));
@@ -121,9 +121,9 @@ static void frame_parse__refuses_all_else(struct kunit *test)
 		frame[i / 8] ^= 1 << i % 8;
 	}
 	KUNIT_EXPECT_EQ(test, f.enabled, 0xee);		/* refused, and nothing written */
-	frame[6] = 0xff;				/* who sends it does not matter; ... */
+	frame[6] = 0xff;				/* the source address is ignored; ... */
 	frame[17] = 0xff;
-	frame[34] = 0xff;				/* ... nor what is behind the times, which is ignored on receipt */
+	frame[34] = 0xff;				/* ... and so are the bytes behind the times */
 	KUNIT_EXPECT_EQ(test, roan_pfc_frame_parse(frame, ROAN_PFC_FRAME_LEN, &f), ROAN_PFC_PARSE_OK);
 	KUNIT_EXPECT_EQ(test, f.enabled, 0xff);
 }
@@ -135,7 +135,7 @@ static void frame_build__is_what_parse_takes(struct kunit *test)
 
 	memset(frame, 0xa5, sizeof(frame));
 	roan_pfc_frame_build(frame, source, &in);
-	/* Byte for byte, also where nothing is to be: classes not enabled have no time. */
+	/* Byte for byte: classes that are not enabled have time 0. */
 	KUNIT_EXPECT_EQ(test, memcmp(frame, good, sizeof(frame)), 0);
 	in.enabled = 0x81;
 	in.quanta[7] = 0x0102;
@@ -146,7 +146,7 @@ static void frame_build__is_what_parse_takes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, frame[33], 2);
 }
 
-/* 512 bit times each, at any speed; what does not come out even is rounded up. */
+/* A quantum is 512 bit times at any link speed, rounded up to ns. */
 static void quanta_ns__quanta_at_link_speeds(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0, 10 * G), 0);
@@ -162,10 +162,10 @@ static void quanta_ns__quanta_at_link_speeds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, 100 * G), 335540);	/* 335539.2 */
 	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(0xffff, 1000000), 33553920000ULL);
 	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(1, 800 * G), 1);
-	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(2, 3), 341333333334ULL);	/* a third more than ...333 */
+	KUNIT_EXPECT_EQ(test, roan_pfc_quanta_ns(2, 3), 341333333334ULL);	/* rounded up from ...333.3 */
 }
 
-/* ---- heeding ---- */
+/* ---- received pauses ---- */
 
 static bool blocks(struct roan_pfc_rx_state *p, u64 now)
 {
@@ -183,7 +183,7 @@ static void rx_pause__lapses(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_still_blocked(&p, &params, T0 + 999));
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 1000);
 	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_clear(&p, T0 + 999));
-	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_clear(&p, T0 + 1000));	/* nobody has waited */
+	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_clear(&p, T0 + 1000));	/* no QP was blocked */
 	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_still_blocked(&p, &params, T0 + 1000));
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, T0 + 1000), ROAN_PFC_RX_NO_CHANGE);
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1, T0 + 1000), ROAN_PFC_RX_BEGUN);
@@ -197,7 +197,7 @@ static void rx_pause__the_last_frame_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1000, T0 + 999), ROAN_PFC_RX_EXTENDED);
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 1999);
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 10, T0 + 1000), ROAN_PFC_RX_EXTENDED);
-	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 1010);		/* shorter, too */
+	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 1010);		/* also a shorter time */
 }
 
 static void rx_pause__xon(struct kunit *test)
@@ -208,7 +208,8 @@ static void rx_pause__xon(struct kunit *test)
 	roan_pfc_rx_pause(&p, &params, 1000, T0);
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 1));
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 0, T0 + 2), ROAN_PFC_RX_ENDED);
-	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_clear(&p, T0 + 2));	/* it must be noted that somebody left */
+	/* Not clear until a QP has called roan_pfc_rx_blocked(), which records that it may send again. */
+	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_clear(&p, T0 + 2));
 	KUNIT_EXPECT_FALSE(test, roan_pfc_rx_still_blocked(&p, &params, T0 + 2));
 	KUNIT_EXPECT_FALSE(test, blocks(&p, T0 + 2));
 	KUNIT_EXPECT_TRUE(test, roan_pfc_rx_clear(&p, T0 + 2));
@@ -217,7 +218,7 @@ static void rx_pause__xon(struct kunit *test)
 
 /* ---- the watchdog ---- */
 
-/* XOFF after XOFF: whoever has waited 200 ms goes, and for 400 ms nothing stops the priority. */
+/* Continuous XOFF: after a QP was blocked for 200 ms the watchdog releases the priority and ignores XOFF for 400 ms. */
 static void watch__ends_a_storm(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
@@ -226,7 +227,7 @@ static void watch__ends_a_storm(struct kunit *test)
 	for (now = T0; now < T0 + 10 * MS; now += MS)
 		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 3 * MS, now),
 				now == T0 ? ROAN_PFC_RX_BEGUN : ROAN_PFC_RX_EXTENDED);
-	for (; now < T0 + 210 * MS; now += MS) {	/* somebody comes after 10 ms */
+	for (; now < T0 + 210 * MS; now += MS) {	/* a QP is blocked from 10 ms on */
 		KUNIT_EXPECT_TRUE(test, blocks(&p, now));
 		KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 3 * MS, now), ROAN_PFC_RX_EXTENDED);
 	}
@@ -247,7 +248,7 @@ static void watch__ends_a_storm(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
-/* The watchdog is due by the time the next frame comes: it is seen then, and as of when it was due. */
+/* The watchdog expires before the next frame. That frame triggers it, with the time of expiry. */
 static void watch__is_noticed_late(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
@@ -260,7 +261,7 @@ static void watch__is_noticed_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 1000 * MS, T0 + 600 * MS), ROAN_PFC_RX_BEGUN);
 }
 
-/* Whoever it let go did not come back: the next one's waiting begins with the next one. */
+/* After the watchdog expired and no QP sent, the blocked time of the next QP starts at its own first attempt. */
 static void watch__begins_anew(struct kunit *test)
 {
 	const struct roan_pfc_params hasty = { .pfc_watchdog_ms = 200, .pfc_restore_ms = 1 };
@@ -275,7 +276,7 @@ static void watch__begins_anew(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
-/* Pauses one after the other, each shorter than the bound, with traffic in between: no storm, however long. */
+/* Consecutive pauses shorter than the watchdog time, with traffic between them, never trigger it. */
 static void watch__progress_is_no_storm(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
@@ -289,7 +290,7 @@ static void watch__progress_is_no_storm(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 0);
 }
 
-/* The same without: a stop and a go so close together that nobody gets away do not hide a storm. */
+/* Without traffic between the pauses the watchdog triggers, although XON frames come between the XOFFs. */
 static void watch__gaps_nobody_can_use(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
@@ -305,7 +306,7 @@ static void watch__gaps_nobody_can_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
-/* A pause that is over by then was not too long: as long as the bound is allowed. */
+/* A pause exactly as long as the watchdog time does not trigger it. */
 static void watch__on_the_edge(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
@@ -321,7 +322,7 @@ static void watch__on_the_edge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 1);
 }
 
-/* Whoever waited went away without having sent: their waiting is not counted against a pause much later. */
+/* A QP was blocked and then went away. Its blocked time is not counted in a pause that begins much later. */
 static void watch__forgets_who_is_gone(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
@@ -332,13 +333,13 @@ static void watch__forgets_who_is_gone(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, blocks(&p, T0 + 202 * MS));
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 206 * MS);
 	KUNIT_EXPECT_EQ(test, p.watchdog_trips, 0);
-	/* An extension is no new pause: who waits, waits on. */
+	/* An extension does not restart the watchdog. */
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 300 * MS, T0 + 205 * MS), ROAN_PFC_RX_EXTENDED);
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_pause(&p, &params, 300 * MS, T0 + 401 * MS), ROAN_PFC_RX_EXTENDED);
 	KUNIT_EXPECT_EQ(test, roan_pfc_rx_deadline(&p, &params), T0 + 402 * MS);
 }
 
-/* ---- telling ---- */
+/* ---- sent pauses ---- */
 
 static void tx_decide__stop_and_go(struct kunit *test)
 {
@@ -359,7 +360,7 @@ static void tx_decide__stop_and_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 50, 100, 50, 1000, T0 + 1001), ROAN_PFC_TX_NONE);
 }
 
-/* Told by these rules, a priority stays paused from XOFF to XON without a gap. */
+/* With frames sent by these rules a receiver stays paused from XOFF to XON without a gap. */
 static void tx_decide__keeps_heed_paused(struct kunit *test)
 {
 	struct roan_pfc_tx_state t = {};
@@ -370,7 +371,7 @@ static void tx_decide__keeps_heed_paused(struct kunit *test)
 		if (!t.xoff_sent || now >= t.refresh_at)
 			KUNIT_ASSERT_EQ(test, roan_pfc_tx_decide(&t, 2, 1, 0, ns, now), ROAN_PFC_TX_XOFF);
 		if (t.refresh_at == now + ns / 2)
-			roan_pfc_rx_pause(&p, &params, ns, now + 5000);	/* it takes a while to get there */
+			roan_pfc_rx_pause(&p, &params, ns, now + 5000);	/* delay of the wire */
 		KUNIT_ASSERT_TRUE(test, roan_pfc_rx_still_blocked(&p, &params, now + 5000));
 	}
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide(&t, 0, 1, 0, ns, now), ROAN_PFC_TX_XON);
@@ -400,7 +401,7 @@ static void tx_decide_wd__thresholds_and_times(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 0);
 }
 
-/* "Go on" at more than "stop" would alternate without end. */
+/* An XON threshold above XOFF counts as equal to XOFF; otherwise XOFF and XON would alternate. */
 static void tx_decide_wd__xon_above_xoff(struct kunit *test)
 {
 	const struct roan_pfc_params p = { .pfc_watchdog_ms = 200, .pfc_emit_xoff = 10, .pfc_emit_xon = 100 };
@@ -411,7 +412,7 @@ static void tx_decide_wd__xon_above_xoff(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_decide_wd(&t, &p, 10 * KB, MS, T0), ROAN_PFC_TX_XON);
 }
 
-/* What waits for ever stops the peer for 200 ms, and then not for 400. */
+/* A backlog that does not drain stops the peer for 200 ms, and then not for 400 ms. */
 static void tx_decide_wd__tires(struct kunit *test)
 {
 	struct roan_pfc_tx_state t = {};
@@ -428,7 +429,7 @@ static void tx_decide_wd__tires(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS - 1), ROAN_PFC_TX_NONE);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 600 * MS), 0);
 	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS), ROAN_PFC_TX_XOFF);
-	/* It is a new stop: the patience is whole again. */
+	/* A new XOFF restarts the watchdog. */
 	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 800 * MS - 1), ROAN_PFC_TX_XOFF);
 	KUNIT_EXPECT_EQ(test, tell_host(&t, 0, T0 + 800 * MS - 1), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
@@ -450,7 +451,7 @@ static void tx_decide_wd__end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_NONE);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
-	/* it is not mute any more */
+	/* roan_pfc_tx_off() cleared the 400 ms without XOFF */
 	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 201 * MS), ROAN_PFC_TX_XOFF);
 }
 

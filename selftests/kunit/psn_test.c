@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* 24-bit arithmetic around the wrap and around half the circle. */
+/* 24-bit PSN arithmetic at the wrap and at a distance of 2^23. */
 #include <kunit/test.h>
 #include "core/transport/psn.h"
 

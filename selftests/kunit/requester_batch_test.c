@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Packets that leave together: what the requester says once of many. */
+/* roan_requester_batch_count(): packets that one struct roan_tx_desc describes together. */
 #include "requester_fixture.h"
 
 #define UNLIMITED	(ROAN_AETH_ACK | ROAN_AETH_UNLIMITED)
 
 /*
- * Packets that leave together are those that would have left one by one, and leave behind what those would have. How often more
- * than one did. ACKs are of @syndrome.
+ * Checks that batches contain the packets that @single sends one by one, and leave the requester in the same state.
+ * Returns the number of batches with more than one packet. ACKs have @syndrome.
  */
 static u32 same(struct kunit *test, struct bench *single, struct bench *many, u8 syndrome)
 {
@@ -46,7 +46,7 @@ static void alike(struct kunit *test, const struct roan_requester_cfg *cfg, u8 o
 
 	post(single, op, 50 * MTU + 1);
 	post(many, op, 50 * MTU + 1);
-	/* Every third asks for the ACK, or fewer do: those between can go together. */
+	/* Packets with AckReq are not batched. With a window of 12 or more at most every third has it. */
 	KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg->psn_window >= 12);
 }
 
@@ -63,7 +63,7 @@ static void batch_count__as_one_by_one(struct kunit *test)
 	}
 }
 
-/* Messages of a packet, with others among them. */
+/* Single-packet messages, mixed with others. */
 static void post_rows(struct bench *b, u8 op)
 {
 	post(b, op, 64);
@@ -100,7 +100,7 @@ static void batch_count__messages(struct kunit *test)
 	}
 }
 
-/* As many as the peer has receives for. */
+/* A batch of SENDs is limited by the peer's credits. */
 static void batch_count__credits(struct kunit *test)
 {
 	struct bench *single = bench(test), *many = bench(test), *b;
@@ -113,10 +113,10 @@ static void batch_count__credits(struct kunit *test)
 		post(b, ROAN_OP_SEND, 64);
 		post_again(b, 20);
 	}
-	KUNIT_EXPECT_GT(test, same(test, single, many, ROAN_AETH_ACK), 0);	/* and those bring none */
+	KUNIT_EXPECT_GT(test, same(test, single, many, ROAN_AETH_ACK), 0);	/* these ACKs grant no credits */
 }
 
-/* What failed does not leave, nor what is behind it. */
+/* A failed WQE and those behind it are not sent. */
 static void batch_count__none_behind_a_failure(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -143,7 +143,7 @@ static void batch_count__none_of_another_kind(struct kunit *test)
 	}
 }
 
-/* One by one: the last before end_psn asks for the ACK then. */
+/* Retransmitted packets are not batched: the last one before end_psn needs AckReq. */
 static void batch_count__none_sent_again(struct kunit *test)
 {
 	struct bench *b = bench(test);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A requester with its shell's part played by a few lines; for the requester_*test.c. */
+/* A requester, with a few functions that stand in for the driver half. For requester_*test.c. */
 #ifndef REQUESTER_FIXTURE_H
 #define REQUESTER_FIXTURE_H
 
@@ -8,7 +8,7 @@
 
 #define SLOTS	64
 #define MTU	256
-#define PSN0	0xfffffe	/* everything here crosses the wrap */
+#define PSN0	0xfffffe	/* every case crosses the PSN wrap */
 
 struct bench {
 	struct roan_requester r;
@@ -56,14 +56,14 @@ static inline struct roan_tx_wqe *post(struct bench *b, u8 op, u32 len)
 	return post_work(b, (struct roan_tx_wqe) { .op = op, .len = len });
 }
 
-/* As many more, each of which is found to be like the one before. */
+/* Posts @n more WQEs that are marked as like the previous one. */
 static inline void post_again(struct bench *b, u32 n)
 {
 	while (n--)
 		roan_requester_queue_same(&b->r);
 }
 
-/* The packet, and as many more that are like it as there are, up to @more. */
+/* Sends a packet and up to @more further ones of the same batch. */
 static inline enum roan_next send_some(struct bench *b, u32 more)
 {
 	enum roan_next next = roan_requester_next(&b->r, b->now, &b->e);
@@ -108,7 +108,7 @@ static inline enum roan_event ack(struct bench *b, u32 n)
 	return answer(b, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, n, 0);
 }
 
-/* A READ response or atomic ACK; @syndrome and @msn count where the opcode has an AETH. */
+/* Receives a READ response or atomic ACK. @syndrome and @msn are used if the opcode has an AETH. */
 static inline enum roan_resp_action respond_with(struct bench *b, u8 opcode, u32 n, u16 len, u8 syndrome, u32 msn)
 {
 	const struct roan_pkt pkt = {
@@ -128,7 +128,7 @@ static inline enum roan_resp_action respond(struct bench *b, u8 opcode, u32 n, u
 	return respond_with(b, opcode, n, len, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 0);
 }
 
-/* The status of the next finished work; -1: none. */
+/* Retires the next finished WQE and returns its status; -1: none. */
 static inline int retired(struct bench *b)
 {
 	enum roan_status status;

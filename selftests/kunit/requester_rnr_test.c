@@ -31,7 +31,7 @@ static void rnr__budget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RNR_RETRY_EXC_ERR);
 }
 
-/* A wait longer than the ACK timeout is no silence of the peer. */
+/* An RNR wait longer than the ACK timeout does not count as a timeout. */
 static void rnr__wait_is_no_timeout(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -66,7 +66,9 @@ static void rnr__for_ever(struct kunit *test)
 	}
 }
 
-/* As asked for at first; the longer nobody receives the longer, but a millisecond at most; afterwards as asked for. */
+/*
+ * First the delay of the RNR NAK; then growing with the time without a receive, up to 1 ms; after progress as at first.
+ */
 static void rnr__rarer_the_longer_it_lasts(struct kunit *test)
 {
 	struct bench *b = patient(test);
@@ -94,7 +96,7 @@ static void rnr__rarer_the_longer_it_lasts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
 }
 
-/* Who asks for more gets it, however long it lasts. */
+/* The delay of the RNR NAK is a lower bound, also above 1 ms. */
 static void rnr__never_less_than_asked(struct kunit *test)
 {
 	struct bench *b = patient(test);
@@ -109,8 +111,8 @@ static void rnr__never_less_than_asked(struct kunit *test)
 }
 
 /*
- * What left behind the message that nobody receives yet may be refused, each time (rdma_rxe), before the wait is over or after:
- * that says nothing new and costs no retry.
+ * Packets behind the message that caused an RNR NAK may each get a sequence NAK (rdma_rxe does this), during the wait
+ * or after it. These NAKs are ignored and cost no retry.
  */
 static void rnr__covers_what_follows(struct kunit *test)
 {
@@ -130,7 +132,7 @@ static void rnr__covers_what_follows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0), ROAN_EV_RETRY);
 }
 
-/* Copies of a request that were under way are refused as well: one wait, one retry. */
+/* RNR NAKs for several copies of a request start one wait and cost one retry. */
 static void rnr__of_copies_counts_once(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -144,7 +146,7 @@ static void rnr__of_copies_counts_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
 }
 
-/* One copy came too early, the next in time: there is nothing left to wait for. */
+/* An ACK for a later copy of the request ends the RNR wait. */
 static void rnr__wait_ends_with_the_answer(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -157,7 +159,7 @@ static void rnr__wait_ends_with_the_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 }
 
-/* A receiver that takes its time on a wire that loses packets: each RNR NAK says that the request arrived. */
+/* A slow receiver and a lossy link: each RNR NAK proves that the request arrived, and renews the retry counter. */
 static void rnr__renews_the_retries(struct kunit *test)
 {
 	struct bench *b = patient(test);

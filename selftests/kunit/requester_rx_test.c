@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* requester_rx.c, rule by rule: what answers and silences mean. */
+/* requester_rx.c, rule by rule: ACKs, NAKs, READ responses and timeouts. */
 #include "requester_fixture.h"
 
 static void acked__cumulative(struct kunit *test)
@@ -15,7 +15,7 @@ static void acked__cumulative(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), -1);
 }
 
-/* PSNs half their space apart cannot be compared: the longest message and the next one, acknowledged at once. */
+/* One ACK for a message of maximum length and the next one: their PSNs are too far apart for a simple comparison. */
 static void acked__the_longest_message_and_the_next(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -56,7 +56,7 @@ static void acked__beyond_a_read_is_an_implied_nak(struct kunit *test)
 	post(b, ROAN_OP_SEND, 8);
 	send_all(b);
 	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);	/* once a hole */
+	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);	/* once per gap */
 	KUNIT_EXPECT_EQ(test, b->r.n_implied_naks, 1);
 	KUNIT_EXPECT_EQ(test, send_all(b), 2);
 	KUNIT_EXPECT_EQ(test, retired(b), -1);
@@ -142,7 +142,7 @@ static void response__must_be_well_formed(struct kunit *test)
 		{ ROAN_OP_READ, 0x0d, MTU - 4 },	/* too short */
 		{ ROAN_OP_READ, 0x0d, MTU + 4 },	/* too long */
 		{ ROAN_OP_READ, 0x10, MTU },		/* ends too early */
-		{ ROAN_OP_READ, 0x12, 0 },		/* not of its kind */
+		{ ROAN_OP_READ, 0x12, 0 },		/* opcode does not match the request */
 		{ ROAN_OP_FETCH_ADD, 0x10, 8 },
 		{ ROAN_OP_FLUSH, 0x10, 4 },
 		{ ROAN_OP_SEND, 0x10, 8 },
@@ -228,7 +228,7 @@ static void rtt__from_who_asked_to_who_answered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
 	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 2 * MS);
 
-	/* The READ left while the SEND was being timed; the next one is. */
+	/* The first READ left while the SEND was timed, so it gives no sample. The next READ does. */
 	respond(b, 0x0d, 2, MTU);
 	respond(b, 0x0f, 3, MTU);
 	post(b, ROAN_OP_READ, 2 * MTU);
@@ -252,7 +252,7 @@ static void rtt__not_of_what_was_sent_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
 }
 
-/* It was to leave later, and did not wait. */
+/* The ACK arrives before the recorded send time (early departure): no RTT sample. */
 static void rtt__not_of_what_left_before_its_time(struct kunit *test)
 {
 	struct bench *b = slow_bench(test);
@@ -272,7 +272,7 @@ static void rtt__not_of_what_left_before_its_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), MS);
 }
 
-/* A bench that has measured 2 ms, so that silence means loss after 6. */
+/* A requester with an SRTT of 2 ms and so an RTO of 6 ms. */
 static struct bench *measured_bench(struct kunit *test)
 {
 	struct bench *b = slow_bench(test);
@@ -291,7 +291,7 @@ static void timer__early_by_measure_and_free_of_charge(struct kunit *test)
 	u64 began = b->now;
 
 	post(b, ROAN_OP_SEND, 8);
-	for (int i = 0; i < 4; i++) {	/* 6, 12, 24 ms; 48 would be after the timeout */
+	for (int i = 0; i < 4; i++) {	/* 6, 12, 24 ms; 48 > timeout */
 		KUNIT_EXPECT_EQ(test, send_all(b), 1);
 		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), min(b->now + (6 * MS << i), began + roan_timeout_ns(14)));
 		b->now = roan_requester_deadline(&b->r);
@@ -315,13 +315,13 @@ static void timer__early_runs_from_the_last_packet(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 6 * MS);
 	b->now += 6 * MS;
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	/* Nothing of it is on its way yet: a second look is no second loss. */
+	/* Nothing is retransmitted yet, so the timer does not count a second loss. */
 	b->now += 20 * MS;
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 }
 
-/* A bench that has sent four packets and heard nothing; the first was sent again. */
+/* A requester that has sent four packets without an ACK, and has sent the first one again as a probe. */
 static struct bench *silent_bench(struct kunit *test)
 {
 	struct bench *b = measured_bench(test);
@@ -361,7 +361,7 @@ static void timer__what_is_only_late_is_not_sent_again(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 }
 
-/* What the peer refused to take and was not sent again yet is not in flight, whatever is answered late. */
+/* Packets dropped by the peer (sequence NAK) and not yet retransmitted are not in flight, also after a late ACK. */
 static void timer__what_was_dropped_is_not_on_its_way(struct kunit *test)
 {
 	struct bench *b = measured_bench(test);
@@ -371,7 +371,7 @@ static void timer__what_was_dropped_is_not_on_its_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 6);
 	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
 	send_one(b);
-	send_one(b);			/* and then the shell lets none go for a while */
+	send_one(b);			/* then the driver half sends nothing for a while */
 	b->now = roan_requester_deadline(&b->r);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
 	send_one(b);
@@ -379,14 +379,14 @@ static void timer__what_was_dropped_is_not_on_its_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 4);
 }
 
-/* Two silences: the second probe knows no more of the tail than the first. */
+/* Two timeouts: the ACK of the second probe says no more about the tail than that of the first. */
 static void timer__a_second_probe_learns_nothing(struct kunit *test)
 {
 	struct bench *b = measured_bench(test);
 
 	post(b, ROAN_OP_SEND, 3 * MTU);
 	post(b, ROAN_OP_SEND, 8);
-	for (int i = 0; i < 3; i++)	/* the tail, which would ask for the ACK, has not left */
+	for (int i = 0; i < 3; i++)	/* the tail, with AckReq, is not sent yet */
 		send_one(b);
 	for (int i = 0; i < 2; i++) {
 		b->now = roan_requester_deadline(&b->r);
@@ -397,7 +397,10 @@ static void timer__a_second_probe_learns_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 2);
 }
 
-/* A bench that waits for two READs of two packets each and has had the first response; after 5 ms it asked again for the next. */
+/*
+ * A requester with two outstanding READs of two packets each. It has the first response and, after a silence, has
+ * requested the next one again as a probe.
+ */
 static struct bench *reading_bench(struct kunit *test)
 {
 	struct bench *b = measured_bench(test);
@@ -416,7 +419,9 @@ static struct bench *reading_bench(struct kunit *test)
 	return b;
 }
 
-/* The answer to the second asking begins anew. */
+/*
+ * The response to the repeated request starts with FIRST or ONLY: the first request was lost, all READs are sent again.
+ */
 static void timer__one_read_asks_and_loss_asks_for_all(struct kunit *test)
 {
 	struct bench *b = reading_bench(test);
@@ -427,10 +432,13 @@ static void timer__one_read_asks_and_loss_asks_for_all(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->e.resend);
 	b->now += MS;
 	respond(b, 0x0d, 3, MTU);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);	/* of before; not of what was sent twice */
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);	/* from before; none from a retransmission */
 }
 
-/* That to the first goes on: two READs are outstanding, as many as may be, and how long it took is a measure for the next. */
+/*
+ * The response continues that to the first request, so it was only late. Nothing is sent again, no more than two READs
+ * are outstanding, and the late response gives an RTT sample.
+ */
 static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
 {
 	struct bench *b = reading_bench(test);
@@ -451,7 +459,7 @@ static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
 }
 
-/* Responses that nobody wants any more are no silence, but the ACK timeout stands. */
+/* Stale responses restart the RTO but not the ACK timeout. */
 static void timer__a_busy_peer_is_not_silent(struct kunit *test)
 {
 	struct bench *b = reading_bench(test);
@@ -473,7 +481,7 @@ static void timer__a_nak_ends_the_asking(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 4);
 }
 
-/* What was sent twice measures nothing. */
+/* The backoff lasts until an RTT sample. A retransmitted packet gives none (Karn). */
 static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
 {
 	struct bench *b = measured_bench(test);
@@ -499,7 +507,7 @@ static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 5 * MS);
 }
 
-/* Who posts while an answer is due may leave it to the answer, if that comes soon. */
+/* True if an ACK is expected soon, so that posting needs no doorbell. Decided by the longest recent wait. */
 static void answer_expected__by_the_longest_wait_of_late(struct kunit *test)
 {
 	struct roan_requester_cfg never = rc;
@@ -508,11 +516,11 @@ static void answer_expected__by_the_longest_wait_of_late(struct kunit *test)
 
 	post(b, ROAN_OP_SEND, 4 * MTU);
 	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* who knows? */
+	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* no measurement yet */
 	for (; n < 3; n++) {
 		b->now += n ? 10 : 3 * MS;
 		ack(b, n);
-		/* of a window one answer is waited for */
+		/* the ACKs of one window show only one wait */
 		KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));
 	}
 	for (i = 0; i < 200; i++, n++) {
@@ -522,10 +530,10 @@ static void answer_expected__by_the_longest_wait_of_late(struct kunit *test)
 		ack(b, n);
 		retired(b);
 	}
-	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&b->r));		/* they come all the time now */
+	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&b->r));		/* recent waits were short */
 	never.timeout = 0;
 	roan_requester_update_cfg(&b->r, &never);
-	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* or may not come at all */
+	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* no ACK timeout */
 	answer(b, ROAN_AETH_RNR | 1, n, 0);
 	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&b->r));
 }

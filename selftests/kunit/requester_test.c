@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* requester.c, rule by rule. Long runs over a bad link are the simulator's (selftests/unit/sim.c). */
+/* requester.c, rule by rule. Long runs over a lossy link are in the simulator (selftests/unit/sim.c). */
 #include "requester_fixture.h"
 
 static void slot__full_queue_has_none(struct kunit *test)
@@ -29,7 +29,7 @@ static void next__segments_of_a_message(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_IDLE);
 }
 
-/* The receiver is woken by a message, not by a part of one. */
+/* Only the last packet of a message may have the solicited event bit. */
 static void next__only_the_last_packet_is_solicited(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -73,7 +73,7 @@ static void next__window_bounds_the_span_and_asks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 2);
 }
 
-/* The widest there is: what it bounds is PSNs, over the wrap, and a loss near its start sends all of it again. */
+/* The largest window, across the PSN wrap. A loss near its start retransmits all of it. */
 static void next__widest_window_goes_back_whole(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
@@ -163,7 +163,7 @@ static void next__work_before_a_fence_asks_for_the_ack(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->r.since_ackreq == 0);
 }
 
-/* What a local invalidation takes away, a resend of what came before may still need. */
+/* A local invalidation waits for the ACKs of earlier requests: a retransmission may need the key. */
 static void next__alone_waits_for_the_acknowledgement(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -199,17 +199,17 @@ static void next__credits_bound_and_probe(struct kunit *test)
 	for (int i = 0; i < 4; i++)
 		post(b, ROAN_OP_SEND, 8);
 	send_one(b);
-	answer(b, ROAN_AETH_ACK | 1, 0, 1);		/* one more */
+	answer(b, ROAN_AETH_ACK | 1, 0, 1);		/* one credit */
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	answer(b, ROAN_AETH_ACK | 0, 1, 2);		/* none; nothing outstanding: a probe */
+	answer(b, ROAN_AETH_ACK | 0, 1, 2);		/* no credit and nothing outstanding: a probe */
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	ack(b, 2);					/* no flow control any more */
+	ack(b, 2);					/* unlimited */
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 }
 
-/* What comes with responses counts as well: nothing else comes while a peer is read from. */
+/* Credits in READ responses count: during READs there may be no ACKs. */
 static void next__responses_bring_credits(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -222,13 +222,13 @@ static void next__responses_bring_credits(struct kunit *test)
 	post(b, ROAN_OP_SEND, 8);
 	post(b, ROAN_OP_SEND, 8);
 	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	respond_with(b, 0x0d, 1, MTU, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 1);	/* that is for ACKs to say */
+	respond_with(b, 0x0d, 1, MTU, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 1);	/* "unlimited" is valid in ACKs only */
 	KUNIT_EXPECT_EQ(test, send_all(b), 0);
 	respond_with(b, 0x0f, 2, MTU, ROAN_AETH_ACK | 2, 2);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 }
 
-/* Credits appear between two messages: the first did not ask for an ACK, the second may not go. */
+/* The credits drop to 0 between two messages. The first had no AckReq, so it is retransmitted with AckReq. */
 static void next__credits_that_shrink_do_not_strand_a_tail(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -256,7 +256,7 @@ static void can_send__room_on_the_way_and_nothing_before(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 	post(b, ROAN_OP_WRITE, MTU);
 	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));	/* a window of 64 */
+	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));	/* the window of 64 is full */
 	ack(b, 63);
 	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 }
@@ -303,7 +303,7 @@ static void fail__earlier_succeeds_later_is_flushed(struct kunit *test)
 	send_one(b);
 	KUNIT_EXPECT_FALSE(test, b->e.ackreq);
 	roan_requester_fail(&b->r, 1, ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);		/* again, now asking */
+	KUNIT_EXPECT_EQ(test, send_all(b), 1);		/* retransmitted with AckReq */
 	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
 	ack(b, 0);
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
@@ -311,7 +311,7 @@ static void fail__earlier_succeeds_later_is_flushed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
 }
 
-/* The shell asks on before it retires: what comes behind a work that failed must not leave meanwhile. */
+/* The driver half may call roan_requester_next() before it retires a failed WQE: later WQEs must not be sent. */
 static void fail__nothing_behind_leaves(struct kunit *test)
 {
 	static const u8 transports[] = { ROAN_TP_RC, ROAN_TP_UC };
@@ -347,7 +347,7 @@ static void fail__nor_when_the_last_before_is_answered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
 }
 
-/* Nor when a late answer lets it go on behind what was sent. */
+/* Also if a late ACK lets the requester continue behind the packets already sent. */
 static void fail__nor_behind_a_late_answer(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -369,7 +369,7 @@ static void fail__nor_behind_a_late_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
 }
 
-/* Another window would cut the READ under way elsewhere than the peer did. */
+/* A new window does not apply to a READ under way: it would be split at other PSNs than before. */
 static void update_cfg__keeps_what_is_under_way(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
@@ -436,13 +436,13 @@ static void drain__finishes_the_message_and_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
 }
 
-/* Two packets were out when nothing was allowed to leave any more: the silence counts from the end of that on. */
+/* The ACK timer restarts at the given time, when the QP's packets have left this host. */
 static void restart_timer__silence_counts_from_then(struct kunit *test)
 {
 	struct bench *b = bench(test);
 	u64 before, later;
 
-	roan_requester_restart_timer(&b->r, b->now);		/* nothing is out: nothing to time */
+	roan_requester_restart_timer(&b->r, b->now);		/* nothing outstanding: no timer */
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
 	post(b, ROAN_OP_SEND, 8);
 	send_one(b);
@@ -451,7 +451,7 @@ static void restart_timer__silence_counts_from_then(struct kunit *test)
 	later = b->now + 10 * (before - b->now);
 	roan_requester_restart_timer(&b->r, later);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
-	roan_requester_restart_timer(&b->r, b->now);		/* no news */
+	roan_requester_restart_timer(&b->r, b->now);		/* an earlier time changes nothing */
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, later), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A responder, and what cases ask of it; for the responder_*test.c. */
+/* A responder with helpers. For responder_*test.c. */
 #ifndef RESPONDER_FIXTURE_H
 #define RESPONDER_FIXTURE_H
 
@@ -7,7 +7,7 @@
 #include "core/transport/responder.h"
 
 #define MTU	256
-#define PSN0	0xfffffe	/* everything here crosses the wrap */
+#define PSN0	0xfffffe	/* every case crosses the PSN wrap */
 #define VA	0x1000
 #define RKEY	0x77
 
@@ -76,7 +76,7 @@ static inline enum roan_verdict take(struct bench *b, struct roan_pkt pkt)
 	return verdict;
 }
 
-/* The opcode of the next packet owed; -1: none. */
+/* Takes the next response and returns its opcode; -1: none. */
 static inline int owed(struct bench *b)
 {
 	if (!roan_responder_next(&b->r, ROAN_AETH_UNLIMITED, &b->a))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* responder.c and rnr_defer.h: a response whose memory is not there yet. */
+/* responder.c and rnr_defer.h: READ responses that wait for a page fault. */
 #include "responder_fixture.h"
 
 #define MS	1000000ull
 
-/* The next response is found absent at @now; true: it rests. */
+/* The pages of the next response are not present at @now. True: it is blocked. */
 static bool absent(struct bench *b, u64 now)
 {
 	if (!roan_responder_next(&b->r, 0, &b->a))
@@ -21,7 +21,10 @@ static struct roan_pkt rest_of_600(void)
 	return rest;
 }
 
-/* A response rests. Early asking is passed over; then each is told once to come later, by the PSN that comes next. */
+/*
+ * A response is blocked. Early duplicates get no response; later ones get one RNR NAK each, with the next response's
+ * PSN.
+ */
 static void defer_rnr__once_each_asking(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -35,7 +38,7 @@ static void defer_rnr__once_each_asking(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now + ROAN_RNR_GRACE_NS - 1, &b->a));
 	for (int i = 0; i < 2; i++) {
 		now += ROAN_RNR_GRACE_NS;
-		KUNIT_EXPECT_TRUE(test, absent(b, now));	/* a page came, another one's */
+		KUNIT_EXPECT_TRUE(test, absent(b, now));	/* a page arrived, but for another request */
 		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
 		KUNIT_EXPECT_EQ(test, take(b, rest_of_600()), ROAN_V_DUPLICATE);
 		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
@@ -49,7 +52,10 @@ static void defer_rnr__once_each_asking(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
 }
 
-/* Whose ACK timeout is so short that it asks all the time is told sooner; and each rest has a patience of its own. */
+/*
+ * More than ROAN_RNR_GRACE_DUPS duplicates get the RNR NAK before the grace time ends. Each blocked response counts
+ * anew.
+ */
 static void defer_rnr__soon_to_who_asks_often(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -69,7 +75,7 @@ static void defer_rnr__soon_to_who_asks_often(struct kunit *test)
 	}
 }
 
-/* What is before the READ was executed, and its ACK cannot overtake the response that rests. */
+/* A duplicate of an executed SEND before the READ gets the RNR NAK: its ACK must not overtake the blocked response. */
 static void defer_rnr__to_who_asks_for_an_ack(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -82,7 +88,7 @@ static void defer_rnr__to_who_asks_for_an_ack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
 }
 
-/* A READ of 3 packets and one of 1, of which the first is not there. */
+/* A READ of 3 packets, blocked, and a READ of 1 packet behind it. */
 static void one_rests(struct kunit *test, struct bench *b)
 {
 	take(b, request(0x0c, 0, 0, 600));
@@ -91,7 +97,7 @@ static void one_rests(struct kunit *test, struct bench *b)
 	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 }
 
-/* The same, and both were given before. */
+/* The same, after both were sent once and the first was requested again. */
 static void one_rests_again(struct kunit *test, struct bench *b)
 {
 	one_rests(test, b);
@@ -101,7 +107,10 @@ static void one_rests_again(struct kunit *test, struct bench *b)
 	KUNIT_EXPECT_TRUE(test, absent(b, 0));
 }
 
-/* Asked again for what it has had, a requester may have gone on since. That it has shows when it asks for more, and asks again. */
+/*
+ * A blocked repeated response is dropped when the requester has moved past it, that is, when it requests later PSNs and
+ * repeats that request.
+ */
 static void unblocked__when_passed_by(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -127,7 +136,10 @@ static void unblocked__when_passed_by(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
 }
 
-/* Who asks for all again misses the first of it, or it would not: it is told to come later. */
+/*
+ * A requester that repeats the first READ too still needs it: the response stays blocked, and the requester gets RNR
+ * NAKs.
+ */
 static void unblocked__not_to_who_asks_for_all(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -143,7 +155,7 @@ static void unblocked__not_to_who_asks_for_all(struct kunit *test)
 	}
 }
 
-/* Given for the first time it is waited for, whatever else is asked for. */
+/* A response that was never sent stays blocked, whatever later requests are repeated. */
 static void unblocked__not_the_first_time(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -154,7 +166,7 @@ static void unblocked__not_the_first_time(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 }
 
-/* What is before it was given, and is asked for again: that is given again, and the other rests as long as it has. */
+/* A repeated request before the blocked one is answered at once. The blocked time continues. */
 static void unblocked__to_what_is_before(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -176,7 +188,7 @@ static void unblocked__to_what_is_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
 }
 
-/* As many are remembered as were agreed on; a new READ that takes its place is not held up by it. */
+/* A new READ overwrites the responder resource of a blocked repeated one, and is not blocked. */
 static void unblocked__to_what_takes_its_place(struct kunit *test)
 {
 	struct bench *b = bench(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* responder.c, rule by rule. Long runs over a bad link are the simulator's (selftests/unit/sim.c). */
+/* responder.c, rule by rule. Long runs over a lossy link are in the simulator (selftests/unit/sim.c). */
 #include "responder_fixture.h"
 
 static void admit__message_of_three_packets(struct kunit *test)
@@ -91,7 +91,9 @@ static void admit__more_reads_than_agreed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_INVALID);
 }
 
-/* Answered, asked for again, and then a new one comes: the requester had the answer after all. */
+/*
+ * A response is repeated when a new READ arrives: the requester has the response, so the new READ takes the resource.
+ */
 static void admit__a_repeated_read_gives_way(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -122,7 +124,7 @@ static void admit__gap_is_reported_once(struct kunit *test)
 	expect_nak(test, b, ROAN_NAK_PSN_SEQUENCE, 2);
 }
 
-/* The missing packet arrives before the NAK left: the NAK asks for what came early and was dropped. */
+/* The missing packet arrives before the NAK is sent: the NAK then names the next missing PSN. */
 static void admit__late_nak_names_the_present_gap(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -157,7 +159,7 @@ static void admit__duplicate_atomic_repeats_the_result(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(b, request(0x13, 0, 0, 0)), ROAN_V_DROP);	/* another operation */
 }
 
-/* Twice as much room, in the middle of a connection. */
+/* The number of responder resources doubles during a connection. */
 static void set_resources__more_keeps_what_is_there(struct kunit *test)
 {
 	struct bench *b = bench(test);
@@ -298,14 +300,14 @@ static void set_resources__memory_may_come_with_the_first_read(struct kunit *tes
 	read.psn = 2;
 	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
 	read.psn = 3;
-	KUNIT_EXPECT_EQ(test, admit(b, read), ROAN_V_INVALID);	/* a third, and two are not answered */
+	KUNIT_EXPECT_EQ(test, admit(b, read), ROAN_V_INVALID);	/* a third READ, with two unanswered */
 	roan_responder_reset(&b->r, &cfg);
 	KUNIT_EXPECT_EQ(test, b->r.cfg.max_dest_rd_atomic, 2);	/* the memory stays */
 }
 
 /*
- * The requester has what it asked for and lets the key go, while its asking again is still being answered. The QP lives, what
- * came behind is acknowledged, and a requester that still waits is refused each time that it asks.
+ * The requester has all responses and invalidates the key while a repeated READ is still being answered. The QP does
+ * not fail, and later requests are acknowledged. Each further repetition of the READ gets a NAK.
  */
 static void fail__too_late_to_matter(struct kunit *test)
 {
@@ -341,7 +343,7 @@ static void expect_response(struct kunit *test, struct bench *b, u32 n)
 	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
 }
 
-/* Whatever is asked for again, and in whatever order: the oldest response leaves first. */
+/* Pending responses leave in PSN order, whatever the order of the repeated requests. */
 static void next__the_oldest_first(struct kunit *test)
 {
 	struct bench *b = bench_with(test, ROAN_TP_RC, 4);
@@ -354,21 +356,21 @@ static void next__the_oldest_first(struct kunit *test)
 	}
 	expect_response(test, b, 2);
 	expect_response(test, b, 3);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);	/* older than those that are owed */
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);	/* older than the pending ones */
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* owed already */
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* already pending */
 	for (n = 2; n < 6; n++)
 		expect_response(test, b, n);
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* with a gap between them */
+	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* not adjacent */
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
 	expect_response(test, b, 3);
 	expect_response(test, b, 5);
 	KUNIT_EXPECT_EQ(test, owed(b), -1);
 }
 
-/* The place of an entry that is owed again goes to a new request: what is owed behind it stays in order. */
+/* A new request takes the resource of a pending repeated response: the others stay in order. */
 static void next__the_oldest_is_overwritten(struct kunit *test)
 {
 	struct bench *b = bench_with(test, ROAN_TP_RC, 3);
@@ -386,7 +388,7 @@ static void next__the_oldest_is_overwritten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->r.n_pending, 0);
 }
 
-/* More memory while responses are owed: the entries move, the order stays. */
+/* The resource array grows while responses are pending: entries move, their order stays. */
 static void next__the_oldest_moves(struct kunit *test)
 {
 	struct bench *b = bench_with(test, ROAN_TP_RC, 3);

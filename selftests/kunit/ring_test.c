@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rings and completion queues on real memory: indices over 2^32, users that scribble over theirs, the doorbell bit,
- * overflow, arming. What is not here: mapping a ring into a process, which needs one.
+ * Rings and completion queues: indices across 2^32, user lines with arbitrary contents, the doorbell flag, overflow,
+ * arming. Mapping a ring is not tested here: it needs a process.
  */
 #include "fakes.h"
 
@@ -28,13 +28,13 @@ static void alloc_rounds_up_and_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring->slot_size, 32u);
 	roan_ring_free(ring);
 	KUNIT_EXPECT_NULL(test, ring->ctl);
-	roan_ring_free(ring);	/* of a zeroed ring */
+	roan_ring_free(ring);	/* a second time, zeroed: no effect */
 	KUNIT_EXPECT_EQ(test, roan_ring_alloc(&bad, 0, 16, NULL, NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, roan_ring_alloc(&bad, (1u << 24) + 1, 16, NULL, NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, roan_ring_alloc(&bad, 4, (1u << 16) + 1, NULL, NULL), -EINVAL);
 }
 
-/* The second lies behind the first, and neither writes into the other; all goes with the first. */
+/* Two rings in one allocation: neither writes into the other, and freeing the first frees both. */
 static void alloc_of_two_shares_memory(struct kunit *test)
 {
 	struct roan_ring first = {}, second = {};
@@ -48,7 +48,7 @@ static void alloc_of_two_shares_memory(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, PTR_ALIGN(second.ctl, sizeof(struct roan_user_line)) == second.ctl);
 	KUNIT_EXPECT_TRUE(test, (void *)second.ctl >= first.slots + 4 * 80);
 	KUNIT_EXPECT_LE(test, offset_in_page(second.slots) + 8 * 32, PAGE_SIZE);
-	KUNIT_EXPECT_PTR_EQ(test, second.slots, (void *)(second.ctl + 1));	/* as users look for it */
+	KUNIT_EXPECT_PTR_EQ(test, second.slots, (void *)(second.ctl + 1));	/* where the provider expects it */
 	for (i = 0; i < 4; i++)
 		memset(roan_ring_post_slot(&first, i), 0xff, 80);
 	KUNIT_EXPECT_EQ(test, roan_ring_pending(&second), 0u);
@@ -60,7 +60,7 @@ static void alloc_of_two_shares_memory(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, second.ctl);
 }
 
-/* Starts of indices: in the middle, and so that a ring's length crosses 2^32. */
+/* Initial indices, two of them such that the ring crosses 2^32. */
 static const u32 starts[] = { 0, 1000, U32_MAX - 3, U32_MAX };
 
 static void start_desc(const u32 *start, char *desc)
@@ -124,7 +124,7 @@ static void impossible_tails_are_seen(struct kunit *test)
 	roan_ring_free(ring);
 }
 
-/* The whole mapping can be written by the user, our line too. */
+/* A user can write to the whole mapping, also to the kernel line: the kernel must not read it. */
 static void our_line_is_write_only(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, param_start(test));
@@ -149,19 +149,21 @@ static void doorbell_bit(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, param_start(test));
 
-	/* Nothing posted: the bit stays, the next poster rings. */
+	/* Nothing posted: the flag stays set, the next poster rings. */
 	KUNIT_EXPECT_FALSE(test, roan_ring_enable_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_NEED_DOORBELL);
 	roan_ring_unpark(ring);
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
-	/* Posted by somebody who did not see the bit: whoever set it is told, and looks again. */
+	/*
+	 * Posted before the flag was visible: the call clears it and returns true, so the kernel reads the ring again.
+	 */
 	roan_ring_post(ring, 1);
 	KUNIT_EXPECT_TRUE(test, roan_ring_enable_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, 0u);
 	roan_ring_consume(ring);
 	KUNIT_EXPECT_FALSE(test, roan_ring_enable_doorbell(ring));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_NEED_DOORBELL);
-	/* An answer is due: likewise, and posters are told how many more are worth a bell. */
+	/* The same for ACK_PENDING, which also publishes notify_at. */
 	KUNIT_EXPECT_FALSE(test, roan_ring_park_ack_pending(ring, 3));
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.flags, (u32)ROAN_RING_ACK_PENDING);
 	KUNIT_EXPECT_EQ(test, ring->ctl->kernel.notify_at, ring->index + 3);
@@ -171,7 +173,7 @@ static void doorbell_bit(struct kunit *test)
 	roan_ring_free(ring);
 }
 
-/* A poster sees at once that its notice is gone; a tail that cannot be is forgotten, and what comes next is heard. */
+/* Each popped hint is published at once. An impossible tail empties the ring; later hints work again. */
 static void notices_are_taken(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, sizeof(struct roan_db_hint), param_start(test));
@@ -204,7 +206,7 @@ static void notices_are_taken(struct kunit *test)
 	roan_ring_free(ring);
 }
 
-/* ---- receives: what is fetched is a copy ---- */
+/* ---- receives: the kernel works on a copy ---- */
 
 struct recv_slot {
 	struct roan_recv_wqe wqe;
@@ -254,7 +256,7 @@ static void bad_receives_are_refused(struct kunit *test)
 	struct roan_recv recv = { .sge = sges };
 	u32 verr, index;
 
-	/* A slot is used up even if what it says cannot be; nothing beyond @max_sge is written. */
+	/* An invalid slot is consumed too; nothing beyond @max_sge is written. */
 	post_recv(test, ring, U32_MAX, 1, 1);
 	KUNIT_EXPECT_EQ(test, roan_recv_fetch(ring, 2, &recv, &verr), ROAN_FETCH_BAD);
 	KUNIT_EXPECT_EQ(test, verr, (u32)ROAN_VERR_BAD_SGE);
@@ -297,7 +299,7 @@ static void cq_is_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cqe.wr_id, 0ull);
 	KUNIT_EXPECT_NOT_NULL(test, roan_ring_cqe_slot(ring));
 
-	ring->ctl->user.index = ring->index + 1;	/* has polled what was never there */
+	ring->ctl->user.index = ring->index + 1;	/* a head beyond the tail */
 	KUNIT_EXPECT_NULL(test, roan_ring_cqe_slot(ring));
 	ring->ctl->user.index = ring->index - SLOTS - 1;
 	KUNIT_EXPECT_NULL(test, roan_ring_cqe_slot(ring));
@@ -306,7 +308,7 @@ static void cq_is_full(struct kunit *test)
 	roan_ring_free(ring);
 }
 
-/* A kernel consumer's CQ of SLOTS entries; its indices begin at the parameter. */
+/* A kernel consumer's CQ of SLOTS entries. Its indices start at the case parameter. */
 static struct roan_cq *new_cq(struct kunit *test)
 {
 	struct ib_cq_init_attr attr = { .cqe = SLOTS };
@@ -352,7 +354,7 @@ static void cq_overflow_is_told_once(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_CQ_ERR));
 	KUNIT_EXPECT_EQ(test, fake_count(ROAN_CNT_cq_overflow), 2ull);
 
-	/* What was there before is whole, and there is room again. */
+	/* The older entries are intact, and there is space again. */
 	KUNIT_EXPECT_EQ(test, roan_poll_cq(&cq->ib, SLOTS + 1, wc), SLOTS);
 	for (i = 0; i < SLOTS; i++)
 		KUNIT_EXPECT_EQ(test, wc[i].wr_id, (u64)i);
@@ -367,13 +369,13 @@ static void cq_wakes_whom_it_should(struct kunit *test)
 	struct roan_cq *cq = new_cq(test);
 
 	post_cqe(cq, 0, 0, ROAN_CQE_SOLICITED);
-	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* nobody asked */
+	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* not armed */
 	KUNIT_EXPECT_EQ(test, roan_req_notify_cq(&cq->ib, IB_CQ_NEXT_COMP), 0);
 	KUNIT_EXPECT_EQ(test, roan_req_notify_cq(&cq->ib, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS), 1);
 	post_cqe(cq, 1, 0, 0);
 	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_NOTIFY));
 	post_cqe(cq, 2, 0, 0);
-	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* once an arming */
+	KUNIT_EXPECT_FALSE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* one event per arming */
 
 	roan_req_notify_cq(&cq->ib, IB_CQ_SOLICITED);
 	post_cqe(cq, 3, 0, 0);
@@ -382,7 +384,7 @@ static void cq_wakes_whom_it_should(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_NOTIFY));
 	roan_req_notify_cq(&cq->ib, IB_CQ_SOLICITED);
 	post_cqe(cq, 5, IB_WC_WR_FLUSH_ERR, 0);
-	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* a failed one counts as solicited */
+	KUNIT_EXPECT_TRUE(test, take_bit(cq, ROAN_DEFER_NOTIFY));	/* errors count as solicited */
 	roan_destroy_cq(&cq->ib, NULL);
 }
 
@@ -411,7 +413,7 @@ static void cq_resize_keeps_entries(struct kunit *test)
 	for (i = 0; i < SLOTS; i++)
 		post_cqe(cq, i, 0, 0);
 	KUNIT_EXPECT_EQ(test, roan_poll_cq(&cq->ib, 3, wc), 3);
-	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, 4, NULL), -EINVAL);	/* five are left */
+	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, 4, NULL), -EINVAL);	/* 5 unpolled entries */
 	KUNIT_EXPECT_EQ(test, cq->ring.mask, SLOTS - 1u);
 	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, 4 * SLOTS, NULL), 0);
 	KUNIT_EXPECT_EQ(test, cq->ib.cqe, 4 * SLOTS);
@@ -422,7 +424,7 @@ static void cq_resize_keeps_entries(struct kunit *test)
 	roan_destroy_cq(&cq->ib, NULL);
 }
 
-/* Two rings of entries, and 3 in the first one. */
+/* Two CQ rings, with 3 entries in the first. */
 static void two_cq_rings(struct kunit *test, struct roan_ring *ring, struct roan_ring *fresh)
 {
 	int i;
@@ -435,7 +437,7 @@ static void two_cq_rings(struct kunit *test, struct roan_ring *ring, struct roan
 	}
 }
 
-/* Some at a time; meanwhile another comes, and the program writes what it likes to its line. */
+/* Entries move in steps. Between them a CQE is added, and the program writes arbitrary values to its line. */
 static void cq_moves_little_by_little(struct kunit *test)
 {
 	struct roan_ring ring, fresh;
@@ -455,7 +457,7 @@ static void cq_moves_little_by_little(struct kunit *test)
 	roan_ring_free(&fresh);
 }
 
-/* A program may map the ring that a resize is about to fill, and write there what it likes. */
+/* A program may map the new ring before the resize fills it, and write anything there. */
 static void cq_moves_into_a_scribbled_ring(struct kunit *test)
 {
 	struct roan_ring ring, fresh;
@@ -478,7 +480,7 @@ static u64 number_in(const struct roan_ring *ring, u32 index)
 	return *(u64 *)(ring->slots + (size_t)(index & ring->mask) * ring->slot_size);
 }
 
-/* Six are posted; one is fetched before, and some while they move, from where the tail wraps. */
+/* Six receives are posted. One is fetched before the move and some during it, across the wrap of the tail. */
 static void posted_moves_little_by_little(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, -3u), *fresh = new_ring(test, 2 * SLOTS, 16, 0);
@@ -505,7 +507,7 @@ static void posted_moves_little_by_little(struct kunit *test)
 	roan_ring_free(fresh);
 }
 
-/* More than there is room for; and a program that posts meanwhile, or says that it did. */
+/* More receives than the new ring has slots for; a program that posts during the move, or changes the tail. */
 static void posted_that_does_not_fit_stays(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, 0), *fresh = new_ring(test, 4, 16, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The estimator alone; what is measured and what a time-out does is requester_rx_test.c's. */
+/* The RTT estimator (rtt.c). Sampling and timeouts are tested in requester_rx_test.c. */
 #include <kunit/test.h>
 #include "core/transport/rtt.h"
 

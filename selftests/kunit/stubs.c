@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the objects under test call of those that are not linked: routes, the way out, work for later. They only note it. */
+/*
+ * Stubs for functions of objects that are not linked here: routes, transmission, deferred work. They only record the
+ * call.
+ */
 #include "fakes.h"
 
 struct sk_buff_head fake_sent;
@@ -24,13 +27,13 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cac
 	return 0;
 }
 
-/* The bits stay for the case to see; nothing is queued and no reference is taken. */
+/* Only sets the bit, for the case to check: no work is queued and no reference taken. */
 void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 {
 	set_bit(what, &item->bits);
 }
 
-/* No peer's memory here. */
+/* No peermem client. */
 int roan_peermem_claim(struct roan_mr *mr, u64 start)
 {
 	return -EFAULT;
@@ -67,13 +70,13 @@ void fake_counts_reset(void)
 		memset(per_cpu_ptr(&counts, cpu), 0, sizeof(counts));
 }
 
-/* Nobody brings pages in: what is absent stays absent. */
+/* No fault worker: pages that are not present stay so. */
 u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
 	return ROAN_VERR_PENDING;
 }
 
-/* Nor does anybody write back what is long. */
+/* No flush worker. */
 u32 roan_flush_job_start(struct roan_qp *qp, u32 key, u64 off, u64 len)
 {
 	return ROAN_VERR_UNWRITTEN;
@@ -83,7 +86,7 @@ void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 le
 {
 }
 
-/* Nobody is there to be looked at. */
+/* No QP is ever found. */
 struct roan_qp *roan_qp_find(u32 qpn)
 {
 	return NULL;

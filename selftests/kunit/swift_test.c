@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Swift's rules: growth below the target, one cut a round trip above it, losses, windows below a packet. */
+/* Swift: growth below the target delay, one cut per round trip above it, losses, windows below one packet. */
 #include "cc_fixture.h"
 
 #define PACKET	1000
 
-/* Target 100 us flat: no flow scaling. 10 Gb/s carry 250,000 bytes in twice that. */
+/* Target 100 us, without flow scaling. 10 Gb/s are 250,000 bytes in 200 us. */
 static void start(struct rig *r)
 {
 	roan_cc_params_default(&r->params, ROAN_CC_SWIFT);
@@ -47,7 +47,7 @@ static void start__unlimited_until_measured(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state.cwnd, 250000);
 }
 
-/* A packet a window: what a window's worth of ACKs adds, in one or in ten. */
+/* One window of ACKs adds one packet, in one ACK or in ten. */
 static void acked__grows_by_a_packet_a_round_trip(struct kunit *test)
 {
 	struct rig r;
@@ -66,11 +66,11 @@ static void acked__grows_by_a_packet_a_round_trip(struct kunit *test)
 	ack(&r, 20000, 0, 50, T0 + 3);
 	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 22000);
 	set_window(&r, 20000);
-	ack(&r, 400000, 0, 50, T0 + 3);		/* more than a window at once is no more than a window */
+	ack(&r, 400000, 0, 50, T0 + 3);		/* an ACK counts for one window at most */
 	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 22000);
 }
 
-/* ACKs without a round trip of their own count with the next that has one. */
+/* Bytes of ACKs without an RTT sample count with the next ACK that has one. */
 static void acked__bytes_wait_for_a_measurement(struct kunit *test)
 {
 	struct rig r;
@@ -92,7 +92,7 @@ static void acked__unused_window_does_not_grow(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ack(&r, 5000, 5000, 50, T0 + 1));
 }
 
-/* 1 - beta * (delay - target) / delay, no less than 1 - max_mdf; at the target itself nothing is cut. */
+/* Factor 1 - beta * (delay - target) / delay, at least 1 - max_mdf. No cut at the target itself. */
 static void acked__cuts_by_the_excess(struct kunit *test)
 {
 	static const struct { u64 rtt; u64 window; } t[] = {
@@ -142,7 +142,7 @@ static void rtt_sample__smooths_and_remembers_the_shortest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 70 * US);
 }
 
-/* Without a target of its own: twice the shortest round trip and the hosts' slack, here 2 * 40 + 50. */
+/* Without a configured target: twice the minimum RTT plus the hosts' slack, here 2 * 40 + 50. */
 static void target__from_the_shortest_round_trip(struct kunit *test)
 {
 	struct rig r;
@@ -185,7 +185,7 @@ static void target__scales_with_the_window(struct kunit *test)
 	}
 }
 
-/* The scaling follows 1/sqrt closely over its whole range: half of it at the window where 1/sqrt is half way. */
+/* The scaling follows 1/sqrt over its whole range. */
 static void target__scaling_in_the_middle(struct kunit *test)
 {
 	static const struct { u64 window_q8; u64 extra; } t[] = {	/* 50 us * (1/sqrt(w) - 0.1) / (3.1686 - 0.1) */
@@ -223,7 +223,7 @@ static void target__misordered_scaling_is_none(struct kunit *test)
 
 	start(&r);
 	r.params.swift_fs_range_us = 50;
-	r.params.swift_fs_min = 1024;	/* all or nothing at the same window */
+	r.params.swift_fs_min = 1024;	/* both ends at the same window */
 	r.params.swift_fs_max = 1024;
 	set_window(&r, PACKET);
 	r.cc.swift.cwnd = PACKET << 6;
@@ -231,7 +231,7 @@ static void target__misordered_scaling_is_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.cuts, 1);
 }
 
-/* Half a packet a round trip of 50 us is a packet every 100 us. */
+/* Half a packet per RTT of 50 us is one packet every 100 us. */
 static void window__below_a_packet_is_paced(struct kunit *test)
 {
 	struct rig r;
@@ -261,7 +261,7 @@ static void lost__nak_cuts_by_max_mdf(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 75000);
 }
 
-/* Five timeouts in a row: from the smallest window again, a thousandth of a packet. An ACK ends a row. */
+/* Five consecutive timeouts set the minimum window, 1/1000 packet. An ACK ends the sequence. */
 static void lost__timeouts_in_a_row(struct kunit *test)
 {
 	struct rig r;
@@ -281,7 +281,7 @@ static void lost__timeouts_in_a_row(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 160000);	/* a byte every 50 us */
 }
 
-/* A cap holds from the start, before anything was measured, and when it changes. */
+/* A cap is valid from the start, before any measurement, and when it changes. */
 static void cap__without_a_measurement(struct kunit *test)
 {
 	struct rig r;
@@ -293,7 +293,7 @@ static void cap__without_a_measurement(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 2 * GBPS);
 }
 
-/* A round trip longer than ten seconds is taken for ten. */
+/* RTT samples are clamped to ten seconds. */
 static void rtt_sample__has_an_end(struct kunit *test)
 {
 	struct rig r;
@@ -303,7 +303,7 @@ static void rtt_sample__has_an_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.swift.rtt_ns, 10 * NSEC_PER_SEC);
 }
 
-/* The shortest round trip, seen again, is confirmed for another ten seconds. */
+/* Measuring the minimum RTT again keeps it for another ten seconds. */
 static void rtt_sample__same_again_confirms(struct kunit *test)
 {
 	struct rig r;
@@ -315,7 +315,7 @@ static void rtt_sample__same_again_confirms(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.min_rtt_ns, 40 * US);
 }
 
-/* A whole packet is not paced. However fast link and target are, a window is at most 1 GB. */
+/* A window of one packet or more is not paced. A window is at most 1 GB, for any link and target. */
 static void window__at_its_edges(struct kunit *test)
 {
 	struct rig r;
@@ -331,7 +331,7 @@ static void window__at_its_edges(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 1 << 30);
 }
 
-/* A NAK between timeouts ends their row. */
+/* A NAK between timeouts ends their sequence. */
 static void lost__nak_ends_a_row(struct kunit *test)
 {
 	struct rig r;

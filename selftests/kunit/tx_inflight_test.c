@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A queue that waits for its skbs to leave this host: it is called when less than it named is there, and never forgotten. */
+/*
+ * Waiting for skbs to leave this host: a queue is woken when less than its threshold is in flight, and no wake-up is
+ * lost.
+ */
 #include "flow/flow.h"
 #include "fakes.h"
 
@@ -24,7 +27,7 @@ static void waits__while_more_is_there(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, called(f));
 }
 
-/* The timer's wait for all to leave does not shorten that of the send loop for half. */
+/* The send loop waits for half; a wait of the timer for all does not lower that threshold. */
 static void waits__for_more_stays(struct kunit *test)
 {
 	struct fake *f = test->priv;
@@ -37,8 +40,9 @@ static void waits__for_more_stays(struct kunit *test)
 }
 
 /*
- * The send loop waits for half; all leaves, and the last destructor has subtracted but not yet looked at the wait, when the
- * timer finds that it need not wait for anything. Then the destructor finds no wait, so the timer has to call.
+ * Race: the send loop waits for half. The last destructor has subtracted its skb but has not read the threshold, when
+ * the timer calls roan_tx_inflight_arm(), finds nothing in flight and clears the threshold. The destructor then finds
+ * none, so the timer's call must wake the queue.
  */
 static void waits__for_more_is_called_by_the_timer(struct kunit *test)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a UD QP admits: opcode, size, Q_Key; and P_Key membership. */
+/* Checks of a received datagram: opcode, size, Q_Key. And P_Key membership. */
 #include <kunit/test.h>
 #include "core/transport/ud.h"
 

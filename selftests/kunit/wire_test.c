@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Build and parse are inverse for every opcode; short packets are refused without a read past their end. */
+/* Building and parsing are inverse for every opcode. Short packets are refused without a read past their end. */
 #include <kunit/test.h>
 #include "core/transport/wire.h"
 
@@ -62,7 +62,7 @@ static void build_then_parse_is_identity(struct kunit *test)
 	}
 }
 
-/* FECN's and BECN's neighbours, the seven bits beside AckReq, a byte of the DETH: zero from us, anything from a peer. */
+/* The bits beside FECN and BECN, the seven beside AckReq, a byte of the DETH: sent as 0, ignored on receipt. */
 static void reserved_bits_say_nothing(struct kunit *test)
 {
 	struct roan_pkt in = { .opcode = 0x64, .pkey = 0xffff, .qkey = 0x80010000, .src_qpn = 5 };
@@ -81,7 +81,7 @@ static void reserved_bits_say_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&plain, &noisy, sizeof(plain)), 0);
 }
 
-/* Each length gets a block of its own size, so that ASan and KASAN see the first byte read too many. */
+/* Each length gets an allocation of exactly that size, so that ASan and KASAN report a read past the end. */
 static void truncation_is_refused(struct kunit *test)
 {
 	struct roan_pkt in = full, out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Room for work that grows: what is under way keeps its index and its content, also over 2^32. */
+/* WQE shadows that grow: outstanding WQEs keep their index and contents, also across 2^32. */
 #include "fakes.h"
 
 static struct roan_sq *new_sq(struct kunit *test, u32 slots, u32 index)
