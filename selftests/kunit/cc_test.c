@@ -8,7 +8,7 @@
 #define MBPS	1000000ULL
 #define GBPS	1000000000ULL
 
-static void find__every_name_leads_back(struct kunit *test)
+static void find__inverse_of_name(struct kunit *test)
 {
 	for (u32 algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++)
 		KUNIT_EXPECT_EQ(test, (u32)roan_cc_find(roan_cc_name(algo)), algo);
@@ -173,7 +173,7 @@ static void link__absurd(struct kunit *test)
 }
 
 /* roan_cc_state() includes updates that are due, without executing them. */
-static void state__of_now_changes_nothing(struct kunit *test)
+static void state__has_no_side_effects(struct kunit *test)
 {
 	struct roan_cc_params params;
 	struct roan_cc_state state;
@@ -210,7 +210,7 @@ static void cwnd_avail__of_a_window(struct kunit *test)
 }
 
 static struct kunit_case cc_cases[] = {
-	KUNIT_CASE(find__every_name_leads_back),
+	KUNIT_CASE(find__inverse_of_name),
 	KUNIT_CASE(param_set__takes_the_range_and_nothing_else),
 	KUNIT_CASE(params_default__are_the_published_ones),
 	KUNIT_CASE(state__is_small),
@@ -219,7 +219,7 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(clock__never_runs_back),
 	KUNIT_CASE(link__unknown),
 	KUNIT_CASE(link__absurd),
-	KUNIT_CASE(state__of_now_changes_nothing),
+	KUNIT_CASE(state__has_no_side_effects),
 	KUNIT_CASE(cwnd_avail__of_a_window),
 	{}
 };

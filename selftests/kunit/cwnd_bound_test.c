@@ -136,7 +136,7 @@ static void algorithm__has_its_own_window_too(struct kunit *test)
 }
 
 /* Only the bound subscribes to ACKs here: the algorithm does not, so its handler is not called. */
-static void acked__tells_who_asked(struct kunit *test)
+static void acked__only_with_a_subscription(struct kunit *test)
 {
 	struct rig r;
 
@@ -167,7 +167,7 @@ static struct kunit_case window_cases[] = {
 	KUNIT_CASE(both__the_lower_counts),
 	KUNIT_CASE(bound__is_two_packets_at_least),
 	KUNIT_CASE(algorithm__has_its_own_window_too),
-	KUNIT_CASE(acked__tells_who_asked),
+	KUNIT_CASE(acked__only_with_a_subscription),
 	KUNIT_CASE(acked__round_trips_have_an_end),
 	{}
 };

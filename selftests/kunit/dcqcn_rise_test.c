@@ -254,7 +254,7 @@ static void increase__takes_dozens_of_steps_not_all(struct kunit *test)
 
 /* ---- the reference model ---- */
 
-struct twin {
+struct ref_model {
 	const struct roan_cc_params *p;
 	bool paper, on, cnp_alpha, cnp_cut;
 	u64 rate, target, bytes;
@@ -265,7 +265,7 @@ struct twin {
 
 #define ONE (1ULL << 40)
 
-static void twin_up(struct twin *w, u32 *count)
+static void ref_up(struct ref_model *w, u32 *count)
 {
 	u32 f = w->p->rpg_threshold;
 
@@ -279,7 +279,7 @@ static void twin_up(struct twin *w, u32 *count)
 	w->rate = (w->rate + w->target + 1) / 2;
 }
 
-static void twin_cut(struct twin *w, u64 now)
+static void ref_cut(struct ref_model *w, u64 now)
 {
 	u64 share = mul_u64_u64_shr(w->rate, w->alpha, 40) >> (w->p->rpg_gd - 10);
 
@@ -293,13 +293,13 @@ static void twin_cut(struct twin *w, u64 now)
 	w->next_time = now + w->p->rpg_time_reset * US;
 }
 
-static void twin_raise(struct twin *w)
+static void ref_raise(struct ref_model *w)
 {
 	w->alpha = w->alpha / 1024 * w->p->dce_tcp_g + ONE / 1024 * (1024 - w->p->dce_tcp_g);
 }
 
 /* Executes the timers one by one until @now. */
-static void twin_run(struct twin *w, u64 now)
+static void ref_run(struct ref_model *w, u64 now)
 {
 	while (w->on) {
 		u64 next = min(w->next_alpha, min(w->next_cut, w->next_time));
@@ -308,18 +308,18 @@ static void twin_run(struct twin *w, u64 now)
 			break;
 		if (w->next_alpha == next) {
 			if (w->cnp_alpha)
-				twin_raise(w);
+				ref_raise(w);
 			else
 				w->alpha = w->alpha / 1024 * w->p->dce_tcp_g;
 			w->cnp_alpha = false;
 			w->next_alpha += w->p->dce_tcp_rtt * US;
 		} else if (w->next_cut == next) {
 			if (w->cnp_cut)
-				twin_cut(w, next);
+				ref_cut(w, next);
 			w->cnp_cut = false;
 			w->next_cut += w->p->rate_reduce_monitor_period * US;
 		} else {
-			twin_up(w, &w->t);
+			ref_up(w, &w->t);
 			w->next_time += w->p->rpg_time_reset * US;
 		}
 		if (w->rate >= 40 * GBPS && !w->cnp_cut)
@@ -327,9 +327,9 @@ static void twin_run(struct twin *w, u64 now)
 	}
 }
 
-static void twin_cnp(struct twin *w, u64 now)
+static void ref_cnp(struct ref_model *w, u64 now)
 {
-	twin_run(w, now);
+	ref_run(w, now);
 	if (!w->on) {
 		w->on = true;
 		w->rate = 40 * GBPS;
@@ -343,19 +343,19 @@ static void twin_cnp(struct twin *w, u64 now)
 	}
 	w->cnp_cut = !w->paper;
 	if (w->paper) {
-		twin_cut(w, now);
-		twin_raise(w);
+		ref_cut(w, now);
+		ref_raise(w);
 		w->next_alpha = now + w->p->dce_tcp_rtt * US;
 	}
 }
 
-static void twin_sent(struct twin *w, u32 bytes, u64 now)
+static void ref_sent(struct ref_model *w, u32 bytes, u64 now)
 {
-	twin_run(w, now);
+	ref_run(w, now);
 	if (!w->on)
 		return;
 	for (w->bytes += bytes; w->bytes >= w->p->rpg_byte_reset * 64ULL; w->bytes -= w->p->rpg_byte_reset * 64ULL)
-		twin_up(w, &w->b);
+		ref_up(w, &w->b);
 }
 
 static u32 draw(u64 *seed)
@@ -372,7 +372,7 @@ static bool close_to(u64 a, u64 b)
 /* Rates agree to 0.001 % (alpha has fewer bits than in the reference), counts exactly. */
 static void history(struct kunit *test, enum roan_cc_algo algo, u64 seed)
 {
-	struct twin w = { .paper = algo == ROAN_CC_DCQCN };
+	struct ref_model w = { .paper = algo == ROAN_CC_DCQCN };
 	u64 now = T0 + seed;
 	struct rig r;
 
@@ -392,12 +392,12 @@ static void history(struct kunit *test, enum roan_cc_algo algo, u64 seed)
 		now += draw(&seed) % (what == 0 ? 3000 * US : what < 4 ? 40 * US : 2 * US);
 		if (what & 1) {
 			roan_cc_cnp(&r.cc, now);
-			twin_cnp(&w, now);
+			ref_cnp(&w, now);
 		} else {
 			u32 bytes = draw(&seed) % 100000;
 
 			roan_cc_sent(&r.cc, bytes, now);
-			twin_sent(&w, bytes, now);
+			ref_sent(&w, bytes, now);
 		}
 		KUNIT_ASSERT_EQ_MSG(test, r.cc.dcqcn.rp_active, w.on, "step %d", i);
 		if (!w.on) {
@@ -407,20 +407,20 @@ static void history(struct kunit *test, enum roan_cc_algo algo, u64 seed)
 		KUNIT_ASSERT_EQ_MSG(test, r.cc.dcqcn.time_steps, w.t, "step %d", i);
 		KUNIT_ASSERT_EQ_MSG(test, r.cc.dcqcn.byte_steps, w.b, "step %d", i);
 		KUNIT_ASSERT_EQ_MSG(test, r.cc.dcqcn.bytes, w.bytes, "step %d", i);
-		KUNIT_ASSERT_TRUE_MSG(test, close_to(r.cc.rate, w.rate), "step %d: %llu, twin %llu", i,
+		KUNIT_ASSERT_TRUE_MSG(test, close_to(r.cc.rate, w.rate), "step %d: %llu, reference %llu", i,
 				      (unsigned long long)r.cc.rate, (unsigned long long)w.rate);
-		KUNIT_ASSERT_TRUE_MSG(test, close_to(r.cc.dcqcn.target, w.target), "step %d: %llu, twin %llu", i,
+		KUNIT_ASSERT_TRUE_MSG(test, close_to(r.cc.dcqcn.target, w.target), "step %d: %llu, reference %llu", i,
 				      (unsigned long long)r.cc.dcqcn.target, (unsigned long long)w.target);
 	}
 }
 
-static void twin__agrees_on_the_paper(struct kunit *test)
+static void reference__agrees_with_paper(struct kunit *test)
 {
 	for (u64 seed = 1; seed <= 60; seed++)
 		history(test, ROAN_CC_DCQCN, seed);
 }
 
-static void twin__agrees_on_the_adapter(struct kunit *test)
+static void reference__agrees_with_mlx(struct kunit *test)
 {
 	for (u64 seed = 1; seed <= 60; seed++)
 		history(test, ROAN_CC_DCQCN_MLX, seed);
@@ -440,8 +440,8 @@ static struct kunit_case rise_cases[] = {
 	KUNIT_CASE(link__lowers_the_rate),
 	KUNIT_CASE(increase__many_at_once_as_one_by_one),
 	KUNIT_CASE(increase__takes_dozens_of_steps_not_all),
-	KUNIT_CASE(twin__agrees_on_the_paper),
-	KUNIT_CASE(twin__agrees_on_the_adapter),
+	KUNIT_CASE(reference__agrees_with_paper),
+	KUNIT_CASE(reference__agrees_with_mlx),
 	{}
 };
 

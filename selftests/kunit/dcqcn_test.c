@@ -209,7 +209,7 @@ static void mlx_cut__once_per_period(struct kunit *test)
 }
 
 /* An increase due before the cut is executed before it; one due at the same time is dropped. */
-static void mlx_cut__in_the_order_of_time(struct kunit *test)
+static void mlx_cut__ordered_by_due_time(struct kunit *test)
 {
 	struct rig r;
 
@@ -365,7 +365,7 @@ static void alpha__after_limiting_ended(struct kunit *test)
 }
 
 /* Counts and pending cuts from before the end of limiting are cleared when limiting starts again. */
-static void begin__starts_from_nothing(struct kunit *test)
+static void restart__clears_counts_and_pending_cuts(struct kunit *test)
 {
 	struct rig r;
 
@@ -416,7 +416,7 @@ static struct kunit_case dcqcn_cases[] = {
 	KUNIT_CASE(cut__restarts_counters_and_timer),
 	KUNIT_CASE(cut__clamps_the_target),
 	KUNIT_CASE(mlx_cut__once_per_period),
-	KUNIT_CASE(mlx_cut__in_the_order_of_time),
+	KUNIT_CASE(mlx_cut__ordered_by_due_time),
 	KUNIT_CASE(paper_cut__may_have_a_period),
 	KUNIT_CASE(paper_alpha__decays_per_period_without_cnp),
 	KUNIT_CASE(paper_alpha__cut_first_then_raised),
@@ -424,7 +424,7 @@ static struct kunit_case dcqcn_cases[] = {
 	KUNIT_CASE(mlx_alpha__follows_the_share_of_periods),
 	KUNIT_CASE(mlx_alpha__is_updated_before_the_cut),
 	KUNIT_CASE(alpha__after_limiting_ended),
-	KUNIT_CASE(begin__starts_from_nothing),
+	KUNIT_CASE(restart__clears_counts_and_pending_cuts),
 	KUNIT_CASE(state__shows_the_steps),
 	{}
 };

@@ -233,7 +233,7 @@ static void a_train_has_equal_packets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next_skb(test, &n, lens, FIRST_ID), 0u);
 }
 
-static void a_train_is_what_the_device_takes(struct kunit *test)
+static void train_obeys_the_device_limits(struct kunit *test)
 {
 	static const u32 lens[] = { 1000, 1000, 1000, 1000, 1000, 0 };
 	struct roan_dst_cache flow = {};
@@ -523,7 +523,7 @@ static struct sk_buff *merged(struct kunit *test, const u16 *ids, int n)
 	return first;
 }
 
-static void identifications_count_up_or_stay(struct kunit *test)
+static void identifications_increment_or_are_fixed(struct kunit *test)
 {
 	static const u32 lens[] = { 64, 64, 64, 64, 0 };
 	static const struct {
@@ -549,7 +549,7 @@ static void identifications_count_up_or_stay(struct kunit *test)
 	}
 }
 
-static void stumps_are_refused(struct kunit *test)
+static void truncated_packets_are_refused(struct kunit *test)
 {
 	static const u32 lens[] = { 64, 0 };
 	struct sk_buff *skb = built(test, false, lens);
@@ -576,14 +576,14 @@ static void stumps_are_refused(struct kunit *test)
 static struct kunit_case train_cases[] = {
 	KUNIT_CASE_PARAM(every_cut_packet_has_its_icrc, shape_gen_params),
 	KUNIT_CASE(a_train_has_equal_packets),
-	KUNIT_CASE(a_train_is_what_the_device_takes),
+	KUNIT_CASE(train_obeys_the_device_limits),
 	KUNIT_CASE(dropped_packets_leave_nothing),
 	KUNIT_CASE_PARAM(walker_sees_what_was_built, shape_gen_params),
 	KUNIT_CASE(packets_lie_across_frags),
 	KUNIT_CASE(any_flipped_bit_is_seen),
 	KUNIT_CASE(headers_are_covered),
-	KUNIT_CASE(identifications_count_up_or_stay),
-	KUNIT_CASE(stumps_are_refused),
+	KUNIT_CASE(identifications_increment_or_are_fixed),
+	KUNIT_CASE(truncated_packets_are_refused),
 	{}
 };
 

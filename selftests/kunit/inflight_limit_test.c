@@ -4,8 +4,8 @@
 #include "core/flow/inflight_limit.h"
 
 #define T0	NSEC_PER_SEC
-#define LEAST	8			/* KiB */
-#define MOST	512
+#define MIN_KB	8			/* KiB */
+#define MAX_KB	512
 #define QUICK	(2 * NSEC_PER_MSEC)
 #define SLOW	(20 * NSEC_PER_MSEC)
 
@@ -13,7 +13,7 @@
 struct link {
 	struct roan_inflight_limit d;
 	u64 now;
-	u32 below;
+	u32 in_flight;
 };
 
 static void begin(struct link *l)
@@ -25,16 +25,16 @@ static void begin(struct link *l)
 static void give(struct link *l, u32 size)
 {
 	roan_inflight_limit_add(&l->d, size);
-	l->below += size;
+	l->in_flight += size;
 }
 
 /* Sends up to the limit, 4 KiB at a time. The backlog drains below the wake-up mark after @ns. */
 static void round_of(struct link *l, u64 ns)
 {
-	roan_inflight_limit_update(&l->d, l->below, l->now);
-	while (roan_inflight_limit_allows(&l->d, l->below))
+	roan_inflight_limit_update(&l->d, l->in_flight, l->now);
+	while (roan_inflight_limit_allows(&l->d, l->in_flight))
 		give(l, 4);
-	l->below = roan_inflight_limit_hit(&l->d) - 1;
+	l->in_flight = roan_inflight_limit_hit(&l->d) - 1;
 	l->now += ns;
 }
 
@@ -44,26 +44,26 @@ static void limit__begins_small(struct kunit *test)
 
 	begin(&l);
 	KUNIT_EXPECT_TRUE(test, roan_inflight_limit_allows(&l.d, 0));
-	KUNIT_EXPECT_TRUE(test, roan_inflight_limit_allows(&l.d, LEAST - 1));
-	KUNIT_EXPECT_FALSE(test, roan_inflight_limit_allows(&l.d, LEAST));
-	KUNIT_EXPECT_EQ(test, roan_inflight_limit_hit(&l.d), LEAST / 2);
+	KUNIT_EXPECT_TRUE(test, roan_inflight_limit_allows(&l.d, MIN_KB - 1));
+	KUNIT_EXPECT_FALSE(test, roan_inflight_limit_allows(&l.d, MIN_KB));
+	KUNIT_EXPECT_EQ(test, roan_inflight_limit_hit(&l.d), MIN_KB / 2);
 }
 
-static void quick__doubles_up_to_the_most(struct kunit *test)
+static void fast__doubles_up_to_the_maximum(struct kunit *test)
 {
-	u32 expect = LEAST;
+	u32 expect = MIN_KB;
 	struct link l;
 
 	begin(&l);
 	round_of(&l, QUICK - 1);
 	for (int i = 0; i < 10; i++) {
 		round_of(&l, QUICK - 1);
-		expect = min_t(u32, 2 * expect, MOST);
+		expect = min_t(u32, 2 * expect, MAX_KB);
 		KUNIT_EXPECT_EQ(test, l.d.max_kb, expect);
 	}
 }
 
-static void neither__stays(struct kunit *test)
+static void between__stays(struct kunit *test)
 {
 	struct link l;
 
@@ -77,17 +77,17 @@ static void neither__stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, l.d.max_kb, 64);
 }
 
-static void slow__halves_down_to_the_least(struct kunit *test)
+static void slow__halves_down_to_the_minimum(struct kunit *test)
 {
-	u32 expect = MOST;
+	u32 expect = MAX_KB;
 	struct link l;
 
 	begin(&l);
-	l.d.max_kb = MOST;
+	l.d.max_kb = MAX_KB;
 	round_of(&l, SLOW);
 	for (int i = 0; i < 10; i++) {
 		round_of(&l, SLOW);
-		expect = max_t(u32, expect / 2, LEAST);
+		expect = max_t(u32, expect / 2, MIN_KB);
 		KUNIT_EXPECT_EQ(test, l.d.max_kb, expect);
 	}
 }
@@ -101,10 +101,10 @@ static void standing__halves(struct kunit *test)
 	l.d.max_kb = 256;
 	roan_inflight_limit_update(&l.d, 0, l.now);
 	give(&l, 100);
-	roan_inflight_limit_update(&l.d, l.below, ++l.now);	/* the KiB sent before have drained */
-	roan_inflight_limit_update(&l.d, l.below, l.now += SLOW - 1);
+	roan_inflight_limit_update(&l.d, l.in_flight, ++l.now);	/* the KiB sent before have drained */
+	roan_inflight_limit_update(&l.d, l.in_flight, l.now += SLOW - 1);
 	KUNIT_EXPECT_EQ(test, l.d.max_kb, 256);
-	roan_inflight_limit_update(&l.d, l.below - 1, ++l.now);
+	roan_inflight_limit_update(&l.d, l.in_flight - 1, ++l.now);
 	KUNIT_EXPECT_EQ(test, l.d.max_kb, 128);
 }
 
@@ -123,21 +123,21 @@ static void unused__stays(struct kunit *test)
 }
 
 /* Reaching the limit once raises it once. */
-static void hit__is_forgotten(struct kunit *test)
+static void hit__counts_once(struct kunit *test)
 {
 	struct link l;
 
 	begin(&l);
 	round_of(&l, 1);
 	for (int i = 0; i < 3; i++) {
-		l.below = 0;
+		l.in_flight = 0;
 		roan_inflight_limit_update(&l.d, 0, ++l.now);
-		KUNIT_EXPECT_EQ(test, l.d.max_kb, 2 * LEAST);
+		KUNIT_EXPECT_EQ(test, l.d.max_kb, 2 * MIN_KB);
 	}
 }
 
 /* The counters wrap at 2^32. */
-static void given__wraps(struct kunit *test)
+static void sent__wraps(struct kunit *test)
 {
 	struct link l;
 
@@ -145,18 +145,18 @@ static void given__wraps(struct kunit *test)
 	l.d.sent_kb = l.d.mark_kb = -2u;
 	for (int i = 0; i < 4; i++)
 		round_of(&l, QUICK - 1);
-	KUNIT_EXPECT_EQ(test, l.d.max_kb, 8 * LEAST);
+	KUNIT_EXPECT_EQ(test, l.d.max_kb, 8 * MIN_KB);
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(limit__begins_small),
-	KUNIT_CASE(quick__doubles_up_to_the_most),
-	KUNIT_CASE(neither__stays),
-	KUNIT_CASE(slow__halves_down_to_the_least),
+	KUNIT_CASE(fast__doubles_up_to_the_maximum),
+	KUNIT_CASE(between__stays),
+	KUNIT_CASE(slow__halves_down_to_the_minimum),
 	KUNIT_CASE(standing__halves),
 	KUNIT_CASE(unused__stays),
-	KUNIT_CASE(hit__is_forgotten),
-	KUNIT_CASE(given__wraps),
+	KUNIT_CASE(hit__counts_once),
+	KUNIT_CASE(sent__wraps),
 	{}
 };
 

@@ -220,7 +220,7 @@ static void contiguous_memory_has_one_run(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, back, sent, PAGE_SIZE + 9);
 }
 
-static void revoked_memory_is_left_alone(struct kunit *test)
+static void revoked_memory_is_not_accessed(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, ALL_ACCESS | IB_ACCESS_MW_BIND);
 	struct fake *f = test->priv;
@@ -285,7 +285,7 @@ static struct kunit_case io_cases[] = {
 	KUNIT_CASE(words_over_the_bus),
 	KUNIT_CASE(flushes_reach_the_bus),
 	KUNIT_CASE(contiguous_memory_has_one_run),
-	KUNIT_CASE(revoked_memory_is_left_alone),
+	KUNIT_CASE(revoked_memory_is_not_accessed),
 	KUNIT_CASE(dmabuf_rights),
 	{}
 };

@@ -114,7 +114,7 @@ static bool enters(struct roan_dev *dev, u32 key)
  * Between roan_key_hold() and roan_key_drop() the CPU acquires the same key again without a look-up: it succeeds
  * although the slot was erased. Another key, variant or device needs a look-up.
  */
-static void train_looks_its_key_up_once(struct kunit *test)
+static void held_key_needs_no_second_lookup(struct kunit *test)
 {
 	struct fake *f = test->priv;
 	struct roan_key a = {}, b = {};
@@ -146,7 +146,7 @@ static void train_looks_its_key_up_once(struct kunit *test)
 	roan_key_remove(&f->dev, &b);
 }
 
-static void key_is_left_by_who_waits(struct kunit *test)
+static void synchronize_drops_the_own_key(struct kunit *test)
 {
 	struct fake *f = test->priv;
 	struct roan_key k = {};
@@ -284,7 +284,7 @@ static u8 first_byte(struct kunit *test, u32 key)
  * A consumer may map the next list before the invalidation of the current one executes: REG_MR puts the new list into
  * use.
  */
-static void frmr_list_is_in_force_when_registered(struct kunit *test)
+static void frmr_list_is_valid_when_registered(struct kunit *test)
 {
 	struct fake *f = test->priv;
 	u8 *one = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL), *two = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
@@ -315,7 +315,7 @@ static void frmr_list_is_in_force_when_registered(struct kunit *test)
 }
 
 /* Two blocks in descending address order. The MR begins and ends inside a block. */
-static void frmr_counts_blocks_of_the_size_it_is_told(struct kunit *test)
+static void frmr_uses_the_given_block_size(struct kunit *test)
 {
 	const u32 block = 128 << 10, len = 2 * block - 300;
 	struct fake *f = test->priv;
@@ -392,7 +392,7 @@ static u32 bind(struct roan_qp *qp, const struct roan_mw_binding *win, const str
 	return roan_mw_bind(qp, &wqe);
 }
 
-static void window_lends_its_part(struct kunit *test)
+static void window_grants_its_part(struct kunit *test)
 {
 	struct fake *f = test->priv;
 	struct roan_mr *mr = fake_region(test, IOVA, 100, LEN, LENDABLE);
@@ -427,7 +427,7 @@ static void window_lends_its_part(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_dealloc_mw(&mw.ib), 0);
 }
 
-static void type_2_window_is_its_qps(struct kunit *test)
+static void type_2_window_belongs_to_its_qp(struct kunit *test)
 {
 	struct fake *f = test->priv;
 	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, LENDABLE);
@@ -576,15 +576,15 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(only_the_exact_key_is_found),
 	KUNIT_CASE(keys_cannot_be_guessed),
 	KUNIT_CASE(removal_waits_for_users),
-	KUNIT_CASE(train_looks_its_key_up_once),
-	KUNIT_CASE(key_is_left_by_who_waits),
+	KUNIT_CASE(held_key_needs_no_second_lookup),
+	KUNIT_CASE(synchronize_drops_the_own_key),
 	KUNIT_CASE(frmr_comes_and_goes_with_its_variants),
 	KUNIT_CASE(frmr_refusals),
 	KUNIT_CASE(frmr_takes_no_more_pages_than_it_has),
-	KUNIT_CASE(frmr_list_is_in_force_when_registered),
-	KUNIT_CASE(frmr_counts_blocks_of_the_size_it_is_told),
-	KUNIT_CASE(window_lends_its_part),
-	KUNIT_CASE(type_2_window_is_its_qps),
+	KUNIT_CASE(frmr_list_is_valid_when_registered),
+	KUNIT_CASE(frmr_uses_the_given_block_size),
+	KUNIT_CASE(window_grants_its_part),
+	KUNIT_CASE(type_2_window_belongs_to_its_qp),
 	KUNIT_CASE(zero_based_window_counts_from_its_beginning),
 	KUNIT_CASE(region_stays_while_lent),
 	KUNIT_CASE(binds_that_are_refused),

@@ -204,7 +204,7 @@ static void access_is_what_region_and_qp_both_give(struct kunit *test)
 	}
 }
 
-static void local_writes_need_leave(struct kunit *test)
+static void local_writes_need_access_rights(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, ALL_REMOTE);
 	struct roan_sge sge = { .addr = IOVA, .length = 10, .lkey = mr->key.key };
@@ -240,7 +240,7 @@ static void domains_are_apart(struct kunit *test)
 	kfree_skb(skb);
 }
 
-static void keys_must_be_in_force(struct kunit *test)
+static void keys_must_be_valid(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, ALL_ACCESS);
 	struct sk_buff *skb = new_skb(test, 0, 8);
@@ -505,7 +505,7 @@ static void long_flush_is_not_done_at_once(struct kunit *test)
 }
 
 /* The flush worker calls this per piece: it must fail as soon as the MR is invalid, shorter, or has other rights. */
-static void writing_back_asks_each_time(struct kunit *test)
+static void write_back_checks_each_piece(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);
 	struct fake *f = test->priv;
@@ -538,9 +538,9 @@ static struct kunit_case place_cases[] = {
 	KUNIT_CASE(region_at_the_end_of_addresses),
 	KUNIT_CASE(nothing_needs_no_key),
 	KUNIT_CASE(access_is_what_region_and_qp_both_give),
-	KUNIT_CASE(local_writes_need_leave),
+	KUNIT_CASE(local_writes_need_access_rights),
 	KUNIT_CASE(domains_are_apart),
-	KUNIT_CASE(keys_must_be_in_force),
+	KUNIT_CASE(keys_must_be_valid),
 	KUNIT_CASE(key_0_is_for_the_kernel),
 	KUNIT_CASE(pages_in_any_order),
 	KUNIT_CASE(skbs_in_pieces),
@@ -550,7 +550,7 @@ static struct kunit_case place_cases[] = {
 	KUNIT_CASE(atomics_stay_in_their_word),
 	KUNIT_CASE(flushes_are_checked_as_writes_are),
 	KUNIT_CASE(long_flush_is_not_done_at_once),
-	KUNIT_CASE(writing_back_asks_each_time),
+	KUNIT_CASE(write_back_checks_each_piece),
 	{}
 };
 

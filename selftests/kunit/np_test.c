@@ -114,7 +114,7 @@ static void host__takeover_forgets(struct kunit *test)
 }
 
 /* Hosts with adjacent addresses spread over the table. Hosts that share a slot get a CNP each time. */
-static void host__others_are_never_silenced(struct kunit *test)
+static void host__shared_slots_never_suppress_cnps(struct kunit *test)
 {
 	struct roan_np_hosts *hosts = kunit_kzalloc(test, sizeof(*hosts), GFP_KERNEL);
 	u32 used = 0;
@@ -152,7 +152,7 @@ static struct kunit_case np_cases[] = {
 	KUNIT_CASE(cnp_pending__is_settled_by_a_mark),
 	KUNIT_CASE(host__same_address_same_slot),
 	KUNIT_CASE(host__takeover_forgets),
-	KUNIT_CASE(host__others_are_never_silenced),
+	KUNIT_CASE(host__shared_slots_never_suppress_cnps),
 	{}
 };
 

@@ -40,7 +40,7 @@ static void check_answer(struct kunit *test, int tp, int op, int seg, int rider)
 }
 
 /* Every combination of operation, segment (2 bits) and extension (2 bits; 3 is invalid and must be refused). */
-static void every_question_has_its_own_answer(struct kunit *test)
+static void opcodes_are_unique(struct kunit *test)
 {
 	int tp, op, rest;
 
@@ -50,7 +50,7 @@ static void every_question_has_its_own_answer(struct kunit *test)
 				check_answer(test, tp, op, rest & 3, rest >> 2);
 }
 
-static void what_is_not_a_packet_has_no_opcode(struct kunit *test)
+static void invalid_combinations_have_no_opcode(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, roan_opcode(ROAN_OPCODE_INVALID)->op, ROAN_OP_NONE);
 	KUNIT_EXPECT_EQ(test, roan_opcode_of(ROAN_TP_UD, ROAN_OP_WRITE, ROAN_SEG_ONLY, 0), ROAN_OPCODE_INVALID);
@@ -75,8 +75,8 @@ static void known_numbers(struct kunit *test)
 
 static struct kunit_case opcode_cases[] = {
 	KUNIT_CASE(every_known_opcode_round_trips),
-	KUNIT_CASE(every_question_has_its_own_answer),
-	KUNIT_CASE(what_is_not_a_packet_has_no_opcode),
+	KUNIT_CASE(opcodes_are_unique),
+	KUNIT_CASE(invalid_combinations_have_no_opcode),
 	KUNIT_CASE(known_numbers),
 	{}
 };

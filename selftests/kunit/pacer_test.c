@@ -86,7 +86,7 @@ static void idle__earns_one_quantum(struct kunit *test)
 	}
 }
 
-static void lateness__is_made_up_for(struct kunit *test)
+static void late__is_compensated(struct kunit *test)
 {
 	struct roan_pacer p = {};
 	u64 now = T0;
@@ -179,7 +179,7 @@ static void early__that_is_late_is_due_now(struct kunit *test)
 }
 
 /* A train may be handed over at most 200 us early, exact to the nanosecond. */
-static void early__by_so_much_at_most(struct kunit *test)
+static void early__by_200_us_at_most(struct kunit *test)
 {
 	struct roan_pacer p = {};
 	u64 due;
@@ -275,14 +275,14 @@ static struct kunit_case pacer_cases[] = {
 	KUNIT_CASE(allow__after_what_was_sent_is_paid),
 	KUNIT_CASE(when__rounds_up),
 	KUNIT_CASE(idle__earns_one_quantum),
-	KUNIT_CASE(lateness__is_made_up_for),
+	KUNIT_CASE(late__is_compensated),
 	KUNIT_CASE(clock__that_stands_or_steps_back_earns_nothing),
 	KUNIT_CASE(set_rate__rescales_the_wait),
 	KUNIT_CASE(set_rate__smaller_quantum_caps_credit),
 	KUNIT_CASE(set_rate__zero_ends_and_starts_afresh),
 	KUNIT_CASE(early__is_due_when_it_would_have_left),
 	KUNIT_CASE(early__that_is_late_is_due_now),
-	KUNIT_CASE(early__by_so_much_at_most),
+	KUNIT_CASE(early__by_200_us_at_most),
 	KUNIT_CASE(when_early__leaves_half_the_lead),
 	KUNIT_CASE(early__unlimited_is_due_now),
 	KUNIT_CASE(conservation__between_the_two_bounds),

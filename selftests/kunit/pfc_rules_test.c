@@ -35,7 +35,7 @@ static void param__defaults_and_bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.pfc_restore_ms, 60000);
 }
 
-static void param__of_telling(struct kunit *test)
+static void param__of_emission(struct kunit *test)
 {
 	struct roan_pfc_params p = { 1, 2, 3, 4, 5, 6 };
 
@@ -219,7 +219,7 @@ static void rx_pause__xon(struct kunit *test)
 /* ---- the watchdog ---- */
 
 /* Continuous XOFF: after a QP was blocked for 200 ms the watchdog releases the priority and ignores XOFF for 400 ms. */
-static void watch__ends_a_storm(struct kunit *test)
+static void watchdog__ends_a_storm(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
 	u64 now;
@@ -249,7 +249,7 @@ static void watch__ends_a_storm(struct kunit *test)
 }
 
 /* The watchdog expires before the next frame. That frame triggers it, with the time of expiry. */
-static void watch__is_noticed_late(struct kunit *test)
+static void watchdog__expires_between_frames(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
 
@@ -262,7 +262,7 @@ static void watch__is_noticed_late(struct kunit *test)
 }
 
 /* After the watchdog expired and no QP sent, the blocked time of the next QP starts at its own first attempt. */
-static void watch__begins_anew(struct kunit *test)
+static void watchdog__restarts_with_the_next_qp(struct kunit *test)
 {
 	const struct roan_pfc_params hasty = { .pfc_watchdog_ms = 200, .pfc_restore_ms = 1 };
 	struct roan_pfc_rx_state p = {};
@@ -277,7 +277,7 @@ static void watch__begins_anew(struct kunit *test)
 }
 
 /* Consecutive pauses shorter than the watchdog time, with traffic between them, never trigger it. */
-static void watch__progress_is_no_storm(struct kunit *test)
+static void watchdog__progress_is_no_storm(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
 	u64 now = T0;
@@ -291,7 +291,7 @@ static void watch__progress_is_no_storm(struct kunit *test)
 }
 
 /* Without traffic between the pauses the watchdog triggers, although XON frames come between the XOFFs. */
-static void watch__gaps_nobody_can_use(struct kunit *test)
+static void watchdog__gaps_without_traffic_do_not_count(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
 	u64 now = T0;
@@ -307,7 +307,7 @@ static void watch__gaps_nobody_can_use(struct kunit *test)
 }
 
 /* A pause exactly as long as the watchdog time does not trigger it. */
-static void watch__on_the_edge(struct kunit *test)
+static void watchdog__exact_limit(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
 
@@ -323,7 +323,7 @@ static void watch__on_the_edge(struct kunit *test)
 }
 
 /* A QP was blocked and then went away. Its blocked time is not counted in a pause that begins much later. */
-static void watch__forgets_who_is_gone(struct kunit *test)
+static void watchdog__forgets_a_qp_that_left(struct kunit *test)
 {
 	struct roan_pfc_rx_state p = {};
 
@@ -341,7 +341,7 @@ static void watch__forgets_who_is_gone(struct kunit *test)
 
 /* ---- sent pauses ---- */
 
-static void tx_decide__stop_and_go(struct kunit *test)
+static void tx_decide__xoff_and_xon(struct kunit *test)
 {
 	struct roan_pfc_tx_state t = {};
 
@@ -361,7 +361,7 @@ static void tx_decide__stop_and_go(struct kunit *test)
 }
 
 /* With frames sent by these rules a receiver stays paused from XOFF to XON without a gap. */
-static void tx_decide__keeps_heed_paused(struct kunit *test)
+static void tx_decide__keeps_the_receiver_paused(struct kunit *test)
 {
 	struct roan_pfc_tx_state t = {};
 	struct roan_pfc_rx_state p = {};
@@ -380,7 +380,7 @@ static void tx_decide__keeps_heed_paused(struct kunit *test)
 
 #define KB	1024ull
 
-static enum roan_pfc_tx_action tell_host(struct roan_pfc_tx_state *t, u64 backlog, u64 now)
+static enum roan_pfc_tx_action decide(struct roan_pfc_tx_state *t, u64 backlog, u64 now)
 {
 	return roan_pfc_tx_decide_wd(t, &params, backlog, 10 * MS, now);
 }
@@ -389,14 +389,14 @@ static void tx_decide_wd__thresholds_and_times(struct kunit *test)
 {
 	struct roan_pfc_tx_state t = {};
 
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB, T0), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, decide(&t, 100 * KB, T0), ROAN_PFC_TX_NONE);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0), 0);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 100 * KB + 1, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 100 * KB + 1, T0), ROAN_PFC_TX_XOFF);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0), T0 + 5 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 4 * MS), ROAN_PFC_TX_NONE);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB + 1, T0 + 5 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 50 * KB + 1, T0 + 4 * MS), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, decide(&t, 50 * KB + 1, T0 + 5 * MS), ROAN_PFC_TX_XOFF);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 5 * MS), T0 + 10 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 50 * KB, T0 + 6 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, decide(&t, 50 * KB, T0 + 6 * MS), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 6 * MS), 0);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 0);
 }
@@ -413,29 +413,29 @@ static void tx_decide_wd__xon_above_xoff(struct kunit *test)
 }
 
 /* A backlog that does not drain stops the peer for 200 ms, and then not for 400 ms. */
-static void tx_decide_wd__tires(struct kunit *test)
+static void tx_decide_wd__watchdog(struct kunit *test)
 {
 	struct roan_pfc_tx_state t = {};
 
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 198 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 198 * MS), ROAN_PFC_TX_XOFF);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 198 * MS), T0 + 200 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS - 1), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 200 * MS - 1), ROAN_PFC_TX_NONE);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 0);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 200 * MS), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
 	KUNIT_EXPECT_FALSE(test, t.xoff_sent);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 200 * MS), T0 + 600 * MS);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS - 1), ROAN_PFC_TX_NONE);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 600 * MS - 1), ROAN_PFC_TX_NONE);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_deadline(&t, &params, T0 + 600 * MS), 0);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 600 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 600 * MS), ROAN_PFC_TX_XOFF);
 	/* A new XOFF restarts the watchdog. */
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 800 * MS - 1), ROAN_PFC_TX_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 0, T0 + 800 * MS - 1), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 800 * MS - 1), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 0, T0 + 800 * MS - 1), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 900 * MS), ROAN_PFC_TX_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1099 * MS), ROAN_PFC_TX_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 1100 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 900 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 1099 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 1100 * MS), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 2);
 }
 
@@ -444,20 +444,20 @@ static void tx_decide_wd__end(struct kunit *test)
 	struct roan_pfc_tx_state t = {};
 
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_NONE);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_NONE);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 200 * MS), ROAN_PFC_TX_XON);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 200 * MS), ROAN_PFC_TX_XON);
 	KUNIT_EXPECT_EQ(test, roan_pfc_tx_off(&t), ROAN_PFC_TX_NONE);
 	KUNIT_EXPECT_EQ(test, t.watchdog_trips, 1);
 	/* roan_pfc_tx_off() cleared the 400 ms without XOFF */
-	KUNIT_EXPECT_EQ(test, tell_host(&t, 200 * KB, T0 + 201 * MS), ROAN_PFC_TX_XOFF);
+	KUNIT_EXPECT_EQ(test, decide(&t, 200 * KB, T0 + 201 * MS), ROAN_PFC_TX_XOFF);
 }
 
 static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(param__defaults_and_bounds),
-	KUNIT_CASE(param__of_telling),
+	KUNIT_CASE(param__of_emission),
 	KUNIT_CASE(frame_parse__what_a_switch_sends),
 	KUNIT_CASE(frame_parse__every_priority_has_its_place),
 	KUNIT_CASE(frame_parse__refuses_all_else),
@@ -466,18 +466,18 @@ static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(rx_pause__lapses),
 	KUNIT_CASE(rx_pause__the_last_frame_counts),
 	KUNIT_CASE(rx_pause__xon),
-	KUNIT_CASE(watch__ends_a_storm),
-	KUNIT_CASE(watch__is_noticed_late),
-	KUNIT_CASE(watch__begins_anew),
-	KUNIT_CASE(watch__progress_is_no_storm),
-	KUNIT_CASE(watch__gaps_nobody_can_use),
-	KUNIT_CASE(watch__on_the_edge),
-	KUNIT_CASE(watch__forgets_who_is_gone),
-	KUNIT_CASE(tx_decide__stop_and_go),
-	KUNIT_CASE(tx_decide__keeps_heed_paused),
+	KUNIT_CASE(watchdog__ends_a_storm),
+	KUNIT_CASE(watchdog__expires_between_frames),
+	KUNIT_CASE(watchdog__restarts_with_the_next_qp),
+	KUNIT_CASE(watchdog__progress_is_no_storm),
+	KUNIT_CASE(watchdog__gaps_without_traffic_do_not_count),
+	KUNIT_CASE(watchdog__exact_limit),
+	KUNIT_CASE(watchdog__forgets_a_qp_that_left),
+	KUNIT_CASE(tx_decide__xoff_and_xon),
+	KUNIT_CASE(tx_decide__keeps_the_receiver_paused),
 	KUNIT_CASE(tx_decide_wd__thresholds_and_times),
 	KUNIT_CASE(tx_decide_wd__xon_above_xoff),
-	KUNIT_CASE(tx_decide_wd__tires),
+	KUNIT_CASE(tx_decide_wd__watchdog),
 	KUNIT_CASE(tx_decide_wd__end),
 	{}
 };

@@ -46,7 +46,7 @@ static void rnr__wait_is_no_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), roan_timeout_ns(10) / 4);
 }
 
-static struct bench *patient(struct kunit *test)
+static struct bench *infinite_rnr_retry(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 
@@ -56,7 +56,7 @@ static struct bench *patient(struct kunit *test)
 
 static void rnr__for_ever(struct kunit *test)
 {
-	struct bench *b = patient(test);
+	struct bench *b = infinite_rnr_retry(test);
 
 	post(b, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 100; i++) {
@@ -69,9 +69,9 @@ static void rnr__for_ever(struct kunit *test)
 /*
  * First the delay of the RNR NAK; then growing with the time without a receive, up to 1 ms; after progress as at first.
  */
-static void rnr__rarer_the_longer_it_lasts(struct kunit *test)
+static void rnr__delay_grows_to_one_ms(struct kunit *test)
 {
-	struct bench *b = patient(test);
+	struct bench *b = infinite_rnr_retry(test);
 	u64 began = b->now, wait = 0, before;
 	u32 asked = 0;
 
@@ -97,9 +97,9 @@ static void rnr__rarer_the_longer_it_lasts(struct kunit *test)
 }
 
 /* The delay of the RNR NAK is a lower bound, also above 1 ms. */
-static void rnr__never_less_than_asked(struct kunit *test)
+static void rnr__never_below_the_nak_delay(struct kunit *test)
 {
-	struct bench *b = patient(test);
+	struct bench *b = infinite_rnr_retry(test);
 
 	post(b, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 20; i++) {
@@ -162,7 +162,7 @@ static void rnr__wait_ends_with_the_answer(struct kunit *test)
 /* A slow receiver and a lossy link: each RNR NAK proves that the request arrived, and renews the retry counter. */
 static void rnr__renews_the_retries(struct kunit *test)
 {
-	struct bench *b = patient(test);
+	struct bench *b = infinite_rnr_retry(test);
 
 	post(b, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 100; i++) {
@@ -181,8 +181,8 @@ static struct kunit_case requester_rnr_cases[] = {
 	KUNIT_CASE(rnr__budget),
 	KUNIT_CASE(rnr__wait_is_no_timeout),
 	KUNIT_CASE(rnr__for_ever),
-	KUNIT_CASE(rnr__rarer_the_longer_it_lasts),
-	KUNIT_CASE(rnr__never_less_than_asked),
+	KUNIT_CASE(rnr__delay_grows_to_one_ms),
+	KUNIT_CASE(rnr__never_below_the_nak_delay),
 	KUNIT_CASE(rnr__covers_what_follows),
 	KUNIT_CASE(rnr__of_copies_counts_once),
 	KUNIT_CASE(rnr__wait_ends_with_the_answer),

@@ -105,7 +105,7 @@ static void acked__naks_have_their_status(struct kunit *test)
 	}
 }
 
-static void response__hole_asks_for_the_rest(struct kunit *test)
+static void response__gap_requests_the_remainder(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -209,7 +209,7 @@ static struct bench *slow_bench(struct kunit *test)
 	return bench_with(test, cfg);
 }
 
-static void rtt__from_who_asked_to_who_answered(struct kunit *test)
+static void rtt__from_request_to_its_response(struct kunit *test)
 {
 	struct bench *b = slow_bench(test);
 
@@ -238,7 +238,7 @@ static void rtt__from_who_asked_to_who_answered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 3 * MS);
 }
 
-static void rtt__not_of_what_was_sent_twice(struct kunit *test)
+static void rtt__not_of_a_retransmission(struct kunit *test)
 {
 	struct bench *b = slow_bench(test);
 
@@ -253,7 +253,7 @@ static void rtt__not_of_what_was_sent_twice(struct kunit *test)
 }
 
 /* The ACK arrives before the recorded send time (early departure): no RTT sample. */
-static void rtt__not_of_what_left_before_its_time(struct kunit *test)
+static void rtt__not_if_sent_early(struct kunit *test)
 {
 	struct bench *b = slow_bench(test);
 
@@ -273,7 +273,7 @@ static void rtt__not_of_what_left_before_its_time(struct kunit *test)
 }
 
 /* A requester with an SRTT of 2 ms and so an RTO of 6 ms. */
-static struct bench *measured_bench(struct kunit *test)
+static struct bench *bench_with_rtt(struct kunit *test)
 {
 	struct bench *b = slow_bench(test);
 
@@ -285,9 +285,9 @@ static struct bench *measured_bench(struct kunit *test)
 	return b;
 }
 
-static void timer__early_by_measure_and_free_of_charge(struct kunit *test)
+static void timer__rto_costs_no_retry(struct kunit *test)
 {
-	struct bench *b = measured_bench(test);
+	struct bench *b = bench_with_rtt(test);
 	u64 began = b->now;
 
 	post(b, ROAN_OP_SEND, 8);
@@ -303,9 +303,9 @@ static void timer__early_by_measure_and_free_of_charge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
 }
 
-static void timer__early_runs_from_the_last_packet(struct kunit *test)
+static void timer__rto_runs_from_the_last_packet(struct kunit *test)
 {
-	struct bench *b = measured_bench(test);
+	struct bench *b = bench_with_rtt(test);
 
 	post(b, ROAN_OP_SEND, 2 * MTU);
 	send_one(b);
@@ -322,9 +322,9 @@ static void timer__early_runs_from_the_last_packet(struct kunit *test)
 }
 
 /* A requester that has sent four packets without an ACK, and has sent the first one again as a probe. */
-static struct bench *silent_bench(struct kunit *test)
+static struct bench *bench_with_probe(struct kunit *test)
 {
-	struct bench *b = measured_bench(test);
+	struct bench *b = bench_with_rtt(test);
 
 	post(b, ROAN_OP_SEND, 3 * MTU);
 	post(b, ROAN_OP_SEND, 8);
@@ -338,18 +338,18 @@ static struct bench *silent_bench(struct kunit *test)
 	return b;
 }
 
-static void timer__one_packet_asks_and_loss_resends_all(struct kunit *test)
+static void timer__probe_then_loss_resends_all(struct kunit *test)
 {
-	struct bench *b = silent_bench(test);
+	struct bench *b = bench_with_probe(test);
 
 	ack(b, 1);
 	KUNIT_EXPECT_EQ(test, send_all(b), 3);
 	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 4));
 }
 
-static void timer__what_is_only_late_is_not_sent_again(struct kunit *test)
+static void timer__late_ack_resends_nothing(struct kunit *test)
 {
-	struct bench *b = silent_bench(test);
+	struct bench *b = bench_with_probe(test);
 
 	post(b, ROAN_OP_SEND, 8);
 	ack(b, 2);
@@ -362,9 +362,9 @@ static void timer__what_is_only_late_is_not_sent_again(struct kunit *test)
 }
 
 /* Packets dropped by the peer (sequence NAK) and not yet retransmitted are not in flight, also after a late ACK. */
-static void timer__what_was_dropped_is_not_on_its_way(struct kunit *test)
+static void timer__dropped_packets_are_not_in_flight(struct kunit *test)
 {
-	struct bench *b = measured_bench(test);
+	struct bench *b = bench_with_rtt(test);
 
 	for (int i = 0; i < 6; i++)
 		post(b, ROAN_OP_SEND, 8);
@@ -380,9 +380,9 @@ static void timer__what_was_dropped_is_not_on_its_way(struct kunit *test)
 }
 
 /* Two timeouts: the ACK of the second probe says no more about the tail than that of the first. */
-static void timer__a_second_probe_learns_nothing(struct kunit *test)
+static void timer__second_probe_says_nothing_of_the_tail(struct kunit *test)
 {
-	struct bench *b = measured_bench(test);
+	struct bench *b = bench_with_rtt(test);
 
 	post(b, ROAN_OP_SEND, 3 * MTU);
 	post(b, ROAN_OP_SEND, 8);
@@ -401,9 +401,9 @@ static void timer__a_second_probe_learns_nothing(struct kunit *test)
  * A requester with two outstanding READs of two packets each. It has the first response and, after a silence, has
  * requested the next one again as a probe.
  */
-static struct bench *reading_bench(struct kunit *test)
+static struct bench *bench_with_read_probe(struct kunit *test)
 {
-	struct bench *b = measured_bench(test);
+	struct bench *b = bench_with_rtt(test);
 
 	post(b, ROAN_OP_READ, 2 * MTU);
 	send_all(b);
@@ -422,9 +422,9 @@ static struct bench *reading_bench(struct kunit *test)
 /*
  * The response to the repeated request starts with FIRST or ONLY: the first request was lost, all READs are sent again.
  */
-static void timer__one_read_asks_and_loss_asks_for_all(struct kunit *test)
+static void timer__read_probe_then_loss_resends_all(struct kunit *test)
 {
-	struct bench *b = reading_bench(test);
+	struct bench *b = bench_with_read_probe(test);
 
 	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 2, MTU), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
@@ -439,9 +439,9 @@ static void timer__one_read_asks_and_loss_asks_for_all(struct kunit *test)
  * The response continues that to the first request, so it was only late. Nothing is sent again, no more than two READs
  * are outstanding, and the late response gives an RTT sample.
  */
-static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
+static void timer__late_read_response_resends_nothing(struct kunit *test)
 {
-	struct bench *b = reading_bench(test);
+	struct bench *b = bench_with_read_probe(test);
 	u64 sent = b->now - 5 * MS;
 
 	post(b, ROAN_OP_READ, MTU);
@@ -460,9 +460,9 @@ static void timer__a_read_only_late_is_not_asked_for_again(struct kunit *test)
 }
 
 /* Stale responses restart the RTO but not the ACK timeout. */
-static void timer__a_busy_peer_is_not_silent(struct kunit *test)
+static void timer__stale_responses_restart_the_rto(struct kunit *test)
 {
-	struct bench *b = reading_bench(test);
+	struct bench *b = bench_with_read_probe(test);
 	u64 timeout = b->r.ack_timer_base_ns + roan_timeout_ns(14);
 
 	b->now += 5 * MS;
@@ -473,18 +473,18 @@ static void timer__a_busy_peer_is_not_silent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), timeout);
 }
 
-static void timer__a_nak_ends_the_asking(struct kunit *test)
+static void timer__nak_ends_the_probe(struct kunit *test)
 {
-	struct bench *b = silent_bench(test);
+	struct bench *b = bench_with_probe(test);
 
 	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
 	KUNIT_EXPECT_EQ(test, send_all(b), 4);
 }
 
 /* The backoff lasts until an RTT sample. A retransmitted packet gives none (Karn). */
-static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
+static void timer__rtt_sample_ends_the_backoff(struct kunit *test)
 {
-	struct bench *b = measured_bench(test);
+	struct bench *b = bench_with_rtt(test);
 
 	post(b, ROAN_OP_SEND, 2 * MTU);
 	send_all(b);
@@ -508,7 +508,7 @@ static void timer__a_measured_answer_ends_the_patience(struct kunit *test)
 }
 
 /* True if an ACK is expected soon, so that posting needs no doorbell. Decided by the longest recent wait. */
-static void answer_expected__by_the_longest_wait_of_late(struct kunit *test)
+static void answer_expected__by_the_longest_recent_wait(struct kunit *test)
 {
 	struct roan_requester_cfg never = rc;
 	struct bench *b = bench(test);
@@ -545,27 +545,27 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(acked__beyond_a_read_is_an_implied_nak),
 	KUNIT_CASE(acked__sequence_nak_goes_back_once),
 	KUNIT_CASE(acked__naks_have_their_status),
-	KUNIT_CASE(response__hole_asks_for_the_rest),
+	KUNIT_CASE(response__gap_requests_the_remainder),
 	KUNIT_CASE(response__acknowledges_what_is_before),
 	KUNIT_CASE(response__must_be_well_formed),
 	KUNIT_CASE(timer__retries_run_out),
 	KUNIT_CASE(timer__progress_renews_the_budget),
 	KUNIT_CASE(timer__code_0_is_never),
-	KUNIT_CASE(rtt__from_who_asked_to_who_answered),
-	KUNIT_CASE(rtt__not_of_what_was_sent_twice),
-	KUNIT_CASE(rtt__not_of_what_left_before_its_time),
-	KUNIT_CASE(timer__early_by_measure_and_free_of_charge),
-	KUNIT_CASE(timer__early_runs_from_the_last_packet),
-	KUNIT_CASE(timer__one_packet_asks_and_loss_resends_all),
-	KUNIT_CASE(timer__what_is_only_late_is_not_sent_again),
-	KUNIT_CASE(timer__what_was_dropped_is_not_on_its_way),
-	KUNIT_CASE(timer__a_second_probe_learns_nothing),
-	KUNIT_CASE(timer__one_read_asks_and_loss_asks_for_all),
-	KUNIT_CASE(timer__a_read_only_late_is_not_asked_for_again),
-	KUNIT_CASE(timer__a_busy_peer_is_not_silent),
-	KUNIT_CASE(timer__a_nak_ends_the_asking),
-	KUNIT_CASE(timer__a_measured_answer_ends_the_patience),
-	KUNIT_CASE(answer_expected__by_the_longest_wait_of_late),
+	KUNIT_CASE(rtt__from_request_to_its_response),
+	KUNIT_CASE(rtt__not_of_a_retransmission),
+	KUNIT_CASE(rtt__not_if_sent_early),
+	KUNIT_CASE(timer__rto_costs_no_retry),
+	KUNIT_CASE(timer__rto_runs_from_the_last_packet),
+	KUNIT_CASE(timer__probe_then_loss_resends_all),
+	KUNIT_CASE(timer__late_ack_resends_nothing),
+	KUNIT_CASE(timer__dropped_packets_are_not_in_flight),
+	KUNIT_CASE(timer__second_probe_says_nothing_of_the_tail),
+	KUNIT_CASE(timer__read_probe_then_loss_resends_all),
+	KUNIT_CASE(timer__late_read_response_resends_nothing),
+	KUNIT_CASE(timer__stale_responses_restart_the_rto),
+	KUNIT_CASE(timer__nak_ends_the_probe),
+	KUNIT_CASE(timer__rtt_sample_ends_the_backoff),
+	KUNIT_CASE(answer_expected__by_the_longest_recent_wait),
 	{}
 };
 

@@ -59,7 +59,7 @@ static void next__empty_message_takes_a_packet(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->e.len, 0);
 }
 
-static void next__window_bounds_the_span_and_asks(struct kunit *test)
+static void next__window_bounds_the_span_and_sets_ackreq(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 	struct bench *b;
@@ -152,7 +152,7 @@ static void next__fence_waits_for_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(b), 1);
 }
 
-static void next__work_before_a_fence_asks_for_the_ack(struct kunit *test)
+static void next__wqe_before_a_fence_has_ackreq(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -164,7 +164,7 @@ static void next__work_before_a_fence_asks_for_the_ack(struct kunit *test)
 }
 
 /* A local invalidation waits for the ACKs of earlier requests: a retransmission may need the key. */
-static void next__alone_waits_for_the_acknowledgement(struct kunit *test)
+static void next__local_inv_waits_for_the_ack(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -180,7 +180,7 @@ static void next__alone_waits_for_the_acknowledgement(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
 }
 
-static void next__only_the_last_of_a_batch_asks(struct kunit *test)
+static void next__only_the_last_of_a_batch_has_ackreq(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -245,7 +245,7 @@ static void next__credits_that_shrink_do_not_strand_a_tail(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
 }
 
-static void can_send__room_on_the_way_and_nothing_before(struct kunit *test)
+static void can_send__window_space_and_no_backlog(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -261,7 +261,7 @@ static void can_send__room_on_the_way_and_nothing_before(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
 }
 
-static void can_send__no_more_reads_than_the_peer_takes(struct kunit *test)
+static void can_send__no_more_than_max_rd_atomic_reads(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -384,7 +384,7 @@ static void update_cfg__keeps_what_is_under_way(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->r.cfg.timeout, 3);
 }
 
-static void update_cfg__new_retries_begin_anew(struct kunit *test)
+static void update_cfg__new_retries_restart_the_counters(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 	struct bench *b;
@@ -437,7 +437,7 @@ static void drain__finishes_the_message_and_stops(struct kunit *test)
 }
 
 /* The ACK timer restarts at the given time, when the QP's packets have left this host. */
-static void restart_timer__silence_counts_from_then(struct kunit *test)
+static void restart_timer__counts_from_the_given_time(struct kunit *test)
 {
 	struct bench *b = bench(test);
 	u64 before, later;
@@ -507,30 +507,30 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__segments_of_a_message),
 	KUNIT_CASE(next__only_the_last_packet_is_solicited),
 	KUNIT_CASE(next__empty_message_takes_a_packet),
-	KUNIT_CASE(next__window_bounds_the_span_and_asks),
+	KUNIT_CASE(next__window_bounds_the_span_and_sets_ackreq),
 	KUNIT_CASE(next__widest_window_goes_back_whole),
 	KUNIT_CASE(next__long_read_goes_in_pieces),
 	KUNIT_CASE(next__rd_atomic_is_a_limit),
 	KUNIT_CASE(next__no_rd_atomic_fails_the_work),
 	KUNIT_CASE(next__fence_waits_for_reads),
-	KUNIT_CASE(next__work_before_a_fence_asks_for_the_ack),
-	KUNIT_CASE(next__alone_waits_for_the_acknowledgement),
-	KUNIT_CASE(next__only_the_last_of_a_batch_asks),
+	KUNIT_CASE(next__wqe_before_a_fence_has_ackreq),
+	KUNIT_CASE(next__local_inv_waits_for_the_ack),
+	KUNIT_CASE(next__only_the_last_of_a_batch_has_ackreq),
 	KUNIT_CASE(next__credits_bound_and_probe),
 	KUNIT_CASE(next__responses_bring_credits),
 	KUNIT_CASE(next__credits_that_shrink_do_not_strand_a_tail),
-	KUNIT_CASE(can_send__room_on_the_way_and_nothing_before),
-	KUNIT_CASE(can_send__no_more_reads_than_the_peer_takes),
+	KUNIT_CASE(can_send__window_space_and_no_backlog),
+	KUNIT_CASE(can_send__no_more_than_max_rd_atomic_reads),
 	KUNIT_CASE(local__in_order_and_without_a_psn),
 	KUNIT_CASE(fail__earlier_succeeds_later_is_flushed),
 	KUNIT_CASE(fail__nothing_behind_leaves),
 	KUNIT_CASE(fail__nor_when_the_last_before_is_answered),
 	KUNIT_CASE(fail__nor_behind_a_late_answer),
 	KUNIT_CASE(update_cfg__keeps_what_is_under_way),
-	KUNIT_CASE(update_cfg__new_retries_begin_anew),
+	KUNIT_CASE(update_cfg__new_retries_restart_the_counters),
 	KUNIT_CASE(flush__everything_retires),
 	KUNIT_CASE(drain__finishes_the_message_and_stops),
-	KUNIT_CASE(restart_timer__silence_counts_from_then),
+	KUNIT_CASE(restart_timer__counts_from_the_given_time),
 	KUNIT_CASE(uc__sent_is_done),
 	KUNIT_CASE(resume__sends_on_with_the_next_psn),
 	{}

@@ -13,7 +13,7 @@ static bool absent(struct bench *b, u64 now)
 	return !roan_responder_unblocked(&b->r);
 }
 
-static struct roan_pkt rest_of_600(void)
+static struct roan_pkt remainder_of_600(void)
 {
 	struct roan_pkt rest = request(0x0c, 1, 0, 600 - MTU);
 
@@ -25,7 +25,7 @@ static struct roan_pkt rest_of_600(void)
  * A response is blocked. Early duplicates get no response; later ones get one RNR NAK each, with the next response's
  * PSN.
  */
-static void defer_rnr__once_each_asking(struct kunit *test)
+static void defer_rnr__once_per_duplicate(struct kunit *test)
 {
 	struct bench *b = bench(test);
 	u64 now = 1000 * MS;
@@ -34,13 +34,13 @@ static void defer_rnr__once_each_asking(struct kunit *test)
 	owed(b);
 	KUNIT_EXPECT_TRUE(test, absent(b, now));
 	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
-	KUNIT_EXPECT_EQ(test, take(b, rest_of_600()), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(b, remainder_of_600()), ROAN_V_DUPLICATE);
 	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now + ROAN_RNR_GRACE_NS - 1, &b->a));
 	for (int i = 0; i < 2; i++) {
 		now += ROAN_RNR_GRACE_NS;
 		KUNIT_EXPECT_TRUE(test, absent(b, now));	/* a page arrived, but for another request */
 		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
-		KUNIT_EXPECT_EQ(test, take(b, rest_of_600()), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_EQ(test, take(b, remainder_of_600()), ROAN_V_DUPLICATE);
 		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
 		KUNIT_EXPECT_EQ(test, b->a.opcode, 0x11);
 		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | (i ? 26 : 24));	/* 81.92 and 40.96 ms */
@@ -56,7 +56,7 @@ static void defer_rnr__once_each_asking(struct kunit *test)
  * More than ROAN_RNR_GRACE_DUPS duplicates get the RNR NAK before the grace time ends. Each blocked response counts
  * anew.
  */
-static void defer_rnr__soon_to_who_asks_often(struct kunit *test)
+static void defer_rnr__early_after_many_duplicates(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -67,7 +67,7 @@ static void defer_rnr__soon_to_who_asks_often(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, absent(b, now));
 		for (u32 i = 0; i <= ROAN_RNR_GRACE_DUPS; i++) {
 			now += 10000;
-			KUNIT_EXPECT_EQ(test, take(b, packet ? rest_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+			KUNIT_EXPECT_EQ(test, take(b, packet ? remainder_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
 			KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&b->r, now, &b->a), i == ROAN_RNR_GRACE_DUPS);
 		}
 		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 4);	/* 0.04 ms */
@@ -76,7 +76,7 @@ static void defer_rnr__soon_to_who_asks_often(struct kunit *test)
 }
 
 /* A duplicate of an executed SEND before the READ gets the RNR NAK: its ACK must not overtake the blocked response. */
-static void defer_rnr__to_who_asks_for_an_ack(struct kunit *test)
+static void defer_rnr__for_a_duplicate_send(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -89,7 +89,7 @@ static void defer_rnr__to_who_asks_for_an_ack(struct kunit *test)
 }
 
 /* A READ of 3 packets, blocked, and a READ of 1 packet behind it. */
-static void one_rests(struct kunit *test, struct bench *b)
+static void block_first_response(struct kunit *test, struct bench *b)
 {
 	take(b, request(0x0c, 0, 0, 600));
 	KUNIT_EXPECT_TRUE(test, absent(b, 0));
@@ -98,9 +98,9 @@ static void one_rests(struct kunit *test, struct bench *b)
 }
 
 /* The same, after both were sent once and the first was requested again. */
-static void one_rests_again(struct kunit *test, struct bench *b)
+static void block_repeated_response(struct kunit *test, struct bench *b)
 {
-	one_rests(test, b);
+	block_first_response(test, b);
 	while (owed(b) != -1)
 		;
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
@@ -111,11 +111,11 @@ static void one_rests_again(struct kunit *test, struct bench *b)
  * A blocked repeated response is dropped when the requester has moved past it, that is, when it requests later PSNs and
  * repeats that request.
  */
-static void unblocked__when_passed_by(struct kunit *test)
+static void unblocked__when_the_requester_moved_past(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
-	one_rests_again(test, b);
+	block_repeated_response(test, b);
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
 	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
@@ -140,11 +140,11 @@ static void unblocked__when_passed_by(struct kunit *test)
  * A requester that repeats the first READ too still needs it: the response stays blocked, and the requester gets RNR
  * NAKs.
  */
-static void unblocked__not_to_who_asks_for_all(struct kunit *test)
+static void unblocked__not_if_all_is_requested_again(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
-	one_rests_again(test, b);
+	block_repeated_response(test, b);
 	for (int i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
 		KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
@@ -156,18 +156,18 @@ static void unblocked__not_to_who_asks_for_all(struct kunit *test)
 }
 
 /* A response that was never sent stays blocked, whatever later requests are repeated. */
-static void unblocked__not_the_first_time(struct kunit *test)
+static void unblocked__not_if_never_sent(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
-	one_rests(test, b);
+	block_first_response(test, b);
 	for (int i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
 	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
 }
 
 /* A repeated request before the blocked one is answered at once. The blocked time continues. */
-static void unblocked__to_what_is_before(struct kunit *test)
+static void unblocked__for_an_earlier_request(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -189,7 +189,7 @@ static void unblocked__to_what_is_before(struct kunit *test)
 }
 
 /* A new READ overwrites the responder resource of a blocked repeated one, and is not blocked. */
-static void unblocked__to_what_takes_its_place(struct kunit *test)
+static void unblocked__for_a_new_request_in_its_resource(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -206,14 +206,14 @@ static void unblocked__to_what_takes_its_place(struct kunit *test)
 }
 
 static struct kunit_case responder_rest_cases[] = {
-	KUNIT_CASE(defer_rnr__once_each_asking),
-	KUNIT_CASE(defer_rnr__soon_to_who_asks_often),
-	KUNIT_CASE(defer_rnr__to_who_asks_for_an_ack),
-	KUNIT_CASE(unblocked__when_passed_by),
-	KUNIT_CASE(unblocked__not_to_who_asks_for_all),
-	KUNIT_CASE(unblocked__not_the_first_time),
-	KUNIT_CASE(unblocked__to_what_is_before),
-	KUNIT_CASE(unblocked__to_what_takes_its_place),
+	KUNIT_CASE(defer_rnr__once_per_duplicate),
+	KUNIT_CASE(defer_rnr__early_after_many_duplicates),
+	KUNIT_CASE(defer_rnr__for_a_duplicate_send),
+	KUNIT_CASE(unblocked__when_the_requester_moved_past),
+	KUNIT_CASE(unblocked__not_if_all_is_requested_again),
+	KUNIT_CASE(unblocked__not_if_never_sent),
+	KUNIT_CASE(unblocked__for_an_earlier_request),
+	KUNIT_CASE(unblocked__for_a_new_request_in_its_resource),
 	{}
 };
 

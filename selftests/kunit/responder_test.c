@@ -94,7 +94,7 @@ static void admit__more_reads_than_agreed(struct kunit *test)
 /*
  * A response is repeated when a new READ arrives: the requester has the response, so the new READ takes the resource.
  */
-static void admit__a_repeated_read_gives_way(struct kunit *test)
+static void admit__new_read_takes_a_repeated_ones_resource(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -232,7 +232,7 @@ static void uc__next_first_resynchronises(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, b->r.nak_due);
 }
 
-static void rnr__silence_until_it_comes_again(struct kunit *test)
+static void rnr__drops_until_the_retransmission(struct kunit *test)
 {
 	struct bench *b = bench(test);
 
@@ -417,7 +417,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(set_resources__memory_may_come_with_the_first_read),
 	KUNIT_CASE(admit__no_resources_no_read),
 	KUNIT_CASE(admit__more_reads_than_agreed),
-	KUNIT_CASE(admit__a_repeated_read_gives_way),
+	KUNIT_CASE(admit__new_read_takes_a_repeated_ones_resource),
 	KUNIT_CASE(admit__gap_is_reported_once),
 	KUNIT_CASE(admit__late_nak_names_the_present_gap),
 	KUNIT_CASE(admit__duplicate_send_is_acknowledged),
@@ -426,7 +426,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__duplicate_read_within_the_first),
 	KUNIT_CASE(admit__forgotten_read_is_dropped),
 	KUNIT_CASE(uc__next_first_resynchronises),
-	KUNIT_CASE(rnr__silence_until_it_comes_again),
+	KUNIT_CASE(rnr__drops_until_the_retransmission),
 	KUNIT_CASE(nak__refuses_and_ends),
 	KUNIT_CASE(next__nothing_overtakes_a_read),
 	KUNIT_CASE(next__the_oldest_first),

@@ -125,7 +125,7 @@ static void impossible_tails_are_seen(struct kunit *test)
 }
 
 /* A user can write to the whole mapping, also to the kernel line: the kernel must not read it. */
-static void our_line_is_write_only(struct kunit *test)
+static void kernel_line_is_write_only(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, 16, param_start(test));
 	u32 start = ring->index;
@@ -174,7 +174,7 @@ static void doorbell_bit(struct kunit *test)
 }
 
 /* Each popped hint is published at once. An impossible tail empties the ring; later hints work again. */
-static void notices_are_taken(struct kunit *test)
+static void hints_are_popped(struct kunit *test)
 {
 	struct roan_ring *ring = new_ring(test, SLOTS, sizeof(struct roan_db_hint), param_start(test));
 	struct roan_db_hint *slot;
@@ -337,7 +337,7 @@ static bool take_bit(struct roan_cq *cq, enum roan_deferred_bit bit)
 	return test_and_clear_bit(bit, &cq->deferred.bits);
 }
 
-static void cq_overflow_is_told_once(struct kunit *test)
+static void cq_overflow_is_reported_once(struct kunit *test)
 {
 	struct roan_cq *cq = new_cq(test);
 	struct ib_wc wc[SLOTS + 1];
@@ -364,7 +364,7 @@ static void cq_overflow_is_told_once(struct kunit *test)
 	roan_destroy_cq(&cq->ib, NULL);
 }
 
-static void cq_wakes_whom_it_should(struct kunit *test)
+static void cq_events_follow_arming(struct kunit *test)
 {
 	struct roan_cq *cq = new_cq(test);
 
@@ -538,14 +538,14 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(alloc_of_two_shares_memory),
 	KUNIT_CASE_PARAM(slots_come_out_in_order, start_gen_params),
 	KUNIT_CASE_PARAM(impossible_tails_are_seen, start_gen_params),
-	KUNIT_CASE_PARAM(our_line_is_write_only, start_gen_params),
+	KUNIT_CASE_PARAM(kernel_line_is_write_only, start_gen_params),
 	KUNIT_CASE_PARAM(doorbell_bit, start_gen_params),
-	KUNIT_CASE_PARAM(notices_are_taken, start_gen_params),
+	KUNIT_CASE_PARAM(hints_are_popped, start_gen_params),
 	KUNIT_CASE_PARAM(fetched_receive_is_a_copy, start_gen_params),
 	KUNIT_CASE_PARAM(bad_receives_are_refused, start_gen_params),
 	KUNIT_CASE_PARAM(cq_is_full, start_gen_params),
-	KUNIT_CASE_PARAM(cq_overflow_is_told_once, start_gen_params),
-	KUNIT_CASE_PARAM(cq_wakes_whom_it_should, start_gen_params),
+	KUNIT_CASE_PARAM(cq_overflow_is_reported_once, start_gen_params),
+	KUNIT_CASE_PARAM(cq_events_follow_arming, start_gen_params),
 	KUNIT_CASE_PARAM(cq_keeps_kernel_addresses_to_itself, start_gen_params),
 	KUNIT_CASE_PARAM(cq_resize_keeps_entries, start_gen_params),
 	KUNIT_CASE(cq_moves_little_by_little),

@@ -28,7 +28,7 @@ static void sample__converges(struct kunit *test)
 	KUNIT_EXPECT_LE(test, rto, 11 * MS);
 }
 
-static void sample__spread_gives_room(struct kunit *test)
+static void sample__variance_raises_the_rto(struct kunit *test)
 {
 	struct roan_rtt rtt = {};
 
@@ -50,7 +50,7 @@ static void rto__is_never_below_its_floor(struct kunit *test)
 static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(sample__first_one_counts_whole),
 	KUNIT_CASE(sample__converges),
-	KUNIT_CASE(sample__spread_gives_room),
+	KUNIT_CASE(sample__variance_raises_the_rto),
 	KUNIT_CASE(rto__is_never_below_its_floor),
 	{}
 };

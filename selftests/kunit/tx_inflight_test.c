@@ -13,7 +13,7 @@ static bool called(struct fake *f)
 	return test_and_clear_bit(ROAN_DEFER_SEND, &f->qp.deferred.bits);
 }
 
-static void waits__while_more_is_there(struct kunit *test)
+static void arm__waits_while_more_is_in_flight(struct kunit *test)
 {
 	struct fake *f = test->priv;
 
@@ -28,7 +28,7 @@ static void waits__while_more_is_there(struct kunit *test)
 }
 
 /* The send loop waits for half; a wait of the timer for all does not lower that threshold. */
-static void waits__for_more_stays(struct kunit *test)
+static void arm__keeps_the_higher_threshold(struct kunit *test)
 {
 	struct fake *f = test->priv;
 
@@ -44,7 +44,7 @@ static void waits__for_more_stays(struct kunit *test)
  * the timer calls roan_tx_inflight_arm(), finds nothing in flight and clears the threshold. The destructor then finds
  * none, so the timer's call must wake the queue.
  */
-static void waits__for_more_is_called_by_the_timer(struct kunit *test)
+static void arm__wakes_after_a_lost_race(struct kunit *test)
 {
 	struct fake *f = test->priv;
 
@@ -71,9 +71,9 @@ static int tx_inflight_init(struct kunit *test)
 }
 
 static struct kunit_case tx_inflight_cases[] = {
-	KUNIT_CASE(waits__while_more_is_there),
-	KUNIT_CASE(waits__for_more_stays),
-	KUNIT_CASE(waits__for_more_is_called_by_the_timer),
+	KUNIT_CASE(arm__waits_while_more_is_in_flight),
+	KUNIT_CASE(arm__keeps_the_higher_threshold),
+	KUNIT_CASE(arm__wakes_after_a_lost_race),
 	{}
 };
 

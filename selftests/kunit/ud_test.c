@@ -12,7 +12,7 @@ static void pkeys_match_by_membership(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_pkey_match(0x8000, 0x8000));	/* base 0 is the invalid P_Key */
 }
 
-static void admits_only_its_own(struct kunit *test)
+static void admit__checks_every_rule(struct kunit *test)
 {
 	struct roan_pkt p = { .info = roan_opcode(0x64), .pkey = 0xffff, .qkey = 5, .payload_len = 1024 };
 
@@ -25,7 +25,7 @@ static void admits_only_its_own(struct kunit *test)
 
 static struct kunit_case datagram_cases[] = {
 	KUNIT_CASE(pkeys_match_by_membership),
-	KUNIT_CASE(admits_only_its_own),
+	KUNIT_CASE(admit__checks_every_rule),
 	{}
 };
 

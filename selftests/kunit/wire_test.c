@@ -63,7 +63,7 @@ static void build_then_parse_is_identity(struct kunit *test)
 }
 
 /* The bits beside FECN and BECN, the seven beside AckReq, a byte of the DETH: sent as 0, ignored on receipt. */
-static void reserved_bits_say_nothing(struct kunit *test)
+static void reserved_bits_are_ignored(struct kunit *test)
 {
 	struct roan_pkt in = { .opcode = 0x64, .pkey = 0xffff, .qkey = 0x80010000, .src_qpn = 5 };
 	struct roan_pkt plain = {}, noisy = {};
@@ -166,7 +166,7 @@ static void credit_codes_are_inverse(struct kunit *test)
 
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(build_then_parse_is_identity),
-	KUNIT_CASE(reserved_bits_say_nothing),
+	KUNIT_CASE(reserved_bits_are_ignored),
 	KUNIT_CASE(truncation_is_refused),
 	KUNIT_CASE(refusals),
 	KUNIT_CASE(rnr_timers_grow),
