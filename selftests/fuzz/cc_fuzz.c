@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Congestion control under any sequence of events, with any allowed parameters, changed while it runs, and clocks that jump
- * or step back. Rates stay between floor and top, windows sane, the pacer within its bounds, and time moves on.
+ * Fuzzes congestion control: any sequence of events, any allowed parameters, changed between events, and clocks that
+ * jump or step back. Invariants: rates stay between floor and link rate, windows and the pacer's credit stay within
+ * bounds, deadlines lie in the future.
  */
 #include "core/cc/cc.h"
 #include "core/cc/np.h"
@@ -18,7 +19,7 @@ struct state {
 	struct roan_pacer pacer;
 	struct roan_np np;
 	u64 now;
-	u64 floor;	/* the lowest that the rate's floor ever was: a higher one counts from the next cut */
+	u64 floor;	/* the lowest floor so far: a higher floor takes effect at the next cut */
 };
 
 static void lower_floor(struct state *s)
@@ -77,7 +78,7 @@ static void event(struct state *s, const u8 *d)
 	struct roan_cc_sample sample = {
 		.bytes = d[1] << 8, .in_flight = d[2] << 10, .rtt_ns = (u64)d[3] << (d[2] & 31),
 	};
-	u64 now = s->now - (d[0] & 0x80 ? d[3] : 0);	/* sometimes from a CPU that is behind */
+	u64 now = s->now - (d[0] & 0x80 ? d[3] : 0);	/* sometimes a CPU with an earlier time */
 	u32 which;
 
 	switch (d[0] & 15) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Any sequence of frames, right or not, forged or not, against one priority that always has something to send: what is
- * accepted is built again to the same bytes, and nothing waits longer than the watchdog's bound. And any course of a backlog
- * whose peer is told: it is off while it must be, without a gap, and never for longer than the watchdog lets it.
+ * Fuzzes PFC. Receiving: any sequence of frames, valid or not, for one priority with unlimited data. An accepted frame
+ * must be rebuilt to the same bytes, and nothing is blocked longer than the watchdog time. Sending: any course of a
+ * backlog. The peer must be paused without a gap while the rules demand it, and never longer than the watchdog time.
  */
 #include "core/flow/pfc_rules.h"
 
@@ -11,10 +11,13 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
-/* Bytes behind the times, and times of classes not enabled, are ignored: a copy without them must be what build() makes. */
+/*
+ * The parser ignores bytes behind the times and the times of disabled classes. A copy with these bytes cleared must
+ * equal the rebuilt frame.
+ */
 static bool take(const u8 *data, u32 len, struct roan_pfc_frame *f)
 {
-	u8 *frame = malloc(len ? len : 1);	/* the parser may see no more than this */
+	u8 *frame = malloc(len ? len : 1);	/* exact size, so that ASan reports a read past the end */
 	u8 again[ROAN_PFC_FRAME_LEN];
 	bool ok;
 	u32 i;
@@ -48,12 +51,12 @@ static void tell(const u8 *data, size_t size, const struct roan_pfc_params *para
 		when = roan_pfc_tx_deadline(&t, params, now);
 		MUST(!when || when > now);
 		if (when && when <= next)
-			next = when;		/* the timer, and the rest of the time is left out */
+			next = when;		/* the timer fires first; skip the remaining time */
 		else
 			backlog = (u64)data[1] << 11;
 		now = next;
 		was = t.xoff_sent;
-		MUST(!was || now < paused_until);	/* told again before it lapsed */
+		MUST(!was || now < paused_until);	/* the refresh must come before the pause ends */
 		switch (roan_pfc_tx_decide_wd(&t, params, backlog, MAX_NS, now)) {
 		case ROAN_PFC_TX_XOFF:
 			MUST(backlog > params->pfc_emit_xon * 1024);
@@ -85,9 +88,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	roan_pfc_params_default(&params);
 	tell(data, size, &params);
 	for (at = 0; at + 4 <= size; at += 4) {
-		/* Mostly times that matter; sometimes a whole frame, with its length in the byte before. */
+		/* Mostly pause times; sometimes a whole frame, with its length in the byte before. */
 		next = now + ((u64)data[at] << (data[at + 1] & 31));
-		if (held && roan_pfc_rx_deadline(&p, &params) <= next) {	/* the timer wakes who waits */
+		if (held && roan_pfc_rx_deadline(&p, &params) <= next) {	/* the timer fires first */
 			now = roan_pfc_rx_deadline(&p, &params);
 			MUST(!roan_pfc_rx_still_blocked(&p, &params, now) && !roan_pfc_rx_blocked(&p, &params, now));
 			held = 0;

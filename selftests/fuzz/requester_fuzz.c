@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A requester with work queued, and from fuzz bytes: what it may send, what comes back, what time passes. Four bytes a
- * step. A peer may say anything; the indices stay in order, everything retires once, in order.
+ * Fuzzes the requester: posted work, send budgets, arbitrary responses and elapsed time come from fuzz bytes, four
+ * bytes per step. Invariants: indices and PSNs stay in order; every WQE retires once, in order; after an error only
+ * flushed ones follow.
  */
 #include "core/transport/requester.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequences of requests, answers and refusals, from fuzz bytes, through the responder. Eight bytes a step; PSNs stay near
- * the expected one, so that the interesting ones are hit. Says nothing of wire bytes: that is wire_fuzz.c.
+ * Fuzzes the responder: sequences of requests, responses, NAKs and page faults from fuzz bytes, eight bytes per step.
+ * PSNs stay near the expected one, so that interesting cases are frequent. Wire bytes are fuzzed in wire_fuzz.c.
  */
 #include "core/transport/responder.h"
 

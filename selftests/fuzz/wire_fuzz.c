@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Arbitrary bytes through roan_wire_parse(); what it accepts must parse the same after being built again. */
+/*
+ * Fuzzes roan_wire_parse() with arbitrary bytes. An accepted packet must parse to the same values after it is built
+ * again.
+ */
 #include "core/transport/wire.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
@@ -7,7 +10,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	size_t have = min_t(size_t, size, ROAN_MAX_HEADERS);
-	u8 *head = malloc(have ? have : 1);	/* the parser may see no more than this */
+	u8 *head = malloc(have ? have : 1);	/* exact size, so that ASan reports a read past the end */
 	u8 again[ROAN_MAX_HEADERS], twice[ROAN_MAX_HEADERS];
 	struct roan_pkt a, b;
 
@@ -19,7 +22,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 		if (n != a.payload_off || n + a.payload_len + a.pad + ROAN_ICRC_LEN != size)
 			abort();
-		/* Bytes without a reserved bit come back as they were: opcode, flags, P_Key, QPN, PSN. */
+		/* Bytes without reserved bits are unchanged: opcode, flags, P_Key, QPN, PSN. */
 		if (memcmp(again, head, 4) || memcmp(again + 5, head + 5, 3) || memcmp(again + 9, head + 9, 3))
 			abort();
 		if (roan_wire_parse(again, size, &b) != ROAN_PARSE_OK)

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Calls between the rooms of kernel/ go down only.
+"""Checks that calls and includes between the folders (rooms) of kernel/ go down the floors only.
 
 Usage:  selftests/lint/floors.py FOLDER      FOLDER: a build of the module, such as build/6.12.0-amd64; reads its kernel/
 
-Takes the symbols that each object defines and those that it leaves undefined (nm), and prints each reference from an object to a
-symbol of a room above it; and each #include of a header of a room above, unless it has only types (*_types.h).
-Exit status: 0 none, 1 some, 2 no objects. selftests/lint/floors_test.sh shows that it can fail.
+Reads the defined and undefined symbols of each object with nm. Prints each reference from an object to a symbol of a room
+above its own, and each #include of a header of a room above, except headers with types only (*_types.h).
+Exit status: 0: nothing found, 1: references found, 2: no objects. selftests/lint/floors_test.sh tests this script.
 """
 import os
 import re
 import subprocess
 import sys
 
-# From the top floor down. An object's room is the longest of these that its path begins with.
+# Floors, from the top down. The room of an object is the longest prefix of its path in this list.
 FLOORS = {"main.o": 9, "verbs/": 8, "rx/": 7, "tx/": 6, "flow/": 5, "mem/": 4, "net/": 3, "base/": 2, "core/": 1}
 
-# The one reference up that is meant: the pure core computes CRCs through core_env.h, and whoever links it says how.
+# The only intended reference up: core/ calls roan_crc32() (core_env.h), which each program that links the core defines.
 MEANT = {("core/", "roan_crc32")}
 
 
@@ -26,7 +26,7 @@ def room_of(path):
 
 
 def symbols(path):
-    """What the object defines for others, and what it leaves undefined."""
+    """The global symbols that the object defines, and those that it leaves undefined."""
     defined, undefined = set(), set()
     for line in subprocess.run(["nm", "-g", path], capture_output=True, text=True, check=True).stdout.splitlines():
         kind, name = line.split()[-2:]
@@ -39,7 +39,7 @@ def files_of(folder, *endings):
     for where, _, files in os.walk(top):
         for name in sorted(files):
             path = os.path.relpath(os.path.join(where, name), top)
-            # roan_peermem.ko is a module of its own, on top of roan.ko.
+            # roan_peermem.ko is a separate module above roan.ko.
             if name.endswith(endings) and not name.startswith(".") and not path.startswith("mem/peermem/"):
                 yield path, os.path.join(where, name)
 
@@ -61,7 +61,7 @@ def main():
         bad += includes_up(path, file)
     for path, file in files_of(sys.argv[1], ".o"):
         if not room_of(path):
-            bad.append("%s lies in no room" % path)
+            bad.append("%s belongs to no room: add its folder to FLOORS" % path)
             continue
         defined, undefined = symbols(file)
         owner.update({name: path for name in defined})

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Does floors.py find what it is for? Small trees: all calls down, one call up, one header from above. KTAP.
+# Tests floors.py with small trees: calls down only, one call up, one header from above. Prints KTAP.
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 . selftests/vm/lib.sh
 tree=$(mktemp -d)
@@ -25,7 +25,7 @@ finds() { # NAME PATTERN
 ktap_header
 object verbs/qp 'void put(void); void make(void) { put(); }'
 object base/ref 'void put(void) { }'
-if selftests/lint/floors.py "$tree"; then ktap_pass "calls down are fine"; else ktap_fail "calls down are fine"; fi
+if selftests/lint/floors.py "$tree"; then ktap_pass "calls down pass"; else ktap_fail "calls down pass"; fi
 object base/ref 'void make(void); void put(void) { make(); }'
 finds "a call up is found" 'base/ref.o .*refers to make of verbs/qp.o'
 : > "$tree/kernel/verbs/verbs.h"
@@ -33,5 +33,5 @@ finds "a call up is found" 'base/ref.o .*refers to make of verbs/qp.o'
 object base/ref '#include "verbs/verbs.h"
 #include "verbs/verbs_types.h"
 void put(void) { }'
-finds "a header from above is found, one of types only is fine" 'base/ref.c .*includes verbs/verbs.h'
+finds "a header from above is found, one with types only passes" 'base/ref.c .*includes verbs/verbs.h'
 ktap_end

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What can be said about the sources without running them. KTAP. Builds roan for each installed kernel's headers, with W=1
-# -Werror and under sparse.
+# Static checks of the sources. Prints KTAP. Builds roan for each installed kernel's headers with W=1 -Werror and
+# sparse, then runs floors.py, checkpatch, shellcheck and the rules below.
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 . selftests/vm/lib.sh
 log=$(mktemp)
 trap 'rm -f "$log"*' EXIT
 
-sources() { # PATTERN...: files of the tree, tracked or not yet
+sources() { # PATTERN...: files of the tree, tracked or new
 	git ls-files -co --exclude-standard -- "$@"
 }
 
@@ -20,23 +20,23 @@ clean() { # NAME: passes if $log is empty
 	fi
 }
 
-# The same folder and flags as for a guest's module in suites.sh: whoever comes first compiles, for both.
+# Uses the same folder and flags as suites.sh for a guest's module, so each module is compiled once.
 compiles() { # KDIR
 	local name sparse=
 	name=$(basename "$(dirname "$1")")
 	! command -v sparse > /dev/null || sparse="C=2 CF=-D__CHECK_ENDIAN__"
-	! grep -qs '^CONFIG_PREEMPT_RT=y' "$1/.config" || sparse=	# its locks do not tell sparse that they are taken
+	! grep -qs '^CONFIG_PREEMPT_RT=y' "$1/.config" || sparse=	# sparse cannot follow its lock functions
 	mkdir -p "build/$name"
 	if flock "build/$name" make -s -j"$(nproc)" module KDIR="$1" STRICT=1 ROAN_TESTS=y KARGS="$sparse" > "$log" 2>&1; then
-		# Where gcc's warnings are errors, those that let it go on are sparse's.
+		# gcc's warnings are errors, so the warnings of a successful build are sparse's.
 		grep "$PWD/build/.*\(warning\|error\):" "$log" > "$log.sparse"
 		: > "$log"
 	else
-		echo "it stopped half-way" > "$log.sparse"
+		echo "the build failed before sparse had checked all files" > "$log.sparse"
 	fi
 	clean "W=1 -Werror on $name"
 	if [ -e "build/$name/roan.ko" ]; then
-		# Objects and links of files that are no longer in the tree.
+		# Remove objects and links of files that are no longer in the tree.
 		find "build/$name/kernel" -xtype l -delete
 		find "build/$name/kernel" -name '*.o' | while read -r o; do [ -e "${o%.o}.c" ] || rm "$o"; done
 		selftests/lint/floors.py "build/$name" > "$log" || [ -s "$log" ] || echo "floors.py failed" > "$log"
@@ -65,7 +65,8 @@ style() {
 		selftests/cc/lossless.c selftests/cc/egress.c)
 	checkpatch "$common" "${files[@]}" > "$log"
 	clean "checkpatch"
-	# Verbs return positive errnos; libibverbs' tables are declared by types alone and checked by lists of assertions.
+	# Verbs return positive errnos; prototypes in libibverbs' tables have no parameter names; layout checks are macro
+	# lists.
 	mapfile -t files < <(sources 'provider/*.[ch]')
 	checkpatch "$common,USE_NEGATIVE_ERRNO,FUNCTION_ARGUMENTS,MULTISTATEMENT_MACRO_USE_DO_WHILE" "${files[@]}" > "$log"
 	clean "checkpatch on the provider"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Is a static function's name defined in two files? kallsyms, perf and backtraces show such a name without its file.
+"""Finds static functions with the same name in two files: kallsyms, perf and backtraces show a name without its file.
 
-Usage:  selftests/lint/static-names.py [FOLDER ...]      default: kernel provider, each by itself
+Usage:  selftests/lint/static-names.py [FOLDER ...]      default: kernel provider; folders are checked separately
 
-Prints each such name with its files; the exit status is 1 if there are any. Two definitions in one file, as under #if and
-#else, count as one. The provider's tests are programs of their own and do not count.
+Prints each such name with its files; exit status 1 if there are any. Two definitions in one file (#if, #else) count as one.
+Folders named test are skipped: they hold separate programs.
 """
 import collections
 import os
@@ -14,7 +14,7 @@ import sys
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 DEFINITION = re.compile(r"^static\b[^;{}=()#]*?\b(\w+)\s*\([^;{}]*?\)[^;{}=]*\{", re.M)
-MACROS = {"UVERBS_HANDLER", "NAME"}     # they make a name of their argument
+MACROS = {"UVERBS_HANDLER", "NAME"}     # macros that build the function name from an argument
 
 
 def strip(text):
@@ -33,7 +33,7 @@ def sources(folder):
 
 
 def twice(folder):
-    """Names that two files of the folder define, and the files."""
+    """The names that several files of the folder define, and these files."""
     where = collections.defaultdict(set)
     for path in sources(folder):
         with open(path, encoding="utf-8") as f:

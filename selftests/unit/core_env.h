@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The outside world of the pure core in a userspace build: stands in for kernel/core/core_env.h and has its guard.
- * Force-included (-include), because a quoted include would find the kernel's file first. Its size measures how pure the
- * core is, so add here only what a pure file truly needs.
+ * Environment of the pure core in a userspace build: replaces kernel/core/core_env.h and has its include guard. It must
+ * be force-included (-include), because a quoted include would find the kernel's file first. Its size shows how much of
+ * the kernel the core depends on: add only what a file of the core needs.
  */
 #ifndef ROAN_CORE_ENV_H
 #define ROAN_CORE_ENV_H
@@ -70,7 +70,7 @@ typedef int64_t s64;
 #define check_sub_overflow(a, b, d) __builtin_sub_overflow(a, b, d)
 #define check_mul_overflow(a, b, d) __builtin_mul_overflow(a, b, d)
 
-/* In the kernel a warning goes on; here nothing that warns may pass a test. */
+/* A kernel continues after a warning; here a warning aborts, so that no test passes with one. */
 #define WARN_ON_ONCE(c)							\
 	({								\
 		bool _c = !!(c);					\

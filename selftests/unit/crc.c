@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* roan_crc32() for userspace: one table, one byte at a time. Plain on purpose; speed is the kernel file's matter. */
+/*
+ * roan_crc32() for userspace: one table, byte by byte, and simple on purpose. The fast kernel version is
+ * kernel/base/crc.c.
+ */
 #include "core_env.h"
 
 static u32 table[256];
@@ -24,7 +27,7 @@ u32 roan_crc32(u32 crc, const void *p, size_t len)
 	return crc;
 }
 
-/* Of the vector registers, for core/crc/crc_vpclmul.c. */
+/* Userspace versions of kernel/base/crc_fpu.c, for core/crc/crc_vpclmul.c. No FPU section is needed. */
 bool roan_crc_fpu_possible(u32 bits)
 {
 #ifdef __x86_64__

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Runs every registered suite and prints KTAP. Runs nothing in parallel and isolates nothing: a crash ends the run. */
+/*
+ * Runs every registered suite and prints KTAP. The cases run in one process, one after another: a crash ends the run.
+ */
 #include <kunit/test.h>
 
 #define MAX_SUITES 64
@@ -50,7 +52,7 @@ void *kunit_kzalloc(struct kunit *test, size_t size, int gfp)
 	return p;
 }
 
-/* @skipped: 80 bytes, why; left alone if it was not. */
+/* @skipped: 80 bytes for the reason of a skipped case; otherwise unchanged. */
 static bool run_once(struct kunit_suite *suite, struct kunit_case *c, const void *param, char *skipped)
 {
 	struct kunit test = { .param_value = param };

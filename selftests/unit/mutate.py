@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Does some test fail for every small change to the rules of congestion control?
+"""Mutation test of kernel/core/cc and kernel/core/flow: does a test fail for every small change of the code?
 
-Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      default: all of kernel/core/cc and kernel/core/flow
+Usage:  selftests/unit/mutate.py [-j JOBS] [-v] [FILE ...]      FILE: relative to kernel/core; default: FILES below
 
-Changes one operator, constant or statement at a time in a copy of the core, builds the suites of both folders against it and
-runs them. A mutant that no case notices has survived. It is listed, and the exit status is 1, unless EQUIVALENT below says why
-it cannot be noticed; an entry there that no longer fits a line is an error too, so the list cannot rot.
+Changes one operator, constant or statement at a time in a copy of the core, builds the suites of both folders and runs them. A
+mutant for which no case fails has survived: it is listed, and the exit status is 1, unless EQUIVALENT below gives a reason why no
+test can detect it. An entry of EQUIVALENT that matches no surviving mutant is an error too.
 """
 import argparse
 import os
@@ -18,12 +18,12 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-FILES = ["core/cc/dcqcn.c", "core/cc/pacer.c", "core/cc/np.h", "core/cc/np.c", "core/cc/swift.c", "cc/cwnd_bound.c", "flow/pfc_rules.c", "flow/pfc_rules.h",
-         "flow/inflight_limit.c", "flow/inflight_limit.h"]
+FILES = ["cc/dcqcn.c", "cc/pacer.c", "cc/np.h", "cc/np.c", "cc/swift.c", "cc/cwnd_bound.c", "flow/pfc_rules.c",
+         "flow/pfc_rules.h", "flow/inflight_limit.c", "flow/inflight_limit.h"]
 SANITIZERS = "-fsanitize=address,undefined"
-SUITES = ["cc", "window", "dcqcn", "dcqcn_rise", "swift", "pacer", "np", "pause", "depth"]
+SUITES = ["cc", "cwnd_bound", "dcqcn", "dcqcn_rise", "swift", "pacer", "np", "pfc_rules", "inflight_limit"]
 
-# (what to find, what to put instead); tried at each place where they fit.
+# (pattern, replacement); tried at each match.
 SWAPS = [
     (r"(?<![<>=!+\-|&/*])<=", "<"), (r"(?<![<>\-])>=", ">"),
     (r"(?<= )<(?= )", "<="), (r"(?<= )>(?= )", ">="),
@@ -36,10 +36,10 @@ SWAPS = [
     (r"\bmin\(", "max("), (r"\bmax\(", "min("), (r"\bmin_t\(", "max_t("), (r"\bmax_t\(", "min_t("),
     (r"\btrue\b", "false"), (r"\bfalse\b", "true"),
     (r"(?<=[ (])!(?=[a-z_])", ""), (r"\bif \((?!.*\bbool\b)", "if (!("),
-    (r"(?<![\w.\"'/])(\d+)(?=[UL]*\b)(?![\w.]*\")", None),      # a number: one more
+    (r"(?<![\w.\"'/])(\d+)(?=[UL]*\b)(?![\w.]*\")", None),      # a number is incremented
 ]
 
-# File, a piece of the original line, the mutated line's piece, why no test can tell.
+# File, part of the original line, part of the mutated line, why no test can detect it.
 EQUIVALENT = [
     ("dcqcn.c", "d->alpha_update_at - 1", "d->alpha_update_at - 2", "periods are whole microseconds"),
     ("dcqcn.c", "steps >= others", "steps > others", "together from the next step on instead"),
@@ -48,22 +48,22 @@ EQUIVALENT = [
     ("np.c", "h >> 32", "h >> 33", "another hash, as good for these addresses"),
     ("np.c", "h >> 32) +", "h >> 32) -", "another hash, as good for these addresses"),
     ("np.c", "return h ? h : 1", "return h ? h : 2", "one of 2^64 addresses would be seen to differ"),
-    ("pacer.c", "now <= p->credit_ns", "now < p->credit_ns", "no time earns nothing"),
-    ("pacer.c", "earned > room", "earned >= room", "the same amount"),
+    ("pacer.c", "now <= p->credit_ns", "now < p->credit_ns", "zero elapsed time gives zero credit"),
+    ("pacer.c", "earned > room", "earned >= room", "equal values: same result"),
     ("pacer.c", "p->credit < 0 ?", "p->credit < 1 ?", "no debt, no wait"),
     ("pacer.c", "p->credit < 0 ?", "p->credit <= 0 ?", "no debt, no wait"),
-    ("pfc_rules.c", "i < ROAN_PRIORITIES; i++", "i <= ROAN_PRIORITIES; i++", "no ninth bit: one more zero where zeros are"),
-    ("swift.c", "u64 root = 0", "u64 root = 1", "the one is shifted out, or is less than a target's nanosecond"),
+    ("pfc_rules.c", "i < ROAN_PRIORITIES; i++", "i <= ROAN_PRIORITIES; i++", "there is no ninth bit: writes a zero over zeros"),
+    ("swift.c", "u64 root = 0", "u64 root = 1", "the one is shifted out, or is below 1 ns of the target"),
     ("swift.c", "1ULL << 62", "1ULL << 63", "all roots times the same; only their ratios count"),
     ("swift.c", "1ULL << 62", "2ULL << 62", "all roots times the same; only their ratios count"),
     ("swift.c", "1ULL << 42", "1ULL << 43", "all roots times the same; only their ratios count"),
     ("swift.c", "1ULL << 42", "2ULL << 42", "all roots times the same; only their ratios count"),
-    ("swift.c", "x >= root + bit", "x > root + bit", "one in 65536 less for perfect squares"),
-    ("swift.c", "max(packets, 1ULL)", "max(packets, 2ULL)", "both are beyond the range that scales"),
-    ("swift.c", "here <= large ||", "here < large ||", "nothing times the range is nothing"),
+    ("swift.c", "x >= root + bit", "x > root + bit", "perfect squares differ by 1/65536"),
+    ("swift.c", "max(packets, 1ULL)", "max(packets, 2ULL)", "both are outside the scaled range"),
+    ("swift.c", "here <= large ||", "here < large ||", "zero times the range is zero"),
     ("swift.c", "max(full / MIN_SHARE, 1ULL)", "max(full / MIN_SHARE, 2ULL)", "a packet has more than 7 bytes"),
-    ("swift.c", "NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL)", "FRAC), 2ULL)", "less than 2 bit/s take round trips of hours"),
-    ("swift.c", "s->cwnd = 1;", "s->cwnd = 2;", "swift_publish() makes either the smallest"),
+    ("swift.c", "NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL)", "FRAC), 2ULL)", "rates below 2 bit/s need RTTs of hours"),
+    ("swift.c", "s->cwnd = 1;", "s->cwnd = 2;", "swift_publish() raises both to the minimum"),
 ]
 
 
@@ -86,7 +86,7 @@ def mutants(name):
             if m.start() < start:
                 continue
             if instead is None and re.search(r"\w address\[$", code[:m.start()]):
-                continue                # a parameter's array bound means nothing to the compiler
+                continue                # the compiler ignores the bound of an array parameter
             if instead is None:
                 new = str(int(m.group(1)) + 1)
                 changed = text[:m.start(1)] + new + text[m.end(1):]
@@ -99,7 +99,7 @@ def mutants(name):
             else:
                 changed = text[:m.start()] + instead + text[m.end():]
             yield line_of(text, m.start()), text, changed
-    # Statements left out: assignments and calls on a line of their own.
+    # Removed statements: assignments and calls on a line of their own.
     for m in re.finditer(r"^\t+(?!return|if|else|for|while|u32|u64|s64|bool|const|struct|static|case|default|break)"
                          r"[\w*+(>.\[\]-][^;{}]*;$", code, flags=re.M):
         if m.start() < start or m.group(0).lstrip().startswith("}"):
@@ -112,7 +112,7 @@ def line_of(text, offset):
 
 
 class Bench:
-    """A place to build one mutant after the other."""
+    """A copy of the sources, in which one mutant after the other is built."""
 
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="mutate-")
@@ -180,16 +180,16 @@ def excuse(name, before, after):
 def main():
     parser = argparse.ArgumentParser(description="mutation check of kernel/core/cc and kernel/core/flow")
     parser.add_argument("-j", type=int, default=2, metavar="JOBS")
-    parser.add_argument("-v", action="store_true", help="list the excused too")
+    parser.add_argument("-v", action="store_true", help="list the survivors that EQUIVALENT explains, too")
     parser.add_argument("files", nargs="*", default=FILES)
     args = parser.parse_args()
-    work = [(name, line, text, new) for name in args.files for line, text, new in mutants(os.path.basename(name))]
+    work = [(name, line, text, new) for name in args.files for line, text, new in mutants(name)]
     benches = [Bench() for _ in range(args.j)]
     for bench in benches:
         bench.prepare()
 
     def share(k):
-        return [w for w in work[k::args.j] if benches[k].survives(os.path.basename(w[0]), w[3])]
+        return [w for w in work[k::args.j] if benches[k].survives(w[0], w[3])]
 
     with ThreadPoolExecutor(args.j) as pool:
         alive = [w for part in pool.map(share, range(args.j)) for w in part]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parameters that change in the middle of an event: one thread writes allowed values as sysfs does, the other tells every
- * algorithm of events. Any mixture of old and new must be sane: the sanitizers look for what is not, and rates stay in bounds.
- * The fuzzer changes parameters too, but only between events. What this finds it finds by chance, mostly at once; it never
- * fails where nothing is wrong.
+ * Parameters that change during an event. One thread writes allowed values, as sysfs does; the other passes events to
+ * every algorithm. Every mixture of old and new values must be safe: the sanitizers report undefined behaviour, and
+ * rates must stay within bounds. The fuzzer changes parameters only between events. A bug here is found by chance,
+ * mostly at once; there are no false failures.
  */
 #include <pthread.h>
 #include "core/cc/cc.h"
@@ -26,7 +26,7 @@ static u64 scramble(u64 *x)
 	return *x;
 }
 
-/* One parameter after the other goes to and fro between its extremes for a while, and back. */
+/* Flips one random parameter after another between its minimum and maximum, then restores it. */
 static void *tune(void *unused)
 {
 	u64 seed = 4791;
@@ -109,7 +109,7 @@ int main(void)
 	bool ok = true;
 
 	roan_cc_params_default(&params, ROAN_CC_DCQCN);
-	params.rate_to_set_on_first_cnp = 1000;		/* rate and target alike, below the top: nothing to recover */
+	params.rate_to_set_on_first_cnp = 1000;		/* rate and target equal, below the top */
 	if (pthread_create(&thread, NULL, tune, NULL))
 		return 1;
 	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++)

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The tables of Documentation/observability.md have the counters, tracepoints and values that the sources have, in their order.
+# Checks that the tables of Documentation/observability.md list the counters, tracepoints and values of the sources, in
+# order.
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 page=Documentation/observability.md
 
-# names HEADING: the first column of the tables under it
+# names HEADING: prints the first column of the tables under that heading
 names() { sed -n "/^## $1\$/,/^## /s/^| \`\([a-zA-Z0-9_]*\)\` .*/\1/p" $page; }
 source_of() { find kernel -name "$1" | head -n 1; }
-same() { # HEADING FILE: the names on stdin are those under the heading
+same() { # HEADING FILE: compares the names on stdin with those under the heading
 	diff - <(names "$1") && return
 	echo "$page, \"$1\", and $2 differ: add or remove the line, with unit and meaning"
 	return 1

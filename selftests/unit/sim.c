@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two endpoints, each a requester and a responder, joined by a link that loses, repeats, delays and reorders packets, or lets
- * them through slowly, in virtual time, all from one seed. Whatever the link does, every request must finish once, in order, with
- * success, and the bytes must be right. Knows only RC with working peers; what a peer may do wrong is for the suites and the fuzzers.
+ * Transport simulator: two endpoints, each with a requester and a responder, and a link that drops, duplicates, delays
+ * and reorders packets or is slow. Time is virtual, and one seed determines the run. Every request must complete once,
+ * in order and with success, and every byte must be right. Only RC between correct peers: wrong peers are tested by
+ * suites and fuzzers.
  *
- *   sim [--seeds N]     N seeds from 1 on, spread over the processors
- *   sim --seed S [-v]   one seed, -v: with every packet
+ *   sim [--seeds N]     seeds 1 to N, in two processes
+ *   sim --seed S [-v]   one seed; -v: print every packet
  */
 #include "sim.h"
 
@@ -27,7 +28,7 @@ static u64 earliest(u64 a, u64 b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* When does anything happen next? 0: never, which is a hang unless all is done. */
+/* Time of the next event. 0: none, which is a hang unless all is done. */
 static u64 next_event(const struct sim *sim)
 {
 	u64 at = 0;

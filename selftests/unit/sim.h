@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What sim.c (time and the link) and sim_endpoint.c (an endpoint) share. */
+/* Shared by sim.c (virtual time and the link) and sim_endpoint.c (an endpoint). */
 #ifndef ROAN_SIM_H
 #define ROAN_SIM_H
 
@@ -13,16 +13,16 @@
 #define SIM_REPLAY	16
 #define SIM_FLIGHTS	4096
 
-/* A work request, and what became of it. */
+/* A work request and its result. */
 struct job {
 	u8 op, rider;
 	bool fence, solicited;
 	u32 len;
-	u8 *region;		/* at the peer, @len bytes */
-	u8 *sink;		/* READ: here */
+	u8 *region;		/* target or source at the peer, @len bytes */
+	u8 *sink;		/* READ: local buffer */
 	u64 result;		/* atomics */
-	u32 ordinal;		/* of the jobs of this kind before it, for atomics and for those that take a receive WQE */
-	u32 executed;		/* times the peer did it */
+	u32 ordinal;		/* number of earlier jobs with the same opcode, or that consume a receive WQE too */
+	u32 executed;		/* times the peer executed it */
 };
 
 struct side {
@@ -34,21 +34,21 @@ struct side {
 
 	struct job jobs[SIM_JOBS];
 	u32 n_jobs, posted, retired, local_done;
-	u32 depth;		/* most jobs posted and not retired */
-	bool tail_answered;	/* the packet that ends at end_psn asked for an answer when it last left */
+	u32 depth;		/* maximum of posted and not retired jobs */
+	bool tail_answered;	/* the last packet before end_psn had AckReq, or gets a response anyway */
 
 	u64 counter, cell;	/* targets of the peer's FETCH_ADDs and CMP_SWAPs */
-	u32 last_executed;	/* 1 + index of the peer's job last executed: they may only go up */
-	u32 recvs;		/* receive WQEs used up */
-	u32 recv_wqes;		/* and still posted */
-	bool limited;		/* receive WQEs come late */
+	u32 last_executed;	/* 1 + index of the peer's last executed job; must increase */
+	u32 recvs;		/* consumed receive WQEs */
+	u32 recv_wqes;		/* posted receive WQEs */
+	bool limited;		/* receive WQEs are posted late */
 	bool credits;
 	u64 refill_at;
-	u64 kick_at;		/* left something undone */
-	u64 line_free_at;	/* what it gave to a slow line has left by then */
+	u64 kick_at;		/* sending continues then (budget was spent); 0: none */
+	u64 line_free_at;	/* the slow line has sent all packets by then */
 };
 
-/* One packet on its way. The payload is not copied: its source never changes. */
+/* A packet in flight. The payload is not copied: its source does not change. */
 struct flight {
 	u64 at;
 	u8 to;
@@ -60,8 +60,8 @@ struct flight {
 struct sim {
 	u64 seed, random, now, steps;
 	bool verbose, chatty_drain;
-	u32 loss, reorder, copies;	/* of 1000 packets */
-	u32 ns_per_byte;		/* a slow line, with a queue in front of it that takes everything; 0: as fast as they come */
+	u32 loss, reorder, copies;	/* per 1000 packets */
+	u32 ns_per_byte;		/* a slow line with an unlimited queue before it; 0: no limit */
 	u8 mtu_shift;
 	struct side sides[2];
 	u32 n_flights;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One endpoint of the simulator: posts random work, shells the requester and the responder, checks what comes out. */
+/* An endpoint of the simulator: posts random jobs, stands in for the driver half, and checks the results. */
 #include "sim.h"
 
 #define NOISE 65536
 
-/* What the bytes of a job are: a stretch of noise that depends on side, job and offset, so that nothing fits by chance. */
+/* Payload: random bytes that depend on side, job and offset, so that misplaced bytes are detected. */
 static u8 noise[NOISE + (1 << 18)];
 
 static const u8 *bytes_of(const struct side *s, u32 job, u32 offset)
@@ -58,7 +58,7 @@ static void draw_job(struct sim *sim, struct side *s, u32 i)
 
 	j->op = ops[sim_below(sim, ARRAY_SIZE(ops))];
 	j->fence = !sim_below(sim, 6);
-	if (i && sim_below(sim, 2)) {		/* programs repeat themselves */
+	if (i && sim_below(sim, 2)) {		/* like the previous job, as in real programs */
 		const struct job *before = &s->jobs[i - 1];
 
 		j->op = before->op;
@@ -89,7 +89,7 @@ void sim_side_init(struct sim *sim, int id)
 	static const u32 windows[] = { 1, 2, 4, 8, 16, 64, 256, 65536 };
 	struct side *s = &sim->sides[id];
 	u32 psn = sim_below(sim, 2) ? psn_add(0, -sim_below(sim, 100)) : sim_below(sim, 1 << 24);
-	u8 timeout = sim->ns_per_byte ? 16 : sim_below(sim, 2) ? 8 : 14;	/* longer than the longest queue */
+	u8 timeout = sim->ns_per_byte ? 16 : sim_below(sim, 2) ? 8 : 14;	/* longer than the delay of the slow line */
 	const struct roan_requester_cfg req = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = timeout,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_REPLAY), .sq_psn = psn,
@@ -195,7 +195,7 @@ static void check_fence(struct sim *sim, const struct side *s, u32 index)
 			  "side %u: fenced job %u started before job %u finished", s->id, index, i);
 }
 
-/* The packet; of those that are like it, some leave with it. How many it were. */
+/* Sends the packet and some of its batch. Returns the number of packets. */
 static u32 send_alike(struct sim *sim, struct side *s, struct roan_tx_desc *e)
 {
 	const struct job *j = &s->jobs[e->index];
@@ -236,7 +236,7 @@ static u32 send_alike(struct sim *sim, struct side *s, struct roan_tx_desc *e)
 	return n;
 }
 
-/* Send what may be sent, or a part. */
+/* Sends what the requester allows, or a part of it. */
 static void send_some(struct sim *sim, struct side *s)
 {
 	u32 budget = 1 + sim_below(sim, 24);
@@ -274,7 +274,7 @@ static void drain(struct sim *sim, struct side *s)
 		s->kick_at = sim->now + 1;
 }
 
-/* ---- answering ---- */
+/* ---- responding ---- */
 
 static void answer(struct sim *sim, struct side *s)
 {
@@ -298,7 +298,7 @@ static void answer(struct sim *sim, struct side *s)
 	}
 }
 
-/* @job of the peer was carried out here. */
+/* The peer's job @j was executed here. */
 static void executed(struct sim *sim, struct side *s, struct job *j)
 {
 	u32 number = j - peer_of(sim, s)->jobs + 1;
@@ -364,7 +364,7 @@ static void execute(struct sim *sim, struct side *s, const struct roan_pkt *pkt,
 		place(sim, s, pkt, exec, payload);
 		return;
 	case ROAN_OP_READ:
-		/* A long READ comes in pieces; it counts with its first. */
+		/* A long READ is split; its first piece counts. */
 		if (!(u32)exec->va)
 			executed(sim, s, &peer->jobs[exec->rkey - 1]);
 		roan_responder_read(&s->resp, pkt);

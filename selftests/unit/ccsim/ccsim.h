@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A packet-level simulator of congestion control: N senders, a bottleneck queue that marks (or two), receivers, and the very
- * dcqcn.c, swift.c, pacer.c and np.h of the module in between, in virtual time. And the published fluid model to hold its
- * figures against.
+ * A packet-level simulator of congestion control in virtual time: N senders, one or two bottleneck queues that mark
+ * packets, receivers. It runs the module's own dcqcn.c, swift.c, pacer.c and np.h. The published fluid model (model.c)
+ * gives the expected values.
  */
 #ifndef ROAN_CCSIM_H
 #define ROAN_CCSIM_H
@@ -12,37 +12,37 @@
 #include "core/cc/pacer.h"
 #include "core/flow/pfc_rules.h"
 
-#define WINDOWS	40			/* a run's length in windows of throughput */
+#define WINDOWS	40			/* number of throughput windows of a run */
 
-#define START	(1000 * (u64)NSEC_PER_MSEC)	/* when a run begins; time must never be 0 */
+#define START	(1000 * (u64)NSEC_PER_MSEC)	/* start time of a run, not 0 */
 
 enum red_law {
-	RED_INSTANT,	/* each packet is marked with probability p, as the paper's switch does */
-	RED_COUNT,	/* Linux sch_red: marks are spaced, so that a share 2p/(1+p) is marked */
+	RED_INSTANT,	/* marks each packet with probability p, as the paper's switch */
+	RED_COUNT,	/* Linux sch_red: marks are spaced, so a share 2p/(1+p) is marked */
 };
 
 struct red {
-	double kmin, kmax;	/* bytes: p is 0 up to the one and 1 above the other */
-	double pmax;		/* and rises to this between them */
+	double kmin, kmax;	/* bytes: p is 0 up to kmin and 1 above kmax */
+	double pmax;		/* p rises linearly to this at kmax */
 	enum red_law law;
 };
 
 struct red_state {
-	int count;		/* packets since the last mark; -1: not between the thresholds */
+	int count;		/* packets since the last mark; -1: outside kmin..kmax */
 	double random;
 };
 
-/* events.c: what both simulations are made of. */
+/* events.c: used by both simulations (net.c, victim.c). */
 
 struct packet {
 	u32 flow;
 	bool ce;
 };
 
-/* What happens at a moment; each simulation knows its own kinds, and what of this they carry. */
+/* Each simulation defines its own kinds, and the fields that they use. */
 struct event {
 	u64 at;
-	u64 order;		/* of events of one moment: the least first */
+	u64 order;		/* among events at the same time: the least first */
 	u64 sent_at;
 	u32 kind;
 	u32 who;
@@ -52,19 +52,19 @@ struct event {
 };
 
 struct events {
-	struct event *heap;	/* free() when done */
+	struct event *heap;	/* the user calls free() */
 	u32 n, room;
 };
 
 void event_add(struct events *events, struct event e);
-struct event event_take(struct events *events);	/* the first of at least one */
+struct event event_take(struct events *events);	/* removes the earliest; must not be empty */
 
-/* In [0, 1). */
+/* Random number in [0, 1). */
 double random_unit(u64 *seed);
 
 double red_probability(const struct red *red, double queue);
 
-/* sch_red's way: the gap between two marks is uniform on 1 ... 1/p. */
+/* As sch_red: the distance between two marks is uniform on 1 ... 1/p. */
 bool red_counts(struct red_state *state, double p, u64 *seed);
 
 struct setup {
@@ -72,18 +72,18 @@ struct setup {
 	enum roan_cc_algo algo;
 	struct roan_cc_params params;
 	struct red red;
-	u64 link;		/* bit/s: the bottleneck's, and each sender's own */
+	u64 link;		/* bit/s of the bottleneck and of each sender */
 	u64 cap;		/* bit/s of a flow; 0: none */
 	u32 flows;
 	u32 frame;		/* bytes on the wire per packet */
-	bool marks_leaving;	/* a packet is judged by what it leaves behind in a queue, and not by what it finds */
+	bool marks_leaving;	/* mark by the queue behind a leaving packet, not by that before an entering one */
 	bool two_ports;		/* parking lot: flow 0 passes two bottlenecks, flow 1 the first, flow 2 the second */
-	u64 buffer;		/* bytes; what does not fit is dropped */
+	u64 buffer;		/* bytes; packets beyond it are dropped */
 	u64 rtt_ns;		/* with an empty queue, without serialization */
-	u64 join_ns;		/* the first flow is alone until then, then all others start at line rate */
+	u64 join_ns;		/* only the first flow sends until then; the others then start at line rate */
 	u64 run_ns;
-	u64 measure_ns;		/* from here to the end: queue, utilisation, fairness */
-	u64 window_ns;		/* run_ns / WINDOWS: throughput is averaged over this */
+	u64 measure_ns;		/* start of the measurement of queue, utilisation, fairness */
+	u64 window_ns;		/* run_ns / WINDOWS */
 	u64 seed;
 };
 
@@ -97,13 +97,13 @@ struct figures {
 
 void simulate(const struct setup *s, struct figures *out);
 
-#define VICTIM_FLOWS	20	/* as many thresholds fit into the buffer of a switch */
+#define VICTIM_FLOWS	20	/* the buffer of a switch holds this many XOFF thresholds */
 
-/* victim.c: shares of a link's rate. */
+/* victim.c: shares of the link's rate. */
 struct victim_figures {
-	double util;		/* of the crowded port, from measure_ns on */
-	double victim;		/* what the victim gets, from then on, ... */
-	double victim_all;	/* ... and from the join on */
+	double util;		/* of the congested port, from measure_ns on */
+	double victim;		/* share of the victim, from measure_ns on */
+	double victim_all;	/* the same from join_ns on */
 	u64 pauses;		/* XOFF frames of both switches */
 	u64 drops, cnps;
 };
@@ -114,7 +114,7 @@ void print_victim(const struct setup *s, const struct victim_figures *f);
 /* model.c */
 struct fixed_point {
 	double p;		/* share of packets marked */
-	double queue;		/* bytes; above kmax: there is no fixed point on the slope */
+	double queue;		/* bytes; above kmax: no fixed point on the slope */
 	double alpha;
 	double cnps;		/* per second and flow */
 };
@@ -123,7 +123,7 @@ struct fluid {
 	double queue_mean;	/* bytes, over the last quarter */
 	double util;		/* share of the link, likewise */
 	double jain;		/* likewise */
-	double converge_s;	/* from the join until all are within a tenth of their mean for good */
+	double converge_s;	/* from the join until all stay within 10 % of their mean */
 };
 
 void fixed_point(const struct setup *s, struct fixed_point *out);

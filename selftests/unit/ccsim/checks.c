@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What must come out, as KTAP. The model is the mean of many histories, so figures are means over a few seeds. What the model
- * cannot know is that a queue is never less than empty nor marked more than wholly; so where its fixed point is within the
- * queue's own scatter of either end, the slope is prolonged or the tolerance is wider, and the check says so.
+ * Expected results, as KTAP. The fluid model gives the mean of many runs, so results are means over a few seeds. The
+ * model ignores that a queue cannot be shorter than 0 and that the marking probability cannot exceed 1. Where its fixed
+ * point is close to one of these limits the check extends the slope or has a wider tolerance, with a comment.
  */
 #include <math.h>
 #include "checks.h"
 
 static int checks, failures;
-static u32 seeds;	/* a mean is of so many runs */
+static u32 seeds;	/* runs per mean */
 
 struct setup setup_paper(u32 flows, double gbps)
 {
@@ -57,7 +57,7 @@ static void result(bool ok, const char *name)
 	failures += !ok;
 }
 
-/* Means over @runs runs, the worst of drops; and how even throughput was, window by window. */
+/* Means over @runs runs, the maximum of the drops, and the mean Jain index of each window. */
 static void simulate_mean(struct setup s, u32 runs, struct figures *mean)
 {
 	memset(mean, 0, sizeof(*mean));
@@ -78,8 +78,8 @@ static void simulate_mean(struct setup s, u32 runs, struct figures *mean)
 }
 
 /*
- * Seconds from the join until shares are even for good: a mean Jain index of 0.99, which is all within a tenth for two flows;
- * or of what windows so short have in the long run, if cuts at random keep that lower.
+ * Seconds from the join until the shares stay even: a mean Jain index of 0.99 (two flows within 10 %), or the long-run
+ * index of windows of this length, if random cuts keep that below 0.99.
  */
 static double converged(const struct setup *s, const struct figures *mean)
 {
@@ -129,7 +129,7 @@ static void against_model(const char *what, struct setup s, double tolerance, bo
 	result(took <= 1.5 * course.converge_s, name);
 }
 
-/* The bars, at 40 Gb/s, packets paced one by one as the model has them. */
+/* Comparison with the model at 40 Gb/s, with packets paced one by one as in the model. */
 static void paper_at_40(enum red_law law)
 {
 	for (u32 n = 2; n <= 8; n *= 2) {
@@ -141,14 +141,14 @@ static void paper_at_40(enum red_law law)
 			against_model("sch_red's marks,", s, 0.15, true);
 			continue;
 		}
-		s.red.kmax = 5000 + 5 * 195000;	/* same slope, but p does not leap to 1 within the scatter */
+		s.red.kmax = 5000 + 5 * 195000;	/* same slope, but p does not jump to 1 */
 		s.red.pmax = 0.05;
-		/* Two flows: the queue is empty often, and cannot make up for it below. */
+		/* With two flows the queue is often empty, which shifts its mean: wider tolerance. */
 		against_model("random marks,", s, n == 2 ? 0.20 : 0.15, true);
 	}
 }
 
-/* Slower and faster links with times and steps scaled: the same queue in bytes. */
+/* Slower and faster links, with scaled times and steps: the queue in bytes is the same. */
 static void paper_at_speeds(void)
 {
 	static const double gbps[] = { 1, 10, 25, 100 };
@@ -164,7 +164,7 @@ static void paper_at_speeds(void)
 	}
 }
 
-/* Trains of packets instead of single ones put the queue a few packets off, no more. */
+/* Trains instead of single packets change the queue by a few packets only. */
 static void paper_in_trains(void)
 {
 	struct setup s = setup_paper(4, 40);
@@ -173,7 +173,7 @@ static void paper_in_trains(void)
 	against_model("trains,", s, 0.25, false);
 }
 
-/* 16 senders at line rate into the paper's switch: 12 MB hold it. */
+/* 16 senders that start at line rate fit into the paper's switch of 12 MB. */
 static void paper_16_to_1(void)
 {
 	struct setup s = setup_paper(16, 40);
@@ -184,21 +184,21 @@ static void paper_16_to_1(void)
 	fair_and_busy("16:1,", &s, &f);
 }
 
-/* A mark that does not wait in the queue is no older than a round trip; then the paper's own steps are not too large for 64. */
+/* Marks made on leaving the queue are at most one round trip old: the paper's steps are then stable with 64 flows. */
 static void marked_leaving(void)
 {
 	struct setup s = setup_paper(64, 40);
 	struct figures f;
 
 	s.marks_leaving = true;
-	s.params.window_max = 128;	/* KB; else 64 flows that start at line rate have lost packets before the first mark */
+	s.params.window_max = 128;	/* KB; without it 64 flows at line rate lose packets before the first mark */
 	setup_times(&s, 100, 10);
 	simulate(&s, &f);
 	print_figures(&s, &f);
 	fair_and_busy("marks of packets that leave,", &s, &f);
 }
 
-/* One flow through two ports hears of both, and gets as much less as the model says. */
+/* A flow through two ports gets marks of both, and a share as in the model. */
 static void parking_lot(void)
 {
 	struct setup s = setup_paper(3, 40);
@@ -230,7 +230,7 @@ static void adapter(double gbps)
 	fair_and_busy("mlx,", &s, &f);
 }
 
-/* No marks at all: the queue is what the target delay leaves beyond the path, at 40 Gb/s 5 KB a microsecond. */
+/* Without marks the queue is the target delay minus the path delay; at 40 Gb/s 1 us is 5 KB. */
 static void delay_only(u32 flows)
 {
 	struct setup s = setup_paper(flows, 40);
@@ -252,7 +252,7 @@ static void delay_only(u32 flows)
 	result(f.queue_mean <= most, name);
 }
 
-/* Two thousand flows, each allowed four times its share: even, and nothing lost. */
+/* Two thousand flows, each with a cap of four times its share: even shares, no loss. */
 static void crowd(void)
 {
 	struct setup s = setup_paper(2000, 100);
@@ -270,7 +270,7 @@ static void crowd(void)
 	result(f.jain >= 0.95 && f.util >= 0.95 && !f.drops, name);
 }
 
-/* Pauses alone save every packet and ruin a bystander; congestion control leaves them next to nothing to do. */
+/* PFC alone loses no packet but blocks the victim flow. With congestion control there are hardly any pauses. */
 static void victim(u32 flows)
 {
 	struct setup s = setup_paper(flows, 40);
@@ -285,7 +285,7 @@ static void victim(u32 flows)
 	s.algo = ROAN_CC_NONE;
 	simulate_victim(&s, &none);
 	print_victim(&s, &none);
-	snprintf(name, sizeof(name), "victim, n=%u: pauses lose nothing, and take the victim's link", flows);
+	snprintf(name, sizeof(name), "victim, n=%u: PFC alone loses nothing, but blocks the victim", flows);
 	result(none.pauses && !none.drops && none.util >= 0.95 && none.victim <= 0.5, name);
 	snprintf(name, sizeof(name), "victim, n=%u: with DCQCN %llu pauses of %llu, at most 5 %%", flows,
 		 (unsigned long long)paper.pauses, (unsigned long long)none.pauses);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The setups that have an oracle, and the bars they must clear. */
+/* Setups with known expected results, and the checks of these results. */
 #ifndef ROAN_CCSIM_CHECKS_H
 #define ROAN_CCSIM_CHECKS_H
 
@@ -8,15 +8,15 @@
 /* @flows at @gbps with the paper's parameters, its marking and its 12 MB switch. */
 struct setup setup_paper(u32 flows, double gbps);
 
-/* The paper's parameters, which are for 40 Gb/s, for s->link: times stretched, rate steps shrunk alike; bytes stay. */
+/* Scales the paper's parameters from 40 Gb/s to s->link: times and rate steps scale, bytes do not. */
 void setup_dilate(struct setup *s);
 
-/* Measure over the last half; tell throughput apart in windows of a twentieth. */
+/* Sets the times of a run: measurement over the second half, throughput windows of run_ns / WINDOWS. */
 void setup_times(struct setup *s, double ms, double join_ms);
 
 void print_figures(const struct setup *s, const struct figures *f);
 
-/* KTAP; 0: all passed. @quick: seconds instead of a minute. */
+/* Prints KTAP; 0: all passed. @quick: seconds instead of a minute. */
 int run_checks(bool quick);
 
 #endif /* ROAN_CCSIM_CHECKS_H */

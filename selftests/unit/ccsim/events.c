@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What both simulations are made of: events in the order of time, a generator of random numbers, and when a queue marks. */
+/* Common to both simulations: an event queue ordered by time, a random number generator, marking. */
 #include <stdlib.h>
 #include "ccsim.h"
 

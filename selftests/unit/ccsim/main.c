@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One scenario from the command line, ending in one line of figures; or, with --check, those that must come out as the
- * model says. --help lists the options.
+ * Simulates one scenario from the command line and prints one line of results; or, with --check, compares scenarios
+ * with the model. --help lists the options.
  */
 #include <getopt.h>
 #include "ccsim.h"
@@ -11,20 +11,20 @@
 static const char usage[] =
 	"usage: ccsim [options] [NAME=VALUE ...]      parameters as in cc_param/\n"
 	"       ccsim --check [--quick]               compare with the fluid model\n"
-	"       ccsim --table                         the parameters, as Documentation/qos-pfc.md has them\n"
+	"       ccsim --table                         print the parameter tables of Documentation/qos-pfc.md\n"
 	"  --n N            flows (2)                 --gbps G         every link (40)\n"
 	"  --algo A         none fixed paper mlx swift (paper)\n"
 	"  --frame BYTES    on the wire (1000)        --rtt-us U       empty round trip (4)\n"
 	"  --kmin B --kmax B --pmax P                 marking (5000 200000 0.01)\n"
 	"  --red LAW        instant: p; count: sch_red's 2p/(1+p) (instant)\n"
 	"  --buffer BYTES   of the bottleneck (12000000)\n"
-	"  --ms MS          length (200)              --join-ms MS     when the others join the first (10)\n"
+	"  --ms MS          length (200)              --join-ms MS     start of the other flows (10)\n"
 	"  --cap-mbps M     of each flow (0: none)\n"
 	"  --dilate         paper's times and steps for 40 Gb/s, scaled to --gbps\n"
-	"  --seed S         of the marks (1)         --model          what the fluid model says, instead\n"
-	"  --marks WHEN     a packet is judged when it is entering or leaving the queue (entering)\n"
-	"  --parking-lot    three flows: the first through two ports in a row, and one more at each\n"
-	"  --victim         N flows to one port (at most 20), and one to another, over switches that pause (victim.c)\n";
+	"  --seed S         of the marks (1)         --model          print the fluid model's results instead\n"
+	"  --marks WHEN     packets are marked when entering or leaving the queue (entering)\n"
+	"  --parking-lot    three flows: one through two ports in a row, one more at each port\n"
+	"  --victim         N flows (at most 20) to one port, one flow to another, over switches with PFC (victim.c)\n";
 
 static int refuse(const char *what, const char *value)
 {
@@ -82,9 +82,9 @@ static int print_model(const struct setup *s)
 	struct fluid course;
 
 	if (s->algo != ROAN_CC_DCQCN)
-		return refuse("there is a model of paper only, not of", roan_cc_name(s->algo));
+		return refuse("--model supports --algo paper only, not", roan_cc_name(s->algo));
 	fluid(s, &course);
-	if (s->two_ports) {		/* shares differ: neither is there one fixed point for all, nor do they ever converge */
+	if (s->two_ports) {		/* different shares: no fixed point, no convergence */
 		printf("queue_kb=%.1f util=%.4f jain=%.4f\n", course.queue_mean / 1e3, course.util, course.jain);
 		return 0;
 	}
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
 		case MARKS:
 			s.marks_leaving = !strcmp(optarg, "leaving");
 			if (!s.marks_leaving && strcmp(optarg, "entering"))
-				return refuse("marks are made of packets entering or leaving, not", optarg);
+				return refuse("--marks takes entering or leaving, not", optarg);
 			break;
 		case PARKING_LOT:
 			s.scenario = "parking-lot";
@@ -151,16 +151,16 @@ int main(int argc, char **argv)
 		setup_dilate(&s);
 	for (; optind < argc; optind++) {
 		if (!set_param(&s, argv[optind]))
-			return refuse("no such parameter, or out of range:", argv[optind]);
+			return refuse("no such parameter, or out of range (see --table):", argv[optind]);
 	}
 	if (!s.flows || s.link < 1000000 || s.frame < 64 || s.frame > 65535 || ms <= join || join < 0 || s.red.kmax <= s.red.kmin)
-		return refuse("impossible:", "n, gbps, frame, ms, kmin or kmax");
+		return refuse("out of range or inconsistent:", "n, gbps, frame, ms, join-ms, kmin or kmax");
 	setup_times(&s, ms, join);
 	if (model)
 		return print_model(&s);
 	if (victim) {
 		if (s.flows > VICTIM_FLOWS)
-			return refuse("impossible:", "n");
+			return refuse("with --victim at most 20 flows:", "n");
 		simulate_victim(&s, &hit);
 		print_victim(&s, &hit);
 		return 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fluid model of DCQCN (Zhu et al., SIGCOMM 2015, section 5): its fixed point by bisection, its course by Euler steps. Units
- * inside are packets and seconds. No hyper increase, as in the paper. Of the `paper` machine only.
+ * The fluid model of DCQCN (Zhu et al., SIGCOMM 2015, section 5): its fixed point by bisection, its course over time by
+ * Euler steps. Only the algorithm `paper`, without hyper increase, as in the paper. Units in this file: packets,
+ * seconds.
  *
- * With every packet marked with probability p, a flow of R packets/s sees in a time or a number n of packets no mark with
- * probability (1-p)^n. So a cut happens in a CNP interval with probability seen(interval * R); alpha settles at
- * seen(alpha period * R); and a counter that each cut restarts, of n packets, goes off unmarked(p, n) times a packet.
+ * If each packet is marked with probability p, n packets of a flow have no mark with probability (1-p)^n; seen(n) is
+ * the complement. A flow of R packets/s is cut in a CNP interval with probability seen(interval * R). alpha converges
+ * to seen(alpha period * R). A counter of n packets that each cut restarts expires unmarked(p, n) times per packet.
  */
 #include <math.h>
 #include "ccsim.h"
@@ -19,12 +20,12 @@ struct model {
 	double g;
 };
 
-/* What a flow sees at rate R and marking p. */
+/* Derived values for a flow with rate R and marking probability p. */
 struct sight {
 	double cut;		/* cuts per CNP interval */
-	double alpha;		/* where alpha tends to */
+	double alpha;		/* limit of alpha */
 	double by_bytes, by_timer;	/* increases per packet */
-	double past_bytes, past_timer;	/* share of those beyond fast recovery */
+	double past_bytes, past_timer;	/* share of these after fast recovery */
 };
 
 static struct model model_of(const struct setup *s)
@@ -70,7 +71,7 @@ static struct sight look(const struct model *m, double rate, double p)
 	return s;
 }
 
-/* Share of packets that a queue gets marked. */
+/* Share of packets that are marked at this queue length. */
 static double marked(const struct red *red, double queue)
 {
 	double p;
@@ -83,7 +84,7 @@ static double marked(const struct red *red, double queue)
 	return red->law == RED_COUNT ? 2 * p / (1 + p) : p;
 }
 
-/* The queue that gets share @p marked, the slope prolonged. */
+/* Queue length at which share @p is marked, with the slope extended beyond pmax. */
 static double queue_for(const struct red *red, double p)
 {
 	if (red->law == RED_COUNT)
@@ -91,7 +92,10 @@ static double queue_for(const struct red *red, double p)
 	return red->kmin + p / red->pmax * (red->kmax - red->kmin);
 }
 
-/* At rest the target gains in additive steps what it loses to cuts, and so does the rate by the gap between the two. */
+/*
+ * In equilibrium the target gains by additive steps what it loses by cuts, and the rate gains by recovery what it loses
+ * by cuts.
+ */
 void fixed_point(const struct setup *s, struct fixed_point *out)
 {
 	struct model m = model_of(s);
@@ -114,8 +118,8 @@ void fixed_point(const struct setup *s, struct fixed_point *out)
 }
 
 /*
- * One flow's state; all that join late are alike, so two flows stand for any number. Those of a parking lot, too: both of its
- * ports have the same course, and the first flow sees the marks of both.
+ * State of one flow. All flows that join late behave alike, so two states are enough for any number of flows. Also for
+ * the parking lot: both ports behave alike, and the first flow gets the marks of both.
  */
 struct course {
 	double rate, target, alpha;
@@ -135,24 +139,26 @@ static void euler(const struct model *m, struct course *c, double p, double floo
 	c->rate = fmin(m->link, fmax(floor, rate));
 }
 
-/* Marks on their way to the senders, step by step. One that is made when a packet enters the queue goes through it as well. */
+/*
+ * Marks on the way to the senders, per time step. A mark made when its packet enters the queue also waits in the queue.
+ */
 struct echo {
 	double *p;		/* [room] */
-	u64 room, lag;		/* steps: of the ring, of an empty round trip */
-	u64 told;		/* the step up to which all is known */
+	u64 room, lag;		/* steps: size of the ring, round trip without queue */
+	u64 told;		/* last step with a known value */
 };
 
 static void echo_add(struct echo *e, u64 step, u64 queueing, double p)
 {
 	u64 arrives = step + e->lag + min(queueing, e->room - e->lag - 1);
 
-	if (arrives <= e->told)		/* the queue shrinks faster than time passes: the newest counts */
+	if (arrives <= e->told)		/* the queue shrinks faster than time passes: use the newest value */
 		e->p[arrives % e->room] = p;
 	while (e->told < arrives)
 		e->p[++e->told % e->room] = p;
 }
 
-/* What of a course is summed up, over its last quarter. */
+/* Sums over the last quarter of a run. */
 struct rest {
 	double queue, served, first, others;
 	u64 steps;
@@ -174,7 +180,7 @@ void fluid(const struct setup *s, struct fluid *out)
 	struct course first = { m.link, m.link, 1 }, others = first;
 	double dt = m.tau / 50, end = s->run_ns * 1e-9, join = s->join_ns * 1e-9, queue = 0;
 	double floor = s->params.rpg_min_rate * 1e6 / (8.0 * s->frame), apart = join;
-	u32 beside = s->two_ports ? 1 : s->flows - 1;	/* how many share a port with the first flow */
+	u32 beside = s->two_ports ? 1 : s->flows - 1;	/* flows that share a port with the first one */
 	u64 steps = end / dt;
 	struct echo echo = { .lag = fmax(1, s->rtt_ns * 1e-9 / dt) };
 	struct rest rest = {};

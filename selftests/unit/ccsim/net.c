@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The network: senders that always have something to send, ports with marking queues, the notification point. All senders
- * are equally far away. Queues are first in, first out, so a packet that enters one is known to leave it at a certain time.
+ * The network of ccsim: senders with unlimited data, ports with marking queues, the notification point. All senders
+ * have the same distance. Queues are FIFO, so the departure time of a packet is known when it enters.
  */
 #include <math.h>
 #include "ccsim.h"
@@ -13,13 +13,13 @@ struct flow {
 	struct roan_pacer pacer;
 	struct roan_np np;
 	u64 in_flight;		/* bytes */
-	u64 delivered, at_window, at_measure;	/* bytes: in all, and as of two moments */
-	u32 train;		/* packets still to leave of the train under way */
+	u64 delivered, at_window, at_measure;	/* bytes: total, and at two earlier times */
+	u32 train;		/* remaining packets of the current train */
 	bool waits_for_ack;
 };
 
 struct port {
-	u64 busy_until;		/* the queue is empty then if nothing else comes */
+	u64 busy_until;		/* the queue is empty then, without further packets */
 	struct red_state red;
 };
 
@@ -28,11 +28,11 @@ struct net {
 	struct figures *out;
 	struct flow *flow;
 	struct events events;
-	struct port port[2];	/* the first is watched */
+	struct port port[2];	/* the first one is sampled */
 	u64 next_sample, sample_ns, next_window;
-	u32 window;		/* the one that ends at @next_window */
+	u32 window;		/* index of the window that ends at @next_window */
 	u64 packets, marks;
-	u64 *histogram;		/* of sampled queues, by packets */
+	u64 *histogram;		/* of sampled queue lengths in packets */
 	u64 samples;
 	double queue_sum;
 	u64 seed;
@@ -40,7 +40,7 @@ struct net {
 
 #define HISTOGRAM	(1 << 16)
 
-/* Of events of one moment, the flow's number decides. */
+/* Events at the same time are ordered by flow number. */
 static void schedule(struct net *n, struct event e)
 {
 	e.order = e.who;
@@ -80,7 +80,7 @@ static u8 last_port(const struct net *n, u32 which)
 	return n->s->two_ports && which != 1;
 }
 
-/* The whole round trip, but for queues, is behind the last port: half of it to the receiver, half of it back. */
+/* The propagation delay lies behind the last port: half of the RTT to the receiver, half of it back. */
 static void received(struct net *n, const struct event *e)
 {
 	struct flow *f = &n->flow[e->who];
@@ -137,7 +137,7 @@ static void pace(struct net *n, struct flow *f, bool changed, u64 now)
 		roan_pacer_set_rate(&f->pacer, f->cc.rate, roan_pacer_quantum(&n->s->params, f->cc.rate, n->s->frame), now);
 }
 
-/* Packets of the next train; 0: not now, and *again says when, or that an ACK must come first. */
+/* Number of packets of the next train. 0: not now; *again is the time to retry, or an ACK must come first. */
 static u32 train(struct net *n, struct flow *f, u64 now, u64 *again)
 {
 	u32 frame = n->s->frame, may, packets;
@@ -228,7 +228,7 @@ static void window_over(struct net *n)
 	n->window++;
 }
 
-/* Look at the queue every sample_ns up to @now. */
+/* Samples the queue every sample_ns up to @now. */
 static void sample_until(struct net *n, u64 now)
 {
 	for (; n->next_sample <= now; n->next_sample += n->sample_ns) {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The victim: a flow whose own path is free, behind a switch that is told to stop because of others. Lossless switches that
- * send and heed pause frames by the module's own rules (core/flow/pfc_rules.c), with and without congestion control, in virtual time.
+ * The victim of PFC: a flow whose own path is free, behind a switch that is paused because of other flows. Lossless
+ * switches send and obey pause frames by the module's rules (core/flow/pfc_rules.c), with or without congestion
+ * control. Virtual time.
  *
- *	h1 ... hN ----\				 /---- r	N flows to r: its port is N times too slow
+ *	h1 ... hN ----\				 /---- r	N flows to r: its port is overloaded N times
  *	           sw1 ==== (N + 1 links' rate) ==== sw2
- *	v ------------/				 \---- rv	one to rv: nothing on its path is too slow
+ *	v ------------/				 \---- rv	one flow to rv: no overload on its path
  *
- * sw2 counts the bytes it holds of what came over the trunk, sw1 those it holds of each host; each tells whoever sends it too
- * much. Nothing is lost as long as what arrives between a frame and its effect fits.
+ * sw2 counts the queued bytes that came over the trunk, sw1 those of each host. Each sends XOFF to the sender above the
+ * threshold. No packet is lost if the buffer holds what arrives before XOFF takes effect.
  */
 #include "ccsim.h"
 
 #define PRIO		3
-#define HOP_NS		1000		/* of each link */
+#define HOP_NS		1000		/* propagation delay of each link */
 #define XOFF		512000		/* bytes */
 #define BUFFER		12000000	/* bytes per switch */
 #define HOSTS		(VICTIM_FLOWS + 1)
@@ -26,7 +27,7 @@ struct port {
 	struct packet *queue;
 	u32 head, tail;		/* free running */
 	bool busy;
-	u64 wake_at;		/* its owner looks again then, if nothing happens before; 0: it does not */
+	u64 wake_at;		/* time of its next scheduled HOST event; 0: none */
 	struct red_state red;
 	struct roan_pfc_rx_state pause;
 };
@@ -34,11 +35,11 @@ struct port {
 struct host {
 	struct roan_cc cc;
 	struct roan_pacer pacer;
-	struct roan_np np;	/* at its receiver */
+	struct roan_np np;	/* notification point at its receiver */
 	struct port nic;
 	u32 train;
-	u64 held;		/* bytes of it in sw1 */
-	struct roan_pfc_tx_state teller;	/* sw1's, towards it */
+	u64 held;		/* its bytes in sw1 */
+	struct roan_pfc_tx_state teller;	/* pauses sent by sw1 to it */
 };
 
 struct net {
@@ -50,14 +51,14 @@ struct net {
 	struct host host[HOSTS];	/* the last one is the victim */
 	struct port trunk, port[2];	/* to r and to rv */
 	u64 held1, held2;		/* bytes in the switches */
-	struct roan_pfc_tx_state teller;	/* sw2's, towards sw1 */
+	struct roan_pfc_tx_state teller;	/* pauses sent by sw2 to sw1 */
 	u64 delivered[HOSTS];
 	u64 joined[HOSTS], measured[HOSTS];	/* delivered as of join_ns, measure_ns */
 };
 
 #define QUEUE	(1 << 15)	/* packets: more than a buffer holds */
 
-/* Events of one moment happen as they were scheduled. */
+/* Events at the same time keep the order of scheduling. */
 static void schedule(struct net *n, struct event e)
 {
 	e.order = n->order++;
@@ -69,11 +70,11 @@ static u64 serialization(const struct net *n, const struct port *p)
 	return (n->s->frame * 8 * (u64)NSEC_PER_SEC + p->rate - 1) / p->rate;
 }
 
-/* ---- pauses: @who 0...: a host; N + 1: the trunk of sw1 ---- */
+/* ---- pauses; @who: 0..N: a host, N + 1: the trunk of sw1 ---- */
 
 static void look(struct net *n, u32 who);
 
-/* One who is to look sooner stays: it finds that it may not yet, and asks for another time. */
+/* An earlier event stays scheduled: its handler finds the port still blocked and calls this again. */
 static void look_at(struct net *n, struct port *p, u32 who, u64 at)
 {
 	if (p->wake_at && p->wake_at <= at)
@@ -95,7 +96,7 @@ static bool blocked(struct net *n, struct port *p, u32 who)
 	return true;
 }
 
-/* A frame of @quanta, as it is on the wire, has come to @who. */
+/* A pause frame with @quanta arrives at @who; it is built and parsed as on the wire. */
 static void told(struct net *n, u32 who, u16 quanta)
 {
 	static const u8 nobody[6];
@@ -110,7 +111,7 @@ static void told(struct net *n, u32 who, u16 quanta)
 	look(n, who);
 }
 
-/* What a switch holds of @who's changed, or a refresh is due. A frame waits for the one that is on the wire. */
+/* The bytes held of @who changed, or a refresh is due. A new frame waits for the one on the wire. */
 static void tell(struct net *n, u32 who)
 {
 	bool trunk = who > n->s->flows;
@@ -216,7 +217,7 @@ static void pace(struct net *n, struct host *h, bool changed)
 		roan_pacer_set_rate(&h->pacer, h->cc.rate, roan_pacer_quantum(&n->s->params, h->cc.rate, n->s->frame), n->now);
 }
 
-/* A turn's packets; 0: not now, and the host looks again when it may. */
+/* Number of packets of the next pacing round. 0: not now; an event is scheduled for the time when it may send. */
 static u32 turn(struct net *n, struct host *h, u32 who)
 {
 	u32 frame = n->s->frame, may, packets;
@@ -291,7 +292,7 @@ static void port_init(struct port *p, u64 rate)
 		abort();
 }
 
-/* The victim is alone until join_ns; then all others start at line rate. */
+/* Only the victim sends until join_ns; then all others start at line rate. */
 static void begin(struct net *n)
 {
 	const struct setup *s = n->s;
@@ -311,7 +312,9 @@ static void begin(struct net *n)
 	}
 }
 
-/* Of a link's rate, by hosts [from, to), since @since ns after the start, when @then was delivered. */
+/*
+ * Share of the link's rate that hosts [from, to) got since @since ns after the start, when @then bytes were delivered.
+ */
 static double share(const struct net *n, u32 from, u32 to, const u64 *then, u64 since)
 {
 	double bytes = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The part of KUnit that the pure suites use, for userspace: the same suite files build against this and against the
- * kernel's <kunit/test.h>. A failed EXPECT is noted and goes on, a failed ASSERT leaves the case. No fixtures beyond
- * init/exit, no test-managed resources but kunit_kzalloc().
+ * The part of KUnit that the pure suites use, for userspace: the same suite files build against this header and against
+ * the kernel's <kunit/test.h>. A failed EXPECT is recorded and the case continues; a failed ASSERT ends the case. Not
+ * supported: fixtures other than init and exit, test-managed resources other than kunit_kzalloc().
  */
 #ifndef ROAN_UNIT_KUNIT_H
 #define ROAN_UNIT_KUNIT_H
@@ -20,7 +20,7 @@ struct kunit {
 	void *priv;
 	const void *param_value;
 	bool failed;
-	char skipped[80];	/* why; empty: it was not */
+	char skipped[80];	/* reason; empty: not skipped */
 	jmp_buf leave;
 	void **owned;
 	size_t owned_count;
