@@ -110,10 +110,7 @@ static bool enters(struct roan_dev *dev, u32 key)
 	return found;
 }
 
-/*
- * Between roan_key_hold() and roan_key_drop() the CPU acquires the same key again without a look-up: it succeeds
- * although the slot was erased. Another key, variant or device needs a look-up.
- */
+/* Between roan_key_hold() and roan_key_drop() acquiring the same key needs no look-up: it works with an erased slot. */
 static void held_key_needs_no_second_lookup(struct kunit *test)
 {
 	struct fake *f = test->priv;
@@ -280,10 +277,7 @@ static u8 first_byte(struct kunit *test, u32 key)
 	return byte;
 }
 
-/*
- * A consumer may map the next list before the invalidation of the current one executes: REG_MR puts the new list into
- * use.
- */
+/* A consumer may map the next list before the current one is invalidated. REG_MR puts the new list into use. */
 static void frmr_list_is_valid_when_registered(struct kunit *test)
 {
 	struct fake *f = test->priv;
