@@ -119,7 +119,7 @@ static void top__is_reached_exactly_and_ends_limiting(struct kunit *test)
 
 	limited(&r, ROAN_CC_DCQCN_MLX, 8 * GBPS, 10 * GBPS);
 	r.params.rpg_max_rate = 9000;
-	roan_cc_elapsed(&r.cc, T0 + 300 * US);	/* the target must not exceed the line rate */
+	roan_cc_elapsed(&r.cc, T0 + 300 * US);	/* the target must not exceed rpg_max_rate */
 	KUNIT_EXPECT_EQ(test, r.cc.dcqcn.target, 9 * GBPS);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 8500 * MBPS);
 }
