@@ -13,9 +13,9 @@ import sys
 import tempfile
 
 LABS = {
-    "uml": "User-Mode Linux: kernel and programs run natively, on one CPU; system calls and page faults are dear, as "
-           "they stop the process",
-    "qemu": "QEMU: a stock distribution kernel, emulated unless `accelerator` says KVM; CRC and block copies are dear",
+    "uml": "User-Mode Linux: kernel and programs run natively, on one CPU; system calls and page faults are expensive, "
+           "as they stop the process",
+    "qemu": "QEMU: a stock distribution kernel, emulated unless `accelerator` says KVM; CRC and block copies are expensive",
 }
 TITLES = [
     ("write_bw", 65536, "WRITE 64 KiB", "MiB/s"), ("write_bw", 1048576, "WRITE 1 MiB", "MiB/s"),
@@ -191,10 +191,10 @@ def two(run, test, size, label):
     return [label, median(rxe), median(roan), spread(divide(roan, rxe))]
 
 
-STEERED = """The same veths, but each end has half of the CPUs: its programs run there, and what comes to it is received there (RPS), as if
-it were a host of its own; the same for all three, switched on and off in each round. Bandwidth and rate are judged by this on
-several CPUs: otherwise the CPU that sends does the receiving end's work as well, which no wire does, and which TCP's receiver,
-a process that copies for itself, escapes in part.
+STEERED = """The same veths, but each end has half of the CPUs: its programs run there, and packets to it are received there (RPS), as on two
+hosts. The same for all three, switched on and off in each round. Bandwidth and rate are compared with their bars by these rows on
+several CPUs. Otherwise the CPU that sends also does the receiver's work, which no real wire does, and which TCP avoids in part, as its
+receiver is a process that copies by itself.
 """
 HEAD = ["", "rdma_rxe", "roan", "TCP", "roan : rxe", "roan : TCP"]
 
@@ -221,7 +221,7 @@ def kinds(run):
 
 def trouble(run):
     """What was tried again, what never gave a value, what a guest died of."""
-    out = "Attempts that gave nothing and were made again: " + ("; ".join(
+    out = "Attempts without a result, repeated: " + ("; ".join(
         f"{stack}: {n} × {why}" for (stack, why), n in sorted(run.again.items())) or "none") + ".\n"
     out += f"Measurements without a result after all attempts: {sum(run.missing.values())}"
     out += "".join(f"; {s} {t} {size_name(z)} × {n}" for (_, s, t, z), n in sorted(run.missing.items())) + ".\n"
@@ -292,18 +292,18 @@ def section(run):
     out.append(table(["", "rdma_rxe", "roan", "roan : rxe"],
                      [two(run, t, s, f"{name}{unit and ', ' + unit}") for t, s, name, unit in QPS]))
     out.append("### The limit of the machine\n")
-    out.append("What one CPU does of the two CRCs and one copy alone, by the driver's own CRC, in the same boot. Over a veth sender "
-               "and receiver share a CPU, unless packets are steered to another. Then there are two, and the limit is that of the end "
-               "which computes a CRC and the copy.\n")
+    out.append("Throughput of one CPU that computes only the two CRCs and one copy, with the driver's own CRC, in the same boot. Over "
+               "a veth sender and receiver share a CPU, unless packets are steered to another. Then there are two, and the limit is "
+               "that of the end with one CRC and the copy.\n")
     out.append(limits(run))
     call = run.rounds("pair", "limit", "empty_call", 0)
     latency = run.rounds("pair", "roan", "send_lat_median", 2)
     if call:
-        out.append(f"A system call that does nothing takes {median(call)} µs here; half a round trip of a 2-byte SEND, which "
-                   f"costs one, takes roan {spread(divide(latency, call))} times as long.\n")
+        out.append(f"An empty system call takes {median(call)} µs here. Half a round trip of a 2-byte SEND needs one, and "
+                   f"takes {spread(divide(latency, call))} times as long with roan.\n")
         out += [one_cpu(run, latency)] if one_cpu(run, latency) else []
     out.append("### roan between two namespaces\n")
-    out.append("rdma_rxe cannot be there: its column is the one above, measured in the same round over its own veth.\n")
+    out.append("rdma_rxe cannot run there: its column is the one above, measured in the same round over its own veth.\n")
     out.append(table(HEAD, [row(run, "hosts", "pair", t, s, f"{name}, {unit}") for t, s, name, unit in TITLES
                             if t in HOSTS]))
     if kinds(run):
@@ -369,9 +369,9 @@ plot {', '.join(lines)}
 
 INTRO = """# Benchmarks
 
-What roan costs and gains beside rdma_rxe and TCP (iperf3) on the same machine. Each number is roan's figure divided by the other's, median
-of the rounds; above 1 is better for roan, unless the row says lower is better. **A ratio holds for the lab it is from**: neither lab is
-hardware, and `qemu` is an emulated CPU. The labs are described below. Written by `make bench` (`selftests/bench`); do not edit.
+After this page you know how roan compares with rdma_rxe and TCP (iperf3) on the same machine. Each number is roan's figure divided by the
+other's, median of the rounds; above 1 is better for roan, unless the row says lower is better. **A ratio is valid in its lab
+only**: neither lab is hardware, and `qemu` is an emulated CPU. The labs are described below. Written by `make bench` (`selftests/bench`); do not edit.
 """
 METHOD = """Profiles, all message sizes and the history of these figures: [measurements.md](measurements.md).
 
@@ -380,19 +380,20 @@ METHOD = """Profiles, all message sizes and the history of these figures: [measu
 | | |
 |---|---|
 | order | roan, rdma_rxe and TCP run in one boot, one measurement of each after the other; the order changes from round to round |
-| a cell | the median of the rounds, the lowest and the highest in brackets |
-| a ratio | the median of the ratios *within* rounds, so that a slow minute of the machine affects both sides |
-| short runs | a judged run of less than a second is repeated within a round, and the median is the round's: latency five times, steered rows three |
+| a cell | the median of the rounds; lowest and highest in parentheses |
+| a ratio | the median of the ratios *within* rounds, so that a slow phase of the machine affects both sides |
+| short runs | a run of less than a second that is compared with a bar is repeated within a round, and the round's value is the median: latency five times, steered rows three |
 | RDMA | perftest, RC, one QP, its default depth, polling; path MTU 4096 on an interface MTU of 4200 for all three |
 | TCP | one stream written in pieces of the row's size, with the system calls that iperf3 makes for each |
-| CPU time, loss, many QPs | `selftests/verbs/scale`, 16 WRITEs outstanding; for loss packets leave one by one, as netem otherwise drops whole GSO packets |
+| CPU time, loss, many QPs | `selftests/verbs/scale`, 16 WRITEs outstanding; with loss, packets are sent one by one, as netem otherwise drops whole GSO packets |
 | system calls | counted in separate runs, by a library preloaded into the client and by `strace -c` |
 | "a veth each" | rdma_rxe cannot leave the first namespace, so both ends of its veth, which TCP uses too, are there; bound to an interface, both send over it to a local address. roan would use lo to such an address, so each end of its veth has a namespace of its own |
 """
 DETAILS = """# Measurements in detail
 
-What limits the figures of [benchmarks.md](benchmarks.md), by profiles and traces; what was measured before; all message sizes. "The rounds"
-are those of benchmarks.md. Written by `make bench`, the remarks from `selftests/bench/remarks-*.md`; do not edit.
+After this page you know what limits the figures of [benchmarks.md](benchmarks.md), by profiles and traces, how they varied between
+machines, and the figures for all message sizes. "The rounds" are those of benchmarks.md. Written by `make bench`, the remarks from
+`selftests/bench/remarks-*.md`; do not edit.
 """
 
 
