@@ -19,18 +19,18 @@
 
 #define ROAN_CC_PARAMS(X)										\
 	/* reaction point: alpha */									\
-	X(dce_tcp_g, "1/1024", 1, 1023, 1020, 1019, "alpha keeps this much per update; a CNP adds the rest")	\
+	X(dce_tcp_g, "1/1024", 1, 1023, 1020, 1019, "alpha keeps this share per update; a CNP adds the rest")	\
 	X(dce_tcp_rtt, "us", 1, 131071, 55, 1, "alpha update period")					\
 	X(initial_alpha_value, "1/1024", 1, 1023, 1023, 1023, "alpha at the first CNP")			\
 	/* reaction point: cuts */									\
-	X(rate_to_set_on_first_cnp, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, 0, "instead of the first cut; 0: cut")	\
+	X(rate_to_set_on_first_cnp, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, 0, "rate after the first CNP; 0: a normal cut") \
 	X(rpg_gd, "log2", 10, 11, 11, 11, "a cut takes alpha/2 (11) or alpha (10) of the rate")		\
 	X(rpg_min_dec_fac, "%", 1, 100, 50, 50, "a cut leaves at least this much of the rate")		\
 	X(rpg_min_rate, "Mb/s", 1, ROAN_CC_MAX_MBPS, 10, 1, "floor of the rate")			\
-	X(rpg_max_rate, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, 0, "reaching it ends limiting; 0: the link's rate")	\
-	X(rate_reduce_monitor_period, "us", 0, 131071, 0, 4, "cuts happen at multiples of it; 0: at each CNP")	\
-	X(clamp_tgt_rate, "bool", 0, 1, 1, 0, "every cut lowers the target rate too")			\
-	X(clamp_tgt_rate_after_time_inc, "bool", 0, 1, 1, 1, "so does one after an increase by the timer")	\
+	X(rpg_max_rate, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, 0, "at this rate limiting ends; 0: the link's rate")	\
+	X(rate_reduce_monitor_period, "us", 0, 131071, 0, 4, "cuts happen at multiples of this; 0: at each CNP") \
+	X(clamp_tgt_rate, "bool", 0, 1, 1, 0, "every cut lowers the target rate, too")			\
+	X(clamp_tgt_rate_after_time_inc, "bool", 0, 1, 1, 1, "also a cut after an increase by the timer")	\
 	/* reaction point: increases */									\
 	X(rpg_time_reset, "us", 1, 131071, 55, 300, "period of increases by time")			\
 	X(rpg_byte_reset, "64 B", 0, 1 << 25, 156250, 32767, "bytes between increases by volume; 0: none")	\
@@ -39,30 +39,30 @@
 	X(rpg_hai_rate, "Mb/s", 1, ROAN_CC_MAX_MBPS, 200, 50, "hyper step of the target rate")		\
 	/* notification point */									\
 	X(min_time_between_cnps, "us", 0, 131071, 50, 4, "shortest time between two CNPs of a scope")	\
-	X(cnp_scope, "0 qp 1 dip 2 port", 0, 2, 0, 0, "what min_time_between_cnps counts for")		\
-	X(cnp_dscp, "DSCP", 0, 63, 48, 48, "of CNPs")							\
-	X(cnp_802p_prio, "priority", 0, 7, 6, 6, "of CNPs")						\
-	X(roce_cc_prio_mask, "bits", 0, 255, 255, 255, "priorities that have congestion control")	\
+	X(cnp_scope, "0 qp 1 dip 2 port", 0, 2, 0, 0, "what min_time_between_cnps applies to")		\
+	X(cnp_dscp, "DSCP", 0, 63, 48, 48, "DSCP of CNPs")							\
+	X(cnp_802p_prio, "priority", 0, 7, 6, 6, "priority of CNPs")						\
+	X(roce_cc_prio_mask, "bits", 0, 255, 255, 255, "priorities with congestion control")	\
 	/* pacer */											\
-	X(pacer_burst_us, "us", 1, 1000, 20, 20, "a train carries what the rate gives in this time ...")	\
-	X(pacer_burst_max, "B", 0, 65535, 16384, 16384, "... but no more than this, and at least one packet")	\
-	X(pacer_edt, "bool", 0, 1, 0, 0, "an fq queueing discipline below, if there is one, keeps trains until their time")	\
+	X(pacer_burst_us, "us", 1, 1000, 20, 20, "a GSO packet has the bytes of this time at the rate ...")	\
+	X(pacer_burst_max, "B", 0, 65535, 16384, 16384, "... but at most this, and at least one packet")	\
+	X(pacer_edt, "bool", 0, 1, 0, 0, "hand packets early to an fq qdisc below, if there is one")	\
 	/* limits of bytes in flight, any algorithm; RC only */						\
-	X(window_packets, "packets", 1, 65536, 256, 256, "most in flight, of a QP that becomes ready to send from then on")	\
-	X(window_max, "KB", 0, 1 << 20, 0, 0, "most in flight; 0: no such bound")			\
-	X(window_bdp, "%", 0, 10000, 0, 0, "of link speed * shortest round trip, most in flight; 0: no such bound")	\
+	X(window_packets, "packets", 1, 65536, 256, 256, "limit in flight, of QPs that reach RTS afterwards")	\
+	X(window_max, "KB", 0, 1 << 20, 0, 0, "limit in flight; 0: none")			\
+	X(window_bdp, "%", 0, 10000, 0, 0, "limit in flight, of link speed * shortest round trip; 0: none")	\
 	/* algorithm `fixed` */										\
 	X(fixed_rate, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, 0, "0: unlimited")				\
 	/* algorithm `swift` */										\
-	X(swift_target_us, "us", 0, 100000, 150, 150, "round trip to aim at; 0: twice the shortest seen + swift_slack_us")	\
-	X(swift_slack_us, "us", 0, 100000, 50, 50, "see swift_target_us: what hosts add of themselves")	\
-	X(swift_max_window, "KB", 0, 1 << 20, 0, 0, "most in flight; 0: what the link carries in twice the target")	\
+	X(swift_target_us, "us", 0, 100000, 150, 150, "target round trip; 0: twice the shortest + swift_slack_us") \
+	X(swift_slack_us, "us", 0, 100000, 50, 50, "with swift_target_us 0: delay within the hosts")	\
+	X(swift_max_window, "KB", 0, 1 << 20, 0, 0, "limit in flight; 0: what the link carries in twice the target") \
 	X(swift_ai, "1/1024 packet", 1, 65536, 1024, 1024, "growth of the window per round trip below target")	\
-	X(swift_beta, "1/1024", 1, 1024, 819, 819, "cut: this much of the relative excess of delay")	\
-	X(swift_max_mdf, "1/1024", 1, 1023, 512, 512, "a cut takes no more of the window than this")	\
-	X(swift_fs_range_us, "us", 0, 100000, 50, 50, "flow scaling: most that is added to the target; 0: none")	\
-	X(swift_fs_min, "1/1024 packet", 1, 1 << 20, 102, 102, "flow scaling: window that gets all of it")	\
-	X(swift_fs_max, "1/1024 packet", 2, 1 << 20, 102400, 102400, "flow scaling: window that gets none")
+	X(swift_beta, "1/1024", 1, 1024, 819, 819, "a cut is this share of the relative excess of delay")	\
+	X(swift_max_mdf, "1/1024", 1, 1023, 512, 512, "largest cut, as a share of the window")	\
+	X(swift_fs_range_us, "us", 0, 100000, 50, 50, "flow scaling: largest addition to the target; 0: none")	\
+	X(swift_fs_min, "1/1024 packet", 1, 1 << 20, 102, 102, "flow scaling: window that gets the largest addition") \
+	X(swift_fs_max, "1/1024 packet", 2, 1 << 20, 102400, 102400, "flow scaling: window that gets no addition")
 
 #define X(name, unit, min, max, paper, mlx, meaning) u32 name;
 struct roan_cc_params {

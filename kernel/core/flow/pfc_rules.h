@@ -38,12 +38,12 @@
  * X(name, unit, min, max, default, meaning)
  */
 #define ROAN_PFC_PARAMS(X)									\
-	X(pfc_prio_mask, "bits", 0, 255, 0, "priorities that heed pauses; 0: PFC is off")	\
-	X(pfc_watchdog_ms, "ms", 1, 60000, 200, "longest that packets are held back without one having left")	\
-	X(pfc_restore_ms, "ms", 1, 60000, 400, "pauses are ignored so long after that")	\
-	X(pfc_emit_mask, "bits", 0, 255, 0, "priorities whose sender is told to stop when much of it waits here")	\
-	X(pfc_emit_xoff, "KB", 1, 16384, 256, "more than this waits: stop")	\
-	X(pfc_emit_xon, "KB", 0, 16384, 128, "no more than this waits: go on")
+	X(pfc_prio_mask, "bits", 0, 255, 0, "priorities that obey pauses; 0: PFC is off")	\
+	X(pfc_watchdog_ms, "ms", 1, 60000, 200, "longest time that packets are held back and none is sent")	\
+	X(pfc_restore_ms, "ms", 1, 60000, 400, "time for which pauses are ignored after that")	\
+	X(pfc_emit_mask, "bits", 0, 255, 0, "priorities whose senders are paused when their backlog grows")	\
+	X(pfc_emit_xoff, "KB", 1, 16384, 256, "backlog above which XOFF is sent")	\
+	X(pfc_emit_xon, "KB", 0, 16384, 128, "backlog at which XON is sent")
 
 #define X(name, unit, min, max, def, meaning) u32 name;
 struct roan_pfc_params {
