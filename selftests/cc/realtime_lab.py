@@ -18,7 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../net")]
-from forge import CNP, bth, datagram  # noqa: E402
+from roce_packets import CNP, bth, datagram  # noqa: E402
 from report import Run, jain  # noqa: E402
 
 HOST, PEER, NOBODY = "10.8.0.1", "10.8.0.100", "10.8.0.99"

@@ -12,9 +12,9 @@ slow_file() {
 }
 
 ktap_header
-python_needs backlog
+python_needs odp_rxqueue
 { load_modules && two_hosts && slow_file; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 on h2 cat /sys/class/net/v2/address > /run/mac2
-python_runs backlog 550 env
+python_runs odp_rxqueue 550 env
 fsfreeze -u /tmp/slow 2> /dev/null
 ktap_end

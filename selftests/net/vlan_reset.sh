@@ -16,7 +16,7 @@ vlans() {
 }
 
 ktap_header
-python_needs reset
+python_needs vlan_reset
 vlans > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-python_runs reset 60 env
+python_runs vlan_reset 60 env
 ktap_end
