@@ -101,14 +101,15 @@ static ssize_t algo_show(struct ib_device *ibdev, u32 port, struct ib_port_attri
 static ssize_t algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
 {
 	enum roan_cc_algo algo;
+	char name[16];
 
-	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++) {
-		if (!sysfs_streq(buf, roan_cc_name(algo)))
-			continue;
-		WRITE_ONCE(to_roan_dev(ibdev)->cc.algo, algo);
-		return n;
-	}
-	return -EINVAL;
+	if (strscpy(name, buf, sizeof(name)) < 0)
+		return -EINVAL;
+	algo = roan_cc_find(strim(name));
+	if (algo == ROAN_CC_NUM_ALGOS)
+		return -EINVAL;
+	WRITE_ONCE(to_roan_dev(ibdev)->cc.algo, algo);
+	return n;
 }
 static IB_PORT_ATTR_RW(algo);
 

@@ -155,7 +155,7 @@ void roan_cc_params_default(struct roan_cc_params *params, enum roan_cc_algo alg
 #define ROAN_CC_FROM_START	BIT(2)	/* limits a QP before the first event */
 u8 roan_cc_flags(enum roan_cc_algo algo);
 const char *roan_cc_name(enum roan_cc_algo algo);
-/* Returns ROAN_CC_NUM_ALGOS if there is no such name. */
+/* By a name of the list above, or "dcqcn" (paper), "dcqcn-mlx" (mlx). Returns ROAN_CC_NUM_ALGOS if there is no such name. */
 enum roan_cc_algo roan_cc_find(const char *name);
 
 /* Slow paths of the inline functions below. */
