@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A bare machine: makes a root of Debian 12 by debootstrap (minbase, with git and ca-certificates), clones into it what is
-# committed here, and runs a command in the clone by chroot. Prints how long each part took. The command's own last line is the last.
+# Bare machine: makes a Debian 12 root with debootstrap (minbase, git, ca-certificates), clones the committed tree into
+# it, and runs a command in the clone by chroot. Prints the time of each step; the last line is the command's.
 #   bare.sh [-r] [COMMAND]	COMMAND: for sh, instead of .ci/run
-#	-r: in the root that the last run left, with what that installed and built; it stays
-# CACHE=empty: kernels and other roots are made anew; otherwise the root sees those of this machine (ROAN_CACHE).
-# The root has /proc, and /dev/kvm if there is one, and nothing else of this machine. The mounts are in a namespace of processes
-# and mounts that ends with the command, however that ends. The root is removed if the command succeeds.
+#	-r: use the root of the last run, with all that was installed and built in it, and keep it
+# CACHE=empty: make kernels and other roots anew; default: the root uses this machine's cache (ROAN_CACHE).
+# The root has /proc, /dev/kvm if there is one, and nothing else of this machine. The mounts are made in a PID and mount
+# namespace that ends with the command in every case. The root is removed if the command succeeds.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
@@ -24,7 +24,7 @@ done
 shift $((OPTIND - 1))
 command=${1:-.ci/run}
 
-timed() { # NAME COMMAND...: prints the command's output only if it fails
+timed() { # NAME COMMAND...: prints the time, and the command's output only if it fails
 	local name=$1 began=$SECONDS
 	shift
 	"$@" > "$ROAN_CACHE/bare.log" 2>&1 || { tail -n 30 "$ROAN_CACHE/bare.log"; echo "bare.sh: $name failed; $ROAN_CACHE/bare.log has all it printed"; exit 1; }
@@ -36,7 +36,8 @@ clone() {
 	git -C "$ROOT$CLONE" fetch -q --depth 1 origin HEAD && git -C "$ROOT$CLONE" reset -q --hard FETCH_HEAD
 }
 
-# Runs in the new namespaces. The root is no mount point of its own there, as after a plain chroot: more fails in that.
+# Runs in the new namespaces. The root is deliberately not a mount point: that is the harder case, as after a plain
+# chroot.
 # shellcheck disable=SC2016 # expanded there
 INSIDE='
 	root=$1 clone=$2 cache=$3 command=$4

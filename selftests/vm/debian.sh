@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What other Debian releases have, in the cache: fetched if it is not there. Boots nothing and leaves the host as it is.
+# Roots, programs and sources of other Debian releases, in the cache: fetched if missing. The host is not changed.
 #   debian.sh root RELEASE		prints the folder of a root (trixie) with a compiler, rdma-core and its tests, perftest,
 #					QEMU, headers of the newest kernel it or its backports have; that kernel in /kernel
 #   debian.sh run RELEASE COMMAND...	runs a command in that root, with this repository and the cache at their own paths
-#   debian.sh emulator			prints the words of a command that is qemu-system-x86_64: trixie's if that is there
-#   debian.sh source			prints the folder of rdma-core's source: the newest that the provider knows
-# A root's name holds a hash of its package list; its file `ready` says it is whole. ROAN_CACHE: the cache.
+#   debian.sh emulator			prints the words of the command of QEMU: trixie's if its root exists
+#   debian.sh source			prints the folder of rdma-core's source: the newest that the provider supports
+# A root's name has a hash of its package list; its file `ready` exists once it is complete. ROAN_CACHE: the cache.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
@@ -21,7 +21,8 @@ root_of() { # RELEASE
 	echo "$CACHE/root-$1-$(echo "$MIRROR $PACKAGES" | sha256sum | cut -c1-8)"
 }
 
-# The kernel of the headers, to be booted: boot/vmlinuz-*, lib/modules/*, whichever way its packages divide and place it.
+# Fetches the kernel that matches the headers into /kernel/boot and /kernel/lib/modules. Package names and paths vary by
+# release.
 # shellcheck disable=SC2016 # expanded in the root
 KERNEL='
 	v=$(ls /lib/modules | sort -V | tail -n 1)
@@ -64,8 +65,8 @@ run_in() { # RELEASE COMMAND...
 	root=$(ready_root "$1")
 	shift
 	mkdir -p "$root$REPO" "$root$CACHE"
-	# The mounts are seen by this command only. In a chroot whose root is no mount point unshare cannot keep them from the other
-	# processes of the machine, so they are undone at the end in any case.
+	# The mounts are private to this command. In a chroot whose root is not a mount point unshare cannot make them
+	# private, so they are always unmounted at the end.
 	local private=(unshare -m)
 	"${private[@]}" true 2> /dev/null || private+=(--propagation unchanged)
 	exec "${private[@]}" sh -ec 'root=$1 repo=$2 cache=$3; shift 3
@@ -76,7 +77,8 @@ run_in() { # RELEASE COMMAND...
 		chroot "$root" "$@"' sh "$root" "$REPO" "$CACHE" "$@"
 }
 
-# With its own libraries, and all else where it is: what QEMU is told to show to its guest lies in this machine's root.
+# QEMU of that root with its own libraries, but without chroot: the files it exports to the guest are in this machine's
+# root.
 emulator() {
 	local root lib
 	root=$(root_of trixie)
@@ -86,7 +88,8 @@ emulator() {
 		"$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
 }
 
-# apt with lists of its own, for sources only. sid's lists are valid for a week, and a mirror may be older; signatures are checked.
+# Runs apt with separate lists that have sources only. sid's lists are valid for a week, and a mirror's may be older: signatures
+# are checked, dates are not.
 apt_sources() { # FOLDER COMMAND...
 	local dir=$1
 	shift
@@ -97,7 +100,7 @@ apt_sources() { # FOLDER COMMAND...
 		-o Acquire::Check-Valid-Until=false -o Dir::State="$dir" -o Dir::State::Status="$dir/status" -o Dir::Cache="$dir" -o APT::Sandbox::User=root
 }
 
-# The highest release that verbs_private.h has a layout for, and no pre-release of the next.
+# Prints the highest rdma-core release that verbs_private.h has a layout for.
 known_release() {
 	sed -n 's/^#elif ROAN_RDMA_CORE \(<=\|==\) \([0-9]*\)$/\2/p' "$REPO/provider/verbs_private.h" | sort -n | tail -n 1
 }
@@ -109,7 +112,7 @@ fetch_source() { # FOLDER: leaves FOLDER/src
 	versions=$(apt_sources "$apt" apt-cache showsrc rdma-core | sed -n 's/^Version: //p' | sort -V)
 	version=$(echo "$versions" | awk -F. -v known="$(known_release)" '$1 <= known' | tail -n 1)
 	[ -n "$version" ] || { echo "debian.sh: apt has no rdma-core the provider knows, but: $versions"; return 1; }
-	# The upstream tarball is all that is wanted; a mirror may lack the packaging.
+	# Only the upstream tarball is needed; a mirror may lack the packaging.
 	(cd "$1" && apt_sources "$apt" apt-get source --download-only --tar-only "rdma-core=$version") || true
 	mkdir "$1/src"
 	tar -C "$1/src" --strip-components=1 -xf "$1"/rdma-core_*.orig.tar.*

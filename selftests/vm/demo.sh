@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Two hosts, one cable, three well-known programs between them, whose own tables are shown; the last line sums up. Runs
-# in a guest, or as root in the running kernel (make demo HOST=1); leaves nothing there.
+# Demo: two hosts (namespaces) joined by a veth run ib_write_bw, ib_send_lat and rping and show their output; the last
+# line is a summary. Runs in a guest, or as root in the running kernel (make demo HOST=1), where it removes everything
+# it made.
 REPO=${REPO:-$(readlink -f "$(dirname "$0")/../..")}
 . "$REPO/selftests/vm/lib.sh"
 [ "$(id -u)" = 0 ] || { echo "demo: needs root"; exit 1; }
-# Where the provider is not installed libibverbs is shown the one just built.
+# If the provider is not installed, point libibverbs to the one in build/.
 [ -e /etc/libibverbs.d/roan.driver ] || export IBV_DRIVERS=$REPO/build/provider/libroan
 table=$(mktemp) server_log=$(mktemp)
 loaded=
@@ -27,15 +28,15 @@ load_modules && two_hosts || { echo "demo: no two hosts"; dmesg | tail -n 5; exi
 on h1 rdma link show "$H1DEV/1"
 on h2 rdma link show "$H2DEV/1"
 
-# pair NAME PORT "SERVER COMMAND" "CLIENT COMMAND": the server on h2, the client on h1; what the client says is shown
-# and left in $table.
+# pair NAME PORT "SERVER COMMAND" "CLIENT COMMAND": the server on h2, the client on h1. The client's output is printed
+# and saved in $table.
 pair() {
 	local server rc
 	echo; echo "== $1, h1 to h2: $4"
 	# shellcheck disable=SC2086 # commands are word lists
 	on h2 timeout 90 $3 > "$server_log" 2>&1 &
 	server=$!
-	# rping's server listens inside rdma_cm, where ss does not look.
+	# rping's server listens in rdma_cm, which ss does not show: wait 2 s instead.
 	[ "$2" != 0 ] && wait_for 20 on h2 sh -c "ss -Hltn 'sport = :$2' | grep -q ." || sleep 2
 	# shellcheck disable=SC2086
 	on h1 timeout 90 $4 2>&1 | tee "$table"

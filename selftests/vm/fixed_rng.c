@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into a User-Mode Linux that runs in virtual time: the host's random numbers become a fixed sequence, and its
- * entropy device is not there. With the clock virtual as well, nothing is left that differs from run to run.
+ * Preloaded into a User-Mode Linux that runs in virtual time: getrandom() returns a fixed sequence, and opening
+ * /dev/random fails. As the clock is virtual too, every run of a script is the same.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

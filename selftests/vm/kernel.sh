@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Kernels for the labs, in a cache: fetches or builds one if it is not there, and prints its folder. Boots nothing.
+# Kernels for the labs, in a cache: fetches or builds one if it is missing, and prints its folder. Does not boot it.
 #   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
 #   kernel.sh 6.12 | 6.1 | rt	Debian's own kernel (rt: 6.1 with PREEMPT_RT): FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
-#   kernel.sh new		the newest that the stable release after this one offers, in debian.sh's root of it: likewise
-# The folder's name holds the package's version and, for UML, a hash of how it is made; its file `ready` says it is
-# whole. A lock file lets two callers ask at once. ROAN_CACHE: the cache (default ~/.cache/roan).
+#   kernel.sh new		the newest kernel in debian.sh's root of trixie: the same folders
+# The folder's name has the package version and, for UML, a hash of configuration and build steps. Its file `ready`
+# exists once it is complete. Concurrent callers are serialised by a lock file. ROAN_CACHE: the cache (default
+# ~/.cache/roan).
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 CACHE=${ROAN_CACHE:-$HOME/.cache/roan}
 what=${1:-}
 
-candidate() { # the newest version apt knows of a package; needs a package list
+candidate() { # PACKAGE: prints the newest version in apt's lists
 	apt-cache policy "$1" | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
 }
 
@@ -23,12 +24,13 @@ unpack() { # PACKAGE INTO
 	local tmp
 	tmp=$(mktemp -d "$CACHE/deb.XXXXXX")
 	chmod 755 "$tmp"
-	# A mirror drops what it has a newer one of: then the lists here are too old.
+	# A mirror deletes superseded versions. If the download fails the lists may be outdated: update them and try
+	# again.
 	(cd "$tmp" && { download "$1" || { flock "$CACHE" apt-get update -qq && download "$1"; } } >&2 && dpkg -x ./*.deb "$2")
 	rm -rf "$tmp"
 }
 
-# UML leaves x86's carry-less-multiply CRC32 out; built as a module of its own it runs there.
+# UML's configuration has no PCLMULQDQ CRC32. Build it as an external module, which runs there.
 build_pclmul() { # SOURCE MODULES
 	local src=$1 dir=$1/../pcl
 	rm -rf "$dir" && mkdir "$dir"
@@ -46,15 +48,16 @@ build_uml() { # FOLDER CONFIG...
 	shift
 	opts=$(cat "$@" | grep -v '^#' | tr '\n' ' ')
 	unpack linux-source-6.12 "$dir/deb"
-	# A third of the source is for graphics adapters.
+	# A third of the source is graphics drivers: do not unpack it.
 	tar -C "$dir" --exclude='*/drivers/gpu/*.[ch]' -xf "$dir/deb/usr/src/linux-source-6.12.tar.xz"
 	rm -rf "$dir/deb"
-	# KASAN and kmemleak keep a stack trace of each allocation. For one UML looks up in kernel and modules what every word on
-	# the stack may point into, and then drops all that no frame pointer leads to: this goes from frame to frame.
+	# KASAN and kmemleak save a stack trace for each allocation. UML's unwinder looks up every word on the stack in
+	# the symbol tables of kernel and modules, then drops those without a frame pointer. The patch follows the frame
+	# pointers instead.
 	sed -i -e 's/if (__kernel_text_address(addr))/if ((unsigned long) sp == bp + sizeof(long) \&\& __kernel_text_address(addr))/' \
 		-e "s/^\t\tsp++;\$/\t\t$up/" "$src/arch/um/kernel/stacktrace.c"
-	# A process of the guest begins as a fork of the kernel, which copies the page table of what is private, and KASAN's shadow
-	# is an eighth of all memory: most of the time that a debug kernel took to start a program.
+	# Each guest process starts as a fork of the UML kernel, and fork copies the page tables of private mappings.
+	# KASAN's shadow, an eighth of all memory, dominated the time to start a program. Map it shared.
 	sed -i '/^void kasan_map_memory/,/^}/s/MAP_PRIVATE/MAP_SHARED/' "$src/arch/um/os-Linux/mem.c"
 	make -s -C "$src" ARCH=um defconfig
 	# shellcheck disable=SC2086 # a list of options
@@ -70,14 +73,15 @@ fetch_debian() { # FOLDER PACKAGE
 	depmod -b "$1" "${2#linux-image-}"
 }
 
-# roan is built against these. They are the machine's, which may be younger than its cache, and have those of another release.
+# Installs the headers roan is built against. They are on the machine, not in the cache: a new machine may have an old
+# cache.
 install_headers() { # RELEASE
 	[ "$(dpkg-query -Wf '${db:Status-Status}' "linux-headers-$1" 2> /dev/null)" = installed ] ||
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 \
 			"linux-headers-$1" >&2
 }
 
-# linux-image-6.12-amd64 and the like depend on the package that holds the kernel.
+# Meta packages such as linux-image-6.12-amd64 depend on the package that has the kernel. Prints that package.
 debian_package() {
 	local meta=linux-image-$1-amd64
 	case $1 in
@@ -107,7 +111,7 @@ new)
 	exit 2 ;;
 esac
 [ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }
-# Who finds it whole need not wait for one who builds another.
+# Take the lock only to build: a caller that finds the kernel ready does not wait for a build of another version.
 [ -e "$dir/ready" ] || { exec 9> "$CACHE/$what.lock"; flock 9; }
 if [ ! -e "$dir/ready" ]; then
 	echo "kernel.sh: making $dir" >&2

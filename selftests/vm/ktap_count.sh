@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs the commands given, each to its end whatever the others did, and counts the KTAP results they print. Of nested
+# Runs the given commands one after the other, also after failures, and counts the KTAP results they print. Of nested
 # results only the innermost count. A command that fails without a "not ok" counts as one failure, one that passes
-# without any result as one pass. The end says how long it took and, for who sees no more than that, what failed: each line
-# again below what suites.sh called it, or the command. The last line is "N passed, N failed, N skipped"; the status says
-# whether any failed.
+# without any result as one pass. The end has the time it took and repeats the failed lines, below the name of their row
+# (or command), for readers who see only the tail of the output. The last line is "N passed, N failed, N skipped"; the
+# status is 1 if any failed.
 . "$(dirname "$(readlink -f "$0")")/cpu_times.sh"
 passed=0 failed=0 skipped=0
 log=$(mktemp)
 trap 'rm -f "$log"*' EXIT
 
-# suites.sh ends what a script printed with a line that names it: "# LAB: SCRIPT: N s, N s of CPU".
+# suites.sh prints a line with the row's name after the row's output: "# LAB: SCRIPT: N s, N s of CPU".
 failures() { # COMMAND
 	awk -v part="$1" '
 		/^ *not ok / { bad[++n] = $0; next }
@@ -23,8 +23,8 @@ failures() { # COMMAND
 		}' "$log"
 }
 
-# Where the time went: the rows of each lab together, of which several run at a time, and what suites.sh, kernel.sh and debian.sh
-# say of what they built.
+# Time spent: a sum over the rows of each lab (several rows run at a time), and the "# built" lines of suites.sh,
+# kernel.sh and debian.sh.
 took() {
 	awk '/^# built .* in [0-9]+ s$/ { print "#     " substr($0, 3) }
 		/^# [^ ]+: .*: [0-9]+ s, [0-9]+ s of CPU$/ { rows[$2]++; wall[$2] += $(NF - 5); cpu[$2] += $(NF - 3) }
@@ -35,7 +35,7 @@ for part; do
 	echo "# $part"
 	bash -c "$part" 2>&1 | tee "$log"
 	rc=${PIPESTATUS[0]}
-	# A result that closes deeper ones is their sum, so it is not counted.
+	# A result that follows deeper ones is their summary: do not count it.
 	read -r p f s < <(awk '
 		/^ *(not )?ok( |$)/ {
 			match($0, /^ */); depth = RLENGTH

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The KUnit suites, in a guest whose kernel has KUnit: loads roan_test.ko, prints each case as one line of KTAP, and
-# compares the pure suites' cases with those of userspace, whose output `make kunit` leaves in build/unit/ktap.
+# KUnit suites in a guest whose kernel has KUnit: loads roan_test.ko, prints each case as one KTAP line, and checks that
+# each case of the userspace run (its output is build/unit/ktap, made by `make kunit`) also ran here.
 . "$REPO/selftests/vm/lib.sh"
 ko=$(dirname "${ROAN_KO:?}")/roan_test.ko
 userspace=$REPO/build/unit/ktap
 
-cases() { # KTAP -> "pass|fail|skip SUITE: CASE"; what is deeper are a case's parameters
+cases() { # KTAP -> "pass|fail|skip SUITE: CASE"; deeper levels, the parameters of a case, are ignored
 	awk '/^    # Subtest: / { suite = $3 }
 	     /^    (not )?ok [0-9]/ { bad = $1 == "not"; print bad ? "fail" : /# SKIP/ ? "skip" : "pass", suite ":", $(3 + bad) }'
 }

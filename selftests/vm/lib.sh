@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What every test script sources, inside a guest (or, as root, anywhere). Prints KTAP; boots nothing, builds nothing.
+# Functions for test scripts, which source this file, in a guest or as root on any machine. Does not boot or build
+# anything.
 #
 # KTAP:	ktap_header; ktap_pass NAME; ktap_fail NAME [WHY]; ktap_skip NAME [WHY]; ktap_check NAME COMMAND... (passes if the
-#	command succeeds; its output is shown only on failure); ktap_relay FILE NAME STATUS [PREFIX] (what program NAME printed
-#	as KTAP before it left with STATUS becomes ours); ktap_end (prints the plan, exits 0, 1, or 4 if all skipped).
+#	command succeeds; its output is shown only on failure); ktap_relay FILE NAME STATUS [PREFIX] (adds the KTAP
+#	results in FILE, which program NAME printed before it exited with STATUS); ktap_end (prints the plan, exits 0, 1,
+#	or 4 if all are skipped).
 # Setup:	load_modules			the RDMA core's modules and, for LINK_TYPE=roan, build/<release>/roan.ko
 #	link_add NAME NETDEV [NETNS]	rdma link add of LINK_TYPE, in a namespace if given
 #	two_hosts [MTU]			the topology below; two_hosts_down removes it
 #	on HOST COMMAND...		runs in namespace HOST
-#	wait_for SECONDS COMMAND...	until it succeeds; false when time is up
-#	poll_idle_us DEV MICROSECONDS [NETNS]	a polling thread for it (roan; architecture.md)
+#	wait_for SECONDS COMMAND...	repeats the command until it succeeds; false after SECONDS
+#	poll_idle_us DEV MICROSECONDS [NETNS]	idle time of the device's polling thread (roan; architecture.md)
 #	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
 #	counter DEV NAME [NETNS]	value of one hardware counter
 # Variables:	WIRE says what the wire of two_hosts is like (wire_options.sh)
@@ -48,7 +50,7 @@ ktap_check() {
 	return $rc
 }
 
-# A program that breaks off prints no plan; one that reached its end says by 0 or 1 what its lines say.
+# A program that was cut short printed no plan. One that finished exits with 0 or 1, in agreement with its lines.
 ktap_relay() {
 	local line name prefix=${4:-}
 	while read -r line; do
@@ -71,7 +73,7 @@ ktap_end() {
 	exit 0
 }
 
-# Between two looks it reads what nobody writes, as a sleep is a process, and in a guest that may take half of a CPU.
+# Pauses with a timed read from an empty pipe: starting sleep(1) each time may take half of a CPU in a guest.
 wait_for() {
 	local until=$((SECONDS + $1))
 	shift
@@ -82,7 +84,7 @@ wait_for() {
 	done
 }
 
-# The mirror folder of the running kernel; the lab says which when several kernels share a release.
+# Prints the path of roan.ko for the running kernel. ROAN_KO, set by run.sh, tells apart kernels that share a release.
 roan_ko() {
 	local ko
 	for ko in "${ROAN_KO:-}" "$REPO/build/$(uname -r)/roan.ko"; do
@@ -113,7 +115,7 @@ on() {
 
 link_add() {
 	${3:+ip netns exec "$3"} rdma link add "$1" type "$LINK_TYPE" netdev "$2" || return
-	# Where namespaces are exclusive a new device starts in the first one.
+	# With exclusive RDMA namespaces a new device starts in the initial one.
 	if [ -n "${3:-}" ] && rdma system 2> /dev/null | grep -q 'netns exclusive'; then
 		rdma dev set "$1" netns "$3" || return
 	fi
@@ -123,7 +125,7 @@ link_add() {
 
 poll_idle_us() { ${3:+ip netns exec "$3"} sh -c "echo $2 > /sys/class/infiniband/$1/poll_idle_us"; }
 
-# v1 in h1 and v2 in h2 and a wire between them: a veth, or the two adapters that run.sh emulates for NICS.
+# Creates v1 in h1 and v2 in h2: a veth, or with NICS the two adapters that run.sh has QEMU emulate.
 lay_wire() { # MTU
 	local n=0 dev
 	[ -n "${NICS:-}" ] || { ip link add v1 netns h1 mtu "$1" type veth peer name v2 netns h2 mtu "$1"; return; }
@@ -147,7 +149,7 @@ two_hosts() {
 		on $h ip addr add "10.7.0.$n/24" dev v$n && on $h ip addr add "fd07::$n/64" dev v$n nodad || return
 		on $h ip link set v$n up || return
 	done
-	wait_for 60 on h1 ping -c1 -W1 $H2IP || return	# an adapter takes its time to see a link
+	wait_for 60 on h1 ping -c1 -W1 $H2IP || return	# an emulated adapter takes some seconds to report its link
 	wait_for 60 on h1 ping -c1 -W1 $H2IP6 || return
 	link_add "$H1DEV" v1 h1 && link_add "$H2DEV" v2 h2 || return
 	[ -z "$WIRE" ] || wire_shape "v1:$H1DEV:h1" "v2:$H2DEV:h2"
@@ -162,7 +164,8 @@ two_hosts_down() {
 	return 0
 }
 
-# An address as sysfs writes the GID made of it. No process is started: in an emulated guest each takes 0.1 s and more.
+# Prints the GID of an address in the format of sysfs. Starts no process: in an emulated guest each takes 0.1 s and
+# more.
 gid_of() { # ADDRESS
 	local IFS=. w missing=9 words=()
 	if [[ $1 != *:* ]]; then
@@ -187,7 +190,7 @@ gid_of() { # ADDRESS
 gid_index() {
 	local ns=${3:-} want
 	want=$(gid_of "$2")
-	# A namespace sees its own devices only in its own sysfs, which ip netns exec mounts.
+	# Devices of a namespace are visible only in that namespace's sysfs, which ip netns exec mounts.
 	# shellcheck disable=SC2016 # expanded by the inner shell
 	${ns:+ip netns exec "$ns"} sh -c '
 		p=/sys/class/infiniband/$1/ports/1

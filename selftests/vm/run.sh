@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs one script inside a guest that sees this machine's own root read-only under a tmpfs overlay, prints what it
-# prints, and leaves with its status; or with 98 if the kernel's log has a complaint, 99 if the guest never finished.
+# Runs one script in a guest whose root is this machine's, read-only under a tmpfs overlay. Prints the script's output
+# and exits with its status; or with 98 if the kernel log has an error report, 99 if the guest did not finish.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
 #	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new
-#	+RELEASE: +trixie: not this machine's root, but that Debian release's (debian.sh), with roan built in it;
-#	    +source: this machine's root, but rdma-core built from its newest source, with roan in that tree
-#	-v  virtual time (UML): the clock moves only while every task sleeps; a task that polls stops it for ever. Nothing
-#	    is random there: two runs of one script are the same in every packet
-#	-k  more for the kernel's command line	-n  does not build roan for that kernel first
-#	-o  what the script leaves in /out/kept is copied to DIR
-# DMESG=FILE keeps the kernel's log. NICS=MODEL: two adapters of QEMU's with a wire between them (e1000e, virtio-net-pci).
-# MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: this QEMU, and not a newer one that debian.sh may have.
-# LINK_TYPE, WIRE and the variables named in LAB_ENV are handed to the script.
+#	+RELEASE: +trixie: the root of that Debian release (debian.sh), with roan built in it, not this machine's root;
+#	    +source: this machine's root, rdma-core built from its newest known source, roan as a provider in that tree
+#	-v  virtual time (UML): the clock advances only while every task sleeps; a task that polls stops it for ever.
+#	    Random numbers are a fixed sequence: two runs of one script send the same packets
+#	-k  appended to the kernel's command line	-n  do not build roan for that kernel first
+#	-o  copy the guest's folder /out/kept to DIR at the end
+# DMESG=FILE: save the kernel log. NICS=MODEL: two emulated adapters on one QEMU hub (e1000e, virtio-net-pci).
+# MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: the QEMU to use; default: debian.sh's, if it has
+# one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
@@ -27,7 +27,7 @@ while getopts vm:s:c:k:o:n o; do
 	case $o in
 	v) virtual=$VIRTUAL ;;
 	m) mem=$OPTARG ;;
-	s) limit=$((3 * OPTARG)) ;;	# what a quiet machine needs at most; a guest is seldom alone on one
+	s) limit=$((3 * OPTARG)) ;;	# SECONDS is for a quiet machine; other guests usually run beside this one
 	c) cpus=$OPTARG ;;
 	k) append=$OPTARG ;;
 	o) keep=$OPTARG ;;
@@ -54,7 +54,7 @@ for v in LINK_TYPE WIRE ROAN_KO NICS ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
 
-built() { # FOLDER COMMAND...; one at a time in a folder of build/, as two guests may want the same
+built() { # FOLDER COMMAND...; holds a lock on the folder of build/, as two guests may need the same build
 	local into=$REPO/build/$1
 	shift
 	[ -n "$build" ] || return 0
@@ -63,7 +63,8 @@ built() { # FOLDER COMMAND...; one at a time in a folder of build/, as two guest
 }
 module=(make -s -j"$(nproc)" -C "$REPO" module ROAN_TESTS=y)
 
-# What the guest's root lies on: this machine's, or another release's, which gets a provider and programs of its own.
+# Lower layer of the guest's root: this machine's root, or that of another release, with its own build of provider and
+# programs.
 lower=/
 base=$REPO/build/$release
 in_root=("$HERE/debian.sh" run "$release") flags=()
@@ -85,15 +86,16 @@ if [ -n "$release" ]; then
 	echo "export PROGRAMS=$base/selftests" >> "$out/env"
 fi
 
-# What stands in for the host's random numbers.
+# Library to preload in virtual time: replaces the host's random numbers. Prints its path.
 not_random() {
 	local so=$REPO/build/selftests/fixed_rng.so
 	[ "$so" -nt "$HERE/fixed_rng.c" ] || { mkdir -p "${so%/*}" && cc -O2 -Wall -shared -fPIC -o "$so.$$" "$HERE/fixed_rng.c" && mv "$so.$$" "$so"; }
 	echo "$so"
 }
 
-# A UML kernel runs on one CPU at a time and stops its processes for each system call and fault, so that a host that moves them
-# from CPU to CPU has it wait for wake-ups between CPUs: four times as long. LAB_CPU: the how manieth of ours; else any.
+# A UML kernel uses one CPU at a time and stops its processes at each system call and fault. Spread over several host
+# CPUs it waits for cross-CPU wake-ups and takes four times as long, so bind it. LAB_CPU: index into our CPUs; default:
+# a random one.
 one_cpu() {
 	local ours
 	mapfile -t ours < <(taskset -cp $$ | sed 's/.*: //; s/,/\n/g' | awk -F- '{ for (i = $1; i <= $NF; i++) print i }')
@@ -128,7 +130,7 @@ run_uml() {
 	preload=
 	if [ -n "$virtual" ]; then
 		preload=$(not_random)
-		[ "$lab" = uml ] || virtual="$virtual kmemleak=off"	# it lets objects age by the clock, which stands still
+		[ "$lab" = uml ] || virtual="$virtual kmemleak=off"	# it needs a clock to age objects
 	fi
 	# The kernel's random numbers also depend on its command line, so that must not name $work.
 	exec 9< "$work"
@@ -139,8 +141,8 @@ run_uml() {
 	sleep 0.3
 }
 
-# What scripts start all the time lies in the guest's memory: over 9p a program with its libraries takes twice as long to start,
-# and starting programs is most of what many scripts do.
+# Programs that scripts start often are copied into the guest's memory: starting a program with its libraries over 9p
+# takes twice as long, and many scripts spend most of their time on it.
 OFTEN="bash awk cat cmp cp date dd grep head ls mkdir python3 rm sed sh sleep sort tail tc timeout tr ip ping rdma ss sysctl
 	ib_atomic_bw ib_atomic_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_write_bw ib_write_lat
 	ibv_devices ibv_devinfo ibv_rc_pingpong ibv_ud_pingpong rping ucx_perftest"
@@ -148,7 +150,7 @@ often() ( # INTO
 	PATH=/usr/sbin:/usr/bin
 	umask 022
 	mkdir "$1"
-	[ $lower = / ] || exit 0	# another release has programs of its own
+	[ $lower = / ] || exit 0	# these are this machine's programs, not the other release's
 	files=$(for f in $OFTEN; do type -P "$f"; done | xargs readlink -f | sort -u)
 	# shellcheck disable=SC2086 # a list of files
 	for f in $files $(ldd $files 2> /dev/null | grep -o '/[^ :]*' | sort -u); do
@@ -157,7 +159,7 @@ often() ( # INTO
 	done | sort -u | tar -c --no-recursion -T - 2> /dev/null | tar -x -C "$1"
 )
 
-initrd() { # FOLDER VERSION: what it takes to mount this machine's root over 9p
+initrd() { # FOLDER VERSION: builds the initrd that mounts this machine's root over 9p
 	local root=$work/initrd.d n=10 f b
 	mkdir -p "$root"/{bin,proc,sys,dev,mods,new}
 	cp "$(command -v busybox)" "$root/bin/busybox"
@@ -192,18 +194,18 @@ initrd() { # FOLDER VERSION: what it takes to mount this machine's root over 9p
 	(cd "$root" && find . | cpio -o -H newc 2> /dev/null) > "$work/initrd"
 }
 
-# /dev/kvm may be there and writable and still not run a stock kernel: believe only a first line on the console.
+# A writable /dev/kvm may still fail to run a stock kernel. Use it only if a probe boot prints to the console.
 accelerator() { # VMLINUZ
 	if [ -w /dev/kvm ]; then
 		timeout 8 "${qemu[@]}" -accel kvm -cpu host -m 256M -display none -no-reboot -serial "file:$work/probe" \
 			-monitor none -nic none -kernel "$1" -append "console=ttyS0 panic=-1" > /dev/null 2>&1 < /dev/null || true
 		! grep -q 'Linux version' "$work/probe" 2> /dev/null || { echo "kvm -cpu host"; return; }
 	fi
-	# Emulated, `rep movsb` goes byte by byte; a CPU that does not announce ERMS avoids it.
+	# TCG emulates `rep movsb` byte by byte. Nehalem does not announce ERMS, so the kernel does not use it.
 	echo "tcg,thread=multi -cpu Nehalem"
 }
 
-# Ends a guest that panicked, which -no-reboot alone does not always do, or that has not come to the script in time.
+# Kills a guest that panicked (-no-reboot alone does not always end it) or that did not start the script within 240 s.
 watch_qemu() {
 	local until=$((SECONDS + 240)) why=
 	while sleep 1; do
@@ -218,7 +220,7 @@ watch_qemu() {
 	kill "$(cat "$work/pid")" 2> /dev/null
 }
 
-# Two adapters on one hub, with nobody else.
+# Options for two adapters on a hub of their own.
 nics() { # [MODEL]
 	local n
 	[ -n "$1" ] || { echo -nic none; return; }
@@ -232,7 +234,7 @@ boot_qemu() { # FOLDER VERSION ACCEL
 	[ -z "${MONITOR:-}" ] || monitor=(-qmp "unix:$MONITOR,server=on,wait=off")
 	: > "$work/console"
 	watch_qemu & watcher=$!
-	# shellcheck disable=SC2086,SC2046 # $3 is several words, and so are adapters
+	# shellcheck disable=SC2086,SC2046 # $3 and the adapters are several words
 	timeout "$limit" "${qemu[@]}" -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none "${monitor[@]}" \
 		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
 		-append "console=ttyS0 quiet oops=panic panic=-1 mitigations=off maxcpus=1 $append" \
@@ -245,10 +247,10 @@ boot_qemu() { # FOLDER VERSION ACCEL
 	wait $watcher 2> /dev/null || true
 }
 
-# An emulated CPU may run code that another one has just patched: one boot in twenty dies of the int3 that such patching
-# leaves for a moment, as memory no longer has it when the trap is taken and nobody knows whose it was. So the guest boots
-# with one CPU (maxcpus=1), guest.sh starts the others, and a guest that never came to the script, or that died of an int3,
-# which no line of C compiles to, gets two more attempts. One that dies otherwise is a failure.
+# Under TCG one CPU may execute the int3 that another CPU places for a moment while it patches code. The int3 is no
+# longer in memory when the trap is handled, so the kernel cannot attribute it and dies: about one boot in twenty. So
+# the guest boots with one CPU (maxcpus=1) and guest.sh starts the others. A guest that did not reach the script, or
+# died of an int3 (no C code compiles to one), gets two more attempts. Any other death is a failure.
 emulated_badly() { grep -q 'int3: 0000 \[#1\]' "$work/console"; }
 
 run_qemu() {
@@ -278,7 +280,7 @@ run_qemu() {
 	done
 }
 
-complaints() { # of the kernel, from the script's start on: before that they are the lab's
+complaints() { # error reports in the kernel log since the script's start; earlier ones do not concern roan
 	sed -n '/roan-lab: script starts/,$p' "$out/dmesg" 2> /dev/null |
 		grep -E 'WARNING:|BUG:|kernel BUG|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:' || true
 	grep -s -A12 'unreferenced object' "$out/kmemleak" || true

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs what `suites` lists, each script in a fresh guest, after building what they need. A guest sleeps for much of its
-# time, so two CPUs have three lanes: each takes the next row that is its kind and that none has taken. QEMU's guests use
-# two CPUs, everything else one, so one lane is theirs and two are for the rest, one of which helps when that is done; each
-# of these keeps its UML guests on a CPU of its own. What a row prints is shown when it is done. A script that is listed
-# but not there is a failure, and so is a guest that ends badly after its script printed only passes.
+# Builds the provider and the test programs, then runs the rows of `suites`, each script in a fresh guest. A guest
+# sleeps much of its time, so there are three lanes for two CPUs: one for QEMU guests, which use two CPUs, and two for
+# all other rows. A lane takes the next row of its kind that no lane has taken; one of the two then helps with QEMU's
+# rows. Each of the two binds its UML guests to one CPU. A row's output is printed when the row ends. A missing script
+# is a failure, and so is a guest that ends with an error although its script printed only passes.
 #   suites.sh [-j CPUS] [-f LIST] [LAB [SCRIPT]]
-#	LAB: a word of run.sh, or a part of it; `guests`: all but the host	SCRIPT: part of a name
-#	CPUS: how many to count on (default: as many as there are)	LIST: another file than `suites`
+#	LAB: a LAB of run.sh, or part of one; `guests`: all rows but those of `host`	SCRIPT: part of a script's name
+#	CPUS: number of CPUs to use (default: all)	LIST: a file instead of `suites`
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 . "$HERE/cpu_times.sh"
@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$work"' EXIT
 trap exit INT TERM
 
-# NAME=VALUE words go into the script's environment, options are run.sh's, other words are its arguments.
+# Of the row's words NAME=VALUE go into the script's environment, options to run.sh, and the rest to the script.
 guest() { # LAB SECONDS SCRIPT [WORD...]
 	local lab=$1 seconds=$2 script=$3 rc w args=() opts=()
 	shift 3
@@ -26,12 +26,13 @@ guest() { # LAB SECONDS SCRIPT [WORD...]
 		*) args+=("$w") ;;
 		esac
 	done
-	# The first script of a lab has the module built for its kernel.
+	# Only the first row of a lab builds the module for that kernel.
 	[ ! -e "$work/built.$lab" ] || opts+=(-n)
 	export LAB_ENV
 	if [[ $lab == qemu* ]]; then
-		export STRICT=1				# as lint.sh builds it
-		# Its emulator takes a quarter less of the host's time. If it cannot be had, that is found out once.
+		export STRICT=1				# same flags as lint.sh, so that its build is reused
+		# trixie's QEMU takes a quarter less CPU time. If its root cannot be made, do not try again for each
+		# row.
 		[ -n "${EMULATOR:-}" ] || [ -e "$work/no_root" ] || "$HERE/debian.sh" root trixie > /dev/null || touch "$work/no_root"
 	fi
 	"$HERE/run.sh" "$lab" -s "$seconds" "${opts[@]}" "$REPO/$script" "${args[@]}"
@@ -40,7 +41,7 @@ guest() { # LAB SECONDS SCRIPT [WORD...]
 	return $rc
 }
 
-# A row passes or fails by what it prints; one that prints no result has its status for one.
+# A row's results are the KTAP lines it prints. A row that prints none counts as one result, by its status.
 row() { # OUTPUT LAB SECONDS SCRIPT [WORD...]
 	local out=$1 lab=$2 rc said=y began=$SECONDS
 	shift
@@ -70,7 +71,7 @@ lane() { # KIND WANTED-LAB WANTED-SCRIPT
 		n=$((n + 1)) kind=light
 		[[ $lab != qemu* ]] || kind=qemu
 		[[ $kind == "$1" && $lab == *"$2"* && $words == *"$3"* ]] || continue
-		mkdir "$work/$n" 2> /dev/null || continue	# another lane's
+		mkdir "$work/$n" 2> /dev/null || continue	# taken by another lane
 		echo "# $lab: $words starts"
 		# shellcheck disable=SC2086 # a list of words
 		(row "$work/$n/out" "$lab" "$seconds" $words) > "$work/$n/out" 2>&1

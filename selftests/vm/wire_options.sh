@@ -1,27 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by lib.sh. What the variable WIRE wants of the wire between two hosts, in the words of ethtool, ip and netem:
+# Sourced by lib.sh. Configures the link between two hosts as the variable WIRE says, in terms of ethtool, ip and netem:
 #
 #	WIRE=gso=off,gro=on,mtu=1500,loss=0.1%,corrupt=0.1% run.sh uml-debug selftests/verbs/features.sh
 #
-#	gso=on|off	UDP trains leave whole, or are cut in front of the wire
-#	gro=on|off	they are put together behind it, or not (a veth wants tso off for that at the sending end: so it is then)
-#	tx=on|off	checksum offload; without it packets leave alone
-#	mtu=N		of both ends
-#	others		netem's, of what leaves either end: loss, corrupt, duplicate, delay, reorder
+#	gso=on|off	UDP GSO skbs cross the link whole, or are segmented in front of it
+#	gro=on|off	the receiver aggregates packets, or not (on also sets tso off at the sender, which a veth needs for GRO)
+#	tx=on|off	checksum offload; without it each skb is one packet
+#	mtu=N		MTU of both ends
+#	others		netem options for both directions: loss, corrupt, duplicate, delay, reorder
 #
-# Then a program over one device takes the wire as well, not lo (roan_detour.ko). ktap_end asks whether it was taken, of hosts
-# that are still there; by what counters say, as ethtool's memory may be that of a module that left its KASAN shadow (UML).
+# With WIRE the packets of a program that runs over one device cross the link, too, instead of lo (roan_detour.ko).
+# ktap_end checks by counters that received packets crossed the link. Hosts that were removed are not checked. ethtool
+# is not asked at the end: in UML its memory may have the KASAN shadow of an unloaded module.
 #
-# wire_shape END...		makes the ends so, each NETDEV:RDMA-DEVICE[:NETNS]; fails unless they are
+# wire_shape END...		configures and checks the ends, each NETDEV:RDMA-DEVICE[:NETNS]; fails if a setting is not in effect
 # wire_netem NETDEV NETNS WORD...	netem with these words and those of WIRE
-# detour NETNS			packets to oneself take the wire there; the other end needs no more than the module
-# wire_value WORD		its value; false if WIRE does not have it
-# wire_to_self			the interface by which packets to oneself leave in h1
-# wire_loses			does it lose or damage what it carries?
-# needs_every_packet		the script ends here, skipped, if it does: who waits for a datagram that is lost waits for ever
-# wire_taken			did what the RDMA devices received cross it, and as it should?
-# WIRE_SINGLE=y: the script's messages are of one packet, so that there need not be trains
+# detour NETNS			sends packets to local addresses over the link; the other end needs the module only
+# wire_value WORD		prints the value of a word; false if WIRE does not have it
+# wire_to_self			prints the interface that packets to local addresses leave by in h1
+# wire_loses			true if packets get lost or corrupted
+# needs_every_packet		if so, skips the rest of the script: it would wait for ever for a lost datagram
+# wire_taken			true if the packets that the RDMA devices received crossed the link in the expected form
+# WIRE_SINGLE=y: the script's messages have one packet each, so GSO skbs of several packets are not required
 
 WIRE=${WIRE:-}
 WIRE=${WIRE//,/ }
@@ -38,11 +39,11 @@ wire_to_self() { [ -n "$WIRE" ] && echo v1 || echo lo; }
 wire_loses() { wire_value loss > /dev/null || wire_value corrupt > /dev/null; }
 needs_every_packet() {
 	wire_loses || return 0
-	ktap_skip "all" "its datagrams are waited for, though nobody sends them again"
+	ktap_skip "all" "waits for datagrams, which are not retransmitted, and WIRE loses packets"
 	ktap_end
 }
 
-offloads() { # what ethtool -K is to be told
+offloads() { # prints the arguments for ethtool -K
 	local value
 	! value=$(wire_value gso) || echo "gso $value tx-udp-segmentation $value"
 	! value=$(wire_value tx) || echo "tx $value"
@@ -73,7 +74,7 @@ wire_netem() {
 	at_end "$2" tc qdisc replace dev "$1" root netem "${@:3}" $words limit 10000
 }
 
-# Long names, as ethtool -k has them, of the short ones that -K takes.
+# Maps the short names of ethtool -K to the long names that ethtool -k prints.
 offload_is() { # DEV NETNS NAME on|off
 	local name=$3
 	case $name in
@@ -111,20 +112,21 @@ detour() {
 	[ -e /sys/module/roan_detour ] || insmod "$(dirname "$(roan_ko)")/roan_detour.ko"
 }
 
-# Of a hundred that should have been lost or damaged one must have been.
+# False if a hundred skbs or more should have been lost or corrupted and none was.
 due() { # PERCENT SKBS SEEN
 	awk -v p="${1%\%}" -v n="$2" -v seen="$3" 'BEGIN { exit !(n * p / 100 < 100 || seen) }'
 }
 
-# Packets to groups, of which the sender gets its own without their being on a wire.
+# Prints the number of received multicast packets: a sender's own copies are received without crossing the link.
 to_groups() { at_end "$1" nstat -asz IpExtInMcastPkts Ip6InMcastPkts | awk '/Mcast/ { n += $2 } END { print n + 0 }'; } # NETNS
 
-# Of many packets some came together. rxe sends none that could, nor does who sends message after message of one packet.
+# True if some skbs had several packets. Not required of few packets, of rxe, nor of one-packet messages (WIRE_SINGLE).
 in_trains() { # PACKETS SKBS
 	[ -n "${WIRE_SINGLE:-}" ] || grep -q rxe $WIRE_ENDS || [ "$1" -lt 10000 ] || [ "$1" -gt "$2" ]
 }
 
-# What the device received came by the wire, in pieces of the right kind.
+# True if the device's skbs came by this netdev, of one or of several packets as WIRE says, and some were lost or
+# corrupted.
 end_was_taken() { # NETDEV RDMA-DEVICE NETNS
 	local pkts skbs wire lost value
 	pkts=$(counter "$2" rcvd_pkts) && skbs=$(counter "$2" rcvd_skbs) || return
@@ -145,12 +147,12 @@ end_was_taken() { # NETDEV RDMA-DEVICE NETNS
 wire_taken() {
 	local end dev ibdev netns gone='' rcvd=0
 	: > $WIRE_ENDS.log
-	[ -e $WIRE_ENDS ] || { echo "it was never laid"; return 1; }
+	[ -e $WIRE_ENDS ] || { echo "the link was not set up"; return 1; }
 	for end in $(cat $WIRE_ENDS); do
 		IFS=: read -r dev ibdev netns <<< "$end"
 		[ -e "/sys/class/infiniband/$ibdev/ports/1/hw_counters/rcvd_skbs" ] || { gone=y; continue; }
 		end_was_taken "$dev" "$ibdev" "$netns" || return
 		rcvd=$((rcvd + $(counter "$ibdev" rcvd_skbs)))
 	done
-	[ -n "$gone" ] || [ "$rcvd" != 0 ] || { echo "nothing crossed it"; return 1; }
+	[ -n "$gone" ] || [ "$rcvd" != 0 ] || { echo "no packet crossed the link"; return 1; }
 }
