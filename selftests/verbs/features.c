@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress leave out. Everything runs in
- * one process over one device, QPs connected to each other. Error statuses are in features_errors.c, and what a completion gives back
- * to the poster in features_reuse.c; shared receive queues are in features_srq.c, threads and forks in features_share.c, unusual
- * regions in features_regions.c.
+ * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress do not check. All run in
+ * one process over one device, with QPs connected to each other. features_errors.c: error statuses; features_reuse.c:
+ * reuse of slots and buffers after a completion; features_srq.c: SRQs; features_share.c: threads and fork;
+ * features_regions.c: MRs of length zero and zero-based MRs; features_odp.c: on-demand paging; features_rules.c: rules
+ * without a status.
  *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE]
- * -m: of the paths, 1024 unless given; -L: packets get lost on the way; -w: only that what is overwritten does not leak;
- * -s: a device that takes 500 ms for a page
+ * -m: path MTU, default 1024; -L: the link loses packets; -w: only the test that overwrites buffers;
+ * -s, -S: block devices that take 500 ms and 20 ms for a page
  */
 #define _GNU_SOURCE
 #include "features.h"
@@ -24,7 +25,7 @@ bool wire_loses;
 const char *slow_device;
 const char *slowish_device;
 
-/* @srq: where the second receives from, or NULL. */
+/* @srq: the SRQ of the second QP, or NULL. */
 static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, struct ibv_srq *srq)
 {
 	int i;
@@ -134,7 +135,7 @@ enum ibv_wc_status status_of(struct ibv_cq *cq, int ms)
 	return vt_poll(cq, &wc, ms) ? wc.status : NO_COMPLETION;
 }
 
-/* A refusal is told once: who has not heard it asks a QP in error, which is silent. */
+/* The requester sees @status. Or the NAK was lost: the responder is in ERR by then and does not repeat it. */
 bool refused_by_peer(enum ibv_wc_status got, enum ibv_wc_status want)
 {
 	return got == want || (wire_loses && got == IBV_WC_RETRY_EXC_ERR);
@@ -183,13 +184,13 @@ static void cq_overflow(struct vt_dev *d)
 		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
 	for (i = 0; i < 4 && event != IBV_EVENT_CQ_ERR; i++)
 		event = async_event(d->ctx, 1000);
-	vt_ok(!err && event == IBV_EVENT_CQ_ERR, "CQ: an event tells of an overflow (%d entries)", size);
+	vt_ok(!err && event == IBV_EVENT_CQ_ERR, "CQ: an overflow raises IBV_EVENT_CQ_ERR (%d entries)", size);
 	pair_close(&p);
 	while (async_event(d->ctx, 100) >= 0)
 		;
 }
 
-/* Completions must survive a resize that happens while they arrive. */
+/* No completion is lost or reordered by a resize while they arrive. */
 static void cq_resize(struct vt_dev *d)
 {
 	struct ibv_qp_attr drain = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
@@ -215,7 +216,10 @@ static void cq_resize(struct vt_dev *d)
 	while (got < 40 && vt_poll(p.scq[0], &wc, 20000) && !wc.status && wc.wr_id == (uint64_t)got)
 		got++;
 	vt_ok(!err && got == 40, "CQ: resized under load, %d of 40 completions in order", got);
-	/* SQD ends what was begun, so the last must have been, as the byte it writes shows. */
+		/*
+		 * SQD finishes messages that have begun to leave. So wait until the last has begun, as the byte it
+		 * writes shows.
+		 */
 	p.buf[0] = 1;
 	p.buf[last] = 0;
 	for (i = 0; i < 30; i++)
@@ -227,7 +231,8 @@ static void cq_resize(struct vt_dev *d)
 	shrink = ibv_resize_cq(p.scq[0], 2);
 	for (got = 0; vt_poll(p.scq[0], &wc, 100); got++)
 		;
-	vt_ok(!err && shrink && got == 30, "CQ: cannot be made smaller than what is in it (error %d, %d kept)", shrink, got);
+	vt_ok(!err && shrink && got == 30,
+	      "CQ: a resize below the number of its entries fails (error %d, %d kept)", shrink, got);
 	pair_close(&p);
 }
 
@@ -241,11 +246,11 @@ static void solicited(struct vt_dev *d)
 		err |= post_recv(&p, 1, 1024 * i, 512, i);
 	err |= ibv_req_notify_cq(p.rcq[1], 1);
 	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 16, 0) | status_of(p.scq[0], 3000);
-	vt_ok(!err && !comp_event(&p, 200), "CQ: armed for solicited only, a plain message wakes nobody");
+	vt_ok(!err && !comp_event(&p, 200), "CQ: armed for solicited only, an unsolicited message raises no event");
 	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 16, IBV_SEND_SOLICITED) | status_of(p.scq[0], 3000);
-	vt_ok(!err && comp_event(&p, 2000), "CQ: a solicited message wakes");
+	vt_ok(!err && comp_event(&p, 2000), "CQ: a solicited message raises an event");
 	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 16, IBV_SEND_SOLICITED) | status_of(p.scq[0], 3000);
-	vt_ok(!err && !comp_event(&p, 200), "CQ: one event for one arming");
+	vt_ok(!err && !comp_event(&p, 200), "CQ: armed once, it raises one event");
 	pair_close(&p);
 }
 
@@ -260,20 +265,21 @@ static void drain(struct vt_dev *d)
 		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 65536, 60000, 0);
 	err |= ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
 	event = async_event(d->ctx, 3000);
-	vt_ok(!err && event == IBV_EVENT_SQ_DRAINED, "SQD: an event when the queue has drained (event %d, error %d)", event, err);
+	vt_ok(!err && event == IBV_EVENT_SQ_DRAINED,
+	      "SQD: an event when the queue has drained (event %d, error %d)", event, err);
 	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
 	for (i = 0; status_of(p.scq[0], 300) == IBV_WC_SUCCESS; i++)
 		;
-	vt_ok(!err && i <= 8, "SQD: what is posted now waits (%d completed)", i);
+	vt_ok(!err && i <= 8, "SQD: requests posted in SQD are not sent (%d completed)", i);
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
 	for (; status_of(p.scq[0], 1000) == IBV_WC_SUCCESS; i++)
 		;
-	vt_ok(!err && i == 9, "SQD: and goes on in RTS (%d of 9 completed)", i);
+	vt_ok(!err && i == 9, "SQD: they are sent in RTS (%d of 9 completed)", i);
 	a.qp_state = IBV_QPS_SQD;
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
 	event = async_event(d->ctx, 200);
-	vt_ok(!err && event == -1, "SQD: no event for who asks for none this time (event %d)", event);
+	vt_ok(!err && event == -1, "SQD: no event if none is requested (event %d)", event);
 	pair_close(&p);
 }
 
@@ -294,16 +300,16 @@ static void bad_wr(struct vt_dev *d)
 			.wr.rdma = { (uintptr_t)p.buf + 64, p.mr->rkey },
 		};
 	err = ibv_post_send(p.qp[0], wr, &bad);
-	vt_ok(err && bad == &wr[1], "post_send: the bad request of a list is named (error %d)", err);
+	vt_ok(err && bad == &wr[1], "post_send: bad_wr is the bad request of a list (error %d)", err);
 	vt_ok(status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && status_of(p.scq[0], 200) == NO_COMPLETION,
-	      "post_send: what came before it is done, what came behind is not");
+	      "post_send: the requests before it are executed, those after it are not");
 	rwr[0] = (struct ibv_recv_wr) { .next = &rwr[1], .sg_list = &sge, .num_sge = 1 };
 	rwr[1] = (struct ibv_recv_wr) { .sg_list = &sge, .num_sge = 1000 };
 	err = ibv_post_recv(p.qp[0], rwr, &rbad);
-	vt_ok(err && rbad == &rwr[1], "post_recv: the bad request of a list is named (error %d)", err);
+	vt_ok(err && rbad == &rwr[1], "post_recv: bad_wr is the bad request of a list (error %d)", err);
 	for (i = 0; i < 10000 && !(err = post_recv(&p, 1, 0, 8, i)); i++)
 		;
-	vt_ok(err == ENOMEM && i >= 64 && i < 10000, "post_recv: a full queue says ENOMEM (after %d)", i);
+	vt_ok(err == ENOMEM && i >= 64 && i < 10000, "post_recv: a full queue returns ENOMEM (after %d)", i);
 	pair_close(&p);
 }
 
@@ -320,13 +326,13 @@ static void queries(struct vt_dev *d)
 	      a.timeout == 14 && a.retry_cnt == 7 && a.rnr_retry == 7 && a.min_rnr_timer == 1 && a.port_num == 1 &&
 	      a.sq_psn == 100 && a.rq_psn == 100 && !memcmp(&a.ah_attr.grh.dgid, &d->gid, 16) &&
 	      a.ah_attr.grh.hop_limit == 64 && a.ah_attr.grh.sgid_index == d->gid_index &&
-	      (a.qp_access_flags & RIGHTS) == RIGHTS, "query_qp: gives back what was set");
+	      (a.qp_access_flags & RIGHTS) == RIGHTS, "query_qp: returns the attributes that were set");
 	err = err ?: post_op(&p, 1, IBV_WR_RDMA_WRITE, 0, 0, 2 * (128 << d->mtu) + 1, 0);
 	vt_ok(!err && status_of(p.scq[1], 5000) == IBV_WC_SUCCESS && !ibv_query_qp(p.qp[0], &a, IBV_QP_RQ_PSN, &init) &&
 	      a.rq_psn == 103 && !ibv_query_qp(p.qp[1], &a, IBV_QP_SQ_PSN, &init) && a.sq_psn == 103,
-	      "query_qp: the PSNs that come next");
+	      "query_qp: returns the next PSNs");
 	vt_ok(!err && init.cap.max_send_wr >= 64 && init.cap.max_send_sge >= 4 && init.cap.max_inline_data >= 64 &&
-	      init.send_cq == p.scq[1], "query_qp: and the capacities");
+	      init.send_cq == p.scq[1], "query_qp: returns the capacities");
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
 	vt_ok(err == EINVAL && state_of(p.qp[0]) == IBV_QPS_RTS, "modify_qp: RTS to INIT is EINVAL and changes nothing");
@@ -378,7 +384,7 @@ static void windows(struct vt_dev *d)
 	err = ibv_post_send(p.qp[1], &inv, &bad);
 	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: LOCAL_INV again");
 	err = post(&p, 0, write);
-	vt_ok(!err && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_ACCESS_ERR), "MW type 2: the key is dead afterwards");
+	vt_ok(!err && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_ACCESS_ERR), "MW type 2: the key is refused afterwards");
 	pair_close(&p);
 
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
@@ -394,12 +400,14 @@ static void windows(struct vt_dev *d)
 	err = post(&p, 0, write);
 	vt_ok(!err && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_ACCESS_ERR) && p.buf[8192] == 1,
 	      "MW type 1: one byte past its end is refused and not written");
-	vt_ok(ibv_dereg_mr(p.mr) == EBUSY, "MW type 1: while it is bound, its region is busy");
+	vt_ok(ibv_dereg_mr(p.mr) == EBUSY, "MW type 1: dereg_mr is EBUSY while it is bound");
 	vt_ok(!ibv_dealloc_mw(mw) && !ibv_dealloc_mw(mw1), "MW: freed");
 	pair_close(&p);
 }
 
-/* Of the R_Key that a program asks for, the low 8 bits count; mw->rkey then says what it is, to write by and to invalidate. */
+/*
+ * Only the low 8 bits of the R_Key in a bind count. mw->rkey then has the valid key, for access and for invalidation.
+ */
 static void window_key(struct vt_dev *d)
 {
 	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2);
@@ -418,7 +426,7 @@ static void window_key(struct vt_dev *d)
 	};
 	err = ibv_post_send(p.qp[1], &bind, &bad);
 	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS && mw->rkey == (index | 0xba),
-	      "MW type 2: bound under a key of which only the low 8 bits are the window's");
+	      "MW type 2: bound with an R_Key whose upper 24 bits are not the window's");
 	sge = sge_at(&p, 0, 8);
 	write = (struct ibv_send_wr) {
 		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
@@ -443,12 +451,15 @@ static void window_key(struct vt_dev *d)
 	err = ibv_post_send(p.qp[1], &inv, &bad);
 	vt_ok(!err && status_of(p.scq[1], 3000) == IBV_WC_SUCCESS, "MW type 2: LOCAL_INV of that key");
 	err = post(&p, 0, write);
-	vt_ok(!err && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_ACCESS_ERR), "MW type 2: and no key is left");
+	vt_ok(!err && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_ACCESS_ERR), "MW type 2: the key is refused after LOCAL_INV");
 	pair_close(&p);
 	vt_ok(!ibv_dealloc_mw(mw), "MW type 2: freed");
 }
 
-/* 16 Mbit/s: 64 KB and headers take 33 ms at least. The clock is watched from below only: a busy machine is slow. */
+/*
+ * At 16 Mbit/s 64 KB with headers take at least 33 ms. Only a lower bound on the time is checked: a busy machine is
+ * slow.
+ */
 static void rate_limit(struct vt_dev *d)
 {
 	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 16000 };
@@ -461,7 +472,7 @@ static void rate_limit(struct vt_dev *d)
 		return vt_ok_skip("rate limit", "the device has none");
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	err = ibv_modify_qp_rate_limit(p.qp[0], &limit);
-	vt_ok(!err, "rate limit: 16 Mbit/s is taken");
+	vt_ok(!err, "rate limit: 16 Mbit/s is accepted");
 	began = vt_now_ms();
 	for (i = 0; !err && i < 4; i++) {
 		err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF / 2, 65536, IBV_SEND_SIGNALED);
@@ -471,9 +482,9 @@ static void rate_limit(struct vt_dev *d)
 	took = vt_now_ms() - began;
 	vt_ok(!err && took >= 130, "rate limit: 256 KB take 130 ms or more (%llu)", (unsigned long long)took);
 	limit.rate_limit = 0;
-	vt_ok(!ibv_modify_qp_rate_limit(p.qp[0], &limit), "rate limit: can be taken away");
+	vt_ok(!ibv_modify_qp_rate_limit(p.qp[0], &limit), "rate limit: can be removed");
 	limit.typical_pkt_sz = 64;
-	vt_ok(ibv_modify_qp_rate_limit(p.qp[0], &limit) == EOPNOTSUPP, "rate limit: what cannot be done is refused");
+	vt_ok(ibv_modify_qp_rate_limit(p.qp[0], &limit) == EOPNOTSUPP, "rate limit: burst and packet size are EOPNOTSUPP");
 	limit.typical_pkt_sz = 0;
 	err = ibv_modify_qp(p.qp[0], &reset, IBV_QP_STATE);
 	vt_ok(!err && ibv_modify_qp_rate_limit(p.qp[0], &limit) == EINVAL, "rate limit: of a QP that cannot send is EINVAL");

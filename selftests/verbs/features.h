@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of features share: a pair of connected QPs in one process, and how to drive it. */
+/* Shared by the parts of features: a pair of connected QPs in one process, and functions to use it. */
 #ifndef FEATURES_H
 #define FEATURES_H
 
@@ -10,20 +10,20 @@
 		 IBV_ACCESS_MW_BIND)
 #define NO_COMPLETION	((enum ibv_wc_status)1000)
 
-extern bool wire_loses;			/* what nobody resends may not arrive */
-extern const char *slow_device;		/* a block device that takes 500 ms for a page; NULL: there is none */
-extern const char *slowish_device;	/* and one that takes 20 ms */
+extern bool wire_loses;			/* UC and UD messages may get lost */
+extern const char *slow_device;		/* a block device that takes 500 ms for a page; NULL: none */
+extern const char *slowish_device;	/* the same, 20 ms */
 
 struct pair {
 	struct vt_dev *d;
-	uint8_t *buf;			/* BUF bytes, both sides' */
+	uint8_t *buf;			/* BUF bytes, used by both sides */
 	struct ibv_mr *mr;
 	struct ibv_comp_channel *chan;	/* of all four CQs */
 	struct ibv_cq *scq[2], *rcq[2];
 	struct ibv_qp *qp[2];
 };
 
-/* @conn: NULL for patient defaults; its type, PSN and access are set here. */
+/* @conn: NULL for long timeouts; its type, PSN and access are set here. */
 void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn);
 /* RC; the second receives from @srq. */
 void pair_open_srq(struct pair *p, struct vt_dev *d, int cqe, struct ibv_srq *srq);
@@ -40,7 +40,7 @@ int async_event(struct ibv_context *ctx, int ms);
 void test_errors(struct vt_dev *d);	/* features_errors.c */
 void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
-void test_overwrite(struct vt_dev *d);	/* a part of it, for lossy wires */
+void test_overwrite(struct vt_dev *d);	/* a part of it, for links that lose packets */
 void test_paging(struct vt_dev *d);	/* features_odp.c */
 void test_regions(struct vt_dev *d);	/* features_regions.c */
 void test_srq(struct vt_dev *d);		/* features_srq.c */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Errors of the RC transport, as both sides see them: the statuses of the IBTA, the order of the flush, the state of the
- * QPs. A pair is used up by each.
+ * Errors of the RC transport as both sides see them: completion statuses of the IBTA, order of the flush, QP states.
+ * Each case uses a new pair of QPs.
  */
 #include "features.h"
 
@@ -16,9 +16,9 @@
 struct refusal {
 	const char *name;
 	enum ibv_wr_opcode op;
-	uint64_t addr_add;	/* to the address of the region */
+	uint64_t addr_add;	/* added to the region's address */
 	uint32_t len, key_xor;
-	enum ibv_wc_status local, remote;	/* remote: of the receive that is waiting there */
+	enum ibv_wc_status local, remote;	/* remote: of the receive posted at the responder */
 };
 
 static void refused(struct vt_dev *d, const struct refusal *r)
@@ -48,11 +48,14 @@ static void refused(struct vt_dev *d, const struct refusal *r)
 	got = status_of(p.scq[0], 5000);
 	flush = status_of(p.scq[0], 2000);
 	other = status_of(p.rcq[1], r->remote == NO_COMPLETION ? 100 : 2000);
-	vt_ok(!err && refused_by_peer(got, r->local), "%s: the requester sees %s (%s)", r->name, ibv_wc_status_str(r->local),
+	vt_ok(!err && refused_by_peer(got, r->local),
+	      "%s: the requester sees %s (%s)", r->name, ibv_wc_status_str(r->local),
 	      ibv_wc_status_str(got));
-	vt_ok(flush == IBV_WC_WR_FLUSH_ERR && state_of(p.qp[0]) == IBV_QPS_ERR, "%s: the rest is flushed, the QP in error", r->name);
+	vt_ok(flush == IBV_WC_WR_FLUSH_ERR && state_of(p.qp[0]) == IBV_QPS_ERR,
+	      "%s: later requests are flushed, the QP is in ERR", r->name);
 	if (r->remote != NO_COMPLETION)
-		vt_ok(other == r->remote, "%s: the responder's receive sees %s (%s)", r->name, ibv_wc_status_str(r->remote),
+		vt_ok(other == r->remote,
+		      "%s: the responder's receive sees %s (%s)", r->name, ibv_wc_status_str(r->remote),
 		      ibv_wc_status_str(other));
 	pair_close(&p);
 	while (async_event(d->ctx, 0) >= 0)
@@ -63,7 +66,8 @@ static const struct refusal refusals[] = {
 	{ "WRITE with a wrong key", IBV_WR_RDMA_WRITE, 0, 64, 0x5500, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
 	{ "WRITE with a stale key", IBV_WR_RDMA_WRITE, 0, 64, 0x55, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
 	{ "WRITE past the end", IBV_WR_RDMA_WRITE, BUF - 63, 64, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
-	{ "WRITE whose range wraps", IBV_WR_RDMA_WRITE, -(uint64_t)64, 4096, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "WRITE whose range wraps",
+	IBV_WR_RDMA_WRITE, -(uint64_t)64, 4096, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
 	{ "WRITE with immediate, with a wrong key", IBV_WR_RDMA_WRITE_WITH_IMM, 0, 64, 0x5500, IBV_WC_REM_ACCESS_ERR,
 	  IBV_WC_LOC_ACCESS_ERR },
 	{ "WRITE with immediate, of several packets, with a wrong key", IBV_WR_RDMA_WRITE_WITH_IMM, 0, 9000, 0x5500,
@@ -83,16 +87,16 @@ static void local_error(struct vt_dev *d)
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	sge = sge_at(&p, BUF - 8, 16);
 	wr = (struct ibv_send_wr) {
-		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,	/* unsignalled: an error is told all the same */
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,	/* unsignalled */
 		.wr.rdma = { (uintptr_t)p.buf, p.mr->rkey },
 	};
 	err = post(&p, 0, wr);
-	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_LOC_PROT_ERR, "local range: an unsignalled request fails aloud");
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_LOC_PROT_ERR, "local range: an unsignalled request that fails has a completion");
 	vt_ok(state_of(p.qp[0]) == IBV_QPS_ERR, "local range: the RC QP is in error");
 	pair_close(&p);
 }
 
-/* What is posted behind it must not arrive: the program is told that it was flushed. */
+/* A request posted behind a failed one must not be executed: its completion says that it was flushed. */
 static void local_error_in_a_list(struct vt_dev *d, enum ibv_qp_type type, const char *name)
 {
 	struct ibv_sge bad = { .length = 8 }, good;
@@ -121,7 +125,7 @@ static void local_error_in_a_list(struct vt_dev *d, enum ibv_qp_type type, const
 	pair_close(&p);
 }
 
-/* Nobody but who posted the receive can be told. */
+/* UC does not NAK: only the receiver's completion shows the error. */
 static void uc_receive_error(struct vt_dev *d)
 {
 	enum ibv_wc_status first, second;
@@ -138,7 +142,7 @@ static void uc_receive_error(struct vt_dev *d)
 	first = status_of(p.rcq[1], 3000);
 	second = status_of(p.rcq[1], 2000);
 	vt_ok(!err && first == IBV_WC_LOC_PROT_ERR && second == IBV_WC_WR_FLUSH_ERR && state_of(p.qp[1]) == IBV_QPS_ERR,
-	      "UC: a receive with a wrong key fails aloud (%s), the QP is in error", ibv_wc_status_str(first));
+	      "UC: a receive with a wrong key completes in error (%s), the QP is in ERR", ibv_wc_status_str(first));
 	pair_close(&p);
 }
 
@@ -157,7 +161,10 @@ static int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
 	return post(p, side, wr);
 }
 
-/* A send in error stops an UC or UD send queue alone: SQE, from where modify_qp leads back (10.3.1.6). */
+/*
+ * A failed send of a UC or UD QP stops the send queue only: the QP goes to SQE, and modify_qp to RTS recovers it
+ * (10.3.1.6).
+ */
 static void send_queue_error(struct vt_dev *d, enum ibv_qp_type type, const char *name)
 {
 	struct ibv_qp_attr back = { .qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE };
@@ -178,10 +185,12 @@ static void send_queue_error(struct vt_dev *d, enum ibv_qp_type type, const char
 	err = send_to_peer(&p, 0, ah, 0) | send_to_peer(&p, 0, ah, 0);
 	second = status_of(p.scq[0], 2000);
 	third = status_of(p.scq[0], 2000);
-	vt_ok(!err && second == IBV_WC_WR_FLUSH_ERR && third == IBV_WC_WR_FLUSH_ERR, "%s: sends posted in SQE are flushed", name);
+	vt_ok(!err && second == IBV_WC_WR_FLUSH_ERR && third == IBV_WC_WR_FLUSH_ERR,
+	      "%s: sends posted in SQE are flushed", name);
 
 	err = post_recv(&p, 0, 4096, 64, 1) | send_to_peer(&p, 1, ah, 0);
-	vt_ok(!err && status_of(p.rcq[0], 3000) == IBV_WC_SUCCESS && state_of(p.qp[0]) == IBV_QPS_SQE, "%s: SQE receives", name);
+	vt_ok(!err && status_of(p.rcq[0], 3000) == IBV_WC_SUCCESS && state_of(p.qp[0]) == IBV_QPS_SQE,
+	      "%s: SQE receives", name);
 
 	err = ibv_modify_qp(p.qp[0], &back, IBV_QP_STATE | IBV_QP_CUR_STATE);
 	err |= post_recv(&p, 1, 8192, 64, 2) | send_to_peer(&p, 0, ah, 0);
@@ -192,7 +201,10 @@ static void send_queue_error(struct vt_dev *d, enum ibv_qp_type type, const char
 	pair_close(&p);
 }
 
-/* An operation that the QP's service lacks is posted and completes with LOC_QP_OP_ERR, as on adapters; the QP is in SQE. */
+/*
+ * An opcode that the QP type does not support is posted and completes with LOC_QP_OP_ERR, as on adapters; the QP is in
+ * SQE.
+ */
 static void lacking_op(struct vt_dev *d, enum ibv_qp_type type, enum ibv_wr_opcode op, const char *name)
 {
 	struct ibv_sge sge;
@@ -241,17 +253,18 @@ static void nobody_there(struct vt_dev *d)
 	p.qp[1] = NULL;
 	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
 	got = status_of(p.scq[0], 10000);
-	vt_ok(!err && got == IBV_WC_RETRY_EXC_ERR, "a peer that is gone: retry exceeded (%s)", ibv_wc_status_str(got));
+	vt_ok(!err && got == IBV_WC_RETRY_EXC_ERR, "a destroyed peer: retry exceeded (%s)", ibv_wc_status_str(got));
 	pair_close(&p);
 
 	pair_open(&p, d, IBV_QPT_RC, 64, &c);
 	err = post_op(&p, 0, IBV_WR_SEND, 0, 0, 8, 0);
 	got = status_of(p.scq[0], 10000);
-	vt_ok(!err && got == IBV_WC_RNR_RETRY_EXC_ERR, "a peer without receives: RNR retry exceeded (%s)", ibv_wc_status_str(got));
+	vt_ok(!err && got == IBV_WC_RNR_RETRY_EXC_ERR,
+	      "a peer without receives: RNR retry exceeded (%s)", ibv_wc_status_str(got));
 	pair_close(&p);
 }
 
-/* A QP that is reset while it waits for an answer measures the silence of its next peer. */
+/* RESET while the ACK timer runs: the timer must measure the silence of the next peer. */
 static void reset_while_waiting(struct vt_dev *d)
 {
 	struct vt_conn first = { .timeout = 14, .retry = 7 };
@@ -270,12 +283,15 @@ static void reset_while_waiting(struct vt_dev *d)
 	err |= vt_qp_init(p.qp[0], &next) | vt_qp_connect(d, p.qp[0], &next, &gone);
 	err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
 	got = status_of(p.scq[0], 10000);
-	vt_ok(!err && got == IBV_WC_RETRY_EXC_ERR, "reset while waiting, then a peer that is gone: retry exceeded (%s)",
-	      ibv_wc_status_str(got));
+	vt_ok(!err && got == IBV_WC_RETRY_EXC_ERR,
+	      "reset while waiting for an ACK, then a destroyed peer: retry exceeded (%s)", ibv_wc_status_str(got));
 	pair_close(&p);
 }
 
-/* What was sent counted on the next to ask for its ACK; as that is refused here, it leaves again, and is told good at once. */
+/*
+ * The first WRITE carries no AckReq, as the next packet was to have it. The second one is refused locally, so the
+ * requester sends the first again with AckReq, and reports its success before the error.
+ */
 static void refused_behind_a_good_one(struct vt_dev *d)
 {
 	const struct vt_conn impatient = { .timeout = 14, .retry = 0, .rnr_retry = 7, .min_rnr_timer = 1 };
@@ -303,7 +319,8 @@ static void refused_behind_a_good_one(struct vt_dev *d)
 	first = status_of(p.scq[0], 5000);
 	second = status_of(p.scq[0], 5000);
 	vt_ok(!err && first == IBV_WC_SUCCESS && second == IBV_WC_LOC_PROT_ERR,
-	      "a WRITE and one with a wrong local key: the one is done, the other refused (%s, %s)", ibv_wc_status_str(first),
+	      "a WRITE, then one with a wrong local key: the first succeeds, the second fails (%s, %s)",
+	      ibv_wc_status_str(first),
 	      ibv_wc_status_str(second));
 	pair_close(&p);
 	while (async_event(d->ctx, 0) >= 0)
@@ -337,7 +354,7 @@ static void flush_order(struct vt_dev *d)
 	pair_close(&p);
 }
 
-/* Destroyed in the middle of traffic, from either end; then everything still works for the next pair. */
+/* QPs of either end are destroyed during traffic; afterwards a new pair still works. */
 static void destroy_busy(struct vt_dev *d)
 {
 	int round, i, err = 0;
@@ -405,7 +422,7 @@ void test_errors(struct vt_dev *d)
 	local_error_in_a_list(d, IBV_QPT_RC, "RC");
 	local_error_in_a_list(d, IBV_QPT_UC, "UC");
 	if (wire_loses) {
-		vt_ok_skip("UC and UD: a failed send", "what is sent then may get lost");
+		vt_ok_skip("UC and UD: a failed send", "WIRE loses packets");
 	} else {
 		uc_receive_error(d);
 		send_queue_error(d, IBV_QPT_UC, "UC");
@@ -415,7 +432,7 @@ void test_errors(struct vt_dev *d)
 	nobody_there(d);
 	reset_while_waiting(d);
 	if (wire_loses)
-		vt_ok_skip("a WRITE and one with a wrong local key", "without retries, and the wire loses");
+		vt_ok_skip("a WRITE and one with a wrong local key", "has no retries, and WIRE loses packets");
 	else
 		refused_behind_a_good_one(d);
 	flush_order(d);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that is not there yet (on-demand paging) costs time and nothing else: each request behind it has the status it would
- * have had. Memory that will not come, or not for this use, is refused to who asked, and to nobody else.
+ * On-demand paging: a page that is not present delays a request and has no other effect; later requests keep the
+ * statuses they would have had. A page that cannot be faulted in, or not for this access, fails the request for it and
+ * no other.
  */
 #include "features.h"
 
@@ -15,7 +16,7 @@
 #define PAGES	(4 * PAGE)
 
 struct absent {
-	uint8_t *mem;		/* nobody has touched it */
+	uint8_t *mem;		/* no page of it is mapped */
 	struct ibv_mr *mr;
 };
 
@@ -50,7 +51,7 @@ static int post_two(struct pair *p, struct ibv_send_wr *wr)
 	return ibv_post_send(p->qp[0], wr, &bad);
 }
 
-/* The responder has no page for the READ yet when it refuses the WRITE: first the one is answered, then the other. */
+/* The READ's page is not present when the WRITE behind it is refused: the READ response is sent first, then the NAK. */
 static void refusal_behind_an_absent_page(struct vt_dev *d)
 {
 	enum ibv_wc_status first, second;
@@ -72,7 +73,8 @@ static void refusal_behind_an_absent_page(struct vt_dev *d)
 	first = status_of(p.scq[0], 5000);
 	second = status_of(p.scq[0], 5000);
 	vt_ok(!err && first == IBV_WC_SUCCESS && refused_by_peer(second, IBV_WC_REM_ACCESS_ERR),
-	      "READ of a page not there yet, then a WRITE with a wrong key: each has its status (%s)", ibv_wc_status_str(first));
+	      "READ of a page not present, then a WRITE with a wrong key: each has its own status (%s)",
+	      ibv_wc_status_str(first));
 	pair_close(&p);
 	absent_close(&a);
 	while (async_event(d->ctx, 0) >= 0)
@@ -80,8 +82,8 @@ static void refusal_behind_an_absent_page(struct vt_dev *d)
 }
 
 /*
- * The response cannot be placed yet, and the ACK behind it is no sign of loss: a QP without retries goes on. An emulated CPU may
- * stand still for longer than the ACK timeout of other tests.
+ * The READ response cannot be placed yet. The ACK of the WRITE behind it must not count as a lost response: this QP has
+ * no retries. Its ACK timeout is longer than in other tests, as an emulated CPU may stall for longer than those.
  */
 static void response_for_an_absent_page(struct vt_dev *d)
 {
@@ -105,15 +107,15 @@ static void response_for_an_absent_page(struct vt_dev *d)
 	first = status_of(p.scq[0], 5000);
 	second = status_of(p.scq[0], 5000);
 	vt_ok(!err && first == IBV_WC_SUCCESS && second == IBV_WC_SUCCESS,
-	      "READ into a page not there yet, then a WRITE: no retry is spent (%s)", ibv_wc_status_str(first));
+	      "READ into a page not present, then a WRITE: no retry is used (%s)", ibv_wc_status_str(first));
 	pair_close(&p);
 	absent_close(&a);
 }
 
-#define SLOW	(1 << 20)	/* of a device that takes half a second, more than all retries of this: */
+#define SLOW	(1 << 20)	/* bytes; the device takes half a second a page, more than all retries of: */
 static const struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 5, .min_rnr_timer = 1 };
 
-/* Nothing of it is in memory. */
+/* Maps SLOW bytes of the device, of which no page is in the page cache. */
 static bool slow_open(struct absent *a, struct vt_dev *d, const char *device)
 {
 	int fd = open(device, O_RDWR);
@@ -135,7 +137,7 @@ static void slow_close(struct absent *a)
 	munmap(a->mem, SLOW);
 }
 
-/* The first packet of a message has left when there is nothing to put into the second: its silent receiver is not at fault. */
+/* The second packet waits for its page in the sender: the ACK timer must not count that as silence of the receiver. */
 static void slow_payload(struct vt_dev *d)
 {
 	enum ibv_wc_status status;
@@ -154,7 +156,7 @@ static void slow_payload(struct vt_dev *d)
 		err = post(&p, 0, wr);
 	}
 	status = status_of(p.scq[0], 5000);
-	vt_ok(!err && status == IBV_WC_SUCCESS, "WRITE whose second packet is long in coming: no retry is spent (%s)",
+	vt_ok(!err && status == IBV_WC_SUCCESS, "WRITE whose second packet waits for a page: no retry is used (%s)",
 	      ibv_wc_status_str(status));
 	pair_close(&p);
 	slow_close(&a);
@@ -168,7 +170,7 @@ static enum ibv_wc_status read_slow(struct vt_dev *d, const char *device, const 
 	int i, err = -1;
 
 	pair_open(&p, d, IBV_QPT_RC, 64, conn);
-	for (i = 0; i < 20; i++)	/* it knows how long a round trip takes, and so when to ask early */
+	for (i = 0; i < 20; i++)	/* the requester measures the round trip, so it probes early */
 		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || status_of(p.scq[0], 5000))
 			vt_die("a write");
 	if (slow_open(&a, d, device)) {
@@ -186,26 +188,31 @@ static enum ibv_wc_status read_slow(struct vt_dev *d, const char *device, const 
 	return status;
 }
 
-/* A peer that asks again is told to come later; but not as soon as it asks, as it may be one that cannot be told. */
+/*
+ * A duplicate READ is answered by RNR NAK while its page is faulted in. The first duplicates are not, as the peer may
+ * have no RNR retries.
+ */
 static void slow_sources(struct vt_dev *d)
 {
 	const struct vt_conn never_later = { .timeout = 14, .retry = 7, .rnr_retry = 0, .min_rnr_timer = 1 };
 	enum ibv_wc_status status;
-	int tries = 3;		/* on a busy machine 20 ms may be 50 */
+	int tries = 3;		/* a busy machine may take 50 ms instead of 20 */
 
 	status = read_slow(d, slow_device, &impatient);
-	vt_ok(status == IBV_WC_SUCCESS, "READ of a page that is long in coming: the peer's few retries are enough (%s)",
+	vt_ok(status == IBV_WC_SUCCESS, "READ of a page that takes 500 ms: the peer's few retries are enough (%s)",
 	      ibv_wc_status_str(status));
 	do {
 		status = read_slow(d, slowish_device, &never_later);
 	} while (status == IBV_WC_RNR_RETRY_EXC_ERR && --tries);
-	vt_ok(status == IBV_WC_SUCCESS, "READ of a page that takes 20 ms, by a peer without RNR retries (%s)", ibv_wc_status_str(status));
+	vt_ok(status == IBV_WC_SUCCESS,
+	      "READ of a page that takes 20 ms, by a peer without RNR retries (%s)", ibv_wc_status_str(status));
 }
 
 static void test_slow_pages(struct vt_dev *d)
 {
 	if (!slow_device || !slowish_device || wire_loses) {
-		vt_ok_skip("pages that are long in coming", slow_device ? "with few retries, and the wire loses" : "no null_blk");
+		vt_ok_skip("pages that take long to fault in",
+		slow_device ? "has few retries, and WIRE loses packets" : "no null_blk");
 		return;
 	}
 	slow_payload(d);
@@ -224,7 +231,7 @@ static enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enu
 	return post(p, 0, wr) ? NO_COMPLETION : status_of(p->scq[0], 5000);
 }
 
-/* Each on a pair of its own, as a refusal ends it. */
+/* Each case uses a new pair, as the refusal ends the QP. */
 static enum ibv_wc_status by_peer(struct vt_dev *d, const struct absent *a, enum ibv_wr_opcode op)
 {
 	enum ibv_wc_status status;
@@ -273,7 +280,7 @@ static enum ibv_wc_status as_receive(struct vt_dev *d, const struct absent *a)
 	return status;
 }
 
-/* What is there to be read is no less refused to who writes. */
+/* A page mapped read-only is present for READ, yet a WRITE to it must be refused. */
 static void read_only(struct vt_dev *d)
 {
 	enum ibv_wc_status first, status;
@@ -286,17 +293,17 @@ static void read_only(struct vt_dev *d)
 	first = by_peer(d, &a, IBV_WR_RDMA_READ);
 	status = by_peer(d, &a, IBV_WR_RDMA_WRITE);
 	vt_ok(first == IBV_WC_SUCCESS && refused_by_peer(status, IBV_WC_REM_ACCESS_ERR),
-	      "WRITE to a page that may only be read: refused (%s)", ibv_wc_status_str(status));
+	      "WRITE to a read-only page: refused (%s)", ibv_wc_status_str(status));
 	status = as_read_target(d, &a);
-	vt_ok(status == IBV_WC_LOC_PROT_ERR, "READ into a page that may only be read: refused (%s)", ibv_wc_status_str(status));
+	vt_ok(status == IBV_WC_LOC_PROT_ERR, "READ into a read-only page: refused (%s)", ibv_wc_status_str(status));
 	status = as_receive(d, &a);
-	vt_ok(status == IBV_WC_LOC_PROT_ERR, "receive into a page that may only be read: refused (%s)", ibv_wc_status_str(status));
+	vt_ok(status == IBV_WC_LOC_PROT_ERR, "receive into a read-only page: refused (%s)", ibv_wc_status_str(status));
 	status = by_peer(d, &a, IBV_WR_RDMA_READ);
-	vt_ok(status == IBV_WC_SUCCESS, "READ of it: as before (%s)", ibv_wc_status_str(status));
+	vt_ok(status == IBV_WC_SUCCESS, "READ of it: succeeds (%s)", ibv_wc_status_str(status));
 	absent_close(&a);
 }
 
-/* One packet for two pages that are not mapped; then the second one is. */
+/* One packet to two pages without a mapping is refused. Then the second page is mapped: another QP can write to it. */
 static void refused_once(struct vt_dev *d)
 {
 	enum ibv_wc_status first, status;
@@ -304,7 +311,7 @@ static void refused_once(struct vt_dev *d)
 	struct absent a;
 
 	absent_open(&a, d);
-	pair_open(&p, d, IBV_QPT_RC, 64, NULL);		/* now: these map memory, too, perhaps there */
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);		/* before munmap(): it maps memory, perhaps into the hole */
 	pair_open(&q, d, IBV_QPT_RC, 64, NULL);
 	if (munmap(a.mem, 2 * PAGE))
 		vt_die("munmap");
@@ -313,13 +320,14 @@ static void refused_once(struct vt_dev *d)
 		vt_die("mmap");
 	status = by_peer_on(&q, &a, IBV_WR_RDMA_WRITE, PAGE, 64);
 	vt_ok(refused_by_peer(first, IBV_WC_REM_ACCESS_ERR) && status == IBV_WC_SUCCESS,
-	      "WRITE to a page refused to another before it was mapped: done (%s)", ibv_wc_status_str(status));
+	      "WRITE to a page that was refused to another QP before it was mapped: succeeds (%s)",
+	      ibv_wc_status_str(status));
 	pair_close(&q);
 	pair_close(&p);
 	absent_close(&a);
 }
 
-/* The kernel itself has no address for it: it is as if nothing were there. */
+/* memfd_secret pages have no kernel mapping: access must fail as for an unmapped page. */
 static void secret(struct vt_dev *d, int fd)
 {
 	enum ibv_wc_status status;
@@ -333,9 +341,11 @@ static void secret(struct vt_dev *d, int fd)
 	memset(a.mem, 1, PAGES);
 	absent_register(&a, d);
 	status = by_peer(d, &a, IBV_WR_RDMA_READ);
-	vt_ok(refused_by_peer(status, IBV_WC_REM_ACCESS_ERR), "READ of secret memory: refused (%s)", ibv_wc_status_str(status));
+	vt_ok(refused_by_peer(status, IBV_WC_REM_ACCESS_ERR),
+	      "READ of secret memory: refused (%s)", ibv_wc_status_str(status));
 	status = by_peer(d, &a, IBV_WR_RDMA_WRITE);
-	vt_ok(refused_by_peer(status, IBV_WC_REM_ACCESS_ERR), "WRITE to secret memory: refused (%s)", ibv_wc_status_str(status));
+	vt_ok(refused_by_peer(status, IBV_WC_REM_ACCESS_ERR),
+	      "WRITE to secret memory: refused (%s)", ibv_wc_status_str(status));
 	status = as_receive(d, &a);
 	vt_ok(status == IBV_WC_LOC_PROT_ERR, "receive into secret memory: refused (%s)", ibv_wc_status_str(status));
 	absent_close(&a);
@@ -367,7 +377,7 @@ void test_paging(struct vt_dev *d)
 	test_slow_pages(d);
 	refusal_behind_an_absent_page(d);
 	if (wire_loses)
-		vt_ok_skip("READ into a page not there yet", "without retries, and the wire loses");
+		vt_ok_skip("READ into a page not present", "has no retries, and WIRE loses packets");
 	else
 		response_for_an_absent_page(d);
 	test_refusals(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Regions that are unlike others: of no bytes, and zero-based. A part of features. */
+/* MRs of length zero, and zero-based MRs. A part of features. */
 #include "features.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #define ODP_RIGHTS	((RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND)
 
-/* A request of @len bytes that names @mr on both sides, at these addresses. */
+/* Posts a request of @len bytes that uses @mr on both sides, at these addresses. */
 static enum ibv_wc_status through(struct pair *p, const struct ibv_mr *mr, enum ibv_wr_opcode op, uint64_t local,
 				  uint64_t remote, uint32_t len)
 {
@@ -45,12 +45,13 @@ static void of_no_bytes(struct vt_dev *d, unsigned int rights, size_t off, const
 	read = through(&p, mr, IBV_WR_RDMA_READ, at, at, 0);
 	sent = receive_into(&p, mr, at, 0) ? through(&p, mr, IBV_WR_SEND, at, 0, 0) : NO_COMPLETION;
 	got = status_of(p.rcq[1], 3000);
-	vt_ok(!wrote && !read && !sent && !got, "region of no bytes%s: WRITE, READ, SEND of none (%d, %d, %d, %d)", what, wrote,
+	vt_ok(!wrote && !read && !sent && !got,
+	      "region of no bytes%s: WRITE, READ, SEND of length 0 (%d, %d, %d, %d)", what, wrote,
 	      read, sent, got);
 	wrote = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 0, 1, 0) ? NO_COMPLETION : status_of(p.scq[0], 3000);
-	vt_ok(!wrote, "region of no bytes%s: the QP works on", what);
+	vt_ok(!wrote, "region of no bytes%s: the QP still works", what);
 	wrote = through(&p, mr, IBV_WR_RDMA_WRITE, at, (uintptr_t)p.buf, 1);
-	vt_ok(wrote == IBV_WC_LOC_PROT_ERR, "region of no bytes%s: has not one byte to send (%d)", what, wrote);
+	vt_ok(wrote == IBV_WC_LOC_PROT_ERR, "region of no bytes%s: sending one byte is refused (%d)", what, wrote);
 	vt_ok(!ibv_dereg_mr(mr), "region of no bytes%s: deregistered", what);
 	pair_close(&p);
 
@@ -69,7 +70,7 @@ static void of_no_bytes(struct vt_dev *d, unsigned int rights, size_t off, const
 		ibv_dereg_mr(mr);
 	}
 	vt_ok(mr && refused_by_peer(wrote, IBV_WC_REM_ACCESS_ERR) && p.buf[off] == 1,
-	      "region of no bytes%s: has not one byte to write to (%d)", what, wrote);
+	      "region of no bytes%s: writing one byte is refused (%d)", what, wrote);
 	pair_close(&p);
 }
 
@@ -108,14 +109,15 @@ static void zero_based(struct vt_dev *d, unsigned int rights, size_t off, const 
 	ibv_dereg_mr(mr);
 	mr = ibv_reg_mr(d->pd, p.buf + off, LEN, rights | IBV_ACCESS_ZERO_BASED);
 	wrote = mr ? through(&p, mr, IBV_WR_RDMA_WRITE, 0, (uintptr_t)p.buf + off, 1) : NO_COMPLETION;
-	vt_ok(refused_by_peer(wrote, IBV_WC_REM_ACCESS_ERR), "zero-based region%s: its pointer is no address of it (%d)", what,
+	vt_ok(refused_by_peer(wrote, IBV_WC_REM_ACCESS_ERR),
+	      "zero-based region%s: its virtual address is refused (%d)", what,
 	      wrote);
 	if (mr)
 		ibv_dereg_mr(mr);
 	pair_close(&p);
 }
 
-/* Zero-based or not is access: registered anew, the region's addresses are offsets, or those that it had. */
+/* IBV_ACCESS_ZERO_BASED is an access flag: rereg_mr changes the addresses to offsets, or back. */
 static void zero_based_again(struct vt_dev *d)
 {
 	enum ibv_wc_status wrote;
@@ -141,7 +143,8 @@ static void zero_based_again(struct vt_dev *d)
 	p.buf[3 * AT] = 0x5a;
 	p.buf[3 * AT + 2 * LEN - 1] = 0;
 	wrote = through(&p, mr, IBV_WR_RDMA_WRITE, 0, 2 * LEN - 1, 1);
-	vt_ok(!err && !wrote && p.buf[3 * AT + 2 * LEN - 1] == 0x5a, "rereg_mr: other memory, and still zero-based (%d, %d)", err,
+	vt_ok(!err && !wrote && p.buf[3 * AT + 2 * LEN - 1] == 0x5a,
+	      "rereg_mr: other memory, still zero-based (%d, %d)", err,
 	      wrote);
 	ibv_dereg_mr(mr);
 	pair_close(&p);
@@ -163,7 +166,7 @@ static void window_on_zero_based(struct vt_dev *d)
 			.bind_mw = { mw, ibv_inc_rkey(mw->rkey), { mr, 0, LEN, IBV_ACCESS_REMOTE_READ } },
 		};
 		got = ibv_post_send(p.qp[1], &bind, &bad) ? NO_COMPLETION : status_of(p.scq[1], 3000);
-		vt_ok(got == IBV_WC_MW_BIND_ERR, "zero-based region: no window is bound to it (%d)", got);
+		vt_ok(got == IBV_WC_MW_BIND_ERR, "zero-based region: a window cannot be bound to it (%d)", got);
 	} else {
 		vt_ok(false, "zero-based region: a window: %s", strerror(errno));
 	}

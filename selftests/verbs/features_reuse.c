@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a completion gives back: the place in the queue, and the memory. Whoever polled it may post again and overwrite
- * the buffer at once; the peer gets what was there before.
+ * A completion returns the slot of the queue and the buffer. After polling it a program may post again and overwrite
+ * the buffer at once; the peer must receive the old contents.
  */
 #include "features.h"
 
@@ -24,8 +24,8 @@ static bool write_one(struct pair *p)
 }
 
 /*
- * The queue is kept full: each completion must have made room for one request more. With long messages, so that there
- * is work enough for the kernel to finish some of it on another CPU than ours.
+ * The queue is kept full: after each completion one more request can be posted. Messages are long, so that the kernel
+ * has enough work to complete some of them on another CPU.
  */
 static void room_for_another(struct vt_dev *d)
 {
@@ -38,11 +38,11 @@ static void room_for_another(struct vt_dev *d)
 		ok = ok && write_one(&p);
 	for (i = 0; ok && i < ROUNDS; i++)
 		ok = polled(p.scq[0], IBV_WC_SUCCESS) && write_one(&p);
-	vt_ok(ok, "a full send queue has room again as soon as a completion is seen (%d of %d)", i, ROUNDS);
+	vt_ok(ok, "a full send queue takes a request as soon as a completion is polled (%d of %d)", i, ROUNDS);
 	pair_close(&p);
 }
 
-/* The same of a QP in error, which gives everything back unused. */
+/* The same for a receive queue in ERR, whose receives are flushed. */
 static void room_after_a_flush(struct vt_dev *d)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -56,11 +56,11 @@ static void room_after_a_flush(struct vt_dev *d)
 	ok = ok && !ibv_modify_qp(p.qp[1], &attr, IBV_QP_STATE);
 	for (i = 0; ok && i < 20 * DEPTH; i++)
 		ok = polled(p.rcq[1], IBV_WC_WR_FLUSH_ERR) && !post_recv(&p, 1, 0, 64, i);
-	vt_ok(ok, "a full receive queue in error has room again as soon as a flush is seen");
+	vt_ok(ok, "a full receive queue in ERR takes a receive as soon as a flush is polled");
 	pair_close(&p);
 }
 
-/* Side 0's memory is the first half of the buffer, side 1's the second; what is sent alternates between two places. */
+/* Side 0 uses the first half of the buffer, side 1 the second. Messages alternate between two places. */
 static void overwrite(struct vt_dev *d, enum ibv_wr_opcode op, const char *name)
 {
 	bool reads = op == IBV_WR_RDMA_READ;
@@ -84,12 +84,12 @@ static void overwrite(struct vt_dev *d, enum ibv_wr_opcode op, const char *name)
 }
 
 /*
- * Requests whose region goes away under them end in success or a protection error, what succeeded is right, and the
- * memory is nobody's any more: it is unmapped at once.
+ * Requests whose MR is deregistered meanwhile end in success or in a protection error. Data of those that succeeded is
+ * right. After dereg_mr() the kernel does not access the memory: it is unmapped at once.
  */
 static void deregister(struct vt_dev *d, int round)
 {
-	const int n = 48;	/* more than fits the window */
+	const int n = 48;	/* more than the send window */
 	struct ibv_mr *mr;
 	struct pair p;
 	bool ok = true;
@@ -121,11 +121,11 @@ static void deregister(struct vt_dev *d, int round)
 	for (i = 0; i < done && i < 4; i++)
 		ok = ok && vt_diff(p.buf + i * LEN, LEN, round, 0) == LEN;
 	if (!round || !ok)
-		vt_ok(ok, "a region deregistered and unmapped with requests under way: %d of %d succeeded", done, n);
+		vt_ok(ok, "a region deregistered and unmapped with requests outstanding: %d of %d succeeded", done, n);
 	pair_close(&p);
 }
 
-/* The peer's SEND_WITH_INV is sent now, but finds its receive only after an RNR wait: a timer's softirq brings it. */
+/* The peer's SEND_WITH_INV first meets an RNR NAK. So its retransmission arrives from a timer's softirq. */
 static bool invalidated_while_advised(struct pair *p, struct ibv_mw *mw, uint32_t key, int i)
 {
 	struct ibv_send_wr *bad, bind = {
@@ -150,8 +150,8 @@ static bool invalidated_while_advised(struct pair *p, struct ibv_mw *mw, uint32_
 }
 
 /*
- * An invalidation waits in softirq for whoever uses the window. A system call that asks about the key may be what that
- * softirq interrupted, and then nobody else could end the wait.
+ * An invalidation in softirq waits until no CPU uses the window's key. The system call that uses the key may be what
+ * the softirq interrupted on this CPU: then the wait would never end.
  */
 static void asked_about(struct vt_dev *d)
 {
@@ -168,7 +168,7 @@ static void asked_about(struct vt_dev *d)
 		key = ibv_inc_rkey(key);
 		ok = invalidated_while_advised(&p, mw, key, i);
 	}
-	vt_ok(ok, "a window invalidated by the peer while its program asks about its key (%d times)", i);
+	vt_ok(ok, "a window invalidated by the peer while its program queries its key (%d times)", i);
 	pair_close(&p);
 	if (mw)
 		ibv_dealloc_mw(mw);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rules of the transport that no error status shows: what is dropped without a word, what is forgotten, which events are
- * told. A pair is used up by each.
+ * Rules of the transport that no error status shows: silent drops, work forgotten by RESET, asynchronous events. Each
+ * case uses a new pair of QPs.
  */
 #include "features.h"
 
@@ -15,7 +15,7 @@ static void no_events(struct vt_dev *d)
 		;
 }
 
-/* A receive that points outside its region: the receiver's fault, and both are told so. */
+/* A receive whose SGE is outside its MR: the receiver's error, reported to both sides. */
 static void bad_receive(struct vt_dev *d)
 {
 	enum ibv_wc_status sent, received;
@@ -41,7 +41,7 @@ static void uc_drops(struct vt_dev *d)
 
 	pair_open(&p, d, IBV_QPT_UC, 64, NULL);
 	err = post_op(&p, 0, IBV_WR_SEND, 0, 0, 3000, 0) | status_of(p.scq[0], 3000);
-	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UC: a message for which there is no receive is lost");
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UC: a message without a receive is dropped");
 
 	memset(p.buf, 0x11, BUF);
 	sge = sge_at(&p, 0, 16);
@@ -81,22 +81,22 @@ static void ud_drops(struct vt_dev *d)
 
 	pair_open(&p, d, IBV_QPT_UD, 64, NULL);
 	err = send_datagram(&p, ah, 16, VT_QKEY);
-	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: a datagram for which there is no receive is lost");
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: a datagram without a receive is dropped");
 
 	err = post_recv(&p, 1, 8192, 40 + 8, 7) | send_datagram(&p, ah, 16, VT_QKEY);
-	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: so is one that is longer than the receive");
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: a datagram longer than the receive is dropped");
 	err = send_datagram(&p, ah, 8, VT_QKEY + 1);
-	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: so is one with a wrong Q_Key");
+	vt_ok(!err && status_of(p.rcq[1], 100) == NO_COMPLETION, "UD: a datagram with a wrong Q_Key is dropped");
 	err = send_datagram(&p, ah, 8, 1u << 31 | 0x77);
 	got = vt_poll(p.rcq[1], &wc, 3000);
 	vt_ok(!err && got && wc.status == IBV_WC_SUCCESS && wc.wr_id == 7 && wc.byte_len == 48,
-	      "UD: the top bit of a Q_Key stands for the QP's own; the receive was still there");
-	vt_ok(vt_grh_is(p.buf + 8192, &d->gid, &d->gid), "UD: the 40 bytes before it are its network header");
+	      "UD: a Q_Key with its top bit set means the QP's own; the receive was not used up before");
+	vt_ok(vt_grh_is(p.buf + 8192, &d->gid, &d->gid), "UD: the 40 bytes before the data are its network header");
 	pair_close(&p);
 	ibv_destroy_ah(ah);
 }
 
-/* Arming needs no channel, as on adapters: the CQ fills, and no event is delivered. */
+/* A CQ can be armed without a completion channel, as on adapters; no event is delivered. */
 static void armed_without_channel(struct vt_dev *d)
 {
 	struct ibv_cq *cq = ibv_create_cq(d->ctx, 4, NULL, NULL, 0);
@@ -114,9 +114,10 @@ static void armed_without_channel(struct vt_dev *d)
 		vt_die("a CQ without a channel, and a QP on it");
 	err = ibv_req_notify_cq(cq, 1) | ibv_req_notify_cq(cq, 0);
 	err |= vt_qp_init(qp, &conn) | ibv_post_recv(qp, &wr, &bad) | ibv_modify_qp(qp, &a, IBV_QP_STATE);
-	vt_ok(!err && status_of(cq, 3000) == IBV_WC_WR_FLUSH_ERR, "a CQ without a channel may be armed, and fills (error %d)", err);
+	vt_ok(!err && status_of(cq, 3000) == IBV_WC_WR_FLUSH_ERR,
+	      "a CQ without a channel can be armed and gets completions (error %d)", err);
 	err = ibv_destroy_qp(qp) | ibv_destroy_cq(cq);
-	vt_ok(!err, "and it goes as any other (error %d)", err);
+	vt_ok(!err, "a CQ without a channel can be destroyed (error %d)", err);
 }
 
 static void reset_forgets(struct vt_dev *d)
@@ -130,7 +131,7 @@ static void reset_forgets(struct vt_dev *d)
 		err |= post_recv(&p, 0, 0, 64, i);
 	err |= ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
 	vt_ok(!err && status_of(p.rcq[0], 100) == NO_COMPLETION && status_of(p.scq[0], 0) == NO_COMPLETION,
-	      "RESET forgets what was posted, without completions");
+	      "RESET discards posted work without completions");
 	pair_close(&p);
 }
 
@@ -151,10 +152,10 @@ static void path_in_sqd(struct vt_dev *d)
 	err |= ibv_modify_qp(p.qp[0], &a, IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT);
 	err |= ibv_query_qp(p.qp[0], &q, IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT, &init);
 	vt_ok(!err && q.timeout == 17 && q.retry_cnt == 3 && q.ah_attr.grh.traffic_class == 0x20,
-	      "SQD: another path and another timeout (error %d)", err);
+	      "SQD: path and timeout can be changed (error %d)", err);
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE) | post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 64, 0);
-	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS, "SQD: and the new path carries");
+	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS, "SQD: the new path works");
 	pair_close(&p);
 }
 
@@ -169,7 +170,9 @@ static int set_reads(struct ibv_qp *qp, int own, int peers)
 	return err ?: ibv_modify_qp(qp, &a, IBV_QP_STATE);
 }
 
-/* More READs outstanding are agreed upon in SQD, after the responder has had some; then as many come at once. */
+/*
+ * The responder's READ limit is raised in SQD after it has executed some READs; then that many are outstanding at once.
+ */
 static void more_reads_in_sqd(struct vt_dev *d)
 {
 	struct ibv_send_wr wr[MANY_READS] = {}, *bad;
@@ -190,12 +193,13 @@ static void more_reads_in_sqd(struct vt_dev *d)
 	err |= ibv_post_send(p.qp[0], wr, &bad);
 	for (i = 0; !err && i < MANY_READS && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS; i++)
 		;
-	vt_ok(!err && i == MANY_READS, "SQD: more READs agreed upon, %d of %d done (error %d)", i, MANY_READS, err);
+	vt_ok(!err && i == MANY_READS,
+	      "SQD: the READ limit can be raised, %d of %d READs succeed (error %d)", i, MANY_READS, err);
 	pair_close(&p);
 	no_events(d);
 }
 
-/* RTR is as far as the passive side of a connection goes by itself: the first packet tells it that the peer is up. */
+/* In RTR the first packet raises COMM_EST: the passive side of a connection then knows that its peer is in RTS. */
 static void established(struct vt_dev *d)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
@@ -213,15 +217,15 @@ static void established(struct vt_dev *d)
 	};
 	err |= ibv_modify_qp(p.qp[1], &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-	vt_ok(!err && async_event(d->ctx, 100) == -1, "RTR: nothing came, nothing is told");
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "RTR: without a packet there is no event");
 	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) | status_of(p.scq[0], 3000);
-	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_COMM_EST, "RTR: the first packet tells of the communication");
+	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_COMM_EST, "RTR: the first packet raises COMM_EST");
 	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) | status_of(p.scq[0], 3000);
 	vt_ok(!err && async_event(d->ctx, 100) == -1, "RTR: once");
 	pair_close(&p);
 }
 
-/* What a device may or may not do for speed is no reason to refuse. */
+/* Optional access flags (IBV_ACCESS_OPTIONAL_RANGE) are ignored if not supported. */
 static void optional_rights(struct vt_dev *d)
 {
 	static uint8_t mem[64];
@@ -229,7 +233,7 @@ static void optional_rights(struct vt_dev *d)
 	struct ibv_mr *mr = ibv_reg_mr_iova2(d->pd, mem, sizeof(mem), va, RIGHTS | IBV_ACCESS_OPTIONAL_RANGE);
 	struct ibv_mr *bad = ibv_reg_mr_iova2(d->pd, mem, sizeof(mem), va, RIGHTS | 1u << 19);
 
-	vt_ok(mr && !bad, "reg_mr: optional rights are passed over, unknown ones refused");
+	vt_ok(mr && !bad, "reg_mr: optional access flags are ignored, unknown ones refused");
 	if (mr)
 		ibv_dereg_mr(mr);
 }
@@ -250,14 +254,14 @@ static void last_wqe(struct vt_dev *d)
 	if (!qp)
 		vt_die("a QP with an SRQ");
 	err = vt_qp_init(qp, &c) | ibv_modify_qp(qp, &a, IBV_QP_STATE);
-	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_QP_LAST_WQE_REACHED, "SRQ: its QP in error took its last receive");
+	vt_ok(!err && async_event(d->ctx, 2000) == IBV_EVENT_QP_LAST_WQE_REACHED, "SRQ: a QP that goes to ERR raises LAST_WQE_REACHED");
 	err = ibv_modify_qp(qp, &a, IBV_QP_STATE);
-	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: and is not told of it again by another modify to error");
+	vt_ok(!err && async_event(d->ctx, 100) == -1, "SRQ: a second modify to ERR raises no event");
 	err = ibv_destroy_qp(qp) | ibv_destroy_srq(srq) | ibv_destroy_cq(cq);
-	vt_ok(!err, "SRQ: and all are destroyed");
+	vt_ok(!err, "SRQ: QPs and SRQ can be destroyed");
 }
 
-/* The responder is told of what it refused. */
+/* The responder's side gets an event for a request that it refused. */
 static void refusal_events(struct vt_dev *d)
 {
 	struct ibv_sge sge;
@@ -268,7 +272,7 @@ static void refusal_events(struct vt_dev *d)
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF - 4, 64, 0);
 	event = async_event(d->ctx, 2000);
-	vt_ok(!err && event == IBV_EVENT_QP_ACCESS_ERR, "an access refused is an event (%d)", event);
+	vt_ok(!err && event == IBV_EVENT_QP_ACCESS_ERR, "a refused access raises QP_ACCESS_ERR (%d)", event);
 	pair_close(&p);
 	no_events(d);
 
@@ -280,7 +284,7 @@ static void refusal_events(struct vt_dev *d)
 	};
 	err = post(&p, 0, wr);
 	event = async_event(d->ctx, 2000);
-	vt_ok(!err && event == IBV_EVENT_QP_REQ_ERR, "an invalid request is an event (%d)", event);
+	vt_ok(!err && event == IBV_EVENT_QP_REQ_ERR, "an invalid request raises QP_REQ_ERR (%d)", event);
 	pair_close(&p);
 	no_events(d);
 }
@@ -300,7 +304,7 @@ static void *add(void *arg)
 	return NULL;
 }
 
-/* Remote atomics and the CPU's own do not lose each other's. */
+/* Atomics of the peer and of the CPU to one word: no update is lost. */
 static void atomics_and_the_cpu(struct vt_dev *d)
 {
 	struct ibv_sge sge;
@@ -324,7 +328,7 @@ static void atomics_and_the_cpu(struct vt_dev *d)
 		err = post(&p, 0, wr) | status_of(p.scq[0], 5000);
 	a.stop = true;
 	pthread_join(t, NULL);
-	vt_ok(!err && *a.word == (500ull << 40) + a.n, "atomics: 500 of the peer's and %llu of the CPU's all count",
+	vt_ok(!err && *a.word == (500ull << 40) + a.n, "atomics: 500 by the peer and %llu by the CPU: none is lost",
 	      (unsigned long long)a.n);
 	pair_close(&p);
 }
@@ -334,7 +338,7 @@ void test_rules(struct vt_dev *d)
 	no_events(d);
 	bad_receive(d);
 	if (wire_loses) {
-		vt_ok_skip("UC and UD: what is dropped", "what is not may get lost");
+		vt_ok_skip("UC and UD: silent drops", "WIRE loses packets");
 	} else {
 		uc_drops(d);
 		ud_drops(d);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who shares: threads that post to one queue pair and poll one completion queue, without a lock of their own, and a child
- * process that has a copy of registered memory. Nothing may come twice, get lost or go to the wrong place.
+ * Sharing: threads that post to one QP and poll one CQ without a lock of their own, and a child process with a copy of
+ * registered memory. No request may complete twice, get lost or use the wrong memory.
  */
 #include "features.h"
 
@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #define THREADS	4
-#define EACH	500	/* requests of a thread */
+#define EACH	500	/* requests per thread */
 
-/* The request's number is its wr_id, and the immediate data of the receive it completes. */
+/* A request's number is its wr_id and the immediate data of the receive it completes. */
 struct crowd {
 	struct pair p;
 	atomic_int ready, posted, received;
@@ -30,7 +30,7 @@ struct member {
 	int first;
 };
 
-/* One request, posted while others post; ENOMEM only says that there is no room just now. */
+/* Posts one request while other threads post; retries on ENOMEM, which means that the queue is full at the moment. */
 static int post_numbered(struct crowd *c, int number)
 {
 	struct ibv_send_wr wr = {
@@ -47,7 +47,7 @@ static void note(struct crowd *c, atomic_uchar *seen, uint32_t number)
 		atomic_store(&c->failed, true);
 }
 
-/* Takes what is there for anybody: own and others' completions; each receive is posted again. */
+/* Polls completions of all threads' requests; posts each receive again. */
 static bool poll_both(struct crowd *c)
 {
 	struct ibv_wc wc;
@@ -116,7 +116,7 @@ static void threads(struct vt_dev *d)
 	pair_close(&c.p);
 }
 
-/* A child that lives on, and writes to its copy, must not get the pages that the device writes to and reads from. */
+/* A child that keeps running and writes to its copy must not get the pages that the device uses. */
 static void child(struct vt_dev *d)
 {
 	const size_t len = 4 * 4096;
@@ -137,17 +137,19 @@ static void child(struct vt_dev *d)
 		memset(p.buf + BUF / 2, 0xcc, len);
 		_exit(read(go[0], &c, 1) != 0 || p.buf[0] != 0xcc || p.buf[BUF / 2] != 0xcc);
 	}
-	memset(p.buf + BUF / 2, 0xdd, len);	/* whoever writes first after a fork gets the copy, unless it is pinned */
+	memset(p.buf + BUF / 2, 0xdd, len);	/* the first writer gets the copied page, unless it is pinned */
 	ok = pid > 0 && !post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF / 2, len, 0) && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS;
 	ok = ok && vt_diff(p.buf + BUF / 2, len, 1, 0) == len;
 	close(go[0]);
 	close(go[1]);
 	ok = waitpid(pid, &status, 0) == pid && !status && ok;
-	vt_ok(ok, "a fork between registration and transfer: the parent's memory is the device's, the child's its own");
+	vt_ok(ok, "a fork between registration and transfer: the device uses the parent's pages, the child has its own");
 	pair_close(&p);
 }
 
-/* A poll that is begun keeps no one from arming, the poller itself least of all; and stamps have a clock that is told. */
+/*
+ * The CQ can be armed between start_poll and end_poll, also by the polling thread. Completions have time stamps in ns.
+ */
 static void arming_while_polling(struct vt_dev *d)
 {
 	struct ibv_cq_init_attr_ex want = { .cqe = 16, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP };
@@ -168,14 +170,14 @@ static void arming_while_polling(struct vt_dev *d)
 	qp = ibv_create_qp(d->pd, &init);
 	err = !qp || vt_qp_init(qp, &c) || ibv_modify_qp(qp, &to_err, IBV_QP_STATE) || ibv_post_send(qp, &wr, &bad);
 	while (!err && ibv_start_poll(cq, &none))
-		;			/* flushed: it comes */
+		;			/* a flush completion arrives */
 	if (!err) {
 		stamp = ibv_wc_read_completion_ts(cq);
 		err = ibv_req_notify_cq(init.send_cq, 0);
 		ibv_end_poll(cq);
 	}
 	vt_ok(!err, "a CQ armed between start_poll and end_poll");
-	vt_ok(stamp && d->attr.completion_timestamp_mask && d->attr.hca_core_clock == 1000000, "completions are stamped, in ns, as told");
+	vt_ok(stamp && d->attr.completion_timestamp_mask && d->attr.hca_core_clock == 1000000, "completions have time stamps, in ns, as query_device_ex says");
 	if (ibv_destroy_qp(qp) || ibv_destroy_cq(init.send_cq))
 		vt_die("the CQ could not be destroyed");
 }
@@ -209,7 +211,9 @@ static bool woken(struct pair *p)
 	return cq == p->scq[0];
 }
 
-/* Arming goes into the ring that the kernel looks at: who armed, found nothing and sleeps is woken. */
+/*
+ * Arming must reach the ring that the kernel uses after a concurrent resize: a thread that armed and sleeps is woken.
+ */
 static void arming_while_resizing(struct vt_dev *d)
 {
 	struct resizer r = { 0 };
@@ -223,7 +227,7 @@ static void arming_while_resizing(struct vt_dev *d)
 	if (pthread_create(&thread, NULL, resize_on, &r))
 		vt_die("pthread_create");
 	for (i = 0; i < 500; i++) {
-		usleep(i % 700);	/* who has just polled found no resizing under way */
+		usleep(i % 700);	/* vary the time between the poll and the resize */
 		if (ibv_req_notify_cq(p.scq[0], 0) || ibv_poll_cq(p.scq[0], 1, &wc))
 			break;
 		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || !woken(&p))
@@ -233,7 +237,8 @@ static void arming_while_resizing(struct vt_dev *d)
 	}
 	atomic_store(&r.stop, true);
 	pthread_join(thread, NULL);
-	vt_ok(i == 500 && !r.err, "a CQ armed while another thread resizes it: woken %d times of 500, resized %d times", i, r.n);
+	vt_ok(i == 500 && !r.err,
+	      "a CQ armed while another thread resizes it: woken %d times of 500, resized %d times", i, r.n);
 	pair_close(&p);
 }
 

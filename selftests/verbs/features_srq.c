@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Shared receive queues: the limit and its event, and one that is resized while messages take from it. */
+/* Shared receive queues: the limit event, and a resize while messages consume receives. */
 #include "features.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ static int post_shared(struct pair *p, struct ibv_srq *srq, size_t off, uint32_t
 	return ibv_post_srq_recv(srq, &wr, &bad);
 }
 
-/* A queue with users is not destroyed. */
+/* An SRQ with QPs cannot be destroyed. */
 static void close_both(struct pair *p, struct ibv_srq *srq)
 {
 	int i, busy = ibv_destroy_srq(srq);
@@ -34,7 +34,7 @@ static void close_both(struct pair *p, struct ibv_srq *srq)
 		ibv_destroy_qp(p->qp[i]);
 		p->qp[i] = NULL;
 	}
-	vt_ok(busy && !ibv_destroy_srq(srq), "SRQ: destroyed after its QPs, and not before");
+	vt_ok(busy && !ibv_destroy_srq(srq), "SRQ: can be destroyed only after its QPs");
 	pair_close(p);
 }
 
@@ -63,7 +63,7 @@ static void limit(struct vt_dev *d)
 	close_both(&p, srq);
 }
 
-#define POSTED	3000	/* at any time: more than the kernel moves at once */
+#define POSTED	3000	/* receives in the queue: more than a resize copies in one step */
 #define MESSAGES	4000
 #define SLOTS	(BUF / 16)
 
@@ -86,7 +86,7 @@ static void *resize_on(void *arg)
 	return NULL;
 }
 
-/* Message @n carries its number, and comes to where receive @n wants it. */
+/* Message @n carries its number and must land in the buffer of receive @n. */
 static bool received(struct pair *p, struct ibv_srq *srq, int n)
 {
 	uint64_t *there = (uint64_t *)(p->buf + BUF / 2 + n % (SLOTS / 2) * 16);
@@ -119,14 +119,14 @@ static void resize(struct vt_dev *d)
 	}
 	atomic_store(&r.stop, true);
 	pthread_join(thread, NULL);
-	vt_ok(i == MESSAGES && !r.err && r.n > 1, "SRQ: resized %d times, %d of %d messages in the receives that were theirs",
+	vt_ok(i == MESSAGES && !r.err && r.n > 1, "SRQ: resized %d times, %d of %d messages in the right receives",
 	      r.n, i, MESSAGES);
 	r.err = ibv_modify_srq(srq, &(struct ibv_srq_attr) { .max_wr = POSTED / 2 }, IBV_SRQ_MAX_WR);
-	vt_ok(r.err, "SRQ: cannot be made smaller than what is in it (error %d)", r.err);
+	vt_ok(r.err, "SRQ: a resize below the number of its receives fails (error %d)", r.err);
 	close_both(&p, srq);
 }
 
-/* A queue that is shared by QPs of several domains has its own: its receives' keys are of that one. */
+/* QPs of several PDs may share an SRQ. Its receives' L_Keys are checked against the SRQ's own PD. */
 static void domain(struct vt_dev *d)
 {
 	struct ibv_pd *own = ibv_alloc_pd(d->ctx), *theirs = d->pd;
@@ -150,13 +150,13 @@ static void domain(struct vt_dev *d)
 		.sg_list = &(struct ibv_sge) { (uintptr_t)p.buf, 64, mr->lkey }, .num_sge = 1 }, &(struct ibv_recv_wr *) { NULL });
 	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0);
 	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && status_of(p.rcq[1], 3000) == IBV_WC_SUCCESS &&
-	      !memcmp(p.buf, p.buf + 32768, 64), "SRQ: a receive's key is of the SRQ's domain");
+	      !memcmp(p.buf, p.buf + 32768, 64), "SRQ: a receive may use an L_Key of the SRQ's PD");
 	err = post_shared(&p, srq, 0, 64, 1) | post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0);
 	vt_ok(!err && status_of(p.rcq[1], 3000) == IBV_WC_LOC_PROT_ERR && refused_by_peer(status_of(p.scq[0], 3000), IBV_WC_REM_OP_ERR),
-	      "SRQ: and not of the QP's");
+	      "SRQ: an L_Key of the QP's PD is refused");
 	ibv_dereg_mr(mr);
 	close_both(&p, srq);
-	vt_ok(!ibv_dealloc_pd(own), "SRQ: its domain goes after it");
+	vt_ok(!ibv_dealloc_pd(own), "SRQ: its PD can be freed after it");
 }
 
 void test_srq(struct vt_dev *d)

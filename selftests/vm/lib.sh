@@ -5,8 +5,8 @@
 #
 # KTAP:	ktap_header; ktap_pass NAME; ktap_fail NAME [WHY]; ktap_skip NAME [WHY]; ktap_check NAME COMMAND... (passes if the
 #	command succeeds; its output is shown only on failure); ktap_relay FILE NAME STATUS [PREFIX] (adds the KTAP
-#	results in FILE, which program NAME printed before it exited with STATUS); ktap_end (prints the plan, exits 0, 1,
-#	or 4 if all are skipped).
+#	results in FILE, which program NAME printed before it exited with STATUS); ktap_end (prints the plan, exits 0,
+#	1, or 4 if all are skipped).
 # Setup:	load_modules			the RDMA core's modules and, for LINK_TYPE=roan, build/<release>/roan.ko
 #	link_add NAME NETDEV [NETNS]	rdma link add of LINK_TYPE, in a namespace if given
 #	two_hosts [MTU]			the topology below; two_hosts_down removes it

@@ -5,7 +5,7 @@
 #	WIRE=gso=off,gro=on,mtu=1500,loss=0.1%,corrupt=0.1% run.sh uml-debug selftests/verbs/features.sh
 #
 #	gso=on|off	UDP GSO skbs cross the link whole, or are segmented in front of it
-#	gro=on|off	the receiver aggregates packets, or not (on also sets tso off at the sender, which a veth needs for GRO)
+#	gro=on|off	the receiver aggregates packets, or not (on also sets tso off at the sender: a veth needs that)
 #	tx=on|off	checksum offload; without it each skb is one packet
 #	mtu=N		MTU of both ends
 #	others		netem options for both directions: loss, corrupt, duplicate, delay, reorder
@@ -14,7 +14,7 @@
 # ktap_end checks by counters that received packets crossed the link. Hosts that were removed are not checked. ethtool
 # is not asked at the end: in UML its memory may have the KASAN shadow of an unloaded module.
 #
-# wire_shape END...		configures and checks the ends, each NETDEV:RDMA-DEVICE[:NETNS]; fails if a setting is not in effect
+# wire_shape END...		configures the ends, each NETDEV:RDMA-DEVICE[:NETNS]; fails if a setting has no effect
 # wire_netem NETDEV NETNS WORD...	netem with these words and those of WIRE
 # detour NETNS			sends packets to local addresses over the link; the other end needs the module only
 # wire_value WORD		prints the value of a word; false if WIRE does not have it
