@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory is scarce: each call is made again and again, and of all that the kernel allocates for it, first the first, then the
- * second, then the third is refused, until nothing is (fail-nth of the kernel's fault injection). What could not be made must
- * leave nothing behind, which KASAN and kmemleak tell; and once there is memory again, all works. features.sh prepares it.
+ * Allocation failures: each call is repeated while its first, second, third ... kernel allocation fails (fail-nth of
+ * the kernel's fault injection), until none fails. A call that failed must leave nothing behind, which KASAN and
+ * kmemleak check; without a failure it must succeed. features.sh configures the fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@
 
 static int nth_file;
 static struct vt_dev d;
-static struct ibv_cq *all;	/* completions that nobody reads */
-static struct ibv_qp *held;	/* what the calls below act on */
+static struct ibv_cq *all;	/* its completions are not polled */
+static struct ibv_qp *held;	/* the QP used by the calls below */
 static struct ibv_cq *held_cq;
 static char memory[65536] __attribute__((aligned(4096)));
 
-/* The @n-th allocation from now on fails; 0: none does. */
+/* Makes the @n-th allocation from now on fail; 0: none. */
 static void fail(int n)
 {
 	char text[12];
@@ -28,7 +28,7 @@ static void fail(int n)
 		vt_die("fail-nth");
 }
 
-/* Has it come to that? */
+/* True if the failure has happened. */
 static bool failed(void)
 {
 	char text[12] = "";
@@ -139,8 +139,10 @@ static const struct {
 	const char *what;
 	int (*call)(void);
 } calls[] = {
-	{ "protection domain", pd }, { "completion queue", cq }, { "resized completion queue", cq_resized }, { "RC queue pair", rc },
-	{ "UD queue pair", ud }, { "shared receive queue, resized", srq }, { "memory region", mr }, { "on-demand region", odp },
+	{ "protection domain", pd }, { "completion queue", cq }, { "resized completion queue", cq_resized }, { "RC queue pair",
+	rc },
+	{ "UD queue pair", ud }, { "shared receive queue, resized", srq }, { "memory region", mr }, { "on-demand region",
+	odp },
 	{ "memory window", mw }, { "connection", connection },
 };
 
@@ -154,13 +156,14 @@ static void try(const char *what, int (*call)(void))
 		err = call();
 		reached = failed();
 		fail(0);
-		if (reset())		/* as that was refused, perhaps */
+		if (reset())		/* it may have failed before */
 			vt_die("reset");
 		refused += reached && err;
 		if (!reached && err)
 			break;
 	}
-	vt_ok(!reached && !err && refused && !call(), "scarce memory: %s (%d allocations failed, %d times it was refused)", what, n - 2,
+	vt_ok(!reached && !err && refused && !call(),
+	      "allocation failures: %s (%d allocations failed, the call failed %d times)", what, n - 2,
 	      refused);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into both programs of a pair: rdma_connect() waits until the other one listens on that port. perftest -R
- * and qperf -cm let the client go on before their server has called rdma_listen(), and who is first is the scheduler's
- * choice: with one CPU every third connection is refused, over rdma_rxe too once its server is held up.
+ * Preloaded into both programs of a pair: rdma_connect() waits until the other program listens on that port. perftest
+ * -R and qperf -cm let the client go on before the server has called rdma_listen(). Then the scheduler decides which
+ * comes first: on one CPU every third connection is refused, and with rdma_rxe, too, if the server is delayed.
  *
- * A listener is a file named after its port in the folder CM_ORDER, there from listen to destroy. Does not judge: after
- * ten seconds the connection is tried all the same.
+ * A listener is a file named after its port in the folder CM_ORDER, which exists from listen to destroy. After ten
+ * seconds without a listener the connection is tried all the same.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -216,10 +216,10 @@ static void cq_resize(struct vt_dev *d)
 	while (got < 40 && vt_poll(p.scq[0], &wc, 20000) && !wc.status && wc.wr_id == (uint64_t)got)
 		got++;
 	vt_ok(!err && got == 40, "CQ: resized under load, %d of 40 completions in order", got);
-		/*
-		 * SQD finishes messages that have begun to leave. So wait until the last has begun, as the byte it
-		 * writes shows.
-		 */
+	/*
+	 * SQD finishes messages that have begun to leave. So wait until the last has begun, as the byte it
+	 * writes shows.
+	 */
 	p.buf[0] = 1;
 	p.buf[last] = 0;
 	for (i = 0; i < 30; i++)

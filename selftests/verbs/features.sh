@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# features on one device, over IPv4 and, where the driver has one, with a polling thread over IPv6; and what that thread
-# spares. Its lines are the tests. The paths have an MTU of 1024, or, where WIRE says a greater one of the wire, of 4096.
+# Runs features on one device over IPv4 and, on roan, with a polling thread over IPv6; runs sq_poller and alloc_failure.
+# Each KTAP line is one case. The path MTU is 1024, or 4096 if WIRE has an MTU above 4096.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
@@ -9,7 +9,7 @@ ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 [ "$(wire_value mtu || echo 0)" -le 4096 ] || PATHS="-m 4096"
 ! wire_loses || PATHS="${PATHS:-} -L"
-# Block devices that take a while: what is mapped from them is long in coming.
+# Creates a slow block device (null_blk). Faults of memory mapped from it take that long.
 slow() { # OPTION MILLISECONDS
 	local n=/sys/kernel/config/nullb/$2 index
 	{ mkdir "$n" && echo 2 > "$n/irqmode" && echo "${2}000000" > "$n/completion_nsec" && echo 16 > "$n/size" && echo 1 > "$n/power"; } || return
@@ -31,10 +31,10 @@ features ""
 if [ "$LINK_TYPE" = roan ]; then
 	a timeout 290 "$PROGRAMS/sq_poller" -d "$ADEV" > /tmp/poller.out 2>&1
 	ktap_relay /tmp/poller.out poller $?
-	poll_idle_us "$ADEV" 20000	# on one CPU less than a few ticks would watch nothing
+	poll_idle_us "$ADEV" 20000	# must be some ticks: on one CPU a shorter time would poll nothing
 fi
 features "IPv6: " -6
-# Only kernels made for it refuse an allocation that is asked to.
+# Kernels with fault injection (uml-debug) can fail chosen allocations.
 if [ "$LINK_TYPE" = roan ] && [ -d /sys/kernel/debug/failslab ]; then
 	for what in failslab fail_page_alloc; do
 		for setting in ignore-gfp-wait=N verbose=0 ignore-gfp-highmem=N min-order=0; do

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * FLUSH and ATOMIC_WRITE between two hosts, by the calls that rdma-core has since release 45. The target offers two
- * regions, one of which may be flushed; the initiator does the work and prints a line a promise.
- *	flush -d DEV [-6] [-P FILE]	the target: serves one initiator; its memory is FILE's, which is persistent
+ * regions, one of which may be flushed; the initiator runs the cases and prints a KTAP line for each.
+ *	flush -d DEV [-6] [-P FILE]	the target, for one initiator; -P: its memory is FILE, which is persistent
  *	flush -d DEV [-6] -c HOST	the initiator
  */
 #include "verbs_test.h"
@@ -23,27 +23,27 @@
 #define SEED		0x666c757368ull
 #define COMMON		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define SEND_OPS	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
-/* Of device_cap_flags_ex; as enum ib_uverbs_device_cap_flags has them. */
+/* Bits of device_cap_flags_ex; values of enum ib_uverbs_device_cap_flags. */
 #define CAP_FLUSH_GLOBAL	(1ull << 38)
 #define CAP_FLUSH_PERSISTENT	(1ull << 39)
 #define CAP_ATOMIC_WRITE	(1ull << 40)
 
-/* What the target tells of itself, for each connection. */
+/* What the target sends for each connection. */
 struct offer {
 	struct vt_addr addr;
 	uint64_t base;
-	uint32_t flushable;	/* key of a region that may be flushed */
-	uint32_t plain;		/* key of one that may not, over the same memory */
-	uint32_t restless;	/* of persistent memory: key of a large one whose memory changes all the time */
-	uint32_t persistent;	/* the memory is */
-	uint32_t may;		/* the initiator's: what the target's QP is to let it flush */
+	uint32_t flushable;	/* key of an MR with FLUSH access */
+	uint32_t plain;		/* key of an MR without it, same memory */
+	uint32_t restless;	/* persistent memory: key of a large MR that is reregistered all the time */
+	uint32_t persistent;	/* true if the memory is persistent */
+	uint32_t may;		/* sent by the initiator: FLUSH access of the target's QP */
 };
 
 struct side {
 	struct vt_dev d;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	uint8_t *buf;		/* LEN bytes, and LEN more for what is read back */
+	uint8_t *buf;		/* LEN bytes, and LEN more for data read back */
 	struct ibv_mr *mr;
 	struct ibv_mr *plain;
 	struct ibv_mr *restless;
@@ -52,7 +52,7 @@ struct side {
 	int fd;
 };
 
-#define LARGE		(32u << 20)	/* many of what a DAX device is mapped in */
+#define LARGE		(32u << 20)	/* many mapping units of a DAX device */
 
 static uint8_t *map_file(const char *name)
 {
@@ -94,7 +94,7 @@ static struct ibv_qp *create(struct side *s, enum ibv_qp_type type, uint64_t ops
 
 static atomic_bool over;
 
-/* A page or all of it, as fast as it goes. */
+/* Alternates between one page and all of it, as fast as possible. */
 static void *change_memory(void *arg)
 {
 	struct side *s = arg;
@@ -109,8 +109,8 @@ static void *change_memory(void *arg)
 }
 
 /*
- * A fresh pair of QPs, whose peer may flush as @may says: an error ends the old one. The target, which joins as long as the
- * initiator does, is told by false that there is no more to come.
+ * Connects a new pair of QPs, whose peer may flush as @may says; an error ends a pair. The target calls this as long as
+ * the initiator does; false at the target: there are no more cases.
  */
 static bool join_with(struct side *s, unsigned int may)
 {
@@ -122,7 +122,7 @@ static bool join_with(struct side *s, unsigned int may)
 	uint8_t ready = 1;
 	int err;
 
-	vt_send(s->fd, &ready, 1);	/* neither side takes its QP away before the other is through with it */
+	vt_send(s->fd, &ready, 1);	/* both wait, so that no QP is destroyed while the other side uses it */
 	vt_recv(s->fd, &ready, 1);
 	if (!ready)
 		return false;
@@ -155,14 +155,14 @@ static struct ibv_qp_ex *begin(struct side *s, uint64_t id)
 	struct ibv_qp_ex *q = ibv_qp_to_qp_ex(s->qp);
 
 	if (!q)
-		vt_die("the library takes an extended QP for a plain one");
+		vt_die("ibv_qp_to_qp_ex() fails");
 	ibv_wr_start(q);
 	q->wr_id = id;
 	q->wr_flags = IBV_SEND_SIGNALED;
 	return q;
 }
 
-/* The next completion, which must be of @id; its opcode goes to @op if it is a success. */
+/* Waits for the next completion, which must be of @id; @op gets its opcode on success. */
 static enum ibv_wc_status done(struct side *s, uint64_t id, enum ibv_wc_opcode *op)
 {
 	struct ibv_wc wc;
@@ -207,7 +207,7 @@ static enum ibv_wc_status atomic_write(struct side *s, uint64_t off, uint64_t va
 	return status;
 }
 
-/* The target's first @len bytes into the second half of the buffer. */
+/* Reads the target's first @len bytes into the second half of the buffer. */
 static const uint8_t *read_back(struct side *s, uint32_t len)
 {
 	struct ibv_qp_ex *q = begin(s, 3);
@@ -220,7 +220,7 @@ static const uint8_t *read_back(struct side *s, uint32_t len)
 	return s->buf + LEN;
 }
 
-/* What FLUSH is for: write a record, make it lasting, then publish it by a pointer of eight bytes. In one batch. */
+/* The use of FLUSH: WRITE a record, FLUSH it, then publish it by an 8-byte pointer (ATOMIC_WRITE). In one batch. */
 static bool log_records(struct side *s, int n)
 {
 	uint8_t type = s->peer.persistent ? IBV_FLUSH_PERSISTENT : IBV_FLUSH_GLOBAL;
@@ -249,7 +249,7 @@ static bool log_records(struct side *s, int n)
 	return true;
 }
 
-/* Half of LEN is done at once, all takes long: what follows waits, and each is done once. */
+/* FLUSH of LEN / 2 is short, of all long (by a worker): later requests wait, and each is executed once. */
 static bool long_ones(struct side *s, int n)
 {
 	struct ibv_qp_ex *q = begin(s, 0);
@@ -273,7 +273,7 @@ static bool long_ones(struct side *s, int n)
 	return true;
 }
 
-/* While a worker writes back, the region may become a smaller one; and for a moment it is none at all. */
+/* While a worker writes back, the target may reregister the MR with another length. For a moment the key is invalid. */
 static bool of_what_changes(struct side *s, int n)
 {
 	enum ibv_wc_status status;
@@ -288,7 +288,7 @@ static bool of_what_changes(struct side *s, int n)
 			join(s);
 		}
 	}
-	printf("# %d of %d came at a moment when there was none\n", refused, n);
+	printf("# %d of %d came while the key was invalid\n", refused, n);
 	return refused < n;
 }
 
@@ -299,8 +299,8 @@ static void persist(struct side *s)
 	vt_ok(!flush(s, s->peer.flushable, 1, 10000, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE), "FLUSH of a range to persistence");
 	vt_ok(!flush(s, s->peer.flushable, 2 * LEN - 1, 1, both, IBV_FLUSH_RANGE), "FLUSH of the last byte, both types");
 	vt_ok(!flush(s, s->peer.flushable, 0, 0, IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR), "FLUSH of a whole region to persistence");
-	vt_ok(long_ones(s, 20), "20 times FLUSH of all, ATOMIC_WRITE, FLUSH of half of it in one batch: each once, in order");
-	vt_ok(of_what_changes(s, 100), "FLUSH of a whole region whose memory is replaced meanwhile");
+	vt_ok(long_ones(s, 20), "20 batches of FLUSH of all, ATOMIC_WRITE, FLUSH of half of it: each executed once, in order");
+	vt_ok(of_what_changes(s, 100), "FLUSH of a whole region that is reregistered meanwhile");
 }
 
 static void initiate(struct side *s)
@@ -310,32 +310,32 @@ static void initiate(struct side *s)
 	int i;
 
 	vt_ok(caps & CAP_FLUSH_GLOBAL && caps & CAP_ATOMIC_WRITE, "the device announces both operations");
-	vt_ok(!s->peer.persistent || caps & CAP_FLUSH_PERSISTENT, "and persistence where there is such memory");
+	vt_ok(!s->peer.persistent || caps & CAP_FLUSH_PERSISTENT, "the device announces FLUSH to persistence if it has such memory");
 	vt_ok(!ibv_reg_mr(s->d.pd, s->buf, LEN, COMMON | IBV_ACCESS_FLUSH_PERSISTENT),
-	      "ordinary memory is not passed off as persistent");
+	      "ordinary memory is not registered as persistent");
 	uc = create(s, IBV_QPT_UC, IBV_QP_EX_WITH_FLUSH);
 	vt_ok(!uc && errno == EOPNOTSUPP, "a UC QP with FLUSH is EOPNOTSUPP");
-	vt_ok(log_records(s, 40), "40 times WRITE, FLUSH, ATOMIC_WRITE in one batch, read back");
+	vt_ok(log_records(s, 40), "40 batches of WRITE, FLUSH, ATOMIC_WRITE, read back");
 	vt_ok(!flush(s, s->peer.flushable, 100, 5000, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE), "FLUSH of a range");
 	vt_ok(!flush(s, s->peer.flushable, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR), "FLUSH of a whole region");
 	for (i = 0; i < 100 && !atomic_write(s, 64, ~(uint64_t)i); i++)
 		;
-	vt_ok(i == 100 && *(const uint64_t *)(read_back(s, 128) + 64) == ~(uint64_t)99, "100 ATOMIC_WRITEs, the last one stays");
+	vt_ok(i == 100 && *(const uint64_t *)(read_back(s, 128) + 64) == ~(uint64_t)99, "100 ATOMIC_WRITEs, the last value stays");
 
 	vt_ok(flush(s, s->peer.plain, 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
-	      "FLUSH of a region without the right is a remote access error");
+	      "FLUSH of a region without FLUSH access is a remote access error");
 	join(s);
 	vt_ok(flush(s, s->peer.flushable, 2 * LEN - 8, 9, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
 	      "FLUSH past the end is a remote access error");
 	join_with(s, 0);
 	vt_ok(flush(s, s->peer.flushable, 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
-	      "FLUSH by a QP without the right is a remote access error");
+	      "FLUSH by a QP without FLUSH access is a remote access error");
 	join(s);
 	if (s->peer.persistent)
 		persist(s);
 	vt_ok(flush(s, s->peer.persistent ? s->peer.plain : s->peer.flushable, 0, 8, IBV_FLUSH_PERSISTENT,
 		    IBV_FLUSH_RANGE) == IBV_WC_REM_ACCESS_ERR,
-	      "FLUSH to persistence without the right is a remote access error");
+	      "FLUSH to persistence without access to it is a remote access error");
 	join(s);
 	vt_ok(atomic_write(s, 4, 1) == IBV_WC_REM_INV_REQ_ERR, "ATOMIC_WRITE not aligned is an invalid request");
 }

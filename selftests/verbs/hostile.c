@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hostile -d DEV: what a program can do to the rings that roan shares with it, and to the system calls around them.
- * Each trespass has one right answer: an errno, a completion status with its vendor code, or an asynchronous event;
- * never a byte written outside a region, never a queue that is stuck, and afterwards the device works for the others.
+ * hostile -d DEV: what a program can do to the rings that it shares with the kernel, and to the system calls around
+ * them. Each misuse has one right result: an errno, a completion status with its vendor_err, or an asynchronous event.
+ * No byte is written outside an MR, no queue hangs, and afterwards the device works for other programs.
  *
- * Here: send and receive slots. hostile_rings.c has indices and scribbling, hostile_raw.c udata, mmap and ioctls.
+ * Here: WQE slots of send and receive queues. hostile_rings.c: ring indices and concurrent overwriting; hostile_raw.c:
+ * driver data, mmap and ioctls.
  */
 #define _GNU_SOURCE
 #include "hostile.h"
@@ -61,10 +62,10 @@ struct slot_case {
 	const char *name;
 	uint8_t opcode, flags, num_sge;
 	uint32_t inline_len;
-	uint32_t len;		/* of each scatter entry */
+	uint32_t len;		/* of each SGE */
 	enum place local, remote;
 	int status;
-	uint32_t verr;		/* 0: not looked at */
+	uint32_t verr;		/* 0: not checked */
 	enum ibv_qp_type type;	/* 0: RC */
 };
 
@@ -91,16 +92,16 @@ static const struct slot_case slot_cases[] = {
 	{ "flag 0x10", S, 0x10, .status = OP_ERR, .verr = V_BAD_FLAGS },
 	{ "flag 0x80", W, 0x80, .status = OP_ERR, .verr = V_BAD_FLAGS },
 	{ "READ inline", RD, ROAN_SEND_INLINE, .inline_len = 8, .status = OP_ERR, .verr = V_BAD_FLAGS },
-	{ "inline and scatter entries", S, ROAN_SEND_INLINE, 1, 8, 8, .status = OP_ERR, .verr = V_BAD_FLAGS },
+	{ "inline data and SGEs", S, ROAN_SEND_INLINE, 1, 8, 8, .status = OP_ERR, .verr = V_BAD_FLAGS },
 	{ "inline longer than the slot", S, ROAN_SEND_INLINE, .inline_len = 4096, .status = LEN_ERR,
 	  .verr = V_TOO_LONG },
 	{ "inline of 4 GiB - 1", W, ROAN_SEND_INLINE, .inline_len = ~0u, .status = LEN_ERR, .verr = V_TOO_LONG },
-	{ "one scatter entry too many", S, 0, MAX_SGE + 1, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE },
-	{ "255 scatter entries", W, 0, 255, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE },
+	{ "one SGE too many", S, 0, MAX_SGE + 1, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE },
+	{ "255 SGEs", W, 0, 255, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE },
 	{ "lengths that add up over 32 bits", S, 0, 4, 0, 0x40000001, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "a message of 4 GiB - 1", W, 0, 1, 0, ~0u, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "SEND: unknown L_Key", S, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = V_BAD_KEY },
-	{ "SEND: L_Key of a region that is gone", S, 0, 1, 0, 64, STALE_KEY, .status = PROT, .verr = V_BAD_KEY },
+	{ "SEND: L_Key of a deregistered region", S, 0, 1, 0, 64, STALE_KEY, .status = PROT, .verr = V_BAD_KEY },
 	{ "SEND: L_Key of another PD", S, 0, 1, 0, 64, FOREIGN_PD, .status = PROT, .verr = V_BAD_PD },
 	{ "SEND: past the end", S, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = V_BAD_RANGE },
 	{ "SEND: before the start", S, 0, 1, 0, 64, BEFORE, .status = PROT, .verr = V_BAD_RANGE },
@@ -111,10 +112,10 @@ static const struct slot_case slot_cases[] = {
 	{ "READ into the end of a region", RD, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = V_BAD_RANGE },
 	{ "atomic into another PD", ROAN_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8, FOREIGN_PD, .status = PROT },
 	{ "atomic of 16 bytes", ROAN_WR_ATOMIC_CMP_AND_SWP, 0, 1, 0, 16, .status = LEN_ERR, .verr = V_TOO_LONG },
-	{ "atomic without room for the result", ROAN_WR_ATOMIC_CMP_AND_SWP, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "atomic without an SGE for the result", ROAN_WR_ATOMIC_CMP_AND_SWP, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "ATOMIC_WRITE of 4 bytes", ROAN_WR_ATOMIC_WRITE, 0, 1, 0, 4, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "WRITE: unknown R_Key", W, 0, 1, 0, 64, .remote = BAD_KEY, .status = REM, .verr = V_PEER_NAK },
-	{ "WRITE: R_Key of a region that is gone", W, 0, 1, 0, 64, .remote = STALE_KEY, .status = REM,
+	{ "WRITE: R_Key of a deregistered region", W, 0, 1, 0, 64, .remote = STALE_KEY, .status = REM,
 	  .verr = V_PEER_NAK },
 	{ "WRITE: R_Key of another PD", W, 0, 1, 0, 64, .remote = FOREIGN_PD, .status = REM, .verr = V_PEER_NAK },
 	{ "WRITE: no remote write right", W, 0, 1, 0, 64, .remote = NO_RIGHT, .status = REM, .verr = V_PEER_NAK },
@@ -137,7 +138,7 @@ static const struct slot_case slot_cases[] = {
 	  .verr = V_BAD_KEY },
 	{ "REG_MR from user space", ROAN_WR_REG_MR, .status = OP_ERR, .verr = V_BAD_OPCODE },
 	{ "UC: unknown L_Key", W, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = V_BAD_KEY, .type = IBV_QPT_UC },
-	{ "UC: 255 scatter entries", S, 0, 255, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE, .type = IBV_QPT_UC },
+	{ "UC: 255 SGEs", S, 0, 255, 0, 8, .status = OP_ERR, .verr = V_BAD_SGE, .type = IBV_QPT_UC },
 	{ "UD: longer than the MTU", S, 0, 2, 0, AREA, .status = LEN_ERR, .verr = V_TOO_LONG, .type = IBV_QPT_UD },
 	{ "UD: unknown address handle", S, 0, 1, 0, 8, .status = OP_ERR, .verr = V_BAD_AH, .type = IBV_QPT_UD },
 };
@@ -185,7 +186,7 @@ static void fill_slot(struct rig *g, const struct slot_case *c, struct roan_send
 	}
 }
 
-/* One slot, one completion, and it says why. */
+/* Each slot has one completion, with the expected vendor_err. */
 static bool slot_answer(struct rig *g, const struct slot_case *c)
 {
 	struct ibv_wc wc;
@@ -219,7 +220,7 @@ static void send_slots(struct vt_dev *d, struct region *r)
 		rig_up(&g, d, r, c->type ?: IBV_QPT_RC, false);
 		ok = slot_answer(&g, c);
 		failed = g.type == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE;
-		/* The completion is there before the QP has moved. */
+		/* The completion is visible before the QP's state has changed. */
 		for (end = vt_now_ms() + 20000; state_of(g.qp) != failed && vt_now_ms() < end;)
 			usleep(1000);
 		vt_ok(ok && state_of(g.qp) == failed && guards_whole(r), "send slot: %s", c->name);
@@ -249,7 +250,7 @@ static bool known(enum ibv_qp_type type, unsigned int op)
 	return false;
 }
 
-/* Every opcode that the QP type does not have. */
+/* Posts every opcode that the QP type does not support. */
 static void opcodes(struct vt_dev *d, struct region *r, enum ibv_qp_type type, const char *name)
 {
 	unsigned int op, bad = 0, n = 0;
@@ -267,10 +268,10 @@ static void opcodes(struct vt_dev *d, struct region *r, enum ibv_qp_type type, c
 		}
 		n++;
 		rig_reconnect(&g);
-		/* RESET forgot what was posted: the ring begins where the index stands. */
+				/* RESET discards posted work: the ring starts at its current index. */
 	}
 	rig_down(&g);
-	vt_ok(!bad && n > 200, "%s: %u opcodes that it does not have", name, n);
+	vt_ok(!bad && n > 200, "%s: %u unsupported opcodes are refused", name, n);
 }
 
 static const struct recv_case {
@@ -279,8 +280,8 @@ static const struct recv_case {
 	enum place local;
 	int recv, send;
 } recv_cases[] = {
-	{ "2^32 - 1 scatter entries", ~0u, 64, GOOD, IBV_WC_LOC_QP_OP_ERR, IBV_WC_REM_OP_ERR },
-	{ "one scatter entry too many", MAX_SGE + 1, 64, GOOD, IBV_WC_LOC_QP_OP_ERR, IBV_WC_REM_OP_ERR },
+	{ "2^32 - 1 SGEs", ~0u, 64, GOOD, IBV_WC_LOC_QP_OP_ERR, IBV_WC_REM_OP_ERR },
+	{ "one SGE too many", MAX_SGE + 1, 64, GOOD, IBV_WC_LOC_QP_OP_ERR, IBV_WC_REM_OP_ERR },
 	{ "lengths that add up over 32 bits", 4, 0xc0000000, GOOD, IBV_WC_LOC_QP_OP_ERR, IBV_WC_REM_OP_ERR },
 	{ "unknown L_Key", 1, 64, BAD_KEY, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR },
 	{ "L_Key of another PD", 1, 64, FOREIGN_PD, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR },
@@ -288,7 +289,7 @@ static const struct recv_case {
 	{ "past the end", 1, 64, PAST_END, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR },
 	{ "address wraps", 1, 64, WRAPS, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR },
 	{ "too short for the message", 1, 8, GOOD, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR },
-	{ "no scatter entry", 0, 0, GOOD, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR },
+	{ "no SGE", 0, 0, GOOD, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR },
 };
 
 static void bad_recv(struct rig *g, const struct recv_case *c)
@@ -328,7 +329,7 @@ static void recv_slots(struct vt_dev *d, struct region *r, bool srq)
 	}
 }
 
-/* A wire may lose what nobody sends again. */
+/* UC and UD messages may get lost on the link: try again. */
 static bool sent_until_heard(struct rig *g, struct ibv_wc *wc)
 {
 	int i;
@@ -339,7 +340,7 @@ static bool sent_until_heard(struct rig *g, struct ibv_wc *wc)
 	return false;
 }
 
-/* The sender is not told, so all the more the receiver. */
+/* UC and UD do not NAK: the sender's request succeeds, and the receive completes in error. */
 static void unanswered_recv_slots(struct vt_dev *d, struct region *r, enum ibv_qp_type type, const char *name)
 {
 	const struct recv_case *c;
@@ -393,7 +394,7 @@ int main(int argc, char **argv)
 	while ((opt = getopt(argc, argv, "d:")) != -1)
 		if (opt == 'd')
 			name = optarg;
-	alarm(500);	/* a hang is a failure, not a wait */
+	alarm(500);	/* a hang must end as a failure */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	vt_open(&d, name, false, -1, 0);
 	region_up(&r, &d);
@@ -405,11 +406,11 @@ int main(int argc, char **argv)
 	recv_slots(&d, &r, true);
 	unanswered_recv_slots(&d, &r, IBV_QPT_UC, "UC");
 	unanswered_recv_slots(&d, &r, IBV_QPT_UD, "UD");
-	vt_ok(still_works(&d, &r), "after wild slots the device works");
+	vt_ok(still_works(&d, &r), "after bad slots the device works");
 	rings_cases(&d, &r);
-	vt_ok(still_works(&d, &r), "after wild rings the device works");
+	vt_ok(still_works(&d, &r), "after bad rings the device works");
 	raw_cases(&d, &r);
-	vt_ok(still_works(&d, &r), "after wild system calls the device works");
+	vt_ok(still_works(&d, &r), "after bad system calls the device works");
 	region_down(&r);
 	vt_close(&d);
 	return vt_done();

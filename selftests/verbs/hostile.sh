@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A program that breaks every rule it can (hostile.c), while an honest one next to it must not notice.
+# Runs a program that breaks every rule it can (hostile.c) beside a well-behaved one, which must not be affected.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
@@ -15,7 +15,7 @@ honest() {
 	[ $n -gt 0 ]
 }
 
-# Sums of what the device holds: all must be gone when the program is.
+# Counts the device's objects that the hostile program holds; after its end there must be none.
 held() { a rdma resource show "$1" dev "$ADEV" 2> /dev/null | grep -c "comm hostile"; }
 nothing_held() {
 	local o
@@ -25,7 +25,7 @@ nothing_held() {
 }
 
 ktap_header
-[ "$LINK_TYPE" = roan ] || { ktap_skip "hostile" "knows roan's rings"; ktap_end; }
+[ "$LINK_TYPE" = roan ] || { ktap_skip "hostile" "needs roan's rings"; ktap_end; }
 [ -x "$PROGRAMS/hostile" ] || { ktap_fail "hostile was built"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 rm -f /tmp/hostile.done
@@ -34,11 +34,11 @@ honest=$!
 a timeout -k 5 520 "$PROGRAMS/hostile" -d "$ADEV" > /tmp/hostile.log 2>&1
 ktap_relay /tmp/hostile.log hostile $?
 touch /tmp/hostile.done
-ktap_check "nothing of it is left" nothing_held
+ktap_check "all objects of the hostile program are destroyed" nothing_held
 if wait $honest; then
-	ktap_pass "an honest pair on the same device does not notice"
+	ktap_pass "a well-behaved pair on the same device is not affected"
 else
 	sed 's/^/# /' /tmp/honest.log | tail -n 20
-	ktap_fail "an honest pair on the same device does not notice"
+	ktap_fail "a well-behaved pair on the same device is not affected"
 fi
 ktap_end

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * System calls as no provider makes them, on a uverbs file of our own: driver data with bits that nobody knows, answers
- * that do not fit, mappings that are not ours, doorbells for things that are no QP, notices of them. Each has one errno.
+ * System calls that no provider makes, on a uverbs file of the test's own: unknown bits in driver data, responses that
+ * do not fit, mappings of foreign rings, doorbells for handles that are no QP, bad doorbell hints. Each has one right
+ * errno.
  */
 #define _GNU_SOURCE
 #include "hostile.h"
@@ -25,13 +26,13 @@ struct call {
 	uint32_t command;
 	const void *core;
 	size_t core_len;
-	void *resp;		/* core answer and the driver's behind it */
+	void *resp;		/* the core's response, followed by the driver's */
 	size_t resp_len;
 	const void *udata;
 	size_t udata_len;
 };
 
-/* errno; the first field of every core request is the address of the answer. */
+/* Returns the errno. The first field of each core request is the address of the response. */
 static int do_call(int fd, const struct call *c)
 {
 	uint64_t room[64] = { 0 };
@@ -88,7 +89,7 @@ static int raw_context(int fd, const void *udata, size_t len, struct raw_context
 	return err;
 }
 
-/* A context of its own, with this driver data. */
+/* Creates a context with this driver data. */
 static int context_with(struct vt_dev *d, const void *udata, size_t len, int *fd_out)
 {
 	struct raw_context resp;
@@ -105,23 +106,23 @@ static int context_with(struct vt_dev *d, const void *udata, size_t len, int *fd
 static void contexts(struct vt_dev *d)
 {
 	vt_ok(is(context_with(d, unknown, 4, NULL), EINVAL, "cut"), "context: driver data cut short");
-	vt_ok(is(context_with(d, unknown, 16, NULL), EINVAL, "long"), "context: unknown driver data behind ours");
-	vt_ok(is(context_with(d, zeros, 16, NULL), 0, "zeros"), "context: zeros behind ours are fine");
+	vt_ok(is(context_with(d, unknown, 16, NULL), EINVAL, "long"), "context: unknown driver data behind the known");
+	vt_ok(is(context_with(d, zeros, 16, NULL), 0, "zeros"), "context: zeros behind the known data are accepted");
 }
 
-/* A provider that is older than notices has room for what came before them, and gets that. */
+/* A provider older than the doorbell hints has a shorter response buffer and gets only the fields that fit. */
 static void older_context(struct vt_dev *d)
 {
 	struct raw_context resp;
 	int fd = open_raw(d);
 
 	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.db_hints)), 0, "older") &&
-	      resp.roan.max_inline && resp.roan.db_hints.slot_count == 0xeeeeeeee, "context: an older provider's");
-	vt_ok(is(doorbell_bare(fd), 0, "bare"), "doorbell: of a context without notices");
+	      resp.roan.max_inline && resp.roan.db_hints.slot_count == 0xeeeeeeee, "context: an older provider's shorter response");
+	vt_ok(is(doorbell_bare(fd), 0, "bare"), "doorbell: of a context without doorbell hints");
 	close(fd);
 	fd = open_raw(d);
 	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.max_inline)), ENOSPC, "short"),
-	      "context: no room for the answer");
+	      "context: no space for the response");
 	close(fd);
 }
 
@@ -215,7 +216,7 @@ static int raw_rereg_mr(int fd, uint32_t mr, uint32_t pd, const void *udata, siz
 					    udata, len });
 }
 
-/* Arms the limit, which needs no ring. */
+/* Sets the SRQ limit, which needs no ring. */
 static int raw_limit_srq(int fd, uint32_t srq, const void *udata, size_t len)
 {
 	struct ib_uverbs_modify_srq core = { .srq_handle = srq, .attr_mask = IBV_SRQ_LIMIT, .srq_limit = 1 };
@@ -245,24 +246,25 @@ static void driver_data(int fd, uint32_t pd, uint32_t cq)
 	vt_ok(is(raw_srq(fd, pd, unknown, 16, &handle), EINVAL, "SRQ"), "create_srq: unknown driver data");
 	vt_ok(is(raw_mr(fd, pd, unknown, 16, &handle), EINVAL, "MR"), "reg_mr: unknown driver data");
 	vt_ok(is(raw_mw(fd, pd, unknown, 16), EINVAL, "MW"), "alloc_mw: unknown driver data");
-	vt_ok(is(raw_cq(fd, zeros, 16, &scratch, sizeof(scratch)), 0, "CQ"), "create_cq: zeros are fine");
-	vt_ok(is(raw_mr(fd, pd, zeros, 16, &handle), 0, "MR"), "reg_mr: zeros are fine");
+	vt_ok(is(raw_cq(fd, zeros, 16, &scratch, sizeof(scratch)), 0, "CQ"), "create_cq: zeros are accepted");
+	vt_ok(is(raw_mr(fd, pd, zeros, 16, &handle), 0, "MR"), "reg_mr: zeros are accepted");
 	vt_ok(is(raw_cq(fd, NULL, 0, &scratch, sizeof(scratch.core) + 8), ENOSPC, "CQ"),
-	      "create_cq: no room for the answer");
-	vt_ok(is(raw_qp(fd, pd, cq, NULL, 0, &qp, 8), ENOSPC, "QP"), "create_qp: no room for the answer");
+	      "create_cq: no space for the response");
+	vt_ok(is(raw_qp(fd, pd, cq, NULL, 0, &qp, 8), ENOSPC, "QP"), "create_qp: no space for the response");
 }
 
-/* The same of verbs that change what is there already. */
+/* The same for verbs that modify an existing object. */
 static void driver_data_of_changes(int fd, uint32_t pd)
 {
 	uint32_t mr, srq;
 
 	if (raw_mr(fd, pd, NULL, 0, &mr) || raw_srq(fd, pd, NULL, 0, &srq))
-		vt_die("objects made by hand: %s", strerror(errno));
-	vt_ok(is(raw_rereg_mr(fd, mr, pd, unknown, 16), EINVAL, "MR") && is(raw_rereg_mr(fd, mr, pd, zeros, 16), 0, "MR"),
+		vt_die("objects made by raw commands: %s", strerror(errno));
+	vt_ok(is(raw_rereg_mr(fd, mr, pd, unknown, 16), EINVAL,
+	      "MR") && is(raw_rereg_mr(fd, mr, pd, zeros, 16), 0, "MR"),
 	      "rereg_mr: unknown driver data, and zeros");
 	vt_ok(is(raw_limit_srq(fd, srq, unknown, 16), EINVAL, "SRQ") && is(raw_limit_srq(fd, srq, zeros, 16), 0, "SRQ"),
-	      "modify_srq: unknown driver data behind ours, and zeros");
+	      "modify_srq: unknown driver data behind the known, and zeros");
 }
 
 static int map_errno(int fd, size_t len, int flags, uint64_t offset)
@@ -288,7 +290,7 @@ static void mappings(struct vt_dev *d, int fd, const struct raw_cq *cq)
 	vt_ok(is(map_errno(fd, len + 4096, MAP_SHARED, desc->mmap_offset), EINVAL, "longer"),
 	      "mmap: longer than the ring");
 	vt_ok(is(map_errno(fd, len, MAP_SHARED, desc->mmap_offset + (1ull << 40)), EINVAL, "elsewhere"),
-	      "mmap: where nothing is");
+	      "mmap: an offset without a ring");
 	vt_ok(map_errno(fd, len, MAP_SHARED, 0x7ffffffff000ull) == EINVAL, "mmap: far beyond every ring");
 	if (context_with(d, zeros, 8, &other))
 		vt_die("second context");
@@ -297,18 +299,18 @@ static void mappings(struct vt_dev *d, int fd, const struct raw_cq *cq)
 	close(other);
 
 	ctl = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, desc->mmap_offset);
-	vt_ok(ctl != MAP_FAILED, "mmap: as described");
+	vt_ok(ctl != MAP_FAILED, "mmap: with offset and size of the description");
 	if (ctl == MAP_FAILED)
 		return;
 	err = do_call(fd, &(struct call) { IB_USER_VERBS_CMD_DESTROY_CQ, &core, sizeof(core), &resp,
 						sizeof(resp), NULL, 0 });
 	memset(ctl, 0x77, len);
 	vt_ok(is(err, 0, "destroy_cq") && is(map_errno(fd, len, MAP_SHARED, desc->mmap_offset), EINVAL, "again"),
-	      "a ring outlives its queue where it is mapped, and cannot be mapped again");
+	      "a mapped ring outlives its queue, and cannot be mapped again");
 	munmap(ctl, len);
 }
 
-/* Who does not know of two rings in one mapping gets two mappings. */
+/* A provider that does not announce support for two rings in one mapping gets two mappings. */
 static void rings_of_a_qp(struct vt_dev *d)
 {
 	static const uint64_t knows = ROAN_FEATURE_ONE_MAPPING;
@@ -322,18 +324,18 @@ static void rings_of_a_qp(struct vt_dev *d)
 		if (context_with(d, i ? &knows : zeros, 8, &fd) || raw_pd(fd, NULL, 0, &pd) ||
 		    raw_cq(fd, NULL, 0, &cq, sizeof(cq)) ||
 		    raw_qp(fd, pd, cq.core.cq_handle, NULL, 0, &qp, sizeof(qp.roan)))
-			vt_die("a QP made by hand: %s", strerror(errno));
+			vt_die("a QP made by raw commands: %s", strerror(errno));
 		sq = qp.roan.sq;
 		rq = qp.roan.rq;
 		vt_ok(is(map_errno(fd, sq.mmap_size, MAP_SHARED, sq.mmap_offset), 0, "SQ") &&
 		      is(map_errno(fd, rq.mmap_size, MAP_SHARED, rq.mmap_offset), 0, "RQ") &&
 		      (sq.mmap_offset == rq.mmap_offset) == i,
 		      "mmap: the rings of a QP, for a provider that %s one mapping for both",
-		      i ? "knows" : "does not know");
+		      i ? "supports" : "does not support");
 		close(fd);
 	}
 	vt_ok(rq.slots_offset >= sq.slots_offset + sq.slot_size * sq.slot_count + sizeof(struct roan_ring_ctl) &&
-	      rq.slots_offset + rq.slot_size * rq.slot_count <= rq.mmap_size, "... one behind the other");
+	      rq.slots_offset + rq.slot_size * rq.slot_count <= rq.mmap_size, "mmap: the two rings do not overlap");
 }
 
 static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint64_t handle, uint32_t driver)
@@ -353,7 +355,7 @@ static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint64_t handle, ui
 	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
 }
 
-/* Many handles in one call; @len is what the call says of them. */
+/* Rings many handles in one call; @len is the length of the attribute. */
 static int bell_many(int fd, const uint32_t *handles, uint16_t len)
 {
 	return doorbell_as(fd, len, (uintptr_t)handles);
@@ -367,13 +369,13 @@ static void many_bells(int fd, uint32_t qp)
 	for (i = 0; i <= ROAN_MAX_DOORBELL_QPS; i++)
 		handles[i] = qp;
 	vt_ok(is(bell_many(fd, handles, 4 * ROAN_MAX_DOORBELL_QPS), 0, "most"),
-	      "doorbell: as many as may be, all the same QP");
-	vt_ok(bell_many(fd, handles, 4 * (ROAN_MAX_DOORBELL_QPS + 1)), "doorbell: one more");
+	      "doorbell: the maximum number of handles, all of one QP");
+	vt_ok(bell_many(fd, handles, 4 * (ROAN_MAX_DOORBELL_QPS + 1)), "doorbell: one handle more than the maximum");
 	vt_ok(bell_many(fd, handles, 4 * 3 + 1), "doorbell: a part of a handle");
-	vt_ok(bell_many(fd, handles, 0), "doorbell: none of them");
-	vt_ok(is(bell_many(fd, (const uint32_t *)64, 4 * 3), EFAULT, "nowhere"), "doorbell: handles that are nowhere");
+	vt_ok(bell_many(fd, handles, 0), "doorbell: no handle");
+	vt_ok(is(bell_many(fd, (const uint32_t *)64, 4 * 3), EFAULT, "nowhere"), "doorbell: handles at an unmapped address");
 	handles[2] = 0x12345678;
-	vt_ok(is(bell_many(fd, handles, 4 * 3), ENOENT, "one of them"), "doorbell: one of them does not exist");
+	vt_ok(is(bell_many(fd, handles, 4 * 3), ENOENT, "one of them"), "doorbell: one of several handles does not exist");
 }
 
 static void bells(int fd, uint32_t pd, uint32_t cq)
@@ -384,18 +386,18 @@ static void bells(int fd, uint32_t pd, uint32_t cq)
 	if (raw_qp(fd, pd, cq, NULL, 0, &made, sizeof(made.roan)))
 		vt_die("create_qp");
 	qp = made.core.qp_handle;
-	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), 0, "reset"), "doorbell: a QP in RESET has nothing to do");
+	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), 0, "reset"), "doorbell: a QP in RESET is accepted");
 	vt_ok(is(bell(fd, 1, 0, 0x12345678, ROAN_DRIVER_ID), ENOENT, "none"), "doorbell: no such handle");
 	vt_ok(bell(fd, 1, 0, cq, ROAN_DRIVER_ID), "doorbell: a CQ's handle is refused");
-	vt_ok(is(bell(fd, 0, 0, 0, ROAN_DRIVER_ID), 0, "absent"), "doorbell: no handle, and no notice either");
+	vt_ok(is(bell(fd, 0, 0, 0, ROAN_DRIVER_ID), 0, "absent"), "doorbell: no handle and no doorbell hint");
 	vt_ok(is(bell(fd, 2, 0x1001, qp, ROAN_DRIVER_ID), EPROTONOSUPPORT, "unknown"), "doorbell: unknown attribute");
-	vt_ok(bell(fd, 1, 0, qp, ROAN_DRIVER_ID + 1), "doorbell: another driver's");
+	vt_ok(bell(fd, 1, 0, qp, ROAN_DRIVER_ID + 1), "doorbell: attribute of another driver");
 	many_bells(fd, qp);
-	vt_ok(is(destroy_qp(fd, qp), 0, "destroy"), "the QP goes away");
-	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), ENOENT, "gone"), "doorbell: a QP that is gone");
+	vt_ok(is(destroy_qp(fd, qp), 0, "destroy"), "the QP is destroyed");
+	vt_ok(is(bell(fd, 1, 0, qp, ROAN_DRIVER_ID), ENOENT, "gone"), "doorbell: a destroyed QP");
 }
 
-/* ---- notices ---- */
+/* ---- doorbell hints ---- */
 
 static void give_notices(struct roan_ring_ctl *ctl, const struct roan_ring_desc *desc, uint32_t n, uint32_t qpn, uint32_t step)
 {
@@ -409,7 +411,7 @@ static void give_notices(struct roan_ring_ctl *ctl, const struct roan_ring_desc 
 	__atomic_store_n(&ctl->user.index, tail + n, __ATOMIC_SEQ_CST);
 }
 
-/* A QP of @d with a request that nobody was told of: a notice in another context's ring must not have it sent. */
+/* A QP of @d has a request without a doorbell. A hint with its number in another context's ring must not send it. */
 static void foreign_notice(struct vt_dev *d, struct region *r, int fd, struct roan_ring_ctl *ctl,
 			   const struct roan_ring_desc *desc)
 {
@@ -421,8 +423,8 @@ static void foreign_notice(struct vt_dev *d, struct region *r, int fd, struct ro
 	post_write(&g, 5);
 	give_notices(ctl, desc, 1, g.qp->qp_num, 0);
 	left = !doorbell_bare(fd) && !vt_poll(g.cq, &wc, 200);
-	vt_ok(left && ctl->kernel.index == ctl->user.index, "notice: another context's QP is not looked at");
-	vt_ok(!doorbell(g.qp) && vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == 5, "notice: ... and keeps its work");
+	vt_ok(left && ctl->kernel.index == ctl->user.index, "doorbell hint: another context's QP is not polled");
+	vt_ok(!doorbell(g.qp) && vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == 5, "doorbell hint: another context's QP keeps its work");
 	rig_down(&g);
 }
 
@@ -431,16 +433,16 @@ static void wild_notices(int fd, struct roan_ring_ctl *ctl, const struct roan_ri
 	const uint32_t jumps[] = { desc->slot_count + 1, 0x7fffffff, 0x80000000, -1 };
 	unsigned int i, bad = 0;
 
-	give_notices(ctl, desc, desc->slot_count, 0, 1);		/* small numbers, QP 0 and 1 among them */
+	give_notices(ctl, desc, desc->slot_count, 0, 1);		/* small QPNs, including 0 and 1 */
 	bad += doorbell_bare(fd) || ctl->kernel.index != ctl->user.index;
-	give_notices(ctl, desc, desc->slot_count, 0xffffff00, 1);	/* more than 24 bits */
+	give_notices(ctl, desc, desc->slot_count, 0xffffff00, 1);	/* QPNs of more than 24 bits */
 	bad += doorbell_bare(fd) || ctl->kernel.index != ctl->user.index;
-	vt_ok(!bad, "notices: QPs that are not there");
+	vt_ok(!bad, "doorbell hints: QPNs that do not exist");
 	for (i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
 		__atomic_store_n(&ctl->user.index, ctl->user.index + jumps[i], __ATOMIC_SEQ_CST);
 		bad += doorbell_bare(fd) || ctl->kernel.index != ctl->user.index;
 	}
-	vt_ok(!bad, "notices: a tail that cannot be is forgotten");
+	vt_ok(!bad, "doorbell hints: an impossible tail is ignored");
 }
 
 struct notice_scribbler {
@@ -449,7 +451,7 @@ struct notice_scribbler {
 	atomic_bool stop;
 };
 
-/* The tail runs, and now and then any word of the ring is another. */
+/* A thread that advances the tail and overwrites random words of the ring. */
 static void *scribble_notices(void *arg)
 {
 	struct notice_scribbler *sc = arg;
@@ -465,7 +467,10 @@ static void *scribble_notices(void *arg)
 	return NULL;
 }
 
-/* Bells quick enough that the kernel lingers, so that its timer looks too: neither it nor the caller may be held for long. */
+/*
+ * Doorbells come fast enough that the kernel batches them, so that its timer polls the hints, too. The time of each
+ * doorbell call must stay bounded.
+ */
 static void runaway_notices(int fd, struct roan_ring_ctl *ctl, size_t len)
 {
 	struct notice_scribbler sc = { .ctl = ctl, .len = len };
@@ -483,7 +488,7 @@ static void runaway_notices(int fd, struct roan_ring_ctl *ctl, size_t len)
 	}
 	atomic_store(&sc.stop, true);
 	pthread_join(thread, NULL);
-	vt_ok(!err && worst < 5000, "notices that run away: no doorbell is held for long");
+	vt_ok(!err && worst < 5000, "doorbell hints with a running tail: no doorbell call takes long");
 }
 
 static void notices(struct vt_dev *d, struct region *r)
@@ -496,11 +501,11 @@ static void notices(struct vt_dev *d, struct region *r)
 	if (!err)
 		ctl = mmap(NULL, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, desc->mmap_offset);
 	if (ctl == MAP_FAILED)
-		vt_die("a ring of notices: %s", strerror(err ?: errno));
+		vt_die("a ring of doorbell hints: %s", strerror(err ?: errno));
 	foreign_notice(d, r, fd, ctl, desc);
 	wild_notices(fd, ctl, desc);
 	runaway_notices(fd, ctl, desc->mmap_size);
-	close(fd);	/* the mapping keeps the file, and the context with its timer */
+	close(fd);	/* the mapping holds the file, so the context and its timer stay */
 	munmap(ctl, desc->mmap_size);
 }
 
@@ -515,11 +520,11 @@ void raw_cases(struct vt_dev *d, struct region *r)
 	notices(d, r);
 	if (context_with(d, zeros, 8, &fd) || raw_pd(fd, NULL, 0, &pd) || raw_cq(fd, NULL, 0, &cq, sizeof(cq)) ||
 	    raw_cq(fd, NULL, 0, &map_cq, sizeof(map_cq)))
-		vt_die("a context made by hand: %s", strerror(errno));
+		vt_die("a context made by raw commands: %s", strerror(errno));
 	driver_data(fd, pd, cq.core.cq_handle);
 	driver_data_of_changes(fd, pd);
 	mappings(d, fd, &map_cq);
 	rings_of_a_qp(d);
 	bells(fd, pd, cq.core.cq_handle);
-	close(fd);	/* with objects alive: the kernel cleans up */
+	close(fd);	/* objects still exist: the kernel cleans up */
 }

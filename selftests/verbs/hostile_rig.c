@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The rig of hostile.h: makes queues, finds their rings, drives them raw. Judges only its own working. */
+/* Implements hostile.h: makes queues, finds their rings, writes to them. Checks only its own operation. */
 #define _GNU_SOURCE
 #include "hostile.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define GUARD	0xa5
-#define MARK	0x726f616e0000ull	/* wr_id of the requests by which slots are found */
+#define MARK	0x726f616e0000ull	/* wr_id of the requests used to find slots */
 
 struct map {
 	uint8_t *at;
@@ -46,7 +46,7 @@ int ring_ctls(struct roan_ring_ctl *ctl[MAX_MAPS])
 	return n;
 }
 
-/* Mappings that were not there before. */
+/* Finds mappings that did not exist before. */
 static int new_maps(const struct map *before, int nr_before, struct map *fresh)
 {
 	struct map now[MAX_MAPS];
@@ -71,7 +71,7 @@ static uint8_t *find_mark(const struct map *m, uint64_t mark)
 	return NULL;
 }
 
-/* @mark and @mark + 1 were posted to slots 0 and 1 of one of @maps. */
+/* Finds the ring among @maps in whose slots 0 and 1 @mark and @mark + 1 were posted. */
 static void find_ring(struct hring *ring, const struct map *maps, int n, uint64_t mark, const char *what)
 {
 	int i;
@@ -217,7 +217,7 @@ int peer_recv(struct rig *g)
 	return post_recv(g, g->peer, 8);
 }
 
-/* False: they did not come. */
+/* False: they did not arrive. */
 static bool all_ok(struct ibv_cq *cq, int n, const char *what)
 {
 	struct ibv_wc wc;
@@ -231,7 +231,10 @@ static bool all_ok(struct ibv_cq *cq, int n, const char *what)
 	return true;
 }
 
-/* Two messages each way: the rings are found by them, and all queues are empty again afterwards. False: one was lost. */
+/*
+ * Sends two messages each way, by which the rings are found; all queues are empty afterwards. False: a message was
+ * lost.
+ */
 static bool calibrate(struct rig *g, const struct map *maps, int n)
 {
 	int i, err = 0;
@@ -242,7 +245,7 @@ static bool calibrate(struct rig *g, const struct map *maps, int n)
 		err = err ?: post_send(g, g->qp, g->peer, MARK + i, 0) ?: peer_send(g, 0);
 	if (err)
 		vt_die("post: %s", strerror(err));
-	if (!all_ok(g->cq, 4, "the hostile end before it is hostile") || !all_ok(g->peer_cq, 4, "the peer"))
+	if (!all_ok(g->cq, 4, "the hostile end's first requests") || !all_ok(g->peer_cq, 4, "the peer"))
 		return false;
 	find_ring(&g->sq, maps, n, MARK, "send queue");
 	find_ring(&g->rq, maps, n, MARK + 16, "receive queue");
@@ -282,7 +285,7 @@ void rig_down(struct rig *g)
 {
 	int err;
 
-	/* Busy: another thread of ours is in a system call with it. */
+	/* EBUSY: another thread of the test is in a system call with it. */
 	while ((err = ibv_destroy_qp(g->qp)) == EBUSY)
 		usleep(100);
 	err = err ?: ibv_destroy_qp(g->peer) ?: ibv_destroy_ah(g->ah);
@@ -295,7 +298,7 @@ void rig_down(struct rig *g)
 
 void rig_up(struct rig *g, struct vt_dev *d, struct region *r, enum ibv_qp_type type, bool srq)
 {
-	int tries = type == IBV_QPT_RC ? 1 : 5;		/* a wire may lose what nobody sends again */
+	int tries = type == IBV_QPT_RC ? 1 : 5;		/* UC and UD messages may get lost */
 
 	while (!build(g, d, r, type, srq)) {
 		if (!--tries)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Indices that cannot be, and rings scribbled over while they are in use. The user who does that loses his own queue,
- * and is told so by an event; nobody else notices.
+ * Impossible ring indices, and rings that are overwritten while they are in use. The program that does so loses its own
+ * queue and gets an event; other programs are not affected.
  */
 #define _GNU_SOURCE
 #include "hostile.h"
@@ -26,7 +26,7 @@ static bool reaches(struct ibv_qp *qp, enum ibv_qp_state state, int ms)
 	return state_of(qp) == state;
 }
 
-/* The send ring's tail jumps by @by with nothing outstanding. */
+/* Advances the send ring's tail by @by with no request outstanding. */
 static void sq_index(struct vt_dev *d, struct region *r, uint32_t by)
 {
 	struct rig g;
@@ -40,7 +40,7 @@ static void sq_index(struct vt_dev *d, struct region *r, uint32_t by)
 	rig_down(&g);
 }
 
-/* The tail steps back behind what the kernel has taken, while a SEND waits for a receive. */
+/* Moves the tail back behind requests the kernel has taken, while a SEND waits for a receive. */
 static void sq_backwards(struct vt_dev *d, struct region *r)
 {
 	struct ibv_qp_attr slow = { .min_rnr_timer = 31 };	/* half a second */
@@ -58,7 +58,7 @@ static void sq_backwards(struct vt_dev *d, struct region *r)
 	ring_advance(&g.sq, -2);
 	err = err ?: doorbell(g.qp);
 	vt_ok(!err && event_came(d->ctx, IBV_EVENT_QP_FATAL, 3000) && reaches(g.qp, IBV_QPS_ERR, 2000),
-	      "send ring: tail behind the head, work outstanding, is a fatal event");
+	      "send ring: tail behind the head with requests outstanding is a fatal event");
 	rig_down(&g);
 }
 
@@ -72,7 +72,7 @@ static void rq_index(struct vt_dev *d, struct region *r, uint32_t by)
 	peer_send(&g, 8);
 	vt_ok(event_came(d->ctx, IBV_EVENT_QP_FATAL, 3000) && reaches(g.qp, IBV_QPS_ERR, 2000) &&
 	      vt_poll(g.peer_cq, &wc, 3000) && wc.status == IBV_WC_REM_OP_ERR,
-	      "receive ring: tail + %#x is a fatal event, the sender is told", by);
+	      "receive ring: tail + %#x is a fatal event, the sender's request fails", by);
 	rig_down(&g);
 }
 
@@ -87,11 +87,11 @@ static void srq_index(struct vt_dev *d, struct region *r, uint32_t by)
 	peer_send(&g, 8);
 	event = event_came(d->ctx, IBV_EVENT_SRQ_ERR, 3000);
 	vt_ok(event && vt_poll(g.peer_cq, &wc, 5000) && wc.status != IBV_WC_SUCCESS,
-	      "SRQ ring: tail + %#x is an SRQ error event, the sender is told", by);
+	      "SRQ ring: tail + %#x is an SRQ error event, the sender's request fails", by);
 	rig_down(&g);
 }
 
-/* A head that the kernel's tail cannot have: the entries are lost, and it says so once. */
+/* An impossible head of the CQ ring: the entries are lost, and the overflow is reported once. */
 static void cq_index(struct vt_dev *d, struct region *r, uint32_t by)
 {
 	struct roan_ring_ctl *ctl;
@@ -107,7 +107,7 @@ static void cq_index(struct vt_dev *d, struct region *r, uint32_t by)
 	rig_down(&g);
 }
 
-/* What the user writes into the kernel's line changes what the user sees, and nothing else. */
+/* Overwriting the kernel's line changes what the program sees; the kernel does not use it. */
 static void kernel_lines(struct vt_dev *d, struct region *r)
 {
 	struct ibv_wc wc = { .status = -1 };
@@ -123,11 +123,11 @@ static void kernel_lines(struct vt_dev *d, struct region *r)
 		if (vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == (uint64_t)i)
 			n++;
 	}
-	vt_ok(!err && n == 3 * SLOTS, "kernel lines overwritten: %d of %d requests complete, in order", n, 3 * SLOTS);
+	vt_ok(!err && n == 3 * SLOTS, "kernel lines overwritten: %d of %d requests complete in order", n, 3 * SLOTS);
 	rig_down(&g);
 }
 
-/* The mapping of both rings taken away under a QP at work. */
+/* Unmaps both rings of a QP that has work. */
 static void unmapped(struct vt_dev *d, struct region *r)
 {
 	struct ibv_wc wc;
@@ -138,9 +138,9 @@ static void unmapped(struct vt_dev *d, struct region *r)
 	post_write(&g, 77);
 	munmap(g.sq.map, g.sq.map_size);
 	ok = !doorbell(g.qp) && vt_poll(g.cq, &wc, 3000) && !wc.status && wc.wr_id == 77;
-	/* The provider will unmap it once more; that must not hit anybody else's memory. */
+	/* The provider will unmap the address again: reserve it, so that no other mapping is hit. */
 	mmap(g.sq.map, g.sq.map_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	vt_ok(ok, "a ring that is no longer mapped is still the kernel's");
+	vt_ok(ok, "a ring that the program has unmapped still works in the kernel");
 	rig_down(&g);
 }
 
@@ -197,12 +197,12 @@ static void odd_slot(struct rig *g, uint32_t n, uint64_t *s)
 	if (w->opcode == ROAN_WR_ATOMIC_CMP_AND_SWP || w->opcode == ROAN_WR_ATOMIC_FETCH_AND_ADD)
 		w->atomic.rkey = odd_key(g->r, s);
 	if (w->opcode == ROAN_WR_LOCAL_INV)
-		w->inv_key = g->r->stale;	/* not the region the rest of the test stands on */
+		w->inv_key = g->r->stale;	/* not a key that the rest of the test needs */
 	for (i = 0; i < MAX_SGE; i++)
 		sge[i] = (struct roan_sge) { odd_address(g->r, s), odd[rnd(s) % 13], odd_key(g->r, s) };
 }
 
-/* Slots drawn at random from values at the edge. Every QP ends idle or in the error state, and the guards are whole. */
+/* Fills slots with random edge values. Each QP ends idle or in ERR, and the guards around the memory are unchanged. */
 static void odd_slots(struct vt_dev *d, struct region *r, enum ibv_qp_type type, const char *name, int rounds)
 {
 	uint64_t seed = type * 7919, end;
@@ -219,7 +219,7 @@ static void odd_slots(struct vt_dev *d, struct region *r, enum ibv_qp_type type,
 			peer_recv(&g);
 		ring_advance(&g.sq, n);
 		doorbell(g.qp);
-		/* sq_sig_all: each slot has its completion, executed, failed or flushed. */
+		/* sq_sig_all: each slot has a completion: success, error or flush. */
 		for (k = 0, end = vt_now_ms() + 60000; k < n && vt_now_ms() < end;)
 			k += vt_poll(g.cq, &wc, 100);
 		if (k != n) {
@@ -229,7 +229,7 @@ static void odd_slots(struct vt_dev *d, struct region *r, enum ibv_qp_type type,
 		rig_reconnect(&g);
 	}
 	rig_down(&g);
-	vt_ok(!errors && guards_whole(r), "%s: %d rounds of odd slots, each slot completes once", name, rounds);
+	vt_ok(!errors && guards_whole(r), "%s: %d rounds of random slots, each slot completes once", name, rounds);
 }
 
 struct scribbler {
@@ -249,7 +249,7 @@ static void *scribble(void *arg)
 		uint32_t *at = rnd(&s) % 4 ? (uint32_t *)h->map + (v >> 32) % (h->map_size / 4) :
 					     (uint32_t *)h->ctl + (v >> 32) % 64;
 
-		/* The provider believes the kernel's line of a CQ: it would poll four thousand million entries. */
+		/* The provider trusts the kernel's line of a CQ: it would poll 4 * 10^9 entries. */
 		if (h != &sc->g->cqr || (void *)at < (void *)&h->ctl->kernel || (void *)at >= (void *)(h->ctl + 1))
 			__atomic_store_n(at, v % 4 ? v : odd[v / 4 % 13], __ATOMIC_RELAXED);
 		if (!(v % 64))
@@ -258,7 +258,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* Random words over all three rings from another thread, while the QP is driven from both sides. */
+/* Another thread writes random words into all three rings while both sides use the QP. */
 static void scribbling(struct vt_dev *d, struct region *r, bool srq, int rounds)
 {
 	uint64_t seed = 99, end;
@@ -284,16 +284,16 @@ static void scribbling(struct vt_dev *d, struct region *r, bool srq, int rounds)
 				struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
 
 				err = err ?: ibv_modify_qp(g.qp, &a, IBV_QP_STATE);
-				try_reconnect(&g);	/* what is scribbled meanwhile may fail it half-way */
+				try_reconnect(&g);	/* concurrent overwriting may make it fail half-way */
 			}
 		}
 		atomic_store(&sc.stop, true);
 		pthread_join(thread, NULL);
 		while (event_came(d->ctx, IBV_EVENT_DEVICE_FATAL, 1))
-			err = EIO;	/* one program's rings are no reason for that */
+			err = EIO;	/* a ring error must not be fatal for the device */
 		rig_down(&g);
 	}
-	vt_ok(!err && guards_whole(r), "%s rings scribbled over at work, %d times: all goes away cleanly",
+	vt_ok(!err && guards_whole(r), "%s rings overwritten during use, %d times: all objects can be destroyed",
 	      srq ? "SRQ" : "QP", rounds);
 }
 
@@ -305,7 +305,7 @@ struct runner {
 	uint32_t handle;
 };
 
-/* Posts what is in the slots anyway, faster than anybody can look at it, or does nothing but ring. */
+/* Advances the tail without writing slots, as fast as possible, or only rings the doorbell. */
 static void *run_away(void *arg)
 {
 	struct runner *run = arg;
@@ -322,7 +322,10 @@ static void *run_away(void *arg)
 	return NULL;
 }
 
-/* The kernel flushes a QP in error whose tails never stand still: neither it nor who waits may be held for ever. */
+/*
+ * The kernel flushes a QP in ERR whose tails keep advancing. Neither the flush nor a waiting thread may be held for
+ * ever.
+ */
 static void runaway(struct vt_dev *d, struct region *r)
 {
 	struct ibv_qp_attr err_state = { .qp_state = IBV_QPS_ERR }, reset = { .qp_state = IBV_QPS_RESET };
@@ -346,11 +349,11 @@ static void runaway(struct vt_dev *d, struct region *r)
 	err = err ?: ibv_modify_qp(g.qp, &reset, IBV_QP_STATE);
 	atomic_store(&run.stop, true);
 	pthread_join(thread, NULL);
-	vt_ok(!err && worst < 5000, "tails that run away from a QP in error: no doorbell is held for long");
+	vt_ok(!err && worst < 5000, "a QP in ERR with running tails: no doorbell call takes long");
 	rig_down(&g);
 }
 
-/* One thread rings without end, while another takes the QP through its states and away. */
+/* One thread rings the doorbell all the time, another takes the QP through its states and destroys it. */
 static void bells_and_states(struct vt_dev *d, struct region *r)
 {
 	struct runner run;
@@ -367,14 +370,14 @@ static void bells_and_states(struct vt_dev *d, struct region *r)
 			post_write(&g, 0);
 			rig_reconnect(&g);
 		}
-		rig_down(&g);	/* doorbells of a QP that is gone are errors, and no more */
+		rig_down(&g);	/* doorbells of a destroyed QP must only return errors */
 		atomic_store(&run.stop, true);
 		pthread_join(thread, NULL);
 	}
 	vt_ok(guards_whole(r), "doorbells while the QP changes its state and goes away");
 }
 
-/* Honest but quick: what was still to be done for the QP that failed must not fall upon it after it was reset. */
+/* A fast but well-behaved program: work deferred by the error state must not hit the QP after RESET. */
 static void reset_after_failure(struct vt_dev *d, struct region *r)
 {
 	struct ibv_qp_attr err_state = { .qp_state = IBV_QPS_ERR };
@@ -398,7 +401,7 @@ static void reset_after_failure(struct vt_dev *d, struct region *r)
 	rig_down(&g);
 }
 
-/* Only in the error state does a receive need a doorbell; a QP in use again must not go on asking for one. */
+/* Receives need a doorbell in ERR only. A QP that is used again must not request doorbells any more. */
 static void receives_after_failure(struct vt_dev *d, struct region *r)
 {
 	struct ibv_qp_attr err_state = { .qp_state = IBV_QPS_ERR };
@@ -411,11 +414,11 @@ static void receives_after_failure(struct vt_dev *d, struct region *r)
 	failed = g.rq.ctl->kernel.flags;
 	rig_reconnect(&g);
 	again = g.rq.ctl->kernel.flags;
-	vt_ok(failed == ROAN_RING_NEED_DOORBELL && !again, "receive ring: asks for doorbells in the error state only");
+	vt_ok(failed == ROAN_RING_NEED_DOORBELL && !again, "receive ring: NEED_DOORBELL is set in ERR only");
 	rig_down(&g);
 }
 
-/* @on: as if sends waited there. Rings of which the kernel took that back while an empty queue was polled. */
+/* Sets send_cpu_plus1 of all rings to @on, polls an empty CQ, and counts the rings whose value the kernel has reset. */
 static int rung_by_polling(struct ibv_cq *cq, uint32_t on)
 {
 	struct roan_ring_ctl *ctl[MAX_MAPS];
@@ -432,7 +435,7 @@ static int rung_by_polling(struct ibv_cq *cq, uint32_t on)
 	return rung;
 }
 
-/* Of all rings only the notices are looked at for it, and only what waits for this very CPU makes a poll ring. */
+/* A poll of an empty CQ rings only if deferred sends wait on this CPU, and only for the context's hint ring. */
 static void waits_where_we_poll(struct vt_dev *d, struct region *r)
 {
 	int here, there, cpu = sched_getcpu();
@@ -446,7 +449,8 @@ static void waits_where_we_poll(struct vt_dev *d, struct region *r)
 		vt_die("affinity: %s", strerror(errno));
 	here = rung_by_polling(g.cq, cpu + 1);
 	there = rung_by_polling(g.cq, cpu + 2);
-	vt_ok(here == 1 && !there, "notices: a poll rings for what waits on its CPU (%d), for no other (%d)", here, there);
+	vt_ok(here == 1 && !there,
+	      "doorbell hints: a poll rings for sends deferred on its CPU (%d), not on another (%d)", here, there);
 	sched_setaffinity(0, sizeof(before), &before);
 	rig_down(&g);
 }
@@ -455,7 +459,7 @@ static void *watch(void *arg)
 {
 	struct roan_ring_ctl *ctl[MAX_MAPS];
 	int i, n = ring_ctls(ctl);
-	_Atomic int *state = arg;	/* 0: look; 1: seen; 2: give up */
+	_Atomic int *state = arg;	/* 0: watch; 1: seen; 2: stop */
 
 	while (!*state)
 		for (i = 0; i < n; i++)
@@ -464,7 +468,9 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* A window is more than leaves at a stretch, where there are CPUs enough to see that from outside. */
+/*
+ * A window is longer than one transmit budget. With several CPUs another thread can see that the remainder is deferred.
+ */
 static void long_send_waits(struct vt_dev *d, struct region *r)
 {
 	uint32_t len = 1 << 20;
@@ -478,7 +484,7 @@ static void long_send_waits(struct vt_dev *d, struct region *r)
 
 	rig_up(&g, d, r, IBV_QPT_RC, false);
 	if (!mr || pthread_create(&thread, NULL, watch, &state))
-		vt_die("a watcher: %s", strerror(errno));
+		vt_die("a watching thread: %s", strerror(errno));
 	while (!state && vt_now_ms() < end) {
 		struct ibv_sge sge = { (uintptr_t)mr->addr, len, mr->lkey };
 		struct ibv_send_wr *bad, wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
@@ -489,7 +495,7 @@ static void long_send_waits(struct vt_dev *d, struct region *r)
 		if (ibv_post_send(g.qp, &wr, &bad) || !vt_poll(g.cq, &wc, 5000) || wc.status)
 			vt_die("a WRITE of 1 MB");
 	}
-	vt_ok(state == 1, "notices: the rest of a long send is told to wait");
+	vt_ok(state == 1, "doorbell hints: the remainder of a long send is deferred");
 	state = 2;
 	pthread_join(thread, NULL);
 	rig_down(&g);
@@ -523,5 +529,5 @@ void rings_cases(struct vt_dev *d, struct region *r)
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		long_send_waits(d, r);
 	else
-		vt_ok_skip("notices: the rest of a long send is told to wait", "one CPU");
+		vt_ok_skip("doorbell hints: the remainder of a long send is deferred", "one CPU");
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs for net/lifetime.sh and net/device.sh: ones that are busy while their device goes away, that are killed, that
- * make and destroy everything as fast as they can. What must happen to the device meanwhile is the scripts' affair.
+ * Programs for net/lifetime.sh and net/device.sh: programs that are busy while their device is removed, that are
+ * killed, or that create and destroy objects as fast as they can. The scripts remove the device and judge.
  *
  *	traffic -d DEV [-D DEV2] [-a ADDR [-A ADDR2]] [-q QPS] [-t SEC] [-p] [-i]
  *		RC and UD traffic from DEV to DEV2 (default: DEV) until something ends it, then cleans up. Its last line:
- *		"end: time|wc STATUS|verb WHICH ERRNO|event NAME; then ERRNO", where the last is what creating a PD says.
- *		-p polls only and never looks at events; -i connects, then waits idle for an event, and posts after it.
+ *		"end: time|wc STATUS|verb WHICH ERRNO|event NAME; then ERRNO", where the last ERRNO is that of alloc_pd.
+ *		-p polls only and reads no events; -i connects, waits idle for an event, then posts.
  *	killed -d DEV -n N	N times: a child with outstanding work is killed
  *	storm -d DEV -t SEC -c CHILDREN [-g]	QPs, CQs, SRQs, MRs, AHs made and destroyed, with work outstanding
- *		-g: the device is going to go. The first life to find its end is the last to begin; lives cut short are no
- *		failure, but time running out is, a crash, and a life that fails while the device stays
+ *		-g: the device will be removed. After the first child that fails for it no child is started. Children that
+ *		are cut short are no failure. Failures are: a timeout, a crash, a failed child while the device exists
  *	listen -d DEV -t SEC	prints asynchronous events
  */
 #define _GNU_SOURCE
@@ -37,7 +37,7 @@ static const char *dev_a, *dev_b, *addr_a, *addr_b;
 static int n_pairs = 2, seconds = 10, count = 200;
 static bool poll_only, idle, goes;
 
-/* One device, and everything on it. */
+/* One device with all its objects. */
 struct end {
 	struct vt_dev d;
 	struct ibv_cq *cq;
@@ -47,7 +47,7 @@ struct end {
 	uint8_t *buf;
 };
 
-/* How it ended. */
+/* The reason for the end. */
 static char why[128];
 
 static bool ended(void)
@@ -148,7 +148,7 @@ static void connect_to(struct end *e, struct end *peer, bool to_self)
 		vt_die("UD: %s", strerror(err ? err : errno));
 }
 
-/* What was asked for must be possible also when the device is gone: EIO from destroying is how verbs say that. */
+/* Destroying must succeed also when the device has been removed; verbs may return EIO then. */
 static void tear_down(struct end *e)
 {
 	int i, err = ibv_destroy_ah(e->ah);
@@ -212,7 +212,7 @@ static void look_for_event(struct end *e)
 	case IBV_EVENT_CQ_ERR:
 		end_with("event %s", ibv_event_type_str(ev.event_type));
 		break;
-	default:	/* of the port, its GIDs: they come and go */
+	default:	/* events of the port and its GIDs are expected */
 		break;
 	}
 }
@@ -233,7 +233,7 @@ static void check(int err, const char *verb)
 		end_with("verb %s %s", verb, strerrorname_np(err));
 }
 
-/* Every completion asks for the next piece of work of its kind. Returns how many there were. */
+/* Each completion posts the next request of its kind. Returns the number of completions. */
 static int turn(struct end *e, struct end *peer)
 {
 	static unsigned int n;
@@ -307,7 +307,7 @@ static void run(struct end *a, struct end *b)
 			usleep(200);
 	}
 	if (idle)
-		start(a, b);	/* too late: each of these must fail or be flushed, not hang */
+		start(a, b);	/* after the removal: each request must fail or be flushed, not hang */
 	end_with("time");
 }
 
@@ -404,7 +404,7 @@ static void one_life(unsigned int seed)
 		turn(&e, &e);
 	if (ended())
 		vt_die("storm: %s", why);
-	for (i = 0; i < 20; i++) {	/* what comes and goes beside the traffic */
+	for (i = 0; i < 20; i++) {	/* objects created and destroyed during the traffic */
 		struct vt_addr a = addr_of(&e, e.ud);
 		struct ibv_ah *ah = vt_ah(&e.d, &a);
 		struct ibv_mr *mr = ibv_reg_mr(e.d.pd, e.buf, LEN, IBV_ACCESS_LOCAL_WRITE);
@@ -435,7 +435,7 @@ static bool listed(void)
 	return found;
 }
 
-/* Work is flushed and verbs fail a little before the name goes. */
+/* The device name disappears a little after verbs have begun to fail. */
 static bool gone(uint64_t end)
 {
 	while (listed() && vt_now_ms() < end)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UD multicast without rdma_cm, which refuses IPv6 groups on RoCE v2. Members: QPs attached to the group and one that is
- * not. Sender: datagrams to the group.
+ * UD multicast without rdma_cm, which refuses IPv6 groups on RoCE v2. -r: receives on QPs attached to the group and on
+ * one that is not. -s: sends datagrams to the group.
  *	mcast -d DEV -m GROUP [-6 | -g GID-INDEX] [-n COUNT] (-r MEMBERS | -s)
  */
 #include "verbs_test.h"
@@ -96,7 +96,7 @@ static void receive_all(struct vt_dev *d, const union ibv_gid *group, int member
 				vt_die("member %d: datagram %d is wrong", k, i);
 		}
 	if (vt_poll(cq[members], &wc, 200))
-		vt_die("a QP that is no member got a datagram");
+		vt_die("a QP that is not attached got a datagram");
 	for (k = 0; k < members; k++)
 		if (ibv_detach_mcast(qp[k], group, 0))
 			vt_die("detach: %s", strerror(errno));

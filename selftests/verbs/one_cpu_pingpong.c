@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two programs in conversation that poll their memory: each waits for the other's WRITE without a system call, and
- * answers with its own. On one CPU each can only go on when the other has given way.
+ * Two programs in a ping-pong that poll their memory: each waits for the peer's WRITE without a system call and answers
+ * by a WRITE. On one CPU each can make progress only after the other has yielded the CPU.
  *
- *	turns -d DEV -D PEER [-n ROUND_TRIPS]
+ *	one_cpu_pingpong -d DEV -D PEER [-n ROUND_TRIPS]
  *
- * Prints how many turns had not come when they were looked for: who has answered should not get the CPU back before the
- * other did. More than one in eight are too many. It does not look at the clock.
+ * Prints how many WRITEs had not arrived when the program first looked: after answering, it should not get the CPU back
+ * before the peer has answered. It fails if that is more than one in eight. It does not use the clock.
  */
 #include "verbs_test.h"
 
@@ -25,8 +25,8 @@ struct end {
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp *qp;
-	volatile uint32_t *heard;	/* the peer writes its turn's number here */
-	uint32_t said;			/* ... and this is ours */
+	volatile uint32_t *heard;	/* number of the last WRITE, written by the peer */
+	uint32_t said;			/* number of our last WRITE */
 };
 
 struct where {
@@ -95,7 +95,7 @@ static void say(struct end *e, const struct where *peer, uint32_t turn)
 		vt_die("turn %u: no completion, or a failed one", turn);
 }
 
-/* True: it had not been said yet. */
+/* Waits for WRITE @turn. Returns true if it had not arrived at first. */
 static bool listen_for(const struct end *e, uint32_t turn)
 {
 	if (*e->heard == turn)
@@ -105,7 +105,7 @@ static bool listen_for(const struct end *e, uint32_t turn)
 	return true;
 }
 
-/* Odd turns are @first's. How many of the other's we had to poll for. */
+/* The side with @first sends odd numbers. Returns how many of the peer's WRITEs had to be waited for. */
 static uint32_t converse(const char *name, int fd, bool first, uint32_t turns)
 {
 	struct end e = {};
@@ -120,7 +120,7 @@ static uint32_t converse(const char *name, int fd, bool first, uint32_t turns)
 		else
 			waited += listen_for(&e, turn);
 	}
-	vt_send(fd, &turn, sizeof(turn));	/* nobody goes before the other has heard all */
+	vt_send(fd, &turn, sizeof(turn));	/* neither exits before the other has received all */
 	vt_recv(fd, &turn, sizeof(turn));
 	return waited;
 }
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!dev || !peer || !trips || socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
-		vt_die("turns -d DEV -D PEER [-n ROUND_TRIPS]");
+		vt_die("one_cpu_pingpong -d DEV -D PEER [-n ROUND_TRIPS]");
 	pid = fork();
 	if (pid < 0)
 		vt_die("fork: %s", strerror(errno));

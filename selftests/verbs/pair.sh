@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by the scripts of verbs/, net/ and interop/ after lib.sh: two ends to run programs on, whatever LINK_TYPE is.
-# It judges nothing.
+# Sourced by the scripts of verbs/, net/ and interop/ after lib.sh: two ends to run programs on, for any LINK_TYPE.
+# It has no verdict of its own.
 #
 #	roan:	end A in namespace h1, end B in h2, a veth between them (lib.sh draws it)
 #	rxe:	both ends on one device in the first namespace, the only one it has:  rxe1 on v1 =veth= v2
 #
-# pair_up [MTU]; a COMMAND; b COMMAND (run at an end); ADEV BDEV AIP BIP AIP6 BIP6; serve/finish run a server at A around
-# a client at B: both must succeed.
+# pair_up [MTU] sets ADEV BDEV AIP BIP AIP6 BIP6; a COMMAND and b COMMAND run at an end; both and stress: see below.
 
 # shellcheck disable=SC2034 # read by the scripts that source this
 pair_up() {
@@ -23,14 +22,14 @@ pair_up() {
 	link_add "$ADEV" v1
 }
 
-# The words before a command that takes it to an end; for the background, where $! must be the command's own id.
+# Command prefixes that enter an end. For background commands, where $! must be the process id of the command itself.
 A=(env) B=(env)
 [ "$LINK_TYPE" != roan ] || A=(ip netns exec h1) B=(ip netns exec h2)
 a() { "${A[@]}" "$@"; }
 b() { "${B[@]}" "$@"; }
 
-# both SECONDS PORT "SERVER COMMAND" "CLIENT COMMAND": the client starts when somebody listens on PORT (0: after a while).
-# OUT_A and OUT_B name their outputs. 0 if both left with 0.
+# both SECONDS PORT "SERVER COMMAND" "CLIENT COMMAND": starts the client when a listener is on PORT (0: after 0.7 s).
+# OUT_A and OUT_B name their output files. Returns 0 if both exit with 0.
 OUT_A=/tmp/out_a OUT_B=/tmp/out_b
 both() {
 	local t=$1 port=$2 pid rc_a rc_b
@@ -45,7 +44,7 @@ both() {
 	# shellcheck disable=SC2086
 	b timeout -k 2 "$t" $4 > $OUT_B 2>&1 < /dev/null
 	rc_b=$?
-	# A server outlives a client that failed: there is nothing to wait for then. Where both skip, each says so.
+	# A server does not end if its client failed: kill it. If both skip, each exits by itself.
 	[ $rc_b = 0 ] || [ $rc_b = 4 ] || kill $pid 2> /dev/null
 	wait $pid
 	rc_a=$?
@@ -56,13 +55,13 @@ both() {
 	return 1
 }
 
-# By TCP, or by rdma_cm (perftest -R).
+# Listener on a TCP port, or in rdma_cm (perftest -R).
 listening() { [ -n "$(a ss -Hltn "sport = :$1")" ] || [[ $(a rdma resource show cm_id 2> /dev/null) == *LISTEN*:$1\ * ]]; }
 
 listening_or_gone() { listening "$1" || ! kill -0 "$2"; } # PORT PID
 
-# cm_ordered: afterwards the words of ORDERED go before both programs of a pair whose client may connect by rdma_cm before
-# its server listens (cm_order.c).
+# cm_ordered sets ORDERED: a command prefix for both programs of a pair whose client may connect by rdma_cm before its
+# server listens (cm_order.c).
 CM_ORDER=/tmp/cm_order
 cm_ordered() {
 	rm -rf $CM_ORDER && mkdir $CM_ORDER

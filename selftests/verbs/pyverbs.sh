@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # rdma-core's own Python tests on one device. Passes if none fails and at least MIN_OK (94) pass.
-#	pyverbs.sh [ROUNDS]	(default 1; 20 is the soak: each draws its own lot); RDMA_CM=1: those that connect by rdma_cm as well
+#	pyverbs.sh [ROUNDS]	(default 1; 20 is the soak: each makes other random choices); RDMA_CM=1: rdma_cm, too
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
@@ -9,15 +9,15 @@ ROUNDS=${1:-1} MIN_OK=${MIN_OK:-94} DIR=/tmp/pyverbs-tests
 # shellcheck disable=SC2034 # wire_options.sh reads it
 WIRE_SINGLE=y
 PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
-# What they ask of a QP is drawn by lot, and skipped where it is more than a device has: 119 to 123 pass of what may be drawn.
-# So that a round draws what it drew before, its number is the seed.
+# The tests choose QP parameters at random and are skipped where those exceed the device: 119 to 123 of them pass.
+# The round's number is the seed, so a round repeats its choices.
 DRAW="import random, runpy, sys
 random.seed(int(sys.argv.pop(1)))
 runpy.run_path('$DIR/run_tests.py', run_name='__main__')"
 
 one_round() {
 	local ok bad skip rc
-	# A warning of Python's would come between a test's name and its "ok".
+	# A Python warning would come between a test's name and its "ok".
 	(cd $DIR && a timeout 800 $PY -W ignore -c "$DRAW" "$1" --dev "$ADEV" --port 1 --gid "$GID" -v) > /tmp/pyverbs.log 2>&1
 	rc=$?
 	ok=$(grep -c '\.\.\. ok$' /tmp/pyverbs.log)
@@ -38,8 +38,8 @@ needs_every_packet
 rm -rf $DIR && cp -r /usr/share/doc/rdma-core/tests $DIR && find $DIR -name '*.gz' -exec gunzip -f {} +
 [ ! -e /proc/sys/vm/nr_hugepages ] || echo 8 > /proc/sys/vm/nr_hugepages
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-# They look for the interface, and its address, where that of an adapter on a bus is. A device in software has none there, and
-# what needs an address is skipped, unless they are shown another place.
+# The tests look for the netdev and its address where a PCI adapter has it. A software device has none there, and tests
+# that need an address would be skipped. So point them to another folder.
 if [ -n "${RDMA_CM:-}" ]; then
 	sed -i "s,/sys/class/infiniband/{}/device/net/,$DIR/net-of-{}/," $DIR/base.py && mkdir -p "$DIR/net-of-$ADEV/v1"
 fi

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program of real-time priority takes regions away while a program of none, on the same CPU, has WRITEs go there: with
- * PREEMPT_RT it may interrupt a packet's copy, for which it then has to wait, and which has to get the CPU for that.
+ * A thread of real-time priority deregisters MRs while a normal thread on the same CPU sends WRITEs to them. With
+ * PREEMPT_RT it may preempt the softirq that copies a packet into the MR. It then waits for the copy, which must get
+ * the CPU meanwhile.
  *
- *	realtime -d DEV [-n REGIONS] [-m MOST]
+ *	rt_dereg -d DEV [-n REGIONS] [-m MOST]
  *
- * Fails if a deregistration takes longer than MOST milliseconds (300): the scheduler's own mercy on who is shut out by
- * somebody of real-time priority comes after 950.
+ * Fails if a deregistration takes longer than MOST milliseconds (300). Without a working wait the copy would get the
+ * CPU by the scheduler's real-time throttling, after 950 ms.
  */
 #include "verbs_test.h"
 
@@ -28,7 +29,7 @@ struct writer {
 	struct ibv_qp *qp;		/* connected to itself */
 	uint8_t *from, *to;
 	struct ibv_mr *source;
-	_Atomic uint32_t rkey;		/* of what @to is registered as now, or was */
+	_Atomic uint32_t rkey;		/* R_Key of the current or last MR over @to */
 	_Atomic bool stop;
 	unsigned long done, refused;
 };
@@ -100,7 +101,7 @@ static uint64_t now_us(void)
 	return t.tv_sec * 1000000ull + t.tv_nsec / 1000;
 }
 
-/* Microseconds that it took to take it away. */
+/* Deregisters it. Returns the microseconds that took. */
 static uint64_t lend_for(struct writer *w, unsigned int us)
 {
 	struct ibv_mr *mr = ibv_reg_mr(w->dev.pd, w->to, LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -131,7 +132,7 @@ int main(int argc, char **argv)
 		case 'd': name = optarg; break;
 		case 'n': n = atoi(optarg); break;
 		case 'm': most_ms = atoi(optarg); break;
-		default: vt_die("usage: realtime -d DEV [-n REGIONS] [-m MOST]");
+		default: vt_die("usage: rt_dereg -d DEV [-n REGIONS] [-m MOST]");
 		}
 	start(&w, name, &thread);
 	if (sched_setscheduler(0, SCHED_FIFO, &urgent))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A program of real-time priority deregisters what another one WRITEs to on the same CPU. Wants one CPU (QEMU with -c 1), and
-# says something on a kernel with PREEMPT_RT only (lab qemu-rt).
+# A thread of real-time priority deregisters MRs to which another thread WRITEs on the same CPU. Needs one CPU (QEMU
+# with -c 1). The result is significant only on a kernel with PREEMPT_RT (lab qemu-rt).
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	the program runs in h1, over the loopback of its one device
 HERE=$(dirname "$(readlink -f "$0")")

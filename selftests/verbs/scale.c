@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many QPs on one device: what each costs in memory, how fast they come and go, and what streaming over many costs more
- * than over one. One process holds both ends, so it needs no side channel. It measures and prints; it judges nothing.
+ * Many QPs on one device: memory of each, rate of creation and destruction, and the cost of streaming over many
+ * compared with one. One process has both ends, so it needs no side channel. It measures and prints, without a verdict.
  *
  *	scale stream -d DEV -D PEER [-n QPS] [-s BYTES] [-w OUTSTANDING] [-t SECONDS] [-e]
  *		WRITEs from DEV to PEER, each on the next QP; -e sleeps in a completion channel instead of polling.
  *		Prints: messages N seconds S cpu_seconds C		(C: all CPUs, from /proc/stat)
  *	scale memory -d DEV [-n QPS]
- *		QPS connected QPs on DEV, in pairs. Prints: kernel K rings R left L		(bytes per QP; L: once they are gone)
+ *		QPS connected QPs on DEV, in pairs. Prints: kernel K rings R left L	(bytes per QP; L: after destruction)
  *	scale rate -d DEV [-n QPS]
  *		Prints: create N connect N destroy N		(QPs per second)
  *	scale cqs -d DEV
- *		CQs until there are as many as the device announces, or one is refused. Prints: announced N created N: ERROR
+ *		Creates CQs until the device's announced maximum or a failure. Prints: announced N created N: ERROR
  */
 #define _GNU_SOURCE
 #include "verbs_test.h"
@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEPTH	16		/* work requests of a queue, the same whatever the number of QPs */
+#define DEPTH	16		/* work requests per queue, for any number of QPs */
 
 struct end {
 	struct vt_dev dev;
@@ -52,7 +52,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Seconds all CPUs together were busy since boot. */
+/* Seconds that all CPUs together have been busy since boot. */
 static double cpu_seconds(void)
 {
 	unsigned long long v[8] = {};
@@ -65,7 +65,7 @@ static double cpu_seconds(void)
 	return (double)(v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) / sysconf(_SC_CLK_TCK);
 }
 
-/* The sum of all "NAME: N kB" lines of @path. */
+/* Returns the sum of all "NAME: N kB" lines of @path. */
 static long long kb_lines(const char *path, const char *name)
 {
 	long long sum = 0, n;
@@ -81,7 +81,7 @@ static long long kb_lines(const char *path, const char *name)
 	return sum;
 }
 
-/* Bytes this process has mapped of uverbs files. */
+/* Returns the bytes of uverbs files that this process has mapped. */
 static long long ring_bytes(void)
 {
 	unsigned long long from, to;
@@ -195,7 +195,9 @@ static void sleep_for_one(struct end *a)
 		vt_die("req_notify_cq");
 }
 
-/* How many completed; all of them must have succeeded. With @wait and events it sleeps if there are none. */
+/*
+ * Polls; returns the number of completions, which must be successes. With @wait and events it sleeps if there are none.
+ */
 static int reap(struct end *a, bool wait)
 {
 	struct ibv_wc wc[DEPTH];
@@ -223,7 +225,7 @@ static void stream(struct end *a, struct end *b)
 	}
 	if (opt.events && ibv_req_notify_cq(a->cq, 0))
 		vt_die("req_notify_cq");
-	/* Each QP once before the clock runs: routes, and whatever else is made on first use. */
+	/* One message per QP before the measurement: routes and other state are set up on first use. */
 	for (i = 0; i < opt.qps; i++) {
 		post(a, b, a->qps[i]);
 		while (!reap(a, true))
@@ -264,7 +266,7 @@ static int run_stream(void)
 
 /* ---- memory ---- */
 
-/* Free pages that a CPU keeps to itself; MemFree leaves them out. */
+/* Returns the free pages on per-CPU lists, which MemFree does not include. */
 static long long pages_at_cpus(void)
 {
 	long long sum = 0, n;
@@ -279,14 +281,14 @@ static long long pages_at_cpus(void)
 	return sum;
 }
 
-/* Bytes in use, but for this process's own memory and what can be had back for the asking. */
+/* Returns the bytes in use, except this process's own memory and reclaimable caches. */
 static long long used(void)
 {
 	long long kb, bytes = -1, last;
 	int i;
 
 	malloc_trim(0);
-	for (i = 0; i < 100; i++) {	/* what is freed comes back some time after a grace period */
+	for (i = 0; i < 100; i++) {	/* freed memory returns some time after an RCU grace period */
 		last = bytes;
 		usleep(100000);
 		kb = kb_lines("/proc/meminfo", "MemTotal") - kb_lines("/proc/meminfo", "MemFree") -
@@ -300,7 +302,7 @@ static long long used(void)
 	return bytes;
 }
 
-/* Makes all QPs and lets them go; what they take with their rings, and returns what is in use afterwards. */
+/* Creates all QPs and destroys them. Stores the memory in use with them, and returns that in use afterwards. */
 static long long come_and_go(struct end *e, long long before, long long *taken, long long *rings)
 {
 	long long rings_before = ring_bytes();
@@ -315,7 +317,7 @@ static long long come_and_go(struct end *e, long long before, long long *taken, 
 	return used();
 }
 
-/* A pool that grew to its size once is no leak: what is left is what each of two rounds leaves behind. */
+/* The first round also fills pools that keep their size. So a leak is what each of two more rounds leaves. */
 static int run_memory(void)
 {
 	long long before, once, twice, taken, rings, left;
@@ -385,7 +387,8 @@ static int run_cqs(void)
 
 static int usage(void)
 {
-	fputs("scale stream|memory|rate|cqs -d DEV [-D PEER] [-n QPS] [-s BYTES] [-w OUTSTANDING] [-t SECONDS] [-e]\n", stderr);
+	fputs("scale stream|memory|rate|cqs -d DEV [-D PEER] [-n QPS] [-s BYTES] [-w OUTSTANDING] [-t SECONDS] [-e]\n",
+	stderr);
 	return 2;
 }
 
@@ -406,7 +409,7 @@ int main(int argc, char **argv)
 		default: return usage();
 		}
 	}
-	/* One QP may be given all that is outstanding, so its queue must hold it. */
+	/* All outstanding requests may go to one QP, so its queue must hold them. */
 	if (!opt.dev || opt.qps < 1 || !opt.size || opt.outstanding < 1 || opt.outstanding > DEPTH)
 		return usage();
 	if (!strcmp(what, "stream") && opt.peer)

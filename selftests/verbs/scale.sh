@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Many QPs on one device: what an idle one costs, that all carry data, and that nothing stays when they go, also when the
-# program is killed. QPS=N (default 10000; a kernel with KASAN gets 600, and its memory says nothing).
+# Many QPs on one device: memory of an idle one, traffic on all, and no leak after their destruction or a kill of the
+# program. QPS=N (default 10000; a kernel with KASAN gets 600, and its memory is not judged).
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	the program runs in the first namespace, which sees both devices
 HERE=$(dirname "$(readlink -f "$0")")
@@ -11,7 +11,7 @@ MOST=4096	# bytes of kernel memory for an idle QP besides its rings
 DEBUG=false
 [ "${LAB:-}" != uml-debug ] || DEBUG=true
 $DEBUG && QPS=${QPS:-600} || QPS=${QPS:-10000}
-SOME=$((QPS / 5))	# at each end, where QPs do more than be there
+SOME=$((QPS / 5))	# QPs at each end for cases with traffic
 
 memory() {
 	local out kernel left
@@ -30,8 +30,8 @@ stream() {
 }
 # messages OUTSTANDING
 messages() { "$SCALE" stream -d $H1DEV -D $H2DEV -s 4096 -w "$1" -t 2 | awk '{ print $2 }'; }
-# Messages one by one take a round trip each, and two at a time half of that: none waits for the other's answer to leave.
-two_at_a_time() { # TENTHS: this ratio at least
+# Single messages take a round trip each, two at a time half of that, if no request waits for the other's response.
+two_at_a_time() { # TENTHS: minimum ratio times ten
 	local one two
 	one=$(messages 1) two=$(messages 2)
 	echo "$one one by one, $two two at a time"
@@ -45,7 +45,7 @@ way() { # DELAY COMMAND...
 	on h1 tc qdisc del dev v1 root
 	return $status
 }
-# Here a stretch in which the host does something else is as long as the way.
+# With a delay this short a pause of the host may take as long as the delay: try three times.
 in_three_attempts() { "$@" || "$@" || "$@"; }
 qps() { rdma resource show qp 2> /dev/null | grep -c 'type RC'; }
 some() { [ "$(qps)" -gt "$SOME" ]; }
@@ -60,7 +60,7 @@ killed() {
 	wait_for 200 none || { echo "$(qps) QPs are left"; return 1; }
 }
 
-# Each takes a mapping of the process, of which vm.max_map_count allows 65530 unless it is raised.
+# Each CQ is one mapping of the process, and the default vm.max_map_count is 65530.
 all_cqs() {
 	local out
 	$DEBUG && return 4
@@ -73,13 +73,13 @@ all_cqs() {
 exec 3>&1
 ktap_header
 { load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-# Pools and caches that grow once and stay are not what a QP costs.
+# First fill pools and caches that grow once and keep their size: they are not a cost of a QP.
 "$SCALE" rate -d $H1DEV -n 200 > /tmp/warm || { cat /tmp/warm; ktap_fail "QPs come and go"; ktap_end; }
 ktap_check "an idle QP takes less than $MOST bytes besides its rings, and leaves none" memory
 ktap_check "$SOME QPs carry data" stream
-ktap_check "on a long way requests do not wait for each other's answers" way 20ms two_at_a_time 15
-ktap_check "nor on a shorter way" way 400us in_three_attempts two_at_a_time 14
-ktap_check "killed with $SOME QPs: all go" killed
+ktap_check "with 20 ms delay a request does not wait for the previous response" way 20ms two_at_a_time 15
+ktap_check "with 0.4 ms delay it does not wait, either" way 400us in_three_attempts two_at_a_time 14
+ktap_check "killed with $SOME QPs: all are destroyed" killed
 ktap_check "one process can have as many CQs as the device announces" all_cqs
-ktap_check "afterwards all is as before" stream
+ktap_check "afterwards QPs carry data as before" stream
 ktap_end

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The polling thread of a device (poll_idle_us): what it spares, when it sleeps, and that what it watches may go. One
- * program with both ends, whose doorbells are counted: they are the only system calls it makes between messages.
+ * The polling thread of a device (poll_idle_us): that it saves doorbells, when it sleeps, and that a polled QP may be
+ * reset or destroyed. One program has both ends and counts its doorbells: its only system calls between messages.
  *
- *	poller -d DEV
+ *	sq_poller -d DEV
  *
- * Messages are so far apart that the kernel does not linger over them. Nothing is judged by the clock: with several CPUs
- * the thread takes rings only while it has one to itself, so where it is to be seen at work the program waits for that.
+ * Messages are so far apart that the kernel does not batch doorbells. No case depends on the clock: with several CPUs
+ * the thread polls rings only while it has a CPU to itself, so the program waits until that is the case.
  */
 #include "verbs_test.h"
 
@@ -21,11 +21,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define APART_US	2000	/* between messages; bells closer than 1 ms may be a stream */
+#define APART_US	2000	/* between messages; doorbells closer than 1 ms may be batched */
 #define IDLE_US		"1000000"
 #define MESSAGES	50
-#define SILENT		20	/* messages one after the other without a bell: it is watched */
-#define LIMIT_MS	100000	/* only a hang reaches it */
+#define SILENT		20	/* messages in a row without a doorbell: the ring is polled */
+#define LIMIT_MS	100000	/* reached only by a hang */
 
 struct rig {
 	const char *name;
@@ -33,12 +33,12 @@ struct rig {
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp *qp[2];
-	uint32_t words[2];	/* what is written, and where to */
+	uint32_t words[2];	/* source and target of the WRITE */
 };
 
 static unsigned int calls;
 
-/* The provider's calls come here, too. */
+/* Replaces the C library's function, so that the provider's calls are counted. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
@@ -51,7 +51,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return syscall(SYS_ioctl, fd, request, arg);
 }
 
-/* ---- the thread, from outside ---- */
+/* ---- the thread, seen from user space ---- */
 
 static int set_idle(const struct rig *r, const char *us)
 {
@@ -68,7 +68,7 @@ static int set_idle(const struct rig *r, const char *us)
 	return err;
 }
 
-/* Its state as /proc has it, 'I' when it sleeps; 0: there is no such thread. */
+/* Returns the thread's state in /proc, 'I' when it sleeps; 0: no such thread. */
 static char thread_state(const struct rig *r)
 {
 	char want[64], line[256], state = 0;
@@ -145,7 +145,7 @@ static bool destroy_ends(struct rig *r)
 	return !ibv_destroy_qp(r->qp[0]) && !ibv_destroy_qp(r->qp[1]);
 }
 
-/* Sends one message when the last is long done. How often that rang. */
+/* Sends one message after the last one has been finished for APART_US. Returns the number of doorbells. */
 static unsigned int bells_of_one(struct rig *r)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)&r->words[0], .length = sizeof(r->words[0]) };
@@ -168,7 +168,7 @@ static unsigned int bells_of_one(struct rig *r)
 	return calls - before;
 }
 
-/* Mostly: who is held up at the right moment may find the kernel still looking. */
+/* Most messages ring. A program delayed at the right moment may find the kernel still polling. */
 static bool each_rings(struct rig *r)
 {
 	unsigned int i, rang = 0;
@@ -195,28 +195,28 @@ static void refusals(struct rig *r)
 	vt_ok(set_idle(r, "1000001") == ERANGE, "more than a second: out of range");
 	vt_ok(set_idle(r, "-1") == EINVAL || set_idle(r, "-1") == ERANGE, "less than none: refused");
 	vt_ok(set_idle(r, "often") == EINVAL, "a word: invalid");
-	vt_ok(!thread_state(r), "... and there is no thread");
+	vt_ok(!thread_state(r), "after refused values there is no thread");
 }
 
 static void spares(struct rig *r)
 {
-	vt_ok(each_rings(r), "without a thread, messages that are far apart ring");
-	vt_ok(!set_idle(r, IDLE_US) && falls_asleep(r), "a thread is there, and sleeps as long as nothing is sent");
-	vt_ok(comes_to_be_watched(r), "a bell wakes it, and then messages ring no more");
+	vt_ok(each_rings(r), "without a thread, messages far apart ring the doorbell");
+	vt_ok(!set_idle(r, IDLE_US) && falls_asleep(r), "a thread exists, and sleeps while nothing is sent");
+	vt_ok(comes_to_be_watched(r), "a doorbell wakes it, then messages ring no doorbell");
 	vt_ok(falls_asleep(r), "it sleeps again when the ring was empty for long enough");
-	vt_ok(bells_of_one(r) == 1, "and the ring asks for a bell again");
+	vt_ok(bells_of_one(r) == 1, "and the next message rings the doorbell");
 }
 
 static void goes(struct rig *r)
 {
-	vt_ok(comes_to_be_watched(r), "a queue pair is watched");
+	vt_ok(comes_to_be_watched(r), "a queue pair is polled");
 	connect_ends(r);
-	vt_ok(comes_to_be_watched(r), "it is reset and connected anew under the thread, and watched");
-	vt_ok(destroy_ends(r), "it is destroyed under the thread");
+	vt_ok(comes_to_be_watched(r), "it is reset and reconnected while polled, and polled again");
+	vt_ok(destroy_ends(r), "it is destroyed while polled");
 	make_ends(r);
-	vt_ok(comes_to_be_watched(r), "another is watched");
-	vt_ok(!set_idle(r, "0") && !thread_state(r), "the thread ends while it watches");
-	vt_ok(each_rings(r), "and messages ring again");
+	vt_ok(comes_to_be_watched(r), "another queue pair is polled");
+	vt_ok(!set_idle(r, "0") && !thread_state(r), "the thread ends while it polls a ring");
+	vt_ok(each_rings(r), "and messages ring the doorbell again");
 }
 
 int main(int argc, char **argv)
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
 		r.name = optarg;
 	}
 	if (!r.name)
-		vt_die("poller -d DEV");
+		vt_die("sq_poller -d DEV");
 	vt_open(&r.dev, r.name, false, -1, 0);
 	r.cq = ibv_create_cq(r.dev.ctx, 16, NULL, NULL, 0);
 	r.mr = ibv_reg_mr(r.dev.pd, r.words, sizeof(r.words), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * verbs_stress in two halves: stress_ops.c knows what each operation is, how to post it and what it must leave behind;
- * verbs_stress.c knows the two sides and the order of things.
+ * verbs_stress in two halves: stress_ops.c defines each operation, how to post it and its result; verbs_stress.c has
+ * the two sides and the sequence.
  */
 #ifndef STRESS_H
 #define STRESS_H
@@ -17,10 +17,10 @@ extern const char *const op_name[NR_OPS];
 #define MAX_SGE		4
 #define MAX_QPS		32
 #define MAX_BATCH	512
-#define GAP		64	/* bytes nobody may touch, between two pieces of a message and around a target */
+#define GAP		64	/* bytes that must not change, between pieces of a message and around a target */
 #define GRH		40
 
-/* What both sides must know alike; the client decides and sends it. */
+/* Settings that both sides share; the client decides and sends them. */
 struct cfg {
 	uint64_t seed;
 	uint32_t type;		/* enum ibv_qp_type */
@@ -33,34 +33,34 @@ struct cfg {
 	uint32_t srq, events, late_recv, lossy, both, never_empty;	/* booleans */
 };
 
-/* One operation: a pure function of (seed, direction, batch, index), so that both sides know it. */
+/* One operation: a pure function of (seed, direction, batch, index), so both sides can compute it. */
 struct plan {
 	enum op op;
 	uint32_t len;
-	uint64_t seed;		/* of the bytes the operation carries */
-	uint64_t before;	/* seed of what the target holds beforehand */
+	uint64_t seed;		/* of the payload */
+	uint64_t before;	/* seed of the target's contents before the operation */
 	uint32_t imm;
 	uint32_t at;		/* offset in the target slot, a multiple of 8 for atomics */
 	uint64_t operand;	/* FAA: addend; CAS: the new value */
 	uint32_t cuts[MAX_SGE];	/* lengths of the pieces; their sum is len */
 	uint8_t nr_sge;
-	bool hit;		/* CAS: compare with what is there */
+	bool hit;		/* CAS: the compare value matches */
 	bool use_inline, signaled, fence, solicited, use_ex;
 };
 
 struct plan make_plan(const struct cfg *c, int direction, uint32_t batch, uint32_t index);
 bool op_takes_recv(enum op op);
-uint64_t plan_old(const struct plan *p);	/* the 8 bytes an atomic finds */
-uint64_t plan_new(const struct plan *p);	/* ... and leaves */
+uint64_t plan_old(const struct plan *p);	/* the 8 bytes before an atomic */
+uint64_t plan_new(const struct plan *p);	/* and after it */
 
 static inline size_t slot_size(const struct cfg *c)
 {
 	return (c->max_len + 16 + GRH + (MAX_SGE + 2) * GAP + 4095) & ~4095ul;
 }
 
-/* Where one operation happens. */
+/* Memory and addresses of one operation. */
 struct place {
-	uint8_t *local;		/* our slot */
+	uint8_t *local;		/* this side's slot */
 	uint32_t lkey;
 	uint64_t remote;	/* the peer's slot */
 	uint32_t rkey;
@@ -70,17 +70,17 @@ struct place {
 	uint32_t max_inline;
 };
 
-/* A request with all it points to. */
+/* A request with everything it points to. */
 struct request {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[MAX_SGE];
 };
 
-/* Fills our slot with what the operation needs. */
+/* Fills this side's slot as the operation needs. */
 void plan_fill_local(const struct plan *p, const struct place *at);
 void plan_request(const struct plan *p, const struct place *at, uint64_t wr_id, bool last, struct request *r);
 int post_ex(struct ibv_qp_ex *qp, const struct plan *p, const struct request *r);
-/* NULL or a sentence about what is wrong. */
+/* Returns NULL, or a sentence that describes the error. */
 const char *plan_check_local(const struct plan *p, const struct place *at);
 const char *plan_check_target(const struct plan *p, const uint8_t *slot, size_t size, bool partial_ok);
 enum ibv_wc_opcode plan_wc_opcode(const struct plan *p);

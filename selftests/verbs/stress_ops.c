@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an operation of verbs_stress is: its shape from the seed, its request, what it must leave behind. No sides, no CQs. */
+/*
+ * An operation of verbs_stress: its shape (from the seed), its work request, its expected result. Independent of sides
+ * and CQs.
+ */
 #include "stress.h"
 
 #include <arpa/inet.h>
@@ -54,7 +57,7 @@ static void cut(struct plan *p, uint64_t r)
 	uint32_t left = p->len;
 	int i, n = 1 + r % MAX_SGE;
 
-	/* An atomic's result goes to one entry: 8 bytes in two pieces is more than the specification promises. */
+	/* An atomic's result uses one SGE: the specification does not promise that 8 bytes may be split. */
 	if (is_atomic(p->op) || p->op == OP_ATOMIC_WRITE)
 		n = 1;
 	for (i = 0; i < n - 1; i++) {
@@ -105,7 +108,7 @@ uint64_t plan_new(const struct plan *p)
 	return p->hit ? p->operand : plan_old(p);
 }
 
-/* Piece i of a message lies one gap further than the piece before it ended. */
+/* Piece i of a message starts one gap after the end of the previous piece. */
 static uint8_t *piece(const struct plan *p, uint8_t *slot, int i)
 {
 	uint8_t *at = slot + GAP;
@@ -143,7 +146,7 @@ void plan_request(const struct plan *p, const struct place *at, uint64_t wr_id, 
 	wr->wr_id = wr_id;
 	wr->opcode = wr_opcode[p->op];
 	wr->sg_list = r->sge;
-	/* A zero length is told by no entries half of the time, by an empty entry otherwise. */
+	/* A zero length is expressed by no SGE half of the time, otherwise by an empty SGE. */
 	wr->num_sge = p->len || p->hit ? p->nr_sge : 0;
 	wr->send_flags = (p->signaled || last ? IBV_SEND_SIGNALED : 0) | (p->fence ? IBV_SEND_FENCE : 0) |
 			 (p->solicited ? IBV_SEND_SOLICITED : 0);
@@ -168,7 +171,7 @@ void plan_request(const struct plan *p, const struct place *at, uint64_t wr_id, 
 	}
 }
 
-/* The same request through ibv_wr_*(). */
+/* Posts the same request by ibv_wr_*(). */
 int post_ex(struct ibv_qp_ex *qp, const struct plan *p, const struct request *r)
 {
 	const struct ibv_send_wr *wr = &r->wr;
@@ -244,7 +247,7 @@ const char *plan_check_local(const struct plan *p, const struct place *at)
 		if (is_atomic(p->op)) {
 			if (!memcmp(d, &old, 8))
 				continue;
-			return "the value an atomic returned is not what was there";
+			return "the value returned by an atomic is wrong";
 		}
 		bad = vt_diff(d, p->cuts[i], p->before, GAP + p->at + pos);
 		if (bad < p->cuts[i]) {
@@ -256,7 +259,7 @@ const char *plan_check_local(const struct plan *p, const struct place *at)
 	return vt_diff(d, GAP, ~p->seed, d - at->local) < GAP ? "a byte behind the data was written" : NULL;
 }
 
-/* Every byte is as it was, or with a loss allowed, as it was until some packet's start... each byte judged alone. */
+/* Each byte has its old or, up to a lost packet, its new value. With losses allowed each byte is judged alone. */
 static size_t diff_either(const uint8_t *b, size_t len, const struct plan *p)
 {
 	size_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One side of verbs_stress: what it has, and what its two roles do. */
+/* One side of verbs_stress: its objects, and the functions of its two roles. */
 #ifndef STRESS_SIDE_H
 #define STRESS_SIDE_H
 
@@ -28,13 +28,13 @@ struct side {
 	struct ibv_mr *local_mr, *target_mr, *recv_mr;
 	uint64_t remote;
 	uint32_t rkey;
-	uint32_t inv_rkey[MAX_BATCH];	/* the peer's windows */
+	uint32_t inv_rkey[MAX_BATCH];	/* R_Keys of the peer's windows */
 
 	uint32_t batch_nr;
 	struct plan out[MAX_BATCH], in[MAX_BATCH];
-	uint32_t posted[MAX_QPS];	/* receives waiting; [0] with an SRQ */
+	uint32_t posted[MAX_QPS];	/* receives posted; [0] with an SRQ */
 	bool slot_busy[MAX_BATCH];
-	uint32_t next_in[MAX_QPS];	/* incoming operations below this index are judged */
+	uint32_t next_in[MAX_QPS];	/* incoming operations below this index are checked */
 	uint32_t next_out[MAX_QPS];
 	uint32_t left_in, left_out;
 	uint64_t done[NR_OPS], lost;
@@ -42,7 +42,7 @@ struct side {
 
 extern bool verbose, rxe_slips;	/* -v, -x */
 
-/* stress_target.c: the side that is written to */
+/* stress_target.c: the target side */
 uint8_t *slot(struct side *s, uint8_t *base, uint32_t i);
 void top_up(struct side *s);
 void target_prepare(struct side *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* verbs_stress, the side that is written to: receives posted, and what arrived judged byte by byte. */
+/* The target side of verbs_stress: posts receives and checks every byte that arrived. */
 #define _GNU_SOURCE
 #include "stress_side.h"
 
@@ -14,7 +14,7 @@ uint8_t *slot(struct side *s, uint8_t *base, uint32_t i)
 	return base + slot_size(&s->c) * i;
 }
 
-/* A receive in pieces too: cut differently from the message, so that no boundary coincides. */
+/* A receive has several SGEs, cut at other places than the message. */
 static void post_recv(struct side *s, uint32_t qpi)
 {
 	size_t size = s->c.max_len + GRH, cuts[3] = { size / 7, size / 3, size - size / 7 - size / 3 };
@@ -68,7 +68,7 @@ static size_t recv_diff(struct side *s, uint32_t slot_nr, const struct plan *p)
 	return p->len;
 }
 
-/* The network header of a datagram, which lies in the same pieces before the message. */
+/* Gathers the network header of a datagram, which is in the same SGEs before the message. */
 static bool grh_is_right(struct side *s, uint32_t slot_nr)
 {
 	size_t size = s->c.max_len + GRH, cuts[3] = { size / 7, size / 3, size - size / 7 - size / 3 }, n, got = 0;
@@ -152,7 +152,7 @@ static const char *recv_mismatch(struct side *s, const struct plan *p, uint32_t 
 		return why;
 	}
 	if (p->op == OP_SEND && wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
-		return "immediate data nobody sent";
+		return "unexpected immediate data";
 	if (s->c.type == IBV_QPT_UD && !(wc->wc_flags & IBV_WC_GRH))
 		return "no GRH";
 	if (s->c.type == IBV_QPT_UD && !grh_is_right(s, wc->wr_id))
@@ -173,13 +173,14 @@ uint32_t qp_index(struct side *s, uint32_t qpn)
 	for (i = 0; i < s->c.nr_qps; i++)
 		if (s->qp[i]->qp_num == qpn)
 			return i;
-	vt_die("a completion for QP %u, which is not ours", qpn);
+	vt_die("a completion for an unknown QP %u", qpn);
 }
 
 /*
- * Operations of a QP complete in order, so what came before a message that arrived must be in place by now (RC). Where
- * loss is allowed, the message is looked for among all: the network may duplicate and reorder datagrams, and a UC responder
- * takes every first packet for the start of a new message, whatever its PSN, so a duplicate may arrive there too.
+ * Operations of a QP complete in order. So on RC, all operations before an arrived message must have taken effect. With
+ * losses allowed the message is searched for among all: the network may duplicate and reorder datagrams, and a UC
+ * responder accepts every first packet as the start of a message, whatever its PSN, so duplicates may arrive on UC,
+ * too.
  */
 void judge_recv(struct side *s, const struct ibv_wc *wc)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two sides, every operation, every byte compared. Both sides derive all operations from one seed, so each knows what
- * the other will do and what it must find afterwards: also that nothing else was written. It measures nothing.
+ * Two sides execute all kinds of operations and compare every byte. Both derive all operations from one seed, so each
+ * knows the peer's operations and their result, including that nothing else was written. It does not measure.
  *
- *	verbs_stress -d DEV					the passive side; takes its orders from the other one
+ *	verbs_stress -d DEV					the passive side; the active one sends its settings
  *	verbs_stress -d DEV -c HOST [options]			the active side
  *	  -t rc|uc|ud  -q QPS  -n BATCHES  -w OPS_PER_BATCH  -l MAX_LEN  -s SEED  -o OP,OP,...
  *	  -S use an SRQ  -e sleep in completion channels  -r post receives late (RNR)  -L losses are allowed (UC, UD)
@@ -87,7 +87,7 @@ static struct ibv_qp *make_qp(struct side *s)
 	return qp;
 }
 
-/* What this device can do, as far as one must ask: ATOMIC_WRITE by creating a QP, windows by the capability. */
+/* Probes the device: ATOMIC_WRITE by creating a QP, memory windows by the capability. */
 static uint32_t my_ops(struct side *s)
 {
 	uint32_t ops = (1 << NR_OPS) - 1;
@@ -140,7 +140,7 @@ static void agree(struct side *s)
 	if (s->c.type == IBV_QPT_UD && s->c.max_len > s->c.mtu)
 		s->c.max_len = s->c.mtu;
 	if (!s->c.ops)
-		vt_skip("no operation left that both sides and the QP type know");
+		vt_skip("no operation left that both sides and the QP type support");
 	if (!s->c.nr_qps || s->c.nr_qps > MAX_QPS || s->c.batch > MAX_BATCH || s->c.batch % s->c.nr_qps)
 		vt_die("need 1..%d QPs and a batch of at most %d that they divide", MAX_QPS, MAX_BATCH);
 }
@@ -202,7 +202,7 @@ static void setup(struct side *s)
 	}
 }
 
-/* ---- the side that acts ---- */
+/* ---- the initiating side ---- */
 
 static struct place place_of(struct side *s, uint32_t i)
 {
@@ -229,7 +229,7 @@ static void post_list(struct ibv_qp *qp, struct request *first, struct request *
 		vt_die("post_send of %llu: %s", (unsigned long long)bad->wr_id, strerror(err));
 }
 
-/* Runs of requests go as one list, those meant for ibv_wr_*() one by one in between. */
+/* Posts runs of requests as one list; requests for ibv_wr_*() are posted one by one in between. */
 static void post_batch(struct side *s, uint32_t q)
 {
 	static struct request reqs[MAX_BATCH];
@@ -275,7 +275,7 @@ static void judge_sent(struct side *s, const struct ibv_wc *wc)
 	for (want = s->next_out[q]; want < s->c.batch && !s->out[want].signaled; want += s->c.nr_qps)
 		;
 	if (want != i)
-		vt_die("batch %u: completion of op %u where %u was due", s->batch_nr, i, want);
+		vt_die("batch %u: completion of op %u where %u was expected", s->batch_nr, i, want);
 	if (wc->opcode != plan_wc_opcode(&s->out[i]))
 		vt_die("op %u (%s) completed as opcode %d", i, op_name[s->out[i].op], wc->opcode);
 	s->next_out[q] = i + s->c.nr_qps;
@@ -297,7 +297,7 @@ static void source_finish(struct side *s)
 	}
 }
 
-/* ---- the order of things ---- */
+/* ---- the sequence ---- */
 
 static void sleep_for_event(struct side *s)
 {
@@ -329,9 +329,9 @@ static bool progress(struct side *s)
 }
 
 #define QUIET_MS	150
-#define QUIET_TURNS	50	/* a machine that stood still has not been quiet */
+#define QUIET_TURNS	50	/* polls without a message; counts polls, not time, as the machine may stall */
 
-/* A byte from the peer means that its sends have completed; until then, and until ours have, we serve. */
+/* Serves incoming messages until the peer's byte says that its sends have completed, and ours have, too. */
 static void serve(struct side *s)
 {
 	bool told = false, peer_done = false, loss = s->c.lossy && s->c.type != IBV_QPT_RC;
@@ -392,7 +392,7 @@ static void run_batch(struct side *s)
 	serve(s);
 	target_finish(s);
 	source_finish(s);
-	/* Nobody touches the other's memory again before both have looked. */
+	/* Neither side writes the peer's memory again before both have checked theirs. */
 	vt_send(s->fd, &b, 1);
 	vt_recv(s->fd, &b, 1);
 }

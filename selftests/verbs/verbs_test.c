@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The helpers of verbs_test.h. They stop the program on what a test cannot go on from, and judge nothing else. */
+/* The functions of verbs_test.h. They exit on errors that make a test impossible, and have no other verdict. */
 #define _GNU_SOURCE
 #include "verbs_test.h"
 
@@ -135,7 +135,7 @@ static bool gid_is_v4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, mapped, 12);
 }
 
-/* A link-local GID would need the peer on the same link and says nothing of routing: taken only when asked for. */
+/* A link-local GID needs the peer on the same link, and routing is not tested: use one only if requested. */
 static void pick_gid(struct vt_dev *d, bool ipv6, int want)
 {
 	struct ibv_gid_entry e;
@@ -275,11 +275,11 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 	int n;
 
 	do {
-		late = vt_now_ms() >= end;	/* who was held up meanwhile looks once more */
+		late = vt_now_ms() >= end;	/* the process may be delayed: poll once more after that */
 		n = ibv_poll_cq(cq, 1, wc);
 		if (n < 0)
 			vt_die("poll_cq: %d", n);
-		/* With one CPU the kernel needs it to make progress; a short spin keeps the fast path fast. */
+		/* With one CPU the kernel needs it to make progress. Spin first: that is faster if a completion is near. */
 		if (!n && ++idle > 50)
 			usleep(100);
 	} while (!n && !late);
@@ -322,7 +322,7 @@ int vt_connect(const char *host, int port)
 		close(fd);
 		usleep(50000);
 	} while (vt_now_ms() < end);
-	vt_die("nobody listens on %s:%d", host, port);
+	vt_die("no listener on %s:%d", host, port);
 }
 
 void vt_send(int fd, const void *p, size_t n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the C tests of this folder share: one device with its objects, a TCP side channel, bytes derived from a seed,
- * and KTAP lines. It knows the public verbs API only: nothing of roan, so the same tests judge any device.
+ * Functions shared by the C tests of this folder: a device with its objects, a TCP side channel, bytes derived from a
+ * seed, and KTAP lines. It uses the public verbs API only and nothing of roan, so the tests can judge any device.
  */
 #ifndef VT_H
 #define VT_H
@@ -25,7 +25,7 @@ struct vt_dev {
 	enum ibv_mtu mtu;	/* path MTU to use */
 };
 
-/* How to reach a QP, as it goes over the side channel between two hosts of the same byte order. */
+/* Address of a QP, as sent over the side channel between two hosts of the same byte order. */
 struct vt_addr {
 	union ibv_gid gid;
 	uint32_t qpn;
@@ -34,7 +34,7 @@ struct vt_addr {
 	uint32_t pad;
 };
 
-/* Opens @name, port 1, with the first RoCE v2 GID of the family wanted. Exits with VT_FAIL or VT_SKIP if it cannot. */
+/* Opens @name, port 1, with the first RoCE v2 GID of the requested family. Exits with VT_FAIL or VT_SKIP on failure. */
 void vt_open(struct vt_dev *d, const char *name, bool ipv6, int gid_index, int mtu_bytes);
 void vt_close(struct vt_dev *d);
 
@@ -58,18 +58,18 @@ struct ibv_ah *vt_ah(struct vt_dev *d, const struct vt_addr *peer);
 /* Bytes: position @pos of stream @seed, any start, any length. */
 uint64_t vt_mix(uint64_t x);
 void vt_fill(void *buf, size_t len, uint64_t seed, size_t pos);
-/* The first position that differs, or @len. */
+/* Returns the first position that differs, or @len. */
 size_t vt_diff(const void *buf, size_t len, uint64_t seed, size_t pos);
 
-/* Are the 40 bytes before a datagram the IP header it came with: of UDP, from @src to @dst? IPv4's are the last 20. */
+/* True if the 40 bytes before a datagram are its IP header: of UDP, from @src to @dst. IPv4: the last 20 bytes. */
 bool vt_grh_is(const uint8_t grh[40], const union ibv_gid *src, const union ibv_gid *dst);
 
-/* Polls @cq until a completion is there or @ms passed. Returns 1, 0 or exits on a poll error. */
+/* Polls @cq until a completion arrives or @ms have passed. Returns 1 or 0; exits on a poll error. */
 int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 
 uint64_t vt_now_ms(void);
 
-/* Side channel. Both exit with VT_FAIL when the peer is gone. */
+/* Side channel. Both functions exit with VT_FAIL when the peer has closed it. */
 int vt_listen_accept(int port);
 int vt_connect(const char *host, int port);
 void vt_send(int fd, const void *p, size_t n);
