@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# For scripts that judge what is on the wire of pair.sh's two hosts; sourced after it.
-#	one_by_one			no segmentation and no GRO on either side: a packet is a packet
-#	capture FILE; stop		what passes v1 meanwhile
-#	decodes FILE LEAST		tshark finds no malformed packet, and at least so many RoCE packets
-#	seen FILE OPCODE...		each of these was among them; leaves how often in /tmp/opcodes
+# Functions for scripts that check the packets between pair.sh's two hosts; sourced after pair.sh.
+#	one_by_one			no segmentation and no GRO on either side: each skb is one packet
+#	capture FILE; stop		records the packets on v1 between the two calls
+#	decodes FILE LEAST		tshark finds no malformed packet, and at least LEAST RoCE packets
+#	seen FILE OPCODE...		each opcode was in FILE; writes their counts to /tmp/opcodes
 
-# Random bytes now and then look like a protocol above to tshark's guesses, which then find it malformed: no guesses.
+# Random payload sometimes matches tshark's heuristics for protocols above RDMA, and is then called malformed: disable
+# them.
 TSHARK="tshark -n --disable-heuristic eth_over_ib"
 for p in smc smb_direct rpcordma nvme-rdma lnet iser infiniband_sdp fcoib infiniband.eoib; do
 	TSHARK="$TSHARK --disable-protocol $p"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A device comes, is what its netdev makes of it, and goes: which netdevs, which errnos, port state, names, MTU. Nothing
-# runs on it but short traffic; what happens to busy programs is lifetime.sh's.
+# Creation, properties and removal of a device: supported netdevs, errnos, port state, names, MTU. Traffic on it is
+# short; lifetime.sh has removal under load.
 #
-#	v1 =veth= v2 in namespace peer; 10.7.0.1/24, 10.7.0.2/24; further netdevs (VLAN, bond ...) come and go in each test
+#	v1 =veth= v2 in namespace peer; 10.7.0.1/24, 10.7.0.2/24; cases make further netdevs (VLAN, bond ...)
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 DEV=${LINK_TYPE}0
@@ -15,7 +15,7 @@ state_is() { state "$1" | grep -q "$2"; }
 active_mtu() { ibv_devinfo -d "$1" | awk '$1 == "active_mtu:" { print $2 }'; }
 no_device() { gone "$1" && ! rdma dev show "$1" > /dev/null 2>&1; }
 
-# refused ERRNO-TEXT COMMAND...: fails, and says why in these words.
+# refused ERRNO-TEXT COMMAND...: the command must fail with this text.
 refused() {
 	local want=$1 out
 	shift
@@ -24,12 +24,12 @@ refused() {
 	grep -qi "$want" <<< "$out"
 }
 
-# The last line of a listener's output, waited for.
+# Waits for the last line of the listener's output.
 heard() { wait_for 60 grep -q "$1" /tmp/heard; }
 
 traffic() { "$PROGRAMS/lifetime" traffic -d "$1" -t 1 ${2:+-a "$2"} > /tmp/traffic 2>&1; cat /tmp/traffic; grep -q "end: time; then alive" /tmp/traffic; }
 
-# on_netdev NAME ADDRESS: a device on it, traffic, and away with the device.
+# on_netdev NAME ADDRESS: adds a device on that netdev, sends traffic, deletes both.
 on_netdev() {
 	local dev=$1 addr=$2
 	ip addr add "$addr/24" dev "$dev" && ip link set "$dev" up || return
@@ -40,7 +40,7 @@ on_netdev() {
 	rdma link del d_x && no_device d_x
 }
 
-on_vlan() { # the RDMA core keeps no GIDs for a device there: it is refused, and said where to go instead
+on_vlan() { # refused, as the RDMA core keeps no GIDs for a device on a VLAN; the log names the alternative
 	ip link add link v1 name v1.7 type vlan id 7 && ip addr add 10.8.7.1/24 dev v1.7 && ip link set v1.7 up || return
 	refused "not supported" add d_x v1.7 && dmesg | tail -n 30 | grep "v1.7 is a VLAN: add the device to v1," || return
 	add d_x v1 && wait_for 60 gid_index d_x 10.8.7.1 && traffic d_x 10.8.7.1 && rdma link del d_x
@@ -56,7 +56,7 @@ on_bond() {
 on_tap() {
 	modprobe -q tun
 	ip tuntap add dev tp0 mode tap || return
-	# A tap has a carrier while somebody holds it open.
+	# A tap has a carrier only while a process has it open.
 	python3 -c '
 import fcntl, struct, time, os
 f = os.open("/dev/net/tun", os.O_RDWR)
@@ -68,7 +68,7 @@ time.sleep(600)' &
 	kill $holder
 	return $rc
 }
-on_tun() { # no Ethernet
+on_tun() { # not an Ethernet device
 	ip tuntap add dev tn0 mode tun && refused "not supported" add d_x tn0
 }
 
@@ -91,7 +91,7 @@ again_and_again() {
 	done
 }
 
-racing() { # two at once for one netdev: one wins
+racing() { # two concurrent adds for one netdev: one succeeds
 	local i n
 	for i in $(seq 10); do
 		add d_a v1 > /dev/null 2>&1 & add d_b v1 > /dev/null 2>&1 & wait
@@ -101,7 +101,7 @@ racing() { # two at once for one netdev: one wins
 	done
 }
 
-port_taken() { # rdma_rxe has the port as soon as it is loaded
+port_taken() { # rdma_rxe binds the UDP port when it is loaded
 	local rc=0
 	modprobe -q rdma_rxe || return 4
 	ip link add v1 type veth peer name v2 && ip link set v1 up
@@ -152,7 +152,7 @@ down_up() {
 	[ "$(grep -c 'port error' /tmp/heard)" = 2 ] && [ "$(grep -c 'port active' /tmp/heard)" = 2 ]
 }
 
-# The program that an administrator watches a port with.
+# ibv_asyncwatch, which administrators use to watch a port.
 watched() { wait_for 60 grep -q "$1" /tmp/watch; }
 asyncwatch() {
 	local pid rc
@@ -186,7 +186,7 @@ netdev_moved() {
 	ip link set x1 netns other && wait_for 60 no_device d_x && ip -n other link del x1 && ip netns del other
 }
 netdev_deleted() { ip link del v1 && wait_for 60 no_device "$DEV"; }
-# UML keeps the KASAN shadow of an unloaded module: what comes to lie there next is reported for nothing. So there the
+# UML keeps the KASAN shadow of an unloaded module, and memory that is reused there raises false reports. So in UML the
 # modules are unloaded last, or not at all.
 unloads() { rmmod roan && { [ "${LAB:-}" = uml-debug ] || load_modules; }; }
 
@@ -201,30 +201,30 @@ ktap_check "a name with a pattern: invalid" refused "invalid" add "d_%d" v1
 ktap_check "no name: refused" refused "invalid\|range\|unknown\|not" add "" v1
 ktap_check "a name too long: refused" refused "invalid\|range\|numerical\|long" add "$(printf 'd%.0s' {1..70})" v1
 ktap_check "add" add "$DEV" v1
-ktap_check "active, 4096, GIDs" wait_for 60 state_is "$DEV" ACTIVE
+ktap_check "port active, MTU 4096, GIDs" wait_for 60 state_is "$DEV" ACTIVE
 GUID=$(cat "/sys/class/infiniband/$DEV/node_guid")
-ktap_check "the netdev is named" sh -c "rdma link show $DEV/1 | grep -q 'netdev v1'"
-ktap_check "its speed is the port's" true_speed
+ktap_check "rdma link names the netdev" sh -c "rdma link show $DEV/1 | grep -q 'netdev v1'"
+ktap_check "the port has the netdev's speed" true_speed
 ktap_check "GID of the address" wait_for 60 gid_index "$DEV" $H1IP
 ktap_check "the same netdev again: exists" refused "exists" add d_x v1
 ip link add e1 type dummy
 ktap_check "the same name again: exists" refused "exists" add "$DEV" e1
 ip link del e1
 ktap_check "traffic" traffic "$DEV"
-ktap_check "addresses come and go" addresses
+ktap_check "GIDs follow addresses" addresses
 ktap_check "down and up: state and events" down_up
 ktap_check "ibv_asyncwatch sees a link go down and up" asyncwatch
-ktap_check "MTU: path MTU, too small is down" mtu_change
-ktap_check "the device is renamed" rename_device
-ktap_check "the netdev is renamed" rename_netdev
-ktap_check "traffic after that" traffic "$DEV"
+ktap_check "MTU: path MTU follows, too small means port down" mtu_change
+ktap_check "rename the device" rename_device
+ktap_check "rename the netdev" rename_netdev
+ktap_check "traffic after the renames" traffic "$DEV"
 ktap_check "delete" rdma link del "$DEV"
-ktap_check "deleted: gone" no_device "$DEV"
+ktap_check "the deleted device does not exist" no_device "$DEV"
 ktap_check "delete again: refused" refused "." rdma link del "$DEV"
-ktap_check "fifteen times" again_and_again
-ktap_check "two at once" racing
+ktap_check "add and delete fifteen times" again_and_again
+ktap_check "two concurrent adds: one succeeds" racing
 ktap_check "eight devices" many
-ktap_check "on a VLAN: not supported, but its addresses are" on_vlan
+ktap_check "on a VLAN: not supported, but its addresses are GIDs of the lower device" on_vlan
 ip link del v1.7
 ktap_check "on a bridge" on_bridge
 ip link set v1 nomaster
@@ -239,8 +239,8 @@ ktap_check "on a tap" on_tap
 ktap_check "on a tun: not supported" on_tun
 ktap_check "the netdev moves to another namespace" netdev_moved
 ktap_check "add again" add "$DEV" v1
-ktap_check "with the GUID it had" same_guid
+ktap_check "the same GUID as before" same_guid
 ktap_check "the netdev is deleted" netdev_deleted
-[ "$LINK_TYPE" != roan ] || ktap_check "port taken by rxe: in use, and named" port_taken
+[ "$LINK_TYPE" != roan ] || ktap_check "UDP port bound by rxe: in use, and the log says so" port_taken
 [ "$LINK_TYPE" != roan ] || ktap_check "the module unloads and loads" unloads
 ktap_end

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Congestion marked by a real queue: data leaves as ECT(0), marks come back as CNPs, the sender slows down until the queue is
-# short, and forgets it all when the queue is gone. What happens in detail, packet by packet, is packets.sh's and the suites'.
+# Congestion marks by a real queue: data is sent as ECT(0), marks return as CNPs, the sender slows down until the queue
+# is short, and recovers when the queue is removed. packets.sh and the KUnit suites check the details packet by packet.
 #
 #	h1: roan1 v1 == netem, htb 10 Mbit/s, RED with ECN ======== the same == v2 roan2 :h2	captured on v1
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
-# The core shows a device's parameters in its own namespace only, which by default is the first one.
+# The RDMA core shows a device's parameters in its own network namespace only, by default the initial one.
 P1=/sys/class/infiniband/$H1DEV/ports/1/cc_param P2=/sys/class/infiniband/$H2DEV/ports/1/cc_param
 MBIT=10
-# Times for so slow a line: the smallest step there is, 1 Mbit/s, is a tenth of it, so there must be few.
+# Periods for so slow a link: the smallest step of the rate, 1 Mbit/s, is a tenth of it, so steps must be rare.
 SLOW="rpg_min_rate=1 rpg_ai_rate=1 rpg_hai_rate=1 rpg_time_reset=100000 dce_tcp_rtt=100000 min_time_between_cnps=50000"
 
 set_both() { echo "$2" > "$P1/$1" && echo "$2" > "$P2/$1"; }
@@ -22,7 +22,7 @@ refuses() { # FILE VALUE WORDS
 	case $said in *"$3"*) [ "$(cat "$P1/$1")" = "$was" ] ;; *) false ;; esac
 }
 
-# The queue stands for one elsewhere: in a host's own little would wait. netem gives the skbs back, and nobody below counts.
+# The queue models one in a switch. netem orphans the skbs, so the small-queue limit of the host does not count them.
 narrow() {
 	local end
 	for end in 1 2; do
@@ -36,7 +36,7 @@ narrow() {
 wide() { a tc qdisc del dev v1 root; b tc qdisc del dev v2 root; }
 red() { on "$1" tc -s qdisc show dev "$2" | awk -v w="$3" '/^qdisc red/ { f = 1 } f { for (i = 1; i < NF; i++) if ($i ~ w) { gsub(/[^0-9]/, "", $(i + 1)); print $(i + 1); exit } }'; }
 
-# traffic SECONDS PROGRAM OPTIONS...: h1 is the client. How fast perftest thinks it was is not asked.
+# traffic SECONDS PROGRAM OPTIONS...: h1 is the client. perftest's own figure is not checked.
 traffic() {
 	local t=$1 program=$2 pid
 	shift 2
@@ -47,10 +47,10 @@ traffic() {
 	! grep -i "completion with error\|failed status" /tmp/client
 }
 serving() { b ss -Hltn 'sport = :18515' | grep -q .; }
-rate() { # DEV: the largest of its QPs', in kbit/s; 0: none is held back
+rate() { # DEV: the highest rate of its QPs, in kbit/s; 0: no QP is limited
 	rdma -j -dd resource show qp link "$1/1" | grep -o '"drv_rate_kbps":[0-9]*' | cut -d: -f2 | sort -n | tail -n 1
 }
-slow() { # DEV: held back to about the speed of the queue
+slow() { # DEV: limited to about the speed of the queue
 	local now
 	now=$(rate "$1")
 	echo "$now"
@@ -80,8 +80,8 @@ marks_nothing() {
 }
 short() { traffic 1 ib_write_bw -s 1024 && traffic 1 ib_read_bw -s 1024; }
 
-# Under load: CNPs are sent and heard, and the sender comes down from 10 Gbit/s to the speed of the queue. What is heard is
-# counted before what was sent: the one more that comes meanwhile is not heard more often than sent.
+# Under load: CNPs are sent and received, and the sender's rate falls from 10 Gbit/s to the speed of the queue. The
+# received CNPs are counted before the sent ones: a CNP that arrives between the two does not make received exceed sent.
 slows() { # SENDER'S HOST, ITS NETDEV, ITS DEVICE, THE OTHER'S, TRAFFIC...
 	local host=$1 ndev=$2 dev=$3 other=$4 sent heard marked pid came_down=false
 	shift 4
@@ -99,7 +99,7 @@ slows() { # SENDER'S HOST, ITS NETDEV, ITS DEVICE, THE OTHER'S, TRAFFIC...
 	echo "$marked marked, $sent CNPs sent, $heard heard; kbit/s: $(tr '\n' ' ' < /tmp/rates)"
 	[ "$marked" -gt 0 ] && [ "$heard" -gt 0 ] && [ "$heard" -le "$sent" ] && $came_down
 }
-# A single packet that asks after an unusually long silence is no loss.
+# A probe (one packet sent after an unusually long silence) is not a loss.
 nothing_lost() {
 	local c
 	for c in rcvd_seq_err implied_nak_seq_err local_ack_timeout_err; do
@@ -107,7 +107,7 @@ nothing_lost() {
 		[ "$(counter "$ADEV" $c)" = 0 ] && [ "$(counter "$BDEV" $c)" = 0 ] || return
 	done
 }
-# A responder whose line is slow is not asked again and again for what it has queued long ago.
+# A responder with a slow link must not receive repeated requests for data that waits in its queue.
 asks_once() {
 	local twice all
 	twice=$(counter "$ADEV" stale_response) all=$(counter "$ADEV" rcvd_pkts)
@@ -126,13 +126,13 @@ recovers() {
 	wait $pid
 	return $rc
 }
-recovered() { # KBPS: from there
+recovered() { # KBPS: the rate before
 	local now
 	now=$(rate "$ADEV")
 	[ -n "$now" ] && { [ "$now" = 0 ] || [ "$now" -gt $(($1 + 5000)) ]; }
 }
-# What leaves, headers included, from when the first of it does, in kbit/s: the least and the most that it can have been in
-# a second and a half, as who reads the counter does not know when exactly.
+# Rate of packets leaving a netdev, headers included, from the first packet on, in kbit/s: lower and upper bound over
+# 1.5 s, as the time at which a counter is read is not exact.
 leaving() { # HOST NETDEV
 	on "$1" python3 -c '
 import sys, time
@@ -148,7 +148,7 @@ time.sleep(1.5)
 m = sent()
 print(*(int((m[0] - n[0]) * 8 / s / 1000) for s in (m[2] - n[1], m[1] - n[2])))' "$2"
 }
-is_fixed() { # MBIT HOST NETDEV TRAFFIC...: never more; on a busy machine timers are late, and it may be less
+is_fixed() { # MBIT HOST NETDEV TRAFFIC...: the upper bound is strict; the lower allows for late timers
 	local pid least most mbit=$1 host=$2 ndev=$3
 	shift 3
 	traffic 4 "$@" & pid=$!
@@ -166,7 +166,7 @@ cnps_are_right() {
 }
 
 ktap_header
-[ "$LINK_TYPE" = roan ] || { ktap_skip "ecn" "knows roan's parameters"; ktap_end; }
+[ "$LINK_TYPE" = roan ] || { ktap_skip "ecn" "needs roan's parameters"; ktap_end; }
 command -v tshark > /dev/null || { ktap_skip "ecn" "no tshark"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 modprobe -qa sch_htb sch_red
@@ -178,10 +178,10 @@ AGID=$(gid_index "$ADEV" "$AIP" h1) BGID=$(gid_index "$BDEV" "$BIP" h2)
 ktap_check "an unknown algorithm is refused" refuses algo fastest "Invalid argument"
 ktap_check "below the range is refused" refuses dce_tcp_g 0 "out of range"
 ktap_check "above the range is refused" refuses dce_tcp_g 1024 "out of range"
-ktap_check "what is no number is refused" refuses rpg_ai_rate much "Invalid argument"
+ktap_check "a value that is not a number is refused" refuses rpg_ai_rate much "Invalid argument"
 set_both algo none
 capture /tmp/ecn.pcap; short; stop
-ktap_check "no congestion control: nothing is ECT" marks_nothing
+ktap_check "no congestion control: no packet is ECT" marks_nothing
 set_both algo paper
 for p in $SLOW; do set_both "${p%=*}" "${p#*=}"; done
 capture /tmp/ecn.pcap; short; stop
@@ -192,15 +192,15 @@ capture /tmp/cnp.pcap
 ktap_check "RC WRITE slows down" slows h1 v1 "$ADEV" "$BDEV" ib_write_bw -s 65536
 stop
 ktap_check "CNPs: from the receiver, DSCP 48, Not-ECT, 32 bytes" cnps_are_right
-ktap_check "ICRC of every packet, CNPs and marked ones too" python3 "$HERE/icrc.py" /tmp/cnp.pcap
+ktap_check "ICRC of every packet, including CNPs and marked ones" python3 "$HERE/icrc.py" /tmp/cnp.pcap
 ktap_check "UC SEND slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UC -s 65536
 ktap_check "UD slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UD -s 4096
-ktap_check "RC READ: the responder slows down, and is asked once" asks_once
-ktap_check "nothing was lost" nothing_lost
-ktap_check "the rate recovers when the queue is gone" recovers
+ktap_check "RC READ: the responder slows down, each request is sent once" asks_once
+ktap_check "no packet was lost" nothing_lost
+ktap_check "the rate recovers when the queue is removed" recovers
 set_both algo fixed && set_both fixed_rate 4
-ktap_check "a fixed rate is kept on the wire: RC WRITE" is_fixed 4 h1 v1 ib_write_bw -s 65536
-ktap_check "... UC SEND" is_fixed 4 h1 v1 ib_send_bw -c UC -s 65536
-ktap_check "... UD" is_fixed 4 h1 v1 ib_send_bw -c UD -s 4096
-ktap_check "... READ responses" is_fixed 4 h2 v2 ib_read_bw -s 65536
+ktap_check "a fixed rate on the wire: RC WRITE" is_fixed 4 h1 v1 ib_write_bw -s 65536
+ktap_check "a fixed rate on the wire: UC SEND" is_fixed 4 h1 v1 ib_send_bw -c UC -s 65536
+ktap_check "a fixed rate on the wire: UD" is_fixed 4 h1 v1 ib_send_bw -c UD -s 4096
+ktap_check "a fixed rate on the wire: READ responses" is_fixed 4 h2 v2 ib_read_bw -s 65536
 ktap_end

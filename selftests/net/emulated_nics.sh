@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Real drivers on emulated adapters (run.sh's NICS): software cuts trains in front of the driver, GRO puts them together
-# again behind it. The right bytes, and that this is what happens, as the counters tell.
+# Real drivers on emulated adapters (NICS of run.sh): the stack segments GSO skbs above the driver, GRO aggregates
+# packets in the receiver. Compares the bytes, and checks by counters that this happened.
 #
 #	h1: roan1 on v1, an adapter ==== a hub ==== v2, another adapter, with roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -11,7 +11,8 @@ HERE=$(dirname "$(readlink -f "$0")")
 sum() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); }
 counts() { echo "$(sum sent_pkts) $(sum sent_skbs) $(sum rcvd_pkts) $(sum rcvd_skbs) $(sum rx_bad_icrc)"; }
 
-# carry trains|single OPTIONS...: which of them the receiver must see. ACKs and small messages travel alone.
+# carry trains|single OPTIONS...: whether the receiver must get aggregated skbs or single packets. ACKs and small
+# messages are single packets.
 carry() {
 	local rcvd=$1 before after
 	shift
@@ -33,11 +34,11 @@ shaped() { # WHICH PACKETS SKBS
 
 ktap_header
 exec 3>&1
-[ -n "${NICS:-}" ] || { ktap_skip "adapters" "run.sh emulates none"; ktap_end; }
+[ -n "${NICS:-}" ] || { ktap_skip "adapters" "run.sh was started without NICS"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 echo "# $(a ethtool -i v1 | head -n 1)"
-ktap_check "IPv4: GRO puts trains together" carry trains
-ktap_check "IPv6: GRO puts trains together" carry trains -6
+ktap_check "IPv4: GRO aggregates packets" carry trains
+ktap_check "IPv6: GRO aggregates packets" carry trains -6
 a ethtool -K v1 gro off && b ethtool -K v2 gro off
-ktap_check "without GRO packets come one by one" carry single
+ktap_check "without GRO packets arrive one by one" carry single
 ktap_end

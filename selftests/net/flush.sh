@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# FLUSH and ATOMIC_WRITE by the program's calls, which rdma-core has since release 45, and on the wire. Also that this
-# userspace's own tools run over the provider that was built for it.
+# FLUSH and ATOMIC_WRITE by ibv_wr_flush() and ibv_wr_atomic_write() (rdma-core 45 and newer), and on the wire. Also
+# checks that the tools of this rdma-core run with the provider that was built for it.
 #
 #	h1: roan1 v1 ======== v2 roan2 :h2	captured on v1
 HERE=$(dirname "$(readlink -f "$0")")
@@ -9,13 +9,13 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../verbs/pair.sh"
 . "$HERE/capture.sh"
 
-operations() { # [-6]: its lines become ours
+operations() { # [-6]: relays the program's KTAP lines
 	both 310 18620 "$PROGRAMS/flush -d $ADEV $1" "$PROGRAMS/flush -d $BDEV $1 -c $AIP" > /tmp/both.log
 	ktap_relay $OUT_B flush $? "${1:+IPv6: }"
 }
 
-# tshark, at least up to 4.4, shows a FLUSH's BTH and leaves the rest alone: FETH (selectivity and placement in its last
-# byte) and RETH, with the ICRC 36 bytes. The program asks for a range 43 times and for a whole region once.
+# tshark (at least to 4.4) decodes the BTH of a FLUSH only. FETH (selectivity and placement in its last byte), RETH and
+# ICRC take 36 bytes. The program sends 43 FLUSHes of a range and one of a whole region.
 flushes() { # FILE
 	$TSHARK -r "$1" -Y 'infiniband.bth.opcode == 28' -T fields -e udp.payload 2> /dev/null | tr -d : |
 		awk '{ n[length($0) / 2 " " substr($0, 25, 8)]++ }
@@ -40,7 +40,7 @@ for v in 4 6; do
 	operations "$([ $v = 4 ] || echo -6)"
 	stop
 	if ! command -v tshark > /dev/null; then
-		ktap_skip "IPv$v: the wire" "no tshark"
+		ktap_skip "IPv$v: packets on the wire" "no tshark"
 		continue
 	fi
 	ktap_check "IPv$v: tshark finds nothing malformed" decodes $P 400

@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Whatever goes while programs are busy: netdev, VLAN, device, namespace, module, the program itself. Programs hear of it
-# (DEVICE_FATAL, flushed work, EIO) and can clean up; nothing hangs; nothing is left behind.
+# Removal under load of a netdev, VLAN, device, namespace, module or program. Programs get DEVICE_FATAL, flushed
+# completions or EIO, and can clean up; nothing hangs and no object is left.
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	programs run in the first namespace, which sees both devices
-#	roan1 has a polling thread, which watches what goes.
+#	roan1 has a polling thread, which polls rings of what is removed.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 LT=$PROGRAMS/lifetime
 ROUNDS=${ROUNDS:-3} KILLS=${KILLS:-200} STORM=${STORM:-8}	# STORM: seconds
 
-# A module's memory keeps its KASAN shadow in UML: the next module to be loaded there is reported for nothing.
+# UML keeps the KASAN shadow of an unloaded module: the next module loaded to that memory raises false reports.
 UML_KASAN=false
 [ "${LAB:-}" != uml-debug ] || UML_KASAN=true
 no_device() { ! rdma dev show "$1" > /dev/null 2>&1; }
 
-# Nothing may be in use when no program runs: QP 1 and what belongs to it are the kernel's.
+# Without programs no object may exist except QP 1 and its objects, which the kernel owns.
 nothing_left() {
 	local left
 	left=$(rdma resource show qp 2> /dev/null | grep -v 'type GSI')$(rdma resource show mr 2> /dev/null)$(
@@ -24,17 +24,17 @@ nothing_left() {
 	if dmesg | grep -q 'waiting for .* to become free'; then dmesg | grep 'to become free'; return 1; fi
 }
 
-# busy NAME OPTIONS: a program at work; its output is /tmp/NAME
+# busy NAME OPTIONS: starts a program with traffic; its output is /tmp/NAME
 declare -A pids
 busy() {
 	local name=$1
 	shift
-	rm -f "/tmp/$name"	# of that name another may have started
+	rm -f "/tmp/$name"	# the file may be of an earlier program
 	${IN:+ip netns exec $IN} timeout -k 1 400 "$LT" traffic -t 300 "$@" > "/tmp/$name" 2>&1 &
 	pids[$name]=$!
 	wait_for 100 grep -q started "/tmp/$name" || { cat "/tmp/$name"; return 1; }
 }
-# ends NAME REGEX: it ends by itself, long before it would anyway, says so, and could clean up
+# ends NAME REGEX: the program exits by itself long before its time limit, prints a line that matches, and cleans up
 ends() {
 	local name=$1
 	wait_for 100 grep -q closed "/tmp/$name"
@@ -45,7 +45,7 @@ ends() {
 }
 GONE='end: (event device fatal|wc|verb .* EIO|event local catastrophic error|event local work queue).*'
 
-# flows N: so many packets more have come to h1
+# flows N: waits until N more packets have arrived at h1
 flows() {
 	local before
 	before=$(counter $H1DEV rcvd_pkts) || return
@@ -53,15 +53,15 @@ flows() {
 }
 came() { [ "$(counter $H1DEV rcvd_pkts)" -ge "$1" ]; }
 
-# A case that failed may have left its hosts behind.
+# Remove the hosts of a case that failed.
 up() {
 	[ ! -e /run/netns/h1 ] || down
 	{ two_hosts && poll_idle_us $H1DEV 20000 h1; } > /tmp/setup 2>&1 || { cat /tmp/setup; return 1; }
 }
 down() { two_hosts_down > /dev/null 2>&1; wait_for 60 no_device $H1DEV; wait_for 60 no_device $H2DEV; }
 
-# while_busy COMMAND...: it must finish, with four programs at work across the wire: one that listens to events,
-# one that only polls, one that sits idle, and one on one device only.
+# while_busy COMMAND...: the command must finish while four programs have traffic: one that reads events, one that only
+# polls, one that is idle, and one within one device.
 while_busy() {
 	local rc=0
 	up || return
@@ -81,25 +81,25 @@ export -f netns_exit wait_for no_device
 netdev_del() { ip -n h1 link del v1 && wait_for 60 no_device $H1DEV; }
 export -f netdev_del
 
-# A queueing discipline that lets next to nothing through: what the QPs have given to it stays there for many seconds.
+# A queueing discipline with a very low rate: packets that QPs have sent stay in it for many seconds.
 clog() { tc -n h1 qdisc add dev v1 root tbf rate 20kbit burst 128k limit 10m && wait_for 100 clogged; }
 clogged() { [ "$(tc -n h1 -j -s qdisc show dev v1 | sed 's/.*"backlog":\([0-9]*\).*/\1/')" -ge 16000 ]; }
 unclog() { tc -n h1 qdisc del dev v1 root; }
 
-# QPs end at once, and what is below outlives them.
+# QPs end at once, and their packets in the queueing discipline outlive them.
 killed_above_queue() {
 	local rc=0
 	up && busy a -d $H1DEV -D $H2DEV && clog || return
 	pkill -9 -P "${pids[a]}"
-	wait_for 10 nothing_left || { echo "QPs wait for the queue"; rc=1; }
+	wait_for 10 nothing_left || { echo "QPs are not destroyed while the queue has packets"; rc=1; }
 	wait "${pids[a]}" 2> /dev/null
-	clogged || { echo "nothing waits any more"; rc=1; }
+	clogged || { echo "the queue is empty"; rc=1; }
 	unclog
 	down
 	return $rc
 }
 
-# The module stays until what it gave to the queue is gone; its devices do not.
+# rmmod waits until the stack has freed the last skb; devices are removed before.
 rmmod_above_queue() {
 	local pid rc=0
 	clog || return
@@ -127,7 +127,7 @@ perftest_dies() {
 	[ $rc = 0 ] && nothing_left
 }
 
-vlans() { # PREFIX: one VLAN a side, QPs over its addresses, then the VLAN goes
+vlans() { # PREFIX: QPs over the addresses of a VLAN on each side, then the VLAN is deleted
 	local n rc=0
 	up || return
 	for n in 1 2; do
@@ -139,12 +139,12 @@ vlans() { # PREFIX: one VLAN a side, QPs over its addresses, then the VLAN goes
 	wait_for 60 gid_index $H1DEV "${1}1" && wait_for 60 gid_index $H2DEV "${1}2" || return
 	busy a -d $H1DEV -D $H2DEV -a "${1}1" -A "${1}2" && busy p -p -d $H1DEV -D $H2DEV -a "${1}1" -A "${1}2" &&
 		busy i -i -d $H1DEV -D $H2DEV -a "${1}1" -A "${1}2" && busy other -d $H1DEV -D $H2DEV || rc=1
-	timeout 100 ip -n h1 link del v1.5 || { echo "the VLAN does not go"; rc=1; }
+	timeout 100 ip -n h1 link del v1.5 || { echo "the VLAN cannot be deleted"; rc=1; }
 	for n in a p i; do
 		ends $n "$GONE" || rc=1
 		grep -q "then alive" /tmp/$n || rc=1
 	done
-	kill -0 "${pids[other]}" || { echo "a QP on another interface was hit"; cat /tmp/other; rc=1; }
+	kill -0 "${pids[other]}" || { echo "a QP on another interface failed"; cat /tmp/other; rc=1; }
 	kill -9 "${pids[other]}"
 	wait "${pids[other]}" 2> /dev/null
 	down
@@ -155,8 +155,8 @@ vlans() { # PREFIX: one VLAN a side, QPs over its addresses, then the VLAN goes
 kills() { up && timeout 600 "$LT" killed -d $H1DEV -n "$KILLS" && wait_for 60 nothing_left; local rc=$?; down; return $rc; }
 storm() { up && timeout 300 "$LT" storm -d $H1DEV -t "$STORM" -c 4 && wait_for 60 nothing_left; local rc=$?; down; return $rc; }
 
-# ended PGID: every process of the group ends. The clock starts anew with each that does; 100 s without one are a hang,
-# and then it says where they are.
+# ended PGID: waits until all processes of the group have exited. If none exits for 100 s it is a hang, and their kernel
+# stacks are printed.
 ended() {
 	local n p
 	while n=$(pgrep -c -g "$1"); do
@@ -170,12 +170,12 @@ ended() {
 	done
 }
 
-storm_and_removal() { # programs in the middle of making things, not only of sending
+storm_and_removal() { # the device is removed while programs create objects
 	local i rc=0 s t
 	up || return
 	for i in $(seq $((ROUNDS * 5))); do
 		[ "$i" = 1 ] || link_add $H1DEV v1 h1 || return
-		t=$((i * 7 % 20))	# tenths of a second, another one every time
+		t=$((i * 7 % 20))	# tenths of a second, different in each round
 		timeout -k 1 400 "$LT" storm -d $H1DEV -t 300 -c 4 -g > /tmp/storm 2>&1 & s=$!
 		sleep $((t / 10)).$((t % 10))
 		timeout 100 rdma link del $H1DEV || { echo "round $i: link del: $?"; rc=1; }
@@ -187,7 +187,7 @@ storm_and_removal() { # programs in the middle of making things, not only of sen
 	return $rc
 }
 
-flapping() { # down and up, or too small for a moment, under traffic: RC survives, for it retries
+flapping() { # link down and up, or a too small MTU for a moment, under traffic: RC survives by retries
 	local i rc=0
 	up || return
 	busy a -d $H1DEV -D $H2DEV
@@ -217,8 +217,8 @@ reload_loop() {
 	done
 }
 
-# Refused for as long as there is another namespace, and one that was deleted takes a while to go.
-mode() { wait_for 60 rdma system set netns "$1" || { echo "namespaces do not become $1"; return 1; }; }
+# The core refuses the change while another namespace exists, and a deleted one exists for a while longer.
+mode() { wait_for 60 rdma system set netns "$1" || { echo "rdma system set netns $1 fails"; return 1; }; }
 
 dev_set_netns() {
 	local rc=0
@@ -239,24 +239,24 @@ dev_set_netns() {
 ktap_header
 load_modules > /tmp/setup 2>&1 || { cat /tmp/setup; ktap_fail "set-up"; ktap_end; }
 [ $# = 0 ] || { for t; do ktap_check "$t" $t; done; ktap_end; }
-# Four programs that poll take a minute on two emulated CPUs: there the one family does.
-[[ ${LAB:-} == qemu* ]] || ktap_check "a VLAN goes under IPv4 QPs" vlans 10.5.0.
-ktap_check "a VLAN goes under IPv6 QPs" vlans fd05::
+# Four polling programs take a minute on two emulated CPUs: test one address family there.
+[[ ${LAB:-} == qemu* ]] || ktap_check "a VLAN with IPv4 QPs is deleted" vlans 10.5.0.
+ktap_check "a VLAN with IPv6 QPs is deleted" vlans fd05::
 ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
 ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
 ktap_check "the namespace is deleted while busy" while_busy bash -c netns_exit
-ktap_check "ib_write_bw ends when its device goes" perftest_dies
-ktap_check "a program is killed while its packets wait in a queue" killed_above_queue
-ktap_check "the link flaps, and its MTU changes, under traffic" flapping
+ktap_check "ib_write_bw ends when its device is removed" perftest_dies
+ktap_check "a program is killed while its packets wait in a qdisc" killed_above_queue
+ktap_check "link down and up and MTU changes under traffic" flapping
 ktap_check "$KILLS programs killed" kills
-ktap_check "a storm of objects" storm
-ktap_check "the device goes in a storm" storm_and_removal
+ktap_check "objects are created and destroyed all the time" storm
+ktap_check "the device is removed while objects are created and destroyed" storm_and_removal
 ktap_check "rdma dev set netns while busy" dev_set_netns
 if $UML_KASAN; then
-	ktap_skip "rmmod, insmod, again and again" "a module's memory keeps its KASAN shadow in UML"
+	ktap_skip "rmmod and insmod repeatedly" "UML keeps the KASAN shadow of unloaded modules"
 else
-	ktap_check "rmmod, insmod, again and again" reload_loop
+	ktap_check "rmmod and insmod repeatedly" reload_loop
 	ktap_check "rmmod while busy" while_busy rmmod roan
 fi
-ktap_check "rmmod while busy, and packets wait in a queue" while_busy bash -c rmmod_above_queue	# last: see UML_KASAN
+ktap_check "rmmod while busy and with packets in a qdisc" while_busy bash -c rmmod_above_queue	# last: see UML_KASAN
 ktap_end

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A bad wire: every operation must still finish with the right bytes (RC), or be lost whole and never wrong (UC, UD).
+# A link that loses, reorders, duplicates or corrupts packets: each operation must complete with the right bytes (RC),
+# or be lost as a whole and never be wrong (UC, UD).
 #
 #	h1: v1 ---- netem, both ways: loss 1 %, or reorder 25 %, or duplicate 5 %, or corrupt 1 %, or all ---- v2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -8,7 +9,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../verbs/pair.sh"
 N=${N:-20}
 
-# netem drops in units of skbs: a train would be lost or corrupted whole, which is another test (the second round).
+# netem drops whole skbs. So segment first; the second round has whole GSO skbs lost or corrupted.
 wire() {
 	local end dev
 	for end in a b; do
@@ -29,7 +30,7 @@ under() {
 	cat $OUT_A $OUT_B >&3
 }
 
-# One device, whose packets to itself go to the other host and back.
+# A program over one device; its packets go to the other host and back.
 overwrite() { detour h1 && a timeout 280 "$PROGRAMS/features" -d "$ADEV" -w; }
 
 ktap_header
@@ -45,7 +46,7 @@ for trains in $(wire_value gso || echo off on); do
 		p="$name, trains $trains"
 		ktap_check "$p: RC, all operations, 4 QPs" under 300 -t rc -q 4 -w 64 -n "$N" -l 40000
 		ktap_check "$p: RC both ways, SRQ, events" under 300 -t rc -q 2 -w 32 -n "$N" -l 20000 -B -S -e
-		[ $name != loss-1 ] || ktap_check "$p: what is overwritten after its completion does not leak" overwrite
+		[ $name != loss-1 ] || ktap_check "$p: a buffer overwritten after its completion does not reach the peer" overwrite
 		ktap_check "$p: UC" under 300 -t uc -q 2 -w 32 -n "$((N / 2))" -l 20000 -L
 		ktap_check "$p: UD" under 300 -t ud -q 2 -w 32 -n "$((N / 2))" -L
 	done <<-END
@@ -57,5 +58,5 @@ for trains in $(wire_value gso || echo off on); do
 	END
 done
 wire loss 0%
-ktap_check "RNR: receives posted late" stress 300 -t rc -q 4 -w 32 -n 10 -r
+ktap_check "RNR: receives are posted late" stress 300 -t rc -q 4 -w 32 -n 10 -r
 ktap_end

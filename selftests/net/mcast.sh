@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# UD multicast: the netdev listens to the right MAC, the network is told by IGMP or MLD, datagrams arrive at every member
-# and at nobody else, and leaving undoes it all. A group is one of the whole port: also of the VLANs there, and of one that
-# is made later. It outlives a link that goes down, and an MTU that is too small for IPv6 for a while.
+# UD multicast: the netdev accepts the group's MAC, the host reports membership by IGMP or MLD, datagrams arrive at each
+# member and at no other QP, and detaching undoes all. A group is joined on the whole port, including its VLANs and
+# VLANs created later. Membership survives link down and a temporary MTU too small for IPv6.
 #
 #	h1: roan1 v1 (members) ======== v2 roan2 :h2 (sender)
 HERE=$(dirname "$(readlink -f "$0")")
@@ -12,7 +12,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 maddr() { a ip maddr show dev v1 | grep -q "$1"; }
 no_maddr() { ! maddr "$1"; }
 
-port_counters() {	# multicast and unicast packets that the members' port received, that the sender's sent
+port_counters() {	# multicast and unicast packets received by the members' port, and sent by the sender's
 	cat "/sys/class/infiniband/$ADEV/ports/1/counters/multicast_rcv_packets" \
 		"/sys/class/infiniband/$ADEV/ports/1/counters/unicast_rcv_packets"
 	cat "/sys/class/infiniband/$BDEV/ports/1/counters/multicast_xmit_packets" \
@@ -25,7 +25,7 @@ group() {
 	no_maddr "$ip" || { echo "$ip is joined beforehand"; return 1; }
 	before=$(counter "$ADEV" rcvd_pkts)
 	ports_before=$(port_counters)
-	rm -f $OUT_A	# the group before this one has joined, too
+	rm -f $OUT_A	# the file may be of the previous group
 	# shellcheck disable=SC2086
 	"${A[@]}" timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m "$mgid" -r 2 -n 20 $opt > $OUT_A 2>&1 &
 	pid=$!
@@ -43,11 +43,11 @@ group() {
 	wait_for 30 no_maddr "$ip" || { echo "$ip is still joined"; return 1; }
 }
 
-reports() {	# the network was told: a capture on the other side saw the report for the group
+reports() {	# a capture on the other side has the report for the group
 	tshark -n -r /tmp/mc.pcap -Y "$1" 2> /dev/null | grep -q . || { echo "no $1"; tshark -n -r /tmp/mc.pcap 2> /dev/null | head; return 1; }
 }
 
-# member GID [OPTIONS]: two members join in the background, as $member.
+# member GID [OPTIONS]: attaches two QPs in the background; its process id is $member.
 member() {
 	local mgid=$1
 	shift
@@ -57,7 +57,7 @@ member() {
 	wait_for 60 grep -q joined $OUT_A || { cat $OUT_A; kill $member; return 1; }
 }
 
-# received GID [OPTIONS]: what h2 sends comes to both of them.
+# received GID [OPTIONS]: datagrams of h2 arrive at both QPs.
 received() {
 	local mgid=$1 rc
 	shift
@@ -93,7 +93,7 @@ vlans_later() {
 	a ip link del v1.8
 }
 
-# The kernel takes IPv6 addresses off an interface that is down.
+# The kernel removes the IPv6 addresses of an interface that goes down.
 v1_addresses() { a ip addr replace $AIP6/64 dev v1 nodad && wait_for 60 gid_index "$ADEV" $AIP6 h1 && wait_for 60 a ping -c 1 -W 1 $BIP; }
 
 down_up() { # GID IP [OPTIONS]
@@ -106,14 +106,15 @@ down_up() { # GID IP [OPTIONS]
 
 small_mtu() {
 	member ff0e::4d:81 -6 && a ip link set v1 mtu 1000 || return
-	no_maddr ff0e::4d:81 || echo "IPv6 is still there with an MTU of 1000"
+	no_maddr ff0e::4d:81 || echo "IPv6 still works with an MTU of 1000"
 	a ip link set v1 mtu 4200 && v1_addresses || return
 	maddr ff0e::4d:81 || { a ip maddr show dev v1; kill $member; return 1; }
 	received ff0e::4d:81 -6 || return
 	wait_for 30 no_maddr ff0e::4d:81 || { echo "still joined"; a ip maddr; return 1; }
 }
 
-# Its groups stay behind when an interface goes to another namespace, and those it has there are not ours to leave.
+# An interface that moves to another namespace loses its groups. Groups joined there later are not the device's to
+# leave.
 moved() {
 	local pid
 	rm -f $OUT_A
@@ -121,12 +122,12 @@ moved() {
 	pid=$!
 	wait_for 60 grep -q joined $OUT_A || { cat $OUT_A; kill $pid; return 1; }
 	ip netns add elsewhere && a ip link set v1 netns elsewhere || return
-	wait_for 60 test ! -e "/sys/class/infiniband/$ADEV" || { echo "the device is still there"; return 1; }
+	wait_for 60 test ! -e "/sys/class/infiniband/$ADEV" || { echo "the device still exists"; return 1; }
 	kill $pid 2> /dev/null; wait $pid
 	ip -n elsewhere maddr show dev v1 | grep -q 'inet6 *ff02::1' || { ip -n elsewhere maddr show dev v1; return 1; }
 }
 
-# What comes last of all that is looked for.
+# The last packet that the checks below look for.
 LAST='udp.port == 4791 && ipv6.dst == ff0e::4d:77 && eth.dst == 33:33:00:4d:00:77'
 
 ktap_header
@@ -134,9 +135,9 @@ needs_every_packet
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 "${B[@]}" dumpcap -q -P -i v2 -w /tmp/mc.pcap > /tmp/dumpcap.log 2>&1 &
 cap=$!
-wait_for 30 test -s /tmp/mc.pcap	# who only now begins to capture misses the join
+wait_for 30 test -s /tmp/mc.pcap	# the capture must have started before the join
 ktap_check "IPv4 group: MAC, join, two members, leave" group ::ffff:224.0.1.77 01:00:5e:00:01:4d 224.0.1.77 ""
-ktap_check "IPv4 group in RoCE v1's notation" group ff0e::ffff:224.0.1.78 01:00:5e:00:01:4e 224.0.1.78 ""
+ktap_check "IPv4 group as a RoCE v1 MGID" group ff0e::ffff:224.0.1.78 01:00:5e:00:01:4e 224.0.1.78 ""
 ktap_check "IPv6 group: MAC, join, two members, leave" group ff0e::4d:77 33:33:00:4d:00:77 ff0e::4d:77 -6
 wait_for 30 reports "$LAST"
 sleep 1
@@ -145,14 +146,14 @@ if command -v dumpcap > /dev/null; then
 	ktap_check "IGMP report on the wire" reports 'igmp.maddr == 224.0.1.77'
 	ktap_check "MLD report on the wire" reports 'icmpv6.mldr.mar.multicast_address == ff0e::4d:77'
 	ktap_check "the sender's frames carry the group's MAC" reports 'udp.port == 4791 && ip.dst == 224.0.1.77 && eth.dst == 01:00:5e:00:01:4d'
-	ktap_check "and for IPv6" reports "$LAST"
+	ktap_check "the same for IPv6" reports "$LAST"
 else
 	ktap_skip "reports on the wire" "no dumpcap"
 fi
 ktap_check "VLANs: joined, received, left" vlans
-ktap_check "a VLAN made after the join; one that goes" vlans_later
+ktap_check "a VLAN created after the join, and a VLAN that is deleted" vlans_later
 ktap_check "IPv4 group over link down and up" down_up ::ffff:224.0.1.80 224.0.1.80
 ktap_check "IPv6 group over link down and up" down_up ff0e::4d:80 ff0e::4d:80 -6
 ktap_check "IPv6 group over an MTU without IPv6" small_mtu
-ktap_check "an interface that moved keeps the groups it has there" moved
+ktap_check "an interface that moved to another namespace keeps the groups joined there" moved
 ktap_end

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The same bytes over every kind of path, each with and without loss and corruption; and trains where they may be, single
-# packets where not, as the counters tell. QUICK=1: without the lossy half. ONLY=KIND,KIND: only such paths.
+# verbs_stress over every kind of netdev, with and without loss and corruption. Counters show whether packets were sent
+# and received in trains (GSO skbs) or one by one. QUICK=1: without loss. ONLY=KIND,KIND: these kinds only.
 #
 #	h1: pa on u1 [on w1] ==== w2 [below u2] with pb :h2	u: w itself, or a VLAN, bond, bridge, VXLAN, macvlan ... on it
 #	w1 and w2 are a veth, or two taps with a program between them
@@ -14,14 +14,14 @@ TAPS=	# the program between the taps
 # shellcheck disable=SC2034 # pair.sh reads them
 ADEV=pa BDEV=pb AIP=10.9.0.1 BIP=10.9.0.2
 
-# Where an end is: h1 or h2; with rxe the first end is in the first namespace.
+# Runs a command at an end: in h1 or h2; with rxe the first end is the initial namespace.
 end() { # 1|2 COMMAND...
 	local n=$1
 	shift
 	if [ "$n" = 1 ]; then a "$@"; else b "$@"; fi
 }
 
-plain() { [ "$1" = plain ] || [ "$1" = tap ]; }	# KIND: nothing is on the wire's ends
+plain() { [ "$1" = plain ] || [ "$1" = tap ]; }	# KIND: the RDMA device is on w itself
 wire() { # KIND MTU
 	[ "$1" = tap ] || { ip link add w1 mtu "$2" type veth peer name w2 mtu "$2"; return; }
 	python3 "$HERE/tap_wire.py" w1 w2 > /tmp/taps.log 2>&1 &
@@ -29,7 +29,7 @@ wire() { # KIND MTU
 	wait_for 60 ip link show w2 && ip link set w1 mtu "$2" && ip link set w2 mtu "$2" || { cat /tmp/taps.log; return 1; }
 }
 
-# The upper device of end N on wN; prints what the RDMA device goes on.
+# Creates the upper device of end N on wN; prints the netdev for the RDMA device.
 upper() { # KIND N
 	local n=$2
 	! plain "$1" || { echo "w$n"; return; }
@@ -63,7 +63,7 @@ path_up() { # KIND MTU
 		on=$(upper "$1" $n) || return
 		ADDRESS=u$n; ! plain "$1" || ADDRESS=w$n
 		end $n ip addr add "10.9.0.$n/24" dev $ADDRESS || return
-		[ "$2" -lt 1280 ] || end $n ip addr add "fd09::$n/64" dev $ADDRESS nodad || return	# less is too little for IPv6
+		[ "$2" -lt 1280 ] || end $n ip addr add "fd09::$n/64" dev $ADDRESS nodad || return	# IPv6 minimum
 		if [ "${A[*]}" = env ] && [ $n = 1 ]; then
 			LINK_TYPE=rxe link_add pa w1 || return
 		else
@@ -90,8 +90,8 @@ bad_wire() {
 sum() { local d s=0; for d in "${DEVS[@]}"; do s=$((s + $(counter "$d" "$1"))); done; echo $s; }
 counts() { echo "$(sum sent_pkts) $(sum sent_skbs) $(sum rcvd_pkts) $(sum rcvd_skbs)"; }
 
-# carry SENT RECEIVED OPTIONS...: options are for both ends; SENT and RECEIVED are "trains", "single", "any", or, of what
-# is received, "whole": the very skbs that were sent
+# carry SENT RECEIVED OPTIONS...: stress with options for both ends. SENT and RECEIVED are "trains", "single", "any";
+# RECEIVED may be "whole": as many skbs as were sent
 carry() {
 	local sent=$1 rcvd=$2 before after
 	shift 2
@@ -103,16 +103,16 @@ carry() {
 	echo "sent $(($5 - $1)) packets in $(($6 - $2)) skbs, received $(($7 - $3)) in $(($8 - $4))"
 	shaped "$sent" $(($5 - $1)) $(($6 - $2)) && shaped "$rcvd" $(($7 - $3)) $(($8 - $4)) $(($6 - $2))
 }
-shaped() { # WHICH PACKETS SKBS [SENT-SKBS]
+shaped() { # WHICH PACKETS SKBS [SENT-SKBS]: were PACKETS in SKBS as WHICH says?
 	[ "$2" -gt 0 ] || return
 	case $1 in
-	trains) [ $((4 * $2)) -ge $((5 * $3)) ] ;;	# ACKs and small messages travel alone
+	trains) [ $((4 * $2)) -ge $((5 * $3)) ] ;;	# ACKs and small messages are single packets
 	single) [ "$2" = "$3" ] ;;
 	whole) [ "$3" = "$4" ] ;;
 	esac
 }
 
-# path NAME KIND MTU SENT RECEIVED "ETHTOOL WORDS" [STRESS OPTIONS]: up, clean, bad, down
+# path NAME KIND MTU SENT RECEIVED "ETHTOOL WORDS" [STRESS OPTIONS]: sets up, tests without and with loss, removes
 path() {
 	local name=$1 sent=$4 rcvd=$5 n
 	[[ -z ${ONLY:-} || ,$ONLY, == *,$2,* ]] || return 0
@@ -133,7 +133,7 @@ path() {
 	path_down
 }
 
-# Every packet marked on the way must count as one, also in a train.
+# Each packet marked on the way must be counted as one, also in a train.
 marked() {
 	local n before ce
 	for n in 1 2; do
@@ -142,17 +142,18 @@ marked() {
 		end $n tc filter add dev w$n parent 1: protocol ip prio 1 u32 match ip dport 4791 0xffff flowid 1:4 || return 4
 	done
 	for n in pa pb; do
-		# All packets ECT(0), ACKs too, or they are lost instead: so congestion control, which knows better, is off.
+		# All packets, including ACKs, are made ECT(0), as RED drops others. Congestion control would set ECT
+		# itself: off.
 		echo none > /sys/class/infiniband/$n/ports/1/cc_param/algo || return
 		echo 2 > /sys/class/infiniband/$n/ports/1/cc_param/traffic_class || return
 	done
 	before=$(sum rcvd_pkts) ce=$(sum rcvd_ce_pkts)
-	carry any trains || return	# what is sent has a CNP now and then, alone, and not ECT: lost
+	carry any trains || return	# sent skbs are not checked: CNPs among them are single, and dropped as Not-ECT
 	echo "$(($(sum rcvd_ce_pkts) - ce)) marks in $(($(sum rcvd_pkts) - before)) packets"
 	[ $(($(sum rcvd_ce_pkts) - ce)) = $(($(sum rcvd_pkts) - before)) ]
 }
 
-# Three pairs of programs at once, each with a path MTU and a traffic class of its own, several QPs each way.
+# Three pairs of programs at once, each with its own path MTU and traffic class, several QPs in each direction.
 unmixed() {
 	local op mtu class port=19000 pids=() rc=0 pid capture
 	rm -f /tmp/trains
@@ -180,7 +181,7 @@ unmixed() {
 	return $rc
 }
 
-# Trains that were cut on the way and put together again.
+# The same with trains that were segmented on the way and aggregated by GRO.
 marked_gro() {
 	local n
 	for n in 1 2; do
@@ -217,7 +218,7 @@ path "VLAN" vlan 4200 trains whole ""
 path "bond" bond 4200 trains whole ""
 path "bridge" bridge 4200 trains whole ""
 path "macvlan" macvlan 4200 trains whole ""
-# A tunnel's end has GRO, and puts together what left alone, too.
+# A tunnel's end has GRO, which also aggregates packets that were sent one by one.
 path "VXLAN" vxlan 4200 trains trains ""
 if modprobe -q ipvlan; then path "ipvlan" ipvlan 4200 trains whole ""; else ktap_skip "ipvlan" "no module"; fi
 if modprobe -q team && modprobe -q team_mode_roundrobin && command -v teamnl > /dev/null; then
@@ -226,14 +227,14 @@ else
 	ktap_skip "team" "no module, or no teamnl"
 fi
 [ -z "${ONLY:-}" ] || ktap_end
-# A program is the wire: the others leave it the CPU, and wait longer for it.
+# A program forwards the packets. So the test programs sleep instead of polling, and have a longer ACK timeout.
 QUICK=1 path "taps with virtio-net headers" tap 4200 trains whole "" -e -k 18
-on_veth "every marked packet is counted, in trains" marked
-on_veth "and in trains that GRO puts together" marked_gro
+on_veth "every marked packet of a train is counted" marked
+on_veth "every marked packet of a GRO skb is counted" marked_gro
 on_veth "trains never mix queue pairs, traffic classes or path MTUs" unmixed
 if modprobe -q rdma_rxe; then
 	A=(env) DEVS=(pb)
-	# Not where packets are lost: rxe can fall silent for good when an RNR NAK meets a READ under way.
+	# Without loss only: rxe can stop responding for good if an RNR NAK arrives during a READ.
 	QUICK=1 path "a peer that is rxe" plain 4200 trains any "" -x
 else
 	ktap_skip "a peer that is rxe" "no rdma_rxe"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What the host's network stack keeps for each flow it keeps for roan's too: connection tracking knows it after its first packet,
-# and one transmit queue carries it, whichever CPU sends.
+# State that the host's network stack keeps for each flow works for roan: connection tracking confirms the flow with its
+# first packet, and one transmit queue carries the flow, whichever CPU sends.
 #
-#	h1: v1, roan1  =veth=  v2 with two transmit queues, one a CPU's, roan2: h2	in h1 nft counts what is known
+#	h1: v1, roan1  =veth=  v2 with two transmit queues, one for each CPU, roan2: h2	nft in h1 counts tracked packets
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -11,7 +11,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 lay_wire() { # MTU
 	ip link add v1 netns h1 mtu "$1" numtxqueues 2 numrxqueues 2 type veth peer name v2 netns h2 mtu "$1" numtxqueues 2 numrxqueues 2
 }
-# Each CPU sends by a queue of its own; answers are received on the CPU that does not post.
+# XPS: each CPU has its own transmit queue. Responses are received on the CPU that does not post.
 set_up() {
 	local q
 	pair_up || return
@@ -22,7 +22,7 @@ set_up() {
 	b tc qdisc replace dev v2 root handle 1: mq && b tc qdisc replace dev v2 parent 1:1 pfifo limit 10000 &&
 		b tc qdisc replace dev v2 parent 1:2 pfifo limit 10000
 }
-# Bytes that left by each queue of v2, the fewer first.
+# Prints the bytes sent by each queue of v2, the smaller number first.
 queues() { b tc -s qdisc show dev v2 | awk '/pfifo/ { mine = 1 } mine && /Sent/ { print $2; mine = 0 }' | sort -n | paste -sd' '; }
 one_queue() {
 	local few many
@@ -33,7 +33,7 @@ one_queue() {
 }
 
 known() { a nft -j list counter inet t "$1" | sed 's/.*"packets": *\([0-9]*\).*/\1/'; }
-# Connection tracking first and the device after it, whose hook is then before conntrack's last.
+# Load conntrack before adding the device: then roan's hook runs before conntrack's last one.
 track() {
 	local v
 	a nft "add table inet t" && for v in 4 6; do a nft "add counter inet t v$v" || return; done
@@ -52,8 +52,8 @@ tracked() { # 4|6 ADDRESS ADDRESS: of A and B
 exec 3>&1
 ktap_header
 set_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-ktap_check "a QP's packets leave by one queue" one_queue
+ktap_check "a QP's packets use one transmit queue" one_queue
 track > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "tracking"; ktap_end; }
-ktap_check "IPv4: a flow is known from its second packet on" tracked 4 "$AIP" "$BIP"
-ktap_check "IPv6: a flow is known from its second packet on" tracked 6 "$AIP6" "$BIP6"
+ktap_check "IPv4: a flow is tracked from its second packet on" tracked 4 "$AIP" "$BIP"
+ktap_check "IPv6: a flow is tracked from its second packet on" tracked 6 "$AIP6" "$BIP6"
 ktap_end

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Packets that a program lets go (NFQUEUE, as intrusion prevention has it) come in that program's context, not in a softirq.
+# Packets that a program accepts (NFQUEUE, as intrusion prevention uses) are received in that program's context, not in
+# a softirq.
 #
-#	h1: v1, roan1  =veth=  v2, roan2: h2	in h2 what comes to port 4791 waits for nfqueue.py
+#	h1: v1, roan1  =veth=  v2, roan2: h2	in h2 packets to port 4791 are queued to nfqueue.py
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -27,7 +28,7 @@ ktap_header
 command -v nft > /dev/null || { ktap_skip "nfqueue" "no nft"; ktap_end; }
 set_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log /tmp/nfqueue; ktap_fail "set-up"; ktap_end; }
 for n in 1 2 3; do
-	ktap_check "WRITEs both ways through a queue, the ${n}. time" both_ways
+	ktap_check "WRITEs both ways through NFQUEUE, the ${n}. time" both_ways
 done
 kill %1
 ktap_end

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Packets for memory that is not there wait for it, and their sender is told to stop. odp_rxqueue.py has the cases; memory is absent
-# for as long as the file system that it is a file of is frozen.
+# Packets whose page is not present are queued until the page fault ends, and the sender gets pause frames.
+# odp_rxqueue.py has the cases. A page fault lasts as long as the file system of the mapped file is frozen.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/python.sh"

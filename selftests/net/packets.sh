@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Packets that are cut, corrupt, spoofed, or make no sense: packets.py sends them and says what must come of each. What a CNP
-# does to the rate of its queue pair, and what there is to see of it, is cnp_reaction.py's.
+# Truncated, corrupt, spoofed and invalid packets: packets.py sends them and checks the effect of each. cnp_reaction.py
+# checks what a CNP does to a QP's rate, and how that is shown.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/python.sh"

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# perftest's programs over RC, UC and UD and their variants: that they finish and print a rate, not how fast it is.
-# ITER=N sets the iterations (default 100); QUICK=1 tries options together, not one by one.
+# perftest's programs over RC, UC and UD and their variants: that they finish and print a figure. The figure is not
+# judged. ITER=N sets the iterations (default 100); QUICK=1 combines options instead of one run for each.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
 ITER=${ITER:-100}
 PORT=18600
 
-# Result lines start with the size and how many messages there were. The figures behind are inf or 0 when perftest cannot
-# calibrate the cycle counter, as it says then: two of its programs that do so on one CPU at the same time disturb each other.
-# Those in MB/s are 0.00, too, where few small messages took long; the last is the rate, or a latency.
+# Result lines start with the size and the number of iterations. The figures are inf or 0 if perftest cannot calibrate
+# the cycle counter, which it reports: two programs that calibrate on one CPU at the same time disturb each other.
+# Figures in MB/s are 0.00 if few small messages took long. The last figure is the rate, or a latency.
 counted() {
 	local figures=y
 	! grep -q 'Correlation coefficient' "$1" || figures=
@@ -33,12 +33,12 @@ run() {
 	return 1
 }
 
-# The port of the one before is in TIME_WAIT.
+# Each run has its own port: the last one's is in TIME_WAIT.
 t() { PORT=$((PORT + 1)); ktap_check "$*" run "$@"; }
 
 ktap_header
 needs_every_packet
-# perftest reads "cpu MHz" and divides by it.
+# perftest divides by the "cpu MHz" value.
 grep -q 'cpu MHz' /proc/cpuinfo || echo "# no cpu MHz in /proc/cpuinfo: figures may be inf"
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 TARGET=$AIP
@@ -54,10 +54,10 @@ done
 t ib_send_bw -c UD -n "$ITER"
 t ib_send_lat -c UD -n "$ITER"
 
-# The TCP handshake stays on IPv4: perftest speaks IPv6 in the GID only.
+# The TCP handshake is on IPv4: perftest uses IPv6 for the GID only.
 V6="--ipv6 -x $(gid_index "$ADEV" "$AIP6" "$([ "$LINK_TYPE" = roan ] && echo h1)")"
 
-# Every option by itself.
+# Each option in a run of its own.
 one_by_one() {
 	local op mtu
 	for op in write read send atomic; do
@@ -85,7 +85,7 @@ one_by_one() {
 	done
 }
 
-# Every option with every program that has it, in half as many runs. Above it was MTU 4096.
+# Each option with each program that has it, combined in half as many runs. The runs above had MTU 4096.
 together() {
 	local op
 	t ib_write_bw -R -m 1024 -n "$ITER"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Priority flow control: pause frames stop a priority and nothing else, for as long as they may and no longer. pfc.py sends them.
+# Priority flow control: a pause frame stops its priority only, and for its time only. pfc.py has the cases.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/python.sh"

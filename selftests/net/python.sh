@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced, after lib.sh, by tests whose cases a Python program beside them has. It judges nothing itself.
+# Sourced after lib.sh by tests whose cases are in a Python program beside them. It has no verdict of its own.
 #
-# python_needs NAME: ends the script where NAME cannot run. python_runs NAME SECONDS WORD...: NAME.py, by way of the command
-# WORD...; its KTAP is ours.
+# python_needs NAME: skips the script if Python test NAME cannot run. python_runs NAME SECONDS WORD...: runs NAME.py,
+# prefixed by the command WORD..., and relays its KTAP lines.
 PY=/usr/bin/python3	# pyverbs belongs to the distribution's interpreter
 
 python_needs() {
-	[ "$LINK_TYPE" = roan ] || { ktap_skip "$1" "knows roan's counters and parameters"; ktap_end; }
+	[ "$LINK_TYPE" = roan ] || { ktap_skip "$1" "needs roan's counters and parameters"; ktap_end; }
 	$PY -c 'import pyverbs.qp' 2> /dev/null || { ktap_skip "$1" "no pyverbs"; ktap_end; }
 }
 
@@ -17,6 +17,6 @@ python_runs() {
 	"$@" timeout -k 5 "$seconds" $PY "$HERE/$name.py" > "/tmp/$name.out" 2> "/tmp/$name.err"
 	rc=$?
 	tail -n 15 "/tmp/$name.err" | sed 's/^/# /'
-	[ ! -s "/tmp/$name.err" ] || rc=2	# an exception, whatever became of the lines before it
+	[ ! -s "/tmp/$name.err" ] || rc=2	# an exception is a failure, whatever lines were printed before it
 	ktap_relay "/tmp/$name.out" "$name" $rc
 }

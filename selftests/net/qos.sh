@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Which DSCP and which priority packets leave with, as a queueing discipline with a class for each priority counts them and
-# as the other end sees them. No virtual interface has a DCB table: fake_dcb.c gives v1 one.
+# DSCP and priority of outgoing packets, as counted by a queueing discipline with a class for each priority, and as the
+# receiver sees them. No virtual interface has a DCB table: fake_dcb.c gives v1 one.
 #
 #	h1: roan1 v1 == prio, 8 bands ======== v2 roan2 :h2	captured on v2
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
-# The core shows a device's parameters in its own namespace only, which by default is the first one.
+# The RDMA core shows a device's parameters in its own network namespace only, by default the initial one.
 PARAMS=/sys/class/infiniband/$H1DEV/ports/1/cc_param
 
 packets() { a tc -s class show dev v1 | awk -v c="1:$(($1 + 1))" '$3 == c { f = 1 } f && /Sent/ { print $4; exit }'; }
 
-# A field of what h1 sent to h2, each value once.
+# Prints the values of a field in packets from h1 to h2, each value once.
 sent() { tshark -n -r "$1" -Y "ip.src == $AIP && udp.dstport == 4791" -T fields -e "$2" 2> /dev/null | sort -un | tr '\n' ' '; }
 
 capture() {
@@ -22,7 +22,7 @@ capture() {
 }
 stop() { kill $CAPTURE; wait $CAPTURE 2> /dev/null; }
 
-# leaves DSCP PRIO OPTIONS...: a WRITE stream from h1 with perftest's OPTIONS.
+# leaves DSCP PRIO OPTIONS...: a WRITE stream from h1 with perftest's OPTIONS has this DSCP and priority.
 leaves() {
 	local dscp=$1 prio=$2 before got
 	shift 2
@@ -32,8 +32,8 @@ leaves() {
 	echo "dscps $got, priority $prio: $before -> $(packets "$prio")"
 	[ "$got" = "$dscp " ] && [ "$(packets "$prio")" -ge $((before + 2)) ]
 }
-# Where the cycle counter drifts perftest sends all and then cannot say how fast: what it leaves with means nothing here.
-stream() { # both() has its server at A; ours is at B
+# If the cycle counter drifts perftest fails at the end, after it has sent all. So its exit status is not used.
+stream() { # both() has its server at A; this one has it at B
 	local pid
 	"${B[@]}" timeout 100 ib_write_bw -d "$BDEV" -x "$BGID" -n 100 -s 4096 > /tmp/server 2>&1 & pid=$!
 	wait_for 60 serving
@@ -41,7 +41,7 @@ stream() { # both() has its server at A; ours is at B
 	kill $pid 2> /dev/null; wait $pid
 }
 serving() { b ss -Hltn 'sport = :18515' | grep -q .; }
-# The same between the addresses of a VLAN, whose tag then has the PCP that the interface's map makes of the priority.
+# The same between addresses of a VLAN. The interface's egress map gives the PCP of the tag for the priority.
 tagged() { # PCP OPTIONS...
 	local pcp=$1 got
 	shift
@@ -71,45 +71,45 @@ refuses() { # VALUE WORDS
 }
 
 ktap_header
-[ "$LINK_TYPE" = roan ] || { ktap_skip "qos" "knows roan's parameters"; ktap_end; }
+[ "$LINK_TYPE" = roan ] || { ktap_skip "qos" "needs roan's parameters"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 modprobe -q sch_prio
 a tc qdisc add dev v1 root handle 1: prio bands 8 priomap 0 1 2 3 4 5 6 7 0 0 0 0 0 0 0 0 || { ktap_skip "qos" "no prio qdisc"; ktap_end; }
 AGID=$(gid_index "$ADEV" "$AIP" h1) BGID=$(gid_index "$BDEV" "$BIP" h2)
 
-ktap_check "nothing said: DSCP 0, priority 0" leaves 0 0
-ktap_check "traffic class 106: DSCP 26, priority 3, which the stack's own table would make 2" leaves 26 3 --tclass=106
+ktap_check "no setting: DSCP 0, priority 0" leaves 0 0
+ktap_check "traffic class 106: DSCP 26, priority 3 (the stack's TOS table would give 2)" leaves 26 3 --tclass=106
 ktap_check "traffic class 192: DSCP 48, priority 6" leaves 48 6 --tclass=192
 ktap_check "service level 5: its class selector, DSCP 40" leaves 40 5 -S 5
-ktap_check "no number is refused" refuses many "Invalid argument"
+ktap_check "a value that is not a number is refused" refuses many "Invalid argument"
 ktap_check "256 is refused" refuses 256 "out of range"
 set_class 104
-ktap_check "the device's traffic class serves who says nothing" leaves 26 3
-ktap_check "... and nobody else" leaves 8 1 --tclass=32
+ktap_check "the device's traffic class applies to QPs without one" leaves 26 3
+ktap_check "the device's traffic class does not apply to QPs with one" leaves 8 1 --tclass=32
 
 set_class 0
 if vlans > /tmp/vlans.log 2>&1; then
-	ktap_check "a VLAN's PCP is what its map makes of priority 3" tagged 5 --tclass=106
-	ktap_check "... and 0 of a priority that the map does not name" tagged 0 --tclass=192
+	ktap_check "a VLAN's PCP is that of its egress map for priority 3" tagged 5 --tclass=106
+	ktap_check "a VLAN's PCP is 0 for a priority that is not in the map" tagged 0 --tclass=192
 else
 	sed 's/^/# /' /tmp/vlans.log
-	ktap_fail "a VLAN with a map of priorities"
+	ktap_fail "set-up of a VLAN with an egress map"
 fi
 
 DCB=$(dirname "$(roan_ko)")/roan_fake_dcb.ko
 if [ -e "$DCB" ] && command -v dcb > /dev/null; then
-	ktap_check "an interface that does DCB" a insmod "$DCB" netdev=v1
+	ktap_check "load the fake DCB driver" a insmod "$DCB" netdev=v1
 	a dcb app add dev v1 dscp-prio 26:5
-	ktap_check "the DCB table says what DSCP 26 is worth" leaves 26 5 --tclass=106
+	ktap_check "DCB: the entry for DSCP 26 gives its priority" leaves 26 5 --tclass=106
 	a dcb app add dev v1 dgram-port-prio 4791:4
-	ktap_check "... and what UDP port 4791 is, for other DSCPs" leaves 10 4 --tclass=40
-	ktap_check "... but not for that one" leaves 26 5 --tclass=106
+	ktap_check "DCB: the entry for UDP port 4791 gives that of other DSCPs" leaves 10 4 --tclass=40
+	ktap_check "DCB: the DSCP entry has precedence over the port entry" leaves 26 5 --tclass=106
 	a dcb app add dev v1 dscp-prio 26:7
-	ktap_check "of two priorities the higher counts" leaves 26 7 --tclass=106
+	ktap_check "DCB: of two priorities the higher is used" leaves 26 7 --tclass=106
 	a dcb app del dev v1 dscp-prio 26:5 26:7
-	ktap_check "an entry goes: the port's counts" leaves 26 4 --tclass=106
+	ktap_check "DCB: without the DSCP entry the port entry is used" leaves 26 4 --tclass=106
 	a dcb app del dev v1 dgram-port-prio 4791:4
-	ktap_check "all are gone: DSCP >> 3 again" leaves 26 3 --tclass=106
+	ktap_check "DCB: without entries the priority is DSCP >> 3" leaves 26 3 --tclass=106
 	rmmod roan_fake_dcb
 else
 	ktap_skip "DCB" "no roan_fake_dcb.ko or no dcb"

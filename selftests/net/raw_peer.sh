@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced, after lib.sh and python.sh, by tests in which a Python program of raw packets is the other host. It judges nothing itself.
+# Sourced after lib.sh and python.sh by tests in which a Python program that sends raw packets is the peer. It has no
+# verdict.
 #
 #	h1: v1 (no device)  ======== v2 roan2 :h2	the program runs in h2 and sends by a packet socket on v1
 #
-# alone_up NAME: the set-up; ends the script where it cannot be. alone NAME: NAME.py beside this file; its KTAP is the script's.
+# alone_up NAME: set-up; skips the script if NAME cannot run. alone NAME: runs NAME.py beside this file and relays its
+# KTAP lines.
 
-# What leaves is counted: nobody else may talk to the device meanwhile, and no neighbour is asked for.
+# Tests count outgoing packets. So no other peer may use the device, and neighbour entries are static.
 alone_up() {
 	local ip
 	python_needs "$1"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# tools/roan says what is so, changes what it is told to, and refuses the rest with a reason.
+# tools/roan shows the state, changes settings, and refuses invalid requests with a reason.
 # shellcheck source=selftests/vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
 roan() { "$REPO/tools/roan" "$@" > /tmp/out 2>&1; }
 says() { grep -Eq -- "$1" /tmp/out || { cat /tmp/out; return 1; }; }
-# What a refusal is: status 1, the reason on stderr, no traceback.
+# refused: status 1, the reason on stderr, no traceback.
 refused() { # REASON ARGS...
 	local why=$1
 	shift
@@ -18,13 +18,14 @@ every_parameter_has_a_meaning() {
 	local f n=0
 	roan cc show roan1 || return
 	for f in /sys/class/infiniband/roan1/ports/1/cc_param/*; do
-		grep -Eq "^${f##*/} +$(cat "$f") +[^ ].*[a-z]" /tmp/out || { echo "${f##*/} is not explained"; return 1; }
+		grep -Eq "^${f##*/} +$(cat "$f") +[^ ].*[a-z]" /tmp/out || { echo "${f##*/} has no explanation"; return 1; }
 		n=$((n + 1))
 	done
 	[ $n -gt 20 ]
 }
 
-# The kernel takes both ends of each range and refuses what lies beyond, and what is no number; then nothing has changed.
+# The kernel accepts both ends of each range, and refuses values beyond it and non-numbers; a refused write changes
+# nothing.
 every_range_is_kept() {
 	roan cc show roan1 || return
 	python3 - /sys/class/infiniband/roan1/ports/1/cc_param <<- 'END'
@@ -61,29 +62,30 @@ set_changes() {
 		[ "$(value min_time_between_cnps)" = 7 ]
 }
 
-# The second value is bad, so the first must not be written either.
+# The second value is invalid, so the first must not be written.
 nothing_changes() {
 	refused "min_time_between_cnps: .*out of range: 0 to 131071 us" cc set roan1 rpg_ai_rate=50 min_time_between_cnps=131072 &&
 		[ "$(value rpg_ai_rate)" = 1000 ]
 }
 
-# A flow whose program chose, and what the administrator then makes of it. qp NAME...: what rdma says of the one QP
+# A QP whose program chose an algorithm, and changes by the administrator. qp NAME...: prints these attributes of the
+# only RC QP
 qp() {
 	rdma -j -dd resource show qp link roan1/1 | python3 -c '
 import json, sys
 print(*[q.get(n, q.get("drv_" + n)) for q in json.load(sys.stdin) if q["type"] == "RC" for n in sys.argv[1:]])' "$@"
 }
-flow() { # OPTIONS...: in the background, until end_flow
+flow() { # OPTIONS...: starts traffic in the background, until end_flow
 	on h2 timeout 300 "$PROGRAMS/traffic" -d roan2 -k 1 &
 	wait_for 60 on h2 sh -c 'ss -Hltn "sport = :18600" | grep -q .' || return
-	ip netns exec h1 timeout 300 "$PROGRAMS/traffic" -d roan1 -z 280000 "$@" "$H2IP" > /tmp/flows 2>&1 & CLIENT=$!	# on() would be killed instead
+	ip netns exec h1 timeout 300 "$PROGRAMS/traffic" -d roan1 -z 280000 "$@" "$H2IP" > /tmp/flows 2>&1 & CLIENT=$!	# not on(): kill must reach it
 	wait_for 60 flowing
 }
-moved() { # LINES: of what roan watch printed, so many show a queue pair whose data are acknowledged
+moved() { # LINES: so many lines of roan watch show a QP with acknowledged data
 	[ "$(awk '$1 ~ /^[0-9]+$/ && $2 > 0 { n++ } END { print n + 0 }' /tmp/out)" = "$1" ]
 }
 both_move() { roan watch roan1 -i 0.5 -c 1 && moved 2; }
-sees_two_flows() { # both are under way before the table is held to it: making them takes a busy host its time
+sees_two_flows() { # wait until both flows have traffic: a busy host needs time to create them
 	local rc
 	flow -n 2 && wait_for 60 both_move && roan watch roan1 -i 1 -c 2 && moved 4
 	rc=$?
@@ -91,7 +93,7 @@ sees_two_flows() { # both are under way before the table is held to it: making t
 	end_flow
 	return $rc
 }
-flowing() { # the receiver's bytes grow once it is connected
+flowing() { # received bytes grow once it is connected
 	local had
 	had=$(counter roan1 sent_pkts) && sleep 0.1 && [ "$(counter roan1 sent_pkts)" -gt "$had" ]
 }
@@ -116,7 +118,7 @@ environment_chooses() {
 	[ $rc = 0 ] && ! ROAN_CC=fastest on h1 timeout 100 "$PROGRAMS/traffic" -d roan1 "$H2IP" > /tmp/flows 2>&1 || { cat /tmp/flows; return 1; }
 }
 sent() { on h1 cat /sys/class/net/v1/statistics/tx_bytes; }
-administrator_caps() { # 20 Mbit/s are 2.5 MB a second: never more, and on a busy machine not much less
+administrator_caps() { # 20 Mbit/s are 2.5 MB/s: the upper bound is strict, the lower one allows for a busy machine
 	local qpn began from bytes ms rc
 	flow || return
 	qpn=$(qp lqpn)
@@ -134,7 +136,7 @@ administrator_caps() { # 20 Mbit/s are 2.5 MB a second: never more, and on a bus
 	return $rc
 }
 
-# The first index is the one of the IPv4 address, and perftest's -x takes it.
+# The index printed first is that of the IPv4 address, and perftest's -x accepts it.
 names_gid_index() {
 	local index
 	roan && index=$(sed -n "/^roan1:/,/^roan2:/s/^ *GID index \([0-9]*\): ${H1IP//./\\.}\(,.*\)*$/\1/p" /tmp/out)
@@ -147,26 +149,26 @@ names_trouble() {
 
 ktap_header
 load_modules && two_hosts || { ktap_fail "two hosts"; ktap_end; }
-ktap_check "status names both devices" eval 'roan && says "^roan1: .*active" && says "^roan2: "'
-ktap_check "status names the GID index of the address" names_gid_index
+ktap_check "status shows both devices" eval 'roan && says "^roan1: .*active" && says "^roan2: "'
+ktap_check "status shows the GID index of the address" names_gid_index
 ktap_check "every parameter is shown with its meaning" every_parameter_has_a_meaning
-ktap_check "the kernel keeps to every range" every_range_is_kept
-ktap_check "set writes, with units" set_changes
-ktap_check "all or nothing" nothing_changes
-ktap_check "a parameter that does not exist" refused "no parameter nonsense" cc set roan1 nonsense=1
-ktap_check "a value that is no number" refused "'fast' is not a number" cc set roan1 rpg_ai_rate=fast
-ktap_check "a device that does not exist" refused "no device roan9" cc show roan9
-ktap_check "watch sees two flows, twice" sees_two_flows
-ktap_check "a program chooses swift for its queue pair, the administrator gives it back to the device" program_chooses
-ktap_check "ROAN_CC chooses for a program that does not know" environment_chooses
-ktap_check "a queue pair is capped, watch shows it, and is let go" administrator_caps
-ktap_check "no such queue pair" refused "no such queue pair" qp roan1 9999999 algo=none
-ktap_check "status names what went wrong" names_trouble
+ktap_check "the kernel enforces every range" every_range_is_kept
+ktap_check "cc set writes values with units" set_changes
+ktap_check "cc set with one invalid value changes nothing" nothing_changes
+ktap_check "an unknown parameter is refused" refused "no parameter nonsense" cc set roan1 nonsense=1
+ktap_check "a value that is not a number is refused" refused "'fast' is not a number" cc set roan1 rpg_ai_rate=fast
+ktap_check "an unknown device is refused" refused "no device roan9" cc show roan9
+ktap_check "watch shows two flows, twice" sees_two_flows
+ktap_check "a program chooses swift for its QP, the administrator resets it to the device's algorithm" program_chooses
+ktap_check "ROAN_CC chooses the algorithm for an unmodified program" environment_chooses
+ktap_check "a QP's rate is capped, shown by watch, and uncapped" administrator_caps
+ktap_check "an unknown QP is refused" refused "no such queue pair" qp roan1 9999999 algo=none
+ktap_check "status shows error counters" names_trouble
 if command -v gnuplot > /dev/null; then
 	printf 'time_ms,a_gbps,queue_kb\n0,1,5\n1,2,9\n' > /tmp/s.csv
 	ktap_check "plot draws" eval 'roan plot /tmp/s.csv -o /tmp/s.svg && grep -q "</svg>" /tmp/s.svg'
 else
 	ktap_skip "plot draws" "no gnuplot"
 fi
-ktap_check "plot refuses what is no series" eval 'echo x > /tmp/x.csv; refused "has no time_ms" plot /tmp/x.csv -o /tmp/x.svg'
+ktap_check "plot refuses a file that is not a time series" eval 'echo x > /tmp/x.csv; refused "has no time_ms" plot /tmp/x.csv -o /tmp/x.svg'
 ktap_end

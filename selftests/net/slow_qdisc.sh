@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A slow queueing discipline in front of the wire, and more to send than it passes in a second: what waits there is little, is
-# not taken for lost, and none of it is dropped.
+# A slow queueing discipline in front of the wire, and more to send than it passes in a second: few bytes wait in it,
+# waiting packets are not treated as lost, and none is dropped.
 #
 #	h1: roan1 on v1, a token bucket ==== a token bucket, v2 with roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -9,16 +9,16 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../verbs/pair.sh"
 PORT=18600
 QPS=64
-MOST=$((2 << 20))	# bytes that may wait: QPS * 8 KB, and three times as much
+MOST=$((2 << 20))	# bytes that may wait in the qdisc: QPS * 8 KB, times four
 
-# A burst of more than a train: what is larger the bucket cuts, and who cuts an skb gives it back.
+# The bucket's burst exceeds one GSO skb. The bucket segments larger skbs, and segmenting orphans an skb.
 slow() { # LIMIT
 	a tc qdisc replace dev v1 root handle 1: tbf rate 80mbit burst 128k limit "$1" &&
 		b tc qdisc replace dev v2 root handle 1: tbf rate 80mbit burst 128k limit "$1"
 }
 sum() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); }
 
-# The most that waits at either end from now on, in bytes.
+# Records the maximum number of bytes waiting at either end from now on.
 watch() {
 	local most=0 n
 	while sleep 0.1; do
@@ -28,7 +28,8 @@ watch() {
 	done
 }
 
-# through PROGRAM OPTIONS...: it finishes, nothing is dropped, of a hundred packets AGAIN at most are sent twice, and little waits
+# through PROGRAM OPTIONS...: the program finishes, no packet is dropped, at most AGAIN of 100 packets are sent twice,
+# few bytes wait
 AGAIN=5
 through() {
 	local tool=$1 resent refused sent watcher rc=0
@@ -47,13 +48,14 @@ through() {
 
 ktap_header
 exec 3>&1
-[ "$LINK_TYPE" = roan ] || { ktap_skip "a slow queue" "knows roan's counters"; ktap_end; }
+[ "$LINK_TYPE" = roan ] || { ktap_skip "a slow queue" "needs roan's counters"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 slow 100m || ktap_end
-ktap_check "WRITEs of $QPS QPs wait above a slow queue" through ib_write_bw -q $QPS -s 65536 -n 8
-# How much waits at the peer its requester cannot know: it asks again, and what that brings must not wait there too.
-AGAIN=100 ktap_check "so do READ responses" through ib_read_bw -q 16 -s 65536 -n 8
+ktap_check "WRITEs of $QPS QPs wait in the send queues above a slow qdisc" through ib_write_bw -q $QPS -s 65536 -n 8
+# A requester cannot see the responder's queue: it retransmits READ requests. The repeated responses must not fill the
+# qdisc, too.
+AGAIN=100 ktap_check "READ responses wait above a slow qdisc" through ib_read_bw -q 16 -s 65536 -n 8
 slow 1m
-ktap_check "so do datagrams, which nobody would send again" through ib_send_bw -c UD -s 4096 -t 1024 -r 4096 -n 4000
-ktap_check "so do messages of UC" through ib_write_bw -c UC -s 1048576 -t 16 -n 16
+ktap_check "datagrams wait above a slow qdisc, and none is lost" through ib_send_bw -c UD -s 4096 -t 1024 -r 4096 -n 4000
+ktap_check "UC messages wait above a slow qdisc" through ib_write_bw -c UC -s 1048576 -t 16 -n 16
 ktap_end

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The small programs that ship with rdma-core, and qperf; and what the device says of itself through them.
+# The programs that ship with rdma-core, and qperf; and the device attributes that they show.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -11,12 +11,12 @@ pp() {
 	both 200 18515 "$tool -d $ADEV -g $GA $*" "$tool -d $BDEV -g $GB $* $AIP"
 }
 
-# An empty result, a zero id, a state other than active: what a tool prints must be true.
+# The tools' output must be true: no empty result, no zero id, port active.
 has() { local f=$1; shift; grep -Eq -- "$1" "$f" || { echo "missing: $1"; cat "$f"; return 1; }; }
 
 devinfo() {
 	local mtu=4096
-	[ "$(wire_value mtu)" != 1500 ] || mtu=1024	# the next smaller one that there is
+	[ "$(wire_value mtu)" != 1500 ] || mtu=1024	# the next smaller path MTU
 	a ibv_devinfo -v -d "$ADEV" > /tmp/di || return 1
 	has /tmp/di 'state:[[:space:]]+PORT_ACTIVE' && has /tmp/di "active_mtu:[[:space:]]+$mtu" &&
 		has /tmp/di 'link_layer:[[:space:]]+Ethernet' || return 1
@@ -27,7 +27,7 @@ devinfo() {
 	fi
 }
 
-# The device of the end, in the sysfs of the end: ibstat reads what is there.
+# ibstat reads the sysfs of the end's namespace.
 stat_() {
 	a ibstat "$ADEV" > /tmp/is || { cat /tmp/is; return 1; }
 	has /tmp/is 'State: Active' && has /tmp/is 'Physical state: LinkUp' && has /tmp/is 'Rate: [1-9]' &&
@@ -36,7 +36,7 @@ stat_() {
 status_() { a ibstatus "$ADEV" > /tmp/iss && has /tmp/iss 'state:[[:space:]]+4: ACTIVE' && has /tmp/iss 'rate:[[:space:]]+[1-9]'; }
 link_() { a rdma link show "$ADEV/1" > /tmp/rl && has /tmp/rl 'state ACTIVE physical_state LINK_UP netdev v1'; }
 dev_() { a rdma -d dev show "$ADEV" > /tmp/rd && has /tmp/rd 'node_guid [0-9a-f:]+' && has /tmp/rd "$([ "$LINK_TYPE" = roan ] && echo 'fw [^ ]+')"; }
-# What it counts is what went: 20 messages each way, and no thousand.
+# The counter grows by the packets sent: 20 messages each way, below a thousand.
 sent() { a rdma statistic show link "$ADEV/1" | grep -o ' sent_pkts [0-9]*' | tr -dc 0-9; }
 statistic_() {
 	local before now
@@ -45,7 +45,7 @@ statistic_() {
 	[ -n "$before" ] && [ $((now - before)) -ge 20 ] && [ $((now - before)) -lt 1000 ]
 }
 
-# While a program holds objects they must be listed, and afterwards be gone.
+# Objects are listed while a program holds them, and not afterwards.
 resource_() {
 	local pid ok=1
 	"${A[@]}" timeout 100 ibv_rc_pingpong -d "$ADEV" -g "$GA" -p 18777 > /dev/null 2>&1 &
@@ -72,7 +72,7 @@ rcopy_() {
 	[ $rc = 0 ] && cmp /tmp/rcopy.in /tmp/rcopy.out || { cat /tmp/rcopy.log2; return 1; }
 }
 
-# Who is not done with what is posted at first when the time is over has no figure: then it gets more time.
+# qperf prints no figure if its first batch is not finished in time: try again with more time.
 qperf_() {
 	local t rc
 	for t in 1 5 25; do
@@ -100,7 +100,7 @@ qperf_for() { # SECONDS TEST-WORDS...
 }
 
 mckey_() {
-	rm -f $OUT_A	# who was before this one has joined, too
+	rm -f $OUT_A	# the file may be of the previous run
 	"${A[@]}" timeout 100 stdbuf -oL mckey -b "$1" -m "$2" -C 4 > $OUT_A 2>&1 &
 	local pid=$! rc
 	wait_for 60 grep -q 'joined dgid' $OUT_A
@@ -109,7 +109,7 @@ mckey_() {
 	wait $pid && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
 }
 
-# Each door of the data path says what went through it, with the numbers of this connection.
+# Each tracepoint of the data path fires, with the numbers of this connection.
 TRACES=/sys/kernel/tracing
 traces() {
 	local name
@@ -121,7 +121,7 @@ traces() {
 	has $TRACES/trace 'roan_pkt_tx: .* opcode=0x2 .* len=1024' && has $TRACES/trace 'roan_complete: .* status=0'
 }
 
-# A second device in each namespace, on a wire of its own: what comes for one must not be taken for the other's.
+# A second device in each namespace, on another veth: packets for one device must not reach the other.
 AIP2=10.7.2.1 AIP62=fd07:2::1
 second_wire() {
 	local n
@@ -160,9 +160,9 @@ ktap_check "rping IPv6" both 200 7174 "rping -s -a $AIP6 -V -C 20" "rping -c -a 
 ktap_check "ucmatose" both 200 7471 "ucmatose -c 4 -C 20" "ucmatose -s $AIP -c 4 -C 20"
 ktap_check "udaddy" both 200 7471 "udaddy -C 20" "udaddy -s $AIP -C 20"
 ktap_check "rcopy" rcopy_
-# Without rdma_cm qperf knows no GRH, so its UC and UD tests cannot run over any RoCE device.
-# It posts 1024 messages before it looks at the clock, and with one CPU they are as good as done when it has posted them:
-# of 64 KiB each, on a debug kernel, that alone takes the second.
+# Without rdma_cm qperf does not use a GRH, so its UC and UD tests cannot run on a RoCE device. It posts 1024 messages
+# before it checks the clock. With one CPU they are nearly finished then: with 64 KiB each that takes the whole second
+# on a debug kernel.
 for t in rc_bw rc_rdma_read_bw rc_rdma_write_bw; do
 	ktap_check "qperf $t" qperf_ -m 8k $t
 done
@@ -170,13 +170,13 @@ for t in rc_lat rc_rdma_write_lat; do
 	ktap_check "qperf $t" qperf_ $t
 done
 if [ "$LINK_TYPE" = roan ]; then
-	# rdma_cm itself refuses IPv6 groups on RoCE v2; mcast.sh has them, without it.
+	# rdma_cm refuses IPv6 groups on RoCE v2; mcast.sh tests them without rdma_cm.
 	ktap_check "mckey IPv4" mckey_ "$AIP" 224.0.1.77 "$BIP"
-	ktap_check "a second device beside the first" second_wire
-	ktap_check "rping there" both 60 7174 "rping -s -a $AIP2 -V -C 20" "rping -c -a $AIP2 -V -C 20"
-	ktap_check "rping there, IPv6" both 60 7174 "rping -s -a $AIP62 -V -C 20" "rping -c -a $AIP62 -V -C 20"
+	ktap_check "a second device on another veth" second_wire
+	ktap_check "rping over the second device" both 60 7174 "rping -s -a $AIP2 -V -C 20" "rping -c -a $AIP2 -V -C 20"
+	ktap_check "rping over the second device, IPv6" both 60 7174 "rping -s -a $AIP62 -V -C 20" "rping -c -a $AIP62 -V -C 20"
 	GA2=$(gid_index roan3 $AIP62 h1) GB2=$(gid_index roan4 fd07:2::2 h2)
-	ktap_check "ibv_ud_pingpong there, IPv6" both 60 18515 "ibv_ud_pingpong -d roan3 -g $GA2 -n 200" \
+	ktap_check "ibv_ud_pingpong over the second device, IPv6" both 60 18515 "ibv_ud_pingpong -d roan3 -g $GA2 -n 200" \
 		"ibv_ud_pingpong -d roan4 -g $GB2 -n 200 $AIP2"
 fi
 ktap_end

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A VLAN goes by which queue pairs were connected in a previous life. vlan_reset.py has the cases.
+# A VLAN is deleted over which QPs were connected before they were reset. vlan_reset.py has the cases.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/python.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What roan puts on the wire, judged by others: tshark decodes every packet, and Python's zlib recomputes every ICRC.
+# roan's packets checked by independent code: tshark decodes each packet, and Python's zlib recomputes each ICRC.
 #
 #	h1: roan1 v1 ======== v2 roan2 :h2	captured on v1 with segmentation off, so that a packet is a packet
 HERE=$(dirname "$(readlink -f "$0")")
@@ -9,7 +9,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/capture.sh"
 PCAP=/tmp/wire.pcap
 
-# Nobody migrates paths, and every packet says so; only of a CNP all that is not needed is zero.
+# MigReq is 1 in each packet except CNPs, whose reserved fields are zero.
 migrated() {
 	[ -z "$($TSHARK -r "$1" -Y 'infiniband.bth.m == 0 && infiniband.bth.opcode != 129' 2> /dev/null | head -n 3)" ] &&
 		[ "$($TSHARK -r "$1" -Y 'infiniband.bth.m == 1' 2> /dev/null | wc -l)" -ge 100 ]
