@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""capture.py DEV FILE: frames of DEV to UDP 4791, both directions, into a pcap file until SIGTERM, and
-then what is still in the socket. The file appears when the socket is open.
+"""capture.py DEV FILE: writes frames of DEV to UDP port 4791, both directions, to a pcap file until SIGTERM and then
+until the socket is empty. The file appears when the socket is open.
 
-A packet socket and nothing else, so that the test needs no tcpdump. It decodes nothing. A VLAN's tag, which the kernel has
-taken out when it hands the frame over, is put where it was.
+Uses a packet socket only, so that the test needs no tcpdump. It does not decode. The VLAN tag, which the kernel removes
+from the frame and passes separately, is inserted again.
 """
 import signal
 import socket
@@ -14,7 +14,7 @@ import time
 
 
 def tag_of(ancillary):
-    """The four bytes of a VLAN's tag, or none: struct tpacket_auxdata."""
+    """Returns the four bytes of the VLAN tag, or none, from struct tpacket_auxdata."""
     for _, _, data in ancillary:
         status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", data[:20])
         if status & 0x10:   # TP_STATUS_VLAN_VALID
@@ -37,7 +37,7 @@ def main():
         while True:
             try:
                 p, ancillary, _, _ = s.recvmsg(262144, 64)
-            except socket.timeout:  # nothing is left in the socket
+            except socket.timeout:  # the socket is empty
                 if stop:
                     break
                 continue
@@ -54,7 +54,7 @@ def main():
             p = p[:12] + tag + p[12:]
             now = time.time()
             f.write(struct.pack("<IIII", int(now), int(now % 1 * 1e6), len(p), len(p)) + p)
-    # Packets the socket had no room for would make a missing opcode look like roan's fault.
+    # Frames dropped for lack of socket memory would look like missing packets of roan: report them.
     seen, dropped = struct.unpack("II", s.getsockopt(263, 6, 8))
     print(f"{seen} frames, {dropped} dropped")
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""cnp_reaction.py: what a CNP or a cap does to its queue pair, as it is shown and traced, and what is not held back by it.
+"""cnp_reaction.py: the effect of a CNP or a rate cap on its QP, as shown by netlink and traced, and which packets it
+does not delay.
 
-Runs in namespace h2 (packets.sh), with what packets.py has. The link is what a veth says of itself, 10 Gb/s.
+Runs in namespace h2 (packets.sh) with the functions of packets.py. The link speed is the veth's, 10 Gb/s.
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
@@ -21,7 +22,7 @@ from ktap import plan, result
 
 TRACING = "/sys/kernel/tracing/"
 LINK, HALF = 10_000_000, 5_000_000      # kbit/s; the first CNP takes 1023/2048
-STILL = {"rpg_time_reset": 131071, "dce_tcp_rtt": 131071, "rpg_ai_rate": 1}     # nothing rises much while we look
+STILL = {"rpg_time_reset": 131071, "dce_tcp_rtt": 131071, "rpg_ai_rate": 1}     # slow recovery
 QUICK = {"rpg_time_reset": 1, "dce_tcp_rtt": 55, "rpg_ai_rate": 800000}
 PAPER = {"rpg_time_reset": 55, "dce_tcp_rtt": 55, "rpg_ai_rate": 40}
 
@@ -49,7 +50,7 @@ def traced(pattern):
 
 
 def shown(qp):
-    """What `rdma resource show qp -dd` says."""
+    """The QP's attributes by `rdma resource show qp -dd`."""
     out = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "qp", "link", f"{p.DEV}/1", "lqpn", str(qp.qp_num)],
                          check=True, capture_output=True)
     return {k.removeprefix("drv_"): value for k, value in json.loads(out.stdout)[0].items()}
@@ -83,30 +84,30 @@ def seen_and_traced(v, qp):
     rates = [int(r) for r in traced(f"roan_rate: qpn={qp.qp_num} rate=([0-9]+) ")]
     cnps = traced(f"roan_cnp: qpn={qp.qp_num} peer_qpn={PEER_QPN} out=([01])")
     result("rate_kbps" not in before, "without a CNP and without a cap a QP has no limiter", f"{before}")
-    result(capped["cap_kbps"] == capped["rate_kbps"] == 5000, "a cap is shown", f"{capped}")
+    result(capped["cap_kbps"] == capped["rate_kbps"] == 5000, "rdma shows a cap", f"{capped}")
     result((cut["cnps"], cut["cuts"], cut["target_kbps"]) == (1, 1, LINK) and HALF < cut["rate_kbps"] < LINK and
-           0 < cut["alpha_1024"] < 1024, "a CNP is shown: rate, target, alpha, how many came and cut", f"{cut}")
-    result(free["rate_kbps"] == 0 and free["cnps"] == 1, "limiting ends when the rate is the link's again", f"{free}")
+           0 < cut["alpha_1024"] < 1024, "rdma shows a CNP: rate, target, alpha, CNPs, rate cuts", f"{cut}")
+    result(free["rate_kbps"] == 0 and free["cnps"] == 1, "the limit ends when the rate is the link's again", f"{free}")
     result(len(rates) == 4 and rates[:2] == [5_000_000, 0] and HALF < rates[2] / 1000 < HALF + 10_000 and rates[3] == 0,
            "each change of the rate is traced: cap, none, cut, free", f"{rates}")
-    result(cnps == ["0", "1"], "so is the CNP that came, and the one that was sent", f"{cnps}")
+    result(cnps == ["0", "1"], "received and sent CNPs are traced", f"{cnps}")
 
 
 def answers_only(v):
-    """A QP that never becomes ready to send may answer READs all the same."""
+    """A QP in RTR can answer READs, so a cap applies to it, too."""
     qp = v.connected(e.IBV_QPT_RC, rts=False)
     cap(qp, 5000)
     capped = shown(qp)
     qp.close()
-    result(capped.get("rate_kbps") == 5000, "a cap holds for a QP that is ready to receive and no more", f"{capped}")
+    result(capped.get("rate_kbps") == 5000, "a cap holds for a QP in RTR", f"{capped}")
 
 
 def never_held_back(v, qp):
     cap(qp, 1)
-    time.sleep(0.12)    # packets.sh has one CNP in 100 ms
+    time.sleep(0.12)    # packets.sh sets one CNP in 100 ms
     v.wire.replies()
     send(v, qp)
-    send(v, qp)         # may leave after nine seconds
+    send(v, qp)         # the pacer allows it after nine seconds
     v.wire.send(marked(v, qp, PSN + 1))
     end, left = time.monotonic() + 5, []
     while not {CNP, ACK} <= set(left) and time.monotonic() < end:

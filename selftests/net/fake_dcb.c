@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A driver that does DCB, for machines without one: the interface `netdev` of whoever loads this takes application tables
- * (`dcb app add dev ...`) until it is unloaded, and no longer goes than that. No virtual interface does so by itself. The table
- * is the kernel's own; an adapter would also program it into its classifier, and here is nothing to program.
+ * A fake DCB driver, for machines without one: gives interface `netdev` of the loading process's network namespace a
+ * DCB application table (`dcb app add dev ...`) until unload; the interface cannot be removed before. No virtual
+ * interface supports DCB by itself. The table is the kernel's own. An adapter would also program its classifier; here
+ * is none.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -17,7 +18,7 @@ static char *netdev = "";
 module_param(netdev, charp, 0444);
 MODULE_PARM_DESC(netdev, "interface that takes DCB application tables");
 
-static const struct dcbnl_rtnl_ops ops;		/* empty: what no driver does, the core does */
+static const struct dcbnl_rtnl_ops ops;		/* empty: the core keeps the tables itself */
 static struct net_device *given;
 static netdevice_tracker tracker;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Takes RoCE packets to oneself, which Linux delivers by lo, out to the wire and back. So a program that runs over one device
- * only meets what is on its way between two hosts: segmentation, GRO, an MTU, loss.
+ * Sends RoCE packets to a local address, which Linux delivers by lo, over the interface and back. So a program over one
+ * device gets the effects of a link between two hosts: segmentation, GRO, MTU, loss.
  *
- *	namespace that has the address:  LOCAL_OUT, to lo ->  out by the interface that has it, as a broadcast frame
- *	the other end of its wire:       PRE_ROUTING      ->  back to the sender, as it came
+ *	namespace that has the address:  LOCAL_OUT, to lo ->  sent by the interface with the address, as broadcast
+ *	the other end of the veth:       PRE_ROUTING      ->  sent back unchanged
  *
- * Nothing in the IP packet changes. The first namespace must take packets from its own addresses (sysctl accept_local).
+ * The IP packet is not changed. The first namespace must accept packets with a local source (sysctl accept_local).
  */
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
@@ -20,7 +20,7 @@
 #include <net/addrconf.h>
 #include <net/net_namespace.h>
 
-MODULE_DESCRIPTION("Packets to oneself take the wire, for tests");
+MODULE_DESCRIPTION("Sends packets to local addresses over the wire, for tests");
 MODULE_LICENSE("GPL");
 
 #define ROCE_PORT	4791
@@ -42,7 +42,7 @@ static bool is_to_oneself(const struct sk_buff *skb)
 	return ip_hdr(skb)->protocol == IPPROTO_UDP && is_roce(skb, ip_hdrlen(skb)) && ip_hdr(skb)->saddr == ip_hdr(skb)->daddr;
 }
 
-/* The interface of this namespace that has the address of the packet. RCU. */
+/* Returns the interface of this namespace that has the packet's address. RCU. */
 static struct net_device *owner_of(struct net *net, const struct sk_buff *skb)
 {
 	if (skb->protocol == htons(ETH_P_IPV6))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""gids.py: GIDs of addresses, as verbs write them, and where a device has them."""
+"""gids.py: GIDs of addresses, in the format of verbs, and their index in a device's table."""
 import ipaddress
 import os
 

@@ -3,7 +3,8 @@
 """icrc.py FILE: recomputes the ICRC of every RoCE v2 packet of a pcap file with zlib. Shares no code with roan.
 
 IBTA RoCE v2 annex A17.3: CRC-32 over 8 bytes of ones in place of the LRH, the IP and UDP headers with their variant
-fields set to ones, the BTH with its FECN/BECN byte (resv8a) set to ones, and the rest; stored least significant byte first.
+fields set to ones, the BTH with its FECN/BECN byte (resv8a) set to ones, and the rest; stored least significant byte
+first.
 """
 import struct
 import sys
@@ -37,7 +38,7 @@ def packets(path):
 
 
 def split(frame):
-    """IP header and UDP datagram, cut to the length IP names (Ethernet pads short frames)."""
+    """Yields IP header and UDP datagram, cut to the IP length (Ethernet pads short frames)."""
     ip = frame[14:]
     if ip[0] >> 4 == 4:
         n = (ip[0] & 15) * 4

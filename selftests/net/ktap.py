@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""ktap.py: the KTAP lines of a program that python.sh runs. What is judged is the caller's."""
+"""ktap.py: KTAP lines of a program that python.sh runs. The caller decides what passes."""
 
 
 class Tap:
@@ -15,12 +15,12 @@ def result(ok, name, why=""):
 
 
 def check(name, *facts, **named):
-    """All of them must hold; those that have names say which does not."""
+    """Passes if all conditions hold; the failure names those keyword conditions that do not."""
     bad = [str(k) for k, ok in [*enumerate(facts), *named.items()] if not ok]
     result(not bad, name, f"does not hold: {', '.join(bad)}")
 
 
 def plan():
-    """The last line; returns the program's exit status."""
+    """Prints the plan; returns the program's exit status."""
     print(f"1..{Tap.count}", flush=True)
     return 1 if Tap.failed else 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""nfqueue.py: lets go whatever comes to queue 5 of its namespace, until it is killed."""
+"""nfqueue.py: accepts every packet in queue 5 of its namespace, until it is killed."""
 import socket
 import struct
 
@@ -22,7 +22,7 @@ def send(sock, kind, payload):
 
 
 def packets(data):
-    """The identifiers of those that came in one read."""
+    """The packet identifiers in one read."""
     while len(data) >= 16:
         size, kind = struct.unpack_from("=IH", data)
         at = 20
@@ -43,7 +43,7 @@ def main():
     while True:
         try:
             data = sock.recv(1 << 16)
-        except OSError:     # ENOBUFS: some were dropped, who sent them sends them again
+        except OSError:     # ENOBUFS: packets were dropped, and their sender retransmits
             continue
         for ident in packets(data):
             send(sock, VERDICT, attr(VERDICT_HDR, struct.pack(">I", ACCEPT) + ident))

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""odp_rxqueue.py: packets whose memory is not there wait, in order; and a peer that sends too many of them is told to stop.
+"""odp_rxqueue.py: packets whose page is not present are queued in order, and the peer gets pause frames if they are too
+many.
 
-Runs in the first namespace (odp_rxqueue.sh), where cc_param and counters are, and has an end run in each host: one sends, the other
-has on-demand paged memory that is a file of a file system which is frozen now and then. A page of it that is to be written
-then is absent for just as long. While it is frozen the receiving end is asked nothing: its address space waits, too.
+Runs in the first namespace (odp_rxqueue.sh), where cc_param and counters are visible, and starts an end in each host:
+one sends, the other has on-demand paged memory that maps a file. While that file system is frozen a write fault on it
+does not finish. The receiving end gets no commands while it is frozen, because its address space is locked by the
+fault.
 
     h1: v1 roan1, a packet socket ======== v2 roan2 :h2, memory in /tmp/slow/file
 """
@@ -38,7 +40,7 @@ QKEY, SL = 0x11111111, 3
 XOFF, XON = 64, 32      # KB
 
 
-# ---- an end: does what it is told, in lines of JSON ----
+# ---- an end: executes commands, which are lines of JSON ----
 
 class End:
     def __init__(self, dev, address, peer, path):
@@ -130,11 +132,11 @@ class End:
             self.done(1, 5)
 
     def numbers(self, n, length):
-        """What @n datagrams, received one after the other, begin with."""
+        """The first bytes of @n consecutive datagrams."""
         return [struct.unpack_from("I", self.map, i * length + 40)[0] for i in range(n)]
 
     def done(self, n, seconds):
-        """Statuses of up to @n completions."""
+        """Returns the statuses of up to @n completions."""
         got, end = [], time.monotonic() + seconds
         while len(got) < n and time.monotonic() < end:
             count, wcs = self.cq.poll(16)
@@ -152,7 +154,7 @@ def serve(*args):
         print(json.dumps(getattr(end, name)(*rest)), flush=True)
 
 
-# ---- who tells them ----
+# ---- the controlling side ----
 
 class Host:
     def __init__(self, n, path=""):
@@ -180,7 +182,7 @@ class Host:
                 f.write(str(value))
 
     def count(self, name):
-        time.sleep(0.02)    # the core shows values up to 10 ms old
+        time.sleep(0.02)    # the core caches counters for 10 ms
         with open(f"/sys/class/infiniband/{self.dev}/ports/1/hw_counters/{name}") as f:
             return int(f.read())
 
@@ -194,7 +196,7 @@ def thaw():
 
 
 class Ear:
-    """Pause frames that reach v1 in h1."""
+    """Collects pause frames that reach v1 in h1."""
 
     def __init__(self):
         own = os.open("/proc/self/ns/net", os.O_RDONLY)
@@ -255,16 +257,16 @@ def stop_and_go(a, b, ear, mac):
     sent, told = a.count("sent_pkts"), b.count(f"tx_prio{SL}_pause")
     again = until(20, lambda: b.count(f"tx_prio{SL}_pause") >= told + 2)
     held, early = a.count("sent_pkts") == sent, a.done(1, 0.1)
-    check("more than pfc_emit_xoff waits: the peer is told to stop", stopped=stopped, waits=b.count("rx_fault_queued") > waits)
-    check("... by a frame to the letter", frames=first and all(f == frame(mac, SL, 0xFFFF) for f in first))
-    check("... again and again, and a roan that heeds it sends nothing", again=again, held=held, early=early == [])
-    check("... and only frames of that kind", frames=all(f == frame(mac, SL, 0xFFFF) for f in ear.heard()))
+    check("more than pfc_emit_xoff is queued: XOFF is sent", stopped=stopped, waits=b.count("rx_fault_queued") > waits)
+    check("... in a correct frame", frames=first and all(f == frame(mac, SL, 0xFFFF) for f in first))
+    check("... XOFF is repeated, and a peer that honours it sends nothing", again=again, held=held, early=early == [])
+    check("... and no other pause frames are sent", frames=all(f == frame(mac, SL, 0xFFFF) for f in ear.heard()))
     thaw()
     done = a.done(12, 30)
     frames = ear.heard()
-    check("memory comes: the peer is told to go on", frames=frames and frames[-1] == frame(mac, SL, 0),
+    check("the fault ends: XON is sent", frames=frames and frames[-1] == frame(mac, SL, 0),
           kinds=all(f in (frame(mac, SL, 0), frame(mac, SL, 0xFFFF)) for f in frames))
-    check("... all arrives, nothing was lost or sent twice", done=done == [0] * 12, right=b.right(1, 12),
+    check("... all data arrive, nothing was lost or sent twice", done=done == [0] * 12, right=b.right(1, 12),
           loss=not any(moved(a, LOSS, before).values()), absent=b.count("rx_fault_dropped") == absent)
 
 
@@ -279,7 +281,7 @@ def never_cnps(a, b, ear):
     time.sleep(0.2)
     frames = ear.heard()
     thaw()
-    check("of the CNPs' priority nobody is told", waited=waited, none=frames == [], done=a.done(4, 30) == [0] * 4,
+    check("no pause frame is sent for the priority of CNPs", waited=waited, none=frames == [], done=a.done(4, 30) == [0] * 4,
           right=b.right(2, 4))
 
 
@@ -298,9 +300,9 @@ def tires(a, b, ear, mac):
     quiet = b.count(f"tx_prio{SL}_pause") == told
     thaw()
     b.set(pfc_watchdog_ms=60000)
-    check("who was stopped for pfc_watchdog_ms is let go, and left alone", tired=tired, quiet=quiet,
+    check("after pfc_watchdog_ms XON is sent, and no XOFF for a while", tired=tired, quiet=quiet,
           frames=frames[:1] == [frame(mac, SL, 0xFFFF)] and frames[-1:] == [frame(mac, SL, 0)])
-    check("... and nothing is lost", done=a.done(4, 30) == [0] * 4, right=b.right(3, 4))
+    check("... and no data are lost", done=a.done(4, 30) == [0] * 4, right=b.right(3, 4))
 
 
 def switched_off(a, b, ear, mac):
@@ -316,12 +318,12 @@ def switched_off(a, b, ear, mac):
     time.sleep(0.1)
     frames = ear.heard()
     thaw()
-    check("switched off: who was stopped is told to go on", stopped=stopped, frames=frames[-1:] == [frame(mac, SL, 0)],
+    check("switched off: XON is sent to a paused peer", stopped=stopped, frames=frames[-1:] == [frame(mac, SL, 0)],
           done=a.done(4, 30) == [0] * 4, right=b.right(4, 4))
 
 
 def impatience(a, b):
-    """A fault that lasts longer than all retries of the peer's."""
+    """A fault that lasts longer than all retries of the peer."""
     pair(a, b, timeout=16, retries=2)   # three times 0.27 s
     a.fill(5, 8)
     rnr = a.count("rcvd_rnr_err")
@@ -331,12 +333,12 @@ def impatience(a, b):
     time.sleep(1.5)
     early = a.done(1, 0.1)
     thaw()
-    check("a fault that outlasts all retries is no failure", asked=asked, early=early == [], done=a.done(8, 30) == [0] * 8,
+    check("a fault longer than all retries is no failure", asked=asked, early=early == [], done=a.done(8, 30) == [0] * 8,
           right=b.right(5, 8))
 
 
 def settled(host, name):
-    """The counter, when it has stood still for a while."""
+    """Returns the counter once it has not changed for a while."""
     now, before = host.count(name), -1
     while now != before:
         time.sleep(0.3)
@@ -344,11 +346,12 @@ def settled(host, name):
     return now
 
 
-BIG, SMALL = 48, 40     # QPs that send 512 KB each, more than there is room for, and 1 KB, for what is left of it
+BIG, SMALL = 48, 40     # QPs that send 512 KB each, more than fits the queue, and 1 KB each, to fill the rest
 
 
 def latecomer(a, b):
-    """The device keeps all that it may when one more packet comes that has to wait. Its peer comes again but six times."""
+    """The device's queue is full when one more packet arrives whose page is not present. Its peer has only six RNR
+    retries."""
     pair(a, b, timeout=16, rnr_retries=6)
     freeze()
     a.write_crowd(0, BIG, 8, CHUNK)
@@ -366,18 +369,18 @@ def no_room(a, b):
     there, here = b.create_crowd(BIG + SMALL), a.create_crowd(BIG + SMALL)
     b.connect_crowd(here, SL, 20, 7, 7)
     a.connect_crowd(there, SL, 20, 7, 7)
-    for _ in range(4):      # of what may wait below a QP, and what waits up there does, each may have twice as much after each
+    for _ in range(4):      # the allowance of a QP may double after each fault
         a.write_crowd(0, BIG, 8, CHUNK)
         a.done(8 * BIG, 60)
-    for _ in range(3):      # on a busy machine the six times may be over before the test goes on, or the crowd not be there yet
+    for _ in range(3):      # on a busy machine the six retries may be over too early, or the queue not full yet
         full, done = latecomer(a, b)
         if full and done:
             break
-    check("who finds no room comes again, later each time", full=full, done=done)
+    check("a peer that meets a full queue retries with growing delay", full=full, done=done)
 
 
 def datagrams(a, b, n, length):
-    """Returns how many did not arrive, and whether those that did are in order."""
+    """Returns the number of datagrams that did not arrive, and whether the others are in order."""
     pair(a, b, "UD")
     b.receive(n, length + 40)
     absent = b.count("rx_fault_dropped")
@@ -392,7 +395,7 @@ def datagrams(a, b, n, length):
 
 
 def death(a, b):
-    """The receiver is killed while much waits: that is gone, nobody hangs, and the device goes on."""
+    """The receiver is killed while packets are queued: they are dropped, nothing hangs, and the device still works."""
     b.set(pfc_emit_mask=0xFF)
     pair(a, b)
     told = b.count(f"tx_prio{SL}_pause")
@@ -408,7 +411,7 @@ def death(a, b):
     pair(a, b)
     a.fill(6, 2)
     a.write(0, 2)
-    check("a receiver that is killed takes what waits along", stopped=stopped, done=a.done(2, 30) == [0, 0],
+    check("a killed receiver: its queued packets are dropped", stopped=stopped, done=a.done(2, 30) == [0, 0],
           right=b.right(6, 2))
     return b
 
@@ -417,7 +420,7 @@ def main():
     a, b, ear = Host(1), Host(2, f"{SLOW}/file"), Ear()
     with open("/run/mac2") as f:
         mac = bytes.fromhex(f.read().strip().replace(":", ""))
-    # A quantum of 51 us: a pause lasts 3.4 s, and no machine is too slow to prolong it after half of that.
+    # A quantum of 51 us: a pause lasts 3.4 s, so that any machine can refresh it after half of that.
     a.set(link_speed=10, pfc_watchdog_ms=60000, pfc_prio_mask=0xFF)
     b.set(link_speed=10, pfc_watchdog_ms=60000, pfc_restore_ms=60000, pfc_emit_xoff=XOFF, pfc_emit_xon=XON)
     pair(a, b)
@@ -426,17 +429,17 @@ def main():
     a.write(0, 4)
     time.sleep(0.3)
     thaw()
-    check("off unless asked for", done=a.done(4, 30) == [0] * 4, right=b.right(0, 4), none=ear.heard() == [])
+    check("off by default", done=a.done(4, 30) == [0] * 4, right=b.right(0, 4), none=ear.heard() == [])
     impatience(a, b)
     no_room(a, b)
-    check("datagrams wait, in order", arrived=datagrams(a, b, 20, 1024) == (0, True))
+    check("datagrams are queued in order", arrived=datagrams(a, b, 20, 1024) == (0, True))
     lost, right = datagrams(a, b, 900, 4000)
-    check("what finds no room is dropped and counted", lost=0 < lost < 900, right=right)
+    check("datagrams beyond the limit are dropped and counted", lost=0 < lost < 900, right=right)
     b.set(pfc_emit_mask=0xFF)
     stop_and_go(a, b, ear, mac)
     never_cnps(a, b, ear)
     tires(a, b, ear, mac)
-    b.set(pfc_emit_mask=0)     # forgets, so that the next one finds the device as this one did
+    b.set(pfc_emit_mask=0)     # resets the state for the next case
     b.set(pfc_emit_mask=0xFF)
     switched_off(a, b, ear, mac)
     b = death(a, b)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""packets.py: packets that should not be, one by one, and the one counter that each must move.
+"""packets.py: invalid packets, one by one, and the one counter that each must increment.
 
-Runs in namespace h2 (packets.sh); frames leave through a packet socket on v1 in h1. QPs are made with pyverbs, packets
-and their ICRCs by hand. A packet is judged by what all counters of the device did, what came back, and which receives
-were completed: nothing else may have happened.
+Runs in namespace h2 (packets.sh); frames are sent by a packet socket on v1 in h1. QPs are made with pyverbs; packets
+and their ICRCs are built here. For each packet all counters of the device, the replies and the completed receives are
+checked: nothing else may have changed.
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
@@ -32,9 +32,9 @@ from gids import gid_index, gid_of
 from ktap import check, plan, result
 
 DEV = os.environ["H2DEV"]
-# The core shows a device's parameters in its own namespace only, which by default is the first one.
+# The RDMA core shows a device's parameters in its own network namespace only, by default the initial one.
 PARAMS = f"/proc/1/root/sys/class/infiniband/{DEV}/ports/1/cc_param/"
-BYSTANDERS = ("rcvd_skbs", "rcvd_bytes", "sent_skbs", "sent_bytes")    # they follow from the others
+BYSTANDERS = ("rcvd_skbs", "rcvd_bytes", "sent_skbs", "sent_bytes")    # not checked: they follow from the others
 
 
 def setting(name, value):
@@ -42,7 +42,7 @@ def setting(name, value):
         f.write(str(value))
 
 
-# ---- the victim ----
+# ---- the device under test ----
 
 class Victim:
     def __init__(self, wire):
@@ -95,12 +95,12 @@ class Victim:
             got += wcs
 
     def counters(self):
-        time.sleep(0.02)    # the core shows values up to 10 ms old
+        time.sleep(0.02)    # the core caches counters for 10 ms
         out = subprocess.run(["rdma", "-j", "statistic", "show", "link", f"{DEV}/1"], check=True, capture_output=True)
         return {k: n for k, n in json.loads(out.stdout)[0].items() if k not in ("ifname", "port")}
 
     def effect(self, packets):
-        """Sends; returns how the counters moved, the replies and the completions."""
+        """Sends; returns the changes of the counters, the replies and the completions."""
         self.polled()
         self.wire.replies()
         before = self.counters()
@@ -113,8 +113,8 @@ class Victim:
         return moved, self.wire.replies(), self.polled()
 
     def expect(self, name, packets, moved, syndrome=None, statuses=(), within=None):
-        """@packets move exactly @moved; the answer has @syndrome, or there is none; completions have @statuses. False: they
-        were to leave @within some seconds, and did not, so nothing was judged."""
+        """@packets must change exactly @moved. The reply has @syndrome, or there is none; completions have @statuses.
+        Returns False, without a result, if sending took longer than @within seconds."""
         packets = packets if isinstance(packets, list) else [packets]
         seed = os.urandom(64)
         self.mr.write(seed, 64, 4096 + 1024)
@@ -130,7 +130,7 @@ class Victim:
         if [w.status for w in wcs] != list(statuses):
             why.append(f"completions {[w.status for w in wcs]}, expected {list(statuses)}")
         if self.mr.read(64, 4096 + 1024) != seed:
-            why.append("memory that nobody may write was written")
+            why.append("memory without write access was written")
         result(not why, name, "\n".join(why))
         return True
 
@@ -156,7 +156,8 @@ def corrupt(v):
     body = bth(SEND_ONLY, v.rc.qp_num) + bytes(range(64))
     v.expect("corrupt: ICRC", datagram(body, good=False), one)
     good = datagram(body)
-    # Dest QP and opcode decide which rule sees the packet first: here are the bits that only the ICRC protects.
+    # Without the destination QP and the opcode, whose change other rules would catch first: bits that only the ICRC
+    # protects.
     for at, name in ((4, "IP identification"), (20, "source port"), (28 + 1, "MigReq"), (28 + 11, "PSN"),
                      (28 + 13, "payload"), (len(good) - 5, "last byte of the payload"),
                      (len(good) - 1, "last byte of the ICRC")):
@@ -185,7 +186,7 @@ def spoofed(v):
     v.expect("spoofed: UC", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(16), src=OTHER[4]), one)
     v.expect("spoofed: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), src=OTHER[4]), {"rp_cnp_ignored": 1})
     v.expect("CNP of the peer", datagram(bth(CNP, v.rc.qp_num) + bytes(16)), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
-    v.expect("CNP for a datagram QP that sent nothing", datagram(bth(CNP, v.ud.qp_num) + bytes(16)),
+    v.expect("CNP for a UD QP that sent nothing", datagram(bth(CNP, v.ud.qp_num) + bytes(16)),
              {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
 
 
@@ -197,7 +198,7 @@ def headers(v):
     v.expect("transport header versions 1 to 15",
              [datagram(bth(SEND_ONLY, v.rc.qp_num, ver=n) + bytes(8)) for n in range(1, 16)], {"rx_bad_version": 15})
     numbers = [0, 2, 15, 0xFFFFFE, v.ud.qp_num ^ 0x800000]
-    v.expect("QP numbers that nobody has", [datagram(bth(SEND_ONLY, n) + bytes(8)) for n in numbers],
+    v.expect("QP numbers that do not exist", [datagram(bth(SEND_ONLY, n) + bytes(8)) for n in numbers],
              {"rx_unknown_qp": len(numbers)})
     v.expect("UC packet to an RC QP", datagram(bth(UC | SEND_ONLY, v.rc.qp_num) + bytes(8)), {"rx_wrong_service": 1})
     v.expect("RC packet to a UC QP", datagram(bth(SEND_ONLY, v.uc_qp.qp_num) + bytes(8)), {"rx_wrong_service": 1})
@@ -212,7 +213,7 @@ def headers(v):
     inner = datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(8), family=6)
     extended = ip_header(6, H1[6], H2[6], len(inner) - 40 + 8, next_header=60) + b"\x11\0\x01\x04\0\0\0\0" + inner[40:]
     v.expect("IPv6 destination options", extended, {"rx_invalid": 1})
-    v.expect("a group that nobody joined", datagram(bth(UD_SEND, 0xFFFFFF) + deth() + bytes(8), dst="224.0.0.1"),
+    v.expect("a group that no QP has joined", datagram(bth(UD_SEND, 0xFFFFFF) + deth() + bytes(8), dst="224.0.0.1"),
              {"rx_no_group_member": 1})
     init = v.qp(e.IBV_QPT_RC)
     v.expect("a QP in INIT", datagram(bth(SEND_ONLY, init.qp_num) + bytes(8)), {"rx_wrong_peer": 1})
@@ -220,7 +221,7 @@ def headers(v):
 
 
 def violations(v):
-    """The port attributes count what the counters do."""
+    """The port attributes agree with the counters."""
     bad_pkey = datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0x1234) + bytes(8))
     bad_qkey = datagram(bth(UD_SEND, v.ud.qp_num) + deth(qkey=QKEY + 1) + bytes(8))
     before = v.ctx.query_port(1)
@@ -246,7 +247,7 @@ def datagrams(v):
     v.post(v.ud)
     pieces = fragments(bth(UD_SEND, v.ud.qp_num) + deth() + bytes(64), 77)
     v.expect("UD: half a fragmented packet", pieces[0], {})
-    v.expect("UD: and the other half", pieces[1], {"rdma_recvs": 1, **heard}, statuses=[0])
+    v.expect("UD: the other half of a fragmented packet", pieces[1], {"rdma_recvs": 1, **heard}, statuses=[0])
     v.expect("UC: no receive", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(8)), {"rx_no_wqe": 1, **heard})
     v.expect("UC: MIDDLE of nothing", datagram(bth(UC | SEND_MIDDLE, v.uc_qp.qp_num, psn=500) + bytes(MTU)),
              {"rx_uc_lost": 1, **heard})
@@ -258,7 +259,8 @@ def datagrams(v):
 
 
 def notifications(v):
-    """CE marks, and the CNPs they are answered with: not more than one in 100 ms (packets.sh), and none where none helps."""
+    """CE marks and the CNPs for them: at most one in 100 ms (packets.sh), and none for packets that congestion control
+    ignores."""
     heard = {"rcvd_pkts": 1, "rcvd_ce_pkts": 1}
     marked = {**heard, "np_ecn_marked_roce_packets": 1}
     told = {**marked, "np_cnp_sent": 1, "sent_pkts": 1}
@@ -278,16 +280,17 @@ def notifications(v):
                f"{[g.hex() for g in got]}, expected {want.hex()}; traffic classes {v.wire.tos}")
 
     for family in (4, 6):
-        for within in [0.09] * 20 + [None]:     # a machine that stands still between two packets has waited the interval out
+        for within in [0.09] * 20 + [None]:     # retry: a stalled machine lets the interval pass
             qp = v.connected(e.IBV_QPT_RC, family)
-            if v.expect(f"CE, IPv{family}: of two in a row the first is answered", [write(qp, family), write(qp, family, PSN + 1)],
+            if v.expect(f"CE, IPv{family}: of two only the first gets a CNP", [write(qp, family), write(qp, family, PSN + 1)],
                         {**{k: 2 for k in marked}, "np_cnp_sent": 1, "sent_pkts": 1}, 0, within=within):
                 break
             qp.close()
         time.sleep(0.12)
-        cnp(f"CE, IPv{family}: the other by the next packet in time, marked or not", write(qp, family, PSN + 2, tos=0), PEER_QPN)
+        cnp(f"CE, IPv{family}: the next packet after the interval sends the second's CNP",
+            write(qp, family, PSN + 2, tos=0), PEER_QPN)
         time.sleep(0.12)
-        v.expect(f"CE, IPv{family}: and no more", write(qp, family, PSN + 3, tos=0), {"rcvd_pkts": 1})
+        v.expect(f"CE, IPv{family}: no further CNP", write(qp, family, PSN + 3, tos=0), {"rcvd_pkts": 1})
         cnp(f"CE, IPv{family}: the CNP's bytes, DSCP 48, Not-ECT", write(qp, family, PSN + 4), PEER_QPN)
         qp.close()
     qp = v.connected(e.IBV_QPT_RC)
@@ -297,7 +300,7 @@ def notifications(v):
     v.expect("BECN in an ACK counts as a CNP", datagram(bth(ACK, qp.qp_num, psn=9, becn=True) + b"\x1f\0\0\0"),
              {"stale_response": 1, "rp_cnp_handled": 1, "rcvd_pkts": 1})
     v.expect("CE on a CNP", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=3), {"rp_cnp_handled": 1, **heard})
-    v.expect("CE on a packet of somebody else", datagram(bth(SEND_ONLY, qp.qp_num) + bytes(16), src=OTHER[4], tos=3),
+    v.expect("CE on a packet from another peer", datagram(bth(SEND_ONLY, qp.qp_num) + bytes(16), src=OTHER[4], tos=3),
              {"rx_wrong_peer": 1})
     v.expect("ECT(0) alone", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=2), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
     ud = datagram(bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x55) + bytes(16), tos=3)
@@ -308,7 +311,8 @@ def notifications(v):
 
 
 def scopes(v):
-    """What there is one CNP of in 100 ms, by cnp_scope: two QPs have one destination, a third has another, all one port."""
+    """Which flows share the limit of one CNP in 100 ms, by cnp_scope: two QPs have one destination, a third another,
+    all one port."""
     qps = {v.connected(e.IBV_QPT_RC): 4, v.connected(e.IBV_QPT_RC): 4, v.connected(e.IBV_QPT_RC, 6): 6}
     psn = PSN
 
@@ -327,7 +331,7 @@ def scopes(v):
 
     for scope, name, n in ((1, "destination", 2), (2, "port", 1), (0, "queue pair", 3)):
         setting("cnp_scope", scope)
-        for _ in range(20):     # a machine that stands still between two packets has waited the interval out
+        for _ in range(20):     # retry: a stalled machine lets the interval pass
             time.sleep(0.12)
             (first, took), (second, took_too) = marked(2), marked(1)
             if max(took, took_too) < 0.09:
@@ -338,8 +342,8 @@ def scopes(v):
 
 
 def sequence(v):
-    """One RC QP through gaps, duplicates and receives that are not there; it must live on."""
-    no_credit = 0x00    # an ACK also says how many receives are left
+    """One RC QP with gaps, duplicates and missing receives; it must still work afterwards."""
+    no_credit = 0x00    # ACK without credits: an ACK also has the number of receives
     qp, heard, said = v.connected(e.IBV_QPT_RC), {"rcvd_pkts": 1}, {"rcvd_pkts": 1, "sent_pkts": 1}
 
     def send(psn, size=16, **kw):
@@ -349,41 +353,41 @@ def sequence(v):
     v.expect("RC: PSN ahead again: silence", send(PSN + 6), {"rx_after_nak": 1, **heard})
     v.expect("RC: no receive", send(PSN), {"send_rnr_err": 1, **said}, 0x20 | 12)
     v.post(qp)
-    v.expect("RC: and then there is one", send(PSN), {"rdma_recvs": 1, **said}, no_credit, [0])
-    v.expect("RC: the same once more", send(PSN), {"duplicate_request": 1, **said}, no_credit)
+    v.expect("RC: SEND with a receive posted", send(PSN), {"rdma_recvs": 1, **said}, no_credit, [0])
+    v.expect("RC: a duplicate SEND", send(PSN), {"duplicate_request": 1, **said}, no_credit)
     v.expect("RC: a PSN from before the beginning", send(PSN - 1000), {"duplicate_request": 1, **said}, no_credit)
-    v.expect("RC: an old READ nobody remembers",
+    v.expect("RC: a duplicate READ that is not in the replay buffer",
              datagram(bth(READ, qp.qp_num, psn=PSN - 9) + reth(v.mr.buf, v.mr.rkey, 8)), {"rx_after_nak": 1, **heard})
-    for psn, what in ((0, "nothing asked for"), (0x800000, "half the numbers away"),
-                      (0xFFFFFF, "one before the first")):
+    for psn, what in ((0, "of no request"), (0x800000, "half of the PSN space away"),
+                      (0xFFFFFF, "one before the first PSN")):
         v.expect(f"RC: ACK of PSN {psn:#x}, {what}", datagram(bth(ACK, qp.qp_num, psn=psn) + b"\x1f\0\0\0"),
                  {"stale_response": 1, **heard})
     v.expect("RC: READ response to no READ", datagram(bth(0x10, qp.qp_num, psn=1) + b"\x1f\0\0\0" + bytes(8)),
              {"stale_response": 1, **heard})
     v.expect("RC: NAK of nothing", datagram(bth(ACK, qp.qp_num, psn=1) + b"\x62\0\0\0"), {"stale_response": 1, **heard})
     v.post(qp)
-    v.expect("RC: after all that the next SEND arrives", send(PSN + 1), {"rdma_recvs": 1, **said}, no_credit, [0])
+    v.expect("RC: the next SEND arrives after all these", send(PSN + 1), {"rdma_recvs": 1, **said}, no_credit, [0])
     qp.close()
     early = v.connected(e.IBV_QPT_RC, rts=False)
-    v.expect("RC: ACK to a QP that cannot have sent", datagram(bth(ACK, early.qp_num, psn=1) + b"\x1f\0\0\0"),
+    v.expect("RC: ACK to a QP in RTR, which cannot have sent", datagram(bth(ACK, early.qp_num, psn=1) + b"\x1f\0\0\0"),
              {"rx_bad_state": 1, **heard})
     early.close()
 
 
 def migration(v):
-    """Nobody migrates paths: packets say so (MigReq is 1), and what a peer says of it makes no difference."""
+    """Path migration is not supported: sent packets have MigReq 1, and a received MigReq is ignored."""
     qp, psn, where = v.connected(e.IBV_QPT_RC), PSN, reth(v.mr.buf, v.mr.rkey, 8)
     for mig in (True, False):
         for name, op, body in (("WRITE", WRITE_ONLY, where + bytes(8)), ("READ", READ, where)):
             moved, replies, _ = v.effect([datagram(bth(op, qp.qp_num, psn=psn, ack=True, mig=mig) + body)])
             psn, flags = psn + 1, [r[1] & 0x40 for r in replies]
             result(moved == {"rcvd_pkts": 1, "sent_pkts": 1} and flags == [0x40],
-                   f"MigReq {int(mig)} in a {name}: executed, and the answer says 1", f"counters {moved}, flags {flags}")
+                   f"MigReq {int(mig)} in a {name}: executed, and the reply has 1", f"counters {moved}, flags {flags}")
     qp.close()
 
 
 def management(v):
-    """Performance management by datagrams to QP 1: what may be read is read, what may not be set says so."""
+    """Performance management MADs to QP 1: supported attributes can be read; a Set is refused by status."""
     gsi_qkey, perf, get, put, get_resp, us = 0x80010000, 4, 1, 2, 0x81, 0x55
     class_port_info, port_counters, port_counters_ext = 1, 0x12, 0x1D
 
@@ -391,7 +395,7 @@ def management(v):
         return struct.pack(">BBBBHHQHHI", 1, perf, 1, method, 0, 0, 0x1122334455667788, attribute, 0, 0) + bytes(232)
 
     def ask(attribute, *methods):
-        """The counters before, and the first answer: its header and its data."""
+        """The counters before the request, and header and data of the first reply."""
         v.wire.replies()
         before = v.counters()
         for method in methods or (get,):
@@ -419,30 +423,31 @@ def management(v):
         result(said == header(attribute) and data[1] == 1 and got == want,
                f"MAD: {name}: words and packets, sent and received", f"{said}, {got}, expected {want}")
     for method, attribute, status, name in ((put, port_counters, 8, "a Set: no such method"),
-                                            (get, 0x7777, 12, "an attribute that is not there")):
+                                            (get, 0x7777, 12, "an unknown attribute")):
         _, said, _ = ask(attribute, method)
         result(said == header(attribute, status), f"MAD: {name}", f"{said}")
-    # Two hosts that answer each other's answers would never stop. Requests are served in order: a wrong answer came first.
+    # Two hosts that reply to each other's replies would never stop. Requests are served in order, so a wrong reply
+    # would come first.
     _, said, _ = ask(class_port_info, get_resp, get)
-    result(said == header(class_port_info), "MAD: an answer is not answered", f"{said}")
+    result(said == header(class_port_info), "MAD: a response gets no reply", f"{said}")
 
 
 def refusals(v):
-    """Requests that an RC QP answers with a NAK and its own end."""
+    """Requests that an RC QP refuses with a NAK, and that put it into ERR."""
     area, key = v.mr.buf, v.mr.rkey
     invalid, access = {"resp_invalid_requests": 1}, {"resp_remote_access_errors": 1}
     for name, op, body, moved, syndrome in (
             ("MIDDLE of nothing", SEND_MIDDLE, bytes(MTU), invalid, 0x61),
             ("FIRST shorter than the MTU", SEND_FIRST, bytes(100), invalid, 0x61),
             ("longer than the MTU", SEND_ONLY, bytes(MTU + 4), invalid, 0x61),
-            ("WRITE that says less than it brings", WRITE_ONLY, reth(area, key, 4) + bytes(8), invalid, 0x61),
-            ("WRITE that says more than it brings", WRITE_ONLY, reth(area, key, 64) + bytes(8), invalid, 0x61),
+            ("WRITE with a RETH length below the payload's", WRITE_ONLY, reth(area, key, 4) + bytes(8), invalid, 0x61),
+            ("WRITE with a RETH length above the payload's", WRITE_ONLY, reth(area, key, 64) + bytes(8), invalid, 0x61),
             ("READ of more than 2 GiB", READ, reth(area, key, 0x80000001), invalid, 0x61),
             ("atomic on an odd address", FETCH_ADD, struct.pack(">QIQQ", area + 4, key, 1, 0), invalid, 0x61),
             ("WRITE with an unknown R_Key", WRITE_ONLY, reth(area, key ^ 0xABC00, 8) + bytes(8), access, 0x62),
             ("WRITE past the end", WRITE_ONLY, reth(area + 8188, key, 8) + bytes(8), access, 0x62),
             ("WRITE whose address wraps", WRITE_ONLY, reth(2**64 - 4, key, 8) + bytes(8), access, 0x62),
-            ("WRITE FIRST of which only the end is outside", WRITE_FIRST, reth(area, key, 8193) + bytes(MTU),
+            ("WRITE FIRST with only its end outside", WRITE_FIRST, reth(area, key, 8193) + bytes(MTU),
              access, 0x62),
             ("READ past the end", READ, reth(area + 8, key, 8192), access, 0x62),
             ("READ of 2 GiB", READ, reth(area, key, 0x80000000), access, 0x62),
@@ -467,21 +472,22 @@ def refusals(v):
 
 
 def never(v):
-    """A timeout of 0 is none: what was lost is found out by what follows, which therefore must leave."""
+    """A timeout of 0 disables the ACK timer. A loss is detected by a later packet only, so later requests must be
+    sent."""
     qp = v.connected(e.IBV_QPT_RC, timeout=0)
     v.wire.replies()
     sent = []
-    for _ in range(8):     # more than the kernel has room for at first
+    for _ in range(8):     # more than the shadow ring's first size
         qp.post_send(SendWR(opcode=e.IBV_WR_RDMA_WRITE, num_sge=1, sg=[SGE(v.mr.buf, 8, v.mr.lkey)], send_flags=e.IBV_SEND_SIGNALED,
                             imm_data=0))
         sent += v.wire.replies()
-    result([s[0] for s in sent] == [WRITE_ONLY] * 8, "timeout 0: a request leaves while one before it was not answered", f"{sent}")
+    result([s[0] for s in sent] == [WRITE_ONLY] * 8, "timeout 0: a request does not wait for an earlier ACK", f"{sent}")
     qp.close()
     v.polled()
 
 
 def trains(v):
-    """What the stack hands over in one piece, as GSO and GRO make it."""
+    """Trains: several packets in one skb, as from GSO or GRO."""
     def train(bodies, size, bad=()):
         length, data = 8 + sum(map(len, bodies)) + 4 * len(bodies), b""
         for i, body in enumerate(bodies):
@@ -497,7 +503,7 @@ def trains(v):
         try:
             v.wire.train.send(frame)
         except OSError as err:
-            result(True, f"train: {name} # SKIP this kernel takes no train from a packet socket: {err}")
+            result(True, f"train: {name} # SKIP this kernel accepts no GSO skb from a packet socket: {err}")
             return
         after = v.counters()
         got = {k: after[k] - before[k] for k in after if after[k] != before[k] and k not in BYSTANDERS}
@@ -515,12 +521,12 @@ def trains(v):
     case("three, the last one short", train([body] * 2 + [bth(SEND_ONLY, v.rc.qp_num)], size, [2]),
          {"rcvd_pkts": 2, "rdma_recvs": 1, "rx_no_wqe": 1, "rx_bad_icrc": 1}, [0])
     stray = bth(SEND_ONLY, 2) + bytes(len(body) - 12)
-    case("two that belong nowhere", train([stray] * 2, size), {"rx_unknown_qp": 2}, [])
-    case("cut where no packet ends", train([stray] * 3, 13), {"rx_truncated": 3 * size // 13 + bool(3 * size % 13)}, [])
+    case("two for an unknown QP", train([stray] * 2, size), {"rx_unknown_qp": 2}, [])
+    case("a wrong segment size", train([stray] * 3, 13), {"rx_truncated": 3 * size // 13 + bool(3 * size % 13)}, [])
 
 
 def noise(v):
-    """Bytes at random, half of them under a right ICRC, from an address that is no QP's peer."""
+    """Random bytes, half of them with a right ICRC, from an address that is not the peer of any QP."""
     rng, packets = random.Random(4791), []
     numbers = [v.rc.qp_num, v.uc_qp.qp_num, v.ud.qp_num, v.rc6.qp_num, 0, 1, 0xFFFFFF]
     for _ in range(1500):
@@ -532,10 +538,10 @@ def noise(v):
         packets.append(datagram(bytes(body), src=OTHER[4], good=rng.random() < 0.5))
     moved, replies, wcs = v.effect(packets)
     dropped = sum(n for k, n in moved.items() if k.startswith("rx_") or k == "rp_cnp_ignored")
-    result(dropped == len(packets) and not replies and not wcs, "noise: every packet counts once, none is answered",
+    result(dropped == len(packets) and not replies and not wcs, "noise: every packet is counted once, none gets a reply",
            f"{dropped} of {len(packets)} counted, {len(replies)} replies, {len(wcs)} completions: {moved}")
 
-    # From the peer itself, well formed as far as bytes go: nothing is foretold but that the device survives.
+    # From the peer itself, with valid headers: no result is predicted, but the device must survive.
     for _ in range(60):
         qp = v.connected(e.IBV_QPT_RC)
         v.post(qp)

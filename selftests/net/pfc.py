@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""pfc.py: pause frames, right, wrong and forged, and what the device in h2 then sends or does not.
+"""pfc.py: valid, malformed and forged pause frames, and what the device in h2 then sends.
 
-Runs in namespace h2 (pfc.sh); frames leave through the packet socket on v1 in h1 that packets.py has. The link is said to have
-1 Mb/s, so that a quantum lasts 512 us: a pause of 0xffff is half a minute, which no machine is too slow for. What must leave
-is waited for; what must not is looked for during a third of a second; times have a lower bound that holds on any machine.
+Runs in namespace h2 (pfc.sh); frames are sent by the packet socket of packets.py on v1 in h1. The link speed is set to
+1 Mb/s, so that a quantum is 512 us and a pause of 0xffff lasts half a minute, longer than any machine needs. The test
+waits for packets that must be sent, and watches for a third of a second for those that must not. Times are checked by a
+lower bound only.
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
@@ -25,7 +26,7 @@ QUANTUM = 512e-6
 
 
 class Host(p.Victim):
-    """The device under test, with a datagram for each priority."""
+    """The device under test, with one UD QP for each priority."""
 
     def __init__(self, wire):
         super().__init__(wire)
@@ -46,7 +47,7 @@ class Host(p.Victim):
         qp.post_send(wr)
 
     def leaves(self, opcode=p.UD_SEND, within=10):
-        """The first packet with @opcode; None: there was none, and others are forgotten."""
+        """Returns the first packet with @opcode, or None; others are discarded."""
         end = time.monotonic() + within
         while time.monotonic() < end:
             for bth in self.wire.replies():
@@ -59,7 +60,7 @@ class Host(p.Victim):
         return self.leaves(opcode, 0.3) is None
 
     def go(self):
-        """Nothing is paused, nothing waits, nothing is under way."""
+        """Ends all pauses; discards replies and completions so far."""
         self.pause(0xFF, 0)
         time.sleep(0.05)
         self.wire.replies()
@@ -71,12 +72,12 @@ def stop_and_go(h):
     h.send(3)
     stayed = h.stays()
     h.pause(1 << 3, 0)
-    check("a paused priority waits for XON", stayed, h.leaves())
+    check("a paused priority sends after XON", stayed, h.leaves())
     began = time.monotonic()
     h.pause(1 << 3, 1000)
     h.send(3)
     left = h.leaves()
-    check("... or until its quanta are over, and no less", left, time.monotonic() - began >= 1000 * QUANTUM)
+    check("... or when its quanta have passed, not earlier", left, time.monotonic() - began >= 1000 * QUANTUM)
     began = time.monotonic()
     h.pause(1 << 3)
     h.send(3)
@@ -86,7 +87,7 @@ def stop_and_go(h):
     h.pause(1 << 3)
     h.send(3)
     h.pause(0xFF & ~(1 << 3), 0)
-    check("XON of others does not end it", h.stays())
+    check("XON for other priorities does not end a pause", h.stays())
     h.go()
 
 
@@ -117,20 +118,20 @@ def others_go_on(h):
     h.send(5)
     five = h.leaves()
     h.send(0)
-    check("other priorities go on", five, h.leaves())
+    check("other priorities are not paused", five, h.leaves())
     h.pause(1 << 6)
     h.send(6)
     check("the priority of CNPs is never paused", h.leaves())
     p.setting("pfc_prio_mask", 0xFF & ~(1 << 5))
     h.pause(1 << 5)
     h.send(5)
-    check("a priority that is not in the mask is not", h.leaves())
+    check("a priority that is not in pfc_prio_mask is not paused", h.leaves())
     p.setting("pfc_prio_mask", 0xFF)
     h.go()
 
 
 def acknowledge(h, qp, psn):
-    """The statuses of what that completes."""
+    """Acknowledges a PSN; returns the statuses of the completions."""
     h.polled()
     h.wire.send(p.datagram(p.bth(p.ACK, qp.qp_num, psn=psn) + struct.pack(">I", 31 << 24 | psn)))
     end, got = time.monotonic() + 10, []
@@ -141,34 +142,34 @@ def acknowledge(h, qp, psn):
 
 
 def connection(h):
-    """RC, on priority 0: requests and READ responses wait; ACKs and CNPs do not; and no timeout is held against the peer."""
-    qp = h.connected(e.IBV_QPT_RC, timeout=18)  # 1.1 s, once more, then it gives up
+    """RC, on priority 0: requests and READ responses wait, ACKs and CNPs do not, and the ACK timer is stopped."""
+    qp = h.connected(e.IBV_QPT_RC, timeout=18)  # 1.1 s, one retry
     h.post(qp)
     h.post(qp)
     h.pause(1 << 0)
     h.send(0, qp)
     stayed = h.stays(p.SEND_ONLY)
     h.wire.send(p.datagram(p.bth(p.SEND_ONLY, qp.qp_num, ack=True) + bytes(8)))
-    check("RC: an ACK leaves while requests wait", stayed, h.leaves(p.ACK))
+    check("RC: an ACK is sent while requests wait", stayed, h.leaves(p.ACK))
     h.wire.send(p.datagram(p.bth(p.SEND_ONLY, qp.qp_num, psn=p.PSN + 1) + bytes(8), tos=3))
-    check("RC: so does a CNP", h.leaves(p.CNP))
+    check("RC: a CNP is sent while requests wait", h.leaves(p.CNP))
     h.wire.send(p.datagram(p.bth(p.READ, qp.qp_num, psn=p.PSN + 2, ack=True) + p.reth(h.mr.buf, h.mr.rkey, 8)))
     check("RC: a READ response waits", h.stays(16))
     h.pause(1 << 0, 0)
     end, seen = time.monotonic() + 10, set()
     while seen < {16, p.SEND_ONLY} and time.monotonic() < end:
         seen |= {bth[0] for bth in h.wire.replies()}
-    check("RC: both go on with XON", seen >= {16, p.SEND_ONLY}, acknowledge(h, qp, 1) == [0])
+    check("RC: both are sent after XON", seen >= {16, p.SEND_ONLY}, acknowledge(h, qp, 1) == [0])
     h.send(0, qp)
     left = h.leaves(p.SEND_ONLY)
     h.pause(1 << 0)
     time.sleep(0.1)
-    h.wire.replies()    # it may have asked again before the frame came
+    h.wire.replies()    # it may have retransmitted before the frame arrived
     time.sleep(3)
     alone = h.polled() == [] and h.stays(p.SEND_ONLY)
     h.pause(1 << 0, 0)
     again = h.leaves(p.SEND_ONLY)
-    check("RC: a pause longer than all retries is no failure", left, alone, again, acknowledge(h, qp, 2) == [0])
+    check("RC: a pause longer than all retries does not fail the request", left, alone, again, acknowledge(h, qp, 2) == [0])
     qp.close()
     h.go()
 
@@ -179,9 +180,9 @@ def malformed(h):
             ("59 bytes", "rx_pause_length", {"length": 59}), ("34 bytes, not padded", "rx_pause_length", {"length": 34}),
             ("16 bytes", "rx_pause_length", {"length": 16}), ("64 bytes", "rx_pause_length", {"length": 64}),
             ("1500 bytes", "rx_pause_length", {"length": 1500}),
-            ("to us alone", "rx_pause_dest", {"to": h.wire.h2mac}), ("to all", "rx_pause_dest", {"to": b"\xff" * 6}),
-            ("the pause of a whole link", "rx_pause_opcode", {"opcode": 1}),
-            ("an opcode there is not", "rx_pause_opcode", {"opcode": 0x0102})):
+            ("to a unicast address", "rx_pause_dest", {"to": h.wire.h2mac}), ("to broadcast", "rx_pause_dest", {"to": b"\xff" * 6}),
+            ("a link-wide pause (802.3x)", "rx_pause_opcode", {"opcode": 1}),
+            ("an unknown opcode", "rx_pause_opcode", {"opcode": 0x0102})):
         before = h.counters()
         h.pause(1 << 3, **other)
         h.send(3)
@@ -199,8 +200,8 @@ def malformed(h):
 
 
 def storm(h, name, *frames, gaps=False):
-    """@frames as fast as can be: what waits leaves after the watchdog's time, and for the time after that nothing waits. With
-    @gaps somebody may slip through before."""
+    """Sends @frames as fast as possible: waiting packets leave after the watchdog's time, and the next ones do not
+    wait. With @gaps a packet may be sent before that."""
     p.setting("pfc_watchdog_ms", 500)
     p.setting("pfc_restore_ms", 20000)
     before = h.counters()
@@ -220,12 +221,12 @@ def storm(h, name, *frames, gaps=False):
         free.append(h.leaves())
     after = h.counters()
     print(f"# {name}: {n} frames in {took:.2f} s")
-    check(f"{name}: what waits leaves", left, after["rx_prio3_pause"] - before["rx_prio3_pause"] >= n)
-    check(f"{name}: all that follows too", all(free))
+    check(f"{name}: waiting packets are sent", left, after["rx_prio3_pause"] - before["rx_prio3_pause"] >= n)
+    check(f"{name}: all later packets are sent", all(free))
     if not gaps:
-        check(f"{name}: the watchdog did it, in its time", after["pfc_storm"] == before["pfc_storm"] + 1, took >= 0.5,
+        check(f"{name}: by the watchdog, after its time", after["pfc_storm"] == before["pfc_storm"] + 1, took >= 0.5,
               after["pause_ignored"] - before["pause_ignored"] >= 100)
-    p.setting("pfc_prio_mask", 0)     # forgets, so that the next one finds the device as this one did
+    p.setting("pfc_prio_mask", 0)     # resets the state for the next case
     p.setting("pfc_prio_mask", 0xFF)
     p.setting("pfc_watchdog_ms", 60000)
     h.go()
@@ -236,13 +237,13 @@ def off(h):
     h.send(3)
     stayed = h.stays()
     p.setting("pfc_prio_mask", 0)
-    check("switching it off lets go who waits", stayed, h.leaves())
+    check("switching PFC off sends waiting packets", stayed, h.leaves())
     before = h.counters()
     h.pause(1 << 3)
     h.send(3)
     left = h.leaves()
     after = h.counters()
-    check("off: frames are not even looked at", left, all(after[k] == before[k] for k in after if "pause" in k))
+    check("off: pause frames are not evaluated", left, all(after[k] == before[k] for k in after if "pause" in k))
     p.setting("pfc_prio_mask", 0xFF)
     qp = h.connected(e.IBV_QPT_RC)
     h.pause(1 << 0)
@@ -257,7 +258,7 @@ def main():
     h = Host(p.Wire())
     h.pause(1 << 3)
     h.send(3)
-    check("off unless asked for", h.leaves(), all(n == 0 for k, n in h.counters().items() if "pause" in k))
+    check("off by default", h.leaves(), all(n == 0 for k, n in h.counters().items() if "pause" in k))
     p.setting("link_speed", 1)
     p.setting("pfc_watchdog_ms", 60000)
     p.setting("pfc_prio_mask", 0xFF)
@@ -267,7 +268,7 @@ def main():
     storm(h, "a storm of XOFF", frame(0xFF))
     storm(h, "a storm of XOFF and XON", frame(0xFF), frame(0xFF, 0), frame(0xFF), gaps=True)
     off(h)
-    h.pause(1 << 3)     # the device goes while somebody waits
+    h.pause(1 << 3)     # the device is removed while a packet waits
     h.send(3)
     h.stays()
     os._exit(plan())

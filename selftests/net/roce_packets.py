@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""roce_packets.py: RoCE v2 packets by hand, ICRCs too, and a packet socket to send them by. What they do is for packets.py to say."""
+"""roce_packets.py: builds RoCE v2 packets with ICRCs, and a packet socket to send them. packets.py decides what to
+send."""
 import ctypes
 import ipaddress
 import os
@@ -10,8 +11,8 @@ from icrc import icrc
 
 H1 = {4: os.environ["H1IP"], 6: os.environ["H1IP6"]}
 H2 = {4: os.environ["H2IP"], 6: os.environ["H2IP6"]}
-OTHER = {4: "10.7.0.99", 6: "fd07::99"}     # nobody
-SECOND = {4: "10.7.0.22", 6: "fd07::22"}    # h2 has it too
+OTHER = {4: "10.7.0.99", 6: "fd07::99"}     # no host
+SECOND = {4: "10.7.0.22", 6: "fd07::22"}    # second address of h2
 PEER_QPN, PSN, QKEY, MTU = 0x777, 100, 0x11111111, 1024
 SEND_FIRST, SEND_MIDDLE, SEND_ONLY, SEND_INV = 0, 1, 4, 23
 WRITE_FIRST, WRITE_ONLY, READ, ACK, FETCH_ADD = 6, 10, 12, 17, 20
@@ -24,7 +25,7 @@ def mac(dev):
 
 
 class Wire:
-    """A packet socket on v1, opened in h1 although this process lives in h2."""
+    """A packet socket on v1, opened in namespace h1 by a process in h2."""
 
     def __init__(self):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -52,14 +53,14 @@ class Wire:
         self.sock.send(self.ether(family) + packet)
 
     def replies(self):
-        """BTH to the end of what h2 sent, oldest first; their traffic classes are in self.tos."""
+        """Returns BTH to payload of the packets h2 sent, oldest first; their traffic classes are in self.tos."""
         got, self.tos = [], []
         while True:
             try:
                 frame, (_, _, kind, _, _) = self.sock.recvfrom(65536)
             except BlockingIOError:
                 return got
-            if kind == 4:   # PACKET_OUTGOING: our own
+            if kind == 4:   # PACKET_OUTGOING: sent by this socket
                 continue
             ip = frame[14:]
             skip = 28 if ip[0] >> 4 == 4 else 48
@@ -89,7 +90,7 @@ def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False, mig=True, becn=F
 
 
 def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1, tos=0):
-    """An IP packet around @body (BTH to payload); the ICRC is put behind it. @good False: one bit of it is wrong."""
+    """An IP packet around @body (BTH to payload) with its ICRC. @good False: one bit of the ICRC is wrong."""
     length = 8 + len(body) + 4
     udp = struct.pack(">HHHH", 0xC123, 4791, udp_len or length, 0)
     ip = ip_header(family, src or H1[family], dst or H2[family], length, ident, options, tos=tos)
@@ -100,7 +101,7 @@ def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, option
 
 
 def fragments(body, ident):
-    """One good IPv4 packet in two pieces. The ICRC is over the header as it was before, and is again afterwards."""
+    """A valid IPv4 packet in two fragments. Its ICRC is over the header without fragmentation, as after reassembly."""
     length = 8 + len(body) + 4
     udp = struct.pack(">HHHH", 0xC123, 4791, length, 0)
     data = udp + body
@@ -110,7 +111,7 @@ def fragments(body, ident):
 
 
 def raw(payload, family=4, udp_len=None):
-    """An IP packet whose UDP payload is exactly @payload."""
+    """An IP packet with @payload as its UDP payload."""
     udp = struct.pack(">HHHH", 0xC123, 4791, udp_len if udp_len is not None else 8 + len(payload), 0)
     return ip_header(family, H1[family], H2[family], 8 + len(payload)) + udp + payload
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""A wire between two taps, as a hypervisor makes it: frames keep their virtio-net headers, so trains and checksums that are
-not filled in yet cross whole. Until it is killed, and the taps go with it.
+"""Connects two taps, as a hypervisor does: frames keep their virtio-net headers, so GSO skbs and packets with checksums
+not yet filled in cross it whole. Runs until it is killed; the taps are removed then.
     tap_wire.py NAME1 NAME2
 """
 import fcntl
@@ -27,7 +27,7 @@ def pass_on(source, target):
     try:
         os.write(target, os.read(source, LONGEST))
     except OSError:
-        pass  # an end is down, or busy: lost
+        pass  # the end is down or busy: drop
 
 
 def main():

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""trains.py DEV FILE PATH...: skbs of DEV to UDP 4791, both directions, taken apart as GSO would cut them; until SIGTERM.
+"""trains.py DEV FILE PATH...: reads skbs of DEV to UDP port 4791, both directions, and segments them as GSO would;
+until SIGTERM.
 
-PATH is MTU:TRAFFIC_CLASS of the connections that carry data meanwhile. Each train must be of one queue pair, in the order
-of its PSNs, of full packets but for the last, each with the ICRC that is right once it travels alone; and each queue pair
-must keep to the one path MTU and traffic class of its own. FILE appears when the socket is open. Exits 0 if all that holds.
+PATH is MTU:TRAFFIC_CLASS of the connections that carry data meanwhile. Each train (GSO skb) must be of one QP, in PSN
+order, of full packets except the last, and each packet must have the ICRC that is right after segmentation. Each QP
+must use one path MTU and traffic class, and those must be the given ones. FILE appears when the socket is open. Exits 0
+if all that holds.
 """
 import collections
 import signal
@@ -32,7 +34,7 @@ def capture(dev, path):
     while True:
         try:
             frames.append(s.recv(262144))
-        except socket.timeout:  # nothing is left in the socket
+        except socket.timeout:  # the socket is empty
             if stop:
                 break
     dropped = struct.unpack("II", s.getsockopt(263, 6, 8))[1]
@@ -40,7 +42,7 @@ def capture(dev, path):
 
 
 def skbs(frames):
-    """IP header, UDP header, UDP payload, bytes of a packet (0: it is one) of what is RoCE."""
+    """For RoCE: IP header, UDP header, UDP payload, GSO segment size (0: a single packet)."""
     for frame in frames:
         kind, size = frame[1] & 0x7F, struct.unpack_from("<H", frame, 4)[0]
         ip, proto = frame[10 + 14:], frame[10 + 12:10 + 14]
@@ -52,7 +54,7 @@ def skbs(frames):
 
 
 def alone(ip, udp, i, length):
-    """The headers that packet @i of a train has when it travels alone."""
+    """The headers of packet @i of a train after segmentation."""
     ip, udp = bytearray(ip), bytearray(udp)
     struct.pack_into(">H", udp, 4, 8 + length)
     if len(ip) == 40:
@@ -63,7 +65,7 @@ def alone(ip, udp, i, length):
 
 
 def faults(ip, udp, packets):
-    """What is wrong with this train, in words."""
+    """Describes the errors of this train."""
     if {p[5:8] for p in packets} != {packets[0][5:8]}:
         yield "several queue pairs"
     psns = [int.from_bytes(p[9:12], "big") for p in packets]
@@ -74,7 +76,7 @@ def faults(ip, udp, packets):
     for i, p in enumerate(packets):
         head, transport = alone(ip, udp, i, len(p))
         if icrc(head, transport + p[:-4]) != p[-4:]:
-            yield f"the ICRC of packet {i} of {len(packets)}"
+            yield f"wrong ICRC in packet {i} of {len(packets)}"
 
 
 def main():

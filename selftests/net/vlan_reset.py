@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""vlan_reset.py: a queue pair that was reset is a new one: the interface of its last connection may go.
+"""vlan_reset.py: a QP that was reset has no state of its last connection: that connection's interface may be deleted.
 
     h1: v1, v1.5, roan1  =veth=  v2, v2.5, roan2 :h2     in the first namespace
 """
@@ -22,7 +22,7 @@ SIMPLE = e.IBV_QP_STATE
 
 
 def ready(qp, own, peer):
-    """From INIT to where it receives."""
+    """Takes the QP from INIT to RTR."""
     attr = QPAttr(port_num=1)
     attr.qp_state, attr.path_mtu, attr.dest_qp_num, attr.rq_psn = e.IBV_QPS_RTR, e.IBV_MTU_1024, 2000, 0
     attr.max_dest_rd_atomic, attr.min_rnr_timer = 1, 12
@@ -51,7 +51,7 @@ def state(qp):
 def lives(qp, own, peer):
     try:
         ready(qp, own, peer)
-    except Exception as what:   # whatever pyverbs calls it
+    except Exception as what:   # the type depends on pyverbs
         print(f"# {what}")
     return state(qp) == e.IBV_QPS_RTR
 
@@ -67,10 +67,10 @@ def main():
     reset(qps[1])
     init(qps[1])
     subprocess.run("ip -n h1 link del v1.5".split(), check=True)
-    check("who is connected by it fails", state(qps[2]) == e.IBV_QPS_ERR)
+    check("a QP connected over the VLAN is in ERR", state(qps[2]) == e.IBV_QPS_ERR)
     init(qps[0])
     for qp, was in zip(qps, ("RESET", "INIT")):
-        check(f"who was in {was} is connected anew, elsewhere", lives(qp, "10.7.0.1", "10.7.0.2"))
+        check(f"a QP that was in {was} can be connected over another interface", lives(qp, "10.7.0.1", "10.7.0.2"))
     return plan()
 
 
