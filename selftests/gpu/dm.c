@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device memory by itself: how much there is, that nobody sees what another had, that copies stay inside, and that a
- * region is refused what verbs refuse. And what a window lends of it, to ourselves.
- *   dm -d DEV -l LIMIT		the most bytes that can be had at all
+ * Device memory (ibv_alloc_dm): size limit, no data of a previous owner, bounds of copies, errors of region
+ * registration, and a memory window over it, used by a QP connected to itself.
+ *   dm -d DEV -l LIMIT		maximum number of bytes that can be allocated
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,17 +30,18 @@ static void is_clean(void)
 	struct ibv_dm *dm[2] = { alloc(LEN), alloc(LEN) };
 	int i;
 
-	vt_ok(dm[0] && dm[1], "two of %d bytes: %s", LEN, strerror(errno));
+	vt_ok(dm[0] && dm[1], "two allocations of %d bytes: %s", LEN, strerror(errno));
 	for (i = 0; i < 2; i++) {
 		vt_fill(bytes, LEN, i + 1, 0);
-		vt_ok(!ibv_memcpy_to_dm(dm[i], 0, bytes, LEN), "%d is written", i);
+		vt_ok(!ibv_memcpy_to_dm(dm[i], 0, bytes, LEN), "allocation %d is written", i);
 	}
 	for (i = 0; i < 2; i++)
-		vt_ok(!ibv_memcpy_from_dm(back, dm[i], 0, LEN) && vt_diff(back, LEN, i + 1, 0) == LEN, "%d has its own bytes", i);
+		vt_ok(!ibv_memcpy_from_dm(back, dm[i], 0, LEN) && vt_diff(back, LEN, i + 1, 0) == LEN,
+		      "allocation %d has its own bytes", i);
 	ibv_free_dm(dm[0]);
 	dm[0] = alloc(LEN);
-	vt_ok(dm[0] && !ibv_memcpy_from_dm(back, dm[0], 0, LEN) && !memcmp(back, none, LEN), "what is had anew is zero");
-	vt_ok(!ibv_memcpy_from_dm(back, dm[1], 0, LEN) && vt_diff(back, LEN, 2, 0) == LEN, "its neighbour is as it was");
+	vt_ok(dm[0] && !ibv_memcpy_from_dm(back, dm[0], 0, LEN) && !memcmp(back, none, LEN), "a new allocation is zeroed");
+	vt_ok(!ibv_memcpy_from_dm(back, dm[1], 0, LEN) && vt_diff(back, LEN, 2, 0) == LEN, "the other allocation is unchanged");
 	ibv_free_dm(dm[0]);
 	ibv_free_dm(dm[1]);
 }
@@ -50,13 +51,13 @@ static void stays_inside(void)
 	struct ibv_dm *dm = alloc(LEN);
 	struct ibv_mr *mr;
 
-	vt_ok(ibv_memcpy_to_dm(dm, LEN - 4, bytes, 8) == EINVAL, "a copy past the end");
-	vt_ok(ibv_memcpy_from_dm(back, dm, -8ull, 16) == EINVAL, "a copy from before the beginning");
-	vt_ok(ibv_memcpy_from_dm(back, dm, 2, 4) == EINVAL, "a copy that is no words");
-	vt_ok(!ibv_reg_dm_mr(dev.pd, dm, 4096, LEN - 4095, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE), "a region past the end");
+	vt_ok(ibv_memcpy_to_dm(dm, LEN - 4, bytes, 8) == EINVAL, "a copy past the end is EINVAL");
+	vt_ok(ibv_memcpy_from_dm(back, dm, -8ull, 16) == EINVAL, "a copy from before the start is EINVAL");
+	vt_ok(ibv_memcpy_from_dm(back, dm, 2, 4) == EINVAL, "a copy that is not word-aligned is EINVAL");
+	vt_ok(!ibv_reg_dm_mr(dev.pd, dm, 4096, LEN - 4095, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE), "a region past the end is refused");
 	mr = ibv_reg_dm_mr(dev.pd, dm, 4096, LEN - 4096, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);
-	vt_ok(mr && ibv_free_dm(dm) == EBUSY, "it is not freed under a region");
-	vt_ok(mr && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "and is without");
+	vt_ok(mr && ibv_free_dm(dm) == EBUSY, "free_dm is EBUSY while a region uses it");
+	vt_ok(mr && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "and succeeds without the region");
 }
 
 /* An RC QP connected to itself. */
@@ -107,13 +108,13 @@ static void is_lent(void)
 	bind.bind_mw.bind_info = (struct ibv_mw_bind_info) { mr, 4000, 2000, IBV_ACCESS_REMOTE_WRITE };
 	write.wr.rdma.remote_addr = 4000;
 	vt_fill(bytes, LEN, 3, 0);
-	vt_ok(done(qp, bind, IBV_WC_SUCCESS), "a window is bound to a part of it");
+	vt_ok(done(qp, bind, IBV_WC_SUCCESS), "a memory window is bound to a part of it");
 	vt_ok(done(qp, write, IBV_WC_SUCCESS) && !ibv_memcpy_from_dm(back, dm, 8092, 2008) && !memcmp(back + 4, bytes, 2000) &&
-	      !back[3] && !back[2004], "which is written to its last byte");
-	vt_ok(ibv_dereg_mr(mr) == EBUSY, "its region is busy");
+	      !back[3] && !back[2004], "the window is written to its last byte");
+	vt_ok(ibv_dereg_mr(mr) == EBUSY, "dereg_mr is EBUSY while a window is bound");
 	write.wr.rdma.remote_addr++;
-	vt_ok(done(qp, write, IBV_WC_REM_ACCESS_ERR), "a byte more is refused");
-	vt_ok(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "without the window it goes");
+	vt_ok(done(qp, write, IBV_WC_REM_ACCESS_ERR), "a write one byte past the window is refused");
+	vt_ok(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "without the window region and memory can be freed");
 	ibv_destroy_qp(qp);
 	ibv_destroy_cq(cq);
 	ibv_dereg_mr(src);
@@ -137,9 +138,9 @@ int main(int argc, char **argv)
 	is_clean();
 	stays_inside();
 	is_lent();
-	vt_ok(!alloc(limit + 1) && errno == ENOMEM, "more than there is: %s", strerror(errno));
+	vt_ok(!alloc(limit + 1) && errno == ENOMEM, "more than the limit is ENOMEM: %s", strerror(errno));
 	dm = alloc(limit);
-	vt_ok(!!dm, "all of it: %s", strerror(errno));
+	vt_ok(!!dm, "an allocation of the whole limit: %s", strerror(errno));
 	if (dm)
 		ibv_free_dm(dm);
 	vt_close(&dev);

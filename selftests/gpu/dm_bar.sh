@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Device memory on a BAR that is named (dm_bar): what is refused, every operation with it, and its device's removal in
-# mid-transfer, ROUNDS (10) times. The BAR is the frame buffer of the VGA adapter that QEMU gives every machine.
+# Device memory on a PCI BAR that the administrator names (dm_bar): errors, every operation with it, and removal of its
+# PCI device during transfers, ROUNDS (10) times. The BAR is the frame buffer of QEMU's default VGA adapter.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -13,7 +13,7 @@ knob() { echo "/sys/class/infiniband/$ADEV/dm_bar"; }
 name_bar() { on h1 bash -c 'echo "$1" > "$2"' bash "$1" "$(knob)"; }
 named() { [ "$(on h1 cat "$(knob)")" = "$1" ]; }
 
-# WHY: the words that the shell has for an errno.
+# WHY: the shell's text for the errno.
 refused() { # WHY NAME
 	local out
 	out=$(name_bar "$2" 2>&1) && { echo "$2 was taken"; return 1; }
@@ -24,7 +24,7 @@ unprivileged() {
 	! on h1 setpriv --bounding-set -sys_rawio bash -c 'echo "$1" > "$2"' bash "$BAR" "$(knob)" 2> /tmp/why && grep -q 'not permitted' /tmp/why
 }
 
-first_with() { # FLAG MASK AND WANTED: the first DEVICE/BAR whose flags are so
+first_with() { # FLAG MASK AND WANTED: prints the first DEVICE/BAR with (flags & MASK) == WANTED
 	local d nr _ flags
 	for d in $PCI/*; do
 		nr=0
@@ -73,24 +73,24 @@ ktap_header
 VGA=$(vga) BAR=$VGA/0
 [ -n "$VGA" ] || { ktap_skip "device memory on a BAR" "no PCI device to spare"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-ktap_check "there is none at first" named none
-ktap_check "a device that does not exist" refused 'No such device$' 0000:ff:1f.7/0
-ktap_check "a name without a BAR" refused 'Invalid argument' "$VGA"
-ktap_check "a BAR that no device has" refused 'Invalid argument' "$VGA/6"
-ktap_check "a BAR that this device has not" refused 'No such device or address' "$VGA/5"
-ktap_check "a BAR of I/O ports" refused 'not supported' "$(first_with 0x300 0x100)"
-ktap_check "a driver has the device" a_driver_has_it
-ktap_check "without CAP_SYS_RAWIO" unprivileged
-ktap_check "the kernel's memory" a "$PROGRAMS/dm" -d "$ADEV"
-ktap_check "the BAR is named" name_bar "$BAR"
-ktap_check "it says so, and so does the kernel" eval 'named "$BAR" && claimed'
-ktap_check "the BAR's memory" a "$PROGRAMS/dm" -d "$ADEV" -l $((16 << 20))
+ktap_check "dm_bar is none at first" named none
+ktap_check "an unknown PCI device is refused" refused 'No such device$' 0000:ff:1f.7/0
+ktap_check "a name without a BAR number is refused" refused 'Invalid argument' "$VGA"
+ktap_check "BAR 6 is refused" refused 'Invalid argument' "$VGA/6"
+ktap_check "a BAR that this device does not have is refused" refused 'No such device or address' "$VGA/5"
+ktap_check "a BAR of I/O ports is refused" refused 'not supported' "$(first_with 0x300 0x100)"
+ktap_check "a device with a driver is refused" a_driver_has_it
+ktap_check "without CAP_SYS_RAWIO it is refused" unprivileged
+ktap_check "device memory in system memory" a "$PROGRAMS/dm" -d "$ADEV"
+ktap_check "a BAR is accepted" name_bar "$BAR"
+ktap_check "dm_bar and /proc/iomem show it" eval 'named "$BAR" && claimed'
+ktap_check "device memory on the BAR" a "$PROGRAMS/dm" -d "$ADEV" -l $((16 << 20))
 ktap_check "from user memory to the BAR" pairing dm user
 ktap_check "from the BAR to user memory" eval 'on h2 sh -c "echo $BAR > /sys/class/infiniband/$BDEV/dm_bar" && pairing user dm'
 ktap_check "from the BAR to itself, two devices" pairing dm dm
-ktap_check "it is let go when nobody names it" eval 'name_bar none && on h2 sh -c "echo none > /sys/class/infiniband/$BDEV/dm_bar" && ! claimed'
-# The way to ourselves is short: a batch would be through before anything else can happen.
+ktap_check "the BAR is released when no device names it" eval 'name_bar none && on h2 sh -c "echo none > /sys/class/infiniband/$BDEV/dm_bar" && ! claimed'
+# Loopback is fast: without a delay a batch would finish before the removal.
 on h1 tc qdisc add dev lo root netem delay 300us
-ktap_check "its device is removed in mid-transfer" removals
-ktap_check "the roan device goes with the BAR named" eval 'name_bar "$BAR" && { a rdma link del "$ADEV" || rdma link del "$ADEV"; } && ! claimed'
+ktap_check "the PCI device is removed during transfers" removals
+ktap_check "the roan device is deleted while it names a BAR" eval 'name_bar "$BAR" && { a rdma link del "$ADEV" || rdma link del "$ADEV"; } && ! claimed'
 ktap_end

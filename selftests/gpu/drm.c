@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dma-bufs of display drivers: what somebody else's code exports. vgem's are pages; bochs drives QEMU's VGA adapter, and
- * what is on display there is in its frame buffer, which is I/O memory.
+ * dma-bufs of display drivers, as exporters that were not written for these tests. vgem exports pages. bochs drives
+ * QEMU's VGA adapter; a buffer that is displayed is in its frame buffer, which is I/O memory.
  *
- * The few calls it takes are spelled here: the kernel's headers for them are not on every machine.
+ * The ioctls are defined here, as not every machine has the kernel's headers for them.
  */
 #define _GNU_SOURCE
 #include "drm.h"
@@ -91,7 +91,7 @@ static int open_card(const char *driver)
 	return -1;
 }
 
-/* Puts it on the first display: then it is where the adapter reaches it, and stays there while somebody has it mapped. */
+/* Displays the buffer on the first display, so that it is in the frame buffer and stays there while it is mapped. */
 static int show(int card, const struct dumb *dumb)
 {
 	struct frame frame = { .width = WIDTH, .height = HEIGHT, .pitch = dumb->pitch, .bpp = 32, .depth = 24,
@@ -111,7 +111,7 @@ static int show(int card, const struct dumb *dumb)
 	crtc.frame = frame.id;
 	if (ioctl(card, SET_CRTC, &crtc))
 		return -1;
-	return ioctl(card, DROP_MASTER);	/* who opens the card next may show something else */
+	return ioctl(card, DROP_MASTER);	/* so that the next process to open the card can set a mode */
 }
 
 int drm_export(const char *driver, size_t size, bool shown)
@@ -122,7 +122,7 @@ int drm_export(const char *driver, size_t size, bool shown)
 
 	if (card < 0)
 		return -ENODEV;
-	/* The card is left open: what it shows is taken down with its last descriptor. */
+	/* The card stays open: closing its last descriptor ends the display. */
 	if (ioctl(card, CREATE_DUMB, &dumb) || dumb.size < size || (shown && show(card, &dumb)))
 		return errno ? -errno : -EINVAL;
 	prime.handle = dumb.handle;

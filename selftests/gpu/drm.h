@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A descriptor, at most 1.2 MB; -ENODEV: there is no such driver here, or it exports nothing; else -errno. */
+/* Returns a dma-buf descriptor of at most 1.2 MB; -ENODEV: no such driver, or it cannot export; otherwise -errno. */
 int drm_export(const char *driver, size_t size, bool shown);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A module that plays a GPU, for machines without one: exports dma-bufs over ordinary memory and over a BAR, moves them
- * under their importers, refuses or fails to map them. What programs say to it is in fake_gpu.h.
+ * A module that acts as a GPU, for machines without one: exports dma-bufs over ordinary memory and over a BAR, moves
+ * them while they are imported, and can refuse or fail to map them. fake_gpu.h has the ioctls.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-buf.h>
@@ -23,7 +23,7 @@ MODULE_LICENSE("GPL");
 #define MAX_CHUNKS	1024
 
 struct gpu_buf {
-	struct iosys_map map;		/* where the memory is, for ourselves and for importers */
+	struct iosys_map map;		/* the memory, for this module and for importers */
 	u64 size;
 	u32 flags;
 	u32 chunk;			/* the first one, if it is in the BAR */
@@ -31,9 +31,9 @@ struct gpu_buf {
 	atomic_t pinned;
 };
 
-static struct fake_bar bar;		/* start 0: none here */
+static struct fake_bar bar;		/* start 0: no BAR */
 static DECLARE_BITMAP(used, MAX_CHUNKS);
-static DEFINE_MUTEX(bar_lock);		/* used, the BAR's coming */
+static DEFINE_MUTEX(bar_lock);		/* used; creation of the BAR */
 
 /* ---- memory ---- */
 
@@ -121,7 +121,7 @@ static void no_dma_end(struct dma_buf_attachment *attach, struct sg_table *sgt, 
 {
 }
 
-/* As amdgpu moves what it pins from its own memory to the machine's. Where it was nobody may look any more. */
+/* Moves the buffer to other pages at pin, as amdgpu moves buffers to system memory. The old pages are then invalid. */
 static int migrate(struct dma_buf *buf)
 {
 	struct gpu_buf *gpu = buf->priv;
@@ -242,7 +242,7 @@ static const struct dma_buf_ops *ops_of(u32 flags)
 	return flags & FAKE_GPU_ATTACHED ? &attached : &moving;
 }
 
-/* ---- what programs ask for ---- */
+/* ---- ioctls ---- */
 
 static int export(struct fake_gpu_export *ask)
 {
@@ -324,7 +324,7 @@ static int copy_buf(const struct fake_gpu_copy *ask, void *bounce)
 			n = min_t(u64, ask->len - done, PAGE_SIZE);
 			err = copy_piece(buf->priv, ask, done, bounce, n);
 		}
-		wmb();	/* it is there when the program hears of it */
+		wmb();	/* the copy is visible before the ioctl returns */
 	}
 	dma_buf_put(buf);
 	return err;

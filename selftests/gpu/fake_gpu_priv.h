@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of the fake GPU have for each other. */
+/* Declarations shared by the files of the fake GPU. */
 #ifndef ROAN_FAKE_GPU_PRIV_H
 #define ROAN_FAKE_GPU_PRIV_H
 
@@ -7,7 +7,7 @@
 #include <linux/types.h>
 #include "fake_gpu.h"
 
-#define FAKE_CHUNK	65536ull	/* what the BAR is given out in, and the page of peers' memory */
+#define FAKE_CHUNK	65536ull	/* allocation unit of the BAR, and page size of peer memory */
 
 /* fake_gpu.c: the BAR */
 int fake_chunks_get(u32 n, u32 *first);
@@ -19,6 +19,6 @@ int fake_peer_init(void);
 void fake_peer_exit(void);
 int fake_peer_leave(void);
 int fake_peer_mmap(struct file *file, struct vm_area_struct *vma);
-int fake_peer_copy(const struct fake_gpu_copy *ask, void *bounce);	/* @ask->offset: an address of the caller's */
+int fake_peer_copy(const struct fake_gpu_copy *ask, void *bounce);	/* @ask->offset: in the caller's mapping */
 
 #endif /* ROAN_FAKE_GPU_PRIV_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fake GPU as a client of the peer-memory interface: what a program maps of /dev/roan_gpu is its memory, in pages of
- * 64 KiB that lie in the BAR the wrong way round. It is taken back when it is unmapped, whoever has it registered.
+ * The fake GPU as a client of the peer-memory interface. A program's mapping of /dev/roan_gpu is its memory, in pages
+ * of 64 KiB that are in the BAR in reverse order. munmap() invalidates the memory, also if it is registered.
  */
 #include <linux/io.h>
 #include <linux/mm.h>
@@ -18,7 +18,7 @@ struct peer_alloc {
 	unsigned long start;
 	u64 size;
 	u32 chunk;
-	u8 __iomem *io;			/* all of it, in the BAR's order */
+	u8 __iomem *io;			/* all of it, in the order of the BAR */
 };
 
 struct peer_context {
@@ -32,7 +32,7 @@ struct peer_context {
 
 static bool unmaps;
 module_param(unmaps, bool, 0444);
-MODULE_PARM_DESC(unmaps, "the peer client unmaps by itself what it takes back");
+MODULE_PARM_DESC(unmaps, "the peer client itself unmaps memory that it invalidates");
 
 static LIST_HEAD(allocs);
 static DEFINE_MUTEX(lock);		/* all lists; not held over a call into the core */
@@ -50,7 +50,7 @@ static struct peer_alloc *find(struct mm_struct *mm, unsigned long addr, u64 siz
 	return NULL;
 }
 
-/* Where byte @off of the program's range is in @alloc->io. */
+/* Returns where byte @off of the program's range is in @alloc->io. */
 static u8 __iomem *where(struct peer_alloc *alloc, u64 off)
 {
 	u64 page = off / FAKE_CHUNK, last = alloc->size / FAKE_CHUNK - 1;
@@ -172,7 +172,7 @@ static struct peer_memory_client_ex client = {
 	.ex_size = sizeof(client),
 };
 
-/* ---- what programs map ---- */
+/* ---- mappings of programs ---- */
 
 static u64 pop_context(struct peer_alloc *alloc)
 {
@@ -195,7 +195,7 @@ static void vma_close(struct vm_area_struct *vma)
 	u64 core_context;
 
 	mutex_lock(&lock);
-	list_del(&alloc->link);		/* nobody acquires it any more */
+	list_del(&alloc->link);		/* it can no longer be acquired */
 	mutex_unlock(&lock);
 	while ((core_context = pop_context(alloc)))
 		invalidate(registered, core_context);
@@ -214,7 +214,7 @@ static const struct vm_operations_struct vma_ops = {
 	.may_split	= vma_may_split,
 };
 
-/* Addresses only, as a GPU's are to the CPU: a program that touches them gets SIGBUS. */
+/* The range has addresses only, as GPU memory has for the CPU: an access raises SIGBUS. */
 int fake_peer_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	u64 size = vma->vm_end - vma->vm_start;
@@ -262,12 +262,12 @@ static int copy_run(unsigned long addr, void *bounce, u32 n, bool write)
 		memcpy_toio(where(alloc, addr - alloc->start), bounce, n);
 	else if (alloc)
 		memcpy_fromio(bounce, where(alloc, addr - alloc->start), n);
-	wmb();	/* it is there when the program hears of it */
+	wmb();	/* the copy is visible before the ioctl returns */
 	mutex_unlock(&lock);
 	return alloc ? 0 : -EINVAL;
 }
 
-/* The program's own memory is not touched under the lock: that may fault, and unmapping takes the lock. */
+/* The program's buffer is copied without the lock: that may fault, and munmap() takes the lock. */
 int fake_peer_copy(const struct fake_gpu_copy *ask, void *bounce)
 {
 	u64 done;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The kinds of mem.h: each says how to get memory, how to register it and how its owner reaches it. */
+/* The kinds of memory of mem.h: how each is allocated, registered and accessed by its owner. */
 #define _GNU_SOURCE
 #include "mem.h"
 
@@ -19,12 +19,12 @@
 #include "fake_gpu.h"
 
 #define IOVA	0x700000000000ull
-#define SHIFTED	(4096 + 512)	/* where regions begin in a dma-buf: neither at its start nor at a page's */
+#define SHIFTED	(4096 + 512)	/* offset of regions in a dma-buf: not at its start, and not page-aligned */
 
 struct mem_kind {
 	const char *name;
 	int (*open)(struct mem *m, const struct mem_kind *kind);
-	uint32_t flags;		/* the fake GPU's */
+	uint32_t flags;		/* enum fake_gpu_flags */
 };
 
 int mem_gpu(void)
@@ -63,9 +63,9 @@ static int open_user(struct mem *m, const struct mem_kind *kind)
 }
 
 #define HUGE		(2ul << 20)
-#define HUGE_POOL	1	/* of the machine's reserve; else as the kernel gives them */
+#define HUGE_POOL	1	/* hugetlb pages; else transparent huge pages */
 
-/* The region begins a few pages before the end of one, so it lies in two. */
+/* The region begins a few pages before the end of a huge page, so it is in two of them. */
 static int open_huge(struct mem *m, const struct mem_kind *kind)
 {
 	bool pool = kind->flags == HUGE_POOL;
@@ -86,7 +86,7 @@ static int open_huge(struct mem *m, const struct mem_kind *kind)
 	if (madvise(m->map, m->map_len, MADV_HUGEPAGE))
 		return ENODEV;
 	memset(at, 0, 2 * HUGE);
-	/* Whether they were given: nobody has to. */
+	/* The kernel may refuse transparent huge pages: check that it did not. */
 	f = popen("awk '/^AnonHugePages/ { n += $2 } END { print n }' /proc/$PPID/smaps", "r");
 	if (!f || fscanf(f, "%d", &kib) != 1 || kib < 4096)
 		kib = 0;
@@ -136,7 +136,7 @@ static int open_heap(struct mem *m, const struct mem_kind *kind)
 	return map_fd(m);
 }
 
-#define DRM_SHOWN	1	/* on display */
+#define DRM_SHOWN	1	/* displayed */
 
 static int open_drm(struct mem *m, const struct mem_kind *kind)
 {
@@ -165,7 +165,7 @@ static int open_gpu(struct mem *m, const struct mem_kind *kind)
 	return 0;
 }
 
-/* Addresses without memory that the CPU could touch; the GPU's pages are 64 KiB. */
+/* An address range without CPU access; pages of the GPU have 64 KiB. */
 static int open_peer(struct mem *m, const struct mem_kind *kind)
 {
 	size_t page = 65536;
@@ -198,10 +198,10 @@ static int open_dm(struct mem *m, const struct mem_kind *kind)
 	return m->dm ? 0 : errno;
 }
 
-#define ODP_ALL		1	/* region of the whole address space */
-#define ODP_SHAKEN	2	/* its pages are taken away all the time, but what is in them stays */
+#define ODP_ALL		1	/* a region over the whole address space */
+#define ODP_SHAKEN	2	/* its pages are unmapped all the time, with their contents kept */
 
-/* Pages of a file: what the program no longer maps is still in the file, and is mapped again by whoever touches it. */
+/* Pages of a file: unmapped pages stay in the file, and the next access maps them again. */
 static void *shake(void *arg)
 {
 	struct mem *m = arg;
@@ -298,7 +298,7 @@ int mem_get(struct mem *m, struct ibv_pd *pd, const char *kind, size_t len, unsi
 	err = m->kind->open(m, m->kind);
 	if (!err)
 		err = reg(m, pd, access);
-	/* Some kernels' udmabuf maps huge pages wrongly for others: registered means that it is right. */
+	/* udmabuf of some kernels maps huge pages wrongly. Test that first: such a kernel does not have this kind. */
 	if (err == EOPNOTSUPP && !strcmp(kind, "udmabuf-huge"))
 		err = ENODEV;
 	if (err)
@@ -342,7 +342,7 @@ static void gpu_copy(struct mem *m, size_t off, uint64_t user, size_t len, bool 
 		vt_die("the GPU cannot reach its memory: %s", strerror(errno));
 }
 
-/* It is copied in words: around what is copied, what is there is read first. */
+/* The device copies whole words: read the bytes around the range first. */
 static void dm_copy(struct mem *m, size_t off, uint8_t *user, size_t len, bool write)
 {
 	size_t from = (m->off + off) & ~3ul, to = (m->off + off + len + 3) & ~3ul;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What registered memory counts as: pinned pages against RLIMIT_MEMLOCK of a user without privileges, and given back
- * however the region ends; on-demand memory not at all; device memory and rings against the control group. No packet is sent.
- *   pinned -d DEV [-g CGROUP]		CGROUP: a folder below /sys/fs/cgroup with memory accounting
+ * Accounting of registered memory: pinned pages count against RLIMIT_MEMLOCK of an unprivileged user until the region
+ * ends in any way; on-demand memory does not count; device memory and rings are charged to the memory cgroup. No packet
+ * is sent.
+ *   memlock -d DEV [-g CGROUP]		CGROUP: a folder below /sys/fs/cgroup with memory accounting
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +26,7 @@
 static struct vt_dev dev;
 static uint8_t *memory;			/* 2 * LIMIT */
 
-/* The number after @word in a file of /proc, or -1. */
+/* Returns the number after @word in a file of /proc, or -1. */
 static long number(const char *file, const char *word)
 {
 	char line[256];
@@ -45,7 +46,7 @@ static long pinned_kib(void)
 	return number("/proc/self/status", "VmPin:");
 }
 
-/* Pages that anybody on this machine has pinned. What each CPU counted for itself is added up first, where there are several. */
+/* Returns the pages pinned on this machine. With several CPUs their per-CPU counts are first added up. */
 static long pins(void)
 {
 	FILE *f = fopen("/proc/sys/vm/stat_refresh", "w");
@@ -74,19 +75,19 @@ static void within_the_limit(void)
 {
 	struct ibv_mr *a = reg(LIMIT / 2, 0), *b;
 
-	pins_kib(a, 512, "half of the limit is pinned");
+	pins_kib(a, 512, "half of the limit is accounted");
 	b = reg(LIMIT * 3 / 4, 0);
-	pins_kib(!b && errno == ENOMEM, 512, "three quarters more are refused, which changes nothing");
+	pins_kib(!b && errno == ENOMEM, 512, "three quarters more are refused and not accounted");
 	pins_kib(ibv_rereg_mr(a, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, LIMIT * 3 / 4, 0) && errno == ENOMEM, 512,
-		 "old and new together do not fit");
+		 "rereg_mr: old and new memory together exceed the limit");
 	pins_kib(!ibv_rereg_mr(a, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory, LIMIT / 4, 0), 256,
-		 "registered anew with a quarter");
+		 "rereg_mr to a quarter of the limit");
 	b = reg(LIMIT * 3 / 4, 0);
-	pins_kib(b, 1024, "then the rest fits");
-	pins_kib(!ibv_dereg_mr(a) && b && !ibv_dereg_mr(b), 0, "nothing is left");
+	pins_kib(b, 1024, "the rest of the limit can be registered");
+	pins_kib(!ibv_dereg_mr(a) && b && !ibv_dereg_mr(b), 0, "after deregistration nothing is accounted");
 	a = reg(2 * LIMIT, IBV_ACCESS_ON_DEMAND);
-	pins_kib(a, 0, "on-demand memory counts for nothing");
-	vt_ok(!ibv_dereg_mr(a), "and is let go");
+	pins_kib(a, 0, "on-demand memory is not accounted");
+	vt_ok(!ibv_dereg_mr(a), "on-demand memory is deregistered");
 }
 
 static void become_nobody(void)
@@ -94,10 +95,10 @@ static void become_nobody(void)
 	struct rlimit limit = { LIMIT, LIMIT };
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(NOBODY) || setuid(NOBODY))
-		vt_die("becoming nobody: %s", strerror(errno));
+		vt_die("setuid to nobody: %s", strerror(errno));
 }
 
-/* A program of its own, which dies with a region. */
+/* A child process that is killed with a region. */
 static void killed(void)
 {
 	long before = pins(), with;
@@ -119,16 +120,16 @@ static void killed(void)
 	}
 	vt_ok(read(up[0], &c, 1) == 1 && c, "a program pins up to the limit");
 	with = pins();
-	vt_ok(with - before == LIMIT / 4096, "which the machine sees: %ld pages", with - before);
+	vt_ok(with - before == LIMIT / 4096, "vmstat counts them as pinned: %ld pages", with - before);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	with = pins();
-	vt_ok(with == before, "killed, it leaves %ld pages pinned", with - before);
+	vt_ok(with == before, "after it was killed %ld pages are still pinned", with - before);
 }
 
 static char current[256];		/* memory.current of the group */
 
-/* Less by what the group had been charged ahead. */
+/* Compares usage with a tolerance for the group's precharge. */
 static void is_charged(long before, const char *what)
 {
 	long with = number(current, "");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every operation between two hosts, source and target in memory of any kind, bytes compared on both sides, also those
- * that must stay as they are.
+ * Every operation between two hosts, with source and target in memory of any kind. All bytes are compared on both
+ * sides, including those that must not change.
  *   memory -d DEV -m KIND			the target; waits for the source
- *   memory -d DEV -m KIND -c HOST		the source; its lines are the tests
- *   memory -d DEV -m KIND -c HOST -b MS		no tests: "WRITE n READ n", MiB/s, each for so many milliseconds
- * Leaves with 4 where a side has no such memory.
+ *   memory -d DEV -m KIND -c HOST		the source; prints KTAP
+ *   memory -d DEV -m KIND -c HOST -b MS		no tests: each for MS ms, prints "WRITE n READ n", MiB/s
+ * Exits with 4 if a side does not have this kind of memory.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,17 +29,17 @@ struct side {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	int peer;		/* the side channel */
-	uint64_t addr;		/* the target's region, at the source */
+	uint64_t addr;		/* address of the target's region, as the source uses it */
 	uint32_t rkey;
-	bool lossy;		/* the link is meant to lose packets */
-	bool endless;		/* the target's region has no end, but not all of it is mapped */
+	bool lossy;		/* the link loses packets */
+	bool endless;		/* the target's region is the whole address space, mapped in part */
 };
 
 enum what { FILL, CHECK, RECV, RECEIVED, WORD, PEEK, END };
 
-/* From source to target; answered with a word: what WORD and PEEK find, else 0 for good. */
+/* A command from source to target. The reply is one word: the value for WORD and PEEK, otherwise 0 for success. */
 struct order {
-	uint64_t seed;		/* FILL, CHECK: of the rest; WORD: the value */
+	uint64_t seed;		/* FILL, CHECK: seed outside the piece; WORD: the value */
 	uint64_t inner;		/* CHECK: seed of the piece */
 	uint64_t off;
 	uint64_t len;
@@ -63,7 +63,7 @@ static void fill(struct mem *m, uint64_t seed)
 	mem_write(m, 0, scratch, LEN);
 }
 
-/* [@off, @off + @len) has the bytes of @inner from its start, all else @seed's. */
+/* True if [@off, @off + @len) has the bytes of @inner from its start, and the rest those of @seed. */
 static bool intact(struct mem *m, uint64_t seed, uint64_t inner, size_t off, size_t len)
 {
 	mem_read(m, 0, scratch, LEN);
@@ -193,7 +193,7 @@ static void read_all(struct side *s)
 		uint64_t old = vt_mix(i + 300), new = vt_mix(i + 400);
 		bool ok;
 
-		/* The target's pattern begins at its first byte: the piece is read as its continuation. */
+		/* The target's pattern starts at its first byte: the piece that was read continues it. */
 		order(s, FILL, new, 0, 0, 0);
 		fill(&s->mem, old);
 		wr.wr.rdma.remote_addr = s->addr + sp->there;
@@ -229,8 +229,8 @@ static void atomics(struct side *s)
 {
 	order(s, WORD, 40, 8192, 0, 0);
 	vt_ok(atomic(s, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0, 40, 42), "fetch and add");
-	vt_ok(atomic(s, IBV_WR_ATOMIC_CMP_AND_SWP, 41, 7, 42, 42), "compare and swap that does not");
-	vt_ok(atomic(s, IBV_WR_ATOMIC_CMP_AND_SWP, 42, 7, 42, 7), "compare and swap that does");
+	vt_ok(atomic(s, IBV_WR_ATOMIC_CMP_AND_SWP, 41, 7, 42, 42), "compare and swap, not equal");
+	vt_ok(atomic(s, IBV_WR_ATOMIC_CMP_AND_SWP, 42, 7, 42, 7), "compare and swap, equal");
 }
 
 static void beyond(struct side *s)
@@ -244,17 +244,17 @@ static void beyond(struct side *s)
 	wr.wr.rdma.remote_addr = s->endless ? 4096 : s->addr + LEN - 9000;
 	wr.wr.rdma.rkey = s->rkey;
 	status = do_one(s, &wr, 0, 9001);
-	/* Where packets are lost the refusal may be, and a responder that refused is silent from then on. */
+	/* On a lossy link the NAK may be lost, and a responder in ERR does not repeat it. */
 	vt_ok((status == IBV_WC_REM_ACCESS_ERR || (s->lossy && status == IBV_WC_RETRY_EXC_ERR)) &&
 	      !order(s, CHECK, old, 0, 0, 0),
-	      s->endless ? "where nothing is mapped is refused" : "a byte too far is refused, and nothing written");
+	      s->endless ? "WRITE to an unmapped address is refused" : "WRITE one byte past the end is refused, and nothing is written");
 }
 
-/* ---- how fast ---- */
+/* ---- bandwidth ---- */
 
 #define DEPTH	8
 
-/* All of the region again and again, DEPTH at a time. */
+/* Transfers the whole region repeatedly, with DEPTH requests outstanding. */
 static double mib_per_s(struct side *s, enum ibv_wr_opcode op, uint64_t ms)
 {
 	struct ibv_sge sge = { .addr = s->mem.addr, .length = LEN, .lkey = s->mem.mr->lkey };
@@ -279,12 +279,12 @@ static void measure(struct side *s, uint64_t ms)
 {
 	double write;
 
-	mib_per_s(s, IBV_WR_RDMA_WRITE, 50);	/* pages that were absent are there now */
+	mib_per_s(s, IBV_WR_RDMA_WRITE, 50);	/* makes all pages present */
 	write = mib_per_s(s, IBV_WR_RDMA_WRITE, ms);
 	printf("WRITE %.1f READ %.1f\n", write, mib_per_s(s, IBV_WR_RDMA_READ, ms));
 }
 
-/* ---- both ---- */
+/* ---- both sides ---- */
 
 static void set_up(struct side *s, const char *dev, const char *kind, const char *host)
 {
@@ -313,7 +313,7 @@ static void set_up(struct side *s, const char *dev, const char *kind, const char
 	vt_send(s->peer, &mine, sizeof(mine));
 	vt_recv(s->peer, &theirs, sizeof(theirs));
 	if (mine.err || theirs.err)
-		vt_skip("no such memory here");
+		vt_skip("this kind of memory does not exist here");
 	s->addr = theirs.addr;
 	s->rkey = theirs.rkey;
 	s->endless = theirs.endless;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What ibv_reg_dmabuf_mr() must refuse, and with which errno: libraries decide by it whether a device can do GPU memory.
- * What it does not refuse stays where it is while it is registered, and no longer.
- *   refusals -d DEV
+ * Errors of ibv_reg_dmabuf_mr(), with their errno: libraries use it to find out whether a device supports GPU memory. A
+ * buffer that is registered must not move until it is deregistered.
+ *   reg_errors -d DEV
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -50,18 +50,18 @@ static int move(int fd)
 	return ioctl(mem_gpu(), FAKE_GPU_MOVE, &which) ? errno : 0;
 }
 
-/* An exporter that pins what is attached. */
+/* An exporter that pins a buffer when it is attached. */
 static void held(void)
 {
 	int fd = export(FAKE_GPU_MOVES | FAKE_GPU_ATTACHED);
 	struct ibv_mr *mr = ibv_reg_dmabuf_mr(dev.pd, 0, 65536, 0, fd, RW);
 
-	vt_ok(mr && move(fd) == EBUSY, "what attaching pins does not move while it is registered");
-	vt_ok(mr && !ibv_dereg_mr(mr) && !move(fd), "and may again when it is not");
+	vt_ok(mr && move(fd) == EBUSY, "a buffer pinned by attaching does not move while it is registered");
+	vt_ok(mr && !ibv_dereg_mr(mr) && !move(fd), "and can move after deregistration");
 	close(fd);
 	fd = export(FAKE_GPU_MOVES | FAKE_GPU_ATTACHED | FAKE_GPU_FAILS);
-	refused(EOPNOTSUPP, "pinned by attaching, but not to be mapped", fd, 0, 4096, 0, RW);
-	vt_ok(!move(fd), "nor does it stay pinned");
+	refused(EOPNOTSUPP, "pinned by attaching, but cannot be mapped", fd, 0, 4096, 0, RW);
+	vt_ok(!move(fd), "it does not stay pinned");
 	close(fd);
 }
 
@@ -77,18 +77,18 @@ int main(int argc, char **argv)
 		vt_skip("no fake GPU");
 	refused(EBADF, "a probe as NCCL and libfabric make it", -1, 0, 0, 0, 0);
 	refused(EBADF, "a probe as UCX makes it", -1, 0, 4096, 0, RW);
-	refused(EINVAL, "a file that is no dma-buf", null, 0, 4096, 0, RW);
+	refused(EINVAL, "a file that is not a dma-buf", null, 0, 4096, 0, RW);
 	fd = export(0);
-	refused(EINVAL, "no bytes", fd, 0, 0, 0, RW);
-	refused(EINVAL, "a byte more than there are", fd, 0, 65537, 0, RW);
-	refused(EINVAL, "beyond its end", fd, 65536, 1, 0, RW);
+	refused(EINVAL, "length 0", fd, 0, 0, 0, RW);
+	refused(EINVAL, "one byte more than its size", fd, 0, 65537, 0, RW);
+	refused(EINVAL, "an offset beyond its end", fd, 65536, 1, 0, RW);
 	refused(EINVAL, "an offset that wraps", fd, -4096ull, 8192, 0, RW);
 	refused(EINVAL, "an address that wraps", fd, 0, 8192, -4096ull, RW);
 	refused(EINVAL, "remote write without local write", fd, 0, 4096, 0, IBV_ACCESS_REMOTE_WRITE);
-	refused(0, "all of it", fd, 0, 65536, -65536ull, RW | IBV_ACCESS_RELAXED_ORDERING);
+	refused(0, "the whole buffer", fd, 0, 65536, -65536ull, RW | IBV_ACCESS_RELAXED_ORDERING);
 	close(fd);
 	fd = export(FAKE_GPU_UNMAPPABLE);
-	refused(EOPNOTSUPP, "an exporter without a mapping", fd, 0, 4096, 0, RW);
+	refused(EOPNOTSUPP, "an exporter without a CPU mapping", fd, 0, 4096, 0, RW);
 	close(fd);
 	fd = export(FAKE_GPU_FAILS);
 	refused(EOPNOTSUPP, "an exporter that fails to map", fd, 0, 4096, 0, RW);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that goes while it is read and written. A round: a region, two QPs of one device, a batch of WRITEs and READs
- * on it from both sides, and somewhere in it the memory is moved by its exporter, or deregistered, or the region gets
- * other memory, or the program dies.
- * What fails may fail in one of a few ways, nothing may hang, and from then on nobody touches the memory.
- *   churn -d DEV -m KIND -w move|leave|dereg|rereg|kill|hold|FILE [-n ROUNDS] [-s SEED]
- * hold: registers, says "held", and waits for its standard input to end. FILE: device memory is a BAR's, and writing 1 to
- * FILE removes that for good.
+ * Memory that is removed while it is read and written. A round: a region, two QPs of one device, a batch of WRITEs and
+ * READs from both sides. During the batch the exporter moves the memory, the region is deregistered or reregistered
+ * with other memory, or the program is killed. Requests may fail with a few known statuses. Nothing may hang, and after
+ * the removal the device must not access the memory.
+ *   revoke_stress -d DEV -m KIND -w move|leave|dereg|rereg|kill|hold|FILE [-n ROUNDS] [-s SEED]
+ * hold: registers, prints "held", and waits for the end of its standard input. FILE: with dm memory on a BAR; writing 1
+ * to FILE removes the BAR's device for good.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,11 +30,11 @@
 static struct vt_dev dev;
 static struct ibv_cq *cq;
 static struct ibv_qp *qps[2];
-static struct mem own;			/* ordinary, the batch's other end */
+static struct mem own;			/* user memory, the other side of each transfer */
 static struct ibv_pd *other_pd;
 static uint8_t other_memory[LEN];
 static uint8_t scratch[LEN];
-static uint8_t ack_timeout = 10;	/* 4 ms: whoever waits in vain for the other end shall know soon */
+static uint8_t ack_timeout = 10;	/* 4 ms: a QP whose peer has failed must find out soon */
 static uint64_t dice;
 
 static uint64_t throw(uint64_t sides)
@@ -50,7 +50,9 @@ static void make_pair(const char *kind)
 	struct vt_addr addr[2];
 	int i;
 
-	/* Each page that is absent makes the peer send all of its window again, which takes a debug kernel some ms. */
+	/*
+	 * For each page that is not present the peer retransmits its whole window, which takes a debug kernel some ms.
+	 */
 	if (!strncmp(kind, "odp", 3) && conn.timeout < 14)
 		conn.timeout = 14;
 	for (i = 0; i < 2; i++) {
@@ -73,7 +75,7 @@ static void set_up(const char *name)
 		vt_die("set-up");
 }
 
-/* WRITEs and READs in turn; from QP 0 with @m at the peer, from QP 1 with @m at home. */
+/* Alternating WRITEs and READs: from QP 0 with @m as the remote side, from QP 1 with @m as the local side. */
 static void post_batch(const struct mem *m)
 {
 	int i;
@@ -91,7 +93,7 @@ static void post_batch(const struct mem *m)
 	}
 }
 
-/* All of the batch ends; returns how many did not succeed. */
+/* Waits for all completions of the batch; returns the number of failed requests. */
 static int reap(void)
 {
 	struct ibv_wc wc;
@@ -99,15 +101,15 @@ static int reap(void)
 
 	for (i = 0; i < 2 * BATCH; i++) {
 		if (!vt_poll(cq, &wc, 20000))
-			vt_die("%d of %d requests never end", 2 * BATCH - i, 2 * BATCH);
-		/* Whoever fails for want of its own memory falls silent, and the other end's retries run out. */
+			vt_die("%d of %d requests do not complete", 2 * BATCH - i, 2 * BATCH);
+		/* A QP with a local memory error sends nothing more, and the other one's retries run out. */
 		if (failed && wc.status == IBV_WC_RETRY_EXC_ERR)
 			continue;
 		failed += wc.status != IBV_WC_SUCCESS;
-		/* A QP that fails by its own doing answers no more, so the other one may run out of retries. */
+		/* A QP that failed does not respond, so the other one's retries may run out. */
 		if (wc.status != IBV_WC_SUCCESS && wc.status != IBV_WC_WR_FLUSH_ERR && wc.status != IBV_WC_LOC_PROT_ERR &&
 		    wc.status != IBV_WC_REM_ACCESS_ERR && wc.status != IBV_WC_RETRY_EXC_ERR)
-			vt_die("a request ends with: %s", ibv_wc_status_str(wc.status));
+			vt_die("a request completes with: %s", ibv_wc_status_str(wc.status));
 	}
 	return failed;
 }
@@ -119,7 +121,7 @@ static void sleep_us(uint64_t us)
 	nanosleep(&ts, NULL);
 }
 
-/* Its region goes on with other memory, and perhaps another domain or less rights. */
+/* Reregisters the region with other memory, and sometimes another PD or fewer access flags. */
 static int rereg(struct mem *m)
 {
 	bool pd = throw(2), access = throw(2);
@@ -138,16 +140,16 @@ static int leave(struct mem *m)
 static const struct how {
 	const char *name;
 	int (*take)(struct mem *m);
-	bool poisons;		/* leaves FAKE_GPU_POISON behind by itself */
+	bool poisons;		/* fills the old memory with FAKE_GPU_POISON itself */
 } hows[] = {
 	{ "move", mem_move, true }, { "leave", leave, false }, { "dereg", mem_dereg, false }, { "rereg", rereg, false },
 };
 
-/* In the middle; leaves a pattern that must stay. */
+/* Removes the memory during the batch and fills it with a pattern that must stay. */
 static void take_away(struct mem *m, const struct how *how)
 {
 	if (how->take(m))
-		vt_die("taking it away");
+		vt_die("removing the memory");
 	if (how->poisons)
 		return;
 	memset(scratch, FAKE_GPU_POISON, LEN);
@@ -164,14 +166,14 @@ static bool untouched(struct mem *m)
 	return i == LEN;
 }
 
-/* Returns how many requests failed. */
+/* Returns the number of failed requests. */
 static int go_round(const char *kind, const struct how *how)
 {
 	struct mem m;
 	int err = mem_get(&m, dev.pd, kind, LEN, ACCESS), failed;
 
 	if (err == ENODEV)
-		vt_skip("no such memory here");
+		vt_skip("this kind of memory does not exist here");
 	if (err)
 		vt_die("%s memory: %s", kind, strerror(err));
 	make_pair(kind);
@@ -180,9 +182,9 @@ static int go_round(const char *kind, const struct how *how)
 		sleep_us(throw(3000));
 	take_away(&m, how);
 	failed = reap();
-	/* A peer's memory is gone for the program too. */
+	/* Peer memory is unmapped from the program, too. */
 	if (!(m.peer && how->poisons) && !untouched(&m))
-		vt_die("memory was touched after it was gone");
+		vt_die("memory was accessed after its removal");
 	ibv_destroy_qp(qps[0]);
 	ibv_destroy_qp(qps[1]);
 	mem_put(&m);
@@ -198,9 +200,9 @@ static void rounds(const char *name, const char *kind, const char *way, int n)
 		if (!strcmp(hows[i].name, way))
 			how = &hows[i];
 	if (!how)
-		vt_die("no such way: %s", way);
+		vt_die("unknown way to remove memory: %s", way);
 	set_up(name);
-	/* On a busy machine a batch may be through each time before the memory goes: then more rounds are needed. */
+	/* On a busy machine batches may finish before the removal: run more rounds then. */
 	for (i = 0; i < n || (!hit && i < 20 * n); i++)
 		hit += go_round(kind, how) > 0;
 	mem_put(&own);
@@ -209,7 +211,7 @@ static void rounds(const char *name, const char *kind, const char *way, int n)
 	vt_close(&dev);
 	printf("# %s: %d rounds, in %d of them requests failed\n", kind, i, hit);
 	if (!hit)
-		vt_die("not once was the memory gone before the batch was through");
+		vt_die("in no round was the memory removed before the batch finished");
 }
 
 static void transfer_for_ever(const char *name, const char *kind)
@@ -217,9 +219,12 @@ static void transfer_for_ever(const char *name, const char *kind)
 	struct mem m;
 	int err, tries;
 
-	ack_timeout = 18;	/* nothing is to fail here, however slow the machine */
+	ack_timeout = 18;	/* no request may time out here, even on a slow machine */
 	set_up(name);
-	/* The fake GPU has not much memory, and what a killed program had is given back when its last file is closed: soon. */
+	/*
+	 * The fake GPU has little memory, and that of a killed program is freed a little later, when its last file is
+	 * closed.
+	 */
 	for (tries = 0; tries < 300; tries++) {
 		err = mem_get(&m, dev.pd, kind, LEN, ACCESS);
 		if (!err)
@@ -249,7 +254,7 @@ static void kills(const char *name, const char *kind, int n)
 		if (kill(pid, SIGKILL) || waitpid(pid, &status, 0) != pid)
 			vt_die("killing");
 		if (!WIFSIGNALED(status))
-			vt_die("it ended before it was killed, status %d", WEXITSTATUS(status));
+			vt_die("it exited before it was killed, status %d", WEXITSTATUS(status));
 	}
 }
 
@@ -262,7 +267,7 @@ static void remove_bar(const char *file)
 	close(fd);
 }
 
-/* What was allocated stays, empty, until it is freed; nothing more can be had. */
+/* After removal of the BAR existing allocations stay until they are freed, without access, and new ones fail. */
 static void removed(const char *name, const char *kind, const char *file)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 4096 };
@@ -281,14 +286,14 @@ static void removed(const char *name, const char *kind, const char *file)
 			remove_bar(file);
 		}
 		if (!reap() && i)
-			vt_die("it still works");
+			vt_die("it still works after the removal");
 		ibv_destroy_qp(qps[0]);
 		ibv_destroy_qp(qps[1]);
 	}
 	if (ibv_memcpy_from_dm(scratch, m.dm, 0, 4096) != ENODEV)
-		vt_die("it can be read");
+		vt_die("it can be read after the removal");
 	if (ibv_alloc_dm(dev.ctx, &attr) || errno != ENODEV)
-		vt_die("more can be had: %s", strerror(errno));
+		vt_die("more can be allocated after the removal: %s", strerror(errno));
 	mem_put(&m);
 	mem_put(&own);
 	ibv_destroy_cq(cq);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What `roan gpu` says of machines with GPUs, each a small tree of files that looks like that machine's /sys, /proc and
+# Output of `roan gpu` for machines with GPUs. Each machine is a small tree of files that imitates its /sys, /proc and
 # /boot. Needs no GPU, no module and no root.
 . "$(dirname "$(readlink -f "$0")")/../vm/lib.sh"
 ROAN_ROOT=$(mktemp -d)
@@ -11,7 +11,8 @@ put() { mkdir -p "$ROAN_ROOT/${1%/*}" && printf '%s\n' "$2" > "$ROAN_ROOT/$1"; }
 module() { mkdir -p "$ROAN_ROOT/sys/module/$1"; }
 machine() { rm -rf "${ROAN_ROOT:?}"/* && mkdir -p "$ROAN_ROOT/sys/bus/pci/devices" && for m; do module "$m"; done; }
 
-# BARs of a card: 256 MiB of memory (or as given, in hexadecimal), and 16 MiB of registers, as a kernel shows them.
+# Creates the files of a card with two BARs: 256 MiB of memory (or the given size, in hexadecimal) and 16 MiB of
+# registers.
 card() { # SLOT VENDOR CLASS DRIVER [BAR 0's LAST BYTE]
 	local d=sys/bus/pci/devices/0000:$1
 	put "$d/vendor" "$2"; put "$d/device" 0x1234; put "$d/class" "$3"
@@ -40,7 +41,7 @@ roan_on() { # DEVICE NETDEV [SLOT: what the interface sits on]
 
 config() { put "boot/config-$(uname -r)" "$(printf '%s\n' "$@")"; }
 
-says() { # EXPRESSION...: each matches a line of the answer; "!EXPRESSION": none does
+says() { # EXPRESSION...: each matches a line of the output; "!EXPRESSION": no line matches
 	local want out
 	out=$("$REPO/tools/roan" gpu 2>&1) || { echo "$out"; return 1; }
 	for want; do
@@ -64,17 +65,17 @@ ktap_check "the client belongs to another stack" says ': none$' 'nv_mem is the c
 machine roan roan_peermem && nvidia closed
 ktap_check "NVIDIA without its client" says ': none$' 'driver 535.129.03, the closed flavour' 'nvidia-peermem is not loaded'
 module nvidia_peermem
-ktap_check "its client was built without the interface" says ': none$' 'built anew with roan_peermem.s Module.symvers'
+ktap_check "its client was built without the peer-memory interface" says ': none$' 'built anew with roan_peermem.s Module.symvers'
 put sys/kernel/mm/memory_peers/nv_mem/version 535.129.03
 roan_on roan0 veth0
-ktap_check "no adapter that it would accept" says ': none$' 'roan0 is on no PCI adapter'
+ktap_check "its client accepts no adapter of this machine" says ': none$' 'roan0 is on no PCI adapter'
 roan_on roan1 eth1 0000:05:00.0
 ktap_check "peer client" says ': peer client nv_mem$' 'roan0 is on no PCI adapter' '!roan1' 'the CPU reaches 256 MiB \(BAR 0\)'
 
 machine roan && card 03:00.0 0x1002 0x030000 amdgpu
-ktap_check "AMD: dma-buf, but no configuration to look at" says '^0000:03:00.0: AMD 1234, driver amdgpu: dma-buf$' '/boot has no configuration'
+ktap_check "AMD: dma-buf, the kernel configuration is not available" says '^0000:03:00.0: AMD 1234, driver amdgpu: dma-buf$' '/boot has no configuration'
 config CONFIG_PCI_P2PDMA=y '# CONFIG_DMABUF_MOVE_NOTIFY is not set'
-ktap_check "what its libraries miss is named" says 'CONFIG_DMABUF_MOVE_NOTIFY is not set' '!CONFIG_PCI_P2PDMA'
+ktap_check "a missing kernel option is named" says 'CONFIG_DMABUF_MOVE_NOTIFY is not set' '!CONFIG_PCI_P2PDMA'
 config CONFIG_PCI_P2PDMA=y CONFIG_DMABUF_MOVE_NOTIFY=y
 put sys/bus/pci/devices/0000:03:00.0/mem_info_vram_total $((16 << 30))
 put sys/bus/pci/devices/0000:03:00.0/mem_info_vis_vram_total $((256 << 20))
