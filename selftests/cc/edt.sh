@@ -1,26 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Trains that leave before their time, for an fq to keep: in virtual time, where what is early or late is exact. A QP that is
-# held to a rate sends; the other end watches whether anything comes ahead of it (edt_check.py).
+# Earliest departure time (pacer_edt): GSO skbs are sent to fq before their departure time, and fq holds them. In
+# virtual time, where early and late are exact. A QP with a rate limit sends; edt_check.py at the receiver measures how
+# far packets are ahead of the rate.
 #
 #	h1: roan1 v1 == fq or nothing ======== v2 roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck source=selftests/vm/lib.sh
 . "$HERE/../vm/lib.sh"
 SYS=/sys/class/infiniband
-# A train and what the pacer may be ahead, twice 20 us of the rate; and what fq's timer adds, which may be 10 us late.
+# Allowed lead: one GSO skb, plus what the pacer may be ahead, twice 20 us of the rate, plus fq's timer, up to 10 us
+# late.
 MBPS=2000
-SPAN=20		# us, of a train
+SPAN=20		# us in a GSO skb
 MOST=$((2 * 5000 + 2 * 1086 + MBPS * SPAN / 8))
 
-# two_hosts() pings, and ping polls, which stops the clock.
+# two_hosts() pings, and ping polls, which stops the virtual clock.
 hosts() {
 	local n
 	ip netns add h1 && ip netns add h2 && lay_wire 4200 || return
 	for n in 1 2; do
 		on h$n ip link set lo up && on h$n ip addr add 10.7.0.$n/24 dev v$n && on h$n ip link set v$n up || return
 	done
-	sleep 2		# links come up once a second at most
+	sleep 2		# the kernel reports link changes at most once a second
 	link_add roan1 v1 h1 && link_add roan2 v2 h2
 }
 value() { cat "$SYS/$1/ports/1/hw_counters/$2"; }
@@ -28,9 +30,10 @@ edt() { echo "$1" | tee $SYS/roan1/ports/1/cc_param/pacer_edt > $SYS/roan2/ports
 early() { echo $(($(value roan1 sent_edt_skbs) + $(value roan2 sent_edt_skbs))); }
 again() { echo $(($(value roan1 resent_pkts) + $(value roan2 resent_pkts) + $(value roan1 tx_dropped) + $(value roan2 tx_dropped))); }
 
-# Half way through: the round trips that h1's transport has measured, and Swift for itself. An empty wire has none to speak of.
+# Half way through, prints the round trips measured by h1's transport and by Swift. An idle link has nearly none.
 look_at_rtt() { sleep 0.04; rdma -j -dd resource show qp link roan1/1 | grep -o '"drv_s*rtt_ns":[0-9]*' > /tmp/rtt; }
-# paced WATCHED-HOST IFACE OPTIONS...: traffic from h1 to h2 (or back, with -R); leaves how many skbs were early in $sent_early
+# paced WATCHED-HOST IFACE OPTIONS...: traffic from h1 to h2 (or back, with -R); sets sent_early to the number of skbs
+# sent early
 paced() {
 	local host=$1 iface=$2 watcher looker epoch before lost rc=0
 	shift 2
@@ -49,33 +52,33 @@ paced() {
 		[ "$(again)" = "$lost" ] && [ $rc = 0 ]
 }
 kept_by_fq() { paced "$@" && [ "$sent_early" -gt 100 ]; }
-timed() { # from when a packet leaves, not from when it was handed over, which is two trains earlier or more
+timed() { # round trips count from the departure time, not from the hand-over to fq, two GSO skbs earlier or more
 	kept_by_fq "$@" && awk -F: -v most=$((SPAN * 1000)) '$2 > most { late = 1 } { n[$1] = 1 } END { exit late || length(n) != 2 }' /tmp/rtt
 }
 kept_by_us() { paced "$@" && [ "$sent_early" = 0 ]; }
 
 ktap_header
-[ "$LINK_TYPE" = roan ] || { ktap_skip "edt" "knows roan's parameters"; ktap_end; }
+[ "$LINK_TYPE" = roan ] || { ktap_skip "edt" "needs roan's parameters"; ktap_end; }
 { load_modules && hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 modprobe -q sch_fq
 on h2 "$PROGRAMS/traffic" -d roan2 -s 16384 -m 1024 & server=$!
 wait_for 5 on h2 sh -c 'ss -Hltn "sport = :18600" | grep -q .'
 edt 1
-ktap_check "pacer_edt, no fq below: our own pacer holds the rate" kept_by_us h2 v2 -r $MBPS
+ktap_check "pacer_edt without fq: roan's own pacer keeps the rate" kept_by_us h2 v2 -r $MBPS
 for n in 1 2; do
 	on h$n tc qdisc add dev v$n root fq || { ktap_skip "edt" "no fq"; ktap_end; }
 done
-ktap_check "fq below: it keeps trains until their time, and nothing comes earlier" kept_by_fq h2 v2 -r $MBPS
-ktap_check "... those of four queue pairs, too" kept_by_fq h2 v2 -n 4 -r $((MBPS / 4))
+ktap_check "pacer_edt with fq: fq holds skbs until their time, and no packet is early" kept_by_fq h2 v2 -r $MBPS
+ktap_check "pacer_edt with fq: the same with four QPs" kept_by_fq h2 v2 -n 4 -r $((MBPS / 4))
 echo swift > $SYS/roan1/ports/1/cc_param/algo
-edt 1		# of this algorithm
-ktap_check "... and round trips are timed from when they leave" timed h2 v2 -r $MBPS
+edt 1		# a parameter of this algorithm
+ktap_check "pacer_edt with fq: round trips are measured from the departure time" timed h2 v2 -r $MBPS
 echo fixed > $SYS/roan2/ports/1/cc_param/algo
 echo $MBPS > $SYS/roan2/ports/1/cc_param/fixed_rate
-edt 1		# of this algorithm
-ktap_check "... READ responses" kept_by_fq h1 v1 -R
-ktap_check "... those between which WRITEs are acknowledged, and no ACK overtakes them" kept_by_fq h1 v1 -X -q 2
+edt 1		# a parameter of this algorithm
+ktap_check "pacer_edt with fq: READ responses" kept_by_fq h1 v1 -R
+ktap_check "pacer_edt with fq: READ responses and ACKs of WRITEs, in order" kept_by_fq h1 v1 -X -q 2
 edt 0
-ktap_check "pacer_edt off: fq has nothing to keep" kept_by_us h2 v2 -r $MBPS
+ktap_check "pacer_edt off: skbs reach fq at their time" kept_by_us h2 v2 -r $MBPS
 kill $server
 ktap_end

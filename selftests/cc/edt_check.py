@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Do packets keep to a rate? Watches an interface and says how far what came ever was ahead of it.
+"""Watches an interface and prints how far RoCE packets were ahead of a rate.
 
-    edt_check.py IFACE MBPS READY    until it gets SIGTERM; makes the file READY when it is listening
+    edt_check.py IFACE MBPS READY    until SIGTERM; creates the file READY when its socket is open
 
-Prints: skbs= bytes= burst= share=. burst: the most bytes that a bucket which drains at MBPS ever held, that is what came ahead
-of its time. share: bytes as a share of what the rate gives from the first skb to the last. Only RoCE packets of more than 512
-bytes count, headers included.
+Prints: skbs= bytes= burst= share=. burst: the highest fill, in bytes, of a bucket that drains at MBPS, that is the
+largest lead of the packets over the rate. share: bytes relative to the rate, from the first skb to the last. Only RoCE
+packets of more than 512 bytes count, headers included.
 """
 import signal
 import socket
@@ -21,7 +21,7 @@ SMALLEST = 512
 
 
 def payload_packets(frame, mtu):
-    """Wire bytes of an skb: what is one here may be a train, whose headers count once a packet."""
+    """Wire bytes of an skb: a GSO skb counts with the headers of each of its packets."""
     packets = -(-(len(frame) - HEADERS) // mtu)
     return len(frame) + (packets - 1) * HEADERS
 

@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# One scenario, inside a guest in virtual time: draws the network, runs the flows, leaves what was measured in KEPT. It
-# judges nothing: report.py does. Called by `run`, which knows the defaults of:
+# One scenario in a guest in virtual time: builds the network, runs the flows, leaves the measurements in KEPT. It has
+# no verdict; report.py computes the figures. Called by `run`, which has the defaults of:
 #   lab.sh SCENARIO N GBPS RTT_US MTU ALGO SECONDS RED_MIN RED_MAX RED_PROBABILITY SIZE SLOWER [PARAMETER=VALUE...]
-# MARKS=leaving: queues mark what leaves them, as many switches do (egress.c), and not what comes, as Linux's red does.
-# LATE_US: how late the clock's timers may be without the bottleneck's losing time (2; for the clock of UML ticks every 256 ns).
+# MARKS=leaving: queues mark leaving packets, as many switches do (egress.c), not arriving ones, as Linux's red does.
+# LATE_US: how late timers may be without loss of throughput at the bottleneck (2; UML's clock ticks every 256 ns).
 #
 # Hosts are namespaces h1, h2, ...; switches are bridges in namespaces sw1, sw2, ...
 #
 #   hN e0 ---- pN swX ==== swY pR ---- e0 hR
 #      netem         tbf+red   tbf+red  netem		netem: the NIC's rate, and half the round trip
 #
-# Every link has the same rate, but in the victim's network the one between switches, which has all hosts' together. Switch
-# ports towards senders have no queue; the one towards a receiver, and those between switches, are token buckets with RED in
-# them, as deep as two frames and LATE_US. Interfaces cut nothing and put nothing together, so that each packet is marked,
-# counted and delayed by itself.
+# All links have the same rate, except the one between the switches of `victim`, which has that of all hosts together.
+# Switch ports towards senders have no queue. Ports towards a receiver and between switches are token buckets with RED
+# inside, with a burst of two frames and LATE_US. Segmentation and GRO are off, so that each packet is marked, counted
+# and delayed separately.
 set -eu
 # shellcheck source=selftests/vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
@@ -25,15 +25,15 @@ KEPT=${KEPT:-/out/kept}
 mkdir -p "$KEPT"
 mbps=$(python3 -c "print(round($gbps * 1000))")
 frame=$((mtu + 58))		# BTH, ICRC, UDP, IPv4 and Ethernet around the payload
-link_mtu=$((mtu + 104))		# as the RDMA core wants it for such a path MTU
+link_mtu=$((mtu + 104))		# the MTU for which the RDMA core chooses this path MTU
 limit=$((12 << 20))		# bytes a port may hold
 depth=$(((1 << 20) / size))	# messages under way per flow
-[ "$scenario$n" != long-rtt1 ] || depth=$((4 * depth))	# one sender is to fill all of a long path
+[ "$scenario$n" != long-rtt1 ] || depth=$((4 * depth))	# a single sender must fill a long path
 half_rtt=$(python3 -c "print($rtt / 2)")	# us
-warm=20				# ms from the setting-up to time zero of the series
-cap=			# Mb/s a flow never exceeds
-lossless=		# yes: switches pause who sends too much, and hosts heed them
-lead=$(python3 -c "print(int(10 * $slower))")	# ms the first flow has the link for itself
+warm=20				# ms from set-up to time zero of the series
+cap=			# Mb/s; upper limit of a flow
+lossless=		# yes: switches send pause frames, and hosts honour them
+lead=$(python3 -c "print(int(10 * $slower))")	# ms during which the first flow is alone
 end=$(python3 -c "print(int($seconds * 1000))")
 
 switch() { # SW
@@ -59,8 +59,8 @@ queue_at() { # SW IFACE [MBPS]: the rate of the link, and a queue that marks
 		tc -n "$1" qdisc add dev "$2" parent 1:1 handle 10: egress_red
 		return
 	fi
-	# burst = min/avpkt rounded up makes the average follow the queue (weight 1/2); tc takes no more than 34 Gb/s for
-	# the bandwidth, which says how the average decays while the queue is empty
+	# burst = min/avpkt rounded up makes the average follow the queue (weight 1/2). tc accepts at most 34 Gb/s as
+	# bandwidth, which sets how the average decays while the queue is empty
 	tc -n "$1" qdisc add dev "$2" parent 1:1 handle 10: red limit $limit min "$red_min" max "$red_max" avpkt $frame \
 		burst $(((red_min + frame - 1) / frame)) bandwidth 34gbit probability "$red_p" ecn nodrop
 	[ -z "$lossless" ] || tc -n "$1" qdisc add dev "$2" parent 10:1 handle 20: lossless
@@ -90,15 +90,15 @@ trunk() { # SW1 SW2 [MBPS]
 	queue_at "$1" "$2" "${3:-$mbps}"
 }
 
-# The full sysfs of a device is the one of the first namespace.
+# The complete sysfs of a device is visible in the initial namespace only.
 port_of() { # HOST
 	echo "/sys/class/infiniband/roan$1/ports/1"
 }
 
-configure() { # HOST: its congestion control
+configure() { # HOST: sets its congestion control
 	local p dir
 	dir=$(port_of "$1")/cc_param
-	for p in "algo=$algo" "link_speed=$mbps" "${params[@]}"; do	# a veth says 10 Gb/s of itself
+	for p in "algo=$algo" "link_speed=$mbps" "${params[@]}"; do	# a veth reports 10 Gb/s
 		echo "${p#*=}" > "$dir/${p%%=*}"
 	done
 }
@@ -120,7 +120,7 @@ watched() { # SW IFACE: the queue that is measured
 	watch_sw=$1 watch_if=$2
 }
 
-# ---- scenarios: who is where, who sends when ----
+# ---- scenarios: hosts, switches, and start and stop of flows ----
 
 incast() {
 	local i
@@ -153,8 +153,9 @@ parking_lot() {	# flow 1 passes both bottlenecks, flow 2 the first, flow 3 the s
 	watched sw1 sw2
 }
 
-# N hosts crowd one port of the second switch; the last host's flow has nothing on its way that is too slow. All are DSCP 26,
-# priority 3. A flow leaves at its link's rate: what a host has given to its interface is beyond pauses.
+# N hosts send to one port of the second switch; the last host's flow has no bottleneck on its path. All flows are DSCP
+# 26, priority 3. Flows are capped at the link rate: packets that a host has given to its interface are not stopped by
+# pauses.
 victim() {
 	local i last=$((n + 1))
 	lossless=yes cap=$mbps params+=(traffic_class=104 pfc_prio_mask=8)
@@ -162,7 +163,7 @@ victim() {
 	echo 128000 > /sys/module/roan_lossless/parameters/xoff
 	switch sw1; switch sw2
 	trunk sw1 sw2 $((mbps * last))
-	echo 512000 > /sys/module/roan_lossless/parameters/xoff	# one trunk may have more there than one of many hosts
+	echo 512000 > /sys/module/roan_lossless/parameters/xoff	# a trunk may hold more than the port of one host
 	receiver 100 sw2; receiver 101 sw2
 	for i in $(seq $last); do
 		host "$i" sw1
@@ -174,8 +175,8 @@ victim() {
 	watched sw2 p100
 }
 
-# Incast, and somebody on the first sender's wire forges pauses of all priorities for as long as it lasts: 0xffff quanta,
-# again and again before they are over. Hosts have a watchdog of 5 ms, and then heed no pause for 45.
+# Incast, with forged pauses of all priorities on the first sender's link all the time: 0xffff quanta, repeated before
+# they end. The hosts' watchdog is 5 ms; then they ignore pauses for 45 ms.
 storm() {
 	params+=(pfc_prio_mask=1 pfc_watchdog_ms=5 pfc_restore_ms=45)
 	incast
@@ -211,7 +212,7 @@ esac
 for r in "${receivers[@]}"; do
 	wait_for 5 on "h$r" sh -c 'ss -Hltn "sport = :18600" | grep -q .'
 done
-sleep 2		# links come up once a second at most
+sleep 2		# the kernel reports link changes at most once a second
 epoch=$(python3 -c "import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC) + $warm * 1000000)")
 every=$(python3 -c "print(250 * $slower)")	# us
 i=0 pids=()
@@ -263,7 +264,7 @@ done
 for ns in $(ip netns list | awk '{ print $1 }'); do
 	ip netns del "$ns"
 done
-# A module's memory keeps its KASAN shadow in UML: who gets it next would be reported for nothing.
+# UML keeps the KASAN shadow of an unloaded module, so the next module loaded there would raise false reports.
 [ "${LAB:-}" = uml-debug ] || {
 	[ -z "$lossless" ] || wait_for 5 rmmod roan_lossless
 	[ "${MARKS:-}" != leaving ] || wait_for 5 rmmod roan_egress

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""realtime_lab.py: the two halves of realtime_lab.sh that know the time.
+"""realtime_lab.py: the parts of realtime_lab.sh that depend on time.
 
-    realtime_lab.py forge DIR IFACE DEV MAC QPN   out of IFACE, to the queue pair QPN of DEV at MAC: CNPs from a host that is not the
-                                          peer, then in the peer's name, then pauses of all priorities for as long as a frame
-                                          can name. When that was, and what the counter that ought to move did: DIR/forged
-    realtime_lab.py judge DIR                     KTAP, from that and from what the lab left in DIR
+    realtime_lab.py forge DIR IFACE DEV MAC QPN   out of IFACE, to QP QPN of DEV at MAC: CNPs from a host that is not its
+                                          peer, then with the peer's address, then pauses of all priorities with the longest
+                                          time. Writes the times and the change of the expected counter to DIR/forged
+    realtime_lab.py judge DIR                     prints KTAP, from that file and the lab's files in DIR
 
-Stages are planned in seconds from the lab's time zero; on a busy machine they come later, and are judged where they came.
+Stages are planned in seconds from the lab's time zero. On a busy machine they happen later, and the judged times follow
+them.
 """
 import itertools
 import os
@@ -22,8 +23,8 @@ from roce_packets import CNP, bth, datagram  # noqa: E402
 from report import Run, jain  # noqa: E402
 
 HOST, PEER, NOBODY = "10.8.0.1", "10.8.0.100", "10.8.0.99"
-SETTLED = 12        # from here on the flows are alone with each other
-# The first namespace's sysfs is the one with a device's counters.
+SETTLED = 12        # seconds; from here on the flows have converged
+# The initial namespace's sysfs has a device's counters.
 COUNTERS = "/proc/1/root/sys/class/infiniband/%s/ports/1/hw_counters/%s"
 
 
@@ -62,7 +63,7 @@ def forge(folder, iface, dev, mac, qpn):
 
 
 class Stage:
-    """What each flow got from one second to another, in Mb/s."""
+    """The rates of the flows between two times in seconds, in Mb/s."""
 
     def __init__(self, run, name, begin, end, counted=0):
         self.counted = counted
@@ -87,12 +88,12 @@ def judge(folder):
             ("four senders share the link", quiet.jain >= .9 and cnps > spoofed.counted),
             ("CNPs from a host that is not the peer change nothing",
              strange.counted > 100 and strange.jain >= .9 and strange.sum >= .2 * quiet.sum),
-            ("CNPs in the peer's name slow that flow, which goes on, and the others have the rest",
+            ("CNPs with the peer's address slow that flow, and the others use the rest",
              spoofed.counted > 20 and 0 < spoofed.rates[0] < spoofed.sum / 4 and spoofed.sum >= .2 * quiet.sum),
-            ("a storm of pauses is ended by the watchdog, and the other hosts have nothing of it",
+            ("a storm of pauses is ended by the watchdog and does not affect other hosts",
              paused.counted > 0 and paused.rates[0] > 0 and sum(paused.rates[1:]) >= .2 * sum(quiet.rates[1:])),
-            ("afterwards it is as before", late.jain >= .9 and late.sum >= .2 * quiet.sum),
-            ("nothing was lost", drops == 0)):
+            ("afterwards the shares are as before", late.jain >= .9 and late.sum >= .2 * quiet.sum),
+            ("no packet was lost", drops == 0)):
         bad += not good
         print("%sok %d %s" % ("" if good else "not ", next(number), name))
     print("1..%d" % (next(number) - 1))

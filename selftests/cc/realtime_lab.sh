@@ -1,19 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The lab in slow motion: an incast at real time on a stock kernel, with all times as much longer as the link is slower than
-# 40 Gb/s, 400 times, so that emulation and a busy machine can follow. The smallest step of a rate, 1 Mb/s, is ten times what it
-# should be, which periods nearly twice as long make up for: the model's queue is the same 41 KB. Meanwhile frames are forged.
+# The lab at real time on a stock kernel: an incast in which all times are 400 times longer, as the link is 400 times
+# slower than 40 Gb/s, so that emulation and a busy machine can keep up. The smallest rate step, 1 Mb/s, is ten times
+# too large. Periods nearly twice as long compensate: the model's queue is the same 41 KB. Meanwhile forged frames are
+# sent.
 #
-#	h1..h4 ---- sw1 ---- h100	lab.sh's incast; the forger sits in sw1, at the port to h1
+#	h1..h4 ---- sw1 ---- h100	lab.sh's incast; frames are forged in sw1, at the port to h1
 #
-# What is judged (realtime_lab.py) is what a busy machine does not change: nothing is lost, who gets how much of what there is, and which
-# counter moved. What there is, and the queue, are only printed.
+# realtime_lab.py checks what a busy machine does not change: loss, the shares of the flows, and which counter moved.
+# Utilisation and queue are printed only.
 # shellcheck source=selftests/vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
 HERE=$REPO/selftests/cc
 SCALED=(dce_tcp_rtt=40000 rpg_time_reset=40000 min_time_between_cnps=36000 pacer_burst_us=1000
 	rpg_ai_rate=1 rpg_hai_rate=1 rpg_min_rate=1)
-# 128 KB each until the first CNP: what 4 senders begin with shall not take longer to drain than an ACK may.
+# 128 KB each until the first CNP: the initial burst of 4 senders must drain within the ACK timeout.
 OTHER=(window_max=128 pfc_prio_mask=255 pfc_watchdog_ms=200 pfc_restore_ms=400)
 MARKS=(5000 200000 0.02121)	# the paper's, for frames of 4154 bytes
 export KEPT=/tmp/kept LATE_US=5000
@@ -37,6 +38,6 @@ if wait $lab && [ $forged = 0 ]; then
 	ktap_relay /tmp/judged realtime_lab.py $?
 else
 	sed 's/^/# /' /tmp/lab.out /tmp/forge.out
-	ktap_fail "four senders in slow motion" "the lab did not finish"
+	ktap_fail "four senders at real time" "the lab did not finish"
 fi
 ktap_end

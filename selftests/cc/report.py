@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What a run of the lab measured: writes DIR/rates.csv and prints the line of figures.
+"""Figures of a run of the lab: writes DIR/rates.csv and prints the line of figures.
 
     report.py DIR
 
-DIR holds what lab.sh left: setup (name=value lines), plan, flow*.csv, flow*.txt, queue.csv, counters. rates.csv has a line
-per millisecond: time in ms, Gb/s of each flow, mean queue in KB. Figures are of the steady part, the second half of the
-time that all flows have in common, but for drops, pauses and cnps, which count from the first packet to the last:
+DIR has the files of lab.sh: setup (name=value lines), plan, flow*.csv, flow*.txt, queue.csv, counters. rates.csv has a
+line per millisecond: time in ms, Gb/s of each flow, mean queue in KB. Figures are of the steady part (the second half
+of the time in which all flows are active), except drops, pauses and cnps, which count from the first packet to the
+last:
 
     jain          Jain's index of the flows' goodput in it
     util          bytes that left the watched queue, as a share of what the link carries
     queue_*_kb    mean and 99th percentile of the watched queue, sampled every 20.3 us
-    converge_ms   from the last flow's start to the end of the first 5 ms (as long as they are at 40 Gb/s) with an index of
-                  0.99 and nine tenths of the goodput of the steady part; -1: there were none. Of 10 ms with 16 flows and
-                  more: each has so few cuts in 5 ms that the steady part itself has 0.99 in two of three only.
+    converge_ms   from the last flow's start to the end of the first 5 ms (as long as they are at 40 Gb/s) with a Jain index of
+                  0.99 and nine tenths of the steady part's goodput; -1: never. Of 10 ms with 16 flows and
+                  more: each has so few cuts in 5 ms that even the steady part reaches 0.99 in two of three only.
                   In the parking lot, where shares differ by nature, goodput counts relative to the flow's steady one
-    victim        only of the scenario of that name, whose last flow does not count in jain and converge_ms: its goodput in
-                  the steady part, as a share of what its link carries
+    victim        scenario victim only: the last flow, not included in jain and converge_ms: its goodput in
+                  the steady part, relative to its link's capacity
     victim_all    the same from the others' start on
-    storms        only of the scenario storm: how often a watchdog ended a pause
-    stormed       ... and the goodput of the flow that was told to pause, as a share of what its link carries
+    storms        scenario storm only: pauses ended by a watchdog
+    stormed       scenario storm only: goodput of the paused flow, relative to its link's capacity
 """
 import glob
 import os
@@ -49,7 +50,7 @@ def jain(rates):
 
 
 class Run:
-    """One run's files, as numbers."""
+    """The files of one run, as numbers."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -95,11 +96,11 @@ class Run:
         return [q for q in self.queue if low <= q[0] < high]
 
     def goodput(self, low, high):
-        """Gb/s of each flow that shares the watched queue, from one millisecond to another."""
+    """Gb/s of each flow through the watched queue, between two milliseconds."""
         return [sum(r[low:high]) / (high - low) for r in self.rates[:-1 if self.has_victim else None]]
 
     def share(self, flow, low, high):
-        """A flow's goodput from one millisecond to another, as a share of what its link carries beside headers."""
+    """A flow's goodput between two milliseconds, relative to its link's capacity without headers."""
         frame = float(self.setup["frame_bytes"])
         return sum(self.rates[flow][low:high]) / (high - low) / float(self.setup["gbps"]) * frame / (frame - HEADERS)
 

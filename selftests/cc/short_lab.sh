@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The lab in a minute: some scenarios in one guest in virtual time, judged by wide bars. `check` has the narrow ones.
+# Some scenarios of the lab in one guest in virtual time, with wide bars; takes a minute. `check` has the narrow bars.
 # shellcheck source=selftests/vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
 HERE=$REPO/selftests/cc
@@ -25,7 +25,7 @@ f = {k: float(v) for k, v in f.items() if k != "scenario"}
 sys.exit(not eval(sys.argv[1], {}, f))' "$condition" "$figures"
 }
 
-# What the tool shows of h1's queue pair while the lab goes on, every 5 ms from the time it is there.
+# Records what `roan qp` shows of h1's QP while the lab runs, every 5 ms from its creation.
 watch() {
 	until rdma resource show qp link roan1/1 2> /dev/null | grep -q RC; do
 		sleep 0.005
@@ -33,7 +33,7 @@ watch() {
 	exec "$REPO/tools/roan" watch roan1 -i 0.005 -c 15 > /tmp/watched
 }
 
-# Marks have cut the rate and lifted alpha, and both recover; CNPs only grow; there is a round trip.
+# Marks have cut the rate and raised alpha, and both recover; CNPs only increase; there is a round trip.
 watch_moved() {
 	awk '$1 ~ /^[0-9]+$/ && $3 != "-" && $5 {
 		n++; if ($3 > high) high = $3; if (!low || $3 < low) low = $3
@@ -45,20 +45,20 @@ watch_moved() {
 }
 
 ktap_header
-lab "two flows share 10 Gb/s, nothing is lost" "util > .99 and jain > .8 and not drops" \
+lab "two flows share 10 Gb/s without loss" "util > .99 and jain > .8 and not drops" \
 	incast 2 10 8 4096 none 0.04 5000 200000 .02 16384 1
-lab "a flow over two bottlenecks gets through" "util > .99 and not drops" \
+lab "a flow over two bottlenecks gets a share" "util > .99 and not drops" \
 	parking-lot 3 10 8 4096 none 0.04 5000 200000 .02 16384 1
 lab "TCP and RDMA use one bottleneck together" "util > .99" \
 	tcp-mix 2 10 8 4096 none 0.04 5000 200000 .02 16384 1
-lab "pauses lose nothing, and take the link of one who has no part in it" "pauses > 100 and victim < .4 and not drops" \
+lab "pauses without DCQCN: no loss, but the victim flow loses its rate" "pauses > 100 and victim < .4 and not drops" \
 	victim 4 10 8 4096 none 0.04 5000 200000 .02 16384 1
 watch & watcher=$!
-lab "with DCQCN hardly a pause is left" "pauses < 140 and util > .8 and cnps and not drops" \
+lab "with DCQCN there are few pauses" "pauses < 140 and util > .8 and cnps and not drops" \
 	victim 4 10 8 4096 paper 0.08 5000 200000 .02 16384 1
-kill $watcher 2> /dev/null		# if it still waits for a queue pair
+kill $watcher 2> /dev/null		# it may still wait for a QP
 wait $watcher
-ktap_check "roan watch sees rate, alpha, CNPs and round trip move" watch_moved
-lab "a storm of forged pauses takes what the watchdog lets it, and no more" "storms and .8 < stormed < .95 and not drops" \
+ktap_check "roan watch shows changes of rate, alpha, CNPs and round trip" watch_moved
+lab "a storm of forged pauses is limited by the watchdog" "storms and .8 < stormed < .95 and not drops" \
 	storm 1 10 8 4096 none 0.2 5000 200000 .02 16384 1
 ktap_end

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What may be in flight is known from the first round trip on, and may be less than what is then: whoever has asked for no answer
-# yet has to, or it waits for ever (-u 0: no ACK timeout). Wants several CPUs: on one, a turn is seldom cut short of what asks.
+# The limit of data in flight is known after the first round trip, and may be below what is in flight then. The
+# requester must then send an AckReq if none is outstanding, or it waits for ever (-u 0: no ACK timeout). Needs several
+# CPUs: on one CPU a send round is seldom cut short before its AckReq.
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	window_bdp 1 %
 HERE=$(dirname "$(readlink -f "$0")")
@@ -16,9 +17,9 @@ write_bw() {
 }
 
 ktap_header
-[ "$LINK_TYPE" = roan ] || { ktap_skip "window" "knows roan's parameters"; ktap_end; }
+[ "$LINK_TYPE" = roan ] || { ktap_skip "window" "needs roan's parameters"; ktap_end; }
 set_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-for n in 1 2 3 4 5 6; do	# in each of three guests, one of six hung before
-	ktap_check "a small window becomes known with much in flight, the ${n}. time" write_bw
+for n in 1 2 3 4 5 6; do	# without the AckReq about one of six hangs
+	ktap_check "the window shrinks below what is in flight, the ${n}. time" write_bw
 done
 ktap_end
