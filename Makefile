@@ -9,17 +9,17 @@ DESTDIR	?=
 ROOM	:= selftests/vm
 SECONDS_FUZZ ?= 60
 
-# A kernel's folder: its release, and what else sets apart kernels of one release.
+# Build folder of a kernel: its release, and a suffix that tells apart kernels of one release.
 release	 = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 variant	 = $(if $(filter um,$(ARCH)),-um)$(if $(shell grep -s '^CONFIG_KASAN=y' $(KDIR)/.config),-debug)
 OUT	 = build/$(release)$(variant)
 
-all: module provider			## module for KDIR (default: the running kernel if its headers are there, else the last by name), provider
+all: module provider			## module for KDIR (default: the running kernel if its headers are installed, else the highest-named one), provider
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-# 6.12 and older write objects beside what M= names, so M= names a mirror of the tree made of links, one per kernel.
+# Kernels up to 6.12 write objects into the folder of M=. So M= is a copy of the tree made of links, one per kernel.
 mirror:
 	@test -n "$(release)" || { echo "KDIR='$(KDIR)' holds no configured kernel (install linux-headers)"; exit 1; }
 	@mkdir -p $(OUT)/selftests
@@ -39,17 +39,17 @@ programs: provider			## the tests' C programs
 	$(MAKE) -C selftests/cc
 	$(MAKE) -C selftests/gpu
 
-test:					## the protocol core in userspace: suites and simulator (ASan, UBSan); what the tool says of GPUs
+test:					## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`
 	$(MAKE) -s -C selftests/unit run
 	@selftests/gpu/roan_gpu.sh
 
-mutate:					## does some case fail for each change one could make to kernel/core/cc? minutes
+mutate:					## mutation test of kernel/core/cc: lists code changes that no case notices; minutes
 	$(MAKE) -s -C selftests/unit mutate
 
-fuzz:					## libFuzzer on the core, SECONDS_FUZZ each
+fuzz:					## libFuzzer on the core, SECONDS_FUZZ per target
 	$(MAKE) -C selftests/fuzz run SECONDS=$(SECONDS_FUZZ)
 
-lint:					## W=1, sparse, checkpatch, shellcheck, house rules
+lint:					## W=1, sparse, checkpatch, shellcheck, rules of this repository
 	selftests/lint/lint.sh
 
 kunit:					## the suites inside a UML kernel with KASAN
@@ -59,7 +59,7 @@ kunit:					## the suites inside a UML kernel with KASAN
 selftest:				## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh guests
 
-paths:					## those that move data, on every kind of wire: GSO, GRO, MTU, loss (two hours of CPU)
+paths:					## scripts that move data, on links with all settings of GSO, GRO, MTU and loss (two hours of CPU)
 	@tools/setup
 	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/netdev-suites"
 
@@ -67,14 +67,14 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
 
-cc:					## congestion control in virtual time, held to the model (half an hour, two guests at a time)
+cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
 check:					## all of the above but mutate, bench, cc and paths; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
-bare:					## .ci/run in a new root of Debian 12 that has git and nothing else; BARE="make test": that instead; CACHE=empty
+bare:					## .ci/run in a new Debian 12 root with git only; BARE="make test": another command; CACHE=empty: no cache
 	$(ROOM)/bare.sh $(if $(BARE),"$(BARE)")
 
 demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
@@ -82,13 +82,13 @@ demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kerne
 	@$(MAKE) -s provider $(if $(HOST),module)
 	@$(if $(HOST),,$(ROOM)/run.sh qemu )$(ROOM)/demo.sh
 
-install: module provider		## module, provider and its driver file, the tool roan; below DESTDIR
+install: module provider		## installs module, provider with its driver file, and the tool roan, under DESTDIR
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
-	$(if $(DESTDIR),,depmod $(release))	# the headers' own build has no System.map and leaves it out
+	$(if $(DESTDIR),,depmod $(release))	# modules_install omits it, as header packages have no System.map
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	$(MAKE) install-tool
 
-install-tool:				## the tool roan alone, the lists it reads, that of the counters; below DESTDIR
+install-tool:				## installs the tool roan and the header files it reads, under DESTDIR
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan kernel/core/cc/params.h kernel/core/flow/pfc_rules.h kernel/base/stats.h
 

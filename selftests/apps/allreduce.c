@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An MPI program that knows the right answer: allreduce, alltoall and broadcast of many sizes, every element checked on
- * every rank. It chooses no transport; mpirun's caller does. Exit status 0 only if all was right.
+ * An MPI program that checks its results: allreduce, alltoall and broadcast of many sizes, every element on every rank.
+ * The caller of mpirun chooses the transport. Exit status 0 only if every element is right.
  */
 #include <mpi.h>
 #include <stdio.h>

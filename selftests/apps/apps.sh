@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The middleware people run on RDMA, unmodified, between two hosts: UCX's and libfabric's own tests, and an MPI program
-# that checks its results. Each is told to use roan only, so that nothing passes over TCP or shared memory by mistake;
-# the device's counters must agree.
+# Unmodified RDMA middleware between two hosts: UCX's and libfabric's own tests, and an MPI program that checks its
+# results. Each is configured to use roan only, not TCP or shared memory, and the device's counters must confirm that.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -10,7 +9,7 @@ WORK=$(mktemp -d)
 
 sent() { echo $(($(counter "$ADEV" sent_pkts) + $(counter "$BDEV" sent_pkts))); }
 
-# over_roan PACKETS COMMAND...: it succeeds, and roan carried at least so many packets meanwhile
+# over_roan PACKETS COMMAND...: the command must succeed, and roan must have sent at least PACKETS packets for it
 over_roan() {
 	local least=$1 before=0 rc
 	before=$(sent)

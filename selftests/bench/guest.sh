@@ -8,8 +8,8 @@
 #	ONLY: these measurements and no others; /out/kept/kallsyms then names the kernel's addresses (profile).
 #
 # Output:  @env KEY VALUE...
-#	   @try KEY					a measurement begins: if this is the last line, it took the guest with it
-#	   @ ROUND TOPOLOGY STACK TEST SIZE VALUE	VALUE: see report.py's TESTS; "-" if no attempt gave one
+#	   @try KEY					a measurement begins; as the last line: the guest died in it
+#	   @ ROUND TOPOLOGY STACK TEST SIZE VALUE	VALUE: units in TITLES of report.py; "-" if no attempt gave one
 #	   @again TOPOLOGY STACK PROGRAM ARG... attempt N: WHY
 #	   @round N					round N is whole
 #

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What one measurement is. Sourced by guest.sh, which says what ROUND, CONTENDER, TEST and SIZE are; each function prints
-# its values with say. Nothing is dropped in silence: an attempt that failed is told, and a value that never came is "-".
+# One function per measurement. Sourced by guest.sh, which sets ROUND, CONTENDER, TEST and SIZE; each function prints
+# its values with say. Failed attempts are printed (@again), and a value that no attempt gave is "-".
 
 BYTES=$((MIB << 20))
 MOST=$((MIB < 128 ? MIB * 400 : 51200))	# messages of a bandwidth run

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs guest.sh in a lab and hands what it printed to report.py, which writes Documentation/benchmarks.md, measurements.md and figures.
+# Runs guest.sh in a lab and passes its output to report.py, which writes Documentation/benchmarks.md, measurements.md, figures.
 #	run.sh [-r ROUNDS] [-p CPUS] [-o] [-c] [LAB...]	LAB: uml, qemu (default: both)
-#	-p: as many CPUs for QEMU (default: 2)
-#	-o: only report what build/bench holds already	-c: go on with a run that was broken off
-# Results are appended as they come. A guest that dies is started again at the round that was not whole (ratios are made
-# within rounds), without the measurement it died of; after four boots what there is is reported.
+#	-p: number of CPUs for QEMU (default: 2)
+#	-o: only report from the logs in build/bench	-c: continue an interrupted run
+# Results are appended as they arrive. A guest that dies is started again at the incomplete round (ratios are computed within
+# rounds), without the measurement it died in; after four boots the results so far are reported.
 # BENCH_RUN: the command that runs a script in a lab (default: selftests/vm/run.sh LAB -s SECONDS).
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# roan against the kernel's own soft RoCE, every operation both know, both directions, bytes compared by verbs_stress.
+# roan with rdma_rxe as the peer: every operation that both support, both directions, bytes compared by verbs_stress.
 #
 #	first namespace: rxe1 on v1  ======== v2 on roan2 : namespace h2
 #
-# rdma_rxe knows the first namespace only, so it lives there; it holds port 4791 there, roan in h2.
+# rdma_rxe supports the initial namespace only and binds UDP port 4791 there; roan uses h2.
 HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck disable=SC2034 # lib.sh reads it
 LINK_TYPE=roan
@@ -40,11 +40,12 @@ from_rxe() {
 	both 200 18515 "$PROGRAMS/verbs_stress -d roan2 -T 195 $V6" "$PROGRAMS/verbs_stress -d rxe1 -x -c $BIP -T 195 $V6 ${PATIENT:-} $*"
 }
 
-SILENT=(SEND SEND_IMM SEND_INV WRITE WRITE_IMM)	# these have no answer but an ACK
+SILENT=(SEND SEND_IMM SEND_INV WRITE WRITE_IMM)	# operations whose only response is an ACK
 words() { local IFS=,; echo "$*"; }
 ! wire_loses || MAY_LOSE=-L	# UC and UD
-# A READ or atomic with a fence that rxe sends again waits for itself, for ever: rxe_wqe_is_fenced() counts it among those under way.
-# So where nothing is lost, a slow machine shall not make it send anything again: an ACK timeout of 1 s for the 67 ms of others.
+# A retransmitted READ or atomic with a fence waits for itself in rxe for ever: rxe_wqe_is_fenced() counts it as
+# outstanding. So without loss a slow machine must not cause a retransmission: the ACK timeout is 1 s here instead of 67
+# ms.
 wire_loses || PATIENT="-k 18"
 
 ktap_header
@@ -62,8 +63,8 @@ for V6 in "" -6; do
 		done
 		ktap_check "$n: RC, all operations, 4 QPs" $who -t rc -n 10 -q 4 -w 64 -o "$(words "${ops[@]}")"
 		ktap_check "$n: RC, MTU 1024, SRQ, events" $who -t rc -n 10 -q 4 -w 64 -S -e -m 1024 -o "$(words "${ops[@]}")"
-		# With a READ or atomic under way when an RNR NAK comes, rxe falls silent for good: its counters show one
-		# rcvd_rnr_err and no packet after it. So it is asked for the others only.
+		# If an RNR NAK arrives while a READ or atomic is outstanding, rxe stops sending for good: its counters
+		# show one rcvd_rnr_err and no packet after it. So this case uses the other operations only.
 		late=("${SILENT[@]}")
 		[ $who = from_rxe ] || late=("${ops[@]}")
 		ktap_check "$n: RC, receives posted late" $who -t rc -n 5 -w 32 -r -o "$(words "${late[@]}")"

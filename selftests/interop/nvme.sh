@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The kernel's own consumers: an NVMe target and host over one roan device. Connect, write, read back, compare, disconnect.
-# With ib_core.force_mr=1 on the kernel's command line the target registers memory, too, and anew for each transfer.
+# With ib_core.force_mr=1 on the kernel's command line the target also registers memory, for each transfer.
 #
 #	v1 (10.7.0.1, roan1) =veth= v2	both ends in the first namespace: nvme-rdma makes its connections there
 HERE=$(dirname "$(readlink -f "$0")")
@@ -58,5 +58,5 @@ for a in "$H1IP ipv4" "$H1IP6 ipv6"; do
 	fi
 	ktap_check "$2: target removed" untarget
 done
-ktap_check "the device goes afterwards" timeout 100 rdma link del "$H1DEV"
+ktap_check "the device can be deleted afterwards" timeout 100 rdma link del "$H1DEV"
 ktap_end

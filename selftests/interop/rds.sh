@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# RDS, a consumer in the kernel: AF_RDS sockets send messages over a roan device, and the bytes are compared. RDS checks what
-# post_send leaves in *bad_wr after success, and brings the kernel down if that is not what it was.
+# RDS, a kernel consumer: AF_RDS sockets send messages over a roan device, and the bytes are compared. RDS also checks
+# that a successful post_send() leaves *bad_wr unchanged; if not, it panics.
 #
 #	v1 (10.7.0.1 and 10.7.0.3, roan1) =veth= v2	both ends in the first namespace: RDS over InfiniBand works in no other
 HERE=$(dirname "$(readlink -f "$0")")
