@@ -96,11 +96,11 @@ class Run:
         return [q for q in self.queue if low <= q[0] < high]
 
     def goodput(self, low, high):
-    """Gb/s of each flow through the watched queue, between two milliseconds."""
+        """Gb/s of each flow through the watched queue, between two milliseconds."""
         return [sum(r[low:high]) / (high - low) for r in self.rates[:-1 if self.has_victim else None]]
 
     def share(self, flow, low, high):
-    """A flow's goodput between two milliseconds, relative to its link's capacity without headers."""
+        """A flow's goodput between two milliseconds, relative to its link's capacity without headers."""
         frame = float(self.setup["frame_bytes"])
         return sum(self.rates[flow][low:high]) / (high - low) / float(self.setup["gbps"]) * frame / (frame - HEADERS)
 
