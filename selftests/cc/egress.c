@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue that marks as switches with a shared buffer do: a packet is judged when it leaves, by what it leaves behind it.
- * Linux's red judges it when it comes; then a mark is as old as the queue is long before anybody sees it.
+ * A queueing discipline that marks as switches with a shared buffer do: a packet is judged when it leaves, by the bytes
+ * it leaves behind. Linux's red judges a packet when it arrives, so a mark is as old as the queue is long when it is
+ * seen.
  *
  *	tc qdisc add dev p1 parent 1:1 handle 10: egress_red
  *
- * A packet that leaves up to `kmin` bytes behind is not marked, one that leaves more than `kmax` always, and between the two
- * the probability rises to `ppm` millionths. Each is judged by itself, by numbers that are the same in every run.
+ * A packet that leaves up to `kmin` bytes behind is not marked, one that leaves more than `kmax` always is. Between the
+ * two the probability rises to `ppm` millionths. Each packet is judged separately, by numbers that are the same in
+ * every run.
  */
 #include <linux/math64.h>
 #include <linux/module.h>

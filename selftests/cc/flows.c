@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The client's flows: each keeps `depth` messages under way from its start to its stop. One loop waits for completions,
- * for room in sockets and for two timers: the next start or stop, and the next line of the series.
+ * The client's flows: each keeps `depth` messages outstanding from its start to its stop. One loop waits for
+ * completions, for space in sockets and for two timers: the next start or stop, and the next line of the series.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +26,11 @@ struct flow {
 	uint64_t start_ns;
 	uint64_t ended_ns;
 	uint64_t bytes;		/* acknowledged */
-	uint64_t sampled;	/* of these, in the series already */
+	uint64_t sampled;	/* of these, already in the series */
 	uint64_t handed;	/* TCP: bytes given to the socket */
 	uint32_t next;		/* index of the next message */
 	uint32_t under_way;
-	uint64_t *posted;	/* [depth]: when */
+	uint64_t *posted;	/* [depth]: time of posting */
 	uint32_t failed;
 	enum ibv_wc_status why;
 	struct latency lat;
@@ -117,7 +117,7 @@ static void completions(struct client *c)
 	}
 }
 
-/* ---- TCP: what the socket took and no longer holds has been acknowledged ---- */
+/* ---- TCP: bytes that left the socket's buffer have been acknowledged ---- */
 
 static void tcp_count(struct flow *f)
 {
@@ -173,7 +173,7 @@ static void stop(struct client *c, struct flow *f, uint64_t now)
 		f->state = f->under_way ? STOPPING : OVER;
 }
 
-/* Does what is due and sets the timer to what is next. */
+/* Executes due starts and stops, and sets the timer to the next one. */
 static void follow_schedule(struct client *c)
 {
 	const struct options *opt = c->opt;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What makes a lossless switch of a bridge: a queueing discipline for its ports that sends and heeds pause frames, by
- * the rules of kernel/core/flow/pfc_rules.c. It keeps packets in order; what the other end of the link has paused stays; and when
- * a port holds more than `xoff` bytes that came in by one interface, whoever sends there is told to pause, until so
- * many are left less `gap`.
+ * Makes a bridge a lossless switch: a queueing discipline for its ports that sends and honours pause frames, by the
+ * rules of kernel/core/flow/pfc_rules.c. It keeps packets in order. While the other end of the link has sent XOFF,
+ * packets stay. If a port holds more than `xoff` bytes that arrived by one interface, XOFF is sent there, and XON when
+ * `xoff` - `gap` are left.
  *
  *	tc qdisc add dev p1 parent 10:1 handle 20: lossless		`tc -s`: overlimits are the XOFFs that were sent
  *
- * A frame leaves as soon as the packet arrives that is one too many, past whatever queue its port has. Rates and marks
- * are other disciplines', above this one. All traffic counts as one priority: give a port nothing that must not wait.
+ * A pause frame is sent as soon as the excess packet arrives, past the queues of its port. Rates and marks are the task
+ * of other disciplines above this one. All traffic has one priority: use no port for packets that must not wait.
  */
 #include <linux/etherdevice.h>
 #include <linux/module.h>
@@ -40,23 +40,23 @@ struct port {
 	spinlock_t lock;		/* _bh; all below but what says otherwise; taken inside the qdisc's */
 	struct Qdisc *sch;
 	u64 xoff;
-	struct xarray sources;		/* struct source by interface index */
-	struct packet_type frames;	/* brings what the other end of the link says */
+	struct xarray sources;		/* struct source, by interface index */
+	struct packet_type frames;	/* receives pause frames from the other end of the link */
 	struct roan_pfc_rx_state pause;
 	struct roan_pfc_params params;
 	struct qdisc_watchdog watchdog;	/* the end of a pause */
 };
 
-/* An interface by which packets of this queue came. Lives as long as the port. */
+/* An interface through which packets of this queue arrived. Exists as long as the port. */
 struct source {
 	struct port *port;
 	int ifindex;
 	u64 held;			/* bytes of its packets in the queue */
 	struct roan_pfc_tx_state teller;
-	struct hrtimer refresh;		/* the next XOFF, while the first is not taken back */
+	struct hrtimer refresh;		/* the next XOFF, until XON is sent */
 };
 
-/* ---- telling ---- */
+/* ---- sending pause frames ---- */
 
 static u64 quanta_ns(u16 quanta)
 {
@@ -105,7 +105,7 @@ static void tell(struct source *s)
 	rcu_read_unlock();
 }
 
-/* If what was told has been taken back, there is nothing to tell. */
+/* Refreshes XOFF, unless XON has been sent. */
 static enum hrtimer_restart refresh(struct hrtimer *timer)
 {
 	struct source *s = container_of(timer, struct source, refresh);
@@ -117,7 +117,7 @@ static enum hrtimer_restart refresh(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct source *source_of(struct port *p, int ifindex)
 {
 	struct source *s = xa_load(&p->sources, ifindex);
@@ -138,7 +138,7 @@ static struct source *source_of(struct port *p, int ifindex)
 	return s;
 }
 
-/* ---- heeding ---- */
+/* ---- receiving pause frames ---- */
 
 /* softirq; the skb may be shared. Its data begins behind the Ethernet header. */
 static int frame_rcv(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt, struct net_device *orig)
@@ -156,7 +156,7 @@ static int frame_rcv(struct sk_buff *skb, struct net_device *dev, struct packet_
 	spin_lock(&p->lock);
 	roan_pfc_rx_pause(&p->pause, &p->params, quanta_ns(f.quanta[PRIO]), ktime_get_ns());
 	spin_unlock(&p->lock);
-	__netif_schedule(qdisc_root(p->sch));	/* it looks again, whatever the frame has changed */
+	__netif_schedule(qdisc_root(p->sch));	/* dequeue evaluates the new state */
 out:
 	consume_skb(skb);
 	return NET_RX_SUCCESS;
@@ -234,7 +234,7 @@ static int lossless_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	xa_init(&p->sources);
 	roan_pfc_params_default(&p->params);
 	qdisc_watchdog_init(&p->watchdog, sch);
-	/* All types: a bridge takes its ports' frames before the handlers of a single one are asked. */
+	/* ETH_P_ALL: a bridge takes its ports' frames before handlers of a single protocol are called. */
 	p->frames = (struct packet_type) {
 		.type = htons(ETH_P_ALL), .dev = qdisc_dev(sch), .func = frame_rcv, .ignore_outgoing = true,
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How a queue pair of this host and one of the peer come to know each other: over a TCP connection, a fixed record. */
+/* Exchange of addresses between a QP of this host and one of the peer: a fixed record over a TCP connection. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ struct record {		/* big endian */
 	uint32_t key;
 	uint64_t addr;
 	uint32_t size;
-	uint32_t mtu;	/* enum ibv_mtu; the smaller one counts */
+	uint32_t mtu;	/* enum ibv_mtu; the smaller one is used */
 	uint8_t gid[16];
 };
 
@@ -39,7 +39,7 @@ static struct ibv_context *open_device(const char *name)
 	return ctx;
 }
 
-/* The first RoCE v2 address that is an IPv4 one; else the first RoCE v2 address. */
+/* Returns the first RoCE v2 GID of an IPv4 address, else the first RoCE v2 GID. */
 static void find_gid(struct rig *rig, int entries)
 {
 	struct ibv_gid_entry e;
@@ -128,7 +128,7 @@ static void transfer(int sock, void *buf, size_t len, bool out)
 	for (; len; buf = (char *)buf + n, len -= n) {
 		n = out ? send(sock, buf, len, MSG_NOSIGNAL) : recv(sock, buf, len, 0);
 		if (n <= 0)
-			die("the peer left");
+			die("the peer closed the connection");
 	}
 }
 
@@ -178,7 +178,7 @@ void end_meet(struct rig *rig, struct end *end, const struct options *opt)
 	to_ready(end, rig, &peer, opt);
 	end->peer_addr = be64toh(peer.addr);
 	end->peer_key = ntohl(peer.key);
-	transfer(end->sock, &ready, 1, true);	/* nobody sends before both can receive */
+	transfer(end->sock, &ready, 1, true);	/* neither sends before both can receive */
 	transfer(end->sock, &ready, 1, false);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * queue: the depth of one qdisc over time, asked of the kernel by netlink at fixed times. It sleeps in between.
- *	queue IFACE HANDLE EVERY_US UNTIL_MS [EPOCH_NS]		HANDLE as tc writes it, e.g. 10:
+ * qdisc_sampler: the depth of one qdisc over time, read by netlink at fixed times. It sleeps in between.
+ *	qdisc_sampler IFACE HANDLE EVERY_US UNTIL_MS [EPOCH_NS]		HANDLE as tc writes it, e.g. 10:
  * Prints a line per sample: time in microseconds since EPOCH, bytes in the queue; then, counted from the beginning,
  * bytes that left, packets dropped, packets marked.
  */

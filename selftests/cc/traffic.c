@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * traffic: flows of RDMA WRITE or READ messages (or of TCP, to compare) between two hosts, and what they got, over time.
- * It sleeps whenever it has nothing to do: completion channels and timers, no polling, so that it also runs where the
- * clock stands still while code runs. This file reads the options and is the server.
+ * traffic: flows of RDMA WRITE or READ messages (or TCP, for comparison) between two hosts, and their goodput over
+ * time. It sleeps when idle: completion channels and timers, no polling, so it also works in virtual time. This file
+ * has the options and the server.
  *
- *	traffic [-d DEV] [-p PORT] [-s BYTES] [-k N]		serves; leaves after N flows have come and gone
+ *	traffic [-d DEV] [-p PORT] [-s BYTES] [-k N]		serves; exits after N flows have ended
  *	traffic [-d DEV] [-p PORT] [OPTIONS] ADDRESS		sends to a server
  *
- * A client prints one line per flow when all is over, and with -o a series: time in microseconds, then bytes per flow
+ * A client prints one line per flow at the end, and with -o a series: time in microseconds, then bytes per flow
  * acknowledged since the line before.
  */
 #include <arpa/inet.h>
@@ -110,7 +110,7 @@ static void accept_flow(int listener, int epoll, struct end *end, uint32_t i, st
 	watch(epoll, end->sock, EPOLLIN, i);
 }
 
-/* Takes what has come. False: the peer has left. */
+/* Reads available bytes. False: the peer has closed the connection. */
 static bool drain(int sock)
 {
 	static char sink[1 << 18];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the halves of the traffic program share: what was asked for, how two ends meet, what is written down. */
+/* Shared by the parts of the traffic program: options, connection of two ends, statistics. */
 #ifndef TRAFFIC_H
 #define TRAFFIC_H
 
@@ -11,31 +11,31 @@
 struct options {
 	const char *dev;	/* RDMA device; NULL: the first */
 	const char *peer;	/* client: address of the server */
-	const char *csv;	/* client: where the series goes; NULL: nowhere */
+	const char *csv;	/* client: file of the series; NULL: none */
 	uint16_t port;
 	const char *algo;	/* congestion control of the queue pairs; NULL: the device's */
 	bool tcp;		/* plain sockets instead of verbs */
 	bool read;		/* RDMA READ instead of WRITE */
-	bool mixed;		/* every other message is one */
+	bool mixed;		/* every other message is a READ */
 	uint32_t flows;
 	uint32_t size;		/* bytes of a message */
-	uint32_t depth;		/* messages under way, per flow */
+	uint32_t depth;		/* messages outstanding per flow */
 	uint32_t mtu;		/* path MTU; 0: the port's */
-	uint32_t cap_mbps;	/* most that a queue pair sends; 0: no such bound */
+	uint32_t cap_mbps;	/* rate limit of a QP; 0: none */
 	uint32_t timeout;	/* local ACK timeout, as verbs count it */
 	uint64_t epoch_ns;	/* CLOCK_MONOTONIC; the times below count from here */
 	uint64_t start_ns;
 	uint64_t gap_ns;	/* between the starts of two flows */
 	uint64_t stop_ns;
 	uint64_t sample_ns;
-	uint32_t expect;	/* server: connections to serve before it leaves; 0: for ever */
+	uint32_t expect;	/* server: connections to serve before it exits; 0: no limit */
 };
 
-/* ---- oob_exchange.c: two queue pairs that know each other ---- */
+/* ---- oob_exchange.c: connection of two QPs ---- */
 
 struct end {
 	struct ibv_qp *qp;
-	int sock;		/* to the peer, as long as the flow lives */
+	int sock;		/* to the peer, open as long as the flow */
 	uint64_t peer_addr;
 	uint32_t peer_key;
 };
@@ -63,7 +63,7 @@ int connect_to(const char *peer, uint16_t port);
 
 int run_client(const struct options *opt);
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 uint64_t now_ns(void);
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
