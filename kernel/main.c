@@ -23,13 +23,13 @@ static int __init roan_init(void)
 		goto err_crc;
 	err = roan_odp_init();
 	if (err)
-		goto err_later;
+		goto err_deferred;
 	err = roan_flush_worker_init();
 	if (err)
 		goto err_odp;
 	err = roan_qp_init();
 	if (err)
-		goto err_persist;
+		goto err_flush_worker;
 	roan_pacing_init();
 	err = roan_qos_init();
 	if (err)
@@ -42,7 +42,7 @@ static int __init roan_init(void)
 		goto err_dmabuf;
 	err = roan_net_init(roan_recv);
 	if (err)
-		goto err_bar;
+		goto err_dm_bar;
 	err = roan_device_init();
 	if (err)
 		goto err_net;
@@ -51,7 +51,7 @@ static int __init roan_init(void)
 err_net:
 	roan_net_exit();
 	roan_tx_page_pool_exit();
-err_bar:
+err_dm_bar:
 	roan_dm_bar_exit();
 err_dmabuf:
 	roan_dmabuf_exit();
@@ -60,11 +60,11 @@ err_qos:
 err_qp:
 	roan_tx_inflight_exit();
 	roan_qp_exit();
-err_persist:
+err_flush_worker:
 	roan_flush_worker_exit();
 err_odp:
 	roan_odp_exit();
-err_later:
+err_deferred:
 	roan_deferred_exit();
 err_crc:
 	roan_crc_exit();

@@ -78,7 +78,7 @@ struct roan_dev {
 	struct roan_qos qos;
 	struct list_head qos_link;	/* dcb_prio.c */
 	struct roan_pfc pfc;
-	struct roan_odp_rxq backlog;
+	struct roan_odp_rxq odp_rxq;
 	struct roan_sq_poller poller;
 
 	struct list_head mcast;		/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */

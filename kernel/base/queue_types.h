@@ -89,7 +89,7 @@ struct roan_sq {
 	u32 shadow_size;	/* bytes of one element */
 	struct roan_requester req;
 	struct roan_dst_cache flow;
-	struct roan_inflight_limit depth;
+	struct roan_inflight_limit inflight_limit;
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
 	bool fault_wait;	/* a page fault is pending for the data to send next; odp_resume.c restarts the queue */
@@ -114,15 +114,15 @@ struct roan_rq {
 	struct roan_ring ring;	/* unused with an SRQ */
 	bool fault_wait;	/* a page fault is pending for data of a response; odp_resume.c restarts the queue */
 	/* odp_rxqueue.c: requests with a pending page fault, and all packets after them */
-	struct list_head backlog;
-	u32 backlog_bytes;
-	/* RNR deferral of the first packet in @backlog, or of the next to be queued */
+	struct list_head odp_rxq;
+	u32 odp_rxq_bytes;
+	/* RNR deferral of the first packet in @odp_rxq, or of the next to be queued */
 	struct roan_rnr_defer rnr_defer;
 	struct roan_flush_job flush_job;
 	struct roan_recv cur;	/* the receive work request in progress */
 	struct roan_responder resp;
 	struct roan_dst_cache flow;
-	struct roan_inflight_limit depth;
+	struct roan_inflight_limit inflight_limit;
 	struct roan_np np;	/* notification point: CNPs to this QP's peer */
 	/* cpu_yield.c: thread that sleeps until the peer's next packet; NULL: none */
 	struct task_struct *yield_waiter;

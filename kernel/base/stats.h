@@ -96,7 +96,7 @@
 	X(rx_no_group_member)		/* multicast to a group without an attached QP */			\
 	X(rx_policy)			/* IPsec policy */							\
 	X(rx_after_nak)			/* RC: waiting for the retransmission after a NAK or RNR NAK */		\
-	X(rx_no_memory)			/* RC: no memory for the replay buffer of the first READ or atomic */	\
+	X(rx_no_memory)			/* RC: first READ or atomic: no memory for responder resources */	\
 	X(tx_no_route)												\
 	X(tx_no_memory)												\
 	X(tx_dropped)			/* dropped by the IP stack: netfilter, a full qdisc */

@@ -25,7 +25,7 @@
 #error "roan needs a 64-bit kernel: registered memory is reached through the direct map"
 #endif
 #if !IS_ENABLED(CONFIG_NETFILTER)
-#error "roan needs CONFIG_NETFILTER: its receive door is a LOCAL_IN hook"
+#error "roan needs CONFIG_NETFILTER: it receives packets with a LOCAL_IN hook"
 #endif
 /* roan's per-CPU data relies on local_bh_disable(). With PREEMPT_RT that needs a lock, which is optional since 6.18. */
 #if defined(CONFIG_PREEMPT_RT) && KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE && \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Types for congestion control, PFC, priorities and the small-queue limit, per device and per QP. No functions: see
+ * Types for congestion control, PFC, priorities and the in-flight limit, per device and per QP. No functions: see
  * flow/flow.h.
  */
 #ifndef ROAN_FLOW_TYPES_H

@@ -49,7 +49,7 @@ static void pfc_tx_run(struct roan_pfc_tx *out)
 {
 	struct roan_dev *dev = out->dev;
 	u8 prio = out - dev->pfc.out;
-	u64 backlog = atomic_read(&dev->backlog.of_prio[prio]), now = ktime_get_ns();
+	u64 backlog = atomic_read(&dev->odp_rxq.of_prio[prio]), now = ktime_get_ns();
 	enum roan_pfc_tx_action what = pfc_tx_action(out, prio, backlog, now);
 	u64 when = roan_pfc_tx_deadline(&out->tx_state, &dev->pfc.params, now);
 

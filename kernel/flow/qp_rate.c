@@ -347,20 +347,20 @@ static bool rate_is_acked(const struct roan_qp *qp, const struct roan_opcode *in
 	return qp->transport == ROAN_TP_RC && (info->op == ROAN_OP_SEND || info->op == ROAN_OP_WRITE);
 }
 
-/* Bytes that the window allows from @emit on. For SEND and WRITE only; the responder limits the responses to a READ. */
-static u64 rate_cwnd_avail(const struct roan_qp *qp, const struct roan_limiter *l, const struct roan_tx_desc *emit)
+/* Bytes that the window allows from @desc on. For SEND and WRITE only; the responder limits the responses to a READ. */
+static u64 rate_cwnd_avail(const struct roan_qp *qp, const struct roan_limiter *l, const struct roan_tx_desc *desc)
 {
-	return roan_cc_cwnd_avail(&l->cc, (u64)psn_diff(emit->psn, qp->sq.req.una_psn) << qp->mtu_shift);
+	return roan_cc_cwnd_avail(&l->cc, (u64)psn_diff(desc->psn, qp->sq.req.una_psn) << qp->mtu_shift);
 }
 
-bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_tx_desc *emit)
+bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_tx_desc *desc)
 {
-	const struct roan_opcode *info = roan_opcode(emit->opcode);
-	u32 payload = info->payload ? emit->len : 0;
+	const struct roan_opcode *info = roan_opcode(desc->opcode);
+	u32 payload = info->payload ? desc->len : 0;
 	u32 bytes = round->wire_overhead + info->header_len + payload + roan_wire_pad(payload) + ROAN_ICRC_LEN;
 	struct roan_limiter *l = round->limiter;
 	bool acks = rate_is_acked(qp, info);
-	u64 left = acks ? rate_cwnd_avail(qp, l, emit) : U64_MAX;
+	u64 left = acks ? rate_cwnd_avail(qp, l, desc) : U64_MAX;
 	u32 full = rate_full_packet(qp);
 
 	lockdep_assert_held(&qp->sq.lock);
@@ -373,10 +373,10 @@ bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, st
 	if (!acks)
 		return true;
 	/* Set AckReq if no packet may follow soon. Take the RTT sample from the last packet with AckReq of a round. */
-	emit->ackreq |= round->byte_budget < full || left < 2 * full;
-	if (emit->ackreq && !emit->resend && (!l->rtt_sample_ns || round->rtt_probe)) {
+	desc->ackreq |= round->byte_budget < full || left < 2 * full;
+	if (desc->ackreq && !desc->resend && (!l->rtt_sample_ns || round->rtt_probe)) {
 		l->rtt_sample_ns = round->edt_ns ?: l->now;
-		l->rtt_sample_psn = emit->psn;
+		l->rtt_sample_psn = desc->psn;
 		round->rtt_probe = true;
 	}
 	return true;

@@ -72,9 +72,9 @@ void roan_rate_stop(struct roan_qp *qp);		/* RESET; both queue locks held */
 void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from);
 /*
  * Returns true if this request packet may leave. False: the pacer will run the queue again, or the window is full and
- * the next ACK will. Sets @emit->ackreq if no further packet may follow soon. sq.lock held.
+ * the next ACK will. Sets @desc->ackreq if no further packet may follow soon. sq.lock held.
  */
-bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_tx_desc *emit);
+bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_tx_desc *desc);
 /* ns: an ACK must not leave before, so that it does not overtake READ responses in fq; 0: at once. rq.lock held */
 u64 roan_rate_ack_edt(struct roan_limiter *l);
 /* The same as roan_rate_admit_request() for a READ response; no window, no AckReq. rq.lock held */

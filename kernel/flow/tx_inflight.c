@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Small-queue limit, driver half: counts the bytes of a QP in flight in the stack, that is in this host's qdiscs and
- * NIC rings. Does not decide how large the limit is: core/flow/inflight_limit.c does. ACKs and CNPs are not counted;
- * they are small and never wait.
+ * Limit of the bytes in flight, driver half: counts the bytes of a QP that are in flight in the stack, that is in this
+ * host's qdiscs and NIC rings. Does not decide how large the limit is: core/flow/inflight_limit.c does. ACKs and CNPs
+ * are not counted; they are small and never wait.
  *
  * Counting uses the skb destructor. It runs when the NIC has sent the skb, when software GSO segments it before the
  * NIC, when it is dropped, or when it enters the IP stack of another namespace. Some drivers and qdiscs (loopback,
@@ -40,7 +40,7 @@ static u32 inflight_kb(u64 size, u8 side)
 
 static struct roan_inflight_limit *roan_inflight_limit_of(struct roan_qp *qp, u8 side)
 {
-	return side == ROAN_QUEUE_SQ ? &qp->sq.depth : &qp->rq.depth;
+	return side == ROAN_QUEUE_SQ ? &qp->sq.inflight_limit : &qp->rq.inflight_limit;
 }
 
 static void inflight_free_ref(struct rcu_head *rcu)
@@ -65,17 +65,18 @@ static void inflight_skb_freed(struct sk_buff *skb)
 {
 	unsigned long arg = (unsigned long)skb_shinfo(skb)->destructor_arg;
 	struct roan_qp_ref *ref = (struct roan_qp_ref *)(arg & ~(ROAN_TX_INFLIGHT_ALIGN - 1ul));
-	struct roan_tx_inflight *below = &ref->tx_inflight;
+	struct roan_tx_inflight *inflight = &ref->tx_inflight;
 	u8 side = arg & ARG_QUEUE ? ROAN_QUEUE_RQ : ROAN_QUEUE_SQ;
 	u64 left;
 
 	rcu_read_lock();
 	if (side == ROAN_QUEUE_SQ)
-		WRITE_ONCE(below->last_free_ns, ktime_get_coarse_ns());
-	left = atomic64_sub_return((u64)((arg & ARG_SIZE) + 1) << (side * QUEUE_SHIFT), &below->total_kb);
+		WRITE_ONCE(inflight->last_free_ns, ktime_get_coarse_ns());
+	left = atomic64_sub_return((u64)((arg & ARG_SIZE) + 1) << (side * QUEUE_SHIFT), &inflight->total_kb);
 	if (!left)
 		call_rcu(&ref->rcu, inflight_free_ref);
-	else if (unlikely(inflight_kb(left, side) < READ_ONCE(below->wake_kb[side])) && xchg(&below->wake_kb[side], 0))
+	else if (unlikely(inflight_kb(left, side) < READ_ONCE(inflight->wake_kb[side])) &&
+		 xchg(&inflight->wake_kb[side], 0))
 		inflight_kick(ref, side);
 	rcu_read_unlock();
 }
@@ -97,9 +98,9 @@ static u32 inflight_queue_kb(const struct roan_qp *qp, u8 side)
 
 bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake)
 {
-	struct roan_tx_inflight *below = &qp->ref->tx_inflight;
+	struct roan_tx_inflight *inflight = &qp->ref->tx_inflight;
 
-	WRITE_ONCE(below->wake_kb[side], max(READ_ONCE(below->wake_kb[side]), wake));
+	WRITE_ONCE(inflight->wake_kb[side], max(READ_ONCE(inflight->wake_kb[side]), wake));
 	smp_mb();	/* pairs with the atomic subtraction: either it sees wake_kb, or we see its result */
 	if (inflight_queue_kb(qp, side) >= wake)
 		return true;
@@ -107,7 +108,7 @@ bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake)
 	 * A larger value belongs to an earlier wait, which has ended as well. The destructor that ended it may not
 	 * have read wake_kb yet and now finds 0, so run the queue here.
 	 */
-	if (xchg(&below->wake_kb[side], 0) > wake)
+	if (xchg(&inflight->wake_kb[side], 0) > wake)
 		roan_kick_queues(qp, BIT(side));
 	return false;
 }

@@ -13,7 +13,7 @@
 #define DEV_MAX_BYTES	SZ_16M	/* all QPs of a device */
 
 struct rxq_entry {
-	struct list_head link;	/* rq.backlog */
+	struct list_head link;	/* rq.odp_rxq */
 	u32 bytes;		/* memory charged: this struct, and the skb's truesize in the first entry of an skb */
 	u8  prio;
 	struct roan_rx_ctx rx;
@@ -21,7 +21,7 @@ struct rxq_entry {
 
 static struct rxq_entry *rxq_last(const struct roan_rq *rq)
 {
-	return list_last_entry(&rq->backlog, struct rxq_entry, link);
+	return list_last_entry(&rq->odp_rxq, struct rxq_entry, link);
 }
 
 static u8 rxq_tclass(const struct roan_rx_ctx *rx)
@@ -32,10 +32,10 @@ static u8 rxq_tclass(const struct roan_rx_ctx *rx)
 static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
 	__must_hold(&qp->rq.lock)
 {
-	struct roan_odp_rxq *all = &qp->dev->backlog;
+	struct roan_odp_rxq *all = &qp->dev->odp_rxq;
 	int bytes = sign * (int)w->bytes;
 
-	qp->rq.backlog_bytes += bytes;
+	qp->rq.odp_rxq_bytes += bytes;
 	atomic_add(bytes, &all->bytes);
 	atomic_add(bytes, &all->of_prio[w->prio]);
 	if (READ_ONCE(qp->dev->pfc.params.pfc_emit_mask) & BIT(w->prio))
@@ -45,7 +45,7 @@ static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
 /* The check is not atomic: concurrent QPs may exceed the device's limit by one packet each. */
 static bool rxq_has_space(const struct roan_qp *qp, u32 bytes)
 {
-	return qp->rq.backlog_bytes + bytes <= QP_MAX_BYTES && atomic_read(&qp->dev->backlog.bytes) +
+	return qp->rq.odp_rxq_bytes + bytes <= QP_MAX_BYTES && atomic_read(&qp->dev->odp_rxq.bytes) +
 		bytes <= DEV_MAX_BYTES;
 }
 
@@ -61,9 +61,9 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		return true;
 	}
 	/* the same packet may have come before and found no space: its start time stays */
-	if (list_empty(&rq->backlog) && rq->rnr_defer.psn != rx->pkt.psn)
+	if (list_empty(&rq->odp_rxq) && rq->rnr_defer.psn != rx->pkt.psn)
 		roan_rnr_defer_begin(&rq->rnr_defer, rx->pkt.psn, ktime_get_ns());
-	if (list_empty(&rq->backlog) || rxq_last(rq)->rx.skb != rx->skb)
+	if (list_empty(&rq->odp_rxq) || rxq_last(rq)->rx.skb != rx->skb)
 		bytes += rx->skb->truesize;
 	w = rxq_has_space(qp, bytes) ? kmalloc(sizeof(*w), GFP_ATOMIC | __GFP_NOWARN) : NULL;
 	if (!w)
@@ -75,7 +75,7 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	w->rx.in = NULL;		/* may be unregistered meanwhile; rx.vlan is already read from it */
 	skb_get(rx->skb);
 	skb_scrub_packet(rx->skb, false);	/* drops route, conntrack and xfrm state, which may also go away */
-	list_add_tail(&w->link, &rq->backlog);
+	list_add_tail(&w->link, &rq->odp_rxq);
 	rxq_account(qp, w, 1);
 	roan_count(qp->dev, rx_fault_queued);
 	return true;
@@ -93,7 +93,7 @@ static void rxq_free_entry(struct roan_qp *qp, struct rxq_entry *w)
 	rxq_account(qp, w, -1);
 	consume_skb(w->rx.skb);
 	kfree(w);
-	w = list_first_entry_or_null(&qp->rq.backlog, struct rxq_entry, link);
+	w = list_first_entry_or_null(&qp->rq.odp_rxq, struct rxq_entry, link);
 	if (w)
 		roan_rnr_defer_begin(&qp->rq.rnr_defer, w->rx.pkt.psn, ktime_get_ns());
 }
@@ -104,7 +104,7 @@ void roan_odp_rxq_run(struct roan_qp *qp)
 
 	lockdep_assert_held(&qp->rq.lock);
 	rcu_read_lock();
-	list_for_each_entry_safe(w, next, &qp->rq.backlog, link) {
+	list_for_each_entry_safe(w, next, &qp->rq.odp_rxq, link) {
 		w->rx.still_blocked = false;
 		roan_request_execute(qp, &w->rx);
 		if (w->rx.still_blocked)
@@ -119,7 +119,7 @@ void roan_odp_rxq_drop(struct roan_qp *qp)
 	struct rxq_entry *w, *next;
 
 	lockdep_assert_held(&qp->rq.lock);
-	list_for_each_entry_safe(w, next, &qp->rq.backlog, link)
+	list_for_each_entry_safe(w, next, &qp->rq.odp_rxq, link)
 		rxq_free_entry(qp, w);
 	qp->rq.rnr_defer.psn = ROAN_PSN_NONE;
 }

@@ -375,20 +375,20 @@ static void rx_note_established(struct roan_qp *qp)
  * Allocates the responder resources when the first READ or atomic arrives: most connections have none. False: no
  * memory; the packet is dropped as if lost on the wire, and the requester retransmits it.
  */
-static bool rx_can_replay(struct roan_qp *qp, const struct roan_pkt *pkt)
+static bool rx_alloc_resp_res(struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {
 	u32 n = qp->attr.max_dest_rd_atomic;
-	struct roan_resp_res *replay;
+	struct roan_resp_res *resp_res;
 
-	if (likely(qp->rq.resp.replay) || !n || !roan_op_needs_response(pkt->info->op))
+	if (likely(qp->rq.resp.resp_res) || !n || !roan_op_needs_response(pkt->info->op))
 		return true;
-	replay = kcalloc(n, sizeof(*replay), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (!replay) {
+	resp_res = kcalloc(n, sizeof(*resp_res), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!resp_res) {
 		roan_count(qp->dev, rx_no_memory);
 		return false;
 	}
-	roan_responder_set_resources(&qp->rq.resp, replay, n);
+	roan_responder_set_resources(&qp->rq.resp, resp_res, n);
 	return true;
 }
 
@@ -398,7 +398,7 @@ static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	enum roan_verdict verdict;
 	struct roan_request exec;
 
-	if (!rx_can_replay(qp, &rx->pkt))
+	if (!rx_alloc_resp_res(qp, &rx->pkt))
 		return;
 	verdict = roan_responder_admit(&qp->rq.resp, &rx->pkt, &exec);
 	trace_roan_rx_verdict(qp, &rx->pkt, verdict);
@@ -438,7 +438,7 @@ static void rx_queue_behind(struct roan_qp *qp, struct roan_rx_ctx *rx)
 static bool rx_queue_nonempty(const struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
-	return unlikely(!list_empty(&qp->rq.backlog));
+	return unlikely(!list_empty(&qp->rq.odp_rxq));
 }
 
 /* A duplicate is answered at once, ahead of queued packets: it consumes no receive and writes no memory. */

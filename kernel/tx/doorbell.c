@@ -2,7 +2,8 @@
 /*
  * The doorbell: a method of the uverbs QP object that runs the send queues of the given QPs. The caller's own context
  * sends: waking another thread costs more than the system call. Does not decide when a doorbell is needed:
- * doorbell_batch.c does.
+ * send.c does for a send queue (sq_park()), doorbell_batch.c for the ring of doorbell hints, provider/doorbell.c for
+ * the poster.
  *
  * A file descriptor with its own write() would save some of the dispatch in uverbs. But its file_operations would pin
  * the module while any program has a device open, and doorbells are rare where speed matters.

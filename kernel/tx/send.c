@@ -35,22 +35,22 @@ static void tx_fill_message(const struct roan_send_wqe *wqe, struct roan_pkt *pk
 }
 
 /*
- * Fills in the headers of the packets that @emit describes, except PSNs, the address vector and the fields that
+ * Fills in the headers of the packets that @desc describes, except PSNs, the address vector and the fields that
  * tx_begin_flow() has set. Fields of headers that the opcode does not have may keep an earlier packet's values:
  * roan_wire_build() ignores them.
  */
 static void tx_fill_headers(const struct roan_qp *qp, const struct roan_send_wqe *wqe, const struct roan_tx_wqe *work,
-			    const struct roan_tx_desc *emit, struct roan_pkt *pkt)
+			    const struct roan_tx_desc *desc, struct roan_pkt *pkt)
 {
-	pkt->opcode = emit->opcode;
-	pkt->solicited = emit->solicited;
-	pkt->ackreq = emit->ackreq;
+	pkt->opcode = desc->opcode;
+	pkt->solicited = desc->solicited;
+	pkt->ackreq = desc->ackreq;
 	pkt->dma_len = work->len;
 	tx_fill_message(wqe, pkt);
 	switch (work->op) {
 	case ROAN_OP_READ:
-		pkt->va += emit->offset;
-		pkt->dma_len = emit->len;
+		pkt->va += desc->offset;
+		pkt->dma_len = desc->len;
 		break;
 	case ROAN_OP_CMP_SWAP:
 		pkt->rkey = wqe->atomic.rkey;
@@ -111,30 +111,30 @@ static void tx_begin_flow(struct roan_qp *qp, struct roan_train *train, const st
 }
 
 /*
- * Builds packet number @i of those that @emit describes into the train. Returns 0, or why there is no payload: enum
+ * Builds packet number @i of those that @desc describes into the train. Returns 0, or why there is no payload: enum
  * roan_vendor_err or ROAN_VERR_PENDING. A packet for which there is no memory or no route counts as sent and lost: RC
  * retransmits it, until the retry counter expires.
  */
-static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_tx_desc *emit, u32 i)
+static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const struct roan_tx_desc *desc, u32 i)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, roan_tx_desc_index(emit, i))->wqe;
-	const struct roan_opcode *info = roan_opcode(emit->opcode);
-	u32 payload = info->payload ? emit->len : 0;
+	struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, roan_tx_desc_index(desc, i))->wqe;
+	const struct roan_opcode *info = roan_opcode(desc->opcode);
+	u32 payload = info->payload ? desc->len : 0;
 	struct roan_pkt *pkt = &train->pkt;
 	u32 verr;
 	u8 *at;
 
-	if (i && emit->single_pkt)
+	if (i && desc->single_pkt)
 		tx_fill_message(wqe, pkt);
-	pkt->psn = psn_add(emit->psn, i);
+	pkt->psn = psn_add(desc->psn, i);
 	pkt->pad = roan_wire_pad(payload);
 	at = roan_gso_reserve(train, info->header_len + payload + pkt->pad + ROAN_ICRC_LEN);
 	if (!at)
 		return ROAN_VERR_NONE;
 	at += roan_wire_build(at, pkt);
 	roan_key_hold();
-	verr = tx_put_payload(qp, wqe, roan_tx_desc_offset(emit, i), at, payload,
+	verr = tx_put_payload(qp, wqe, roan_tx_desc_offset(desc, i), at, payload,
 			      roan_gso_crc_begin(train, info->header_len, payload));
 	if (verr) {
 		roan_gso_abort(train);
@@ -143,27 +143,27 @@ static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const str
 	if (pkt->pad)
 		memset(at + payload, 0, pkt->pad);
 	roan_gso_commit(train);
-	trace_roan_pkt_tx(qp, pkt, payload, emit->resend);
+	trace_roan_pkt_tx(qp, pkt, payload, desc->resend);
 	return ROAN_VERR_NONE;
 }
 
 /*
- * Builds the packet of @emit and up to @most - 1 more like it. Stops early if the transmit budget is exhausted, the WQE
+ * Builds the packet of @desc and up to @most - 1 more like it. Stops early if the transmit budget is exhausted, the WQE
  * fails, or the payload waits for a page fault (sets sq.fault_wait). Returns how much of the round's budget that takes,
  * at least 1.
  */
-static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct roan_tx_desc *emit, u32 most, u64 now)
+static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct roan_tx_desc *desc, u32 most, u64 now)
 	__must_hold(&qp->sq.lock)
 {
-	struct roan_tx_wqe *work = roan_requester_wqe(&qp->sq.req, emit->index);
-	struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, emit->index)->wqe;
+	struct roan_tx_wqe *work = roan_requester_wqe(&qp->sq.req, desc->index);
+	struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, desc->index)->wqe;
 	const struct roan_av *av = roan_qp_av(qp);
 	u32 verr = ROAN_VERR_NONE, n;
 
 	if (qp->transport == ROAN_TP_UD) {
 		av = tx_datagram_av(qp, wqe);
 		if (!av) {
-			tx_fail_wqe(qp, emit->index, ROAN_VERR_BAD_AH, ROAN_ST_LOC_QP_OP_ERR);
+			tx_fail_wqe(qp, desc->index, ROAN_VERR_BAD_AH, ROAN_ST_LOC_QP_OP_ERR);
 			return 1;
 		}
 	}
@@ -175,31 +175,31 @@ static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct r
 		roan_gso_set_edt(train, due);
 	}
 
-	tx_fill_headers(qp, wqe, work, emit, &train->pkt);
+	tx_fill_headers(qp, wqe, work, desc, &train->pkt);
 	for (n = 0; n < most && !(n && roan_tx_budget_exhausted_after(train)); n++) {
-		verr = tx_put_packet(qp, train, emit, n);
+		verr = tx_put_packet(qp, train, desc, n);
 		if (verr)
 			break;
 	}
 	if (n) {
-		emit->npsn += n - 1;
-		roan_requester_sent(&qp->sq.req, emit, train->edt_ns ?: now);
+		desc->npsn += n - 1;
+		roan_requester_sent(&qp->sq.req, desc, train->edt_ns ?: now);
 	}
 	if (verr == ROAN_VERR_PENDING)
 		qp->sq.fault_wait = true;
 	else if (verr)
-		tx_fail_wqe(qp, roan_tx_desc_index(emit, n), verr, ROAN_ST_LOC_PROT_ERR);
+		tx_fail_wqe(qp, roan_tx_desc_index(desc, n), verr, ROAN_ST_LOC_PROT_ERR);
 	return max(n, 1u);
 }
 
-/* How many packets like @emit can be built at once: 1 if other limits than the requester's must be checked for each. */
-static u32 tx_batch_len(const struct roan_qp *qp, const struct roan_train *train, const struct roan_tx_desc *emit,
+/* How many packets like @desc can be built at once: 1 if other limits than the requester's must be checked for each. */
+static u32 tx_batch_len(const struct roan_qp *qp, const struct roan_train *train, const struct roan_tx_desc *desc,
 			u32 budget)
 	__must_hold(&qp->sq.lock)
 {
 	if (train->tx_counted || train->pfc_enabled || train->round.limiter)
 		return 1;
-	return 1 + roan_requester_batch_count(&qp->sq.req, emit, budget - 1);
+	return 1 + roan_requester_batch_count(&qp->sq.req, desc, budget - 1);
 }
 
 static void tx_local_work(struct roan_qp *qp, u32 index)
@@ -226,10 +226,10 @@ static void tx_local_work(struct roan_qp *qp, u32 index)
 		roan_requester_local_done(&qp->sq.req, index);
 }
 
-static bool request_allowed(struct roan_qp *qp, struct roan_train *train, struct roan_tx_desc *emit)
+static bool request_allowed(struct roan_qp *qp, struct roan_train *train, struct roan_tx_desc *desc)
 	__must_hold(&qp->sq.lock)
 {
-	bool ok = roan_rate_admit_request(qp, &train->round, emit);
+	bool ok = roan_rate_admit_request(qp, &train->round, desc);
 
 	roan_gso_set_edt(train, train->round.edt_ns);
 	return ok;
@@ -238,10 +238,10 @@ static bool request_allowed(struct roan_qp *qp, struct roan_train *train, struct
 /*
  * Returns true if PFC pauses the packet's priority. A WQE without a valid address vector fails later, when it is built.
  */
-static bool tx_pfc_blocked(struct roan_qp *qp, struct roan_train *train, const struct roan_tx_desc *emit)
+static bool tx_pfc_blocked(struct roan_qp *qp, struct roan_train *train, const struct roan_tx_desc *desc)
 	__must_hold(&qp->sq.lock)
 {
-	const struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, emit->index)->wqe;
+	const struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, desc->index)->wqe;
 	const struct roan_av *av = roan_connected(qp) ? roan_qp_av(qp) : tx_datagram_av(qp, wqe);
 
 	train->pfc_blocked = roan_pfc_check_blocked(qp, ROAN_QUEUE_SQ,
@@ -257,23 +257,23 @@ static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budg
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_requester *req = &qp->sq.req;
-	struct roan_tx_desc emit;
+	struct roan_tx_desc desc;
 
 	while (*budget && !qp->sq.fault_wait && !roan_tx_budget_exhausted_after(train)) {
-		switch (roan_requester_next(req, now, &emit)) {
+		switch (roan_requester_next(req, now, &desc)) {
 		case ROAN_NEXT_PACKET:
 			train->round.blocked = train->tx_counted && roan_gso_inflight_full(train);
 			if (train->round.blocked)
 				return true;
-			if (unlikely(train->pfc_enabled) && tx_pfc_blocked(qp, train, &emit))
+			if (unlikely(train->pfc_enabled) && tx_pfc_blocked(qp, train, &desc))
 				return true;
-			if (unlikely(train->round.limiter) && !request_allowed(qp, train, &emit))
+			if (unlikely(train->round.limiter) && !request_allowed(qp, train, &desc))
 				return true;
-			*budget -= tx_put_packets(qp, train, &emit, tx_batch_len(qp, train, &emit, *budget), now);
+			*budget -= tx_put_packets(qp, train, &desc, tx_batch_len(qp, train, &desc, *budget), now);
 			break;
 		case ROAN_NEXT_LOCAL:
 			--*budget;
-			tx_local_work(qp, emit.index);
+			tx_local_work(qp, desc.index);
 			break;
 		case ROAN_NEXT_IDLE:
 		case ROAN_NEXT_WAIT:

@@ -21,9 +21,9 @@ extern const struct uapi_definition roan_doorbell_defs[];	/* the doorbell method
 /* Runs the send queue. @answered, or NULL: set to the last QP whose peer waits for what was sent, with a reference. */
 void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered);
 
-void roan_db_hints_init(struct roan_db_hints *notices);
+void roan_db_hints_init(struct roan_db_hints *hints);
 int roan_db_hints_alloc(struct roan_ucontext *uctx, struct roan_ring_desc *desc);
-void roan_db_hints_free(struct roan_db_hints *notices);	/* no QP or call of the context is left */
+void roan_db_hints_free(struct roan_db_hints *hints);	/* no QP or call of the context is left */
 /* a doorbell came at @began, ns: polls the hint ring */
 void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **answered);
 void roan_db_batch_account(struct roan_qp *qp, u32 n);	/* @n WQEs were fetched, after a doorbell or not */

@@ -163,20 +163,20 @@ static bool wqe_fetch_one(struct roan_qp *qp, bool good)
 {
 	struct roan_sq *sq = &qp->sq;
 	u32 index = sq->req.tail;
-	struct roan_wqe_shadow *mirror = roan_sq_shadow(sq, index);
-	struct roan_send_wqe *wqe = &mirror->wqe;
+	struct roan_wqe_shadow *shadow = roan_sq_shadow(sq, index);
+	struct roan_send_wqe *wqe = &shadow->wqe;
 
-	roan_ring_copy_head(&sq->ring, &mirror->wqe_head, sizeof(mirror->wqe_head));
+	roan_ring_copy_head(&sq->ring, &shadow->wqe_head, sizeof(shadow->wqe_head));
 	if (good && wqe_repeats(wqe, &roan_sq_shadow(sq, index - 1)->wqe)) {
 		wqe_copy_tail(qp, wqe);
 		roan_requester_queue_same(&sq->req);
-		mirror->vendor_err = ROAN_VERR_NONE;
+		shadow->vendor_err = ROAN_VERR_NONE;
 	} else {
-		mirror->vendor_err = wqe_validate(qp, wqe);
+		shadow->vendor_err = wqe_validate(qp, wqe);
 	}
 	roan_ring_consume(&sq->ring);
-	trace_roan_wqe_fetch(qp, wqe->wr_id, wqe->opcode, roan_requester_wqe(&sq->req, index)->len, mirror->vendor_err);
-	return !mirror->vendor_err;
+	trace_roan_wqe_fetch(qp, wqe->wr_id, wqe->opcode, roan_requester_wqe(&sq->req, index)->len, shadow->vendor_err);
+	return !shadow->vendor_err;
 }
 
 u32 roan_wqe_fetch(struct roan_qp *qp, u32 most)

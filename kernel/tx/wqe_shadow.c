@@ -9,13 +9,13 @@
 #define FIRST_SLOTS	2
 #define GROWTH_FACTOR	4
 
-static bool shadow_alloc(const struct roan_sq *sq, u32 slots, void **mirror, struct roan_tx_wqe **work, gfp_t gfp)
+static bool shadow_alloc(const struct roan_sq *sq, u32 slots, void **shadow, struct roan_tx_wqe **work, gfp_t gfp)
 {
-	*mirror = kcalloc(slots, sq->shadow_size, gfp);
+	*shadow = kcalloc(slots, sq->shadow_size, gfp);
 	*work = kcalloc(slots, sizeof(**work), gfp);
-	if (*mirror && *work)
+	if (*shadow && *work)
 		return true;
-	kfree(*mirror);
+	kfree(*shadow);
 	kfree(*work);
 	return false;
 }
@@ -24,12 +24,12 @@ int roan_wqe_shadow_init(struct roan_sq *sq)
 {
 	u32 slots = min_t(u32, sq->ring.mask + 1, FIRST_SLOTS);
 	struct roan_tx_wqe *work;
-	void *mirror;
+	void *shadow;
 
 	sq->shadow_size = offsetof(struct roan_wqe_shadow, wqe) + sq->ring.slot_size;
-	if (!shadow_alloc(sq, slots, &mirror, &work, GFP_KERNEL_ACCOUNT))
+	if (!shadow_alloc(sq, slots, &shadow, &work, GFP_KERNEL_ACCOUNT))
 		return -ENOMEM;
-	sq->shadow = mirror;
+	sq->shadow = shadow;
 	sq->req.work = work;
 	sq->req.mask = slots - 1;
 	return 0;
@@ -57,19 +57,19 @@ bool roan_wqe_shadow_grow(struct roan_sq *sq)
 	u32 slots = min((sq->req.mask + 1) * GROWTH_FACTOR, shadow_max_slots(sq));
 	struct roan_requester *req = &sq->req;
 	struct roan_tx_wqe *work;
-	void *mirror;
+	void *shadow;
 	u32 i;
 
 	lockdep_assert_held(&sq->lock);
 	if (!roan_wqe_shadow_may_grow(sq) ||
-	    !shadow_alloc(sq, slots, &mirror, &work, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN))
+	    !shadow_alloc(sq, slots, &shadow, &work, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN))
 		return false;
 	for (i = req->retire; i != req->tail; i++) {
 		work[i & (slots - 1)] = *roan_requester_wqe(req, i);
-		memcpy(mirror + (size_t)(i & (slots - 1)) * sq->shadow_size, roan_sq_shadow(sq, i), sq->shadow_size);
+		memcpy(shadow + (size_t)(i & (slots - 1)) * sq->shadow_size, roan_sq_shadow(sq, i), sq->shadow_size);
 	}
 	roan_wqe_shadow_free(sq);
-	sq->shadow = mirror;
+	sq->shadow = shadow;
 	req->work = work;
 	req->mask = slots - 1;
 	return true;

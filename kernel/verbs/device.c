@@ -395,7 +395,7 @@ static int client_add(struct ib_device *ibdev)
 static void client_remove(struct ib_device *ibdev, void *data)
 {
 	WRITE_ONCE(to_roan_dev(ibdev)->removing, true);
-	roan_qp_device_gone(to_roan_dev(ibdev));
+	roan_qp_flush_on_device(to_roan_dev(ibdev));
 }
 
 /* Registered after ib_uverbs, so its remove() is called first and flushes user QPs before the core destroys them. */
@@ -408,7 +408,7 @@ MODULE_SOFTDEP("pre: ib_uverbs");
 
 /* ---- netdev events ---- */
 
-void roan_device_gone(struct net_device *ndev)
+void roan_device_queue_unregister(struct net_device *ndev)
 {
 	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
 
@@ -462,8 +462,8 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 		break;
 	case NETDEV_UNREGISTER:
 		groups_changed(ndev, true);
-		roan_qp_netdev_gone(ndev);
-		roan_device_gone(ndev);
+		roan_qp_fail_on_netdev(ndev);
+		roan_device_queue_unregister(ndev);
 		break;
 	case NETDEV_UP:
 	case NETDEV_DOWN:

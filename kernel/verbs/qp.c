@@ -116,7 +116,7 @@ static void qp_init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
 	struct roan_rq *rq = &qp->rq;
 
-	INIT_LIST_HEAD(&rq->backlog);
+	INIT_LIST_HEAD(&rq->odp_rxq);
 	spin_lock_init(&rq->lock);
 	spin_lock_init(&rq->post_lock);
 	roan_flush_job_init(&rq->flush_job);
@@ -178,7 +178,7 @@ static void qp_free_queues(struct roan_qp *qp)
 	roan_dst_cache_reset(&qp->sq.flow);
 	roan_ring_free(&qp->rq.ring);
 	kfree(qp->rq.cur.sge);
-	kfree(qp->rq.resp.replay);
+	kfree(qp->rq.resp.resp_res);
 	roan_dst_cache_reset(&qp->rq.flow);
 }
 
@@ -208,8 +208,8 @@ static void qp_init_members(struct roan_qp *qp, const struct ib_qp_init_attr *in
 	INIT_LIST_HEAD(&qp->pfc_link);
 	spin_lock_init(&qp->faults.lock);
 	INIT_LIST_HEAD(&qp->faults.list);
-	roan_inflight_limit_init(&qp->sq.depth);
-	roan_inflight_limit_init(&qp->rq.depth);
+	roan_inflight_limit_init(&qp->sq.inflight_limit);
+	roan_inflight_limit_init(&qp->rq.inflight_limit);
 	mutex_init(&qp->mutex);
 	init_completion(&qp->released);
 }
@@ -265,7 +265,7 @@ static void qp_fail_if_on(struct roan_qp *qp, const void *ndev)
 		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
 }
 
-void roan_qp_netdev_gone(const struct net_device *ndev)
+void roan_qp_fail_on_netdev(const struct net_device *ndev)
 {
 	roan_qp_for_each(qp_fail_if_on, ndev);
 }
@@ -279,7 +279,7 @@ static void qp_flush_if_of(struct roan_qp *qp, const void *dev)
 }
 
 /* The core destroys the QPs of a removed device without flushing them; a program that only polls would wait forever. */
-void roan_qp_device_gone(const struct roan_dev *dev)
+void roan_qp_flush_on_device(const struct roan_dev *dev)
 {
 	roan_qp_for_each(qp_flush_if_of, dev);
 }

@@ -75,7 +75,7 @@ static int qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr
 /* Objects that modify_qp allocates and frees outside the queue locks. */
 struct modify_res {
 	struct roan_av *av;
-	struct roan_resp_res *replay;	/* the larger replay buffer; after the swap, the old one */
+	struct roan_resp_res *resp_res;	/* the larger array; after the swap, the old one */
 };
 
 static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
@@ -89,8 +89,8 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 		prep->av = av;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic && READ_ONCE(qp->state) == IB_QPS_SQD) {
-		prep->replay = kcalloc(attr->max_dest_rd_atomic, sizeof(*prep->replay), GFP_KERNEL_ACCOUNT);
-		if (!prep->replay)
+		prep->resp_res = kcalloc(attr->max_dest_rd_atomic, sizeof(*prep->resp_res), GFP_KERNEL_ACCOUNT);
+		if (!prep->resp_res)
 			return -ENOMEM;
 	}
 	return 0;
@@ -99,21 +99,21 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 static void qp_unprepare(struct modify_res *prep)
 {
 	roan_av_free(prep->av);
-	kfree(prep->replay);
+	kfree(prep->resp_res);
 }
 
-/* Enlarges the replay buffer for more outstanding READs and atomics. A lower limit keeps it and its contents. */
+/* Enlarges the array of responder resources. A lower limit keeps the array and its contents. */
 static void qp_allow_reads(struct roan_qp *qp, struct modify_res *prep)
 	__must_hold(&qp->rq.lock)
 {
 	struct roan_responder *resp = &qp->rq.resp;
 	u32 n = qp->attr.max_dest_rd_atomic;
 
-	if (qp->state == IB_QPS_INIT && n > resp->max_replay) {
-		swap(resp->replay, prep->replay);	/* the first READ or atomic allocates a new buffer */
-		resp->max_replay = 0;
-	} else if (prep->replay && resp->replay && n > resp->cfg.max_dest_rd_atomic) {
-		prep->replay = roan_responder_set_resources(resp, prep->replay, n);
+	if (qp->state == IB_QPS_INIT && n > resp->max_resp_res) {
+		swap(resp->resp_res, prep->resp_res);	/* the first READ or atomic allocates a new array */
+		resp->max_resp_res = 0;
+	} else if (prep->resp_res && resp->resp_res && n > resp->cfg.max_dest_rd_atomic) {
+		prep->resp_res = roan_responder_set_resources(resp, prep->resp_res, n);
 	}
 }
 
@@ -324,7 +324,7 @@ static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_
 	int err = 0;
 
 	qp_lock_queues(qp);
-	/* Under the locks: either roan_qp_device_gone() sees the new state and flushes, or this sees dev->removing. */
+	/* Under the locks: either roan_qp_flush_on_device() sees the new state, or this sees dev->removing. */
 	if (qp->user && next != IB_QPS_RESET && next != IB_QPS_ERR && READ_ONCE(qp->dev->removing)) {
 		err = -EIO;
 	} else if (qp->state != cur) {

@@ -14,7 +14,7 @@
 /* device.c, ucontext.c */
 extern const struct ib_device_ops roan_dev_ops;			/* device.c: all verbs */
 int roan_device_add(const char *name, struct net_device *ndev);	/* RTNL not held */
-void roan_device_gone(struct net_device *ndev);			/* queues unregistration; RTNL held */
+void roan_device_queue_unregister(struct net_device *ndev);	/* RTNL held */
 int roan_device_init(void);	/* client, netdev notifier, rdma_link_ops */
 void roan_device_exit(void);
 int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata);
@@ -61,8 +61,8 @@ void roan_qp_enter_err(struct roan_qp *qp);			/* at once; no queue lock held */
 void roan_qp_quiesce(struct roan_qp *qp);			/* before it is destroyed; process context */
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);
 /* Process context. Fail the connected QPs whose address is on @ndev; flush all user QPs of @dev. */
-void roan_qp_netdev_gone(const struct net_device *ndev);
-void roan_qp_device_gone(const struct roan_dev *dev);
+void roan_qp_fail_on_netdev(const struct net_device *ndev);
+void roan_qp_flush_on_device(const struct roan_dev *dev);
 /* kpost.c: kernel consumers */
 int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);

@@ -44,14 +44,14 @@ static void answer(struct roan_responder *r, u32 budget, bool fails, bool absent
 		MUST(psn_diff(a.psn, r->epsn) <= 0);
 		MUST(a.len <= 1u << r->cfg.mtu_shift);
 		if (fails && info->op == ROAN_OP_READ_RESP) {
-			bool first = !r->replay[a.replay].sent_once, active = r->n_pending;
+			bool first = !r->resp_res[a.resp_res].sent_once, active = r->n_pending;
 
 			MUST(roan_responder_fail(r, &a, ROAN_NAK_REMOTE_ACCESS) == first);
 			MUST(first ? r->failed && !r->n_pending : active);
 			return;
 		}
 		if (absent && info->op == ROAN_OP_READ_RESP) {
-			bool first = !r->replay[a.replay].sent_once;
+			bool first = !r->resp_res[a.resp_res].sent_once;
 
 			roan_responder_block(r, &a, 0);
 			if (roan_responder_unblocked(r)) {
@@ -73,7 +73,7 @@ static void check(const struct roan_responder *r)
 
 	MUST(r->epsn <= PSN_MASK && r->msn <= PSN_MASK);
 	for (u32 i = 0; i < r->cfg.max_dest_rd_atomic; i++) {
-		const struct roan_resp_res *e = &r->replay[i];
+		const struct roan_resp_res *e = &r->resp_res[i];
 
 		active += e->pending;
 		MUST(e->first_pkt <= e->next_pkt && e->next_pkt <= e->end_pkt && e->end_pkt <= e->npkts);
@@ -81,15 +81,15 @@ static void check(const struct roan_responder *r)
 		MUST(e->npkts < 1u << 23);
 	}
 	MUST(active == r->n_pending);
-	for (u32 at = r->replay_next; active && at != r->oldest_pending; at = (at + 1) % r->cfg.max_dest_rd_atomic)
-		MUST(!r->replay[at].pending);
-	MUST(!active || r->replay[r->oldest_pending].pending);
+	for (u32 at = r->resp_res_next; active && at != r->oldest_pending; at = (at + 1) % r->cfg.max_dest_rd_atomic)
+		MUST(!r->resp_res[at].pending);
+	MUST(!active || r->resp_res[r->oldest_pending].pending);
 	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_pending));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static struct roan_resp_res replay[16];
+	static struct roan_resp_res resp_res[16];
 	static struct roan_responder r;
 	struct roan_responder_cfg cfg;
 	struct roan_request exec;
@@ -102,8 +102,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		.max_dest_rd_atomic = data[1] % 20,
 		.rq_psn = PSN_MASK - 3,
 	};
-	r.replay = replay;
-	r.max_replay = ARRAY_SIZE(replay);
+	r.resp_res = resp_res;
+	r.max_resp_res = ARRAY_SIZE(resp_res);
 	roan_responder_reset(&r, &cfg);
 
 	for (size_t at = 2; at + 8 <= size; at += 8) {

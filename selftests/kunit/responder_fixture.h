@@ -13,7 +13,7 @@
 
 struct bench {
 	struct roan_responder r;
-	struct roan_resp_res replay[4];
+	struct roan_resp_res resp_res[4];
 	struct roan_request exec;
 	struct roan_response a;
 };
@@ -26,8 +26,8 @@ static inline struct bench *bench_with(struct kunit *test, u8 transport, u8 max_
 	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, b);
-	b->r.replay = b->replay;
-	b->r.max_replay = ARRAY_SIZE(b->replay);
+	b->r.resp_res = b->resp_res;
+	b->r.max_resp_res = ARRAY_SIZE(b->resp_res);
 	roan_responder_reset(&b->r, &cfg);
 	return b;
 }

@@ -170,7 +170,7 @@ static void set_resources__more_keeps_what_is_there(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
 		KUNIT_EXPECT_EQ(test, owed(b), 0x12);
 	}
-	KUNIT_EXPECT_PTR_EQ(test, roan_responder_set_resources(&b->r, more, 4), (struct roan_resp_res *)b->replay);
+	KUNIT_EXPECT_PTR_EQ(test, roan_responder_set_resources(&b->r, more, 4), (struct roan_resp_res *)b->resp_res);
 	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 0, 0, 0)), ROAN_V_DROP);	/* forgotten before */
 	for (i = 1; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_DUPLICATE);
@@ -295,7 +295,7 @@ static void set_resources__memory_may_come_with_the_first_read(struct kunit *tes
 	write.psn = 0;
 	KUNIT_EXPECT_EQ(test, take(b, write), ROAN_V_EXECUTE);
 	read.psn = 1;
-	roan_responder_set_resources(&b->r, b->replay, 2);
+	roan_responder_set_resources(&b->r, b->resp_res, 2);
 	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
 	read.psn = 2;
 	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
@@ -339,7 +339,7 @@ static void fail__too_late_to_matter(struct kunit *test)
 static void expect_response(struct kunit *test, struct bench *b, u32 n)
 {
 	KUNIT_EXPECT_NE(test, owed(b), -1);
-	KUNIT_EXPECT_NE(test, b->a.replay, ROAN_NO_RESP_RES);
+	KUNIT_EXPECT_NE(test, b->a.resp_res, ROAN_NO_RESP_RES);
 	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
 }
 

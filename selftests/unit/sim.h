@@ -10,7 +10,7 @@
 
 #define SIM_JOBS	24
 #define SIM_QUEUE	16	/* work slots, a power of two */
-#define SIM_REPLAY	16
+#define SIM_RESP_RES	16
 #define SIM_FLIGHTS	4096
 
 /* A work request and its result. */
@@ -30,7 +30,7 @@ struct side {
 	struct roan_requester req;
 	struct roan_responder resp;
 	struct roan_tx_wqe work[SIM_QUEUE];
-	struct roan_resp_res replay[SIM_REPLAY];
+	struct roan_resp_res resp_res[SIM_RESP_RES];
 
 	struct job jobs[SIM_JOBS];
 	u32 n_jobs, posted, retired, local_done;

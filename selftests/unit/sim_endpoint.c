@@ -92,7 +92,7 @@ void sim_side_init(struct sim *sim, int id)
 	u8 timeout = sim->ns_per_byte ? 16 : sim_below(sim, 2) ? 8 : 14;	/* longer than the delay of the slow line */
 	const struct roan_requester_cfg req = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = timeout,
-		.max_rd_atomic = 1 + sim_below(sim, SIM_REPLAY), .sq_psn = psn,
+		.max_rd_atomic = 1 + sim_below(sim, SIM_RESP_RES), .sq_psn = psn,
 		.psn_window = windows[sim_below(sim, ARRAY_SIZE(windows))],
 	};
 	const struct roan_responder_cfg resp = {
@@ -104,8 +104,8 @@ void sim_side_init(struct sim *sim, int id)
 	s->req.work = s->work;
 	s->req.mask = SIM_QUEUE - 1;
 	roan_requester_reset(&s->req, &req);
-	peer->resp.replay = peer->replay;
-	peer->resp.max_replay = SIM_REPLAY;
+	peer->resp.resp_res = peer->resp_res;
+	peer->resp.max_resp_res = SIM_RESP_RES;
 	roan_responder_reset(&peer->resp, &resp);
 	s->depth = 1 + sim_below(sim, SIM_QUEUE);
 	s->limited = !sim_below(sim, 3);

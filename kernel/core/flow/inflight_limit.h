@@ -25,30 +25,30 @@ struct roan_inflight_limit {
 	bool limited;		/* the limit was reached since @mark_ns */
 };
 
-static inline void roan_inflight_limit_init(struct roan_inflight_limit *d)
+static inline void roan_inflight_limit_init(struct roan_inflight_limit *limit)
 {
-	*d = (struct roan_inflight_limit){ .max_kb = ROAN_INFLIGHT_MIN };
+	*limit = (struct roan_inflight_limit){ .max_kb = ROAN_INFLIGHT_MIN };
 }
 
-/* Updates the limit. @below: KiB in flight in the stack now. Call it now and then, best when sending begins. */
-void roan_inflight_limit_update(struct roan_inflight_limit *d, u32 below, u64 now);
+/* Updates the limit. @inflight_kb: KiB in flight in the stack now. Call it now and then, best when sending begins. */
+void roan_inflight_limit_update(struct roan_inflight_limit *limit, u32 inflight_kb, u64 now);
 
-/* True if more may be handed over while @below KiB are in flight in the stack. */
-static inline bool roan_inflight_limit_allows(const struct roan_inflight_limit *d, u32 below)
+/* True if more may be handed over while @inflight_kb KiB are in flight in the stack. */
+static inline bool roan_inflight_limit_allows(const struct roan_inflight_limit *limit, u32 inflight_kb)
 {
-	return likely(below < d->max_kb);
+	return likely(inflight_kb < limit->max_kb);
 }
 
 /* The limit was hit. Returns the KiB in flight in the stack below which sending may resume. */
-static inline u32 roan_inflight_limit_hit(struct roan_inflight_limit *d)
+static inline u32 roan_inflight_limit_hit(struct roan_inflight_limit *limit)
 {
-	d->limited = true;
-	return d->max_kb / 2;
+	limit->limited = true;
+	return limit->max_kb / 2;
 }
 
-static inline void roan_inflight_limit_add(struct roan_inflight_limit *d, u32 size)
+static inline void roan_inflight_limit_add(struct roan_inflight_limit *limit, u32 size)
 {
-	d->sent_kb += size;
+	limit->sent_kb += size;
 }
 
 #endif /* ROAN_INFLIGHT_LIMIT_H */

@@ -139,8 +139,8 @@ struct roan_requester {
 };
 
 enum roan_next {
-	ROAN_NEXT_PACKET,	/* send @emit, then call roan_requester_sent() */
-	/* execute work request @emit->index now, then call roan_requester_local_done() or roan_requester_fail() */
+	ROAN_NEXT_PACKET,	/* send @desc, then call roan_requester_sent() */
+	/* execute work request @desc->index now, then call roan_requester_local_done() or roan_requester_fail() */
 	ROAN_NEXT_LOCAL,
 	ROAN_NEXT_IDLE,		/* nothing queued */
 	ROAN_NEXT_WAIT,		/* wait for a response, the timer or modify_qp */
@@ -161,14 +161,14 @@ struct roan_tx_desc {
 };
 
 /* Of packet number @i of several alike: its work request, and its byte offset in the message. */
-static inline u32 roan_tx_desc_index(const struct roan_tx_desc *emit, u32 i)
+static inline u32 roan_tx_desc_index(const struct roan_tx_desc *desc, u32 i)
 {
-	return emit->index + (emit->single_pkt ? i : 0);
+	return desc->index + (desc->single_pkt ? i : 0);
 }
 
-static inline u32 roan_tx_desc_offset(const struct roan_tx_desc *emit, u32 i)
+static inline u32 roan_tx_desc_offset(const struct roan_tx_desc *desc, u32 i)
 {
-	return emit->single_pkt ? 0 : emit->offset + i * emit->len;
+	return desc->single_pkt ? 0 : desc->offset + i * desc->len;
 }
 
 enum roan_event {
@@ -202,14 +202,14 @@ void roan_requester_queued(struct roan_requester *r);
 /* Queues another work request equal to the last one; the last one must not have been sent yet. */
 void roan_requester_queue_same(struct roan_requester *r);
 
-enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *emit);
+enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *desc);
 /*
- * Returns how many more packets, at most @most, may be sent together with @emit: each one PSN and one path MTU further
- * on and otherwise equal; if @emit->single_pkt, each of the next work request. roan_requester_next() would return each
- * of them. Call roan_requester_sent() once for all packets sent, with @emit->npsn increased by their number.
+ * Returns how many more packets, at most @most, may be sent together with @desc: each one PSN and one path MTU further
+ * on and otherwise equal; if @desc->single_pkt, each of the next work request. roan_requester_next() would return each
+ * of them. Call roan_requester_sent() once for all packets sent, with @desc->npsn increased by their number.
  */
-u32 roan_requester_batch_count(const struct roan_requester *r, const struct roan_tx_desc *emit, u32 most);
-void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *emit, u64 now);
+u32 roan_requester_batch_count(const struct roan_requester *r, const struct roan_tx_desc *desc, u32 most);
+void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *desc, u64 now);
 void roan_requester_local_done(struct roan_requester *r, u32 index);
 
 /* Handles an ACK packet (positive, RNR NAK or NAK). */

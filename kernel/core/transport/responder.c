@@ -7,36 +7,38 @@
 
 void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg)
 {
-	struct roan_resp_res *replay = resp->replay;
-	u32 max_replay = resp->max_replay;
+	struct roan_resp_res *resp_res = resp->resp_res;
+	u32 max_resp_res = resp->max_resp_res;
 
 	memset(resp, 0, sizeof(*resp));
 	resp->cfg = *cfg;
-	resp->replay = replay;
-	resp->max_replay = max_replay;
-	resp->cfg.max_dest_rd_atomic = min_t(u32, cfg->max_dest_rd_atomic, max_replay);
+	resp->resp_res = resp_res;
+	resp->max_resp_res = max_resp_res;
+	resp->cfg.max_dest_rd_atomic = min_t(u32, cfg->max_dest_rd_atomic, max_resp_res);
 	resp->epsn = cfg->rq_psn;
-	if (replay)
-		memset(replay, 0, max_replay * sizeof(*replay));
+	if (resp_res)
+		memset(resp_res, 0, max_resp_res * sizeof(*resp_res));
 }
 
-/* Position of entry @at counted from the oldest: the ring is in PSN order, and replay_next is its oldest entry. */
+/* Position of entry @at counted from the oldest: the ring is in PSN order, and resp_res_next is its oldest entry. */
 static u32 age_order(const struct roan_responder *resp, u32 at)
 {
-	return at >= resp->replay_next ? at - resp->replay_next : at + resp->cfg.max_dest_rd_atomic - resp->replay_next;
+	u32 oldest = resp->resp_res_next;
+
+	return at >= oldest ? at - oldest : at + resp->cfg.max_dest_rd_atomic - oldest;
 }
 
-struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, struct roan_resp_res *replay, u32 n)
+struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, struct roan_resp_res *resp_res, u32 n)
 {
-	struct roan_resp_res *old = resp->replay;
+	struct roan_resp_res *old = resp->resp_res;
 	u32 had = resp->cfg.max_dest_rd_atomic, i;
 
 	for (i = 0; i < had; i++)
-		replay[i] = old[(resp->replay_next + i) % had];		/* oldest first */
+		resp_res[i] = old[(resp->resp_res_next + i) % had];		/* oldest first */
 	resp->oldest_pending = age_order(resp, resp->oldest_pending);
-	resp->replay = replay;
-	resp->replay_next = had;
-	resp->max_replay = n;
+	resp->resp_res = resp_res;
+	resp->resp_res_next = had;
+	resp->max_resp_res = n;
 	resp->cfg.max_dest_rd_atomic = n;
 	return old;
 }
@@ -98,7 +100,7 @@ static bool resp_right_total(const struct roan_responder *resp, const struct roa
  */
 static bool resp_has_resource(const struct roan_responder *resp)
 {
-	const struct roan_resp_res *oldest = &resp->replay[resp->replay_next];
+	const struct roan_resp_res *oldest = &resp->resp_res[resp->resp_res_next];
 
 	return resp->cfg.max_dest_rd_atomic && (!oldest->pending || oldest->sent_once);
 }
@@ -150,7 +152,7 @@ static struct roan_resp_res *resp_find_resource(struct roan_responder *resp, u32
 	u32 n = resp->cfg.max_dest_rd_atomic, i;
 
 	for (i = 1; i <= n; i++) {
-		struct roan_resp_res *e = &resp->replay[(resp->replay_next + n - i) % n];
+		struct roan_resp_res *e = &resp->resp_res[(resp->resp_res_next + n - i) % n];
 
 		if (e->op != ROAN_OP_NONE && psn_within(psn, e->first_psn, e->npkts))
 			return e;
@@ -161,7 +163,7 @@ static struct roan_resp_res *resp_find_resource(struct roan_responder *resp, u32
 /* A repeated entry can be older than all pending ones. */
 static void resp_queue_response(struct roan_responder *resp, struct roan_resp_res *e, u32 from, u32 to)
 {
-	u32 at = e - resp->replay;
+	u32 at = e - resp->resp_res;
 
 	if (!resp->n_pending || age_order(resp, at) < age_order(resp, resp->oldest_pending))
 		resp->oldest_pending = at;
@@ -175,7 +177,7 @@ static void resp_queue_response(struct roan_responder *resp, struct roan_resp_re
 /* The next pending entry after the oldest one is usually its neighbour. */
 static void resp_unqueue_response(struct roan_responder *resp, struct roan_resp_res *e)
 {
-	u32 at = e - resp->replay;
+	u32 at = e - resp->resp_res;
 
 	resp->n_pending -= e->pending;
 	e->pending = false;
@@ -184,7 +186,7 @@ static void resp_unqueue_response(struct roan_responder *resp, struct roan_resp_
 	do {
 		if (++at == resp->cfg.max_dest_rd_atomic)
 			at = 0;
-	} while (!resp->replay[at].pending);
+	} while (!resp->resp_res[at].pending);
 	resp->oldest_pending = at;
 }
 
@@ -345,7 +347,7 @@ void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt
 
 static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pkt, u32 npkts, u64 orig)
 {
-	struct roan_resp_res *e = &resp->replay[resp->replay_next];
+	struct roan_resp_res *e = &resp->resp_res[resp->resp_res_next];
 
 	resp_count_msg(resp);
 	resp_unqueue_response(resp, e);
@@ -359,8 +361,8 @@ static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pk
 		.orig = orig,
 		.msn = resp->msn,
 	};
-	if (++resp->replay_next == resp->cfg.max_dest_rd_atomic)
-		resp->replay_next = 0;
+	if (++resp->resp_res_next == resp->cfg.max_dest_rd_atomic)
+		resp->resp_res_next = 0;
 	resp_queue_response(resp, e, 0, npkts);
 	resp_advance(resp, npkts);
 }
@@ -424,19 +426,19 @@ static void resp_compose_ack(const struct roan_responder *resp, u8 syndrome, u32
 		.syndrome = syndrome,
 		.psn = psn,
 		.msn = resp->msn,
-		.replay = ROAN_NO_RESP_RES,
+		.resp_res = ROAN_NO_RESP_RES,
 	};
 }
 
 static void resp_compose_data(const struct roan_responder *resp, u32 at, u8 credits, struct roan_response *a)
 {
-	const struct roan_resp_res *e = &resp->replay[at];
+	const struct roan_resp_res *e = &resp->resp_res[at];
 	bool atomic = e->op == ROAN_OP_CMP_SWAP || e->op == ROAN_OP_FETCH_ADD;
 	u32 offset = e->next_pkt << resp->cfg.mtu_shift;
 
 	if (e->late_nak) {
 		resp_compose_ack(resp, e->late_nak, psn_add(e->first_psn, e->next_pkt), a);
-		a->replay = at;
+		a->resp_res = at;
 		return;
 	}
 	*a = (struct roan_response) {
@@ -445,7 +447,7 @@ static void resp_compose_data(const struct roan_responder *resp, u32 at, u8 cred
 		.syndrome = ROAN_AETH_ACK | credits,
 		.psn = psn_add(e->first_psn, e->next_pkt),
 		.msn = e->msn,
-		.replay = at,
+		.resp_res = at,
 		.rkey = e->rkey,
 		.va = e->va + offset,
 		.len = e->op == ROAN_OP_READ ? min(e->len - offset, resp_mtu(resp)) : 0,
@@ -475,13 +477,13 @@ void roan_responder_sent(struct roan_responder *resp, const struct roan_response
 {
 	struct roan_resp_res *e;
 
-	if (a->replay == ROAN_NO_RESP_RES) {	/* a NAK acknowledges all PSNs before it */
+	if (a->resp_res == ROAN_NO_RESP_RES) {	/* a NAK acknowledges all PSNs before it */
 		resp->nak_due = false;
 		resp->ack_due = false;
 		resp->resp_blocked = false;
 		return;
 	}
-	e = &resp->replay[a->replay];
+	e = &resp->resp_res[a->resp_res];
 	if (resp_is_blocked(resp, e))
 		resp->resp_blocked = false;
 	if (++e->next_pkt == e->npkts)
@@ -492,7 +494,7 @@ void roan_responder_sent(struct roan_responder *resp, const struct roan_response
 
 void roan_responder_block(struct roan_responder *resp, const struct roan_response *a, u64 now)
 {
-	const struct roan_resp_res *e = &resp->replay[a->replay];
+	const struct roan_resp_res *e = &resp->resp_res[a->resp_res];
 	u32 last = psn_add(e->first_psn, e->npkts - 1);
 
 	if (resp_is_blocked(resp, e))
@@ -510,7 +512,7 @@ bool roan_responder_unblocked(struct roan_responder *resp)
 
 	if (!resp->n_pending)
 		return true;
-	e = &resp->replay[resp->oldest_pending];
+	e = &resp->resp_res[resp->oldest_pending];
 	if (!resp_is_blocked(resp, e))
 		return true;
 	if (!e->sent_once || !resp->skipped)
@@ -531,14 +533,14 @@ bool roan_responder_defer_rnr(struct roan_responder *resp, u64 now, struct roan_
 	if (!roan_rnr_defer_dup(&resp->rnr_defer, now, &code))
 		return false;
 	resp->n_rnr++;
-	e = &resp->replay[resp->oldest_pending];
+	e = &resp->resp_res[resp->oldest_pending];
 	resp_compose_ack(resp, ROAN_AETH_RNR | code, psn_add(e->first_psn, e->next_pkt), a);
 	return true;
 }
 
 bool roan_responder_fail(struct roan_responder *resp, const struct roan_response *a, enum roan_nak nak)
 {
-	struct roan_resp_res *e = &resp->replay[a->replay];
+	struct roan_resp_res *e = &resp->resp_res[a->resp_res];
 	u32 i;
 
 	if (e->sent_once) {
@@ -546,7 +548,7 @@ bool roan_responder_fail(struct roan_responder *resp, const struct roan_response
 		return false;
 	}
 	for (i = 0; i < resp->cfg.max_dest_rd_atomic; i++)
-		resp_unqueue_response(resp, &resp->replay[i]);
+		resp_unqueue_response(resp, &resp->resp_res[i]);
 	roan_responder_nak(resp, nak);
 	resp->nak_psn = a->psn;
 	return true;

@@ -46,15 +46,16 @@ struct roan_resp_res {
 struct roan_responder_cfg {
 	u8  transport;		/* enum roan_transport: RC or UC (UD: ud.h) */
 	u8  mtu_shift;		/* path MTU = 1 << mtu_shift bytes */
-	u8  max_dest_rd_atomic;	/* responder resources in use, 0..max_replay */
+	u8  max_dest_rd_atomic;	/* responder resources in use, 0..max_resp_res */
 	u32 rq_psn;
 };
 
 struct roan_responder {
 	struct roan_responder_cfg cfg;
-	struct roan_resp_res *replay;	/* array owned by the driver half; NULL until roan_responder_set_resources() */
-	u32 max_replay;
-	u32 replay_next;	/* entry for the next READ or atomic: the oldest */
+	/* array owned by the driver half; NULL until roan_responder_set_resources() */
+	struct roan_resp_res *resp_res;
+	u32 max_resp_res;
+	u32 resp_res_next;	/* entry for the next READ or atomic: the oldest */
 	u32 n_pending;		/* entries with responses to send */
 	u32 oldest_pending;	/* the oldest of them in PSN order; invalid if there is none */
 
@@ -116,7 +117,7 @@ struct roan_response {
 	u8  syndrome;		/* if the opcode has an AETH */
 	u32 psn;
 	u32 msn;
-	u32 replay;		/* index of its responder resource; ROAN_NO_RESP_RES: an ACK or NAK without one */
+	u32 resp_res;		/* index of its responder resource; ROAN_NO_RESP_RES: an ACK or NAK without one */
 	u64 va;			/* READ response: address of the payload */
 	u32 rkey;
 	u32 len;		/* READ response: payload bytes */
@@ -126,11 +127,11 @@ struct roan_response {
 void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg);
 
 /*
- * Sets @replay, @n zeroed responder resources; @n must be larger than the present number. Entries in use are copied.
+ * Sets @resp_res, @n zeroed responder resources; @n must be larger than the present number. Entries in use are copied.
  * Returns the old array. Without resources roan_responder_admit() refuses READs and atomics as invalid, so set them
  * before the first one is admitted.
  */
-struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, struct roan_resp_res *replay, u32 n);
+struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, struct roan_resp_res *resp_res, u32 n);
 
 enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt,
 				       struct roan_request *exec);
