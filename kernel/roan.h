@@ -141,9 +141,12 @@ struct roan_qp {
 	struct roan_qp_ref *ref;
 	struct completion released;	/* completed when the last reference is dropped */
 	struct roan_deferred deferred;
-	struct mutex mutex;		/* serialises modify, query and destroy; uverbs takes only a read lock */
+	struct mutex mutex;		/* modify, query, netlink readers; uverbs takes only a read lock */
 
-	/* Written under both queue locks, by modify_qp() also under mutex. Stable under either queue lock. */
+	/*
+	 * Written under both queue locks, by modify_qp() also under mutex. Stable under either queue lock, not under
+	 * mutex: SQE, ERR, and RESET before destruction are entered without it.
+	 */
 	enum ib_qp_state state;
 	bool user;
 	u8  transport;			/* enum roan_transport */

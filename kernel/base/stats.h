@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The list of all counters: per CPU, shown by `rdma statistic` and in ports/1/hw_counters/. Each packet that is
- * dropped counts exactly once, under an rx_ or tx_ name. Names that rdma_rxe also has mean the same.
+ * The list of all counters: per CPU, shown by `rdma statistic` and in ports/1/hw_counters/. A dropped
+ * packet counts once, under an rx_ or tx_ name, or as duplicate_request, out_of_seq_request, stale_response,
+ * resp_invalid_requests or rp_cnp_ignored; a multicast packet once for each member that drops it. Names that rdma_rxe
+ * also has mean the same.
  * Documentation/observability.md has the same list with units; `make test` compares the names.
  */
 #ifndef ROAN_STATS_H
@@ -71,19 +73,19 @@
 	X(rx_pause_dest)		/* MAC control frames not to 01:80:C2:00:00:01 */			\
 	X(rx_pause_opcode)		/* MAC control frames with another opcode */				\
 	X(rx_pause_vector)		/* MAC control frames that enable classes beyond 7 */			\
-	X(page_faults)			/* on-demand paging: ranges brought in for a packet or work request */	\
-	X(page_prefetch)		/* ranges brought in by ibv_advise_mr() */				\
-	X(page_invalidations)		/* ranges invalidated by the MMU */					\
-	X(rx_fault_queued)		/* packets queued until their pages were brought in */			\
+	X(page_faults)			/* on-demand paging: ranges faulted in for a packet or work request */	\
+	X(page_prefetch)		/* ranges faulted in by ibv_advise_mr() */				\
+	X(page_invalidations)		/* ranges invalidated by the MMU notifier */				\
+	X(rx_fault_queued)		/* packets queued until their pages were faulted in */			\
 	X(rx_fault_dropped)		/* UC, UD: dropped: page fault pending, and that queue was full */	\
 	X(link_downed)												\
 	X(rx_truncated)			/* too short for the UDP length, the BTH or the opcode */		\
 	X(rx_bad_version)											\
 	X(rx_bad_opcode)											\
 	X(rx_bad_icrc)												\
-	X(rx_no_device)			/* to QP 1 or a group, and no device of the namespace has the address */\
+	X(rx_no_device)			/* no device of the namespace has the address or the interface */	\
 	X(rx_unknown_qp)											\
-	X(rx_wrong_peer)		/* for a connected QP, but not from its peer's address */		\
+	X(rx_wrong_peer)		/* addresses are not the QP's: rx_from_peer() */				\
 	X(rx_wrong_service)		/* opcode of another transport service than the QP's */			\
 	X(rx_bad_state)			/* the QP cannot receive in its state */				\
 	X(rx_bad_pkey)												\
@@ -92,9 +94,9 @@
 	X(rx_too_long)			/* UC, UD: longer than the receive work request */			\
 	X(rx_access)			/* UC: R_Key, range or access right */					\
 	X(rx_uc_lost)			/* UC: remainder of a message of which a packet is missing */		\
-	X(rx_invalid)			/* UC, UD: breaks a protocol rule */					\
+	X(rx_invalid)			/* UC, UD: breaks a protocol rule; IP options or extension headers */	\
 	X(rx_no_group_member)		/* multicast to a group without an attached QP */			\
-	X(rx_policy)			/* IPsec policy */							\
+	X(rx_policy)			/* IPsec policy, conntrack */						\
 	X(rx_after_nak)			/* RC: waiting for the retransmission after a NAK or RNR NAK */		\
 	X(rx_no_memory)			/* RC: first READ or atomic: no memory for responder resources */	\
 	X(tx_no_route)												\

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Maps a packet's DSCP to skb->priority, which mqprio, ETS, PFC and the PCP of a VLAN use. The priority is that of
- * the interface's DCB application table; without an entry it is the class selector, DSCP >> 3. The stack's own table
- * (rt_tos2priority()) would make most RoCE DSCPs best effort. One table per device, so that a train costs one load.
+ * the interface's DCB application table: the entry for the DSCP, else the entry for UDP port 4791. Without either it is
+ * the class selector, DSCP >> 3. The stack's own table (rt_tos2priority()) would make most RoCE DSCPs best
+ * effort. One table per device, so that a train costs one load.
  * Does not choose the DSCP: roan_qos_tclass() does.
  */
 #include <linux/dcbnl.h>

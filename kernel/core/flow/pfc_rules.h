@@ -19,8 +19,8 @@
  *		if (roan_pfc_rx_blocked(p, params, now))		with the caller's lock
  *			wait until roan_pfc_rx_deadline(p, params), or until roan_pfc_rx_pause() returns ENDED
  *
- * A zeroed state is valid. Time is ns, any epoch, never 0. Concurrency: the caller's lock, one per priority;
- * roan_pfc_rx_clear() needs none.
+ * A zeroed state is valid. Time is ns, any epoch, never 0. Concurrency: the caller's lock; roan_pfc_rx_clear()
+ * needs none.
  */
 #ifndef ROAN_PFC_RULES_H
 #define ROAN_PFC_RULES_H
