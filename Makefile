@@ -78,9 +78,7 @@ bare:					## .ci/run in a new Debian 12 root with git only; BARE="make test": an
 	$(ROOM)/bare.sh $(if $(BARE),"$(BARE)")
 
 demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kernel
-	@tools/setup
-	@$(MAKE) -s provider $(if $(HOST),module)
-	@$(if $(HOST),,$(ROOM)/run.sh qemu )$(ROOM)/demo.sh
+	@$(if $(HOST),HOST=1 )$(ROOM)/demo.sh
 
 install: module provider		## installs module, provider with its driver file, and the tool roan, under DESTDIR
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install

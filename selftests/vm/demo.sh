@@ -1,59 +1,161 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Demo: two hosts (namespaces) joined by a veth run ib_write_bw, ib_send_lat and rping and show their output; the last
-# line is a summary. Runs in a guest, or as root in the running kernel (make demo HOST=1), where it removes everything
-# it made.
-REPO=${REPO:-$(readlink -f "$(dirname "$0")/../..")}
-. "$REPO/selftests/vm/lib.sh"
-[ "$(id -u)" = 0 ] || { echo "demo: needs root"; exit 1; }
-# If the provider is not installed, point libibverbs to the one in build/.
-[ -e /etc/libibverbs.d/roan.driver ] || export IBV_DRIVERS=$REPO/build/provider/libroan
-table=$(mktemp) server_log=$(mktemp)
-loaded=
-[ -e "/sys/module/$LINK_TYPE" ] || loaded=$LINK_TYPE
-# shellcheck disable=SC2317 # called by the trap
-cleanup() {
-	two_hosts_down
-	[ "$loaded" != roan ] || rmmod roan 2> /dev/null
-	rm -f "$table" "$server_log"
+# What `make demo` runs: builds roan, boots Debian's 6.12 kernel in QEMU and runs demo_hosts.sh in it: two hosts and three
+# RDMA programs between them. Prints one line a step and a report; leaves with 0 only if every step succeeded.
+#   demo.sh		HOST=1: no QEMU; as root in the running kernel, which is left as it was
+# The output of all steps goes to /tmp/roan-demo.*/log, which is kept. The kernel comes from ROAN_CACHE (kernel.sh).
+HERE=$(dirname "$(readlink -f "$0")")
+REPO=$(readlink -f "$HERE/../..")
+HOST=${HOST:-}
+steps=$([ -n "$HOST" ] && echo 7 || echo 9)
+step=0 title='' since=0 hosts='' results='' kernel='' machine='this machine' ticker=''
+
+[ -z "$HOST" ] || [ "$(id -u)" = 0 ] || { echo "demo: HOST=1 loads a module and needs root"; exit 1; }
+dir=$(mktemp -d /tmp/roan-demo.XXXXXX) || exit
+log=$dir/log
+trap '[ -z "$ticker" ] || kill "$ticker" 2> /dev/null' EXIT
+trap 'echo; echo "demo: interrupted; log: $log"; exit 130' INT TERM
+
+line() { printf '[%d/%d] %s... ' $step "$steps" "$title"; }
+
+# On a terminal the line shows how many seconds the step has taken so far.
+begin() { # TITLE
+	step=$((step + 1)) title=$1 since=$SECONDS
+	echo "== [$step/$steps] $title" >> "$log"
+	line
+	[ -t 1 ] || return 0
+	while sleep 1; do printf '\r'; line; printf '%d s' $((SECONDS - since)); done 2> /dev/null &
+	ticker=$!
 }
-trap cleanup EXIT
-if ip netns list | grep -q '^h[12]\b'; then
-	trap - EXIT
-	echo "demo: there are namespaces named h1 or h2 here already"
+
+end_line() {
+	[ -n "$ticker" ] || return 0
+	kill "$ticker" 2> /dev/null
+	wait "$ticker" 2> /dev/null
+	ticker=
+	printf '\r'
+	line
+}
+
+finish() { # [RESULT]
+	end_line
+	printf '%s%d s\n' "${1:+$1  }" $((SECONDS - since))
+	title=
+}
+
+fail() { # [WHY]
+	end_line
+	printf 'FAILED after %d s\n' $((SECONDS - since))
+	sed '/^== /h; //!H; $!d; x; s/^[^\n]*\n//' "$log" | tail -n 12 | sed 's/^/    | /'
+	printf '\ndemo: step %d of %d failed: %s%s\n' $step "$steps" "$title" "${1:+ ($1)}"
+	echo "      log: $log"
+	[ ! -e "$dir/kernel.log" ] || echo "      log of the guest's kernel: $dir/kernel.log"
 	exit 1
-fi
-echo "== two hosts (network namespaces h1 and h2) and a cable (veth)"
-load_modules && two_hosts || { echo "demo: no two hosts"; dmesg | tail -n 5; exit 1; }
-on h1 rdma link show "$H1DEV/1"
-on h2 rdma link show "$H2DEV/1"
-
-# pair NAME PORT "SERVER COMMAND" "CLIENT COMMAND": the server on h2, the client on h1. The client's output is printed
-# and saved in $table.
-pair() {
-	local server rc
-	echo; echo "== $1, h1 to h2: $4"
-	# shellcheck disable=SC2086 # commands are word lists
-	on h2 timeout 90 $3 > "$server_log" 2>&1 &
-	server=$!
-	# rping's server listens in rdma_cm, which ss does not show: wait 2 s instead.
-	[ "$2" != 0 ] && wait_for 20 on h2 sh -c "ss -Hltn 'sport = :$2' | grep -q ." || sleep 2
-	# shellcheck disable=SC2086
-	on h1 timeout 90 $4 2>&1 | tee "$table"
-	rc=${PIPESTATUS[0]}
-	[ "$rc" = 0 ] || { kill $server 2> /dev/null; echo "-- the server said:"; cat "$server_log"; }
-	wait $server 2> /dev/null
-	return "$rc"
 }
 
-result() { awk -v n="$1" '$1 ~ /^[0-9]+$/ && NF > 4 { print $n }' "$table" | tail -n 1; }
+# Runs the commands in the log; ends the demo if they fail.
+run() {
+	"$@" >> "$log" 2>&1 < /dev/null || fail "status $?"
+}
 
-x=$(gid_index "$H1DEV" $H1IP h1) y=$(gid_index "$H2DEV" $H2IP h2)
-pair ib_write_bw 18515 "ib_write_bw -d $H2DEV -x $y -s 65536 -n 500 -F" "ib_write_bw -d $H1DEV -x $x -s 65536 -n 500 -F $H2IP" || exit
-said="RDMA writes of 64 KiB ($(result 4) MiB/s)"
-pair ib_send_lat 18516 "ib_send_lat -d $H2DEV -x $y -p 18516 -s 64 -n 500 -F" \
-	"ib_send_lat -d $H1DEV -x $x -p 18516 -s 64 -n 500 -F $H2IP" || exit
-said="$said, sends of 64 bytes (typically $(result 5) us)"
-pair rping 0 "rping -s -a $H2IP -C 5" "rping -c -a $H2IP -C 5 -v" || exit
+build() { # KDIR [VARIABLE=VALUE...]
+	mkdir -p "$REPO/build/$kernel"
+	run make -s -C "$REPO" provider
+	# The lock is the one of run.sh.
+	run flock "$REPO/build/$kernel" make -s -j"$(nproc)" -C "$REPO" module KDIR="$1" "${@:2}"
+}
+
+# Prints the lines of demo_hosts.sh, or of run.sh around it, and "@status N" at the end.
+hosts() {
+	if [ -n "$HOST" ]; then
+		"$HERE/demo_hosts.sh"
+	else
+		DMESG=$dir/kernel.log "$HERE/run.sh" qemu -n "$HERE/demo_hosts.sh"
+	fi 2>&1 < /dev/null
+	echo "@status $?"
+}
+
+begin "packages"
+run "$REPO/tools/setup"
+finish
+if [ -n "$HOST" ]; then
+	kernel=$(uname -r)
+else
+	begin "Debian's kernel 6.12 for the guest"
+	folder=$("$HERE/kernel.sh" 6.12 2>> "$log") || fail "status $?"
+	kernel=$(basename "$folder"/boot/vmlinuz-*)
+	kernel=${kernel#vmlinuz-}
+	finish "$kernel"
+fi
+first=
+[ -e "$REPO/build/$kernel/roan.ko" ] || first=' (first time: minutes)'
+begin "building libroan, and roan.ko for $kernel$first"
+# The same variables as in run.sh: a different set would make each of the two rebuild what the other has built.
+if [ -n "$HOST" ]; then
+	build "/lib/modules/$kernel/build"
+else
+	build "/lib/modules/$kernel/build" ROAN_TESTS=y
+fi
+finish
+[ -n "$HOST" ] || begin "booting it in QEMU"
+
+status=1
+while read -r line; do
+	[ "${line%% *}" = @status ] || echo "$line" >> "$log"
+	case $line in
+	"# booting "*)
+		machine="a guest of QEMU, ${line#*QEMU: }"
+		machine=${machine%%, -accel*}
+		case $line in *kvm*) machine="$machine, KVM" ;; *) machine="$machine, emulated" ;; esac ;;
+	"# boot "[123]" of 3 "*) printf 'again... ' ;;
+	"@step "*)
+		[ -z "$title" ] || finish
+		begin "${line#@step }" ;;
+	"@ok "*) finish "${line#@ok }" ;;
+	"@host "*) hosts+="${line#@host }"$'\n' ;;
+	"@result "*) results+="${line#@result }"$'\n' ;;
+	"@kernel "*) kernel=${line#@kernel } ;;
+	"@done") begin "$([ -n "$HOST" ] && echo "removing the hosts" || echo "the guest stops; no warning in its kernel's log")" ;;
+	"@status "*) status=${line#@status } ;;
+	esac
+done < <(hosts)
+if [ "$status" != 0 ]; then
+	[ -n "$title" ] || begin "the next step"
+	case $HOST$status in	# run.sh's own
+	98) fail "the guest's kernel logged a warning" ;;
+	99) fail "the guest stopped, or did not finish in time" ;;
+	*) fail "status $status" ;;
+	esac
+fi
+finish
+
 echo
-echo "Shown: between two hosts, over $LINK_TYPE on Linux $(uname -r): $said, and rping over rdma_cm."
+echo "Two hosts used RDMA over ${LINK_TYPE:-roan} in Linux $kernel ($machine)."
+echo
+# Fixed widths, as column(1) is not on every machine.
+while read -r -a row; do
+	printf '  %-5s %-7s %-10s %-8s %-5s %-7s %-7s %s\n' "${row[@]}"
+done <<< "host netdev IPv4 IPv6 MTU device port GID"$'\n'"${hosts%$'\n'}"
+echo
+while IFS='|' read -r program what result; do
+	printf '  %-12s %-36s %s\n' "$program" "$what" "$result"
+done <<< "program|from h1 to h2|result"$'\n'"${results%$'\n'}"
+cat <<-END
+
+	It took $SECONDS s. All output of the programs: $log
+
+	To go on:
+END
+if [ -n "$HOST" ]; then
+	cat <<-END
+	  less Documentation/getting-started.md                 a device on a real interface, clients, what to do about errors
+	  make install && modprobe roan                         installs roan for this kernel
+	  make demo                                             the same in a guest
+	END
+else
+	cat <<-END
+	  less Documentation/getting-started.md                 a device on a real interface, clients, what to do about errors
+	  make demo HOST=1                                      the same in the running kernel, at the speed of this machine
+	  selftests/vm/run.sh qemu selftests/net/netstack.sh    one test script in such a guest (selftests/vm/suites lists them)
+	END
+fi
