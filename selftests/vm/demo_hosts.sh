@@ -72,7 +72,7 @@ pair ib_write_bw 18515 "ib_write_bw -d $H2DEV -x $y -s 65536 -n 500 -F" "ib_writ
 report ib_write_bw "500 RDMA WRITEs of 64 KiB" "$(awk -v m="$(column 4)" 'BEGIN { printf "%.2f GB/s", m * 1048576 / 1e9 }')"
 pair ib_send_lat 18516 "ib_send_lat -d $H2DEV -x $y -p 18516 -s 64 -n 500 -F" \
 	"ib_send_lat -d $H1DEV -x $x -p 18516 -s 64 -n 500 -F $H2IP" || exit
-report ib_send_lat "500 SENDs of 64 bytes each way" "typically $(column 5) us one way, 99 % within $(column 8) us"
+report ib_send_lat "500 SENDs of 64 bytes each way" "$(printf '%.0f us one way (typical), 99 %% within %.0f us' "$(column 5)" "$(column 8)")"
 pair rping 0 "rping -s -a $H2IP -C 5" "rping -c -a $H2IP -C 5 -v" || exit
 report rping "connects by rdma_cm; READ, WRITE" "$(grep -c '^ping data' "$table") of 5 pings"
 echo "@done"
