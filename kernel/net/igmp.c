@@ -3,7 +3,6 @@
  * IP multicast membership of multicast GIDs. Joins by interface, as a socket may join no more than
  * igmp_max_memberships groups. Does not know which QPs are attached.
  */
-#include <linux/if_vlan.h>
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
@@ -26,7 +25,7 @@ static bool igmp_ipv4_group(const union ib_gid *mgid, __be32 *addr)
  */
 bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev)
 {
-	const struct net_device *real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
+	const struct net_device *real = rdma_vlan_dev_real_dev(ndev) ?: ndev;
 
 	return real == dev->ndev && net_eq(dev_net(ndev), dev->rnet->net);
 }

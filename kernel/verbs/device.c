@@ -443,7 +443,7 @@ static void port_changed(struct net_device *ndev)
 /* The host joins multicast groups on the VLANs of a device's interface too. */
 static void groups_changed(struct net_device *ndev, bool gone)
 {
-	struct net_device *real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
+	struct net_device *real = rdma_vlan_dev_real_dev(ndev) ?: ndev;
 	struct ib_device *ibdev = ib_device_get_by_netdev(real, ROAN_DRIVER_ID);
 
 	if (!ibdev)
