@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
-#include "../kunit/fake_bar.h"
+#include "../kunit/mem/fake_bar.h"
 #include "fake_gpu_priv.h"
 
 ROAN_IMPORT_NS(DMA_BUF);

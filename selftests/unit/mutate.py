@@ -9,6 +9,7 @@ mutant for which no case fails has survived: it is listed, and the exit status i
 test can detect it. An entry of EQUIVALENT that matches no surviving mutant is an error too.
 """
 import argparse
+import glob
 import os
 import re
 import shutil
@@ -111,6 +112,12 @@ def line_of(text, offset):
     return text.count("\n", 0, offset) + 1
 
 
+def suite(name):
+    """The file of a suite, relative to TOP."""
+    file, = (f for folder in ("*/", "") for f in glob.glob("selftests/kunit/%s%s_test.c" % (folder, name), root_dir=TOP))
+    return file
+
+
 class Bench:
     """A copy of the sources, in which one mutant after the other is built."""
 
@@ -136,7 +143,7 @@ class Bench:
     def prepare(self):
         sources = ["kernel/core/%s/%s" % (d, f) for d in ("cc", "flow") for f in os.listdir(self.dir + "/kernel/core/" + d)
                    if f.endswith(".c")]
-        sources += ["selftests/kunit/%s_test.c" % s for s in SUITES] + ["selftests/unit/main.c", "selftests/unit/crc.c"]
+        sources += [suite(s) for s in SUITES] + ["selftests/unit/main.c", "selftests/unit/crc.c"]
         self.objects = {s: self.compile(s) for s in sources}
         if None in self.objects.values() or not self.passes(self.objects):
             sys.exit("the suites fail without any mutation")
@@ -160,7 +167,7 @@ class Bench:
             f.write(text)
         objects = dict(self.objects)
         stem = name[:-2]
-        touched = [path] if name.endswith(".c") else ["kernel/core/%s.c" % stem, "selftests/kunit/%s_test.c" % os.path.basename(stem)]
+        touched = [path] if name.endswith(".c") else ["kernel/core/%s.c" % stem, suite(os.path.basename(stem))]
         objects.update({s: self.compile(s) for s in touched})
         alive = None not in objects.values() and self.passes(objects)
         with open(os.path.join(self.dir, path), "w", encoding="utf-8") as f:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The R_Key after a bind of a type 2 memory window. Other properties of windows are tested in key_test.c. */
-#include "fakes.h"
+#include "../fakes.h"
 
 #define IOVA	0x7f0000001000ull
 #define LEN	6000ull

@@ -4,7 +4,7 @@
  * the bytes are copied to the right place, by I/O accessors. Access rights are tested in mr_access_test.c.
  */
 #include <linux/io.h>
-#include "fakes.h"
+#include "../fakes.h"
 #include "fake_bar.h"
 
 #define IOVA	0x7f0000002008ull

@@ -3,7 +3,7 @@
  * Access to MRs: which bytes a packet or scatter list may access, to the byte, and that the right bytes are copied
  * across pages, list entries and skb frags. The MRs come from fake_region().
  */
-#include "fakes.h"
+#include "../fakes.h"
 
 #define IOVA	0x7f0000001064ull
 #define OFF	0x64			/* offset of the MR in its first page */

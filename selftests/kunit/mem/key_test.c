@@ -5,7 +5,7 @@
  */
 #include <linux/scatterlist.h>
 #include <linux/workqueue.h>
-#include "fakes.h"
+#include "../fakes.h"
 
 #define IOVA	0x7f0000001000ull
 #define LEN	6000ull
