@@ -18,7 +18,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "../net")]
+sys.path[:0] = [HERE, os.path.join(HERE, "../net/packets")]
 from roce_packets import CNP, bth, datagram  # noqa: E402
 from report import Run, jain  # noqa: E402
 

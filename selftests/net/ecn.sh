@@ -59,7 +59,7 @@ slow() { # DEV: limited to about the speed of the queue
 
 capture() {
 	rm -f "$1"
-	"${A[@]}" python3 "$HERE/capture.py" v1 "$1" > /tmp/capture.log 2>&1 & CAPTURE=$!
+	"${A[@]}" python3 "$HERE/packets/capture.py" v1 "$1" > /tmp/capture.log 2>&1 & CAPTURE=$!
 	wait_for 60 test -e "$1"
 }
 stop() { kill $CAPTURE; wait $CAPTURE 2> /dev/null; true; }
@@ -192,7 +192,7 @@ capture /tmp/cnp.pcap
 ktap_check "RC WRITE slows down" slows h1 v1 "$ADEV" "$BDEV" ib_write_bw -s 65536
 stop
 ktap_check "CNPs: from the receiver, DSCP 48, Not-ECT, 32 bytes" cnps_are_right
-ktap_check "ICRC of every packet, including CNPs and marked ones" python3 "$HERE/icrc.py" /tmp/cnp.pcap
+ktap_check "ICRC of every packet, including CNPs and marked ones" python3 "$HERE/packets/icrc.py" /tmp/cnp.pcap
 ktap_check "UC SEND slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UC -s 65536
 ktap_check "UD slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UD -s 4096
 ktap_check "RC READ: the responder slows down, each request is sent once" asks_once

@@ -7,7 +7,7 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
-. "$HERE/capture.sh"
+. "$HERE/packets/capture.sh"
 
 operations() { # [-6]: relays the program's KTAP lines
 	both 310 18620 "$PROGRAMS/flush -d $ADEV $1" "$PROGRAMS/flush -d $BDEV $1 -c $AIP" > /tmp/both.log
@@ -46,6 +46,6 @@ for v in 4 6; do
 	ktap_check "IPv$v: tshark finds nothing malformed" decodes $P 400
 	ktap_check "IPv$v: FLUSH and ATOMIC_WRITE were seen" seen $P 28 29
 	ktap_check "IPv$v: FETH and RETH of each FLUSH" flushes $P
-	ktap_check "IPv$v: ICRC of every packet" python3 "$HERE/icrc.py" $P
+	ktap_check "IPv$v: ICRC of every packet" python3 "$HERE/packets/icrc.py" $P
 done
 ktap_end

@@ -17,7 +17,7 @@ sent() { tshark -n -r "$1" -Y "ip.src == $AIP && udp.dstport == 4791" -T fields 
 
 capture() {
 	rm -f /tmp/qos.pcap
-	"${B[@]}" python3 "$HERE/capture.py" v2 /tmp/qos.pcap > /tmp/capture.log 2>&1 & CAPTURE=$!
+	"${B[@]}" python3 "$HERE/packets/capture.py" v2 /tmp/qos.pcap > /tmp/capture.log 2>&1 & CAPTURE=$!
 	wait_for 60 test -e /tmp/qos.pcap
 }
 stop() { kill $CAPTURE; wait $CAPTURE 2> /dev/null; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs for net/lifetime.sh and net/device.sh: programs that are busy while their device is removed, that are
- * killed, or that create and destroy objects as fast as they can. The scripts remove the device and judge.
+ * Programs for lifetime.sh and device.sh in net/interfaces: they are busy while their device is removed, are killed, or
+ * create and destroy objects as fast as they can. The scripts remove the device and judge.
  *
  *	traffic -d DEV [-D DEV2] [-a ADDR [-A ADDR2]] [-q QPS] [-t SEC] [-p] [-i]
  *		RC and UD traffic from DEV to DEV2 (default: DEV) until something ends it, then cleans up. Its last line:

@@ -156,6 +156,6 @@ else
 	cat <<-END
 	  less Documentation/getting-started.md                 a device on a real interface, clients, what to do about errors
 	  make demo HOST=1                                      the same in the running kernel, at the speed of this machine
-	  selftests/vm/run.sh qemu selftests/net/netstack.sh    one test script in such a guest (selftests/vm/suites lists them)
+	  selftests/vm/run.sh qemu selftests/net/interfaces/netstack.sh    one test script in such a guest (selftests/vm/suites lists them)
 	END
 fi

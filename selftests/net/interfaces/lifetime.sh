@@ -6,7 +6,7 @@
 #	h1: v1, roan1  =veth=  v2, roan2: h2	programs run in the first namespace, which sees both devices
 #	roan1 has a polling thread, which polls rings of what is removed.
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
+. "$HERE/../../vm/lib.sh"
 LT=$PROGRAMS/lifetime
 ROUNDS=${ROUNDS:-3} KILLS=${KILLS:-200} STORM=${STORM:-8}	# STORM: seconds
 

@@ -7,8 +7,8 @@
 #	w1 and w2 are a veth, or two taps with a program between them
 #	the last path: rxe on w1 in the first namespace ==== w2, pb :h2
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/../verbs/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../../verbs/pair.sh"
 N=${N:-2}
 TAPS=	# the program between the taps
 # shellcheck disable=SC2034 # pair.sh reads them
@@ -157,7 +157,7 @@ marked() {
 unmixed() {
 	local op mtu class port=19000 pids=() rc=0 pid capture
 	rm -f /tmp/trains
-	"${A[@]}" python3 "$HERE/trains.py" w1 /tmp/trains 4096:32 1024:104 256:0 > /tmp/trains.log 2>&1 &
+	"${A[@]}" python3 "$HERE/../packets/trains.py" w1 /tmp/trains 4096:32 1024:104 256:0 > /tmp/trains.log 2>&1 &
 	capture=$!
 	wait_for 60 test -e /tmp/trains
 	while read -r op mtu class; do

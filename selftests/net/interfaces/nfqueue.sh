@@ -5,8 +5,8 @@
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	in h2 packets to port 4791 are queued to nfqueue.py
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/../verbs/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../../verbs/pair.sh"
 
 set_up() {
 	pair_up || return

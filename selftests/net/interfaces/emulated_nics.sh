@@ -5,8 +5,8 @@
 #
 #	h1: roan1 on v1, an adapter ==== a hub ==== v2, another adapter, with roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/../verbs/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../../verbs/pair.sh"
 
 sum() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); }
 counts() { echo "$(sum sent_pkts) $(sum sent_skbs) $(sum rcvd_pkts) $(sum rcvd_skbs) $(sum rx_bad_icrc)"; }

@@ -4,8 +4,8 @@
 #
 #	h1: roan1 v1 ======== v2 roan2 :h2	captured on v1 with segmentation off, so that a packet is a packet
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/../verbs/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../../verbs/pair.sh"
 . "$HERE/capture.sh"
 PCAP=/tmp/wire.pcap
 

@@ -3,7 +3,7 @@
 # Packets whose page is not present are queued until the page fault ends, and the sender gets pause frames.
 # odp_rxqueue.py has the cases. A page fault lasts as long as the file system of the mapped file is frozen.
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
+. "$HERE/../../vm/lib.sh"
 . "$HERE/python.sh"
 
 slow_file() {

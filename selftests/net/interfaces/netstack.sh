@@ -5,8 +5,8 @@
 #
 #	h1: v1, roan1  =veth=  v2 with two transmit queues, one for each CPU, roan2: h2	nft in h1 counts tracked packets
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/../verbs/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../../verbs/pair.sh"
 
 lay_wire() { # MTU
 	ip link add v1 netns h1 mtu "$1" numtxqueues 2 numrxqueues 2 type veth peer name v2 netns h2 mtu "$1" numtxqueues 2 numrxqueues 2

@@ -5,7 +5,7 @@
 #
 #	v1 =veth= v2 in namespace peer; 10.7.0.1/24, 10.7.0.2/24; cases make further netdevs (VLAN, bond ...)
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
+. "$HERE/../../vm/lib.sh"
 DEV=${LINK_TYPE}0
 
 add() { rdma link add "$1" type "$LINK_TYPE" netdev "$2"; }

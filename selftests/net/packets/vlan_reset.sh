@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # A VLAN is deleted over which QPs were connected before they were reset. vlan_reset.py has the cases.
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
+. "$HERE/../../vm/lib.sh"
 . "$HERE/python.sh"
 
 vlans() {

@@ -3,7 +3,7 @@
 # Truncated, corrupt, spoofed and invalid packets: packets.py sends them and checks the effect of each. cnp_reaction.py
 # checks what a CNP does to a QP's rate, and how that is shown.
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
+. "$HERE/../../vm/lib.sh"
 . "$HERE/python.sh"
 . "$HERE/raw_peer.sh"
 

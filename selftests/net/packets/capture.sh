@@ -23,7 +23,7 @@ one_by_one() {
 
 capture() {
 	rm -f "$1"
-	"${A[@]}" python3 "$REPO/selftests/net/capture.py" v1 "$1" > /tmp/capture.log 2>&1 &
+	"${A[@]}" python3 "$REPO/selftests/net/packets/capture.py" v1 "$1" > /tmp/capture.log 2>&1 &
 	CAPTURE=$!
 	wait_for 60 test -e "$1"
 }
