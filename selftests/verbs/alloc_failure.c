@@ -2,7 +2,7 @@
 /*
  * Allocation failures: each call is repeated while its first, second, third ... kernel allocation fails (fail-nth of
  * the kernel's fault injection), until none fails. A call that failed must leave nothing behind, which KASAN and
- * kmemleak check; without a failure it must succeed. features.sh configures the fault injection.
+ * kmemleak check; without a failure it must succeed. features/features.sh configures the fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>

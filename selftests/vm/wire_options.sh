@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by lib.sh. Configures the link between two hosts as the variable WIRE says, in terms of ethtool, ip and netem:
 #
-#	WIRE=gso=off,gro=on,mtu=1500,loss=0.1%,corrupt=0.1% run.sh uml-debug selftests/verbs/features.sh
+#	WIRE=gso=off,gro=on,mtu=1500,loss=0.1%,corrupt=0.1% run.sh uml-debug selftests/verbs/features/features.sh
 #
 #	gso=on|off	UDP GSO skbs cross the link whole, or are segmented in front of it
 #	gro=on|off	the receiver aggregates packets, or not (on also sets tso off at the sender: a veth needs that)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs a program that breaks every rule it can (hostile.c) beside a well-behaved one, which must not be affected.
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../pair.sh"
 
 honest() {
 	local n=0

@@ -3,8 +3,8 @@
 # Runs features on one device over IPv4 and, on roan, with a polling thread over IPv6; runs sq_poller and alloc_failure.
 # Each KTAP line is one case. The path MTU is 1024, or 4096 if WIRE has an MTU above 4096.
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../pair.sh"
 ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 [ "$(wire_value mtu || echo 0)" -le 4096 ] || PATHS="-m 4096"

@@ -9,7 +9,7 @@
 #define HOSTILE_H
 
 #include <rdma/roan-abi.h>
-#include "verbs_test.h"
+#include "../verbs_test.h"
 
 #define SLOTS		16	/* requested; a power of two, so the ring has exactly as many */
 #define MAX_SGE		4

@@ -3,7 +3,7 @@
 #ifndef FEATURES_H
 #define FEATURES_H
 
-#include "verbs_test.h"
+#include "../verbs_test.h"
 
 #define BUF	262144
 #define RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \

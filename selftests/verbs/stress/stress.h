@@ -6,7 +6,7 @@
 #ifndef STRESS_H
 #define STRESS_H
 
-#include "verbs_test.h"
+#include "../verbs_test.h"
 
 enum op {
 	OP_SEND, OP_SEND_IMM, OP_SEND_INV, OP_WRITE, OP_WRITE_IMM, OP_READ, OP_CAS, OP_FAA, OP_ATOMIC_WRITE, NR_OPS
