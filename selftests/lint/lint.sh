@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Static checks of the sources. Prints KTAP. Builds roan for each installed kernel's headers with W=1 -Werror and
 # sparse, then runs floors.py, checkpatch, shellcheck and the rules below.
+#   lint.sh [rules]	rules: only the rules of this repository, in seconds
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 . selftests/vm/lib.sh
 log=$(mktemp)
@@ -39,8 +40,7 @@ compiles() { # KDIR
 		# Remove objects and links of files that are no longer in the tree.
 		find "build/$name/kernel" -xtype l -delete
 		find "build/$name/kernel" -name '*.o' | while read -r o; do [ -e "${o%.o}.c" ] || rm "$o"; done
-		selftests/lint/floors.py "build/$name" > "$log" || [ -s "$log" ] || echo "floors.py failed" > "$log"
-		clean "calls go down the floors on $name"
+		ktap_check "calls go down the floors on $name" selftests/lint/floors.py "build/$name"
 	fi
 	[ -n "$sparse" ] || { ktap_skip "sparse on $name" "not installed, or not for this kernel"; return; }
 	mv "$log.sparse" "$log"
@@ -83,17 +83,14 @@ house_rules() {
 	clean "files are shorter than 600 lines"
 	grep -nE '#include' kernel/core/*/*.[ch] 2> /dev/null | grep -v 'core_env.h:' | grep '<' > "$log"
 	clean "the core includes nothing but its own headers"
-	selftests/lint/static-names.py > "$log"
-	clean "no static function has its name in two files"
+	ktap_check "no static function has its name in two files" selftests/lint/static-names.py
 	grep -vE '^(#|$)' selftests/lint/retired-names > "$log.retired"
 	sources | grep -vE '^selftests/lint/retired-names$|\.svg$' | xargs grep -nwE -f "$log.retired" > "$log"
 	clean "no retired name is back"
-	tools/check-conformance | grep '^Documentation/' > "$log"
-	clean "conformance.md names files and tests that exist"
+	ktap_check "conformance.md names files and tests that exist" tools/check-conformance
 	sources 'Documentation/*.md' README.md | xargs wc -l | awk '$2 != "total" && $1 > ($2 == "README.md" ? 150 : 250)' > "$log"
 	clean "pages are at most 250 lines, README.md 150"
-	selftests/lint/floors_test.sh > "$log.test" 2>&1 && : > "$log" || cp "$log.test" "$log"
-	clean "floors.py finds a call up and a header from above"
+	ktap_check "floors.py finds a call up and a header from above" selftests/lint/floors_test.sh
 	find kernel provider tools selftests -type d | while read -r d; do
 		n=$(sources "$d/*" | grep -c "^$d/[^/]*$")
 		[ "$n" -le 25 ] || echo "$d: $n files"
@@ -103,15 +100,18 @@ house_rules() {
 
 ktap_header
 [ -n "$(sources Makefile)" ] || { ktap_fail "the files of the tree" "no git, or no checkout that it lists"; ktap_end; }
-for kdir in ${KDIRS:-/lib/modules/*/build}; do
-	[ ! -e "$kdir/Makefile" ] || compiles "$kdir"
-done
-style
-if command -v shellcheck > /dev/null; then
-	sources '*.sh' | xargs shellcheck -S warning -e SC1090,SC1091 > "$log"
-	clean "shellcheck"
-else
-	ktap_skip "shellcheck" "not installed"
+if [ "${1:-}" != rules ]; then
+	for kdir in ${KDIRS:-/lib/modules/*/build}; do
+		[ ! -e "$kdir/Makefile" ] || compiles "$kdir"
+	done
+	style
+	if command -v shellcheck > /dev/null; then
+		mapfile -t scripts < <(sources '*.sh')
+		ktap_check "shellcheck" shellcheck -S warning -e SC1090,SC1091 "${scripts[@]}"
+	else
+		ktap_skip "shellcheck" "not installed"
+	fi
+	ktap_check "a check that fails to run is a failure" selftests/lint/lint_test.sh
 fi
 house_rules
 ktap_end

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests lint.sh in a copy of this tree: the checks that cannot run fail, all others pass. Prints KTAP.
+cd "$(dirname "$(readlink -f "$0")")/../.." || exit
+. selftests/vm/lib.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+
+programs="selftests/lint/static-names.py selftests/lint/floors.py tools/check-conformance"
+rules="conformance.md names files and tests that exist
+floors.py finds a call up and a header from above
+no static function has its name in two files"
+
+# Replaces the programs by one of two lines, and expects that exactly their rules fail.
+broken() { # HOW INTERPRETER LINE
+	local p said bad
+	for p in $programs; do
+		printf '#!%s\n# SPDX-License-Identifier: GPL-2.0\n%s\n' "$2" "$3" > "$tree/$p"
+	done
+	said=$("$tree/selftests/lint/lint.sh" rules)
+	bad=$(sed -n 's/^not ok [0-9]* \([^#]*[^# ]\).*/\1/p' <<< "$said" | sort)
+	if [ "$bad" = "$rules" ]; then
+		ktap_pass "$1"
+	else
+		diff <(echo "$rules") <(echo "$bad") | sed 's/^/# /'
+		ktap_fail "$1"
+	fi
+}
+
+ktap_header
+git ls-files -co --exclude-standard | while read -r f; do [ ! -e "$f" ] || echo "$f"; done | tar -c -T - | tar -x -C "$tree"
+git -C "$tree" init -q && git -C "$tree" add -A
+ktap_check "the tree passes" "$tree/selftests/lint/lint.sh" rules
+broken "programs that end with an exception fail" "/usr/bin/env python3" 'raise SystemError("broken by the test")'
+broken "programs without their interpreter fail" /nowhere/interpreter ""
+broken "programs that fail without a word fail" /bin/sh "exit 3"
+ktap_end
