@@ -30,7 +30,7 @@ forge() {
 sends() { rdma resource show qp link roan1/1 type RC | grep -q 'state RTS'; }
 
 ktap_header
-bash "$HERE/lab.sh" incast 4 0.1 2000 4096 paper 75 "${MARKS[@]}" 16384 400 "${SCALED[@]}" "${OTHER[@]}" > /tmp/lab.out 2>&1 & lab=$!
+bash "$HERE/lab.sh" incast 4 0.1 2000 4096 dcqcn 75 "${MARKS[@]}" 16384 400 "${SCALED[@]}" "${OTHER[@]}" > /tmp/lab.out 2>&1 & lab=$!
 forge > /tmp/forge.out 2>&1
 forged=$?
 if wait $lab && [ $forged = 0 ]; then

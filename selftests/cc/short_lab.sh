@@ -55,7 +55,7 @@ lab "pauses without DCQCN: no loss, but the victim flow loses its rate" "pauses 
 	victim 4 10 8 4096 none 0.04 5000 200000 .02 16384 1
 watch & watcher=$!
 lab "with DCQCN there are few pauses" "pauses < 140 and util > .8 and cnps and not drops" \
-	victim 4 10 8 4096 paper 0.08 5000 200000 .02 16384 1
+	victim 4 10 8 4096 dcqcn 0.08 5000 200000 .02 16384 1
 kill $watcher 2> /dev/null		# it may still wait for a QP
 wait $watcher
 ktap_check "roan watch shows changes of rate, alpha, CNPs and round trip" watch_moved

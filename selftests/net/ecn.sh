@@ -182,7 +182,7 @@ ktap_check "a value that is not a number is refused" refuses rpg_ai_rate much "I
 set_both algo none
 capture /tmp/ecn.pcap; short; stop
 ktap_check "no congestion control: no packet is ECT" marks_nothing
-set_both algo paper
+set_both algo dcqcn
 for p in $SLOW; do set_both "${p%=*}" "${p#*=}"; done
 capture /tmp/ecn.pcap; short; stop
 ktap_check "DCQCN: data and READ responses are ECT(0), ACKs are not" marks_data_only

@@ -104,7 +104,7 @@ program_chooses() {
 	read -r qpn window said <<< "$(qp lqpn cc_window cc cc_own)"
 	echo "$said window $window"
 	[ "$said" = "swift 1" ] && [ "$window" -gt 0 ] || { end_flow; return 1; }
-	roan qp roan1 "$qpn" algo=device && [ "$(qp cc cc_own cc_window)" = "paper 0 0" ]
+	roan qp roan1 "$qpn" algo=device && [ "$(qp cc cc_own cc_window)" = "dcqcn 0 0" ]
 	rc=$?
 	cat /tmp/out
 	end_flow
@@ -112,7 +112,7 @@ program_chooses() {
 }
 environment_chooses() {
 	local rc
-	ROAN_CC=mlx flow && [ "$(qp cc cc_own)" = "mlx 1" ]
+	ROAN_CC=mlx flow && [ "$(qp cc cc_own)" = "dcqcn-mlx 1" ]
 	rc=$?
 	end_flow
 	[ $rc = 0 ] && ! ROAN_CC=fastest on h1 timeout 100 "$PROGRAMS/traffic" -d roan1 "$H2IP" > /tmp/flows 2>&1 || { cat /tmp/flows; return 1; }

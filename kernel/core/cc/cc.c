@@ -44,9 +44,9 @@ enum roan_cc_algo roan_cc_find(const char *name)
 {
 	u32 algo = 0;
 
-	if (!strcmp(name, "dcqcn"))
+	if (!strcmp(name, "paper"))
 		return ROAN_CC_DCQCN;
-	if (!strcmp(name, "dcqcn-mlx"))
+	if (!strcmp(name, "mlx"))
 		return ROAN_CC_DCQCN_MLX;
 	while (algo < ROAN_CC_NUM_ALGOS && strcmp(name, names[algo]))
 		algo++;

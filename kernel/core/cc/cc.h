@@ -36,8 +36,8 @@
 #define ROAN_CC_ALGOS(X)							\
 	X(NONE, "none")		/* only the QP's cap */				\
 	X(FIXED, "fixed")	/* fixed_rate, or the QP's cap if lower */	\
-	X(DCQCN, "paper")	/* DCQCN as published */			\
-	X(DCQCN_MLX, "mlx")	/* DCQCN as ConnectX runs it */			\
+	X(DCQCN, "dcqcn")	/* as published */				\
+	X(DCQCN_MLX, "dcqcn-mlx")	/* as ConnectX runs it */		\
 	X(SWIFT, "swift")	/* delay-based: RC only, any peer, no switch support needed */
 
 #define X(id, name) ROAN_CC_##id,
@@ -66,10 +66,10 @@ struct roan_dcqcn {
 	u64 target;		/* R_T, bit/s */
 	u64 bytes;		/* sent since the last increase by volume, or the last cut */
 	u64 alpha_at;		/* ns: time for which @alpha is valid; it has decayed once per period since */
-	u64 alpha_update_at;	/* ns: update of alpha for a received CNP; 0: none pending (mlx) */
-	u64 cut_at;		/* ns: cut for a received CNP; 0: none pending (mlx) */
+	u64 alpha_update_at;	/* ns: update of alpha for a received CNP; 0: none pending (dcqcn-mlx) */
+	u64 cut_at;		/* ns: cut for a received CNP; 0: none pending (dcqcn-mlx) */
 	u64 increase_at;	/* ns: next increase by time */
-	u64 period_base;	/* ns: when limiting began; cuts happen at whole periods from here (mlx) */
+	u64 period_base;	/* ns: when limiting began; cuts happen at whole periods from here (dcqcn-mlx) */
 	u32 alpha;		/* 1 << 30 is one */
 	u32 time_steps;		/* T: increases by time since the last cut */
 	u32 byte_steps;		/* BC: increases by volume since the last cut */
@@ -155,7 +155,7 @@ void roan_cc_params_default(struct roan_cc_params *params, enum roan_cc_algo alg
 #define ROAN_CC_FROM_START	BIT(2)	/* limits a QP before the first event */
 u8 roan_cc_flags(enum roan_cc_algo algo);
 const char *roan_cc_name(enum roan_cc_algo algo);
-/* By a name of the list above, or "dcqcn" (paper), "dcqcn-mlx" (mlx). Returns ROAN_CC_NUM_ALGOS if there is no such name. */
+/* By a name of the list above, or a former one: "paper" (dcqcn), "mlx" (dcqcn-mlx). ROAN_CC_NUM_ALGOS: no such name. */
 enum roan_cc_algo roan_cc_find(const char *name);
 
 /* Slow paths of the inline functions below. */

@@ -24,7 +24,7 @@ struct roan_cc_ops {
 
 extern const struct roan_cc_ops roan_cc_none;		/* fixed.c */
 extern const struct roan_cc_ops roan_cc_fixed;
-extern const struct roan_cc_ops roan_cc_dcqcn;		/* dcqcn.c: paper and mlx */
+extern const struct roan_cc_ops roan_cc_dcqcn;		/* dcqcn.c, also dcqcn-mlx */
 extern const struct roan_cc_ops roan_cc_swift;		/* swift.c */
 
 /* cwnd_bound.c: a round trip was measured; recompute the bound. */

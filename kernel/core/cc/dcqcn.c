@@ -4,10 +4,10 @@
  * Time and volume without CNPs raise it again: first back to the target R_T (fast recovery), then beyond it (additive,
  * hyper).
  *
- * Two profiles. `paper` (Zhu et al., SIGCOMM 2015, sections 3 and 5): a CNP cuts at once, with the alpha before it,
- * and restarts the timers; the step counter is raised before the stage is chosen. `mlx` (ConnectX): timers run freely
- * from the first CNP; alpha is updated at the end of a period that had a CNP, the rate is cut at the end of another
- * period; the step counter is raised after the stage is chosen. Where sources disagree,
+ * Two profiles. `dcqcn` (Zhu et al., SIGCOMM 2015, sections 3 and 5): a CNP cuts at once, with the alpha before it,
+ * and restarts the timers; the step counter is raised before the stage is chosen. `dcqcn-mlx` (ConnectX): timers run
+ * freely from the first CNP; alpha is updated at the end of a period that had a CNP, the rate is cut at the end of
+ * another period; the step counter is raised after the stage is chosen. Where sources disagree,
  * Documentation/congestion-control.md has the decision.
  *
  * No timer runs: each event first applies everything that was due before it, in order of time. Between two events at
@@ -77,7 +77,7 @@ static u32 alpha_at(const struct roan_cc *cc, u64 at)
 			     div64_u64(at - d->alpha_at, usec(CC_PARAM(cc, dce_tcp_rtt))));
 }
 
-/* mlx: applies the pending update of alpha for a CNP, if due. That update is one of the periods. */
+/* dcqcn-mlx: applies the pending update of alpha for a CNP, if due. That update is one of the periods. */
 static void alpha_update_if_due(struct roan_cc *cc, u64 now)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;
@@ -181,7 +181,7 @@ static void dcqcn_increase_until(struct roan_cc *cc, u64 now)
 
 /* ---- start and end of limiting ---- */
 
-/* First CNP, ever or since the rate was last unlimited. `paper` keeps alpha, `mlx` starts it again. */
+/* First CNP, ever or since the rate was last unlimited. `dcqcn` keeps alpha, `dcqcn-mlx` starts it again. */
 static void dcqcn_begin(struct roan_cc *cc)
 {
 	struct roan_dcqcn *d = &cc->dcqcn;

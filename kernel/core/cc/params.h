@@ -7,8 +7,8 @@
  * from the next event on.
  *
  * X(name, unit, min, max, paper, mlx, meaning)
- *   paper: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015
- *   mlx:   defaults of ConnectX adapters; `fixed` and `swift` use this column too
+ *   paper: of dcqcn; Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015
+ *   mlx:   of all others: defaults of ConnectX adapters
  */
 #ifndef ROAN_CC_PARAMS_H
 #define ROAN_CC_PARAMS_H

@@ -12,14 +12,14 @@ static void find__inverse_of_name(struct kunit *test)
 {
 	for (u32 algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++)
 		KUNIT_EXPECT_EQ(test, (u32)roan_cc_find(roan_cc_name(algo)), algo);
-	KUNIT_EXPECT_EQ(test, (u32)roan_cc_find("dcqcn"), (u32)ROAN_CC_DCQCN);
-	KUNIT_EXPECT_EQ(test, (u32)roan_cc_find("dcqcn-mlx"), (u32)ROAN_CC_DCQCN_MLX);
+	KUNIT_EXPECT_EQ(test, (u32)roan_cc_find("paper"), (u32)ROAN_CC_DCQCN);
+	KUNIT_EXPECT_EQ(test, (u32)roan_cc_find("mlx"), (u32)ROAN_CC_DCQCN_MLX);
 	KUNIT_EXPECT_EQ(test, (u32)roan_cc_find("swif"), (u32)ROAN_CC_NUM_ALGOS);
 	KUNIT_EXPECT_EQ(test, (u32)roan_cc_find(""), (u32)ROAN_CC_NUM_ALGOS);
 	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_NONE), "none");
 	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_FIXED), "fixed");
-	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_DCQCN), "paper");
-	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_DCQCN_MLX), "mlx");
+	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_DCQCN), "dcqcn");
+	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_DCQCN_MLX), "dcqcn-mlx");
 	KUNIT_EXPECT_STREQ(test, roan_cc_name(ROAN_CC_SWIFT), "swift");
 }
 

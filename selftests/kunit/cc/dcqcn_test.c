@@ -50,7 +50,7 @@ static void paper_cnp__first_halves_the_line_rate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 55 * US);
 }
 
-/* mlx cuts at the end of the first 4 us; until then the rate is the line rate. */
+/* dcqcn-mlx cuts at the end of the first 4 us; until then the rate is the line rate. */
 static void mlx_cnp__first_cuts_at_the_end_of_the_period(struct kunit *test)
 {
 	struct rig r;
@@ -237,7 +237,7 @@ static void mlx_cut__ordered_by_due_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_deadline(&r.cc), T0 + 16 * US);
 }
 
-/* With "paper", a period delays cuts but not alpha updates. */
+/* With dcqcn, a period delays cuts but not alpha updates. */
 static void paper_cut__may_have_a_period(struct kunit *test)
 {
 	struct rig r;
@@ -351,7 +351,7 @@ static void alpha__after_limiting_ended(struct kunit *test)
 	roan_cc_elapsed(&r.cc, T0 + NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 	roan_cc_cnp(&r.cc, T0 + NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);		/* paper: alpha has decayed to 0, no cut */
+	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);		/* dcqcn: alpha has decayed to 0, no cut */
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + NSEC_PER_SEC), 4);
 
 	start(&r, ROAN_CC_DCQCN_MLX);
@@ -359,7 +359,7 @@ static void alpha__after_limiting_ended(struct kunit *test)
 	roan_cc_elapsed(&r.cc, T0 + 100 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
 	KUNIT_EXPECT_EQ(test, r.cc.event_mask, 0);
-	roan_cc_cnp(&r.cc, T0 + 100 * NSEC_PER_SEC);	/* mlx: alpha starts again */
+	roan_cc_cnp(&r.cc, T0 + 100 * NSEC_PER_SEC);	/* dcqcn-mlx: alpha starts again */
 	KUNIT_EXPECT_EQ(test, alpha(&r, T0 + 100 * NSEC_PER_SEC), 1023);
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 40 * GBPS);
 }

@@ -227,7 +227,7 @@ static void adapter(double gbps)
 	setup_times(&s, 400, 10);
 	simulate(&s, &f);
 	print_figures(&s, &f);
-	fair_and_busy("mlx,", &s, &f);
+	fair_and_busy("dcqcn-mlx,", &s, &f);
 }
 
 /* Without marks the queue is the target delay minus the path delay; at 40 Gb/s 1 us is 5 KB. */

@@ -13,7 +13,7 @@ static const char usage[] =
 	"       ccsim --check [--quick]               compare with the fluid model\n"
 	"       ccsim --table                         print the parameter tables of Documentation/qos-pfc.md\n"
 	"  --n N            flows (2)                 --gbps G         every link (40)\n"
-	"  --algo A         none fixed paper mlx swift (paper)\n"
+	"  --algo A         none fixed dcqcn dcqcn-mlx swift (dcqcn)\n"
 	"  --frame BYTES    on the wire (1000)        --rtt-us U       empty round trip (4)\n"
 	"  --kmin B --kmax B --pmax P                 marking (5000 200000 0.01)\n"
 	"  --red LAW        instant: p; count: sch_red's 2p/(1+p) (instant)\n"
@@ -52,7 +52,7 @@ static void print_table(void)
 	printf("| name | unit | range | default | meaning |\n|---|---|---|---|---|\n");
 	ROAN_PFC_PARAMS(X)
 	printf("\n");
-	printf("| name | unit | range | paper | mlx | meaning |\n|---|---|---|---|---|---|\n");
+	printf("| name | unit | range | dcqcn | others | meaning |\n|---|---|---|---|---|---|\n");
 	for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++) {
 		const struct roan_cc_param_info *p = &roan_cc_param_table[i];
 
@@ -82,7 +82,7 @@ static int print_model(const struct setup *s)
 	struct fluid course;
 
 	if (s->algo != ROAN_CC_DCQCN)
-		return refuse("--model supports --algo paper only, not", roan_cc_name(s->algo));
+		return refuse("--model supports --algo dcqcn only, not", roan_cc_name(s->algo));
 	fluid(s, &course);
 	if (s->two_ports) {		/* different shares: no fixed point, no convergence */
 		printf("queue_kb=%.1f util=%.4f jain=%.4f\n", course.queue_mean / 1e3, course.util, course.jain);

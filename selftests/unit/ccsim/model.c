@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The fluid model of DCQCN (Zhu et al., SIGCOMM 2015, section 5): its fixed point by bisection, its course over time by
- * Euler steps. Only the algorithm `paper`, without hyper increase, as in the paper. Units in this file: packets,
+ * Euler steps. Only the algorithm `dcqcn`, without hyper increase, as in the paper. Units in this file: packets,
  * seconds.
  *
  * If each packet is marked with probability p, n packets of a flow have no mark with probability (1-p)^n; seen(n) is
