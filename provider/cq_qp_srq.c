@@ -162,16 +162,13 @@ struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 	return &cq->vcq.cq_ex;
 }
 
-/*
- * The kernel moves the unpolled entries and the arm counters into a new ring, so polling and arming are locked out. If
- * mapping the new ring fails the CQ is unusable: the kernel no longer writes to the old ring.
- */
+/* The kernel moves the unpolled entries and the arm counters into a new ring, so polling and arming are locked out. */
 int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	ROAN_CMD(ib_uverbs_resize_cq) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_resize_cq_resp, roan_create_cq_resp) resp = { 0 };
 	struct roan_cq *cq = to_roan_cq(ibcq);
-	struct ring fresh;
+	struct ring_space space;
 	int err;
 
 	_Static_assert(offsetof(typeof(resp), roan) == 8, "resize_cq response");
@@ -179,13 +176,15 @@ int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
 		return EINVAL;
 	roan_lock(&cq->lock);
 	roan_lock(&cq->arm_lock);
+	err = ring_reserve(&space, &cq->ring, cqe);
+	if (err)
+		goto out_unlock;
 	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp, sizeof(resp));
-	if (!err)
-		err = ring_map(&fresh, ibcq->context->cmd_fd, &resp.roan.cq);
-	if (!err) {
-		ring_unmap(&cq->ring);
-		cq->ring = fresh;
-	}
+	if (err)
+		ring_release(&space);
+	else
+		err = ring_replace(&cq->ring, ibcq->context->cmd_fd, &resp.roan.cq, &space);
+out_unlock:
 	roan_unlock(&cq->arm_lock);
 	roan_unlock(&cq->lock);
 	return err;
@@ -249,21 +248,26 @@ int roan_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 	ROAN_CMD_REQ(ib_uverbs_modify_srq, roan_modify_srq_req) cmd = { 0 };
 	struct roan_srq *srq = to_roan_srq(ibsrq);
 	struct roan_ring_desc desc = { 0 };
-	struct roan_wq fresh = srq->rq;
-	int err;
+	bool resize = mask & IBV_SRQ_MAX_WR;
+	struct ring_space space;
+	int err = 0;
 
 	_Static_assert(offsetof(typeof(cmd), roan) == 24, "modify_srq request");
 	cmd.roan.desc_addr = (uintptr_t)&desc;
 	roan_lock(&srq->rq.lock);	/* posting is locked out while the kernel moves the receives */
+	if (resize)
+		err = ring_reserve(&space, &srq->rq.ring, attr->max_wr);
+	if (err)
+		goto out_unlock;
 	err = ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
-	if (!err && desc.mmap_size) {
-		err = wq_map(&fresh, ibsrq->context, &desc, attr->max_wr);
-		if (!err) {
-			ring_unmap(&srq->rq.ring);
-			srq->rq.ring = fresh.ring;
-			srq->rq.max_wr = fresh.max_wr;
-		}
+	if (resize && (err || !desc.mmap_size)) {
+		ring_release(&space);
+	} else if (resize) {
+		err = ring_replace(&srq->rq.ring, ibsrq->context->cmd_fd, &desc, &space);
+		if (!err)
+			wq_set_max_wr(&srq->rq, attr->max_wr);
 	}
+out_unlock:
 	roan_unlock(&srq->rq.lock);
 	return err;
 }

@@ -21,6 +21,21 @@ struct ring {
 };
 
 int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc);	/* 0 or a positive errno */
+
+/*
+ * A resize. The kernel moves the queue to the new ring before the program can map it, so the address space is reserved
+ * before that: the mapping can then fail only for lack of kernel memory. ring_reserve(): enough for @slots entries like
+ * those of @ring; 0 or a positive errno. Then either ring_replace(), which unmaps the old ring, or ring_release(). If
+ * ring_replace() fails @ring is the old ring, which the kernel no longer uses.
+ */
+struct ring_space {
+	void *at;
+	size_t size;
+};
+
+int ring_reserve(struct ring_space *space, const struct ring *ring, uint32_t slots);
+int ring_replace(struct ring *ring, int fd, const struct roan_ring_desc *desc, const struct ring_space *space);
+void ring_release(const struct ring_space *space);
 /* @ring lies in the mapping of @first; 0 or EPROTO */
 int ring_within(struct ring *ring, const struct ring *first, const struct roan_ring_desc *desc);
 void ring_unmap(struct ring *ring);

@@ -29,7 +29,8 @@ static void ring_set(struct ring *ring, void *ctl, uint8_t *slots, const struct 
 	ring->index = ring->ctl->user.index;	/* not 0 after a resize: the kernel moved the pending entries */
 }
 
-int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
+/* @at: an address that is replaced, or NULL */
+static int ring_map_at(struct ring *ring, int fd, const struct roan_ring_desc *desc, void *at)
 {
 	uint8_t *map;
 
@@ -38,11 +39,51 @@ int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
 		return 0;
 	if (!ring_desc_valid(desc))
 		return EPROTO;
-	map = mmap(NULL, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, desc->mmap_offset);
+	map = mmap(at, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, desc->mmap_offset);
 	if (map == MAP_FAILED)
 		return errno;
 	ring_set(ring, map, map + desc->slots_offset, desc);
 	ring->map_size = desc->mmap_size;
+	return 0;
+}
+
+int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
+{
+	return ring_map_at(ring, fd, desc, NULL);
+}
+
+int ring_reserve(struct ring_space *space, const struct ring *ring, uint32_t slots)
+{
+	size_t page = sysconf(_SC_PAGESIZE), n = 1;
+
+	while (n < slots)
+		n <<= 1;
+	n = n * ring->slot_size + (ring->slots - (uint8_t *)ring->ctl);
+	space->size = (n + page - 1) & ~(page - 1);
+	space->at = mmap(NULL, space->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return space->at == MAP_FAILED ? errno : 0;
+}
+
+void ring_release(const struct ring_space *space)
+{
+	munmap(space->at, space->size);
+}
+
+int ring_replace(struct ring *ring, int fd, const struct roan_ring_desc *desc, const struct ring_space *space)
+{
+	bool fits = desc->mmap_size <= space->size;	/* no: a kernel whose rings are larger */
+	struct ring fresh;
+	int err;
+
+	if (!fits)
+		ring_release(space);
+	err = ring_map_at(&fresh, fd, desc, fits ? space->at : NULL);
+	if (err)
+		return err;	/* the reservation, if any is left, is not released: another thread may use its addresses */
+	if (fits && desc->mmap_size < space->size)
+		munmap((uint8_t *)space->at + desc->mmap_size, space->size - desc->mmap_size);
+	ring_unmap(ring);
+	*ring = fresh;
 	return 0;
 }
 

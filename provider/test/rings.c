@@ -63,19 +63,39 @@ static struct roan_create_qp_resp new_queues(void)
 	return resp;
 }
 
+static bool no_space;		/* of addresses: only what is mapped already can be replaced */
+static unsigned int resizes;
+static bool no_space_after_resize;
+
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	void *map;
 
+	if (no_space && !(flags & MAP_FIXED)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
 	if (!(flags & MAP_SHARED) || off < RING_SIZE || off > num_rings * RING_SIZE)
 		return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
-	map = (void *)syscall(SYS_mmap, NULL, len, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	map = (void *)syscall(SYS_mmap, addr, len, prot, flags | MAP_ANONYMOUS, -1, 0);
 	rings[off / RING_SIZE] = map;
 	return map;
 }
 
+/* The only legacy command here is the resize of a CQ. */
+static void resize(struct roan_create_cq_resp *out)
+{
+	*out = (struct roan_create_cq_resp) { new_ring(64) };
+	out->cq.mmap_size = 4096;
+	out->cq.slot_count = 2 * SLOTS;
+	resizes++;
+	no_space = no_space_after_resize;
+}
+
 static void fill_response(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
 {
+	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_INVOKE_WRITE)
+		resize(out);
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_GET_CONTEXT)
 		*(struct roan_alloc_ucontext_resp *)out = (struct roan_alloc_ucontext_resp) {
 			.db_hints = new_ring(sizeof(struct roan_db_hint)),
@@ -308,6 +328,30 @@ static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
 	EXPECT(ibv_req_notify_cq(ibv_cq_ex_to_cq(cq), 1) == 0 && ctl->user.arm_solicited == 1 && ctl->user.arm_next == 1);
 }
 
+static bool polled_from(struct ibv_cq *cq, uint8_t *ring, uint64_t wr_id)
+{
+	struct roan_ring_ctl *ctl = (void *)ring;
+	struct roan_cqe *cqe = (void *)(ring + sizeof(*ctl));
+	struct ibv_wc wc;
+
+	cqe[ctl->kernel.index % SLOTS] = (struct roan_cqe) { .wr_id = wr_id };
+	ctl->kernel.index++;
+	return ibv_poll_cq(cq, 1, &wc) == 1 && wc.wr_id == wr_id;
+}
+
+/* The kernel must not be asked to move the queue before it is certain that the new ring can be mapped. */
+static void resize_cq__without_address_space(struct ibv_cq *cq, uint8_t *ring)
+{
+	no_space = true;
+	EXPECT(ibv_resize_cq(cq, 2 * SLOTS) == ENOMEM && resizes == 0);
+	no_space = false;
+	EXPECT(polled_from(cq, ring, 5));
+	no_space_after_resize = true;
+	EXPECT(ibv_resize_cq(cq, 2 * SLOTS) == 0 && resizes == 1);
+	no_space = no_space_after_resize = false;
+	EXPECT(polled_from(cq, rings[num_rings], 6));
+}
+
 static void forget__keeps_entry_being_read(struct ibv_cq_ex *cq, uint8_t *ring, struct ibv_qp_init_attr_ex *qp_attr)
 {
 	struct roan_ring_ctl *ctl = (void *)ring;
@@ -361,6 +405,7 @@ int main(void)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	struct ibv_cq_ex *cq, *unlocked_cq;
+	uint8_t *unlocked_ring;
 	struct ibv_qp *qp, *both[2];
 
 	if (!ctx) {
@@ -415,7 +460,9 @@ int main(void)
 		printf("FAIL: no CQ for one thread\n");
 		return 1;
 	}
-	forget__keeps_entry_being_read(unlocked_cq, rings[num_rings], &qp_attr);
+	unlocked_ring = rings[num_rings];
+	forget__keeps_entry_being_read(unlocked_cq, unlocked_ring, &qp_attr);
+	resize_cq__without_address_space(ibv_cq_ex_to_cq(unlocked_cq), unlocked_ring);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(unlocked_cq)) == 0);
 	EXPECT(ibv_dealloc_pd(qp_attr.pd) == 0);
 	EXPECT(ibv_close_device(ctx) == 0);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Shared receive queues: the limit event, and a resize while messages consume receives. */
+/* Shared receive queues: the limit event, and a resize, while messages consume receives or without address space. */
 #include "features.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct ibv_srq *new_srq(struct vt_dev *d, int max_wr)
@@ -126,6 +128,36 @@ static void resize(struct vt_dev *d)
 	close_both(&p, srq);
 }
 
+/* The process may not map another MiB, but a ring of this many slots needs several. Both queues must stay as they are. */
+static void resize_without_address_space(struct vt_dev *d)
+{
+	struct ibv_srq *srq = new_srq(d, 16);
+	const int many = 65536;
+	struct rlimit limit, was;
+	unsigned long pages = 0;
+	int cq, queue, err = 0;
+	struct pair p;
+	FILE *f;
+
+	pair_open_srq(&p, d, 64, srq);
+	err = post_shared(&p, srq, 1024, 512, 1);
+	f = fopen("/proc/self/statm", "r");
+	if (!f || fscanf(f, "%lu", &pages) != 1 || fclose(f) || getrlimit(RLIMIT_AS, &was))
+		vt_die("size of the process");
+	limit = was;
+	limit.rlim_cur = pages * sysconf(_SC_PAGESIZE) + (1 << 20);
+	err |= setrlimit(RLIMIT_AS, &limit);
+	cq = ibv_resize_cq(p.rcq[1], many);
+	queue = ibv_modify_srq(srq, &(struct ibv_srq_attr) { .max_wr = many }, IBV_SRQ_MAX_WR);
+	err |= setrlimit(RLIMIT_AS, &was);
+	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[0], 3000) | status_of(p.rcq[1], 3000);
+	err |= post_shared(&p, srq, 1024, 512, 2);
+	err |= post_op(&p, 0, IBV_WR_SEND, 32768, 0, 64, 0) | status_of(p.scq[0], 3000) | status_of(p.rcq[1], 3000);
+	vt_ok(!err && cq == ENOMEM && queue == ENOMEM,
+	      "CQ, SRQ: a resize without address space fails (%d, %d), and both still work", cq, queue);
+	close_both(&p, srq);
+}
+
 /* QPs of several PDs may share an SRQ. Its receives' L_Keys are checked against the SRQ's own PD. */
 static void domain(struct vt_dev *d)
 {
@@ -164,4 +196,5 @@ void test_srq(struct vt_dev *d)
 	domain(d);
 	limit(d);
 	resize(d);
+	resize_without_address_space(d);
 }
