@@ -42,7 +42,10 @@ static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 {
 	roan_responder_nak(&qp->rq.resp, nak);
 	if (qp->transport != ROAN_TP_RC) {
-		roan_count(qp->dev, rx_access);
+		if (nak == ROAN_NAK_INVALID_REQUEST)
+			roan_count(qp->dev, rx_too_long);	/* no other request of UC is invalid here */
+		else
+			roan_count(qp->dev, rx_access);
 		return;
 	}
 	switch (nak) {

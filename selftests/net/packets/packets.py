@@ -249,6 +249,11 @@ def datagrams(v):
     v.expect("UD: half a fragmented packet", pieces[0], {})
     v.expect("UD: the other half of a fragmented packet", pieces[1], {"rdma_recvs": 1, **heard}, statuses=[0])
     v.expect("UC: no receive", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(8)), {"rx_no_wqe": 1, **heard})
+    v.post(v.uc_qp, 8)
+    long = [datagram(bth(UC | op, v.uc_qp.qp_num, psn=PSN + n) + bytes(MTU)) for n, op in enumerate((SEND_FIRST, SEND_MIDDLE))]
+    v.expect("UC: longer than the receive", long, {"rx_too_long": 1, "rx_uc_lost": 1, "rcvd_pkts": 2})
+    v.expect("UC: just as long as the receive", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(8)),
+             {"rdma_recvs": 1, **heard}, statuses=[0])
     v.expect("UC: MIDDLE of nothing", datagram(bth(UC | SEND_MIDDLE, v.uc_qp.qp_num, psn=500) + bytes(MTU)),
              {"rx_uc_lost": 1, **heard})
     v.expect("UC: WRITE with an unknown R_Key",
