@@ -3,6 +3,7 @@
  * The fake GPU as a client of the peer-memory interface. A program's mapping of /dev/roan_gpu is its memory, in pages
  * of 64 KiB that are in the BAR in reverse order. munmap() invalidates the memory, also if it is registered.
  */
+#include <linux/delay.h>
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -33,6 +34,15 @@ struct peer_context {
 static bool unmaps;
 module_param(unmaps, bool, 0444);
 MODULE_PARM_DESC(unmaps, "the peer client itself unmaps memory that it invalidates");
+
+static uint put_ms;
+module_param(put_ms, uint, 0644);
+MODULE_PARM_DESC(put_ms, "duration of put_pages() of the peer client");
+
+static uint early;
+module_param(early, uint, 0444);
+MODULE_PARM_DESC(early, "invalidations that returned before put_pages()");
+static atomic_t putting;		/* threads in put_pages() */
 
 static LIST_HEAD(allocs);
 static DEFINE_MUTEX(lock);		/* all lists; not held over a call into the core */
@@ -134,13 +144,20 @@ static int dma_unmap(struct sg_table *sgt, void *context, struct device *dev)
 	return 0;
 }
 
-static void put_pages(struct sg_table *sgt, void *context)
+static void forget(struct peer_context *ctx)
 {
-	struct peer_context *ctx = context;
-
 	mutex_lock(&lock);
 	list_del_init(&ctx->link);
 	mutex_unlock(&lock);
+}
+
+static void put_pages(struct sg_table *sgt, void *context)
+{
+	atomic_inc(&putting);
+	if (put_ms)
+		msleep(put_ms);
+	forget(context);
+	atomic_dec(&putting);
 }
 
 static unsigned long get_page_size(void *context)
@@ -152,7 +169,7 @@ static void release(void *context)
 {
 	struct peer_context *ctx = context;
 
-	put_pages(NULL, ctx);
+	forget(ctx);
 	sg_free_table(&ctx->sgt);
 	kfree(ctx);
 }
@@ -197,8 +214,10 @@ static void vma_close(struct vm_area_struct *vma)
 	mutex_lock(&lock);
 	list_del(&alloc->link);		/* it can no longer be acquired */
 	mutex_unlock(&lock);
-	while ((core_context = pop_context(alloc)))
+	while ((core_context = pop_context(alloc))) {
 		invalidate(registered, core_context);
+		early += !!atomic_read(&putting);
+	}
 	iounmap(alloc->io);
 	fake_chunks_put(alloc->chunk, alloc->size / FAKE_CHUNK);
 	kfree(alloc);

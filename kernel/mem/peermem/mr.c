@@ -5,8 +5,9 @@
  * copy (iomem.c) and does not manage clients (clients.c).
  *
  * No lock is held while a client's function is called, because it may call back. Three events end a region:
- * deregistration, invalidation, and unregistration of the client. The first one releases the memory. Deregistration
- * and unregistration wait for that if they come later.
+ * deregistration, invalidation, and unregistration of the client. The first one releases the memory, and those that
+ * come later wait for it: when an invalidation returns, the client may give the memory to another program. So a client
+ * must not invalidate a region from its own put_pages() or dma_unmap() of that region.
  */
 #include <linux/io.h>
 #include <linux/iommu.h>
@@ -205,10 +206,23 @@ static enum peermem_state peermem_change_state(struct roan_peermem_mr *mem, enum
 	return was;
 }
 
+/* The claim failed: this thread releases the memory. */
+static enum peermem_state peermem_give_up(struct roan_peermem_mr *mem)
+{
+	enum peermem_state was;
+
+	spin_lock(&mem->lock);
+	was = mem->state;
+	mem->state = PEERMEM_RELEASED;
+	spin_unlock(&mem->lock);
+	return was;
+}
+
 static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_client *client, void *context,
 			      struct device *dev)
 {
 	struct roan_peermem_mr *mem = peermem_new(mr, client, context, dev);
+	enum peermem_state was;
 	int err, nmap = 0;
 
 	if (IS_ERR(mem))
@@ -222,12 +236,14 @@ static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_clie
 			return 0;
 		err = -EFAULT;
 	}
+	was = peermem_give_up(mem);
 	peermem_unmap(mem);
 	kvfree(mr->io);
 	mr->io = NULL;
 	mr->peermem = NULL;
-	if (mem->state != PEERMEM_INVALIDATED_EARLY || !client->unmaps)
+	if (was != PEERMEM_INVALIDATED_EARLY || !client->unmaps)
 		peermem_put_pages(mem);
+	complete_all(&mem->release_done);
 	peermem_unlink(mem);
 	peermem_release_ctx(mem);
 	peermem_put(mem);
@@ -279,8 +295,16 @@ int peermem_invalidate(void *reg_handle, u64 ticket)
 		return 0;
 	peermem_change_state(mem, PEERMEM_NEW, PEERMEM_INVALIDATED_EARLY);
 	peermem_change_state(mem, PEERMEM_CLIENT_GONE, PEERMEM_INVALIDATED_EARLY);
-	if (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED) == PEERMEM_ACTIVE)
+	switch (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED)) {
+	case PEERMEM_ACTIVE:
 		peermem_revoke(mem, !mem->client->unmaps);
+		break;
+	case PEERMEM_RELEASED:
+		wait_for_completion(&mem->release_done);
+		break;
+	default:
+		break;		/* no CPU accesses it yet; the claiming thread releases everything */
+	}
 	peermem_put(mem);
 	return 0;
 }
