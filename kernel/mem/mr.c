@@ -198,6 +198,7 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	access &= ~IB_ACCESS_OPTIONAL;
 	if (access & IB_ACCESS_ON_DEMAND)
 		return roan_odp_reg_mr(pd, start, length, iova, access & ~IB_ACCESS_ON_DEMAND, udata);
+	access &= ~IB_ACCESS_HUGETLB;	/* a hint for page faults; pinning needs none */
 	if (access & ~ROAN_ACCESS_USER)
 		return ERR_PTR(-EOPNOTSUPP);
 	err = roan_udata_none(udata) ?: roan_mr_check_range(start, length, iova);
@@ -227,7 +228,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	struct pinned_umem fresh = {};
 	int err;
 
-	access = flags & IB_MR_REREG_ACCESS ? access & ~IB_ACCESS_OPTIONAL : mr->access;
+	access = flags & IB_MR_REREG_ACCESS ? access & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB) : mr->access;
 	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ROAN_ACCESS_USER)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (mr->kind != ROAN_MR_USER || roan_udata_none(udata))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* MRs of length zero, and zero-based MRs. A part of features. */
+/* MRs of length zero, zero-based MRs, and MRs with the huge page hint. A part of features. */
 #include "features.h"
 
 #include <errno.h>
@@ -150,6 +150,29 @@ static void zero_based_again(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* IBV_ACCESS_HUGETLB says that the memory is of huge pages. It is a hint, right or wrong, as with adapters. */
+static void hugetlb_hint(struct vt_dev *d)
+{
+	enum ibv_wc_status before, after;
+	struct ibv_mr *mr;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	mr = ibv_reg_mr(d->pd, p.buf, BUF, RIGHTS | IBV_ACCESS_HUGETLB);
+	if (!mr) {
+		vt_ok(false, "a region with the huge page hint: %s", strerror(errno));
+		return pair_close(&p);
+	}
+	before = through(&p, mr, IBV_WR_RDMA_WRITE, (uintptr_t)p.buf, (uintptr_t)p.buf + LEN, 64);
+	err = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS | IBV_ACCESS_HUGETLB);
+	after = through(&p, mr, IBV_WR_RDMA_WRITE, (uintptr_t)p.buf, (uintptr_t)p.buf + LEN, 64);
+	vt_ok(!before && !err && !after, "a region with the huge page hint, registered and reregistered (%d, %d, %d)", before,
+	      err, after);
+	ibv_dereg_mr(mr);
+	pair_close(&p);
+}
+
 static void window_on_zero_based(struct vt_dev *d)
 {
 	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2);
@@ -192,5 +215,6 @@ void test_regions(struct vt_dev *d)
 		vt_ok_skip("regions of no bytes, and zero-based, on demand", "the device has no on-demand paging");
 	}
 	zero_based_again(d);
+	hugetlb_hint(d);
 	window_on_zero_based(d);
 }
