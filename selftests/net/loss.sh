@@ -33,6 +33,14 @@ under() {
 # A program over one device; its packets go to the other host and back.
 overwrite() { detour h1 && a timeout 280 "$PROGRAMS/features" -d "$ADEV" -w; }
 
+# Drops what the active side sends to UDP port 4791, and nothing of the programs' side channel.
+all_lost() {
+	b tc qdisc replace dev v2 root handle 1: prio bands 4 && b tc qdisc add dev v2 parent 1:4 netem loss 100% &&
+		b tc filter add dev v2 parent 1: protocol ip prio 1 u32 match ip dport 4791 0xffff flowid 1:4 || return 4
+	! stress 60 -t uc -n 2 -L || return
+	grep 'messages were lost' $OUT_A
+}
+
 ktap_header
 exec 3> /tmp/loss.log
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
@@ -59,4 +67,5 @@ for trains in $(wire_value gso || echo off on); do
 done
 wire loss 0%
 ktap_check "RNR: receives are posted late" stress 300 -t rc -q 4 -w 32 -n 10 -r
+[ "$LINK_TYPE" = rxe ] || ktap_check "UC: a run that loses all messages fails" all_lost
 ktap_end

@@ -37,7 +37,7 @@ struct side {
 	uint32_t next_in[MAX_QPS];	/* incoming operations below this index are checked */
 	uint32_t next_out[MAX_QPS];
 	uint32_t left_in, left_out;
-	uint64_t done[NR_OPS], lost;
+	uint64_t done[NR_OPS], lost, expected;	/* the last two: messages that take a receive */
 };
 
 extern bool verbose, rxe_slips;	/* -v, -x */

@@ -115,6 +115,7 @@ void target_prepare(struct side *s)
 			bind_window(s, i);
 		rkeys[i] = s->mw[i] ? s->mw[i]->rkey : 0;
 	}
+	s->expected += s->left_in;
 	if (!s->c.late_recv && (!s->active || s->c.both))
 		top_up(s);
 	vt_send(s->fd, rkeys, sizeof(rkeys));

@@ -6,8 +6,8 @@
  *	verbs_stress -d DEV					the passive side; the active one sends its settings
  *	verbs_stress -d DEV -c HOST [options]			the active side
  *	  -t rc|uc|ud  -q QPS  -n BATCHES  -w OPS_PER_BATCH  -l MAX_LEN  -s SEED  -o OP,OP,...
- *	  -S use an SRQ  -e sleep in completion channels  -r post receives late (RNR)  -L losses are allowed (UC, UD)
- *	  -B both sides send at once  -z no message is empty
+ *	  -S use an SRQ  -e sleep in completion channels  -r post receives late (RNR)  -L losses, but not of all messages, are allowed
+ *	  (UC, UD)  -B both sides send at once  -z no message is empty
  *	both:  -x for rxe: no ibv_wr_*(), whose lists its provider miscounts in rdma-core 44; its WITH_INV is the kernel's bit
  *	  -6 IPv6 GID  -g GID_INDEX  -m PATH_MTU  -p TCP_PORT  -k ACK_TIMEOUT_CODE  -T SECONDS  -v
  * Exits 0, 1 or 4 (pass, fail, skip).
@@ -496,6 +496,8 @@ int main(int argc, char **argv)
 			fprintf(stderr, "batch %u done\n", s.batch_nr);
 	}
 	teardown(&s);
+	if (s.expected && s.lost == s.expected)
+		vt_die("all %llu messages were lost", (unsigned long long)s.lost);
 	report(&s);
 	return VT_PASS;
 }
