@@ -29,7 +29,7 @@ struct sample {
 
 static void die(const char *what)
 {
-	fprintf(stderr, "queue: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "qdisc_sampler: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	uint32_t handle;
 
 	if (argc < 5) {
-		fprintf(stderr, "queue IFACE HANDLE EVERY_US UNTIL_MS [EPOCH_NS]\n");
+		fprintf(stderr, "qdisc_sampler IFACE HANDLE EVERY_US UNTIL_MS [EPOCH_NS]\n");
 		return 2;
 	}
 	ifindex = if_nametoindex(argv[1]);

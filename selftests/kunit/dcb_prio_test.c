@@ -104,7 +104,7 @@ static struct kunit_case cases[] = {
 };
 
 static struct kunit_suite suite = {
-	.name = "qos",
+	.name = "roan_dcb_prio",
 	.init = fake_init,
 	.exit = fake_exit,
 	.test_cases = cases,

@@ -118,7 +118,7 @@ def suite(name):
     return file
 
 
-class Bench:
+class SourceCopy:
     """A copy of the sources, in which one mutant after the other is built."""
 
     def __init__(self):
@@ -191,12 +191,12 @@ def main():
     parser.add_argument("files", nargs="*", default=FILES)
     args = parser.parse_args()
     work = [(name, line, text, new) for name in args.files for line, text, new in mutants(name)]
-    benches = [Bench() for _ in range(args.j)]
-    for bench in benches:
-        bench.prepare()
+    copies = [SourceCopy() for _ in range(args.j)]
+    for copy in copies:
+        copy.prepare()
 
     def share(k):
-        return [w for w in work[k::args.j] if benches[k].survives(w[0], w[3])]
+        return [w for w in work[k::args.j] if copies[k].survives(w[0], w[3])]
 
     with ThreadPoolExecutor(args.j) as pool:
         alive = [w for part in pool.map(share, range(args.j)) for w in part]
@@ -217,8 +217,8 @@ def main():
             bad += 1
             print("STALE EXCUSE %s: %s -> %s" % entry[:3])
     print("%d mutants, %d killed, %d excused, %d survived" % (len(work), len(work) - len(alive), len(alive) - bad, bad))
-    for bench in benches:
-        shutil.rmtree(bench.dir)
+    for copy in copies:
+        shutil.rmtree(copy.dir)
     return 1 if bad else 0
 
 

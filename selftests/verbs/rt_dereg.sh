@@ -9,6 +9,6 @@ HERE=$(dirname "$(readlink -f "$0")")
 
 ktap_header
 { load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-on h1 timeout 300 "$PROGRAMS/rt_dereg" -d $H1DEV > /tmp/realtime 2>&1
-ktap_relay /tmp/realtime realtime $?
+on h1 timeout 300 "$PROGRAMS/rt_dereg" -d $H1DEV > /tmp/rt_dereg 2>&1
+ktap_relay /tmp/rt_dereg rt_dereg $?
 ktap_end

@@ -8,7 +8,7 @@
  * Checks that batches contain the packets that @single sends one by one, and leave the requester in the same state.
  * Returns the number of batches with more than one packet. ACKs have @syndrome.
  */
-static u32 same(struct kunit *test, struct bench *single, struct bench *many, u8 syndrome)
+static u32 same(struct kunit *test, struct req_fixture *single, struct req_fixture *many, u8 syndrome)
 {
 	u32 together = 0;
 	enum roan_next next;
@@ -42,7 +42,7 @@ static u32 same(struct kunit *test, struct bench *single, struct bench *many, u8
 
 static void alike(struct kunit *test, const struct roan_requester_cfg *cfg, u8 op)
 {
-	struct bench *single = bench_with(test, *cfg), *many = bench_with(test, *cfg);
+	struct req_fixture *single = req_fixture_with(test, *cfg), *many = req_fixture_with(test, *cfg);
 
 	post(single, op, 50 * MTU + 1);
 	post(many, op, 50 * MTU + 1);
@@ -64,20 +64,20 @@ static void batch_count__as_one_by_one(struct kunit *test)
 }
 
 /* Single-packet messages, mixed with others. */
-static void post_rows(struct bench *b, u8 op)
+static void post_rows(struct req_fixture *f, u8 op)
 {
-	post(b, op, 64);
-	post_again(b, 20);
-	post_work(b, (struct roan_tx_wqe) { .op = op, .len = 65, .solicited = true });
-	post(b, op, 65);
-	post(b, op, 0);
-	post_again(b, 1);
-	post_work(b, (struct roan_tx_wqe) { .op = op, .ext = ROAN_EXT_IMM });
-	post(b, op, 3 * MTU);
-	post(b, op, MTU);
-	post_again(b, 9);
-	post_work(b, (struct roan_tx_wqe) { .op = op, .len = MTU, .fence = true });
-	post(b, op, MTU);
+	post(f, op, 64);
+	post_again(f, 20);
+	post_work(f, (struct roan_tx_wqe) { .op = op, .len = 65, .solicited = true });
+	post(f, op, 65);
+	post(f, op, 0);
+	post_again(f, 1);
+	post_work(f, (struct roan_tx_wqe) { .op = op, .ext = ROAN_EXT_IMM });
+	post(f, op, 3 * MTU);
+	post(f, op, MTU);
+	post_again(f, 9);
+	post_work(f, (struct roan_tx_wqe) { .op = op, .len = MTU, .fence = true });
+	post(f, op, MTU);
 }
 
 static void batch_count__messages(struct kunit *test)
@@ -87,12 +87,12 @@ static void batch_count__messages(struct kunit *test)
 	struct roan_requester_cfg cfg = rc;
 
 	for (u32 i = 0; i < ARRAY_SIZE(windows) * 4; i++) {
-		struct bench *single, *many;
+		struct req_fixture *single, *many;
 
 		cfg.psn_window = windows[i / 4];
 		cfg.transport = services[i & 1];
-		single = bench_with(test, cfg);
-		many = bench_with(test, cfg);
+		single = req_fixture_with(test, cfg);
+		many = req_fixture_with(test, cfg);
 		post_rows(single, ops[i >> 1 & 1]);
 		post_rows(many, ops[i >> 1 & 1]);
 		KUNIT_EXPECT_EQ(test, same(test, single, many, UNLIMITED) > 0, cfg.psn_window >= 12 ||
@@ -103,15 +103,15 @@ static void batch_count__messages(struct kunit *test)
 /* A batch of SENDs is limited by the peer's credits. */
 static void batch_count__credits(struct kunit *test)
 {
-	struct bench *single = bench(test), *many = bench(test), *b;
+	struct req_fixture *single = req_fixture(test), *many = req_fixture(test), *f;
 
 	for (int i = 0; i < 2; i++) {
-		b = i ? many : single;
-		post(b, ROAN_OP_SEND, 64);
-		send_one(b);
-		answer(b, ROAN_AETH_ACK | roan_credit_code(6), 0, 1);
-		post(b, ROAN_OP_SEND, 64);
-		post_again(b, 20);
+		f = i ? many : single;
+		post(f, ROAN_OP_SEND, 64);
+		send_one(f);
+		answer(f, ROAN_AETH_ACK | roan_credit_code(6), 0, 1);
+		post(f, ROAN_OP_SEND, 64);
+		post_again(f, 20);
 	}
 	KUNIT_EXPECT_GT(test, same(test, single, many, ROAN_AETH_ACK), 0);	/* these ACKs grant no credits */
 }
@@ -119,40 +119,40 @@ static void batch_count__credits(struct kunit *test)
 /* A failed WQE and those behind it are not sent. */
 static void batch_count__none_behind_a_failure(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_WRITE, 64);
-	post_again(b, 20);
-	roan_requester_fail(&b->r, 5, ROAN_ST_LOC_QP_OP_ERR);
-	while (send_alike(b) == ROAN_NEXT_PACKET)
+	post(f, ROAN_OP_WRITE, 64);
+	post_again(f, 20);
+	roan_requester_fail(&f->r, 5, ROAN_ST_LOC_QP_OP_ERR);
+	while (send_alike(f) == ROAN_NEXT_PACKET)
 		;
-	KUNIT_EXPECT_EQ(test, b->r.next_psn, psn_add(PSN0, 5));
+	KUNIT_EXPECT_EQ(test, f->r.next_psn, psn_add(PSN0, 5));
 }
 
 static void batch_count__none_of_another_kind(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_WRITE, 3 * MTU);
-	post(b, ROAN_OP_READ, 8 * MTU);
-	post(b, ROAN_OP_FETCH_ADD, 8);
+	post(f, ROAN_OP_WRITE, 3 * MTU);
+	post(f, ROAN_OP_READ, 8 * MTU);
+	post(f, ROAN_OP_FETCH_ADD, 8);
 	for (int i = 0; i < 5; i++) {
-		KUNIT_ASSERT_EQ(test, roan_requester_next(&b->r, b->now, &b->e), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, roan_requester_batch_count(&b->r, &b->e, 100), 0);
-		roan_requester_sent(&b->r, &b->e, b->now);
+		KUNIT_ASSERT_EQ(test, roan_requester_next(&f->r, f->now, &f->e), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, roan_requester_batch_count(&f->r, &f->e, 100), 0);
+		roan_requester_sent(&f->r, &f->e, f->now);
 	}
 }
 
 /* Retransmitted packets are not batched: the last one before end_psn needs AckReq. */
 static void batch_count__none_sent_again(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_WRITE, 10 * MTU);
-	KUNIT_EXPECT_EQ(test, send_all(b), 10);
-	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
-	KUNIT_ASSERT_EQ(test, roan_requester_next(&b->r, b->now, &b->e), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, roan_requester_batch_count(&b->r, &b->e, 100), 0);
+	post(f, ROAN_OP_WRITE, 10 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(f), 10);
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
+	KUNIT_ASSERT_EQ(test, roan_requester_next(&f->r, f->now, &f->e), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, roan_requester_batch_count(&f->r, &f->e, 100), 0);
 }
 
 static struct kunit_case requester_alike_cases[] = {

@@ -10,23 +10,23 @@
 #define MTU	256
 #define PSN0	0xfffffe	/* every case crosses the PSN wrap */
 
-struct bench {
+struct req_fixture {
 	struct roan_requester r;
 	struct roan_tx_wqe work[SLOTS];
 	struct roan_tx_desc e;
 	u64 now;
 };
 
-static inline struct bench *bench_with(struct kunit *test, struct roan_requester_cfg cfg)
+static inline struct req_fixture *req_fixture_with(struct kunit *test, struct roan_requester_cfg cfg)
 {
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct req_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
-	b->r.work = b->work;
-	b->r.mask = SLOTS - 1;
-	b->now = 1000;
-	roan_requester_reset(&b->r, &cfg);
-	return b;
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->r.work = f->work;
+	f->r.mask = SLOTS - 1;
+	f->now = 1000;
+	roan_requester_reset(&f->r, &cfg);
+	return f;
 }
 
 static const struct roan_requester_cfg rc = {
@@ -34,107 +34,107 @@ static const struct roan_requester_cfg rc = {
 	.sq_psn = PSN0, .psn_window = 64,
 };
 
-static inline struct bench *bench(struct kunit *test)
+static inline struct req_fixture *req_fixture(struct kunit *test)
 {
-	return bench_with(test, rc);
+	return req_fixture_with(test, rc);
 }
 
-static inline struct roan_tx_wqe *post_work(struct bench *b, struct roan_tx_wqe work)
+static inline struct roan_tx_wqe *post_work(struct req_fixture *f, struct roan_tx_wqe work)
 {
 	u32 index;
-	struct roan_tx_wqe *w = roan_requester_slot(&b->r, &index);
+	struct roan_tx_wqe *w = roan_requester_slot(&f->r, &index);
 
 	if (w) {
 		*w = work;
-		roan_requester_queued(&b->r);
+		roan_requester_queued(&f->r);
 	}
 	return w;
 }
 
-static inline struct roan_tx_wqe *post(struct bench *b, u8 op, u32 len)
+static inline struct roan_tx_wqe *post(struct req_fixture *f, u8 op, u32 len)
 {
-	return post_work(b, (struct roan_tx_wqe) { .op = op, .len = len });
+	return post_work(f, (struct roan_tx_wqe) { .op = op, .len = len });
 }
 
 /* Posts @n more WQEs that are marked as like the previous one. */
-static inline void post_again(struct bench *b, u32 n)
+static inline void post_again(struct req_fixture *f, u32 n)
 {
 	while (n--)
-		roan_requester_queue_same(&b->r);
+		roan_requester_queue_same(&f->r);
 }
 
 /* Sends a packet and up to @more further ones of the same batch. */
-static inline enum roan_next send_some(struct bench *b, u32 more)
+static inline enum roan_next send_some(struct req_fixture *f, u32 more)
 {
-	enum roan_next next = roan_requester_next(&b->r, b->now, &b->e);
+	enum roan_next next = roan_requester_next(&f->r, f->now, &f->e);
 
 	if (next != ROAN_NEXT_PACKET)
 		return next;
-	b->e.npsn += roan_requester_batch_count(&b->r, &b->e, more);
-	roan_requester_sent(&b->r, &b->e, b->now);
+	f->e.npsn += roan_requester_batch_count(&f->r, &f->e, more);
+	roan_requester_sent(&f->r, &f->e, f->now);
 	return next;
 }
 
-static inline enum roan_next send_one(struct bench *b)
+static inline enum roan_next send_one(struct req_fixture *f)
 {
-	return send_some(b, 0);
+	return send_some(f, 0);
 }
 
-static inline enum roan_next send_alike(struct bench *b)
+static inline enum roan_next send_alike(struct req_fixture *f)
 {
-	return send_some(b, U32_MAX);
+	return send_some(f, U32_MAX);
 }
 
-static inline u32 send_all(struct bench *b)
+static inline u32 send_all(struct req_fixture *f)
 {
 	u32 n = 0;
 
-	while (send_one(b) == ROAN_NEXT_PACKET)
+	while (send_one(f) == ROAN_NEXT_PACKET)
 		n++;
 	return n;
 }
 
-static inline enum roan_event answer(struct bench *b, u8 syndrome, u32 n, u32 msn)
+static inline enum roan_event answer(struct req_fixture *f, u8 syndrome, u32 n, u32 msn)
 {
 	const struct roan_pkt pkt = {
 		.info = roan_opcode(0x11), .opcode = 0x11, .psn = psn_add(PSN0, n), .syndrome = syndrome, .msn = msn,
 	};
 
-	return roan_requester_acked(&b->r, &pkt, b->now);
+	return roan_requester_acked(&f->r, &pkt, f->now);
 }
 
-static inline enum roan_event ack(struct bench *b, u32 n)
+static inline enum roan_event ack(struct req_fixture *f, u32 n)
 {
-	return answer(b, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, n, 0);
+	return answer(f, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, n, 0);
 }
 
 /* Receives a READ response or atomic ACK. @syndrome and @msn are used if the opcode has an AETH. */
-static inline enum roan_resp_action respond_with(struct bench *b, u8 opcode, u32 n, u16 len, u8 syndrome, u32 msn)
+static inline enum roan_resp_action respond_with(struct req_fixture *f, u8 opcode, u32 n, u16 len, u8 syndrome, u32 msn)
 {
 	const struct roan_pkt pkt = {
 		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .payload_len = len,
 		.syndrome = syndrome, .msn = msn,
 	};
 	u32 index, offset;
-	enum roan_resp_action take = roan_requester_response(&b->r, &pkt, b->now, &index, &offset);
+	enum roan_resp_action take = roan_requester_response(&f->r, &pkt, f->now, &index, &offset);
 
 	if (take == ROAN_RESP_PLACE)
-		roan_requester_placed(&b->r, &pkt, b->now);
+		roan_requester_placed(&f->r, &pkt, f->now);
 	return take;
 }
 
-static inline enum roan_resp_action respond(struct bench *b, u8 opcode, u32 n, u16 len)
+static inline enum roan_resp_action respond(struct req_fixture *f, u8 opcode, u32 n, u16 len)
 {
-	return respond_with(b, opcode, n, len, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 0);
+	return respond_with(f, opcode, n, len, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 0);
 }
 
 /* Retires the next finished WQE and returns its status; -1: none. */
-static inline int retired(struct bench *b)
+static inline int retired(struct req_fixture *f)
 {
 	enum roan_status status;
 	u32 index;
 
-	return roan_requester_retired(&b->r, &index, &status) ? (int)status : -1;
+	return roan_requester_retired(&f->r, &index, &status) ? (int)status : -1;
 }
 
 #endif /* REQUESTER_FIXTURE_H */

@@ -4,65 +4,65 @@
 
 static void rnr__waits(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
-	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), 0);
-	b->now += 10000;
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 10000);
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r), 0);
+	f->now += 10000;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, f->r.retries_left, 2);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 }
 
 static void rnr__budget(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 3; i++) {
-		send_all(b);
-		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
-		b->now += 20000;
+		send_all(f);
+		KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_RNR | 1, 0, 0), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
+		f->now += 20000;
 	}
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RNR_RETRY_EXC_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_RNR_RETRY_EXC_ERR);
 }
 
 /* An RNR wait longer than the ACK timeout does not count as a timeout. */
 static void rnr__wait_is_no_timeout(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	answer(b, ROAN_AETH_RNR | 0, 0, 0);
-	b->now += 655360000;
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + roan_timeout_ns(10));
-	KUNIT_EXPECT_EQ(test, roan_requester_slack(&b->r), roan_timeout_ns(10) / 4);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	answer(f, ROAN_AETH_RNR | 0, 0, 0);
+	f->now += 655360000;
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + roan_timeout_ns(10));
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r), roan_timeout_ns(10) / 4);
 }
 
-static struct bench *infinite_rnr_retry(struct kunit *test)
+static struct req_fixture *infinite_rnr_retry(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 
 	cfg.rnr_retry = 7;
-	return bench_with(test, cfg);
+	return req_fixture_with(test, cfg);
 }
 
 static void rnr__for_ever(struct kunit *test)
 {
-	struct bench *b = infinite_rnr_retry(test);
+	struct req_fixture *f = infinite_rnr_retry(test);
 
-	post(b, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 100; i++) {
-		KUNIT_EXPECT_EQ(test, send_all(b), 1);
-		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-		b->now = roan_requester_deadline(&b->r);
+		KUNIT_EXPECT_EQ(test, send_all(f), 1);
+		KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+		f->now = roan_requester_deadline(&f->r);
 	}
 }
 
@@ -71,42 +71,42 @@ static void rnr__for_ever(struct kunit *test)
  */
 static void rnr__delay_grows_to_one_ms(struct kunit *test)
 {
-	struct bench *b = infinite_rnr_retry(test);
-	u64 began = b->now, wait = 0, before;
+	struct req_fixture *f = infinite_rnr_retry(test);
+	u64 began = f->now, wait = 0, before;
 	u32 asked = 0;
 
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_SEND, 8);
-	while (b->now - began < 20 * NSEC_PER_MSEC) {
-		KUNIT_ASSERT_EQ(test, send_all(b), 2);
-		answer(b, ROAN_AETH_RNR | 1, 0, 0);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
+	while (f->now - began < 20 * NSEC_PER_MSEC) {
+		KUNIT_ASSERT_EQ(test, send_all(f), 2);
+		answer(f, ROAN_AETH_RNR | 1, 0, 0);
 		before = wait;
-		wait = roan_requester_deadline(&b->r) - b->now;
+		wait = roan_requester_deadline(&f->r) - f->now;
 		KUNIT_EXPECT_GE(test, wait, max_t(u64, before, 10000));
-		KUNIT_EXPECT_LE(test, wait, max_t(u64, (b->now - began) / 8, 10000));
-		b->now += wait;
+		KUNIT_EXPECT_LE(test, wait, max_t(u64, (f->now - began) / 8, 10000));
+		f->now += wait;
 		asked++;
 	}
 	KUNIT_EXPECT_EQ(test, wait, NSEC_PER_MSEC);
 	KUNIT_EXPECT_LE(test, asked, 70);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
-	send_all(b);
-	answer(b, ROAN_AETH_RNR | 1, 1, 0);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, ack(f, 0), ROAN_EV_PROGRESS);
+	send_all(f);
+	answer(f, ROAN_AETH_RNR | 1, 1, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 10000);
 }
 
 /* The delay of the RNR NAK is a lower bound, also above 1 ms. */
 static void rnr__never_below_the_nak_delay(struct kunit *test)
 {
-	struct bench *b = infinite_rnr_retry(test);
+	struct req_fixture *f = infinite_rnr_retry(test);
 
-	post(b, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 20; i++) {
-		send_all(b);
-		answer(b, ROAN_AETH_RNR | 31, 0, 0);
-		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 491520000);
-		b->now += 491520000;
+		send_all(f);
+		answer(f, ROAN_AETH_RNR | 31, 0, 0);
+		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 491520000);
+		f->now += 491520000;
 	}
 }
 
@@ -116,63 +116,63 @@ static void rnr__never_below_the_nak_delay(struct kunit *test)
  */
 static void rnr__covers_what_follows(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	answer(b, ROAN_AETH_RNR | 1, 0, 0);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
-	b->now += 10000;
-	roan_requester_timer(&b->r, b->now);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
-	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0), ROAN_EV_RETRY);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	answer(f, ROAN_AETH_RNR | 1, 0, 0);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
+	f->now += 10000;
+	roan_requester_timer(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, f->r.retries_left, f->r.cfg.retry_cnt);
+	KUNIT_EXPECT_EQ(test, ack(f, 0), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0), ROAN_EV_RETRY);
 }
 
 /* RNR NAKs for several copies of a request start one wait and cost one retry. */
 static void rnr__of_copies_counts_once(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
 	for (int i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, b->r.rnr_left, 1);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10000);
+		KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, f->r.rnr_left, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 10000);
 }
 
 /* An ACK for a later copy of the request ends the RNR wait. */
 static void rnr__wait_ends_with_the_answer(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	answer(b, ROAN_AETH_RNR | 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, ack(b, 0), ROAN_EV_PROGRESS);
-	post(b, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	answer(f, ROAN_AETH_RNR | 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, ack(f, 0), ROAN_EV_PROGRESS);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 }
 
 /* A slow receiver and a lossy link: each RNR NAK proves that the request arrived, and renews the retry counter. */
 static void rnr__renews_the_retries(struct kunit *test)
 {
-	struct bench *b = infinite_rnr_retry(test);
+	struct req_fixture *f = infinite_rnr_retry(test);
 
-	post(b, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 100; i++) {
-		send_all(b);
-		b->now += roan_timeout_ns(10);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-		send_all(b);
-		KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
-		b->now = roan_requester_deadline(&b->r);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+		send_all(f);
+		f->now += roan_timeout_ns(10);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+		send_all(f);
+		KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
+		f->now = roan_requester_deadline(&f->r);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
 	}
 }
 

@@ -4,77 +4,77 @@
 
 static void acked__cumulative(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	for (int i = 0; i < 3; i++)
-		post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
+		post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, ack(f, 1), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
 /* One ACK for a message of maximum length and the next one: their PSNs are too far apart for a simple comparison. */
 static void acked__the_longest_message_and_the_next(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 	u32 n = 1u << 23;
 
-	post(b, ROAN_OP_WRITE, 1u << 31);
-	post(b, ROAN_OP_SEND, 8);
-	while (b->r.una_psn != psn_add(PSN0, n - 1)) {
-		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-		ack(b, min(psn_diff(b->e.psn, PSN0) & PSN_MASK, n - 2));
+	post(f, ROAN_OP_WRITE, 1u << 31);
+	post(f, ROAN_OP_SEND, 8);
+	while (f->r.una_psn != psn_add(PSN0, n - 1)) {
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		ack(f, min(psn_diff(f->e.psn, PSN0) & PSN_MASK, n - 2));
 	}
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, n));
-	KUNIT_EXPECT_EQ(test, ack(b, n), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_EQ(test, ack(f, n), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
 static void acked__outside_is_stale(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, ack(b, PSN_MASK - 1), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, PSN_MASK, 0), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, b->r.n_stale, 3);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, ack(f, 1), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, ack(f, PSN_MASK - 1), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, PSN_MASK, 0), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, f->r.n_stale, 3);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
 static void acked__beyond_a_read_is_an_implied_nak(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_READ, 8);
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, ack(b, 1), ROAN_EV_NOTHING);	/* once per gap */
-	KUNIT_EXPECT_EQ(test, b->r.n_implied_naks, 1);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
+	post(f, ROAN_OP_READ, 8);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, ack(f, 1), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, ack(f, 1), ROAN_EV_NOTHING);	/* once per gap */
+	KUNIT_EXPECT_EQ(test, f->r.n_implied_naks, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
 static void acked__sequence_nak_goes_back_once(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_WRITE, 4 * MTU);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_NOTHING);
-	send_one(b);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 2));
-	KUNIT_EXPECT_EQ(test, b->e.offset, 2 * MTU);
-	KUNIT_EXPECT_TRUE(test, b->e.resend);
-	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x07);
+	post(f, ROAN_OP_WRITE, 4 * MTU);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 2, 0), ROAN_EV_NOTHING);
+	send_one(f);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, f->e.offset, 2 * MTU);
+	KUNIT_EXPECT_TRUE(test, f->e.resend);
+	KUNIT_EXPECT_EQ(test, f->e.opcode, 0x07);
 }
 
 static void acked__naks_have_their_status(struct kunit *test)
@@ -91,46 +91,46 @@ static void acked__naks_have_their_status(struct kunit *test)
 
 	for (size_t i = 0; i < ARRAY_SIZE(naks); i++) {
 		bool reserved = naks[i].syndrome == 0x40;
-		struct bench *b = bench(test);
+		struct req_fixture *f = req_fixture(test);
 
 		for (int k = 0; k < 3; k++)
-			post(b, ROAN_OP_SEND, 8);
-		send_all(b);
-		KUNIT_EXPECT_EQ(test, answer(b, naks[i].syndrome, 1, 0), ROAN_EV_FAILED);
+			post(f, ROAN_OP_SEND, 8);
+		send_all(f);
+		KUNIT_EXPECT_EQ(test, answer(f, naks[i].syndrome, 1, 0), ROAN_EV_FAILED);
 		if (!reserved)
-			KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-		KUNIT_EXPECT_EQ(test, retired(b), naks[i].status);
-		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
-		KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+			KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+		KUNIT_EXPECT_EQ(test, retired(f), naks[i].status);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
+		KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
 	}
 }
 
 static void response__gap_requests_the_remainder(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_READ, 4 * MTU);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0e, 2, MTU), ROAN_RESP_RETRY);
-	send_one(b);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
-	KUNIT_EXPECT_EQ(test, b->e.offset, MTU);
-	KUNIT_EXPECT_EQ(test, b->e.len, 3 * MTU);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 0, MTU), ROAN_RESP_STALE);
+	post(f, ROAN_OP_READ, 4 * MTU);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 0, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0e, 2, MTU), ROAN_RESP_RETRY);
+	send_one(f);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, f->e.offset, MTU);
+	KUNIT_EXPECT_EQ(test, f->e.len, 3 * MTU);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 1, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 0, MTU), ROAN_RESP_STALE);
 }
 
 static void response__acknowledges_what_is_before(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_READ, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 1, 8), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_READ, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x10, 1, 8), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
 static void response__must_be_well_formed(struct kunit *test)
@@ -149,274 +149,274 @@ static void response__must_be_well_formed(struct kunit *test)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct bench *b = bench(test);
+		struct req_fixture *f = req_fixture(test);
 
-		post(b, bad[i].op, 2 * MTU);
-		send_all(b);
-		KUNIT_EXPECT_EQ(test, respond(b, bad[i].opcode, 0, bad[i].len), ROAN_RESP_FAILED);
-		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_BAD_RESP_ERR);
+		post(f, bad[i].op, 2 * MTU);
+		send_all(f);
+		KUNIT_EXPECT_EQ(test, respond(f, bad[i].opcode, 0, bad[i].len), ROAN_RESP_FAILED);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_BAD_RESP_ERR);
 	}
 }
 
 static void timer__retries_run_out(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, send_all(b), 1);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
-		b->now += roan_timeout_ns(10);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
+		KUNIT_EXPECT_EQ(test, send_all(f), 1);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+		f->now += roan_timeout_ns(10);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), i < 2 ? ROAN_EV_RETRY : ROAN_EV_FAILED);
 	}
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_RETRY_EXC_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_RETRY_EXC_ERR);
 }
 
 static void timer__progress_renews_the_budget(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	b->now += roan_timeout_ns(10);
-	roan_requester_timer(&b->r, b->now);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	f->now += roan_timeout_ns(10);
+	roan_requester_timer(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, f->r.retries_left, 1);
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, f->r.retries_left, 2);
 }
 
 static void timer__code_0_is_never(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.timeout = 0;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, U64_MAX), ROAN_EV_NOTHING);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, U64_MAX), ROAN_EV_NOTHING);
 }
 
 #define MS	1000000ull
 
-static struct bench *slow_bench(struct kunit *test)
+static struct req_fixture *slow_req_fixture(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
 
 	cfg.timeout = 14;	/* 67 ms */
-	return bench_with(test, cfg);
+	return req_fixture_with(test, cfg);
 }
 
 static void rtt__from_request_to_its_response(struct kunit *test)
 {
-	struct bench *b = slow_bench(test);
+	struct req_fixture *f = slow_req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 2 * MTU);
-	post(b, ROAN_OP_READ, 2 * MTU);
-	send_one(b);
-	b->now += 5 * MS;
-	send_one(b);
-	b->now += MS;
-	send_one(b);
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
-	b->now += MS;
-	ack(b, 1);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
-	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 2 * MS);
+	post(f, ROAN_OP_SEND, 2 * MTU);
+	post(f, ROAN_OP_READ, 2 * MTU);
+	send_one(f);
+	f->now += 5 * MS;
+	send_one(f);
+	f->now += MS;
+	send_one(f);
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 0);
+	f->now += MS;
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 2 * MS);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, f->r.rtt.srtt_ns, 2 * MS);
 
 	/* The first READ left while the SEND was timed, so it gives no sample. The next READ does. */
-	respond(b, 0x0d, 2, MTU);
-	respond(b, 0x0f, 3, MTU);
-	post(b, ROAN_OP_READ, 2 * MTU);
-	send_one(b);
-	b->now += 3 * MS;
-	respond(b, 0x0d, 4, MTU);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 3 * MS);
+	respond(f, 0x0d, 2, MTU);
+	respond(f, 0x0f, 3, MTU);
+	post(f, ROAN_OP_READ, 2 * MTU);
+	send_one(f);
+	f->now += 3 * MS;
+	respond(f, 0x0d, 4, MTU);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 3 * MS);
 }
 
 static void rtt__not_of_a_retransmission(struct kunit *test)
 {
-	struct bench *b = slow_bench(test);
+	struct req_fixture *f = slow_req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	b->now += roan_timeout_ns(14);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	send_all(b);
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
-	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	f->now += roan_timeout_ns(14);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	send_all(f);
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, f->r.rtt.srtt_ns, 0);
 }
 
 /* The ACK arrives before the recorded send time (early departure): no RTT sample. */
 static void rtt__not_if_sent_early(struct kunit *test)
 {
-	struct bench *b = slow_bench(test);
+	struct req_fixture *f = slow_req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	b->now += 5 * MS;
-	send_all(b);
-	b->now -= MS;
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 0);
-	KUNIT_EXPECT_EQ(test, b->r.rtt.srtt_ns, 0);
+	post(f, ROAN_OP_SEND, 8);
+	f->now += 5 * MS;
+	send_all(f);
+	f->now -= MS;
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, f->r.rtt.srtt_ns, 0);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	b->now += MS;
-	ack(b, 1);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), MS);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	f->now += MS;
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), MS);
 }
 
 /* A requester with an SRTT of 2 ms and so an RTO of 6 ms. */
-static struct bench *bench_with_rtt(struct kunit *test)
+static struct req_fixture *req_fixture_with_rtt(struct kunit *test)
 {
-	struct bench *b = slow_bench(test);
+	struct req_fixture *f = slow_req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	b->now += 2 * MS;
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	return b;
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	f->now += 2 * MS;
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	return f;
 }
 
 static void timer__rto_costs_no_retry(struct kunit *test)
 {
-	struct bench *b = bench_with_rtt(test);
-	u64 began = b->now;
+	struct req_fixture *f = req_fixture_with_rtt(test);
+	u64 began = f->now;
 
-	post(b, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 4; i++) {	/* 6, 12, 24 ms; 48 > timeout */
-		KUNIT_EXPECT_EQ(test, send_all(b), 1);
-		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), min(b->now + (6 * MS << i), began + roan_timeout_ns(14)));
-		b->now = roan_requester_deadline(&b->r);
-		KUNIT_EXPECT_EQ(test, b->r.retries_left, 2);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+		KUNIT_EXPECT_EQ(test, send_all(f), 1);
+		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), min(f->now + (6 * MS << i), began + roan_timeout_ns(14)));
+		f->now = roan_requester_deadline(&f->r);
+		KUNIT_EXPECT_EQ(test, f->r.retries_left, 2);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
 	}
-	KUNIT_EXPECT_EQ(test, b->r.n_rto, 3);
-	KUNIT_EXPECT_EQ(test, b->r.n_timeouts, 1);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, 1);
+	KUNIT_EXPECT_EQ(test, f->r.n_rto, 3);
+	KUNIT_EXPECT_EQ(test, f->r.n_timeouts, 1);
+	KUNIT_EXPECT_EQ(test, f->r.retries_left, 1);
 }
 
 static void timer__rto_runs_from_the_last_packet(struct kunit *test)
 {
-	struct bench *b = bench_with_rtt(test);
+	struct req_fixture *f = req_fixture_with_rtt(test);
 
-	post(b, ROAN_OP_SEND, 2 * MTU);
-	send_one(b);
-	b->now += 5 * MS;	/* paced */
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
-	send_one(b);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 6 * MS);
-	b->now += 6 * MS;
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
+	post(f, ROAN_OP_SEND, 2 * MTU);
+	send_one(f);
+	f->now += 5 * MS;	/* paced */
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+	send_one(f);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 6 * MS);
+	f->now += 6 * MS;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
 	/* Nothing is retransmitted yet, so the timer does not count a second loss. */
-	b->now += 20 * MS;
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	f->now += 20 * MS;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 }
 
 /* A requester that has sent four packets without an ACK, and has sent the first one again as a probe. */
-static struct bench *bench_with_probe(struct kunit *test)
+static struct req_fixture *req_fixture_with_probe(struct kunit *test)
 {
-	struct bench *b = bench_with_rtt(test);
+	struct req_fixture *f = req_fixture_with_rtt(test);
 
-	post(b, ROAN_OP_SEND, 3 * MTU);
-	post(b, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(b), 4);
-	b->now = roan_requester_deadline(&b->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	return b;
+	post(f, ROAN_OP_SEND, 3 * MTU);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 4);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	return f;
 }
 
 static void timer__probe_then_loss_resends_all(struct kunit *test)
 {
-	struct bench *b = bench_with_probe(test);
+	struct req_fixture *f = req_fixture_with_probe(test);
 
-	ack(b, 1);
-	KUNIT_EXPECT_EQ(test, send_all(b), 3);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 4));
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 3);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 4));
 }
 
 static void timer__late_ack_resends_nothing(struct kunit *test)
 {
-	struct bench *b = bench_with_probe(test);
+	struct req_fixture *f = req_fixture_with_probe(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	ack(b, 2);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 5));
-	KUNIT_EXPECT_FALSE(test, b->e.resend);
-	ack(b, 5);
+	post(f, ROAN_OP_SEND, 8);
+	ack(f, 2);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 5));
+	KUNIT_EXPECT_FALSE(test, f->e.resend);
+	ack(f, 5);
 	for (int i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
 /* Packets dropped by the peer (sequence NAK) and not yet retransmitted are not in flight, also after a late ACK. */
 static void timer__dropped_packets_are_not_in_flight(struct kunit *test)
 {
-	struct bench *b = bench_with_rtt(test);
+	struct req_fixture *f = req_fixture_with_rtt(test);
 
 	for (int i = 0; i < 6; i++)
-		post(b, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(b), 6);
-	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
-	send_one(b);
-	send_one(b);			/* then the driver half sends nothing for a while */
-	b->now = roan_requester_deadline(&b->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	send_one(b);
-	ack(b, 2);
-	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+		post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 6);
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	send_one(f);
+	send_one(f);			/* then the driver half sends nothing for a while */
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	send_one(f);
+	ack(f, 2);
+	KUNIT_EXPECT_EQ(test, send_all(f), 4);
 }
 
 /* Two timeouts: the ACK of the second probe says no more about the tail than that of the first. */
 static void timer__second_probe_says_nothing_of_the_tail(struct kunit *test)
 {
-	struct bench *b = bench_with_rtt(test);
+	struct req_fixture *f = req_fixture_with_rtt(test);
 
-	post(b, ROAN_OP_SEND, 3 * MTU);
-	post(b, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 3 * MTU);
+	post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 3; i++)	/* the tail, with AckReq, is not sent yet */
-		send_one(b);
+		send_one(f);
 	for (int i = 0; i < 2; i++) {
-		b->now = roan_requester_deadline(&b->r);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-		send_one(b);
+		f->now = roan_requester_deadline(&f->r);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+		send_one(f);
 	}
-	ack(b, 2);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	ack(f, 2);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
 }
 
 /*
  * A requester with two outstanding READs of two packets each. It has the first response and, after a silence, has
  * requested the next one again as a probe.
  */
-static struct bench *bench_with_read_probe(struct kunit *test)
+static struct req_fixture *req_fixture_with_read_probe(struct kunit *test)
 {
-	struct bench *b = bench_with_rtt(test);
+	struct req_fixture *f = req_fixture_with_rtt(test);
 
-	post(b, ROAN_OP_READ, 2 * MTU);
-	send_all(b);
-	b->now += 2 * MS;
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_PLACE);
-	post(b, ROAN_OP_READ, 2 * MTU);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	b->now = roan_requester_deadline(&b->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 2));
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	return b;
+	post(f, ROAN_OP_READ, 2 * MTU);
+	send_all(f);
+	f->now += 2 * MS;
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 1, MTU), ROAN_RESP_PLACE);
+	post(f, ROAN_OP_READ, 2 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	return f;
 }
 
 /*
@@ -424,15 +424,15 @@ static struct bench *bench_with_read_probe(struct kunit *test)
  */
 static void timer__read_probe_then_loss_resends_all(struct kunit *test)
 {
-	struct bench *b = bench_with_read_probe(test);
+	struct req_fixture *f = req_fixture_with_read_probe(test);
 
-	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 2, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 3));
-	KUNIT_EXPECT_TRUE(test, b->e.resend);
-	b->now += MS;
-	respond(b, 0x0d, 3, MTU);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), 2 * MS);	/* from before; none from a retransmission */
+	KUNIT_EXPECT_EQ(test, respond(f, 0x10, 2, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_TRUE(test, f->e.resend);
+	f->now += MS;
+	respond(f, 0x0d, 3, MTU);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 2 * MS);	/* from before; none from a retransmission */
 }
 
 /*
@@ -441,101 +441,101 @@ static void timer__read_probe_then_loss_resends_all(struct kunit *test)
  */
 static void timer__late_read_response_resends_nothing(struct kunit *test)
 {
-	struct bench *b = bench_with_read_probe(test);
-	u64 sent = b->now - 5 * MS;
+	struct req_fixture *f = req_fixture_with_read_probe(test);
+	u64 sent = f->now - 5 * MS;
 
-	post(b, ROAN_OP_READ, MTU);
-	roan_requester_take_rtt(&b->r);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 2, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, b->r.rd_outstanding, 1);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 5));
-	KUNIT_EXPECT_FALSE(test, b->e.resend);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 3, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&b->r), b->now - sent);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 4, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x10, 5, MTU), ROAN_RESP_PLACE);
+	post(f, ROAN_OP_READ, MTU);
+	roan_requester_take_rtt(&f->r);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 2, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 5));
+	KUNIT_EXPECT_FALSE(test, f->e.resend);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 3, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), f->now - sent);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 4, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x10, 5, MTU), ROAN_RESP_PLACE);
 	for (int i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
 /* Stale responses restart the RTO but not the ACK timeout. */
 static void timer__stale_responses_restart_the_rto(struct kunit *test)
 {
-	struct bench *b = bench_with_read_probe(test);
-	u64 timeout = b->r.ack_timer_base_ns + roan_timeout_ns(14);
+	struct req_fixture *f = req_fixture_with_read_probe(test);
+	u64 timeout = f->r.ack_timer_base_ns + roan_timeout_ns(14);
 
-	b->now += 5 * MS;
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_STALE);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 10 * MS);
-	b->now += 55 * MS;
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 1, MTU), ROAN_RESP_STALE);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), timeout);
+	f->now += 5 * MS;
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 1, MTU), ROAN_RESP_STALE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 10 * MS);
+	f->now += 55 * MS;
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 1, MTU), ROAN_RESP_STALE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), timeout);
 }
 
 static void timer__nak_ends_the_probe(struct kunit *test)
 {
-	struct bench *b = bench_with_probe(test);
+	struct req_fixture *f = req_fixture_with_probe(test);
 
-	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
-	KUNIT_EXPECT_EQ(test, send_all(b), 4);
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	KUNIT_EXPECT_EQ(test, send_all(f), 4);
 }
 
 /* The backoff lasts until an RTT sample. A retransmitted packet gives none (Karn). */
 static void timer__rtt_sample_ends_the_backoff(struct kunit *test)
 {
-	struct bench *b = bench_with_rtt(test);
+	struct req_fixture *f = req_fixture_with_rtt(test);
 
-	post(b, ROAN_OP_SEND, 2 * MTU);
-	send_all(b);
-	b->now = roan_requester_deadline(&b->r);
-	roan_requester_timer(&b->r, b->now);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
-	ack(b, 1);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
-	ack(b, 2);
-	post(b, ROAN_OP_SEND, 2 * MTU);
-	send_all(b);
-	ack(b, 3);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 12 * MS);
-	b->now += 2 * MS;
-	ack(b, 4);
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), b->now + 5 * MS);
+	post(f, ROAN_OP_SEND, 2 * MTU);
+	send_all(f);
+	f->now = roan_requester_deadline(&f->r);
+	roan_requester_timer(&f->r, f->now);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 12 * MS);
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 12 * MS);
+	ack(f, 2);
+	post(f, ROAN_OP_SEND, 2 * MTU);
+	send_all(f);
+	ack(f, 3);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 12 * MS);
+	f->now += 2 * MS;
+	ack(f, 4);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 5 * MS);
 }
 
 /* True if an ACK is expected soon, so that posting needs no doorbell. Decided by the longest recent wait. */
 static void answer_expected__by_the_longest_recent_wait(struct kunit *test)
 {
 	struct roan_requester_cfg never = rc;
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 	u32 n = 0, i;
 
-	post(b, ROAN_OP_SEND, 4 * MTU);
-	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* no measurement yet */
+	post(f, ROAN_OP_SEND, 4 * MTU);
+	send_all(f);
+	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&f->r));		/* no measurement yet */
 	for (; n < 3; n++) {
-		b->now += n ? 10 : 3 * MS;
-		ack(b, n);
+		f->now += n ? 10 : 3 * MS;
+		ack(f, n);
 		/* the ACKs of one window show only one wait */
-		KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));
+		KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&f->r));
 	}
 	for (i = 0; i < 200; i++, n++) {
-		post(b, ROAN_OP_SEND, 8);
-		send_all(b);
-		b->now += MS / 10;
-		ack(b, n);
-		retired(b);
+		post(f, ROAN_OP_SEND, 8);
+		send_all(f);
+		f->now += MS / 10;
+		ack(f, n);
+		retired(f);
 	}
-	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&b->r));		/* recent waits were short */
+	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&f->r));		/* recent waits were short */
 	never.timeout = 0;
-	roan_requester_update_cfg(&b->r, &never);
-	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&b->r));		/* no ACK timeout */
-	answer(b, ROAN_AETH_RNR | 1, n, 0);
-	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&b->r));
+	roan_requester_update_cfg(&f->r, &never);
+	KUNIT_EXPECT_FALSE(test, roan_requester_answer_expected(&f->r));		/* no ACK timeout */
+	answer(f, ROAN_AETH_RNR | 1, n, 0);
+	KUNIT_EXPECT_TRUE(test, roan_requester_answer_expected(&f->r));
 }
 
 static struct kunit_case requester_ack_cases[] = {

@@ -4,311 +4,311 @@
 
 static void slot__full_queue_has_none(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	for (int i = 0; i < SLOTS; i++)
-		KUNIT_ASSERT_NOT_NULL(test, post(b, ROAN_OP_SEND, 1));
-	KUNIT_EXPECT_NULL(test, post(b, ROAN_OP_SEND, 1));
+		KUNIT_ASSERT_NOT_NULL(test, post(f, ROAN_OP_SEND, 1));
+	KUNIT_EXPECT_NULL(test, post(f, ROAN_OP_SEND, 1));
 }
 
 static void next__segments_of_a_message(struct kunit *test)
 {
 	static const u8 opcodes[] = { 0x00, 0x01, 0x02 };
 	static const u32 lens[] = { MTU, MTU, 88 };
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 600);
+	post(f, ROAN_OP_SEND, 600);
 	for (int i = 0; i < 3; i++) {
-		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, b->e.opcode, opcodes[i]);
-		KUNIT_EXPECT_EQ(test, b->e.len, lens[i]);
-		KUNIT_EXPECT_EQ(test, b->e.offset, i * MTU);
-		KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, i));
-		KUNIT_EXPECT_EQ(test, b->e.ackreq, i == 2);
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, f->e.opcode, opcodes[i]);
+		KUNIT_EXPECT_EQ(test, f->e.len, lens[i]);
+		KUNIT_EXPECT_EQ(test, f->e.offset, i * MTU);
+		KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, i));
+		KUNIT_EXPECT_EQ(test, f->e.ackreq, i == 2);
 	}
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_IDLE);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
 }
 
 /* Only the last packet of a message may have the solicited event bit. */
 static void next__only_the_last_packet_is_solicited(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 600)->solicited = true;
-	post(b, ROAN_OP_SEND, 600);
-	post(b, ROAN_OP_SEND, 8)->solicited = true;
+	post(f, ROAN_OP_SEND, 600)->solicited = true;
+	post(f, ROAN_OP_SEND, 600);
+	post(f, ROAN_OP_SEND, 8)->solicited = true;
 	for (int i = 0; i < 7; i++) {
-		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, b->e.solicited, i == 2 || i == 6);
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, f->e.solicited, i == 2 || i == 6);
 	}
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_IDLE);
-	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
 	for (int i = 1; i < 7; i++) {
-		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, b->e.solicited, i == 2 || i == 6);
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, f->e.solicited, i == 2 || i == 6);
 	}
 }
 
 static void next__empty_message_takes_a_packet(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_WRITE, 0);
-	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x0a);
-	KUNIT_EXPECT_EQ(test, b->e.len, 0);
+	post(f, ROAN_OP_WRITE, 0);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.opcode, 0x0a);
+	KUNIT_EXPECT_EQ(test, f->e.len, 0);
 }
 
 static void next__window_bounds_the_span_and_sets_ackreq(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.psn_window = 4;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_WRITE, 20 * MTU);
-	KUNIT_EXPECT_EQ(test, send_all(b), 4);
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	ack(b, 1);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_WRITE, 20 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(f), 4);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
 }
 
 /* The largest window, across the PSN wrap. A loss near its start retransmits all of it. */
 static void next__widest_window_goes_back_whole(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.psn_window = 65536;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_WRITE, 70000 * MTU);
-	KUNIT_EXPECT_EQ(test, send_all(b), 65536);
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	answer(b, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
-	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 3));
-	KUNIT_EXPECT_TRUE(test, b->e.resend);
-	KUNIT_EXPECT_EQ(test, send_all(b), 65535);
-	KUNIT_EXPECT_EQ(test, b->r.end_psn, psn_add(PSN0, 65539));
-	KUNIT_EXPECT_EQ(test, b->r.n_resent, 65533);
-	ack(b, 65538);
-	KUNIT_EXPECT_EQ(test, send_all(b), 70000 - 65539);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_WRITE, 70000 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(f), 65536);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_TRUE(test, f->e.resend);
+	KUNIT_EXPECT_EQ(test, send_all(f), 65535);
+	KUNIT_EXPECT_EQ(test, f->r.end_psn, psn_add(PSN0, 65539));
+	KUNIT_EXPECT_EQ(test, f->r.n_resent, 65533);
+	ack(f, 65538);
+	KUNIT_EXPECT_EQ(test, send_all(f), 70000 - 65539);
 }
 
 static void next__long_read_goes_in_pieces(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.psn_window = 4;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_READ, 5 * MTU + 1);
-	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.npsn, 4);
-	KUNIT_EXPECT_EQ(test, b->e.len, 4 * MTU);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_READ, 5 * MTU + 1);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 4);
+	KUNIT_EXPECT_EQ(test, f->e.len, 4 * MTU);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
 	for (u32 i = 0; i < 4; i++)
-		KUNIT_EXPECT_EQ(test, respond(b, i == 0 ? 0x0d : i == 3 ? 0x0f : 0x0e, i, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
-	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.offset, 4 * MTU);
-	KUNIT_EXPECT_EQ(test, b->e.len, MTU + 1);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0d, 4, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x0f, 5, 1), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
+		KUNIT_EXPECT_EQ(test, respond(f, i == 0 ? 0x0d : i == 3 ? 0x0f : 0x0e, i, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.offset, 4 * MTU);
+	KUNIT_EXPECT_EQ(test, f->e.len, MTU + 1);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 4, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 5, 1), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
 static void next__rd_atomic_is_a_limit(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	for (int i = 0; i < 3; i++)
-		post(b, ROAN_OP_FETCH_ADD, 8);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	KUNIT_EXPECT_EQ(test, respond(b, 0x12, 0, 0), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		post(f, ROAN_OP_FETCH_ADD, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x12, 0, 0), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 }
 
 static void next__no_rd_atomic_fails_the_work(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.max_rd_atomic = 0;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_READ, 8);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_QP_OP_ERR);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_READ, 8);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_QP_OP_ERR);
 }
 
 static void next__fence_waits_for_reads(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_READ, 8);
-	post(b, ROAN_OP_SEND, 8)->fence = true;
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	respond(b, 0x10, 0, 8);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	post(f, ROAN_OP_READ, 8);
+	post(f, ROAN_OP_SEND, 8)->fence = true;
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	respond(f, 0x10, 0, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 }
 
 static void next__wqe_before_a_fence_has_ackreq(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_READ, 8);
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_SEND, 8)->fence = true;
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	KUNIT_EXPECT_TRUE(test, b->r.since_ackreq == 0);
+	post(f, ROAN_OP_READ, 8);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8)->fence = true;
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_TRUE(test, f->r.since_ackreq == 0);
 }
 
 /* A local invalidation waits for the ACKs of earlier requests: a retransmission may need the key. */
 static void next__local_inv_waits_for_the_ack(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_WRITE, 8);
-	post(b, ROAN_OP_LOCAL, 0)->barrier = true;
-	post(b, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_LOCAL);
-	roan_requester_local_done(&b->r, b->e.index);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	post(f, ROAN_OP_WRITE, 8);
+	post(f, ROAN_OP_LOCAL, 0)->barrier = true;
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_LOCAL);
+	roan_requester_local_done(&f->r, f->e.index);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 }
 
 static void next__only_the_last_of_a_batch_has_ackreq(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	for (int i = 0; i < 3; i++)
-		post(b, ROAN_OP_SEND, 8);
+		post(f, ROAN_OP_SEND, 8);
 	for (int i = 0; i < 3; i++) {
-		KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, b->e.ackreq, i == 2);
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, f->e.ackreq, i == 2);
 	}
 }
 
 static void next__credits_bound_and_probe(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	for (int i = 0; i < 4; i++)
-		post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	answer(b, ROAN_AETH_ACK | 1, 0, 1);		/* one credit */
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	answer(b, ROAN_AETH_ACK | 0, 1, 2);		/* no credit and nothing outstanding: a probe */
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	ack(b, 2);					/* unlimited */
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+		post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	answer(f, ROAN_AETH_ACK | 1, 0, 1);		/* one credit */
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	answer(f, ROAN_AETH_ACK | 0, 1, 2);		/* no credit and nothing outstanding: a probe */
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	ack(f, 2);					/* unlimited */
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 }
 
 /* Credits in READ responses count: during READs there may be no ACKs. */
 static void next__responses_bring_credits(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	answer(b, ROAN_AETH_ACK | 0, 0, 1);
-	post(b, ROAN_OP_READ, 2 * MTU);
-	post(b, ROAN_OP_READ, 8);
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(b), 2);
-	respond_with(b, 0x0d, 1, MTU, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 1);	/* "unlimited" is valid in ACKs only */
-	KUNIT_EXPECT_EQ(test, send_all(b), 0);
-	respond_with(b, 0x0f, 2, MTU, ROAN_AETH_ACK | 2, 2);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
+	post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	answer(f, ROAN_AETH_ACK | 0, 0, 1);
+	post(f, ROAN_OP_READ, 2 * MTU);
+	post(f, ROAN_OP_READ, 8);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	respond_with(f, 0x0d, 1, MTU, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 1);	/* "unlimited" is valid in ACKs only */
+	KUNIT_EXPECT_EQ(test, send_all(f), 0);
+	respond_with(f, 0x0f, 2, MTU, ROAN_AETH_ACK | 2, 2);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 }
 
 /* The credits drop to 0 between two messages. The first had no AckReq, so it is retransmitted with AckReq. */
 static void next__credits_that_shrink_do_not_strand_a_tail(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8)->solicited = true;
+	post(f, ROAN_OP_SEND, 8)->solicited = true;
 	for (int i = 0; i < 3; i++)
-		post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	send_one(b);
-	KUNIT_EXPECT_FALSE(test, b->e.ackreq);
-	answer(b, ROAN_AETH_ACK | 0, 0, 1);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	KUNIT_EXPECT_TRUE(test, b->e.resend);
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
+		post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	send_one(f);
+	KUNIT_EXPECT_FALSE(test, f->e.ackreq);
+	answer(f, ROAN_AETH_ACK | 0, 0, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_TRUE(test, f->e.resend);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
 }
 
 static void can_send__window_space_and_no_backlog(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
-	post(b, ROAN_OP_WRITE, 63 * MTU);
-	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));
-	send_all(b);
-	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
-	post(b, ROAN_OP_WRITE, MTU);
-	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));	/* the window of 64 is full */
-	ack(b, 63);
-	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&f->r));
+	post(f, ROAN_OP_WRITE, 63 * MTU);
+	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&f->r));
+	send_all(f);
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&f->r));
+	post(f, ROAN_OP_WRITE, MTU);
+	send_all(f);
+	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&f->r));	/* the window of 64 is full */
+	ack(f, 63);
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&f->r));
 }
 
 static void can_send__no_more_than_max_rd_atomic_reads(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_READ, 8);
-	send_all(b);
-	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
-	post(b, ROAN_OP_READ, 8);
-	send_all(b);
-	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&b->r));
-	respond(b, 0x10, 0, 8);
-	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&b->r));
+	post(f, ROAN_OP_READ, 8);
+	send_all(f);
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&f->r));
+	post(f, ROAN_OP_READ, 8);
+	send_all(f);
+	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&f->r));
+	respond(f, 0x10, 0, 8);
+	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&f->r));
 }
 
 static void local__in_order_and_without_a_psn(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_LOCAL, 0);
-	post(b, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_LOCAL);
-	roan_requester_local_done(&b->r, b->e.index);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
-	ack(b, 1);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_LOCAL, 0);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_LOCAL);
+	roan_requester_local_done(&f->r, f->e.index);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+	ack(f, 1);
 	for (int i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
 static void fail__earlier_succeeds_later_is_flushed(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	for (int i = 0; i < 3; i++)
-		post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	KUNIT_EXPECT_FALSE(test, b->e.ackreq);
-	roan_requester_fail(&b->r, 1, ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);		/* retransmitted with AckReq */
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+		post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	KUNIT_EXPECT_FALSE(test, f->e.ackreq);
+	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);		/* retransmitted with AckReq */
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
 }
 
 /* The driver half may call roan_requester_next() before it retires a failed WQE: later WQEs must not be sent. */
@@ -318,188 +318,188 @@ static void fail__nothing_behind_leaves(struct kunit *test)
 
 	for (int i = 0; i < ARRAY_SIZE(transports); i++) {
 		struct roan_requester_cfg cfg = rc;
-		struct bench *b;
+		struct req_fixture *f;
 
 		cfg.transport = transports[i];
-		b = bench_with(test, cfg);
-		post(b, ROAN_OP_WRITE, 8);
-		post(b, ROAN_OP_WRITE, 8);
-		roan_requester_fail(&b->r, 0, ROAN_ST_LOC_PROT_ERR);
-		KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
-		KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+		f = req_fixture_with(test, cfg);
+		post(f, ROAN_OP_WRITE, 8);
+		post(f, ROAN_OP_WRITE, 8);
+		roan_requester_fail(&f->r, 0, ROAN_ST_LOC_PROT_ERR);
+		KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
 	}
 }
 
 static void fail__nor_when_the_last_before_is_answered(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	for (int i = 0; i < 3; i++)
-		post(b, ROAN_OP_WRITE, 8);
-	send_one(b);
-	roan_requester_fail(&b->r, 1, ROAN_ST_LOC_PROT_ERR);
-	send_all(b);
-	ack(b, 0);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+		post(f, ROAN_OP_WRITE, 8);
+	send_one(f);
+	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
+	send_all(f);
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
 }
 
 /* Also if a late ACK lets the requester continue behind the packets already sent. */
 static void fail__nor_behind_a_late_answer(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_WRITE, 4 * MTU);
-	post(b, ROAN_OP_WRITE, 8);
-	roan_requester_fail(&b->r, 1, ROAN_ST_LOC_PROT_ERR);
-	post(b, ROAN_OP_WRITE, 8);
-	KUNIT_EXPECT_EQ(test, send_all(b), 4);
-	b->now = roan_requester_deadline(&b->r);
-	roan_requester_timer(&b->r, b->now);
-	KUNIT_EXPECT_EQ(test, send_all(b), 1);
-	ack(b, 1);
-	KUNIT_EXPECT_EQ(test, send_all(b), 0);
-	ack(b, 3);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+	post(f, ROAN_OP_WRITE, 4 * MTU);
+	post(f, ROAN_OP_WRITE, 8);
+	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
+	post(f, ROAN_OP_WRITE, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 4);
+	f->now = roan_requester_deadline(&f->r);
+	roan_requester_timer(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 0);
+	ack(f, 3);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
 }
 
 /* A new window does not apply to a READ under way: it would be split at other PSNs than before. */
 static void update_cfg__keeps_what_is_under_way(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
 	cfg.psn_window = 16;
 	cfg.sq_psn = 7;
 	cfg.timeout = 3;
-	roan_requester_update_cfg(&b->r, &cfg);
-	KUNIT_EXPECT_EQ(test, b->r.cfg.psn_window, rc.psn_window);
-	KUNIT_EXPECT_EQ(test, b->r.cfg.sq_psn, rc.sq_psn);
-	KUNIT_EXPECT_EQ(test, b->r.cfg.timeout, 3);
+	roan_requester_update_cfg(&f->r, &cfg);
+	KUNIT_EXPECT_EQ(test, f->r.cfg.psn_window, rc.psn_window);
+	KUNIT_EXPECT_EQ(test, f->r.cfg.sq_psn, rc.sq_psn);
+	KUNIT_EXPECT_EQ(test, f->r.cfg.timeout, 3);
 }
 
 static void update_cfg__new_retries_restart_the_counters(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.retry_cnt = 0;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_SEND, 8);
-	send_all(b);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
 	cfg.retry_cnt = 1;
 	cfg.rnr_retry = 3;
-	roan_requester_update_cfg(&b->r, &cfg);
-	KUNIT_EXPECT_EQ(test, b->r.rnr_left, 3);
-	b->now += roan_timeout_ns(10);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_RETRY);
-	roan_requester_update_cfg(&b->r, &cfg);		/* nothing changed */
-	b->now += roan_timeout_ns(10);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, b->now), ROAN_EV_FAILED);
+	roan_requester_update_cfg(&f->r, &cfg);
+	KUNIT_EXPECT_EQ(test, f->r.rnr_left, 3);
+	f->now += roan_timeout_ns(10);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	roan_requester_update_cfg(&f->r, &cfg);		/* nothing changed */
+	f->now += roan_timeout_ns(10);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_FAILED);
 }
 
 static void flush__everything_retires(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 8);
-	post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	roan_requester_flush(&b->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	roan_requester_flush(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
 }
 
 static void drain__finishes_the_message_and_stops(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 
-	post(b, ROAN_OP_SEND, 2 * MTU);
-	post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	roan_requester_drain(&b->r, true, b->now);
-	KUNIT_EXPECT_FALSE(test, roan_requester_drained(&b->r));
-	send_all(b);
-	KUNIT_EXPECT_TRUE(test, b->e.ackreq);
-	KUNIT_EXPECT_FALSE(test, roan_requester_drained(&b->r));
-	ack(b, 1);
-	KUNIT_EXPECT_TRUE(test, roan_requester_drained(&b->r));
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	roan_requester_drain(&b->r, false, b->now);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
+	post(f, ROAN_OP_SEND, 2 * MTU);
+	post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	roan_requester_drain(&f->r, true, f->now);
+	KUNIT_EXPECT_FALSE(test, roan_requester_drained(&f->r));
+	send_all(f);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	KUNIT_EXPECT_FALSE(test, roan_requester_drained(&f->r));
+	ack(f, 1);
+	KUNIT_EXPECT_TRUE(test, roan_requester_drained(&f->r));
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	roan_requester_drain(&f->r, false, f->now);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 }
 
 /* The ACK timer restarts at the given time, when the QP's packets have left this host. */
 static void restart_timer__counts_from_the_given_time(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct req_fixture *f = req_fixture(test);
 	u64 before, later;
 
-	roan_requester_restart_timer(&b->r, b->now);		/* nothing outstanding: no timer */
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), 0);
-	post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	before = roan_requester_deadline(&b->r);
+	roan_requester_restart_timer(&f->r, f->now);		/* nothing outstanding: no timer */
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), 0);
+	post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	before = roan_requester_deadline(&f->r);
 	KUNIT_ASSERT_NE(test, before, 0);
-	later = b->now + 10 * (before - b->now);
-	roan_requester_restart_timer(&b->r, later);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
-	roan_requester_restart_timer(&b->r, b->now);		/* an earlier time changes nothing */
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&b->r), before - b->now + later);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&b->r, later), ROAN_EV_NOTHING);
-	KUNIT_EXPECT_EQ(test, b->r.retries_left, b->r.cfg.retry_cnt);
+	later = f->now + 10 * (before - f->now);
+	roan_requester_restart_timer(&f->r, later);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), before - f->now + later);
+	roan_requester_restart_timer(&f->r, f->now);		/* an earlier time changes nothing */
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), before - f->now + later);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, later), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, f->r.retries_left, f->r.cfg.retry_cnt);
 }
 
 static void uc__sent_is_done(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.transport = ROAN_TP_UC;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_WRITE, MTU + 1);
-	send_one(b);
-	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x26);
-	KUNIT_EXPECT_FALSE(test, b->e.ackreq);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
-	send_one(b);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	post(b, ROAN_OP_READ, 8);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_QP_OP_ERR);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_WRITE, MTU + 1);
+	send_one(f);
+	KUNIT_EXPECT_EQ(test, f->e.opcode, 0x26);
+	KUNIT_EXPECT_FALSE(test, f->e.ackreq);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	send_one(f);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	post(f, ROAN_OP_READ, 8);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_QP_OP_ERR);
 }
 
 static void resume__sends_on_with_the_next_psn(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
-	struct bench *b;
+	struct req_fixture *f;
 
 	cfg.transport = ROAN_TP_UC;
-	b = bench_with(test, cfg);
-	post(b, ROAN_OP_SEND, 2 * MTU);
-	post(b, ROAN_OP_SEND, 8);
-	send_one(b);
-	roan_requester_fail(&b->r, b->e.index, ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
-	post(b, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_one(b), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_WR_FLUSH_ERR);
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_SEND, 2 * MTU);
+	post(f, ROAN_OP_SEND, 8);
+	send_one(f);
+	roan_requester_fail(&f->r, f->e.index, ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
 
-	roan_requester_resume(&b->r);
-	post(b, ROAN_OP_SEND, 8);
-	KUNIT_ASSERT_EQ(test, send_one(b), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, b->e.psn, psn_add(PSN0, 1));
-	KUNIT_EXPECT_EQ(test, b->e.opcode, 0x24);
-	KUNIT_EXPECT_EQ(test, retired(b), ROAN_ST_SUCCESS);
-	KUNIT_EXPECT_EQ(test, retired(b), -1);
+	roan_requester_resume(&f->r);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, f->e.opcode, 0x24);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
 static struct kunit_case requester_cases[] = {

@@ -11,30 +11,30 @@
 #define VA	0x1000
 #define RKEY	0x77
 
-struct bench {
+struct resp_fixture {
 	struct roan_responder r;
 	struct roan_resp_res resp_res[4];
 	struct roan_request exec;
 	struct roan_response a;
 };
 
-static inline struct bench *bench_with(struct kunit *test, u8 transport, u8 max_dest_rd_atomic)
+static inline struct resp_fixture *resp_fixture_with(struct kunit *test, u8 transport, u8 max_dest_rd_atomic)
 {
 	const struct roan_responder_cfg cfg = {
 		.transport = transport, .mtu_shift = 8, .max_dest_rd_atomic = max_dest_rd_atomic, .rq_psn = PSN0,
 	};
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct resp_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
-	b->r.resp_res = b->resp_res;
-	b->r.max_resp_res = ARRAY_SIZE(b->resp_res);
-	roan_responder_reset(&b->r, &cfg);
-	return b;
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->r.resp_res = f->resp_res;
+	f->r.max_resp_res = ARRAY_SIZE(f->resp_res);
+	roan_responder_reset(&f->r, &cfg);
+	return f;
 }
 
-static inline struct bench *bench(struct kunit *test)
+static inline struct resp_fixture *resp_fixture(struct kunit *test)
 {
-	return bench_with(test, ROAN_TP_RC, 2);
+	return resp_fixture_with(test, ROAN_TP_RC, 2);
 }
 
 static inline struct roan_pkt request(u8 opcode, u32 n, u16 len, u32 dma_len)
@@ -45,52 +45,52 @@ static inline struct roan_pkt request(u8 opcode, u32 n, u16 len, u32 dma_len)
 	};
 }
 
-static inline enum roan_verdict admit(struct bench *b, struct roan_pkt pkt)
+static inline enum roan_verdict admit(struct resp_fixture *f, struct roan_pkt pkt)
 {
-	return roan_responder_admit(&b->r, &pkt, &b->exec);
+	return roan_responder_admit(&f->r, &pkt, &f->exec);
 }
 
 /* Admits and executes. */
-static inline enum roan_verdict take(struct bench *b, struct roan_pkt pkt)
+static inline enum roan_verdict take(struct resp_fixture *f, struct roan_pkt pkt)
 {
-	enum roan_verdict verdict = admit(b, pkt);
+	enum roan_verdict verdict = admit(f, pkt);
 
 	if (verdict != ROAN_V_EXECUTE)
 		return verdict;
 	switch (pkt.info->op) {
 	case ROAN_OP_READ:
-		roan_responder_read(&b->r, &pkt);
+		roan_responder_read(&f->r, &pkt);
 		break;
 	case ROAN_OP_CMP_SWAP:
 	case ROAN_OP_FETCH_ADD:
-		roan_responder_atomic(&b->r, &pkt, 4711);
+		roan_responder_atomic(&f->r, &pkt, 4711);
 		break;
 	case ROAN_OP_ATOMIC_WRITE:
 	case ROAN_OP_FLUSH:
-		roan_responder_done_op(&b->r, &pkt);
+		roan_responder_done_op(&f->r, &pkt);
 		break;
 	default:
-		roan_responder_done(&b->r, &pkt);
+		roan_responder_done(&f->r, &pkt);
 		break;
 	}
 	return verdict;
 }
 
 /* Takes the next response and returns its opcode; -1: none. */
-static inline int owed(struct bench *b)
+static inline int owed(struct resp_fixture *f)
 {
-	if (!roan_responder_next(&b->r, ROAN_AETH_UNLIMITED, &b->a))
+	if (!roan_responder_next(&f->r, ROAN_AETH_UNLIMITED, &f->a))
 		return -1;
-	roan_responder_sent(&b->r, &b->a);
-	return b->a.opcode;
+	roan_responder_sent(&f->r, &f->a);
+	return f->a.opcode;
 }
 
-static inline void expect_nak(struct kunit *test, struct bench *b, u8 nak, u32 n)
+static inline void expect_nak(struct kunit *test, struct resp_fixture *f, u8 nak, u32 n)
 {
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
-	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_NAK | nak);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_NAK | nak);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 #endif /* RESPONDER_FIXTURE_H */

@@ -5,12 +5,12 @@
 #define MS	1000000ull
 
 /* The pages of the next response are not present at @now. True: it is blocked. */
-static bool absent(struct bench *b, u64 now)
+static bool absent(struct resp_fixture *f, u64 now)
 {
-	if (!roan_responder_next(&b->r, 0, &b->a))
+	if (!roan_responder_next(&f->r, 0, &f->a))
 		return false;
-	roan_responder_block(&b->r, &b->a, now);
-	return !roan_responder_unblocked(&b->r);
+	roan_responder_block(&f->r, &f->a, now);
+	return !roan_responder_unblocked(&f->r);
 }
 
 static struct roan_pkt remainder_of_600(void)
@@ -27,29 +27,29 @@ static struct roan_pkt remainder_of_600(void)
  */
 static void defer_rnr__once_per_duplicate(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 	u64 now = 1000 * MS;
 
-	take(b, request(0x0c, 0, 0, 600));
-	owed(b);
-	KUNIT_EXPECT_TRUE(test, absent(b, now));
-	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
-	KUNIT_EXPECT_EQ(test, take(b, remainder_of_600()), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now + ROAN_RNR_GRACE_NS - 1, &b->a));
+	take(f, request(0x0c, 0, 0, 600));
+	owed(f);
+	KUNIT_EXPECT_TRUE(test, absent(f, now));
+	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&f->r, now, &f->a));
+	KUNIT_EXPECT_EQ(test, take(f, remainder_of_600()), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&f->r, now + ROAN_RNR_GRACE_NS - 1, &f->a));
 	for (int i = 0; i < 2; i++) {
 		now += ROAN_RNR_GRACE_NS;
-		KUNIT_EXPECT_TRUE(test, absent(b, now));	/* a page arrived, but for another request */
-		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
-		KUNIT_EXPECT_EQ(test, take(b, remainder_of_600()), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
-		KUNIT_EXPECT_EQ(test, b->a.opcode, 0x11);
-		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | (i ? 26 : 24));	/* 81.92 and 40.96 ms */
-		KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
-		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&b->r, now, &b->a));
+		KUNIT_EXPECT_TRUE(test, absent(f, now));	/* a page arrived, but for another request */
+		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&f->r, now, &f->a));
+		KUNIT_EXPECT_EQ(test, take(f, remainder_of_600()), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&f->r, now, &f->a));
+		KUNIT_EXPECT_EQ(test, f->a.opcode, 0x11);
+		KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_RNR | (i ? 26 : 24));	/* 81.92 and 40.96 ms */
+		KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 1));
+		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&f->r, now, &f->a));
 	}
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0f);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 /*
@@ -58,53 +58,53 @@ static void defer_rnr__once_per_duplicate(struct kunit *test)
  */
 static void defer_rnr__early_after_many_duplicates(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x0c, 0, 0, 600));
+	take(f, request(0x0c, 0, 0, 600));
 	for (u32 packet = 0; packet < 2; packet++) {
 		u64 now = (1 + packet) * MS;
 
-		KUNIT_EXPECT_TRUE(test, absent(b, now));
+		KUNIT_EXPECT_TRUE(test, absent(f, now));
 		for (u32 i = 0; i <= ROAN_RNR_GRACE_DUPS; i++) {
 			now += 10000;
-			KUNIT_EXPECT_EQ(test, take(b, packet ? remainder_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-			KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&b->r, now, &b->a), i == ROAN_RNR_GRACE_DUPS);
+			KUNIT_EXPECT_EQ(test, take(f, packet ? remainder_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+			KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&f->r, now, &f->a), i == ROAN_RNR_GRACE_DUPS);
 		}
-		KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 4);	/* 0.04 ms */
-		KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
+		KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_RNR | 4);	/* 0.04 ms */
+		KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
 	}
 }
 
 /* A duplicate of an executed SEND before the READ gets the RNR NAK: its ACK must not overtake the blocked response. */
 static void defer_rnr__for_a_duplicate_send(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
-	take(b, request(0x0c, 1, 0, 600));
-	KUNIT_EXPECT_TRUE(test, absent(b, 0));
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, ROAN_RNR_GRACE_NS, &b->a));
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	take(f, request(0x0c, 1, 0, 600));
+	KUNIT_EXPECT_TRUE(test, absent(f, 0));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 0, 8, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&f->r, ROAN_RNR_GRACE_NS, &f->a));
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 1));
 }
 
 /* A READ of 3 packets, blocked, and a READ of 1 packet behind it. */
-static void block_first_response(struct kunit *test, struct bench *b)
+static void block_first_response(struct kunit *test, struct resp_fixture *f)
 {
-	take(b, request(0x0c, 0, 0, 600));
-	KUNIT_EXPECT_TRUE(test, absent(b, 0));
-	take(b, request(0x0c, 3, 0, 8));
-	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
+	take(f, request(0x0c, 0, 0, 600));
+	KUNIT_EXPECT_TRUE(test, absent(f, 0));
+	take(f, request(0x0c, 3, 0, 8));
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&f->r));
 }
 
 /* The same, after both were sent once and the first was requested again. */
-static void block_repeated_response(struct kunit *test, struct bench *b)
+static void block_repeated_response(struct kunit *test, struct resp_fixture *f)
 {
-	block_first_response(test, b);
-	while (owed(b) != -1)
+	block_first_response(test, f);
+	while (owed(f) != -1)
 		;
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, absent(b, 0));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, absent(f, 0));
 }
 
 /*
@@ -113,27 +113,27 @@ static void block_repeated_response(struct kunit *test, struct bench *b)
  */
 static void unblocked__when_the_requester_moved_past(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	block_repeated_response(test, b);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	block_repeated_response(test, f);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&f->r));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&f->r));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, absent(b, 0));
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 4));
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, absent(f, 0));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&f->r));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 4, 8, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 4, 8, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&f->r));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 4));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
 }
 
 /*
@@ -142,67 +142,67 @@ static void unblocked__when_the_requester_moved_past(struct kunit *test)
  */
 static void unblocked__not_if_all_is_requested_again(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	block_repeated_response(test, b);
+	block_repeated_response(test, f);
 	for (int i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
-		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
-		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&b->r, ROAN_RNR_GRACE_NS, &b->a));
-		KUNIT_EXPECT_EQ(test, b->a.psn, PSN0);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&f->r));
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&f->r));
+		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&f->r, ROAN_RNR_GRACE_NS, &f->a));
+		KUNIT_EXPECT_EQ(test, f->a.psn, PSN0);
 	}
 }
 
 /* A response that was never sent stays blocked, whatever later requests are repeated. */
 static void unblocked__not_if_never_sent(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	block_first_response(test, b);
+	block_first_response(test, f);
 	for (int i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&b->r));
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_FALSE(test, roan_responder_unblocked(&f->r));
 }
 
 /* A repeated request before the blocked one is answered at once. The blocked time continues. */
 static void unblocked__for_an_earlier_request(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x0c, 0, 0, 8));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	take(b, request(0x0c, 1, 0, 8));
-	KUNIT_EXPECT_TRUE(test, absent(b, 0));
+	take(f, request(0x0c, 0, 0, 8));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	take(f, request(0x0c, 1, 0, 8));
+	KUNIT_EXPECT_TRUE(test, absent(f, 0));
 	for (u64 i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
-		KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-		KUNIT_EXPECT_EQ(test, b->a.psn, PSN0);
-		KUNIT_EXPECT_TRUE(test, absent(b, i * ROAN_RNR_GRACE_NS));
-		KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&b->r, i * ROAN_RNR_GRACE_NS, &b->a), i > 0);
-		KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&f->r));
+		KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+		KUNIT_EXPECT_EQ(test, f->a.psn, PSN0);
+		KUNIT_EXPECT_TRUE(test, absent(f, i * ROAN_RNR_GRACE_NS));
+		KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&f->r, i * ROAN_RNR_GRACE_NS, &f->a), i > 0);
+		KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 1));
 	}
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 /* A new READ overwrites the responder resource of a blocked repeated one, and is not blocked. */
 static void unblocked__for_a_new_request_in_its_resource(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
 	for (u32 i = 0; i < 2; i++) {
-		take(b, request(0x0c, i, 0, 8));
-		KUNIT_EXPECT_EQ(test, owed(b), 0x10);
+		take(f, request(0x0c, i, 0, 8));
+		KUNIT_EXPECT_EQ(test, owed(f), 0x10);
 	}
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_TRUE(test, absent(b, 0));
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&b->r));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_TRUE(test, absent(f, 0));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 2, 0, 8)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_unblocked(&f->r));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 2));
 }
 
 static struct kunit_case responder_rest_cases[] = {

@@ -4,22 +4,22 @@
 
 static void admit__message_of_three_packets(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x06, 0, MTU, 600)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_TRUE(test, b->exec.starts);
-	KUNIT_EXPECT_EQ(test, b->exec.total, 600);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x07, 1, MTU, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, b->exec.va, VA + MTU);
-	KUNIT_EXPECT_EQ(test, b->r.msn, 0);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x08, 2, 88, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_TRUE(test, b->exec.ends);
-	KUNIT_EXPECT_EQ(test, b->exec.msg_len, 600);
-	KUNIT_EXPECT_EQ(test, b->exec.rkey, RKEY);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);			/* one ACK for all */
-	KUNIT_EXPECT_EQ(test, b->a.psn, 0);
-	KUNIT_EXPECT_EQ(test, b->a.msn, 1);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x06, 0, MTU, 600)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, f->exec.starts);
+	KUNIT_EXPECT_EQ(test, f->exec.total, 600);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x07, 1, MTU, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, f->exec.va, VA + MTU);
+	KUNIT_EXPECT_EQ(test, f->r.msn, 0);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x08, 2, 88, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, f->exec.ends);
+	KUNIT_EXPECT_EQ(test, f->exec.msg_len, 600);
+	KUNIT_EXPECT_EQ(test, f->exec.rkey, RKEY);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);			/* one ACK for all */
+	KUNIT_EXPECT_EQ(test, f->a.psn, 0);
+	KUNIT_EXPECT_EQ(test, f->a.msn, 1);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 static void admit__what_breaks_a_rule(struct kunit *test)
@@ -50,15 +50,15 @@ static void admit__what_breaks_a_rule(struct kunit *test)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		struct bench *b = bench(test);
+		struct resp_fixture *f = resp_fixture(test);
 		u32 n = 0;
 
 		if (bad[i].before >= 0)
-			KUNIT_EXPECT_EQ(test, take(b, request(bad[i].before, n++, MTU, 600)), ROAN_V_EXECUTE);
-		KUNIT_EXPECT_EQ_MSG(test, take(b, request(bad[i].opcode, n, bad[i].len, bad[i].dma_len)), ROAN_V_INVALID,
+			KUNIT_EXPECT_EQ(test, take(f, request(bad[i].before, n++, MTU, 600)), ROAN_V_EXECUTE);
+		KUNIT_EXPECT_EQ_MSG(test, take(f, request(bad[i].opcode, n, bad[i].len, bad[i].dma_len)), ROAN_V_INVALID,
 				    "row %d", (int)i);
-		expect_nak(test, b, ROAN_NAK_INVALID_REQUEST, n);
-		KUNIT_EXPECT_EQ(test, take(b, request(0x04, n, 8, 0)), ROAN_V_DROP);
+		expect_nak(test, f, ROAN_NAK_INVALID_REQUEST, n);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x04, n, 8, 0)), ROAN_V_DROP);
 	}
 }
 
@@ -68,27 +68,27 @@ static void admit__atomics_are_aligned(struct kunit *test)
 
 	for (size_t i = 0; i < ARRAY_SIZE(opcodes); i++) {
 		struct roan_pkt pkt = request(opcodes[i], 0, opcodes[i] == 0x1d ? 8 : 0, 8);
-		struct bench *b = bench(test);
+		struct resp_fixture *f = resp_fixture(test);
 
 		pkt.va += 4;
-		KUNIT_EXPECT_EQ(test, take(b, pkt), ROAN_V_INVALID);
+		KUNIT_EXPECT_EQ(test, take(f, pkt), ROAN_V_INVALID);
 	}
 }
 
 static void admit__no_resources_no_read(struct kunit *test)
 {
-	struct bench *b = bench_with(test, ROAN_TP_RC, 0);
+	struct resp_fixture *f = resp_fixture_with(test, ROAN_TP_RC, 0);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_INVALID);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_INVALID);
 }
 
 static void admit__more_reads_than_agreed(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 1, 0, 8)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_INVALID);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 1, 0, 8)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 2, 0, 8)), ROAN_V_INVALID);
 }
 
 /*
@@ -96,213 +96,213 @@ static void admit__more_reads_than_agreed(struct kunit *test)
  */
 static void admit__new_read_takes_a_repeated_ones_resource(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x0c, 0, 0, 8));
-	take(b, request(0x0c, 1, 0, 8));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 2));
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	take(f, request(0x0c, 0, 0, 8));
+	take(f, request(0x0c, 1, 0, 8));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 2, 0, 8)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 static void admit__gap_is_reported_once(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x04, 0, 8, 0));
-	owed(b);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 2, 8, 0)), ROAN_V_GAP);
-	expect_nak(test, b, ROAN_NAK_PSN_SEQUENCE, 1);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 3, 8, 0)), ROAN_V_DROP);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_GAP);
-	expect_nak(test, b, ROAN_NAK_PSN_SEQUENCE, 2);
+	take(f, request(0x04, 0, 8, 0));
+	owed(f);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 2, 8, 0)), ROAN_V_GAP);
+	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 3, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 1, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 4, 8, 0)), ROAN_V_GAP);
+	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 2);
 }
 
 /* The missing packet arrives before the NAK is sent: the NAK then names the next missing PSN. */
 static void admit__late_nak_names_the_present_gap(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_GAP);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
-	expect_nak(test, b, ROAN_NAK_PSN_SEQUENCE, 1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 1, 8, 0)), ROAN_V_GAP);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 1);
 }
 
 static void admit__duplicate_send_is_acknowledged(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x04, 0, 8, 0));
-	take(b, request(0x0a, 1, 8, 8));
-	owed(b);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
-	KUNIT_EXPECT_EQ(test, b->a.msn, 2);
+	take(f, request(0x04, 0, 8, 0));
+	take(f, request(0x0a, 1, 8, 8));
+	owed(f);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 0, 8, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, f->a.msn, 2);
 }
 
 static void admit__duplicate_atomic_repeats_the_result(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x14, 0, 0, 0));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x12);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 0, 0, 0)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x12);
-	KUNIT_EXPECT_EQ(test, b->a.orig, 4711);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x13, 0, 0, 0)), ROAN_V_DROP);	/* another operation */
+	take(f, request(0x14, 0, 0, 0));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x12);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x14, 0, 0, 0)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x12);
+	KUNIT_EXPECT_EQ(test, f->a.orig, 4711);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x13, 0, 0, 0)), ROAN_V_DROP);	/* another operation */
 }
 
 /* The number of responder resources doubles during a connection. */
 static void set_resources__more_keeps_what_is_there(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 	struct roan_resp_res more[4] = {};
 	u32 i;
 
 	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
-		KUNIT_EXPECT_EQ(test, owed(b), 0x12);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
+		KUNIT_EXPECT_EQ(test, owed(f), 0x12);
 	}
-	KUNIT_EXPECT_PTR_EQ(test, roan_responder_set_resources(&b->r, more, 4), (struct roan_resp_res *)b->resp_res);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 0, 0, 0)), ROAN_V_DROP);	/* forgotten before */
+	KUNIT_EXPECT_PTR_EQ(test, roan_responder_set_resources(&f->r, more, 4), (struct roan_resp_res *)f->resp_res);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x14, 0, 0, 0)), ROAN_V_DROP);	/* forgotten before */
 	for (i = 1; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_DUPLICATE);
-		KUNIT_EXPECT_EQ(test, owed(b), 0x12);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x14, i, 0, 0)), ROAN_V_DUPLICATE);
+		KUNIT_EXPECT_EQ(test, owed(f), 0x12);
 	}
 	for (i = 3; i < 7; i++)
-		KUNIT_EXPECT_EQ(test, take(b, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x14, 7, 0, 0)), ROAN_V_INVALID);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x14, i, 0, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x14, 7, 0, 0)), ROAN_V_INVALID);
 }
 
 static void admit__duplicate_read_within_the_first(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 	struct roan_pkt rest = request(0x0c, 2, 0, 600 - 2 * MTU);
 
-	take(b, request(0x0c, 0, 0, 600));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0e);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
+	take(f, request(0x0c, 0, 0, 600));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0e);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0f);
 	rest.va += 2 * MTU;
-	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x10);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 2));
-	KUNIT_EXPECT_EQ(test, b->a.va, VA + 2 * MTU);
-	KUNIT_EXPECT_EQ(test, b->a.len, 88);
+	KUNIT_EXPECT_EQ(test, take(f, rest), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, f->a.va, VA + 2 * MTU);
+	KUNIT_EXPECT_EQ(test, f->a.len, 88);
 	rest.dma_len++;
-	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(f, rest), ROAN_V_DROP);
 	rest.dma_len -= 2;
-	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(f, rest), ROAN_V_DROP);
 	rest.dma_len++;
 	rest.rkey++;
-	KUNIT_EXPECT_EQ(test, take(b, rest), ROAN_V_DROP);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, take(f, rest), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 static void admit__forgotten_read_is_dropped(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
 	for (u32 n = 0; n < 3; n++) {
-		take(b, request(0x0c, n, 0, 8));
-		owed(b);
+		take(f, request(0x0c, n, 0, 8));
+		owed(f);
 	}
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DROP);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 1, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 1, 0, 8)), ROAN_V_DUPLICATE);
 }
 
 static void uc__next_first_resynchronises(struct kunit *test)
 {
-	struct bench *b = bench_with(test, ROAN_TP_UC, 0);
+	struct resp_fixture *f = resp_fixture_with(test, ROAN_TP_UC, 0);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x20, 0, MTU, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x22, 2, 8, 0)), ROAN_V_DROP);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x22, 1, 8, 0)), ROAN_V_DROP);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x20, 9, MTU, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x22, 10, 8, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x2a, 11, 8, 4)), ROAN_V_INVALID);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x24, 12, 8, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_FALSE(test, b->r.nak_due);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x20, 0, MTU, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x22, 2, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x22, 1, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x20, 9, MTU, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x22, 10, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x2a, 11, 8, 4)), ROAN_V_INVALID);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x24, 12, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_FALSE(test, f->r.nak_due);
 }
 
 static void rnr__drops_until_the_retransmission(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	KUNIT_EXPECT_EQ(test, admit(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
-	roan_responder_rnr(&b->r, 5);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
-	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_RNR | 5);
-	KUNIT_EXPECT_EQ(test, b->a.psn, PSN0);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_DROP);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 1, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, admit(f, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	roan_responder_rnr(&f->r, 5);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_RNR | 5);
+	KUNIT_EXPECT_EQ(test, f->a.psn, PSN0);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 1, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 1, 8, 0)), ROAN_V_EXECUTE);
 }
 
 static void nak__refuses_and_ends(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	admit(b, request(0x0a, 0, 8, 8));
-	roan_responder_nak(&b->r, ROAN_NAK_REMOTE_ACCESS);
-	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 0);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 0, 8, 0)), ROAN_V_DROP);
+	admit(f, request(0x0a, 0, 8, 8));
+	roan_responder_nak(&f->r, ROAN_NAK_REMOTE_ACCESS);
+	expect_nak(test, f, ROAN_NAK_REMOTE_ACCESS, 0);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 0, 8, 0)), ROAN_V_DROP);
 }
 
 static void next__nothing_overtakes_a_read(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x0c, 0, 0, 300));
-	take(b, request(0x14, 2, 0, 0));
-	take(b, request(0x04, 3, 8, 0));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
-	KUNIT_EXPECT_EQ(test, b->a.msn, 1);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0f);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x12);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
-	KUNIT_EXPECT_EQ(test, b->a.msn, 3);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	take(f, request(0x0c, 0, 0, 300));
+	take(f, request(0x14, 2, 0, 0));
+	take(f, request(0x04, 3, 8, 0));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
+	KUNIT_EXPECT_EQ(test, f->a.msn, 1);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0f);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x12);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.msn, 3);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 static void fail__becomes_a_nak(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x0c, 0, 0, 600));
-	owed(b);
-	KUNIT_EXPECT_TRUE(test, roan_responder_next(&b->r, 0, &b->a));
-	roan_responder_fail(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS);
-	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 1);
+	take(f, request(0x0c, 0, 0, 600));
+	owed(f);
+	KUNIT_EXPECT_TRUE(test, roan_responder_next(&f->r, 0, &f->a));
+	roan_responder_fail(&f->r, &f->a, ROAN_NAK_REMOTE_ACCESS);
+	expect_nak(test, f, ROAN_NAK_REMOTE_ACCESS, 1);
 }
 
 static void set_resources__memory_may_come_with_the_first_read(struct kunit *test)
 {
 	const struct roan_responder_cfg cfg = { .transport = ROAN_TP_RC, .mtu_shift = 8, .max_dest_rd_atomic = 2 };
-	struct bench *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct resp_fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	struct roan_pkt read = request(0x0c, 0, 0, 8), write = request(0x0a, 0, 8, 8);
 
-	KUNIT_ASSERT_NOT_NULL(test, b);
-	roan_responder_reset(&b->r, &cfg);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	roan_responder_reset(&f->r, &cfg);
 	write.psn = 0;
-	KUNIT_EXPECT_EQ(test, take(b, write), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, write), ROAN_V_EXECUTE);
 	read.psn = 1;
-	roan_responder_set_resources(&b->r, b->resp_res, 2);
-	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
+	roan_responder_set_resources(&f->r, f->resp_res, 2);
+	KUNIT_EXPECT_EQ(test, take(f, read), ROAN_V_EXECUTE);
 	read.psn = 2;
-	KUNIT_EXPECT_EQ(test, take(b, read), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, read), ROAN_V_EXECUTE);
 	read.psn = 3;
-	KUNIT_EXPECT_EQ(test, admit(b, read), ROAN_V_INVALID);	/* a third READ, with two unanswered */
-	roan_responder_reset(&b->r, &cfg);
-	KUNIT_EXPECT_EQ(test, b->r.cfg.max_dest_rd_atomic, 2);	/* the memory stays */
+	KUNIT_EXPECT_EQ(test, admit(f, read), ROAN_V_INVALID);	/* a third READ, with two unanswered */
+	roan_responder_reset(&f->r, &cfg);
+	KUNIT_EXPECT_EQ(test, f->r.cfg.max_dest_rd_atomic, 2);	/* the memory stays */
 }
 
 /*
@@ -311,103 +311,103 @@ static void set_resources__memory_may_come_with_the_first_read(struct kunit *tes
  */
 static void fail__too_late_to_matter(struct kunit *test)
 {
-	struct bench *b = bench(test);
+	struct resp_fixture *f = resp_fixture(test);
 
-	take(b, request(0x0c, 0, 0, 600));
-	while (owed(b) != -1)
+	take(f, request(0x0c, 0, 0, 600));
+	while (owed(f) != -1)
 		;
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x0d);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 3, 8, 0)), ROAN_V_EXECUTE);
-	KUNIT_EXPECT_TRUE(test, roan_responder_next(&b->r, 0, &b->a));
-	KUNIT_EXPECT_FALSE(test, roan_responder_fail(&b->r, &b->a, ROAN_NAK_REMOTE_ACCESS));
-	KUNIT_EXPECT_FALSE(test, b->r.failed);
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
-	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 1));
-	KUNIT_EXPECT_EQ(test, owed(b), 0x11);
-	KUNIT_EXPECT_EQ(test, b->a.syndrome, ROAN_AETH_UNLIMITED);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, 3));
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 3, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_TRUE(test, roan_responder_next(&f->r, 0, &f->a));
+	KUNIT_EXPECT_FALSE(test, roan_responder_fail(&f->r, &f->a, ROAN_NAK_REMOTE_ACCESS));
+	KUNIT_EXPECT_FALSE(test, f->r.failed);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_UNLIMITED);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
-	expect_nak(test, b, ROAN_NAK_REMOTE_ACCESS, 0);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+	expect_nak(test, f, ROAN_NAK_REMOTE_ACCESS, 0);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 4, 8, 0)), ROAN_V_EXECUTE);
 }
 
-static void expect_response(struct kunit *test, struct bench *b, u32 n)
+static void expect_response(struct kunit *test, struct resp_fixture *f, u32 n)
 {
-	KUNIT_EXPECT_NE(test, owed(b), -1);
-	KUNIT_EXPECT_NE(test, b->a.resp_res, ROAN_NO_RESP_RES);
-	KUNIT_EXPECT_EQ(test, b->a.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_NE(test, owed(f), -1);
+	KUNIT_EXPECT_NE(test, f->a.resp_res, ROAN_NO_RESP_RES);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, n));
 }
 
 /* Pending responses leave in PSN order, whatever the order of the repeated requests. */
 static void next__the_oldest_first(struct kunit *test)
 {
-	struct bench *b = bench_with(test, ROAN_TP_RC, 4);
+	struct resp_fixture *f = resp_fixture_with(test, ROAN_TP_RC, 4);
 	u32 n;
 
 	for (n = 0; n < 6; n++) {		/* so that the oldest is in the middle of the array */
-		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
 		if (n < 2)
-			expect_response(test, b, n);
+			expect_response(test, f, n);
 	}
-	expect_response(test, b, 2);
-	expect_response(test, b, 3);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);	/* older than the pending ones */
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* already pending */
+	expect_response(test, f, 2);
+	expect_response(test, f, 3);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);	/* older than the pending ones */
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 2, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* already pending */
 	for (n = 2; n < 6; n++)
-		expect_response(test, b, n);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+		expect_response(test, f, n);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* not adjacent */
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
-	expect_response(test, b, 3);
-	expect_response(test, b, 5);
-	KUNIT_EXPECT_EQ(test, owed(b), -1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 5, 0, 8)), ROAN_V_DUPLICATE);	/* not adjacent */
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 3, 0, 8)), ROAN_V_DUPLICATE);
+	expect_response(test, f, 3);
+	expect_response(test, f, 5);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
 /* A new request takes the resource of a pending repeated response: the others stay in order. */
 static void next__the_oldest_is_overwritten(struct kunit *test)
 {
-	struct bench *b = bench_with(test, ROAN_TP_RC, 3);
+	struct resp_fixture *f = resp_fixture_with(test, ROAN_TP_RC, 3);
 	u32 n;
 
 	for (n = 0; n < 3; n++) {
-		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
-		expect_response(test, b, n);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
+		expect_response(test, f, n);
 	}
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 2, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 3, 0, 8)), ROAN_V_EXECUTE);
-	expect_response(test, b, 2);
-	expect_response(test, b, 3);
-	KUNIT_EXPECT_EQ(test, b->r.n_pending, 0);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 2, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 3, 0, 8)), ROAN_V_EXECUTE);
+	expect_response(test, f, 2);
+	expect_response(test, f, 3);
+	KUNIT_EXPECT_EQ(test, f->r.n_pending, 0);
 }
 
 /* The resource array grows while responses are pending: entries move, their order stays. */
 static void next__the_oldest_moves(struct kunit *test)
 {
-	struct bench *b = bench_with(test, ROAN_TP_RC, 3);
+	struct resp_fixture *f = resp_fixture_with(test, ROAN_TP_RC, 3);
 	struct roan_resp_res more[8] = {};
 	u32 n;
 
 	for (n = 0; n < 4; n++) {
-		KUNIT_EXPECT_EQ(test, take(b, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, n, 0, 8)), ROAN_V_EXECUTE);
 		if (n < 2)
-			expect_response(test, b, n);
+			expect_response(test, f, n);
 	}
-	roan_responder_set_resources(&b->r, more, ARRAY_SIZE(more));
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 4, 0, 8)), ROAN_V_EXECUTE);
-	expect_response(test, b, 2);
-	KUNIT_EXPECT_EQ(test, take(b, request(0x0c, 1, 0, 8)), ROAN_V_DUPLICATE);
-	expect_response(test, b, 1);
-	expect_response(test, b, 3);
-	expect_response(test, b, 4);
-	KUNIT_EXPECT_EQ(test, b->r.n_pending, 0);
+	roan_responder_set_resources(&f->r, more, ARRAY_SIZE(more));
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 4, 0, 8)), ROAN_V_EXECUTE);
+	expect_response(test, f, 2);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 1, 0, 8)), ROAN_V_DUPLICATE);
+	expect_response(test, f, 1);
+	expect_response(test, f, 3);
+	expect_response(test, f, 4);
+	KUNIT_EXPECT_EQ(test, f->r.n_pending, 0);
 }
 
 static struct kunit_case responder_cases[] = {

@@ -29,8 +29,8 @@ features() { # PREFIX [OPTION]
 }
 features ""
 if [ "$LINK_TYPE" = roan ]; then
-	a timeout 290 "$PROGRAMS/sq_poller" -d "$ADEV" > /tmp/poller.out 2>&1
-	ktap_relay /tmp/poller.out poller $?
+	a timeout 290 "$PROGRAMS/sq_poller" -d "$ADEV" > /tmp/sq_poller.out 2>&1
+	ktap_relay /tmp/sq_poller.out sq_poller $?
 	poll_idle_us "$ADEV" 20000	# must be some ticks: on one CPU a shorter time would poll nothing
 fi
 features "IPv6: " -6
@@ -42,7 +42,7 @@ if [ "$LINK_TYPE" = roan ] && [ -d /sys/kernel/debug/failslab ]; then
 			[ ! -e "$f" ] || echo "${setting#*=}" > "$f"
 		done
 	done
-	a timeout 200 "$PROGRAMS/alloc_failure" "$ADEV" > /tmp/scarce.out 2>&1
-	ktap_relay /tmp/scarce.out scarce $?
+	a timeout 200 "$PROGRAMS/alloc_failure" "$ADEV" > /tmp/alloc_failure.out 2>&1
+	ktap_relay /tmp/alloc_failure.out alloc_failure $?
 fi
 ktap_end
