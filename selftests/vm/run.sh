@@ -12,13 +12,14 @@
 #	-o  copy the guest's folder /out/kept to DIR at the end
 # DMESG=FILE: save the kernel log. NICS=MODEL: two emulated adapters on one QEMU hub (e1000e, virtio-net-pci).
 # MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: the QEMU to use; default: debian.sh's, if it has
-# one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script.
+# one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script. ICOUNT=y: QEMU's clock advances by 1 ns
+# for each instruction that a guest CPU executes and skips idle time, so that times do not depend on the load of this machine.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,14p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,15p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
@@ -196,6 +197,7 @@ initrd() { # FOLDER VERSION: builds the initrd that mounts this machine's root o
 
 # A writable /dev/kvm may still fail to run a stock kernel. Use it only if a probe boot prints to the console.
 accelerator() { # VMLINUZ
+	[ -z "${ICOUNT:-}" ] || { echo "tcg,thread=single -cpu Nehalem -icount shift=0,sleep=off"; return; }
 	if [ -w /dev/kvm ]; then
 		timeout 8 "${qemu[@]}" -accel kvm -cpu host -m 256M -display none -no-reboot -serial "file:$work/probe" \
 			-monitor none -nic none -kernel "$1" -append "console=ttyS0 panic=-1" > /dev/null 2>&1 < /dev/null || true
@@ -289,7 +291,7 @@ complaints() { # error reports in the kernel log since the script's start; earli
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new) run_qemu "$@" ;;
-*) sed -n 3,14p "$0"; exit 2 ;;
+*) sed -n 3,15p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
