@@ -21,6 +21,7 @@
 #include "base/ring.h"
 #include "core/flow/inflight_limit.h"
 #include "core/cc/np.h"
+#include "core/transport/key_limit.h"
 #include "core/transport/requester.h"
 #include "core/transport/responder.h"
 
@@ -120,6 +121,7 @@ struct roan_rq {
 	struct roan_rnr_defer rnr_defer;
 	struct roan_flush_job flush_job;
 	struct roan_recv cur;	/* the receive work request in progress */
+	struct roan_key_limit key_limit;	/* UC */
 	struct roan_responder resp;
 	struct roan_dst_cache flow;
 	struct roan_inflight_limit inflight_limit;

@@ -93,6 +93,7 @@
 	X(rx_no_wqe)			/* UC, UD: no receive work request posted */				\
 	X(rx_too_long)			/* UC, UD: longer than the receive work request */			\
 	X(rx_access)			/* UC: R_Key, range or access right */					\
+	X(rx_key_limit)			/* UC: R_Key not looked up: core/transport/key_limit.h */		\
 	X(rx_uc_lost)			/* UC: remainder of a message of which a packet is missing */		\
 	X(rx_invalid)			/* UC, UD: breaks a protocol rule; IP options or extension headers */	\
 	X(rx_no_group_member)		/* multicast to a group without an attached QP */			\

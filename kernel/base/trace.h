@@ -85,6 +85,28 @@ TRACE_EVENT(roan_rx_verdict,
 		  __entry->qpn, __entry->opcode, __entry->psn, __entry->epsn, __entry->verdict)
 );
 
+/* A request from @saddr was refused because of the key it names. @verr: enum roan_vendor_err. */
+TRACE_EVENT(roan_key_refused,
+	TP_PROTO(const struct roan_qp *qp, const union ib_gid *saddr, u32 key, u32 psn, u32 verr),
+	TP_ARGS(qp, saddr, key, psn, verr),
+	TP_STRUCT__entry(
+		__array(u8, saddr, 16)
+		__field(u32, qpn)
+		__field(u32, key)
+		__field(u32, psn)
+		__field(u32, verr)
+	),
+	TP_fast_assign(
+		memcpy(__entry->saddr, saddr->raw, sizeof(__entry->saddr));
+		__entry->qpn = qp->ib.qp_num;
+		__entry->key = key;
+		__entry->psn = psn;
+		__entry->verr = verr;
+	),
+	TP_printk("qpn=%u saddr=%pI6c key=%#x psn=%u verr=%u",
+		  __entry->qpn, __entry->saddr, __entry->key, __entry->psn, __entry->verr)
+);
+
 /* A packet with a correct ICRC reached its QP. */
 TRACE_EVENT(roan_pkt_rx,
 	TP_PROTO(const struct roan_qp *qp, const struct roan_pkt *pkt),

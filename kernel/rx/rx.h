@@ -30,6 +30,16 @@ bool roan_rx_next(struct roan_rx_ctx *rx);
 struct roan_payload roan_rx_payload(struct roan_rx_ctx *rx);	/* of the current packet; rx->pkt is parsed */
 bool roan_rx_icrc_ok(struct roan_rx_ctx *rx);	/* of the current packet; rx->pkt is parsed */
 
+/* ---- rx_key.c ---- */
+
+/* A request's R_Key, range or access right was refused with @verr. rq.lock held; before the responder's state changes */
+void roan_rx_key_refused(struct roan_qp *qp, const struct roan_rx_ctx *rx, u32 verr);
+/*
+ * UC, rq.key_limit.spent: true if the WRITE that begins with this packet is dropped, and counted, without a look at its
+ * R_Key. rq.lock held
+ */
+bool roan_rx_key_blocked(struct roan_qp *qp, const struct roan_rx_ctx *rx);
+
 /* ---- recv_fetch.c ---- */
 
 enum roan_fetch_status { ROAN_FETCH_OK, ROAN_FETCH_EMPTY, ROAN_FETCH_BAD };	/* BAD: *verr has the reason */

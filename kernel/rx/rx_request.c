@@ -105,9 +105,9 @@ static void rx_nak_access(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr)
 	__must_hold(&qp->rq.lock)
 {
 	if (verr == ROAN_VERR_PENDING || verr == ROAN_VERR_UNWRITTEN)
-		rx_queue_fault(qp, rx);
-	else
-		rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
+		return rx_queue_fault(qp, rx);
+	roan_rx_key_refused(qp, rx, verr);
+	rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
 }
 
 /* UC, UD: the receive WQE is invalid. It completes in error and the QP goes to ERR; the peer is not notified. */
@@ -216,8 +216,10 @@ static void execute_send(struct roan_qp *qp, struct roan_rx_ctx *rx, const struc
 		return rx_fail_recv(qp, rx, ROAN_ST_LOC_PROT_ERR, verr, ROAN_NAK_REMOTE_OPERATION);
 	if (exec->ends && pkt->info->ext == ROAN_EXT_INV) {
 		verr = roan_key_invalidate_remote(qp, pkt->inv_rkey);
-		if (verr)
+		if (verr) {
+			roan_rx_key_refused(qp, rx, verr);
 			return rx_fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
+		}
 	}
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (exec->ends)
@@ -235,6 +237,7 @@ static void deny_write(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr, boo
 
 	if (!wants_recv || qp->transport != ROAN_TP_RC || verr == ROAN_VERR_PENDING)
 		return rx_nak_access(qp, rx, verr);
+	roan_rx_key_refused(qp, rx, verr);
 	if (!qp->rq.cur.taken)
 		rx_fetch_recv(qp, &unused);
 	rx_fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
@@ -252,6 +255,8 @@ static void execute_write(struct roan_qp *qp, struct roan_rx_ctx *rx, const stru
 	bool single_pkt = exec->starts && exec->ends && pkt->payload_len && !wants_recv;
 	u32 verr;
 
+	if (unlikely(qp->rq.key_limit.spent) && exec->starts && roan_rx_key_blocked(qp, rx))
+		return;
 	/* Check the whole range at once: a WRITE that exceeds its MR then stores no byte, as with hardware adapters. */
 	if (exec->starts && !single_pkt) {
 		verr = roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_WRITE);
@@ -263,17 +268,21 @@ static void execute_write(struct roan_qp *qp, struct roan_rx_ctx *rx, const stru
 	verr = roan_remote_write(qp, exec->rkey, exec->va, roan_rx_payload(rx), pkt->payload_len);
 	if (verr)
 		return deny_write(qp, rx, verr, wants_recv);
+	if (qp->transport == ROAN_TP_UC && pkt->payload_len)
+		roan_key_limit_stored(&qp->rq.key_limit, pkt->psn);
 	roan_responder_done(&qp->rq.resp, pkt);
 	if (wants_recv)
 		rx_finish_recv(qp, pkt, exec->msg_len);
 }
 
-static void execute_read(struct roan_qp *qp, const struct roan_pkt *pkt, const struct roan_request *exec)
+static void execute_read(struct roan_qp *qp, struct roan_rx_ctx *rx, const struct roan_request *exec)
 	__must_hold(&qp->rq.lock)
 {
-	if (roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_READ))
-		return rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
-	roan_responder_read(&qp->rq.resp, pkt);
+	u32 verr = roan_remote_check(qp, exec->rkey, exec->va, exec->total, IB_ACCESS_REMOTE_READ);
+
+	if (verr)
+		return rx_nak_access(qp, rx, verr);
+	roan_responder_read(&qp->rq.resp, &rx->pkt);
 }
 
 static void execute_atomic(struct roan_qp *qp, struct roan_rx_ctx *rx)
@@ -323,7 +332,7 @@ static void execute_request(struct roan_qp *qp, struct roan_rx_ctx *rx, const st
 	case ROAN_OP_WRITE:
 		return execute_write(qp, rx, exec);
 	case ROAN_OP_READ:
-		return execute_read(qp, &rx->pkt, exec);
+		return execute_read(qp, rx, exec);
 	case ROAN_OP_CMP_SWAP:
 	case ROAN_OP_FETCH_ADD:
 		return execute_atomic(qp, rx);

@@ -173,6 +173,7 @@ static void qp_start_receiving(struct roan_qp *qp)
 
 	roan_odp_rxq_drop(qp);
 	roan_responder_reset(&qp->rq.resp, &cfg);
+	roan_key_limit_reset(&qp->rq.key_limit, cfg.rq_psn);
 	qp->rq.fault_wait = false;
 }
 
