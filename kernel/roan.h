@@ -13,6 +13,7 @@
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
 #include <linux/sched.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
@@ -67,8 +68,7 @@ struct roan_dev {
 	struct list_head net_link;	/* rnet->devs, RCU */
 	bool port_active_sent;		/* the last port event was PORT_ACTIVE; RTNL */
 
-	struct xarray keys;		/* key index -> struct roan_key */
-	u32 key_next;			/* cyclic allocation */
+	struct rhashtable keys;		/* key index -> struct roan_key; key.c */
 	struct roan_dm_bar *dm_bar;	/* source of device memory, dm_bar.c; NULL: kernel memory */
 	struct xarray ahs;		/* ah_num -> struct roan_av */
 	u32 ah_next;

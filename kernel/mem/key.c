@@ -3,21 +3,23 @@
  * Memory keys: allocates them, finds them, and waits until no CPU uses an invalidated one. Does not decide what a key
  * names (mr.c, mw.c) nor which accesses it allows (mr_access.c).
  *
- * A key is 24 bits of index and 8 bits of variant. The low 20 bits of the index are the slot in dev->keys; the other
- * 4 bits and the variant are random. So a key cannot be computed from its neighbours, and a stale key rarely matches
- * the next key in its slot.
+ * A key is 24 bits of index and 8 bits of variant, all random: no key says anything about another one. Indices are
+ * drawn until a free one is found, and are found again in a hash table, dev->keys. Index 0 is not used, as lkey 0 is
+ * local_dma_lkey. One guess of a key finds one of N live keys with a probability of N / 2^32; but REG_MR and binds let
+ * a consumer choose the variant, and a peer that was given an earlier variant knows the index. core/transport/
+ * key_limit.h bounds the guesses.
  *
  * Packets take no references. Each CPU stores the one key that it holds in a hazard pointer in its own cache line. It
  * holds the key with softirqs off, for one train of packets at most, or for one write-back by flush_worker.c.
  * Invalidating a key is rare and reads the hazard pointers of all CPUs.
  */
 #include <linux/cpumask.h>
+#include <linux/jhash.h>
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/random.h>
+#include <linux/rhashtable.h>
 #include "mem/mem.h"
-
-#define SLOT_MASK	(ROAN_MAX_MR - 1)
 
 #ifndef CONFIG_PREEMPT_RT
 DEFINE_PER_CPU_ALIGNED(struct roan_key_hazard, roan_key_hazard);
@@ -60,36 +62,85 @@ static void key_rt_wait(struct roan_key_hazard *there)
 static struct lockdep_map inside_map = STATIC_LOCKDEP_MAP_INIT("roan_key_hazard", &inside_map);
 #endif
 
+/* ---- the table: index -> key ---- */
+
+static u32 key_index(const struct roan_key *k)
+{
+	return READ_ONCE(k->key) >> 8;
+}
+
+static u32 table_hash(const void *index, u32 len, u32 seed)
+{
+	return jhash_1word(*(const u32 *)index, seed);
+}
+
+static u32 table_obj_hash(const void *k, u32 len, u32 seed)
+{
+	return jhash_1word(key_index(k), seed);
+}
+
+static int table_cmp(struct rhashtable_compare_arg *arg, const void *k)
+{
+	return key_index(k) != *(const u32 *)arg->key;
+}
+
+static const struct rhashtable_params table_params = {
+	.head_offset = offsetof(struct roan_key, node),
+	.key_len = sizeof(u32),
+	.max_size = ROAN_MAX_MR / 2,	/* buckets; a full table refuses more than twice as many entries */
+	.hashfn = table_hash,
+	.obj_hashfn = table_obj_hash,
+	.obj_cmpfn = table_cmp,
+	.automatic_shrinking = true,
+};
+
+int roan_key_table_init(struct roan_dev *dev)
+{
+	return rhashtable_init(&dev->keys, &table_params);
+}
+
+void roan_key_table_exit(struct roan_dev *dev)
+{
+	rhashtable_destroy(&dev->keys);
+}
+
 int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
 {
-	u32 slot;
+	u32 index;
 	int err;
 
 	refcount_set(&k->refs, 1);
 	init_completion(&k->released);
-	/* Allocate the slot empty, then store the key: a reader never sees an incomplete entry. */
-	err = xa_alloc_cyclic(&dev->keys, &slot, NULL, XA_LIMIT(1, SLOT_MASK), &dev->key_next, GFP_KERNEL_ACCOUNT);
-	if (err < 0)
-		return err == -EBUSY ? -ENOMEM : err;
-	k->key = (get_random_u32() & ~(SLOT_MASK << 8)) | slot << 8;
-	xa_store(&dev->keys, slot, k, GFP_KERNEL_ACCOUNT);	/* cannot fail: the slot is allocated */
-	return 0;
+	do {
+		k->key = get_random_u32();
+		index = k->key >> 8;
+		err = index ? rhashtable_lookup_insert_key(&dev->keys, &index, &k->node, table_params) : -EEXIST;
+	} while (err == -EEXIST);	/* at most one index in 16 is taken */
+	return err ? -ENOMEM : 0;
+}
+
+void roan_key_unpublish(struct roan_dev *dev, struct roan_key *k)
+{
+	rhashtable_remove_fast(&dev->keys, &k->node, table_params);
 }
 
 void roan_key_remove(struct roan_dev *dev, struct roan_key *k)
 {
-	xa_erase(&dev->keys, k->key >> 8 & SLOT_MASK);
+	roan_key_unpublish(dev, k);
 	roan_key_synchronize(k);		/* a CPU that holds the key may still take a reference */
 	roan_key_put(k);
 	wait_for_completion(&k->released);
 }
 
-/* ---- hazard pointers: the packet path ---- */
-
+/* rcu_read_lock() held */
 static struct roan_key *key_load(struct roan_dev *dev, u32 key)
 {
-	return xa_load(&dev->keys, key >> 8 & SLOT_MASK);
+	u32 index = key >> 8;
+
+	return rhashtable_lookup(&dev->keys, &index, table_params);
 }
+
+/* ---- hazard pointers: the packet path ---- */
 
 static void key_clear(struct roan_key_hazard *here)
 {
@@ -105,9 +156,12 @@ static void key_clear(struct roan_key_hazard *here)
 
 struct roan_key *roan_key_acquire_slow(struct roan_dev *dev, u32 key)
 {
-	struct roan_key *k = key_load(dev, key);
 	struct roan_key_hazard *here;
+	struct roan_key *k;
 
+	rcu_read_lock();	/* for lockdep: softirqs are off, so @k stays after the unlock */
+	k = key_load(dev, key);
+	rcu_read_unlock();
 	if (!k || READ_ONCE(k->key) != key)
 		return NULL;
 	here = this_cpu_ptr(&roan_key_hazard);
@@ -169,14 +223,12 @@ void roan_key_synchronize(const struct roan_key *k)
 
 /* ---- references: all other users ---- */
 
-struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key)
+struct roan_key *roan_key_find_index(struct roan_dev *dev, u32 key)
 {
 	struct roan_key *k;
 
 	rcu_read_lock();
 	k = key_load(dev, key);
-	if (k && (READ_ONCE(k->key) ^ key) >> 8)
-		k = NULL;
 	if (k && !refcount_inc_not_zero(&k->refs))
 		k = NULL;
 	rcu_read_unlock();
@@ -185,7 +237,7 @@ struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key)
 
 struct roan_key *roan_key_find(struct roan_dev *dev, u32 key)
 {
-	struct roan_key *k = roan_key_find_slot(dev, key);
+	struct roan_key *k = roan_key_find_index(dev, key);
 
 	if (k && READ_ONCE(k->key) != key) {
 		roan_key_put(k);

@@ -39,9 +39,13 @@ enum roan_not_yet {
 
 /* ---- keys, regions, windows: key.c, mr.c, mw.c ---- */
 
-/* key.c */
-int roan_key_insert(struct roan_dev *dev, struct roan_key *k);	/* sets k->key, which contains random bits */
-void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* waits for all users of the key; process context */
+/* key.c; the functions before roan_key_acquire(): process context */
+int roan_key_table_init(struct roan_dev *dev);
+void roan_key_table_exit(struct roan_dev *dev);	/* all keys have been removed */
+/* Sets k->key to a random value. @k is not freed before an RCU grace period after its removal. */
+int roan_key_insert(struct roan_dev *dev, struct roan_key *k);
+void roan_key_unpublish(struct roan_dev *dev, struct roan_key *k);	/* no lookup finds the key any more */
+void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* unpublishes, and waits for all users of the key */
 /*
  * Hazard pointer: the key that this CPU holds. roan_key_acquire() returns the key whose 32 bits equal @key, or NULL.
  * The caller then checks that the MR or window is valid. An invalidator clears the valid state and calls
@@ -104,7 +108,7 @@ static inline void roan_queue_lock_drop_key(spinlock_t *lock)
 
 /* These two return a reference, which roan_key_put() drops, or NULL. */
 struct roan_key *roan_key_find(struct roan_dev *dev, u32 key);	/* matches all 32 bits */
-struct roan_key *roan_key_find_slot(struct roan_dev *dev, u32 key);	/* ignores the 8 variant bits */
+struct roan_key *roan_key_find_index(struct roan_dev *dev, u32 key);	/* ignores the 8 variant bits */
 void roan_key_put(struct roan_key *k);
 
 /* The address of a region's first byte in requests; @iova: the address given at registration. */

@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -26,6 +27,7 @@ struct roan_key {
 	refcount_t refs;	/* 1 until removed, plus one per bound window, worker, and WR on the key itself */
 	bool is_mw;
 	u32 key;		/* index << 8 | variant; REG_MR and bind change the variant of FRMRs and windows */
+	struct rhash_head node;	/* roan_dev.keys */
 	struct completion released;	/* the last reference was dropped */
 	struct rcu_head rcu;
 };

@@ -370,7 +370,7 @@ static bool mr_activate(struct roan_mr *mr, const struct roan_send_wqe *wqe)
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
 	/* ib_update_fast_reg_key() may have set the new variant already, so look up by index only. */
-	struct roan_key *k = roan_key_find_slot(qp->dev, wqe->reg.lkey);
+	struct roan_key *k = roan_key_find_index(qp->dev, wqe->reg.lkey);
 	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_mr *mr;
 

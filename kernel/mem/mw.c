@@ -177,7 +177,7 @@ static u32 mw_bind(struct roan_qp *qp, struct roan_mw_binding *win, const struct
 
 u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 {
-	struct roan_key *k = roan_key_find_slot(qp->dev, wqe->bind.mw_rkey);
+	struct roan_key *k = roan_key_find_index(qp->dev, wqe->bind.mw_rkey);
 	u32 verr;
 
 	if (!k)

@@ -268,7 +268,8 @@ static void dealloc_driver(struct ib_device *ibdev)
 	roan_dm_bar_detach(dev);
 	roan_pfc_exit(dev);
 	rcu_barrier();	/* pending RCU callbacks finish before the tables below are freed */
-	xa_destroy(&dev->keys);
+	if (dev->keys.tbl)
+		roan_key_table_exit(dev);
 	xa_destroy(&dev->ahs);
 	free_percpu(dev->stats);
 	netdev_put(dev->ndev, &dev->ndev_tracker);
@@ -313,7 +314,6 @@ static int device_new(const char *name, struct net_device *ndev)
 	get_device(&dev->ib.dev);	/* a user may delete the device as soon as it is registered */
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
-	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC1);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&dev->mcast);
 	roan_cc_param_init(&dev->cc);
@@ -322,6 +322,9 @@ static int device_new(const char *name, struct net_device *ndev)
 	roan_qos_add_dev(dev);
 	device_init_ibdev(dev);
 
+	err = roan_key_table_init(dev);
+	if (err)
+		goto err_dealloc;
 	err = -ENOMEM;
 	dev->stats = alloc_percpu(struct roan_stats);
 	if (!dev->stats)

@@ -22,7 +22,8 @@ int fake_init(struct kunit *test)
 	if (!f)
 		return -ENOMEM;
 	test->priv = f;
-	xa_init_flags(&f->dev.keys, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	if (roan_key_table_init(&f->dev))
+		return -ENOMEM;
 	f->dev.ib.ops.map_mr_sg = roan_map_mr_sg;
 	f->dev.ib.num_comp_vectors = 1;
 	f->dev.stats = fake_stats();
@@ -53,7 +54,8 @@ void fake_exit(struct kunit *test)
 		return;
 	__skb_queue_purge(&fake_sent);
 	roan_tx_page_pool_exit();
-	xa_destroy(&f->dev.keys);
+	if (f->dev.keys.tbl)
+		roan_key_table_exit(&f->dev);
 }
 
 /* ---- MRs ---- */
