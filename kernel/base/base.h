@@ -104,6 +104,7 @@ const char *roan_crc_name(void);	/* of the CRC method in use */
  *	sq.lock, rq.lock -> pfc->lock
  *	rq.lock -> lock of struct roan_pfc_tx -> locks of the queueing discipline
  *	sq.lock, rq.lock -> a key held by this CPU -> window->lock, chunk->lock, faults->lock, atomics (iomem.c)
+ *	faults->lock -> share->lock (odp_fault.c)
  *	sq.lock -> poller->lock
  *	sq.lock -> mr->map_lock
  *	post_lock -> srq->lock; poll_lock -> cq->lock: only where a queue is resized

@@ -73,8 +73,8 @@
 	X(rx_pause_dest)		/* MAC control frames not to 01:80:C2:00:00:01 */			\
 	X(rx_pause_opcode)		/* MAC control frames with another opcode */				\
 	X(rx_pause_vector)		/* MAC control frames that enable classes beyond 7 */			\
-	X(page_faults)			/* on-demand paging: ranges faulted in for a packet or work request */	\
-	X(page_prefetch)		/* ranges faulted in by ibv_advise_mr() */				\
+	X(page_faults)			/* on-demand paging: ranges requested by a packet or work request */	\
+	X(page_prefetch)		/* ranges requested by ibv_advise_mr() */				\
 	X(page_invalidations)		/* ranges invalidated by the MMU notifier */				\
 	X(rx_fault_queued)		/* packets queued until their pages were faulted in */			\
 	X(rx_fault_dropped)		/* UC, UD: dropped: page fault pending, and that queue was full */	\

@@ -269,6 +269,10 @@ u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb,
 u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig);
 u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
+/* odp_share.c: the share of the calling process's user; NULL: no memory. Process context */
+struct roan_odp_share *roan_odp_share_get(const struct roan_dev *dev);
+void roan_odp_share_put(struct roan_odp_share *share);	/* process context; NULL is allowed */
+
 /* odp_fault.c */
 
 #define ROAN_FAULT_RNR_TIMER	10	/* AETH code, 0.32 ms: a request found no space to wait for its page */
@@ -281,7 +285,8 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 /* The access succeeded: deletes the record of an earlier failed fault of the same range. */
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
-void roan_odp_cancel(struct roan_qp *qp);	/* @qp will retry no access: forget its faults */
+void roan_fault_list_init(struct roan_fault_list *faults);	/* of a QP */
+void roan_odp_cancel(struct roan_qp *qp);	/* @qp will retry no access: drops the references that its faults have */
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs);
 

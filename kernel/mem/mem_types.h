@@ -10,10 +10,13 @@
 #include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
+struct roan_dev;
 struct roan_dmabuf;
 struct roan_odp;
 struct roan_peermem_ops;
@@ -111,9 +114,31 @@ struct roan_mw {
 
 /* Page faults of a QP: pending, or failed and not yet reported to the retried request. */
 struct roan_fault_list {
-	spinlock_t lock;	/* _bh, leaf */
+	spinlock_t lock;	/* _bh; only share->lock is taken under it */
 	struct list_head list;
 	u32 n;
+	struct timer_list retry;	/* no memory for a fault: resumes the QP; holds a QP reference while pending */
+};
+
+/* What workers do for on-demand regions. */
+enum roan_odp_job { ROAN_ODP_FAULT, ROAN_ODP_PREFETCH, ROAN_ODP_JOBS };
+
+/*
+ * One user's part, on one device, of what on-demand paging shares among all users: workers, queued prefetches, bytes of
+ * packets behind page faults. A page fault may last for ever, as the user may supply the page. It is counted here until
+ * it ends, also when its region, QP and context are gone. odp_share.c
+ */
+struct roan_odp_share {
+	struct list_head link;		/* all shares; odp_share.c: shares_lock */
+	refcount_t refs;		/* contexts and regions */
+	kuid_t uid;			/* const; effective user that opened the contexts */
+	const struct roan_dev *dev;	/* const; compared only: the device may be gone */
+	atomic_t rxq_bytes;		/* rx/odp_rxqueue.c */
+	spinlock_t lock;		/* _bh, leaf: all below, and odp_fault.qp */
+	struct list_head waiting[ROAN_ODP_JOBS];	/* odp_fault.queue, first come first served */
+	struct list_head running[ROAN_ODP_JOBS];
+	u32 n_waiting[ROAN_ODP_JOBS];
+	u32 n_running[ROAN_ODP_JOBS];
 };
 
 /* Write-back for a FLUSH to persistence; one per QP, under rq.lock. */

@@ -15,6 +15,7 @@
 #include <linux/memcontrol.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
+#include <linux/userfaultfd_k.h>
 #include <uapi/linux/magic.h>
 #include "base/base.h"
 #include "mem/mem.h"
@@ -179,6 +180,14 @@ static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
 	}
 }
 
+static void odp_count_invalidation(struct roan_odp *odp)
+{
+	spin_lock_bh(&odp->lock);
+	if (odp->dev)
+		roan_count(odp->dev, page_invalidations);
+	spin_unlock_bh(&odp->lock);
+}
+
 /* The mapping or protection of the range is about to change. When this returns, no CPU accesses its pages. */
 static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range,
 			   unsigned long seq)
@@ -191,7 +200,7 @@ static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct 
 	mmu_interval_set_seq(notifier, seq);	/* from here on odp_fault_pages() installs nothing */
 	spin_unlock_bh(&chunk->lock);
 	odp_unmap_pages(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
-	roan_count(chunk->odp->dev, page_invalidations);
+	odp_count_invalidation(chunk->odp);
 	return true;
 }
 
@@ -256,62 +265,138 @@ static bool any_secret(struct mm_struct *mm, u64 va, u64 end)
 	return false;
 }
 
+/* -ENODEV once no more pages are wanted: the region is destroyed, or its device is being removed. */
+static int odp_check_stop(struct roan_odp *odp)
+{
+	int err;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	spin_lock_bh(&odp->lock);
+	err = !odp->dev || READ_ONCE(odp->dev->removing) ? -ENODEV : 0;
+	spin_unlock_bh(&odp->lock);
+	return err;
+}
+
+#define MAX_TRIES	16	/* of a page, and of a range whose pages are taken away meanwhile */
+
 /*
- * [@va, @end) lies in the chunk; @pfns has space for its pages. @flags: HMM_PFN_REQ_*; 0: install present pages only.
+ * Faults one page in. hmm_range_fault() could, but would keep mmap_lock while it waits for the page, however long that
+ * takes. Here the lock is released for most waits, and taken again; the page is tried again then.
+ * FAULT_FLAG_TRIED is never set, as the kernel waits with the lock held if it is. Called with mmap_lock held for
+ * reading, and returns with it, unless it clears *@locked.
  */
-static int odp_fault_pages(struct odp_chunk *chunk, u64 va, u64 end, unsigned long flags, unsigned long *pfns)
+static int odp_fault_page(struct roan_odp *odp, u64 va, bool write, bool *locked)
+{
+	unsigned int flags = FAULT_FLAG_REMOTE | FAULT_FLAG_ALLOW_RETRY | FAULT_FLAG_KILLABLE |
+			     (write ? FAULT_FLAG_WRITE : 0);
+	unsigned long rights = VM_READ | (write ? VM_WRITE : 0);
+	struct vm_area_struct *vma;
+	bool armed = false;
+	vm_fault_t ret;
+	u32 tries;
+	int err;
+
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		err = odp_check_stop(odp);
+		if (err)
+			return err;
+		vma = vma_lookup(odp->mm, va);
+		if (!vma || (vma->vm_flags & rights) != rights || vma->vm_flags & (VM_IO | VM_PFNMAP) || is_secret(vma))
+			return -EFAULT;
+		armed = userfaultfd_armed(vma);
+		ret = handle_mm_fault(vma, va, flags, NULL);
+		if (ret & VM_FAULT_ERROR)
+			return ret & VM_FAULT_OOM ? -ENOMEM : -EFAULT;
+		if (!(ret & (VM_FAULT_RETRY | VM_FAULT_COMPLETED)))
+			return 0;
+		*locked = !mmap_read_lock_killable(odp->mm);	/* both results: the lock was released */
+		if (!*locked)
+			return -EINTR;
+		if (ret & VM_FAULT_COMPLETED)
+			return 0;
+	}
+	/* Without FAULT_FLAG_TRIED an I/O error is VM_FAULT_RETRY, too. A userfaultfd() may wake without a page. */
+	return armed ? -EBUSY : -EFAULT;
+}
+
+static bool pfn_usable(unsigned long pfn, enum roan_odp_access want)
+{
+	return want == ROAN_ODP_PRESENT || (pfn & HMM_PFN_VALID && (want == ROAN_ODP_READ || pfn & HMM_PFN_WRITE));
+}
+
+/* Faults in the pages of [@va, @end) that @pfns lacks. Returns their number or an error; mmap_lock: as above. */
+static int odp_fault_missing(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_access want,
+			     const unsigned long *pfns, bool *locked)
+{
+	int err, n = 0;
+
+	for (; va < end; va += PAGE_SIZE, pfns++) {
+		if (pfn_usable(*pfns, want))
+			continue;
+		if (*pfns & HMM_PFN_ERROR)
+			return -EFAULT;
+		err = odp_fault_page(odp, va, want == ROAN_ODP_WRITE, locked);
+		if (err)
+			return err;
+		n++;
+	}
+	return n;
+}
+
+/* One pass: 0 if all pages were present and are installed, or the number of pages faulted in, or an error. */
+static int odp_try_pages(struct odp_chunk *chunk, u64 va, u64 end, enum roan_odp_access want, unsigned long *pfns)
 {
 	struct mm_struct *mm = chunk->odp->mm;
 	struct hmm_range range = {
 		.notifier = &chunk->notifier,
 		.start = va,
 		.end = end,
-		.hmm_pfns = pfns,
-		.default_flags = flags,
+		.hmm_pfns = pfns,	/* no flags: takes what is present, waits for nothing */
 	};
-	bool stale;
+	bool locked, fresh;
 	int err;
 
-	do {
-		range.notifier_seq = mmu_interval_read_begin(&chunk->notifier);
-		mmap_read_lock(mm);
-		err = any_secret(mm, va, end) ? -EFAULT : hmm_range_fault(&range);
+	range.notifier_seq = mmu_interval_read_begin(&chunk->notifier);
+	locked = !mmap_read_lock_killable(mm);
+	if (!locked)
+		return -EINTR;
+	err = any_secret(mm, va, end) ? -EFAULT : hmm_range_fault(&range);
+	if (!err)
+		err = odp_fault_missing(chunk->odp, va, end, want, pfns, &locked);
+	if (locked)
 		mmap_read_unlock(mm);
-		if (err == -EBUSY)
-			continue;
-		if (err)
-			return err;
-		spin_lock_bh(&chunk->lock);
-		stale = mmu_interval_read_retry(&chunk->notifier, range.notifier_seq);
-		if (!stale)
-			odp_install(chunk, va, pfns, (end - va) >> PAGE_SHIFT);
-		spin_unlock_bh(&chunk->lock);
-		if (stale)
-			err = -EBUSY;
-	} while (err == -EBUSY && !fatal_signal_pending(current));
-	return err;
+	if (err)
+		return err;
+	spin_lock_bh(&chunk->lock);
+	fresh = !mmu_interval_read_retry(&chunk->notifier, range.notifier_seq);
+	if (fresh && READ_ONCE(chunk->odp->dev))
+		odp_install(chunk, va, pfns, (end - va) >> PAGE_SHIFT);
+	spin_unlock_bh(&chunk->lock);
+	return fresh ? 0 : -EBUSY;
 }
 
-static unsigned long odp_hmm_flags(enum roan_odp_access want)
+/* [@va, @end) lies in the chunk; @pfns has space for its pages. */
+static int odp_fault_pages(struct odp_chunk *chunk, u64 va, u64 end, enum roan_odp_access want, unsigned long *pfns)
 {
-	switch (want) {
-	case ROAN_ODP_READ:
-		return HMM_PFN_REQ_FAULT;
-	case ROAN_ODP_WRITE:
-		return HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE;
-	default:
-		return 0;
-	}
+	int err = -EBUSY;
+	u32 tries;
+
+	for (tries = 0; tries < MAX_TRIES && (err > 0 || err == -EBUSY); tries++)
+		err = odp_check_stop(chunk->odp) ?: odp_try_pages(chunk, va, end, want, pfns);
+	return err > 0 ? -EBUSY : err;
 }
 
-static bool odp_range_mapped(struct mm_struct *mm, u64 va, u64 end)
+/* -EFAULT: nothing is mapped in the range. */
+static int odp_check_mapped(struct mm_struct *mm, u64 va, u64 end)
 {
 	bool any;
 
-	mmap_read_lock(mm);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
 	any = find_vma_intersection(mm, va, end);
 	mmap_read_unlock(mm);
-	return any;
+	return any ? 0 : -EFAULT;
 }
 
 static int odp_fault_range(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_access want, unsigned long *pfns)
@@ -323,16 +408,17 @@ static int odp_fault_range(struct roan_odp *odp, u64 va, u64 end, enum roan_odp_
 		struct odp_chunk *chunk;
 
 		stop = min(end, (va & ~(CHUNK_SIZE - 1)) + CHUNK_SIZE);
-		if (!odp_range_mapped(odp->mm, va, stop)) {	/* do not allocate a chunk for an unmapped range */
-			if (want != ROAN_ODP_PRESENT)
-				return -EFAULT;
+		err = odp_check_stop(odp) ?: odp_check_mapped(odp->mm, va, stop);
+		if (err == -EFAULT && want == ROAN_ODP_PRESENT) {	/* allocate no chunk for it */
 			cond_resched();
 			continue;
 		}
+		if (err)
+			return err;
 		chunk = odp_chunk_at(odp, va);
 		if (IS_ERR(chunk))
 			return PTR_ERR(chunk);
-		err = odp_fault_pages(chunk, va, stop, odp_hmm_flags(want), pfns);
+		err = odp_fault_pages(chunk, va, stop, want, pfns);
 		if (err)
 			return err;
 		cond_resched();
@@ -367,35 +453,64 @@ int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_acce
 
 /* ---- registration and destruction ---- */
 
-static struct roan_odp *odp_create(struct roan_dev *dev, u64 start)
+static struct roan_odp *odp_create(struct roan_dev *dev, u64 start, u64 length)
 {
 	struct roan_odp *odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
 
 	if (!odp)
 		return NULL;
+	odp->share = roan_odp_share_get(dev);
+	if (!odp->share) {
+		kfree(odp);
+		return NULL;
+	}
+	refcount_set(&odp->refs, 1);
+	spin_lock_init(&odp->lock);
 	odp->dev = dev;
 	odp->start = start;
+	odp->length = length;
 	odp->mm = current->mm;
 	mmgrab(odp->mm);
 	xa_init(&odp->chunks);
 	return odp;
 }
 
-void roan_odp_destroy(struct roan_odp *odp)
+static void odp_unmap_all(struct roan_odp *odp)
 {
 	struct odp_chunk *chunk;
 	unsigned long i;
 
-	if (!odp)
+	xa_for_each(&odp->chunks, i, chunk)
+		odp_unmap_pages(chunk, 0, CHUNK_PAGES);
+}
+
+void roan_odp_put(struct roan_odp *odp)
+{
+	struct odp_chunk *chunk;
+	unsigned long i;
+
+	if (!refcount_dec_and_test(&odp->refs))
 		return;
 	xa_for_each(&odp->chunks, i, chunk) {
-		odp_unmap_pages(chunk, 0, CHUNK_PAGES);
 		mmu_interval_notifier_remove(&chunk->notifier);
 		kvfree(chunk);
 	}
 	xa_destroy(&odp->chunks);
 	mmdrop(odp->mm);
+	roan_odp_share_put(odp->share);
 	kfree(odp);
+}
+
+void roan_odp_destroy(struct roan_odp *odp)
+{
+	if (!odp)
+		return;
+	spin_lock_bh(&odp->lock);
+	WRITE_ONCE(odp->dev, NULL);
+	spin_unlock_bh(&odp->lock);
+	roan_odp_cancel_region(odp);
+	odp_unmap_all(odp);	/* takes each chunk's lock: odp_try_pages() has installed before, or sees @dev NULL */
+	roan_odp_put(odp);
 }
 
 static int odp_check_range(u64 start, u64 length, u64 iova, int access)
@@ -425,7 +540,7 @@ struct ib_mr *roan_odp_reg_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	mr->iova = roan_mr_first(iova, access);
 	mr->length = length;
 	mr->access = access & ~IB_ACCESS_HUGETLB;
-	mr->odp = odp_create(to_roan_dev(pd->device), start);
+	mr->odp = odp_create(to_roan_dev(pd->device), start, length);
 	mr->state = ROAN_MR_VALID;
 	return roan_mr_finish(mr, mr->odp ? 0 : -ENOMEM);
 }

@@ -11,14 +11,19 @@
  *
  * If a page cannot be faulted in, only the QP that requested it gets the error, on its next attempt. Another QP may
  * need another access, or retry later, so it queues its own fault. Does not map pages: odp.c does.
+ *
+ * A page that its owner supplies (FUSE, userfaultfd()) may never come, and the kernel cannot end such a fault. So a
+ * running fault keeps nothing but its region's struct roan_odp, the address space and this module: QP, key, context
+ * and device can go away meanwhile. A user has at most max_running workers; its other faults wait in its share.
  */
 #include <linux/delay.h>
+#include <linux/module.h>
 #include <linux/workqueue.h>
 #include "base/base.h"
 #include "mem/mem.h"
 #include "mem/odp_priv.h"
 
-#define PREFETCH_BYTES	SZ_128K	/* faulted in behind the range, for the next packets; errors are ignored */
+#define PREFETCH_BYTES	SZ_128K	/* prefetched behind the range of a fault, for the next packets */
 
 /*
  * Per QP. Twice the number of accesses that can wait at a time (see above), because a failed fault stays in the list
@@ -26,20 +31,32 @@
  */
 #define MAX_FAULTS	8
 
+/* Workers of a user on a device. The workqueue has WQ_MAX_ACTIVE (512) in all. */
+static const u32 max_running[ROAN_ODP_JOBS] = { [ROAN_ODP_FAULT] = 16, [ROAN_ODP_PREFETCH] = 1 };
+
+#define MAX_PREFETCHES	64	/* of a user, waiting for a worker; beyond it ibv_advise_mr() faults in itself */
+
 struct odp_fault {
 	struct work_struct work;
-	struct list_head link;	/* qp->faults.list; empty: cancelled, or a prefetch */
-	struct roan_mr *mr;	/* its key is referenced until the worker finishes */
-	struct roan_qp *qp;	/* referenced until the worker finishes; NULL: a prefetch */
-	u32 key;		/* of @mr */
-	bool failed;		/* the worker failed, and the access was not retried yet */
+	struct list_head link;	/* qp->faults.list, faults->lock; empty: cancelled, or a prefetch */
+	struct list_head queue;	/* share->waiting or share->running; share->lock */
+	struct roan_odp_share *share;	/* the region's: valid while the fault waits or runs */
+	struct roan_odp *odp;	/* referenced while running; while waiting roan_odp_cancel_region() removes the fault */
+	/* Referenced. NULL: a prefetch, or cancelled, or the worker has taken the reference. share->lock */
+	struct roan_qp *qp;
+	enum roan_odp_job job;
+	bool waits;		/* for a worker; share->lock */
+	bool failed;		/* the worker failed, and the access was not retried yet; faults->lock */
 	unsigned long failed_at;	/* jiffies */
+	u32 key;		/* of the region */
 	u64 pos;
 	u64 len;
 	enum roan_odp_access access;
 };
 
-static struct workqueue_struct *pagers;
+static struct workqueue_struct *pagers[ROAN_ODP_JOBS];
+
+/* ---- faults of a QP: faults->lock ---- */
 
 static void fault_remove(struct roan_fault_list *faults, struct odp_fault *fault)
 	__must_hold(&faults->lock)
@@ -86,10 +103,10 @@ static bool fault_has_slot(struct roan_fault_list *faults)
 	return false;
 }
 
-/* @fault may be freed when this returns. */
-static void fault_finish(struct odp_fault *fault, bool failed)
+/* The worker has taken @fault's reference of @qp. @fault may be freed when this returns. */
+static void fault_finish(struct odp_fault *fault, struct roan_qp *qp, bool failed)
 {
-	struct roan_fault_list *faults = &fault->qp->faults;
+	struct roan_fault_list *faults = &qp->faults;
 
 	spin_lock_bh(&faults->lock);
 	if (list_empty(&fault->link)) {
@@ -103,62 +120,195 @@ static void fault_finish(struct odp_fault *fault, bool failed)
 	spin_unlock_bh(&faults->lock);
 }
 
-static void fault_prefetch(const struct odp_fault *fault)
-{
-	u64 end = fault->pos + fault->len;
-	u64 more = min_t(u64, PREFETCH_BYTES, fault->mr->length - end);
+/* ---- workers of a user: share->lock ---- */
 
-	if (more)
-		roan_odp_fault_in(fault->mr->odp, end, more, fault->access);
+static void share_start(struct roan_odp_share *share, struct odp_fault *fault)
+	__must_hold(&share->lock)
+{
+	fault->waits = false;
+	refcount_inc(&fault->odp->refs);	/* not 0: while a fault waits its region is not destroyed */
+	list_add_tail(&fault->queue, &share->running[fault->job]);
+	share->n_running[fault->job]++;
+	queue_work(pagers[fault->job], &fault->work);
 }
+
+static void share_add(struct roan_odp_share *share, struct odp_fault *fault)
+	__must_hold(&share->lock)
+{
+	if (share->n_running[fault->job] < max_running[fault->job]) {
+		share_start(share, fault);
+		return;
+	}
+	fault->waits = true;
+	list_add_tail(&fault->queue, &share->waiting[fault->job]);
+	share->n_waiting[fault->job]++;
+}
+
+static void share_remove_waiting(struct roan_odp_share *share, struct odp_fault *fault)
+	__must_hold(&share->lock)
+{
+	list_del_init(&fault->queue);
+	share->n_waiting[fault->job]--;
+	fault->waits = false;
+}
+
+/* @fault has run: its worker takes the QP reference, or NULL, and the next fault of the user gets a worker. */
+static struct roan_qp *share_finish(struct roan_odp_share *share, struct odp_fault *fault)
+{
+	struct odp_fault *next;
+	struct roan_qp *qp;
+
+	spin_lock_bh(&share->lock);
+	qp = fault->qp;
+	fault->qp = NULL;
+	list_del_init(&fault->queue);
+	share->n_running[fault->job]--;
+	next = list_first_entry_or_null(&share->waiting[fault->job], struct odp_fault, queue);
+	if (next) {
+		share_remove_waiting(share, next);
+		share_start(share, next);
+	}
+	spin_unlock_bh(&share->lock);
+	return qp;
+}
+
+/* rmmod fails with EAGAIN while a fault runs, as it could not end before the fault does. */
+static int fault_resolve(const struct odp_fault *fault)
+{
+	int err;
+
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	err = roan_odp_fault_in(fault->odp, fault->pos, fault->len, fault->access);
+	module_put(THIS_MODULE);	/* roan_odp_exit() waits for the rest of fault_work() */
+	return err;
+}
+
+static void prefetch_behind(const struct odp_fault *fault);
 
 static void fault_work(struct work_struct *work)
 {
 	struct odp_fault *fault = container_of(work, struct odp_fault, work);
-	struct roan_qp *qp = fault->qp;
+	struct roan_odp *odp = fault->odp;
+	struct roan_qp *qp;
 	int err;
 
-	roan_count(to_roan_dev(fault->mr->ib.device), page_faults);
-	err = roan_odp_fault_in(fault->mr->odp, fault->pos, fault->len, fault->access);
-	if (!err && qp)
-		fault_prefetch(fault);
-	if (err == -ENOMEM)
+	err = fault_resolve(fault);
+	if (err == -ENOMEM || err == -EBUSY)
 		usleep_range(1000, 2000);	/* the QP retries at once: limit the rate */
-	roan_key_put(&fault->mr->key);
-	if (!qp) {
+	if (!err && fault->job == ROAN_ODP_FAULT)
+		prefetch_behind(fault);
+	qp = share_finish(fault->share, fault);
+	if (qp) {
+		fault_finish(fault, qp, err && err != -ENOMEM && err != -EBUSY);
+		roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
+		roan_qp_put(qp);
+	} else {
 		kfree(fault);
-		return;
 	}
-	fault_finish(fault, err && err != -ENOMEM && err != -EBUSY);
-	roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
-	roan_qp_put(qp);
+	roan_odp_put(odp);
 }
 
-static struct odp_fault *fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len,
-				     enum roan_odp_access want)
+/* Without a worker yet: share_add() gives it one. */
+static struct odp_fault *fault_alloc(struct roan_odp *odp, u32 key, enum roan_odp_job job, u64 pos, u64 len,
+				     enum roan_odp_access want, gfp_t gfp)
 {
-	struct odp_fault *fault = kzalloc(sizeof(*fault), GFP_ATOMIC | __GFP_NOWARN);
+	struct odp_fault *fault = kzalloc(sizeof(*fault), gfp);
 
 	if (!fault)
 		return NULL;
 	INIT_WORK(&fault->work, fault_work);
 	INIT_LIST_HEAD(&fault->link);
-	refcount_inc(&mr->key.refs);	/* not 0: the caller has a reference or holds the key */
-	fault->mr = mr;
-	fault->qp = qp;
-	if (qp)
-		roan_qp_get(qp);
-	fault->key = mr->key.key;
+	INIT_LIST_HEAD(&fault->queue);
+	fault->share = odp->share;
+	fault->odp = odp;
+	fault->job = job;
+	fault->key = key;
 	fault->pos = pos;
 	fault->len = len;
 	fault->access = want;
-	queue_work(pagers, &fault->work);
 	return fault;
 }
+
+/* Queues a prefetch, or frees it and returns false: too many of this user's wait, or its region is being destroyed. */
+static bool prefetch_add(struct odp_fault *fault)
+{
+	struct roan_odp_share *share = fault->share;
+	bool add;
+
+	spin_lock_bh(&share->lock);
+	/* While @dev is set roan_odp_cancel_region() is still to come, and finds @fault. */
+	add = READ_ONCE(fault->odp->dev) && share->n_waiting[ROAN_ODP_PREFETCH] < MAX_PREFETCHES;
+	if (add)
+		share_add(share, fault);
+	spin_unlock_bh(&share->lock);
+	if (!add)
+		kfree(fault);
+	return add;
+}
+
+/* By a worker of its own: a page behind the range may never come, and the QP that waits for the range does not need it. */
+static void prefetch_behind(const struct odp_fault *fault)
+{
+	u64 end = fault->pos + fault->len;
+	u64 more = min_t(u64, PREFETCH_BYTES, fault->odp->length - end);
+	struct odp_fault *next;
+
+	if (!more)
+		return;
+	next = fault_alloc(fault->odp, fault->key, ROAN_ODP_PREFETCH, end, more, fault->access, GFP_KERNEL | __GFP_NOWARN);
+	if (next)
+		prefetch_add(next);
+}
+
+/* ---- the data path ---- */
 
 static enum roan_odp_access fault_access(bool write)
 {
 	return write ? ROAN_ODP_WRITE : ROAN_ODP_READ;
+}
+
+static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, enum roan_odp_access want)
+	__must_hold(&qp->faults.lock)
+{
+	struct odp_fault *fault = fault_alloc(mr->odp, mr->key.key, ROAN_ODP_FAULT, pos, len, want,
+					      GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!fault)
+		return false;
+	roan_qp_get(qp);
+	fault->qp = qp;
+	list_add_tail(&fault->link, &qp->faults.list);
+	qp->faults.n++;
+	roan_count(qp->dev, page_faults);
+	spin_lock(&fault->share->lock);
+	share_add(fault->share, fault);
+	spin_unlock(&fault->share->lock);
+	return true;
+}
+
+#define RETRY_JIFFIES	2	/* until memory is tried for again */
+
+static void retry_timer_fn(struct timer_list *timer)
+{
+	struct roan_qp *qp = container_of(timer, struct roan_qp, faults.retry);
+
+	roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
+	roan_qp_put(qp);
+}
+
+static void fault_retry_later(struct roan_qp *qp)
+{
+	roan_qp_get(qp);
+	if (mod_timer(&qp->faults.retry, jiffies + RETRY_JIFFIES))
+		roan_qp_put(qp);	/* it was pending and has a reference */
+}
+
+void roan_fault_list_init(struct roan_fault_list *faults)
+{
+	spin_lock_init(&faults->lock);
+	INIT_LIST_HEAD(&faults->list);
+	timer_setup(&faults->retry, retry_timer_fn, 0);
 }
 
 u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
@@ -173,13 +323,8 @@ u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 
 		fault_remove(faults, fault);
 		verr = ROAN_VERR_BAD_RANGE;
 	} else if (!fault && fault_has_slot(faults)) {	/* list full: @qp resumes after another fault, and retries */
-		fault = fault_queue(mr, qp, pos, len, fault_access(write));
-		if (fault) {
-			list_add_tail(&fault->link, &faults->list);
-			faults->n++;
-		} else {
-			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);	/* out of memory: retry soon */
-		}
+		if (!fault_queue(mr, qp, pos, len, fault_access(write)))
+			fault_retry_later(qp);
 	}
 	spin_unlock_bh(&faults->lock);
 	return verr;
@@ -197,22 +342,118 @@ void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 le
 	spin_unlock_bh(&faults->lock);
 }
 
-void roan_odp_cancel(struct roan_qp *qp)
+/* Removes @fault from its QP's list. Then its worker frees it, if it runs; else this function does. */
+static void fault_cancel(struct roan_fault_list *faults, struct odp_fault *fault)
+	__must_hold(&faults->lock)
+{
+	struct roan_odp_share *share = fault->share;
+	struct roan_qp *qp;
+	bool waits;
+
+	list_del_init(&fault->link);
+	faults->n--;
+	if (fault->failed) {
+		kfree(fault);
+		return;
+	}
+	spin_lock(&share->lock);
+	qp = fault->qp;
+	fault->qp = NULL;
+	waits = fault->waits;
+	if (waits)
+		share_remove_waiting(share, fault);
+	spin_unlock(&share->lock);
+	if (waits)
+		kfree(fault);
+	if (qp)
+		roan_qp_put(qp);	/* not the last: the caller has one */
+}
+
+/* @odp: only faults of this region; NULL: all */
+static void faults_cancel(struct roan_qp *qp, const struct roan_odp *odp)
 {
 	struct roan_fault_list *faults = &qp->faults;
 	struct odp_fault *fault, *next;
 
 	spin_lock_bh(&faults->lock);
 	list_for_each_entry_safe(fault, next, &faults->list, link) {
-		list_del_init(&fault->link);	/* the worker frees a pending one */
-		if (fault->failed)
-			kfree(fault);
+		if (!odp || fault->odp == odp)
+			fault_cancel(faults, fault);
 	}
-	faults->n = 0;
 	spin_unlock_bh(&faults->lock);
 }
 
+void roan_odp_cancel(struct roan_qp *qp)
+{
+	faults_cancel(qp, NULL);
+}
+
+/* A QP, referenced, with a fault of the region; NULL: none. Frees prefetches of the region that wait. */
+static struct roan_qp *share_find_qp(struct roan_odp_share *share, const struct roan_odp *odp)
+	__must_hold(&share->lock)
+{
+	struct odp_fault *fault, *next;
+
+	list_for_each_entry_safe(fault, next, &share->waiting[ROAN_ODP_PREFETCH], queue) {
+		if (fault->odp == odp) {
+			share_remove_waiting(share, fault);
+			kfree(fault);
+		}
+	}
+	list_for_each_entry(fault, &share->waiting[ROAN_ODP_FAULT], queue) {
+		if (fault->odp == odp)
+			goto found;
+	}
+	list_for_each_entry(fault, &share->running[ROAN_ODP_FAULT], queue) {
+		if (fault->odp == odp && fault->qp)
+			goto found;
+	}
+	return NULL;
+
+found:
+	roan_qp_get(fault->qp);
+	return fault->qp;
+}
+
+void roan_odp_cancel_region(struct roan_odp *odp)
+{
+	struct roan_odp_share *share = odp->share;
+	struct roan_qp *qp;
+
+	for (;;) {
+		spin_lock_bh(&share->lock);
+		qp = share_find_qp(share, odp);
+		spin_unlock_bh(&share->lock);
+		if (!qp)
+			break;
+		faults_cancel(qp, odp);
+		roan_defer(&qp->deferred, ROAN_DEFER_RESTART);	/* its retry finds that the key is gone */
+		roan_qp_put(qp);
+	}
+}
+
 /* ---- ibv_advise_mr() ---- */
+
+/* False: too many prefetches of this user wait, or there is no memory. */
+static bool prefetch_queue(struct roan_mr *mr, u64 pos, u64 len, enum roan_odp_access want)
+{
+	struct odp_fault *fault = fault_alloc(mr->odp, mr->key.key, ROAN_ODP_PREFETCH, pos, len, want,
+					      GFP_KERNEL_ACCOUNT);
+
+	return fault && prefetch_add(fault);
+}
+
+/* In the caller, and in its time. */
+static int prefetch_now(struct roan_mr *mr, u64 pos, u64 len, enum roan_odp_access want)
+{
+	int err;
+
+	do {
+		cond_resched();
+		err = roan_odp_fault_in(mr->odp, pos, len, want);
+	} while (err == -EBUSY);
+	return err;
+}
 
 static int advise_mr_range(struct roan_mr *mr, const struct ib_sge *sge, enum roan_odp_access want, bool wait)
 {
@@ -222,10 +463,12 @@ static int advise_mr_range(struct roan_mr *mr, const struct ib_sge *sge, enum ro
 		return -EFAULT;
 	if (!sge->length)
 		return 0;
-	if (wait)
-		return roan_odp_fault_in(mr->odp, pos, sge->length, want);
 	roan_count(to_roan_dev(mr->ib.device), page_prefetch);
-	return fault_queue(mr, NULL, pos, sge->length, want) ? 0 : -ENOMEM;
+	if (wait)
+		return prefetch_now(mr, pos, sge->length, want);
+	if (!prefetch_queue(mr, pos, sge->length, want) && prefetch_now(mr, pos, sge->length, want) == -EINTR)
+		return -EINTR;
+	return 0;	/* as without FLUSH the caller does not learn of other errors */
 }
 
 /* The on-demand paged region with this key, with a reference; NULL if there is none. */
@@ -282,11 +525,20 @@ int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32
 
 int roan_odp_init(void)
 {
-	pagers = alloc_workqueue("roan_pagers", WQ_UNBOUND, 0);
-	return pagers ? 0 : -ENOMEM;
+	pagers[ROAN_ODP_FAULT] = alloc_workqueue("roan_pagers", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	pagers[ROAN_ODP_PREFETCH] = alloc_workqueue("roan_prefetch", WQ_UNBOUND, 0);
+	if (pagers[ROAN_ODP_FAULT] && pagers[ROAN_ODP_PREFETCH])
+		return 0;
+	roan_odp_exit();
+	return -ENOMEM;
 }
 
 void roan_odp_exit(void)
 {
-	destroy_workqueue(pagers);
+	int job;
+
+	for (job = 0; job < ROAN_ODP_JOBS; job++) {
+		if (pagers[job])
+			destroy_workqueue(pagers[job]);
+	}
 }

@@ -6,11 +6,19 @@
 #include <linux/xarray.h>
 #include "mem/mem.h"
 
+/*
+ * A worker that runs a fault has a reference, not the region's key: the region can be destroyed, and its device too,
+ * while the fault lasts.
+ */
 struct roan_odp {
-	struct roan_dev *dev;
+	refcount_t refs;		/* 1 until the region is destroyed, plus one per running fault */
+	spinlock_t lock;		/* use of @dev; _bh, leaf */
+	struct roan_dev *dev;		/* NULL: the region is destroyed, no page may be installed */
+	struct roan_odp_share *share;	/* referenced */
 	struct mm_struct *mm;		/* referenced by mmgrab() */
 	u64 start;			/* user address of the region's first byte */
-	struct xarray chunks;		/* odp.c; an entry stays until the region is destroyed */
+	u64 length;			/* bytes */
+	struct xarray chunks;		/* odp.c; an entry stays until the last reference is dropped */
 	bool mm_gone;			/* the process has exited: mm_users is 0. READ/WRITE_ONCE */
 };
 
@@ -22,8 +30,14 @@ enum roan_odp_access {
 
 /*
  * Makes [@pos, @pos + @len) of the region accessible until the MMU notifier invalidates it. -ENOMEM and -EBUSY:
- * transient, retry; any other error: a part of the range does not allow this access. Process context, sleeps.
+ * transient, retry; -EINTR: the caller is being killed; -ENODEV: the region is destroyed, or its device is being
+ * removed; any other error: a part of the range does not allow this access. Process context. Sleeps as long as the
+ * memory's owner lets it: a page of FUSE or userfaultfd() memory may never come.
  */
 int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_access want);
+void roan_odp_put(struct roan_odp *odp);	/* process context, sleeps */
+
+/* odp_fault.c: removes the faults and prefetches that wait, and separates the running ones from their QPs. */
+void roan_odp_cancel_region(struct roan_odp *odp);
 
 #endif /* ROAN_ODP_PRIV_H */

@@ -206,8 +206,7 @@ static void qp_init_members(struct roan_qp *qp, const struct ib_qp_init_attr *in
 	qp->rcq = init->recv_cq ? to_roan_cq(init->recv_cq) : NULL;
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
 	INIT_LIST_HEAD(&qp->pfc_link);
-	spin_lock_init(&qp->faults.lock);
-	INIT_LIST_HEAD(&qp->faults.list);
+	roan_fault_list_init(&qp->faults);
 	roan_inflight_limit_init(&qp->sq.inflight_limit);
 	roan_inflight_limit_init(&qp->rq.inflight_limit);
 	mutex_init(&qp->mutex);
@@ -303,10 +302,10 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	roan_mcast_detach_all(qp);
 	roan_qp_unpublish(qp);
 	roan_qp_quiesce(qp);
+	roan_odp_cancel(qp);	/* a fault may last for ever: its QP reference goes before the wait */
 	roan_qp_put(qp);
 	wait_for_completion(&qp->released);
 
-	roan_odp_cancel(qp);
 	qp_drop_route(qp);
 	qp_free_queues(qp);
 	roan_tx_inflight_put(qp->ref);

@@ -4,6 +4,7 @@
  * call.
  */
 #include "fakes.h"
+#include "mem/odp_priv.h"
 
 struct sk_buff_head fake_sent;
 bool fake_no_route;
@@ -74,6 +75,10 @@ void fake_counts_reset(void)
 u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
 	return ROAN_VERR_PENDING;
+}
+
+void roan_odp_cancel_region(struct roan_odp *odp)
+{
 }
 
 /* No flush worker. */

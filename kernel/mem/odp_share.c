@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Finds a user's share of what on-demand paging has for all users of a device. A share belongs to a user and a device,
+ * not to a context: a context costs nothing to open, and a page fault that lasts for ever outlives its context. Does
+ * not limit anything: odp_fault.c and rx/odp_rxqueue.c do.
+ */
+#include <linux/cred.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include "mem/mem.h"
+#include "mem/odp_priv.h"
+
+static DEFINE_MUTEX(shares_lock);
+static LIST_HEAD(shares);
+
+static struct roan_odp_share *share_find(const struct roan_dev *dev, kuid_t uid)
+{
+	struct roan_odp_share *share;
+
+	lockdep_assert_held(&shares_lock);
+	list_for_each_entry(share, &shares, link) {
+		if (share->dev == dev && uid_eq(share->uid, uid))
+			return share;
+	}
+	return NULL;
+}
+
+static struct roan_odp_share *share_new(const struct roan_dev *dev, kuid_t uid)
+{
+	struct roan_odp_share *share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
+	int job;
+
+	if (!share)
+		return NULL;
+	lockdep_assert_held(&shares_lock);
+	share->dev = dev;
+	share->uid = uid;
+	spin_lock_init(&share->lock);
+	for (job = 0; job < ROAN_ODP_JOBS; job++) {
+		INIT_LIST_HEAD(&share->waiting[job]);
+		INIT_LIST_HEAD(&share->running[job]);
+	}
+	list_add(&share->link, &shares);
+	return share;
+}
+
+struct roan_odp_share *roan_odp_share_get(const struct roan_dev *dev)
+{
+	struct roan_odp_share *share;
+
+	mutex_lock(&shares_lock);
+	share = share_find(dev, current_euid());
+	if (share) {
+		refcount_inc(&share->refs);
+	} else {
+		share = share_new(dev, current_euid());
+		if (share)
+			refcount_set(&share->refs, 1);
+	}
+	mutex_unlock(&shares_lock);
+	return share;
+}
+
+void roan_odp_share_put(struct roan_odp_share *share)
+{
+	if (!share || !refcount_dec_and_mutex_lock(&share->refs, &shares_lock))
+		return;
+	list_del(&share->link);
+	mutex_unlock(&shares_lock);
+	kfree(share);
+}
