@@ -91,6 +91,7 @@ struct roan_dev {
 struct roan_ucontext {
 	struct ib_ucontext ib;
 	struct roan_db_hints db_hints;
+	struct roan_odp_share *odp_share;	/* of the user who opened the context; referenced, const */
 	bool one_mapping;	/* the provider has ROAN_FEATURE_ONE_MAPPING; const */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Packets of a QP that wait behind a page fault: queued in order, and executed when the memory is present
- * (rx_request.c). Bounded in bytes, per QP and per device. Does not decide about a packet that finds no space:
+ * (rx_request.c). Bounded in bytes, per QP, user and device. Does not decide about a packet that finds no space:
  * rx_request.c answers it with an RNR NAK or drops it. The driver has no other receive queue, so the bytes queued here
  * in each priority decide when PFC pause frames are sent (flow/pfc_tx.c).
  */
@@ -36,17 +36,26 @@ static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
 	int bytes = sign * (int)w->bytes;
 
 	qp->rq.odp_rxq_bytes += bytes;
+	if (qp->uctx)
+		atomic_add(bytes, &to_roan_ucontext(qp->uctx)->odp_share->rxq_bytes);
 	atomic_add(bytes, &all->bytes);
 	atomic_add(bytes, &all->of_prio[w->prio]);
 	if (READ_ONCE(qp->dev->pfc.params.pfc_emit_mask) & BIT(w->prio))
 		roan_pfc_tx_update(qp->dev, w->prio);
 }
 
-/* The check is not atomic: concurrent QPs may exceed the device's limit by one packet each. */
+/*
+ * A user may hold as much as is free: half of the device's limit for a single user, a third for each of two, and so on.
+ * So another user finds space, also if the packets of the first wait for ever. The check is not atomic: concurrent QPs
+ * may exceed a limit by one packet each.
+ */
 static bool rxq_has_space(const struct roan_qp *qp, u32 bytes)
 {
-	return qp->rq.odp_rxq_bytes + bytes <= QP_MAX_BYTES && atomic_read(&qp->dev->odp_rxq.bytes) +
-		bytes <= DEV_MAX_BYTES;
+	u32 used = atomic_read(&qp->dev->odp_rxq.bytes), of_user = 0;
+
+	if (qp->uctx)
+		of_user = atomic_read(&to_roan_ucontext(qp->uctx)->odp_share->rxq_bytes);
+	return qp->rq.odp_rxq_bytes + bytes <= QP_MAX_BYTES && used + of_user + bytes <= DEV_MAX_BYTES;
 }
 
 bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)

@@ -2,6 +2,7 @@
 /* User contexts. Mapping of rings is in base/ring.c, handling of doorbell hints in tx/doorbell_batch.c. */
 #include <rdma/uverbs_ioctl.h>
 #include "base/base.h"
+#include "mem/mem.h"
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
@@ -30,22 +31,32 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 		if (err)
 			return err;
 	}
+	uctx->odp_share = roan_odp_share_get(to_roan_dev(ibuctx->device));
+	if (!uctx->odp_share)
+		return -ENOMEM;
 	uctx->one_mapping = req.features & ROAN_FEATURE_ONE_MAPPING;
 	roan_db_hints_init(&uctx->db_hints);
 	if (uctx_knows_hints(udata)) {
 		err = roan_db_hints_alloc(uctx, &resp.db_hints);
 		if (err)
-			return err;
+			goto err_put_share;
 	}
 	err = uctx_respond(udata, &resp);
 	if (err)
-		roan_db_hints_free(&uctx->db_hints);
+		goto err_free_hints;
+	return 0;
+
+err_free_hints:
+	roan_db_hints_free(&uctx->db_hints);
+err_put_share:
+	roan_odp_share_put(uctx->odp_share);
 	return err;
 }
 
 void roan_dealloc_ucontext(struct ib_ucontext *uctx)
 {
 	roan_db_hints_free(&to_roan_ucontext(uctx)->db_hints);
+	roan_odp_share_put(to_roan_ucontext(uctx)->odp_share);
 }
 
 /*
