@@ -38,6 +38,7 @@ programs: provider			## the tests' C programs
 	$(MAKE) -C selftests/verbs
 	$(MAKE) -C selftests/cc
 	$(MAKE) -C selftests/gpu
+	$(MAKE) -C selftests/security
 
 test:					## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`
 	$(MAKE) -s -C selftests/unit run

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Users of on-demand paged memory, for prefetch.sh and stuck_fault.sh, which judge:
+ *
+ *	odp_users stall -d DEV -f FILE [-n QPS] [-b BYTES] [-D]
+ *		registers FILE's pages on demand, WRITEs BYTES from each QP to pages of its own, and prints "posted".
+ *		The script sees to it that the pages are never there. Then waits to be killed. -D: deregisters the
+ *		region and destroys the QPs first, and prints how long that took
+ *	odp_users uffd ...	the same, in memory that a userfaultfd() has to supply, and does not
+ *	odp_users first -d DEV
+ *		WRITEs the first of two pages, which alone is supplied by a userfaultfd(); prints how it ended
+ *	odp_users unreadable -d DEV -f FILE
+ *		WRITEs to and prefetches a page of FILE that cannot be read; prints how both ended
+ *	odp_users probe -d DEV [-n TIMES] [-b BYTES] [-t MS] [-r RNR_RETRIES]
+ *		WRITEs and READs pages that are not present, one after the other; prints the latencies, or what failed
+ *	odp_users flood -d DEV -c THREADS -t MS [-s]
+ *		each thread prefetches large ranges of pages that are not present; -s: the thread only computes;
+ *		-f FILE: pages of FILE, for writing
+ * -u UID: the user to become before the device is opened.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "verbs_test.h"
+
+#define PAGE	4096
+#define RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+static const char *device, *file;
+static unsigned int times = 1, bytes = 64, ms = 10000, rnr_retries = 7, threads = 1, uid;
+static bool deregister, computes;
+
+struct pair {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp[2];
+};
+
+static void pair_open(struct pair *p, struct vt_dev *d)
+{
+	const struct vt_conn conn = {
+		.type = IBV_QPT_RC, .access = RIGHTS, .timeout = 18, .retry = 7, .rnr_retry = rnr_retries,
+		.min_rnr_timer = 1,
+	};
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	int i;
+
+	p->cq = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
+	if (!p->cq)
+		vt_die("create_cq");
+	init.send_cq = init.recv_cq = p->cq;
+	for (i = 0; i < 2; i++) {
+		p->qp[i] = ibv_create_qp(d->pd, &init);
+		if (!p->qp[i] || vt_qp_init(p->qp[i], &conn))
+			vt_die("create_qp");
+	}
+	for (i = 0; i < 2; i++) {
+		struct vt_addr peer = { .gid = d->gid, .qpn = p->qp[!i]->qp_num, .mtu = d->mtu };
+
+		if (vt_qp_connect(d, p->qp[i], &conn, &peer))
+			vt_die("connect");
+	}
+}
+
+static void pair_close(struct pair *p)
+{
+	if (ibv_destroy_qp(p->qp[0]) || ibv_destroy_qp(p->qp[1]) || ibv_destroy_cq(p->cq))
+		vt_die("destroy");
+}
+
+static void *map(size_t len, int fd)
+{
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (mem == MAP_FAILED)
+		vt_die("mmap: %s", strerror(errno));
+	return mem;
+}
+
+static struct ibv_mr *on_demand(struct vt_dev *d, void *mem, size_t len)
+{
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, mem, len, RIGHTS | IBV_ACCESS_ON_DEMAND);
+
+	if (!mr)
+		vt_die("reg_mr on demand: %s", strerror(errno));
+	return mr;
+}
+
+static void post(struct pair *p, enum ibv_wr_opcode op, struct ibv_mr *here, struct ibv_mr *there, uint64_t to,
+		 uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)here->addr, len, here->lkey };
+	struct ibv_send_wr wr = { .opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { to, there->rkey } }, *bad;
+
+	if (ibv_post_send(p->qp[0], &wr, &bad))
+		vt_die("post_send");
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ull + t.tv_nsec / 1000;
+}
+
+/* ---- the user whose faults last for ever ---- */
+
+static void *userfault_memory(size_t len, int *uffd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = *uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	void *mem = map(len, -1);
+
+	range.range.start = (uintptr_t)mem;
+	range.range.len = len;
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range))
+		vt_skip("userfaultfd: %s", strerror(errno));
+	return mem;
+}
+
+static void stall(struct vt_dev *d, void *mem, size_t len)
+{
+	struct pair *p = calloc(times, sizeof(*p));
+	struct ibv_mr *there = on_demand(d, mem, len), *here;
+	size_t step = (bytes + PAGE - 1) / PAGE * PAGE;
+	uint64_t start;
+	unsigned int i;
+
+	here = ibv_reg_mr(d->pd, map(step, -1), step, RIGHTS);
+	if (!p || !here)
+		vt_die("memory");
+	for (i = 0; i < times; i++)
+		pair_open(&p[i], d);
+	for (i = 0; i < times; i++)
+		post(&p[i], IBV_WR_RDMA_WRITE, here, there, (uintptr_t)mem + i * step, bytes);
+	puts("posted");
+	fflush(stdout);
+	if (deregister) {
+		sleep(1);
+		start = vt_now_ms();
+		if (ibv_dereg_mr(there))
+			vt_die("dereg_mr: %s", strerror(errno));
+		printf("deregistered after %d ms\n", (int)(vt_now_ms() - start));
+		fflush(stdout);
+		for (i = 0; i < times; i++)
+			pair_close(&p[i]);
+		printf("destroyed after %d ms\n", (int)(vt_now_ms() - start));
+		fflush(stdout);
+	}
+	for (;;)
+		pause();
+}
+
+/* The pages behind that of the fault are prefetched: the QP must not wait for them. */
+static void first(struct vt_dev *d)
+{
+	struct ibv_mr *here = ibv_reg_mr(d->pd, map(PAGE, -1), PAGE, RIGHTS), *there;
+	struct uffdio_zeropage zero = { .range.len = PAGE };
+	struct ibv_wc wc;
+	struct pair p;
+	void *mem;
+	int fd;
+
+	mem = userfault_memory(2 * PAGE, &fd);
+	there = on_demand(d, mem, 2 * PAGE);
+	pair_open(&p, d);
+	post(&p, IBV_WR_RDMA_WRITE, here, there, (uintptr_t)mem, PAGE);
+	puts("posted");
+	usleep(200000);
+	zero.range.start = (uintptr_t)mem;
+	if (ioctl(fd, UFFDIO_ZEROPAGE, &zero) && errno != EEXIST)
+		vt_die("UFFDIO_ZEROPAGE: %s", strerror(errno));
+	if (!vt_poll(p.cq, &wc, ms))
+		vt_die("no completion within %u ms", ms);
+	printf("WRITE: %s\n", ibv_wc_status_str(wc.status));
+	fflush(stdout);
+	_exit(0);	/* the prefetch of the second page does not end */
+}
+
+static void unreadable(struct vt_dev *d, void *mem)
+{
+	struct ibv_mr *here = ibv_reg_mr(d->pd, map(PAGE, -1), PAGE, RIGHTS), *there = on_demand(d, mem, PAGE);
+	struct ibv_sge sge = { (uintptr_t)mem, PAGE, there->lkey };
+	struct ibv_wc wc;
+	struct pair p;
+
+	pair_open(&p, d);
+	post(&p, IBV_WR_RDMA_WRITE, here, there, (uintptr_t)mem, 64);
+	if (!vt_poll(p.cq, &wc, ms))
+		vt_die("no completion within %u ms", ms);
+	printf("WRITE: %s\n", ibv_wc_status_str(wc.status));
+	printf("prefetch: %s\n", strerror(ibv_advise_mr(d->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+						       IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)));
+}
+
+/* ---- the user who suffers ---- */
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Returns the latency of one WRITE and one READ, each of pages that were never accessed. Exits if one fails. */
+static uint64_t probe_once(struct vt_dev *d, struct pair *p, struct ibv_mr *here)
+{
+	uint64_t start, took = 0;
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		void *mem = map(bytes, -1);
+		struct ibv_mr *there = on_demand(d, mem, bytes);
+
+		start = now_us();
+		post(p, i ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, here, there, (uintptr_t)mem, bytes);
+		if (!vt_poll(p->cq, &wc, ms))
+			vt_die("%s: no completion within %u ms", i ? "READ" : "WRITE", ms);
+		if (wc.status)
+			vt_die("%s: %s", i ? "READ" : "WRITE", ibv_wc_status_str(wc.status));
+		took = now_us() - start > took ? now_us() - start : took;
+		if (ibv_dereg_mr(there))
+			vt_die("dereg_mr");
+		munmap(mem, bytes);
+	}
+	return took;
+}
+
+static void probe(struct vt_dev *d)
+{
+	struct ibv_mr *here = ibv_reg_mr(d->pd, map(bytes, -1), bytes, RIGHTS);
+	uint64_t *took = calloc(times, sizeof(*took));
+	struct pair p;
+	unsigned int i;
+
+	if (!here || !took)
+		vt_die("memory");
+	pair_open(&p, d);
+	for (i = 0; i < times; i++)
+		took[i] = probe_once(d, &p, here);
+	qsort(took, times, sizeof(*took), by_size);
+	printf("us p50 %d p99 %d max %d\n", (int)took[times / 2], (int)took[times * 99 / 100], (int)took[times - 1]);
+	pair_close(&p);
+}
+
+/* ---- the user who prefetches ---- */
+
+#define SGES	16
+/* Bytes that one SGE prefetches. In UML each page takes one of the 65530 mappings of its host. */
+#define RANGE	(8u << 20)
+
+static uint64_t until;
+static int flood_fd = -1;
+static struct vt_dev dev;
+
+static void *flood_thread(void *arg)
+{
+	int advice = flood_fd < 0 ? IBV_ADVISE_MR_ADVICE_PREFETCH : IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	uint8_t *mem = map(RANGE, flood_fd);
+	struct ibv_mr *mr = on_demand(&dev, mem, RANGE);
+	struct ibv_sge sges[SGES];
+	unsigned long calls = 0;
+	int i;
+
+	(void)arg;
+	for (i = 0; i < SGES; i++)
+		sges[i] = (struct ibv_sge) { (uintptr_t)mem, RANGE, mr->lkey };
+	while (vt_now_ms() < until) {
+		if (!computes && ibv_advise_mr(dev.pd, advice, 0, sges, SGES))
+			vt_die("advise_mr: %s", strerror(errno));
+		if (++calls % 16 == 0 && !computes)
+			madvise(mem, RANGE, MADV_DONTNEED);
+	}
+	return (void *)calls;
+}
+
+static void flood(void)
+{
+	pthread_t t[64];
+	void *calls;
+	unsigned long all = 0;
+	unsigned int i;
+
+	until = vt_now_ms() + ms;
+	for (i = 0; i < threads; i++)
+		if (pthread_create(&t[i], NULL, flood_thread, NULL))
+			vt_die("pthread_create");
+	puts("posted");
+	fflush(stdout);
+	for (i = 0; i < threads; i++) {
+		pthread_join(t[i], &calls);
+		all += (unsigned long)calls;
+	}
+	printf("calls %lu\n", all);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	int o, fd = -1;
+	size_t len;
+
+	while ((o = getopt(argc - 1, argv + 1, "d:f:n:b:t:r:c:u:Ds")) != -1) {
+		switch (o) {
+		case 'd': device = optarg; break;
+		case 'f': file = optarg; break;
+		case 'n': times = atoi(optarg); break;
+		case 'b': bytes = atoi(optarg); break;
+		case 't': ms = atoi(optarg); break;
+		case 'r': rnr_retries = atoi(optarg); break;
+		case 'c': threads = atoi(optarg); break;
+		case 'u': uid = atoi(optarg); break;
+		case 'D': deregister = true; break;
+		case 's': computes = true; break;
+		default: return 2;
+		}
+	}
+	len = (size_t)times * ((bytes + PAGE - 1) / PAGE * PAGE);
+	if (!device || !times || threads > 64)
+		return 2;
+	if (file) {
+		fd = flood_fd = open(file, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			vt_die("%s: %s", file, strerror(errno));
+	}
+	if (uid && setresuid(uid, uid, uid))
+		vt_die("setresuid");
+	vt_open(&dev, device, false, -1, 4096);
+	if (!strcmp(what, "stall"))
+		stall(&dev, map(len, fd), len);
+	else if (!strcmp(what, "uffd"))
+		stall(&dev, userfault_memory(len, &fd), len);
+	else if (!strcmp(what, "first"))
+		first(&dev);
+	else if (!strcmp(what, "unreadable"))
+		unreadable(&dev, map(PAGE, fd));
+	else if (!strcmp(what, "probe"))
+		probe(&dev);
+	else if (!strcmp(what, "flood"))
+		flood();
+	else
+		return 2;
+	return 0;
+}

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A user prefetches without a pause, in four threads: page faults of another user take no longer than beside four
+# threads that only compute. How much the kernel queues meanwhile: stuck_fault.sh.
+#
+#	user 1001	odp_users flood: ibv_advise_mr() of 16 ranges of 8 MiB a call	-+
+#	user 1002	odp_users probe: WRITEs and READs of absent pages		-+-- roan1, on v1 in h1
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+USERS=$PROGRAMS/odp_users
+TIMES=${TIMES:-100}
+
+# p99 of NAME: prints the microseconds of its log
+p99() { sed -n 's/.*p99 \([0-9]*\).*/\1/p' "/tmp/$1.log"; }
+# Runs the probe beside a flood. Prints its latencies.
+beside() { # NAME OPTIONS
+	local name=$1 pid
+	shift
+	"$USERS" flood -d $H1DEV -u 1001 -c 4 -t 600000 "$@" > "/tmp/flood.log" 2>&1 &
+	pid=$!
+	wait_for 60 grep -q posted /tmp/flood.log || { cat /tmp/flood.log; return 1; }
+	sleep 1
+	timeout -k 5 120 "$USERS" probe -d $H1DEV -u 1002 -n "$TIMES" -t 30000 > "/tmp/$name.log" 2>&1
+	local rc=$?
+	kill -9 $pid || { cat /tmp/flood.log; rc=1; }
+	wait $pid 2> /dev/null
+	echo "# $name: $(cat "/tmp/$name.log")"
+	return $rc
+}
+
+ktap_header
+[ "$LINK_TYPE" = roan ] || { ktap_skip "prefetch" "is about roan"; ktap_end; }
+{ load_modules && two_hosts && chmod 666 /dev/infiniband/*; } > /tmp/setup.log 2>&1 ||
+	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+beside computing -s || ktap_fail "beside four threads that compute: pages are served"
+if beside prefetching; then
+	ktap_check "beside four threads that prefetch: pages are served as fast as beside four that compute" \
+		[ "$(p99 prefetching)" -lt $((3 * $(p99 computing) + 50000)) ]
+else
+	ktap_fail "beside four threads that prefetch: pages are served" "$(tail -n 1 /tmp/prefetching.log)"
+fi
+ktap_end
