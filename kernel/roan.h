@@ -175,6 +175,7 @@ struct roan_qp {
 	bool err_pending;		/* ERR requested since the last RESET, which clears it under both queue locks */
 	/* UC, UD: a send failed and SQE is requested; entering SQE, ERR or RESET clears it under both queue locks */
 	bool sqe_pending;
+	bool last_wqe_due;		/* LAST_WQE_REACHED is raised when the send queue is flushed; sq.lock */
 
 	struct roan_sq sq ____cacheline_aligned_in_smp;
 	struct roan_rq rq ____cacheline_aligned_in_smp;

@@ -60,9 +60,12 @@ void roan_qp_get(struct roan_qp *qp);			/* the caller already holds a reference 
 void roan_qp_put(struct roan_qp *qp);
 int roan_qp_publish(struct roan_qp *qp);	/* assigns the QP number and makes the QP findable; 0 or -errno */
 void roan_qp_unpublish(struct roan_qp *qp);	/* lookups no longer find the QP */
-/* Calls @visit for each published QP but GSI QPs, with a reference held, under rcu_read_lock(). Process context. */
+/*
+ * Calls @visit for each published QP but GSI QPs, with a reference held, under rcu_read_lock(). Process context.
+ * @visit may call cond_resched_rcu().
+ */
 void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const void *what);
-/* Softirq takes the QP to ERR if err_pending is set, and flushes what was posted in ERR. Any context, any lock held. */
+/* Softirq flushes what was posted in ERR or SQE. Any context, any lock held. */
 void roan_qp_request_flush(struct roan_qp *qp);
 void roan_qp_set_err(struct roan_qp *qp);			/* sq.lock or rq.lock held: QP to ERR, in softirq */
 /* A send failed: RC QPs go to ERR, others to SQE, in softirq. Caller holds sq.lock. */

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Deferred work, run in softirq with no locks held: completion upcalls, the remainder of long sends, transitions to
- * ERR. Each CPU has one list and one tasklet that drains it. An item is on at most one list; its work is a set of
- * bits, so setting a bit twice runs it once. Does not know what the bits do: the owner's run() does.
+ * ERR. Each CPU has two lists and one tasklet that drains them in rounds. An item is on at most one list; its work is
+ * a set of bits, so setting a bit twice runs it once. Does not know what the bits do: the owner's run() does.
+ *
+ * A round ends when ROUND_NS have passed or the transmit budget is exhausted. The tasklet is then scheduled again:
+ * softirqs of other subsystems run between two rounds, and under load the rounds continue in ksoftirqd, which shares
+ * the CPU fairly with other tasks. One item is not interrupted, so each run() has a bound of its own.
  */
 #include <linux/interrupt.h>
+#include <linux/ktime.h>
 #include "base/deferred.h"
 
+#define ROUND_NS	(500 * NSEC_PER_USEC)
+
+struct deferred_list {
+	struct llist_head added;
+	struct llist_node *remaining;	/* taken off @added, and left over when the round ended */
+};
+
 struct deferred_cpu {
-	struct llist_head list;
-	struct llist_node *remaining;	/* items left over when the transmit budget was exhausted */
+	struct deferred_list prompt;
+	struct deferred_list bulk;	/* queued for ROAN_DEFER_FLUSH: others do not wait for it */
 	struct tasklet_struct tasklet;
 };
 
@@ -25,6 +37,7 @@ DEFINE_PER_CPU(u32, roan_tx_budget_used);
 void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 {
 	struct deferred_cpu *todo;
+	struct deferred_list *list;
 	unsigned long flags;
 
 	set_bit(what, &item->bits);
@@ -33,30 +46,44 @@ void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 	refcount_inc(item->refs);
 	local_irq_save(flags);	/* stay on this CPU */
 	todo = this_cpu_ptr(&todos);
-	if (llist_add(&item->node, &todo->list))
+	list = what == ROAN_DEFER_FLUSH ? &todo->bulk : &todo->prompt;
+	if (llist_add(&item->node, &list->added))
 		tasklet_schedule(&todo->tasklet);
 	local_irq_restore(flags);
 }
 
-/*
- * When a CPU goes offline its tasklet moves to another CPU; the list is found through the tasklet, so it moves as
- * well.
- */
-static void deferred_run_list(struct tasklet_struct *tasklet)
+/* Runs items of @list, at least one, until it is empty or the round ends. Returns true if any is left. */
+static bool deferred_run_list(struct deferred_list *list, u64 end)
 {
-	struct deferred_cpu *todo = from_tasklet(todo, tasklet, tasklet);
-	struct llist_node *node = todo->remaining ?: llist_reverse_order(llist_del_all(&todo->list));
+	struct llist_node *node = list->remaining ?: llist_reverse_order(llist_del_all(&list->added));
 
-	roan_tx_budget_reset();
-	while (node && !roan_tx_budget_exhausted()) {
+	while (node) {
 		struct roan_deferred *item = llist_entry(node, struct roan_deferred, node);
 
 		node = node->next;	/* read before run() can queue the item again */
 		/* The item is off the list. From the xchg on it may be queued again, also by run() itself. */
 		item->run(item, xchg(&item->bits, 0) & ~BIT(QUEUED));
+		if (node && (roan_tx_budget_exhausted() || ktime_get_ns() >= end))
+			break;
 	}
-	todo->remaining = node;
-	if (node || !llist_empty(&todo->list))
+	list->remaining = node;
+	return node || !llist_empty(&list->added);
+}
+
+/*
+ * One round. When a CPU goes offline its tasklet moves to another CPU; the lists are found through the tasklet, so they
+ * move as well.
+ */
+static void deferred_run_round(struct tasklet_struct *tasklet)
+{
+	struct deferred_cpu *todo = from_tasklet(todo, tasklet, tasklet);
+	u64 end = ktime_get_ns() + ROUND_NS;
+	bool more;
+
+	roan_tx_budget_reset();
+	more = deferred_run_list(&todo->prompt, end);
+	more |= deferred_run_list(&todo->bulk, end);
+	if (more)
 		tasklet_schedule(tasklet);
 }
 
@@ -67,8 +94,9 @@ int roan_deferred_init(void)
 	for_each_possible_cpu(cpu) {
 		struct deferred_cpu *todo = per_cpu_ptr(&todos, cpu);
 
-		init_llist_head(&todo->list);
-		tasklet_setup(&todo->tasklet, deferred_run_list);
+		init_llist_head(&todo->prompt.added);
+		init_llist_head(&todo->bulk.added);
+		tasklet_setup(&todo->tasklet, deferred_run_round);
 	}
 	return 0;
 }

@@ -18,6 +18,7 @@ enum roan_deferred_bit {
 	ROAN_DEFER_RESPOND,	/* send pending responses */
 	ROAN_DEFER_RESTART,		/* a page fault is resolved: continue what was deferred for it */
 	ROAN_DEFER_ERR,		/* QP to ERR */
+	ROAN_DEFER_FLUSH,		/* QP in ERR or SQE: flush the next requests. Behind all other work of the CPU */
 	ROAN_DEFER_EV_FATAL,	/* asynchronous events to report, this and the next ones */
 	ROAN_DEFER_EV_REQ_ERR,
 	ROAN_DEFER_EV_ACCESS_ERR,
@@ -36,7 +37,7 @@ struct roan_deferred {
 	struct llist_node node;
 	unsigned long bits;	/* enum roan_deferred_bit, atomic; not 0: queued or about to run */
 	refcount_t *refs;	/* of the owner of this item; one reference is held while the item is queued */
-	/* softirq, no locks held; drops that reference */
+	/* softirq, no locks held; drops that reference. Some 100 us at most: defers the remainder */
 	void (*run)(struct roan_deferred *item, unsigned long bits);
 };
 

@@ -111,13 +111,13 @@ void roan_qp_for_each(void (*visit)(struct roan_qp *qp, const void *what), const
 
 void roan_qp_request_flush(struct roan_qp *qp)
 {
-	roan_defer(&qp->deferred, ROAN_DEFER_ERR);
+	roan_defer(&qp->deferred, ROAN_DEFER_FLUSH);
 }
 
 void roan_qp_set_err(struct roan_qp *qp)
 {
 	WRITE_ONCE(qp->err_pending, true);
-	roan_qp_request_flush(qp);
+	roan_defer(&qp->deferred, ROAN_DEFER_ERR);
 }
 
 void roan_sq_set_err(struct roan_qp *qp)
@@ -127,5 +127,5 @@ void roan_sq_set_err(struct roan_qp *qp)
 		return roan_qp_set_err(qp);
 	lockdep_assert_held(&qp->sq.lock);
 	WRITE_ONCE(qp->sqe_pending, true);
-	roan_qp_request_flush(qp);
+	roan_defer(&qp->deferred, ROAN_DEFER_ERR);
 }

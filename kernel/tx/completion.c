@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes completions of work requests to their CQs, and flushes the queues of a failed QP. Does not decide the status
- * of a work request: the transport does.
+ * Writes completions of work requests to their CQs. Does not decide the status of a work request: the transport does.
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -120,76 +119,4 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 	qp->rq.cur.taken = false;
 	trace_roan_complete(qp, cqe.wr_id, cqe.opcode, status);
 	roan_cq_post(qp->rcq, &cqe);
-}
-
-/* Flushes one slot without executing it. Only its wr_id is used, which is the first field of both kinds of slot. */
-static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
-{
-	struct roan_cqe cqe = {
-		.status = ROAN_ST_WR_FLUSH_ERR,
-		.opcode = opcode,
-		.qp_num = qp->ib.qp_num,
-		.kernel_qp = (uintptr_t)&qp->ib,
-	};
-
-	BUILD_BUG_ON(offsetof(struct roan_send_wqe, wr_id) || offsetof(struct roan_recv_wqe, wr_id));
-	roan_ring_copy(ring, 0, &cqe.wr_id, sizeof(cqe.wr_id));
-	roan_ring_consume(ring);
-	roan_ring_publish(ring, ring->index);
-	roan_cq_post(cq, &cqe);
-}
-
-#define FLUSH_ROUNDS	16
-
-/*
- * Completes everything posted with WR_FLUSH_ERR, then enables the doorbell: WQEs posted later must be flushed, too. A
- * ring with impossible indices is emptied without completions. FLUSH_ROUNDS bounds the loop while a poster posts as
- * fast as the ring is flushed; the remainder is deferred.
- */
-static void flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
-{
-	u32 pending, rounds = 0;
-
-	do {
-		if (rounds++ == FLUSH_ROUNDS) {
-			if (ring == &qp->sq.ring)
-				roan_defer(&qp->deferred, ROAN_DEFER_SEND);
-			else
-				roan_qp_set_err(qp);
-			return;
-		}
-		roan_ring_unpark(ring);
-		pending = roan_ring_pending(ring);
-		if (roan_ring_corrupt(ring, pending)) {
-			roan_ring_discard(ring);
-			return;
-		}
-		while (pending--)
-			flush_slot(qp, ring, cq, opcode);
-	} while (roan_ring_enable_doorbell(ring));
-}
-
-void roan_flush_sq(struct roan_qp *qp)
-	__must_hold(&qp->sq.lock)
-{
-	enum roan_status status;
-	u32 index;
-
-	lockdep_assert_held(&qp->sq.lock);
-	roan_requester_flush(&qp->sq.req);
-	while (roan_requester_retired(&qp->sq.req, &index, &status))
-		roan_complete_send(qp, index, status, roan_sq_shadow(&qp->sq, index)->vendor_err);
-	flush_ring(qp, &qp->sq.ring, qp->scq, IB_WC_SEND);
-}
-
-void roan_flush_rq(struct roan_qp *qp)
-	__must_hold(&qp->rq.lock)
-{
-	static const struct roan_cqe nothing;
-
-	lockdep_assert_held(&qp->rq.lock);
-	if (qp->rq.cur.taken)
-		roan_complete_recv(qp, &nothing, ROAN_ST_WR_FLUSH_ERR, ROAN_VERR_NONE);
-	if (!qp->srq)
-		flush_ring(qp, &qp->rq.ring, qp->rcq, IB_WC_RECV);
 }

@@ -18,8 +18,6 @@
 void roan_qp_kick(struct roan_qp *qp, struct roan_qp **answered)
 {
 	roan_send(qp);
-	if (READ_ONCE(qp->state) == IB_QPS_ERR)
-		roan_qp_request_flush(qp);	/* only a doorbell flushes receives that were posted in ERR */
 	if (!answered || !roan_yield_wanted(qp))
 		return;
 	if (*answered)

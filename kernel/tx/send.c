@@ -383,7 +383,7 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
-		return roan_flush_sq(qp);
+		return roan_qp_request_flush(qp);
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD)
 		return;
 

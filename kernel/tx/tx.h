@@ -67,10 +67,17 @@ void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* s
 void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr);	/* sq.lock held */
 /* rq.lock held */
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr);
-void roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
-void roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
 
 void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* process or softirq; takes cq->lock */
+
+/* ---- flush.c ---- */
+
+/* Each call flushes so many requests of a queue and defers the remainder. True: nothing is left. */
+#define ROAN_FLUSH_SLOTS	128
+#define ROAN_FLUSH_ROUNDS	(ROAN_MAX_WR / ROAN_FLUSH_SLOTS + 1)	/* calls that flush what was posted before them */
+bool roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
+bool roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
+bool roan_flush(struct roan_qp *qp);		/* process or softirq: both, if the state is one of these; takes the locks */
 
 /* ---- tx_page_pool.c ---- */
 

@@ -46,6 +46,8 @@ static void qp_run_deferred(struct roan_deferred *item, unsigned long bits)
 
 	if (bits & BIT(ROAN_DEFER_ERR))
 		roan_qp_enter_err(qp);
+	if (bits & BIT(ROAN_DEFER_FLUSH))
+		roan_flush(qp);
 	if (bits & BIT(ROAN_DEFER_RESTART))
 		roan_qp_restart(qp);
 	if (bits & BIT(ROAN_DEFER_RESPOND))
@@ -271,10 +273,14 @@ void roan_qp_fail_on_netdev(const struct net_device *ndev)
 
 static void qp_flush_if_of(struct roan_qp *qp, const void *dev)
 {
+	u32 rounds = ROAN_FLUSH_ROUNDS;
+
 	if (!qp->user || qp->dev != dev)
 		return;
 	WRITE_ONCE(qp->err_pending, true);
 	roan_qp_enter_err(qp);
+	while (rounds-- && !roan_flush(qp))
+		cond_resched_rcu();	/* roan_qp_for_each() allows it */
 }
 
 /* The core destroys the QPs of a removed device without flushing them; a program that only polls would wait forever. */

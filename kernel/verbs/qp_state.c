@@ -234,6 +234,7 @@ static void qp_reset_queues(struct roan_qp *qp)
 	qp->comm_est_sent = false;
 	qp->err_pending = false;
 	qp->sqe_pending = false;
+	qp->last_wqe_due = false;
 	qp->attr.rate_limit = 0;
 	qp->attr.en_sqd_async_notify = 0;
 	roan_dst_cache_reset(&qp->sq.flow);
@@ -246,11 +247,20 @@ static void qp_flush_both(struct roan_qp *qp)
 	qp->sqe_pending = false;
 	roan_odp_rxq_drop(qp);
 	roan_flush_job_cancel(qp);
-	roan_flush_sq(qp);
 	roan_flush_rq(qp);
+	roan_flush_sq(qp);
 }
 
-/* SQE to RTS, UC and UD only (10.3.1.6). Flushes what was posted in SQE, with or without a doorbell. */
+/* Before SQE to RTS, which would send what is left in the ring. Process context. */
+static void qp_flush_sqe(struct roan_qp *qp)
+{
+	u32 rounds = ROAN_FLUSH_ROUNDS;
+
+	while (rounds-- && !roan_flush(qp))
+		cond_resched();
+}
+
+/* SQE to RTS, UC and UD only (10.3.1.6). qp_flush_sqe() has flushed what was posted in SQE, with or without a doorbell. */
 static void qp_resume_sending(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
@@ -297,12 +307,11 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 		return;
 	case IB_QPS_SQE:
 		qp->sqe_pending = false;
-		return roan_flush_sq(qp);
-	case IB_QPS_ERR:
-		qp_flush_both(qp);
-		if (qp->srq && last != IB_QPS_ERR)
-			roan_defer(&qp->deferred, ROAN_DEFER_EV_LAST_WQE);
+		roan_flush_sq(qp);
 		return;
+	case IB_QPS_ERR:
+		qp->last_wqe_due |= qp->srq && last != IB_QPS_ERR;
+		return qp_flush_both(qp);
 	default:
 		return;
 	}
@@ -372,6 +381,8 @@ static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask
 	err = qp_prepare(qp, attr, mask, &prep);
 	if (!err && (next == IB_QPS_RTR || next == IB_QPS_RTS))
 		err = roan_rate_prepare(qp, qp_attr_sets_cap(attr, mask));
+	if (!err && cur == IB_QPS_SQE && next == IB_QPS_RTS)
+		qp_flush_sqe(qp);
 	if (!err)
 		err = qp_change_state(qp, cur, next, attr, mask, &prep);
 	qp_unprepare(&prep);
@@ -448,20 +459,16 @@ static bool qp_is_sending(const struct roan_qp *qp)
 }
 
 /*
- * Enters ERR or SQE as requested by err_pending or sqe_pending; in ERR, flushes work requests posted since. RESET
- * clears the requests, so a QP that was reset (and perhaps connected again) meanwhile keeps its state.
+ * Enters ERR or SQE as requested by err_pending or sqe_pending. RESET clears the requests, so a QP that was reset (and
+ * perhaps connected again) meanwhile keeps its state.
  */
 void roan_qp_enter_err(struct roan_qp *qp)
 {
 	qp_lock_queues(qp);
-	if (qp->state == IB_QPS_ERR) {
-		roan_flush_sq(qp);
-		roan_flush_rq(qp);
-	} else if (qp->state != IB_QPS_RESET && qp->err_pending) {
+	if (qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR && qp->err_pending)
 		qp_enter_state(qp, IB_QPS_ERR);
-	} else if (qp->sqe_pending && qp_is_sending(qp)) {
+	else if (qp->sqe_pending && qp_is_sending(qp))
 		qp_enter_state(qp, IB_QPS_SQE);
-	}
 	qp_unlock_queues(qp);
 }
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flushes the queues of a QP in ERR or SQE: completes requests with WR_FLUSH_ERR, in order, without executing them.
+ * Does not decide when: verbs/qp_state.c does for the transition, the doorbell for requests posted afterwards.
+ *
+ * A round takes ROAN_FLUSH_SLOTS requests of a queue, as the rings are long, and a poster may refill them as fast as
+ * they are flushed. The remainder is deferred: other softirqs run between two rounds, and other deferred work goes first.
+ */
+#include "base/base.h"
+#include "tx/tx.h"
+
+/* Flushes one slot. Only its wr_id is used, which is the first field of both kinds of slot. */
+static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
+{
+	struct roan_cqe cqe = {
+		.status = ROAN_ST_WR_FLUSH_ERR,
+		.opcode = opcode,
+		.qp_num = qp->ib.qp_num,
+		.kernel_qp = (uintptr_t)&qp->ib,
+	};
+
+	BUILD_BUG_ON(offsetof(struct roan_send_wqe, wr_id) || offsetof(struct roan_recv_wqe, wr_id));
+	roan_ring_copy(ring, 0, &cqe.wr_id, sizeof(cqe.wr_id));
+	roan_ring_consume(ring);
+	roan_ring_publish(ring, ring->index);
+	roan_cq_post(cq, &cqe);
+}
+
+/*
+ * One round. Returns true if the ring is empty; then its doorbell is enabled, as WQEs posted later must be flushed,
+ * too. Otherwise the remainder is deferred. A ring with impossible indices is emptied without completions. Each step
+ * counts, so that a tail that moves forth and back does not extend the loop.
+ */
+static bool flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
+{
+	u32 steps, pending;
+
+	roan_ring_unpark(ring);
+	for (steps = 0; steps < ROAN_FLUSH_SLOTS; steps++) {
+		pending = roan_ring_pending(ring);
+		if (unlikely(roan_ring_corrupt(ring, pending)))
+			roan_ring_discard(ring);
+		else if (pending)
+			flush_slot(qp, ring, cq, opcode);
+		else if (!roan_ring_enable_doorbell(ring))
+			return true;
+	}
+	roan_qp_request_flush(qp);
+	return false;
+}
+
+bool roan_flush_sq(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	enum roan_status status;
+	u32 index;
+
+	lockdep_assert_held(&qp->sq.lock);
+	roan_requester_flush(&qp->sq.req);
+	while (roan_requester_retired(&qp->sq.req, &index, &status))	/* ROAN_MAX_UNDER_WAY at most */
+		roan_complete_send(qp, index, status, roan_sq_shadow(&qp->sq, index)->vendor_err);
+	if (!flush_ring(qp, &qp->sq.ring, qp->scq, IB_WC_SEND))
+		return false;
+	if (qp->last_wqe_due) {
+		qp->last_wqe_due = false;
+		roan_defer(&qp->deferred, ROAN_DEFER_EV_LAST_WQE);
+	}
+	return true;
+}
+
+bool roan_flush_rq(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	static const struct roan_cqe nothing;
+
+	lockdep_assert_held(&qp->rq.lock);
+	if (qp->rq.cur.taken)
+		roan_complete_recv(qp, &nothing, ROAN_ST_WR_FLUSH_ERR, ROAN_VERR_NONE);
+	return qp->srq || flush_ring(qp, &qp->rq.ring, qp->rcq, IB_WC_RECV);
+}
+
+bool roan_flush(struct roan_qp *qp)
+{
+	bool done = true;
+
+	spin_lock_bh(&qp->rq.lock);
+	if (qp->state == IB_QPS_ERR)
+		done = roan_flush_rq(qp);
+	spin_unlock_bh(&qp->rq.lock);
+
+	spin_lock_bh(&qp->sq.lock);
+	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
+		done &= roan_flush_sq(qp);
+	spin_unlock_bh(&qp->sq.lock);
+	return done;
+}
