@@ -28,6 +28,8 @@ enum roan_deferred_bit {
 	/* CQ */
 	ROAN_DEFER_NOTIFY,
 	ROAN_DEFER_CQ_ERR,
+	/* user context */
+	ROAN_DEFER_HINTS,		/* poll the ring of doorbell hints */
 	/* SRQ */
 	ROAN_DEFER_SRQ_LIMIT,
 	ROAN_DEFER_SRQ_ERR,

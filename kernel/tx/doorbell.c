@@ -38,8 +38,10 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_DOORBELL)(struct uverbs_attr_bundle *at
 	if (IS_ERR(uctx))
 		return PTR_ERR(uctx);
 	n = uverbs_attr_get_uobjs_arr(attrs, ROAN_ATTR_QP_DOORBELL_HANDLES, &uobjs);	/* <= 0: none given */
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		roan_qp_kick(to_roan_qp(uobjs[i]->object), &answered);
+		cond_resched();
+	}
 	roan_db_batch_ring(to_roan_ucontext(uctx), began, &answered);
 	if (answered) {
 		roan_yield(answered);

@@ -5,14 +5,14 @@
  *
  * A program that streams small messages over a short path, or over many QPs in turn, would ring for each message,
  * because each QP is idle again when it is used next. So when doorbells of a context come in quick succession, the
- * kernel leaves NEED_DOORBELL of the hint ring clear. The program then only adds the QPN to the ring. A timer polls the
- * ring a little later, and everything posted meanwhile is sent at once. If the batch was small, the program waits for
- * responses and does not stream: batching stops, and more doorbells than before must come in quick succession to start
- * it again if latency was lost.
+ * kernel leaves NEED_DOORBELL of the hint ring clear. The program then only adds the QPN to the ring. A timer defers a
+ * poll of the ring to a little later, and everything posted meanwhile is sent at once. If the batch was small, the
+ * program waits for responses and does not stream: batching stops, and more doorbells than before must come in quick
+ * succession to start it again if latency was lost.
  *
  * The wait is an upper bound: a poster that has nothing to do but wait for completions rings at once
  * (provider/doorbell.c), for all it has posted. The ring may contain any QPN: only QPs of the context are run, and a
- * bounded number per call.
+ * bounded number per call. The timer itself runs none: those of many contexts may expire in one softirq.
  */
 #include "base/base.h"
 #include "tx/tx.h"
@@ -24,7 +24,8 @@
 #define MIN_BELL_THRESHOLD	16		/* doorbells before the first attempt; maximum if none cost latency */
 #define MAX_BELL_THRESHOLD	8192		/* maximum otherwise; doubled by each failed attempt */
 #define HINT_SLOTS		256			/* of the ring; a poster that finds it full rings */
-#define SOFTIRQ_HINTS	64			/* hints per timer run; a doorbell takes up to HINT_SLOTS */
+#define SOFTIRQ_HINTS	64			/* hints per poll in softirq; a doorbell takes up to HINT_SLOTS */
+#define SOFTIRQ_NS	(200 * NSEC_PER_USEC)	/* a poll in softirq takes no further hint after that time */
 
 /*
  * The batch was too small. If the timer, not a doorbell, collected it, latency was lost: double the threshold up to
@@ -72,7 +73,7 @@ static void batch_arm_timer(struct roan_db_hints *hints, u64 at)
 	__must_hold(&hints->lock)
 {
 	roan_ring_unpark(&hints->ring);
-	if (!hrtimer_is_queued(&hints->timer))
+	if (!hints->closing && !hrtimer_is_queued(&hints->timer))
 		hrtimer_start(&hints->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
@@ -116,38 +117,59 @@ static void batch_kick_qp(struct roan_ucontext *uctx, u32 qpn, struct roan_qp **
 	roan_qp_put(qp);
 }
 
-/* Runs the QPs in the hint ring. After @budget steps the timer continues: a fast poster must not extend the loop. */
-static void batch_poll_hints(struct roan_ucontext *uctx, u64 began, u32 budget, struct roan_qp **answered)
+/* Runs the QP of the next hint. False: there is none, and polling may stop. */
+static bool batch_poll_hint(struct roan_ucontext *uctx, u64 began, struct roan_qp **answered)
 {
 	struct roan_db_hints *hints = &uctx->db_hints;
 	u32 qpn;
 
-	while (budget--) {
-		if (batch_pop_hint(hints, began, &qpn))
-			batch_kick_qp(uctx, qpn, answered);
-		else if (batch_stop_polling(hints))
-			return;
-	}
-	spin_lock_bh(&hints->lock);
-	batch_arm_timer(hints, ktime_get_ns() + BATCH_WAIT_NS);
-	spin_unlock_bh(&hints->lock);
+	if (!batch_pop_hint(hints, began, &qpn))
+		return !batch_stop_polling(hints);
+	batch_kick_qp(uctx, qpn, answered);
+	return true;
 }
 
-static enum hrtimer_restart batch_timer_fn(struct hrtimer *timer)
+/* In softirq. A fast poster does not extend the loop: what is left is deferred again. */
+static void batch_poll_softirq(struct roan_ucontext *uctx)
 {
-	struct roan_ucontext *uctx = container_of(timer, struct roan_ucontext, db_hints.timer);
 	struct roan_db_hints *hints = &uctx->db_hints;
+	u64 began = ktime_get_ns();
+	u32 i;
 
 	spin_lock_bh(&hints->lock);
 	hints->timer_hit |= roan_ring_pending(&hints->ring) > 0;
 	spin_unlock_bh(&hints->lock);
-	batch_poll_hints(uctx, ktime_get_ns(), SOFTIRQ_HINTS, NULL);
+	for (i = 0; i < SOFTIRQ_HINTS && ktime_get_ns() - began < SOFTIRQ_NS; i++)
+		if (!batch_poll_hint(uctx, began, NULL))
+			return;
+	roan_defer(&hints->deferred, ROAN_DEFER_HINTS);
+}
+
+static void batch_put(struct roan_db_hints *hints)
+{
+	if (refcount_dec_and_test(&hints->refs))
+		complete(&hints->released);
+}
+
+static void batch_run_deferred(struct roan_deferred *item, unsigned long bits)
+{
+	struct roan_ucontext *uctx = container_of(item, struct roan_ucontext, db_hints.deferred);
+
+	if (!READ_ONCE(uctx->db_hints.closing))
+		batch_poll_softirq(uctx);
+	batch_put(&uctx->db_hints);
+}
+
+static enum hrtimer_restart batch_timer_fn(struct hrtimer *timer)
+{
+	roan_defer(&container_of(timer, struct roan_db_hints, timer)->deferred, ROAN_DEFER_HINTS);
 	return HRTIMER_NORESTART;
 }
 
 void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **answered)
 {
 	struct roan_db_hints *hints = &uctx->db_hints;
+	u32 i;
 
 	if (!hints->ring.ctl)
 		return;
@@ -159,7 +181,15 @@ void roan_db_batch_ring(struct roan_ucontext *uctx, u64 began, struct roan_qp **
 	hints->last_hit_ns = began;
 	roan_ring_unpark(&hints->ring);
 	spin_unlock_bh(&hints->lock);
-	batch_poll_hints(uctx, began, HINT_SLOTS, answered);
+	for (i = 0; i < HINT_SLOTS; i++) {
+		if (!batch_poll_hint(uctx, began, answered))
+			return;
+		cond_resched();
+	}
+	/* The timer continues: a fast poster does not extend the loop. */
+	spin_lock_bh(&hints->lock);
+	batch_arm_timer(hints, ktime_get_ns() + BATCH_WAIT_NS);
+	spin_unlock_bh(&hints->lock);
 }
 
 /*
@@ -198,6 +228,9 @@ void roan_db_batch_set_cpu(struct roan_qp *qp, bool waits)
 void roan_db_hints_init(struct roan_db_hints *hints)
 {
 	spin_lock_init(&hints->lock);
+	refcount_set(&hints->refs, 1);
+	init_completion(&hints->released);
+	roan_deferred_setup(&hints->deferred, &hints->refs, batch_run_deferred);
 	roan_hrtimer_setup(&hints->timer, batch_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hints->bell_threshold = MIN_BELL_THRESHOLD;
 }
@@ -214,6 +247,11 @@ int roan_db_hints_alloc(struct roan_ucontext *uctx, struct roan_ring_desc *desc)
 
 void roan_db_hints_free(struct roan_db_hints *hints)
 {
+	spin_lock_bh(&hints->lock);
+	WRITE_ONCE(hints->closing, true);
+	spin_unlock_bh(&hints->lock);
 	hrtimer_cancel(&hints->timer);
+	batch_put(hints);
+	wait_for_completion(&hints->released);
 	roan_ring_free(&hints->ring);
 }

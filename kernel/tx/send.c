@@ -517,7 +517,8 @@ static void sq_timer_expired(struct roan_qp *qp, u64 now)
 		return roan_sq_arm(qp);
 	if (!waited)
 		tx_timed_out(qp);
-	roan_send_locked(qp);
+	/* Not here: the timers of many QPs may expire in one softirq. */
+	roan_defer(&qp->deferred, ROAN_DEFER_SEND);
 }
 
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)

@@ -160,9 +160,11 @@ static bool poller_loop(struct roan_sq_poller *p)
 		if (i)
 			busy_at = now;
 		idle = now - busy_at >= idle_ns;
-		while (i--)
+		while (i--) {
 			if (!poller_poll_sq(&p->polled[i], now, idle_ns))
 				poller_release(p, i);
+			cond_resched();
+		}
 		cpu_relax();
 	}
 	poller_release_all(p);

@@ -3,9 +3,11 @@
 #ifndef ROAN_TX_TYPES_H
 #define ROAN_TX_TYPES_H
 
+#include <linux/completion.h>
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include "base/deferred.h"
 #include "base/ring.h"
 
 struct roan_sq_poller_entry;
@@ -28,7 +30,11 @@ struct roan_sq_poller {
 struct roan_db_hints {
 	spinlock_t lock;	/* _bh, a leaf */
 	struct roan_ring ring;	/* ring.ctl NULL: the provider does not use hints, and rings for each QP */
-	struct hrtimer timer;	/* soft */
+	struct hrtimer timer;	/* soft; queues @deferred, which polls the ring */
+	struct roan_deferred deferred;
+	refcount_t refs;
+	struct completion released;	/* completed when the last reference is dropped */
+	bool closing;		/* the timer is not set again, the ring not polled */
 	u64 last_bell_ns;	/* ns: the last doorbell */
 	u64 timer_ns;		/* ns: the timer polls the ring then; 0: not batching, posters ring */
 	u64 last_hit_ns;	/* ns: start of the last doorbell, or of the last poll that found a hint */
