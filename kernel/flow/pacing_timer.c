@@ -9,6 +9,7 @@
 #include "flow/qp_rate.h"
 
 #define SLACK_NS	1000	/* ns that a QP may run early, so that QPs with close times share one timer interrupt */
+#define MAX_WAKE	256	/* QPs per timer run; the timer expires at once again for the others */
 
 struct roan_pacing_queue {
 	spinlock_t lock;	/* _bh, leaf */
@@ -94,17 +95,18 @@ static enum hrtimer_restart pacing_timer_fn(struct hrtimer *timer)
 	struct roan_pacing_queue *wheel = container_of(timer, struct roan_pacing_queue, timer);
 	struct timerqueue_node *node;
 	u64 now = ktime_get_ns();
+	u32 most = MAX_WAKE;
 
 	spin_lock(&wheel->lock);
-	while ((node = timerqueue_getnext(&wheel->queue)) && (u64)node->expires <= now + SLACK_NS) {
+	while ((node = timerqueue_getnext(&wheel->queue)) && (u64)node->expires <= now + SLACK_NS && most--) {
 		struct roan_limiter *l = container_of(node, struct roan_limiter, node);
 
 		timerqueue_del(&wheel->queue, node);
 		l->queued = false;
 		pacing_wake(l);
 	}
-	if (node)
-		hrtimer_start(timer, node->expires, HRTIMER_MODE_ABS_PINNED_SOFT);
+	if (node)	/* not in the past: this softirq would run it again at once, without a bound */
+		hrtimer_start(timer, max_t(ktime_t, node->expires, ktime_get()), HRTIMER_MODE_ABS_PINNED_SOFT);
 	spin_unlock(&wheel->lock);
 	return HRTIMER_NORESTART;
 }

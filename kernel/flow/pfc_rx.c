@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "flow/flow.h"
 
+#define MAX_WAKE	256	/* QPs woken at once; the timer expires at once again for the others */
 #define UNKNOWN_LINK	10000000000ULL	/* bit/s; the speed that virtual links report */
 
 static const u8 pause_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00, 0x00, 0x01 };
@@ -51,9 +52,15 @@ static void pfc_dequeue(struct roan_qp *qp)
 static void pfc_wake_prio(struct roan_pfc_prio *prio)
 {
 	struct roan_qp *qp, *next;
+	u32 most = MAX_WAKE;
 
 	lockdep_assert_held(&prio->dev->pfc.lock);
 	list_for_each_entry_safe(qp, next, &prio->blocked_qps, pfc_link) {
+		if (!most--) {
+			prio->timer_at = ktime_get_ns();
+			hrtimer_start(&prio->timer, ns_to_ktime(prio->timer_at), HRTIMER_MODE_ABS_SOFT);
+			return;
+		}
 		roan_kick_queues(qp, qp->pfc_blocked_mask);
 		pfc_dequeue(qp);
 	}

@@ -11,6 +11,7 @@
 
 #define QP_MAX_BYTES	SZ_2M	/* a window of 256 packets of 4 KB, and the overhead of queueing them */
 #define DEV_MAX_BYTES	SZ_16M	/* all QPs of a device */
+#define RUN_PACKETS	128	/* executed at once; the remainder is deferred */
 
 struct rxq_entry {
 	struct list_head link;	/* rq.odp_rxq */
@@ -110,10 +111,15 @@ static void rxq_free_entry(struct roan_qp *qp, struct rxq_entry *w)
 void roan_odp_rxq_run(struct roan_qp *qp)
 {
 	struct rxq_entry *w, *next;
+	u32 most = RUN_PACKETS;
 
 	lockdep_assert_held(&qp->rq.lock);
 	rcu_read_lock();
 	list_for_each_entry_safe(w, next, &qp->rq.odp_rxq, link) {
+		if (!most--) {
+			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
+			break;
+		}
 		w->rx.still_blocked = false;
 		roan_request_execute(qp, &w->rx);
 		if (w->rx.still_blocked)

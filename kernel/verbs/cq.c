@@ -97,7 +97,7 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-#define MOVE_BATCH	4096
+#define MOVE_BATCH	1024	/* entries per lock hold; interrupts are off */
 
 /*
  * Moves one batch of entries per lock hold, as there may be millions. CQEs written between two batches are moved last.
