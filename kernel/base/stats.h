@@ -102,7 +102,8 @@
 	X(rx_no_memory)			/* RC: first READ or atomic: no memory for responder resources */	\
 	X(tx_no_route)												\
 	X(tx_no_memory)												\
-	X(tx_dropped)			/* dropped by the IP stack: netfilter, a full qdisc */
+	X(tx_dropped)			/* dropped by the IP stack: netfilter, a full qdisc */			\
+	X(tx_unprivileged)		/* not roan's: from a socket of a program without CAP_NET_RAW */
 
 #define X(name) ROAN_CNT_##name,
 enum roan_counter { ROAN_COUNTERS(X) ROAN_NUM_COUNTERS };

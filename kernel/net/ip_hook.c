@@ -41,9 +41,14 @@ static roan_deliver_fn *deliver __ro_after_init;	/* receive path, set once by ro
 static DEFINE_MUTEX(net_mutex);
 static DECLARE_WAIT_QUEUE_HEAD(net_unused);
 
+struct roan_net *roan_net_of(const struct net *net)
+{
+	return net_generic(net, net_id);
+}
+
 /* ---- receive ---- */
 
-static void net_count_drop(struct roan_net *rnet, enum roan_counter which)
+void roan_net_count_drop(struct roan_net *rnet, enum roan_counter which)
 {
 	struct roan_dev *dev = list_first_or_null_rcu(&rnet->devs, struct roan_dev, net_link);
 
@@ -172,12 +177,12 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 		goto truncated;		/* empty: no packet to parse, so count the drop here */
 
 	if (unlikely(!hook_confirm_conntrack(skb))) {
-		net_count_drop(rx->rnet, ROAN_CNT_rx_policy);
+		roan_net_count_drop(rx->rnet, ROAN_CNT_rx_policy);
 		goto drop;
 	}
 	dev = roan_net_dev_for(rx);
 	if (!dev) {
-		net_count_drop(rx->rnet, ROAN_CNT_rx_no_device);
+		roan_net_count_drop(rx->rnet, ROAN_CNT_rx_no_device);
 		goto drop;
 	}
 	roan_count(dev, rcvd_skbs);
@@ -188,7 +193,7 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 	return NF_STOLEN;
 
 truncated:
-	net_count_drop(rx->rnet, ROAN_CNT_rx_truncated);
+	roan_net_count_drop(rx->rnet, ROAN_CNT_rx_truncated);
 drop:
 	kfree_skb(skb);
 	return NF_STOLEN;
@@ -196,12 +201,12 @@ drop:
 
 static unsigned int hook_drop(struct roan_net *rnet, struct sk_buff *skb, enum roan_counter why)
 {
-	net_count_drop(rnet, why);
+	roan_net_count_drop(rnet, why);
 	kfree_skb(skb);
 	return NF_STOLEN;
 }
 
-static bool hook_is_roce(struct sk_buff *skb, u32 off)
+bool roan_net_to_roce_port(struct sk_buff *skb, u32 off)
 {
 	const struct udphdr *udp;
 	struct udphdr buf;
@@ -215,7 +220,7 @@ static void hook_init_rx(struct roan_rx_ctx *rx, struct sk_buff *skb, const stru
 	memset(rx, 0, sizeof(*rx));
 	rx->skb = skb;
 	rx->net = state->net;
-	rx->rnet = net_generic(state->net, net_id);
+	rx->rnet = roan_net_of(state->net);
 	rx->in = state->in;
 	rx->vlan = is_vlan_dev(state->in) ? vlan_dev_vlan_id(state->in) : ROAN_NO_VLAN;
 }
@@ -225,7 +230,7 @@ static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_
 	const struct iphdr *ip = ip_hdr(skb);
 	struct roan_rx_ctx rx;
 
-	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !hook_is_roce(skb, ip->ihl * 4))
+	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !roan_net_to_roce_port(skb, ip->ihl * 4))
 		return NF_ACCEPT;
 	hook_init_rx(&rx, skb, state);
 	if (ip->ihl != 5)
@@ -251,7 +256,7 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 
 	if (next != IPPROTO_UDP && ipv6_ext_hdr(next))
 		off = ipv6_skip_exthdr(skb, off, &next, &frag_off);
-	if (next != IPPROTO_UDP || off < 0 || frag_off || !hook_is_roce(skb, off))
+	if (next != IPPROTO_UDP || off < 0 || frag_off || !roan_net_to_roce_port(skb, off))
 		return NF_ACCEPT;
 	hook_init_rx(&rx, skb, state);
 	rx.ipv6 = true;
@@ -268,10 +273,12 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 	return hook_deliver(&rx, sizeof(*ip6));
 }
 
-/* Last of all hooks: after the administrator's filters and connection tracking. */
+/* Last of all hooks: after the administrator's filters, NAT and connection tracking. */
 static const struct nf_hook_ops hooks[] = {
 	{ .hook = hook4, .pf = NFPROTO_IPV4, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
 	{ .hook = hook6, .pf = NFPROTO_IPV6, .hooknum = NF_INET_LOCAL_IN, .priority = INT_MAX },
+	{ .hook = roan_net_out4, .pf = NFPROTO_IPV4, .hooknum = NF_INET_LOCAL_OUT, .priority = INT_MAX },
+	{ .hook = roan_net_out6, .pf = NFPROTO_IPV6, .hooknum = NF_INET_LOCAL_OUT, .priority = INT_MAX },
 };
 
 /* ---- the namespace ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * net: the driver's place in the IP stack: UDP port 4791 of a namespace, the receive hook, routes and multicast
- * groups. Does not look into packets beyond UDP. Received packets go to the function registered at init. Locks:
- * net_mutex for namespaces and devices (process context); RTNL for multicast groups. Receive and transmit run under
- * RCU, softirqs off.
+ * net: the driver's place in the IP stack: UDP port 4791 of a namespace, the hooks for received packets and for those
+ * that programs send, routes and multicast groups. Does not look into packets beyond UDP. Received packets go to the
+ * function registered at init. Locks: net_mutex for namespaces and devices (process context); RTNL for multicast
+ * groups. Receive and transmit run under RCU, softirqs off.
  */
 #ifndef ROAN_NET_H
 #define ROAN_NET_H
@@ -23,6 +23,8 @@ void roan_net_exit(void);
 struct roan_net *roan_net_get(struct net *net);
 void roan_net_put(struct roan_net *rnet);
 bool roan_net_is(const struct roan_net *rnet, const struct net *net);
+/* True if @sk was opened by a program with @cap in the user namespace of the network namespace. */
+bool roan_net_sock_capable(const struct roan_net *rnet, struct sock *sk, int cap);
 void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a grace period */
 /* device that has the destination address, else the interface; NULL: none. RCU */
