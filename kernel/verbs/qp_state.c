@@ -414,6 +414,10 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 	return err;
 }
 
+/*
+ * A PSN is reported only if @mask names it, else as 0: netlink, which shows QPs to every user of the host, names none.
+ * The PSN set at modify would help a forger as well, as counters show how many packets were sent since.
+ */
 int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
@@ -428,7 +432,9 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 	av = roan_qp_av(qp);
 	if (av)
 		roan_av_query(av, &attr->ah_attr);
-	if (roan_connected(qp) && attr->qp_state >= IB_QPS_RTR && attr->qp_state <= IB_QPS_SQE)
+	if (!(mask & IB_QP_RQ_PSN))
+		attr->rq_psn = 0;
+	else if (roan_connected(qp) && attr->qp_state >= IB_QPS_RTR && attr->qp_state <= IB_QPS_SQE)
 		attr->rq_psn = READ_ONCE(qp->rq.resp.epsn);
 	if (attr->qp_state >= IB_QPS_RTS && attr->qp_state <= IB_QPS_SQE) {
 		spin_lock_bh(&qp->sq.lock);
@@ -436,6 +442,8 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 		attr->sq_draining = attr->qp_state == IB_QPS_SQD && !roan_requester_drained(&qp->sq.req);
 		spin_unlock_bh(&qp->sq.lock);
 	}
+	if (!(mask & IB_QP_SQ_PSN))
+		attr->sq_psn = 0;
 	mutex_unlock(&qp->mutex);
 
 	*init = (struct ib_qp_init_attr) {

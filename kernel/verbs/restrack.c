@@ -3,15 +3,18 @@
  * Driver details in `rdma resource show ... -dd`. Values are read without the queue locks: each value is consistent,
  * but together they are not a snapshot.
  */
+#include <linux/capability.h>
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
 #include "flow/qp_rate.h"
+#include "net/net.h"
 #include "verbs/verbs.h"
 
 struct rt_attr {
 	const char *name;
 	u32 value;
+	bool secret;	/* a PSN */
 };
 
 static u32 restrack_kbps(u64 bps)
@@ -56,15 +59,26 @@ static int restrack_put_limits(struct sk_buff *msg, struct roan_qp *qp)
 	return 0;
 }
 
+/*
+ * Any user of the host may list QPs. Who knows a QP's next PSN can send packets in its name, so PSNs are shown only if
+ * the requester's socket was opened with CAP_NET_ADMIN. A dump has that socket in msg->sk; the answer to a request for
+ * one QP has no socket yet, and no PSNs.
+ */
+static bool restrack_shows_psns(const struct sk_buff *msg, const struct roan_qp *qp)
+{
+	return msg->sk && roan_net_sock_capable(qp->dev->rnet, msg->sk, CAP_NET_ADMIN);
+}
+
 static int restrack_put_all(struct sk_buff *msg, const struct rt_attr *d, int n, struct roan_qp *qp)
 {
 	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	bool psns = qp && restrack_shows_psns(msg, qp);
 	int i;
 
 	if (!table)
 		return -EMSGSIZE;
 	for (i = 0; i < n; i++)
-		if (rdma_nl_put_driver_u32(msg, d[i].name, d[i].value))
+		if ((psns || !d[i].secret) && rdma_nl_put_driver_u32(msg, d[i].name, d[i].value))
 			goto err_cancel;
 	if (qp && restrack_put_limits(msg, qp))
 		goto err_cancel;
@@ -88,9 +102,9 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	const struct roan_responder *resp = &qp->rq.resp;
 	const struct rt_attr d[] = {
 		{ "mtu",		1u << qp->mtu_shift },
-		{ "una_psn",		READ_ONCE(req->una_psn) },
-		{ "next_psn",		READ_ONCE(req->next_psn) },
-		{ "end_psn",		READ_ONCE(req->end_psn) },
+		{ "una_psn",		READ_ONCE(req->una_psn), true },
+		{ "next_psn",		READ_ONCE(req->next_psn), true },
+		{ "end_psn",		READ_ONCE(req->end_psn), true },
 		{ "sq_works",		READ_ONCE(req->tail) - READ_ONCE(req->retire) },
 		{ "rd_outstanding",	READ_ONCE(req->rd_outstanding) },
 		{ "retries_left",	READ_ONCE(req->retries_left) },
@@ -101,7 +115,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },
 		{ "seq_naks",		READ_ONCE(req->n_seq_naks) },
 		{ "rnr_naks",		READ_ONCE(req->n_rnr_naks) },
-		{ "epsn",		READ_ONCE(resp->epsn) },
+		{ "epsn",		READ_ONCE(resp->epsn), true },
 		{ "msn",		READ_ONCE(resp->msn) },
 		{ "duplicates",		READ_ONCE(resp->n_duplicates) },
 		{ "out_of_sequence",	READ_ONCE(resp->n_out_of_sequence) },
