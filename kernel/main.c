@@ -85,6 +85,7 @@ static void __exit roan_exit(void)
 	roan_odp_exit();
 	roan_pacing_exit();
 	roan_deferred_exit();
+	roan_user_mem_exit();
 	rcu_barrier();		/* RCU callbacks must not run in freed module text */
 	roan_crc_exit();
 }

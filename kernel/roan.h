@@ -24,6 +24,7 @@
 #include <rdma/roan-abi.h>
 
 #include "base/deferred.h"
+#include "base/mem_charge.h"
 #include "base/queue_types.h"
 #include "core/crc/icrc.h"
 #include "core/transport/ud.h"
@@ -92,6 +93,7 @@ struct roan_ucontext {
 	struct ib_ucontext ib;
 	struct roan_db_hints db_hints;
 	struct roan_odp_share *odp_share;	/* of the user who opened the context; referenced, const */
+	struct mm_struct *mm;	/* of the process that opened it; referenced; const */
 	bool one_mapping;	/* the provider has ROAN_FEATURE_ONE_MAPPING; const */
 };
 
@@ -161,7 +163,9 @@ struct roan_qp {
 	struct roan_pd *pd;
 	struct roan_cq *scq, *rcq;
 	struct roan_srq *srq;
-	struct ib_ucontext *uctx;
+	struct ib_ucontext *uctx;	/* NULL: of a kernel consumer */
+	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
+	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */
 	struct ib_qp_attr attr;		/* as set by modify_qp(), for query_qp() */
 	u32 n_mcast;			/* multicast groups the QP is attached to */
 	u8  cc_override;		/* 1 + enum roan_cc_algo; 0: use the device's. mutex; READ_ONCE() without */

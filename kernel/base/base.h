@@ -43,6 +43,15 @@ static inline struct roan_av *roan_av_find(struct roan_dev *dev, u32 ah_num)
 	return xa_load(&dev->ahs, ah_num);
 }
 
+/*
+ * As roan_memcg_enter(), for the program that owns @qp: for what packets and timers allocate for it. No effect for a
+ * kernel consumer's QP.
+ */
+static inline void roan_memcg_enter_qp(struct roan_memcg_scope *scope, const struct roan_qp *qp)
+{
+	roan_memcg_enter(scope, qp->uctx ? to_roan_ucontext(qp->uctx)->mm : NULL);
+}
+
 /* ---- udata.c ---- */
 
 /* Input: -EINVAL if too short or if trailing bytes are not 0; -EFAULT. Output: -ENOSPC, -EFAULT; length 0 is fine. */
@@ -145,7 +154,7 @@ const char *roan_crc_name(void);	/* of the CRC method in use */
  * CQ, SRQ, PD: outlive their QPs (the RDMA core counts users). Queued deferred work holds a reference to its QP,
  * CQ or SRQ.
  *
- * Ring memory: belongs to its mmap entry, and outlives the queue while a program maps it.
+ * Ring memory: belongs to its mmap entry. It outlives the queue, and stays charged, while a program maps it.
  */
 
 #endif /* ROAN_BASE_H */

@@ -12,7 +12,8 @@
 #define FIRST_QPN	16
 #define LAST_QPN	(QPN_MASK - 1)	/* 0xffffff is multicast */
 
-static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);	/* QPN -> struct roan_qp_ref, all devices */
+/* QPN -> struct roan_qp_ref, all devices */
+static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 static u32 qpn_next;
 
 int roan_qp_init(void)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared rings: allocation, mapping, and every memory barrier of the kernel's half. The user's half is in
+ * Shared rings: their layout, and every memory barrier of the kernel's half. The user's half is in
  * provider/ring.h; for kernel consumers it is at the end of this file. Does not interpret the slots.
  */
-#include <linux/mm.h>
 #include <linux/vmalloc.h>
 #include "base/ring.h"
 
@@ -11,20 +10,6 @@
 #define SLOTS_OFFSET	sizeof(struct roan_ring_ctl)
 
 /* ---- memory ---- */
-
-struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *uctx)
-{
-	struct roan_mmap *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-
-	if (!map)
-		return NULL;
-	map->buf = buf;
-	if (rdma_user_mmap_entry_insert(uctx, &map->entry, size)) {
-		kfree(map);
-		return NULL;
-	}
-	return map;
-}
 
 static u32 plan_slots(const struct roan_ring_alloc_req *plan)
 {
@@ -65,34 +50,6 @@ static void ring_fill_desc(const struct roan_ring_alloc_req *plan, const struct 
 	};
 }
 
-void *roan_alloc_mapped(size_t size)
-{
-	u32 n_pages = size >> PAGE_SHIFT;
-	struct page **pages;
-	void *buf;
-	u32 i;
-
-	/* The OOM killer does not attribute these pages to a process. So refuse more than the machine's RAM at once. */
-	if (n_pages > totalram_pages())
-		return NULL;
-	pages = kvcalloc(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
-	if (!pages)
-		return NULL;
-	for (i = 0; i < n_pages; i++) {
-		pages[i] = fatal_signal_pending(current) ? NULL : alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!pages[i])
-			goto err_free;
-	}
-	buf = vmap(pages, n_pages, VM_USERMAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
-	if (buf)
-		return buf;
-err_free:
-	while (i--)
-		__free_page(pages[i]);
-	kvfree(pages);
-	return NULL;
-}
-
 int roan_rings_alloc(const struct roan_ring_alloc_req *plan, u32 n, struct ib_ucontext *uctx)
 {
 	struct roan_mmap *map = NULL;
@@ -108,16 +65,14 @@ int roan_rings_alloc(const struct roan_ring_alloc_req *plan, u32 n, struct ib_uc
 	size = PAGE_ALIGN(size);
 	if (size > U32_MAX)		/* roan_ring_desc.mmap_size is 32 bits wide */
 		return -EINVAL;
-	buf = roan_alloc_mapped(size);
+	if (uctx) {
+		map = roan_user_mem_alloc(size, uctx);
+		if (IS_ERR(map))
+			return PTR_ERR(map);
+	}
+	buf = map ? map->buf : vzalloc(size);
 	if (!buf)
 		return -ENOMEM;
-	if (uctx) {
-		map = roan_map_for_user(buf, size, uctx);
-		if (!map) {
-			vfree(buf);
-			return -ENOMEM;
-		}
-	}
 	for (i = 0, at = buf; i < n; at += plan_bytes(&plan[i++])) {
 		ring_init(&plan[i], at);
 		plan[i].ring->shares_memory = i;
@@ -143,28 +98,6 @@ void roan_ring_free(struct roan_ring *ring)
 	else if (!ring->shares_memory)
 		vfree(ring->ctl);
 	memset(ring, 0, sizeof(*ring));
-}
-
-int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
-{
-	struct rdma_user_mmap_entry *entry;
-	int err;
-
-	entry = rdma_user_mmap_entry_get(uctx, vma);	/* checks VM_SHARED and the length */
-	if (!entry)
-		return -EINVAL;
-	err = remap_vmalloc_range(vma, container_of(entry, struct roan_mmap, entry)->buf, 0);
-	rdma_user_mmap_entry_put(entry);
-	return err;
-}
-
-/* Called when the last reference to @entry is gone. Pages that are still mapped hold references of their own. */
-void roan_mmap_free(struct rdma_user_mmap_entry *entry)
-{
-	struct roan_mmap *map = container_of(entry, struct roan_mmap, entry);
-
-	vfree(map->buf);
-	kfree(map);
 }
 
 /* ---- rings the kernel consumes: SQ, RQ, SRQ ---- */

@@ -9,12 +9,7 @@
 
 #include <rdma/ib_verbs.h>
 #include <rdma/roan-abi.h>
-
-/* Memory that a user may map: rings or device memory. Freeing the last reference to @entry frees @buf. */
-struct roan_mmap {
-	struct rdma_user_mmap_entry entry;
-	void *buf;
-};
+#include "base/user_mem.h"
 
 struct roan_ring {
 	struct roan_ring_ctl *ctl;
@@ -36,24 +31,12 @@ struct roan_ring_alloc_req {
 
 /*
  * Process context. Allocates @n rings in one piece of memory, which the first ring owns. @uctx NULL: for a kernel
- * consumer. -ENOMEM, or -EINVAL if a size is out of range; then no ring is allocated.
+ * consumer. -EINVAL if a size is out of range, or an error of roan_user_mem_alloc(); then no ring is allocated.
  */
 int roan_rings_alloc(const struct roan_ring_alloc_req *plan, u32 n, struct ib_ucontext *uctx);
 int roan_ring_alloc(struct roan_ring *ring, u32 slots, u32 slot_size, struct ib_ucontext *uctx,
 		    struct roan_ring_desc *desc);
 void roan_ring_free(struct roan_ring *ring);	/* a zeroed ring is accepted */
-
-/* As vmalloc_user(), but charged to the caller's memory cgroup. @size: multiple of PAGE_SIZE. Free with vfree(). */
-void *roan_alloc_mapped(size_t size);
-/*
- * @buf must be VM_USERMAP. On success the entry owns it; on NULL the caller still does. Undo with
- * rdma_user_mmap_entry_remove().
- */
-struct roan_mmap *roan_map_for_user(void *buf, size_t size, struct ib_ucontext *uctx);
-
-/* ops.mmap and ops.mmap_free */
-int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
-void roan_mmap_free(struct rdma_user_mmap_entry *entry);
 
 /* ---- rings the kernel consumes: SQ, RQ, SRQ. Caller holds the queue's lock. Any context. ---- */
 

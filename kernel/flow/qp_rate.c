@@ -109,10 +109,13 @@ static void rate_restart(struct roan_limiter *l)
 static struct roan_limiter *rate_get_limiter(struct roan_qp *qp, gfp_t gfp)
 {
 	struct roan_limiter *l = READ_ONCE(qp->limiter), *other;
+	struct roan_memcg_scope scope;
 
 	if (l)
 		return l;
-	l = kzalloc(sizeof(*l), gfp);
+	roan_memcg_enter_qp(&scope, qp);
+	l = kzalloc(sizeof(*l), gfp | __GFP_ACCOUNT);
+	roan_memcg_leave(&scope);
 	if (!l)
 		return NULL;
 	l->qp = qp;
@@ -141,7 +144,7 @@ int roan_rate_prepare(struct roan_qp *qp, bool cap)
 {
 	if (!cap && !rate_starts_limited(qp))
 		return 0;
-	return rate_get_limiter(qp, GFP_KERNEL_ACCOUNT) ? 0 : -ENOMEM;
+	return rate_get_limiter(qp, GFP_KERNEL) ? 0 : -ENOMEM;
 }
 
 void roan_rate_start(struct roan_qp *qp)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device memory (ibv_alloc_dm()). Decides where an allocation comes from. By default it is kernel memory, charged to
- * the caller's memory cgroup; programs can map it but not pin it, and its regions use pages like other regions. If
- * the administrator has configured a BAR (dm_bar.c), it is a piece of that BAR; programs cannot map it and copy
- * through an ioctl. Does not manage BARs (dm_bar.c) and does not copy for packets (mr_access.c, iomem.c).
+ * Device memory (ibv_alloc_dm()). Decides where an allocation comes from. By default it is
+ * kernel memory, charged to the caller (base/user_mem.c); programs can map it but not pin it, and its regions use pages
+ * like other regions. If the administrator has configured a BAR (dm_bar.c), it is a piece of that BAR; programs cannot
+ * map it and copy through an ioctl. Does not manage BARs (dm_bar.c) and does not copy for packets (mr_access.c,
+ * iomem.c).
  */
 #include <linux/mm.h>
-#include <linux/vmalloc.h>
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan_dm
 #include <rdma/uverbs_named_ioctl.h>
-#include "base/ring.h"
+#include "base/user_mem.h"
 #include "mem/mem.h"
 
 struct roan_dm {
@@ -38,15 +38,12 @@ static int dm_from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
 
 static int dm_from_kernel(struct ib_ucontext *uctx, struct roan_dm *dm, u64 length)
 {
-	void *buf = roan_alloc_mapped(PAGE_ALIGN(length));
+	struct roan_mmap *map = roan_user_mem_alloc(PAGE_ALIGN(length), uctx);
 
-	if (!buf)
-		return -ENOMEM;
-	dm->map = roan_map_for_user(buf, PAGE_ALIGN(length), uctx);
-	if (dm->map)
-		return 0;
-	vfree(buf);
-	return -ENOMEM;
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+	dm->map = map;
+	return 0;
 }
 
 struct ib_dm *roan_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *uctx, struct ib_dm_alloc_attr *attr,
@@ -85,16 +82,12 @@ int roan_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
 
 static int dm_set_pages(struct roan_mr *mr, const struct roan_dm *dm, u64 offset)
 {
-	void *first = dm->map->buf + offset;
-	u32 i;
-
-	mr->page_off = offset_in_page(first);
+	mr->page_off = offset_in_page(offset);
 	mr->n_pages = PAGE_ALIGN(mr->page_off + mr->length) >> PAGE_SHIFT;
 	mr->pages = kvmalloc_array(mr->n_pages, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
 	if (!mr->pages)
 		return -ENOMEM;
-	for (i = 0; i < mr->n_pages; i++)
-		mr->pages[i] = vmalloc_to_page(first + i * PAGE_SIZE);
+	memcpy(mr->pages, &dm->map->pages[offset >> PAGE_SHIFT], mr->n_pages * sizeof(*mr->pages));
 	return 0;
 }
 

@@ -12,7 +12,6 @@
  * Entries are used and deleted under the chunk's lock, so a copy delays the MMU notifier by one page at most.
  */
 #include <linux/hmm.h>
-#include <linux/memcontrol.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
 #include <linux/userfaultfd_k.h>
@@ -430,7 +429,7 @@ int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_acce
 {
 	u64 va = (odp->start + pos) & PAGE_MASK;
 	u64 end = PAGE_ALIGN(odp->start + pos + len);
-	struct mem_cgroup *payer, *before;
+	struct roan_memcg_scope scope;
 	unsigned long *pfns;
 	int err;
 
@@ -440,13 +439,11 @@ int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_acce
 		WRITE_ONCE(odp->mm_gone, true);	/* the process has exited */
 		return -EFAULT;
 	}
-	payer = get_mem_cgroup_from_mm(odp->mm);	/* charge the process, not the worker */
-	before = set_active_memcg(payer);
+	roan_memcg_enter(&scope, odp->mm);	/* charge the process, not the worker */
 	pfns = kvmalloc_array(CHUNK_PAGES, sizeof(*pfns), GFP_KERNEL);
 	err = pfns ? odp_fault_range(odp, va, end, want, pfns) : -ENOMEM;
 	kvfree(pfns);
-	set_active_memcg(before);
-	mem_cgroup_put(payer);
+	roan_memcg_leave(&scope);
 	mmput(odp->mm);
 	return err;
 }
@@ -471,7 +468,7 @@ static struct roan_odp *odp_create(struct roan_dev *dev, u64 start, u64 length)
 	odp->length = length;
 	odp->mm = current->mm;
 	mmgrab(odp->mm);
-	xa_init(&odp->chunks);
+	xa_init_flags(&odp->chunks, XA_FLAGS_ACCOUNT);
 	return odp;
 }
 

@@ -392,10 +392,13 @@ static bool rx_alloc_resp_res(struct roan_qp *qp, const struct roan_pkt *pkt)
 {
 	u32 n = qp->attr.max_dest_rd_atomic;
 	struct roan_resp_res *resp_res;
+	struct roan_memcg_scope scope;
 
 	if (likely(qp->rq.resp.resp_res) || !n || !roan_op_needs_response(pkt->info->op))
 		return true;
+	roan_memcg_enter_qp(&scope, qp);
 	resp_res = kcalloc(n, sizeof(*resp_res), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	roan_memcg_leave(&scope);
 	if (!resp_res) {
 		roan_count(qp->dev, rx_no_memory);
 		return false;

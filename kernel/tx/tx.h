@@ -48,6 +48,7 @@ static inline void roan_yield_wake(struct roan_qp *qp)
 
 int roan_wqe_shadow_init(struct roan_sq *sq);
 void roan_wqe_shadow_free(struct roan_sq *sq);
+size_t roan_wqe_shadow_max_bytes(const struct roan_sq *sq);	/* after init: the memory that it may grow to */
 bool roan_wqe_shadow_may_grow(const struct roan_sq *sq);
 bool roan_wqe_shadow_grow(struct roan_sq *sq);	/* sq.lock held; false: at maximum or no memory, unchanged */
 

@@ -179,6 +179,21 @@ static bool wqe_fetch_one(struct roan_qp *qp, bool good)
 	return !shadow->vendor_err;
 }
 
+/* The poster's process or a softirq: the program that owns the QP pays. */
+static bool wqe_shadow_grow_charged(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	struct roan_memcg_scope scope;
+	bool grew;
+
+	if (!roan_wqe_shadow_may_grow(&qp->sq))
+		return false;
+	roan_memcg_enter_qp(&scope, qp);
+	grew = roan_wqe_shadow_grow(&qp->sq);
+	roan_memcg_leave(&scope);
+	return grew;
+}
+
 u32 roan_wqe_fetch(struct roan_qp *qp, u32 most)
 	__must_hold(&qp->sq.lock)
 {
@@ -200,7 +215,7 @@ u32 roan_wqe_fetch(struct roan_qp *qp, u32 most)
 	}
 	pending = min(pending, most);
 	for (n = 0; n < pending; n++) {
-		if (roan_requester_full(&sq->req) && !roan_wqe_shadow_grow(sq))
+		if (roan_requester_full(&sq->req) && !wqe_shadow_grow_charged(qp))
 			break;
 		good = wqe_fetch_one(qp, good);
 	}

@@ -46,6 +46,11 @@ static u32 shadow_max_slots(const struct roan_sq *sq)
 	return min_t(u32, sq->ring.mask + 1, ROAN_MAX_UNDER_WAY);
 }
 
+size_t roan_wqe_shadow_max_bytes(const struct roan_sq *sq)
+{
+	return (size_t)shadow_max_slots(sq) * (sq->shadow_size + sizeof(*sq->req.work));
+}
+
 bool roan_wqe_shadow_may_grow(const struct roan_sq *sq)
 {
 	return sq->req.mask + 1 < shadow_max_slots(sq);

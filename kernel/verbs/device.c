@@ -314,7 +314,7 @@ static int device_new(const char *name, struct net_device *ndev)
 	get_device(&dev->ib.dev);	/* a user may delete the device as soon as it is registered */
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
-	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&dev->mcast);
 	roan_cc_param_init(&dev->cc);
 	roan_pfc_init(dev);

@@ -4,7 +4,6 @@
  * in qp_state.c; lookup by QP number and references are in base/qp_ref.c.
  */
 #include <linux/rcupdate_wait.h>
-#include <linux/vmalloc.h>
 #include "base/base.h"
 #include "flow/flow.h"
 #include "net/net.h"
@@ -170,7 +169,11 @@ static int qp_create_queues(struct roan_qp *qp, const struct ib_qp_init_attr *in
 	qp->rq.cur.sge = kcalloc(qp->rq.max_sge, sizeof(*qp->rq.cur.sge), GFP_KERNEL_ACCOUNT);
 	if (!qp->rq.cur.sge)
 		return -ENOMEM;
-	return roan_wqe_shadow_init(&qp->sq);
+	err = roan_wqe_shadow_init(&qp->sq);
+	if (err || !qp->uctx)
+		return err;
+	/* It grows in softirq, where exceeding the limit could not be reported. So its largest size is charged now. */
+	return roan_mem_charge(&qp->charge, roan_wqe_shadow_max_bytes(&qp->sq) >> PAGE_SHIFT);
 }
 
 static void qp_free_queues(struct roan_qp *qp)
@@ -182,6 +185,8 @@ static void qp_free_queues(struct roan_qp *qp)
 	kfree(qp->rq.cur.sge);
 	kfree(qp->rq.resp.resp_res);
 	roan_dst_cache_reset(&qp->rq.flow);
+	roan_mem_uncharge(&qp->charge);
+	roan_mem_uncharge(&qp->resp_charge);
 }
 
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap)

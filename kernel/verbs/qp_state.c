@@ -76,6 +76,7 @@ static int qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr
 struct modify_res {
 	struct roan_av *av;
 	struct roan_resp_res *resp_res;	/* the larger array; after the swap, the old one */
+	struct roan_mem_charge resp_charge;	/* likewise */
 };
 
 static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
@@ -87,6 +88,14 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 		if (IS_ERR(av))
 			return PTR_ERR(av);
 		prep->av = av;
+	}
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && qp->uctx) {
+		size_t bytes = attr->max_dest_rd_atomic * sizeof(*prep->resp_res);
+		u32 pages = bytes >> PAGE_SHIFT;
+		int err = pages > qp->resp_charge.pages ? roan_mem_charge(&prep->resp_charge, pages) : 0;
+
+		if (err)
+			return err;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic && READ_ONCE(qp->state) == IB_QPS_SQD) {
 		prep->resp_res = kcalloc(attr->max_dest_rd_atomic, sizeof(*prep->resp_res), GFP_KERNEL_ACCOUNT);
@@ -100,6 +109,7 @@ static void qp_unprepare(struct modify_res *prep)
 {
 	roan_av_free(prep->av);
 	kfree(prep->resp_res);
+	roan_mem_uncharge(&prep->resp_charge);
 }
 
 /* Enlarges the array of responder resources. A lower limit keeps the array and its contents. */
@@ -109,6 +119,8 @@ static void qp_allow_reads(struct roan_qp *qp, struct modify_res *prep)
 	struct roan_responder *resp = &qp->rq.resp;
 	u32 n = qp->attr.max_dest_rd_atomic;
 
+	if (prep->resp_charge.pages > qp->resp_charge.pages)
+		swap(prep->resp_charge, qp->resp_charge);
 	if (qp->state == IB_QPS_INIT && n > resp->max_resp_res) {
 		swap(resp->resp_res, prep->resp_res);	/* the first READ or atomic allocates a new array */
 		resp->max_resp_res = 0;

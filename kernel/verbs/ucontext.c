@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* User contexts. Mapping of rings is in base/ring.c, handling of doorbell hints in tx/doorbell_batch.c. */
+/* User contexts. Mapping of rings is in base/user_mem.c, handling of doorbell hints in tx/doorbell_batch.c. */
+#include <linux/sched/mm.h>
 #include <rdma/uverbs_ioctl.h>
 #include "base/base.h"
 #include "mem/mem.h"
@@ -34,6 +35,8 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	uctx->odp_share = roan_odp_share_get(to_roan_dev(ibuctx->device));
 	if (!uctx->odp_share)
 		return -ENOMEM;
+	uctx->mm = current->mm;
+	mmgrab(uctx->mm);
 	uctx->one_mapping = req.features & ROAN_FEATURE_ONE_MAPPING;
 	roan_db_hints_init(&uctx->db_hints);
 	if (uctx_knows_hints(udata)) {
@@ -49,6 +52,7 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 err_free_hints:
 	roan_db_hints_free(&uctx->db_hints);
 err_put_share:
+	mmdrop(uctx->mm);
 	roan_odp_share_put(uctx->odp_share);
 	return err;
 }
@@ -57,6 +61,7 @@ void roan_dealloc_ucontext(struct ib_ucontext *uctx)
 {
 	roan_db_hints_free(&to_roan_ucontext(uctx)->db_hints);
 	roan_odp_share_put(to_roan_ucontext(uctx)->odp_share);
+	mmdrop(to_roan_ucontext(uctx)->mm);
 }
 
 /*

@@ -121,6 +121,14 @@ static int mw(void)
 	return mw ? ibv_dealloc_mw(mw) : -1;
 }
 
+static int dm(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 8192 };
+	struct ibv_dm *dm = ibv_alloc_dm(d.ctx, &attr);
+
+	return dm ? ibv_free_dm(dm) : -1;
+}
+
 static int reset(void)
 {
 	return ibv_modify_qp(held, &(struct ibv_qp_attr) { .qp_state = IBV_QPS_RESET }, IBV_QP_STATE);
@@ -143,7 +151,7 @@ static const struct {
 	rc },
 	{ "UD queue pair", ud }, { "shared receive queue, resized", srq }, { "memory region", mr }, { "on-demand region",
 	odp },
-	{ "memory window", mw }, { "connection", connection },
+	{ "memory window", mw }, { "device memory", dm }, { "connection", connection },
 };
 
 static void try(const char *what, int (*call)(void))
@@ -167,9 +175,25 @@ static void try(const char *what, int (*call)(void))
 	      refused);
 }
 
+/* KiB charged to RLIMIT_MEMLOCK. */
+static long pinned(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = -1;
+
+	while (f && kib < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmPin: %ld", &kib) != 1)
+			kib = -1;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int i;
+	long before;
 
 	vt_open(&d, argc > 1 ? argv[1] : NULL, false, -1, 1024);
 	all = ibv_create_cq(d.ctx, 100, NULL, NULL, 0);
@@ -180,7 +204,14 @@ int main(int argc, char **argv)
 	held_cq = ibv_create_cq(d.ctx, 100, NULL, NULL, 0);
 	if (!held || !held_cq)
 		vt_die("queues");
+	before = pinned();
 	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++)
-		try(calls[i].what, calls[i].call);
+		if (calls[i].call != dm || d.attr.max_dm_size)
+			try(calls[i].what, calls[i].call);
+	if (ibv_resize_cq(held_cq, 100))
+		vt_die("resize_cq");
+	for (i = 0; i < 100 && pinned() != before; i++)
+		usleep(50000);	/* the kernel looks every 0.1 s for rings that are no longer mapped */
+	vt_ok(pinned() == before, "what failed calls were charged was returned: %ld KiB, at first %ld", pinned(), before);
 	return vt_done();
 }
