@@ -71,6 +71,8 @@ struct roan_dev {
 
 	struct rhashtable keys;		/* key index -> struct roan_key; key.c */
 	struct roan_dm_bar *dm_bar;	/* source of device memory, dm_bar.c; NULL: kernel memory */
+	u64 dm_limit;			/* bytes of kernel memory that device memory may take; dm.c */
+	atomic64_t dm_used;		/* of these, in bytes */
 	struct xarray ahs;		/* ah_num -> struct roan_av */
 	u32 ah_next;
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */

@@ -14,30 +14,40 @@
 #include "base/user_mem.h"
 
 #define CHECK_EVERY	(HZ / 10)
+#define PIECE_ORDER	4	/* pages of a mapping are allocated 16 at a time where memory is not fragmented */
 
 static LIST_HEAD(retained);		/* struct roan_mmap.retained_link */
 static DEFINE_MUTEX(retained_lock);
 
 static void user_mem_free(struct roan_mmap *map)
 {
+	if (map->used)
+		atomic64_sub((u64)map->n_pages << PAGE_SHIFT, map->used);
 	vfree(map->buf);
 	roan_mem_uncharge(&map->charge);
 	kfree(map);
 }
 
-/* A page has a reference of @map->buf, one for each mapping, and one for each direct access to a mapping. */
-static bool user_mem_mapped(const struct roan_mmap *map)
+/*
+ * A page has a reference of @map->buf, one for each mapping, and one for each direct access to a mapping. The search
+ * starts at the page that ended the last one, as a program may keep any page mapped for ever.
+ */
+static bool user_mem_mapped(struct roan_mmap *map)
 {
 	u32 i;
 
-	for (i = 0; i < map->n_pages; i++)
-		if (page_count(map->pages[i]) > 1)
+	for (i = 0; i < map->n_pages; i++) {
+		u32 at = (map->seen + i) % map->n_pages;
+
+		if (page_count(map->pages[at]) > 1) {
+			map->seen = at;
 			return true;
+		}
+	}
 	return false;
 }
 
-/* Frees the retained memory that is no longer mapped. True: some is still mapped. */
-static bool free_unmapped(void)
+bool roan_user_mem_free_unmapped(void)
 {
 	struct roan_mmap *map, *next;
 	bool left;
@@ -57,7 +67,7 @@ static bool free_unmapped(void)
 
 static void check_retained_work(struct work_struct *work)
 {
-	if (free_unmapped())
+	if (roan_user_mem_free_unmapped())
 		schedule_delayed_work(to_delayed_work(work), CHECK_EVERY);
 }
 
@@ -77,6 +87,17 @@ void roan_mmap_free(struct rdma_user_mmap_entry *entry)
 	schedule_delayed_work(&check_retained, CHECK_EVERY);
 }
 
+void roan_user_mem_forget(atomic64_t *used)
+{
+	struct roan_mmap *map;
+
+	mutex_lock(&retained_lock);
+	list_for_each_entry(map, &retained, retained_link)
+		if (map->used == used)
+			map->used = NULL;
+	mutex_unlock(&retained_lock);
+}
+
 /* Pages that are still mapped live until they are unmapped; their charge ends here. */
 void roan_user_mem_exit(void)
 {
@@ -93,20 +114,40 @@ static int user_mem_charge(struct roan_mmap *map)
 
 	if (err != -ENOMEM)
 		return err;
-	free_unmapped();
+	roan_user_mem_free_unmapped();
 	return roan_mem_charge(&map->charge, map->n_pages);
+}
+
+/* Allocates up to @max pages in one piece, as large as memory has one. Returns their number, 0: there is no memory. */
+static u32 user_mem_alloc_piece(struct page **pages, u32 max)
+{
+	u32 order, i;
+
+	for (order = min_t(u32, ilog2(max), PIECE_ORDER);; order--) {
+		struct page *page = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
+						(order ? __GFP_NORETRY : 0), order);
+
+		if (page) {
+			split_page(page, order);
+			for (i = 0; i < 1u << order; i++)
+				pages[i] = page + i;
+			return i;
+		}
+		if (!order)
+			return 0;
+	}
 }
 
 static int user_mem_alloc_pages(struct roan_mmap *map)
 {
-	u32 i;
+	u32 i, n;
 
 	map->pages = kvcalloc(map->n_pages, sizeof(*map->pages), GFP_KERNEL_ACCOUNT);
 	if (!map->pages)
 		return -ENOMEM;
-	for (i = 0; i < map->n_pages; i++) {
-		map->pages[i] = fatal_signal_pending(current) ? NULL : alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		if (!map->pages[i])
+	for (i = 0; i < map->n_pages; i += n) {
+		n = fatal_signal_pending(current) ? 0 : user_mem_alloc_piece(&map->pages[i], map->n_pages - i);
+		if (!n)
 			goto err_free;
 	}
 	/* On success vfree(map->buf) frees the pages and the array. */

@@ -15,6 +15,8 @@ struct roan_mmap {
 	void *buf;
 	struct page **pages;		/* of @buf, which owns the array */
 	u32 n_pages;
+	u32 seen;		/* the page that was found mapped last; where the next search starts */
+	atomic64_t *used;	/* bytes, of the owner; subtracted when the pages are freed. NULL: none. Once retained: retained_lock */
 	struct roan_mem_charge charge;
 	struct list_head retained_link;
 };
@@ -29,6 +31,9 @@ struct roan_mmap *roan_user_mem_alloc(size_t size, struct ib_ucontext *uctx);
 int roan_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void roan_mmap_free(struct rdma_user_mmap_entry *entry);
 
+/* Frees memory whose mapping was removed, and that was kept for it. True: some is still mapped. Process context. */
+bool roan_user_mem_free_unmapped(void);
+void roan_user_mem_forget(atomic64_t *used);	/* @used goes away; memory that it counts may still be mapped */
 void roan_user_mem_exit(void);	/* no device is left */
 
 #endif /* ROAN_USER_MEM_H */

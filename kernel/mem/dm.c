@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device memory (ibv_alloc_dm()). Decides where an allocation comes from. By default it is
+ * Device memory (ibv_alloc_dm()). Decides where an allocation comes from, and the limit of a device. By default it is
  * kernel memory, charged to the caller (base/user_mem.c); programs can map it but not pin it, and its regions use pages
  * like other regions. If the administrator has configured a BAR (dm_bar.c), it is a piece of that BAR; programs cannot
  * map it and copy through an ioctl. Does not manage BARs (dm_bar.c) and does not copy for packets (mr_access.c,
@@ -36,12 +36,36 @@ static int dm_from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
 	return 0;
 }
 
+void roan_dm_init(struct roan_dev *dev)
+{
+	dev->dm_limit = (u64)totalram_pages() / 8 << PAGE_SHIFT;
+}
+
+static bool dm_take(struct roan_dev *dev, u64 length)
+{
+	if (atomic64_add_return(length, &dev->dm_used) <= READ_ONCE(dev->dm_limit))
+		return true;
+	atomic64_sub(length, &dev->dm_used);
+	return false;
+}
+
 static int dm_from_kernel(struct ib_ucontext *uctx, struct roan_dm *dm, u64 length)
 {
-	struct roan_mmap *map = roan_user_mem_alloc(PAGE_ALIGN(length), uctx);
+	struct roan_dev *dev = to_roan_dev(uctx->device);
+	struct roan_mmap *map;
 
-	if (IS_ERR(map))
+	length = PAGE_ALIGN(length);
+	if (!dm_take(dev, length)) {
+		roan_user_mem_free_unmapped();
+		if (!dm_take(dev, length))
+			return -ENOMEM;
+	}
+	map = roan_user_mem_alloc(length, uctx);
+	if (IS_ERR(map)) {
+		atomic64_sub(length, &dev->dm_used);
 		return PTR_ERR(map);
+	}
+	map->used = &dev->dm_used;	/* until the pages are freed, which a program that maps them delays */
 	dm->map = map;
 	return 0;
 }
@@ -79,6 +103,27 @@ int roan_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
 	kfree(dm);
 	return 0;
 }
+
+static ssize_t dm_limit_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(rdma_device_to_drv_device(device, struct roan_dev, ib)->dm_limit));
+}
+
+/* Existing allocations stay. */
+static ssize_t dm_limit_store(struct device *device, struct device_attribute *attr, const char *buf, size_t n)
+{
+	struct roan_dev *dev = rdma_device_to_drv_device(device, struct roan_dev, ib);
+	u64 bytes;
+	int err = kstrtou64(buf, 0, &bytes);
+
+	if (err)
+		return err;
+	if (bytes > S64_MAX)
+		return -EINVAL;
+	WRITE_ONCE(dev->dm_limit, bytes);
+	return n;
+}
+DEVICE_ATTR_RW(dm_limit);
 
 static int dm_set_pages(struct roan_mr *mr, const struct roan_dm *dm, u64 offset)
 {

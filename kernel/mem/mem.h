@@ -199,6 +199,8 @@ int roan_dmabuf_init(void);
 void roan_dmabuf_exit(void);
 
 /* dm.c */
+extern struct device_attribute dev_attr_dm_limit;
+void roan_dm_init(struct roan_dev *dev);
 struct ib_dm *roan_alloc_dm(struct ib_device *dev, struct ib_ucontext *uctx, struct ib_dm_alloc_attr *attr,
 			    struct uverbs_attr_bundle *attrs);
 int roan_dealloc_dm(struct ib_dm *dm, struct uverbs_attr_bundle *attrs);

@@ -13,6 +13,7 @@
 #include <rdma/ib_mad.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
+#include "base/user_mem.h"
 #include "base/base.h"
 #include "flow/flow.h"
 #include "mem/mem.h"
@@ -198,6 +199,7 @@ static DEVICE_ATTR_RO(parent);
 static struct attribute *device_attrs[] = {
 	&dev_attr_parent.attr,
 	&dev_attr_dm_bar.attr,
+	&dev_attr_dm_limit.attr,
 	&dev_attr_poll_idle_us.attr,
 	NULL
 };
@@ -266,6 +268,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	roan_sq_poller_exit(dev);
 	roan_qos_del_dev(dev);
 	roan_dm_bar_detach(dev);
+	roan_user_mem_forget(&dev->dm_used);
 	roan_pfc_exit(dev);
 	rcu_barrier();	/* pending RCU callbacks finish before the tables below are freed */
 	if (dev->keys.tbl)
@@ -317,6 +320,7 @@ static int device_new(const char *name, struct net_device *ndev)
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&dev->mcast);
 	roan_cc_param_init(&dev->cc);
+	roan_dm_init(dev);
 	roan_pfc_init(dev);
 	roan_sq_poller_init(&dev->poller);
 	roan_qos_add_dev(dev);
