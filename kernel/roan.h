@@ -49,6 +49,10 @@
 #define ROAN_MAX_FAST_REG_PAGES	512
 #define ROAN_MAX_MCAST_GRP	8192
 #define ROAN_MAX_MCAST_ATTACH	256		/* QPs per group */
+/* What one user may hold of a device: user_share.h */
+#define ROAN_USER_MCAST_ATTACH	256
+#define ROAN_USER_AH		(ROAN_MAX_AH / 8)
+#define ROAN_USER_KEY		(ROAN_MAX_MR / 8)
 #define ROAN_MAX_MSG		(1u << 31)
 #define ROAN_GID_TABLE		1024
 #define ROAN_MAX_UNDER_WAY	512		/* WQEs fetched from the send ring and not completed, per QP */
@@ -58,6 +62,7 @@ struct roan_qp;
 struct roan_limiter;
 struct roan_dm_bar;
 struct roan_stats;
+struct roan_user;
 
 /* ---- devices: device.c ---- */
 
@@ -86,6 +91,7 @@ struct roan_dev {
 
 	struct list_head mcast;		/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
 	u32 n_mcast;
+	struct list_head users;		/* struct roan_user; user_share.c */
 
 	bool removing;	/* user QPs are flushed and may enter only RESET and ERR; read under queue locks */
 	struct roan_stats __percpu *stats;
@@ -93,6 +99,7 @@ struct roan_dev {
 
 struct roan_ucontext {
 	struct ib_ucontext ib;
+	struct roan_user *user;		/* that opened it, for its shares; NULL: no limit. const */
 	struct roan_db_hints db_hints;
 	struct roan_odp_share *odp_share;	/* of the user who opened the context; referenced, const */
 	struct mm_struct *mm;	/* of the process that opened it; referenced; const */
@@ -127,6 +134,7 @@ struct roan_av {
 struct roan_ah {
 	struct ib_ah ib;
 	struct roan_av *av;
+	struct roan_user *user;		/* whose share it counts against; NULL: none */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "base/queue_types.h"
 #include "base/ring.h"
 #include "base/stats.h"
+#include "base/user_share.h"
 #include "roan.h"
 
 static inline bool roan_gid_v4(const union ib_gid *gid)

@@ -19,6 +19,7 @@
 #include <linux/percpu.h>
 #include <linux/random.h>
 #include <linux/rhashtable.h>
+#include "base/user_share.h"
 #include "mem/mem.h"
 
 #ifndef CONFIG_PREEMPT_RT
@@ -109,6 +110,9 @@ int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
 	u32 index;
 	int err;
 
+	err = roan_share_take(k->user, ROAN_SHARE_KEY);
+	if (err)
+		return err;
 	refcount_set(&k->refs, 1);
 	init_completion(&k->released);
 	do {
@@ -116,7 +120,11 @@ int roan_key_insert(struct roan_dev *dev, struct roan_key *k)
 		index = k->key >> 8;
 		err = index ? rhashtable_lookup_insert_key(&dev->keys, &index, &k->node, table_params) : -EEXIST;
 	} while (err == -EEXIST);	/* at most one index in 16 is taken */
-	return err ? -ENOMEM : 0;
+	if (err) {
+		roan_share_give(k->user, ROAN_SHARE_KEY);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 void roan_key_unpublish(struct roan_dev *dev, struct roan_key *k)
@@ -130,6 +138,7 @@ void roan_key_remove(struct roan_dev *dev, struct roan_key *k)
 	roan_key_synchronize(k);		/* a CPU that holds the key may still take a reference */
 	roan_key_put(k);
 	wait_for_completion(&k->released);
+	roan_share_give(k->user, ROAN_SHARE_KEY);
 }
 
 /* rcu_read_lock() held */

@@ -42,7 +42,10 @@ enum roan_not_yet {
 /* key.c; the functions before roan_key_acquire(): process context */
 int roan_key_table_init(struct roan_dev *dev);
 void roan_key_table_exit(struct roan_dev *dev);	/* all keys have been removed */
-/* Sets k->key to a random value. @k is not freed before an RCU grace period after its removal. */
+/*
+ * Sets k->key to a random value. -ENOMEM: also if the device or k->user has all keys that it may have. @k is not freed
+ * before an RCU grace period after its removal.
+ */
 int roan_key_insert(struct roan_dev *dev, struct roan_key *k);
 void roan_key_unpublish(struct roan_dev *dev, struct roan_key *k);	/* no lookup finds the key any more */
 void roan_key_remove(struct roan_dev *dev, struct roan_key *k);	/* unpublishes, and waits for all users of the key */

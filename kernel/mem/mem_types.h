@@ -20,6 +20,7 @@ struct roan_dev;
 struct roan_dmabuf;
 struct roan_odp;
 struct roan_peermem_ops;
+struct roan_user;
 
 /*
  * The object that an L_Key or R_Key names. Part of a region's or window's own allocation, which is RCU-freed. The
@@ -32,6 +33,7 @@ struct roan_key {
 	u32 key;		/* index << 8 | variant; REG_MR and bind change the variant of FRMRs and windows */
 	struct rhash_head node;	/* roan_dev.keys */
 	struct completion released;	/* the last reference was dropped */
+	struct roan_user *user;	/* whose share it counts against, set before it is inserted; NULL: none */
 	struct rcu_head rcu;
 };
 

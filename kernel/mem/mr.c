@@ -31,6 +31,7 @@ struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind)
 	/* The RDMA core sets these only after the driver returns, when the key is already visible. */
 	mr->ib.device = pd->device;
 	mr->ib.pd = pd;
+	mr->key.user = roan_pd_user(pd);
 	return mr;
 }
 

@@ -24,6 +24,7 @@ int roan_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 		return -ENOMEM;
 	spin_lock_init(&win->lock);
 	win->key.is_mw = true;
+	win->key.user = roan_pd_user(ibmw->pd);
 	win->pd = ibmw->pd;
 	win->type = ibmw->type;
 	err = roan_key_insert(to_roan_dev(ibmw->device), &win->key);

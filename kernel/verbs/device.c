@@ -319,6 +319,7 @@ static int device_new(const char *name, struct net_device *ndev)
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&dev->mcast);
+	INIT_LIST_HEAD(&dev->users);
 	roan_cc_param_init(&dev->cc);
 	roan_dm_init(dev);
 	roan_pfc_init(dev);

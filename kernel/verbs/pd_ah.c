@@ -110,7 +110,9 @@ static int av_number(struct roan_dev *dev, struct roan_av *av)
 	xa_lock_irqsave(&dev->ahs, flags);
 	err = __xa_alloc_cyclic(&dev->ahs, &av->ah_num, av, XA_LIMIT(1, ROAN_MAX_AH), &dev->ah_next, GFP_ATOMIC);
 	xa_unlock_irqrestore(&dev->ahs, flags);
-	return err < 0 ? err : 0;
+	if (err < 0)
+		return err == -EBUSY ? -ENOMEM : err;	/* EBUSY: no number is free */
+	return 0;
 }
 
 static void av_unnumber(struct roan_dev *dev, struct roan_av *av)
@@ -133,9 +135,15 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	err = roan_udata_none(udata);
 	if (err)
 		return err;
+	ah->user = roan_pd_user(ibah->pd);
+	err = roan_share_take(ah->user, ROAN_SHARE_AH);
+	if (err)
+		return err;
 	av = roan_av_create(dev, init->ah_attr, get_random_u32());
-	if (IS_ERR(av))
-		return PTR_ERR(av);
+	if (IS_ERR(av)) {
+		err = PTR_ERR(av);
+		goto err_give;
+	}
 	av->pd = ibah->pd;
 	err = av_number(dev, av);
 	if (err)
@@ -151,6 +159,8 @@ err_erase:
 	av_unnumber(dev, av);
 err_free:
 	roan_av_free(av);
+err_give:
+	roan_share_give(ah->user, ROAN_SHARE_AH);
 	return err;
 }
 
@@ -187,5 +197,6 @@ int roan_destroy_ah(struct ib_ah *ibah, u32 flags)
 
 	av_unnumber(to_roan_dev(ibah->device), ah->av);
 	roan_av_free(ah->av);
+	roan_share_give(ah->user, ROAN_SHARE_AH);
 	return 0;
 }

@@ -38,11 +38,16 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	uctx->mm = current->mm;
 	mmgrab(uctx->mm);
 	uctx->one_mapping = req.features & ROAN_FEATURE_ONE_MAPPING;
+	uctx->user = roan_user_get(to_roan_dev(ibuctx->device));
+	if (IS_ERR(uctx->user)) {
+		err = PTR_ERR(uctx->user);
+		goto err_put_odp_share;
+	}
 	roan_db_hints_init(&uctx->db_hints);
 	if (uctx_knows_hints(udata)) {
 		err = roan_db_hints_alloc(uctx, &resp.db_hints);
 		if (err)
-			goto err_put_share;
+			goto err_put_user;
 	}
 	err = uctx_respond(udata, &resp);
 	if (err)
@@ -51,17 +56,22 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 
 err_free_hints:
 	roan_db_hints_free(&uctx->db_hints);
-err_put_share:
+err_put_user:
+	roan_user_put(uctx->user);
+err_put_odp_share:
 	mmdrop(uctx->mm);
 	roan_odp_share_put(uctx->odp_share);
 	return err;
 }
 
-void roan_dealloc_ucontext(struct ib_ucontext *uctx)
+void roan_dealloc_ucontext(struct ib_ucontext *ibuctx)
 {
-	roan_db_hints_free(&to_roan_ucontext(uctx)->db_hints);
-	roan_odp_share_put(to_roan_ucontext(uctx)->odp_share);
-	mmdrop(to_roan_ucontext(uctx)->mm);
+	struct roan_ucontext *uctx = to_roan_ucontext(ibuctx);
+
+	roan_db_hints_free(&uctx->db_hints);
+	roan_user_put(uctx->user);
+	roan_odp_share_put(uctx->odp_share);
+	mmdrop(uctx->mm);
 }
 
 /*

@@ -52,7 +52,7 @@ static void keys_show_no_order(struct kunit *test)
 {
 	u32 set[32] = {}, differ[32] = {}, last = 0;
 	struct fake *f = test->priv;
-	struct roan_key k;
+	struct roan_key k = {};
 	int bit, i;
 
 	for (i = 0; i < 1024; i++, last = k.key) {
