@@ -47,8 +47,9 @@
 #define ROAN_MAX_AH		(1 << 20)
 #define ROAN_MAX_RD_ATOMIC	128
 #define ROAN_MAX_FAST_REG_PAGES	512
-#define ROAN_MAX_MCAST_GRP	8192
-#define ROAN_MAX_MCAST_ATTACH	256		/* QPs per group */
+#define ROAN_MAX_MCAST_ATTACH	8192		/* attachments of QPs to groups: of all QPs to all groups */
+#define ROAN_MAX_MCAST_QPS	1024		/* QPs per group */
+#define ROAN_MCAST_HASH_BITS	10
 /* What one user may hold of a device: user_share.h */
 #define ROAN_USER_MCAST_ATTACH	256
 #define ROAN_USER_AH		(ROAN_MAX_AH / 8)
@@ -89,8 +90,9 @@ struct roan_dev {
 	struct roan_odp_rxq odp_rxq;
 	struct roan_sq_poller poller;
 
-	struct list_head mcast;		/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
-	u32 n_mcast;
+	/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
+	struct hlist_head mcast[1 << ROAN_MCAST_HASH_BITS];
+	u32 n_mcast;			/* attachments of QPs to groups; mcast.c */
 	struct list_head users;		/* struct roan_user; user_share.c */
 
 	bool removing;	/* user QPs are flushed and may enter only RESET and ERR; read under queue locks */
@@ -177,7 +179,8 @@ struct roan_qp {
 	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
 	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */
 	struct ib_qp_attr attr;		/* as set by modify_qp(), for query_qp() */
-	u32 n_mcast;			/* multicast groups the QP is attached to */
+	struct list_head mcast;		/* struct roan_mcast_member: the groups it is attached to; mcast.c */
+	u32 n_mcast;			/* their number */
 	u8  cc_override;		/* 1 + enum roan_cc_algo; 0: use the device's. mutex; READ_ONCE() without */
 	u32 admin_rate_cap;		/* kbit/s; 0: none. mutex; READ_ONCE() without */
 	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then kept until the QP is destroyed */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * IP multicast membership of multicast GIDs. Joins by interface, as a socket may join no more than
- * igmp_max_memberships groups. Does not know which QPs are attached.
+ * igmp_max_memberships groups. Any group, as with a socket: an interface counts how often a group was joined, so the
+ * host's own membership (224.0.0.1, ff02::1) stays, and a QP receives only RoCE packets. Does not know which QPs are
+ * attached, nor how many groups a user may join (verbs/mcast.c).
  */
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
@@ -48,7 +50,7 @@ int roan_net_join(struct net_device *ndev, const union ib_gid *mgid)
 		return -EINVAL;
 	if (!__in_dev_get_rtnl(ndev))
 		return -ENODEV;
-	ip_mc_inc_group(__in_dev_get_rtnl(ndev), addr);
+	__ip_mc_inc_group(__in_dev_get_rtnl(ndev), addr, GFP_KERNEL_ACCOUNT);
 	return 0;
 }
 

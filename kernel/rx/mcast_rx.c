@@ -1,32 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Delivers a multicast datagram to each QP attached to its group. Does not manage groups: verbs/mcast.c does. */
+#include <linux/jhash.h>
+#include <linux/once.h>
 #include <linux/rculist.h>
 #include "base/base.h"
 #include "rx/mcast_rx.h"
 #include "rx/rx.h"
 
-u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
+u32 roan_mcast_hash(const union ib_gid *gid)
+{
+	static u32 seed __read_mostly;
+
+	get_random_once(&seed, sizeof(seed));
+	return jhash2((const u32 *)gid->raw, sizeof(*gid) / sizeof(u32), seed) >> (32 - ROAN_MCAST_HASH_BITS);
+}
+
+struct roan_mcast *roan_mcast_find(struct roan_dev *dev, const union ib_gid *gid)
 {
 	struct roan_mcast *group;
+
+	hlist_for_each_entry_rcu(group, &dev->mcast[roan_mcast_hash(gid)], on_dev)
+		if (roan_gid_equal(&group->gid, gid))
+			return group;
+	return NULL;
+}
+
+u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
+{
 	struct roan_mcast_member *m;
+	struct roan_mcast *group;
 	u32 n = 0;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(group, &dev->mcast, dev_link) {
-		if (!roan_gid_equal(&group->gid, &rx->daddr))
+	group = roan_mcast_find(dev, &rx->daddr);
+	if (!group)
+		goto unlock;
+	list_for_each_entry_rcu(m, &group->members, on_group) {
+		if (!refcount_inc_not_zero(&m->ref->refs))
 			continue;
-		list_for_each_entry_rcu(m, &group->members, on_group) {
-			if (!refcount_inc_not_zero(&m->ref->refs))
-				continue;
-			if (roan_pkey_match(rx->pkt.pkey, m->ref->qp->pkey))
-				roan_recv_datagram(m->ref->qp, rx);
-			else
-				roan_count(dev, rx_bad_pkey);
-			roan_qp_put(m->ref->qp);
-			n++;
-		}
-		break;
+		if (roan_pkey_match(rx->pkt.pkey, m->ref->qp->pkey))
+			roan_recv_datagram(m->ref->qp, rx);
+		else
+			roan_count(dev, rx_bad_pkey);
+		roan_qp_put(m->ref->qp);
+		n++;
 	}
+unlock:
 	rcu_read_unlock();
 	return n;
 }

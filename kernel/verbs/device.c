@@ -76,9 +76,9 @@ static void fill_attrs(struct ib_device_attr *a)
 	 * Atomic with the CPU, too (GLOB). But with GLOB, UCX 1.13 checks for PCIe atomics: report HCA as adapters do.
 	 */
 	a->atomic_cap = IB_ATOMIC_HCA;
-	a->max_mcast_grp = ROAN_MAX_MCAST_GRP;
-	a->max_mcast_qp_attach = ROAN_MAX_MCAST_ATTACH;
-	a->max_total_mcast_qp_attach = ROAN_MAX_MCAST_GRP * ROAN_MAX_MCAST_ATTACH;
+	a->max_mcast_grp = ROAN_MAX_MCAST_ATTACH;
+	a->max_mcast_qp_attach = ROAN_MAX_MCAST_QPS;
+	a->max_total_mcast_qp_attach = ROAN_MAX_MCAST_ATTACH;
 	a->max_ah = ROAN_MAX_AH;
 	a->max_srq = ROAN_MAX_SRQ;
 	a->max_srq_wr = ROAN_MAX_WR;
@@ -318,7 +318,6 @@ static int device_new(const char *name, struct net_device *ndev)
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 	xa_init_flags(&dev->ahs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
-	INIT_LIST_HEAD(&dev->mcast);
 	INIT_LIST_HEAD(&dev->users);
 	roan_cc_param_init(&dev->cc);
 	roan_dm_init(dev);

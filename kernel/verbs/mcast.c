@@ -7,11 +7,16 @@
  * interface and on every VLAN of it, and a datagram that arrives on any of them is delivered. A sender selects the VLAN
  * by its GID. Other upper interfaces (bridge, macvlan) are not joined: with them a datagram could arrive twice.
  *
- * Attach and detach hold the mutex @writers, because joining sleeps. Changes to the list of groups or to the interfaces
+ * Attach and detach hold the mutex @writers, because joining sleeps. Changes to the table of groups or to the interfaces
  * of a group also hold RTNL, inside the mutex. Readers use RCU. A member points to the QP's ref, not to the QP: a
  * reader may see a member that was just removed and whose QP is gone.
+ *
+ * Limits: attachments of the device, attachments of a user (base/user_share.h), and QPs of a group, as each of them gets
+ * a copy in the same softirq. Beyond each: ENOMEM, as with other drivers. A group without members is left, so there are
+ * never more groups than attachments.
  */
 #include <linux/in.h>
+#include <linux/hashtable.h>
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <net/ipv6.h>
@@ -32,18 +37,19 @@ static struct roan_mcast *mcast_group_find(struct roan_dev *dev, const union ib_
 {
 	struct roan_mcast *group;
 
-	list_for_each_entry_rcu(group, &dev->mcast, dev_link, lockdep_is_held(&writers))
-		if (roan_gid_equal(&group->gid, gid))
-			return group;
-	return NULL;
+	lockdep_assert_held(&writers);	/* keeps the group, once it is found */
+	rcu_read_lock();
+	group = roan_mcast_find(dev, gid);
+	rcu_read_unlock();
+	return group;
 }
 
-static struct roan_mcast_member *mcast_member_find(struct roan_mcast *group, const struct roan_qp *qp)
+static struct roan_mcast_member *mcast_member_find(struct roan_mcast *group, struct roan_qp *qp)
 {
 	struct roan_mcast_member *m;
 
-	list_for_each_entry(m, &group->members, on_group)
-		if (m->ref == qp->ref)
+	list_for_each_entry(m, &qp->mcast, on_qp)
+		if (m->group == group)
 			return m;
 	return NULL;
 }
@@ -60,7 +66,7 @@ static struct joined *joined_find(struct roan_mcast *group, const struct net_dev
 
 static int group_join(struct roan_mcast *group, struct net_device *ndev)
 {
-	struct joined *j = kmalloc(sizeof(*j), GFP_KERNEL);
+	struct joined *j = kmalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!j)
@@ -108,9 +114,10 @@ void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool
 {
 	struct roan_mcast *group;
 	struct joined *j;
+	int bucket;
 	bool can;
 
-	list_for_each_entry(group, &dev->mcast, dev_link) {
+	hash_for_each(dev->mcast, bucket, group, on_dev) {
 		can = !gone && roan_net_is_iface(dev, ndev) && roan_net_can_join(ndev, &group->gid);
 		j = joined_find(group, ndev);
 		if (j && !can)
@@ -125,9 +132,7 @@ static struct roan_mcast *mcast_group_open(struct roan_dev *dev, const union ib_
 	struct roan_mcast *group;
 	int err;
 
-	if (dev->n_mcast >= ROAN_MAX_MCAST_GRP)
-		return ERR_PTR(-ENOMEM);
-	group = kzalloc(sizeof(*group), GFP_KERNEL);
+	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
 	if (!group)
 		return ERR_PTR(-ENOMEM);
 	group->gid = *gid;
@@ -136,57 +141,96 @@ static struct roan_mcast *mcast_group_open(struct roan_dev *dev, const union ib_
 	rtnl_lock();
 	err = group_join_all(dev, group);
 	if (!err)
-		list_add_rcu(&group->dev_link, &dev->mcast);
+		hlist_add_head_rcu(&group->on_dev, &dev->mcast[roan_mcast_hash(gid)]);
 	rtnl_unlock();
 	if (err) {
 		kfree(group);
 		return ERR_PTR(err);
 	}
-	dev->n_mcast++;
 	return group;
 }
 
-static void mcast_group_close_if_empty(struct roan_dev *dev, struct roan_mcast *group)
+static void mcast_group_close_if_empty(struct roan_mcast *group)
 {
 	struct joined *j, *next;
 
 	if (group->n_members)
 		return;
 	rtnl_lock();
-	list_del_rcu(&group->dev_link);
+	hlist_del_rcu(&group->on_dev);
 	list_for_each_entry_safe(j, next, &group->joined, on_group)
 		group_leave(group, j);
 	rtnl_unlock();
-	dev->n_mcast--;
 	kfree_rcu(group, rcu);
 }
 
-static void mcast_member_remove(struct roan_dev *dev, struct roan_mcast *group, struct roan_mcast_member *m,
-				struct roan_qp *qp)
+static struct roan_user *mcast_user(const struct roan_qp *qp)
 {
+	return qp->uctx ? to_roan_ucontext(qp->uctx)->user : NULL;
+}
+
+static void mcast_member_remove(struct roan_mcast_member *m, struct roan_qp *qp)
+{
+	struct roan_mcast *group = m->group;
+
 	list_del_rcu(&m->on_group);
+	list_del(&m->on_qp);
 	kfree_rcu(m, rcu);
 	group->n_members--;
 	qp->n_mcast--;
-	mcast_group_close_if_empty(dev, group);
+	qp->dev->n_mcast--;
+	roan_share_give(mcast_user(qp), ROAN_SHARE_MCAST);
+	mcast_group_close_if_empty(group);
 }
 
 static int mcast_member_add(struct roan_mcast *group, struct roan_qp *qp)
 {
 	struct roan_mcast_member *m;
 
-	if (mcast_member_find(group, qp))
-		return 0;	/* already attached: no error (IBTA vol. 1, 10.5.1) */
-	if (group->n_members >= ROAN_MAX_MCAST_ATTACH)
+	if (group->n_members >= ROAN_MAX_MCAST_QPS)
 		return -ENOMEM;
-	m = kzalloc(sizeof(*m), GFP_KERNEL);
+	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 	if (!m)
 		return -ENOMEM;
 	m->ref = qp->ref;
+	m->group = group;
+	list_add(&m->on_qp, &qp->mcast);
 	list_add_rcu(&m->on_group, &group->members);
 	group->n_members++;
 	qp->n_mcast++;
+	qp->dev->n_mcast++;
 	return 0;
+}
+
+static int mcast_attach_new(struct roan_mcast *group, struct roan_qp *qp, const union ib_gid *gid)
+{
+	int err;
+
+	if (!group)
+		group = mcast_group_open(qp->dev, gid);
+	if (IS_ERR(group))
+		return PTR_ERR(group);
+	err = mcast_member_add(group, qp);
+	mcast_group_close_if_empty(group);
+	return err;
+}
+
+static int mcast_attach(struct roan_qp *qp, const union ib_gid *gid)
+{
+	struct roan_mcast *group = mcast_group_find(qp->dev, gid);
+	int err;
+
+	if (group && mcast_member_find(group, qp))
+		return 0;	/* already attached: no error (IBTA vol. 1, 10.5.1) */
+	if (qp->dev->n_mcast >= ROAN_MAX_MCAST_ATTACH)
+		return -ENOMEM;
+	err = roan_share_take(mcast_user(qp), ROAN_SHARE_MCAST);
+	if (err)
+		return err;
+	err = mcast_attach_new(group, qp, gid);
+	if (err)
+		roan_share_give(mcast_user(qp), ROAN_SHARE_MCAST);
+	return err;
 }
 
 static bool mcast_may_attach(const struct ib_qp *qp, const union ib_gid *gid)
@@ -210,22 +254,12 @@ static union ib_gid mcast_address_of(const union ib_gid *mgid)
 int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	union ib_gid address = mcast_address_of(gid);
-	struct roan_qp *qp = to_roan_qp(ibqp);
-	struct roan_mcast *group;
 	int err;
 
 	if (!mcast_may_attach(ibqp, gid))
 		return -EINVAL;
 	mutex_lock(&writers);
-	group = mcast_group_find(qp->dev, &address);
-	if (!group)
-		group = mcast_group_open(qp->dev, &address);
-	if (IS_ERR(group)) {
-		err = PTR_ERR(group);
-	} else {
-		err = mcast_member_add(group, qp);
-		mcast_group_close_if_empty(qp->dev, group);
-	}
+	err = mcast_attach(to_roan_qp(ibqp), &address);
 	mutex_unlock(&writers);
 	return err;
 }
@@ -234,34 +268,27 @@ int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	union ib_gid address = mcast_address_of(gid);
 	struct roan_qp *qp = to_roan_qp(ibqp);
-	struct roan_mcast *group;
 	struct roan_mcast_member *m = NULL;
+	struct roan_mcast *group;
 
 	mutex_lock(&writers);
 	group = mcast_group_find(qp->dev, &address);
 	if (group)
 		m = mcast_member_find(group, qp);
 	if (m)
-		mcast_member_remove(qp->dev, group, m, qp);
+		mcast_member_remove(m, qp);
 	mutex_unlock(&writers);
 	return m ? 0 : -EINVAL;
 }
 
 void roan_mcast_detach_all(struct roan_qp *qp)
 {
-	struct roan_mcast *group, *next;
-	struct roan_mcast_member *m;
+	struct roan_mcast_member *m, *next;
 
 	if (!qp->n_mcast)	/* no concurrent attach: the QP is being destroyed */
 		return;
 	mutex_lock(&writers);
-	list_for_each_entry_safe(group, next, &qp->dev->mcast, dev_link) {
-		if (!qp->n_mcast)
-			break;
-		m = mcast_member_find(group, qp);
-		if (m)
-			mcast_member_remove(qp->dev, group, m, qp);
-	}
+	list_for_each_entry_safe(m, next, &qp->mcast, on_qp)
+		mcast_member_remove(m, qp);
 	mutex_unlock(&writers);
 }
-

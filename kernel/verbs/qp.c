@@ -213,6 +213,7 @@ static void qp_init_members(struct roan_qp *qp, const struct ib_qp_init_attr *in
 	qp->rcq = init->recv_cq ? to_roan_cq(init->recv_cq) : NULL;
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
 	INIT_LIST_HEAD(&qp->pfc_link);
+	INIT_LIST_HEAD(&qp->mcast);
 	roan_fault_list_init(&qp->faults);
 	roan_inflight_limit_init(&qp->sq.inflight_limit);
 	roan_inflight_limit_init(&qp->rq.inflight_limit);
