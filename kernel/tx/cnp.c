@@ -25,6 +25,16 @@ static bool cnp_is_data(const struct roan_pkt *pkt)
 	}
 }
 
+/*
+ * A datagram QP accepts packets from any address, so a datagram also names the QP that gets the CNP. Only a sender that
+ * knows the Q_Key is answered: a packet that is refused causes no CNP, not even a pending one.
+ */
+static bool cnp_is_accepted(const struct roan_qp *qp, const struct roan_pkt *pkt)
+	__must_hold(&qp->rq.lock)
+{
+	return roan_connected(qp) || roan_ud_admit(pkt, qp->qkey, 1u << qp->mtu_shift) == ROAN_UD_DELIVER;
+}
+
 static struct roan_np *cnp_np_of(struct roan_qp *qp, const struct roan_rx_ctx *rx, const struct roan_cc_params *params)
 {
 	switch (READ_ONCE(params->cnp_scope)) {
@@ -93,10 +103,10 @@ void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx)
 
 	if (!cnp_is_data(&rx->pkt) || qp->ib.qp_type == IB_QPT_GSI)
 		return;
-	if (rx->ce)
-		roan_count(qp->dev, np_ecn_marked_roce_packets);
 	spin_lock(&qp->rq.lock);
-	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE) {
+	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE && cnp_is_accepted(qp, &rx->pkt)) {
+		if (rx->ce)
+			roan_count(qp->dev, np_ecn_marked_roce_packets);
 		due = rx->ce ? roan_np_cnp_due(cnp_np_of(qp, rx, params), interval, now) :
 			roan_np_cnp_pending(&qp->rq.np, interval, now);
 		if (due)

@@ -309,9 +309,19 @@ def notifications(v):
              {"rx_wrong_peer": 1})
     v.expect("ECT(0) alone", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=2), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
     ud = datagram(bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x55) + bytes(16), tos=3)
+    stray = bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x66, qkey=QKEY + 1) + bytes(16)
+    v.expect("CE on a datagram with a wrong Q_Key: no CNP", datagram(stray, tos=3), {"rx_bad_qkey": 1, **heard})
     v.expect("CE on a datagram", ud, {"rx_no_wqe": 1, **told}, 0)
     time.sleep(0.12)
     cnp("CE on a datagram: the CNP goes to the QP it came from", ud, 0x55)
+    for within in [0.09] * 20 + [None]:
+        time.sleep(0.12)
+        if v.expect("CE on two datagrams: of two only the first gets a CNP", [ud, ud],
+                    {"rx_no_wqe": 2, **{k: 2 for k in marked}, "np_cnp_sent": 1, "sent_pkts": 1}, 0, within=within):
+            break
+    time.sleep(0.12)
+    v.expect("a wrong Q_Key does not send the pending CNP", datagram(stray), {"rx_bad_qkey": 1, "rcvd_pkts": 1})
+    cnp("one with the right Q_Key sends it", datagram(bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x55) + bytes(16)), 0x55)
     qp.close()
 
 
