@@ -35,6 +35,7 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
 {
 	struct roan_cqe *slot;
 
+	BUILD_BUG_ON(offsetofend(struct roan_cqe, reserved) != offsetof(struct roan_cqe, kernel_qp));	/* no padding */
 	spin_lock_bh(&cq->lock);
 	slot = roan_ring_cqe_slot(&cq->ring);
 	if (unlikely(!slot)) {

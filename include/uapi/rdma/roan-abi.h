@@ -224,7 +224,7 @@ struct roan_cqe {
 	__u16 vlan;
 	__u8  sl;
 	__u8  smac[6];
-	__u8  reserved;
+	__u8  reserved[5];		/* 0 */
 	__aligned_u64 kernel_qp;	/* kernel consumer: its struct ib_qp; 0 on a mapped ring */
 };
 

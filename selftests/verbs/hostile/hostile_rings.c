@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,57 @@ static void kernel_lines(struct vt_dev *d, struct region *r)
 			n++;
 	}
 	vt_ok(!err && n == 3 * SLOTS, "kernel lines overwritten: %d of %d requests complete in order", n, 3 * SLOTS);
+	rig_down(&g);
+}
+
+/* The slot of the completion ring with this wr_id, or NULL. Slots begin at multiples of 16. */
+static const struct roan_cqe *cqe_of(const struct hring *ring, uint64_t wr_id)
+{
+	size_t at;
+
+	for (at = sizeof(struct roan_ring_ctl); at + sizeof(struct roan_cqe) <= ring->map_size; at += 16)
+		if (!memcmp(ring->map + at, &wr_id, sizeof(wr_id)))
+			return (void *)(ring->map + at);
+	return NULL;
+}
+
+/* Every byte of a completion is written: none is what the kernel's stack or the ring held before. */
+static bool cqe_whole(struct rig *g, uint64_t wr_id, enum ibv_wc_status status)
+{
+	static const uint8_t zeros[sizeof(((struct roan_cqe *)0)->reserved)];
+	const struct roan_cqe *cqe;
+	struct ibv_wc wc;
+
+	if (!vt_poll(g->cq, &wc, 3000) || wc.wr_id != wr_id || wc.status != status)
+		return false;
+	cqe = cqe_of(&g->cqr, wr_id);
+	return cqe && !cqe->reserved_pkey && !cqe->kernel_qp && !memcmp(cqe->reserved, zeros, sizeof(zeros)) &&
+	       cqe->qp_num == g->qp->qp_num && cqe->timestamp_ns != ~0ull && cqe->vlan != 0xffff;
+}
+
+static void cqe_bytes(struct vt_dev *d, struct region *r)
+{
+	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
+	struct roan_recv_wqe *w;
+	struct rig g;
+	bool ok;
+
+	_Static_assert(offsetof(struct roan_cqe, reserved) + sizeof(((struct roan_cqe *)0)->reserved) ==
+		       offsetof(struct roan_cqe, kernel_qp), "a byte of struct roan_cqe has no name");
+	rig_up(&g, d, r, IBV_QPT_RC, false);
+	memset(g.cqr.map + sizeof(struct roan_ring_ctl), 0xff, g.cqr.map_size - sizeof(struct roan_ring_ctl));
+	post_write(&g, 0x7777777777770001);
+	ok = !doorbell(g.qp) && cqe_whole(&g, 0x7777777777770001, IBV_WC_SUCCESS);
+	w = ring_slot_at(&g.rq, 0);
+	w->wr_id = 0x7777777777770002;
+	ring_advance(&g.rq, 1);
+	peer_send(&g, 0);
+	ok = ok && cqe_whole(&g, 0x7777777777770002, IBV_WC_SUCCESS);
+	w = ring_slot_at(&g.rq, 0);
+	w->wr_id = 0x7777777777770003;
+	ring_advance(&g.rq, 1);
+	ok = ok && !ibv_modify_qp(g.qp, &err, IBV_QP_STATE) && cqe_whole(&g, 0x7777777777770003, IBV_WC_WR_FLUSH_ERR);
+	vt_ok(ok, "completion ring: the kernel writes every byte of an entry, reserved ones as zero");
 	rig_down(&g);
 }
 
@@ -515,6 +567,7 @@ void rings_cases(struct vt_dev *d, struct region *r)
 	cq_index(d, r, 5);
 	cq_index(d, r, 0x80000000);
 	kernel_lines(d, r);
+	cqe_bytes(d, r);
 	unmapped(d, r);
 	odd_slots(d, r, IBV_QPT_RC, "RC", 150);
 	odd_slots(d, r, IBV_QPT_UC, "UC", 100);
