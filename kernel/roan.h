@@ -181,7 +181,12 @@ struct roan_qp {
 	struct ib_qp_attr attr;		/* as set by modify_qp(), for query_qp() */
 	struct list_head mcast;		/* struct roan_mcast_member: the groups it is attached to; mcast.c */
 	u32 n_mcast;			/* their number */
-	u8  cc_override;		/* 1 + enum roan_cc_algo; 0: use the device's. mutex; READ_ONCE() without */
+	/*
+	 * The QP's algorithm: 1 + enum roan_cc_algo, or 0: the device's. With ROAN_CC_PINNED if the administrator chose.
+	 * mutex; READ_ONCE() without
+	 */
+	u8  cc_override;
+	u8  cc_program;			/* the program's choice: in effect unless the administrator chose. mutex */
 	u32 admin_rate_cap;		/* kbit/s; 0: none. mutex; READ_ONCE() without */
 	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then kept until the QP is destroyed */
 	struct roan_fault_list faults;	/* odp_fault.c */

@@ -372,15 +372,15 @@ static int qp_map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, c
 }
 
 /*
- * ROAN_CC, for programs that do not use roandv.h. If the algorithm does not support this QP type, the device's setting
- * stays.
+ * ROAN_CC, for programs that do not use roandv.h. If the algorithm does not support this QP type, or the administrator
+ * leaves programs no choice, the device's setting stays.
  */
 static int qp_set_cc(struct ibv_qp *qp)
 {
 	const char *algo = getenv("ROAN_CC");
 	int err = algo ? roandv_set_cc(qp, algo) : 0;
 
-	return err == EOPNOTSUPP ? 0 : err;
+	return err == EOPNOTSUPP || err == EPERM ? 0 : err;
 }
 
 struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)

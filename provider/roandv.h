@@ -18,7 +18,8 @@
 /*
  * Sets the congestion control of one queue pair, in any state, from the next packet on. @algo: "none", "fixed",
  * "dcqcn", "dcqcn-mlx", "swift", or "device" for the device's setting. Returns 0, EINVAL (unknown algorithm),
- * EOPNOTSUPP (not available for this type of queue pair), or another errno of the ioctl.
+ * EOPNOTSUPP (not available for this type of queue pair) or EPERM (the administrator has chosen), or another errno of
+ * the ioctl.
  */
 static inline int roandv_set_cc(struct ibv_qp *qp, const char *algo)
 {

@@ -24,8 +24,11 @@ struct roan_qos {
 	u32 traffic_class;	/* for packets whose QP or address handle has none; cc_param */
 };
 
+#define ROAN_CC_PINNED	0x80	/* in roan_qp.cc_override */
+
 struct roan_cc_dev {
 	u32 algo;		/* enum roan_cc_algo; READ/WRITE_ONCE */
+	bool no_program_algo;	/* programs' choices have no effect: cc_param/program_algo. READ/WRITE_ONCE */
 	u64 link;		/* bit/s, reported by the interface; 0: unknown. Written under RTNL */
 	u32 link_speed;		/* Mb/s, set by cc_param; 0: use @link. READ/WRITE_ONCE */
 	struct roan_cc_params params[ROAN_CC_NUM_ALGOS];	/* cc_param; READ/WRITE_ONCE of each value */

@@ -21,10 +21,25 @@ static u32 rate_full_packet(const struct roan_qp *qp)
 	return ETH_HLEN + ROAN_NET_HEADERS + (1u << qp->mtu_shift);
 }
 
+/* 1 + algorithm of this QP, or 0: it has the device's. */
+static u8 rate_own_algo(const struct roan_qp *qp)
+{
+	u8 own = READ_ONCE(qp->cc_override);
+
+	if (!own || own & ROAN_CC_PINNED)
+		return own & ~ROAN_CC_PINNED;
+	return READ_ONCE(qp->dev->cc.no_program_algo) ? 0 : own;
+}
+
+bool roan_rate_has_own_algo(const struct roan_qp *qp)
+{
+	return rate_own_algo(qp);
+}
+
 /* The GSI QP has no congestion control. Algorithms that measure delay need ACKs, so RC only. */
 enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp)
 {
-	u8 own = READ_ONCE(qp->cc_override);
+	u8 own = rate_own_algo(qp);
 	enum roan_cc_algo algo = own ? own - 1 : READ_ONCE(qp->dev->cc.algo);
 
 	if (qp->ib.qp_type == IB_QPT_GSI || (roan_cc_flags(algo) & ROAN_CC_NEEDS_ACKS && qp->transport != ROAN_TP_RC))

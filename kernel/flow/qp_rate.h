@@ -57,6 +57,7 @@ static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 }
 
 /* qp_rate.c */
+bool roan_rate_has_own_algo(const struct roan_qp *qp);	/* false: the device's */
 enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp);	/* the algorithm it runs, or would run with a limiter */
 /* True if data packets of this priority are sent as ECT(0), because the QP reacts to CNPs. */
 bool roan_rate_uses_ecn(const struct roan_qp *qp, u8 prio);

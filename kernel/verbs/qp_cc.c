@@ -3,11 +3,13 @@
  * The congestion control algorithm and the rate cap of one QP. A program sets the algorithm by a method of the uverbs
  * QP object. An administrator writes one line to one of two write-only files of the port:
  *
- *	ports/1/qp_algo		QPN NAME	`device`: the device's algorithm
+ *	ports/1/qp_algo		QPN NAME	`device`: the device's algorithm; `program`: its program chooses
  *	ports/1/qp_cap		QPN KBIT/S	0: none. The program's own rate limit cannot raise it
  *
- * The last writer of the algorithm wins, method or file; the setting lasts until the QP is destroyed. This file only
- * stores the settings: flow/qp_rate.c applies them to packets.
+ * The administrator's algorithm holds, and the method fails with EPERM, until the administrator writes `program`; then
+ * the program's last choice is in effect again. With cc_param/program_algo 0 the method fails for each QP of the device,
+ * and earlier choices have no effect. Settings last until the QP is destroyed. This file only stores them:
+ * flow/qp_rate.c applies them to packets.
  */
 #include <rdma/ib_sysfs.h>
 #include <rdma/uverbs_ioctl.h>
@@ -19,15 +21,21 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-/* The value of qp->cc_override for @name; -EINVAL: no such algorithm. */
-static int qp_cc_parse(const char *name)
+/* The value of qp->cc_override for @name, unpinned. -EINVAL: no such algorithm; -EOPNOTSUPP, -EPERM: not for this QP. */
+static int qp_cc_parse(const struct roan_qp *qp, const char *name)
 {
 	enum roan_cc_algo algo;
 
 	if (!strcmp(name, "device"))
-		return 0;
+		return qp->ib.qp_type == IB_QPT_GSI ? -EPERM : 0;
 	algo = roan_cc_find(name);
-	return algo == ROAN_CC_NUM_ALGOS ? -EINVAL : algo + 1;
+	if (algo == ROAN_CC_NUM_ALGOS)
+		return -EINVAL;
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		return -EPERM;
+	if (roan_cc_flags(algo) & ROAN_CC_NEEDS_ACKS && qp->transport != ROAN_TP_RC)
+		return -EOPNOTSUPP;
+	return algo + 1;
 }
 
 /* A QP sends from RTR on (READ responses at first), so it changes at once. Otherwise RTR applies the settings. */
@@ -46,23 +54,46 @@ static int qp_cc_apply(struct roan_qp *qp)
 	return 0;
 }
 
-static int qp_cc_set_algo(struct roan_qp *qp, const char *name)
+static int qp_cc_override(struct roan_qp *qp, u8 value)
 {
 	u8 was = qp->cc_override;
-	int own = qp_cc_parse(name);
+	int err;
+
+	WRITE_ONCE(qp->cc_override, value);
+	err = qp_cc_apply(qp);
+	if (err)
+		WRITE_ONCE(qp->cc_override, was);
+	return err;
+}
+
+static int qp_cc_program_algo(struct roan_qp *qp, const char *name)
+{
+	int own = qp_cc_parse(qp, name);
 	int err;
 
 	if (own < 0)
 		return own;
-	if (qp->ib.qp_type == IB_QPT_GSI)
-		return -EPERM;
-	if (own && roan_cc_flags(own - 1) & ROAN_CC_NEEDS_ACKS && qp->transport != ROAN_TP_RC)
-		return -EOPNOTSUPP;
 	mutex_lock(&qp->mutex);
-	WRITE_ONCE(qp->cc_override, own);
-	err = qp_cc_apply(qp);
-	if (err)
-		WRITE_ONCE(qp->cc_override, was);
+	if (qp->cc_override & ROAN_CC_PINNED || READ_ONCE(qp->dev->cc.no_program_algo))
+		err = -EPERM;
+	else
+		err = qp_cc_override(qp, own);
+	if (!err)
+		qp->cc_program = own;
+	mutex_unlock(&qp->mutex);
+	return err;
+}
+
+static int qp_cc_admin_algo(struct roan_qp *qp, const char *name)
+{
+	bool lift = !strcmp(name, "program");
+	int own = qp_cc_parse(qp, lift ? "device" : name);
+	int err;
+
+	if (own < 0)
+		return own;
+	mutex_lock(&qp->mutex);
+	err = qp_cc_override(qp, lift ? qp->cc_program : own | ROAN_CC_PINNED);
 	mutex_unlock(&qp->mutex);
 	return err;
 }
@@ -98,7 +129,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_CC)(struct uverbs_attr_bundle *attrs)
 		return err;
 	if (strnlen(cc.algo, sizeof(cc.algo)) == sizeof(cc.algo))
 		return -EINVAL;
-	return qp_cc_set_algo(to_roan_qp(ibqp), cc.algo);
+	return qp_cc_program_algo(to_roan_qp(ibqp), cc.algo);
 }
 
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_CC,
@@ -137,7 +168,7 @@ static ssize_t qp_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_a
 	qp = qp_cc_find_qp(ibdev, qpn);
 	if (!qp)
 		return -ENOENT;
-	err = qp_cc_set_algo(qp, name);
+	err = qp_cc_admin_algo(qp, name);
 	roan_qp_put(qp);
 	return err ?: n;
 }

@@ -23,8 +23,8 @@ static u32 restrack_kbps(u64 bps)
 }
 
 /*
- * The state of the QP's congestion control. Without a limiter there is only the algorithm, whether it is the QP's own,
- * and the cap. No 64-bit values: the rdma tool fails on the padding that aligns them.
+ * The state of the QP's congestion control. Without a limiter there is only the algorithm, whether it is the QP's own
+ * and the administrator's choice, and the cap. No 64-bit values: the rdma tool fails on the padding that aligns them.
  */
 static int restrack_put_limits(struct sk_buff *msg, struct roan_qp *qp)
 {
@@ -44,7 +44,8 @@ static int restrack_put_limits(struct sk_buff *msg, struct roan_qp *qp)
 	}
 	mutex_unlock(&qp->mutex);
 	if (rdma_nl_put_driver_string(msg, "cc", roan_cc_name(algo)) ||
-	    rdma_nl_put_driver_u32(msg, "cc_own", !!READ_ONCE(qp->cc_override)) ||
+	    rdma_nl_put_driver_u32(msg, "cc_own", roan_rate_has_own_algo(qp)) ||
+	    rdma_nl_put_driver_u32(msg, "cc_admin", !!(READ_ONCE(qp->cc_override) & ROAN_CC_PINNED)) ||
 	    rdma_nl_put_driver_u32(msg, "cap_kbps", READ_ONCE(qp->admin_rate_cap)))
 		return -EMSGSIZE;
 	if (!l)

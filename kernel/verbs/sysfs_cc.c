@@ -113,6 +113,26 @@ static ssize_t algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attr
 }
 static IB_PORT_ATTR_RW(algo);
 
+static ssize_t program_algo_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", !READ_ONCE(to_roan_dev(ibdev)->cc.no_program_algo));
+}
+
+static ssize_t program_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+				  size_t n)
+{
+	u8 value;
+	int err = kstrtou8(buf, 0, &value);
+
+	if (err)
+		return err;
+	if (value > 1)
+		return -ERANGE;
+	WRITE_ONCE(to_roan_dev(ibdev)->cc.no_program_algo, !value);
+	return n;
+}
+static IB_PORT_ATTR_RW(program_algo);
+
 #define X(_name, ...)							\
 	static struct param param_##_name = {				\
 		.attr = __ATTR(_name, 0644, param_show, param_store),	\
@@ -132,6 +152,7 @@ ROAN_PFC_PARAMS(X)
 #define X(_name, ...)	&pfc_param_##_name.attr.attr,
 static struct attribute *attrs[] = {
 	&ib_port_attr_algo.attr,
+	&ib_port_attr_program_algo.attr,
 	&ib_port_attr_link_speed.attr,
 	&ib_port_attr_traffic_class.attr,
 	ROAN_PFC_PARAMS(X)

@@ -298,7 +298,7 @@ enum roan_qp_doorbell_attrs {
 
 /*
  * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm. EOPNOTSUPP: the algorithm does not
- * work with this type of QP. EPROTONOSUPPORT: the kernel does not have this method.
+ * work with this type of QP. EPERM: the administrator has chosen. EPROTONOSUPPORT: the kernel does not have this method.
  */
 enum roan_qp_cc_attrs {
 	ROAN_ATTR_QP_CC_HANDLE = 0x1000,	/* handle of the QP, in */

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A program that chooses the congestion control of its QP, by command: reads lines from standard input and answers each
+ * by the name of the result. First line: the number of its RC QP, which is connected to itself.
+ *	algo NAME	roandv_set_cc()
+ *	rate KBPS	ibv_modify_qp_rate_limit()
+ *	again		RESET, and connects anew
+ *	own NAME	creates a second QP with ROAN_CC=NAME; prints its number
+ */
+#define _GNU_SOURCE
+#include "roandv.h"
+#include "verbs_test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct ibv_qp *new_qp(struct vt_dev *d, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr a = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 4, 4, 1, 1, 0 } };
+
+	return ibv_create_qp(d->pd, &a);
+}
+
+static int connect_to_itself(struct vt_dev *d, struct ibv_qp *qp)
+{
+	struct vt_conn c = { .type = IBV_QPT_RC, .timeout = 14, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 12 };
+	struct vt_addr self = { .gid = d->gid, .qpn = qp->qp_num, .mtu = d->mtu };
+
+	return vt_qp_init(qp, &c) ?: vt_qp_connect(d, qp, &c, &self);
+}
+
+static int again(struct vt_dev *d, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+	return ibv_modify_qp(qp, &reset, IBV_QP_STATE) ?: connect_to_itself(d, qp);
+}
+
+static int set_rate(struct ibv_qp *qp, int kbps)
+{
+	struct ibv_qp_rate_limit_attr a = { .rate_limit = kbps };
+
+	return ibv_modify_qp_rate_limit(qp, &a);
+}
+
+int main(int argc, char **argv)
+{
+	struct ibv_qp *qp, *second;
+	struct ibv_cq *cq;
+	struct vt_dev d;
+	char line[64];
+	int err;
+
+	if (argc != 2)
+		return 2;
+	vt_open(&d, argv[1], false, -1, 0);
+	cq = ibv_create_cq(d.ctx, 16, NULL, NULL, 0);
+	qp = cq ? new_qp(&d, cq) : NULL;
+	if (!qp || connect_to_itself(&d, qp))
+		vt_die("QP: %s", strerror(errno));
+	setlinebuf(stdout);
+	printf("%u\n", qp->qp_num);
+	while (fgets(line, sizeof(line), stdin)) {
+		char *word = strtok(line, " \n"), *value = strtok(NULL, " \n");
+
+		if (!word)
+			continue;
+		if (!strcmp(word, "again")) {
+			err = again(&d, qp);
+		} else if (value && !strcmp(word, "algo")) {
+			err = roandv_set_cc(qp, value);
+		} else if (value && !strcmp(word, "rate")) {
+			err = set_rate(qp, atoi(value));
+		} else if (value && !strcmp(word, "own")) {
+			setenv("ROAN_CC", value, 1);
+			second = new_qp(&d, cq);
+			if (!second || connect_to_itself(&d, second))
+				vt_die("QP: %s", strerror(errno));
+			printf("%u\n", second->qp_num);
+			continue;
+		} else {
+			return 2;
+		}
+		puts(err ? strerrorname_np(err) : "done");
+	}
+	return VT_PASS;
+}
