@@ -18,18 +18,19 @@ static const int share_limits[ROAN_NUM_SHARES] = {
 
 static DEFINE_MUTEX(users_mutex);	/* the lists of users, and how many contexts each has */
 
-/*
- * In a user namespace: the account that created the outermost one. A user can have thousands of ids in namespaces of
- * its own (subuid(5)).
- */
-static kuid_t share_uid(void)
+kuid_t roan_user_uid(void)
 {
-	const struct user_namespace *ns = current_user_ns();
-	kuid_t uid = current_uid();
+	struct user_namespace *ns = current_user_ns(), *outermost = NULL;
+	kuid_t uid;
 
 	for (; ns->parent; ns = ns->parent)
-		uid = ns->owner;
-	return uid;
+		outermost = ns;
+	if (!outermost)
+		return current_uid();
+	if (!uid_eq(outermost->owner, GLOBAL_ROOT_UID))
+		return outermost->owner;
+	uid = make_kuid(outermost, 0);
+	return uid_valid(uid) ? uid : outermost->owner;
 }
 
 static struct roan_user *share_find(struct roan_dev *dev, kuid_t uid)
@@ -54,7 +55,7 @@ struct roan_user *roan_user_get(struct roan_dev *dev)
 	if (ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
 		return NULL;
 	mutex_lock(&users_mutex);
-	user = share_find(dev, share_uid());
+	user = share_find(dev, roan_user_uid());
 	if (!IS_ERR(user))
 		user->n_contexts++;
 	mutex_unlock(&users_mutex);

@@ -30,6 +30,12 @@ struct roan_user {
 };
 
 /*
+ * The account of the calling process. In a user namespace: the account that created the outermost one, as it can have
+ * thousands of ids in namespaces of its own (subuid(5)); if root created it, for a container: the container's root.
+ */
+kuid_t roan_user_uid(void);
+
+/*
  * Finds or creates the user of the calling process. NULL: it has CAP_SYS_RESOURCE, and no limit. ERR_PTR(-ENOMEM).
  * Process context.
  */

@@ -4,16 +4,16 @@
  * not to a context: a context costs nothing to open, and a page fault that lasts for ever outlives its context. Does
  * not limit anything: odp_fault.c and rx/odp_rxqueue.c do.
  */
-#include <linux/cred.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include "base/user_share.h"
 #include "mem/mem.h"
 #include "mem/odp_priv.h"
 
 static DEFINE_MUTEX(shares_lock);
 static LIST_HEAD(shares);
 
-static struct roan_odp_share *share_find(const struct roan_dev *dev, kuid_t uid)
+static struct roan_odp_share *odp_share_find(const struct roan_dev *dev, kuid_t uid)
 {
 	struct roan_odp_share *share;
 
@@ -25,7 +25,7 @@ static struct roan_odp_share *share_find(const struct roan_dev *dev, kuid_t uid)
 	return NULL;
 }
 
-static struct roan_odp_share *share_new(const struct roan_dev *dev, kuid_t uid)
+static struct roan_odp_share *odp_share_new(const struct roan_dev *dev, kuid_t uid)
 {
 	struct roan_odp_share *share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
 	int job;
@@ -49,11 +49,11 @@ struct roan_odp_share *roan_odp_share_get(const struct roan_dev *dev)
 	struct roan_odp_share *share;
 
 	mutex_lock(&shares_lock);
-	share = share_find(dev, current_euid());
+	share = odp_share_find(dev, roan_user_uid());
 	if (share) {
 		refcount_inc(&share->refs);
 	} else {
-		share = share_new(dev, current_euid());
+		share = odp_share_new(dev, roan_user_uid());
 		if (share)
 			refcount_set(&share->refs, 1);
 	}

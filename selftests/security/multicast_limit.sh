@@ -15,6 +15,8 @@ takes_its_share() { take one "-u 2001" mcast ::ffff:239.1.0.1 8300 1 && got one 
 neighbour_joins() { take two "-u 2002" mcast ::ffff:239.2.0.1 10 1 && got two "10: all"; }
 no_second_share() { take again "-u 2001" mcast ::ffff:239.3.0.1 1 1 && got again "0: Cannot allocate memory"; }
 no_share_by_namespace() { take inside "-u 2001 -n" mcast ::ffff:239.3.0.1 1 1 && got inside "0: Cannot allocate memory"; }
+container() { take one "-u 3001 -c" mcast ::ffff:239.7.0.1 8300 1 && got one "$LIMIT: Cannot allocate memory"; }
+other_container() { take two "-u 3002 -c" mcast ::ffff:239.8.0.1 10 1 && got two "10: all"; }
 returned() { drop one && take one "-u 2001" mcast ::ffff:239.1.0.1 10 1 && got one "10: all"; }
 one_group() { # a user with many QPs does not fill a group
 	take one "-u 2001" mcast ::ffff:239.4.0.1 1 300 && take two "-u 2002" mcast ::ffff:239.4.0.1 1 1 && got two "1: all" &&
@@ -62,6 +64,8 @@ share_check -k "another user still joins groups" neighbour_joins
 share_check -k "the first user gets no more in another process" no_second_share
 share_check -k "the first user gets no more with another id in a user namespace" no_share_by_namespace
 share_check "what a user gave up it can take again" returned
+share_check -k "a container gets as many" container
+share_check "another container still joins groups" other_container
 share_check "one user's QPs do not fill a group" one_group
 share_check "the host's own groups survive a user's join and leave" host_stays
 share_check "the time of a datagram does not grow with 8,000 groups" time_is_flat

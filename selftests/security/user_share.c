@@ -3,10 +3,11 @@
  * Takes as much of something as it can, as a given user: attachments to multicast groups, address handles or memory
  * windows. Prints how much it got and the error that ended it, then holds all of it until it is killed. Or sends
  * datagrams to a group and prints the time of each.
- *	user_share -d DEV [-u UID [-n]] mcast FIRST-GROUP GROUPS QPS	each QP to each group, addresses in sequence
- *	user_share -d DEV [-u UID [-n]] ah | mw COUNT			address handles, memory windows
+ *	user_share -d DEV [-u UID [-n | -c]] mcast FIRST-GROUP GROUPS QPS	each QP to each group, addresses in sequence
+ *	user_share -d DEV [-u UID [-n | -c]] ah | mw COUNT			address handles, memory windows
  *	user_share -d DEV send GROUP COUNT RUNS				ns per datagram, the fastest of RUNS
- * -n: in a user namespace of UID, as an id that only this namespace has.
+ * -n: in a user namespace of UID, as an id that only this namespace has. -c: in one that root made, as for a container
+ * whose root is UID on the host.
  */
 #define _GNU_SOURCE
 #include "verbs_test.h"
@@ -42,7 +43,7 @@ static void become(uid_t uid)
 }
 
 /* A namespace with two ids: 0 is @uid, and 1 is OTHER_ID. Only root can map the second one, as newuidmap(1) does. */
-static void enter_namespace(uid_t uid)
+static void enter_namespace(uid_t uid, bool by_root)
 {
 	char path[64], map[64];
 	int ready[2], go[2];
@@ -70,7 +71,8 @@ static void enter_namespace(uid_t uid)
 		waitpid(child, &status, 0);
 		exit(WIFEXITED(status) ? WEXITSTATUS(status) : VT_FAIL);
 	}
-	become(uid);
+	if (!by_root)
+		become(uid);
 	if (unshare(CLONE_NEWUSER))
 		vt_skip("no user namespaces: %s", strerror(errno));
 	if (write(ready[1], "y", 1) != 1 || read(go[0], &c, 1) != 1)
@@ -206,17 +208,18 @@ static void send_all(struct vt_dev *d, const union ibv_gid *group, int count, in
 int main(int argc, char **argv)
 {
 	const char *name = NULL;
-	bool namespace = false;
+	bool namespace = false, container = false;
 	union ibv_gid group;
 	struct vt_dev d;
 	uid_t uid = 0;
 	int o;
 
-	while ((o = getopt(argc, argv, "d:u:n")) != -1) {
+	while ((o = getopt(argc, argv, "d:u:nc")) != -1) {
 		switch (o) {
 		case 'd': name = optarg; break;
 		case 'u': uid = atoi(optarg); break;
 		case 'n': namespace = true; break;
+		case 'c': container = true; break;
 		default: return 2;
 		}
 	}
@@ -224,8 +227,8 @@ int main(int argc, char **argv)
 	argc -= optind;
 	if (argc < 2)
 		return 2;
-	if (uid && namespace)
-		enter_namespace(uid);
+	if (uid && (namespace || container))
+		enter_namespace(uid, container);
 	else if (uid)
 		become(uid);
 	vt_open(&d, name, argc > 2 && strchr(argv[1], '.') == NULL, -1, 0);
