@@ -3,11 +3,11 @@
 """injection.py: a user without rights on the sender's host tries to speak for its QP.
 
 Runs as root in the initial namespace (injection.sh). For each way to send a UDP packet a new pair of QPs is connected,
-some SENDs pass, and forge.py, as an unprivileged user in h1, sends the SEND that is next. The receiver must not get it;
+some SENDs pass, and forged_send.py, as an unprivileged user in h1, sends the SEND that is next. The receiver must not get it;
 it must be counted; the genuine SEND with that PSN must arrive. With CAP_NET_RAW the same program must succeed: so the
 forged packet is right in every bit, and only the right to send it is missing.
 
-    h1: endpoint.py, forge.py  roan1 ======== roan2  endpoint.py :h2
+    h1: endpoint.py, forged_send.py  roan1 ======== roan2  endpoint.py :h2
 
 Then from containers: routed by h1, and bridged by s, without and with the rules of Documentation/roce-guard.nft. At the
 end rdma_rxe's answer to the same attack, as a remark.
@@ -80,11 +80,11 @@ class Pair:
         return self.a.wait(60) == [0, ""]
 
     def forged(self, *options, user=NOBODY, ns="h1", fd=None, src=None):
-        """forge.py's exit status and output."""
+        """forged_send.py's exit status and output."""
         args = ["--src", src or self.src, "--dst", self.dst, "--qpn", str(self.qpn), "--psn", str(self.psn), *options]
         args += ["--uc"] if self.kind == "UC" else []
         args += ["--fd", str(fd)] if fd is not None else []
-        run = subprocess.run(inside(ns) + user + [PY, f"{HERE}/forge.py", *args], capture_output=True, text=True,
+        run = subprocess.run(inside(ns) + user + [PY, f"{HERE}/forged_send.py", *args], capture_output=True, text=True,
                              pass_fds=[fd] if fd is not None else [])
         sys.stderr.write(run.stderr)
         return run.returncode, run.stdout.strip()

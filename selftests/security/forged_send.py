@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""forge.py [OPTIONS]: a program that speaks for a QP of this host: sends one SEND with its text, from this host's own
+"""forged_send.py [OPTIONS]: a program that speaks for a QP of this host: sends one SEND with its text, from this host's own
 address, by a plain UDP socket. injection.py runs it as an unprivileged user. Exit status: 0 sent, 1 refused with EPERM,
 4 this kernel lacks the way of sending; the errno is printed.
 

@@ -6,8 +6,8 @@
 #
 #	h1: v1, roan1  =veth=  v2, roan2: h2	the users are in h1
 HERE=$(dirname "$(readlink -f "$0")")
-. "$HERE/../vm/lib.sh"
-. "$HERE/../verbs/pair.sh"
+. "$HERE/../../vm/lib.sh"
+. "$HERE/../../verbs/pair.sh"
 LIMITED=$PROGRAMS/memory_limit
 GROUP=/tmp/cgroup
 
