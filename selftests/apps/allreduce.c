@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An MPI program that checks its results: allreduce, alltoall and broadcast of many sizes, every element on every rank.
- * The caller of mpirun chooses the transport. Exit status 0 only if every element is right.
+ * An MPI program that checks its results: allreduce, alltoall and broadcast with many sizes. Every rank checks every
+ * element it receives. The options of mpirun select the transport. Exits with 0 only if all elements are right.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST	(1 << 18)	/* elements: 2 MiB of int64_t */
+#define MAX_ELEMENTS	(1 << 18)	/* 2 MiB of long */
 
 static long bad;
 
@@ -16,7 +16,7 @@ static void expect(long got, long want, const char *what, int n, int i)
 	if (got == want)
 		return;
 	if (bad++ < 5)
-		fprintf(stderr, "%s of %d: element %d is %ld, not %ld\n", what, n, i, got, want);
+		fprintf(stderr, "%s of %d elements: element %d is %ld, expected %ld\n", what, n, i, got, want);
 }
 
 static void allreduce(long *in, long *out, int n, int rank, int ranks)
@@ -55,7 +55,7 @@ static void bcast(long *buf, int n, int rank, int root)
 
 int main(int argc, char **argv)
 {
-	long *in = malloc(MOST * sizeof(*in)), *out = malloc(MOST * sizeof(*out)), all;
+	long *in = malloc(MAX_ELEMENTS * sizeof(*in)), *out = malloc(MAX_ELEMENTS * sizeof(*out)), all;
 	int rank, ranks, n, times;
 
 	MPI_Init(&argc, &argv);
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (!in || !out || ranks < 2)
 		MPI_Abort(MPI_COMM_WORLD, 2);
-	for (n = ranks; n <= MOST; n *= 4) {
+	for (n = ranks; n <= MAX_ELEMENTS; n *= 4) {
 		for (times = 0; times < 3; times++) {
 			allreduce(in, out, n, rank, ranks);
 			alltoall(in, out, n, rank, ranks);

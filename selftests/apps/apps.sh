@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Unmodified RDMA middleware between two hosts: UCX's and libfabric's own tests, and an MPI program that checks its
-# results. Each is configured to use roan only, not TCP or shared memory, and the device's counters must confirm that.
+# Runs unmodified RDMA middleware between two hosts: UCX's and libfabric's own tests, and an MPI program that checks its
+# results. Each is configured to use roan only, not TCP or shared memory. The packet counters of the devices verify that.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
@@ -9,7 +9,7 @@ WORK=$(mktemp -d)
 
 sent() { echo $(($(counter "$ADEV" sent_pkts) + $(counter "$BDEV" sent_pkts))); }
 
-# over_roan PACKETS COMMAND...: the command must succeed, and roan must have sent at least PACKETS packets for it
+# over_roan PACKETS COMMAND...: passes if the command succeeds and roan sends at least PACKETS packets meanwhile
 over_roan() {
 	local least=$1 before=0 rc
 	before=$(sent)
@@ -17,11 +17,12 @@ over_roan() {
 	"$@"
 	rc=$?
 	[ $rc = 0 ] || return $rc
-	[ $(($(sent) - before)) -ge "$least" ] || { echo "only $(($(sent) - before)) packets went over roan"; return 1; }
+	[ $(($(sent) - before)) -ge "$least" ] || { echo "roan sent $(($(sent) - before)) packets, expected at least $least"; return 1; }
 }
 
-# UCX's transports by themselves (uct), then its protocols over them (ucp). ucx_perftest's server takes the device's name
-# from its client, so with -d both ends are on the client's device; the environment is each one's own.
+# uct: a test of UCX's transport layer; ucp: a test of its protocol layer over a transport. With -d, the server of
+# ucx_perftest uses the device that its client names, so both ends use the client's device. UCX_NET_DEVICES sets the
+# device of one end.
 uct() {	# TRANSPORT TEST [OPTION...]
 	local tl=$1 t=$2
 	shift 2
@@ -43,7 +44,8 @@ fabric() {	# ENDPOINT DOMAIN-SUFFIX [OPTION...]
 		"fi_pingpong -p verbs -d $BDEV$suffix -e $ep -I 100 -c $* $AIP"
 }
 
-# mpirun reaches the other host by a shell that enters its namespace; each host has a name of its own.
+# Sets up two MPI hosts: mpirun starts processes by a script in place of rsh, which enters the namespace of the host and
+# sets its hostname.
 mpi_hosts() {
 	printf '127.0.0.1 localhost\n%s h1\n%s h2\n' "$H1IP" "$H2IP" > "$WORK/hosts"
 	mount --bind "$WORK/hosts" /etc/hosts || return
@@ -100,7 +102,7 @@ else
 fi
 
 if have mpirun && have mpicc; then
-	ktap_check "MPI set-up" mpi_hosts
+	ktap_check "MPI: set-up of hosts and program" mpi_hosts
 	ktap_check "Open MPI over UCX rc_verbs, 2 ranks" mpi 2 --mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self -x UCX_NET_DEVICES=roan1:1,roan2:1
 	ktap_check "Open MPI over UCX ud_verbs, 2 ranks" mpi 2 --mca pml ucx -x UCX_TLS=ud_verbs,self -x UCX_NET_DEVICES=roan1:1,roan2:1
 	ktap_check "Open MPI over UCX rc_verbs, 4 ranks" mpi 4 --mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self -x UCX_NET_DEVICES=roan1:1,roan2:1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Builds module and provider of another commit and compares them with this tree's by instructions a message
-# (instructions.sh). Takes about ten minutes. Exit status 1 if a test takes more than 2 % more instructions.
+# Builds the module and the provider of another commit and compares them with those of this tree by instructions per
+# message (instructions.sh). Takes about ten minutes. Exits with 1 if a test needs over 2 % more instructions.
 #	compare.sh COMMIT
 set -eu
 [ $# = 1 ] || { sed -n 3,5p "$0"; exit 2; }

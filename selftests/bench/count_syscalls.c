@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counts the system calls a verbs program makes through libc while it streams, without slowing them down, as strace
- * would: a program that is stopped at each call finds a kernel that has caught up and wants a doorbell.
- *	LD_PRELOAD=count.so COUNT_FILE=FILE program	FILE gets the number when the program ends
+ * A library to preload that counts the system calls of a verbs program: ioctl(), read(), write(), poll(), sched_yield()
+ * and usleep() of libc. strace would change the count: it stops the program at each call, meanwhile the kernel sends all
+ * that is posted and goes idle, and so the next post needs a doorbell, which is one more system call.
+ *	LD_PRELOAD=count_syscalls.so COUNT_FILE=FILE PROGRAM	writes the count to FILE when the program exits
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +40,7 @@ int poll(struct pollfd *fds, nfds_t n, int ms) { return REAL(poll)(fds, n, ms); 
 int sched_yield(void) { return REAL(sched_yield)(); }
 int usleep(useconds_t us) { return REAL(usleep)(us); }
 
-__attribute__((destructor)) static void tell(void)
+__attribute__((destructor)) static void write_count(void)
 {
 	const char *name = getenv("COUNT_FILE");
 	FILE *f = name ? fopen(name, "w") : NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a system call that does nothing takes, and one that does nothing but let another program run on the same CPU. A
- * message costs one, and in some labs that is most of its latency. Prints both in µs, each the fastest of a few rounds.
+ * Measures how long a system call takes that does nothing, and a switch to another process on the same CPU
+ * (sched_yield()). A message needs at least one such call, which is most of its latency in some labs. Prints both times
+ * in µs, each the mean of CALLS calls in the fastest of ROUNDS rounds.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -16,7 +17,7 @@
 #define ROUNDS	9
 #define CALLS	2000
 
-enum turn { OURS, THEIRS };
+enum runner { PARENT, CHILD };
 
 static double now_us(void)
 {
@@ -29,15 +30,15 @@ static double now_us(void)
 static void call(void *unused)
 {
 	(void)unused;
-	syscall(SYS_getppid);	/* not through a C library that might remember it */
+	syscall(SYS_getppid);	/* not getppid(): a C library may cache its result */
 }
 
-static void there_and_back(void *shared)
+static void switch_and_back(void *shared)
 {
-	volatile enum turn *turn = shared;
+	volatile enum runner *next = shared;
 
-	*turn = THEIRS;
-	while (*turn != OURS)
+	*next = CHILD;
+	while (*next != PARENT)
 		sched_yield();
 }
 
@@ -66,28 +67,28 @@ static void stay_on_this_cpu(void)
 	sched_setaffinity(0, sizeof(here), &here);
 }
 
-/* Half of what it takes to let the other one run and to be let run by it. */
-static double hand_over(void)
+/* Returns the µs of one switch, half of a switch to the child and back; 0 if it could not be measured. */
+static double process_switch(void)
 {
-	void *shared = mmap(NULL, sizeof(enum turn), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	volatile enum turn *turn = shared;
+	void *shared = mmap(NULL, sizeof(enum runner), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile enum runner *next = shared;
 	double took;
-	pid_t other;
+	pid_t child;
 
 	if (shared == MAP_FAILED)
 		return 0;
 	stay_on_this_cpu();
-	other = fork();
-	if (other < 0)
+	child = fork();
+	if (child < 0)
 		return 0;
-	while (!other) {
-		while (*turn != THEIRS)
+	while (!child) {
+		while (*next != CHILD)
 			sched_yield();
-		*turn = OURS;
+		*next = PARENT;
 	}
-	took = fastest(there_and_back, shared) / 2;
-	kill(other, SIGKILL);
-	waitpid(other, NULL, 0);
+	took = fastest(switch_and_back, shared) / 2;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 	return took;
 }
 
@@ -95,6 +96,6 @@ int main(void)
 {
 	double empty = fastest(call, NULL);
 
-	printf("%.3f %.3f\n", empty, hand_over());
+	printf("%.3f %.3f\n", empty, process_switch());
 	return 0;
 }

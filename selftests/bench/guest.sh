@@ -1,32 +1,38 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The measurements: roan, rdma_rxe and TCP in one boot, in turn, several rounds. Runs inside a guest as root, prints one
-# line a measurement for report.py. Judges nothing and computes nothing. What one measurement does is in measure.sh.
+# Measures roan, rdma_rxe and TCP in one boot, alternating, in several rounds. Runs as root in a guest and prints the
+# values for report.py, which computes ratios and compares them with the aims. measure.sh has the single measurements.
 #
 #	guest.sh [FROM=1] [ROUNDS=5] [SIZES="64,..."] [MIB=512] [LIMIT=15] [REPO=DIR] [LAB=NAME] [SKIP="KEY,..."]
 #		[ONLY="KEY,..."]
-#	ONLY: these measurements and no others; /out/kept/kallsyms then names the kernel's addresses (profile).
+#	FROM, ROUNDS: the first and the last round	KEY: TOPOLOGY/STACK/TEST/SIZE, as printed after @try
+#	SKIP: measurements to leave out
+#	ONLY: runs these measurements only, and copies /proc/kallsyms to /out/kept for the script "profile"
 #
 # Output:  @env KEY VALUE...
-#	   @try KEY					a measurement begins; as the last line: the guest died in it
-#	   @ ROUND TOPOLOGY STACK TEST SIZE VALUE	VALUE: units in TITLES of report.py; "-" if no attempt gave one
+#	   @try KEY					a measurement starts; as the last line: the guest crashed in it
+#	   @skipped KEY					SKIP names this measurement
+#	   @ ROUND TOPOLOGY STACK TEST SIZE VALUE	VALUE: units in TITLES of report.py; "-" if all attempts failed
 #	   @again TOPOLOGY STACK PROGRAM ARG... attempt N: WHY
-#	   @round N					round N is whole
+#	   @round N					round N is complete
 #
-# Topology "pair": one veth each. Both ends of that for rdma_rxe and TCP are in ONE namespace, because rdma_rxe cannot leave
-# the initial one; bound to an interface, both send over it to an address that is local, and accept_local lets that in.
-# roan would find that the address is local, and take lo; so each end of its veth has a namespace of its own. That what a
-# client sends crosses its veth is checked before anything is measured.
+# Topology "pair": a veth for roan, another for rdma_rxe and TCP. Both ends of the latter are in the initial namespace, as
+# rdma_rxe works in no other. rdma_rxe and TCP are bound to an interface there, so packets to the local address of the other
+# end cross the veth, and accept_local lets that end accept them. roan would route packets to a local address over lo, so
+# the ends of its veth are in two namespaces. Before measuring, the interface counters must show that each client's
+# packets cross its veth.
 #
 #	initial namespace			namespaces ra			rb
 #	xa 10.9.1.1 ====veth==== xb 10.9.1.2	ya 10.9.2.1 ======veth========= yb 10.9.2.2
 #	rxea, TCP		 rxeb, TCP	roana				roanb
 #
-# Topology "steered", on several CPUs: the pairs again, but each end has half of the CPUs: its programs run there, and
-# packets to it are received there (RPS), as if it were a host; else a packet is received on the CPU that sent it. The same
-# for all three, and switched on and off in each round.
+# Topology "steered", in guests with several CPUs: the veths of "pair", but each end has half of the CPUs, like a host of
+# its own. Its programs run there (taskset) and its packets are received there (RPS). Without RPS a packet is received on
+# the CPU that sent it. Applies to all three stacks; each round switches it on and off.
 #
-# Topology "hosts": the two namespaces h1 and h2 of selftests/vm/lib.sh; roan and TCP only.
+# Topology "hosts": the namespaces h1 and h2 made by two_hosts() of selftests/vm/lib.sh; roan and TCP only.
+#
+# A contender is a stack in a topology, TOPOLOGY-STACK: pair-rxe, pair-roan, hosts-tcp, ...
 for arg in "$@"; do
 	case $arg in
 	FROM=* | ROUNDS=* | SIZES=* | MIB=* | LIMIT=* | REPO=* | LAB=* | SKIP=* | ONLY=*) declare "$arg" ;;
@@ -36,21 +42,22 @@ done
 FROM=${FROM:-1} ROUNDS=${ROUNDS:-5}
 SIZES=${SIZES:-64,512,4096,16384,65536,262144,1048576}
 REPO=${REPO:-$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")}
-MTU=4200	# room for a path MTU of 4096 and its headers
-MIB=${MIB:-512}		# a bandwidth run moves at most this much; 128 were over in 40 ms, a phase of the host's
-KINDS='user odp udmabuf heap gpu bar peer dm'	# of selftests/gpu/memory.c
-LIMIT=${LIMIT:-15}	# seconds a run may take: one that hangs is reported and tried again
+MTU=4200	# fits a packet of path MTU 4096 with its headers
+MIB=${MIB:-512}		# most MiB of a bandwidth run. 128 may take only 40 ms, less than the host's slow or fast phases
+KINDS='user odp udmabuf heap gpu bar peer dm'	# option -m of selftests/gpu/memory.c
+LIMIT=${LIMIT:-15}	# seconds; a run that takes longer is stopped, reported (@again) and repeated
 # shellcheck source=../vm/lib.sh
 . "$REPO/selftests/vm/lib.sh"
 # shellcheck source=measure.sh
 . "$REPO/selftests/bench/measure.sh"
 
-# perftest wants a "cpu MHz" line, which UML lacks; a wrong one is fine, as it then believes its own measurement.
+# perftest needs a "cpu MHz" line, which UML lacks. Any value will do: if it differs from the frequency that perftest
+# measures, perftest uses the measured one.
 if ! grep -q 'cpu MHz' /proc/cpuinfo; then
 	{ cat /proc/cpuinfo; echo "cpu MHz		: 1000.000"; } > /tmp/cpuinfo && mount --bind /tmp/cpuinfo /proc/cpuinfo
 fi
 
-# A veth with both ends in this namespace.
+# Makes a veth with both ends in this namespace.
 pair_here() {
 	local d
 	ip link add xa mtu $MTU type veth peer name xb mtu $MTU || return
@@ -61,25 +68,26 @@ pair_here() {
 	ip addr add 10.9.1.1/24 dev xa && ip addr add 10.9.1.2/24 dev xb || return
 	ip link set xa up && ip link set xb up
 }
+# Makes a veth between two new namespaces, ra and rb.
 pair_of_hosts() {
 	ip netns add ra && ip netns add rb && ip link add ya netns ra mtu $MTU type veth peer name yb netns rb mtu $MTU || return
 	ip -n ra addr add 10.9.2.1/24 dev ya && ip -n rb addr add 10.9.2.2/24 dev yb || return
 	ip -n ra link set ya up && ip -n rb link set yb up
 }
-# CONTENDER BYTES: did its client's end of the veth carry so much?
+# CONTENDER BYTES: true if the client's end of the veth has sent at least BYTES
 carried() {
 	local dev=xa inside=
 	[ "$1" != pair-roan ] || { dev=ya inside='ip netns exec ra'; }
 	[ "$($inside cat /sys/class/net/$dev/statistics/tx_bytes)" -ge "$2" ]
 }
 
-# SERVER_AT, CLIENT_AT: words before a command that put it onto its end's CPUs; a client is at the veth's first end.
-at() {	# CLIENT'S-CPUS SERVER'S-CPUS: masks, or nothing
+# SERVER_AT, CLIENT_AT: prefix of the server's and the client's command that binds it to CPUs. The client is at xa or ya.
+at() {	# [CLIENT_MASK SERVER_MASK]: without masks, programs run on all CPUs
 	# shellcheck disable=SC2034 # measure.sh reads them
 	CLIENT_AT=(${1:+taskset "$1"}) SERVER_AT=(${2:+taskset "$2"})
 }
 at
-received_at() {	# DEV MASK [NETNS]: the CPUs packets to it are handed to; 0: the sender's
+received_at() {	# DEV MASK [NETNS]: the CPUs that receive packets to DEV; 0: the CPU that sent the packet
 	${3:+ip netns exec "$3"} sh -c "echo $2 > /sys/class/net/$1/queues/rx-0/rps_cpus"
 }
 both_pairs_received_at() {	# CLIENT_MASK SERVER_MASK
@@ -100,7 +108,8 @@ do_not_steer() {
 	taskset -ap "$(printf %x $(((1 << $(nproc)) - 1)))" "$(cat $TCP_SERVER)" > /dev/null
 }
 
-# One word a contender: server's and client's namespace, devices, GID indices, the server's address.
+# For each contender: namespaces of server and client ("-": the initial one), their devices, their GID indices, and the
+# server's address.
 declare -A CONTENDERS
 contender() {	# NAME SERVER_NS CLIENT_NS SERVER_DEV CLIENT_DEV SERVER_IP CLIENT_IP
 	local sgid cgid
@@ -130,7 +139,7 @@ setup() {
 		contender pair-rxe - - rxeb rxea 10.9.1.2 10.9.1.1
 	else
 		pair_here 2> /dev/null
-		echo "# rdma_rxe: not run"
+		echo "# rdma_rxe: not run, as its set-up failed"
 	fi
 	iperf3 -s -D -I $TCP_SERVER -B 10.9.1.2 --bind-dev xb
 	# shellcheck disable=SC2034 # lib.sh reads it
@@ -139,7 +148,7 @@ setup() {
 	if load_modules && pair_of_hosts && link_add roana ya ra && link_add roanb yb rb; then
 		contender pair-roan rb ra roanb roana 10.9.2.2 10.9.2.1
 	else
-		echo "# roan: not run"
+		echo "# roan: not run, as its set-up failed"
 	fi
 	if two_hosts $MTU; then
 		contender hosts-roan h2 h1 "$H2DEV" "$H1DEV" "$H2IP" "$H1IP"
@@ -148,27 +157,29 @@ setup() {
 	sleep 1
 }
 
-# The order within a round turns from round to round, so that no contender is always the first after a pause.
-in_turn() {	# ROUND NAME...: those of them that are there
+# ROUND NAME...: prints the contenders that are set up. The order rotates from round to round, so that no contender is
+# always the first one after a pause.
+rotated() {
 	local all=("${@:2}") i c
 	for i in "${!all[@]}"; do
 		c=${all[(i + $1) % ${#all[@]}]}
 		[[ $c != *-tcp ]] && [ -z "${CONTENDERS[$c]:-}" ] || echo "$c"
 	done
 }
-both() { in_turn "$1" pair-rxe pair-roan; }
-three() { in_turn "$1" pair-rxe pair-roan pair-tcp; }
+both() { rotated "$1" pair-rxe pair-roan; }
+three() { rotated "$1" pair-rxe pair-roan pair-tcp; }
 
-# several N ROUND TEST SIZE FUNCTION CONTENDER...: each N times, in turn. A virtual machine's CPUs are slower, or further from
-# each other, for seconds on end, and a run of these is over in less than one.
-several() {
+# alternate N ROUND TEST SIZE FUNCTION CONTENDER...: measures the contenders alternately, N times each. For runs of less
+# than a second: the CPUs of a virtual machine, or the exchange of data between them, can be slow for some seconds.
+alternate() {
 	local n c
 	for n in $(seq "$1"); do
 		for c in "${@:6}"; do cell "$2" "$c" "${@:3:3}"; done
 	done
 }
 
-# cell ROUND CONTENDER TEST SIZE FUNCTION [ARG...]: prints its values; one that took a guest with it is left out
+# cell ROUND CONTENDER TEST SIZE FUNCTION [ARG...]: runs FUNCTION, which prints the values, unless SKIP or ONLY exclude it.
+# SKIP names measurements in which a guest crashed.
 cell() {
 	local key="${2/-//}/$3/$4"
 	# shellcheck disable=SC2034 # measure.sh reads them
@@ -198,16 +209,16 @@ bandwidths() {	# ROUND
 	done
 }
 
-# Each end on CPUs of its own.
+# Measures with each end on CPUs of its own.
 steered() {	# ROUND
 	local size
 	steer
 	for size in ${SIZES//,/ }; do
 		# shellcheck disable=SC2046 # a list of names
-		several 3 "$1" write_bw "$size" bandwidth $(in_turn "$1" steered-rxe steered-roan steered-tcp)
+		alternate 3 "$1" write_bw "$size" bandwidth $(rotated "$1" steered-rxe steered-roan steered-tcp)
 	done
 	# shellcheck disable=SC2046 # a list of names
-	several 5 "$1" send_lat 2 latency $(in_turn "$1" steered-rxe steered-roan)
+	alternate 5 "$1" send_lat 2 latency $(rotated "$1" steered-rxe steered-roan)
 	do_not_steer
 }
 
@@ -217,14 +228,14 @@ round() {
 	[ "$(nproc)" = 1 ] || steered "$1"
 	for c in $(both "$1"); do cell "$1" "$c" write_rate_16 64 rate_of_16; done
 	# shellcheck disable=SC2046 # a list of names
-	several 5 "$1" send_lat 2 latency $(in_turn "$1" pair-rxe pair-roan hosts-roan)
+	alternate 5 "$1" send_lat 2 latency $(rotated "$1" pair-rxe pair-roan hosts-roan)
 	cell "$1" pair-limit empty_call 0 empty_call
 	for c in $(three "$1"); do cell "$1" "$c" cpu 65536 cpu_per_gib; done
 	for loss in 0.1 1; do
 		for c in $(three "$1"); do cell "$1" "$c" loss_$loss 65536 goodput $loss; done
 	done
 	for n in 1 100 10000; do
-		# Ten thousand take long to come and go: every other round.
+		# It takes long to create and destroy 10,000 QPs, so only odd rounds do.
 		[ $n = 10000 ] && [ $(($1 % 2)) = 0 ] && continue
 		for c in $(both "$1"); do cell "$1" "$c" qps $n over_qps; done
 	done
@@ -246,8 +257,8 @@ TCP_SERVER=/tmp/iperf3.pid
 setup
 environment
 for c in $(both 0); do
-	perf "$c" ib_write_bw -s 65536 -n 200	# caches, neighbours, CRC tables
-	carried "$c" $((65536 * 200)) || { echo "guest.sh: what $c sends does not cross its veth"; exit 1; }
+	perf "$c" ib_write_bw -s 65536 -n 200	# warms up caches, neighbour entries, CRC tables
+	carried "$c" $((65536 * 200)) || { echo "guest.sh: the packets of $c do not cross its veth"; exit 1; }
 done
 echo "@env path each client's packets were seen on its veth"
 [ -z "${ONLY:-}" ] || { mkdir -p /out/kept && cp /proc/kallsyms /out/kept/kallsyms; }

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Compares two builds of roan by the instructions that a message takes: the program, both ends, and the kernel between
-# them. Runs in a guest with one CPU whose clock counts instructions (ICOUNT=y of run.sh), so the load of the machine does
-# not change the result. Caches, locks between CPUs and waiting are not measured; `make bench` does that. Nor is latency:
-# with one CPU it depends on which program the scheduler runs. compare.sh builds the other commit and starts the guest.
+# Compares two builds of roan by instructions per message: those of the client, of the server and of the kernel. Runs in a
+# guest with one CPU whose clock counts instructions (ICOUNT=y of run.sh), so the load of the machine does not change the
+# result. Does not measure caches, locks between CPUs and waiting; `make bench` does. Does not measure latency, which on
+# one CPU depends on the scheduler's choice of program. compare.sh builds the other commit and starts the guest.
 #	OLD_KO=FILE OLD_PROVIDER=DIR: the other build	LIMIT=1.02: fails if a test's ratio is above	ROUNDS=1
-#	ONLY="NAME|NAME...": these tests
-# Each round measures the old build, then the new one. Prints per test the mean of the rounds, in instructions a message.
+#	ONLY="NAME|NAME...": runs these tests only
+# Each round measures the old build, then the new one. Prints the mean of the rounds of each test, in instructions per message.
 . "$(dirname "$0")/../vm/lib.sh"
 LIMIT=${LIMIT:-1.02} ROUNDS=${ROUNDS:-1}
 NEW_KO=$(roan_ko) NEW_PROVIDER=${PROVIDER:-$REPO/build/provider}
 OLD_PROVIDER=${OLD_PROVIDER:-$NEW_PROVIDER}
-# Name, program, and how many messages of which size.
+# Name, program, number of messages, bytes of a message.
 TESTS='write-64 ib_write_bw 50000 64
 write-4096 ib_write_bw 10000 4096
 write-65536 ib_write_bw 2000 65536
@@ -19,11 +19,11 @@ send-64 ib_send_bw 50000 64
 read-64 ib_read_bw 20000 64
 read-65536 ib_read_bw 2000 65536'
 
-use_provider() { # DIR: the file that guest.sh made
+use_provider() { # DIR: overwrites the file that selftests/vm/guest.sh made
 	echo "driver $1/libroan" > /etc/libibverbs.d/roan.driver
 }
 
-# Instructions a message: perftest prints messages a microsecond, and an instruction takes 1 ns.
+# Instructions per message. perftest prints messages per microsecond, and each instruction takes 1 ns of the guest's clock.
 measured() { awk '/^ *#bytes/ { getline; print 1000 / $5; exit }' /tmp/client; }
 
 run_test() { # PROGRAM COUNT SIZE
@@ -53,7 +53,7 @@ round() { # NAME KO PROVIDER
 	rmmod roan
 }
 
-[ -e "${OLD_KO:-}" ] || { echo "OLD_KO names no module"; exit 2; }
+[ -e "${OLD_KO:-}" ] || { echo "OLD_KO must be the roan.ko of the other build"; exit 2; }
 for ((n = 1; n <= ROUNDS; n++)); do
 	round old "$OLD_KO" "$OLD_PROVIDER" && round new "$NEW_KO" "$NEW_PROVIDER" || exit 1
 done | tee /tmp/values

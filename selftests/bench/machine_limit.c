@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What this machine could do if a byte cost nothing but the CRC at either end and one copy: a module the benchmark loads,
- * reads and unloads. It uses the driver's own roan_crc32(), packet by packet, on one CPU; it sends nothing.
- *	insmod roan_limit.ko bytes=N	then /sys/module/roan_limit/parameters/{crc_ns,copy_ns}: ns per MiB; crc: which way
+ * Measures the least work of a message on one CPU: its CRC and one copy of its bytes. This gives an upper limit of the
+ * throughput. The benchmark loads this module, reads the results and unloads it. The CRC is the driver's roan_crc32(),
+ * packet by packet. The module sends nothing.
+ *	insmod roan_limit.ko bytes=N
+ *	/sys/module/roan_limit/parameters/crc_ns, copy_ns: ns per MiB; crc: name of the CRC implementation
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -11,11 +13,11 @@
 
 #define PACKET	4096
 #define ROUNDS	9
-#define PASSES	16	/* MiB a round, at least */
+#define PASSES	16	/* MiB per round; one message if that is more */
 
 static unsigned int bytes = 65536;
 module_param(bytes, uint, 0444);
-MODULE_PARM_DESC(bytes, "size of the message: what does not fit a cache costs more");
+MODULE_PARM_DESC(bytes, "bytes of the message, a multiple of 4096; one that exceeds a cache takes longer per byte");
 static unsigned long crc_ns;
 module_param(crc_ns, ulong, 0444);
 static unsigned long copy_ns;
@@ -33,7 +35,7 @@ static u32 crc_message(const u8 *from, u32 sum)
 	return sum;
 }
 
-/* ns per MiB of the fastest round: what else ran on the machine is not its limit. */
+/* Returns the ns per MiB of the fastest round: slower ones include other work of the machine. Copies if @to is given. */
 static unsigned long fastest(u8 *to, const u8 *from)
 {
 	unsigned int passes = max(1u, (PASSES << 20) / bytes), i, round;
@@ -89,5 +91,5 @@ static void __exit limit_exit(void)
 
 module_init(limit_init);
 module_exit(limit_exit);
-MODULE_DESCRIPTION("The limit of a machine for the benchmark of roan");
+MODULE_DESCRIPTION("CRC and copy throughput of this machine, for roan's benchmark");
 MODULE_LICENSE("GPL");

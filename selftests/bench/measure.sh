@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# One function per measurement. Sourced by guest.sh, which sets ROUND, CONTENDER, TEST and SIZE; each function prints
-# its values with say. Failed attempts are printed (@again), and a value that no attempt gave is "-".
+# One function per measurement. Sourced by guest.sh, which sets ROUND, CONTENDER, TEST and SIZE. Each function prints its
+# values by say and its failed attempts by again. If all attempts fail, the value is "-".
 
 BYTES=$((MIB << 20))
-MOST=$((MIB < 128 ? MIB * 400 : 51200))	# messages of a bandwidth run
+MOST=$((MIB < 128 ? MIB * 400 : 51200))	# most messages of a bandwidth run
 SCALE=$PROGRAMS/scale
 
 say() { echo "@ $ROUND ${CONTENDER/-/ } $1 $SIZE ${2:--}"; }
@@ -13,7 +13,8 @@ quotient() { awk -v a="$1" -v b="$2" -v f="${3:-1}" 'BEGIN { if (a > 0 && b > 0)
 
 listening() { ${1:+ip netns exec "$1"} ss -Hltn "sport = :$2" | grep -q .; }
 
-# perf CONTENDER PROGRAM ARG...: the client's line of figures. CLIENT: words before the client's command
+# perf CONTENDER PROGRAM ARG...: runs server and client, and sets FIGURES to the client's line of results. CLIENT: prefix
+# of the client's command
 perf() {
 	local sns cns sdev cdev sgid cgid ip server
 	read -r sns cns sdev cdev sgid cgid ip <<< "${CONTENDERS[$1]}"
@@ -31,11 +32,11 @@ perf() {
 	FIGURES=$(grep -A1 '^ *#bytes' /tmp/client | tail -n 1)
 }
 
-# perftest prints inf, nan or 0 when it could not calibrate the cycle counter: such a run is no measurement.
+# perftest prints inf, nan or 0 if it could not calibrate the cycle counter. Such a run is repeated.
 sane() { [[ $1 =~ ^[0-9]+(\.[0-9]+)?$ ]] && [[ $1 =~ [1-9] ]]; }
 
-# attempts FIELD PROGRAM ARG...: perf, until the field of FIGURES is a number; says why it tried again. What did not
-# finish three times in a round gets one attempt in the rounds to come.
+# attempts FIELD PROGRAM ARG...: runs perf until the field of FIGURES is a number, at most five times, and reports each
+# failure. Three runs that do not finish end the measurement; in later rounds, the first such run ends it.
 declare -A HUNG
 attempts() {
 	local field=$1 n hung=0
@@ -80,7 +81,7 @@ latency() {
 	say send_lat_median "$median"
 	say send_lat_p99 "$p99"
 }
-# What a system call that does nothing takes, and one that lets another program run: a message costs one.
+# µs of a system call that does nothing, and of a switch to another process. A message needs at least one of them.
 empty_call() {
 	local empty over
 	read -r empty over < <("$PROGRAMS/empty_call")
@@ -88,7 +89,7 @@ empty_call() {
 	say hand_over "$(quotient "$over" 1)"
 }
 
-# iperf3 SECONDS in writes of SIZE: MiB/s
+# stream_tcp SECONDS: MiB/s of iperf3 with writes of SIZE bytes
 stream_tcp() {
 	local ip=10.9.1.2 mbps args=(-B 10.9.1.1 --bind-dev xa) in=()
 	[ "$CONTENDER" != hosts-tcp ] || { ip=$H2IP args=() in=(ip netns exec h1); }
@@ -98,7 +99,7 @@ stream_tcp() {
 }
 tcp() { say "$TEST" "$(stream_tcp 1)"; }
 
-# scale COMMAND ARG...: our own program at the contender's devices, in three attempts; OUT is what it printed
+# scale COMMAND ARG...: runs selftests/verbs/scale.c on the contender's devices, in up to three attempts. OUT: its output
 scale() {
 	local sns cns sdev cdev n
 	read -r sns cns sdev cdev _ <<< "${CONTENDERS[$CONTENDER]}"
@@ -113,10 +114,10 @@ scale() {
 	return 1
 }
 
-# Jiffies all CPUs together were busy since boot.
+# Jiffies that all CPUs together have been busy since boot.
 busy() { awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat; }
 
-# CPU seconds a GiB takes at the receiver's and the sender's end together; the waiting is done asleep.
+# CPU seconds per GiB, sender and receiver together. Both sleep while they wait (scale -e), so waiting takes no CPU time.
 cpu_per_gib() {
 	local n s cpu before rate
 	if [ "$CONTENDER" = pair-tcp ]; then
@@ -130,7 +131,7 @@ cpu_per_gib() {
 	say "$TEST" "$(quotient "$cpu" "$n" "$(quotient $((1 << 30)) "$SIZE")")"
 }
 
-# netem takes whole skbs, so packets leave one by one: one loss is one packet, for all contenders.
+# gso_max_segs 1 makes each packet an skb of its own. netem drops whole skbs, so each drop is one packet for every stack.
 goodput() {
 	local dev=xa at='' n s
 	[ "$CONTENDER" != pair-roan ] || { dev=ya at='ip netns exec ra'; }
@@ -149,7 +150,7 @@ goodput() {
 	$at ip link set $dev gso_max_segs 65535
 }
 
-# SIZE is how many QPs: messages of 64 KiB a second, each on the next QP
+# Messages of 64 KiB per second over SIZE QPs, each message on the next QP.
 over_qps() {
 	local n s
 	scale stream -n "$SIZE" -s 65536 -t 2
@@ -174,8 +175,8 @@ memory() {
 	say ring_memory "$rings"
 }
 
-# System calls of the client a streamed message costs: what 19,000 more messages add, so that setting up counts for nothing.
-# Counted in the process itself, and by strace, which stops the program at each.
+# System calls of the client per streamed message: the difference between runs of 20,000 and of 1,000 messages, over
+# 19,000, so that calls for set-up do not count. Counted in the process, and by strace, which stops it at each call.
 syscalls() {
 	say syscalls "$(more_calls counted)"
 	say syscalls_strace "$(more_calls straced)"
@@ -192,14 +193,14 @@ straced() {
 	[ -n "$FIGURES" ] && awk '$NF == "total" { print $4 }' /tmp/strace
 }
 
-# The clients whose memory some kinds are.
+# Loads the modules that have the memory of the kinds gpu, bar and peer.
 memory_clients() {
 	local ko
 	[ -n "${CONTENDERS[hosts-roan]:-}" ] && [ -x "$PROGRAMS/memory" ] && ko=$(roan_ko) || return
 	[ -e /sys/module/roan_fake_gpu ] || { insmod "${ko%/*}/roan_peermem.ko"; insmod "${ko%/*}/roan_fake_gpu.ko"; }
 }
 
-# memory_kind KIND: at both ends, by selftests/gpu/memory.c
+# memory_kind KIND: bandwidth with memory of that kind at both ends, by selftests/gpu/memory.c
 memory_kind() {
 	local server n
 	for n in 1 2; do
@@ -216,14 +217,14 @@ memory_kind() {
 	say "read_$TEST" "$READ"
 }
 
-# How the driver computes CRCs here: it measures when it is loaded.
+# Name of the CRC implementation that the driver uses on this machine: the fastest one when it is loaded.
 crc_way() {
 	local ko
 	ko=$(roan_ko) && insmod "${ko%/*}/roan_limit.ko" bytes=4096 && cat /sys/module/roan_limit/parameters/crc
 	rmmod roan_limit
 }
 
-# What the CRC at either end and one copy alone allow on one CPU, by the driver's own CRC.
+# MiB/s of one CPU that only computes the driver's CRC for both ends and copies once; then of one CRC, of one copy.
 limit() {
 	local ko crc copy dir=/sys/module/roan_limit/parameters
 	ko=$(roan_ko) && insmod "${ko%/*}/roan_limit.ko" bytes="$SIZE" && crc=$(cat $dir/crc_ns) && copy=$(cat $dir/copy_ns)

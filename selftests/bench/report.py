@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Turns what guest.sh printed into Documentation/benchmarks.md (verdict, figures, method, tables), measurements.md (remarks,
-sizes) and one figure a lab. Measures nothing.
+"""Converts the output of guest.sh into benchmarks.md (aims met, figures, method, tables), measurements.md (remarks, all
+message sizes) and one figure per lab. Measures nothing.
 
-report.py FOLDER LOG...     what was not measured has no row; a ratio is the median of the rounds' own ratios
+report.py FOLDER LOG...     FOLDER: gets the files. A measurement without values has no row. A ratio is the median of the
+                            ratios within each round
 """
 import os
 import shutil
@@ -41,15 +42,15 @@ KINDS = [
     ("peer", "fake GPU, by a peer-memory client"), ("dm", "device memory"),
 ]
 KIND_SIZE = 307240
-# What the first screen compares: test, size, judged steered where that is measured, label.
+# Rows of the first table: test, size, whether to take the steered figures where they exist, label.
 SUMMARY = [
     ("write_bw", 65536, True, "WRITE 64 KiB, bandwidth"), ("write_bw", 1048576, True, "WRITE 1 MiB, bandwidth"),
     ("write_rate", 64, True, "WRITE 64 B, messages/s"), ("loss_1", 65536, False, "WRITE 64 KiB, 1 % of packets lost, bandwidth"),
     ("qp_create", 1000, False, "QPs created per second"), ("send_lat_median", 2, False, "SEND 2 B, median latency (lower is better)"),
     ("cpu", 65536, False, "WRITE 64 KiB, CPU time per GiB (lower is better)"),
 ]
-# What is aimed at: name, labs (None: all), a function from a Run to {round: figure}, what it must be; sense None: only
-# told. Where each end can have CPUs of its own (steered), bandwidth and rate are judged by that.
+# The aims: name, lab (None: all), a function from a Run to {round: figure}, the comparison with the bar (None: shown, not
+# judged), the bar. In a lab with several CPUs, bandwidth and rate are judged by the steered figures.
 BARS = [
     ("WRITE 64 KiB, roan : rxe", "uml", lambda r: r.ratios("write_bw", 65536, "rxe"), ">=", 5),
     ("WRITE 64 KiB, roan : TCP", "uml", lambda r: r.ratios("write_bw", 65536, "tcp"), ">=", 2),
@@ -117,7 +118,7 @@ class Run:
         return self.value.get((topo, stack, test, size), {})
 
     def tcp(self, topo, test, size):
-        # TCP has one figure a size: a stream written in pieces of that size.
+        # TCP has one bandwidth per size, whatever the operation: that of a stream written in pieces of that size.
         return self.rounds(topo, "tcp", "write_bw" if test.endswith("_bw") else test, size)
 
     def ratios(self, test, size, other, topo="pair"):
@@ -125,7 +126,7 @@ class Run:
         return divide(self.rounds(topo, "roan", test, size), theirs)
 
     def limit(self, size, topo):
-        """Both CRCs and the copy on one CPU; steered, the end that has a CRC and the copy to do is the slower one."""
+        """MiB/s of one CPU that does both CRCs and the copy. Steered, of the slower end: one CRC and the copy."""
         if topo == "pair":
             return self.rounds("pair", "limit", "write_bw", size)
         crc, copy = (self.rounds("pair", "limit", t, size) for t in ("limit_crc", "limit_copy"))
@@ -158,7 +159,7 @@ def spread(values):
 
 
 def verdict(name, values, sense, bar):
-    """One line of the table of bars."""
+    """Returns a row of the table of aims."""
     v = sorted(values.values())
     m = statistics.median(v)
     if not sense:
@@ -170,7 +171,7 @@ def verdict(name, values, sense, bar):
 
 
 def table(head, rows):
-    """Rows and columns in which nothing was measured are left out."""
+    """Returns a Markdown table, without rows and columns that have no value."""
     rows = [row for row in rows if any(cell != "-" for cell in row[1:])]
     kept = [i for i in range(len(head)) if not i or any(row[i] != "-" for row in rows)]
     head, rows = [head[i] for i in kept], [[row[i] for i in kept] for row in rows]
@@ -191,10 +192,10 @@ def two(run, test, size, label):
     return [label, median(rxe), median(roan), spread(divide(roan, rxe))]
 
 
-STEERED = """The same veths, but each end has half of the CPUs: its programs run there, and packets to it are received there (RPS), as on two
-hosts. The same for all three, switched on and off in each round. Bandwidth and rate are compared with their bars by these rows on
-several CPUs. Otherwise the CPU that sends also does the receiver's work, which no real wire does, and which TCP avoids in part, as its
-receiver is a process that copies by itself.
+STEERED = """The same veths, but each end has half of the CPUs, as two hosts have: its programs run there, and packets to it are received there
+(RPS). This applies to roan, rdma_rxe and TCP; each round measures both ways. In a lab with several CPUs the aims for bandwidth and rate are
+judged by these rows. Without steering, the CPU that sends also does the receiver's work, unlike between two hosts. TCP is affected less, as
+its receiving process copies the data on its own CPU.
 """
 HEAD = ["", "rdma_rxe", "roan", "TCP", "roan : rxe", "roan : TCP"]
 
@@ -220,29 +221,29 @@ def kinds(run):
 
 
 def trouble(run):
-    """What was tried again, what never gave a value, what a guest died of."""
+    """Lists failed attempts, measurements without a value, and measurements in which a guest crashed."""
     out = "Attempts without a result, repeated: " + ("; ".join(
         f"{stack}: {n} × {why}" for (stack, why), n in sorted(run.again.items())) or "none") + ".\n"
     out += f"Measurements without a result after all attempts: {sum(run.missing.values())}"
     out += "".join(f"; {s} {t} {size_name(z)} × {n}" for (_, s, t, z), n in sorted(run.missing.items())) + ".\n"
     if run.died:
-        out += "The guest died in, and these were left out afterwards: " + ", ".join(run.died) + ".\n"
+        out += "The guest crashed in these measurements, which were then left out: " + ", ".join(run.died) + ".\n"
     return out
 
 
 def one_cpu(run, latency):
-    """Where both ends share one CPU, each half round trip has a hand-over, whoever drives."""
+    """Compares the latency with a process switch: with one CPU, each half round trip needs one with any driver."""
     over = run.rounds("pair", "limit", "hand_over", 0)
     if not over or run.env.get("cpus") != "1":
         return ""
     rxe = run.rounds("pair", "rxe", "send_lat_median", 2)
-    return (f"A call that only lets another program run takes {median(over)} µs, and each half round trip between two "
-            f"programs on one CPU needs one. roan takes {spread(divide(latency, over))} times as long as that; no driver "
+    return (f"A system call that only switches to another program takes {median(over)} µs, and each half round trip between "
+            f"two programs on one CPU needs one. roan takes {spread(divide(latency, over))} times as long as that; no driver "
             f"can take less than {spread(divide(over, rxe))} of what rdma_rxe takes.\n")
 
 
 def aims(run):
-    """{name: row of the table of bars}; None for what was not measured. A "..." belongs to the row before it."""
+    """Returns {name: row of the table of aims, or None if not measured}. A name with "..." continues the row before it."""
     found = {}
     for name, lab, values, sense, bar in BARS:
         if lab in (None, run.lab):
@@ -253,7 +254,7 @@ def aims(run):
 
 
 def summary(runs):
-    """The first screen: ratios side by side, then what was missed."""
+    """Returns the first section: the ratios of all labs side by side, then the aims that are missed."""
     rows = []
     for test, size, steered, label in SUMMARY:
         row = [label]
@@ -293,7 +294,7 @@ def section(run):
                      [two(run, t, s, f"{name}{unit and ', ' + unit}") for t, s, name, unit in QPS]))
     out.append("### The limit of the machine\n")
     out.append("Throughput of one CPU that computes only the two CRCs and one copy, with the driver's own CRC, in the same boot. Over "
-               "a veth sender and receiver share a CPU, unless packets are steered to another. Then there are two, and the limit is "
+               "a veth sender and receiver share a CPU, unless packets are steered to another. Then each has a CPU, and the limit is "
                "that of the end with one CRC and the copy.\n")
     out.append(limits(run))
     call = run.rounds("pair", "limit", "empty_call", 0)
@@ -328,7 +329,7 @@ def details(run):
 
 
 def draw(run, path):
-    """WRITE bandwidth by size with the rounds' range, by gnuplot; False if it is not installed."""
+    """Draws WRITE bandwidth by size, with the range of the rounds, by gnuplot. Returns False if it is not installed."""
     if not shutil.which("gnuplot"):
         return False
     with tempfile.TemporaryDirectory() as tmp:
@@ -387,7 +388,7 @@ METHOD = """Profiles, all message sizes and the history of these figures: [measu
 | TCP | one stream written in pieces of the row's size, with the system calls that iperf3 makes for each |
 | CPU time, loss, many QPs | `selftests/verbs/scale`, 16 WRITEs outstanding; with loss, packets are sent one by one, as netem otherwise drops whole GSO packets |
 | system calls | counted in separate runs, by a library preloaded into the client and by `strace -c` |
-| "a veth each" | rdma_rxe cannot leave the first namespace, so both ends of its veth, which TCP uses too, are there; bound to an interface, both send over it to a local address. roan would use lo to such an address, so each end of its veth has a namespace of its own |
+| "a veth each" | rdma_rxe works in the initial namespace only, so both ends of its veth are there; TCP uses the same veth. Both are bound to an interface, so their packets to the other end's local address cross the veth. roan would route packets to a local address over lo, so the ends of its veth are in two namespaces |
 """
 DETAILS = """# Measurements in detail
 

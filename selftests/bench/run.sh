@@ -3,9 +3,9 @@
 # Runs guest.sh in a lab and passes its output to report.py, which writes Documentation/benchmarks.md, measurements.md, figures.
 #	run.sh [-r ROUNDS] [-p CPUS] [-o] [-c] [LAB...]	LAB: uml, qemu (default: both)
 #	-p: number of CPUs for QEMU (default: 2)
-#	-o: only report from the logs in build/bench	-c: continue an interrupted run
-# Results are appended as they arrive. A guest that dies is started again at the incomplete round (ratios are computed within
-# rounds), without the measurement it died in; after four boots the results so far are reported.
+#	-o: only write the pages, from the logs in build/bench	-c: continue an interrupted run
+# Results are appended as they arrive. A guest that crashes is started again at the incomplete round (ratios are computed
+# within rounds), without the measurement in which it crashed. After four boots the results so far are reported.
 # BENCH_RUN: the command that runs a script in a lab (default: selftests/vm/run.sh LAB -s SECONDS).
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
@@ -24,17 +24,17 @@ while getopts r:p:oc o; do
 done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- uml qemu
-export EMULATOR="${EMULATOR:-qemu-system-x86_64}"	# this machine's, whatever the tests use: figures are of one emulator
+export EMULATOR="${EMULATOR:-qemu-system-x86_64}"	# the tests may use another; all figures are of this one
 mkdir -p "$OUT"
-load() { cut -d' ' -f1 /proc/loadavg; }	# what else this machine was doing
+load() { cut -d' ' -f1 /proc/loadavg; }	# shows how busy the machine was with other work
 
 next_round() { echo $(($(sed -n 's/^@round //p' "$1" | sort -n | tail -n 1) + 1)); }
-# What was tried and never gave a value, in a boot that did not end well: the last thing it tried.
+# The measurement in which the last boot ended, if it ended early.
 culprit() { grep -E '^@(try|end|boot)' "$1" | tail -n 1 | sed -n 's/^@try //p'; }
 
-boot() { # LAB LOG SKIP: one guest, from the first round that is not whole
+boot() { # LAB LOG SKIP: runs one guest, from the first incomplete round on
 	local lab=$1 log=$2 less=()
-	# Emulation is slow: less of everything, but still every kind.
+	# Emulation is slow: fewer sizes and fewer bytes, but every measurement.
 	[ "$lab" = uml ] || less=("SIZES=64,4096,65536,1048576" MIB=128 LIMIT=60)
 	# shellcheck disable=SC2086 # BENCH_RUN is a command line
 	BENCH=m ${BENCH_RUN:-"$REPO/selftests/vm/run.sh" "$lab" -c "$cpus" -s $((400 + rounds * 600))} "$HERE/guest.sh" "REPO=$REPO" \
@@ -51,7 +51,7 @@ measure() { # LAB
 		boot "$lab" "$log" "$skip"
 		[ "$(next_round "$log")" -le "$rounds" ] || break
 		skip=$skip${skip:+,}$(culprit "$log")
-		echo "run.sh: $lab: boot $n ended in round $(next_round "$log"), at $(culprit "$log")"
+		echo "run.sh: $lab: boot $n ended early in round $(next_round "$log"), during $(culprit "$log")"
 		[ -z "$(culprit "$log")" ] || echo "@died $(culprit "$log")" >> "$log"
 	done
 	echo "@env host $(nproc) CPUs, load average $before at the start, $(load) at the end" >> "$log"

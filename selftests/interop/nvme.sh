@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The kernel's own consumers: an NVMe target and host over one roan device. Connect, write, read back, compare, disconnect.
-# With ib_core.force_mr=1 on the kernel's command line the target also registers memory, for each transfer.
+# The kernel's NVMe over RDMA target and host on one roan device: connect, write, read back, compare, disconnect. With
+# ib_core.force_mr=1 on the kernel's command line, the target registers memory (REG_MR) for each transfer.
 #
-#	v1 (10.7.0.1, roan1) =veth= v2	both ends in the first namespace: nvme-rdma makes its connections there
+#	v1 (10.7.0.1, roan1) =veth= v2	both ends in the initial namespace, the only one that nvme-rdma uses
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 NQN=nqn.2026-01.org.roan:test
 CFG=/sys/kernel/config/nvmet
 MB=${MB:-32}
 
-target() {
+create_target() {
 	local s=$CFG/subsystems/$NQN n p=$CFG/ports/1
 	n=$s/namespaces/1
 	dd if=/dev/zero of=/tmp/disk bs=1M count="$MB" 2> /dev/null && LOOP=$(losetup -f --show /tmp/disk) || return
@@ -19,7 +19,7 @@ target() {
 	mkdir -p "$p" && echo "$1" > $p/addr_traddr && echo rdma > $p/addr_trtype && echo 4420 > $p/addr_trsvcid &&
 		echo "$2" > $p/addr_adrfam && ln -s "$s" "$p/subsystems/$NQN"
 }
-untarget() {
+remove_target() {
 	rm -f $CFG/ports/1/subsystems/$NQN
 	rmdir $CFG/ports/1 && echo 0 > $CFG/subsystems/$NQN/namespaces/1/enable && rmdir $CFG/subsystems/$NQN/namespaces/1 &&
 		rmdir $CFG/subsystems/$NQN || return
@@ -28,7 +28,7 @@ untarget() {
 disk() { nvme list 2> /dev/null | awk '$1 ~ /^\/dev\/nvme/ { print $1; exit }'; }
 have_disk() { [ -n "$(disk)" ]; }
 connect() { timeout 200 nvme connect -t rdma -n $NQN -a "$1" -s 4420 -i 2 && wait_for 60 have_disk; }
-copy() {
+write_and_compare() { # BYTES: of each request
 	dd if=/dev/urandom of=/tmp/data bs=1M count=$((MB / 2)) 2> /dev/null
 	timeout 400 dd if=/tmp/data of="$(disk)" bs="$1" oflag=direct conv=fsync 2>&1 &&
 		timeout 400 dd if="$(disk)" of=/tmp/back bs="$1" count=$((MB / 2 * 1048576 / $1)) iflag=direct 2>&1 &&
@@ -49,14 +49,14 @@ for a in $H1IP $H1IP6; do
 done
 for a in "$H1IP ipv4" "$H1IP6 ipv6"; do
 	set -- $a
-	target "$1" "$2" > /tmp/target.log 2>&1 || { cat /tmp/target.log; ktap_fail "$2: target"; break; }
-	ktap_check "$2: connect" connect "$1"
+	create_target "$1" "$2" > /tmp/target.log 2>&1 || { cat /tmp/target.log; ktap_fail "$2: the target is created"; break; }
+	ktap_check "$2: the host connects" connect "$1"
 	if have_disk; then
-		ktap_check "$2: written and read back, 4 KiB" copy 4096
-		ktap_check "$2: written and read back, 1 MiB" copy 1048576
-		ktap_check "$2: disconnect" timeout 200 nvme disconnect -n $NQN
+		ktap_check "$2: 4 KiB writes are read back unchanged" write_and_compare 4096
+		ktap_check "$2: 1 MiB writes are read back unchanged" write_and_compare 1048576
+		ktap_check "$2: the host disconnects" timeout 200 nvme disconnect -n $NQN
 	fi
-	ktap_check "$2: target removed" untarget
+	ktap_check "$2: the target is removed" remove_target
 done
-ktap_check "the device can be deleted afterwards" timeout 100 rdma link del "$H1DEV"
+ktap_check "the RDMA device is deleted afterwards" timeout 100 rdma link del "$H1DEV"
 ktap_end

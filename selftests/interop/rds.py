@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-# Messages over two AF_RDS sockets of one host, both ways. The bytes that arrive are compared with those sent, and RDS's own
-# list of InfiniBand connections must name the two addresses.
+# Sends messages between two AF_RDS sockets of one host, in both directions, and compares the bytes received with those
+# sent. RDS's list of InfiniBand connections must contain the two addresses, so that no other transport passes.
 #	rds.py ADDRESS ADDRESS
 import random
 import select
@@ -13,10 +13,10 @@ RDS_INFO_IB_CONNECTIONS = 10008
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 PORT = 4000
-ROOM = 4 << 20
+SOCKET_BUFFER = 4 << 20
 SECONDS = 60
 SIZES = [1, 7, 100, 4096, 4097, 65536, 262144]
-AHEAD = 4
+IN_FLIGHT = 4
 
 
 def message(size, seed):
@@ -30,21 +30,21 @@ def receive(sock, what):
 
 
 def pass_messages(a, b, seed):
-    """AHEAD messages of each size are under way at once."""
+    """Sends IN_FLIGHT messages of each size from a to b, then receives and compares them."""
     for size in SIZES:
-        sent = [message(size, seed + i) for i in range(AHEAD)]
+        sent = [message(size, seed + i) for i in range(IN_FLIGHT)]
         for data in sent:
             a.sendto(data, b.getsockname())
         for i, data in enumerate(sent):
             what = f"message {i} of {size} bytes to {b.getsockname()[0]}"
             got = receive(b, what)
             if got != data:
-                sys.exit(f"{what}: {len(got)} bytes arrived, and not as they were sent")
-        print(f"{AHEAD} messages of {size} bytes to {b.getsockname()[0]}")
+                sys.exit(f"{what}: received {len(got)} bytes, which differ from those sent")
+        print(f"{IN_FLIGHT} messages of {size} bytes to {b.getsockname()[0]}")
 
 
-def by_infiniband(sock, a, b):
-    """An entry begins with the two addresses."""
+def has_infiniband_connection(sock, a, b):
+    """Searches RDS's list of connections, whose entries begin with the two addresses."""
     info = sock.getsockopt(SOL_RDS, RDS_INFO_IB_CONNECTIONS, 1024)
     return any(socket.inet_aton(x) + socket.inet_aton(y) in info for x, y in ((a, b), (b, a)))
 
@@ -54,14 +54,14 @@ def main():
     socks = []
     for address in (one, other):
         sock = socket.socket(socket.AF_RDS, socket.SOCK_SEQPACKET)
-        sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, ROOM)
-        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM)
+        sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, SOCKET_BUFFER)
         sock.bind((address, PORT))
         socks.append(sock)
     pass_messages(socks[0], socks[1], 1)
     pass_messages(socks[1], socks[0], 1000)
-    if not by_infiniband(socks[0], one, other):
-        sys.exit("RDS lists no InfiniBand connection of these addresses")
+    if not has_infiniband_connection(socks[0], one, other):
+        sys.exit("RDS lists no InfiniBand connection between these addresses")
 
 
 main()
