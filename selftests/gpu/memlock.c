@@ -26,27 +26,12 @@
 static struct vt_dev dev;
 static uint8_t *memory;			/* 2 * LIMIT */
 
-/* Returns the number after @word in a file of /proc, or -1. */
-static long number(const char *file, const char *word)
-{
-	char line[256];
-	long found = -1;
-	FILE *f = fopen(file, "r");
-
-	while (f && found < 0 && fgets(line, sizeof(line), f))
-		if (!strncmp(line, word, strlen(word)))
-			found = atol(line + strlen(word));
-	if (f)
-		fclose(f);
-	return found;
-}
-
 static long context_kib;	/* charged for what exists when the limit is set: the rings of the context */
 
 /* Pinned for regions. */
 static long pinned_kib(void)
 {
-	return number("/proc/self/status", "VmPin:") - context_kib;
+	return vt_number("/proc/self/status", "VmPin:") - context_kib;
 }
 
 /* Returns the pages pinned on this machine. With several CPUs their per-CPU counts are first added up. */
@@ -58,7 +43,7 @@ static long pins(void)
 		fputs("1", f);
 		fclose(f);
 	}
-	return number("/proc/vmstat", "nr_foll_pin_acquired ") - number("/proc/vmstat", "nr_foll_pin_released ");
+	return vt_number("/proc/vmstat", "nr_foll_pin_acquired ") - vt_number("/proc/vmstat", "nr_foll_pin_released ");
 }
 
 static struct ibv_mr *reg(size_t length, int access)
@@ -137,7 +122,7 @@ static char current[256];		/* memory.current of the group */
 /* Compares usage with a tolerance for the group's precharge. */
 static void is_charged(long before, const char *what)
 {
-	long with = number(current, "");
+	long with = vt_number(current, "");
 
 	vt_ok(with - before > 15 << 20, "16 MiB of %s are charged: %ld KiB", what, (with - before) / KIB);
 }
@@ -149,7 +134,7 @@ static void is_uncharged(long before)
 	int i;
 
 	for (i = 0; i < 100; i++) {
-		after = number(current, "");
+		after = vt_number(current, "");
 		if (after - before < 1 << 20)
 			break;
 		usleep(50000);
@@ -174,13 +159,13 @@ static void group(const char *cgroup)
 	close(fd);
 	snprintf(current, sizeof(current), "%s/memory.current", cgroup);
 
-	before = number(current, "");
+	before = vt_number(current, "");
 	dm = ibv_alloc_dm(dev.ctx, &attr);
 	is_charged(before, "device memory");
 	vt_ok(dm && !ibv_free_dm(dm), "freed");
 	is_uncharged(before);
 
-	before = number(current, "");
+	before = vt_number(current, "");
 	cq = ibv_create_cq(dev.ctx, (1 << 18) - 1, NULL, NULL, 0);	/* 64 bytes each */
 	is_charged(before, "a completion queue");
 	vt_ok(cq && !ibv_destroy_cq(cq), "destroyed");

@@ -343,3 +343,17 @@ void vt_recv(int fd, void *p, size_t n)
 		got += r;
 	}
 }
+
+long vt_number(const char *file, const char *word)
+{
+	char line[256];
+	long found = -1;
+	FILE *f = fopen(file, "r");
+
+	while (f && found < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, word, strlen(word)))
+			found = atol(line + strlen(word));
+	if (f)
+		fclose(f);
+	return found;
+}

@@ -69,6 +69,9 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 
 uint64_t vt_now_ms(void);
 
+/* Returns the number after @word, at the start of a line of a file of /proc or of a cgroup; -1 if there is none. */
+long vt_number(const char *file, const char *word);
+
 /* Side channel. Both functions exit with VT_FAIL when the peer has closed it. */
 int vt_listen_accept(int port);
 int vt_connect(const char *host, int port);

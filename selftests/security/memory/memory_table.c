@@ -171,7 +171,7 @@ static const struct row {
 /* The kernel's own part of the group's memory; without it the program's heap would be counted. */
 static long group_kernel(void)
 {
-	return usage_number(stat, "kernel ");
+	return vt_number(stat, "kernel ");
 }
 
 static bool near(long is, long want)
@@ -188,7 +188,7 @@ static void settle(void)
 static void measure(const struct row *row)
 {
 	static void *objects[MOST];
-	long before = usage_pinned(), pinned, kernel = group_kernel(), now = usage_number(current, "");
+	long before = usage_pinned(), pinned, kernel = group_kernel(), now = vt_number(current, "");
 	size_t asked = usage_mapped();
 	bool good = true;
 	int i;
@@ -202,7 +202,7 @@ static void measure(const struct row *row)
 	asked = usage_mapped() - asked;
 	pinned = usage_pinned() - before;
 	kernel = group_kernel() - kernel;
-	now = usage_number(current, "") - now;
+	now = vt_number(current, "") - now;
 	printf("# %-42s %9zu mapped %9ld memory.stat kernel %9ld memory.current %9ld VmPin\n", row->name, asked / row->n,
 	       kernel / row->n, now / row->n, pinned / row->n);
 	if (row->kind == MAPPED)

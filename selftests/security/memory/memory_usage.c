@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "memory_usage.h"
+#include "verbs_test.h"
 
 #define MOST	8192
 
@@ -63,23 +64,9 @@ void usage_unmap_all(void)
 	}
 }
 
-long usage_number(const char *file, const char *word)
-{
-	char line[256];
-	long found = -1;
-	FILE *f = fopen(file, "r");
-
-	while (f && found < 0 && fgets(line, sizeof(line), f))
-		if (!strncmp(line, word, strlen(word)))
-			found = atol(line + strlen(word));
-	if (f)
-		fclose(f);
-	return found;
-}
-
 long usage_pinned(void)
 {
-	return KIB * usage_number("/proc/self/status", "VmPin:");
+	return KIB * vt_number("/proc/self/status", "VmPin:");
 }
 
 bool usage_pinned_becomes(long bytes)

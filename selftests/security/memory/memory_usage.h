@@ -10,7 +10,6 @@
 #define MIB	(1024 * KIB)
 #define PAGE	4096l
 
-long usage_number(const char *file, const char *word);	/* the number after @word; -1 */
 long usage_pinned(void);				/* VmPin in bytes */
 bool usage_pinned_becomes(long bytes);			/* within 5 s */
 
