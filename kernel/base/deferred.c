@@ -4,15 +4,17 @@
  * ERR. Each CPU has two lists and one tasklet that drains them in rounds. An item is on at most one list; its work is
  * a set of bits, so setting a bit twice runs it once. Does not know what the bits do: the owner's run() does.
  *
- * A round ends when ROUND_NS have passed or the transmit budget is exhausted. The tasklet is then scheduled again:
- * softirqs of other subsystems run between two rounds, and under load the rounds continue in ksoftirqd, which shares
- * the CPU fairly with other tasks. One item is not interrupted, so each run() has a bound of its own.
+ * A round ends when ROUND_NS (of bulk work: BULK_ROUND_NS) have passed or the transmit budget is exhausted. The tasklet
+ * is then scheduled again: softirqs of other subsystems run between two rounds, and under load the rounds continue in
+ * ksoftirqd, which shares the CPU fairly with other tasks. One item is not interrupted, so each run() has a bound of its
+ * own.
  */
 #include <linux/interrupt.h>
 #include <linux/ktime.h>
 #include "base/deferred.h"
 
 #define ROUND_NS	(500 * NSEC_PER_USEC)
+#define BULK_ROUND_NS	(100 * NSEC_PER_USEC)
 
 struct deferred_list {
 	struct llist_head added;
@@ -77,12 +79,11 @@ static bool deferred_run_list(struct deferred_list *list, u64 end)
 static void deferred_run_round(struct tasklet_struct *tasklet)
 {
 	struct deferred_cpu *todo = from_tasklet(todo, tasklet, tasklet);
-	u64 end = ktime_get_ns() + ROUND_NS;
 	bool more;
 
 	roan_tx_budget_reset();
-	more = deferred_run_list(&todo->prompt, end);
-	more |= deferred_run_list(&todo->bulk, end);
+	more = deferred_run_list(&todo->prompt, ktime_get_ns() + ROUND_NS);
+	more |= deferred_run_list(&todo->bulk, ktime_get_ns() + BULK_ROUND_NS);
 	if (more)
 		tasklet_schedule(tasklet);
 }

@@ -74,7 +74,7 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* process or
 /* ---- flush.c ---- */
 
 /* Each call flushes so many requests of a queue and defers the remainder. True: nothing is left. */
-#define ROAN_FLUSH_SLOTS	128
+#define ROAN_FLUSH_SLOTS	32
 #define ROAN_FLUSH_ROUNDS	(ROAN_MAX_WR / ROAN_FLUSH_SLOTS + 1)	/* calls that flush what was posted before them */
 bool roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
 bool roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
