@@ -43,11 +43,16 @@ static int __init roan_init(void)
 	err = roan_net_init(roan_recv);
 	if (err)
 		goto err_dm_bar;
-	err = roan_device_init();
+	err = roan_parent_init();
 	if (err)
 		goto err_net;
+	err = roan_device_init();
+	if (err)
+		goto err_parent;
 	return 0;
 
+err_parent:
+	roan_parent_exit();
 err_net:
 	roan_net_exit();
 	roan_tx_page_pool_exit();
@@ -74,6 +79,7 @@ err_crc:
 static void __exit roan_exit(void)
 {
 	roan_device_exit();	/* from here on there is no device, no user context and no packet */
+	roan_parent_exit();
 	roan_net_exit();
 	roan_tx_page_pool_exit();
 	roan_dm_bar_exit();

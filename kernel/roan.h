@@ -62,6 +62,7 @@ struct roan_net;
 struct roan_qp;
 struct roan_limiter;
 struct roan_dm_bar;
+struct roan_parent;
 struct roan_stats;
 struct roan_user;
 
@@ -71,6 +72,7 @@ struct roan_dev {
 	struct ib_device ib;
 	struct net_device *ndev;	/* held from newlink to dealloc */
 	netdevice_tracker ndev_tracker;
+	struct roan_parent *parent;	/* ib.dev.parent; parent.c */
 	struct roan_net *rnet;		/* of dev_net(ndev); ip_hook.c */
 	struct list_head net_link;	/* rnet->devs, RCU */
 	bool port_active_sent;		/* the last port event was PORT_ACTIVE; RTNL */

@@ -10,6 +10,7 @@
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: flowi4_tos or flowi4_dscp
  *   ROAN_SKB_CLOCK_MONOTONIC			argument of skb_set_delivery_time()
  *   ROAN_IMPORT_NS(ns)				MODULE_IMPORT_NS()
+ *   ROAN_CONST_KOBJECT				argument type of child_ns_type() in struct kobj_type
  *   roan_dma_buf_vmap(buf, map), ..._vunmap()	dma_buf_vmap_unlocked() ...
  *   ROAN_MOVE_NOTIFY				move_notify or its successor in struct dma_buf_attach_ops
  */
@@ -74,6 +75,12 @@
 #define ROAN_IMPORT_NS(ns)			MODULE_IMPORT_NS(#ns)
 #else
 #define ROAN_IMPORT_NS(ns)			MODULE_IMPORT_NS(ns)
+#endif
+
+#ifdef HAVE_CONST_KOBJECT_NS_TYPE
+#define ROAN_CONST_KOBJECT			const struct kobject
+#else
+#define ROAN_CONST_KOBJECT			struct kobject
 #endif
 
 #ifdef HAVE_DMABUF_VMAP_UNLOCKED

@@ -30,6 +30,7 @@ have FILL_RES_SRQ		rdma/ib_verbs.h '(\*fill_res_srq_entry)('
 have IB_FLUSH			rdma/ib_verbs.h 'IB_WR_FLUSH'
 have DMABUF_VMAP_UNLOCKED	linux/dma-buf.h 'dma_buf_vmap_unlocked('
 have DMABUF_INVALIDATE		linux/dma-buf.h '(\*invalidate_mappings)('
+have CONST_KOBJECT_NS_TYPE	linux/kobject.h '(\*child_ns_type)(const struct kobject'
 have IMPORT_NS_STRING		linux/module.h 'MODULE_IMPORT_NS(ns).*MODULE_INFO(import_ns, ns)'
 [ -e "$inc/linux/unaligned.h" ] || printf ' -I%s/kernel/compat/include' "$2"
 echo

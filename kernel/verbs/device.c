@@ -188,14 +188,6 @@ static int modify_device(struct ib_device *ibdev, int mask, struct ib_device_mod
 	return 0;
 }
 
-static ssize_t parent_show(struct device *device, struct device_attribute *attr, char *buf)
-{
-	struct roan_dev *dev = rdma_device_to_drv_device(device, struct roan_dev, ib);
-
-	return sysfs_emit(buf, "%s\n", dev->ndev->name);
-}
-static DEVICE_ATTR_RO(parent);
-
 static struct attribute *device_attrs[] = {
 	&dev_attr_parent.attr,
 	&dev_attr_dm_bar.attr,
@@ -270,6 +262,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	roan_dm_bar_detach(dev);
 	roan_user_mem_forget(&dev->dm_used);
 	roan_pfc_exit(dev);
+	roan_parent_del(dev);
 	rcu_barrier();	/* pending RCU callbacks finish before the tables below are freed */
 	if (dev->keys.tbl)
 		roan_key_table_exit(dev);
@@ -300,6 +293,7 @@ static int device_recheck_netdev(struct roan_dev *dev, const struct net *net)
 	rtnl_lock();
 	dev->port_active_sent = port_up(dev->ndev);
 	device_update_link_speed(dev);
+	roan_parent_show_netdev(dev);
 	if (dev->ndev->reg_state != NETREG_REGISTERED || !net_eq(net, dev_net(dev->ndev)))
 		err = -ENODEV;
 	rtnl_unlock();
@@ -336,7 +330,7 @@ static int device_new(const char *name, struct net_device *ndev)
 	err = connect_net(dev, name);
 	if (err)
 		goto err_dealloc;
-	err = ib_device_set_netdev(&dev->ib, ndev, 1);
+	err = roan_parent_add(dev) ?: ib_device_set_netdev(&dev->ib, ndev, 1);
 	if (err)
 		goto err_dealloc;
 	err = ib_register_device(&dev->ib, name, NULL);
@@ -463,6 +457,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 
+	roan_parent_netdev_event(ndev, what);
 	switch (what) {
 	case NETDEV_REGISTER:
 		groups_changed(ndev, false);

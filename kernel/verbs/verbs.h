@@ -22,6 +22,15 @@ void roan_dealloc_ucontext(struct ib_ucontext *uctx);
 void roan_disassociate_ucontext(struct ib_ucontext *uctx);
 int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs);
 
+/* parent.c: the device above the ib_device in sysfs; one for each */
+int roan_parent_add(struct roan_dev *dev);	/* before ib_register_device(); takes RTNL */
+void roan_parent_del(struct roan_dev *dev);	/* after device_del() of the ib_device; takes RTNL; none: does nothing */
+void roan_parent_show_netdev(struct roan_dev *dev);	/* RTNL held; net/ has the present name of a registered netdev */
+void roan_parent_netdev_event(struct net_device *ndev, unsigned long what);	/* RTNL held */
+extern struct device_attribute dev_attr_parent;
+int roan_parent_init(void);
+void roan_parent_exit(void);
+
 /* pd_ah.c */
 int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
 int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);
