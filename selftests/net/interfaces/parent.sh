@@ -83,10 +83,11 @@ in_namespaces() {
 }
 
 hold() { # DEVICE: a program that has it open
+	wait_for 60 grep -q ACTIVE "$CLASS/$1/ports/1/state" || return	# it opens no other
 	rm -f /tmp/held
 	"$PROGRAMS/lifetime" listen -d "$1" -t 300 > /tmp/held 2>&1 &
 	HOLDER=$!
-	wait_for 60 grep -q started /tmp/held
+	wait_for 60 grep -q started /tmp/held || { cat /tmp/held; return 1; }
 }
 let_go() { kill "$HOLDER" 2> /dev/null; wait "$HOLDER" 2> /dev/null; return 0; }
 
@@ -122,7 +123,7 @@ driver_unbound() {
 	hold roan7 && echo "$slot" > "$driver/unbind" && wait_for 60 gone roan7 && says "$(find "$PCI/" -name 'roan.rdma.*')" "" && no_dangling_link || return
 	let_go
 	echo "$slot" > "$driver/bind" && wait_for 60 test -d "$PCI/net" && udevadm settle -t 5
-	add roan7 "$(ls "$PCI/net")" && shows_netdev roan7 "$(ls "$PCI/net")"
+	ip link set "$(ls "$PCI/net")" up && add roan7 "$(ls "$PCI/net")" && shows_netdev roan7 "$(ls "$PCI/net")"
 }
 unplugged() {
 	hold roan7 && echo 1 > "$PCI/remove" && wait_for 60 gone roan7 && wait_for 60 test ! -e "$PCI" && no_dangling_link
