@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # rdma-core's own Python tests on one device. Passes if none fails and at least MIN_OK (94) pass.
-#	pyverbs.sh [ROUNDS]	(default 1; 20 is the soak: each makes other random choices); RDMA_CM=1: rdma_cm, too
+#	pyverbs.sh [ROUNDS]	(default 1; 20 is the soak: each makes other random choices)
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
@@ -38,11 +38,6 @@ needs_every_packet
 rm -rf $DIR && cp -r /usr/share/doc/rdma-core/tests $DIR && find $DIR -name '*.gz' -exec gunzip -f {} +
 [ ! -e /proc/sys/vm/nr_hugepages ] || echo 8 > /proc/sys/vm/nr_hugepages
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-# The tests look for the netdev and its address where a PCI adapter has it. A software device has none there, and tests
-# that need an address would be skipped. So point them to another folder.
-if [ -n "${RDMA_CM:-}" ]; then
-	sed -i "s,/sys/class/infiniband/{}/device/net/,$DIR/net-of-{}/," $DIR/base.py && mkdir -p "$DIR/net-of-$ADEV/v1"
-fi
 GID=$(gid_index "$ADEV" "$AIP" "$([ "$LINK_TYPE" = roan ] && echo h1)")
 for ((i = 1; i <= ROUNDS; i++)); do
 	ktap_check "pyverbs round $i" one_round "$i" || break
