@@ -107,9 +107,9 @@ pci_netdev() {
 	done
 	return 1
 }
-on_pci() {
-	ip addr add 10.9.0.1/24 dev "$NIC" && ip link set "$NIC" up && add roan7 "$NIC" || return
-	says "$(dirname "$(parent roan7)")" "$PCI" && on_the_bus roan7 && shows_netdev roan7 "$NIC"
+on_pci() { # NETDEV
+	ip addr add 10.9.0.1/24 dev "$1" && ip link set "$1" up && add roan7 "$1" && wait_for 60 gid_index roan7 10.9.0.1 || return
+	says "$(dirname "$(parent roan7)")" "$PCI" && on_the_bus roan7 && shows_netdev roan7 "$1"
 }
 same_numa() {
 	says "$(cat $CLASS/roan7/device/numa_node)" "$(cat "$PCI/numa_node")" && says "$(cat $CLASS/roan7/device/local_cpus)" "$(cat "$PCI/local_cpus")" &&
@@ -123,7 +123,7 @@ driver_unbound() {
 	hold roan7 && echo "$slot" > "$driver/unbind" && wait_for 60 gone roan7 && says "$(find "$PCI/" -name 'roan.rdma.*')" "" && no_dangling_link || return
 	let_go
 	echo "$slot" > "$driver/bind" && wait_for 60 test -d "$PCI/net" && udevadm settle -t 5
-	ip link set "$(ls "$PCI/net")" up && add roan7 "$(ls "$PCI/net")" && shows_netdev roan7 "$(ls "$PCI/net")"
+	on_pci "$(ls "$PCI/net")"
 }
 unplugged() {
 	hold roan7 && echo 1 > "$PCI/remove" && wait_for 60 gone roan7 && wait_for 60 test ! -e "$PCI" && no_dangling_link
@@ -156,7 +156,7 @@ ktap_check "net/ is visible in the netdev's namespace only, and goes when the ne
 udevadm settle -t 5 2> /dev/null
 if NIC=$(pci_netdev); then
 	PCI=$(readlink -f "/sys/class/net/$NIC/device")
-	ktap_check "the parent of an adapter's device is below its PCI device" on_pci
+	ktap_check "the parent of an adapter's device is below its PCI device" on_pci "$NIC"
 	ktap_check "it has the adapter's NUMA node and CPUs" same_numa
 	ktap_check "the adapter's device is not renamed" keeps_its_name roan7
 	ktap_check "libibverbs takes libroan for the adapter's device, too" only_libroan roan7
