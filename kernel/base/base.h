@@ -55,9 +55,9 @@ static inline void roan_memcg_enter_qp(struct roan_memcg_scope *scope, const str
 
 /* ---- udata.c ---- */
 
-/* Input: -EINVAL if too short or if trailing bytes are not 0; -EFAULT. Output: -ENOSPC, -EFAULT; length 0 is fine. */
+/* Input: -EINVAL if too short or if trailing bytes are not 0; -EFAULT. Output, of any length: -EFAULT. */
 int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
-int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if any input byte is not 0; NULL is accepted */
+int roan_udata_none(struct ib_udata *udata);	/* -EINVAL if any input byte is not 0; zeroes the response. NULL is accepted */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
 
 /* ---- qp_ref.c ---- */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checked copies of driver data (udata) of verbs. Input that is too short, or longer with bytes that are not 0, is
- * refused.
+ * Checked copies of driver data (udata) of verbs, by the rules of the RDMA core that uverbs_robust_udata promises:
+ * input that is too short, or longer with bytes that are not 0, is refused; a response is cut or filled with zeros.
+ * Older kernels lack the core's helpers (ib_copy_validate_udata_in(), ib_respond_udata()).
  */
 #include "base/base.h"
 
@@ -18,23 +19,37 @@ int roan_udata_in(struct ib_udata *udata, void *req, size_t size)
 	return ib_copy_from_udata(req, udata, size) ? -EFAULT : 0;
 }
 
+/* Zeroes the response from byte @from on. */
+static int udata_clear_rest(struct ib_udata *udata, size_t from)
+{
+	if (udata->outlen <= from)
+		return 0;
+	return clear_user(udata->outbuf + from, udata->outlen - from) ? -EFAULT : 0;
+}
+
 /*
  * For verbs without driver data. A newer provider may pass fields that this kernel does not know; refuse them unless
- * they are 0.
+ * they are 0, and answer with zeros.
  */
 int roan_udata_none(struct ib_udata *udata)
 {
-	if (!udata || !udata->inlen || ib_is_udata_cleared(udata, 0, udata->inlen))
+	if (!udata)
 		return 0;
-	return -EINVAL;
+	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EINVAL;
+	return udata_clear_rest(udata, 0);
 }
 
-/* No udata: a kernel consumer. No output buffer: the caller does not need the response. */
+/*
+ * No udata: a kernel consumer. A provider whose response is shorter does not know the last fields; it gets the others.
+ * One whose response is longer gets zeros for the fields that this kernel does not know.
+ */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size)
 {
-	if (!udata || !udata->outlen)
+	if (!udata)
 		return 0;
-	if (udata->outlen < size)
-		return -ENOSPC;
-	return ib_copy_to_udata(udata, (void *)resp, size) ? -EFAULT : 0;
+	size = min(size, udata->outlen);
+	if (size && ib_copy_to_udata(udata, (void *)resp, size))
+		return -EFAULT;
+	return udata_clear_rest(udata, size);
 }

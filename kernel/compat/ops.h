@@ -40,6 +40,10 @@ static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_ini
 /* ib_free_cq() has cancelled the work by now, but a concurrent upcall may have queued it again: cancel it here. */
 static inline int roan_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
 {
+	int err = roan_udata_none(udata);
+
+	if (err)
+		return err;
 	roan_pre_destroy_cq(cq);
 	if (cq->poll_ctx == IB_POLL_WORKQUEUE || cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
 		cancel_work_sync(&cq->work);

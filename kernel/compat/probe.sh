@@ -31,6 +31,11 @@ have IB_FLUSH			rdma/ib_verbs.h 'IB_WR_FLUSH'
 have DMABUF_VMAP_UNLOCKED	linux/dma-buf.h 'dma_buf_vmap_unlocked('
 have DMABUF_INVALIDATE		linux/dma-buf.h '(\*invalidate_mappings)('
 have CONST_KOBJECT_NS_TYPE	linux/kobject.h '(\*child_ns_type)(const struct kobject'
+have QUERY_PORT_SPEED		rdma/ib_verbs.h '(\*query_port_speed)('
+have SPEED_CHANGE_EVENT		rdma/ib_verbs.h 'IB_EVENT_DEVICE_SPEED_CHANGE'
+have ALLOC_DMAH			rdma/ib_verbs.h '(\*alloc_dmah)('
+have COMP_CNTR			rdma/ib_verbs.h '(\*create_comp_cntr)('
+have ROBUST_UDATA		rdma/ib_verbs.h 'uverbs_robust_udata'
 have IMPORT_NS_STRING		linux/module.h 'MODULE_IMPORT_NS(ns).*MODULE_INFO(import_ns, ns)'
 [ -e "$inc/linux/unaligned.h" ] || printf ' -I%s/kernel/compat/include' "$2"
 echo

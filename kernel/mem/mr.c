@@ -281,7 +281,10 @@ void roan_mr_revoke(struct roan_mr *mr)
 int roan_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
+	int err = roan_udata_none(udata);
 
+	if (err)
+		return err;
 	/* 0 -> INT_MIN: no window is bound, and none can be bound any more. */
 	if (atomic_cmpxchg(&mr->n_mws, 0, INT_MIN))
 		return -EBUSY;

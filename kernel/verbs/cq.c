@@ -90,7 +90,10 @@ int roan_pre_destroy_cq(struct ib_cq *ibcq)
 int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
+	int err = roan_udata_none(udata);
 
+	if (err)
+		return err;
 	cq_put(cq);
 	wait_for_completion(&cq->released);
 	roan_ring_free(&cq->ring);

@@ -508,6 +508,9 @@ const struct ib_device_ops roan_dev_ops = {
 	.owner			= THIS_MODULE,
 	.driver_id		= ROAN_DRIVER_ID,
 	.uverbs_abi_ver		= ROAN_UVERBS_ABI_VERSION,
+#ifdef HAVE_ROBUST_UDATA
+	.uverbs_robust_udata	= 1,
+#endif
 	.device_group		= &device_group,
 	.port_groups		= roan_port_groups,
 	.dealloc_driver		= dealloc_driver,

@@ -14,7 +14,7 @@ int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 
 int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return 0;
+	return roan_udata_none(udata);
 }
 
 /* ---- address vectors ---- */

@@ -310,7 +310,10 @@ static void qp_drop_route(struct roan_qp *qp)
 int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
+	int err = roan_udata_none(udata);
 
+	if (err)
+		return err;
 	roan_mcast_detach_all(qp);
 	roan_qp_unpublish(qp);
 	roan_qp_quiesce(qp);

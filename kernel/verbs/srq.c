@@ -205,7 +205,10 @@ int roan_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 int roan_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct roan_srq *srq = to_roan_srq(ibsrq);
+	int err = roan_udata_none(udata);
 
+	if (err)
+		return err;
 	srq_put(srq);
 	wait_for_completion(&srq->released);
 	roan_ring_free(&srq->ring);

@@ -17,7 +17,7 @@ static int uctx_respond(struct ib_udata *udata, struct roan_alloc_ucontext_resp 
 {
 	resp->features = ROAN_FEATURE_ONE_MAPPING;
 	resp->max_inline = ROAN_MAX_INLINE;
-	return roan_udata_out(udata, resp, uctx_knows_hints(udata) ? sizeof(*resp) : offsetof(typeof(*resp), db_hints));
+	return roan_udata_out(udata, resp, sizeof(*resp));
 }
 
 int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
