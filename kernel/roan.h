@@ -17,6 +17,7 @@
 #include <linux/sched.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/ib_addr.h>
@@ -95,6 +96,9 @@ struct roan_dev {
 	/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
 	struct hlist_head mcast[1 << ROAN_MCAST_HASH_BITS];
 	u32 n_mcast;			/* attachments of QPs to groups; mcast.c */
+	atomic_t n_comp_cntr;		/* completion counters; comp_cntr.c */
+	struct work_struct speed_work;	/* reads the link speed; port_speed.c */
+	u32 port_mbps;			/* as last read, 0: unknown; RTNL */
 	struct list_head users;		/* struct roan_user; user_share.c */
 
 	bool removing;	/* user QPs are flushed and may enter only RESET and ERR; read under queue locks */

@@ -4,7 +4,6 @@
  * del`, module unload). Implements no verb: the table at the end names the function of each.
  */
 #include <linux/etherdevice.h>
-#include <linux/ethtool.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/module.h>
@@ -103,17 +102,6 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, st
 static bool port_up(const struct net_device *ndev)
 {
 	return netif_running(ndev) && netif_carrier_ok(ndev) && READ_ONCE(ndev->mtu) >= 256 + ROAN_NET_HEADERS;
-}
-
-/* Caches the link speed for congestion control, which cannot query it in softirq. RTNL held */
-static void device_update_link_speed(struct roan_dev *dev)
-{
-	struct ethtool_link_ksettings link;
-	u32 mbps = 0;
-
-	if (!__ethtool_get_link_ksettings(dev->ndev, &link) && link.base.speed != (u32)SPEED_UNKNOWN)
-		mbps = link.base.speed;
-	WRITE_ONCE(dev->cc.link, roan_cc_link(mbps));
 }
 
 /* PortInfo's violation counters have 16 bits and saturate (IBTA vol. 1, 14.2.5.6). */
@@ -253,6 +241,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 {
 	struct roan_dev *dev = to_roan_dev(ibdev);
 
+	roan_port_speed_exit(dev);
 	if (dev->rnet) {
 		roan_net_del_dev(dev->rnet, dev);
 		roan_net_put(dev->rnet);
@@ -292,8 +281,8 @@ static int device_recheck_netdev(struct roan_dev *dev, const struct net *net)
 
 	rtnl_lock();
 	dev->port_active_sent = port_up(dev->ndev);
-	device_update_link_speed(dev);
 	roan_parent_show_netdev(dev);
+	roan_port_speed_update(dev);
 	if (dev->ndev->reg_state != NETREG_REGISTERED || !net_eq(net, dev_net(dev->ndev)))
 		err = -ENODEV;
 	rtnl_unlock();
@@ -315,6 +304,7 @@ static int device_new(const char *name, struct net_device *ndev)
 	INIT_LIST_HEAD(&dev->users);
 	roan_cc_param_init(&dev->cc);
 	roan_dm_init(dev);
+	roan_port_speed_init(dev);
 	roan_pfc_init(dev);
 	roan_sq_poller_init(&dev->poller);
 	roan_qos_add_dev(dev);
@@ -430,7 +420,6 @@ static void port_changed(struct net_device *ndev)
 	if (!ibdev)
 		return;
 	dev = to_roan_dev(ibdev);
-	device_update_link_speed(dev);
 	if (dev->port_active_sent != up) {
 		dev->port_active_sent = up;
 		if (!up)
@@ -473,6 +462,13 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 	case NETDEV_CHANGEMTU:
 		groups_changed(ndev, false);
 		port_changed(ndev);
+		roan_port_speed_netdev_event(ndev, NULL);
+		break;
+	case NETDEV_CHANGEUPPER:
+		roan_port_speed_netdev_event(ndev, ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev);
+		break;
+	case NETDEV_CHANGELOWERSTATE:
+		roan_port_speed_netdev_event(ndev, NULL);
 		break;
 	}
 	return NOTIFY_OK;
@@ -517,6 +513,9 @@ const struct ib_device_ops roan_dev_ops = {
 
 	.query_device		= query_device,
 	.query_port		= query_port,
+#ifdef HAVE_QUERY_PORT_SPEED
+	.query_port_speed	= roan_query_port_speed,
+#endif
 	.query_pkey		= query_pkey,
 	.get_port_immutable	= port_immutable,
 	.get_link_layer		= link_layer,

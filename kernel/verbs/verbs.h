@@ -30,6 +30,18 @@ void roan_parent_netdev_event(struct net_device *ndev, unsigned long what);	/* R
 extern struct device_attribute dev_attr_parent;
 int roan_parent_init(void);
 void roan_parent_exit(void);
+/* port_speed.c */
+void roan_port_speed_init(struct roan_dev *dev);
+void roan_port_speed_exit(struct roan_dev *dev);		/* the device is unregistered, or never was registered */
+bool roan_port_speed_update(struct roan_dev *dev);		/* RTNL held; true if the speed changed */
+/* @upper: an interface that @ndev joined or left, or NULL. RTNL held */
+void roan_port_speed_netdev_event(struct net_device *ndev, struct net_device *upper);
+int roan_query_port_speed(struct ib_device *dev, u32 port, u64 *speed);
+
+/* dmah.c, comp_cntr.c: empty on kernels without these objects */
+extern const struct ib_device_ops roan_dmah_ops;
+extern const struct ib_device_ops roan_comp_cntr_ops;
+extern const struct uapi_definition roan_comp_cntr_defs[];
 
 /* pd_ah.c */
 int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
