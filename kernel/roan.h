@@ -46,6 +46,7 @@
 #define ROAN_MAX_DM		(64u << 20)	/* bytes of one allocation */
 #define ROAN_MAX_PD		(1 << 20)
 #define ROAN_MAX_AH		(1 << 20)
+#define ROAN_MAX_COMP_CNTR	(1 << 16)	/* one mapping each */
 #define ROAN_MAX_RD_ATOMIC	128
 #define ROAN_MAX_FAST_REG_PAGES	512
 #define ROAN_MAX_MCAST_ATTACH	8192		/* attachments of QPs to groups: of all QPs to all groups */
@@ -66,6 +67,7 @@ struct roan_dm_bar;
 struct roan_parent;
 struct roan_stats;
 struct roan_user;
+struct roan_comp_counts;
 
 /* ---- devices: device.c ---- */
 
@@ -181,6 +183,7 @@ struct roan_qp {
 	struct roan_pd *pd;
 	struct roan_cq *scq, *rcq;
 	struct roan_srq *srq;
+	struct roan_comp_counts *comp_counts;	/* comp_count.h; NULL: no counter attached. mutex; READ_ONCE() without */
 	struct ib_ucontext *uctx;	/* NULL: of a kernel consumer */
 	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
 	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */

@@ -56,7 +56,7 @@ static inline int roan_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udat
 static inline struct ib_mr *roan_compat_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access,
 						    struct ib_dmah *dmah, struct ib_udata *udata)
 {
-	return dmah ? ERR_PTR(-EOPNOTSUPP) : roan_reg_user_mr(pd, start, length, iova, access, udata);
+	return roan_reg_user_mr(pd, start, length, iova, access, udata);	/* @dmah: verbs/dmah.c */
 }
 #define ROAN_REG_USER_MR	roan_compat_reg_user_mr
 #else
@@ -67,7 +67,7 @@ static inline struct ib_mr *roan_compat_reg_user_mr(struct ib_pd *pd, u64 start,
 static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,
 						   int access, struct ib_dmah *dmah, struct uverbs_attr_bundle *attrs)
 {
-	return dmah ? ERR_PTR(-EOPNOTSUPP) : roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
+	return roan_reg_user_mr_dmabuf(pd, offset, length, iova, fd, access);
 }
 #elif defined(HAVE_REG_DMABUF_ATTRS)
 static inline struct ib_mr *roan_compat_reg_dmabuf(struct ib_pd *pd, u64 offset, u64 length, u64 iova, int fd,

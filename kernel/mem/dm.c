@@ -6,6 +6,7 @@
  * map it and copy through an ioctl. Does not manage BARs (dm_bar.c) and does not copy for packets (mr_access.c,
  * iomem.c).
  */
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <rdma/uverbs_ioctl.h>
 #include <rdma/uverbs_std_types.h>
@@ -195,6 +196,33 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_COPY)(struct uverbs_attr_bundle *attrs)
 	return roan_dm_bar_copy(to_roan_dm(ibdm)->piece, ask.offset, u64_to_user_ptr(ask.user), ask.length, ask.write);
 }
 
+/* Returns a dma-buf of the memory. The descriptor appears in the process once nothing can fail any more. */
+static int UVERBS_HANDLER(ROAN_METHOD_DM_EXPORT)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ROAN_ATTR_DM_EXPORT_HANDLE);
+	struct file *file;
+	s32 fd;
+	int err;
+
+	if (IS_ERR(ibdm))
+		return PTR_ERR(ibdm);
+	if (!to_roan_dm(ibdm)->map)
+		return -EOPNOTSUPP;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	file = roan_dm_export(to_roan_dm(ibdm)->map);
+	err = IS_ERR(file) ? PTR_ERR(file) : uverbs_copy_to(attrs, ROAN_ATTR_DM_EXPORT_FD, &fd, sizeof(fd));
+	if (err) {
+		put_unused_fd(fd);
+		if (!IS_ERR(file))
+			fput(file);
+		return err;
+	}
+	fd_install(fd, file);
+	return 0;
+}
+
 DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_MAP,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_MAP_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
 	UVERBS_ATTR_PTR_OUT(ROAN_ATTR_DM_MAP_RESP, UVERBS_ATTR_TYPE(struct roan_dm_desc), UA_MANDATORY));
@@ -203,8 +231,12 @@ DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_COPY,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_COPY_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
 	UVERBS_ATTR_PTR_IN(ROAN_ATTR_DM_COPY_REQ, UVERBS_ATTR_TYPE(struct roan_dm_copy), UA_MANDATORY));
 
+DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_EXPORT,
+	UVERBS_ATTR_IDR(ROAN_ATTR_DM_EXPORT_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(ROAN_ATTR_DM_EXPORT_FD, UVERBS_ATTR_TYPE(s32), UA_MANDATORY));
+
 ADD_UVERBS_METHODS(roan_dm_methods, UVERBS_OBJECT_DM, &UVERBS_METHOD(ROAN_METHOD_DM_MAP),
-		   &UVERBS_METHOD(ROAN_METHOD_DM_COPY));
+		   &UVERBS_METHOD(ROAN_METHOD_DM_COPY), &UVERBS_METHOD(ROAN_METHOD_DM_EXPORT));
 
 const struct uapi_definition roan_dm_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &roan_dm_methods),

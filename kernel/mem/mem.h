@@ -212,6 +212,9 @@ struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr
 void roan_dm_release(struct roan_mr *mr);	/* @mr has no key: removed, or not inserted yet */
 extern const struct uapi_definition roan_dm_defs[];
 
+/* dm_export.c: the file of a new dma-buf of @map, or ERR_PTR. Process context */
+struct file *roan_dm_export(struct roan_mmap *map);
+
 /* dm_bar.c: device memory from a PCI device's BAR. Process context. */
 extern struct device_attribute dev_attr_dm_bar;
 void roan_dm_bar_detach(struct roan_dev *dev);

@@ -5,6 +5,7 @@
  * (tx/tx_response.c).
  */
 #include "base/base.h"
+#include "base/comp_count.h"
 #include "base/trace.h"
 #include "net/net.h"
 #include "rx/rx.h"
@@ -248,10 +249,7 @@ static void execute_write(struct roan_qp *qp, struct roan_rx_ctx *rx, const stru
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	bool wants_recv = exec->ends && pkt->info->ext == ROAN_EXT_IMM;
-	/*
-	 * For a one-packet WRITE the copy performs every check. Not for WRITE_WITH_IMM (it consumes a receive) nor for
-	 * length 0 (nothing is copied): these are checked first.
-	 */
+	/* Its copy performs every check. With immediate data it consumes a receive, with length 0 nothing is copied. */
 	bool single_pkt = exec->starts && exec->ends && pkt->payload_len && !wants_recv;
 	u32 verr;
 
@@ -271,6 +269,8 @@ static void execute_write(struct roan_qp *qp, struct roan_rx_ctx *rx, const stru
 	if (qp->transport == ROAN_TP_UC && pkt->payload_len)
 		roan_key_limit_stored(&qp->rq.key_limit, pkt->psn);
 	roan_responder_done(&qp->rq.resp, pkt);
+	if (exec->ends)
+		roan_comp_count(qp, ROAN_COMP_REMOTE_WRITE, true);
 	if (wants_recv)
 		rx_finish_recv(qp, pkt, exec->msg_len);
 }

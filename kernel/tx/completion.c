@@ -3,6 +3,7 @@
  * Writes completions of work requests to their CQs. Does not decide the status of a work request: the transport does.
  */
 #include "base/base.h"
+#include "base/comp_count.h"
 #include "base/trace.h"
 #include "tx/tx.h"
 
@@ -89,6 +90,7 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 	lockdep_assert_held(&qp->sq.lock);
 	/* Release the ring slot first: a consumer that sees the completion may reuse the slot at once. */
 	roan_ring_publish(&qp->sq.ring, qp->sq.ring.index - (qp->sq.req.tail - qp->sq.req.retire));
+	roan_comp_count_send(qp, wqe->opcode, status == ROAN_ST_SUCCESS);
 	if (status == ROAN_ST_SUCCESS) {
 		roan_count(qp->dev, rdma_sends);
 		if (!qp->sq.sig_all && !(wqe->flags & ROAN_SEND_SIGNALED))
@@ -105,6 +107,7 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 	struct roan_cqe cqe = *partial;
 
 	lockdep_assert_held(&qp->rq.lock);
+	roan_comp_count(qp, ROAN_COMP_RECV, status == ROAN_ST_SUCCESS);
 	if (status == ROAN_ST_SUCCESS)
 		roan_count(qp->dev, rdma_recvs);
 	else if (status != ROAN_ST_WR_FLUSH_ERR)

@@ -7,9 +7,24 @@
  * they are flushed. The remainder is deferred: other softirqs run between two rounds, and other deferred work goes first.
  */
 #include "base/base.h"
+#include "base/comp_count.h"
 #include "tx/tx.h"
 
-/* Flushes one slot. Only its wr_id is used, which is the first field of both kinds of slot. */
+static void flush_count(const struct roan_qp *qp, const struct roan_ring *ring, u8 opcode)
+{
+	u8 wr_opcode;
+
+	if (likely(!roan_comp_counted(qp)))
+		return;
+	if (opcode == IB_WC_RECV) {
+		roan_comp_count(qp, ROAN_COMP_RECV, false);
+	} else {
+		roan_ring_copy(ring, offsetof(struct roan_send_wqe, opcode), &wr_opcode, sizeof(wr_opcode));
+		roan_comp_count_send(qp, wr_opcode, false);
+	}
+}
+
+/* Flushes one slot. Only its wr_id is used, which is the first field of both kinds of slot; and, for counters, its opcode. */
 static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
 {
 	struct roan_cqe cqe = {
@@ -21,6 +36,7 @@ static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 
 	BUILD_BUG_ON(offsetof(struct roan_send_wqe, wr_id) || offsetof(struct roan_recv_wqe, wr_id));
 	roan_ring_copy(ring, 0, &cqe.wr_id, sizeof(cqe.wr_id));
+	flush_count(qp, ring, opcode);
 	roan_ring_consume(ring);
 	roan_ring_publish(ring, ring->index);
 	roan_cq_post(cq, &cqe);

@@ -5,6 +5,7 @@
  * exceeds the budget is deferred.
  */
 #include "base/base.h"
+#include "base/comp_count.h"
 #include "base/trace.h"
 #include "flow/flow.h"
 #include "mem/mem.h"
@@ -78,6 +79,18 @@ static bool response_allowed(struct roan_qp *qp, struct roan_train *train, const
 	return ok;
 }
 
+/* A READ is counted when its last response is sent for the first time. */
+static void response_sent(struct roan_qp *qp, const struct roan_response *answer)
+	__must_hold(&qp->rq.lock)
+{
+	const struct roan_resp_res *res = response_is_data(answer) ? &qp->rq.resp.resp_res[answer->resp_res] : NULL;
+	bool sent_once = !res || res->sent_once;
+
+	roan_responder_sent(&qp->rq.resp, answer);
+	if (!sent_once && res->sent_once)
+		roan_comp_count(qp, ROAN_COMP_REMOTE_READ, true);
+}
+
 /* The skbs of a round are counted from its first READ response on; ACKs alone are not counted. */
 static bool response_must_wait(struct roan_qp *qp, struct roan_train *train)
 	__must_hold(&qp->rq.lock)
@@ -121,7 +134,7 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 			roan_responder_block(resp, &answer, ktime_get_ns());
 			qp->rq.fault_wait = !roan_responder_unblocked(resp);
 		} else if (!verr) {
-			roan_responder_sent(resp, &answer);
+			response_sent(qp, &answer);
 		} else {
 			roan_count(qp->dev, resp_remote_access_errors);
 			if (roan_responder_fail(resp, &answer, ROAN_NAK_REMOTE_ACCESS))

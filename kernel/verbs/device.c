@@ -199,6 +199,7 @@ static const struct uapi_definition roan_uapi_defs[] = {
 	UAPI_DEF_CHAIN(roan_doorbell_defs),
 	UAPI_DEF_CHAIN(roan_dm_defs),
 	UAPI_DEF_CHAIN(roan_qp_cc_defs),
+	UAPI_DEF_CHAIN(roan_comp_cntr_defs),
 	{}
 };
 
@@ -215,6 +216,8 @@ static void device_init_ibdev(struct roan_dev *dev)
 	ib->node_guid = guid_of(dev->ndev);
 	strscpy(ib->node_desc, "roan", sizeof(ib->node_desc));
 	ib_set_device_ops(ib, &roan_dev_ops);
+	ib_set_device_ops(ib, &roan_comp_cntr_ops);
+	ib_set_device_ops(ib, &roan_dmah_ops);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ib->driver_def = roan_uapi_defs;
 }

@@ -323,6 +323,7 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	qp_drop_route(qp);
 	qp_free_queues(qp);
+	kfree(qp->comp_counts);
 	roan_tx_inflight_put(qp->ref);
 	return 0;
 }

@@ -311,12 +311,13 @@ struct roan_qp_cc {
 
 /*
  * Device memory: method ROAN_METHOD_DM_MAP of the standard object UVERBS_OBJECT_DM returns the offset on the uverbs
- * file at which the memory can be mapped (MAP_SHARED, length rounded up to pages). Memory of a PCI BAR cannot be
- * mapped; method ROAN_METHOD_DM_COPY reads and writes it.
+ * file at which the memory can be mapped (MAP_SHARED, length rounded up to pages); ROAN_METHOD_DM_EXPORT makes a dma-buf
+ * of it. Memory of a PCI BAR can be neither mapped nor exported; method ROAN_METHOD_DM_COPY reads and writes it.
  */
 enum roan_dm_methods {
 	ROAN_METHOD_DM_MAP = 0x1000,
 	ROAN_METHOD_DM_COPY,
+	ROAN_METHOD_DM_EXPORT,
 };
 
 enum roan_dm_map_attrs {
@@ -342,6 +343,33 @@ struct roan_dm_copy {
 	__aligned_u64 user;		/* address in the calling process */
 	__u32 write;			/* 1: copy to the device memory, 0: copy from it */
 	__u32 reserved;			/* must be 0 */
+};
+
+/*
+ * The dma-buf has the whole pages of the memory. They live until the last user of the dma-buf is gone, also if the
+ * memory is freed or the device removed. EOPNOTSUPP: memory of a BAR.
+ */
+enum roan_dm_export_attrs {
+	ROAN_ATTR_DM_EXPORT_HANDLE = 0x1000,	/* handle of the memory, in */
+	ROAN_ATTR_DM_EXPORT_FD,			/* __s32, file descriptor with O_CLOEXEC, out */
+};
+
+/*
+ * Completion counters: an optional attribute of the standard method UVERBS_METHOD_COMP_CNTR_CREATE returns the offset of
+ * the counter's page on the uverbs file (MAP_SHARED). The kernel only adds to the numbers there. Change them by
+ * ibv_set_comp_cntr() and its like, as a plain store may undo the kernel's additions.
+ */
+enum roan_comp_cntr_attrs {
+	ROAN_ATTR_COMP_CNTR_DESC = 0x1000,	/* struct roan_comp_cntr_desc, out */
+};
+
+struct roan_comp_cntr_desc {
+	__aligned_u64 mmap_offset;
+};
+
+struct roan_comp_cntr_page {		/* the start of the page */
+	__aligned_u64 completed;	/* requests that completed with success */
+	__aligned_u64 failed;		/* with an error, flushed ones included */
 };
 
 /* The reason why a work request failed, in more detail than its status; reported as vendor_err. */
