@@ -45,6 +45,13 @@ int roan_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr 
 	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
 }
 
+#if ROAN_RDMA_CORE >= 62
+int roan_query_port_speed(struct ibv_context *ctx, uint32_t port, uint64_t *speed)
+{
+	return roan_or_unsupported(ibv_cmd_query_port_speed(ctx, port, speed));
+}
+#endif
+
 /* The device's clock is the host's: completions carry CLOCK_MONOTONIC in ns. */
 int roan_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 {
@@ -193,20 +200,8 @@ struct ibv_mr *roan_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_
 	return &mr->ibv_mr;
 }
 
-/* Attributes of up to 8 bytes are passed inline, at the lowest address of the word, in either byte order. */
-static uint64_t inline_u32(uint32_t value)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, &value, sizeof(value));
-	return word;
-}
-
-/*
- * Registers an MR that copies @like. attrs[0] receives the handle, the last two attributes the keys; all are mandatory.
- */
-static struct ibv_mr *reg_by_ioctl(struct ibv_pd *pd, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n,
-				   const struct verbs_mr *like)
+struct ibv_mr *roan_reg_by_ioctl(struct ibv_pd *pd, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n,
+				 const struct verbs_mr *like)
 {
 	struct verbs_mr *mr = malloc(sizeof(*mr));
 	uint16_t i;
@@ -245,13 +240,13 @@ struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_OFFSET, .len = sizeof(uint64_t), .data = offset },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_IOVA, .len = sizeof(uint64_t), .data = iova },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_FD, .len = sizeof(uint32_t), .data = inline_u32(fd) },
-		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, .len = sizeof(uint32_t), .data = inline_u32(access) },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_FD, .len = sizeof(uint32_t), .data = roan_inline_u32(fd) },
+		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, .len = sizeof(uint32_t), .data = roan_inline_u32(access) },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY },
 		{ .attr_id = UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY },
 	};
 
-	return reg_by_ioctl(pd, UVERBS_METHOD_REG_DMABUF_MR, attrs, sizeof(attrs) / sizeof(*attrs), &like);
+	return roan_reg_by_ioctl(pd, UVERBS_METHOD_REG_DMABUF_MR, attrs, sizeof(attrs) / sizeof(*attrs), &like);
 }
 
 int roan_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -380,6 +375,21 @@ void roan_unimport_dm(struct ibv_dm *ibdm)
 	free(dm);
 }
 
+#if ROAN_RDMA_CORE >= 62
+int roan_dm_export_dmabuf_fd(struct ibv_dm *dm)
+{
+	int32_t fd = -1;
+	struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = ROAN_ATTR_DM_EXPORT_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY, .data = dm->handle },
+		{ .attr_id = ROAN_ATTR_DM_EXPORT_FD, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(fd),
+		  .data = (uintptr_t)&fd },
+	};
+
+	errno = roan_ioctl_or_unsupported(dm->context, UVERBS_OBJECT_DM, ROAN_METHOD_DM_EXPORT, attrs, 2);
+	return errno ? -1 : fd;
+}
+#endif
+
 static int free_dm_handle(struct ibv_context *ctx, uint32_t handle)
 {
 	struct ib_uverbs_attr attr = { .attr_id = UVERBS_ATTR_FREE_DM_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY,
@@ -395,7 +405,7 @@ struct ibv_dm *roan_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *
 		{ .attr_id = UVERBS_ATTR_ALLOC_DM_LENGTH, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint64_t),
 		  .data = attr->length },
 		{ .attr_id = UVERBS_ATTR_ALLOC_DM_ALIGNMENT, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint32_t),
-		  .data = inline_u32(attr->log_align_req) },
+		  .data = roan_inline_u32(attr->log_align_req) },
 	};
 	struct ibv_dm *dm;
 	int err;
@@ -438,12 +448,12 @@ struct ibv_mr *roan_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_PD_HANDLE, .data = pd->handle },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_OFFSET, .len = sizeof(uint64_t), .data = off },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_LENGTH, .len = sizeof(uint64_t), .data = length },
-		{ .attr_id = UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, .len = sizeof(uint32_t), .data = inline_u32(access) },
+		{ .attr_id = UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, .len = sizeof(uint32_t), .data = roan_inline_u32(access) },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_LKEY },
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_RESP_RKEY },
 	};
 
-	return reg_by_ioctl(pd, UVERBS_METHOD_DM_MR_REG, attrs, sizeof(attrs) / sizeof(*attrs), &like);
+	return roan_reg_by_ioctl(pd, UVERBS_METHOD_DM_MR_REG, attrs, sizeof(attrs) / sizeof(*attrs), &like);
 }
 
 /* ---- memory windows ---- */

@@ -107,7 +107,7 @@ void ring_unmap(struct ring *ring)
 
 /* ---- methods for which libibverbs has no stable call ---- */
 
-#define MAX_ATTRS	9
+#define MAX_ATTRS	11
 
 int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n)
 {
@@ -128,6 +128,12 @@ int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct
 		return errno;
 	memcpy(attrs, call.hdr.attrs, n * sizeof(*attrs));
 	return 0;
+}
+
+int roan_ioctl_or_unsupported(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs,
+			      uint16_t n)
+{
+	return roan_or_unsupported(roan_ioctl(ctx, object, method, attrs, n));
 }
 
 /* ---- contexts ---- */
@@ -179,6 +185,7 @@ static const struct verbs_context_ops context_ops = {
 	.post_send = roan_post_send,
 	.post_srq_recv = roan_post_srq_recv,
 	.query_device_ex = roan_query_device_ex,
+	.query_ece = roan_query_ece,
 	.query_port = roan_query_port,
 	.query_qp = roan_query_qp,
 	.query_rt_values = roan_query_rt_values,
@@ -189,9 +196,31 @@ static const struct verbs_context_ops context_ops = {
 	.req_notify_cq = roan_req_notify_cq,
 	.rereg_mr = roan_rereg_mr,
 	.resize_cq = roan_resize_cq,
+	.set_ece = roan_set_ece,
 	.unimport_dm = roan_unimport_dm,
 	.unimport_mr = roan_unimport_mr,
 	.unimport_pd = roan_unimport_pd,
+#if ROAN_RDMA_CORE >= 59
+	.alloc_dmah = roan_alloc_dmah,
+	.dealloc_dmah = roan_dealloc_dmah,
+	.reg_mr_ex = roan_reg_mr_ex,
+#endif
+#if ROAN_RDMA_CORE >= 62
+	.dm_export_dmabuf_fd = roan_dm_export_dmabuf_fd,
+	.query_port_speed = roan_query_port_speed,
+#endif
+#if ROAN_RDMA_CORE >= 65
+	.create_comp_cntr = roan_create_comp_cntr,
+	.destroy_comp_cntr = roan_destroy_comp_cntr,
+	.inc_comp_cntr = ibv_cmd_inc_comp_cntr,
+	.inc_err_comp_cntr = ibv_cmd_inc_err_comp_cntr,
+	.qp_attach_comp_cntr = roan_qp_attach_comp_cntr,
+	.query_comp_cntr_caps = roan_query_comp_cntr_caps,
+	.read_comp_cntr = roan_read_comp_cntr,
+	.read_err_comp_cntr = roan_read_err_comp_cntr,
+	.set_comp_cntr = ibv_cmd_set_comp_cntr,
+	.set_err_comp_cntr = ibv_cmd_set_err_comp_cntr,
+#endif
 };
 
 /* Not for an imported context: it has no hint ring, because the ring has one producer, the context that was opened. */

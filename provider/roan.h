@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <rdma/ib_user_verbs.h>
 #include "verbs_private.h"
 #include "ring.h"
@@ -182,11 +183,29 @@ static inline struct roan_qp *to_roan_qp_ex(struct ibv_qp_ex *qp)
 
 /* ---- roan.c ---- */
 int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n);
+/* The error of an ioctl, but EOPNOTSUPP if the kernel does not know the object or the method. */
+static inline int roan_or_unsupported(int err)
+{
+	return err == EPROTONOSUPPORT || err == ENOTTY ? EOPNOTSUPP : err;
+}
+
+int roan_ioctl_or_unsupported(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs,
+			      uint16_t n);
+
+/* Attributes of up to 8 bytes are passed inline, at the lowest address of the word, in either byte order. */
+static inline uint64_t roan_inline_u32(uint32_t value)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, &value, sizeof(value));
+	return word;
+}
 
 /* ---- pd_mr_ah.c, cq_qp_srq.c: entries of struct verbs_context_ops ---- */
 int roan_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t attr_size);
 int roan_query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *attr);
+int roan_query_port_speed(struct ibv_context *ctx, uint32_t port, uint64_t *speed);
 int roan_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 struct ibv_pd *roan_alloc_pd(struct ibv_context *ctx);
 int roan_dealloc_pd(struct ibv_pd *pd);
@@ -197,6 +216,11 @@ struct ibv_pd *roan_import_pd(struct ibv_context *ctx, uint32_t handle);
 void roan_unimport_pd(struct ibv_pd *pd);
 struct ibv_mr *roan_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access);
 struct ibv_mr *roan_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
+/*
+ * Registers an MR that copies @like. attrs[0] receives the handle, the last two attributes the keys; all are mandatory.
+ */
+struct ibv_mr *roan_reg_by_ioctl(struct ibv_pd *pd, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n,
+				 const struct verbs_mr *like);
 int roan_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);
 int roan_dereg_mr(struct verbs_mr *mr);
 struct ibv_mr *roan_import_mr(struct ibv_pd *pd, uint32_t handle);
@@ -206,6 +230,7 @@ int roan_free_dm(struct ibv_dm *dm);
 struct ibv_dm *roan_import_dm(struct ibv_context *ctx, uint32_t handle);
 void roan_unimport_dm(struct ibv_dm *dm);
 struct ibv_mr *roan_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t length, unsigned int access);
+int roan_dm_export_dmabuf_fd(struct ibv_dm *dm);
 struct ibv_mw *roan_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int roan_dealloc_mw(struct ibv_mw *mw);
 struct ibv_ah *roan_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
@@ -226,6 +251,19 @@ int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int roan_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit);
 int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
 int roan_destroy_qp(struct ibv_qp *qp);
+int roan_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);
+int roan_set_ece(struct ibv_qp *qp, struct ibv_ece *ece);
+
+/* ---- dmah.c, comp_cntr.c ---- */
+struct ibv_dmah *roan_alloc_dmah(struct ibv_context *ctx, struct ibv_dmah_init_attr *init);
+int roan_dealloc_dmah(struct ibv_dmah *dmah);
+struct ibv_mr *roan_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *init);
+int roan_query_comp_cntr_caps(struct ibv_context *ctx, struct ibv_comp_cntr_caps *caps, size_t size);
+struct ibv_comp_cntr *roan_create_comp_cntr(struct ibv_context *ctx, struct ibv_comp_cntr_init_attr *init);
+int roan_destroy_comp_cntr(struct ibv_comp_cntr *cntr);
+int roan_read_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value);
+int roan_read_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value);
+int roan_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr, struct ibv_qp_attach_comp_cntr_attr *attr);
 
 /* ---- post.c ---- */
 int roan_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

@@ -355,6 +355,19 @@ int ibv_cmd_destroy_qp(struct ibv_qp *qp);
 int ibv_cmd_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
+#if ROAN_RDMA_CORE >= 62
+int ibv_cmd_query_port_speed(struct ibv_context *ctx, uint32_t port, uint64_t *speed);
+#endif
+#if ROAN_RDMA_CORE >= 65
+int ibv_cmd_query_comp_cntr_caps(struct ibv_context *ctx, struct ibv_comp_cntr_caps *caps, size_t caps_size);
+int ibv_cmd_destroy_comp_cntr(struct ibv_comp_cntr *cntr);
+int ibv_cmd_inc_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t amount);
+int ibv_cmd_inc_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t amount);
+int ibv_cmd_set_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t value);
+int ibv_cmd_set_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t value);
+int ibv_cmd_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr, struct ibv_qp_attach_comp_cntr_attr *attr);
+#endif
+
 int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah, struct ibv_ah_attr *attr, void *resp, size_t resp_size);
 int ibv_cmd_destroy_ah(struct ibv_ah *ah);
 

@@ -22,7 +22,6 @@
 #include "compat/ops.h"
 
 #define FW_VERSION	"1.0.0"
-#define VENDOR_ID	0x726f61	/* "roa"; not the OUI of a hardware vendor */
 #define VENDOR_PART_ID	0x6e31
 
 static DEFINE_MUTEX(adding);	/* serialises roan_device_add(): one device per netdev */
@@ -47,7 +46,7 @@ static void fill_attrs(struct ib_device_attr *a)
 	a->hca_core_clock = 1000000;	/* kHz; CQE timestamps are in nanoseconds */
 	a->max_mr_size = ~0ull;
 	a->page_size_cap = ~0xfffull;
-	a->vendor_id = VENDOR_ID;
+	a->vendor_id = ROAN_VENDOR_ID;
 	a->vendor_part_id = VENDOR_PART_ID;
 	a->hw_ver = 1;
 	a->max_qp = ROAN_MAX_QP;

@@ -18,6 +18,7 @@
 
 #define ROAN_UVERBS_ABI_VERSION	0x7201		/* ib_device_ops.uverbs_abi_ver; no other driver uses it */
 #define ROAN_DRIVER_ID		0x726f616e	/* "roan"; ib_device_ops.driver_id */
+#define ROAN_VENDOR_ID		0x726f61	/* "roa"; not the OUI of a hardware vendor */
 
 /*
  * A ring is one mapping: the control block first, then slot_count slots of slot_size bytes at slots_offset. The two
