@@ -4,10 +4,10 @@
  * one process over one device, with QPs connected to each other. features_errors.c: error statuses; features_reuse.c:
  * reuse of slots and buffers after a completion; features_srq.c: SRQs; features_share.c: threads and fork;
  * features_regions.c: MRs of length zero and zero-based MRs; features_odp.c: on-demand paging; features_rules.c: rules
- * without a status.
- *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE]
+ * without a status; features_interfaces.c: newer interfaces.
+ *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE] [-2 DEV] [-n]
  * -m: path MTU, default 1024; -L: the link loses packets; -w: only the test that overwrites buffers;
- * -s, -S: block devices that take 500 ms and 20 ms for a page
+ * -s, -S: block devices that take 500 ms and 20 ms for a page; -2: another device; -n: the kernel has all interfaces
  */
 #define _GNU_SOURCE
 #include "features.h"
@@ -51,8 +51,14 @@ static void pair_objects(struct pair *p, struct vt_dev *d, enum ibv_qp_type type
 	}
 }
 
-static void pair_make(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn, struct ibv_srq *srq)
+void pair_create(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe)
 {
+	pair_objects(p, d, type, cqe, NULL);
+}
+
+void pair_connect(struct pair *p, enum ibv_qp_type type, const struct vt_conn *conn)
+{
+	struct vt_dev *d = p->d;
 	struct vt_conn c = conn ? *conn : (struct vt_conn) {
 		.timeout = 14, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1,
 	};
@@ -62,7 +68,6 @@ static void pair_make(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, i
 	c.type = type;
 	c.psn = 100;
 	c.access = type == IBV_QPT_UC ? RIGHTS & ~(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC) : RIGHTS;
-	pair_objects(p, d, type, cqe, srq);
 	for (i = 0; i < 2; i++) {
 		addr.qpn = p->qp[!i]->qp_num;
 		err = vt_qp_init(p->qp[i], &c);
@@ -75,12 +80,14 @@ static void pair_make(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, i
 
 void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn)
 {
-	pair_make(p, d, type, cqe, conn, NULL);
+	pair_objects(p, d, type, cqe, NULL);
+	pair_connect(p, type, conn);
 }
 
 void pair_open_srq(struct pair *p, struct vt_dev *d, int cqe, struct ibv_srq *srq)
 {
-	pair_make(p, d, IBV_QPT_RC, cqe, NULL, srq);
+	pair_objects(p, d, IBV_QPT_RC, cqe, srq);
+	pair_connect(p, IBV_QPT_RC, NULL);
 }
 
 void pair_close(struct pair *p)
@@ -509,6 +516,7 @@ static void everything(struct vt_dev *d)
 	test_reuse(d);
 	test_paging(d);
 	test_share(d);
+	test_interfaces(d);
 }
 
 int main(int argc, char **argv)
@@ -519,7 +527,7 @@ int main(int argc, char **argv)
 	int o, mtu = 1024;
 
 	alarm(280);
-	while ((o = getopt(argc, argv, "d:6m:Lws:S:")) != -1) {
+	while ((o = getopt(argc, argv, "d:6m:Lws:S:2:n")) != -1) {
 		if (o == 'd')
 			name = optarg;
 		else if (o == '6')
@@ -534,6 +542,10 @@ int main(int argc, char **argv)
 			slow_device = optarg;
 		else if (o == 'S')
 			slowish_device = optarg;
+		else if (o == '2')
+			second_device = optarg;
+		else if (o == 'n')
+			newest_kernel = true;
 		else
 			return 2;
 	}

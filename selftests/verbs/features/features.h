@@ -14,6 +14,9 @@ extern bool wire_loses;			/* UC and UD messages may get lost */
 extern const char *slow_device;		/* a block device that takes 500 ms for a page; NULL: none */
 extern const char *slowish_device;	/* the same, 20 ms */
 
+extern const char *second_device;	/* another device of this program's namespace; NULL: none */
+extern bool newest_kernel;		/* it has every interface that is tested */
+
 struct pair {
 	struct vt_dev *d;
 	uint8_t *buf;			/* BUF bytes, used by both sides */
@@ -25,6 +28,9 @@ struct pair {
 
 /* @conn: NULL for long timeouts; its type, PSN and access are set here. */
 void pair_open(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe, const struct vt_conn *conn);
+/* The two halves of pair_open(). */
+void pair_create(struct pair *p, struct vt_dev *d, enum ibv_qp_type type, int cqe);
+void pair_connect(struct pair *p, enum ibv_qp_type type, const struct vt_conn *conn);
 /* RC; the second receives from @srq. */
 void pair_open_srq(struct pair *p, struct vt_dev *d, int cqe, struct ibv_srq *srq);
 void pair_close(struct pair *p);
@@ -45,5 +51,6 @@ void test_paging(struct vt_dev *d);	/* features_odp.c */
 void test_regions(struct vt_dev *d);	/* features_regions.c */
 void test_srq(struct vt_dev *d);		/* features_srq.c */
 void test_share(struct vt_dev *d);	/* features_share.c */
+void test_interfaces(struct vt_dev *d);	/* features_interfaces.c */
 
 #endif

@@ -9,6 +9,13 @@ ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 [ "$(wire_value mtu || echo 0)" -le 4096 ] || PATHS="-m 4096"
 ! wire_loses || PATHS="${PATHS:-} -L"
+# NEWEST=1: kernel and rdma-core have all interfaces that features tests, so their absence is a failure.
+[ -z "${NEWEST:-}" ] || PATHS="${PATHS:-} -n"
+# A second device for the program, in the same namespace; WIRE does not reach it.
+if [ "$LINK_TYPE" = roan ] && [ -z "$WIRE" ]; then
+	a ip link add x0 type dummy && a ip addr add 10.9.0.1/24 dev x0 && a ip link set x0 up && link_add roan3 x0 h1 &&
+		PATHS="${PATHS:-} -2 roan3"
+fi
 # Creates a slow block device (null_blk). Faults of memory mapped from it take that long.
 slow() { # OPTION MILLISECONDS
 	local n=/sys/kernel/config/nullb/$2 index
