@@ -10,7 +10,6 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/ib_mad.h>
-#include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
 #include "base/user_mem.h"
 #include "base/base.h"
@@ -368,12 +367,6 @@ int roan_device_add(const char *name, struct net_device *ndev)
 	return err;
 }
 
-static struct rdma_link_ops link_ops = {
-	.type	 = "roan",
-	.newlink = roan_device_add,
-};
-MODULE_ALIAS_RDMA_LINK("roan");
-
 /* ---- removal: the core calls the remove() of its clients first, the last registered client before the others ---- */
 
 static int client_add(struct ib_device *ibdev)
@@ -485,18 +478,24 @@ int roan_device_init(void)
 	if (err)
 		return err;
 	err = register_netdevice_notifier(&netdev_notifier);
-	if (err) {
-		ib_unregister_client(&client);
-		return err;
-	}
-	rdma_link_register(&link_ops);
+	if (err)
+		goto err_client;
+	err = roan_link_init();
+	if (err)
+		goto err_notifier;
 	return 0;
+
+err_notifier:
+	unregister_netdevice_notifier(&netdev_notifier);
+err_client:
+	ib_unregister_client(&client);
+	return err;
 }
 
 /* In this order: no new device, no new queued unregistration, then wait until all devices are unregistered. */
 void roan_device_exit(void)
 {
-	rdma_link_unregister(&link_ops);
+	roan_link_exit();
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver(ROAN_DRIVER_ID);
 	ib_unregister_client(&client);

@@ -30,6 +30,7 @@ void roan_parent_netdev_event(struct net_device *ndev, unsigned long what);	/* R
 extern struct device_attribute dev_attr_parent;
 int roan_parent_init(void);
 void roan_parent_exit(void);
+
 /* port_speed.c */
 void roan_port_speed_init(struct roan_dev *dev);
 void roan_port_speed_exit(struct roan_dev *dev);		/* the device is unregistered, or never was registered */
@@ -42,6 +43,10 @@ int roan_query_port_speed(struct ib_device *dev, u32 port, u64 *speed);
 extern const struct ib_device_ops roan_dmah_ops;
 extern const struct ib_device_ops roan_comp_cntr_ops;
 extern const struct uapi_definition roan_comp_cntr_defs[];
+
+/* link.c */
+int roan_link_init(void);	/* link types roan and, if answer_rxe is set, rxe; -EBUSY: rdma_rxe is loaded */
+void roan_link_exit(void);	/* no device is added from here on */
 
 /* pd_ah.c */
 int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
