@@ -5,20 +5,8 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
+. "$HERE/mpi.sh"
 WORK=$(mktemp -d)
-
-sent() { echo $(($(counter "$ADEV" sent_pkts) + $(counter "$BDEV" sent_pkts))); }
-
-# over_roan PACKETS COMMAND...: passes if the command succeeds and roan sends at least PACKETS packets meanwhile
-over_roan() {
-	local least=$1 before=0 rc
-	before=$(sent)
-	shift
-	"$@"
-	rc=$?
-	[ $rc = 0 ] || return $rc
-	[ $(($(sent) - before)) -ge "$least" ] || { echo "roan sent $(($(sent) - before)) packets, expected at least $least"; return 1; }
-}
 
 # uct: a test of UCX's transport layer; ucp: a test of its protocol layer over a transport. With -d, the server of
 # ucx_perftest uses the device that its client names, so both ends use the client's device. UCX_NET_DEVICES sets the
@@ -42,30 +30,6 @@ fabric() {	# ENDPOINT DOMAIN-SUFFIX [OPTION...]
 	shift 2
 	over_roan 100 both 250 47592 "fi_pingpong -p verbs -d $ADEV$suffix -e $ep -I 100 -c $*" \
 		"fi_pingpong -p verbs -d $BDEV$suffix -e $ep -I 100 -c $* $AIP"
-}
-
-# Sets up two MPI hosts: mpirun starts processes by a script in place of rsh, which enters the namespace of the host and
-# sets its hostname.
-mpi_hosts() {
-	printf '127.0.0.1 localhost\n%s h1\n%s h2\n' "$H1IP" "$H2IP" > "$WORK/hosts"
-	mount --bind "$WORK/hosts" /etc/hosts || return
-	cat > "$WORK/rsh" <<- 'END'
-		#!/bin/sh
-		# rsh HOST COMMAND...
-		host=$1
-		shift
-		exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"
-	END
-	chmod +x "$WORK/rsh"
-	mpicc -O1 -Wall -o "$WORK/allreduce" "$HERE/allreduce.c"
-}
-
-mpi() {	# RANKS [OPTION...]
-	local ranks=$1
-	shift
-	over_roan 1000 ip netns exec h1 unshare --uts sh -c "hostname h1; exec timeout 400 mpirun --allow-run-as-root \
-		--mca plm_rsh_agent $WORK/rsh --mca oob_tcp_if_include v1,v2 --oversubscribe --bind-to none \
-		--mca mpi_yield_when_idle 1 --host h1:$((ranks / 2)),h2:$((ranks / 2)) -np $ranks $* $WORK/allreduce" < /dev/null
 }
 
 have() { command -v "$1" > /dev/null; }
@@ -102,11 +66,12 @@ else
 fi
 
 if have mpirun && have mpicc; then
-	ktap_check "MPI: set-up of hosts and program" mpi_hosts
-	ktap_check "Open MPI over UCX rc_verbs, 2 ranks" mpi 2 --mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self -x UCX_NET_DEVICES=roan1:1,roan2:1
-	ktap_check "Open MPI over UCX ud_verbs, 2 ranks" mpi 2 --mca pml ucx -x UCX_TLS=ud_verbs,self -x UCX_NET_DEVICES=roan1:1,roan2:1
-	ktap_check "Open MPI over UCX rc_verbs, 4 ranks" mpi 4 --mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self -x UCX_NET_DEVICES=roan1:1,roan2:1
-	umount /etc/hosts
+	ktap_check "MPI: set-up of hosts" mpi_hosts
+	ktap_check "MPI: the program compiles" mpicc -O1 -Wall -o "$WORK/allreduce" "$HERE/allreduce.c"
+	ktap_check "Open MPI over UCX rc_verbs, 2 ranks" mpi_run 1000 2 "$RC_OPTIONS" "$WORK/allreduce"
+	ktap_check "Open MPI over UCX ud_verbs, 2 ranks" mpi_run 1000 2 "$UD_OPTIONS" "$WORK/allreduce"
+	ktap_check "Open MPI over UCX rc_verbs, 4 ranks" mpi_run 1000 4 "$RC_OPTIONS" "$WORK/allreduce"
+	mpi_hosts_down
 else
 	ktap_skip "Open MPI" "mpirun or mpicc is not installed (openmpi-bin, libopenmpi-dev)"
 fi

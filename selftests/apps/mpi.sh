@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Sourced after lib.sh and pair.sh by the scripts of this folder: MPI programs on the two hosts, over roan only, which the
+# packet counters of the devices verify. WORK is a folder of the script. Has no verdict of its own.
+
+sent() { echo $(($(counter "$ADEV" sent_pkts) + $(counter "$BDEV" sent_pkts))); }
+
+# over_roan PACKETS COMMAND...: passes if the command succeeds and roan sends at least PACKETS packets meanwhile
+over_roan() {
+	local least=$1 before=0 rc
+	before=$(sent)
+	shift
+	"$@"
+	rc=$?
+	[ $rc = 0 ] || return $rc
+	[ $(($(sent) - before)) -ge "$least" ] || { echo "roan sent $(($(sent) - before)) packets, expected at least $least"; return 1; }
+}
+
+# Sets up two MPI hosts: mpirun starts processes by a script in place of rsh, which enters the namespace of the host and
+# sets its hostname.
+mpi_hosts() {
+	printf '127.0.0.1 localhost\n%s h1\n%s h2\n' "$H1IP" "$H2IP" > "$WORK/hosts"
+	mount --bind "$WORK/hosts" /etc/hosts || return
+	cat > "$WORK/rsh" <<- 'END'
+		#!/bin/sh
+		# rsh HOST COMMAND...
+		host=$1
+		shift
+		exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"
+	END
+	chmod +x "$WORK/rsh"
+}
+mpi_hosts_down() { umount /etc/hosts; }
+
+# mpi_run PACKETS RANKS [OPTION...] PROGRAM [ARGUMENT...]: half of the ranks on each host; over_roan
+mpi_run() {
+	local least=$1 ranks=$2
+	shift 2
+	over_roan "$least" ip netns exec h1 unshare --uts sh -c "hostname h1; exec timeout 400 mpirun --allow-run-as-root \
+		--mca plm_rsh_agent $WORK/rsh --mca oob_tcp_if_include v1,v2 --oversubscribe --bind-to none \
+		--mca mpi_yield_when_idle 1 --host h1:$((ranks / 2)),h2:$((ranks / 2)) -np $ranks $*" < /dev/null
+}
+
+# Options of mpirun for UCX's two transports
+export RC_OPTIONS="--mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self -x UCX_NET_DEVICES=$H1DEV:1,$H2DEV:1"
+export UD_OPTIONS="--mca pml ucx -x UCX_TLS=ud_verbs,self -x UCX_NET_DEVICES=$H1DEV:1,$H2DEV:1"
