@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Two podman containers on a bridge, each with a roan device on its own veth and no privileges: no capability, only its
 # own uverbs node. Their root is this machine's, copied on write. ib_write_bw and verbs_stress, which compares data,
-# between them.
+# between them. Then the same with exclusive RDMA namespaces, where podman makes network and devices, by a CNI network
+# with the plug-in tools/roan-cni.
 #
 #	container c1: eth0 10.7.1.2, roan1, uverbs of roan1 --+
 #	                                                      +-- br0
@@ -77,6 +78,48 @@ ends() { # the container ends, then its network: the device goes
 	podman rm -f -t 0 c2 && ip netns del c2 && wait_for 60 sh -c '! rdma dev show roan2'
 }
 
+# ---- CNI, exclusive namespaces ----
+
+cni() {
+	podman rm -f -t 0 c1 && ip netns del c1 && ip link del br0 && wait_for 60 rdma system set netns exclusive || return
+	install -m 755 "$REPO/tools/roan-cni" /usr/lib/cni/roan && mkdir -p /etc/cni/net.d || return
+	cat > /etc/cni/net.d/50-rdma.conflist <<- 'END'
+		{ "cniVersion": "0.4.0", "name": "rdma-net", "plugins": [
+		  { "type": "bridge", "bridge": "br-rdma", "mtu": 4200, "isGateway": true,
+		    "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.7.1.0/24" }]] } },
+		  { "type": "roan" } ] }
+	END
+	podman network ls | grep rdma-net
+}
+# All uverbs nodes are visible, as the container's own does not exist yet when podman reads its options; 231 is their
+# major number. The kernel opens a device of the container's own namespace only.
+start_cni() { # NUMBER ADDRESS
+	podman --cgroup-manager cgroupfs run -d --name "c$1" --cap-drop all --network rdma-net --ip "$2" --ulimit memlock=-1 \
+		-v /dev/infiniband:/dev/infiniband --device-cgroup-rule 'c 231:* rmw' --rootfs /:O /usr/bin/sleep 900
+}
+both_cni() {
+	start_cni 1 10.7.1.2 && start_cni 2 10.7.1.3 || return
+	wait_for 60 inside c1 test -e "/sys/class/infiniband/$(device_of c1)" && wait_for 60 inside c2 test -e "/sys/class/infiniband/$(device_of c2)"
+}
+device_of() { echo "roan_$(podman inspect -f '{{.Id}}' "$1" | cut -c1-8)_eth0"; }
+own_device_only() { # but both nodes
+	[ "$(inside c1 ls /sys/class/infiniband)" = "$(device_of c1)" ] && [ "$(inside c1 sh -c 'ls /dev/infiniband/uverbs* | wc -l')" = 2 ] || return
+	[ -z "$(ls /sys/class/infiniband)" ] || return
+	opens "$(node_of "$(device_of c1)")" && ! opens "$(node_of "$(device_of c2)")"
+}
+opens() { inside c1 sh -c ": <> $1"; }
+no_devices() { [ -z "$(rdma dev)" ] && [ -z "$(find /dev/infiniband -name 'uverbs*')" ]; }
+ends_cni() { podman rm -f -t 0 c1 c2 && wait_for 60 no_devices; }
+# A chain that does not start with an interface, and an unknown version: an error in the format of CNI
+cni_errors() {
+	local out
+	out=$(echo '{"cniVersion":"0.4.0","name":"n","type":"roan"}' | CNI_COMMAND=ADD CNI_NETNS=/proc/self/ns/net CNI_CONTAINERID=0123456789 \
+		CNI_IFNAME=eth0 /usr/lib/cni/roan) && return 1
+	echo "$out" | grep '"code": 7' || return
+	out=$(echo '{"cniVersion":"9","name":"n","type":"roan"}' | CNI_COMMAND=ADD /usr/lib/cni/roan) && return 1
+	echo "$out" | grep '"code": 1,' && CNI_COMMAND=VERSION /usr/lib/cni/roan < /dev/null | grep '"1.0.0"'
+}
+
 ktap_header
 command -v podman > /dev/null || { ktap_skip "podman" "not installed: podman crun"; ktap_end; }
 { load_modules && storage && network 1 10.7.1.2 && network 2 10.7.1.3; } > /tmp/setup 2>&1 || { cat /tmp/setup; ktap_fail "set-up"; ktap_end; }
@@ -88,5 +131,13 @@ if ktap_check "two containers start" both_start; then
 	ktap_check "verbs_stress between two containers, data compared" stress roan1 roan2
 	ktap_check "the other container's device cannot be opened" other_device
 	ktap_check "a container ends, its device goes" ends
+fi
+ktap_check "CNI: a network with the plug-in roan, exclusive RDMA namespaces" cni
+ktap_check "CNI: errors of the plug-in" cni_errors
+if ktap_check "CNI: two containers start with a device each" both_cni; then
+	ktap_check "CNI: each can open its own device only" own_device_only
+	ktap_check "CNI: ib_write_bw between two containers" write_bw "$(device_of c1)" "$(device_of c2)"
+	ktap_check "CNI: verbs_stress between two containers, data compared" stress "$(device_of c1)" "$(device_of c2)"
+	ktap_check "CNI: containers end, their devices go" ends_cni
 fi
 ktap_end
