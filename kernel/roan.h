@@ -80,6 +80,11 @@ struct roan_dev {
 	struct list_head net_link;	/* rnet->devs, RCU */
 	bool port_active_sent;		/* the last port event was PORT_ACTIVE; RTNL */
 
+	bool l3;			/* the interface has no link-layer addresses: l3_netdev.c; const */
+	bool l3_addr_removed;		/* since the last scan of its addresses */
+	int l3_addr_events;		/* counted before the first scan */
+	struct work_struct l3_scan;
+
 	struct rhashtable keys;		/* key index -> struct roan_key; key.c */
 	struct roan_dm_bar *dm_bar;	/* source of device memory, dm_bar.c; NULL: kernel memory */
 	u64 dm_limit;			/* bytes of kernel memory that device memory may take; dm.c */

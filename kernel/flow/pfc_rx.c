@@ -270,6 +270,8 @@ int roan_pfc_set(struct roan_dev *dev, enum roan_pfc_param which, u32 value)
 	int err = 0;
 	u32 i;
 
+	if (dev->l3 && value && (which == ROAN_PFC_PARAM_pfc_prio_mask || which == ROAN_PFC_PARAM_pfc_emit_mask))
+		return -EOPNOTSUPP;	/* pause frames are Ethernet frames */
 	rtnl_lock();
 	if (which == ROAN_PFC_PARAM_pfc_prio_mask && value && !pfc->rx_registered)
 		err = pfc_listen(dev);

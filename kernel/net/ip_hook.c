@@ -6,6 +6,7 @@
  * Packets are received by a LOCAL_IN hook: a UDP socket's encap_rcv would get GSO packets already segmented. The
  * sockets reserve the port and make GRO merge the packets of a NIC.
  */
+#include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/igmp.h>
 #include <linux/ip.h>
@@ -223,6 +224,9 @@ static void hook_init_rx(struct roan_rx_ctx *rx, struct sk_buff *skb, const stru
 	rx->rnet = roan_net_of(state->net);
 	rx->in = state->in;
 	rx->vlan = is_vlan_dev(state->in) ? vlan_dev_vlan_id(state->in) : ROAN_NO_VLAN;
+	/* The mac header of a packet from an IP tunnel is the tunnel's own header, not an Ethernet header. */
+	if (unlikely(state->in->type != ARPHRD_ETHER && state->in->type != ARPHRD_LOOPBACK))
+		skb_unset_mac_header(skb);
 }
 
 static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)

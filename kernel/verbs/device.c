@@ -4,11 +4,8 @@
  * del`, module unload). Implements no verb: the table at the end names the function of each.
  */
 #include <linux/etherdevice.h>
-#include <linux/if_arp.h>
-#include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
-#include <net/addrconf.h>
 #include <rdma/ib_mad.h>
 #include <rdma/uverbs_ioctl.h>
 #include "base/user_mem.h"
@@ -108,7 +105,7 @@ static u32 violations(const struct roan_dev *dev, enum roan_counter which)
 	return min_t(u64, roan_stats_sum(dev, which), U16_MAX);
 }
 
-/* RTNL not held: ib_get_eth_speed() takes it. */
+/* RTNL not held: roan_netdev_speed() takes it. */
 static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
 	struct net_device *ndev = to_roan_dev(ibdev)->ndev;
@@ -131,7 +128,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->max_vl_num = 1;
 	attr->bad_pkey_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_pkey);
 	attr->qkey_viol_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_qkey);
-	if (ib_get_eth_speed(ibdev, port, &attr->active_speed, &attr->active_width)) {
+	if (roan_netdev_speed(to_roan_dev(ibdev), attr)) {
 		attr->active_speed = IB_SPEED_SDR;	/* the netdev is being removed: query_port still succeeds */
 		attr->active_width = IB_WIDTH_1X;
 	}
@@ -141,6 +138,8 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 static int port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immutable *imm)
 {
 	imm->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	if (to_roan_dev(ibdev)->l3)
+		imm->core_cap_flags |= RDMA_CORE_PORT_IBA_ROCE;	/* for rdma_cm: l3_netdev.c */
 	imm->pkey_tbl_len = 1;
 	imm->gid_tbl_len = ROAN_GID_TABLE;
 	imm->max_mad_size = IB_MGMT_MAD_SIZE;
@@ -184,15 +183,6 @@ static struct attribute *device_attrs[] = {
 
 static const struct attribute_group device_group = { .attrs = device_attrs };
 
-/* Derived from the MAC address, so it is stable across reboots. */
-static __be64 guid_of(const struct net_device *ndev)
-{
-	__be64 guid;
-
-	addrconf_addr_eui48((u8 *)&guid, ndev->dev_addr);
-	return guid;
-}
-
 static const struct uapi_definition roan_uapi_defs[] = {
 	UAPI_DEF_CHAIN(roan_doorbell_defs),
 	UAPI_DEF_CHAIN(roan_dm_defs),
@@ -211,11 +201,11 @@ static void device_init_ibdev(struct roan_dev *dev)
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_possible_cpus();
 	ib->local_dma_lkey = 0;
-	ib->node_guid = guid_of(dev->ndev);
 	strscpy(ib->node_desc, "roan", sizeof(ib->node_desc));
 	ib_set_device_ops(ib, &roan_dev_ops);
 	ib_set_device_ops(ib, &roan_comp_cntr_ops);
 	ib_set_device_ops(ib, &roan_dmah_ops);
+	roan_l3_init(dev);
 	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
 		ib->driver_def = roan_uapi_defs;
 }
@@ -243,6 +233,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	struct roan_dev *dev = to_roan_dev(ibdev);
 
 	roan_port_speed_exit(dev);
+	roan_l3_exit(dev);
 	if (dev->rnet) {
 		roan_net_del_dev(dev->rnet, dev);
 		roan_net_put(dev->rnet);
@@ -329,6 +320,7 @@ static int device_new(const char *name, struct net_device *ndev)
 		err = -EEXIST;	/* the core returns ENFILE if the name is in use */
 	if (err)
 		goto err_dealloc;
+	roan_l3_registered(dev);
 	err = device_recheck_netdev(dev, net);
 	if (err)
 		ib_unregister_device(&dev->ib);
@@ -344,17 +336,10 @@ err_dealloc:
 int roan_device_add(const char *name, struct net_device *ndev)
 {
 	struct ib_device *old;
-	int err;
+	int err = roan_netdev_check(name, ndev);
 
-	/* The RDMA core creates GIDs for Ethernet only, so a device on lo would have none. */
-	if (ndev->type != ARPHRD_ETHER)
-		return -EOPNOTSUPP;
-	/* The core adds a VLAN's GIDs to the device of the lower interface; a device on the VLAN would have none. */
-	if (is_vlan_dev(ndev)) {
-		pr_err("roan: %s: %s is a VLAN: add the device to %s, it has the addresses of its VLANs too\n", name,
-		       netdev_name(ndev), netdev_name(vlan_dev_real_dev(ndev)));
-		return -EOPNOTSUPP;
-	}
+	if (err)
+		return err;
 	mutex_lock(&adding);
 	old = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
 	if (old) {
@@ -480,12 +465,17 @@ int roan_device_init(void)
 	err = register_netdevice_notifier(&netdev_notifier);
 	if (err)
 		goto err_client;
+	err = roan_l3_notifiers_init();
+	if (err)
+		goto err_netdev;
 	err = roan_link_init();
 	if (err)
-		goto err_notifier;
+		goto err_l3;
 	return 0;
 
-err_notifier:
+err_l3:
+	roan_l3_notifiers_exit();
+err_netdev:
 	unregister_netdevice_notifier(&netdev_notifier);
 err_client:
 	ib_unregister_client(&client);
@@ -496,6 +486,7 @@ err_client:
 void roan_device_exit(void)
 {
 	roan_link_exit();
+	roan_l3_notifiers_exit();
 	unregister_netdevice_notifier(&netdev_notifier);
 	ib_unregister_driver(ROAN_DRIVER_ID);
 	ib_unregister_client(&client);

@@ -54,7 +54,7 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 
 	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE || !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !gid)
 		return ERR_PTR(-EINVAL);
-	if (gid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || gid->device != &dev->ib)
+	if ((gid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP && !dev->l3) || gid->device != &dev->ib)
 		return ERR_PTR(-EINVAL);
 	ifindex = av_ifindex(gid);
 	if (!ifindex)
@@ -65,7 +65,7 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 	av->sgid = gid->gid;
 	av->dgid = grh->dgid;
 	av->multicast = rdma_is_multicast_addr((struct in6_addr *)&grh->dgid) ||
-			(rdma_gid_attr_network_type(gid) != RDMA_NETWORK_IPV6 && ipv4_is_multicast(*(__be32 *)&grh->dgid.raw[12]));
+			(roan_gid_v4(&gid->gid) && ipv4_is_multicast(*(__be32 *)&grh->dgid.raw[12]));
 	av->tclass = grh->traffic_class;
 	av->ttl = grh->hop_limit > 1 ? grh->hop_limit : DEFAULT_TTL;
 	av->sl = rdma_ah_get_sl(attr);

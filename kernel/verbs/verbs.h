@@ -48,6 +48,15 @@ extern const struct uapi_definition roan_comp_cntr_defs[];
 int roan_link_init(void);	/* link types roan and, if answer_rxe is set, rxe; -EBUSY: rdma_rxe is loaded */
 void roan_link_exit(void);	/* no device is added from here on */
 
+/* l3_netdev.c: interfaces without link-layer addresses, and what a device takes from its interface */
+int roan_netdev_check(const char *name, struct net_device *ndev);	/* -EOPNOTSUPP: cannot have a device; logs why */
+int roan_netdev_speed(struct roan_dev *dev, struct ib_port_attr *attr);	/* fills in speed and width; RTNL not held */
+void roan_l3_init(struct roan_dev *dev);		/* sets the node GUID; before the device is registered */
+void roan_l3_registered(struct roan_dev *dev);		/* scans again if addresses changed during registration */
+void roan_l3_exit(struct roan_dev *dev);
+int roan_l3_notifiers_init(void);
+void roan_l3_notifiers_exit(void);
+
 /* pd_ah.c */
 int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
 int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);

@@ -68,9 +68,6 @@ time.sleep(600)' &
 	kill $holder
 	return $rc
 }
-on_tun() { # not an Ethernet device
-	ip tuntap add dev tn0 mode tun && refused "not supported" add d_x tn0
-}
 
 many() {
 	local i
@@ -195,7 +192,6 @@ ktap_header
 	ip addr add $H1IP/24 dev v1 && ip -n peer addr add $H2IP/24 dev v2 && ip link set v1 up &&
 	ip -n peer link set v2 up; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 
-ktap_check "the loopback device: not supported" refused "not supported" add d_x lo
 ktap_check "no such netdev: no such device" refused "no such device\|not found\|invalid\|cannot find" add d_x nix0
 ktap_check "a name with a pattern: invalid" refused "invalid" add "d_%d" v1
 ktap_check "no name: refused" refused "invalid\|range\|unknown\|not" add "" v1
@@ -236,7 +232,6 @@ ip link del dm0
 ktap_check "on a bond" on_bond
 ip link del bo0
 ktap_check "on a tap" on_tap
-ktap_check "on a tun: not supported" on_tun
 ktap_check "the netdev moves to another namespace" netdev_moved
 ktap_check "add again" add "$DEV" v1
 ktap_check "the same GUID as before" same_guid

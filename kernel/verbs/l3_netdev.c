@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Interfaces without link-layer addresses: lo, tun, WireGuard, PPP and the IP tunnels. Decides which interfaces can
+ * have a device, and keeps the GID table of a device on such an interface equal to the interface's IP addresses. Moves
+ * no packet: packets are handed to the IP stack, which needs no link-layer address.
+ *
+ * The RDMA core scans the addresses of an interface of any type when a device is registered, but its address notifiers
+ * ignore all types but Ethernet. The notifiers here request another scan. A scan only adds; the GID of an address that
+ * was removed goes if the core exports roce_del_all_netdev_gids(), which deletes all of them, so a scan follows.
+ *
+ * rdma_cm looks up the GID of such an interface by the type IB_GID_TYPE_IB, which tables of RoCE ports lack. So the
+ * port announces RoCE v1 beside v2, and l3_add_gid() turns an address's v1 entry into one of that type. Packets are
+ * RoCE v2 whatever the type of their source GID: there is no Ethernet for v1.
+ */
+#include <linux/ethtool.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/inetdevice.h>
+#include <linux/random.h>
+#include <net/addrconf.h>
+#include <rdma/ib_cache.h>
+#include "verbs/verbs.h"
+
+/* The RDMA core reserves the first entries of the table, one for each GID type of the port, for the default GID. */
+#define DEFAULT_GIDS	2
+
+static atomic_t addr_events = ATOMIC_INIT(0);	/* of interfaces without link-layer addresses */
+
+/* ---- which interfaces ---- */
+
+static bool l3_type_allowed(unsigned short type)
+{
+	switch (type) {
+	case ARPHRD_LOOPBACK:
+	case ARPHRD_NONE:	/* tun, WireGuard */
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+	case ARPHRD_SIT:
+	case ARPHRD_IPGRE:
+	case ARPHRD_IP6GRE:
+	case ARPHRD_PPP:
+	case ARPHRD_RAWIP:
+		return true;
+	}
+	return false;
+}
+
+int roan_netdev_check(const char *name, struct net_device *ndev)
+{
+	/* The core adds a VLAN's GIDs to the device of the lower interface; a device on the VLAN would have none. */
+	if (is_vlan_dev(ndev)) {
+		pr_err("roan: %s: %s is a VLAN: add the device to %s, it has the addresses of its VLANs too\n", name,
+		       netdev_name(ndev), netdev_name(vlan_dev_real_dev(ndev)));
+		return -EOPNOTSUPP;
+	}
+	if (ndev->type != ARPHRD_ETHER && !l3_type_allowed(ndev->type)) {
+		pr_err("roan: %s: %s has link type %u: use an Ethernet interface, lo, tun, WireGuard, PPP, or an ipip, sit or gre tunnel\n",
+		       name, netdev_name(ndev), ndev->type);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* ---- attributes ---- */
+
+/*
+ * Without a MAC address: random, with the bits of a local individual EUI-64. rdma_cm distinguishes peers by their node
+ * GUID, so two hosts must not have the same.
+ */
+static __be64 netdev_guid(const struct net_device *ndev)
+{
+	u8 guid[8];
+
+	if (ndev->type == ARPHRD_ETHER) {
+		addrconf_addr_eui48(guid, ndev->dev_addr);	/* the same after a reboot */
+	} else {
+		get_random_bytes(guid, sizeof(guid));
+		guid[0] &= ~3;
+	}
+	return get_unaligned((__be64 *)guid);
+}
+
+/* The core's function would log a warning at each query of an interface that reports no speed. */
+int roan_netdev_speed(struct roan_dev *dev, struct ib_port_attr *attr)
+{
+	if (dev->ndev->ethtool_ops->get_link_ksettings)
+		return ib_get_eth_speed(&dev->ib, 1, &attr->active_speed, &attr->active_width);
+	attr->active_speed = IB_SPEED_QDR;	/* 10 Gb/s, as a veth */
+	attr->active_width = IB_WIDTH_1X;
+	return 0;
+}
+
+/* ---- GIDs ---- */
+
+/*
+ * The core has not published the entry yet, so its type may change. The next scan finds no v1 entry of this address and
+ * adds one: that one stays v1, so that further scans add nothing. The type of a default GID stays, because the core
+ * would have no room for another one.
+ */
+static int l3_add_gid(const struct ib_gid_attr *attr, void **context)
+{
+	const struct roan_dev *dev = container_of(attr->device, struct roan_dev, ib);
+	const struct net_device *ndev = rcu_dereference_protected(attr->ndev, 1);
+	const struct ib_gid_attr *old;
+
+	/* An interface above this one: the core would never delete the GID, which keeps it from being unregistered. */
+	if (ndev != dev->ndev && ndev->type != ARPHRD_ETHER)
+		return -EOPNOTSUPP;
+	if (attr->gid_type != IB_GID_TYPE_ROCE || attr->index < DEFAULT_GIDS)
+		return 0;
+	old = rdma_find_gid_by_port(attr->device, &attr->gid, IB_GID_TYPE_IB, attr->port_num, NULL);
+	if (IS_ERR(old))
+		((struct ib_gid_attr *)attr)->gid_type = IB_GID_TYPE_IB;
+	else
+		rdma_put_gid_attr(old);
+	return 0;
+}
+
+static int l3_del_gid(const struct ib_gid_attr *attr, void **context)
+{
+	return 0;
+}
+
+static const struct ib_device_ops l3_ops = {
+	.add_gid = l3_add_gid,
+	.del_gid = l3_del_gid,
+};
+
+/* Holds a reference that l3_queue_scan() got: the device stays registered. */
+static void l3_scan(struct work_struct *work)
+{
+	struct roan_dev *dev = container_of(work, struct roan_dev, l3_scan);
+
+#ifdef HAVE_ROCE_DEL_NETDEV_GIDS
+	if (xchg(&dev->l3_addr_removed, false))
+		roce_del_all_netdev_gids(&dev->ib, 1, dev->ndev);
+#endif
+	rdma_roce_rescan_device(&dev->ib);
+	ib_device_put(&dev->ib);
+}
+
+/* Takes over the caller's reference to the device. Any context */
+static void l3_queue_scan(struct roan_dev *dev, bool removed)
+{
+	if (removed)
+		WRITE_ONCE(dev->l3_addr_removed, true);
+	if (!schedule_work(&dev->l3_scan))
+		ib_device_put(&dev->ib);
+}
+
+static void l3_addr_event(struct net_device *ndev, bool removed)
+{
+	struct ib_device *ibdev;
+
+	if (ndev->type == ARPHRD_ETHER)
+		return;
+	atomic_inc(&addr_events);
+	smp_mb__after_atomic();		/* pairs with roan_l3_registered(): it sees the event, or this finds the device */
+	ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+	if (ibdev)
+		l3_queue_scan(to_roan_dev(ibdev), removed);
+}
+
+/* RTNL held */
+static int l3_inetaddr_event(struct notifier_block *nb, unsigned long what, void *ptr)
+{
+	const struct in_ifaddr *ifa = ptr;
+
+	l3_addr_event(ifa->ifa_dev->dev, what == NETDEV_DOWN);
+	return NOTIFY_DONE;
+}
+
+/* Atomic context */
+static int l3_inet6addr_event(struct notifier_block *nb, unsigned long what, void *ptr)
+{
+	const struct inet6_ifaddr *ifa = ptr;
+
+	l3_addr_event(ifa->idev->dev, what == NETDEV_DOWN);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block inetaddr_notifier = { .notifier_call = l3_inetaddr_event };
+static struct notifier_block inet6addr_notifier = { .notifier_call = l3_inet6addr_event };
+
+/* ---- the device's part ---- */
+
+void roan_l3_init(struct roan_dev *dev)
+{
+	dev->ib.node_guid = netdev_guid(dev->ndev);
+	dev->l3 = dev->ndev->type != ARPHRD_ETHER;
+	INIT_WORK(&dev->l3_scan, l3_scan);
+	dev->l3_addr_events = atomic_read(&addr_events);
+	if (dev->l3)
+		ib_set_device_ops(&dev->ib, &l3_ops);
+}
+
+void roan_l3_registered(struct roan_dev *dev)
+{
+	smp_mb();	/* pairs with l3_addr_event() */
+	if (dev->l3 && dev->l3_addr_events != atomic_read(&addr_events) && ib_device_try_get(&dev->ib))
+		l3_queue_scan(dev, true);
+}
+
+void roan_l3_exit(struct roan_dev *dev)
+{
+	cancel_work_sync(&dev->l3_scan);	/* holds no reference any more, but may still return */
+}
+
+int roan_l3_notifiers_init(void)
+{
+	int err = register_inetaddr_notifier(&inetaddr_notifier);
+
+	if (err || !IS_ENABLED(CONFIG_IPV6))
+		return err;
+	err = register_inet6addr_notifier(&inet6addr_notifier);
+	if (err)
+		unregister_inetaddr_notifier(&inetaddr_notifier);
+	return err;
+}
+
+void roan_l3_notifiers_exit(void)
+{
+	if (IS_ENABLED(CONFIG_IPV6))
+		unregister_inet6addr_notifier(&inet6addr_notifier);
+	unregister_inetaddr_notifier(&inetaddr_notifier);
+}
