@@ -197,6 +197,13 @@ mcast_pair() { # MGID [-6]
 	wait $pid || { cat $OUT_A; return 1; }
 }
 
+mcast6_no_route() {
+	local before
+	before=$(counter pa tx_no_route)
+	a timeout 60 "$PROGRAMS/mcast" -d pa -m ff05::77 -s -n 20 -6 || return
+	[ "$(counter pa tx_no_route)" = $((before + 20)) ]
+}
+
 kind() { # KIND
 	local k=$1 t
 	has "$k" || return 0
@@ -331,6 +338,7 @@ if has lo && kind_up lo > /tmp/setup.log 2>&1; then
 	ktap_check "lo: a device on a veth beside it: each gets its own packets" two_devices
 	ktap_check "lo: a user without CAP_NET_RAW sends to port 4791: refused, counted" unprivileged
 	ktap_check "lo: multicast" mcast_pair ::ffff:239.1.2.3
+	ktap_check "lo: IPv6 multicast has no route there: dropped, counted" mcast6_no_route
 	ktap_check "lo: PFC is refused" no_pfc
 	ktap_check "lo: rdma_cm refuses 127.0.0.1" cm_loopback
 	ktap_check "lo: no warning for its unknown speed" no_warning
