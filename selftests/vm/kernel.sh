@@ -3,6 +3,7 @@
 # Kernels for the labs, in a cache: fetches or builds one if it is missing, and prints its folder. Does not boot it.
 #   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
 #   kernel.sh 6.12 | 6.1 | rt	Debian's own kernel (rt: 6.1 with PREEMPT_RT): FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
+#   kernel.sh 6.12-cloud | 6.1-cloud	its kernel for virtual machines: the same folders (tools/vm/kernel.sh)
 #   kernel.sh new		the newest kernel in debian.sh's root of trixie: the same folders
 # The folder's name has the package version and, for UML, a hash of configuration and build steps. Its file `ready`
 # exists once it is complete. Concurrent callers are serialised by a lock file. ROAN_CACHE: the cache (default
@@ -16,18 +17,8 @@ candidate() { # PACKAGE: prints the newest version in apt's lists
 	apt-cache policy "$1" | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'
 }
 
-download() { # PACKAGE
-	apt-get download -qq -o APT::Sandbox::User=root -o Acquire::Retries=3 "$1"
-}
-
 unpack() { # PACKAGE INTO
-	local tmp
-	tmp=$(mktemp -d "$CACHE/deb.XXXXXX")
-	chmod 755 "$tmp"
-	# A mirror deletes superseded versions. If the download fails the lists may be outdated: update them and try
-	# again.
-	(cd "$tmp" && { download "$1" || { flock "$CACHE" apt-get update -qq && download "$1"; } } >&2 && dpkg -x ./*.deb "$2")
-	rm -rf "$tmp"
+	ROAN_CACHE=$CACHE "$HERE/../../tools/vm/kernel.sh" unpack "$2" "$1"
 }
 
 # UML's configuration has no PCLMULQDQ CRC32. Build it as an external module, which runs there.
@@ -68,27 +59,12 @@ build_uml() { # FOLDER CONFIG...
 	build_pclmul "$src" "$dir/mods"
 }
 
-fetch_debian() { # FOLDER PACKAGE
-	unpack "$2" "$1"
-	depmod -b "$1" "${2#linux-image-}"
-}
-
 # Installs the headers roan is built against. They are on the machine, not in the cache: a new machine may have an old
 # cache.
 install_headers() { # RELEASE
 	[ "$(dpkg-query -Wf '${db:Status-Status}' "linux-headers-$1" 2> /dev/null)" = installed ] ||
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends -o DPkg::Lock::Timeout=600 \
 			"linux-headers-$1" >&2
-}
-
-# Meta packages such as linux-image-6.12-amd64 depend on the package that has the kernel. Prints that package.
-debian_package() {
-	local meta=linux-image-$1-amd64
-	case $1 in
-	6.1) meta=linux-image-amd64 ;;
-	rt) meta=linux-image-rt-amd64 ;;
-	esac
-	apt-cache depends "$meta" | awk '/Depends: linux-image-/ { print $2; exit }'
 }
 
 mkdir -p "$CACHE"
@@ -99,15 +75,20 @@ uml | uml-debug)
 	version=$(candidate linux-source-6.12)
 	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_uml build_pclmul; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
-6.12 | 6.1 | rt)
-	version=$(debian_package "$what")
-	dir=$CACHE/$version ;;
+6.12 | 6.1 | rt | *-cloud)
+	export ROAN_CACHE=$CACHE
+	release=$("$HERE/../../tools/vm/kernel.sh" release "$what")
+	dir=$("$HERE/../../tools/vm/kernel.sh" image "$release")
+	# The headers of cloud kernels stay in the cache, so that make lint does not build for them.
+	case $what in *-cloud) ;; *) install_headers "$release" ;; esac
+	echo "$dir"
+	exit ;;
 new)
 	dir=$("$HERE/debian.sh" root trixie)
 	echo "$dir/kernel"
 	exit ;;
 *)
-	sed -n 3,10p "$0"
+	sed -n 3,11p "$0"
 	exit 2 ;;
 esac
 [ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }
@@ -116,12 +97,8 @@ esac
 if [ ! -e "$dir/ready" ]; then
 	echo "kernel.sh: making $dir" >&2
 	rm -rf "$dir" && mkdir -p "$dir"
-	case $what in
-	uml*) build_uml "$dir" "${configs[@]}" >&2 ;;
-	*) fetch_debian "$dir" "$version" >&2 ;;
-	esac
+	build_uml "$dir" "${configs[@]}" >&2
 	touch "$dir/ready"
 	echo "# built $dir in $SECONDS s" >&2
 fi
-case $what in 6.12 | 6.1 | rt) install_headers "${version#linux-image-}" ;; esac
 echo "$dir"

@@ -3,7 +3,8 @@
 # Runs one script in a guest whose root is this machine's, read-only under a tmpfs overlay. Prints the script's output
 # and exits with its status; or with 98 if the kernel log has an error report, 99 if the guest did not finish.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
-#	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new
+#	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new |
+#	    qemu-6.12-cloud | qemu-6.1-cloud
 #	+RELEASE: +trixie: the root of that Debian release (debian.sh), with roan built in it, not this machine's root;
 #	    +source: this machine's root, rdma-core built from its newest known source, roan as a provider in that tree
 #	-v  virtual time (UML): the clock advances only while every task sleeps; a task that polls stops it for ever.
@@ -17,9 +18,11 @@
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
+. "$REPO/tools/vm/qemu.sh"
+say() { echo "# $*"; }
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,15p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,16p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
@@ -50,7 +53,7 @@ cleanup() {
 trap cleanup EXIT
 out=$work/out
 mkdir "$out"
-cp "$HERE/guest.sh" "$out/guest.sh"
+cp "$REPO"/tools/vm/{guest.sh,fstab} "$out"
 for v in LINK_TYPE WIRE ROAN_KO NICS ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
@@ -142,86 +145,6 @@ run_uml() {
 	sleep 0.3
 }
 
-# Programs that scripts start often are copied into the guest's memory: starting a program with its libraries over 9p
-# takes twice as long, and many scripts spend most of their time on it.
-OFTEN="bash awk cat cmp cp date dd grep head ls mkdir python3 rm sed sh sleep sort tail tc timeout tr ip ping rdma ss sysctl
-	ib_atomic_bw ib_atomic_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_write_bw ib_write_lat
-	ibv_devices ibv_devinfo ibv_rc_pingpong ibv_ud_pingpong rping ucx_perftest"
-often() ( # INTO
-	PATH=/usr/sbin:/usr/bin
-	umask 022
-	mkdir "$1"
-	[ $lower = / ] || exit 0	# these are this machine's programs, not the other release's
-	files=$(for f in $OFTEN; do type -P "$f"; done | xargs readlink -f | sort -u)
-	# shellcheck disable=SC2086 # a list of files
-	for f in $files $(ldd $files 2> /dev/null | grep -o '/[^ :]*' | sort -u); do
-		echo "$(readlink -f "${f%/*}")/${f##*/}"
-		readlink -f "$f"
-	done | sort -u | tar -c --no-recursion -T - 2> /dev/null | tar -x -C "$1"
-)
-
-initrd() { # FOLDER VERSION: builds the initrd that mounts this machine's root over 9p
-	local root=$work/initrd.d n=10 f b
-	mkdir -p "$root"/{bin,proc,sys,dev,mods,new}
-	cp "$(command -v busybox)" "$root/bin/busybox"
-	often "$root/often"
-	for f in $(for m in virtio_pci 9p 9pnet_virtio overlay virtio_console; do
-			modprobe -d "$1" -S "$2" --show-depends "$m" 2> /dev/null
-		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }'); do
-		b=$root/mods/$n-$(basename "$f" .xz)
-		case $f in *.xz) xz -dc "$f" > "$b" ;; *) cp "$f" "$b" ;; esac
-		n=$((n + 1))
-	done
-	cat > "$root/init" <<-END
-		#!/bin/busybox sh
-		/bin/busybox --install -s /bin
-		export PATH=/bin
-		mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev
-		for m in /mods/*; do insmod \$m 2>/dev/null; done
-		o=trans=virtio,version=9p2000.L,msize=524288
-		mkdir -p /lower /rw /k
-		mount -t 9p -o \$o,ro,cache=loose root /lower
-		mount -t 9p -o \$o,ro,cache=loose kernel /k
-		mount -t tmpfs -o size=60% t /rw; mkdir /rw/u /rw/w; mv /often /rw
-		mount -t overlay -o lowerdir=/rw/often:/lower$lower,upperdir=/rw/u,workdir=/rw/w o /new
-		mkdir -p /new/lib/modules /new/out /new$REPO
-		[ $lower = / ] || mount --bind /lower$REPO /new$REPO
-		for d in proc sys dev; do mount --move /\$d /new/\$d; done
-		mount --bind /k/lib/modules /new/lib/modules
-		mount -t 9p -o \$o out /new/out
-		exec switch_root /new /bin/bash -c '/out/guest.sh $REPO $lab $(printf '%q ' "$script" "${@:3}") > /dev/hvc0 2>&1'
-	END
-	chmod +x "$root/init"
-	(cd "$root" && find . | cpio -o -H newc 2> /dev/null) > "$work/initrd"
-}
-
-# A writable /dev/kvm may still fail to run a stock kernel. Use it only if a probe boot prints to the console.
-accelerator() { # VMLINUZ
-	[ -z "${ICOUNT:-}" ] || { echo "tcg,thread=single -cpu Nehalem -icount shift=0,sleep=off"; return; }
-	if [ -w /dev/kvm ]; then
-		timeout 8 "${qemu[@]}" -accel kvm -cpu host -m 256M -display none -no-reboot -serial "file:$work/probe" \
-			-monitor none -nic none -kernel "$1" -append "console=ttyS0 panic=-1" > /dev/null 2>&1 < /dev/null || true
-		! grep -q 'Linux version' "$work/probe" 2> /dev/null || { echo "kvm -cpu host"; return; }
-	fi
-	# TCG emulates `rep movsb` byte by byte. Nehalem does not announce ERMS, so the kernel does not use it.
-	echo "tcg,thread=multi -cpu Nehalem"
-}
-
-# Kills a guest that panicked (-no-reboot alone does not always end it) or that did not start the script within 240 s.
-watch_qemu() {
-	local until=$((SECONDS + 240)) why=
-	while sleep 1; do
-		if grep -q 'Kernel panic' "$work/console" 2> /dev/null; then
-			why=panic
-		elif [ ! -e "$out/started" ] && [ $SECONDS -ge $until ]; then
-			why='slow boot'
-		fi
-		[ -z "$why" ] || break
-	done
-	sleep 1
-	kill "$(cat "$work/pid")" 2> /dev/null
-}
-
 # Options for two adapters on a hub of their own.
 nics() { # [MODEL]
 	local n
@@ -231,67 +154,28 @@ nics() { # [MODEL]
 	done
 }
 
-boot_qemu() { # FOLDER VERSION ACCEL
-	local watcher monitor=()
-	[ -z "${MONITOR:-}" ] || monitor=(-qmp "unix:$MONITOR,server=on,wait=off")
-	: > "$work/console"
-	watch_qemu & watcher=$!
-	# shellcheck disable=SC2086,SC2046 # $3 and the adapters are several words
-	timeout "$limit" "${qemu[@]}" -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none "${monitor[@]}" \
-		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
-		-append "console=ttyS0 quiet oops=panic panic=-1 mitigations=off maxcpus=1 $append" \
-		-device virtio-serial-pci -chardev stdio,id=c0,signal=off -device virtconsole,chardev=c0 \
-		-virtfs local,path=/,mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap \
-		-virtfs "local,path=$1,mount_tag=kernel,security_model=passthrough,readonly=on" \
-		-virtfs "local,path=$out,mount_tag=out,security_model=passthrough" $(nics "${NICS:-}") < /dev/null |
-		sed -u 's/\r$//' || true
-	kill $watcher 2> /dev/null || true
-	wait $watcher 2> /dev/null || true
-}
-
-# Under TCG one CPU may execute the int3 that another CPU places for a moment while it patches code. The int3 is no
-# longer in memory when the trap is handled, so the kernel cannot attribute it and dies: about one boot in twenty. So
-# the guest boots with one CPU (maxcpus=1) and guest.sh starts the others. A guest that did not reach the script, or
-# died of an int3 (no C code compiles to one), gets two more attempts. Any other death is a failure.
-emulated_badly() { grep -q 'int3: 0000 \[#1\]' "$work/console"; }
-
 run_qemu() {
-	local series=${lab#qemu} folder version accel attempt qemu
+	local series=${lab#qemu} folder version qemu monitor=() shown=$REPO retry=y shares=()
 	mapfile -t qemu < <(if [ -n "${EMULATOR:-}" ]; then echo "$EMULATOR"; else "$HERE/debian.sh" emulator; fi)
+	[ -z "${MONITOR:-}" ] || monitor=(-qmp "unix:$MONITOR,server=on,wait=off")
 	series=${series#-}
 	folder=$("$HERE/kernel.sh" "${series:-6.12}")
 	version=$(basename "$folder"/boot/vmlinuz-*)
 	version=${version#vmlinuz-}
 	case $series in
 	new) built "$version" "$HERE/debian.sh" run trixie "${module[@]}" KDIR="/lib/modules/$version/build" STRICT=1 ;;
-	*) built "$version" "${module[@]}" KDIR="/lib/modules/$version/build" ;;
+	*) built "$version" "${module[@]}" KDIR="$("$REPO/tools/vm/kernel.sh" headers "$version")" ;;
 	esac
-	initrd "$folder" "$version" "$@"
-	accel=$(accelerator "$folder/boot/vmlinuz-$version")
-	for attempt in 1 2 3; do
-		echo "# booting $version in QEMU: $cpus CPUs, -accel $accel"
-		boot_qemu "$folder" "$version" "$accel"
-		if [ ! -e "$out/started" ]; then
-			echo "# boot $attempt of 3 did not reach the script"
-		elif [ ! -e "$out/rc" ] && emulated_badly; then
-			echo "# boot $attempt of 3 died of the emulator: $(grep -m 1 -o 'RIP: .*' "$work/console")"
-			rm -rf "$out/started" "$out/kept" "$out/dmesg" "$out/kmemleak"
-		else
-			break
-		fi
-	done
-}
-
-complaints() { # error reports in the kernel log since the script's start; earlier ones do not concern roan
-	sed -n '/roan-lab: script starts/,$p' "$out/dmesg" 2> /dev/null |
-		grep -E 'WARNING:|BUG:|kernel BUG|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:' || true
-	grep -s -A12 'unreferenced object' "$out/kmemleak" || true
+	qemu_initrd "$folder" "$version" "/out/guest.sh $REPO $lab $(printf '%q ' "$script" "$@") > /dev/hvc0 2>&1"
+	# shellcheck disable=SC2046 # the adapters' options are several words
+	qemu_run "$folder" "$version" "$(qemu_accelerator "$folder/boot/vmlinuz-$version")" -chardev stdio,id=c0,signal=off \
+		"${monitor[@]}" $(nics "${NICS:-}") | sed -u 's/\r$//'
 }
 
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
-qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new) run_qemu "$@" ;;
-*) sed -n 3,15p "$0"; exit 2 ;;
+qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud) run_qemu "$@" ;;
+*) sed -n 3,16p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# First program in a guest's root, in every lab: mounts file systems, configures the provider, runs the script, writes
+# First program in the root of every guest, of the labs and of `roan vm`: mounts file systems, configures the provider, runs the script, writes
 # its status, the kernel log and kmemleak's report to /out, and powers off. /out is a folder of the host.
 #   guest.sh REPO LAB SCRIPT [ARG...]
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
 REPO=$1 LAB=$2
 shift 2
 export REPO LAB
-# shellcheck disable=SC1091 # written by run.sh: variables of the caller for the script
+# shellcheck disable=SC1091 # written by run.sh or roan-vm.sh: variables of the caller for the script
 . /out/env
 # Start few programs here: each takes 0.1 s on an emulated CPU.
-mount -a -T "$REPO/selftests/vm/fstab" 2> /dev/kmsg
+mount -a -T /out/fstab 2> /dev/kmsg
 mkdir -p /run/netns /etc/libibverbs.d
 ln -sf /proc/self/fd /dev/fd
 # perftest divides by the "cpu MHz" value, which UML's /proc/cpuinfo lacks.
@@ -32,7 +32,7 @@ leak=/sys/kernel/debug/kmemleak
 read -r cmdline < /proc/cmdline
 [[ " $cmdline " != *" kmemleak=off "* ]] || leak=/none	# with kmemleak=off the file exists, but writes to it fail
 [ ! -e $leak ] || echo clear > $leak
-# run.sh boots QEMU's kernel with maxcpus=1: start the other CPUs.
+# qemu.sh boots a kernel with maxcpus=1: start the other CPUs.
 for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
 	[ ! -e "$cpu" ] || echo 1 > "$cpu"
 done
