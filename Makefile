@@ -87,8 +87,11 @@ install: module provider		## installs module, provider with its driver file, and
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	$(MAKE) install-tool
 
-install-tool:				## installs the tool roan and the files it reads, answer-rxe.conf, roan-cni, under DESTDIR
+install-tool:				## installs the tool roan and the files it reads, under DESTDIR: headers; for `roan vm` the module's sources
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
+	install -D -m 755 -t $(DESTDIR)/usr/share/roan/vm tools/vm/*.sh
+	install -m 644 tools/vm/fstab $(DESTDIR)/usr/share/roan/vm
+	VERSION=$(VERSION) tools/package sources $(DESTDIR)/usr/src/roan-$(VERSION)
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan tools/roan_clients.py kernel/core/cc/params.h kernel/core/flow/pfc_rules.h \
 		kernel/base/stats.h tools/answer-rxe.conf
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
