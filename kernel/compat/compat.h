@@ -36,6 +36,18 @@
 #if !IS_ENABLED(CONFIG_INFINIBAND)
 #error "roan needs CONFIG_INFINIBAND"
 #endif
+#if !IS_ENABLED(CONFIG_IPV6)
+#error "roan needs CONFIG_IPV6: GIDs are IPv6 addresses to the RDMA core"
+#endif
+#if !IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS)
+#error "roan needs CONFIG_INFINIBAND_USER_ACCESS: memory regions and rings are the uverbs module's"
+#endif
+#if !IS_ENABLED(CONFIG_NET_UDP_TUNNEL)
+#error "roan needs CONFIG_NET_UDP_TUNNEL: it opens UDP port 4791 as a tunnel does"
+#endif
+#if !IS_ENABLED(CONFIG_HMM_MIRROR)
+#error "roan needs CONFIG_HMM_MIRROR: on-demand paging; CONFIG_INFINIBAND_ON_DEMAND_PAGING selects it"
+#endif
 
 #ifdef HAVE_UMEM_GET_VA
 #define roan_umem_get(dev, addr, size, access)	ib_umem_get_va(dev, addr, size, access)

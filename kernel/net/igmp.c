@@ -37,7 +37,7 @@ bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev
  */
 bool roan_net_can_join(const struct net_device *ndev, const union ib_gid *mgid)
 {
-	return roan_gid_v4(mgid) ? !!__in_dev_get_rtnl(ndev) : IS_ENABLED(CONFIG_IPV6) && __in6_dev_get(ndev);
+	return roan_gid_v4(mgid) ? !!__in_dev_get_rtnl(ndev) : !!__in6_dev_get(ndev);
 }
 
 int roan_net_join(struct net_device *ndev, const union ib_gid *mgid)
@@ -45,7 +45,7 @@ int roan_net_join(struct net_device *ndev, const union ib_gid *mgid)
 	__be32 addr;
 
 	if (!igmp_ipv4_group(mgid, &addr))
-		return IS_ENABLED(CONFIG_IPV6) ? ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid) : -EAFNOSUPPORT;
+		return ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid);
 	if (!ipv4_is_multicast(addr))
 		return -EINVAL;
 	if (!__in_dev_get_rtnl(ndev))
@@ -63,7 +63,7 @@ void roan_net_leave(struct net_device *ndev, const union ib_gid *mgid)
 		in_dev = __in_dev_get_rtnl(ndev);
 		if (in_dev)	/* NULL: IPv4 is disabled on the interface, which dropped its groups */
 			ip_mc_dec_group(in_dev, addr);
-	} else if (IS_ENABLED(CONFIG_IPV6)) {
+	} else {
 		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid);
 	}
 }

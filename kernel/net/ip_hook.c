@@ -26,7 +26,9 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
-#include <net/netfilter/nf_conntrack.h>
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+#include <net/netfilter/nf_conntrack.h>		/* does not compile without it */
+#endif
 #include <net/netns/generic.h>
 #include <net/route.h>
 #include <net/udp.h>

@@ -69,10 +69,7 @@ bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const
 	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
 		return true;
 	roan_dst_cache_reset(flow);
-	if (ipv6)
-		dst = IS_ENABLED(CONFIG_IPV6) ? route6(net, av) : ERR_PTR(-EAFNOSUPPORT);
-	else
-		dst = route4(net, av);
+	dst = ipv6 ? route6(net, av) : route4(net, av);
 	if (IS_ERR(dst)) {
 		roan_count(dev, tx_no_route);
 		return false;
