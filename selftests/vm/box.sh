@@ -83,6 +83,9 @@ said "progress is shown" 'roan vm: building the module'
 echo "# $(grep -o 'COMMAND started after [0-9.]* s' "$log.err"), $(grep -o 'accel [a-z]*' "$log.err")"
 ktap_check "nothing of it is left in TMPDIR" eval "! ls '$dir/tmp' | grep ."
 
+EMULATOR=$(command -v false) user "$roan" vm -- true > "$log" 2>&1
+ktap_check "a guest that does not start: status 125 and a message" eval "[ $? = 125 ] && grep -q 'the guest ended without' '$log'"
+
 # The second guest, from the source tree: three hosts, a slower wire; ended by SIGINT to its process group, as by Ctrl-C.
 cat > "$dir/home/second" <<'END'
 echo "third $(on h3 ls /sys/class/infiniband)"

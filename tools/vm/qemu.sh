@@ -145,12 +145,13 @@ export_folders() { # FOLDER VERSION
 	done
 }
 
-# The daemon ends when QEMU closes its socket.
+# The daemon ends when QEMU closes its socket. Its other kind of sandbox needs a root that is a mount point, as a container's
+# may not be.
 virtiofs_daemon() { # TAG FOLDER
 	local daemon=/usr/lib/qemu/virtiofsd socket=$work/$1.sock n
 	[ -x $daemon ] && [ "$(id -u)" = 0 ] || { say "this kernel has no 9p, and $daemon, as root, is not possible here"; return 1; }
 	rm -f "$socket"
-	$daemon --socket-path="$socket" -o source="$2" -o cache=auto > "$work/$1.log" 2>&1 < /dev/null &
+	$daemon --socket-path="$socket" -o source="$2" -o cache=auto -o sandbox=chroot > "$work/$1.log" 2>&1 < /dev/null &
 	for n in $(seq 50); do
 		[ ! -S "$socket" ] || return 0
 		sleep 0.1

@@ -34,7 +34,7 @@ hosts=2 gbps='' rtt='' loss='' kernel=6.12 cpus=2 mem=2G shares=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--) shift; break ;;
-	-h | --help) sed -n '/^#    roan vm/,/^set/{/^set/d; s/^# \?//; p}' "$0"; exit 0 ;;
+	-h | --help) sed -n '/^#    roan vm/,/^set/{/^set/d; /shellcheck/d; s/^# \?//; p}' "$0"; exit 0 ;;
 	--*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
 	--hosts | --gbps | --rtt | --loss | --kernel | --cpus | --memory | --writable)
 		[ $# -gt 1 ] || die "$1 needs a value; 'roan vm --help' lists the options" ;;
@@ -173,7 +173,7 @@ wait $readers || true
 said=$(complaints)
 [ -z "$said" ] || say "the guest's kernel reported an error: $(head -n 1 <<< "$said")"
 if [ -e "$out/failed" ] || [ ! -e "$out/rc" ]; then
-	tail -n 20 "$work/guest.log" "$work/console" "$work/qemu.log" 2> /dev/null >&2
+	tail -n 20 "$work/guest.log" "$work/console" "$work/qemu.log" >&2 2> /dev/null || true
 	[ ! -e "$out/failed" ] || die "the hosts could not be set up"
 	die "the guest ended without COMMAND's status"
 fi
