@@ -15,7 +15,7 @@
 #	work, out	folders: for this guest's own files, and exported to the guest as /out
 #	qemu		array: the command of QEMU	mem, cpus, append, limit (seconds; 0: none)
 #	lower		the root: /, or a folder with that of another release, in which $shown is this machine's folder of that name
-#	shares		array of folders of this machine that the guest can write to	retry: not empty: a script that
+#	shares		array of folders of this machine that the guest can write to, by 9p	retry: not empty: a script that
 #			had started and died with the emulator is started again
 # shellcheck disable=SC2154 # the caller's variables
 
@@ -51,10 +51,10 @@ guest_modules() { # FOLDER VERSION MODULE...: prints the files that insmod needs
 }
 
 # The folders that the guest can write to are mounted at their own paths, after the root.
-mount_shares() { # TYPE OPTIONS
+mount_shares() { # OPTIONS
 	local n
 	for n in "${!shares[@]}"; do
-		printf 'mkdir -p /new%q; mount -t %s -o %s share%d /new%q\n' "${shares[n]}" "$1" "$2" "$n" "${shares[n]}"
+		printf 'mkdir -p /new%q; mount -t 9p -o %s share%d /new%q\n' "${shares[n]}" "$1" "$n" "${shares[n]}"
 	done
 }
 
@@ -86,7 +86,7 @@ qemu_initrd() {
 		for d in proc sys dev; do mount --move /\$d /new/\$d; done
 		mount --bind /k/lib/modules /new/lib/modules
 		mount -t $type -o $o out /new/out
-		$(mount_shares "$type" "$o,cache=mmap")
+		$(mount_shares "$o,cache=mmap")
 		exec switch_root /new /bin/bash -c $(printf %q "$3")
 	END
 	chmod +x "$root/init"

@@ -9,7 +9,7 @@
 #	--gbps R	rate of each host's link, Gb/s (no limit)
 #	--rtt T		round-trip time between two hosts: 100us, 5ms (what the emulation takes)
 #	--loss P	percentage of packets lost on each host's link (0)
-#	--kernel K	Debian's kernel: 6.12, 6.1, 6.12-cloud, rt or a full release (6.12)
+#	--kernel K	Debian's kernel: 6.12, 6.1, rt or a full release (6.12)
 #	--cpus N	CPUs of the guest (2)		--memory M	its memory (2G)
 #	--writable DIR	a folder that COMMAND can change. All other changes are lost with the guest
 #
@@ -139,7 +139,7 @@ provider() { # sets PROVIDER
 release=$("$HERE/kernel.sh" -c release "$kernel" 2> "$work/log") || die "$(tail -n 1 "$work/log")"
 [ -e "$CACHE/linux-image-$release/ready" ] || say "fetching the kernel $release (once)"
 image=$("$HERE/kernel.sh" image "$release" 2> "$work/log") || die "$(tail -n 3 "$work/log")"
-has_9p "$image" "$release" || [ "$(id -u)" = 0 ] || die "$release has no 9p file system, by which the guest gets this machine's root; choose another --kernel"
+has_9p "$image" "$release" || die "$release has no 9p file system, by which the guest gets this machine's root; choose another --kernel"
 kdir=$("$HERE/kernel.sh" headers "$release" 2> "$work/log") || die "$(tail -n 3 "$work/log")"
 module "$kdir" "$release"
 provider
