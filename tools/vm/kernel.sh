@@ -92,12 +92,14 @@ fetch_image() { # FOLDER RELEASE
 	depmod -b "$1" "$2"
 }
 
-# The package's Makefile names a folder below /usr/src.
+# The package's Makefile names a folder below /usr/src. With its vmlinux each module would get type information (BTF), for
+# which the build needs pahole.
 fetch_headers() { # FOLDER RELEASE
 	local package=linux-headers-$2
 	[ -n "$(dependencies "$package" 'linux-.*')" ] || own_lists
 	# shellcheck disable=SC2046 # a list of packages
 	unpack "$1" "$package" $(dependencies "$package" 'linux-\(headers\|kbuild\)-.*')
+	rm -f "$1/usr/src/$package/vmlinux"
 	# shellcheck disable=SC2016 # for make
 	sed -i 's|/usr/src/|$(dir $(lastword $(MAKEFILE_LIST)))../|' "$1/usr/src/$package/Makefile"
 }
