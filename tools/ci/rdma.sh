@@ -59,7 +59,7 @@ module_possible() {
 build_module() { # sets ROAN_KO
 	local release
 	release=$(uname -r)
-	install gcc make kmod libibverbs-dev pkg-config
+	install gcc libc6-dev make kmod libibverbs-dev pkg-config
 	say "building the module for $release"
 	make -s -C "$ROAN" module provider KDIR="/lib/modules/$release/build" >&2 || die "the module does not build for $release"
 	ROAN_KO=$ROAN/build/$release/roan.ko
@@ -91,5 +91,5 @@ if [ $how = module ]; then
 	[ "$(id -u)" = 0 ] || exec sudo -n -E "$0" --how module "${options[@]}" -- "$@"
 	run_module "$@"
 fi
-install qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 gcc make libelf1 libibverbs-dev pkg-config
+install qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 gcc libc6-dev make libelf1 libibverbs-dev pkg-config
 exec "$ROAN/tools/vm/roan-vm.sh" "${options[@]}" -- "$@"

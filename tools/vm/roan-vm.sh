@@ -63,6 +63,7 @@ for need in "${qemu[0]}:qemu-system-x86" busybox:busybox-static cpio:cpio modpro
 done
 # The kernel's build runs a program that needs it.
 ldconfig -p | grep -q 'libelf\.so\.1' || missing+=" libelf1"
+[ -e /usr/include/string.h ] || missing+=" libc6-dev"
 [ -z "$missing" ] || die "missing programs. On Debian, once, as root: apt install$missing"
 mkdir -p "$CACHE" 2> /dev/null && [ -w "$CACHE" ] || die "cannot write to $CACHE; ROAN_CACHE=DIR chooses another folder"
 
