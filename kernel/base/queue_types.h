@@ -116,7 +116,8 @@ struct roan_rq {
 	bool fault_wait;	/* a page fault is pending for data of a response; odp_resume.c restarts the queue */
 	/* odp_rxqueue.c: requests with a pending page fault, and all packets after them */
 	struct list_head odp_rxq;
-	u32 odp_rxq_bytes;
+	struct list_head early;	/* rx_early.c: requests that came before an earlier one */
+	u32 odp_rxq_bytes;	/* of both lists */
 	/* RNR deferral of the first packet in @odp_rxq, or of the next to be queued */
 	struct roan_rnr_defer rnr_defer;
 	struct roan_flush_job flush_job;

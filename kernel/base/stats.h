@@ -76,6 +76,7 @@
 	X(page_faults)			/* on-demand paging: ranges requested by a packet or work request */	\
 	X(page_prefetch)		/* ranges requested by ibv_advise_mr() */				\
 	X(page_invalidations)		/* ranges invalidated by the MMU notifier */				\
+	X(rx_early_kept)		/* RC: came before an earlier request, and kept until that was executed */	\
 	X(rx_fault_queued)		/* packets queued until their pages were faulted in */			\
 	X(rx_fault_dropped)		/* UC, UD: dropped: page fault pending, and that queue was full */	\
 	X(link_downed)												\

@@ -26,6 +26,10 @@ void roan_qp_restart(struct roan_qp *qp)
 	spin_lock_bh(&qp->rq.lock);
 	qp->rq.fault_wait = false;
 	roan_odp_rxq_run(qp);
+	rcu_read_lock();
+	if (roan_early_any(qp))
+		roan_early_run(qp);
+	rcu_read_unlock();
 	spin_unlock_bh(&qp->rq.lock);
 	roan_respond(qp);
 }

@@ -10,6 +10,7 @@
 #include "rx/rx.h"
 
 #define QP_MAX_BYTES	SZ_2M	/* a window of 256 packets of 4 KB, and the overhead of queueing them */
+#define QP_FAULT_BYTES	SZ_256K	/* of them, not for packets that are kept after a gap */
 #define DEV_MAX_BYTES	SZ_16M	/* all QPs of a device */
 #define RUN_PACKETS	128	/* executed at once; the remainder is deferred */
 
@@ -30,17 +31,21 @@ static u8 rxq_tclass(const struct roan_rx_ctx *rx)
 	return rx->ipv6 ? rx->ip[0] << 4 | rx->ip[1] >> 4 : rx->ip[1];
 }
 
-static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
-	__must_hold(&qp->rq.lock)
+void roan_rxq_charge(struct roan_qp *qp, int bytes)
 {
-	struct roan_odp_rxq *all = &qp->dev->odp_rxq;
-	int bytes = sign * (int)w->bytes;
-
 	qp->rq.odp_rxq_bytes += bytes;
 	if (qp->uctx)
 		atomic_add(bytes, &to_roan_ucontext(qp->uctx)->odp_share->rxq_bytes);
-	atomic_add(bytes, &all->bytes);
-	atomic_add(bytes, &all->of_prio[w->prio]);
+	atomic_add(bytes, &qp->dev->odp_rxq.bytes);
+}
+
+static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
+	__must_hold(&qp->rq.lock)
+{
+	int bytes = sign * (int)w->bytes;
+
+	roan_rxq_charge(qp, bytes);
+	atomic_add(bytes, &qp->dev->odp_rxq.of_prio[w->prio]);
 	if (READ_ONCE(qp->dev->pfc.params.pfc_emit_mask) & BIT(w->prio))
 		roan_pfc_tx_update(qp->dev, w->prio);
 }
@@ -48,15 +53,24 @@ static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
 /*
  * A user may hold as much as is free: half of the device's limit for a single user, a third for each of two, and so on.
  * So another user finds space, also if the packets of the first wait for ever. The check is not atomic: concurrent QPs
- * may exceed a limit by one packet each.
+ * may exceed a limit by one packet each. Packets kept after a gap (@early) leave space for page faults, which the peer
+ * need not repeat.
  */
-static bool rxq_has_space(const struct roan_qp *qp, u32 bytes)
+bool roan_rxq_has_space(const struct roan_qp *qp, u32 bytes, bool early)
 {
 	u32 used = atomic_read(&qp->dev->odp_rxq.bytes), of_user = 0;
 
 	if (qp->uctx)
 		of_user = atomic_read(&to_roan_ucontext(qp->uctx)->odp_share->rxq_bytes);
-	return qp->rq.odp_rxq_bytes + bytes <= QP_MAX_BYTES && used + of_user + bytes <= DEV_MAX_BYTES;
+	return qp->rq.odp_rxq_bytes + bytes <= QP_MAX_BYTES - (early ? QP_FAULT_BYTES : 0) &&
+	       used + of_user + bytes <= DEV_MAX_BYTES / (early ? 2 : 1);
+}
+
+void roan_rx_hold_skb(struct roan_rx_ctx *rx)
+{
+	rx->in = NULL;		/* may be unregistered meanwhile; rx.vlan is already read from it */
+	skb_get(rx->skb);
+	skb_scrub_packet(rx->skb, false);	/* drops route, conntrack and xfrm state, which may also go away */
 }
 
 bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
@@ -75,20 +89,25 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		roan_rnr_defer_begin(&rq->rnr_defer, rx->pkt.psn, ktime_get_ns());
 	if (list_empty(&rq->odp_rxq) || rxq_last(rq)->rx.skb != rx->skb)
 		bytes += rx->skb->truesize;
-	w = rxq_has_space(qp, bytes) ? kmalloc(sizeof(*w), GFP_ATOMIC | __GFP_NOWARN) : NULL;
+	w = roan_rxq_has_space(qp, bytes, false) ? kmalloc(sizeof(*w), GFP_ATOMIC | __GFP_NOWARN) : NULL;
 	if (!w)
 		return false;
 	w->bytes = bytes;
 	w->prio = roan_qos_prio(qp->dev, rxq_tclass(rx)) % ROAN_PRIORITIES;
 	w->rx = *rx;
 	w->rx.is_deferred = true;
-	w->rx.in = NULL;		/* may be unregistered meanwhile; rx.vlan is already read from it */
-	skb_get(rx->skb);
-	skb_scrub_packet(rx->skb, false);	/* drops route, conntrack and xfrm state, which may also go away */
+	roan_rx_hold_skb(&w->rx);
 	list_add_tail(&w->link, &rq->odp_rxq);
 	rxq_account(qp, w, 1);
 	roan_count(qp->dev, rx_fault_queued);
 	return true;
+}
+
+bool roan_odp_rxq_precedes(const struct roan_qp *qp, u32 psn)
+{
+	const struct list_head *queue = &qp->rq.odp_rxq;
+
+	return !list_empty(queue) && psn_diff(psn, list_first_entry(queue, struct rxq_entry, link)->rx.pkt.psn) >= 0;
 }
 
 bool roan_odp_rxq_has(const struct roan_qp *qp, u32 psn)

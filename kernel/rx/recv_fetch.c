@@ -58,3 +58,24 @@ unlock:
 	spin_unlock_bh(&srq->lock);
 	return got;
 }
+
+enum roan_fetch_status roan_rx_fetch(struct roan_qp *qp, u32 *verr)
+{
+	enum roan_fetch_status got;
+
+	lockdep_assert_held(&qp->rq.lock);
+	if (qp->srq) {
+		got = roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
+	} else {
+		got = roan_recv_fetch(&qp->rq.ring, qp->rq.max_sge, &qp->rq.cur, verr);
+		if (got == ROAN_FETCH_OK)
+			roan_ring_publish(&qp->rq.ring, qp->rq.ring.index);
+	}
+	if (got != ROAN_FETCH_BAD)
+		return got;
+	if (*verr == ROAN_VERR_RING)
+		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
+	else
+		qp->rq.cur.taken = true;	/* its wr_id is known, for a completion in error */
+	return got;
+}

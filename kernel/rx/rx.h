@@ -43,6 +43,8 @@ bool roan_rx_key_blocked(struct roan_qp *qp, const struct roan_rx_ctx *rx);
 /* ---- recv_fetch.c ---- */
 
 enum roan_fetch_status { ROAN_FETCH_OK, ROAN_FETCH_EMPTY, ROAN_FETCH_BAD };	/* BAD: *verr has the reason */
+/* Copies the next receive WQE of the QP or its SRQ to rq.cur. rq.lock held */
+enum roan_fetch_status roan_rx_fetch(struct roan_qp *qp, u32 *verr);
 enum roan_fetch_status roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr);
 /* Copies the slot at the ring's index into @recv and consumes it. The queue's lock is held. For RQs and SRQs. */
 enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr);
@@ -52,10 +54,30 @@ enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, stru
 /* All with rq.lock held. */
 /* appends the packet; false: no space. A packet that is queued already keeps its place */
 bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx);
+/* RC: true if the first packet of the queue is @psn or an earlier one */
+bool roan_odp_rxq_precedes(const struct roan_qp *qp, u32 psn);
 /* the queue is not empty: returns true if it holds @psn or a later PSN */
 bool roan_odp_rxq_has(const struct roan_qp *qp, u32 psn);
 void roan_odp_rxq_run(struct roan_qp *qp);		/* executes queued packets, until one blocks again */
 void roan_odp_rxq_drop(struct roan_qp *qp);		/* frees all queued packets: the QP receives no more */
+
+/* For packets that are copied and kept, here and in rx_early.c: their bytes count together. */
+bool roan_rxq_has_space(const struct roan_qp *qp, u32 bytes, bool early);
+void roan_rxq_charge(struct roan_qp *qp, int bytes);	/* negative: given back */
+void roan_rx_hold_skb(struct roan_rx_ctx *rx);		/* a copy of the context of a received packet keeps its skb */
+
+/* ---- rx_early.c. All with rq.lock held ---- */
+
+/* RC, a request out of sequence: false: no space, it is dropped */
+bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx);
+/* rq.early is not empty, and the responder may have advanced: executes what is next. RCU held */
+void roan_early_run(struct roan_qp *qp);
+void roan_early_drop(struct roan_qp *qp);		/* frees all: the QP receives no more */
+
+static inline bool roan_early_any(const struct roan_qp *qp)
+{
+	return unlikely(!list_empty(&qp->rq.early));
+}
 
 /* rx_request.c: admits and executes a queued packet, which may block again. rq.lock and RCU held; QP can receive. */
 void roan_request_execute(struct roan_qp *qp, struct roan_rx_ctx *rx);

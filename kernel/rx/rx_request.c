@@ -16,27 +16,6 @@ static bool rx_can_receive(const struct roan_qp *qp)
 	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
 }
 
-static enum roan_fetch_status rx_fetch_recv(struct roan_qp *qp, u32 *verr)
-	__must_hold(&qp->rq.lock)
-{
-	enum roan_fetch_status got;
-
-	if (qp->srq) {
-		got = roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
-	} else {
-		got = roan_recv_fetch(&qp->rq.ring, qp->rq.max_sge, &qp->rq.cur, verr);
-		if (got == ROAN_FETCH_OK)
-			roan_ring_publish(&qp->rq.ring, qp->rq.ring.index);
-	}
-	if (got != ROAN_FETCH_BAD)
-		return got;
-	if (*verr == ROAN_VERR_RING)
-		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
-	else
-		qp->rq.cur.taken = true;	/* its wr_id is known, for a completion in error */
-	return got;
-}
-
 /* Refuses the request. RC: a NAK is due, and the QP fails once it is sent. UC: the rest of the message is dropped. */
 static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
@@ -150,7 +129,7 @@ static bool rx_get_recv(struct roan_qp *qp, struct roan_rx_ctx *rx)
 
 	if (qp->rq.cur.taken)
 		return true;	/* UC: left over from a message that lost a packet */
-	switch (rx_fetch_recv(qp, &verr)) {
+	switch (roan_rx_fetch(qp, &verr)) {
 	case ROAN_FETCH_OK:
 		return true;
 	case ROAN_FETCH_EMPTY:
@@ -240,7 +219,7 @@ static void deny_write(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 verr, boo
 		return rx_nak_access(qp, rx, verr);
 	roan_rx_key_refused(qp, rx, verr);
 	if (!qp->rq.cur.taken)
-		rx_fetch_recv(qp, &unused);
+		roan_rx_fetch(qp, &unused);
 	rx_fail_recv(qp, rx, ROAN_ST_LOC_ACCESS_ERR, verr, ROAN_NAK_REMOTE_ACCESS);
 }
 
@@ -343,8 +322,9 @@ static void execute_request(struct roan_qp *qp, struct roan_rx_ctx *rx, const st
 	}
 }
 
-/* Counts the reason why the packet was not executed, in exactly one counter. */
-static void rx_count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
+/* Keeps the packet, or counts the reason why it is dropped in exactly one counter. The first of a gap counts as well. */
+static void rx_count_verdict(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_verdict verdict)
+	__must_hold(&qp->rq.lock)
 {
 	bool rc = qp->transport == ROAN_TP_RC;
 
@@ -356,6 +336,11 @@ static void rx_count_verdict(struct roan_qp *qp, enum roan_verdict verdict)
 		break;
 	case ROAN_V_GAP:
 		roan_count(qp->dev, out_of_seq_request);
+		roan_early_keep(qp, rx);
+		break;
+	case ROAN_V_EARLY:
+		if (!roan_early_keep(qp, rx))
+			roan_count(qp->dev, rx_after_nak);
 		break;
 	case ROAN_V_DROP:
 		if (rc)
@@ -420,7 +405,7 @@ static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	if (verdict == ROAN_V_EXECUTE)
 		execute_request(qp, rx, &exec);
 	else
-		rx_count_verdict(qp, verdict);
+		rx_count_verdict(qp, rx, verdict);
 	roan_yield_wake(qp);
 }
 
@@ -456,11 +441,11 @@ static bool rx_queue_nonempty(const struct roan_qp *qp)
 	return unlikely(!list_empty(&qp->rq.odp_rxq));
 }
 
-/* A duplicate is answered at once, ahead of queued packets: it consumes no receive and writes no memory. */
+/* A duplicate, or a packet of a gap before the queue, is handled at once, ahead of queued packets. */
 static bool rx_must_queue(const struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {
-	return rx_queue_nonempty(qp) && (qp->transport != ROAN_TP_RC || psn_diff(pkt->psn, qp->rq.resp.epsn) >= 0);
+	return rx_queue_nonempty(qp) && (qp->transport != ROAN_TP_RC || roan_odp_rxq_precedes(qp, pkt->psn));
 }
 
 /* May return with the MR key held: rx_batch_end() drops it after the last packet of the batch. */
@@ -477,6 +462,8 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		rx_queue_behind(qp, rx);
 	else
 		rx_handle_request(qp, rx);
+	if (roan_early_any(qp))
+		roan_early_run(qp);
 unlock:
 	spin_unlock(&qp->rq.lock);
 }
@@ -518,7 +505,7 @@ static bool ud_get_recv(struct roan_qp *qp)
 {
 	u32 verr;
 
-	switch (rx_fetch_recv(qp, &verr)) {
+	switch (roan_rx_fetch(qp, &verr)) {
 	case ROAN_FETCH_OK:
 		return true;
 	case ROAN_FETCH_EMPTY:

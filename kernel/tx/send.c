@@ -484,7 +484,9 @@ static bool tx_rate_blocked(const struct roan_qp *qp)
 {
 	const struct roan_limiter *l = roan_limiter_of(qp);
 
-	return l && READ_ONCE(l->blocked_mask) & BIT(ROAN_QUEUE_SQ) && qp->sq.req.next_psn == qp->sq.req.una_psn;
+	const struct roan_requester *req = &qp->sq.req;
+
+	return l && READ_ONCE(l->blocked_mask) & BIT(ROAN_QUEUE_SQ) && (req->repair_left || req->next_psn == req->una_psn);
 }
 
 /*
@@ -510,12 +512,15 @@ static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 static void sq_timer_expired(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {
+	enum roan_event event = ROAN_EV_NOTHING;
 	bool waited = qp->sq.req.rnr_until;
 
 	tx_exclude_local_delay(qp, now);
-	if (qp->sq.ack_timer_stopped || roan_requester_timer(&qp->sq.req, now) == ROAN_EV_NOTHING)
+	if (!qp->sq.ack_timer_stopped)
+		event = roan_requester_timer(&qp->sq.req, now);
+	if (event == ROAN_EV_NOTHING)
 		return roan_sq_arm(qp);
-	if (!waited)
+	if (!waited && event != ROAN_EV_REPAIR)
 		tx_timed_out(qp);
 	/* Not here: the timers of many QPs may expire in one softirq. */
 	roan_defer(&qp->deferred, ROAN_DEFER_SEND);

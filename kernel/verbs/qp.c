@@ -118,6 +118,7 @@ static void qp_init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 	struct roan_rq *rq = &qp->rq;
 
 	INIT_LIST_HEAD(&rq->odp_rxq);
+	INIT_LIST_HEAD(&rq->early);
 	spin_lock_init(&rq->lock);
 	spin_lock_init(&rq->post_lock);
 	roan_flush_job_init(&rq->flush_job);

@@ -184,6 +184,7 @@ static void qp_start_receiving(struct roan_qp *qp)
 	};
 
 	roan_odp_rxq_drop(qp);
+	roan_early_drop(qp);
 	roan_responder_reset(&qp->rq.resp, &cfg);
 	roan_key_limit_reset(&qp->rq.key_limit, cfg.rq_psn);
 	qp->rq.fault_wait = false;
@@ -258,6 +259,7 @@ static void qp_flush_both(struct roan_qp *qp)
 {
 	qp->sqe_pending = false;
 	roan_odp_rxq_drop(qp);
+	roan_early_drop(qp);
 	roan_flush_job_cancel(qp);
 	roan_flush_rq(qp);
 	roan_flush_sq(qp);
@@ -512,6 +514,7 @@ void roan_qp_quiesce(struct roan_qp *qp)
 	qp_lock_queues(qp);
 	qp_set_state(qp, IB_QPS_RESET);
 	roan_odp_rxq_drop(qp);
+	roan_early_drop(qp);
 	roan_flush_job_cancel(qp);
 	qp_unlock_queues(qp);
 	hrtimer_cancel(&qp->sq.timer);

@@ -21,6 +21,8 @@ static void check(const struct roan_requester *r)
 	MUST(psn_diff(r->end_psn, r->una_psn) >= 0);
 	MUST(psn_diff(r->next_psn, r->una_psn) >= 0 && psn_diff(r->end_psn, r->next_psn) >= 0);
 	MUST(r->cfg.transport != ROAN_TP_RC || psn_diff(r->end_psn, r->una_psn) <= r->cfg.psn_window);
+	MUST(!r->repair_left || (psn_diff(r->repair_psn, r->una_psn) >= 0 && psn_diff(r->repair_psn, r->next_psn) < 0));
+	MUST(!r->repair_left || (r->repair_index - r->una < r->tail - r->una && !roan_requester_wqe(r, r->repair_index)->completed));
 	MUST(r->rd_outstanding <= r->cfg.max_rd_atomic);
 	MUST(r->retries_left <= r->cfg.retry_cnt && r->rnr_left <= r->cfg.rnr_retry);
 }

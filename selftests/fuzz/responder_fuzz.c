@@ -84,7 +84,8 @@ static void check(const struct roan_responder *r)
 	for (u32 at = r->resp_res_next; active && at != r->oldest_pending; at = (at + 1) % r->cfg.max_dest_rd_atomic)
 		MUST(!r->resp_res[at].pending);
 	MUST(!active || r->resp_res[r->oldest_pending].pending);
-	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_pending));
+	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_pending && !r->early));
+	MUST(!r->early || psn_diff(r->early_psn, r->epsn) >= 0);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -93,6 +94,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	static struct roan_responder r;
 	struct roan_responder_cfg cfg;
 	struct roan_request exec;
+	enum roan_verdict verdict;
 
 	if (size < 2)
 		return 0;
@@ -120,10 +122,13 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			pkt.payload_len = mtu;
 		if (pkt.info->op == ROAN_OP_NONE)
 			continue;
-		if (roan_responder_admit(&r, &pkt, &exec) == ROAN_V_EXECUTE)
+		verdict = roan_responder_admit(&r, &pkt, &exec);
+		if (verdict == ROAN_V_EXECUTE)
 			execute(&r, &pkt, &exec, d[6]);
 		else
 			MUST(r.epsn == epsn || cfg.transport == ROAN_TP_UC);
+		if ((verdict == ROAN_V_GAP || verdict == ROAN_V_EARLY) && d[6] & 1 && roan_responder_may_keep(&r, &pkt))
+			roan_responder_kept(&r, &pkt);
 		check(&r);
 		answer(&r, d[7] & 31, d[7] >> 5 == 7, d[7] >> 5 == 6);
 		check(&r);

@@ -13,6 +13,17 @@
 #define SIM_RESP_RES	16
 #define SIM_FLIGHTS	4096
 
+#define SIM_KEPT	64	/* packets kept after a gap, at most */
+
+/* A packet in flight. The payload is not copied: its source does not change. */
+struct flight {
+	u64 at;
+	u8 to;
+	u8 head[ROAN_MAX_HEADERS];
+	u32 len;		/* BTH to ICRC */
+	const u8 *payload;
+};
+
 /* A work request and its result. */
 struct job {
 	u8 op, rider;
@@ -46,15 +57,11 @@ struct side {
 	u64 refill_at;
 	u64 kick_at;		/* sending continues then (budget was spent); 0: none */
 	u64 line_free_at;	/* the slow line has sent all packets by then */
-};
 
-/* A packet in flight. The payload is not copied: its source does not change. */
-struct flight {
-	u64 at;
-	u8 to;
-	u8 head[ROAN_MAX_HEADERS];
-	u32 len;		/* BTH to ICRC */
-	const u8 *payload;
+	u32 keeps;		/* packets that this side keeps after a gap, 0..SIM_KEPT; changes at @keeps_changes_at */
+	u64 keeps_changes_at;	/* 0: never */
+	struct flight kept[SIM_KEPT];
+	u32 n_kept;
 };
 
 struct sim {

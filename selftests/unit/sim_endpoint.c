@@ -86,7 +86,7 @@ static void draw_job(struct sim *sim, struct side *s, u32 i)
 
 void sim_side_init(struct sim *sim, int id)
 {
-	static const u32 windows[] = { 1, 2, 4, 8, 16, 64, 256, 65536 };
+	static const u32 windows[] = { 1, 2, 4, 8, 16, 64, 256, 65536 }, keeps[] = { 0, 0, 3, SIM_KEPT, SIM_KEPT };
 	struct side *s = &sim->sides[id];
 	u32 psn = sim_below(sim, 2) ? psn_add(0, -sim_below(sim, 100)) : sim_below(sim, 1 << 24);
 	u8 timeout = sim->ns_per_byte ? 16 : sim_below(sim, 2) ? 8 : 14;	/* longer than the delay of the slow line */
@@ -116,6 +116,8 @@ void sim_side_init(struct sim *sim, int id)
 		draw_job(sim, s, i);
 	if (s->limited)
 		s->refill_at = sim->now + 1;
+	s->keeps = keeps[sim_below(sim, ARRAY_SIZE(keeps))];
+	s->keeps_changes_at = sim_below(sim, 4) ? 0 : sim->now + sim_below(sim, 1000000);
 }
 
 /* ---- the link ---- */
@@ -423,6 +425,61 @@ static void take_response(struct sim *sim, struct side *s, const struct roan_pkt
 	}
 }
 
+static u32 psn_of(const struct flight *f)
+{
+	struct roan_pkt pkt;
+
+	roan_wire_parse(f->head, f->len, &pkt);
+	return pkt.psn;
+}
+
+static void keep(struct sim *sim, struct side *s, const struct roan_pkt *pkt, const struct flight *f)
+{
+	if (s->keeps_changes_at && sim->now > s->keeps_changes_at) {
+		s->keeps = s->keeps ? 0 : SIM_KEPT;
+		s->keeps_changes_at = 0;
+	}
+	for (u32 i = 0; i < s->n_kept; i++)
+		if (psn_of(&s->kept[i]) == pkt->psn)
+			return;
+	if (s->n_kept >= s->keeps || !roan_responder_may_keep(&s->resp, pkt))
+		return;
+	s->kept[s->n_kept++] = *f;
+	roan_responder_kept(&s->resp, pkt);
+}
+
+/* Executes kept packets that are next. Sometimes it stops, and goes on later. */
+static void run_kept(struct sim *sim, struct side *s)
+{
+	struct roan_request exec;
+	struct roan_pkt pkt;
+	struct flight f;
+	bool ran = false;
+	u32 i = 0;
+
+	while (i < s->n_kept) {
+		s32 ahead = psn_diff(psn_of(&s->kept[i]), s->resp.epsn);
+
+		if (ahead > 0) {
+			i++;
+			continue;
+		}
+		if (!ahead && !sim_below(sim, 20)) {
+			s->kick_at = sim->now + 1 + sim_below(sim, 3000);
+			return;
+		}
+		f = s->kept[i];
+		s->kept[i] = s->kept[--s->n_kept];
+		sim_received(sim, s, &f);
+		ran = true;
+		i = 0;
+	}
+	if (!ran || !s->n_kept)
+		return;
+	roan_wire_parse(s->kept[0].head, s->kept[0].len, &pkt);
+	roan_responder_admit(&s->resp, &pkt, &exec);		/* it shows the next gap */
+}
+
 void sim_received(struct sim *sim, struct side *s, const struct flight *f)
 {
 	struct roan_pkt pkt;
@@ -440,6 +497,8 @@ void sim_received(struct sim *sim, struct side *s, const struct flight *f)
 	SIM_CHECK(sim, s->resp.epsn == epsn, "side %u: admission moved the expected PSN", s->id);
 	if (verdict == ROAN_V_EXECUTE)
 		execute(sim, s, &pkt, &exec, f->payload);
+	else if (verdict == ROAN_V_GAP || verdict == ROAN_V_EARLY)
+		keep(sim, s, &pkt, f);
 }
 
 static bool all_received(struct sim *sim, struct side *s)
@@ -456,6 +515,7 @@ void sim_side_run(struct sim *sim, struct side *s)
 		s->refill_at = all_received(sim, s) ? 0 : sim->now + 20000 + sim_below(sim, 100000);
 	}
 	roan_requester_timer(&s->req, sim->now);
+	run_kept(sim, s);
 	answer(sim, s);
 	retire(sim, s);
 	post(sim, s);

@@ -3,9 +3,11 @@
  * The requester: which packet to send next (IBTA vol. 1, 9.7.3). requester_rx.c handles responses and timeouts. Only
  * these two files write struct roan_requester.
  *
- * Lost packets are repaired by going back: next_psn and next return to the oldest unacknowledged PSN and its work
- * request, and everything from there on is sent again. The packets of a work request are numbered from its first_psn,
- * so the position of a PSN needs no further state, and a READ that got some of its responses requests the remainder.
+ * A lost packet is repaired in one of two ways. A repair sends the oldest unacknowledged packet alone again, for a peer
+ * that keeps what it received after it. Going back returns next_psn and next to the oldest unacknowledged PSN and its
+ * work request, and everything from there on is sent again. The packets of a work request are numbered from its
+ * first_psn, so the position of a PSN needs no further state, and a READ that got some of its responses requests the
+ * remainder.
  *
  * One READ request packet asks for at most psn_window response packets. A longer READ is sent in pieces, each a READ
  * of its own on the wire, cut at multiples of the window from the first PSN. So the span of PSNs in flight is bounded,
@@ -208,6 +210,20 @@ static bool req_fits_limits(const struct roan_requester *r, const struct roan_tx
 	return !span || span + e->npsn <= req_psn_window(r);
 }
 
+/* The packet at repair_psn, or for a READ the request for the responses from there on, lies within all limits. */
+static enum roan_next req_next_repair(struct roan_requester *r, struct roan_tx_desc *e)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->repair_index);
+
+	memset(e, 0, sizeof(*e));
+	e->index = r->repair_index;
+	e->psn = r->repair_psn;
+	req_fill_desc(r, w, work_pos(w, e->psn), e);
+	e->ackreq = !roan_op_needs_response(w->op);
+	e->repair = true;
+	return ROAN_NEXT_PACKET;
+}
+
 enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *e)
 {
 	struct roan_tx_wqe *w;
@@ -215,6 +231,8 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	if (r->failed || now < r->rnr_until)
 		return ROAN_NEXT_WAIT;
 	r->rnr_until = 0;
+	if (unlikely(r->repair_left))
+		return req_next_repair(r, e);
 	while (r->next != r->tail && roan_requester_wqe(r, r->next)->completed)
 		r->next++;
 	if (r->local_err && (s32)(r->next - r->local_err_idx) >= 0)
@@ -309,11 +327,30 @@ static void req_complete_unacked(struct roan_requester *r, u32 index)
 	skip_completed(r);
 }
 
+static void req_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
+
+	if (work_pos(w, e->psn) + e->npsn == w->n_psn)
+		while (++r->repair_index != r->tail && !roan_requester_wqe(r, r->repair_index)->n_psn)
+			;	/* local ones have no packet */
+	r->repair_psn = psn_add(e->psn, e->npsn);
+	r->repair_sent = true;
+	r->repair_at_ns = now;
+	r->repair_left = psn_diff(r->next_psn, r->repair_psn) > 0 ? r->repair_left - 1 : 0;
+	r->rto_base_ns = now;
+	r->n_resent++;
+}
+
 void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
 {
 	struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
 	u32 i;
 
+	if (unlikely(e->repair)) {
+		req_repair_sent(r, e, now);
+		return;
+	}
 	if (!w->started)
 		req_start_wqe(r, w, e->psn);
 	for (i = 1; e->single_pkt && i < e->npsn; i++)
@@ -361,6 +398,8 @@ void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status s
 	if (!r->local_err || (s32)(index - r->local_err_idx) < 0)
 		r->local_err_idx = index;
 	r->local_err = true;
+	r->repair_left = 0;
+	r->repair_sent = false;
 	skip_completed(r);
 	/* The packets sent before may lack AckReq, because this work request was to carry it. */
 	if (r->since_ackreq && roan_requester_outstanding(r) && r->una != index)
@@ -394,6 +433,7 @@ void roan_requester_flush(struct roan_requester *r)
 	r->ack_timer_base_ns = 0;
 	r->rnr_until = 0;
 	r->timed_at = 0;
+	r->repair_left = 0;
 }
 
 void roan_requester_resume(struct roan_requester *r)

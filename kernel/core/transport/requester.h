@@ -120,6 +120,19 @@ struct roan_requester {
 	u8  rnr_left;
 	bool credits_known;	/* the peer uses end-to-end flow control */
 	bool nak_seen;		/* a sequence NAK for una_psn was handled; further ones are ignored */
+	/*
+	 * Repair: packets of a gap are sent again, and next_psn stays. @repair_left packets, from @repair_psn of work request
+	 * @repair_index on, are still to be sent.
+	 */
+	u8  repair_left;
+	bool repair_sent;	/* a repair was sent up to @repair_psn, and no later packet is acknowledged yet */
+	bool peer_keeps;	/* the peer was seen to keep packets that it received after a gap */
+	u8  vain_repairs;	/* successive repairs after which the next packet was missing, too */
+	u8  repair_backoff;	/* times that a repair was sent again without an answer; each doubles the wait */
+	u8  go_back_left;	/* sequence NAKs to be answered by going back before a repair is tried again */
+	u64 repair_at_ns;	/* ns: last packet of a repair sent; valid if @repair_sent */
+	u32 repair_psn;
+	u32 repair_index;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
 	bool tail_ackreq;	/* the last packet sent before the probe had AckReq */
@@ -154,6 +167,7 @@ struct roan_tx_desc {
 	bool solicited;
 	bool resend;
 	bool single_pkt;	/* a one-packet message: the next packets alike belong to the next work requests */
+	bool repair;		/* sent again alone: other packets do not follow it */
 	u32 psn;
 	u32 npsn;		/* PSNs used: 1, or a READ's response packets; for packets alike their total */
 	u32 offset;		/* byte offset in the message of the payload, or of the data that a READ requests */
@@ -175,6 +189,7 @@ enum roan_event {
 	ROAN_EV_NOTHING,	/* nothing changed */
 	ROAN_EV_PROGRESS,	/* retire work requests; more packets may fit now */
 	ROAN_EV_RETRY,		/* packets are to be sent again, now or at the deadline */
+	ROAN_EV_REPAIR,		/* the same, of packets in a gap; the peer answers others */
 	ROAN_EV_FAILED,		/* retire: the oldest work request has an error, the others are flushed */
 };
 
@@ -261,6 +276,7 @@ static inline void roan_requester_restart_timer(struct roan_requester *r, u64 wh
 		return;
 	r->ack_timer_base_ns = max(r->ack_timer_base_ns, when);
 	r->rto_base_ns = max(r->rto_base_ns, when);
+	r->repair_at_ns = max(r->repair_at_ns, when);
 }
 
 /*

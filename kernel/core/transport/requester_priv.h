@@ -44,6 +44,8 @@ static inline void next_is_oldest(struct roan_requester *r, u64 now)
 	r->rd_outstanding = 0;
 	r->since_ackreq = 0;
 	r->ack_timer_base_ns = now;
+	r->repair_left = 0;
+	r->repair_sent = false;
 }
 
 /* Retransmits everything from the oldest unacknowledged PSN on. */

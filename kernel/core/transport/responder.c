@@ -240,17 +240,37 @@ static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struc
 	return ROAN_V_DUPLICATE;
 }
 
-/* One NAK per gap; after it, or after an RNR NAK, no response until the expected packet comes (9.7.5.2.8). */
-static enum roan_verdict resp_gap(struct roan_responder *resp)
+static bool resp_nak_is_rnr(const struct roan_responder *resp)
 {
-	if (resp->nak_sent)
-		return ROAN_V_DROP;
-	resp->n_out_of_sequence++;
+	return (resp->nak_syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR;
+}
+
+static void resp_sequence_nak(struct roan_responder *resp)
+{
 	resp->nak_sent = true;
 	resp->nak_due = true;
 	resp->nak_syndrome = ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE;
 	resp->nak_psn = resp->epsn;
+}
+
+/*
+ * One NAK per gap; after it, or after an RNR NAK, no response until the expected packet comes (9.7.5.2.8). After an RNR
+ * NAK the requester repeats everything, so nothing is kept.
+ */
+static enum roan_verdict resp_gap(struct roan_responder *resp)
+{
+	if (resp->nak_sent)
+		return resp_nak_is_rnr(resp) ? ROAN_V_DROP : ROAN_V_EARLY;
+	resp->n_out_of_sequence++;
+	resp_sequence_nak(resp);
 	return ROAN_V_GAP;
+}
+
+void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	if (!resp->early || psn_diff(pkt->psn, resp->early_psn) > 0)
+		resp->early_psn = pkt->psn;
+	resp->early = true;
 }
 
 static void resp_drop_msg(struct roan_responder *resp)
@@ -306,13 +326,19 @@ static void resp_advance(struct roan_responder *resp, u32 npsn)
 {
 	resp->epsn = psn_add(resp->epsn, npsn);
 	resp->nak_sent = false;
+	if (unlikely(resp->early) && psn_diff(resp->early_psn, resp->epsn) < 0) {
+		resp->early = false;
+		resp->nak_due = false;
+		resp->ack_due = true;	/* at once: the requester need not repeat the kept packets */
+		return;
+	}
 	if (!resp->nak_due)
 		return;
 	/*
 	 * The expected packet arrived before the pending NAK was sent. Out-of-order packets were dropped, so a
 	 * sequence NAK now names the new expected PSN; an RNR NAK becomes an ACK.
 	 */
-	if ((resp->nak_syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR) {
+	if (resp_nak_is_rnr(resp)) {
 		resp->nak_due = false;
 		resp->ack_due = true;
 	} else {

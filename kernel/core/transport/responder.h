@@ -9,6 +9,11 @@
  *   all pending responses (READ responses, atomic results, ACK, NAK) are sent in PSN order:
  *               roan_responder_next() -> answer -> roan_responder_sent()
  *
+ * A request that comes before an earlier one (EARLY) may be kept by the driver half, which then calls
+ * roan_responder_kept(), and passes it to roan_responder_admit() again once the expected PSN is its own. One ACK then
+ * covers the request that was missing and all kept ones behind it. If another one is missing among those, the driver
+ * half passes the next kept one to roan_responder_admit() after them: a NAK for the next gap is then pending at once.
+ *
  * The driver half calls roan_responder_next() once after all packets of an skb, so ACKs coalesce. An ACK never
  * overtakes a READ response that is still being sent.
  *
@@ -69,6 +74,8 @@ struct roan_responder {
 	u32 write_len;		/* WRITE: RETH length */
 
 	bool nak_sent;		/* NAK for the gap before @epsn, or RNR NAK, was sent; cleared when @epsn is executed */
+	bool early;		/* requests with PSNs up to @early_psn, after a gap, are kept */
+	u32 early_psn;		/* the last of them */
 	bool resp_blocked;	/* a response waits for a page fault: the one whose last PSN is @rnr_defer.psn */
 	bool re_requested;	/* it or a later request was repeated since the last RNR NAK */
 	bool skipped;		/* later requests were repeated, and it was not */
@@ -91,7 +98,8 @@ struct roan_responder {
 enum roan_verdict {
 	ROAN_V_EXECUTE,		/* in order and valid: execute it as described in @exec */
 	ROAN_V_DUPLICATE,	/* duplicate: only respond */
-	ROAN_V_GAP,		/* out of sequence: drop; a NAK may be pending */
+	ROAN_V_GAP,		/* out of sequence, the first after a gap: a NAK is pending; keep or drop it */
+	ROAN_V_EARLY,		/* out of sequence, the NAK for the gap was sent: keep or drop it */
 	ROAN_V_DROP,		/* drop without a response (after RNR, UC skip, failed) */
 	/* violates a rule: RC: a NAK is pending and the QP fails; UC: drop, the message is lost */
 	ROAN_V_INVALID,
@@ -135,6 +143,18 @@ struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, 
 
 enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt,
 				       struct roan_request *exec);
+
+/* No packet is kept that is further ahead than usual windows: it would be a forged or very old one. */
+#define ROAN_EARLY_WINDOW	2048
+
+/* After GAP or EARLY: true if the packet may be kept. */
+static inline bool roan_responder_may_keep(const struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	return psn_diff(pkt->psn, resp->epsn) < ROAN_EARLY_WINDOW;
+}
+
+/* It is kept. */
+void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt);
 
 /* After EXECUTE, exactly one of these. */
 void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt);		/* SEND, WRITE */

@@ -7,7 +7,7 @@
  *			fault has taken so far, so that few are needed and few packets are sent in vain.
  *
  * The first phase ends after ROAN_RNR_GRACE_NS, which is usually less than an ACK timeout (4.096 us * 2^14 is 67 ms),
- * or after more than ROAN_RNR_GRACE_DUPS duplicates, more than probes cause in that time: the requester's ACK timeouts
+ * or after more than ROAN_RNR_GRACE_DUPS duplicates, more than probes and repairs cause in that time: the requester's ACK timeouts
  * are then so short that its retries may soon be used up.
  */
 #ifndef ROAN_RNR_DEFER_H
@@ -17,7 +17,7 @@
 #include "core/transport/wire.h"
 
 #define ROAN_RNR_GRACE_NS	50000000ull
-#define ROAN_RNR_GRACE_DUPS	3
+#define ROAN_RNR_GRACE_DUPS	7
 
 #define ROAN_PSN_NONE	U32_MAX
 

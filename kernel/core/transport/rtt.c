@@ -23,3 +23,10 @@ u64 roan_rtt_rto_ns(const struct roan_rtt *rtt)
 		return 0;
 	return max(rtt->srtt_ns + 4 * rtt->var_ns, (u64)ROAN_RTO_MIN_NS);
 }
+
+u64 roan_rtt_repair_ns(const struct roan_rtt *rtt)
+{
+	if (!rtt->srtt_ns)
+		return 0;
+	return max(2 * rtt->srtt_ns + 4 * rtt->var_ns, (u64)ROAN_REPAIR_MIN_NS);
+}

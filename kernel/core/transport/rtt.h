@@ -14,6 +14,9 @@
  */
 #define ROAN_RTO_MIN_NS		(4 * NSEC_PER_MSEC)
 
+/* The same for the answer to a repair. It costs one packet to be wrong, so that the bound is low. */
+#define ROAN_REPAIR_MIN_NS	(100 * NSEC_PER_USEC)
+
 struct roan_rtt {
 	u64 srtt_ns;		/* smoothed; 0: no sample yet */
 	u64 var_ns;		/* mean deviation */
@@ -23,5 +26,8 @@ void roan_rtt_sample(struct roan_rtt *rtt, u64 ns);
 
 /* Returns the RTO in ns; 0: no sample yet. */
 u64 roan_rtt_rto_ns(const struct roan_rtt *rtt);
+
+/* Returns how long to wait for the answer to a repair, in ns: two round trips and their variation; 0: no sample yet. */
+u64 roan_rtt_repair_ns(const struct roan_rtt *rtt);
 
 #endif /* ROAN_RTT_H */

@@ -108,6 +108,17 @@ static inline enum roan_event ack(struct req_fixture *f, u32 n)
 	return answer(f, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, n, 0);
 }
 
+/* The peer is known to drop what it receives after a gap: a sequence NAK makes the requester go back. */
+static inline void peer_drops(struct req_fixture *f)
+{
+	f->r.go_back_left = 1;
+}
+
+static inline enum roan_event sequence_nak(struct req_fixture *f, u32 n)
+{
+	return answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, n, 0);
+}
+
 /* Receives a READ response or atomic ACK. @syndrome and @msn are used if the opcode has an AETH. */
 static inline enum roan_resp_action respond_with(struct req_fixture *f, u8 opcode, u32 n, u16 len, u8 syndrome, u32 msn)
 {

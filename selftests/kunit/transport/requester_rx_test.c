@@ -369,6 +369,7 @@ static void timer__dropped_packets_are_not_in_flight(struct kunit *test)
 	for (int i = 0; i < 6; i++)
 		post(f, ROAN_OP_SEND, 8);
 	KUNIT_EXPECT_EQ(test, send_all(f), 6);
+	peer_drops(f);
 	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
 	send_one(f);
 	send_one(f);			/* then the driver half sends nothing for a while */

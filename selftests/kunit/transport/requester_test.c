@@ -42,7 +42,8 @@ static void next__only_the_last_packet_is_solicited(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, f->e.solicited, i == 2 || i == 6);
 	}
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
-	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	peer_drops(f);
+	sequence_nak(f, 1);
 	for (int i = 1; i < 7; i++) {
 		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 		KUNIT_EXPECT_EQ(test, f->e.solicited, i == 2 || i == 6);
@@ -84,7 +85,8 @@ static void next__widest_window_goes_back_whole(struct kunit *test)
 	post(f, ROAN_OP_WRITE, 70000 * MTU);
 	KUNIT_EXPECT_EQ(test, send_all(f), 65536);
 	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
-	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 3, 0);
+	peer_drops(f);
+	sequence_nak(f, 3);
 	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 3));
 	KUNIT_EXPECT_TRUE(test, f->e.resend);

@@ -66,7 +66,7 @@ static void defer_rnr__early_after_many_duplicates(struct kunit *test)
 
 		KUNIT_EXPECT_TRUE(test, absent(f, now));
 		for (u32 i = 0; i <= ROAN_RNR_GRACE_DUPS; i++) {
-			now += 10000;
+			now += 40000 / (ROAN_RNR_GRACE_DUPS + 1);
 			KUNIT_EXPECT_EQ(test, take(f, packet ? remainder_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
 			KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&f->r, now, &f->a), i == ROAN_RNR_GRACE_DUPS);
 		}

@@ -117,11 +117,87 @@ static void admit__gap_is_reported_once(struct kunit *test)
 	owed(f);
 	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 2, 8, 0)), ROAN_V_GAP);
 	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 1);
-	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 3, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 3, 8, 0)), ROAN_V_EARLY);
 	KUNIT_EXPECT_EQ(test, owed(f), -1);
 	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 1, 8, 0)), ROAN_V_EXECUTE);
 	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 4, 8, 0)), ROAN_V_GAP);
 	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 2);
+}
+
+/* Admits a packet that is early, and keeps it. */
+static enum roan_verdict keep(struct resp_fixture *f, struct roan_pkt pkt)
+{
+	enum roan_verdict verdict = admit(f, pkt);
+
+	roan_responder_kept(&f->r, &pkt);
+	return verdict;
+}
+
+static struct roan_pkt without_ackreq(struct roan_pkt pkt)
+{
+	pkt.ackreq = false;
+	return pkt;
+}
+
+/* One ACK covers the missing packet and the kept ones, also if none of them requests it. */
+static void admit__kept_packets_are_acknowledged_at_once(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+
+	KUNIT_EXPECT_EQ(test, keep(f, without_ackreq(request(0x04, 1, 8, 0))), ROAN_V_GAP);
+	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 0);
+	KUNIT_EXPECT_EQ(test, keep(f, without_ackreq(request(0x04, 2, 8, 0))), ROAN_V_EARLY);
+	KUNIT_EXPECT_EQ(test, take(f, without_ackreq(request(0x04, 0, 8, 0))), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, without_ackreq(request(0x04, 1, 8, 0))), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	KUNIT_EXPECT_EQ(test, take(f, without_ackreq(request(0x04, 2, 8, 0))), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+}
+
+/* Two gaps: the kept packet after the second one shows it, without another packet from the peer. */
+static void admit__next_gap_is_reported_when_the_first_is_filled(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+
+	keep(f, request(0x04, 1, 8, 0));
+	keep(f, request(0x04, 3, 8, 0));
+	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 0);
+	take(f, request(0x04, 0, 8, 0));
+	take(f, request(0x04, 1, 8, 0));
+	KUNIT_EXPECT_EQ(test, keep(f, request(0x04, 3, 8, 0)), ROAN_V_GAP);
+	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 2);
+	take(f, request(0x04, 2, 8, 0));
+	take(f, request(0x04, 3, 8, 0));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED);
+}
+
+/* The missing packet was only reordered, and comes before the NAK is sent: there is no NAK. */
+static void admit__reordered_packet_cancels_the_nak(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+
+	keep(f, request(0x04, 1, 8, 0));
+	take(f, request(0x04, 0, 8, 0));
+	take(f, request(0x04, 1, 8, 0));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED);
+}
+
+/* After an RNR NAK the requester repeats everything, and a packet far ahead is not one of its own. */
+static void admit__not_everything_early_is_kept(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+	struct roan_pkt near = request(0x04, ROAN_EARLY_WINDOW - 1, 8, 0), far = request(0x04, ROAN_EARLY_WINDOW, 8, 0);
+
+	KUNIT_EXPECT_TRUE(test, roan_responder_may_keep(&f->r, &near));
+	KUNIT_EXPECT_FALSE(test, roan_responder_may_keep(&f->r, &far));
+	KUNIT_EXPECT_EQ(test, admit(f, request(0x04, 0, 8, 0)), ROAN_V_EXECUTE);
+	roan_responder_rnr(&f->r, 1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 1, 8, 0)), ROAN_V_DROP);
 }
 
 /* The missing packet arrives before the NAK is sent: the NAK then names the next missing PSN. */
@@ -419,6 +495,10 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__more_reads_than_agreed),
 	KUNIT_CASE(admit__new_read_takes_a_repeated_ones_resource),
 	KUNIT_CASE(admit__gap_is_reported_once),
+	KUNIT_CASE(admit__kept_packets_are_acknowledged_at_once),
+	KUNIT_CASE(admit__next_gap_is_reported_when_the_first_is_filled),
+	KUNIT_CASE(admit__reordered_packet_cancels_the_nak),
+	KUNIT_CASE(admit__not_everything_early_is_kept),
 	KUNIT_CASE(admit__late_nak_names_the_present_gap),
 	KUNIT_CASE(admit__duplicate_send_is_acknowledged),
 	KUNIT_CASE(admit__duplicate_atomic_repeats_the_result),

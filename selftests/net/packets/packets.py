@@ -364,8 +364,8 @@ def sequence(v):
     def send(psn, size=16, **kw):
         return datagram(bth(SEND_ONLY, qp.qp_num, psn=psn, ack=True, **kw) + bytes(size))
 
-    v.expect("RC: PSN ahead", send(PSN + 5), {"out_of_seq_request": 1, **said}, 0x60)
-    v.expect("RC: PSN ahead again: silence", send(PSN + 6), {"rx_after_nak": 1, **heard})
+    v.expect("RC: PSN ahead", send(PSN + 5), {"out_of_seq_request": 1, "rx_early_kept": 1, **said}, 0x60)
+    v.expect("RC: PSN too far ahead: dropped, silence", send(PSN + 2048), {"rx_after_nak": 1, **heard})
     v.expect("RC: no receive", send(PSN), {"send_rnr_err": 1, **said}, 0x20 | 12)
     v.post(qp)
     v.expect("RC: SEND with a receive posted", send(PSN), {"rdma_recvs": 1, **said}, no_credit, [0])

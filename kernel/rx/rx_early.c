@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RC requests that came before an earlier one, which was lost or is delayed: kept in order of their PSNs, and executed
+ * once the missing one was (rx_request.c). Then one cumulative ACK covers them all, whatever the requester: it need not
+ * repeat them. Bounded in bytes together with packets that wait for page faults (odp_rxqueue.c). A packet that finds no
+ * space is dropped, and the requester repeats it. Does not decide what is early or missing: core/transport/responder.c
+ * does.
+ */
+#include "base/stats.h"
+#include "rx/rx.h"
+
+#define RUN_PACKETS	256	/* executed at once, a window of roan's requester; the remainder is deferred */
+#define FIND_STEPS	256	/* entries passed in search of a packet's place; beyond it is dropped */
+
+struct early_entry {
+	struct list_head link;	/* rq.early, by PSN */
+	u32 bytes;		/* memory charged: this struct, and the skb's truesize in the last entry of an skb */
+	struct roan_rx_ctx rx;
+};
+
+static struct early_entry *early_first(struct roan_rq *rq)
+{
+	return list_first_entry_or_null(&rq->early, struct early_entry, link);
+}
+
+/*
+ * Returns the entry of @psn, else the last one before it, else NULL. Newest first, as most packets come in order;
+ * ERR_PTR(-ENOSPC): too far from there.
+ */
+static struct early_entry *early_find(const struct roan_rq *rq, u32 psn)
+{
+	struct early_entry *e;
+	u32 steps = 0;
+
+	list_for_each_entry_reverse(e, &rq->early, link) {
+		if (psn_diff(e->rx.pkt.psn, psn) <= 0)
+			return e;
+		if (++steps == FIND_STEPS)
+			return ERR_PTR(-ENOSPC);
+	}
+	return NULL;
+}
+
+/* Entries of one skb: the last one, which is freed last, is charged the skb. Moves the charge from @before to @e. */
+static void early_move_charge(struct early_entry *before, struct early_entry *e)
+{
+	e->bytes += before->bytes - sizeof(*before);
+	before->bytes = sizeof(*before);
+}
+
+bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx)
+{
+	struct early_entry *before, *e;
+	struct roan_rq *rq = &qp->rq;
+	u32 bytes = sizeof(*e);
+	bool same_skb;
+
+	lockdep_assert_held(&rq->lock);
+	if (!roan_responder_may_keep(&rq->resp, &rx->pkt))
+		return false;
+	before = early_find(rq, rx->pkt.psn);
+	if (IS_ERR(before))
+		return false;
+	if (before && before->rx.pkt.psn == rx->pkt.psn) {
+		if (&before->rx != rx)
+			roan_count(qp->dev, duplicate_request);
+		return true;
+	}
+	same_skb = before && before->rx.skb == rx->skb && before->bytes > sizeof(*before);
+	if (!same_skb)
+		bytes += rx->skb->truesize;
+	e = roan_rxq_has_space(qp, bytes, true) ? kmalloc(sizeof(*e), GFP_ATOMIC | __GFP_NOWARN) : NULL;
+	if (!e)
+		return false;
+	e->bytes = bytes;
+	if (same_skb)
+		early_move_charge(before, e);
+	e->rx = *rx;
+	e->rx.is_deferred = false;	/* if a page fault is pending, it is queued behind the fault as a new packet */
+	roan_rx_hold_skb(&e->rx);
+	list_add(&e->link, before ? &before->link : &rq->early);
+	roan_rxq_charge(qp, bytes);
+	roan_responder_kept(&rq->resp, &rx->pkt);
+	roan_count(qp->dev, rx_early_kept);
+	return true;
+}
+
+static void early_free(struct roan_qp *qp, struct early_entry *e)
+	__must_hold(&qp->rq.lock)
+{
+	list_del(&e->link);
+	roan_rxq_charge(qp, -(int)e->bytes);
+	consume_skb(e->rx.skb);
+	kfree(e);
+}
+
+/* If a packet waits for a page fault, all others wait behind it: roan_qp_restart() calls this again. */
+void roan_early_run(struct roan_qp *qp)
+{
+	struct roan_rq *rq = &qp->rq;
+	struct early_entry *e;
+	u32 ran = 0;
+
+	lockdep_assert_held(&rq->lock);
+	while (list_empty(&rq->odp_rxq) && (e = early_first(rq)) && psn_diff(e->rx.pkt.psn, rq->resp.epsn) <= 0) {
+		if (ran++ == RUN_PACKETS) {
+			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
+			return;
+		}
+		roan_request_execute(qp, &e->rx);
+		early_free(qp, e);
+	}
+	/* Another packet is missing before the first one that is left: the responder notices it, and a NAK is due. */
+	e = early_first(rq);
+	if (ran && e && list_empty(&rq->odp_rxq) && !rq->resp.nak_sent && !rq->resp.failed)
+		roan_request_execute(qp, &e->rx);
+}
+
+void roan_early_drop(struct roan_qp *qp)
+{
+	struct early_entry *e, *next;
+
+	lockdep_assert_held(&qp->rq.lock);
+	list_for_each_entry_safe(e, next, &qp->rq.early, link)
+		early_free(qp, e);
+}
