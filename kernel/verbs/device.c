@@ -269,15 +269,19 @@ static int connect_net(struct roan_dev *dev, const char *name)
 /* -ENODEV: the netdev was unregistered or moved out of @net before netdev_event() could find the new device. */
 static int device_recheck_netdev(struct roan_dev *dev, const struct net *net)
 {
+	bool alive = ib_device_try_get(&dev->ib);	/* a user may have deleted it already: then it has no parent */
 	int err = 0;
 
 	rtnl_lock();
 	dev->port_active_sent = port_up(dev->ndev);
-	roan_parent_show_netdev(dev);
+	if (alive)
+		roan_parent_show_netdev(dev);
 	roan_port_speed_update(dev);
 	if (dev->ndev->reg_state != NETREG_REGISTERED || !net_eq(net, dev_net(dev->ndev)))
 		err = -ENODEV;
 	rtnl_unlock();
+	if (alive)
+		ib_device_put(&dev->ib);
 	return err;
 }
 
