@@ -261,13 +261,21 @@ def ucx(d, others):
     return LIMITS, "place in the machine unknown: no distance to memory and GPUs", "UCX_NET_DEVICES=%s:1" % d.name
 
 
-def gloo(d, others):
-    if not d.active():
-        return port_down(d)
+def pci_adapter(d):
+    """The address of the network adapter on PCI that has the device as its own; None: there is none."""
     for slot in listing(below("sys/bus/pci/devices")):
         folder = below("sys/bus/pci/devices", slot)
         if (first_line(folder, "class") or "").startswith("0x02") and d.name in listing(folder, "infiniband"):
-            return LIMITS, "found at %s; its packets do not pass a router" % slot, ""
+            return slot
+    return None
+
+
+def gloo(d, others):
+    if not d.active():
+        return port_down(d)
+    slot = pci_adapter(d)
+    if slot:
+        return LIMITS, "found at %s; its packets do not pass a router" % slot, ""
     return LIMITS, "no PCI address, which it does not need; its packets do not pass a router", ""
 
 
@@ -308,10 +316,9 @@ def torchcomms(d, others):
 
 
 def shared_dev_plugin(d, others):
-    for slot in listing(below("sys/bus/pci/devices")):
-        folder = below("sys/bus/pci/devices", slot)
-        if (first_line(folder, "class") or "").startswith("0x02") and d.name in listing(folder, "infiniband"):
-            return YES, "found at %s" % slot, ""
+    slot = pci_adapter(d)
+    if slot:
+        return YES, "found at %s" % slot, ""
     return NO, "no network adapter on PCI has it as its own RDMA device", "a generic device plugin that gives pods /dev/infiniband"
 
 
