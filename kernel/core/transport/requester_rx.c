@@ -205,7 +205,7 @@ static enum roan_event req_implied_nak(struct roan_requester *r, u64 now)
 	return ROAN_EV_RETRY;
 }
 
-/* True if una_psn is a packet, sent once, of work request @r->una. After a local failure it need not be. */
+/* True if una_psn is a packet of work request @r->una that was sent. After a local failure it need not be. */
 static bool req_can_repair(const struct roan_requester *r)
 {
 	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
