@@ -327,28 +327,13 @@ static void req_complete_unacked(struct roan_requester *r, u32 index)
 	skip_completed(r);
 }
 
-static void req_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
-{
-	const struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
-
-	if (work_pos(w, e->psn) + e->npsn == w->n_psn)
-		while (++r->repair_index != r->tail && !roan_requester_wqe(r, r->repair_index)->n_psn)
-			;	/* local ones have no packet */
-	r->repair_psn = psn_add(e->psn, e->npsn);
-	r->repair_sent = true;
-	r->repair_at_ns = now;
-	r->repair_left = psn_diff(r->next_psn, r->repair_psn) > 0 ? r->repair_left - 1 : 0;
-	r->rto_base_ns = now;
-	r->n_resent++;
-}
-
 void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
 {
 	struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
 	u32 i;
 
 	if (unlikely(e->repair)) {
-		req_repair_sent(r, e, now);
+		roan_repair_sent(r, e, now);
 		return;
 	}
 	if (!w->started)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by requester.c and requester_rx.c only. */
+/* Shared by requester.c, requester_rx.c and requester_repair.c only. */
 #ifndef ROAN_REQUESTER_PRIV_H
 #define ROAN_REQUESTER_PRIV_H
 
@@ -56,5 +56,24 @@ static inline void go_back(struct roan_requester *r, u64 now)
 	/* no RTT sample from a retransmitted packet: its response may belong to either copy (Karn) */
 	r->timed_at = 0;
 }
+
+/* True if una_psn is a packet of work request @r->una that was sent. After a local failure it need not be. */
+bool roan_repair_possible(const struct roan_requester *r);
+/* A sequence NAK names packet una_psn. False: everything is to be sent again from there on. */
+bool roan_repair_by_nak(struct roan_requester *r, u64 now);
+/*
+ * una_psn has advanced during a repair. A peer that drops what it receives after a gap cannot acknowledge a packet
+ * behind the repaired ones.
+ */
+void roan_repair_progress(struct roan_requester *r, u64 now);
+/* Packet @e of a repair is sent. */
+void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now);
+/* Deadline of the answer to a repair. After it the repair counts as lost, too. The RTO covers what repairs do not. */
+u64 roan_repair_deadline(const struct roan_requester *r);
+/*
+ * A repair has no answer: it is sent again. If it was answered and nothing else comes, no packet is left that would make
+ * the peer ask for the next one of the gap: as if a NAK had named it.
+ */
+void roan_repair_timed_out(struct roan_requester *r, u64 now);
 
 #endif /* ROAN_REQUESTER_PRIV_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The requester's handling of responses and timeouts (IBTA vol. 1, 9.7.5, 9.7.6, 9.9.2). requester.c chooses the
- * packets to send.
+ * packets to send, requester_repair.c those of a gap.
  */
 #include "core/transport/requester_priv.h"
 
@@ -86,30 +86,11 @@ static void req_track_max_ack_wait(struct roan_requester *r, u64 now)
 	r->max_ack_wait_at = now;
 }
 
-/*
- * una_psn has advanced during a repair. A peer that drops what it receives after a gap cannot acknowledge a packet
- * behind the repaired ones.
- */
-static void req_note_repair(struct roan_requester *r, u64 now)
-{
-	r->repair_backoff = 0;
-	r->repair_at_ns = max(r->repair_at_ns, now);	/* the responses to a READ restart the wait */
-	if (psn_diff(r->una_psn, r->repair_psn) <= 0) {
-		if (!r->repair_sent)
-			r->repair_left = 0;	/* the missing packet had only been delayed */
-		return;
-	}
-	r->repair_left = 0;
-	r->peer_keeps |= r->repair_sent;
-	r->repair_sent = false;
-	r->vain_repairs = 0;
-}
-
 /* una_psn has advanced. @late: by a response to packets sent before the probe. */
 static void req_progress(struct roan_requester *r, bool late, u64 now)
 {
 	if (unlikely(r->repair_left || r->repair_sent))
-		req_note_repair(r, now);
+		roan_repair_progress(r, now);
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
 	r->nak_seen = false;
@@ -205,75 +186,13 @@ static enum roan_event req_implied_nak(struct roan_requester *r, u64 now)
 	return ROAN_EV_RETRY;
 }
 
-/* True if una_psn is a packet of work request @r->una that was sent. After a local failure it need not be. */
-static bool req_can_repair(const struct roan_requester *r)
-{
-	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
-
-	return !r->local_err && r->una != r->tail && w->started && !w->completed &&
-	       work_pos(w, r->una_psn) < w->n_psn && psn_diff(r->next_psn, r->una_psn) > 0;
-}
-
-#define MAX_VAIN_REPAIRS	5	/* then 1 + 2 + ... + 32 packets in a row would be lost */
-#define MAX_GO_BACK_SHIFT	6
-
-/*
- * Returns how many packets from una_psn on are to be sent again: one if the NAK is the first one of a gap, twice as many
- * for each repair in vain. 0: go back. An unknown peer is tried: if the packet after the repaired one is missing as
- * well, it either drops what it receives after a gap, or that packet was lost, too. It is sent everything, and tried
- * again after 2, 4, ... 64 losses.
- */
-static u32 req_repair_length(struct roan_requester *r)
-{
-	if (r->rto_probe || !req_can_repair(r))
-		return 0;		/* usually because everything from there on is being sent again already */
-	if (r->go_back_left) {
-		r->go_back_left--;
-		return 0;
-	}
-	if (!r->repair_sent || r->una_psn != r->repair_psn)
-		return 1;
-	r->vain_repairs++;
-	if (r->peer_keeps && r->vain_repairs <= MAX_VAIN_REPAIRS)
-		return 1 << r->vain_repairs;
-	if (r->peer_keeps)
-		r->vain_repairs = 1;
-	r->peer_keeps = false;
-	r->go_back_left = (1 << min_t(u32, r->vain_repairs, MAX_GO_BACK_SHIFT)) - 1;
-	return 0;
-}
-
-/* Makes @packets from una_psn on the next to send. */
-static void req_begin_repair(struct roan_requester *r, u32 packets)
-{
-	r->repair_left = packets;
-	r->repair_sent = false;
-	r->repair_psn = r->una_psn;
-	r->repair_index = r->una;
-}
-
-static void req_answer_by_repair(struct roan_requester *r, u32 packets, u64 now)
-{
-	r->retries_left--;
-	r->repair_backoff = 0;
-	req_begin_repair(r, packets);
-	r->timed_at = 0;	/* ACKs wait for the repair: no RTT sample */
-	r->ack_timer_base_ns = now;
-	r->rto_base_ns = now;
-}
-
 /* A sequence NAK names packet una_psn. */
 static enum roan_event req_sequence_nak(struct roan_requester *r, u64 now)
 {
-	u32 packets;
-
 	if (r->nak_seen)
 		return ROAN_EV_NOTHING;
 	r->n_seq_naks++;
-	packets = req_repair_length(r);
-	if (packets && r->retries_left)
-		req_answer_by_repair(r, packets, now);
-	else if (req_retry(r, now) == ROAN_EV_FAILED)
+	if (!roan_repair_by_nak(r, now) && req_retry(r, now) == ROAN_EV_FAILED)
 		return ROAN_EV_FAILED;
 	r->nak_seen = true;
 	return ROAN_EV_RETRY;
@@ -504,18 +423,6 @@ static u64 req_rto_deadline(const struct roan_requester *r, u64 timeout_ns)
 	return r->rto_base_ns + rto;
 }
 
-#define MAX_REPAIR_BACKOFF	2
-
-/* Deadline of the answer to a repair. After it the repair counts as lost, too. The RTO covers what repairs do not. */
-static u64 req_repair_deadline(const struct roan_requester *r)
-{
-	u64 wait = roan_rtt_repair_ns(&r->rtt);
-
-	if (!wait || !r->repair_sent || r->repair_left || r->local_err || r->repair_backoff > MAX_REPAIR_BACKOFF)
-		return U64_MAX;
-	return r->repair_at_ns + (wait << r->repair_backoff);
-}
-
 u64 roan_requester_deadline(const struct roan_requester *r)
 {
 	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout);
@@ -526,7 +433,7 @@ u64 roan_requester_deadline(const struct roan_requester *r)
 		return r->rnr_until;
 	if (!r->cfg.timeout || !r->ack_timer_base_ns || !roan_requester_outstanding(r))
 		return 0;
-	return min(r->ack_timer_base_ns + timeout_ns, min(req_rto_deadline(r, timeout_ns), req_repair_deadline(r)));
+	return min(r->ack_timer_base_ns + timeout_ns, min(req_rto_deadline(r, timeout_ns), roan_repair_deadline(r)));
 }
 
 u64 roan_requester_slack(const struct roan_requester *r)
@@ -534,24 +441,6 @@ u64 roan_requester_slack(const struct roan_requester *r)
 	u64 deadline = roan_requester_deadline(r);
 
 	return !r->rnr_until && deadline > r->ack_timer_base_ns ? (deadline - r->ack_timer_base_ns) / 4 : 0;
-}
-
-/*
- * A repair has no answer: it is sent again. If it was answered and nothing else comes, no packet is left that would make
- * the peer ask for the next one of the gap: as if a NAK had named it.
- */
-static void req_repair_timed_out(struct roan_requester *r, u64 now)
-{
-	u32 packets = r->una_psn == r->repair_psn ? req_repair_length(r) : 1;
-
-	r->n_rto++;
-	if (!packets) {
-		go_back(r, r->ack_timer_base_ns);
-		r->rto_base_ns = now;
-		return;
-	}
-	r->repair_backoff++;
-	req_begin_repair(r, packets);
 }
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
@@ -564,8 +453,8 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 		r->rnr_until = 0;
 		return ROAN_EV_RETRY;
 	}
-	if (now >= req_repair_deadline(r) && req_can_repair(r)) {
-		req_repair_timed_out(r, now);
+	if (now >= roan_repair_deadline(r) && roan_repair_possible(r)) {
+		roan_repair_timed_out(r, now);
 		return ROAN_EV_REPAIR;
 	}
 	r->nak_seen = false;

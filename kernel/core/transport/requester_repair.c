@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Repairs: after a sequence NAK the requester sends the packets of a gap again, and no others, because the peer keeps
+ * what it receives after the gap (IBTA vol. 1, 9.7.5.1.4, permits both). requester.c builds the packets.
+ */
+#include "core/transport/requester_priv.h"
+
+bool roan_repair_possible(const struct roan_requester *r)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
+
+	return !r->local_err && r->una != r->tail && w->started && !w->completed &&
+	       work_pos(w, r->una_psn) < w->n_psn && psn_diff(r->next_psn, r->una_psn) > 0;
+}
+
+#define MAX_VAIN_REPAIRS	5	/* then 1 + 2 + ... + 32 packets in a row would be lost */
+#define MAX_GO_BACK_SHIFT	6
+
+/*
+ * A gap begins at una_psn. Returns how many packets from there on are to be sent again: one if the NAK is the first one of a gap, twice as many
+ * for each repair in vain. 0: go back. An unknown peer is tried: if the packet after the repaired one is missing as
+ * well, it either drops what it receives after a gap, or that packet was lost, too. It is sent everything, and tried
+ * again after 2, 4, ... 64 losses.
+ */
+static u32 req_plan_repair(struct roan_requester *r)
+{
+	if (r->rto_probe || !roan_repair_possible(r))
+		return 0;		/* usually because everything from there on is being sent again already */
+	if (r->go_back_left) {
+		r->go_back_left--;
+		return 0;
+	}
+	if (!r->repair_sent || r->una_psn != r->repair_psn)
+		return 1;
+	r->vain_repairs++;
+	if (r->peer_keeps && r->vain_repairs <= MAX_VAIN_REPAIRS)
+		return 1 << r->vain_repairs;
+	if (r->peer_keeps)
+		r->vain_repairs = 1;
+	r->peer_keeps = false;
+	r->go_back_left = (1 << min_t(u32, r->vain_repairs, MAX_GO_BACK_SHIFT)) - 1;
+	return 0;
+}
+
+/* Makes @packets from una_psn on the next to send. */
+static void req_begin_repair(struct roan_requester *r, u32 packets)
+{
+	r->repair_left = packets;
+	r->repair_sent = false;
+	r->repair_psn = r->una_psn;
+	r->repair_index = r->una;
+}
+
+bool roan_repair_by_nak(struct roan_requester *r, u64 now)
+{
+	u32 packets = req_plan_repair(r);
+
+	if (!packets || !r->retries_left)
+		return false;
+	r->retries_left--;
+	r->repair_backoff = 0;
+	req_begin_repair(r, packets);
+	r->timed_at = 0;	/* ACKs wait for the repair: no RTT sample */
+	r->ack_timer_base_ns = now;
+	r->rto_base_ns = now;
+	return true;
+}
+
+void roan_repair_progress(struct roan_requester *r, u64 now)
+{
+	r->repair_backoff = 0;
+	r->repair_at_ns = max(r->repair_at_ns, now);	/* the responses to a READ restart the wait */
+	if (psn_diff(r->una_psn, r->repair_psn) <= 0) {
+		if (!r->repair_sent)
+			r->repair_left = 0;	/* the missing packet had only been delayed */
+		return;
+	}
+	r->repair_left = 0;
+	r->peer_keeps |= r->repair_sent;
+	r->repair_sent = false;
+	r->vain_repairs = 0;
+}
+
+void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
+
+	if (work_pos(w, e->psn) + e->npsn == w->n_psn)
+		while (++r->repair_index != r->tail && !roan_requester_wqe(r, r->repair_index)->n_psn)
+			;	/* local ones have no packet */
+	r->repair_psn = psn_add(e->psn, e->npsn);
+	r->repair_sent = true;
+	r->repair_at_ns = now;
+	r->repair_left = psn_diff(r->next_psn, r->repair_psn) > 0 ? r->repair_left - 1 : 0;
+	r->rto_base_ns = now;
+	r->n_resent++;
+}
+
+#define MAX_REPAIR_BACKOFF	2
+
+u64 roan_repair_deadline(const struct roan_requester *r)
+{
+	u64 wait = roan_rtt_repair_ns(&r->rtt);
+
+	if (!wait || !r->repair_sent || r->repair_left || r->local_err || r->repair_backoff > MAX_REPAIR_BACKOFF)
+		return U64_MAX;
+	return r->repair_at_ns + (wait << r->repair_backoff);
+}
+
+void roan_repair_timed_out(struct roan_requester *r, u64 now)
+{
+	u32 packets = r->una_psn == r->repair_psn ? req_plan_repair(r) : 1;
+
+	r->n_rto++;
+	if (!packets) {
+		go_back(r, r->ack_timer_base_ns);
+		r->rto_base_ns = now;
+		return;
+	}
+	r->repair_backoff++;
+	req_begin_repair(r, packets);
+}
