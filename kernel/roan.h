@@ -98,6 +98,7 @@ struct roan_dev {
 	struct list_head qos_link;	/* dcb_prio.c */
 	struct roan_pfc pfc;
 	struct roan_odp_rxq odp_rxq;
+	bool standard_wire;		/* no extensions: cc_param/peer_mode. READ/WRITE_ONCE */
 	struct roan_sq_poller poller;
 
 	/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */
@@ -179,6 +180,7 @@ struct roan_qp {
 	bool user;
 	u8  transport;			/* enum roan_transport */
 	u8  mtu_shift;
+	u8  ext_version;		/* sent to the peer: ROAN_EXT_VERSION, or 0. Set at INIT->RTR */
 	u16 pkey;
 	u32 qkey;
 	u32 dest_qpn;

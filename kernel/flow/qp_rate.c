@@ -378,7 +378,8 @@ bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, st
 	u32 bytes = round->wire_overhead + info->header_len + payload + roan_wire_pad(payload) + ROAN_ICRC_LEN;
 	struct roan_limiter *l = round->limiter;
 	bool acks = rate_is_acked(qp, info);
-	u64 left = acks ? rate_cwnd_avail(qp, l, desc) : U64_MAX;
+	/* A repair replaces a packet that left the network; its answer opens the window. */
+	u64 left = acks && !desc->repair ? rate_cwnd_avail(qp, l, desc) : U64_MAX;
 	u32 full = rate_full_packet(qp);
 
 	lockdep_assert_held(&qp->sq.lock);

@@ -249,10 +249,17 @@ static void rx_handle_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 n
 {
 	if (qp->sq.rx_fault_wait)
 		return;
-	if (rx->pkt.info->op == ROAN_OP_ACK)
+	switch (rx->pkt.info->op) {
+	case ROAN_OP_ACK:
 		roan_requester_acked(&qp->sq.req, &rx->pkt, now);
-	else
+		break;
+	case ROAN_OP_SACK:
+		roan_requester_sacked(&qp->sq.req, &rx->pkt, now);
+		break;
+	default:
 		rx_read_response(qp, rx, now);
+		break;
+	}
 }
 
 static u32 rx_times_lost(const struct roan_requester *req)

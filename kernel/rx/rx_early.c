@@ -61,11 +61,6 @@ bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	before = early_find(rq, rx->pkt.psn);
 	if (IS_ERR(before))
 		return false;
-	if (before && before->rx.pkt.psn == rx->pkt.psn) {
-		if (&before->rx != rx)
-			roan_count(qp->dev, duplicate_request);
-		return true;
-	}
 	same_skb = before && before->rx.skb == rx->skb && before->bytes > sizeof(*before);
 	if (!same_skb)
 		bytes += rx->skb->truesize;
@@ -94,26 +89,45 @@ static void early_free(struct roan_qp *qp, struct early_entry *e)
 	kfree(e);
 }
 
-/* If a packet waits for a page fault, all others wait behind it: roan_qp_restart() calls this again. */
-void roan_early_run(struct roan_qp *qp)
+/* The expected request is kept, or waits for a page fault. */
+static bool early_epsn_waits(struct roan_rq *rq)
+{
+	const struct early_entry *e = early_first(rq);
+
+	return !list_empty(&rq->odp_rxq) || (e && psn_diff(e->rx.pkt.psn, rq->resp.epsn) <= 0);
+}
+
+/* Executes what is next. Returns how many were executed; the remainder is deferred. */
+static u32 early_execute(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
 {
 	struct roan_rq *rq = &qp->rq;
 	struct early_entry *e;
-	u32 ran = 0;
+	u32 ran;
 
-	lockdep_assert_held(&rq->lock);
-	while (list_empty(&rq->odp_rxq) && (e = early_first(rq)) && psn_diff(e->rx.pkt.psn, rq->resp.epsn) <= 0) {
-		if (ran++ == RUN_PACKETS) {
+	for (ran = 0; list_empty(&rq->odp_rxq) && (e = early_first(rq)) && psn_diff(e->rx.pkt.psn, rq->resp.epsn) <= 0; ran++) {
+		if (ran == RUN_PACKETS) {
 			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
-			return;
+			break;
 		}
 		roan_request_execute(qp, &e->rx);
 		early_free(qp, e);
 	}
-	/* Another packet is missing before the first one that is left: the responder notices it, and a NAK is due. */
-	e = early_first(rq);
-	if (ran && e && list_empty(&rq->odp_rxq) && !rq->resp.nak_sent && !rq->resp.failed)
-		roan_request_execute(qp, &e->rx);
+	return ran;
+}
+
+/* If a packet waits for a page fault, all others wait behind it: roan_qp_restart() calls this again. */
+void roan_early_run(struct roan_qp *qp)
+{
+	struct roan_rq *rq = &qp->rq;
+	u32 ran;
+
+	lockdep_assert_held(&rq->lock);
+	rq->resp.epsn_waits = false;
+	ran = early_execute(qp);
+	rq->resp.epsn_waits = early_epsn_waits(rq);
+	if (ran && roan_responder_next_gap(&rq->resp))
+		roan_count(qp->dev, out_of_seq_request);
 }
 
 void roan_early_drop(struct roan_qp *qp)

@@ -12,12 +12,13 @@
 #include "tx/gso.h"
 #include "tx/tx.h"
 
-/* CE on ACKs, atomic responses and CNPs is ignored: no rate of their sender could be reduced for it. */
+/* CE on ACKs, SACKs, atomic responses and CNPs is ignored: no rate of their sender could be reduced for it. */
 static bool cnp_is_data(const struct roan_pkt *pkt)
 {
 	switch (pkt->info->op) {
 	case ROAN_OP_CNP:
 	case ROAN_OP_ACK:
+	case ROAN_OP_SACK:
 	case ROAN_OP_ATOMIC_ACK:
 		return false;
 	default:

@@ -45,6 +45,7 @@ static void tx_fill_headers(const struct roan_qp *qp, const struct roan_send_wqe
 	pkt->opcode = desc->opcode;
 	pkt->solicited = desc->solicited;
 	pkt->ackreq = desc->ackreq;
+	pkt->copy = desc->copy && qp->ext_version;
 	pkt->dma_len = work->len;
 	tx_fill_message(wqe, pkt);
 	switch (work->op) {
@@ -101,6 +102,7 @@ static void tx_begin_flow(struct roan_qp *qp, struct roan_train *train, const st
 	train->pkt.migreq = true;
 	train->pkt.pkey = qp->pkey;
 	train->pkt.qpn = qp->dest_qpn;
+	train->pkt.ext_version = qp->ext_version;
 	train->qp = qp;
 	train->side = ROAN_QUEUE_SQ;
 	train->tx_counted = roan_tx_inflight_begin_round(qp, ROAN_QUEUE_SQ, qp->sq.flow.dst);

@@ -33,7 +33,7 @@ static u32 response_put_packet(struct roan_qp *qp, struct roan_train *train, con
 	__must_hold(&qp->rq.lock)
 {
 	const struct roan_opcode *info = roan_opcode(answer->opcode);
-	const struct roan_pkt pkt = {
+	struct roan_pkt pkt = {
 		.opcode = answer->opcode,
 		.migreq = true,
 		.pad = roan_wire_pad(answer->len),
@@ -43,10 +43,13 @@ static u32 response_put_packet(struct roan_qp *qp, struct roan_train *train, con
 		.syndrome = answer->syndrome,
 		.msn = answer->msn,
 		.orig = answer->orig,
+		.ext_version = qp->ext_version,
 	};
 	u32 verr;
 	u8 *at;
 
+	if (unlikely(info->op == ROAN_OP_SACK))
+		roan_responder_fill_sack(&qp->rq.resp, &pkt.sack);
 	at = roan_gso_reserve(train, info->header_len + answer->len + pkt.pad + ROAN_ICRC_LEN);
 	if (!at)
 		return ROAN_VERR_NONE;	/* as if lost on the wire: the requester retransmits */

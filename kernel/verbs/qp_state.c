@@ -173,6 +173,11 @@ static u8 qp_mtu_shift(const struct roan_qp *qp)
 	return ilog2(ib_mtu_enum_to_int(mtu));
 }
 
+static u8 qp_ext_version(const struct roan_qp *qp)
+{
+	return qp->transport == ROAN_TP_RC && !READ_ONCE(qp->dev->standard_wire) ? ROAN_EXT_VERSION : 0;
+}
+
 static void qp_start_receiving(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
@@ -181,6 +186,7 @@ static void qp_start_receiving(struct roan_qp *qp)
 		.mtu_shift = qp->mtu_shift,
 		.max_dest_rd_atomic = qp->attr.max_dest_rd_atomic,
 		.rq_psn = qp->attr.rq_psn & PSN_MASK,
+		.sack = qp->ext_version,
 	};
 
 	roan_odp_rxq_drop(qp);
@@ -201,6 +207,7 @@ static struct roan_requester_cfg qp_requester_cfg(const struct roan_qp *qp)
 		.max_rd_atomic = qp->attr.max_rd_atomic,
 		.sq_psn = qp->attr.sq_psn & PSN_MASK,
 		.psn_window = READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].window_packets),
+		.sack = qp->ext_version,
 	};
 }
 
@@ -296,8 +303,10 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 {
 	enum ib_qp_state last = qp->state;
 
-	if (next == IB_QPS_RTR)
+	if (next == IB_QPS_RTR) {
 		qp->mtu_shift = qp_mtu_shift(qp);
+		qp->ext_version = qp_ext_version(qp);
+	}
 	qp_set_state(qp, next);
 	switch (next) {
 	case IB_QPS_RESET:

@@ -112,6 +112,8 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "rnr_left",		READ_ONCE(req->rnr_left) },
 		{ "resent",		READ_ONCE(req->n_resent) },
 		{ "peer_keeps",		READ_ONCE(req->peer_keeps) },
+		{ "peer_sacks",		READ_ONCE(req->peer_sacks) },
+		{ "reorder",		READ_ONCE(req->holes.reorder) },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
 		{ "early_resends",	READ_ONCE(req->n_rto) },
 		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },

@@ -133,6 +133,24 @@ static ssize_t program_algo_store(struct ib_device *ibdev, u32 port, struct ib_p
 }
 static IB_PORT_ATTR_RW(program_algo);
 
+static const char * const peer_modes[] = { "auto", "standard" };
+
+static ssize_t peer_mode_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", peer_modes[READ_ONCE(to_roan_dev(ibdev)->standard_wire)]);
+}
+
+static ssize_t peer_mode_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+{
+	int mode = sysfs_match_string(peer_modes, buf);
+
+	if (mode < 0)
+		return mode;
+	WRITE_ONCE(to_roan_dev(ibdev)->standard_wire, mode);
+	return n;
+}
+static IB_PORT_ATTR_RW(peer_mode);
+
 #define X(_name, ...)							\
 	static struct param param_##_name = {				\
 		.attr = __ATTR(_name, 0644, param_show, param_store),	\
@@ -154,6 +172,7 @@ static struct attribute *attrs[] = {
 	&ib_port_attr_algo.attr,
 	&ib_port_attr_program_algo.attr,
 	&ib_port_attr_link_speed.attr,
+	&ib_port_attr_peer_mode.attr,
 	&ib_port_attr_traffic_class.attr,
 	ROAN_PFC_PARAMS(X)
 #undef X

@@ -11,6 +11,21 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
+/* Only PSNs that are sent and not acknowledged; what is sent again, or was, is among those missing. */
+static void check_holes(const struct roan_requester *r)
+{
+	u32 n = 0, all = 0, psn;
+
+	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
+		n += psn_set_has(r->holes.missing, ROAN_HOLES, psn);
+	for (psn = 0; psn < ROAN_HOLES; psn++) {
+		all += psn_set_has(r->holes.missing, ROAN_HOLES, psn);
+		MUST(psn_set_has(r->holes.missing, ROAN_HOLES, psn) ||
+		     !(psn_set_has(r->holes.again, ROAN_HOLES, psn) || psn_set_has(r->holes.tried, ROAN_HOLES, psn)));
+	}
+	MUST(n == all && r->holes.any == !!all);
+}
+
 static void check(const struct roan_requester *r)
 {
 	u32 left = r->tail - r->retire;
@@ -23,6 +38,9 @@ static void check(const struct roan_requester *r)
 	MUST(r->cfg.transport != ROAN_TP_RC || psn_diff(r->end_psn, r->una_psn) <= r->cfg.psn_window);
 	MUST(!r->repair_left || (psn_diff(r->repair_psn, r->una_psn) >= 0 && psn_diff(r->repair_psn, r->next_psn) < 0));
 	MUST(!r->repair_left || (r->repair_index - r->una < r->tail - r->una && !roan_requester_wqe(r, r->repair_index)->completed));
+	MUST(!r->repair_by_sack || !r->repair_left || psn_set_has(r->holes.again, ROAN_HOLES, r->repair_psn));
+	MUST(r->holes.any || !r->repair_by_sack || !r->repair_left);
+	check_holes(r);
 	MUST(r->rd_outstanding <= r->cfg.max_rd_atomic);
 	MUST(r->retries_left <= r->cfg.retry_cnt && r->rnr_left <= r->cfg.rnr_retry);
 }
@@ -78,16 +96,20 @@ static void send(struct roan_requester *r, u32 budget, u64 now)
 
 static void receive(struct roan_requester *r, const u8 *d, u64 now)
 {
-	static const u8 opcodes[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x11, 0x11, 0x12 };
+	static const u8 opcodes[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x11, ROAN_OPCODE_SACK, 0x12 };
 	struct roan_pkt pkt = {
 		.opcode = opcodes[d[1] & 7], .info = roan_opcode(opcodes[d[1] & 7]), .syndrome = d[3], .msn = d[1] >> 3,
 		.psn = psn_add(r->una_psn, (s32)(s8)d[2] / 4),
-		.payload_len = d[3] & 1 ? 1u << r->cfg.mtu_shift : d[3],
+		.payload_len = d[3] & 1 ? 1u << r->cfg.mtu_shift : d[3], .ext_version = d[0] >> 3 & 1,
+		.sack = { .needless = d[0] >> 4, .received = { d[3] * 0x010101u >> (d[1] >> 3), d[2] & d[3] & 1 } },
 	};
 	u32 index, offset;
 
+	pkt.sack.highest_psn = psn_add(pkt.psn, 1 + (d[0] & 0x80 ? d[3] & 63 : d[1] >> 3));
 	if (pkt.info->op == ROAN_OP_ACK)
 		roan_requester_acked(r, &pkt, now);
+	else if (pkt.info->op == ROAN_OP_SACK)
+		roan_requester_sacked(r, &pkt, now);
 	else if (roan_requester_response(r, &pkt, now, &index, &offset) == ROAN_RESP_PLACE) {
 		MUST((u64)offset + pkt.payload_len <= max(roan_requester_wqe(r, index)->len, pkt.payload_len + 0u));
 		if (d[3] == 0xfe)
@@ -126,7 +148,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		.transport = data[0] & 7 ? ROAN_TP_RC : data[0] & 8 ? ROAN_TP_UC : ROAN_TP_UD,
 		.mtu_shift = 8 + (data[0] >> 4) % 5, .retry_cnt = data[1] & 7, .rnr_retry = data[1] >> 3 & 7,
 		.timeout = data[2] & 31, .max_rd_atomic = data[2] >> 5, .sq_psn = PSN_MASK - 3, .psn_window = 1 +
-			(data[3] & 63),
+			(data[3] & 63), .sack = data[3] & 64,
 	};
 	r.work = work;
 	r.mask = SLOTS - 1;

@@ -43,6 +43,13 @@ static void answer(struct roan_responder *r, u32 budget, bool fails, bool absent
 		MUST(roan_op_is_response(info->op));
 		MUST(psn_diff(a.psn, r->epsn) <= 0);
 		MUST(a.len <= 1u << r->cfg.mtu_shift);
+		if (info->op == ROAN_OP_SACK) {
+			struct roan_sack sack;
+
+			MUST(r->cfg.sack && r->early && !r->failed);
+			roan_responder_fill_sack(r, &sack);
+			MUST(psn_diff(sack.highest_psn, a.psn) > 0 && a.psn == r->epsn);
+		}
 		if (fails && info->op == ROAN_OP_READ_RESP) {
 			bool first = !r->resp_res[a.resp_res].sent_once, active = r->n_pending;
 
@@ -86,6 +93,8 @@ static void check(const struct roan_responder *r)
 	MUST(!active || r->resp_res[r->oldest_pending].pending);
 	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_pending && !r->early));
 	MUST(!r->early || psn_diff(r->early_psn, r->epsn) >= 0);
+	for (u32 i = 0; i < ROAN_EARLY_WINDOW && !r->early; i += 32)
+		MUST(!r->early_set[i / 32]);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -100,9 +109,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		return 0;
 	cfg = (struct roan_responder_cfg) {
 		.transport = data[0] & 1 ? ROAN_TP_UC : ROAN_TP_RC,
-		.mtu_shift = 8 + (data[0] >> 1) % 5,
+		.mtu_shift = 8 + (data[0] >> 5) % 5,
 		.max_dest_rd_atomic = data[1] % 20,
 		.rq_psn = PSN_MASK - 3,
+		.sack = data[0] & 16,
 	};
 	r.resp_res = resp_res;
 	r.max_resp_res = ARRAY_SIZE(resp_res);
@@ -116,6 +126,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			.opcode = d[0], .info = roan_opcode(d[0]), .psn = psn_add(r.epsn, (s32)(s8)d[1] / 4),
 			.payload_len = lens[d[2] & 3], .dma_len = d[3] == 255 ? 0x80000001u : d[3] * mtu / 4,
 			.va = d[4] * mtu / 4, .rkey = d[5] & 1, .ackreq = d[5] & 2,
+			.ext_version = d[5] >> 2 & 1,
 		};
 
 		if (pkt.payload_len == 0xffff)
@@ -129,6 +140,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			MUST(r.epsn == epsn || cfg.transport == ROAN_TP_UC);
 		if ((verdict == ROAN_V_GAP || verdict == ROAN_V_EARLY) && d[6] & 1 && roan_responder_may_keep(&r, &pkt))
 			roan_responder_kept(&r, &pkt);
+		if (d[5] & 8)
+			roan_responder_next_gap(&r);
 		check(&r);
 		answer(&r, d[7] & 31, d[7] >> 5 == 7, d[7] >> 5 == 6);
 		check(&r);

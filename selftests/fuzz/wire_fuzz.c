@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 		if (n != a.payload_off || n + a.payload_len + a.pad + ROAN_ICRC_LEN != size)
 			abort();
-		/* Bytes without reserved bits are unchanged: opcode, flags, P_Key, QPN, PSN. */
-		if (memcmp(again, head, 4) || memcmp(again + 5, head + 5, 3) || memcmp(again + 9, head + 9, 3))
+		/* All but reserved bits is unchanged: opcode, flags, P_Key, QPN, AckReq, version, PSN. */
+		if (memcmp(again, head, 4) || memcmp(again + 5, head + 5, 3) || again[8] != (head[8] & 0xcf) || memcmp(again + 9, head + 9, 3))
 			abort();
 		if (roan_wire_parse(again, size, &b) != ROAN_PARSE_OK)
 			abort();

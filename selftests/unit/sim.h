@@ -60,6 +60,7 @@ struct side {
 
 	u32 keeps;		/* packets that this side keeps after a gap, 0..SIM_KEPT; changes at @keeps_changes_at */
 	u64 keeps_changes_at;	/* 0: never */
+	u64 silent_from;	/* its packets do not say any more that it supports SACK; 0: never */
 	struct flight kept[SIM_KEPT];
 	u32 n_kept;
 };

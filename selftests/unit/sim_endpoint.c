@@ -93,10 +93,11 @@ void sim_side_init(struct sim *sim, int id)
 	const struct roan_requester_cfg req = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = timeout,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_RESP_RES), .sq_psn = psn,
-		.psn_window = windows[sim_below(sim, ARRAY_SIZE(windows))],
+		.psn_window = windows[sim_below(sim, ARRAY_SIZE(windows))], .sack = sim_below(sim, 3),
 	};
 	const struct roan_responder_cfg resp = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .max_dest_rd_atomic = req.max_rd_atomic, .rq_psn = psn,
+		.sack = true,
 	};
 	struct side *peer = &sim->sides[!id];
 
@@ -117,6 +118,7 @@ void sim_side_init(struct sim *sim, int id)
 	if (s->limited)
 		s->refill_at = sim->now + 1;
 	s->keeps = keeps[sim_below(sim, ARRAY_SIZE(keeps))];
+	s->silent_from = sim_below(sim, 4) ? 0 : sim->now + 1 + sim_below(sim, 1000000);
 	s->keeps_changes_at = sim_below(sim, 4) ? 0 : sim->now + sim_below(sim, 1000000);
 }
 
@@ -149,6 +151,12 @@ static void transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, cons
 	put_on_link(sim, s, &f);
 	if (sim_below(sim, 1000) < sim->copies)
 		put_on_link(sim, s, &f);
+}
+
+/* Some sides say so at first, and later do not. */
+static bool supports_sack(const struct sim *sim, const struct side *s)
+{
+	return !s->silent_from || sim->now < s->silent_from;
 }
 
 /* ---- sending ---- */
@@ -202,8 +210,8 @@ static u32 send_alike(struct sim *sim, struct side *s, struct roan_tx_desc *e)
 {
 	const struct job *j = &s->jobs[e->index];
 	struct roan_pkt pkt = {
-		.opcode = e->opcode, .psn = e->psn, .ackreq = e->ackreq, .solicited = e->solicited, .pkey = ROAN_DEFAULT_PKEY,
-		.rkey = e->index + 1, .va = (u64)e->index << 32, .dma_len = j->len, .imm = cpu_to_be32(e->index),
+		.opcode = e->opcode, .psn = e->psn, .ackreq = e->ackreq, .copy = e->copy, .solicited = e->solicited, .pkey = ROAN_DEFAULT_PKEY,
+		.ext_version = s->req.cfg.sack && supports_sack(sim, s), .rkey = e->index + 1, .va = (u64)e->index << 32, .dma_len = j->len, .imm = cpu_to_be32(e->index),
 	};
 	u32 n;
 
@@ -285,12 +293,15 @@ static void answer(struct sim *sim, struct side *s)
 	const struct side *peer = peer_of(sim, s);
 	struct roan_response a;
 
+	s->resp.cfg.sack = supports_sack(sim, s);
 	while (roan_responder_next(&s->resp, credits, &a)) {
 		struct roan_pkt pkt = {
 			.opcode = a.opcode, .psn = a.psn, .syndrome = a.syndrome, .msn = a.msn, .orig = a.orig,
-			.pkey = ROAN_DEFAULT_PKEY,
+			.pkey = ROAN_DEFAULT_PKEY, .ext_version = supports_sack(sim, s),
 		};
 
+		if (a.opcode == ROAN_OPCODE_SACK)
+			roan_responder_fill_sack(&s->resp, &pkt.sack);
 		if (!budget--) {
 			s->kick_at = sim->now + 1 + sim_below(sim, 3000);
 			return;
@@ -406,6 +417,10 @@ static void take_response(struct sim *sim, struct side *s, const struct roan_pkt
 			  "side %u failed on an ACK, syndrome %02x psn %06x", s->id, pkt->syndrome, pkt->psn);
 		return;
 	}
+	if (pkt->info->op == ROAN_OP_SACK) {
+		SIM_CHECK(sim, roan_requester_sacked(&s->req, pkt, sim->now) != ROAN_EV_FAILED, "side %u failed on a SACK", s->id);
+		return;
+	}
 	switch (roan_requester_response(&s->req, pkt, sim->now, &index, &offset)) {
 	case ROAN_RESP_PLACE:
 		j = &s->jobs[index];
@@ -451,8 +466,6 @@ static void keep(struct sim *sim, struct side *s, const struct roan_pkt *pkt, co
 /* Executes kept packets that are next. Sometimes it stops, and goes on later. */
 static void run_kept(struct sim *sim, struct side *s)
 {
-	struct roan_request exec;
-	struct roan_pkt pkt;
 	struct flight f;
 	bool ran = false;
 	u32 i = 0;
@@ -474,10 +487,8 @@ static void run_kept(struct sim *sim, struct side *s)
 		ran = true;
 		i = 0;
 	}
-	if (!ran || !s->n_kept)
-		return;
-	roan_wire_parse(s->kept[0].head, s->kept[0].len, &pkt);
-	roan_responder_admit(&s->resp, &pkt, &exec);		/* it shows the next gap */
+	if (ran)
+		roan_responder_next_gap(&s->resp);
 }
 
 void sim_received(struct sim *sim, struct side *s, const struct flight *f)

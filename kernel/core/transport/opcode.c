@@ -8,7 +8,7 @@
 enum {
 	BTH = 12,
 	LEN_DETH = 8, LEN_FETH = 4, LEN_RETH = 16, LEN_ATOMIC = 28, LEN_AETH = 4, LEN_ATOMIC_ACK = 8, LEN_IMM = 4,
-	LEN_IETH = 4, LEN_CNP = 16,
+	LEN_IETH = 4, LEN_CNP = 16, LEN_SACK = 24,
 };
 
 #define HEADER_BYTES(h)							\
@@ -16,7 +16,7 @@ enum {
 	 ((h) & ROAN_H_RETH ? LEN_RETH : 0) + ((h) & ROAN_H_ATOMIC ? LEN_ATOMIC : 0) +		\
 	 ((h) & ROAN_H_AETH ? LEN_AETH : 0) + ((h) & ROAN_H_ATOMIC_ACK ? LEN_ATOMIC_ACK : 0) +	\
 	 ((h) & ROAN_H_IMM ? LEN_IMM : 0) + ((h) & ROAN_H_IETH ? LEN_IETH : 0) +		\
-	 ((h) & ROAN_H_CNP ? LEN_CNP : 0))
+	 ((h) & ROAN_H_CNP ? LEN_CNP : 0) + ((h) & ROAN_H_SACK ? LEN_SACK : 0))
 
 #define ROW(tp, code, _op, _seg, _rider, _headers, _payload)		\
 	[ROAN_TP_##tp << 5 | (code)] = {				\
@@ -59,6 +59,11 @@ const struct roan_opcode roan_opcodes[256] = {
 	ROW(UD, 0x04, SEND,	    ONLY,   NONE, ROAN_H_DETH, true),
 	ROW(UD, 0x05, SEND,	    ONLY,   IMM,  ROAN_H_DETH | ROAN_H_IMM, true),
 	ROW(CNP, 0x01, CNP,	    ONLY,   NONE, ROAN_H_CNP, false),
+	/* The bits of the transport are those of the manufacturer's range; only RC has it. */
+	[ROAN_OPCODE_SACK] = {
+		.transport = ROAN_TP_RC, .op = ROAN_OP_SACK, .seg = ROAN_SEG_ONLY, .headers = ROAN_H_AETH | ROAN_H_SACK,
+		.header_len = HEADER_BYTES(ROAN_H_AETH | ROAN_H_SACK),
+	},
 };
 
 /*

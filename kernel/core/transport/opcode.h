@@ -31,6 +31,7 @@ enum roan_op {
 	ROAN_OP_READ_RESP,
 	ROAN_OP_ACK,
 	ROAN_OP_ATOMIC_ACK,
+	ROAN_OP_SACK,		/* roan's own: sack.h */
 	/* neither */
 	ROAN_OP_CNP,
 	/* not on the wire: local work in the order of the send queue (LOCAL_INV, BIND_MW, REG_MR) */
@@ -61,6 +62,7 @@ enum roan_headers {		/* extended headers, in wire order after the BTH */
 	ROAN_H_IMM	= 1 << 6,	/* 4 */
 	ROAN_H_IETH	= 1 << 7,	/* 4 */
 	ROAN_H_CNP	= 1 << 8,	/* 16 reserved bytes */
+	ROAN_H_SACK	= 1 << 9,	/* 24 */
 };
 
 struct roan_opcode {
@@ -74,9 +76,10 @@ struct roan_opcode {
 };
 
 #define ROAN_OPCODE_CNP		0x81
+#define ROAN_OPCODE_SACK	0xc0	/* the manufacturer's range begins here */
 #define ROAN_OPCODE_INVALID	0xff
 
-/* roan_opcode() is never NULL; ->op is ROAN_OP_NONE for values that the standard does not define. */
+/* roan_opcode() is never NULL; ->op is ROAN_OP_NONE for values that neither the standard nor roan defines. */
 extern const struct roan_opcode roan_opcodes[256];
 static inline const struct roan_opcode *roan_opcode(u8 opcode)
 {
@@ -101,7 +104,7 @@ static inline bool roan_seg_ends(enum roan_seg seg)
 
 static inline bool roan_op_is_response(enum roan_op op)
 {
-	return op == ROAN_OP_READ_RESP || op == ROAN_OP_ACK || op == ROAN_OP_ATOMIC_ACK;
+	return op == ROAN_OP_READ_RESP || op == ROAN_OP_ACK || op == ROAN_OP_ATOMIC_ACK || op == ROAN_OP_SACK;
 }
 
 /* Operations completed by a response of their own, not by an ACK. */

@@ -221,6 +221,7 @@ static enum roan_next req_next_repair(struct roan_requester *r, struct roan_tx_d
 	req_fill_desc(r, w, work_pos(w, e->psn), e);
 	e->ackreq = !roan_op_needs_response(w->op);
 	e->repair = true;
+	e->copy = r->repair_by_sack && !r->holes.guessed;
 	return ROAN_NEXT_PACKET;
 }
 
@@ -385,6 +386,7 @@ void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status s
 	r->local_err = true;
 	r->repair_left = 0;
 	r->repair_sent = false;
+	roan_holes_clear(r);
 	skip_completed(r);
 	/* The packets sent before may lack AckReq, because this work request was to carry it. */
 	if (r->since_ackreq && roan_requester_outstanding(r) && r->una != index)
@@ -419,6 +421,7 @@ void roan_requester_flush(struct roan_requester *r)
 	r->rnr_until = 0;
 	r->timed_at = 0;
 	r->repair_left = 0;
+	roan_holes_clear(r);
 }
 
 void roan_requester_resume(struct roan_requester *r)

@@ -22,7 +22,9 @@
 #include "core/core_env.h"
 #include "core/transport/opcode.h"
 #include "core/transport/psn.h"
+#include "core/transport/psn_set.h"
 #include "core/transport/rtt.h"
+#include "core/transport/sack.h"
 #include "core/transport/wire.h"
 
 /* Completion status, same values as enum ib_wc_status. */
@@ -77,8 +79,32 @@ struct roan_requester_cfg {
 	u8  rnr_retry;		/* 0..7, 7 = unlimited */
 	u8  timeout;		/* local ACK timeout code, 0..31, 0 = never */
 	u8  max_rd_atomic;	/* READs and atomics outstanding */
+	bool sack;		/* SACKs are used; otherwise ignored */
 	u32 sq_psn;
 	u32 psn_window;		/* maximum of unacknowledged PSNs; < 2^22 */
+};
+
+#define ROAN_HOLES	256	/* more than a SACK covers */
+
+/*
+ * The packets that a SACK reports as missing, with later ones received ("holes"), and what was done about them; also a
+ * packet that was sent again for want of an answer. Sets of PSNs from una_psn on; empty if the peer sends no SACKs.
+ * requester_sack.c
+ */
+struct roan_holes {
+	bool any;		/* @missing is not empty; then @highest_psn and @known_psn are valid */
+	bool guessed;		/* @again holds packets that no SACK shows as lost */
+	u8  reorder;		/* a packet counts as lost once this many later ones and one more were received */
+	bool repaired;		/* packets were sent again as lost since there were no holes */
+	u8  recoveries;		/* since @reorder was too small */
+	u8  needless;		/* as the last SACK said */
+	u32 highest_psn;	/* as the last SACK said */
+	u32 known_psn;		/* the last SACK said of all before whether they were received */
+	u8  farthest;		/* how far behind the highest PSN received a packet was when it counted as lost; since then */
+	u32 missing[ROAN_PSN_WORDS(ROAN_HOLES)];
+	u32 again[ROAN_PSN_WORDS(ROAN_HOLES)];	/* of these: to be sent again */
+	u32 tried[ROAN_PSN_WORDS(ROAN_HOLES)];	/* of these: sent again, and not known to be lost once more */
+	u32 tried_at[ROAN_HOLES];		/* of these: end_psn when they were sent again */
 };
 
 struct roan_requester {
@@ -133,6 +159,9 @@ struct roan_requester {
 	u64 repair_at_ns;	/* ns: last packet of a repair sent; valid if @repair_sent */
 	u32 repair_psn;
 	u32 repair_index;
+	bool repair_by_sack;	/* the repair sends holes.again: one packet, then the next */
+	bool peer_sacks;	/* the peer's last response says that it supports SACK */
+	struct roan_holes holes;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
 	bool tail_ackreq;	/* the last packet sent before the probe had AckReq */
@@ -168,6 +197,7 @@ struct roan_tx_desc {
 	bool resend;
 	bool single_pkt;	/* a one-packet message: the next packets alike belong to the next work requests */
 	bool repair;		/* sent again alone: other packets do not follow it */
+	bool copy;		/* because a SACK shows it as lost */
 	u32 psn;
 	u32 npsn;		/* PSNs used: 1, or a READ's response packets; for packets alike their total */
 	u32 offset;		/* byte offset in the message of the payload, or of the data that a READ requests */
@@ -229,6 +259,9 @@ void roan_requester_local_done(struct roan_requester *r, u32 index);
 
 /* Handles an ACK packet (positive, RNR NAK or NAK). */
 enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
+
+/* Handles a SACK (sack.h). */
+enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
 /* Handles a READ response (for FLUSH and ATOMIC_WRITE one without payload) or an atomic ACK. */
 enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by requester.c, requester_rx.c and requester_repair.c only. */
+/* Shared by the files requester*.c only. */
 #ifndef ROAN_REQUESTER_PRIV_H
 #define ROAN_REQUESTER_PRIV_H
 
 #include "core/transport/requester.h"
+
+void roan_holes_reset(struct roan_requester *r);
+
+/* Forgets all holes: everything is sent again, or nothing. */
+static inline void roan_holes_clear(struct roan_requester *r)
+{
+	if (unlikely(r->holes.any))
+		roan_holes_reset(r);
+}
 
 /* Position of the packet with @psn in its message. Unsigned: a message may have 2^23 packets. */
 static inline u32 work_pos(const struct roan_tx_wqe *w, u32 psn)
@@ -46,6 +55,7 @@ static inline void next_is_oldest(struct roan_requester *r, u64 now)
 	r->ack_timer_base_ns = now;
 	r->repair_left = 0;
 	r->repair_sent = false;
+	roan_holes_clear(r);
 }
 
 /* Retransmits everything from the oldest unacknowledged PSN on. */
@@ -75,5 +85,29 @@ u64 roan_repair_deadline(const struct roan_requester *r);
  * the peer ask for the next one of the gap: as if a NAK had named it.
  */
 void roan_repair_timed_out(struct roan_requester *r, u64 now);
+
+/*
+ * Handles the peer's acknowledgment of all PSNs before @psn. False: the response to a READ or atomic before @psn is
+ * missing; what precedes that READ is acknowledged all the same (implied NAK, 9.7.5.1.1).
+ */
+bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now);
+/* The response to a READ or atomic is missing and a later one arrived. Acts once per loss. */
+enum roan_event roan_req_implied_nak(struct roan_requester *r, u64 now);
+/* A sequence NAK names packet una_psn. */
+enum roan_event roan_req_sequence_nak(struct roan_requester *r, u64 now);
+/* The response to the timed packet arrived: takes an RTT sample. */
+void roan_req_sample_rtt(struct roan_requester *r, u64 now);
+/* Takes the credits that the response carries, if any. */
+void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt);
+/* The peer keeps what was sent after the RTO probe: continues behind the last packet sent. */
+void roan_req_end_probe(struct roan_requester *r);
+
+/* una_psn has advanced from @from. */
+void roan_sack_progress(struct roan_requester *r, u32 from);
+/* A packet of a repair is sent: chooses the next one. */
+void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now);
+/* Deadline of any answer, if the peer sends SACKs. */
+u64 roan_sack_deadline(const struct roan_requester *r);
+void roan_sack_timed_out(struct roan_requester *r, u64 now);
 
 #endif /* ROAN_REQUESTER_PRIV_H */

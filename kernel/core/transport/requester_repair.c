@@ -45,6 +45,8 @@ static u32 req_plan_repair(struct roan_requester *r)
 /* Makes @packets from una_psn on the next to send. */
 static void req_begin_repair(struct roan_requester *r, u32 packets)
 {
+	roan_holes_clear(r);
+	r->repair_by_sack = false;
 	r->repair_left = packets;
 	r->repair_sent = false;
 	r->repair_psn = r->una_psn;
@@ -68,7 +70,8 @@ bool roan_repair_by_nak(struct roan_requester *r, u64 now)
 
 void roan_repair_progress(struct roan_requester *r, u64 now)
 {
-	r->repair_backoff = 0;
+	if (r->repair_by_sack)
+		return;
 	r->repair_at_ns = max(r->repair_at_ns, now);	/* the responses to a READ restart the wait */
 	if (psn_diff(r->una_psn, r->repair_psn) <= 0) {
 		if (!r->repair_sent)
@@ -81,7 +84,7 @@ void roan_repair_progress(struct roan_requester *r, u64 now)
 	r->vain_repairs = 0;
 }
 
-void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
+static void req_next_of_repair(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
 {
 	const struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
 
@@ -92,6 +95,14 @@ void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u6
 	r->repair_sent = true;
 	r->repair_at_ns = now;
 	r->repair_left = psn_diff(r->next_psn, r->repair_psn) > 0 ? r->repair_left - 1 : 0;
+}
+
+void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
+{
+	if (r->repair_by_sack)
+		roan_sack_repair_sent(r, e, now);
+	else
+		req_next_of_repair(r, e, now);
 	r->rto_base_ns = now;
 	r->n_resent++;
 }

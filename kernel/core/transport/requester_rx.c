@@ -5,11 +5,8 @@
  */
 #include "core/transport/requester_priv.h"
 
-/* Takes an RTT sample if the timed packet is acknowledged. */
-static void req_sample_rtt(struct roan_requester *r, u64 now)
+void roan_req_sample_rtt(struct roan_requester *r, u64 now)
 {
-	if (!r->timed_at || psn_diff(r->una_psn, r->timed_psn) <= 0)
-		return;
 	/* @timed_at may be a departure time; a packet that left earlier gives no sample */
 	if (now >= r->timed_at) {
 		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
@@ -56,6 +53,13 @@ static void req_skip_sent(struct roan_requester *r)
 	r->next_psn = r->end_psn;
 }
 
+void roan_req_end_probe(struct roan_requester *r)
+{
+	r->rto_probe = false;
+	r->timed_at = 0;
+	req_skip_sent(r);
+}
+
 /*
  * The probe was acknowledged. Normally the peer has lost everything after the probe: retransmit all. If the
  * acknowledgment is @late, a response to packets sent before the probe, nothing was lost, or only the ACK: continue
@@ -94,6 +98,7 @@ static void req_progress(struct roan_requester *r, bool late, u64 now)
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
 	r->nak_seen = false;
+	r->repair_backoff = 0;
 	r->rnr_until = 0;	/* another copy of the refused request was accepted */
 	r->rnr_since = 0;
 	/* the response to an earlier copy arrived before its retransmission was sent */
@@ -106,16 +111,13 @@ static void req_progress(struct roan_requester *r, bool late, u64 now)
 	req_track_max_ack_wait(r, now);
 	r->ack_timer_base_ns = roan_requester_outstanding(r) ? now : 0;
 	r->rto_base_ns = now;
-	req_sample_rtt(r, now);
+	if (r->timed_at && psn_diff(r->una_psn, r->timed_psn) > 0)
+		roan_req_sample_rtt(r, now);
 }
 
-/*
- * Handles the peer's acknowledgment of all PSNs before @psn. False: the response to a READ or atomic before @psn is
- * missing; what precedes that READ is acknowledged all the same (implied NAK, 9.7.5.1.1).
- */
-static bool req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
+bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 {
-	u32 una_psn = psn;
+	u32 una_psn = psn, from = r->una_psn;
 	bool whole = true;
 
 	for (; r->una != r->tail; r->una++) {
@@ -140,6 +142,8 @@ static bool req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 		r->next = r->una;
 	if (una_psn != r->una_psn) {
 		r->una_psn = una_psn;
+		if (unlikely(r->holes.any))
+			roan_sack_progress(r, from);
 		/* true if more than the probe is acknowledged */
 		req_progress(r, psn_diff(una_psn, r->rto_probe_psn) > 1, now);
 	}
@@ -174,8 +178,7 @@ static enum roan_event req_retry(struct roan_requester *r, u64 now)
 	return ROAN_EV_RETRY;
 }
 
-/* The response to a READ or atomic is missing and a later one arrived. Acts once per loss. */
-static enum roan_event req_implied_nak(struct roan_requester *r, u64 now)
+enum roan_event roan_req_implied_nak(struct roan_requester *r, u64 now)
 {
 	if (r->nak_seen)
 		return ROAN_EV_NOTHING;
@@ -186,8 +189,7 @@ static enum roan_event req_implied_nak(struct roan_requester *r, u64 now)
 	return ROAN_EV_RETRY;
 }
 
-/* A sequence NAK names packet una_psn. */
-static enum roan_event req_sequence_nak(struct roan_requester *r, u64 now)
+enum roan_event roan_req_sequence_nak(struct roan_requester *r, u64 now)
 {
 	if (r->nak_seen)
 		return ROAN_EV_NOTHING;
@@ -276,8 +278,8 @@ static enum roan_event req_positive_ack(struct roan_requester *r, const struct r
 		r->credits_known = false;
 	else
 		req_raise_lsn(r, pkt);
-	if (!req_acknowledge(r, psn_add(pkt->psn, 1), now))
-		return req_implied_nak(r, now);
+	if (!roan_req_acknowledge(r, psn_add(pkt->psn, 1), now))
+		return roan_req_implied_nak(r, now);
 	if (una_psn != r->una_psn || una != r->una || limit != r->lsn || known != r->credits_known)
 		return ROAN_EV_PROGRESS;
 	r->n_stale++;
@@ -289,11 +291,11 @@ static enum roan_event req_negative_ack(struct roan_requester *r, const struct r
 {
 	u8 value = pkt->syndrome & ROAN_AETH_VALUE_MASK;
 
-	if (!req_acknowledge(r, pkt->psn, now))
-		return req_implied_nak(r, now);
+	if (!roan_req_acknowledge(r, pkt->psn, now))
+		return roan_req_implied_nak(r, now);
 	if ((pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR)
 		return req_rnr_nak(r, value, now);
-	return value == ROAN_NAK_PSN_SEQUENCE ? req_sequence_nak(r, now) : req_remote_error(r, value);
+	return value == ROAN_NAK_PSN_SEQUENCE ? roan_req_sequence_nak(r, now) : req_remote_error(r, value);
 }
 
 /* True if @psn is sent and not acknowledged. */
@@ -306,6 +308,7 @@ enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan
 {
 	if (r->failed)
 		return ROAN_EV_NOTHING;
+	r->peer_sacks = r->cfg.sack && pkt->ext_version;
 	switch (pkt->syndrome & ROAN_AETH_KIND_MASK) {
 	case ROAN_AETH_ACK:
 		/* The ACK of the PSN before the oldest may carry new credits. */
@@ -358,6 +361,12 @@ static bool req_brings_credits(const struct roan_requester *r, const struct roan
 	       (pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_ACK;
 }
 
+void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	if (req_brings_credits(r, pkt))
+		req_raise_lsn(r, pkt);
+}
+
 enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
 				       u32 *index, u32 *offset)
 {
@@ -370,15 +379,14 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 		return ROAN_RESP_STALE;
 	}
 	/* A response acknowledges all requests before it. */
-	if (!req_acknowledge(r, pkt->psn, now))
-		return req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
+	if (!roan_req_acknowledge(r, pkt->psn, now))
+		return roan_req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
 	w = roan_requester_wqe(r, r->una);
 	if (r->una == r->tail || !w->started || !req_well_formed(r, w, pkt)) {
 		req_give_up(r, ROAN_ST_BAD_RESP_ERR);
 		return ROAN_RESP_FAILED;
 	}
-	if (req_brings_credits(r, pkt))
-		req_raise_lsn(r, pkt);
+	roan_req_take_credits(r, pkt);
 	*index = r->una;
 	*offset = w->resp_done << r->cfg.mtu_shift;
 	return ROAN_RESP_PLACE;
@@ -387,12 +395,14 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
-	u32 pos = w->resp_done++;
+	u32 pos = w->resp_done++, from = r->una_psn;
 
 	if (w->resp_done == read_piece_end(r, pos, w->n_psn) && r->rd_outstanding &&
 	    psn_diff(pkt->psn, r->next_psn) < 0)
 		r->rd_outstanding--;
 	r->una_psn = psn_add(pkt->psn, 1);
+	if (unlikely(r->holes.any))
+		roan_sack_progress(r, from);
 	if (w->resp_done == w->n_psn) {
 		w->status = ROAN_ST_SUCCESS;
 		w->completed = true;
@@ -433,7 +443,8 @@ u64 roan_requester_deadline(const struct roan_requester *r)
 		return r->rnr_until;
 	if (!r->cfg.timeout || !r->ack_timer_base_ns || !roan_requester_outstanding(r))
 		return 0;
-	return min(r->ack_timer_base_ns + timeout_ns, min(req_rto_deadline(r, timeout_ns), roan_repair_deadline(r)));
+	return min(min(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns)),
+		   min(roan_sack_deadline(r), roan_repair_deadline(r)));
 }
 
 u64 roan_requester_slack(const struct roan_requester *r)
@@ -452,6 +463,10 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	if (r->rnr_until) {
 		r->rnr_until = 0;
 		return ROAN_EV_RETRY;
+	}
+	if (now >= roan_sack_deadline(r) && roan_repair_possible(r)) {
+		roan_sack_timed_out(r, now);
+		return ROAN_EV_REPAIR;
 	}
 	if (now >= roan_repair_deadline(r) && roan_repair_possible(r)) {
 		roan_repair_timed_out(r, now);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The responder (IBTA vol. 1, 9.7.4, 9.7.5; UC: 9.8.2): admission of requests, state after an executed request, and
- * the sequence of responses. Does not execute requests and does not access memory.
+ * the sequence of responses. responder_early.c has what is kept after a gap. Does not execute requests and does not access memory.
  */
-#include "core/transport/responder.h"
+#include "core/transport/responder_priv.h"
 
 void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg)
 {
@@ -223,6 +223,7 @@ static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struc
 	u32 pos;
 
 	resp->n_duplicates++;
+	resp->needless_copies += pkt->copy;
 	if (pkt->info->op == ROAN_OP_SEND || pkt->info->op == ROAN_OP_WRITE) {
 		resp->ack_due = true;
 		resp_note_rerequest(resp, pkt->psn);
@@ -240,37 +241,25 @@ static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struc
 	return ROAN_V_DUPLICATE;
 }
 
-static bool resp_nak_is_rnr(const struct roan_responder *resp)
-{
-	return (resp->nak_syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR;
-}
-
-static void resp_sequence_nak(struct roan_responder *resp)
-{
-	resp->nak_sent = true;
-	resp->nak_due = true;
-	resp->nak_syndrome = ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE;
-	resp->nak_psn = resp->epsn;
-}
-
 /*
  * One NAK per gap; after it, or after an RNR NAK, no response until the expected packet comes (9.7.5.2.8). After an RNR
  * NAK the requester repeats everything, so nothing is kept.
  */
-static enum roan_verdict resp_gap(struct roan_responder *resp)
+static enum roan_verdict resp_gap(struct roan_responder *resp, const struct roan_pkt *pkt)
 {
+	if (roan_resp_is_kept(resp, pkt->psn)) {
+		resp->n_duplicates++;
+		resp->needless_copies += pkt->copy;
+		resp->ack_due |= roan_resp_may_sack(resp);
+		return ROAN_V_DUPLICATE;
+	}
 	if (resp->nak_sent)
-		return resp_nak_is_rnr(resp) ? ROAN_V_DROP : ROAN_V_EARLY;
+		return roan_resp_nak_is_rnr(resp) ? ROAN_V_DROP : ROAN_V_EARLY;
+	if (resp->early && resp->epsn_waits)
+		return ROAN_V_EARLY;		/* nothing is missing */
 	resp->n_out_of_sequence++;
-	resp_sequence_nak(resp);
+	roan_resp_sequence_nak(resp);
 	return ROAN_V_GAP;
-}
-
-void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt)
-{
-	if (!resp->early || psn_diff(pkt->psn, resp->early_psn) > 0)
-		resp->early_psn = pkt->psn;
-	resp->early = true;
 }
 
 static void resp_drop_msg(struct roan_responder *resp)
@@ -308,10 +297,11 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 		return resp_admit_uc(resp, pkt, exec);
 	if (resp->failed)
 		return ROAN_V_DROP;
+	resp->peer_supports_sack = pkt->ext_version;
 	if (ahead < 0)
 		return resp_duplicate(resp, pkt);
 	if (ahead > 0)
-		return resp_gap(resp);
+		return resp_gap(resp, pkt);
 	if (!resp_valid(resp, pkt)) {
 		roan_responder_nak(resp, ROAN_NAK_INVALID_REQUEST);
 		return ROAN_V_INVALID;
@@ -324,6 +314,8 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 
 static void resp_advance(struct roan_responder *resp, u32 npsn)
 {
+	if (unlikely(resp->early))
+		psn_set_remove_run(resp->early_set, ROAN_EARLY_WINDOW, resp->epsn, npsn);
 	resp->epsn = psn_add(resp->epsn, npsn);
 	resp->nak_sent = false;
 	if (unlikely(resp->early) && psn_diff(resp->early_psn, resp->epsn) < 0) {
@@ -338,7 +330,7 @@ static void resp_advance(struct roan_responder *resp, u32 npsn)
 	 * The expected packet arrived before the pending NAK was sent. Out-of-order packets were dropped, so a
 	 * sequence NAK now names the new expected PSN; an RNR NAK becomes an ACK.
 	 */
-	if (resp_nak_is_rnr(resp)) {
+	if (roan_resp_nak_is_rnr(resp)) {
 		resp->nak_due = false;
 		resp->ack_due = true;
 	} else {
@@ -456,6 +448,13 @@ static void resp_compose_ack(const struct roan_responder *resp, u8 syndrome, u32
 	};
 }
 
+/* Acknowledges all before the expected PSN, and says which after it are kept. */
+static void resp_compose_sack(const struct roan_responder *resp, u8 credits, struct roan_response *a)
+{
+	resp_compose_ack(resp, ROAN_AETH_ACK | credits, resp->epsn, a);
+	a->opcode = ROAN_OPCODE_SACK;
+}
+
 static void resp_compose_data(const struct roan_responder *resp, u32 at, u8 credits, struct roan_response *a)
 {
 	const struct roan_resp_res *e = &resp->resp_res[at];
@@ -487,7 +486,9 @@ bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_re
 		resp_compose_data(resp, resp->oldest_pending, credits, a);
 		return true;
 	}
-	if (resp->nak_due)
+	if (unlikely(resp->early) && roan_resp_may_sack(resp))
+		resp_compose_sack(resp, credits, a);
+	else if (resp->nak_due)
 		resp_compose_ack(resp, resp->nak_syndrome, resp->nak_psn, a);
 	else
 		resp_compose_ack(resp, ROAN_AETH_ACK | credits, psn_add(resp->epsn, -1u), a);
@@ -507,6 +508,7 @@ void roan_responder_sent(struct roan_responder *resp, const struct roan_response
 		resp->nak_due = false;
 		resp->ack_due = false;
 		resp->resp_blocked = false;
+		resp->early_unreported = 0;
 		return;
 	}
 	e = &resp->resp_res[a->resp_res];

@@ -12,7 +12,8 @@
  * A request that comes before an earlier one (EARLY) may be kept by the driver half, which then calls
  * roan_responder_kept(), and passes it to roan_responder_admit() again once the expected PSN is its own. One ACK then
  * covers the request that was missing and all kept ones behind it. If another one is missing among those, the driver
- * half passes the next kept one to roan_responder_admit() after them: a NAK for the next gap is then pending at once.
+ * half calls roan_responder_next_gap() after them: a NAK for the next gap is then pending at once. A requester that
+ * supports SACK is sent one in place of such ACKs and NAKs as long as requests are kept.
  *
  * The driver half calls roan_responder_next() once after all packets of an skb, so ACKs coalesce. An ACK never
  * overtakes a READ response that is still being sent.
@@ -25,6 +26,7 @@
 #include "core/core_env.h"
 #include "core/transport/opcode.h"
 #include "core/transport/psn.h"
+#include "core/transport/psn_set.h"
 #include "core/transport/rnr_defer.h"
 #include "core/transport/wire.h"
 
@@ -52,8 +54,12 @@ struct roan_responder_cfg {
 	u8  transport;		/* enum roan_transport: RC or UC (UD: ud.h) */
 	u8  mtu_shift;		/* path MTU = 1 << mtu_shift bytes */
 	u8  max_dest_rd_atomic;	/* responder resources in use, 0..max_resp_res */
+	bool sack;		/* SACKs may be sent */
 	u32 rq_psn;
 };
+
+/* No packet is kept that is further ahead than usual windows: it would be a forged or very old one. */
+#define ROAN_EARLY_WINDOW	2048
 
 struct roan_responder {
 	struct roan_responder_cfg cfg;
@@ -74,8 +80,13 @@ struct roan_responder {
 	u32 write_len;		/* WRITE: RETH length */
 
 	bool nak_sent;		/* NAK for the gap before @epsn, or RNR NAK, was sent; cleared when @epsn is executed */
+	bool peer_supports_sack;	/* the sender of the last request does */
 	bool early;		/* requests with PSNs up to @early_psn, after a gap, are kept */
+	bool epsn_waits;	/* the request with @epsn is here, and is not executed yet; set by the driver half */
+	u8  early_unreported;	/* kept since the last SACK */
+	u8  needless_copies;	/* for the SACK */
 	u32 early_psn;		/* the last of them */
+	u32 early_set[ROAN_PSN_WORDS(ROAN_EARLY_WINDOW)];	/* all of them */
 	bool resp_blocked;	/* a response waits for a page fault: the one whose last PSN is @rnr_defer.psn */
 	bool re_requested;	/* it or a later request was repeated since the last RNR NAK */
 	bool skipped;		/* later requests were repeated, and it was not */
@@ -144,9 +155,6 @@ struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, 
 enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt,
 				       struct roan_request *exec);
 
-/* No packet is kept that is further ahead than usual windows: it would be a forged or very old one. */
-#define ROAN_EARLY_WINDOW	2048
-
 /* After GAP or EARLY: true if the packet may be kept. */
 static inline bool roan_responder_may_keep(const struct roan_responder *resp, const struct roan_pkt *pkt)
 {
@@ -155,6 +163,9 @@ static inline bool roan_responder_may_keep(const struct roan_responder *resp, co
 
 /* It is kept. */
 void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt);
+
+/* Kept requests were executed, up to the next gap. Returns true if a NAK for it, or a SACK, is pending now. */
+bool roan_responder_next_gap(struct roan_responder *resp);
 
 /* After EXECUTE, exactly one of these. */
 void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt);		/* SEND, WRITE */
@@ -172,6 +183,8 @@ void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak);	/* requ
  * the receive WQEs posted, or ROAN_AETH_UNLIMITED). Only roan_responder_sent() changes the state.
  */
 bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_response *answer);
+/* Fills in the SACK that roan_responder_next() returned. */
+void roan_responder_fill_sack(const struct roan_responder *resp, struct roan_sack *sack);
 void roan_responder_sent(struct roan_responder *resp, const struct roan_response *answer);
 
 /*

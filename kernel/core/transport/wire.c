@@ -5,7 +5,7 @@
  */
 #include "core/transport/wire.h"
 
-/* BTH bytes, by position: opcode, flags, pkey, resv8a, dest QP, ackreq, PSN. */
+/* BTH bytes, by position: opcode, flags, pkey, resv8a, dest QP, ackreq and resv7, PSN. */
 #define BTH_SE		0x80	/* byte 1 */
 #define BTH_MIG		0x40
 #define BTH_PAD_SHIFT	4
@@ -13,6 +13,9 @@
 #define BTH_FECN	0x80	/* byte 4 */
 #define BTH_BECN	0x40
 #define BTH_ACKREQ	0x80	/* byte 8 */
+/* Reserved in the standard: sent as 0, ignored on receipt, covered by the ICRC. 0x30: reserved here, too. */
+#define BTH_COPY	0x40
+#define BTH_EXT_VERSION	0x0f
 
 /* All extended headers that most requests have; they come first in wire order. */
 #define ADDRESS_HEADERS	(ROAN_H_DETH | ROAN_H_FETH | ROAN_H_RETH | ROAN_H_ATOMIC)
@@ -40,6 +43,8 @@ static void parse_bth(const u8 *b, struct roan_pkt *pkt)
 	pkt->becn = b[4] & BTH_BECN;
 	pkt->qpn = get_be24(b + 5);
 	pkt->ackreq = b[8] & BTH_ACKREQ;
+	pkt->copy = b[8] & BTH_COPY;
+	pkt->ext_version = b[8] & BTH_EXT_VERSION;
 	pkt->psn = get_be24(b + 9);
 }
 
@@ -62,6 +67,26 @@ static void clear_extended(struct roan_pkt *pkt)
 	pkt->src_qpn = 0;
 	pkt->payload_off = 0;
 	pkt->payload_len = 0;
+}
+
+static void parse_sack(const u8 *b, struct roan_sack *sack)
+{
+	u32 i;
+
+	sack->needless = b[0];
+	sack->highest_psn = get_be24(b + 1);
+	for (i = 0; i < ROAN_SACK_WORDS; i++)
+		sack->received[i] = get_unaligned_be32(b + 4 + 4 * i);
+}
+
+static void build_sack(const struct roan_sack *sack, u8 *b)
+{
+	u32 i;
+
+	b[0] = sack->needless;
+	put_be24(sack->highest_psn, b + 1);
+	for (i = 0; i < ROAN_SACK_WORDS; i++)
+		put_unaligned_be32(sack->received[i], b + 4 + 4 * i);
 }
 
 /* The caller has checked that info->header_len bytes are present. */
@@ -105,6 +130,8 @@ static void parse_extended(const u8 *b, u16 headers, struct roan_pkt *pkt)
 		pkt->orig = get_unaligned_be64(b);
 		b += 8;
 	}
+	if (unlikely(headers & ROAN_H_SACK))
+		parse_sack(b, &pkt->sack);
 	if (headers & ROAN_H_IMM) {
 		memcpy(&pkt->imm, b, sizeof(pkt->imm));
 		b += 4;
@@ -149,7 +176,7 @@ static void build_bth(u8 *b, const struct roan_pkt *pkt)
 	put_unaligned_be16(pkt->pkey, b + 2);
 	b[4] = (pkt->fecn ? BTH_FECN : 0) | (pkt->becn ? BTH_BECN : 0);
 	put_be24(pkt->qpn, b + 5);
-	b[8] = pkt->ackreq ? BTH_ACKREQ : 0;
+	b[8] = (pkt->ackreq ? BTH_ACKREQ : 0) | (pkt->copy ? BTH_COPY : 0) | (pkt->ext_version & BTH_EXT_VERSION);
 	put_be24(pkt->psn, b + 9);
 }
 
@@ -205,6 +232,10 @@ size_t roan_wire_build(u8 *buf, const struct roan_pkt *pkt)
 	if (headers & ROAN_H_CNP) {
 		memset(b, 0, 16);
 		b += 16;
+	}
+	if (headers & ROAN_H_SACK) {
+		build_sack(&pkt->sack, b);
+		b += ROAN_SACK_LEN;
 	}
 	return b - buf;
 }

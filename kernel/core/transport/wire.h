@@ -9,11 +9,12 @@
 #include "core/core_env.h"
 #include "core/transport/opcode.h"
 #include "core/transport/psn.h"
+#include "core/transport/sack.h"
 
 #define ROAN_UDP_PORT		4791
 #define ROAN_BTH_LEN		12
 #define ROAN_ICRC_LEN		4
-#define ROAN_MAX_HEADERS	40	/* BTH + AtomicETH, the longest sent or accepted */
+#define ROAN_MAX_HEADERS	40	/* BTH + AtomicETH, or AETH and SACK: the longest sent or accepted */
 #define ROAN_MIN_PACKET		(ROAN_BTH_LEN + ROAN_ICRC_LEN)
 #define ROAN_GRH_LEN		40
 #define ROAN_QPN_MULTICAST	0xffffff
@@ -46,7 +47,7 @@ enum roan_flush_level {
 	ROAN_FLUSH_MR		= 1,
 };
 
-/* One packet in host byte order. Fields of headers that the opcode does not have are 0. */
+/* One packet in host byte order. Fields of headers that the opcode does not have are 0, except @sack. */
 struct roan_pkt {
 	const struct roan_opcode *info;	/* parse: never NULL; build: ignored */
 	u8  opcode;
@@ -54,8 +55,10 @@ struct roan_pkt {
 	u8  syndrome;		/* AETH */
 	u8  flush_type;		/* FETH: enum roan_flush_type, a set */
 	u8  flush_level;	/* FETH: enum roan_flush_level */
+	u8  ext_version;	/* of roan's extensions that the sender supports; 0: none. BTH, behind AckReq, as @copy */
 	bool solicited;
 	bool ackreq;
+	bool copy;		/* sent again because a SACK shows it as lost */
 	bool migreq;
 	bool fecn;
 	bool becn;
@@ -73,6 +76,7 @@ struct roan_pkt {
 	u32 inv_rkey;		/* IETH */
 	u32 qkey;		/* DETH */
 	u32 src_qpn;		/* DETH */
+	struct roan_sack sack;	/* valid if the opcode has it */
 	u16 payload_off;	/* = length of the headers */
 	u16 payload_len;	/* without padding and ICRC */
 };

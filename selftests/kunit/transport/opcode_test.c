@@ -15,6 +15,8 @@ static void every_known_opcode_round_trips(struct kunit *test)
 
 		if (o->op == ROAN_OP_NONE)
 			continue;
+		if (i == ROAN_OPCODE_SACK)	/* of RC, and outside of its range */
+			continue;
 		known++;
 		KUNIT_EXPECT_EQ_MSG(test, i >> 5, o->transport, "opcode %#x", i);
 		KUNIT_EXPECT_EQ_MSG(test, roan_opcode_of(o->transport, o->op, o->seg, o->ext), i, "opcode %#x", i);

@@ -98,6 +98,7 @@ static inline enum roan_event answer(struct req_fixture *f, u8 syndrome, u32 n, 
 {
 	const struct roan_pkt pkt = {
 		.info = roan_opcode(0x11), .opcode = 0x11, .psn = psn_add(PSN0, n), .syndrome = syndrome, .msn = msn,
+		.ext_version = f->r.cfg.sack,
 	};
 
 	return roan_requester_acked(&f->r, &pkt, f->now);

@@ -7,7 +7,8 @@ static const struct roan_pkt full = {
 	.pad = 1, .syndrome = 0x65, .flush_type = 3, .flush_level = 1, .solicited = true, .ackreq = true, .migreq = true,
 	.becn = true, .pkey = 0x8123, .qpn = 0xabcdef, .psn = 0xfedcba, .msn = 0x123456, .rkey = 0xdeadbeef,
 	.dma_len = 0x80000001, .va = 0x1122334455667788, .compare = 0x99aabbccddeeff00, .swap_add = 0x0f1e2d3c4b5a6978,
-	.orig = 0x8796a5b4c3d2e1f0, .inv_rkey = 0xcafebabe, .qkey = 0x80010000, .src_qpn = 0x654321,
+	.orig = 0x8796a5b4c3d2e1f0, .inv_rkey = 0xcafebabe, .qkey = 0x80010000, .src_qpn = 0x654321, .ext_version = 5, .copy = true,
+	.sack = { .needless = 0xa5, .highest_psn = 0xfedcbb, .received = { 0x80000001, 2, 0x12345678, 0, 0xc0000000 } },
 };
 
 static void expect_extended(struct kunit *test, const struct roan_pkt *p)
@@ -29,6 +30,8 @@ static void expect_extended(struct kunit *test, const struct roan_pkt *p)
 	KUNIT_EXPECT_EQ(test, p->orig, h & ROAN_H_ATOMIC_ACK ? full.orig : 0);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(p->imm), h & ROAN_H_IMM ? 0x01020304u : 0);
 	KUNIT_EXPECT_EQ(test, p->inv_rkey, h & ROAN_H_IETH ? full.inv_rkey : 0);
+	if (h & ROAN_H_SACK)
+		KUNIT_EXPECT_EQ(test, memcmp(&p->sack, &full.sack, sizeof(full.sack)), 0);
 }
 
 static void build_then_parse_is_identity(struct kunit *test)
@@ -56,13 +59,15 @@ static void build_then_parse_is_identity(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, out.pkey, in.pkey);
 		KUNIT_EXPECT_EQ(test, out.qpn, in.qpn);
 		KUNIT_EXPECT_EQ(test, out.psn, in.psn);
+		KUNIT_EXPECT_EQ(test, out.ext_version, in.ext_version);
+		KUNIT_EXPECT_TRUE(test, out.copy);
 		KUNIT_EXPECT_EQ(test, out.payload_off, o->header_len);
 		KUNIT_EXPECT_EQ(test, out.payload_len, o->payload ? 7 : 0);
 		expect_extended(test, &out);
 	}
 }
 
-/* The bits beside FECN and BECN, the seven beside AckReq, a byte of the DETH: sent as 0, ignored on receipt. */
+/* The bits beside FECN and BECN, a byte of the DETH: sent as 0, ignored on receipt. The seven beside AckReq: 0 unless set. */
 static void reserved_bits_are_ignored(struct kunit *test)
 {
 	struct roan_pkt in = { .opcode = 0x64, .pkey = 0xffff, .qkey = 0x80010000, .src_qpn = 5 };
@@ -78,6 +83,11 @@ static void reserved_bits_are_ignored(struct kunit *test)
 	buf[8] = 0x7f;
 	buf[16] = 0xff;
 	KUNIT_ASSERT_EQ(test, roan_wire_parse(buf, n, &noisy), ROAN_PARSE_OK);
+	KUNIT_EXPECT_EQ(test, noisy.ext_version, 0xf);
+	KUNIT_EXPECT_TRUE(test, noisy.copy);
+	KUNIT_EXPECT_FALSE(test, noisy.ackreq);
+	noisy.ext_version = 0;
+	noisy.copy = false;
 	KUNIT_EXPECT_EQ(test, memcmp(&plain, &noisy, sizeof(plain)), 0);
 }
 

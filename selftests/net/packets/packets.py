@@ -25,8 +25,8 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
-from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SECOND, SEND_FIRST, SEND_INV,
-                   SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
+from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SACK, SECOND, SEND_FIRST,
+                   SEND_INV, SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
                    fragments, ip_header, raw, reth)
 from gids import gid_index, gid_of
 from ktap import check, plan, result
@@ -142,7 +142,7 @@ def truncated(v):
     for n in (0, 1, 4, 11, 12, 15, 17, 18):
         v.expect(f"truncated: {n} bytes of UDP payload", raw((bth(SEND_ONLY, v.rc.qp_num) + bytes(8))[:n]), one)
     for op, name, need in ((WRITE_ONLY, "RETH", 16), (READ, "RETH", 16), (FETCH_ADD, "AtomicETH", 28), (ACK, "AETH", 4),
-                           (UD_SEND, "DETH", 8), (CNP, "CNP's reserved bytes", 16)):
+                           (UD_SEND, "DETH", 8), (CNP, "CNP's reserved bytes", 16), (SACK, "SACK", 28)):
         v.expect(f"truncated: opcode {op:#x} without the end of its {name}",
                  datagram(bth(op, v.rc.qp_num) + bytes(need - 4)), one)
     v.expect("truncated: padding, but nothing to pad", datagram(bth(SEND_ONLY, v.rc.qp_num, pad=3)), one)
@@ -183,15 +183,15 @@ def spoofed(v):
     v.expect("spoofed: RC over IPv4 to an IPv6 QP", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16)), one)
     v.expect("spoofed, IPv6", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16), family=6, src=OTHER[6]), one)
     v.expect("spoofed: ACK", datagram(bth(ACK, v.rc.qp_num) + bytes(4), src=OTHER[4]), one)
+    v.expect("spoofed: SACK", datagram(bth(SACK, v.rc.qp_num, extensions=1) + bytes(28), src=OTHER[4]), one)
     v.expect("spoofed: UC", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(16), src=OTHER[4]), one)
     v.expect("spoofed: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), src=OTHER[4]), {"rp_cnp_ignored": 1})
     v.expect("CNP of the peer", datagram(bth(CNP, v.rc.qp_num) + bytes(16)), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
-    v.expect("CNP for a UD QP that sent nothing", datagram(bth(CNP, v.ud.qp_num) + bytes(16)),
-             {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
+    v.expect("CNP for an idle UD QP", datagram(bth(CNP, v.ud.qp_num) + bytes(16)), {"rp_cnp_ignored": 1, "rcvd_pkts": 1})
 
 
 def headers(v):
-    known = set(range(0x15)) | {0x16, 0x17, 0x1C, 0x1D} | {UC | o for o in range(12)} | {0x64, 0x65, CNP}
+    known = set(range(0x15)) | {0x16, 0x17, 0x1C, 0x1D} | {UC | o for o in range(12)} | {0x64, 0x65, CNP, SACK}
     unknown = [o for o in range(256) if o not in known]
     v.expect(f"{len(unknown)} unknown opcodes", [datagram(bth(o, v.rc.qp_num) + bytes(64)) for o in unknown],
              {"rx_bad_opcode": len(unknown)})
@@ -299,14 +299,11 @@ def notifications(v):
         cnp(f"CE, IPv{family}: the CNP's bytes, DSCP 48, Not-ECT", write(qp, family, PSN + 4), PEER_QPN)
         qp.close()
     qp = v.connected(e.IBV_QPT_RC)
-    becn = datagram(bth(ACK, 1 << 30 | qp.qp_num, psn=9) + b"\x1f\0\0\0")
-    v.expect("BECN in an ACK is a CNP", becn, {"stale_response": 1, "rp_cnp_handled": 1, "rcvd_pkts": 1})
     v.expect("CE on an ACK", datagram(bth(ACK, qp.qp_num, psn=9) + b"\x1f\0\0\0", tos=3), {"stale_response": 1, **heard})
     v.expect("BECN in an ACK counts as a CNP", datagram(bth(ACK, qp.qp_num, psn=9, becn=True) + b"\x1f\0\0\0"),
              {"stale_response": 1, "rp_cnp_handled": 1, "rcvd_pkts": 1})
     v.expect("CE on a CNP", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=3), {"rp_cnp_handled": 1, **heard})
-    v.expect("CE on a packet from another peer", datagram(bth(SEND_ONLY, qp.qp_num) + bytes(16), src=OTHER[4], tos=3),
-             {"rx_wrong_peer": 1})
+    v.expect("CE from another peer", datagram(bth(SEND_ONLY, qp.qp_num) + bytes(16), src=OTHER[4], tos=3), {"rx_wrong_peer": 1})
     v.expect("ECT(0) alone", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=2), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
     ud = datagram(bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x55) + bytes(16), tos=3)
     stray = bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=0x66, qkey=QKEY + 1) + bytes(16)
@@ -379,6 +376,9 @@ def sequence(v):
                  {"stale_response": 1, **heard})
     v.expect("RC: READ response to no READ", datagram(bth(0x10, qp.qp_num, psn=1) + b"\x1f\0\0\0" + bytes(8)),
              {"stale_response": 1, **heard})
+    sacks = [datagram(bth(SACK, qp.qp_num, psn=psn, extensions=version) + b"\x1f" + bytes(6) + b"\x05" + b"\xff" * 20)
+             for psn in (1, 0xFFFFFF, PSN) for version in (0, 1, 15)]
+    v.expect("RC: SACKs of nothing", sacks, {"stale_response": len(sacks), "rcvd_pkts": len(sacks)})
     v.expect("RC: NAK of nothing", datagram(bth(ACK, qp.qp_num, psn=1) + b"\x62\0\0\0"), {"stale_response": 1, **heard})
     v.post(qp)
     v.expect("RC: the next SEND arrives after all these", send(PSN + 1), {"rdma_recvs": 1, **said}, no_credit, [0])

@@ -16,7 +16,7 @@ SECOND = {4: "10.7.0.22", 6: "fd07::22"}    # second address of h2
 PEER_QPN, PSN, QKEY, MTU = 0x777, 100, 0x11111111, 1024
 SEND_FIRST, SEND_MIDDLE, SEND_ONLY, SEND_INV = 0, 1, 4, 23
 WRITE_FIRST, WRITE_ONLY, READ, ACK, FETCH_ADD = 6, 10, 12, 17, 20
-UC, UD_SEND, CNP = 0x20, 0x64, 0x81
+UC, UD_SEND, CNP, SACK = 0x20, 0x64, 0x81, 0xC0
 
 
 def mac(dev):
@@ -85,8 +85,8 @@ def ip_header(family, src, dst, udp_len, ident=1, options=b"", next_header=17, f
     return h[:10] + struct.pack(">H", checksum(h)) + h[12:]
 
 
-def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False, mig=True, becn=False):
-    return struct.pack(">BBHII", op, mig << 6 | pad << 4 | ver, pkey, becn << 30 | qpn, ack << 31 | psn & 0xFFFFFF)
+def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False, mig=True, becn=False, extensions=0):
+    return struct.pack(">BBHII", op, mig << 6 | pad << 4 | ver, pkey, becn << 30 | qpn, ack << 31 | extensions << 24 | psn & 0xFFFFFF)
 
 
 def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1, tos=0):

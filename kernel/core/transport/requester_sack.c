@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the requester makes of SACKs (sack.h): which packets are lost and to be sent again, each once for each time it
+ * was lost. A packet is lost if a later one was received, and so is its copy if a packet sent after the copy was. Where
+ * reordering was seen, more later ones must have been received. What no later packet reveals, the loss of the last ones,
+ * the last packet sent once more does after two round trips.
+ */
+#include "core/transport/requester_priv.h"
+
+#define HOLE_WORDS	ROAN_PSN_WORDS(ROAN_HOLES)
+
+/* Reordering begins to be tolerated at the first value, and is never above the last one. */
+#define REORDER_MIN	4
+#define REORDER_MAX	(ROAN_HOLES - 1)	/* then only the timer finds losses */
+#define RECOVERIES	16	/* without needless copies: the tolerance is halved, as in RFC 8985 */
+
+#define MAX_BACKOFF	2	/* the RTO covers what is still without an answer then */
+
+/* A request packet that was sent: PSN @psn of work request @index. */
+struct sack_pos {
+	u32 index;
+	u32 psn;
+};
+
+void roan_holes_reset(struct roan_requester *r)
+{
+	struct roan_holes *h = &r->holes;
+
+	memset(h->missing, 0, sizeof(h->missing));
+	memset(h->again, 0, sizeof(h->again));
+	memset(h->tried, 0, sizeof(h->tried));
+	h->any = false;
+	h->repaired = false;
+	r->repair_left = 0;
+}
+
+/*
+ * Sets @pos to the first request packet sent with @psn or a later one, from work request @pos->index on. False: there is
+ * none, or it is too far ahead for the sets.
+ */
+static bool sack_find(const struct roan_requester *r, struct sack_pos *pos, u32 psn)
+{
+	const struct roan_tx_wqe *w;
+	u32 at;
+
+	for (; pos->index != r->tail; pos->index++) {
+		w = roan_requester_wqe(r, pos->index);
+		if (!w->n_psn || w->completed)
+			continue;
+		if (!w->started)
+			return false;
+		at = work_pos(w, psn);
+		if (at > w->n_psn)
+			at = 0;		/* @psn is before it; a difference of PSNs would not show that: a message may have 2^23 */
+		if (roan_op_needs_response(w->op))	/* one request for each piece of a READ */
+			at = DIV_ROUND_UP(at, r->cfg.psn_window) * r->cfg.psn_window;
+		if (at >= w->n_psn)
+			continue;
+		pos->psn = psn_add(w->first_psn, at);
+		return psn_diff(pos->psn, r->next_psn) < 0 && psn_diff(pos->psn, r->una_psn) < ROAN_HOLES;
+	}
+	return false;
+}
+
+static bool sack_find_oldest(const struct roan_requester *r, struct sack_pos *pos)
+{
+	pos->index = r->una;
+	return sack_find(r, pos, r->una_psn);
+}
+
+static bool sack_find_next(const struct roan_requester *r, struct sack_pos *pos)
+{
+	return sack_find(r, pos, psn_add(pos->psn, 1));
+}
+
+/* The newest SEND or WRITE that is not too far ahead for the sets; one is the oldest. */
+static bool sack_find_newest(const struct roan_requester *r, struct sack_pos *newest)
+{
+	bool there, any = false;
+	struct sack_pos pos;
+
+	for (there = sack_find_oldest(r, &pos); there; there = sack_find_next(r, &pos)) {
+		if (roan_op_needs_response(roan_requester_wqe(r, pos.index)->op))
+			continue;
+		*newest = pos;
+		any = true;
+	}
+	return any;
+}
+
+/* Makes the first packet of holes.again, from @pos on, the next to send. @there: @pos is a packet. */
+static void sack_choose(struct roan_requester *r, struct sack_pos *pos, bool there)
+{
+	while (there && !psn_set_has(r->holes.again, ROAN_HOLES, pos->psn))
+		there = sack_find_next(r, pos);
+	r->repair_left = there;
+	r->repair_sent = false;
+	r->repair_by_sack = there;
+	r->repair_psn = pos->psn;
+	r->repair_index = pos->index;
+}
+
+static void sack_choose_oldest(struct roan_requester *r)
+{
+	struct sack_pos pos = {};
+	bool there = sack_find_oldest(r, &pos);
+
+	sack_choose(r, &pos, there);
+}
+
+/*
+ * If no round trip was measured yet, that of a copy is: too short if the response is to the first one, but without any
+ * only the ACK timeout would find what no SACK shows.
+ */
+void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
+{
+	struct sack_pos pos = { .index = e->index, .psn = e->psn };
+	struct roan_holes *h = &r->holes;
+
+	if (!r->rtt.srtt_ns) {
+		r->timed_at = now;
+		r->timed_psn = e->psn;
+	}
+	psn_set_remove(h->again, ROAN_HOLES, e->psn);
+	psn_set_add(h->tried, ROAN_HOLES, e->psn);
+	h->tried_at[e->psn % ROAN_HOLES] = r->end_psn;
+	sack_choose(r, &pos, sack_find_next(r, &pos));
+}
+
+/*
+ * The peer has received copies of packets that had arrived: these had only been overtaken. From now on as many may
+ * overtake.
+ */
+static void sack_note_needless(struct roan_holes *h, u8 needless)
+{
+	if (needless == h->needless)
+		return;
+	h->needless = needless;
+	h->reorder = clamp_t(u32, max(2 * h->reorder, h->farthest + 1), REORDER_MIN, REORDER_MAX);
+	h->farthest = 0;
+	h->recoveries = 0;
+}
+
+/* No hole is left. */
+static void sack_note_recovery(struct roan_holes *h)
+{
+	if (!h->repaired)
+		return;
+	h->repaired = false;
+	if (++h->recoveries < RECOVERIES)
+		return;
+	h->reorder /= 2;
+	h->recoveries = 0;
+}
+
+void roan_sack_progress(struct roan_requester *r, u32 from)
+{
+	struct roan_holes *h = &r->holes;
+	u32 n = psn_diff(r->una_psn, from), i, left = 0;
+
+	psn_set_remove_run(h->missing, ROAN_HOLES, from, n);
+	psn_set_remove_run(h->again, ROAN_HOLES, from, n);
+	psn_set_remove_run(h->tried, ROAN_HOLES, from, n);
+	for (i = 0; i < HOLE_WORDS; i++)
+		left |= h->missing[i];
+	h->any = left;
+	if (!left)
+		sack_note_recovery(h);
+	if (r->repair_left && r->repair_by_sack && psn_diff(r->una_psn, r->repair_psn) > 0)
+		sack_choose_oldest(r);
+}
+
+/* The packet's PSN is sent and not acknowledged, a later one is received, and none that was not sent. */
+static bool sack_is_plausible(const struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	s32 span = psn_diff(pkt->sack.highest_psn, pkt->psn);
+	u32 i;
+
+	if (psn_diff(pkt->psn, r->una_psn) < 0 || span <= 0 || psn_diff(pkt->sack.highest_psn, r->end_psn) >= 0)
+		return false;
+	for (i = span; i < ROAN_SACK_PSNS; i++)
+		if (roan_sack_has(&pkt->sack, i))
+			return false;
+	return true;
+}
+
+static bool sack_is_lost(const struct roan_holes *h, u32 psn, u32 highest)
+{
+	if (psn_set_has(h->tried, ROAN_HOLES, psn))
+		return psn_diff(highest, h->tried_at[psn % ROAN_HOLES]) >= h->reorder;
+	return psn_diff(highest, psn) > h->reorder;
+}
+
+/* Two SACKs have overtaken each other. */
+static bool sack_is_older(const struct roan_holes *h, const struct roan_pkt *pkt)
+{
+	return h->any && psn_diff(pkt->sack.highest_psn, h->highest_psn) < 0;
+}
+
+/* A SACK that is older, and says the same as the last one of the highest PSN, does not make missing what has arrived. */
+static bool sack_knew_as_received(const struct roan_requester *r, u32 psn)
+{
+	const struct roan_holes *h = &r->holes;
+
+	return h->any && psn != r->una_psn && psn_diff(psn, h->known_psn) < 0 && !psn_set_has(h->missing, ROAN_HOLES, psn);
+}
+
+/* Renews the set of missing packets, and chooses those to be sent again. @all: they had time enough to arrive. */
+static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt, bool all)
+{
+	struct roan_holes *h = &r->holes;
+	u32 highest = pkt->sack.highest_psn, i, ahead;
+	u32 missing[HOLE_WORDS] = {};
+	bool had_any = h->any, any = false;
+	struct sack_pos pos;
+	bool there;
+
+	h->guessed = all || (h->guessed && r->repair_left);
+	for (there = sack_find_oldest(r, &pos); there && psn_diff(pos.psn, highest) < 0; there = sack_find_next(r, &pos)) {
+		ahead = psn_diff(pos.psn, pkt->psn);
+		if (ahead > ROAN_SACK_PSNS)
+			break;
+		if ((ahead && roan_sack_has(&pkt->sack, ahead - 1)) || sack_knew_as_received(r, pos.psn))
+			continue;
+		any = true;
+		psn_set_add(missing, ROAN_HOLES, pos.psn);
+		if (!psn_set_has(h->again, ROAN_HOLES, pos.psn) && (all || sack_is_lost(h, pos.psn, highest))) {
+			psn_set_remove(h->tried, ROAN_HOLES, pos.psn);
+			psn_set_add(h->again, ROAN_HOLES, pos.psn);
+			h->repaired = true;
+			h->farthest = max_t(u32, h->farthest, min_t(u32, psn_diff(highest, pos.psn), REORDER_MAX));
+		}
+	}
+	h->any = any;
+	h->highest_psn = highest;
+	h->known_psn = psn_add(pkt->psn, min_t(u32, psn_diff(highest, pkt->psn), ROAN_SACK_PSNS + 1));
+	memcpy(h->missing, missing, sizeof(missing));
+	for (i = 0; i < HOLE_WORDS; i++) {
+		h->again[i] &= missing[i];
+		h->tried[i] &= missing[i];
+	}
+	if (had_any && !h->any)
+		sack_note_recovery(h);
+	sack_choose_oldest(r);
+}
+
+/* The packet that is timed is received, if others before it are missing, too. */
+static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+{
+	s32 ahead = psn_diff(r->timed_psn, pkt->psn);
+
+	if (!r->timed_at || ahead < 0 || ahead > ROAN_SACK_PSNS)
+		return;
+	if (ahead && roan_sack_has(&pkt->sack, ahead - 1))
+		roan_req_sample_rtt(r, now);
+	else if (psn_diff(pkt->sack.highest_psn, r->timed_psn) > 0)
+		r->timed_at = 0;	/* lost, and soon sent again: no RTT sample (Karn) */
+}
+
+enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+{
+	bool repaired, probed = r->rto_probe;
+
+	if (r->failed)
+		return ROAN_EV_NOTHING;
+	if (!r->cfg.sack || !pkt->ext_version || !sack_is_plausible(r, pkt)) {
+		r->n_stale++;
+		return ROAN_EV_NOTHING;
+	}
+	r->peer_sacks = true;
+	roan_req_take_credits(r, pkt);
+	if (!roan_req_acknowledge(r, pkt->psn, now))
+		return roan_req_implied_nak(r, now);
+	sack_sample_rtt(r, pkt, now);
+	if (now < r->rnr_until)
+		return ROAN_EV_PROGRESS;
+	if (r->local_err)
+		return roan_req_sequence_nak(r, now);	/* repairs need the work requests of the packets */
+	if (probed)
+		roan_req_end_probe(r);
+	if (!roan_repair_possible(r) || sack_is_older(&r->holes, pkt))
+		return ROAN_EV_PROGRESS;
+	sack_note_needless(&r->holes, pkt->sack.needless);
+	repaired = r->holes.repaired;
+	sack_find_lost(r, pkt, probed);
+	r->n_seq_naks += r->holes.repaired && !repaired;	/* once for each recovery */
+	return r->repair_left ? ROAN_EV_REPAIR : ROAN_EV_PROGRESS;
+}
+
+/*
+ * Only if the last packet sent asks for an answer: otherwise more follow, perhaps slowly. READs and atomics are left to
+ * the RTO: their peer is busy, perhaps, and should not be asked twice.
+ */
+u64 roan_sack_deadline(const struct roan_requester *r)
+{
+	u64 wait = roan_rtt_repair_ns(&r->rtt);
+
+	if (!r->peer_sacks || !wait || r->since_ackreq || r->repair_left || r->rto_probe || r->local_err || r->repair_backoff > MAX_BACKOFF ||
+	    r->next_psn != r->end_psn || r->una == r->tail || roan_op_needs_response(roan_requester_wqe(r, r->una)->op))
+		return U64_MAX;
+	return r->rto_base_ns + (wait << r->repair_backoff);
+}
+
+/* No answer: what is known as missing is lost, copies included. Else the last packet sent is sent again, which the peer answers. */
+void roan_sack_timed_out(struct roan_requester *r, u64 now)
+{
+	struct roan_holes *h = &r->holes;
+	struct sack_pos probe;
+
+	r->n_rto++;
+	r->repair_backoff++;
+	r->rto_base_ns = now;
+	r->timed_at = 0;	/* it may be sent again: no RTT sample (Karn) */
+	h->guessed = true;
+	memset(h->tried, 0, sizeof(h->tried));
+	memcpy(h->again, h->missing, sizeof(h->again));
+	if (!h->any && sack_find_newest(r, &probe)) {
+		h->any = true;
+		h->highest_psn = r->una_psn;
+		h->known_psn = r->una_psn;
+		psn_set_add(h->missing, ROAN_HOLES, probe.psn);
+		psn_set_add(h->again, ROAN_HOLES, probe.psn);
+	}
+	sack_choose_oldest(r);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Selective acknowledgment (SACK): between two roan hosts the responder reports which packets it has received after a gap,
+ * so that each lost one is sent again once. Not part of the standard; Documentation/wire-extensions.md has the format
+ * and how two hosts agree.
+ */
+#ifndef ROAN_SACK_H
+#define ROAN_SACK_H
+
+#include "core/core_env.h"
+
+/* BTH: version of the extensions that the sender of a packet supports. 1: SACK. 0: the standard only. */
+#define ROAN_EXT_VERSION	1
+
+#define ROAN_SACK_LEN		24	/* bytes, behind BTH and AETH */
+#define ROAN_SACK_WORDS		5
+#define ROAN_SACK_PSNS		(32 * ROAN_SACK_WORDS)
+
+/* The packet's PSN is the oldest that is missing: all before it are acknowledged. */
+struct roan_sack {
+	u8  needless;		/* copies received of requests that had arrived, since the connection began, modulo 256 */
+	u32 highest_psn;	/* of the requests received: greater than the packet's PSN */
+	/* Bit i of all words together, the lowest first: the request with PSN + 1 + i is received and kept. */
+	u32 received[ROAN_SACK_WORDS];
+};
+
+/* True if PSN + 1 + @i is received. */
+static inline bool roan_sack_has(const struct roan_sack *sack, u32 i)
+{
+	return sack->received[i / 32] >> (i % 32) & 1;
+}
+
+#endif /* ROAN_SACK_H */
