@@ -31,22 +31,23 @@ struct roan_comp_counts {
 };
 
 /* Any context; the caller keeps the QP. */
-static inline bool roan_comp_counted(const struct roan_qp *qp)
+static inline struct roan_comp_counts *roan_comp_counts(const struct roan_qp *qp)
 {
 #ifdef HAVE_COMP_CNTR
 	return READ_ONCE(qp->comp_counts);
 #else
-	return false;
+	return NULL;
 #endif
 }
 
 static inline void roan_comp_count(const struct roan_qp *qp, enum roan_comp_op op, bool ok)
 {
+	const struct roan_comp_counts *counts = roan_comp_counts(qp);
 	struct roan_comp_count *count;
 
-	if (likely(!roan_comp_counted(qp)))
+	if (likely(!counts))
 		return;
-	count = READ_ONCE(qp->comp_counts->of[op]);
+	count = READ_ONCE(counts->of[op]);
 	if (count)
 		atomic64_inc(ok ? &count->completed : &count->failed);
 }
@@ -54,7 +55,7 @@ static inline void roan_comp_count(const struct roan_qp *qp, enum roan_comp_op o
 /* @opcode: enum roan_wr_opcode, of a program, so any value. Atomics and local operations are not counted. */
 static inline void roan_comp_count_send(const struct roan_qp *qp, u8 opcode, bool ok)
 {
-	if (likely(!roan_comp_counted(qp)))
+	if (likely(!roan_comp_counts(qp)))
 		return;
 	switch (opcode) {
 	case ROAN_WR_SEND:

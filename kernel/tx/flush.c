@@ -14,7 +14,7 @@ static void flush_count(const struct roan_qp *qp, const struct roan_ring *ring, 
 {
 	u8 wr_opcode;
 
-	if (likely(!roan_comp_counted(qp)))
+	if (likely(!roan_comp_counts(qp)))
 		return;
 	if (opcode == IB_WC_RECV) {
 		roan_comp_count(qp, ROAN_COMP_RECV, false);
