@@ -87,6 +87,7 @@ house_rules() {
 	grep -vE '^(#|$)' selftests/lint/retired-names > "$log.retired"
 	sources | grep -vE '^selftests/lint/retired-names$|\.svg$' | xargs grep -nwE -f "$log.retired" > "$log"
 	clean "no retired name is back"
+	ktap_check "the code that litmus tests model is there" selftests/lint/litmus_code.py
 	ktap_check "conformance.md names files and tests that exist" tools/check-conformance
 	sources 'Documentation/*.md' README.md | xargs wc -l | awk '$2 != "total" && $1 > ($2 == "README.md" ? 150 : 250)' > "$log"
 	clean "pages are at most 250 lines, README.md 150"

@@ -6,10 +6,11 @@ cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
-programs="selftests/lint/static-names.py selftests/lint/floors.py tools/check-conformance"
+programs="selftests/lint/static-names.py selftests/lint/floors.py selftests/lint/litmus_code.py tools/check-conformance"
 rules="conformance.md names files and tests that exist
 floors.py finds a call up and a header from above
-no static function has its name in two files"
+no static function has its name in two files
+the code that litmus tests model is there"
 
 # Replaces the programs by one of two lines, and expects that exactly their rules fail.
 broken() { # HOW INTERPRETER LINE

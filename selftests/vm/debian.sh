@@ -5,6 +5,7 @@
 #					QEMU, headers of the newest kernel it or its backports have; that kernel in /kernel
 #   debian.sh run RELEASE COMMAND...	runs a command in that root, with this repository and the cache at their own paths
 #   debian.sh emulator			prints the words of the command of QEMU: trixie's if its root exists
+#   debian.sh herd7			prints the words of the command of herd7, the simulator of memory models, from sid
 #   debian.sh source			prints the folder of rdma-core's source: the newest that the provider supports
 # A root's name has a hash of its package list; its file `ready` exists once it is complete. ROAN_CACHE: the cache.
 set -eu
@@ -88,16 +89,48 @@ emulator() {
 		"$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
 }
 
-# Runs apt with separate lists that have sources only. sid's lists are valid for a week, and a mirror's may be older: signatures
-# are checked, dates are not.
-apt_sources() { # FOLDER COMMAND...
-	local dir=$1
-	shift
+# Runs apt with separate lists, of one kind of entry only. sid's lists are valid for a week, and a mirror's may be older:
+# signatures are checked, dates are not.
+apt_with() { # FOLDER "deb | deb-src SUITE..." COMMAND...
+	local dir=$1 kind=${2%% *} suites
+	read -ra suites <<< "${2#* }"
+	shift 2
 	mkdir -p "$dir/lists/partial" "$dir/archives/partial"
 	touch "$dir/status"
-	printf "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $MIRROR %s main\n" trixie sid > "$dir/list"
+	printf "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $MIRROR %s main\n" "${suites[@]}" > "$dir/list"
 	"$@" -qq -o Dir::Etc::SourceList="$dir/list" -o Dir::Etc::SourceParts=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
-		-o Acquire::Check-Valid-Until=false -o Dir::State="$dir" -o Dir::State::Status="$dir/status" -o Dir::Cache="$dir" -o APT::Sandbox::User=root
+		-o Acquire::Check-Valid-Until=false -o Acquire::Languages=none -o Dir::State="$dir" -o Dir::State::Status="$dir/status" -o Dir::Cache="$dir" -o APT::Sandbox::User=root
+}
+
+apt_sources() { # FOLDER COMMAND...
+	apt_with "$1" "deb-src trixie sid" "${@:2}"
+}
+
+# herdtools7 with the libraries that it needs, which are newer than this machine's.
+fetch_herd7() { # FOLDER
+	local apt=$1/apt deb
+	rm -rf "$1" && mkdir -p "$1"
+	apt_with "$apt" "deb sid" apt-get update
+	(cd "$1" && apt_with "$apt" "deb sid" apt-get download herdtools7 libc6 libgmp10)
+	for deb in "$1"/*.deb; do
+		dpkg -x "$deb" "$1"
+	done
+	find "$1/usr/bin" ! -name herd7 -type f -delete
+	rm -rf "$apt" "$1"/*.deb
+	touch "$1/ready"
+}
+
+ready_herd7() {
+	local dir=$CACHE/herd7 lib=$CACHE/herd7/usr/lib/x86_64-linux-gnu
+	if type -P herd7 > /dev/null; then
+		echo herd7
+		return
+	fi
+	exec 9> "$CACHE/herd7.lock"
+	flock 9
+	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; fetch_herd7 "$dir" >&2; echo "# built $dir in $SECONDS s" >&2; }
+	exec 9>&-
+	printf '%s\n' "$lib/ld-linux-x86-64.so.2" --library-path "$lib" "$dir/usr/bin/herd7" -set-libdir "$dir/usr/share/herdtools7/herd"
 }
 
 # Prints the highest rdma-core release that verbs_private.h has a layout for.
@@ -134,6 +167,7 @@ case ${1:-} in
 root) ready_root "$2" ;;
 run) shift; run_in "$@" ;;
 emulator) emulator ;;
+herd7) ready_herd7 ;;
 source) ready_source ;;
-*) sed -n 3,9p "$0"; exit 2 ;;
+*) sed -n 3,10p "$0"; exit 2 ;;
 esac

@@ -4,6 +4,7 @@
 #   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
 #   kernel.sh 6.12 | 6.1 | rt	Debian's own kernel (rt: 6.1 with PREEMPT_RT): FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
 #   kernel.sh 6.12-cloud | 6.1-cloud	its kernel for virtual machines: the same folders (tools/vm/kernel.sh)
+#   kernel.sh memory-model	linux-source-6.12's description of the kernel's memory model: FOLDER/linux-source-6.12/tools/memory-model
 #   kernel.sh new		the newest kernel in debian.sh's root of trixie: the same folders
 # The folder's name has the package version and, for UML, a hash of configuration and build steps. Its file `ready`
 # exists once it is complete. Concurrent callers are serialised by a lock file. ROAN_CACHE: the cache (default
@@ -59,6 +60,13 @@ build_uml() { # FOLDER CONFIG...
 	build_pclmul "$src" "$dir/mods"
 }
 
+build_memory() { # FOLDER
+	local model=linux-source-6.12/tools/memory-model
+	unpack linux-source-6.12 "$1/deb"
+	tar -C "$1" -xf "$1/deb/usr/src/linux-source-6.12.tar.xz" "$model"
+	rm -rf "$1/deb"
+}
+
 # Installs the headers roan is built against. They are on the machine, not in the cache: a new machine may have an old
 # cache.
 install_headers() { # RELEASE
@@ -75,6 +83,14 @@ uml | uml-debug)
 	version=$(candidate linux-source-6.12)
 	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_uml build_pclmul; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
+memory-model)
+	# A kernel that was built from this source has it.
+	for dir in "$CACHE"/uml*/ready; do
+		[ ! -e "${dir%/*}/linux-source-6.12/tools/memory-model" ] || { echo "${dir%/*}"; exit; }
+	done
+	configs=()
+	version=$(candidate linux-source-6.12)
+	dir=$CACHE/$what-$version ;;
 6.12 | 6.1 | rt | *-cloud)
 	export ROAN_CACHE=$CACHE
 	release=$("$HERE/../../tools/vm/kernel.sh" release "$what")
@@ -88,7 +104,7 @@ new)
 	echo "$dir/kernel"
 	exit ;;
 *)
-	sed -n 3,11p "$0"
+	sed -n 3,12p "$0"
 	exit 2 ;;
 esac
 [ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }
@@ -97,7 +113,7 @@ esac
 if [ ! -e "$dir/ready" ]; then
 	echo "kernel.sh: making $dir" >&2
 	rm -rf "$dir" && mkdir -p "$dir"
-	build_uml "$dir" "${configs[@]}" >&2
+	"build_${what%%-*}" "$dir" "${configs[@]}" >&2
 	touch "$dir/ready"
 	echo "# built $dir in $SECONDS s" >&2
 fi
