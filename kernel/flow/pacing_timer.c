@@ -31,7 +31,7 @@ static bool pacing_dequeue(struct roan_limiter *l)
 	was = l->queued;
 	if (was)
 		timerqueue_del(&wheel->queue, &l->node);
-	l->queued = false;
+	WRITE_ONCE(l->queued, false);	/* pacing_waits_until() does not take this lock */
 	spin_unlock(&wheel->lock);
 	return was;
 }
@@ -55,7 +55,7 @@ void roan_pacing_reschedule(struct roan_limiter *l, u64 at)
 	spin_lock(&wheel->lock);
 	l->pacing_queue = wheel;
 	l->node.expires = at;
-	l->queued = true;
+	WRITE_ONCE(l->queued, true);
 	if (timerqueue_add(&wheel->queue, &l->node))
 		hrtimer_start(&wheel->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_PINNED_SOFT);
 	spin_unlock(&wheel->lock);
@@ -74,7 +74,7 @@ void roan_pacing_cancel(struct roan_limiter *l)
 	bool was;
 
 	spin_lock_bh(&l->lock);
-	l->blocked_mask = 0;
+	WRITE_ONCE(l->blocked_mask, 0);
 	was = pacing_dequeue(l);
 	spin_unlock_bh(&l->lock);
 	if (was)
@@ -102,7 +102,7 @@ static enum hrtimer_restart pacing_timer_fn(struct hrtimer *timer)
 		struct roan_limiter *l = container_of(node, struct roan_limiter, node);
 
 		timerqueue_del(&wheel->queue, node);
-		l->queued = false;
+		WRITE_ONCE(l->queued, false);
 		pacing_wake(l);
 	}
 	if (node)	/* not in the past: this softirq would run it again at once, without a bound */

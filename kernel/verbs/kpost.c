@@ -146,7 +146,7 @@ int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 		*bad = wr;
 		return -EOPNOTSUPP;
 	}
-	if (qp->state < IB_QPS_RTS) {
+	if (READ_ONCE(qp->state) < IB_QPS_RTS) {
 		*bad = wr;
 		return -EINVAL;
 	}
@@ -167,7 +167,7 @@ int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 	unsigned long flags;
 	int err;
 
-	if (qp->user || qp->srq || qp->state == IB_QPS_RESET) {
+	if (qp->user || qp->srq || READ_ONCE(qp->state) == IB_QPS_RESET) {
 		*bad = wr;
 		return qp->user ? -EOPNOTSUPP : -EINVAL;
 	}

@@ -102,7 +102,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	const struct roan_requester *req = &qp->sq.req;
 	const struct roan_responder *resp = &qp->rq.resp;
 	const struct rt_attr d[] = {
-		{ "mtu",		1u << qp->mtu_shift },
+		{ "mtu",		1u << READ_ONCE(qp->mtu_shift) },
 		{ "una_psn",		READ_ONCE(req->una_psn), true },
 		{ "next_psn",		READ_ONCE(req->next_psn), true },
 		{ "end_psn",		READ_ONCE(req->end_psn), true },
@@ -135,7 +135,7 @@ int roan_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
 	const struct rt_attr d[] = {
-		{ "slots",		cq->ring.mask + 1 },
+		{ "slots",		READ_ONCE(cq->ring.mask) + 1 },
 		{ "written",		READ_ONCE(cq->ring.index) },
 		{ "overflowed",		READ_ONCE(cq->overflowed) },
 	};
@@ -149,8 +149,8 @@ int roan_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
 	const struct rt_attr d[] = {
 		{ "kind",		mr->kind },
 		{ "state",		READ_ONCE(mr->state) },
-		{ "access",		mr->access },
-		{ "pages",		mr->n_pages },
+		{ "access",		READ_ONCE(mr->access) },
+		{ "pages",		READ_ONCE(mr->n_pages) },
 		{ "windows",		atomic_read(&mr->n_mws) },
 	};
 
@@ -161,7 +161,7 @@ int roan_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
 {
 	struct roan_srq *srq = to_roan_srq(ibsrq);
 	const struct rt_attr d[] = {
-		{ "slots",		srq->ring.mask + 1 },
+		{ "slots",		READ_ONCE(srq->ring.mask) + 1 },
 		{ "fetched",		READ_ONCE(srq->ring.index) },
 		{ "limit",		READ_ONCE(srq->limit) },
 		{ "failed",		READ_ONCE(srq->failed) },
