@@ -53,6 +53,9 @@ fuzz:					## libFuzzer on the core, SECONDS_FUZZ per target
 lint:					## W=1, sparse, checkpatch, shellcheck, rules of this repository
 	selftests/lint/lint.sh
 
+cross:					## for s390x (big-endian) and arm64: W=1, sparse; the core under qemu-user
+	selftests/lint/cross.sh
+
 kunit:					## the suites inside a UML kernel with KASAN
 	$(MAKE) -s -C selftests/unit ktap
 	KUNIT=1 $(ROOM)/run.sh uml-debug -k log_buf_len=4M $(ROOM)/kunit.sh
@@ -105,4 +108,4 @@ deb:					## build/deb/: roan-dkms and libroan as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test mutate fuzz lint kunit selftest paths bench cc check bare demo install install-tool dkms deb clean
+.PHONY: all help mirror module provider programs test mutate fuzz lint cross kunit selftest paths bench cc check bare demo install install-tool dkms deb clean
