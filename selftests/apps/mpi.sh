@@ -17,16 +17,22 @@ over_roan() {
 }
 
 # Sets up two MPI hosts: mpirun starts processes by a script in place of rsh, which enters the namespace of the host and
-# sets its hostname.
+# sets its hostname and its UCX_NET_DEVICES. libibverbs lists the devices of all namespaces, so UCX could take the other
+# host's.
+UCX_DEVICES_H1=$H1DEV:1 UCX_DEVICES_H2=$H2DEV:1
 mpi_hosts() {
 	printf '127.0.0.1 localhost\n%s h1\n%s h2\n' "$H1IP" "$H2IP" > "$WORK/hosts"
 	mount --bind "$WORK/hosts" /etc/hosts || return
-	cat > "$WORK/rsh" <<- 'END'
+	cat > "$WORK/rsh" <<- END
 		#!/bin/sh
 		# rsh HOST COMMAND...
-		host=$1
+		host=\$1
 		shift
-		exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"
+		case \$host in
+		h1) export UCX_NET_DEVICES=$UCX_DEVICES_H1 ;;
+		h2) export UCX_NET_DEVICES=$UCX_DEVICES_H2 ;;
+		esac
+		exec ip netns exec "\$host" unshare --uts sh -c "hostname \$host; \$*"
 	END
 	chmod +x "$WORK/rsh"
 }
@@ -36,11 +42,11 @@ mpi_hosts_down() { umount /etc/hosts; }
 mpi_run() {
 	local least=$1 ranks=$2
 	shift 2
-	over_roan "$least" ip netns exec h1 unshare --uts sh -c "hostname h1; exec timeout 400 mpirun --allow-run-as-root \
+	over_roan "$least" "$WORK/rsh" h1 "exec timeout 400 mpirun --allow-run-as-root \
 		--mca plm_rsh_agent $WORK/rsh --mca oob_tcp_if_include v1,v2 --oversubscribe --bind-to none \
 		--mca mpi_yield_when_idle 1 --host h1:$((ranks / 2)),h2:$((ranks / 2)) -np $ranks $*" < /dev/null
 }
 
 # Options of mpirun for UCX's two transports
-export RC_OPTIONS="--mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self -x UCX_NET_DEVICES=$H1DEV:1,$H2DEV:1"
-export UD_OPTIONS="--mca pml ucx -x UCX_TLS=ud_verbs,self -x UCX_NET_DEVICES=$H1DEV:1,$H2DEV:1"
+export RC_OPTIONS="--mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self"
+export UD_OPTIONS="--mca pml ucx -x UCX_TLS=ud_verbs,self"
