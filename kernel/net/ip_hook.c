@@ -4,7 +4,8 @@
  * the receive path, and the choice of the device that a packet is for. Does not look into packets beyond UDP.
  *
  * Packets are received by a LOCAL_IN hook: a UDP socket's encap_rcv would get GSO packets already segmented. The
- * sockets reserve the port and make GRO merge the packets of a NIC.
+ * sockets reserve the port and make GRO merge the packets of a NIC. They receive only for an ipvlan in mode l3s, whose
+ * packets pass the hooks of the lower interface's namespace and not those of its own.
  */
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
@@ -218,6 +219,13 @@ bool roan_net_to_roce_port(struct sk_buff *skb, u32 off)
 	return udp && udp->dest == htons(ROAN_UDP_PORT);
 }
 
+/* True for a packet to an ipvlan in mode l3s in another namespace, whose socket receives it after this hook. */
+static bool hook_other_net(const struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return unlikely(netif_has_l3_rx_handler(state->in)) && skb_dst(skb) &&
+	       !net_eq(dev_net(skb_dst(skb)->dev), state->net);
+}
+
 static void hook_init_rx(struct roan_rx_ctx *rx, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	memset(rx, 0, sizeof(*rx));
@@ -236,7 +244,8 @@ static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_
 	const struct iphdr *ip = ip_hdr(skb);
 	struct roan_rx_ctx rx;
 
-	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !roan_net_to_roce_port(skb, ip->ihl * 4))
+	if (ip->protocol != IPPROTO_UDP || ip_is_fragment(ip) || !roan_net_to_roce_port(skb, ip->ihl * 4) ||
+	    hook_other_net(skb, state))
 		return NF_ACCEPT;
 	hook_init_rx(&rx, skb, state);
 	if (ip->ihl != 5)
@@ -262,7 +271,8 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 
 	if (next != IPPROTO_UDP && ipv6_ext_hdr(next))
 		off = ipv6_skip_exthdr(skb, off, &next, &frag_off);
-	if (next != IPPROTO_UDP || off < 0 || frag_off || !roan_net_to_roce_port(skb, off))
+	if (next != IPPROTO_UDP || off < 0 || frag_off || !roan_net_to_roce_port(skb, off) ||
+	    hook_other_net(skb, state))
 		return NF_ACCEPT;
 	hook_init_rx(&rx, skb, state);
 	rx.ipv6 = true;
@@ -286,6 +296,19 @@ static const struct nf_hook_ops hooks[] = {
 	{ .hook = roan_net_out4, .pf = NFPROTO_IPV4, .hooknum = NF_INET_LOCAL_OUT, .priority = INT_MAX },
 	{ .hook = roan_net_out6, .pf = NFPROTO_IPV6, .hooknum = NF_INET_LOCAL_OUT, .priority = INT_MAX },
 };
+
+/* encap_rcv of the sockets. The skb begins at the UDP header. */
+static int sock_receive(struct sock *sk, struct sk_buff *skb)
+{
+	struct nf_hook_state state = { .net = sock_net(sk), .in = skb->dev };
+	unsigned int verdict;
+
+	__skb_push(skb, -skb_network_offset(skb));
+	verdict = ip_hdr(skb)->version == 4 ? hook4(NULL, skb, &state) : hook6(NULL, skb, &state);
+	if (verdict == NF_ACCEPT)
+		kfree_skb(skb);
+	return 0;
+}
 
 /* ---- the namespace ---- */
 
@@ -313,8 +336,19 @@ static struct socket *open_port(struct net *net, bool ipv6)
 		return ERR_PTR(err);
 	udp_set_bit(GRO_ENABLED, sock->sk);
 	udp_allow_gso(sock->sk);
+	WRITE_ONCE(udp_sk(sock->sk)->encap_rcv, sock_receive);
+	WRITE_ONCE(udp_sk(sock->sk)->encap_type, 1);	/* any but 0 */
 	udp_tunnel_encap_enable(sock->sk);	/* otherwise GRO does not look up UDP sockets at all */
 	return sock;
+}
+
+static void net_close_ports(struct roan_net *rnet)
+{
+	close_port(rnet->sock6);
+	close_port(rnet->sock4);
+	rnet->sock6 = NULL;
+	rnet->sock4 = NULL;
+	synchronize_net();	/* the hook or sock_receive() may still be reading rnet->devs */
 }
 
 static int net_open(struct roan_net *rnet)
@@ -330,29 +364,22 @@ static int net_open(struct roan_net *rnet)
 	if (IS_ERR(sock)) {
 		err = PTR_ERR(sock);
 		if (err != -EAFNOSUPPORT && err != -EPFNOSUPPORT)
-			goto err_sock4;
+			goto err_ports;
 		sock = NULL;
 	}
 	rnet->sock6 = sock;
 	err = nf_register_net_hooks(rnet->net, hooks, ARRAY_SIZE(hooks));
 	if (!err)
 		return 0;
-	close_port(rnet->sock6);
-	rnet->sock6 = NULL;
-err_sock4:
-	close_port(rnet->sock4);
-	rnet->sock4 = NULL;
+err_ports:
+	net_close_ports(rnet);
 	return err;
 }
 
 static void net_close(struct roan_net *rnet)
 {
 	nf_unregister_net_hooks(rnet->net, hooks, ARRAY_SIZE(hooks));
-	synchronize_net();	/* the hook may still be reading rnet->devs */
-	close_port(rnet->sock6);
-	close_port(rnet->sock4);
-	rnet->sock6 = NULL;
-	rnet->sock4 = NULL;
+	net_close_ports(rnet);
 }
 
 struct roan_net *roan_net_get(struct net *net)
