@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # rdma-core's own Python tests on one device. Passes if none fails and at least MIN_OK (94) pass.
 #	pyverbs.sh [ROUNDS]	(default 1; 20 is the soak: each makes other random choices)
+# NETDEV=KIND,KIND: on an interface without a MAC address instead of a veth: lo, tun, wireguard.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"
@@ -31,16 +32,60 @@ one_round() {
 	return 1
 }
 
+# One end on an interface without a MAC address. Both programs of a test run there, so its packets go by lo.
+no_mac_up() { # KIND
+	local dev=u1
+	ADEV=$H1DEV AIP=$H1IP
+	load_modules && ip netns add h1 && on h1 ip link set lo up || return
+	case $1 in
+	lo)	# the tests take the interface's first address, and rdma_cm refuses this one
+		dev=lo
+		on h1 ip addr del 127.0.0.1/8 dev lo && on h1 ip addr del ::1/128 dev lo && on h1 ip route add 224.0.0.0/4 dev lo || return ;;
+	tun)	# it has a carrier while a program has it open
+		modprobe -q tun
+		on h1 python3 -c '
+import fcntl, struct, time
+f = open("/dev/net/tun", "r+b", buffering=0)
+fcntl.ioctl(f, 0x400454ca, struct.pack("16sH22x", b"u1", 0x1001))
+time.sleep(3600)' &
+		HOLDER=$!
+		wait_for 30 on h1 ip link show u1 || return ;;
+	wireguard) on h1 ip link add u1 type wireguard || return ;;
+	esac
+	on h1 ip addr add $AIP/24 dev $dev && on h1 ip addr add $H1IP6/64 dev $dev nodad && on h1 ip link set $dev up &&
+		link_add "$ADEV" $dev h1
+}
+no_mac_down() {
+	rdma link del "$ADEV"
+	[ -z "$HOLDER" ] || { kill "$HOLDER"; wait "$HOLDER"; }
+	HOLDER=
+	ip netns del h1
+} > /dev/null 2>&1
+HOLDER=
+
+rounds() { # NAME
+	GID=$(gid_index "$ADEV" "$AIP" "$([ "$LINK_TYPE" = roan ] && echo h1)")
+	for ((i = 1; i <= ROUNDS; i++)); do
+		ktap_check "$1 round $i" one_round "$i" || break
+	done
+	[ -z "${PYVERBS_LOG:-}" ] || cat /tmp/pyverbs.log
+}
+
 ktap_header
 exec 3>&1
 [ -d /usr/share/doc/rdma-core/tests ] || { ktap_skip "pyverbs" "rdma-core's tests are not installed"; ktap_end; }
 needs_every_packet
 rm -rf $DIR && cp -r /usr/share/doc/rdma-core/tests $DIR && find $DIR -name '*.gz' -exec gunzip -f {} +
 [ ! -e /proc/sys/vm/nr_hugepages ] || echo 8 > /proc/sys/vm/nr_hugepages
-pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-GID=$(gid_index "$ADEV" "$AIP" "$([ "$LINK_TYPE" = roan ] && echo h1)")
-for ((i = 1; i <= ROUNDS; i++)); do
-	ktap_check "pyverbs round $i" one_round "$i" || break
+for kind in ${NETDEV//,/ }; do
+	if no_mac_up "$kind" > /tmp/setup.log 2>&1; then
+		rounds "pyverbs on $kind"
+	else
+		cat /tmp/setup.log; ktap_fail "set-up of $kind"
+	fi
+	no_mac_down
 done
-[ -z "${PYVERBS_LOG:-}" ] || cat /tmp/pyverbs.log
+[ -z "${NETDEV:-}" ] || ktap_end
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+rounds pyverbs
 ktap_end
