@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Interfaces without link-layer addresses: lo, tun, WireGuard, PPP and the IP tunnels. Decides which interfaces can
- * have a device, and keeps the GID table of a device on such an interface equal to the interface's IP addresses. Moves
- * no packet: packets are handed to the IP stack, which needs no link-layer address.
+ * have a device and which addresses become GIDs, and keeps the GID table of a device on such an interface equal to the
+ * interface's IP addresses. Moves no packet: packets are handed to the IP stack, which needs no link-layer address.
  *
  * The RDMA core scans the addresses of an interface of any type when a device is registered, but its address notifiers
  * ignore all types but Ethernet. The notifiers here request another scan. A scan only adds; the GID of an address that
  * was removed goes if the core exports roce_del_all_netdev_gids(), which deletes all of them, so a scan follows.
  *
  * rdma_cm looks up the GID of such an interface by the type IB_GID_TYPE_IB, which tables of RoCE ports lack. So the
- * port announces RoCE v1 beside v2, and l3_add_gid() turns an address's v1 entry into one of that type. Packets are
+ * port announces RoCE v1 beside v2, and gid_add() turns an address's v1 entry into one of that type. Packets are
  * RoCE v2 whatever the type of their source GID: there is no Ethernet for v1.
  */
 #include <linux/ethtool.h>
@@ -54,7 +54,7 @@ int roan_netdev_check(const char *name, struct net_device *ndev)
 		return -EOPNOTSUPP;
 	}
 	if (ndev->type != ARPHRD_ETHER && !l3_type_allowed(ndev->type)) {
-		pr_err("roan: %s: %s has link type %u: use an Ethernet interface, lo, tun, WireGuard, PPP, or an ipip, sit or gre tunnel\n",
+		pr_err("roan: %s: %s has link type %u: use an Ethernet interface, lo, tun, WireGuard, PPP, or an IP tunnel\n",
 		       name, netdev_name(ndev), ndev->type);
 		return -EOPNOTSUPP;
 	}
@@ -92,38 +92,74 @@ int roan_netdev_speed(struct roan_dev *dev, struct ib_port_attr *attr)
 
 /* ---- GIDs ---- */
 
+/* The core takes the peer's address for the interface's own where an IPv4 address has a peer (PPP, most tunnels). */
+static void l3_local_gid(const struct net_device *ndev, union ib_gid *gid)
+{
+	struct in6_addr *addr = (struct in6_addr *)gid;
+	const struct in_device *in_dev;
+	const struct in_ifaddr *ifa;
+
+	if (!ipv6_addr_v4mapped(addr))
+		return;
+	rcu_read_lock();
+	in_dev = __in_dev_get_rcu(ndev);
+	if (in_dev) {
+		in_dev_for_each_ifa_rcu(ifa, in_dev) {
+			if (ifa->ifa_address == addr->s6_addr32[3]) {
+				ipv6_addr_set_v4mapped(ifa->ifa_local, addr);
+				break;
+			}
+		}
+	}
+	rcu_read_unlock();
+}
+
 /*
- * The core has not published the entry yet, so its type may change. The next scan finds no v1 entry of this address and
- * adds one: that one stays v1, so that further scans add nothing. The type of a default GID stays, because the core
- * would have no room for another one.
+ * The core offers the addresses of interfaces above the device's too: its VLANs, but also a container's macvlan or
+ * ipvlan, whose packets pass the hooks of another namespace, where rdma_cm has to find the container's own device.
+ *
+ * The core has not published the entry yet, so its type and address may change. The next scan does not find the entry
+ * that it added, so it adds it again: that one stays as it is, so that further scans add nothing. A default GID stays,
+ * because the core would have no room for another one.
  */
-static int l3_add_gid(const struct ib_gid_attr *attr, void **context)
+static int gid_add(const struct ib_gid_attr *attr, void **context)
 {
 	const struct roan_dev *dev = container_of(attr->device, struct roan_dev, ib);
 	const struct net_device *ndev = rcu_dereference_protected(attr->ndev, 1);
 	const struct ib_gid_attr *old;
+	enum ib_gid_type type;
+	union ib_gid gid;
 
+	if (!net_eq(dev_net(ndev), dev_net(dev->ndev)))
+		return -EOPNOTSUPP;
+	if (!dev->l3)
+		return 0;
 	/* An interface above this one: the core would never delete the GID, which keeps it from being unregistered. */
 	if (ndev != dev->ndev && ndev->type != ARPHRD_ETHER)
 		return -EOPNOTSUPP;
-	if (attr->gid_type != IB_GID_TYPE_ROCE || attr->index < DEFAULT_GIDS)
+	if (attr->index < DEFAULT_GIDS)
 		return 0;
-	old = rdma_find_gid_by_port(attr->device, &attr->gid, IB_GID_TYPE_IB, attr->port_num, NULL);
-	if (IS_ERR(old))
-		((struct ib_gid_attr *)attr)->gid_type = IB_GID_TYPE_IB;
-	else
+	type = attr->gid_type == IB_GID_TYPE_ROCE ? IB_GID_TYPE_IB : attr->gid_type;
+	gid = attr->gid;
+	l3_local_gid(ndev, &gid);
+	old = rdma_find_gid_by_port(attr->device, &gid, type, attr->port_num, NULL);
+	if (!IS_ERR(old)) {
 		rdma_put_gid_attr(old);
+		return 0;
+	}
+	((struct ib_gid_attr *)attr)->gid = gid;
+	((struct ib_gid_attr *)attr)->gid_type = type;
 	return 0;
 }
 
-static int l3_del_gid(const struct ib_gid_attr *attr, void **context)
+static int gid_del(const struct ib_gid_attr *attr, void **context)
 {
 	return 0;
 }
 
-static const struct ib_device_ops l3_ops = {
-	.add_gid = l3_add_gid,
-	.del_gid = l3_del_gid,
+static const struct ib_device_ops gid_ops = {
+	.add_gid = gid_add,
+	.del_gid = gid_del,
 };
 
 /* Holds a reference that l3_queue_scan() got: the device stays registered. */
@@ -190,8 +226,7 @@ void roan_l3_init(struct roan_dev *dev)
 	dev->l3 = dev->ndev->type != ARPHRD_ETHER;
 	INIT_WORK(&dev->l3_scan, l3_scan);
 	dev->l3_addr_events = atomic_read(&addr_events);
-	if (dev->l3)
-		ib_set_device_ops(&dev->ib, &l3_ops);
+	ib_set_device_ops(&dev->ib, &gid_ops);
 }
 
 void roan_l3_registered(struct roan_dev *dev)
