@@ -1,25 +1,81 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Devices on interfaces without link-layer addresses: their GIDs, every way to connect over them, and what becomes of
-# them when the interface changes. ONLY=KIND,KIND: these kinds only. Kinds whose module is missing are skipped.
+# them when the interface changes. ONLY=KIND,KIND: these kinds only. Kinds whose module is missing are skipped. QUICK=1: one
+# way of each to connect, one change.
 #
 #	lo:	both ends on pa, in h1
 #	others:	h1: pa on u1 ==== u2 with pb :h2	u: tunnels over a veth w1 == w2, or two tuns with a program between
+#	l3, l3s: ipvlans in these modes on w1 and w2, which are in other namespaces (m1, m2), as a container's are. An ipvlan
+#		has a MAC address, but uses none here
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
 . "$HERE/../../verbs/pair.sh"
-TUNS= # the program between the tuns
+PROGRAM= # that keeps the interfaces: between the tuns, or pppd
 
 has() { [[ -z ${ONLY:-} || ,$ONLY, == *,$1,* ]]; } # KIND
 
 # The underlay of a tunnel.
-veth_up() {
-	local n
-	ip link add w1 netns h1 type veth peer name w2 netns h2 || return
+veth_up() { # NAMESPACE NAMESPACE
+	local n h=(- "$1" "$2")
+	ip link add w1 netns "$1" type veth peer name w2 netns "$2" || return
 	for n in 1 2; do
-		on h$n ip addr add "10.9.1.$n/24" dev w$n && on h$n ip link set w$n up || return
+		on "${h[n]}" ip addr add "10.9.1.$n/24" dev w$n && on "${h[n]}" ip -6 addr add "fd09:1::$n/64" dev w$n nodad &&
+			on "${h[n]}" ip link set w$n up || return
 	done
-	wait_for 60 on h1 ping -c1 -W1 10.9.1.2
+	wait_for 60 on "$1" ping -c1 -W1 10.9.1.2
+}
+
+# The addresses behind the other ipvlan are reached by its host. Packets of mode l3s pass the hooks of the lower
+# interface's namespace, where the host has a device too, made before (pm1) or after (pm2) the ipvlan's own hook.
+ipvlan_up() { # MODE
+	local n o
+	ip netns add m1 && ip netns add m2 && veth_up m1 m2 && link_add pm1 w1 m1 || return
+	for n in 1 2; do
+		o=$((3 - n))
+		on m$n ip link add u$n link w$n type ipvlan mode "$1" && on m$n ip link set u$n netns h$n &&
+			on m$n ip route add 10.9.0.$o via 10.9.1.$o && on m$n ip -6 route add fd09::$o via fd09:1::$o || return
+	done
+	link_add pm2 w2 m2
+}
+# The hosts' devices have taken no packet, and work.
+# shellcheck disable=SC2034 # pair.sh reads them
+hosts_below() {
+	local n ADEV=pm1 BDEV=pm2 AIP=10.9.1.1 A=(ip netns exec m1) B=(ip netns exec m2)
+	for n in 1 2; do
+		[ "$(counter pm$n rcvd_pkts)$(counter pm$n rx_wrong_peer)$(counter pm$n rx_no_device)" = 000 ] || return
+	done
+	bandwidth ib_write_bw -s 65536
+}
+
+# Both pppd attach to one PPPoE session, without discovery. They give the addresses: each has the other as its peer.
+ppp_up() {
+	local n mac=(- "$(on h1 cat /sys/class/net/w1/address)" "$(on h2 cat /sys/class/net/w2/address)")
+	mkdir -p /etc/ppp && : > /etc/ppp/options || return
+	for n in 1 2; do
+		on h$n pppd plugin rp-pppoe.so rp_pppoe_sess "9:${mac[3 - n]}" w$n noauth nodetach noccp +ipv6 ifname u$n \
+			"10.9.0.$n:10.9.0.$((3 - n))" > /tmp/ppp$n.log 2>&1 &
+		PROGRAM="$PROGRAM $!"
+	done
+	for n in 1 2; do
+		wait_for 60 ppp_address $n || { cat /tmp/ppp$n.log; return 1; }
+	done
+}
+
+ppp_address() { on h"$1" ip addr show dev u"$1" | grep -q 10.9.0; } # N
+
+# ESP tunnels between the ends of the veth. SELECT ties the policies to the interface.
+ipsec_up() { # N FROM TO SELECT...
+	local from=$2 to=$3 n=$1 any keys=(0x0123456789abcdef0123456789abcdef01234567 128)
+	shift 3
+	for any in 0.0.0.0/0 ::/0; do
+		on "h$n" ip xfrm policy add src $any dst $any dir out "$@" tmpl src "$from" dst "$to" proto esp mode tunnel &&
+			on "h$n" ip xfrm policy add src $any dst $any dir in "$@" tmpl src "$to" dst "$from" proto esp mode tunnel || return
+	done
+	[ "$1" = if_id ] || set --
+	on "h$n" ip xfrm state add src "$from" dst "$to" proto esp spi 0x100$n mode tunnel flag af-unspec aead 'rfc4106(gcm(aes))' "${keys[@]}" "$@" &&
+		on "h$n" ip xfrm state add src "$to" dst "$from" proto esp spi 0x100$((3 - n)) mode tunnel flag af-unspec \
+			aead 'rfc4106(gcm(aes))' "${keys[@]}" "$@"
 }
 
 wg_peer() { # N
@@ -28,26 +84,35 @@ wg_peer() { # N
 }
 
 link_up() { # KIND
-	local n from to
+	local n from to from6 to6
 	case $1 in
 	lo) return ;;
 	tun)
 		python3 "$HERE/tap_wire.py" --tun u1 u2 > /tmp/tuns.log 2>&1 &
-		TUNS=$!
+		PROGRAM=$!
 		wait_for 60 ip link show u2 || { cat /tmp/tuns.log; return 1; }
 		ip link set u1 netns h1 && ip link set u2 netns h2
 		return ;;
 	wg)
 		(umask 077; wg genkey > /tmp/wg1.key && wg genkey > /tmp/wg2.key) || return ;;
 	esac
-	veth_up || return
+	case $1 in
+	l3 | l3s) ipvlan_up "$1"; return ;;
+	esac
+	veth_up h1 h2 || return
+	[ "$1" != ppp ] || { ppp_up; return; }
 	for n in 1 2; do
-		from=10.9.1.$n to=10.9.1.$((3 - n))
+		from=10.9.1.$n to=10.9.1.$((3 - n)) from6=fd09:1::$n to6=fd09:1::$((3 - n))
 		case $1 in
 		ipip) on h$n ip link add u$n type ipip local $from remote $to dev w$n ;;
 		gre) on h$n ip link add u$n type gre local $from remote $to dev w$n ;;
 		sit) on h$n ip link add u$n type sit mode any local $from remote $to dev w$n ;;
 		wg) on h$n ip link add u$n type wireguard && wg_peer $n ;;
+		ip6tnl) on h$n ip link add u$n type ip6tnl mode any local $from6 remote $to6 dev w$n ;;
+		ip6gre) on h$n ip link add u$n type ip6gre local $from6 remote $to6 dev w$n ;;
+		vti) on h$n ip link add u$n type vti local $from remote $to key 7 && ipsec_up $n $from $to mark 7 ;;
+		vti6) on h$n ip link add u$n type vti6 local $from6 remote $to6 key 7 && ipsec_up $n $from6 $to6 mark 7 ;;
+		xfrm) on h$n ip link add u$n type xfrm dev w$n if_id 7 && ipsec_up $n $from $to if_id 7 ;;
 		esac || return
 	done
 }
@@ -66,16 +131,18 @@ kind_up() { # KIND
 	fi
 	ip netns add h2 && on h2 ip link set lo up && link_up "$1" || return
 	for n in 1 2; do
-		on h$n ip addr add "10.9.0.$n/24" dev u$n && on h$n ip link set u$n up || return
+		[ "$1" = ppp ] || on h$n ip addr add "10.9.0.$n/24" dev u$n && on h$n ip link set u$n up || return
 		on h$n ip -6 addr add "fd09::$n/64" dev u$n nodad 2> /dev/null || V6=
 	done
 	[ "$1" != ipip ] || V6=	# carries IPv4 only
 	link_add pa u1 h1 && link_add pb u2 h2 && wait_for 60 on h1 ping -c1 -W1 $BIP && wait_for 30 gid_index pb $BIP h2
 }
 kind_down() {
-	rdma link del pa; rdma link del pb
-	[ -z "$TUNS" ] || { kill "$TUNS"; wait "$TUNS"; TUNS=; }
-	ip netns del h1; ip netns del h2
+	local n
+	for n in pa pb pm1 pm2; do rdma link del $n; done
+	# shellcheck disable=SC2086 # process ids
+	[ -z "$PROGRAM" ] || { kill $PROGRAM; wait $PROGRAM; PROGRAM=; }
+	for n in h1 h2 m1 m2; do ip netns del $n; done
 	wait_for 60 gone pa; wait_for 60 gone pb
 } > /dev/null 2>&1
 gone() { ! rdma link show "$1/1"; }
@@ -92,14 +159,15 @@ pingpong() { # A-ADDRESS B-ADDRESS PROGRAM [OPTIONS]
 }
 bandwidth() { both 100 18600 "$* -F -d $ADEV -p 18600 -n 100 -u 18" "$* -F -d $BDEV -p 18600 -n 100 -u 18 $AIP"; }
 ping_rdma() { both 100 7174 "rping -s -a $1 -C 20 -V -S 1000" "rping -c -a $1 -C 20 -V -S 1000"; }
-# The sender makes trains (GSO skbs) whatever the interface does with them.
+# The sender makes trains (GSO skbs), also where the interface cannot segment them, but not if it takes no skbs without a
+# checksum (vti, PPP).
 trains() {
 	local pkts skbs
 	pkts=$(counter $ADEV sent_pkts) skbs=$(counter $ADEV sent_skbs)
 	bandwidth ib_read_bw -s 65536 || return	# A sends the responses
 	pkts=$(($(counter $ADEV sent_pkts) - pkts)) skbs=$(($(counter $ADEV sent_skbs) - skbs))
 	echo "$pkts packets in $skbs skbs"
-	[ $pkts -gt $((2 * skbs)) ]
+	if a ethtool -k $IFACE | grep -q '^tx-checksumming: on'; then [ $pkts -gt $((2 * skbs)) ]; else [ $pkts = $skbs ]; fi
 }
 data() { STRESS_BOTH="-e -k 18 $*" stress 200 -t rc -q 2 -w 16 -n 1 -l 40000 -B; }
 
@@ -174,19 +242,19 @@ interface_moved() {
 }
 namespace_deleted() { ip netns del h1 && wait_for 60 gone pa; }
 
-on_wire() { tcpdump -r /tmp/wg.pcap "udp port $1" 2> /dev/null | wc -l; }
-# Nothing of the RDMA traffic is readable on the wire below WireGuard.
-encrypted() {
+on_wire() { tcpdump -r /tmp/wire.pcap "$1" 2> /dev/null | wc -l; }
+# Nothing of the RDMA traffic is readable on the wire below WireGuard or IPsec.
+encrypted() { # FILTER: the packets that carry it
 	local pid
-	on h1 tcpdump -i w1 -U -w /tmp/wg.pcap udp > /tmp/wg.log 2>&1 &
+	on h1 tcpdump -i w1 -U -w /tmp/wire.pcap > /tmp/wire.log 2>&1 &
 	pid=$!
-	wait_for 30 grep -q listening /tmp/wg.log || return
+	wait_for 30 grep -q listening /tmp/wire.log || return
 	bandwidth ib_write_bw -s 8192
 	local rc=$?
 	kill $pid
 	wait $pid
-	echo "packets: $(on_wire 51820) WireGuard, $(on_wire 4791) RoCE"
-	[ $rc = 0 ] && [ "$(on_wire 51820)" -gt 50 ] && [ "$(on_wire 4791)" = 0 ]
+	echo "packets: $(on_wire "$1") encrypted, $(on_wire "udp port 4791") RoCE"
+	[ $rc = 0 ] && [ "$(on_wire "$1")" -gt 50 ] && [ "$(on_wire "udp port 4791")" = 0 ]
 }
 
 mcast_pair() { # MGID [-6]
@@ -204,11 +272,42 @@ mcast6_no_route() {
 	[ "$(counter pa tx_no_route)" = $((before + 20)) ]
 }
 
-kind() { # KIND
+features() { # KIND
+	local rc
+	a timeout 290 "$PROGRAMS/features" -d $ADEV > /tmp/features.out 2>&1
+	rc=$?
+	grep -q '^not ok' /tmp/features.out || ktap_check "$1: verbs features" test $rc = 0
+	! grep -q '^not ok' /tmp/features.out || ktap_relay /tmp/features.out features $rc "$1: "
+}
+
+more_ways() { # KIND
 	local k=$1 t
+	[ -z "$V6" ] || ktap_check "$k: ibv_rc_pingpong, IPv6" pingpong $AIP6 $BIP6 ibv_rc_pingpong
+	ktap_check "$k: ibv_ud_pingpong" pingpong $AIP $BIP ibv_ud_pingpong -s 512
+	ktap_check "$k: ibv_srq_pingpong" pingpong $AIP $BIP ibv_srq_pingpong
+	for t in write read send; do
+		ktap_check "$k: ib_${t}_bw" bandwidth ib_${t}_bw -s 100000
+	done
+	[ -z "$V6" ] || ktap_check "$k: rping, IPv6" ping_rdma $AIP6
+	ktap_check "$k: ib_write_bw over rdma_cm" bandwidth ib_write_bw -R
+	case $k in	# the packets of this program go by lo, whatever the interface
+	lo | tun | ipip) features "$k" ;;
+	esac
+}
+
+changes() { # KIND
+	local k=$1
+	ktap_check "$k: the address is removed under traffic" disturbed address_away
+	ktap_check "$k: ... and works again" works_again
+	ktap_check "$k: the interface goes down and up under traffic" disturbed down_up
+	ktap_check "$k: ... and works again" works_again
+}
+
+kind() { # KIND
+	local k=$1
 	has "$k" || return 0
 	kind_up "$k" > /tmp/setup.log 2>&1 || {
-		if grep -q "nknown device type\|not supported\|wg: \|Operation not" /tmp/setup.log; then
+		if grep -q "nknown device type\|not supported\|wg: \|pppd: \|/dev/ppp device\|Operation not" /tmp/setup.log; then
 			ktap_skip "$k" "$(tail -n 1 /tmp/setup.log)"
 		else
 			sed 's/^/# /' /tmp/setup.log
@@ -220,33 +319,25 @@ kind() { # KIND
 	ktap_check "$k: path MTU and port state come from the interface" mtu_from_interface
 	ktap_check "$k: node GUIDs differ" guids
 	ktap_check "$k: ibv_rc_pingpong" pingpong $AIP $BIP ibv_rc_pingpong
-	[ -z "$V6" ] || ktap_check "$k: ibv_rc_pingpong, IPv6" pingpong $AIP6 $BIP6 ibv_rc_pingpong
-	ktap_check "$k: ibv_ud_pingpong" pingpong $AIP $BIP ibv_ud_pingpong -s 512
-	ktap_check "$k: ibv_srq_pingpong" pingpong $AIP $BIP ibv_srq_pingpong
-	for t in write read send; do
-		ktap_check "$k: ib_${t}_bw" bandwidth ib_${t}_bw -s 100000
-	done
 	ktap_check "$k: rping" ping_rdma $AIP
-	[ -z "$V6" ] || ktap_check "$k: rping, IPv6" ping_rdma $AIP6
-	ktap_check "$k: ib_write_bw over rdma_cm" bandwidth ib_write_bw -R
-	ktap_check "$k: READ responses leave in trains" trains
+	ktap_check "$k: READ responses leave in trains if the interface takes them" trains
 	ktap_check "$k: data of many operations" data
 	[ -z "$V6" ] || ktap_check "$k: data of many operations, IPv6" data -6
-	a timeout 290 "$PROGRAMS/features" -d $ADEV > /tmp/features.out 2>&1
-	t=$?
-	grep -q '^not ok' /tmp/features.out || ktap_check "$k: verbs features" test $t = 0
-	! grep -q '^not ok' /tmp/features.out || ktap_relay /tmp/features.out features $t "$k: "
-	[ "$k" != wg ] || ktap_check "$k: no readable RoCE packet on the wire" encrypted
+	[ -n "${QUICK:-}" ] || more_ways "$k"
+	case $k in
+	l3 | l3s) ktap_check "$k: devices on the interfaces below get their own packets only" hosts_below ;;
+	wg) ktap_check "$k: no readable RoCE packet on the wire" encrypted "udp port 51820" ;;
+	vti | vti6 | xfrm) ktap_check "$k: no readable RoCE packet on the wire" encrypted esp ;;
+	esac
 	ktap_check "$k: GIDs follow the addresses" gids_follow
-	ktap_check "$k: the address is removed under traffic" disturbed address_away
-	ktap_check "$k: ... and works again" works_again
-	ktap_check "$k: the interface goes down and up under traffic" disturbed down_up
-	ktap_check "$k: ... and works again" works_again
+	[ -n "${QUICK:-}" ] || changes "$k"
 	if [ "$k" = lo ]; then
 		ktap_check "$k: the namespace is deleted" disturbed namespace_deleted
 	else
-		ktap_check "$k: the MTU changes under traffic" disturbed other_mtu
-		ktap_check "$k: ... and works again" works_again
+		if [ -z "${QUICK:-}" ]; then
+			ktap_check "$k: the MTU changes under traffic" disturbed other_mtu
+			ktap_check "$k: ... and works again" works_again
+		fi
 		if [ "$k" = tun ]; then
 			ktap_check "$k: the interface moves to another namespace under traffic" disturbed interface_moved
 		else
@@ -331,8 +422,8 @@ no_warning() { # queries of a port whose speed is unknown
 }
 
 ktap_header
-{ load_modules; modprobe -q -a tun ipip sit ip_gre wireguard; } > /tmp/setup.log 2>&1
-for k in lo tun ipip gre sit wg; do kind $k; done
+{ load_modules; modprobe -q -a tun ipip sit ip_gre wireguard ipvlan pppoe ip6_tunnel ip6_gre ip_vti ip6_vti xfrm_interface; } > /tmp/setup.log 2>&1
+for k in lo tun ipip gre sit wg l3 l3s ppp ip6tnl ip6gre vti vti6 xfrm; do kind $k; done
 if has lo && kind_up lo > /tmp/setup.log 2>&1; then
 	ktap_check "lo: 127.0.0.1 and ::1" loopback_addresses
 	ktap_check "lo: a device on a veth beside it: each gets its own packets" two_devices
