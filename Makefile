@@ -6,6 +6,7 @@ VERSION	:= 0.1
 KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) $(lastword $(sort $(wildcard /lib/modules/*/build))))
 ARCH	?= $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 DESTDIR	?=
+SYSTEMLIB ?= lib
 ROOM	:= selftests/vm
 SECONDS_FUZZ ?= 60
 
@@ -90,14 +91,17 @@ install: module provider		## installs module, provider with its driver file, and
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	$(MAKE) install-tool
 
-install-tool:				## installs the tool roan and the files it reads, under DESTDIR: headers; for `roan vm` the module's sources
+install-tool:				## installs the tool roan, the rule and unit of `roan add`, and for `roan vm` the module's sources, under DESTDIR
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan/vm tools/vm/*.sh
 	install -m 644 tools/vm/fstab $(DESTDIR)/usr/share/roan/vm
 	VERSION=$(VERSION) tools/package sources $(DESTDIR)/usr/src/roan-$(VERSION)
-	install -D -m 644 -t $(DESTDIR)/usr/share/roan tools/roan_clients.py kernel/core/cc/params.h kernel/core/flow/pfc_rules.h \
+	install -D -m 644 -t $(DESTDIR)/usr/share/roan $(wildcard tools/roan_*.py) kernel/core/cc/params.h kernel/core/flow/pfc_rules.h \
 		kernel/base/stats.h tools/answer-rxe.conf
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
+	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/systemd/system tools/systemd/roan-link@.service
+	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/udev/rules.d tools/systemd/90-roan.rules
+	install -d $(DESTDIR)/etc/roan
 
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel
 	tools/package dkms
