@@ -91,7 +91,7 @@ install: module provider		## installs module, provider with its driver file, and
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	$(MAKE) install-tool
 
-install-tool:				## installs the tool roan, the rule and unit of `roan add`, and for `roan vm` the module's sources, under DESTDIR
+install-tool:				## installs the tool roan, its manual pages, the rule and unit of `roan add`, and for `roan vm` the module's sources, under DESTDIR
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan/vm tools/vm/*.sh
 	install -m 644 tools/vm/fstab $(DESTDIR)/usr/share/roan/vm
@@ -99,14 +99,16 @@ install-tool:				## installs the tool roan, the rule and unit of `roan add`, and
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan $(wildcard tools/roan_*.py) kernel/core/cc/params.h kernel/core/flow/pfc_rules.h \
 		kernel/base/stats.h tools/answer-rxe.conf
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
+	install -D -m 644 tools/roan.bash $(DESTDIR)/usr/share/bash-completion/completions/roan
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/systemd/system tools/systemd/roan-link@.service
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/udev/rules.d tools/systemd/90-roan.rules
-	install -d $(DESTDIR)/etc/roan
+	install -d $(DESTDIR)/etc/roan $(DESTDIR)/usr/share/man/man4 $(DESTDIR)/usr/share/man/man8
+	tools/man_pages.py $(DESTDIR)/usr/share/man
 
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel
 	tools/package dkms
 
-deb:					## build/deb/: roan-dkms and libroan as Debian packages
+deb:					## build/deb/: roan, roan-dkms, libroan, libroan-dev as Debian packages; tools/package module KERNEL: the module built
 	tools/package deb
 
 clean:					## remove build/
