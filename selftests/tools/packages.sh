@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The Debian packages, in an overlay over a Debian 12 root (root.sh), by chroot; needs root. `make deb` builds them there,
+# lintian checks them, they are installed, DKMS builds the module for KERNELS, manual pages and completion work, and a purge
+# leaves no file. This machine's system is not changed.
+#
+#	tree --make deb--> roan, roan-dkms, libroan, libroan-dev --dpkg -i--> root: /lib/modules/KERNEL/updates/dkms/roan.ko
+#
+# KERNELS: as `roan vm --kernel` (6.12-cloud 6.1); empty: none. Each takes a minute of CPU time to build for.
+# shellcheck disable=SC2154 # variables of root.sh
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+KERNELS=${KERNELS-6.12-cloud 6.1}
+. "$HERE/root.sh"
+
+# Files of the overlay that neither dpkg, a log, a cache nor this test made.
+files() {
+	(cd "$work/changes" && find . ! -type c ! -type d ! -path './var/lib/dpkg/*' ! -path './var/log/*' ! -path './var/cache/*' ! -path './build/*' \
+		! -path './tmp/*' ! -path './run/*' ! -path './lib/modules/*/modules.*' ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' ! -name ld.so.cache | sort)
+}
+
+# The headers appear where their packages have them.
+headers() { # KERNEL...: sets `releases`
+	local kernel release dir part
+	for kernel; do
+		release=$("$REPO/tools/vm/kernel.sh" -c release "$kernel") && dir=$("$REPO/tools/vm/kernel.sh" headers "$release") || return
+		dir=$(readlink -f "$dir")
+		for part in "${dir%/*}"/linux-* "${dir%/src/*}"/lib/linux-kbuild-*; do
+			[ -d "$part" ] && [ ! -e "$root/usr/${part#*/usr/}" ] || continue
+			mkdir -p "$root/usr/${part#*/usr/}" && mount -o bind,ro "$part" "$root/usr/${part#*/usr/}" || return
+		done
+		mkdir -p "$root/lib/modules/$release" && ln -s "/usr/src/linux-headers-$release" "$root/lib/modules/$release/build" || return
+		releases+=("$release")
+	done
+}
+
+installed() {
+	in_root sh -c 'dpkg -i $(ls /build/build/deb/*.deb | grep -v dbgsym)' > "$log" 2>&1 || { tail -n 20 "$log"; cat "$root"/var/lib/dkms/roan/*/build/make.log; return 1; }
+}
+
+dkms_built() { # RELEASE
+	local ko=$root/lib/modules/$1/updates/dkms/roan.ko
+	in_root dkms status -k "$1" | grep -q 'roan/.*: installed' || { in_root dkms status; return 1; }
+	ko=$(ls "$ko"*) || return
+	in_root modinfo -F vermagic "${ko#"$root"}" | grep -q "^$1 "
+}
+
+manuals() { # PAGE SECTION WORD...: shown without a warning, with these words
+	local page=$1 section=$2
+	shift 2
+	in_root env MANWIDTH=100 MANROFFOPT= sh -c "man --warnings -l $page > /tmp/page 2> /tmp/warnings; col -b < /tmp/page > /tmp/text"
+	[ ! -s "$root/tmp/warnings" ] || { cat "$root/tmp/warnings"; return 1; }
+	for word; do
+		grep -q -- "$word" "$root/tmp/text" || { echo "no '$word' in $page($section)"; return 1; }
+	done
+}
+
+completes() { # "EXPECTED WORDS" TYPED-WORD...: the last one is what has been typed of it
+	local want=$1 got
+	shift
+	# shellcheck disable=SC2016 # expanded in the root
+	got=$(in_root bash -c '. /usr/share/bash-completion/bash_completion
+		. /usr/share/bash-completion/completions/roan
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+		_roan 2> /dev/null
+		echo "${COMPREPLY[@]}"' bash roan "$@")
+	[ "$got" = "$want" ] || { echo "got '$got', not '$want'"; return 1; }
+}
+
+every_command_completes() {
+	local c
+	for c in $(in_root roan --help | grep -o '{.*}' | head -n 1 | tr -d '{}' | tr , ' '); do
+		completes "$c" "$c" || return
+	done
+}
+
+wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEMD_WANTS=roan-link@lo.service'; }
+
+removed() {
+	in_root dpkg --purge roan roan-dkms libroan libroan-dev > "$log" 2>&1 || { cat "$log"; return 1; }
+	files | comm -13 "$work/before" - > "$log"
+	[ ! -s "$log" ] || { cat "$log"; return 1; }
+	[ ! -e "$root/etc/roan" ] && [ -z "$(find "$root/var/lib/dkms" -name 'roan*')" ]
+}
+
+ktap_header
+releases=()
+# Not by ktap_check, in whose subshell their variables would stay.
+root_up || { ktap_fail "a root with systemd and DKMS"; ktap_end; }
+log=$work/log
+mount -r -t sysfs sysfs "$root/sys"
+# shellcheck disable=SC2086 # a list
+headers $KERNELS || { ktap_fail "headers of $KERNELS"; ktap_end; }
+ktap_check "make deb" root_debs || ktap_end
+ktap_check "lintian has nothing to say" lint_debs '/build/build/deb/*.changes'
+in_root ldconfig
+files > "$work/before"
+ktap_check "the packages install" installed
+for release in "${releases[@]}"; do
+	ktap_check "DKMS: the module for $release is installed" dkms_built "$release"
+done
+ktap_check "roan runs" eval "in_root roan status | grep -q 'no roan device'"
+ktap_check "roan(8): commands, files" manuals /usr/share/man/man8/roan.8.gz 8 'roan add IF' 'roan vm' /etc/roan/IF.conf 'device=roan0'
+ktap_check "roan(4): parameters" manuals /usr/share/man/man4/roan.4.gz 4 answer_rxe rpg_ai_rate pfc_prio_mask
+ktap_check "roan(7)" manuals /usr/share/man/man7/roan.7.gz 7 ROAN_CC
+ktap_check "completion: each command" every_command_completes
+ktap_check "completion: cc" completes "set show" cc ""
+ktap_check "completion: options" completes "--name --set" add lo --
+ktap_check "completion: interfaces" completes "lo" add l
+ktap_check "completion: roan vm" completes "--hosts" vm --ho
+ktap_check "the unit is valid" in_root systemd-analyze verify roan-link@lo.service
+ktap_check "udev: an interface without a file wants no unit" eval "! wanted"
+mkdir -p "$root/etc/roan" && echo device=roan0 > "$root/etc/roan/lo.conf"
+ktap_check "udev: an interface with a file wants its unit" wanted
+ktap_check "a purge leaves no file" removed
+ktap_end
