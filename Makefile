@@ -7,6 +7,7 @@ KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) $(lastword 
 ARCH	?= $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 DESTDIR	?=
 SYSTEMLIB ?= lib
+HOSTCC	?= cc
 ROOM	:= selftests/vm
 SECONDS_FUZZ ?= 60
 
@@ -29,19 +30,24 @@ mirror:
 	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench \
 		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(OUT)/selftests/
 
-module: mirror				## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y] [STRICT=1]
+module: mirror describe			## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y] [STRICT=1]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(STRICT),W=1 ROAN_WERROR=y) $(KARGS) modules
+
+describe: build/describe.json		## names, units, ranges and meanings of parameters and counters, for the tools
+build/describe.json: tools/describe.c kernel/core/cc/params.h kernel/core/flow/pfc_rules.h kernel/base/counters.h
+	@mkdir -p $(@D)
+	@t=$@.$$$$; $(HOSTCC) -Wall -Wextra -Ikernel -o $$t.bin $< && $$t.bin > $$t && mv $$t $@; rc=$$?; rm -f $$t $$t.bin; exit $$rc
 
 provider:				## build/provider/libroan-rdmav<N>.so
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider
 
-programs: provider			## the tests' C programs
+programs: provider describe		## the tests' C programs
 	$(MAKE) -C selftests/verbs
 	$(MAKE) -C selftests/cc
 	$(MAKE) -C selftests/gpu
 	$(MAKE) -C selftests/security
 
-test:					## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`
+test: describe				## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`
 	$(MAKE) -s -C selftests/unit run
 	@selftests/gpu/roan_gpu.sh
 
@@ -61,7 +67,7 @@ kunit:					## the suites inside a UML kernel with KASAN
 	$(MAKE) -s -C selftests/unit ktap
 	KUNIT=1 $(ROOM)/run.sh uml-debug -k log_buf_len=4M $(ROOM)/kunit.sh
 
-selftest:				## every script of selftests/vm/suites in its lab
+selftest: describe			## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh guests
 
 paths:					## scripts that move data, on links with all settings of GSO, GRO, MTU and loss (two hours of CPU)
@@ -91,13 +97,12 @@ install: module provider		## installs module, provider with its driver file, and
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	$(MAKE) install-tool
 
-install-tool:				## installs the tool roan, its manual pages, the rule and unit of `roan add`, and for `roan vm` the module's sources, under DESTDIR
+install-tool: describe			## installs the tool roan, its manual pages, the rule and unit of `roan add`, and for `roan vm` the module's sources, under DESTDIR
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan/vm tools/vm/*.sh
 	install -m 644 tools/vm/fstab $(DESTDIR)/usr/share/roan/vm
 	VERSION=$(VERSION) tools/package sources $(DESTDIR)/usr/src/roan-$(VERSION)
-	install -D -m 644 -t $(DESTDIR)/usr/share/roan $(wildcard tools/roan_*.py) kernel/core/cc/params.h kernel/core/flow/pfc_rules.h \
-		kernel/base/stats.h tools/answer-rxe.conf
+	install -D -m 644 -t $(DESTDIR)/usr/share/roan tools/roan_*.py build/describe.json tools/answer-rxe.conf
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
 	install -D -m 644 tools/roan.bash $(DESTDIR)/usr/share/bash-completion/completions/roan
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/systemd/system tools/systemd/roan-link@.service
@@ -114,4 +119,4 @@ deb:					## build/deb/: roan, roan-dkms, libroan, libroan-dev as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module provider programs test mutate fuzz lint cross kunit selftest paths bench cc check bare demo install install-tool dkms deb clean
+.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths bench cc check bare demo install install-tool dkms deb clean

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shows the counters of stats.h through the RDMA core: `rdma statistic` and ports/1/hw_counters/. Does not count
+ * Shows the counters of counters.h through the RDMA core: `rdma statistic` and ports/1/hw_counters/. Does not count
  * events.
  */
 #include "base/base.h"
 
-#define X(counter)	\
+#define X(counter, ...)	\
 	[ROAN_CNT_##counter] = { .name = #counter },
 static const struct rdma_stat_desc descs[] = { ROAN_COUNTERS(X) };
 #undef X

@@ -167,20 +167,18 @@ ROAN_CC_PARAMS(X)
 ROAN_PFC_PARAMS(X)
 #undef X
 
-#define X(_name, ...)	&pfc_param_##_name.attr.attr,
 static struct attribute *attrs[] = {
-	&ib_port_attr_algo.attr,
-	&ib_port_attr_program_algo.attr,
-	&ib_port_attr_link_speed.attr,
-	&ib_port_attr_peer_mode.attr,
-	&ib_port_attr_traffic_class.attr,
+#define X(_name, ...)	&ib_port_attr_##_name.attr,
+	ROAN_CC_DEVICE_PARAMS(X)
+#undef X
+#define X(_name, ...)	&pfc_param_##_name.attr.attr,
 	ROAN_PFC_PARAMS(X)
 #undef X
 #define X(_name, ...)	&param_##_name.attr.attr,
 	ROAN_CC_PARAMS(X)
+#undef X
 	NULL
 };
-#undef X
 
 static const struct attribute_group group = { .name = "cc_param", .attrs = attrs };
 

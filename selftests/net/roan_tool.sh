@@ -24,6 +24,21 @@ every_parameter_has_a_meaning() {
 	[ $n -gt 20 ]
 }
 
+# describe.json has the parameters and counters of this module, no others, each with unit and meaning.
+description_is_the_modules() {
+	python3 - "$REPO/tools" <<- 'END'
+		import os, sys
+		sys.path.insert(0, sys.argv[1])
+		import roan_describe
+		port = "/sys/class/infiniband/roan1/ports/1"
+		for folder, entries in ("cc_param", roan_describe.parameters()), ("hw_counters", roan_describe.counters()):
+		    names = {e["name"] for e in entries if e["unit"] and e["meaning"]}
+		    there = set(os.listdir(os.path.join(port, folder))) - {"lifespan"}
+		    if names != there:
+		        sys.exit("%s: %s" % (folder, sorted(names ^ there)))
+	END
+}
+
 # The kernel accepts both ends of each range, and refuses values beyond it and non-numbers; a refused write changes
 # nothing.
 every_range_is_kept() {
@@ -152,6 +167,7 @@ load_modules && two_hosts || { ktap_fail "two hosts"; ktap_end; }
 ktap_check "status shows both devices" eval 'roan && says "^roan1: .*active" && says "^roan2: "'
 ktap_check "status shows the GID index of the address" names_gid_index
 ktap_check "every parameter is shown with its meaning" every_parameter_has_a_meaning
+ktap_check "describe.json describes this module" description_is_the_modules
 ktap_check "the kernel enforces every range" every_range_is_kept
 ktap_check "cc set writes values with units" set_changes
 ktap_check "cc set with one invalid value changes nothing" nothing_changes

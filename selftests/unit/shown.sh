@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Checks that the tables of Documentation/observability.md list the counters, tracepoints and values of the sources, in
-# order.
+# Checks that the tables of Documentation/observability.md and qos-pfc.md have the counters, parameters, tracepoints and
+# values of the sources, in order: of counters and parameters also unit, range, defaults and meaning.
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 page=Documentation/observability.md
 
@@ -14,8 +14,14 @@ same() { # HEADING FILE: compares the names on stdin with those under the headin
 	return 1
 }
 
-file=$(source_of stats.h) failed=0
-sed -n 's/^\tX(\([a-z0-9_]*\)).*/\1/p' "$file" | sed 's/_prio[0-7]_/_prioN_/' | uniq | same Counters "$file" || failed=1
+failed=0
+{
+	sed -n '/^| name | unit | range/,/^$/{/^|/p}' Documentation/qos-pfc.md
+	sed -n '/^## Counters$/,/^## /{/^|/p}' $page
+} | diff <(tools/roan_describe.py tables) - || {
+	echo "Documentation/qos-pfc.md or observability.md (>) differs from the lists of counters.h, params.h, pfc_rules.h (<)"
+	failed=1
+}
 file=$(source_of trace.h)
 sed -n 's/^TRACE_EVENT(\([a-z_]*\),.*/\1/p' "$file" | same Tracepoints "$file" || failed=1
 file=$(source_of restrack.c)

@@ -17,6 +17,18 @@
 
 #define ROAN_CC_MAX_MBPS	800000		/* maximum of every rate in the list */
 
+/*
+ * Settings of the device that are not of an algorithm: files of cc_param with code of their own in verbs/sysfs_cc.c.
+ *
+ * X(name, unit, min, max, default, meaning); unit "name": the value is a word
+ */
+#define ROAN_CC_DEVICE_PARAMS(X)									\
+	X(algo, "name", 0, 0, 0, "none, fixed, dcqcn, dcqcn-mlx or swift")				\
+	X(program_algo, "bool", 0, 1, 1, "1: a program may choose its queue pairs' algorithm")		\
+	X(link_speed, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, "of the link; 0: as the interface reports")	\
+	X(traffic_class, "TOS", 0, 255, 0, "of packets whose address has traffic class 0")	\
+	X(peer_mode, "name", 0, 0, 0, "auto or standard: whether packets say that this host supports SACK")
+
 #define ROAN_CC_PARAMS(X)										\
 	/* reaction point: alpha */									\
 	X(dce_tcp_g, "1/1024", 1, 1023, 1020, 1019, "alpha keeps this share per update; a CNP adds the rest")	\

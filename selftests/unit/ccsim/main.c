@@ -11,7 +11,6 @@
 static const char usage[] =
 	"usage: ccsim [options] [NAME=VALUE ...]      parameters as in cc_param/\n"
 	"       ccsim --check [--quick]               compare with the fluid model\n"
-	"       ccsim --table                         print the parameter tables of Documentation/qos-pfc.md\n"
 	"  --n N            flows (2)                 --gbps G         every link (40)\n"
 	"  --algo A         none fixed dcqcn dcqcn-mlx swift (dcqcn)\n"
 	"  --frame BYTES    on the wire (1000)        --rtt-us U       empty round trip (4)\n"
@@ -45,25 +44,8 @@ static bool set_param(struct setup *s, const char *assignment)
 	return false;
 }
 
-#define X(name, unit, min, max, def, meaning)	\
-	printf("| %s | %s | %u-%u | %u | %s |\n", #name, unit, min, max, def, meaning);
-static void print_table(void)
-{
-	printf("| name | unit | range | default | meaning |\n|---|---|---|---|---|\n");
-	ROAN_PFC_PARAMS(X)
-	printf("\n");
-	printf("| name | unit | range | dcqcn | others | meaning |\n|---|---|---|---|---|---|\n");
-	for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++) {
-		const struct roan_cc_param_info *p = &roan_cc_param_table[i];
-
-		printf("| %s | %s | %u-%u | %u | %u | %s |\n", p->name, p->unit, p->min, p->max, p->paper, p->mlx, p->meaning);
-	}
-	printf("\n");
-}
-#undef X
-
 enum choice {
-	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, MARKS, PARKING_LOT, VICTIM, CHECK, QUICK, TABLE, HELP
+	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, MARKS, PARKING_LOT, VICTIM, CHECK, QUICK, HELP
 };
 
 static const struct option options[] = {
@@ -73,7 +55,7 @@ static const struct option options[] = {
 	{ "cap-mbps", 1, NULL, CAP }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED },
 	 { "model", 0, NULL, MODEL }, { "marks", 1, NULL, MARKS },
 	{ "parking-lot", 0, NULL, PARKING_LOT }, { "victim", 0, NULL, VICTIM }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
-	{ "table", 0, NULL, TABLE }, { "help", 0, NULL, HELP }, {}
+	{ "help", 0, NULL, HELP }, {}
 };
 
 static int print_model(const struct setup *s)
@@ -140,7 +122,6 @@ int main(int argc, char **argv)
 		case VICTIM: victim = true; break;
 		case CHECK: check = true; break;
 		case QUICK: quick = true; break;
-		case TABLE: print_table(); return 0;
 		case HELP: fputs(usage, stdout); return 0;
 		default: return refuse("no such option", argv[optind - 1]);
 		}
@@ -151,7 +132,7 @@ int main(int argc, char **argv)
 		setup_dilate(&s);
 	for (; optind < argc; optind++) {
 		if (!set_param(&s, argv[optind]))
-			return refuse("no such parameter, or out of range (see --table):", argv[optind]);
+			return refuse("no such parameter, or out of range (see Documentation/qos-pfc.md):", argv[optind]);
 	}
 	if (!s.flows || s.link < 1000000 || s.frame < 64 || s.frame > 65535 || ms <= join || join < 0 || s.red.kmax <= s.red.kmin)
 		return refuse("out of range or inconsistent:", "n, gbps, frame, ms, join-ms, kmin or kmax");
