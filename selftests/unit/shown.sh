@@ -29,4 +29,11 @@ file=$(source_of restrack.c)
 	sed -n '/^int roan_fill_res_qp/,/^}/s/^\t\t{ "\([a-z0-9_]*\)",.*/\1/p' "$file"
 	grep -o 'rdma_nl_put_driver_[a-z0-9]*(msg, "[a-z0-9_]*"' "$file" | sed 's/.*"\(.*\)"/\1/'
 } | same "Values of a queue pair" "$file" || failed=1
+sed -n '/^## All codes$/,${/^|/p}' Documentation/doctor.md | diff <(tools/roan doctor --codes) - || {
+	echo "Documentation/doctor.md (>) differs from CODES of tools/roan_doctor_base.py (<)"
+	failed=1
+}
+for code in $(tools/roan doctor --codes | sed -n 's/^| `\([a-z0-9-]*\)`.*/\1/p'); do
+	grep -q "\"$code\"" selftests/tools/doctor_*.py || { echo "selftests/tools/doctor_*.py do not provoke $code"; failed=1; }
+done
 exit $failed

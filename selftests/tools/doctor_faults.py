@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Faults of one host, each seeded and removed, with the codes that `roan doctor` must report: these and no others. Called by
+doctor.sh. PARTS in the environment: those of main() that are run."""
+import os
+import shutil
+import socket
+import struct
+import tempfile
+
+from doctor_world import REPO, always, case, compare, doctor, end, enter, fails, forked, result, roan, roan_doctor_net, sh, skip
+import doctor_peer
+import roan_doctor_host		# doctor_world has the path to it
+
+LIB = 'LINK_TYPE=roan; . "$REPO/selftests/vm/lib.sh"; '
+PROVIDER = "/etc/libibverbs.d/roan.driver"
+NOBODY = 65534
+
+
+def module_cases():
+    """The module that is not there: first this guest's, then trees of files that imitate /lib/modules."""
+    if os.path.isdir("/sys/module/roan"):
+        return skip("module", "it is loaded already")
+    case("nothing is loaded", {"module-missing"}, "", "", "--only", "module")
+    root = tempfile.mkdtemp()
+    release = os.uname().release
+    ko = sh(LIB + "roan_ko").strip()
+
+    def tree(kernel):
+        folder = os.path.join(root, "lib/modules", kernel, "updates")
+        os.makedirs(folder, exist_ok=True)
+        shutil.copy(ko, folder + "/roan.ko")
+        with open(os.path.join(root, "lib/modules", kernel, "modules.dep"), "w") as f:
+            f.write("kernel/a.ko:\nupdates/roan.ko: kernel/a.ko\n")
+        return folder + "/roan.ko"
+    env = {"ROAN_ROOT": root}
+    tree("5.0.0-other")
+    case("installed for another kernel", {"module-other-kernel"}, "", "", "--only", "module", env=env)
+    path = tree(release)
+    case("installed, not loaded", {"module-not-loaded"}, "", "", "--only", "module", env=env)
+    with open(path, "rb") as f:
+        text = f.read()
+    with open(path, "wb") as f:
+        f.write(text.replace(b"vermagic=" + release.encode(), b"vermagic=" + b"9" * len(release)))
+    case("built for another kernel, below this one's folder", {"module-other-kernel"}, "", "", "--only", "module", env=env)
+    with open(path, "wb") as f:
+        f.write(text)
+    os.makedirs(root + "/sys/module/module/parameters")
+    with open(root + "/sys/module/module/parameters/sig_enforce", "w") as f:
+        f.write("Y\n")
+    case("an unsigned module on a kernel that requires signatures", {"module-unsigned"}, "", "", "--only", "module", env=env)
+    with open(path, "ab") as f:
+        f.write(roan_doctor_host.SIGNED)
+    case("a signed module on it", {"module-not-loaded"}, "", "", "--only", "module", env=env)
+    shutil.rmtree(root)
+
+
+def port_cases():
+    case("no device", {"no-device"})
+    holder = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    holder.bind(("", 4791))
+    case("a program holds the port", {"no-device", "port-taken"})
+    holder.close()
+    case("rdma_rxe holds the port", {"no-device", "port-taken"},
+         "ip link add rx0 type dummy; ip link set rx0 up; modprobe rdma_rxe && rdma link add rxe0 type rxe netdev rx0",
+         "rdma link del rxe0; rmmod rdma_rxe; ip link del rx0")
+
+
+def healthy_cases():
+    """Set-ups without a fault, in shared mode, each with a device of its own. The remedies of two of them are tested, too."""
+    case("lo without an address of its own", {"lo-address"}, LIB + "link_add roan_lo lo", "")
+    case("lo", set(), "ip addr add 10.99.0.1/32 dev lo", "ip addr del 10.99.0.1/32 dev lo; rdma link del roan_lo")
+    case("veth", set(), LIB + "ip netns add c0; ip link add va mtu 1500 type veth peer name eth0 mtu 1500 netns c0; ip addr add 10.11.0.1/24 dev va;"
+         "ip -n c0 addr add 10.11.0.2/24 dev eth0; ip -n c0 link set eth0 up; ip -n c0 link set lo up; ip link set va up; link_add roan_v va", "")
+    case("the other end of the veth is down", {"no-carrier"}, "ip -n c0 link set eth0 down", "ip -n c0 link set eth0 up")
+    case("the only device's interface is in a container", {"no-device"}, LIB + "rdma link del roan_v; link_add roan_c eth0 c0", "")
+    case("container", set(), ns="c0")
+    sh("rdma link del roan_c; ip netns del c0")
+    case("bridge", set(), LIB + "ip link add br0 type bridge; ip link add p0 type dummy; ip link set p0 master br0 up; ip link set br0 up;"
+         "ip addr add 10.12.0.1/24 dev br0; link_add roan_b br0", "rdma link del roan_b; ip link del p0; ip link del br0")
+    case("VLAN: the device is that of the interface below", set(), LIB + "ip link add e0 type dummy; ip link set e0 up; ip addr add 10.13.0.1/24 dev e0;"
+         "ip link add link e0 name e0.5 type vlan id 5; ip addr add 10.13.5.1/24 dev e0.5; ip link set e0.5 up; link_add roan_e e0",
+         "rdma link del roan_e; ip link del e0")
+
+
+def as_user(**how):
+    return dict(ns="h1", user=NOBODY, **how)
+
+
+def program_cases():
+    case("no driver file", {"provider-missing"}, "mv %s /tmp/" % PROVIDER, "mv /tmp/roan.driver %s" % PROVIDER, ns="h1")
+    case("the provider is for another libibverbs", {"provider-abi"},
+         "mkdir -p /tmp/p; touch /tmp/p/libroan-rdmav99.so; cp %s /tmp/; echo driver /tmp/p/libroan > %s" % (PROVIDER, PROVIDER),
+         "cp /tmp/roan.driver %s" % PROVIDER, ns="h1")
+    case("the driver file names a library that does not exist", {"provider-missing"},
+         "cp %s /tmp/; echo driver /tmp/absent/libroan > %s" % (PROVIDER, PROVIDER), "cp /tmp/roan.driver %s" % PROVIDER, ns="h1")
+    case("IBV_DRIVERS names a provider that does not exist", {"provider-env"}, ns="h1", env={"IBV_DRIVERS": "/nowhere/libx"})
+    case("no file for the device", {"uverbs-missing"}, "mkdir /tmp/u; mv /dev/infiniband/uverbs* /tmp/u", "mv /tmp/u/* /dev/infiniband; rmdir /tmp/u", ns="h1")
+    case("another user, the files are root's", {"uverbs-permission"}, "chmod 0600 /dev/infiniband/uverbs*", "chmod 0666 /dev/infiniband/uverbs*", **as_user())
+    case("another user, with rights", set(), **as_user(memlock=8 << 20))
+    case("another user, 64 KiB of locked memory", {"memlock"}, **as_user(memlock=64 << 10))
+    case("no file for rdma_cm", {"rdma-cm-missing"}, "mv /dev/infiniband/rdma_cm /tmp", "mv /tmp/rdma_cm /dev/infiniband", ns="h1")
+    if fails("grep -q ^rdma /proc/cgroups"):
+        skip("the rdma controller: rdma-cgroup", "this kernel has no rdma controller")
+    else:
+        rdma_controller()
+    case("no rdma tool", {"tool-missing"}, "mkdir -p /tmp/bin; ln -sf $(command -v ip ss nft ethtool) /tmp/bin", "", "--only", "tools", ns="h1", env={"PATH": "/tmp/bin"})
+
+
+def rdma_controller():
+    case("the rdma controller allows nothing", {"rdma-cgroup"},
+         "mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; echo +rdma > /tmp/cg/cgroup.subtree_control; mkdir /tmp/cg/job;"
+         "echo roan1 hca_handle=max hca_object=0 > /tmp/cg/job/rdma.max", "rmdir /tmp/cg/job; umount /tmp/cg", ns="h1", cgroup="/tmp/cg/job")
+
+
+RESTORE = "for a in 10.7.0.1/24 fd07::1/64; do ip -n h1 addr replace $a dev v1 nodad; done"
+
+
+def interface_cases():
+    def on_h1(name, expected, seed, undo):
+        case(name, expected, seed, undo, ns="h1")
+    on_h1("interface down", {"link-down"}, "ip -n h1 link set v1 down", "ip -n h1 link set v1 up; %s" % RESTORE)
+    on_h1("no address", {"no-ip"}, "ip -n h1 link set v1 addrgenmode none; ip -n h1 addr flush dev v1",
+          "ip -n h1 link set v1 addrgenmode eui64; ip -n h1 link set v1 down; ip -n h1 link set v1 up; " + RESTORE)
+    on_h1("only a link-local address", {"link-local-only"}, "ip -n h1 addr del 10.7.0.1/24 dev v1; ip -n h1 addr del fd07::1/64 dev v1;"
+          "ip -n h1 addr replace fe80::77/64 dev v1 nodad", "ip -n h1 addr del fe80::77/64 dev v1; " + RESTORE)
+    on_h1("MTU 1200", {"mtu-low"}, "ip -n h1 link set v1 mtu 1200", "ip -n h1 link set v1 mtu 4200; " + RESTORE)
+    on_h1("another interface in the subnet", {"arp-flux"}, "ip -n h1 link add d1 type dummy; ip -n h1 addr add 10.7.0.9/24 dev d1; ip -n h1 link set d1 up", "")
+    on_h1("... and strict reverse path filtering", {"arp-flux", "rp-filter"}, "ip netns exec h1 sysctl -qw net.ipv4.conf.all.rp_filter=1",
+          "ip netns exec h1 sysctl -qw net.ipv4.conf.all.rp_filter=0; ip -n h1 link del d1")
+    if fails("ls /proc/sys/net/ipv4/fib_multipath_hash_policy"):
+        skip("multipath route: ecmp-l3", "this kernel has no multipath routes")
+    else:
+        on_h1("multipath route, hash of addresses", {"ecmp-l3"}, "ip -n h1 route add 10.50.0.0/16 nexthop via 10.7.0.2 dev v1 nexthop via 10.7.0.3 dev v1", "")
+        on_h1("multipath route, hash of ports", set(), "ip netns exec h1 sysctl -qw net.ipv4.fib_multipath_hash_policy=1", "ip -n h1 route del 10.50.0.0/16")
+    on_h1("GSO off", {"gso-off"}, "ip netns exec h1 ethtool -K v1 gso off", "ip netns exec h1 ethtool -K v1 gso on")
+    on_h1("no checksum offload", {"checksum-off"}, "ip netns exec h1 ethtool -K v1 tx off", "ip netns exec h1 ethtool -K v1 tx on tso on gso on")
+    if os.environ.get("NICS"):
+        on_h1("GRO off", {"gro-off"}, "ip netns exec h1 ethtool -K v1 gro off", "ip netns exec h1 ethtool -K v1 gro on")
+    else:
+        skip("GRO off: gro-off", "no adapter: a veth passes GSO packets whole")
+    on_h1("PFC of a priority that the packets do not have", {"pfc-priority"}, "cd /tmp; ip netns exec h1 $REPO/tools/roan cc set roan1 traffic_class=104 pfc_prio_mask=2", "")
+    on_h1("PFC of the packets' priority", set(), "ip netns exec h1 $REPO/tools/roan cc set roan1 pfc_prio_mask=8",
+          "ip netns exec h1 $REPO/tools/roan cc set roan1 traffic_class=0 pfc_prio_mask=0")
+
+
+INPUT = "ip netns exec h1 nft 'table inet t { chain c { type filter hook input priority 0; %s }; }'"
+OUTPUT = "ip netns exec h1 nft 'table inet t { chain c { type filter hook output priority 0; %s }; }'"
+FLUSH = "ip netns exec h1 nft flush ruleset"
+
+
+def firewall_cases():
+    if fails("nft list ruleset"):
+        return skip("firewall", "this kernel has no nf_tables")
+
+    def rules(name, expected, seed, undo=FLUSH):
+        case(name, expected, seed, undo, ns="h1")
+    rules("a rule drops the port", {"firewall-drop"}, INPUT % "udp dport 4791 counter drop;")
+    rules("a range of ports is rejected on the way out", {"firewall-drop"}, OUTPUT % "udp dport 4000-5000 reject;")
+    rules("a firewall that accepts ssh and replies only", {"firewall-drop"},
+          INPUT % 'policy drop; ct state established,related accept; iif "lo" accept; tcp dport 22 accept;')
+    rules("... and port 4791", set(), INPUT % 'policy drop; ct state established,related accept; tcp dport 22 accept; udp dport { 53, 4791 } accept;')
+    rules("... by a chain of its own", set(),
+          "ip netns exec h1 nft 'table inet t { chain roce { udp dport 4791 iifname \"v*\" accept; }; chain c { type filter hook input priority 0; policy drop; jump roce; }; }'")
+    rules("a rule for some addresses", {"firewall-maybe"}, INPUT % "ip saddr 10.7.0.77 udp dport 4791 drop;")
+    rules("iptables", {"firewall-drop"}, "ip netns exec h1 iptables -A INPUT -p udp --dport 4791 -j DROP")
+    rules("rules of roce-guard.nft", set(), "sed 's/\"eth0\"/\"v1\"/' %s/Documentation/roce-guard.nft | ip netns exec h1 nft -f -" % REPO)
+    rules("masquerading", {"nat"}, "ip netns exec h1 nft 'table ip t { chain c { type nat hook postrouting priority 100; oifname \"v1\" masquerade; }; }'")
+    rules("masquerading of another interface", set(), "ip netns exec h1 nft 'table ip t { chain c { type nat hook postrouting priority 100; oifname \"x1\" masquerade; }; }'")
+    rules("a rule that clears the ECN bits", {"ecn-mangled"}, OUTPUT % "ip ecn set not-ect;")
+    rules("a rule that sets the DSCP", set(), OUTPUT % "udp dport 4791 ip dscp set cs3;")
+    most = sh("cat /proc/sys/net/netfilter/nf_conntrack_max").strip()
+    rules("the connection tracking table is full", {"conntrack-full"},
+          OUTPUT % "ct state new counter;" + "; ip netns exec h1 ping -qc1 10.7.0.2; sysctl -qw net.netfilter.nf_conntrack_max=1",
+          FLUSH + "; sysctl -qw net.netfilter.nf_conntrack_max=%s" % most)
+
+
+def evil_packets():
+    """In h1: datagrams with a wrong checksum, and from h2 a UD SEND to the GSI QP with a wrong ICRC."""
+    def work():
+        enter("h1")
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+        for _ in range(20):
+            raw.sendto(struct.pack("!HHHH", 9, 9, 16, 0x1234) + b"checksum", ("127.0.0.1", 0))
+        return 0
+
+    def other():
+        enter("h2")
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        udp.sendto(struct.pack("!BBHII", 0x64, 0, 0xffff, 1, 1) + bytes(20), ("10.7.0.1", 4791))
+        return 0
+    forked(work)
+    forked(other)
+
+
+def packet_cases():
+    evil_packets()
+    case("packets with wrong checksums arrived", {"checksum-errors", "icrc-errors"}, ns="h1")
+
+
+def imitated_cases():
+    """Hardware that no guest has, as trees of files and programs that imitate ethtool and dcb; one check each."""
+    root = tempfile.mkdtemp()
+
+    def put(path, text):
+        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+        with open(os.path.join(root, path), "w") as f:
+            f.write(text + "\n")
+
+    def program(name, text):
+        put("bin/" + name, "#!/bin/sh\ncat << 'E'\n%s\nE" % text)
+        os.chmod(os.path.join(root, "bin", name), 0o755)
+
+    class Fake(roan_doctor_net.Device):
+        settings = {}
+
+        def __init__(self):
+            self.name, self.netdev, self.interface = "roan9", "eth9", {}
+
+        def setting(self, name):
+            return self.settings.get(name)
+
+    def check(name, function, expected, args=(Fake(), {})):
+        was = {k: os.environ.get(k) for k in ("ROAN_ROOT", "PATH")}
+        os.environ.update(ROAN_ROOT=root, PATH=root + "/bin:" + was["PATH"])
+        try:
+            got = {f.code for f in function(*args) or ()}
+        finally:
+            for k, v in was.items():
+                os.environ.pop(k) if v is None else os.environ.update({k: v})
+        result("%s: %s" % (name, ", ".join(expected) or "healthy"), "" if got == set(expected) else "found %s" % got)
+    nic = "sys/class/net/eth9/device/"
+    put("sys/devices/system/cpu/online", "0-7")
+    put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance")
+    check("governor performance", roan_doctor_host.governor, [], ([],))
+    put("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave")
+    check("governor powersave", roan_doctor_host.governor, ["cpu-governor"], ([],))
+    put(nic + "numa_node", "1")
+    put("sys/devices/system/node/node1/cpulist", "4000-4095")
+    check("adapter on another node than the process", roan_doctor_net.numa, ["numa-distance"])
+    put("sys/devices/system/node/node1/cpulist", "0-4095")
+    check("adapter on the node of the process", roan_doctor_net.numa, [])
+    for irq, cpu in (40, 0), (41, 0), (42, 0):
+        put(nic + "msi_irqs/%d" % irq, "msix")
+        put("proc/irq/%d/effective_affinity_list" % irq, str(cpu))
+    check("all interrupts on one CPU", roan_doctor_net.interrupts, ["irq-one-cpu"])
+    put("proc/irq/42/effective_affinity_list", "3")
+    check("interrupts on two CPUs", roan_doctor_net.interrupts, [])
+    for n in range(4):
+        put("sys/class/net/eth9/queues/rx-%d/rps_cpus" % n, "0")
+    flow = "UDP over IPV4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA\n"
+    program("ethtool", flow)
+    check("UDP spread by address", roan_doctor_net.receive_queues, ["rss-ip-only"])
+    program("ethtool", flow + "L4 bytes 0 & 1 [TCP/UDP src port]\nL4 bytes 2 & 3 [TCP/UDP dst port]\n")
+    check("UDP spread by port", roan_doctor_net.receive_queues, [])
+    put(nic + "infiniband/mlx5_0/ports/1/gid_attrs/types/0", "IB/RoCE v1")
+    check("an adapter with RoCE v1 only", roan_doctor_net.adapter, [])
+    put(nic + "infiniband/mlx5_0/ports/1/gid_attrs/types/1", "RoCE v2")
+    check("an adapter with RoCE v2 of its own", roan_doctor_net.adapter, ["adapter-roce"])
+    Fake.settings = {"pfc_prio_mask": 8, "traffic_class": 104}
+    program("dcb", '[{"pfc_cap":8,"prio_pfc":[false,true,false,false,false,false,false,false],"dscp_prio":[[26,3]]}]')
+    check("the adapter's PFC is of another priority", roan_doctor_net.pfc, ["pfc-dcb"])
+    program("dcb", '[{"pfc_cap":8,"prio_pfc":[false,false,false,true,false,false,false,false],"dscp_prio":[[26,3]]}]')
+    check("the adapter's PFC is of the same priority", roan_doctor_net.pfc, [])
+    card = "sys/bus/pci/devices/0000:01:00.0/"
+    for name, text in ("class", "0x030000"), ("vendor", "0x10de"), ("device", "0x2330"), ("resource", "0x0 0x0 0x0\n" * 6):
+        put(card + name, text)
+    check("a GPU without a driver", roan.gpu_memory, [], ())
+    os.symlink("../../drivers/nvidia", os.path.join(root, card, "driver"))
+    check("a GPU whose memory cannot be registered", roan.gpu_memory, ["gpu-memory"], ())
+    shutil.rmtree(root)
+
+
+def exclusive():
+    sh("for i in $(seq 100); do rdma system set netns exclusive && exit; sleep 0.1; done; exit 1")
+
+
+def main():
+    parts = os.environ.get("PARTS", "module,port,healthy,program,interface,firewall,peer,packets,imitated").split(",")
+    if "module" in parts:
+        module_cases()
+    sh(LIB + "load_modules")
+    if "port" in parts:
+        port_cases()
+    if "healthy" in parts:
+        healthy_cases()
+    exclusive()
+    sh(LIB + "two_hosts")
+    if "healthy" in parts:
+        case("exclusive mode, the first namespace has no device", {"netns-exclusive", "no-device"})
+    status, answer = doctor(ns="h1")
+    always.update(f["code"] for f in answer["findings"])
+    result("two hosts: %s" % (", ".join(sorted(always)) or "healthy"), "" if not status and always <= {"irq-one-cpu"} else compare(status, answer, []))
+    for part in parts:
+        PARTS.get(part, lambda: None)()
+    end()
+
+
+PARTS = {"program": program_cases, "interface": interface_cases, "firewall": firewall_cases, "peer": doctor_peer.cases, "packets": packet_cases,
+         "imitated": imitated_cases, "controller": rdma_controller}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Faults of the way between two hosts, h1 and h2, found by `roan doctor --peer` in h1. The listener is a process of its own in
+h2. Faults of the path itself are made by tc on the egress of v1 or v2, which no check of a host looks at."""
+import subprocess
+import sys
+
+from doctor_world import REPO, case, fails, result, sh, skip, wait_for
+
+LISTENER = "import sys, time; sys.path.insert(0, '%s/tools'); import roan_doctor; shift = float(sys.argv[1]); real = time.time; " \
+           "time.time = lambda: real() + shift; sys.exit(roan_doctor.main(['--listen']))" % REPO
+PEER = ("--peer", "10.7.0.2")
+
+
+def listener(shift=0):
+    """Starts roan doctor --listen in h2, with a clock that is ahead by so many seconds."""
+    process = subprocess.Popen(["ip", "netns", "exec", "h2", sys.executable, "-c", LISTENER, str(shift)])
+    wait_for(lambda: sh("ip netns exec h2 ss -Hltn 'sport = :18591'").strip(), 60)
+    return process
+
+
+def egress(end, match, action):
+    return "ip netns exec h%d bash -c 'tc qdisc add dev v%d clsact && tc filter add dev v%d egress protocol ip prio 1 %s %s'" % (end, end, end, match, action)
+
+
+def no_filter(end):
+    return "tc -n h%d qdisc del dev v%d clsact" % (end, end)
+
+
+UDP = "u32 match ip protocol 17 0xff"
+ROCE = UDP + " match ip dport 4791 0xffff"
+
+
+def path_edits(on_way):
+    """Packets that the path does not carry, or changes. The last one leaves counts that later examinations report."""
+    on_way("the path carries 2000 bytes", {"path-mtu", "path-drops"}, egress(1, "u32 match ip protocol 17 0xff", "action police rate 100gbit burst 100m mtu 2000 conform-exceed drop/pass"), no_filter(1))
+    on_way("the path clears ECN, there", {"ecn-bleached"}, egress(1, UDP, "action pedit ex munge ip tos set 0 retain 3 pipe action csum ip4h"), no_filter(1))
+    on_way("the path clears ECN, back", {"ecn-bleached"}, egress(2, UDP, "action pedit ex munge ip tos set 0 retain 3 pipe action csum ip4h"), no_filter(2))
+    on_way("the path clears the DSCP", {"dscp-bleached"}, egress(1, UDP, "action pedit ex munge ip tos set 0 retain 252 pipe action csum ip4h"), no_filter(1))
+    on_way("the path changes payload", {"exchange-failed"}, egress(1, ROCE, "action pedit munge offset 60 u32 set 0xdeadbeef"), no_filter(1))
+
+
+def cases():
+    edits = not fails(egress(1, UDP, "action pedit ex munge ip tos set 0 retain 3 pipe action csum ip4h"))
+    fails(no_filter(1))
+    case("nobody listens at the peer", {"peer-unreachable"}, "", "", *PEER, ns="h1")
+    process = listener()
+    try:
+        def on_way(name, expected, seed="", undo="", peer=PEER):
+            case("to a peer, " + name, expected, seed, undo, *peer, ns="h1")
+        on_way("nothing is wrong", set())
+        on_way("MTU 1500 there", {"mtu-mismatch"}, "ip -n h2 link set v2 mtu 1500", "ip -n h2 link set v2 mtu 4200")
+        on_way("by an address that no device has", {"peer-no-device"}, "ip -n h2 link add d2 type dummy; ip -n h2 addr add 10.9.0.2/32 dev d2; ip -n h2 link set d2 up;"
+               "ip -n h1 route add 10.9.0.2 via 10.7.0.2", "ip -n h1 route del 10.9.0.2; ip -n h2 link del d2", ("--peer", "10.9.0.2"))
+        on_way("the path drops RoCE, there", {"path-drops"}, egress(1, ROCE, "action drop"), no_filter(1))
+        on_way("the path drops RoCE, back", {"path-drops"}, egress(2, ROCE, "action drop"), no_filter(2))
+        if fails("nft list ruleset"):
+            skip("to a peer, its firewall drops RoCE: firewall-drop", "this kernel has no nf_tables")
+        else:
+            on_way("its firewall drops RoCE", {"firewall-drop", "path-drops"}, "ip netns exec h2 nft 'table inet t { chain c { type filter hook input priority 0; udp dport 4791 drop; }; }'",
+                   "ip netns exec h2 nft flush ruleset")
+        on_way("its congestion control differs", {"qos-mismatch"}, "ip netns exec h2 sh -c 'echo swift > /sys/class/infiniband/roan2/ports/1/cc_param/algo'",
+               "ip netns exec h2 sh -c 'echo dcqcn > /sys/class/infiniband/roan2/ports/1/cc_param/algo'")
+        if edits:
+            path_edits(on_way)
+        else:
+            skip("packets that the path changes: path-mtu, ecn-bleached, dscp-bleached, exchange-failed", "this kernel lacks act_pedit")
+    finally:
+        process.terminate()
+        process.wait()
+    process = listener(100)
+    case("to a peer, its clock is ahead", {"clock-skew"} | ({"icrc-errors"} if edits else set()), "", "", *PEER, ns="h1")
+    process.terminate()
+    result("the listener ends when it is told to", "" if process.wait() else "status 0")

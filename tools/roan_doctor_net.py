@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Checks of `roan doctor` that concern the interface below a device, and what the IP stack does to its packets."""
+import ipaddress
+import os
+import re
+
+import roan_clients
+import roan_doctor_firewall
+from roan_doctor_base import Finding, NotChecked, below, first_line, listing, number, output, parsed
+from roan_doctor_host import cpu_list
+
+
+class Device:
+    """A roan device whose interface is in this network namespace."""
+    def __init__(self, name, interface):
+        self.name, self.netdev, self.interface = name, interface["ifname"], interface
+        self.path = os.path.join(roan_clients.CLASS, name)
+        self.port = os.path.join(self.path, "ports/1")
+        self.uverbs = next((u for u in listing(below("sys/class/infiniband_verbs"))
+                            if first_line(below("sys/class/infiniband_verbs", u, "ibdev")) == name), None)
+        self.addresses = [a["local"] for a in interface.get("addr_info", []) if "local" in a]
+        self.mtu = interface.get("mtu", 0)
+
+    def setting(self, name):
+        """A file of cc_param; None in a namespace that does not have them."""
+        text = first_line(self.port, "cc_param", name)
+        return int(text) if text and text.isdigit() else text
+
+    def gids(self):
+        """[(index, address)] of RoCE v2."""
+        found = []
+        for i in sorted(listing(self.port, "gids"), key=int):
+            gid, kind = first_line(self.port, "gids", i), first_line(self.port, "gid_attrs/types", i)
+            if gid and kind and "v2" in kind:
+                address = ipaddress.ip_address(gid)
+                found.append((int(i), str(address.ipv4_mapped or address)))
+        return found
+
+    def gid_index(self, address):
+        return next((i for i, a in self.gids() if a == address), None)
+
+    def counters(self):
+        rows = parsed("rdma", "-j", "statistic", "show", "link", self.name + "/1")
+        return {k: v for k, v in rows[0].items() if isinstance(v, int)} if rows else {}
+
+
+def is_roan(name):
+    path = os.path.join(roan_clients.CLASS, name)
+    return os.path.exists(os.path.join(path, "ports/1/cc_param")) or os.path.exists(os.path.join(path, "poll_idle_us"))
+
+
+def interfaces():
+    """Name -> what `ip` says about it, of this network namespace."""
+    return {i["ifname"]: i for i in parsed("ip", "-j", "-details", "addr", "show") if "ifname" in i}
+
+
+def devices(links):
+    """(devices whose interface is in this namespace, names of the others)"""
+    here, elsewhere = [], []
+    for link in parsed("rdma", "-j", "link", "show"):
+        if is_roan(link["ifname"]):
+            interface = links.get(link.get("netdev"))
+            here += [Device(link["ifname"], interface)] if interface else []
+            elsewhere += [] if interface else [link["ifname"]]
+    return here, elsewhere
+
+
+def local(address):
+    return ipaddress.ip_address(address).is_link_local
+
+
+def link(d, links):
+    if "UP" not in d.interface.get("flags", []):
+        yield Finding("link-down", d.netdev, netdev=d.netdev)
+    elif "LOWER_UP" not in d.interface.get("flags", []) or d.interface.get("operstate") in ("DOWN", "LOWERLAYERDOWN"):
+        yield Finding("no-carrier", d.netdev)
+
+
+def address(d, links):
+    usable = [a for a in d.addresses if not local(a)]
+    if not d.addresses:
+        yield Finding("no-ip", d.name, d.netdev, netdev=d.netdev)
+    elif not usable:
+        yield Finding("link-local-only", d.name, d.netdev, netdev=d.netdev)
+    elif all(ipaddress.ip_address(a).is_loopback for a in usable):
+        yield Finding("lo-address", d.name)
+
+
+def mtu(d, links):
+    if d.mtu < 1280:
+        yield Finding("mtu-low", d.netdev, "%d" % d.mtu, netdev=d.netdev)
+
+
+def firewall(d, links):
+    bridged = d.interface.get("linkinfo", {}).get("info_kind") == "bridge"
+    return roan_doctor_firewall.judge(roan_doctor_firewall.rules(), d.netdev, d.addresses, bridged)
+
+
+def conntrack(d, links):
+    count, most = number("proc/sys/net/netfilter/nf_conntrack_count"), number("proc/sys/net/netfilter/nf_conntrack_max")
+    if count is not None and most and count >= most - most // 50:
+        yield Finding("conntrack-full", "conntrack", "%d of %d" % (count, most), double=2 * most)
+
+
+def neighbours(d, links):
+    """Other interfaces that have an address in a subnet of this one's."""
+    def networks(i):
+        return {ipaddress.ip_network("%s/%d" % (a["local"], a["prefixlen"]), strict=False) for a in i.get("addr_info", [])
+                if a.get("family") == "inet" and a["prefixlen"] < 32}
+    return [n for n, i in links.items() if n not in (d.netdev, "lo") and "UP" in i.get("flags", []) and
+            any(a.overlaps(b) for a in networks(i) for b in networks(d.interface))]
+
+
+def conf(netdev, name):
+    """The value in effect of a setting whose larger one of `all` and the interface's applies."""
+    return max(number("proc/sys/net/ipv4/conf", n, name) or 0 for n in ("all", netdev))
+
+
+def multihomed(d, links):
+    others = neighbours(d, links)
+    if others and conf(d.netdev, "rp_filter") == 1:
+        yield Finding("rp-filter", d.netdev, ", ".join(others), netdev=d.netdev)
+    if others and not conf(d.netdev, "arp_ignore"):
+        yield Finding("arp-flux", d.netdev, ", ".join(others))
+
+
+def multipath(d, links):
+    if number("proc/sys/net/ipv4/fib_multipath_hash_policy") == 0:
+        spread = [r.get("dst") for r in parsed("ip", "-j", "route", "show") if any(n.get("dev") == d.netdev for n in r.get("nexthops", []))]
+        if spread:
+            yield Finding("ecmp-l3", d.netdev, "route to " + ", ".join(spread))
+
+
+def offload(d, links):
+    """Features that the driver cannot have are marked [fixed]."""
+    features = dict(re.findall(r"^([\w-]+): (o\S+(?: \[.*\])?)$", output("ethtool", "-k", d.netdev), re.M))
+
+    def off(name):
+        return features.get(name, "on").startswith("off") and "[fixed]" not in features[name]
+    if off("tx-checksumming") or off("rx-checksumming"):
+        yield Finding("checksum-off", d.netdev, netdev=d.netdev)
+    elif off("generic-segmentation-offload"):
+        yield Finding("gso-off", d.netdev, netdev=d.netdev)
+    if off("generic-receive-offload") and os.path.exists(below("sys/class/net", d.netdev, "device")):	# a veth passes GSO packets whole
+        yield Finding("gro-off", d.netdev, netdev=d.netdev)
+
+
+def wrong_packets(d, links):
+    rows = [line.split() for line in open(below("proc/net/snmp")) if line.startswith("Udp:")]
+    wrong = int(dict(zip(*rows)).get("InCsumErrors", 0))
+    if wrong > 10:
+        yield Finding("checksum-errors", d.netdev, "%d since boot" % wrong, netdev=d.netdev)
+    wrong = d.counters().get("rx_bad_icrc", 0)
+    if wrong:
+        yield Finding("icrc-errors", d.name, "%d" % wrong, netdev=d.netdev)
+
+
+def adapter(d, links):
+    """An adapter on a bus, with RDMA devices of its own."""
+    folder = below("sys/class/net", d.netdev, "device")
+    for name in listing(folder, "infiniband"):
+        types = {first_line(folder, "infiniband", name, "ports/1/gid_attrs/types", i) for i in listing(folder, "infiniband", name, "ports/1/gid_attrs/types")}
+        if not is_roan(name) and any("RoCE v2" in t for t in types if t):
+            yield Finding("adapter-roce", d.netdev, name, adapter=name, bus="pci/" + os.path.basename(os.path.realpath(folder)))
+
+
+def receive_queues(d, links):
+    queues = [q for q in listing(below("sys/class/net", d.netdev, "queues")) if q.startswith("rx-")]
+    if len(queues) < 2 or not os.path.exists(below("sys/class/net", d.netdev, "device")):
+        return
+    fields = output("ethtool", "-n", d.netdev, "rx-flow-hash", "udp4", ok=(0, 1, 76, 95))
+    if "IP SA" in fields and "L4 bytes" not in fields:
+        yield Finding("rss-ip-only", d.netdev, netdev=d.netdev)
+
+
+def interrupts(d, links):
+    irqs = listing(below("sys/class/net", d.netdev, "device/msi_irqs"))
+    cpus = [cpu_list(first_line(below("proc/irq", i, "effective_affinity_list"))) for i in irqs]
+    if len(cpus) > 2 and len(cpu_list(first_line(below("sys/devices/system/cpu/online")))) > 1 and len(set().union(*cpus)) == 1:
+        yield Finding("irq-one-cpu", d.netdev, "%d interrupts, CPU %d" % (len(cpus), next(iter(cpus[0]))))
+
+
+def numa(d, links):
+    node = number("sys/class/net", d.netdev, "device/numa_node")
+    if node is None or node < 0:
+        return
+    cpus = cpu_list(first_line(below("sys/devices/system/node/node%d/cpulist" % node)))
+    if cpus and not cpus & os.sched_getaffinity(0):
+        yield Finding("numa-distance", d.netdev, "node %d" % node, node=node)
+
+
+def priority(d):
+    """Of packets with the device's default traffic class: the DCB table's, else the upper bits of the DSCP."""
+    dscp = (d.setting("traffic_class") or 0) >> 2
+    try:
+        table = parsed("dcb", "-j", "app", "show", "dev", d.netdev, "dscp-prio")
+        rows = (table[0] if isinstance(table, list) and table else table or {}).get("dscp_prio", [])
+    except NotChecked:
+        rows = []
+    return next((p for s, p in rows if s == dscp), dscp >> 3)
+
+
+def pfc(d, links):
+    mask = d.setting("pfc_prio_mask")
+    if mask and d.setting("traffic_class"):
+        mine = priority(d)
+        if not mask >> mine & 1:
+            yield Finding("pfc-priority", d.name, "traffic_class %d has priority %d, pfc_prio_mask is %d" % (d.setting("traffic_class"), mine, mask),
+                          dev=d.name, mask=1 << mine)
+    if mask:
+        try:
+            state = parsed("dcb", "-j", "pfc", "show", "dev", d.netdev, "prio-pfc")
+        except NotChecked:
+            return		# most drivers have no DCB
+        rows = (state[0] if isinstance(state, list) and state else state or {}).get("prio_pfc", [])
+        pairs = rows.items() if isinstance(rows, dict) else enumerate(rows)
+        own = sum(1 << int(p) for p, on in pairs if on)
+        if own and own != mask:
+            yield Finding("pfc-dcb", d.name, "adapter %d, pfc_prio_mask %d" % (own, mask), dev=d.name, mask=own, netdev=d.netdev)
+
+
+# Functions of a device and the interfaces of its namespace. Each yields findings, or raises NotChecked.
+CHECKS = [link, address, mtu, firewall, conntrack, multihomed, multipath, offload, wrong_packets, adapter, receive_queues, interrupts,
+          numa, pfc]
