@@ -207,7 +207,9 @@ struct roan_qp {
 	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then kept until the QP is destroyed */
 	struct roan_fault_list faults;	/* odp_fault.c */
 	struct list_head pfc_link;	/* pfc_rx.c: list of QPs blocked by PFC; holds a reference; pfc->lock */
-	u8  pfc_blocked_mask;		/* the blocked queues, 1 << enum roan_queue_id; pfc->lock */
+	u64 pfc_wait_since;		/* ns: when it entered that list; pfc->lock */
+	u64 pfc_waited;			/* ns: total time in that list before @pfc_wait_since; pfc->lock */
+	u8  pfc_blocked_mask;		/* the blocked queues, 1 << enum roan_queue_id; pfc->lock; READ_ONCE() without */
 	bool comm_est_sent;		/* COMM_EST was raised since the last RESET */
 	bool sq_polled;			/* sq_poller.c polls the send ring, so it needs no doorbell; sq.lock */
 	bool err_pending;		/* ERR requested since the last RESET, which clears it under both queue locks */

@@ -68,6 +68,8 @@ bool roan_tx_inflight_arm_full(struct roan_qp *qp, u8 side);
 void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb);
 /* Returns true if at least @wake KiB of the queue are in flight: the queue waits, and runs again when less is. */
 bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake);
+/* True if a queue of @qp waits at the limit. For display: any context in which @qp is not destroyed. */
+bool roan_tx_inflight_waits(const struct roan_qp *qp);
 
 /* ---- pfc_rx.c, pfc_tx.c ---- */
 
@@ -91,6 +93,7 @@ void roan_pfc_cancel(struct roan_qp *qp);	/* @qp sends nothing more: it stops wa
 
 /* ns: total time in which at least one QP had a packet blocked by a pause. Process or softirq context */
 u64 roan_pfc_waited(struct roan_dev *dev);
+u64 roan_pfc_qp_waited(struct roan_qp *qp);	/* the same for one QP, since its creation */
 
 u64 roan_pfc_link_speed(const struct roan_dev *dev);	/* bit/s, never 0 */
 /*

@@ -41,11 +41,13 @@ static void pfc_count_trips(struct roan_pfc_prio *prio)
 static void pfc_dequeue(struct roan_qp *qp)
 {
 	struct roan_pfc *pfc = &qp->dev->pfc;
+	u64 now = ktime_get_ns();
 
 	list_del_init(&qp->pfc_link);
-	qp->pfc_blocked_mask = 0;
+	WRITE_ONCE(qp->pfc_blocked_mask, 0);
+	qp->pfc_waited += now - qp->pfc_wait_since;
 	if (!--pfc->n_waiting)
-		pfc->waited += ktime_get_ns() - pfc->wait_since;
+		pfc->waited += now - pfc->wait_since;
 	roan_qp_put(qp);
 }
 
@@ -100,11 +102,12 @@ static void pfc_enqueue(struct roan_qp *qp, u8 side, struct roan_pfc_prio *prio)
 
 	if (list_empty(&qp->pfc_link)) {
 		roan_qp_get(qp);
+		qp->pfc_wait_since = ktime_get_ns();
 		if (!pfc->n_waiting++)
-			pfc->wait_since = ktime_get_ns();
+			pfc->wait_since = qp->pfc_wait_since;
 	}
 	list_move_tail(&qp->pfc_link, &prio->blocked_qps);	/* a datagram QP may be in another priority's list */
-	qp->pfc_blocked_mask |= BIT(side);
+	WRITE_ONCE(qp->pfc_blocked_mask, qp->pfc_blocked_mask | BIT(side));
 	pfc_arm_timer(prio);
 }
 
@@ -138,6 +141,19 @@ u64 roan_pfc_waited(struct roan_dev *dev)
 	waited = pfc->waited;
 	if (pfc->n_waiting)
 		waited += ktime_get_ns() - pfc->wait_since;
+	spin_unlock_bh(&pfc->lock);
+	return waited;
+}
+
+u64 roan_pfc_qp_waited(struct roan_qp *qp)
+{
+	struct roan_pfc *pfc = &qp->dev->pfc;
+	u64 waited;
+
+	spin_lock_bh(&pfc->lock);
+	waited = qp->pfc_waited;
+	if (!list_empty(&qp->pfc_link))
+		waited += ktime_get_ns() - qp->pfc_wait_since;
 	spin_unlock_bh(&pfc->lock);
 	return waited;
 }

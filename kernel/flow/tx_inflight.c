@@ -140,6 +140,14 @@ bool roan_tx_inflight_arm_full(struct roan_qp *qp, u8 side)
 	return roan_tx_inflight_arm(qp, side, roan_inflight_limit_hit(roan_inflight_limit_of(qp, side)));
 }
 
+/* A wait for 1 KiB is not one of packets: the ACK timer waits for the last packet to leave. */
+bool roan_tx_inflight_waits(const struct roan_qp *qp)
+{
+	const u32 *wake_kb = qp->ref->tx_inflight.wake_kb;
+
+	return READ_ONCE(wake_kb[ROAN_QUEUE_SQ]) > 1 || READ_ONCE(wake_kb[ROAN_QUEUE_RQ]) > 1;
+}
+
 /* ---- lifetime ---- */
 
 void roan_tx_inflight_init(struct roan_qp_ref *ref)

@@ -299,9 +299,10 @@ void roan_qp_flush_on_device(const struct roan_dev *dev)
 /* ---- destruction ---- */
 
 /* On kernels without rdma_restrack_begin_del() a restrack reader may still use the QP here; it holds qp->mutex. */
-static void qp_drop_route(struct roan_qp *qp)
+static void qp_drop_shown(struct roan_qp *qp)
 {
 	mutex_lock(&qp->mutex);
+	roan_ring_free(&qp->sq.ring);
 	roan_av_free(rcu_replace_pointer(qp->av, NULL, lockdep_is_held(&qp->mutex)));
 	kfree(qp->limiter);
 	qp->limiter = NULL;
@@ -322,7 +323,7 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	roan_qp_put(qp);
 	wait_for_completion(&qp->released);
 
-	qp_drop_route(qp);
+	qp_drop_shown(qp);
 	qp_free_queues(qp);
 	kfree(qp->comp_counts);
 	roan_tx_inflight_put(qp->ref);

@@ -7,6 +7,7 @@
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
+#include "flow/flow.h"
 #include "flow/qp_rate.h"
 #include "net/net.h"
 #include "verbs/verbs.h"
@@ -96,18 +97,49 @@ static int restrack_put_attrs(struct sk_buff *msg, const struct rt_attr *d, int 
 	return restrack_put_all(msg, d, n, NULL);
 }
 
+/* What holds the QP back, as far as destroy_qp() may free it: that does so under qp->mutex, the ring first. */
+struct restrack_waits {
+	u32 posted;	/* work requests in the send ring that are not taken yet */
+	bool paced;	/* the pacer holds a packet back */
+	bool host;	/* the in-flight limit does: packets wait in this host's qdisc or NIC ring */
+};
+
+static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
+{
+	const struct roan_ring *ring = &qp->sq.ring;
+	struct restrack_waits w = {};
+	u32 taken;
+
+	mutex_lock(&qp->mutex);
+	if (ring->ctl) {
+		taken = READ_ONCE(ring->index);
+		smp_rmb();	/* the tail is read later, so it is not behind what is taken */
+		/* The program may have written any index. */
+		w.posted = min(roan_ring_tail(ring) - taken, ring->mask + 1);
+		w.paced = qp->limiter && READ_ONCE(qp->limiter->blocked_mask);
+		w.host = roan_tx_inflight_waits(qp);
+	}
+	mutex_unlock(&qp->mutex);
+	return w;
+}
+
 int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	const struct roan_requester *req = &qp->sq.req;
 	const struct roan_responder *resp = &qp->rq.resp;
+	struct restrack_waits waits = restrack_waits_of(qp);
 	const struct rt_attr d[] = {
 		{ "mtu",		1u << READ_ONCE(qp->mtu_shift) },
 		{ "una_psn",		READ_ONCE(req->una_psn), true },
 		{ "next_psn",		READ_ONCE(req->next_psn), true },
 		{ "end_psn",		READ_ONCE(req->end_psn), true },
+		{ "window_pkts",	READ_ONCE(req->cfg.psn_window) },
+		{ "sq_posted",		waits.posted },
 		{ "sq_works",		READ_ONCE(req->tail) - READ_ONCE(req->retire) },
+		{ "sq_unsent",		READ_ONCE(req->tail) - READ_ONCE(req->next) },
 		{ "rd_outstanding",	READ_ONCE(req->rd_outstanding) },
+		{ "max_rd_atomic",	READ_ONCE(req->cfg.max_rd_atomic) },
 		{ "retries_left",	READ_ONCE(req->retries_left) },
 		{ "rnr_left",		READ_ONCE(req->rnr_left) },
 		{ "resent",		READ_ONCE(req->n_resent) },
@@ -126,6 +158,12 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "rnr_sent",		READ_ONCE(resp->n_rnr) },
 		{ "naks_sent",		READ_ONCE(resp->n_naks) },
 		{ "groups",		READ_ONCE(qp->n_mcast) },
+		{ "paced",		waits.paced },
+		{ "host_wait",		waits.host },
+		{ "fault_wait",		READ_ONCE(qp->sq.fault_wait) || READ_ONCE(qp->rq.fault_wait) },
+		{ "rnr_wait",		!!READ_ONCE(req->rnr_until) },
+		{ "paused",		!!READ_ONCE(qp->pfc_blocked_mask) },
+		{ "paused_ms",		div_u64(roan_pfc_qp_waited(qp), NSEC_PER_MSEC) },
 	};
 
 	return restrack_put_all(msg, d, ARRAY_SIZE(d), qp);
