@@ -47,9 +47,10 @@ programs: provider describe		## the tests' C programs
 	$(MAKE) -C selftests/gpu
 	$(MAKE) -C selftests/security
 
-test: describe				## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`
+test: describe				## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`, `roan top`
 	$(MAKE) -s -C selftests/unit run
 	@selftests/gpu/roan_gpu.sh
+	@selftests/tools/top.sh golden
 
 mutate:					## mutation test of kernel/core/cc: lists code changes that no case notices; minutes
 	$(MAKE) -s -C selftests/unit mutate

@@ -16,14 +16,11 @@ import os
 import re
 import subprocess
 
+from roan_figures import SYSFS, Refused
+
 FOLDER = os.environ.get("ROAN_CONFIG", "/etc/roan")
-SYSFS = os.environ.get("ROAN_SYSFS", "/sys/class/infiniband")
 NAME = re.compile(r"[^/\s]{1,15}")
 DEVICE = re.compile(r"[A-Za-z][\w.:-]{0,62}", re.ASCII)
-
-
-class Refused(Exception):
-    """An error message for the user; the exit status is 1."""
 
 
 # ---- files ----
