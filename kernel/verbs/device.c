@@ -175,6 +175,7 @@ static int modify_device(struct ib_device *ibdev, int mask, struct ib_device_mod
 
 static struct attribute *device_attrs[] = {
 	&dev_attr_parent.attr,
+	&dev_attr_board_id.attr,
 	&dev_attr_dm_bar.attr,
 	&dev_attr_dm_limit.attr,
 	&dev_attr_poll_idle_us.attr,
