@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A fake DCB driver, for machines without one: gives interface `netdev` of the loading process's network namespace a
- * DCB application table (`dcb app add dev ...`) until unload; the interface cannot be removed before. No virtual
- * interface supports DCB by itself. The table is the kernel's own. An adapter would also program its classifier; here
- * is none.
+ * DCB application table (`dcb app add dev ...`) and PFC state (`dcb pfc set dev ...`) until unload; the interface cannot
+ * be removed before. No virtual interface supports DCB by itself. The table is the kernel's own. An adapter would also
+ * program its classifier and obey pauses; here is neither.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -18,7 +18,22 @@ static char *netdev = "";
 module_param(netdev, charp, 0444);
 MODULE_PARM_DESC(netdev, "interface that takes DCB application tables");
 
-static const struct dcbnl_rtnl_ops ops;		/* empty: the core keeps the tables itself */
+static struct ieee_pfc pfc = { .pfc_cap = 8 };	/* RTNL */
+
+static int fake_getpfc(struct net_device *dev, struct ieee_pfc *out)
+{
+	*out = pfc;
+	return 0;
+}
+
+static int fake_setpfc(struct net_device *dev, struct ieee_pfc *in)
+{
+	pfc.pfc_en = in->pfc_en;
+	return 0;
+}
+
+/* The core keeps the application table itself. */
+static const struct dcbnl_rtnl_ops ops = { .ieee_getpfc = fake_getpfc, .ieee_setpfc = fake_setpfc };
 static struct net_device *given;
 static netdevice_tracker tracker;
 
