@@ -17,7 +17,7 @@ MAX_BDF = 12
 
 
 def below(*parts):
-    """A path of /sys or /proc, below ROAN_ROOT if that is set (for tests)."""
+    """A path of /sys, /proc or /boot, below ROAN_ROOT if that is set (for tests)."""
     return os.path.join(os.environ.get("ROAN_ROOT", "/"), *parts)
 
 

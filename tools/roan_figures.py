@@ -19,6 +19,14 @@ class Refused(Exception):
     """An error message for the user; the exit status is 1."""
 
 
+def iproute(*command):
+    """Runs `rdma` or `dcb`; the caller looks at the exit status."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Refused("%s is not installed; it is part of iproute2" % command[0])
+
+
 def read(*parts):
     with open(os.path.join(*parts)) as f:
         return f.read().strip()
@@ -75,11 +83,7 @@ def queue_pairs(dev=None):
     """All queue pairs of a device, or of all: a list of attributes; the drv_ prefix of the driver's is removed."""
     if dev:
         port(dev)
-    try:
-        done = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "qp"] + (["link", dev] if dev else []),
-                              capture_output=True, text=True)
-    except FileNotFoundError:
-        raise Refused("rdma is not installed; it is part of iproute2")
+    done = iproute("rdma", "-j", "-dd", "resource", "show", "qp", *(["link", dev] if dev else []))
     if done.returncode:
         raise Refused("rdma resource: " + done.stderr.strip())
     known = {dev} if dev else set(devices())

@@ -16,7 +16,7 @@ import os
 import re
 import subprocess
 
-from roan_figures import SYSFS, Refused
+from roan_figures import SYSFS, Refused, iproute
 
 FOLDER = os.environ.get("ROAN_CONFIG", "/etc/roan")
 NAME = re.compile(r"[^/\s]{1,15}")
@@ -85,10 +85,7 @@ def locked():
 # ---- devices ----
 
 def rdma(*words):
-    try:
-        done = subprocess.run(["rdma", *words], capture_output=True, text=True)
-    except FileNotFoundError:
-        raise Refused("rdma is not installed; it is part of iproute2")
+    done = iproute("rdma", *words)
     if done.returncode:
         raise Refused("rdma %s: %s; the kernel's log may say why: dmesg | tail -n 1" % (" ".join(words), done.stderr.strip()))
     return done.stdout

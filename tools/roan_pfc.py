@@ -12,9 +12,8 @@ import argparse
 import json
 import os
 import socket
-import subprocess
 
-from roan_figures import Refused, port, read
+from roan_figures import Refused, iproute, port, read
 
 SOL_NETLINK, ADD_MEMBERSHIP, RTNLGRP_DCB = 270, 1, 23
 BUFFER = 65536		# bytes, of one message
@@ -22,10 +21,7 @@ BUFFER = 65536		# bytes, of one message
 
 def interface(dev):
     port(dev)
-    try:
-        done = subprocess.run(["rdma", "-j", "link", "show", dev + "/1"], capture_output=True, text=True)
-    except FileNotFoundError:
-        raise Refused("rdma is not installed; it is part of iproute2")
+    done = iproute("rdma", "-j", "link", "show", dev + "/1")
     links = json.loads(done.stdout or "[]") if not done.returncode else []
     name = links[0].get("netdev") if links else None
     if not name or not os.path.isdir("/sys/class/net/" + name):
@@ -35,10 +31,7 @@ def interface(dev):
 
 def dcb_mask(netdev):
     """Priorities that the interface's DCB state enables."""
-    try:
-        done = subprocess.run(["dcb", "-j", "pfc", "show", "dev", netdev], capture_output=True, text=True)
-    except FileNotFoundError:
-        raise Refused("dcb is not installed; it is part of iproute2")
+    done = iproute("dcb", "-j", "pfc", "show", "dev", netdev)
     if done.returncode:
         raise Refused("the driver of %s has no DCB state (%s); set the mask itself: roan cc set DEV pfc_prio_mask=MASK" % (
             netdev, done.stderr.strip().split("\n")[0]))
