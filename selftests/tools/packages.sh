@@ -85,7 +85,7 @@ removed() {
 
 ktap_header
 releases=()
-# Not by ktap_check, in whose subshell their variables would stay.
+# Not by ktap_check: it runs a subshell, and their variables would be lost.
 root_up || { ktap_fail "a root with systemd and DKMS"; ktap_end; }
 log=$work/log
 mount -r -t sysfs sysfs "$root/sys"
