@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Two traffic classes share a link as the recipe of qos-pfc.md says: by ets below a rate limit, and by mqprio with a limit for
+# each transmit queue. Ten QPs have more to send than the link passes; eight of them are in the larger class. The smaller
+# one has two, as a QP on a link this slow has 8 KB in the host's queues: alone it would leave its class empty at times.
+#
+#	h1: roan1 v1 == tbf 80 Mb/s == ets 60:40 ======== v2 roan2 :h2	bytes of each DSCP counted by nft on v2
+#	    or   v1 == mqprio == tbf 48 | tbf 32 Mb/s
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+LARGE=26 SMALL=8	# DSCP; their priorities are 3 and 1
+PIDS=
+
+# start DSCP QPS PORT: SENDs from h1 to h2, more than the test waits for.
+start() {
+	local tc=$(($1 * 4)) common="-s 65536 -t 8 -r 16 -q $2 -p $3 -F -e -n 1000000"
+	# shellcheck disable=SC2086 # a list of options
+	"${B[@]}" ib_send_bw -d "$BDEV" -x "$BGID" --tclass=$tc $common > "/tmp/server$1" 2>&1 & PIDS="$PIDS $!"
+	wait_for 60 serving "$3" || return
+	# shellcheck disable=SC2086
+	"${A[@]}" ib_send_bw -d "$ADEV" -x "$AGID" --tclass=$tc $common "$BIP" > "/tmp/client$1" 2>&1 & PIDS="$PIDS $!"
+}
+serving() { b ss -Hltn "sport = :$1" | grep -q .; }
+stop() {
+	# shellcheck disable=SC2086 # process ids
+	kill $PIDS; wait
+	PIDS=
+} 2> /dev/null
+bytes() { b nft list counter ip classes "dscp$1" | awk '/bytes/ { print $4 }'; } # DSCP
+sum() { echo $(($(bytes $LARGE) + $(bytes $SMALL))); }
+moved() { [ "$(sum)" -ge "$1" ]; }
+
+# Sets SHARE, the small class's percentage of the bytes, once 16 MB more have arrived: 1.6 s of the link. The first 4 MB
+# are not counted.
+share() {
+	local large small
+	SHARE=
+	{ start $LARGE 8 18601 && start $SMALL 2 18602; } || { stop; return 1; }
+	if wait_for 120 both_move && wait_for 120 moved $(($(sum) + 4000000)); then
+		large=$(bytes $LARGE) small=$(bytes $SMALL)
+		if wait_for 200 moved $((large + small + 16000000)); then
+			large=$(($(bytes $LARGE) - large)) small=$(($(bytes $SMALL) - small))
+			SHARE=$((100 * small / (large + small)))
+			echo "# DSCP $LARGE $large bytes, DSCP $SMALL $small: $SHARE %" >&3
+		fi
+	fi
+	stop
+	[ -n "$SHARE" ] || { cat /tmp/server* /tmp/client*; return 1; }
+}
+both_move() { [ "$(bytes $LARGE)" -gt "$LARGE_AT" ] && [ "$(bytes $SMALL)" -gt "$SMALL_AT" ]; }
+share_between() { # LEAST MOST
+	LARGE_AT=$(bytes $LARGE) SMALL_AT=$(bytes $SMALL)
+	share && [ "$SHARE" -ge "$1" ] && [ "$SHARE" -le "$2" ]
+}
+
+no_classes() { a tc qdisc replace dev v1 root handle 1: tbf rate 80mbit burst 128k limit 4m && share_between 1 30; }
+ets() {
+	a tc qdisc replace dev v1 root handle 1: tbf rate 80mbit burst 128k limit 4m &&
+		a tc qdisc replace dev v1 parent 1:1 handle 10: ets bands 2 quanta 6000 4000 priomap 1 1 1 0 1 1 1 1 || return
+	share_between 37 43
+}
+mqprio() {
+	a tc qdisc del dev v1 root
+	a ethtool -L v1 tx 2 && b ethtool -L v2 rx 2 && a tc qdisc add dev v1 root handle 1: mqprio num_tc 2 \
+		map 1 1 1 0 1 1 1 1 1 1 1 1 1 1 1 1 queues 1@0 1@1 hw 0 &&
+		a tc qdisc add dev v1 parent 1:1 tbf rate 48mbit burst 128k limit 4m &&
+		a tc qdisc add dev v1 parent 1:2 tbf rate 32mbit burst 128k limit 4m || return
+	share_between 37 43
+}
+
+ktap_header
+exec 3>&1
+[ "$LINK_TYPE" = roan ] || { ktap_skip "ets" "needs a device in each namespace"; ktap_end; }
+command -v nft > /dev/null || { ktap_skip "ets" "nft is not installed"; ktap_end; }
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+modprobe -q -a sch_tbf sch_ets sch_mqprio
+b nft "table ip classes {
+	counter dscp$LARGE { }
+	counter dscp$SMALL { }
+	chain in {
+		type filter hook prerouting priority -300
+		ip dscp $LARGE counter name dscp$LARGE
+		ip dscp $SMALL counter name dscp$SMALL
+	}
+}" || { ktap_skip "ets" "the kernel lacks nft"; ktap_end; }
+AGID=$(gid_index "$ADEV" "$AIP" h1) BGID=$(gid_index "$BDEV" "$BIP" h2)
+
+ktap_check "no classes: two QPs of ten get less than 30 %" no_classes
+ktap_check "ets 60:40: the class with two QPs of ten keeps 40 %" ets
+ktap_check "mqprio 48:32 Mb/s: the class with two QPs of ten keeps 40 %" mqprio
+ktap_end
