@@ -41,12 +41,11 @@ traffic() {
 	local t=$1 program=$2 pid
 	shift 2
 	"${B[@]}" timeout $((t + 100)) "$program" -d "$BDEV" -x "$BGID" -D "$t" -u 20 "$@" > /tmp/server 2>&1 & pid=$!
-	wait_for 60 serving
+	wait_for 60 serving 18515
 	"${A[@]}" timeout $((t + 100)) "$program" -d "$ADEV" -x "$AGID" -D "$t" -u 20 "$@" "$BIP" > /tmp/client 2>&1
 	kill $pid 2> /dev/null; wait $pid 2> /dev/null
 	! grep -i "completion with error\|failed status" /tmp/client
 }
-serving() { b ss -Hltn 'sport = :18515' | grep -q .; }
 rate() { # DEV: the highest rate of its QPs, in kbit/s; 0: no QP is limited
 	rdma -j -dd resource show qp link "$1/1" | grep -o '"drv_rate_kbps":[0-9]*' | cut -d: -f2 | sort -n | tail -n 1
 }

@@ -4,7 +4,7 @@
 # each transmit queue. Ten QPs have more to send than the link passes; eight of them are in the larger class. The smaller
 # one has two, as a QP on a link this slow has 8 KB in the host's queues: alone it would leave its class empty at times.
 #
-#	h1: roan1 v1 == tbf 80 Mb/s == ets 60:40 ======== v2 roan2 :h2	bytes of each DSCP counted by nft on v2
+#	h1: roan1 v1 == tbf 80 Mb/s == ets ============== v2 roan2 :h2	bytes of each DSCP counted by nft on v2
 #	    or   v1 == mqprio == tbf 48 | tbf 32 Mb/s
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
@@ -21,7 +21,6 @@ start() {
 	# shellcheck disable=SC2086
 	"${A[@]}" ib_send_bw -d "$ADEV" -x "$AGID" --tclass=$tc $common "$BIP" > "/tmp/client$1" 2>&1 & PIDS="$PIDS $!"
 }
-serving() { b ss -Hltn "sport = :$1" | grep -q .; }
 stop() {
 	# shellcheck disable=SC2086 # process ids
 	kill $PIDS; wait
@@ -31,27 +30,27 @@ bytes() { b nft list counter ip classes "dscp$1" | awk '/bytes/ { print $4 }'; }
 sum() { echo $(($(bytes $LARGE) + $(bytes $SMALL))); }
 moved() { [ "$(sum)" -ge "$1" ]; }
 
-# Sets SHARE, the small class's percentage of the bytes, once 16 MB more have arrived: 1.6 s of the link. The first 4 MB
-# are not counted.
-share() {
+both_move() { [ "$(bytes $LARGE)" -gt 0 ] && [ "$(bytes $SMALL)" -gt 0 ]; }
+
+# Starts the traffic and sets PERCENT, the small class's part of 16 MB: 1.6 s of the link. The first 4 MB are not counted.
+measure() {
 	local large small
-	SHARE=
-	{ start $LARGE 8 18601 && start $SMALL 2 18602; } || { stop; return 1; }
-	if wait_for 120 both_move && wait_for 120 moved $(($(sum) + 4000000)); then
-		large=$(bytes $LARGE) small=$(bytes $SMALL)
-		if wait_for 200 moved $((large + small + 16000000)); then
-			large=$(($(bytes $LARGE) - large)) small=$(($(bytes $SMALL) - small))
-			SHARE=$((100 * small / (large + small)))
-			echo "# DSCP $LARGE $large bytes, DSCP $SMALL $small: $SHARE %" >&3
-		fi
-	fi
-	stop
-	[ -n "$SHARE" ] || { cat /tmp/server* /tmp/client*; return 1; }
+	b nft reset counters > /dev/null
+	start $LARGE 8 18601 && start $SMALL 2 18602 && wait_for 120 both_move &&
+		wait_for 120 moved $(($(sum) + 4000000)) || return
+	large=$(bytes $LARGE) small=$(bytes $SMALL)
+	wait_for 200 moved $((large + small + 16000000)) || return
+	large=$(($(bytes $LARGE) - large)) small=$(($(bytes $SMALL) - small))
+	PERCENT=$((100 * small / (large + small)))
+	echo "# DSCP $LARGE $large bytes, DSCP $SMALL $small: $PERCENT %" >&3
 }
-both_move() { [ "$(bytes $LARGE)" -gt "$LARGE_AT" ] && [ "$(bytes $SMALL)" -gt "$SMALL_AT" ]; }
 share_between() { # LEAST MOST
-	LARGE_AT=$(bytes $LARGE) SMALL_AT=$(bytes $SMALL)
-	share && [ "$SHARE" -ge "$1" ] && [ "$SHARE" -le "$2" ]
+	local status
+	measure
+	status=$?
+	stop
+	[ $status = 0 ] || { cat /tmp/server* /tmp/client*; return 1; }
+	[ "$PERCENT" -ge "$1" ] && [ "$PERCENT" -le "$2" ]
 }
 
 ets() { # QUANTUM-OF-LARGE QUANTUM-OF-SMALL LEAST MOST

@@ -36,11 +36,10 @@ leaves() {
 stream() { # both() has its server at A; this one has it at B
 	local pid
 	"${B[@]}" timeout 100 ib_write_bw -d "$BDEV" -x "$BGID" -n 100 -s 4096 > /tmp/server 2>&1 & pid=$!
-	wait_for 60 serving
+	wait_for 60 serving 18515
 	a timeout 100 ib_write_bw -d "$ADEV" -x "$AGID" -n 100 -s 4096 "$@" "$BIP" > /tmp/client 2>&1
 	kill $pid 2> /dev/null; wait $pid
 }
-serving() { b ss -Hltn 'sport = :18515' | grep -q .; }
 # The same between addresses of a VLAN. The interface's egress map gives the PCP of the tag for the priority.
 tagged() { # PCP OPTIONS...
 	local pcp=$1 got

@@ -58,6 +58,7 @@ both() {
 # Listener on a TCP port, or in rdma_cm (perftest -R).
 listening() { [ -n "$(a ss -Hltn "sport = :$1")" ] || [[ $(a rdma resource show cm_id 2> /dev/null) == *LISTEN*:$1\ * ]]; }
 
+serving() { [ -n "$(b ss -Hltn "sport = :$1")" ]; } # PORT: listener of end B
 listening_or_gone() { listening "$1" || ! kill -0 "$2"; } # PORT PID
 
 # cm_ordered sets ORDERED: a command prefix for both programs of a pair whose client may connect by rdma_cm before its
