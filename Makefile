@@ -76,6 +76,10 @@ paths:					## scripts that move data, on links with all settings of GSO, GRO, MT
 	@tools/setup
 	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/netdev-suites"
 
+foreign:				## scripts on other CPUs, emulated: arm64, s390x (big-endian)
+	@tools/setup build lab tests s390x
+	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/foreign-suites"
+
 bench:					## Documentation/benchmarks.md, measurements.md and figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
@@ -83,7 +87,7 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but mutate, bench, cc and paths; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, bench, cc, foreign and paths; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
@@ -122,4 +126,4 @@ deb:					## build/deb/: roan, roan-dkms, libroan, libroan-dev as Debian packages
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths bench cc check bare demo install install-tool dkms deb clean
+.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb clean

@@ -4,7 +4,7 @@
 # and exits with its status; or with 98 if the kernel log has an error report, 99 if the guest did not finish.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
 #	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new |
-#	    qemu-6.12-cloud | qemu-6.1-cloud
+#	    qemu-6.12-cloud | qemu-6.1-cloud; on another CPU, with a root of its own (foreign.sh): arm64 | arm64-16k | s390x
 #	+RELEASE: +trixie: the root of that Debian release (debian.sh), with roan built in it, not this machine's root;
 #	    +source: this machine's root, rdma-core built from its newest known source, roan as a provider in that tree
 #	-v  virtual time (UML): the clock advances only while every task sleeps; a task that polls stops it for ever.
@@ -67,9 +67,10 @@ built() { # FOLDER COMMAND...; holds a lock on the folder of build/, as two gues
 }
 module=(make -s -j"$(nproc)" -C "$REPO" module ROAN_TESTS=y)
 
-# Lower layer of the guest's root: this machine's root, or that of another release, with its own build of provider and
+# Lower layer of the guest's root: this machine's root, or that of another release or CPU, with its own build of provider and
 # programs.
 lower=/
+case $lab in arm64 | arm64-16k | s390x) read -r release linux_arch triplet _ <<< "$("$HERE/foreign.sh" words "$lab")" ;; esac
 base=$REPO/build/$release
 in_root=("$HERE/debian.sh" run "$release") flags=()
 case $release in
@@ -79,11 +80,16 @@ source)
 	built "$release" "$REPO/provider/rdma-core.sh" "$("$HERE/debian.sh" source)" "$base"
 	flags=(CPPFLAGS="-I$tree/include" LDFLAGS="-L$tree/lib")
 	printf 'export PATH=%q:$PATH LD_LIBRARY_PATH=%q\n' "$tree/bin" "$tree/lib" >> "$out/env" ;;
+arm64 | s390x)
+	lower=$("$HERE/foreign.sh" root "$release")
+	in_root=("$HERE/foreign.sh" with "$release") ;;
 *)
-	lower=$("$HERE/debian.sh" root "$release")
-	built "$release" "${in_root[@]}" make -s -C "$REPO/provider" OUT="$base/provider"
-	echo "export PROVIDER=$base/provider" >> "$out/env" ;;
+	lower=$("$HERE/debian.sh" root "$release") ;;
 esac
+if [ "$lower" != / ]; then
+	built "$release" "${in_root[@]}" make -s -C "$REPO/provider" OUT="$base/provider"
+	echo "export PROVIDER=$base/provider" >> "$out/env"
+fi
 if [ -n "$release" ]; then
 	built "$release" "${in_root[@]}" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests" "${flags[@]}"
 	built "$release" "${in_root[@]}" make -s -C "$REPO/selftests/gpu" OUT="$base/selftests"
@@ -154,27 +160,52 @@ nics() { # [MODEL]
 	done
 }
 
-run_qemu() {
-	local series=${lab#qemu} folder version qemu monitor=() shown=$REPO retry=y shares=()
-	mapfile -t qemu < <(if [ -n "${EMULATOR:-}" ]; then echo "$EMULATOR"; else "$HERE/debian.sh" emulator; fi)
+# Boots the kernel in FOLDER by the command in the array qemu.
+boot() { # FOLDER VERSION [ARG...]
+	local folder=$1 version=$2 monitor=() shown=$REPO retry=y shares=()
 	[ -z "${MONITOR:-}" ] || monitor=(-qmp "unix:$MONITOR,server=on,wait=off")
-	series=${series#-}
-	folder=$("$HERE/kernel.sh" "${series:-6.12}")
-	version=$(basename "$folder"/boot/vmlinuz-*)
-	version=${version#vmlinuz-}
-	case $series in
-	new) built "$version" "$HERE/debian.sh" run trixie "${module[@]}" KDIR="/lib/modules/$version/build" STRICT=1 ;;
-	*) built "$version" "${module[@]}" KDIR="$("$REPO/tools/vm/kernel.sh" headers "$version")" ;;
-	esac
-	qemu_initrd "$folder" "$version" "/out/guest.sh $REPO $lab $(printf '%q ' "$script" "$@") > /dev/hvc0 2>&1"
+	qemu_initrd "$folder" "$version" "/out/guest.sh $REPO $lab $(printf '%q ' "$script" "${@:3}") > /dev/hvc0 2>&1"
 	# shellcheck disable=SC2046 # the adapters' options are several words
 	qemu_run "$folder" "$version" "$(qemu_accelerator "$folder/boot/vmlinuz-$version")" -chardev stdio,id=c0,signal=off \
 		"${monitor[@]}" $(nics "${NICS:-}") | sed -u 's/\r$//'
 }
 
+version_in() { # FOLDER
+	local kernel
+	kernel=$(basename "$1"/boot/vmlinuz-*)
+	echo "${kernel#vmlinuz-}"
+}
+
+run_qemu() {
+	local series=${lab#qemu} folder version qemu
+	mapfile -t qemu < <(if [ -n "${EMULATOR:-}" ]; then echo "$EMULATOR"; else "$HERE/debian.sh" emulator; fi)
+	series=${series#-}
+	folder=$("$HERE/kernel.sh" "${series:-6.12}")
+	version=$(version_in "$folder")
+	case $series in
+	new) built "$version" "$HERE/debian.sh" run trixie "${module[@]}" KDIR="/lib/modules/$version/build" STRICT=1 ;;
+	*) built "$version" "${module[@]}" KDIR="$("$REPO/tools/vm/kernel.sh" headers "$version")" ;;
+	esac
+	boot "$folder" "$version" "$@"
+}
+
+# shellcheck disable=SC2034 # some variables are read by qemu.sh
+run_foreign() {
+	local folder version qemu cpu serial busybox=$lower/bin/busybox
+	case $release in
+	arm64) qemu=(qemu-system-aarch64 -machine virt) cpu=neoverse-n1 serial=ttyAMA0 append="$append kpti=off" ;;
+	s390x) qemu=(qemu-system-s390x) cpu=max serial=ttysclp0 ;;
+	esac
+	folder=$("$HERE/foreign.sh" kernel "$lab")
+	version=$(version_in "$folder")
+	built "$version" "${module[@]}" KDIR="$folder/kdir" ARCH="$linux_arch" KARGS="CROSS_COMPILE=$triplet-"
+	boot "$folder" "$version" "$@"
+}
+
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud) run_qemu "$@" ;;
+arm64 | arm64-16k | s390x) run_foreign "$@" ;;
 *) sed -n 3,16p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true

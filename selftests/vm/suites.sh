@@ -69,7 +69,7 @@ lane() { # KIND WANTED-LAB WANTED-SCRIPT
 	local kind lab seconds words n=0
 	while read -r lab seconds words <&3; do
 		n=$((n + 1)) kind=light
-		[[ $lab != qemu* ]] || kind=qemu
+		[[ $lab != @(qemu|arm64|s390x)* ]] || kind=qemu
 		[[ $kind == "$1" && $lab == *"$2"* && $words == *"$3"* ]] || continue
 		mkdir "$work/$n" 2> /dev/null || continue	# taken by another lane
 		echo "# $lab: $words starts"

@@ -17,6 +17,8 @@
 #	lower		the root: /, or a folder with that of another release, in which $shown is this machine's folder of that name
 #	shares		array of folders of this machine that the guest can write to, by 9p	retry: not empty: a script that
 #			had started and died with the emulator is started again
+# and, for a guest with another CPU than this machine's,
+#	cpu		model of the emulated CPU	serial	name of its first serial port	busybox	a static busybox for it
 # shellcheck disable=SC2154 # the caller's variables
 
 # Programs that are started often are copied into the guest's memory: starting a program with its libraries over 9p
@@ -63,9 +65,9 @@ qemu_initrd() {
 	ro=$o,ro,cache=loose
 	has_9p "$1" "$2" || type=virtiofs o=rw ro=ro
 	rm -rf "$root" && mkdir -p "$root"/{bin,proc,sys,dev,mods,new}
-	cp "$(command -v busybox)" "$root/bin/busybox"
+	cp "${busybox:-$(command -v busybox)}" "$root/bin/busybox"
 	copy_often "$root/often"
-	for f in $(guest_modules "$1" "$2" virtio_pci 9p 9pnet_virtio virtiofs overlay virtio_console); do
+	for f in $(guest_modules "$1" "$2" virtio_pci virtio_ccw 9p 9pnet_virtio virtiofs overlay virtio_console); do
 		b=$root/mods/$n-$(basename "$f" .xz)
 		case $f in *.xz) xz -dc "$f" > "$b" ;; *) cp "$f" "$b" ;; esac
 		n=$((n + 1))
@@ -96,14 +98,15 @@ qemu_initrd() {
 
 # A writable /dev/kvm may still fail to run a stock kernel. Use it only if a probe boot prints to the console.
 qemu_accelerator() {
-	[ -z "${ICOUNT:-}" ] || { echo "tcg,thread=single -cpu Nehalem -icount shift=0,sleep=off"; return; }
-	if [ -w /dev/kvm ]; then
+	# TCG emulates `rep movsb` byte by byte. Nehalem does not announce ERMS, so the kernel does not use it.
+	local model=${cpu:-Nehalem}
+	[ -z "${ICOUNT:-}" ] || { echo "tcg,thread=single -cpu $model -icount shift=0,sleep=off"; return; }
+	if [ -w /dev/kvm ] && [ -z "${cpu:-}" ]; then
 		timeout 8 "${qemu[@]}" -accel kvm -cpu host -m 256M -display none -no-reboot -serial "file:$work/probe" \
 			-monitor none -nic none -kernel "$1" -append "console=ttyS0 panic=-1" > /dev/null 2>&1 < /dev/null || true
 		! grep -q 'Linux version' "$work/probe" 2> /dev/null || { echo "kvm -cpu host"; return; }
 	fi
-	# TCG emulates `rep movsb` byte by byte. Nehalem does not announce ERMS, so the kernel does not use it.
-	echo "tcg,thread=multi -cpu Nehalem"
+	echo "tcg,thread=multi -cpu $model"
 }
 
 # Kills a guest that panicked (-no-reboot alone does not always end it) or that did not start the script within 240 s.
@@ -169,8 +172,8 @@ qemu_boot() { # FOLDER VERSION ACCEL OPTION...
 	# shellcheck disable=SC2086 # $3 is several words
 	timeout "$limit" "${qemu[@]}" -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
 		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
-		-append "console=ttyS0 quiet oops=panic panic=-1 mitigations=off maxcpus=1 $append" \
-		-device virtio-serial-pci "${exports[@]}" "${@:4}" -device virtconsole,chardev=c0 < /dev/null || true
+		-append "console=${serial:-ttyS0} quiet oops=panic panic=-1 mitigations=off maxcpus=1 $append" \
+		-device virtio-serial "${exports[@]}" "${@:4}" -device virtconsole,chardev=c0 < /dev/null || true
 	kill $watcher 2> /dev/null || true
 	wait $watcher 2> /dev/null || true
 }
