@@ -12,6 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef SYS_memfd_secret
+#define SYS_memfd_secret	-1	/* on s390x: ENOSYS */
+#endif
 #define PAGE	4096
 #define PAGES	(4 * PAGE)
 
