@@ -4,6 +4,7 @@
 #include "verbs_test.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -96,7 +97,7 @@ void vt_fill(void *buf, size_t len, uint64_t seed, size_t pos)
 
 	while (i < len) {
 		if ((pos + i) % 8 == 0 && len - i >= 8) {
-			uint64_t w = vt_mix(seed + (pos + i) / 8);
+			uint64_t w = htole64(vt_mix(seed + (pos + i) / 8));
 
 			memcpy(p + i, &w, 8);
 			i += 8;
@@ -114,7 +115,7 @@ size_t vt_diff(const void *buf, size_t len, uint64_t seed, size_t pos)
 
 	while (i < len) {
 		if ((pos + i) % 8 == 0 && len - i >= 8) {
-			uint64_t w = vt_mix(seed + (pos + i) / 8);
+			uint64_t w = htole64(vt_mix(seed + (pos + i) / 8));
 
 			if (!memcmp(p + i, &w, 8)) {
 				i += 8;

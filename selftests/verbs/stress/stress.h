@@ -45,6 +45,7 @@ struct plan {
 	uint32_t cuts[MAX_SGE];	/* lengths of the pieces; their sum is len */
 	uint8_t nr_sge;
 	bool hit;		/* CAS: the compare value matches */
+	bool swapped;		/* the target's CPU has the other byte order: atomics take the 8 bytes for another number */
 	bool use_inline, signaled, fence, solicited, use_ex;
 };
 

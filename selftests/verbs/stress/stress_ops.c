@@ -6,6 +6,7 @@
 #include "stress.h"
 
 #include <arpa/inet.h>
+#include <byteswap.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +99,7 @@ uint64_t plan_old(const struct plan *p)
 	uint64_t old;
 
 	vt_fill(&old, 8, p->before, GAP + p->at);
-	return old;
+	return p->swapped ? bswap_64(old) : old;
 }
 
 uint64_t plan_new(const struct plan *p)

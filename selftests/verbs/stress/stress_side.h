@@ -13,6 +13,7 @@ struct side {
 	struct cfg c;
 	int fd;				/* side channel */
 	bool active;
+	bool swapped;			/* the peer's CPU has the other byte order; what it sends by the side channel, too */
 	struct ibv_comp_channel *chan;
 	struct ibv_cq *scq, *rcq;
 	struct ibv_srq *srq;
@@ -41,6 +42,9 @@ struct side {
 };
 
 extern bool verbose, rxe_slips;	/* -v, -x */
+
+/* Turns @n words that the peer sent into this CPU's byte order. */
+void swap_words(const struct side *s, uint32_t *w, uint32_t n);
 
 /* stress_target.c: the target side */
 uint8_t *slot(struct side *s, uint8_t *base, uint32_t i);

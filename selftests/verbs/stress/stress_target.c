@@ -120,6 +120,7 @@ void target_prepare(struct side *s)
 		top_up(s);
 	vt_send(s->fd, rkeys, sizeof(rkeys));
 	vt_recv(s->fd, s->inv_rkey, sizeof(s->inv_rkey));
+	swap_words(s, s->inv_rkey, MAX_BATCH);
 }
 
 static void judge_target(struct side *s, uint32_t i)

@@ -16,11 +16,13 @@
 #include "stress_side.h"
 
 #include <arpa/inet.h>
+#include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,9 +116,15 @@ static uint32_t my_ops(struct side *s)
 	return ops;
 }
 
+void swap_words(const struct side *s, uint32_t *w, uint32_t n)
+{
+	while (s->swapped && n--)
+		w[n] = bswap_32(w[n]);
+}
+
 static void agree(struct side *s)
 {
-	struct { uint32_t magic, ops, mtu; struct cfg c; } me, peer;
+	struct { struct cfg c; uint32_t magic, ops, mtu, pad; } me, peer;
 	uint32_t type_ops[] = {
 		[IBV_QPT_RC] = ~0u,
 		[IBV_QPT_UC] = 1 << OP_SEND | 1 << OP_SEND_IMM | 1 << OP_WRITE | 1 << OP_WRITE_IMM,
@@ -124,12 +132,16 @@ static void agree(struct side *s)
 	};
 
 	memset(&me, 0, sizeof(me));
-	me.magic = 0x73747233;
+	me.magic = 0x73747234;
 	me.ops = my_ops(s);
 	me.mtu = 128u << s->dev.mtu;
 	me.c = s->c;
 	vt_send(s->fd, &me, sizeof(me));
 	vt_recv(s->fd, &peer, sizeof(peer));
+	s->swapped = peer.magic == bswap_32(me.magic);
+	swap_words(s, &peer.c.type, (sizeof(peer) - offsetof(struct cfg, type)) / sizeof(uint32_t));
+	if (s->swapped)
+		peer.c.seed = bswap_64(peer.c.seed);
 	if (peer.magic != me.magic)
 		vt_die("the peer is another program");
 	if (!s->active)
@@ -177,13 +189,14 @@ static void setup(struct side *s)
 	me.rkey = s->target_mr->rkey;
 	vt_send(s->fd, &me, sizeof(me));
 	vt_recv(s->fd, &peer, sizeof(peer));
-	s->remote = peer.addr;
-	s->rkey = peer.rkey;
+	s->remote = s->swapped ? bswap_64(peer.addr) : peer.addr;
+	s->rkey = s->swapped ? bswap_32(peer.rkey) : peer.rkey;
 	for (i = 0; i < s->c.nr_qps; i++) {
 		s->qp[i] = make_qp(s);
 		addr.qpn = s->qp[i]->qp_num;
 		vt_send(s->fd, &addr, sizeof(addr));
 		vt_recv(s->fd, &s->peer[i], sizeof(addr));
+		swap_words(s, &s->peer[i].qpn, 3);
 		err = vt_qp_init(s->qp[i], &conn);
 		if (!err)
 			err = vt_qp_connect(&s->dev, s->qp[i], &conn, &s->peer[i]);
@@ -381,8 +394,10 @@ static void run_batch(struct side *s)
 		s->next_out[i] = i;
 	target_prepare(s);
 	s->left_out = 0;
-	for (i = 0; i < s->c.batch && sends; i++)
+	for (i = 0; i < s->c.batch && sends; i++) {
 		s->out[i] = make_plan(&s->c, s->active, s->batch_nr, i);
+		s->out[i].swapped = s->swapped;
+	}
 	for (i = 0; i < s->c.nr_qps && sends; i++)
 		post_batch(s, i);
 	if (s->c.late_recv && takes) {
