@@ -12,6 +12,7 @@
 #	-k  appended to the kernel's command line	-n  do not build roan for that kernel first
 #	-o  copy the guest's folder /out/kept to DIR at the end
 # DMESG=FILE: save the kernel log. NICS=MODEL: two emulated adapters on one QEMU hub (e1000e, virtio-net-pci).
+# CABLE=DIR:N: a virtio adapter whose packets go to that of another guest (N: 1 here, 2 there, or the reverse).
 # MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: the QEMU to use; default: debian.sh's, if it has
 # one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script. ICOUNT=y: QEMU's clock advances by 1 ns
 # for each instruction that a guest CPU executes and skips idle time, so that times do not depend on the load of this machine.
@@ -151,9 +152,15 @@ run_uml() {
 	sleep 0.3
 }
 
-# Options for two adapters on a hub of their own.
+# Options for two adapters on a hub of their own, or for one with a cable to another guest.
 nics() { # [MODEL]
 	local n
+	if [ -n "${CABLE:-}" ]; then
+		n=${CABLE##*:}
+		echo -netdev "dgram,id=cable,local.type=unix,local.path=${CABLE%:*}/$n,remote.type=unix,remote.path=${CABLE%:*}/$((3 - n))" \
+			-device "virtio-net,netdev=cable,mac=52:54:00:72:6f:0$n"
+		return
+	fi
 	[ -n "$1" ] || { echo -nic none; return; }
 	for n in 1 2; do
 		echo -netdev "hubport,id=n$n,hubid=1" -device "$1,netdev=n$n,mac=52:54:00:72:6f:0$n,romfile="
