@@ -4,7 +4,7 @@
 # and exits with its status; or with 98 if the kernel log has an error report, 99 if the guest did not finish.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
 #	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new |
-#	    qemu-6.12-cloud | qemu-6.1-cloud; on another CPU, with a root of its own (foreign.sh): arm64 | arm64-16k | s390x
+#	    qemu-6.12-cloud | qemu-6.1-cloud; on another CPU, with a root of its own (foreign.sh): arm64 | s390x
 #	+RELEASE: +trixie: the root of that Debian release (debian.sh), with roan built in it, not this machine's root;
 #	    +source: this machine's root, rdma-core built from its newest known source, roan as a provider in that tree
 #	-v  virtual time (UML): the clock advances only while every task sleeps; a task that polls stops it for ever.
@@ -71,7 +71,7 @@ module=(make -s -j"$(nproc)" -C "$REPO" module ROAN_TESTS=y)
 # Lower layer of the guest's root: this machine's root, or that of another release or CPU, with its own build of provider and
 # programs.
 lower=/
-case $lab in arm64 | arm64-16k | s390x) read -r release linux_arch triplet _ <<< "$("$HERE/foreign.sh" words "$lab")" ;; esac
+case $lab in arm64 | s390x) release=$lab ;; esac
 base=$REPO/build/$release
 in_root=("$HERE/debian.sh" run "$release") flags=()
 case $release in
@@ -198,8 +198,9 @@ run_qemu() {
 
 # shellcheck disable=SC2034 # some variables are read by qemu.sh
 run_foreign() {
-	local folder version qemu cpu serial busybox=$lower/bin/busybox
-	case $release in
+	local folder version linux_arch triplet qemu cpu serial busybox=$lower/bin/busybox
+	read -r linux_arch triplet _ <<< "$("$HERE/foreign.sh" words "$lab")"
+	case $lab in
 	arm64) qemu=(qemu-system-aarch64 -machine virt) cpu=neoverse-n1 serial=ttyAMA0 append="$append kpti=off" ;;
 	s390x) qemu=(qemu-system-s390x) cpu=max serial=ttysclp0 ;;
 	esac
@@ -212,7 +213,7 @@ run_foreign() {
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud) run_qemu "$@" ;;
-arm64 | arm64-16k | s390x) run_foreign "$@" ;;
+arm64 | s390x) run_foreign "$@" ;;
 *) sed -n 3,16p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
