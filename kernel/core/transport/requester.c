@@ -310,7 +310,6 @@ static void req_start_wqe(struct roan_requester *r, struct roan_tx_wqe *w, u32 p
 	w->started = true;
 	w->first_psn = psn;
 	w->resp_done = 0;
-	w->ssn = r->next_ssn;
 	/* The peer counts each piece of a READ as a message. */
 	r->next_ssn = psn_add(r->next_ssn, w->op == ROAN_OP_READ ? DIV_ROUND_UP(w->n_psn, r->cfg.psn_window) : 1);
 }

@@ -69,7 +69,6 @@ struct roan_tx_wqe {
 	/* PSNs used: packets of the request, for a READ those of its response; LOCAL 0, else >= 1 */
 	u32 n_psn;
 	u32 resp_done;		/* READ: response packets placed so far, in order */
-	u32 ssn;		/* send sequence number, for end-to-end credits (9.7.7.2) */
 };
 
 struct roan_requester_cfg {
