@@ -164,6 +164,22 @@ struct roan_qp_ref {
 	struct roan_tx_inflight tx_inflight;
 } __aligned(ROAN_TX_INFLIGHT_ALIGN);
 
+/* Attributes as set by modify_qp() that no packet needs. Written under both queue locks and qp->mutex, read under either. */
+struct roan_qp_attr {
+	u32 port_num;
+	u16 pkey_index;
+	u8  path_mtu;			/* enum ib_mtu */
+	u8  max_rd_atomic;
+	u8  max_dest_rd_atomic;
+	u8  timeout;
+	u8  retry_cnt;
+	u8  rnr_retry;
+	bool en_sqd_async_notify;	/* for the next transition to SQD */
+	u32 sq_psn;
+	u32 rq_psn;
+	u32 rate_limit;			/* kbit/s; 0: none */
+};
+
 struct roan_qp {
 	struct ib_qp ib;
 	struct roan_dev *dev;
@@ -194,7 +210,7 @@ struct roan_qp {
 	struct ib_ucontext *uctx;	/* NULL: of a kernel consumer */
 	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
 	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */
-	struct ib_qp_attr attr;		/* as set by modify_qp(), for query_qp() */
+	struct roan_qp_attr attr;
 	struct list_head mcast;		/* struct roan_mcast_member: the groups it is attached to; mcast.c */
 	u32 n_mcast;			/* their number */
 	/*

@@ -129,13 +129,11 @@ static void qp_allow_reads(struct roan_qp *qp, struct modify_res *prep)
 	}
 }
 
-/* Stores the attributes for query_qp, and copies those that the data path reads. */
+/* Stores the attributes that @mask names. */
 static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
-	struct ib_qp_attr *now = &qp->attr;
-
-#define COPY_ATTR(bit, field) do { if (mask & (bit)) now->field = attr->field; } while (0)
+#define COPY_ATTR(bit, field) do { if (mask & (bit)) qp->attr.field = attr->field; } while (0)
 	COPY_ATTR(IB_QP_PORT, port_num);
 	COPY_ATTR(IB_QP_PKEY_INDEX, pkey_index);
 	COPY_ATTR(IB_QP_PATH_MTU, path_mtu);
@@ -144,19 +142,19 @@ static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int 
 	COPY_ATTR(IB_QP_TIMEOUT, timeout);
 	COPY_ATTR(IB_QP_RETRY_CNT, retry_cnt);
 	COPY_ATTR(IB_QP_RNR_RETRY, rnr_retry);
-	COPY_ATTR(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
 	COPY_ATTR(IB_QP_SQ_PSN, sq_psn);
 	COPY_ATTR(IB_QP_RQ_PSN, rq_psn);
-	COPY_ATTR(IB_QP_QKEY, qkey);
-	COPY_ATTR(IB_QP_DEST_QPN, dest_qp_num);
-	COPY_ATTR(IB_QP_ACCESS_FLAGS, qp_access_flags);
 	COPY_ATTR(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
 	COPY_ATTR(IB_QP_RATE_LIMIT, rate_limit);
 #undef COPY_ATTR
-	qp->qkey = now->qkey;
-	qp->dest_qpn = now->dest_qp_num;
-	qp->access = now->qp_access_flags;
-	qp->min_rnr_timer = now->min_rnr_timer;
+	if (mask & IB_QP_QKEY)
+		qp->qkey = attr->qkey;
+	if (mask & IB_QP_DEST_QPN)
+		qp->dest_qpn = attr->dest_qp_num;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		qp->min_rnr_timer = attr->min_rnr_timer;
 	if (prep->av)
 		/* Publishes the filled-in vector (release). qp_unprepare() frees the old one after a grace period. */
 		prep->av = rcu_replace_pointer(qp->av, prep->av,
@@ -437,6 +435,33 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 	return err;
 }
 
+static void qp_fill_attr(const struct roan_qp *qp, struct ib_qp_attr *attr)
+{
+	const struct roan_qp_attr *set = &qp->attr;
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	*attr = (struct ib_qp_attr) {
+		.qp_state = state,
+		.cur_qp_state = state,
+		.path_mtu = set->path_mtu,
+		.qkey = qp->qkey,
+		.rq_psn = set->rq_psn,
+		.sq_psn = set->sq_psn,
+		.dest_qp_num = qp->dest_qpn,
+		.qp_access_flags = qp->access,
+		.pkey_index = set->pkey_index,
+		.en_sqd_async_notify = set->en_sqd_async_notify,
+		.max_rd_atomic = set->max_rd_atomic,
+		.max_dest_rd_atomic = set->max_dest_rd_atomic,
+		.min_rnr_timer = qp->min_rnr_timer,
+		.port_num = set->port_num,
+		.timeout = set->timeout,
+		.retry_cnt = set->retry_cnt,
+		.rnr_retry = set->rnr_retry,
+		.rate_limit = set->rate_limit,
+	};
+}
+
 /*
  * A PSN is reported only if @mask names it, else as 0: netlink, which shows QPs to every user of the host, names none.
  * The PSN set at modify would help a forger as well, as counters show how many packets were sent since.
@@ -448,9 +473,7 @@ int roan_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 
 	mutex_lock(&qp->mutex);
 	qp_sync_error(qp);
-	*attr = qp->attr;
-	attr->qp_state = READ_ONCE(qp->state);
-	attr->cur_qp_state = attr->qp_state;
+	qp_fill_attr(qp, attr);
 	roan_qp_caps(qp, &attr->cap);
 	av = roan_qp_av(qp);
 	if (av)
