@@ -53,6 +53,18 @@ static inline void roan_memcg_enter_qp(struct roan_memcg_scope *scope, const str
 	roan_memcg_enter(scope, qp->uctx ? to_roan_ucontext(qp->uctx)->mm : NULL);
 }
 
+/* Zeroed memory for @qp, charged to the program that owns it, or NULL without a warning. */
+static inline void *roan_qp_zalloc(const struct roan_qp *qp, size_t size, gfp_t gfp)
+{
+	struct roan_memcg_scope scope;
+	void *p;
+
+	roan_memcg_enter_qp(&scope, qp);
+	p = kzalloc(size, gfp | __GFP_ACCOUNT | __GFP_NOWARN);
+	roan_memcg_leave(&scope);
+	return p;
+}
+
 /* ---- udata.c ---- */
 
 /* Input: -EINVAL if too short or if trailing bytes are not 0; -EFAULT. Output, of any length: -EFAULT. */

@@ -124,13 +124,10 @@ static void rate_restart(struct roan_limiter *l)
 static struct roan_limiter *rate_get_limiter(struct roan_qp *qp, gfp_t gfp)
 {
 	struct roan_limiter *l = READ_ONCE(qp->limiter), *other;
-	struct roan_memcg_scope scope;
 
 	if (l)
 		return l;
-	roan_memcg_enter_qp(&scope, qp);
-	l = kzalloc(sizeof(*l), gfp | __GFP_ACCOUNT);
-	roan_memcg_leave(&scope);
+	l = roan_qp_zalloc(qp, sizeof(*l), gfp);
 	if (!l)
 		return NULL;
 	l->qp = qp;

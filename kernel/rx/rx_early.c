@@ -6,7 +6,7 @@
  * space is dropped, and the requester repeats it. Does not decide what is early or missing: core/transport/responder.c
  * does.
  */
-#include "base/stats.h"
+#include "base/base.h"
 #include "rx/rx.h"
 
 #define RUN_PACKETS	256	/* executed at once, a window of roan's requester; the remainder is deferred */
@@ -48,6 +48,16 @@ static void early_move_charge(struct early_entry *before, struct early_entry *e)
 	before->bytes = sizeof(*before);
 }
 
+/* Most QPs never keep a packet, so the first one allocates the set. */
+static bool early_has_set(struct roan_qp *qp)
+{
+	struct roan_responder *resp = &qp->rq.resp;
+
+	if (!resp->early_set)
+		resp->early_set = roan_qp_zalloc(qp, sizeof(*resp->early_set), GFP_ATOMIC);
+	return resp->early_set;
+}
+
 bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	struct early_entry *before, *e;
@@ -56,7 +66,7 @@ bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	bool same_skb;
 
 	lockdep_assert_held(&rq->lock);
-	if (!roan_responder_may_keep(&rq->resp, &rx->pkt))
+	if (!roan_responder_may_keep(&rq->resp, &rx->pkt) || !early_has_set(qp))
 		return false;
 	before = early_find(rq, rx->pkt.psn);
 	if (IS_ERR(before))

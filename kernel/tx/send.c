@@ -517,6 +517,8 @@ static void sq_timer_expired(struct roan_qp *qp, u64 now)
 	bool waited = qp->sq.req.rnr_until;
 
 	tx_exclude_local_delay(qp, now);
+	if (roan_requester_deadline(&qp->sq.req) <= now && qp->sq.req.peer_sacks)
+		roan_sq_alloc_holes(qp);
 	if (!qp->sq.ack_timer_stopped)
 		event = roan_requester_timer(&qp->sq.req, now);
 	if (event == ROAN_EV_NOTHING)

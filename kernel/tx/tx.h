@@ -52,6 +52,12 @@ size_t roan_wqe_shadow_max_bytes(const struct roan_sq *sq);	/* after init: the m
 bool roan_wqe_shadow_may_grow(const struct roan_sq *sq);
 bool roan_wqe_shadow_grow(struct roan_sq *sq);	/* sq.lock held; false: at maximum or no memory, unchanged */
 
+/*
+ * sq.lock held, before the requester handles a SACK, or a timeout with a peer that sends SACKs: memory for what they show
+ * as lost, which idle QPs do not need. Without memory nothing changes.
+ */
+void roan_sq_alloc_holes(struct roan_qp *qp);
+
 /* sq.lock held: moves up to @most WQEs from the ring to the WQE shadow and the requester; returns how many */
 u32 roan_wqe_fetch(struct roan_qp *qp, u32 most);
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */

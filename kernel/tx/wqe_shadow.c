@@ -2,8 +2,9 @@
 /*
  * Memory for the kernel's copies of send WQEs (the WQE shadow) and the requester's state of each. Decides how many
  * there is space for; wqe_fetch.c fills them. A QP begins with FIRST_SLOTS, so that thousands of idle QPs take little
- * memory, and gets more when it has more WQEs in progress.
+ * memory, and gets more when it has more WQEs in progress, or loses packets.
  */
+#include "base/base.h"
 #include "tx/tx.h"
 
 #define FIRST_SLOTS	2
@@ -78,4 +79,13 @@ bool roan_wqe_shadow_grow(struct roan_sq *sq)
 	req->work = work;
 	req->mask = slots - 1;
 	return true;
+}
+
+void roan_sq_alloc_holes(struct roan_qp *qp)
+{
+	struct roan_requester *req = &qp->sq.req;
+
+	lockdep_assert_held(&qp->sq.lock);
+	if (!req->holes && req->cfg.sack)
+		WRITE_ONCE(req->holes, roan_qp_zalloc(qp, sizeof(*req->holes), GFP_ATOMIC));
 }

@@ -185,6 +185,7 @@ static void qp_free_queues(struct roan_qp *qp)
 	roan_ring_free(&qp->rq.ring);
 	kfree(qp->rq.cur.sge);
 	kfree(qp->rq.resp.resp_res);
+	kfree(qp->rq.resp.early_set);
 	roan_dst_cache_reset(&qp->rq.flow);
 	roan_mem_uncharge(&qp->charge);
 	roan_mem_uncharge(&qp->resp_charge);
@@ -306,6 +307,8 @@ static void qp_drop_shown(struct roan_qp *qp)
 	roan_av_free(rcu_replace_pointer(qp->av, NULL, lockdep_is_held(&qp->mutex)));
 	kfree(qp->limiter);
 	qp->limiter = NULL;
+	kfree(qp->sq.req.holes);
+	qp->sq.req.holes = NULL;
 	mutex_unlock(&qp->mutex);
 }
 

@@ -128,6 +128,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	const struct roan_requester *req = &qp->sq.req;
 	const struct roan_responder *resp = &qp->rq.resp;
+	const struct roan_holes *holes = READ_ONCE(req->holes);
 	struct restrack_waits waits = restrack_waits_of(qp);
 	const struct rt_attr d[] = {
 		{ "mtu",		1u << READ_ONCE(qp->mtu_shift) },
@@ -145,7 +146,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "resent",		READ_ONCE(req->n_resent) },
 		{ "peer_keeps",		READ_ONCE(req->peer_keeps) },
 		{ "peer_sacks",		READ_ONCE(req->peer_sacks) },
-		{ "reorder",		READ_ONCE(req->holes.reorder) },
+		{ "reorder",		holes ? READ_ONCE(holes->reorder) : 0 },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
 		{ "early_resends",	READ_ONCE(req->n_rto) },
 		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },

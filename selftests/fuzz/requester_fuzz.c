@@ -16,14 +16,18 @@ static void check_holes(const struct roan_requester *r)
 {
 	u32 n = 0, all = 0, psn;
 
-	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
-		n += psn_set_has(r->holes.missing, ROAN_HOLES, psn);
-	for (psn = 0; psn < ROAN_HOLES; psn++) {
-		all += psn_set_has(r->holes.missing, ROAN_HOLES, psn);
-		MUST(psn_set_has(r->holes.missing, ROAN_HOLES, psn) ||
-		     !(psn_set_has(r->holes.again, ROAN_HOLES, psn) || psn_set_has(r->holes.tried, ROAN_HOLES, psn)));
+	if (!r->holes) {
+		MUST(!r->any_holes && !r->repair_by_sack);
+		return;
 	}
-	MUST(n == all && r->holes.any == !!all);
+	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
+		n += psn_set_has(r->holes->missing, ROAN_HOLES, psn);
+	for (psn = 0; psn < ROAN_HOLES; psn++) {
+		all += psn_set_has(r->holes->missing, ROAN_HOLES, psn);
+		MUST(psn_set_has(r->holes->missing, ROAN_HOLES, psn) ||
+		     !(psn_set_has(r->holes->again, ROAN_HOLES, psn) || psn_set_has(r->holes->tried, ROAN_HOLES, psn)));
+	}
+	MUST(n == all && r->any_holes == !!all);
 }
 
 static void check(const struct roan_requester *r)
@@ -38,8 +42,8 @@ static void check(const struct roan_requester *r)
 	MUST(r->cfg.transport != ROAN_TP_RC || psn_diff(r->end_psn, r->una_psn) <= r->cfg.psn_window);
 	MUST(!r->repair_left || (psn_diff(r->repair_psn, r->una_psn) >= 0 && psn_diff(r->repair_psn, r->next_psn) < 0));
 	MUST(!r->repair_left || (r->repair_index - r->una < r->tail - r->una && !roan_requester_wqe(r, r->repair_index)->completed));
-	MUST(!r->repair_by_sack || !r->repair_left || psn_set_has(r->holes.again, ROAN_HOLES, r->repair_psn));
-	MUST(r->holes.any || !r->repair_by_sack || !r->repair_left);
+	MUST(!r->repair_by_sack || !r->repair_left || psn_set_has(r->holes->again, ROAN_HOLES, r->repair_psn));
+	MUST(r->any_holes || !r->repair_by_sack || !r->repair_left);
 	check_holes(r);
 	MUST(r->rd_outstanding <= r->cfg.max_rd_atomic);
 	MUST(r->retries_left <= r->cfg.retry_cnt && r->rnr_left <= r->cfg.rnr_retry);
@@ -138,6 +142,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct roan_tx_wqe work[SLOTS];
 	static struct roan_requester r;
+	static struct roan_holes holes;
 	struct roan_requester_cfg cfg;
 	u32 expected = 0;
 	u64 now = 1;
@@ -152,6 +157,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	};
 	r.work = work;
 	r.mask = SLOTS - 1;
+	r.holes = data[3] & 128 ? NULL : &holes;
 	roan_requester_reset(&r, &cfg);
 
 	for (size_t at = 4; at + 4 <= size; at += 4) {

@@ -94,13 +94,14 @@ static void check(const struct roan_responder *r)
 	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_pending && !r->early));
 	MUST(!r->early || psn_diff(r->early_psn, r->epsn) >= 0);
 	for (u32 i = 0; i < ROAN_EARLY_WINDOW && !r->early; i += 32)
-		MUST(!r->early_set[i / 32]);
+		MUST(!r->early_set->bits[i / 32]);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct roan_resp_res resp_res[16];
 	static struct roan_responder r;
+	static struct roan_early_set early_set;
 	struct roan_responder_cfg cfg;
 	struct roan_request exec;
 	enum roan_verdict verdict;
@@ -115,6 +116,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		.sack = data[0] & 16,
 	};
 	r.resp_res = resp_res;
+	r.early_set = &early_set;
 	r.max_resp_res = ARRAY_SIZE(resp_res);
 	roan_responder_reset(&r, &cfg);
 

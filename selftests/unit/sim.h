@@ -41,7 +41,9 @@ struct side {
 	struct roan_requester req;
 	struct roan_responder resp;
 	struct roan_tx_wqe work[SIM_QUEUE];
+	struct roan_holes holes;
 	struct roan_resp_res resp_res[SIM_RESP_RES];
+	struct roan_early_set early_set;
 
 	struct job jobs[SIM_JOBS];
 	u32 n_jobs, posted, retired, local_done;

@@ -104,9 +104,11 @@ void sim_side_init(struct sim *sim, int id)
 	s->id = id;
 	s->req.work = s->work;
 	s->req.mask = SIM_QUEUE - 1;
+	s->req.holes = sim->seed % 16 ? &s->holes : NULL;	/* NULL: no memory for it */
 	roan_requester_reset(&s->req, &req);
 	peer->resp.resp_res = peer->resp_res;
 	peer->resp.max_resp_res = SIM_RESP_RES;
+	peer->resp.early_set = &peer->early_set;
 	roan_responder_reset(&peer->resp, &resp);
 	s->depth = 1 + sim_below(sim, SIM_QUEUE);
 	s->limited = !sim_below(sim, 3);

@@ -7,9 +7,7 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 SCALE=$PROGRAMS/scale
-# Bytes of kernel memory for an idle QP besides its rings: a slab object of 4 KiB for struct roan_qp (3.4 KB, of which
-# 1.1 KB record packets sent again by SACKs), and 1.5 KiB for all else. A struct of more than 4 KiB gets 8.
-MOST=5632 MOST_LEFT=256
+MOST=4096	# bytes of kernel memory for an idle QP besides its rings
 DEBUG=false
 [ "${LAB:-}" != uml-debug ] || DEBUG=true
 $DEBUG && QPS=${QPS:-600} || QPS=${QPS:-10000}
@@ -22,7 +20,7 @@ memory() {
 	read -r _ kernel _ _ _ left <<< "$out"
 	$DEBUG && return 4
 	echo "kernel $kernel, left $left"
-	[ "$kernel" -gt 0 ] && [ "$kernel" -lt $MOST ] && [ "$left" -lt $MOST_LEFT ]
+	[ "$kernel" -gt 0 ] && [ "$kernel" -lt $MOST ] && [ "$left" -lt $((MOST / 16)) ]
 }
 stream() {
 	local out

@@ -18,12 +18,16 @@
 void roan_requester_reset(struct roan_requester *r, const struct roan_requester_cfg *cfg)
 {
 	struct roan_tx_wqe *work = r->work;
+	struct roan_holes *holes = r->holes;
 	u32 mask = r->mask;
 
 	memset(r, 0, sizeof(*r));
 	r->cfg = *cfg;
 	r->work = work;
 	r->mask = mask;
+	r->holes = holes;
+	if (holes)
+		memset(holes, 0, sizeof(*holes));
 	r->una_psn = cfg->sq_psn;
 	r->next_psn = cfg->sq_psn;
 	r->end_psn = cfg->sq_psn;
@@ -221,7 +225,7 @@ static enum roan_next req_next_repair(struct roan_requester *r, struct roan_tx_d
 	req_fill_desc(r, w, work_pos(w, e->psn), e);
 	e->ackreq = !roan_op_needs_response(w->op);
 	e->repair = true;
-	e->copy = r->repair_by_sack && !r->holes.guessed;
+	e->copy = r->repair_by_sack && !r->holes->guessed;
 	return ROAN_NEXT_PACKET;
 }
 

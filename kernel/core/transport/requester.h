@@ -87,16 +87,15 @@ struct roan_requester_cfg {
 
 /*
  * The packets that a SACK reports as missing, with later ones received ("holes"), and what was done about them; also a
- * packet that was sent again for want of an answer. Sets of PSNs from una_psn on; empty if the peer sends no SACKs.
- * requester_sack.c
+ * packet that was sent again for want of an answer. Sets of PSNs from una_psn on. requester_sack.c
  */
 struct roan_holes {
-	bool any;		/* @missing is not empty; then @highest_psn and @known_psn are valid */
 	bool guessed;		/* @again holds packets that no SACK shows as lost */
 	u8  reorder;		/* a packet counts as lost once this many later ones and one more were received */
 	bool repaired;		/* packets were sent again as lost since there were no holes */
 	u8  recoveries;		/* since @reorder was too small */
 	u8  needless;		/* as the last SACK said */
+	/* valid if @missing is not empty */
 	u32 highest_psn;	/* as the last SACK said */
 	u32 known_psn;		/* the last SACK said of all before whether they were received */
 	u8  farthest;		/* how far behind the highest PSN received a packet was when it counted as lost; since then */
@@ -160,7 +159,8 @@ struct roan_requester {
 	u32 repair_index;
 	bool repair_by_sack;	/* the repair sends holes.again: one packet, then the next */
 	bool peer_sacks;	/* the peer's last response says that it supports SACK */
-	struct roan_holes holes;
+	bool any_holes;		/* holes->missing is not empty */
+	struct roan_holes *holes;	/* zeroed when set, owned by the driver half. NULL: a SACK counts as a sequence NAK */
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
 	bool tail_ackreq;	/* the last packet sent before the probe had AckReq */

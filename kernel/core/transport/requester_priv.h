@@ -10,7 +10,7 @@ void roan_holes_reset(struct roan_requester *r);
 /* Forgets all holes: everything is sent again, or nothing. */
 static inline void roan_holes_clear(struct roan_requester *r)
 {
-	if (unlikely(r->holes.any))
+	if (unlikely(r->any_holes))
 		roan_holes_reset(r);
 }
 

@@ -142,7 +142,7 @@ bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 		r->next = r->una;
 	if (una_psn != r->una_psn) {
 		r->una_psn = una_psn;
-		if (unlikely(r->holes.any))
+		if (unlikely(r->any_holes))
 			roan_sack_progress(r, from);
 		/* true if more than the probe is acknowledged */
 		req_progress(r, psn_diff(una_psn, r->rto_probe_psn) > 1, now);
@@ -401,7 +401,7 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 	    psn_diff(pkt->psn, r->next_psn) < 0)
 		r->rd_outstanding--;
 	r->una_psn = psn_add(pkt->psn, 1);
-	if (unlikely(r->holes.any))
+	if (unlikely(r->any_holes))
 		roan_sack_progress(r, from);
 	if (w->resp_done == w->n_psn) {
 		w->status = ROAN_ST_SUCCESS;

@@ -24,13 +24,13 @@ struct sack_pos {
 
 void roan_holes_reset(struct roan_requester *r)
 {
-	struct roan_holes *h = &r->holes;
+	struct roan_holes *h = r->holes;
 
 	memset(h->missing, 0, sizeof(h->missing));
 	memset(h->again, 0, sizeof(h->again));
 	memset(h->tried, 0, sizeof(h->tried));
-	h->any = false;
 	h->repaired = false;
+	r->any_holes = false;
 	r->repair_left = 0;
 }
 
@@ -91,7 +91,7 @@ static bool sack_find_newest(const struct roan_requester *r, struct sack_pos *ne
 /* Makes the first packet of holes.again, from @pos on, the next to send. @there: @pos is a packet. */
 static void sack_choose(struct roan_requester *r, struct sack_pos *pos, bool there)
 {
-	while (there && !psn_set_has(r->holes.again, ROAN_HOLES, pos->psn))
+	while (there && !psn_set_has(r->holes->again, ROAN_HOLES, pos->psn))
 		there = sack_find_next(r, pos);
 	r->repair_left = there;
 	r->repair_sent = false;
@@ -115,7 +115,7 @@ static void sack_choose_oldest(struct roan_requester *r)
 void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
 {
 	struct sack_pos pos = { .index = e->index, .psn = e->psn };
-	struct roan_holes *h = &r->holes;
+	struct roan_holes *h = r->holes;
 
 	if (!r->rtt.srtt_ns) {
 		r->timed_at = now;
@@ -155,7 +155,7 @@ static void sack_note_recovery(struct roan_holes *h)
 
 void roan_sack_progress(struct roan_requester *r, u32 from)
 {
-	struct roan_holes *h = &r->holes;
+	struct roan_holes *h = r->holes;
 	u32 n = psn_diff(r->una_psn, from), i, left = 0;
 
 	psn_set_remove_run(h->missing, ROAN_HOLES, from, n);
@@ -163,7 +163,7 @@ void roan_sack_progress(struct roan_requester *r, u32 from)
 	psn_set_remove_run(h->tried, ROAN_HOLES, from, n);
 	for (i = 0; i < HOLE_WORDS; i++)
 		left |= h->missing[i];
-	h->any = left;
+	r->any_holes = left;
 	if (!left)
 		sack_note_recovery(h);
 	if (r->repair_left && r->repair_by_sack && psn_diff(r->una_psn, r->repair_psn) > 0)
@@ -192,26 +192,26 @@ static bool sack_is_lost(const struct roan_holes *h, u32 psn, u32 highest)
 }
 
 /* Two SACKs have overtaken each other. */
-static bool sack_is_older(const struct roan_holes *h, const struct roan_pkt *pkt)
+static bool sack_is_older(const struct roan_requester *r, const struct roan_pkt *pkt)
 {
-	return h->any && psn_diff(pkt->sack.highest_psn, h->highest_psn) < 0;
+	return r->any_holes && psn_diff(pkt->sack.highest_psn, r->holes->highest_psn) < 0;
 }
 
 /* A SACK that is older, and says the same as the last one of the highest PSN, does not make missing what has arrived. */
 static bool sack_knew_as_received(const struct roan_requester *r, u32 psn)
 {
-	const struct roan_holes *h = &r->holes;
+	const struct roan_holes *h = r->holes;
 
-	return h->any && psn != r->una_psn && psn_diff(psn, h->known_psn) < 0 && !psn_set_has(h->missing, ROAN_HOLES, psn);
+	return r->any_holes && psn != r->una_psn && psn_diff(psn, h->known_psn) < 0 && !psn_set_has(h->missing, ROAN_HOLES, psn);
 }
 
 /* Renews the set of missing packets, and chooses those to be sent again. @all: they had time enough to arrive. */
 static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt, bool all)
 {
-	struct roan_holes *h = &r->holes;
+	struct roan_holes *h = r->holes;
 	u32 highest = pkt->sack.highest_psn, i, ahead;
 	u32 missing[HOLE_WORDS] = {};
-	bool had_any = h->any, any = false;
+	bool had_any = r->any_holes, any = false;
 	struct sack_pos pos;
 	bool there;
 
@@ -231,7 +231,7 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 			h->farthest = max_t(u32, h->farthest, min_t(u32, psn_diff(highest, pos.psn), REORDER_MAX));
 		}
 	}
-	h->any = any;
+	r->any_holes = any;
 	h->highest_psn = highest;
 	h->known_psn = psn_add(pkt->psn, min_t(u32, psn_diff(highest, pkt->psn), ROAN_SACK_PSNS + 1));
 	memcpy(h->missing, missing, sizeof(missing));
@@ -239,7 +239,7 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 		h->again[i] &= missing[i];
 		h->tried[i] &= missing[i];
 	}
-	if (had_any && !h->any)
+	if (had_any && !any)
 		sack_note_recovery(h);
 	sack_choose_oldest(r);
 }
@@ -274,16 +274,16 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
 	sack_sample_rtt(r, pkt, now);
 	if (now < r->rnr_until)
 		return ROAN_EV_PROGRESS;
-	if (r->local_err)
-		return roan_req_sequence_nak(r, now);	/* repairs need the work requests of the packets */
+	if (r->local_err || !r->holes)
+		return roan_req_sequence_nak(r, now);	/* repairs need the packets' work requests, and memory */
 	if (probed)
 		roan_req_end_probe(r);
-	if (!roan_repair_possible(r) || sack_is_older(&r->holes, pkt))
+	if (!roan_repair_possible(r) || sack_is_older(r, pkt))
 		return ROAN_EV_PROGRESS;
-	sack_note_needless(&r->holes, pkt->sack.needless);
-	repaired = r->holes.repaired;
+	sack_note_needless(r->holes, pkt->sack.needless);
+	repaired = r->holes->repaired;
 	sack_find_lost(r, pkt, probed);
-	r->n_seq_naks += r->holes.repaired && !repaired;	/* once for each recovery */
+	r->n_seq_naks += r->holes->repaired && !repaired;	/* once for each recovery */
 	return r->repair_left ? ROAN_EV_REPAIR : ROAN_EV_PROGRESS;
 }
 
@@ -304,18 +304,20 @@ u64 roan_sack_deadline(const struct roan_requester *r)
 /* No answer: what is known as missing is lost, copies included. Else the last packet sent is sent again, which the peer answers. */
 void roan_sack_timed_out(struct roan_requester *r, u64 now)
 {
-	struct roan_holes *h = &r->holes;
+	struct roan_holes *h = r->holes;
 	struct sack_pos probe;
 
 	r->n_rto++;
 	r->repair_backoff++;
 	r->rto_base_ns = now;
 	r->timed_at = 0;	/* it may be sent again: no RTT sample (Karn) */
+	if (!h)
+		return;		/* no memory: the RTO covers it */
 	h->guessed = true;
 	memset(h->tried, 0, sizeof(h->tried));
 	memcpy(h->again, h->missing, sizeof(h->again));
-	if (!h->any && sack_find_newest(r, &probe)) {
-		h->any = true;
+	if (!r->any_holes && sack_find_newest(r, &probe)) {
+		r->any_holes = true;
 		h->highest_psn = r->una_psn;
 		h->known_psn = r->una_psn;
 		psn_set_add(h->missing, ROAN_HOLES, probe.psn);

@@ -8,16 +8,20 @@
 void roan_responder_reset(struct roan_responder *resp, const struct roan_responder_cfg *cfg)
 {
 	struct roan_resp_res *resp_res = resp->resp_res;
+	struct roan_early_set *early_set = resp->early_set;
 	u32 max_resp_res = resp->max_resp_res;
 
 	memset(resp, 0, sizeof(*resp));
 	resp->cfg = *cfg;
 	resp->resp_res = resp_res;
 	resp->max_resp_res = max_resp_res;
+	resp->early_set = early_set;
 	resp->cfg.max_dest_rd_atomic = min_t(u32, cfg->max_dest_rd_atomic, max_resp_res);
 	resp->epsn = cfg->rq_psn;
 	if (resp_res)
 		memset(resp_res, 0, max_resp_res * sizeof(*resp_res));
+	if (early_set)
+		memset(early_set, 0, sizeof(*early_set));
 }
 
 /* Position of entry @at counted from the oldest: the ring is in PSN order, and resp_res_next is its oldest entry. */
@@ -315,7 +319,7 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 static void resp_advance(struct roan_responder *resp, u32 npsn)
 {
 	if (unlikely(resp->early))
-		psn_set_remove_run(resp->early_set, ROAN_EARLY_WINDOW, resp->epsn, npsn);
+		psn_set_remove_run(resp->early_set->bits, ROAN_EARLY_WINDOW, resp->epsn, npsn);
 	resp->epsn = psn_add(resp->epsn, npsn);
 	resp->nak_sent = false;
 	if (unlikely(resp->early) && psn_diff(resp->early_psn, resp->epsn) < 0) {

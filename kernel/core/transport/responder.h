@@ -61,6 +61,10 @@ struct roan_responder_cfg {
 /* No packet is kept that is further ahead than usual windows: it would be a forged or very old one. */
 #define ROAN_EARLY_WINDOW	2048
 
+struct roan_early_set {
+	u32 bits[ROAN_PSN_WORDS(ROAN_EARLY_WINDOW)];
+};
+
 struct roan_responder {
 	struct roan_responder_cfg cfg;
 	/* array owned by the driver half; NULL until roan_responder_set_resources() */
@@ -86,7 +90,7 @@ struct roan_responder {
 	u8  early_unreported;	/* kept since the last SACK */
 	u8  needless_copies;	/* for the SACK */
 	u32 early_psn;		/* the last of them */
-	u32 early_set[ROAN_PSN_WORDS(ROAN_EARLY_WINDOW)];	/* all of them */
+	struct roan_early_set *early_set;	/* all of them; owned by the driver half. NULL: none may be kept */
 	bool resp_blocked;	/* a response waits for a page fault: the one whose last PSN is @rnr_defer.psn */
 	bool re_requested;	/* it or a later request was repeated since the last RNR NAK */
 	bool skipped;		/* later requests were repeated, and it was not */

@@ -8,7 +8,7 @@
 bool roan_resp_is_kept(const struct roan_responder *resp, u32 psn)
 {
 	return resp->early && psn_diff(psn, resp->epsn) < ROAN_EARLY_WINDOW &&
-	       psn_set_has(resp->early_set, ROAN_EARLY_WINDOW, psn);
+	       psn_set_has(resp->early_set->bits, ROAN_EARLY_WINDOW, psn);
 }
 
 bool roan_resp_may_sack(const struct roan_responder *resp)
@@ -29,7 +29,7 @@ void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt
 	if (first || behind > 0)
 		resp->early_psn = pkt->psn;
 	resp->early = true;
-	psn_set_add(resp->early_set, ROAN_EARLY_WINDOW, pkt->psn);
+	psn_set_add(resp->early_set->bits, ROAN_EARLY_WINDOW, pkt->psn);
 	if (!roan_resp_may_sack(resp))
 		return;
 	if (behind != 1 || pkt->ackreq || ++resp->early_unreported >= MAX_UNREPORTED)
@@ -54,6 +54,6 @@ void roan_responder_fill_sack(const struct roan_responder *resp, struct roan_sac
 		.highest_psn = resp->early_psn,
 	};
 	for (i = 0; i < ROAN_SACK_PSNS && psn_diff(psn, resp->early_psn) <= 0; i++, psn = psn_add(psn, 1))
-		if (psn_set_has(resp->early_set, ROAN_EARLY_WINDOW, psn))
+		if (psn_set_has(resp->early_set->bits, ROAN_EARLY_WINDOW, psn))
 			sack->received[i / 32] |= 1u << (i % 32);
 }

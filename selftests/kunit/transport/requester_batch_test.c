@@ -32,8 +32,10 @@ static u32 same(struct kunit *test, struct req_fixture *single, struct req_fixtu
 			answer(many, syndrome, psn_diff(all.psn, PSN0), 0);
 		}
 		single->r.work = many->r.work;
+		single->r.holes = many->r.holes;
 		KUNIT_EXPECT_MEMEQ(test, &single->r, &many->r, sizeof(single->r));
 		single->r.work = single->work;
+		single->r.holes = &single->holes;
 		KUNIT_EXPECT_MEMEQ(test, single->work, many->work, sizeof(single->work));
 	}
 	KUNIT_EXPECT_EQ(test, send_one(single), next);

@@ -13,6 +13,7 @@
 struct req_fixture {
 	struct roan_requester r;
 	struct roan_tx_wqe work[SLOTS];
+	struct roan_holes holes;
 	struct roan_tx_desc e;
 	u64 now;
 };
@@ -24,6 +25,7 @@ static inline struct req_fixture *req_fixture_with(struct kunit *test, struct ro
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->r.work = f->work;
 	f->r.mask = SLOTS - 1;
+	f->r.holes = &f->holes;
 	f->now = 1000;
 	roan_requester_reset(&f->r, &cfg);
 	return f;

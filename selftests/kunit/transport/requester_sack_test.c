@@ -64,7 +64,7 @@ static void sack__each_hole_once(struct kunit *test)
 	ack(f, 11);
 	KUNIT_EXPECT_EQ(test, f->r.n_resent, 3);
 	KUNIT_EXPECT_EQ(test, f->r.n_seq_naks, 1);
-	KUNIT_EXPECT_FALSE(test, f->r.holes.any);
+	KUNIT_EXPECT_FALSE(test, f->r.any_holes);
 }
 
 /* A packet behind the highest one received may be on its way. */
@@ -104,7 +104,7 @@ static void sack__acknowledged_is_not_sent(struct kunit *test)
 	sack(f, 5, 0x4);		/* 6 and 7, which had been late, are not sent a second time */
 	ack(f, 10);
 	expect_packet(test, f, 11, false);
-	KUNIT_EXPECT_FALSE(test, f->r.holes.any);
+	KUNIT_EXPECT_FALSE(test, f->r.any_holes);
 }
 
 /* A SACK that was overtaken by a newer one makes nothing missing that the newer one says is received. */
@@ -288,12 +288,12 @@ static void sack__reordering_is_learned(struct kunit *test)
 	for (i = 10; i < 30; i++)
 		expect_packet(test, f, i, false);
 	KUNIT_EXPECT_EQ(test, sack_of(f, 10, 0xf, 1), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, f->r.holes.reorder, 4);
+	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 4);
 	KUNIT_EXPECT_EQ(test, sack_of(f, 10, 0xffff, 1), ROAN_EV_REPAIR);
 	expect_packet(test, f, 10, true);
 	ack(f, 26);
 	KUNIT_EXPECT_EQ(test, sack_of(f, 27, 0x1, 2), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, f->r.holes.reorder, 17);
+	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 17);
 }
 
 /* Sixteen losses that were repaired without a copy too many halve the tolerance; packets that are only late do not. */
@@ -303,17 +303,17 @@ static void sack__tolerance_decreases(struct kunit *test)
 	u32 n = 0, i;
 
 	post(f, ROAN_OP_WRITE, 60 * MTU);
-	f->r.holes.reorder = 1;
+	f->r.holes->reorder = 1;
 	for (i = 0; i < 17; i++, n += 2) {
 		expect_packet(test, f, n, false);
 		expect_packet(test, f, n + 1, false);
 		KUNIT_EXPECT_EQ(test, sack(f, n, 0x1), ROAN_EV_PROGRESS);
 		ack(f, n + 1);
 	}
-	KUNIT_EXPECT_EQ(test, f->r.holes.reorder, 1);
+	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 1);
 	KUNIT_EXPECT_EQ(test, f->r.n_resent, 0);
 	for (i = 0; i < 16; i++, n += 3) {
-		KUNIT_EXPECT_EQ(test, f->r.holes.reorder, 1);
+		KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 1);
 		while (psn_diff(f->r.next_psn, psn_add(PSN0, n + 3)) < 0)
 			KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 		KUNIT_EXPECT_EQ(test, sack(f, n, 0x3), ROAN_EV_REPAIR);
@@ -321,7 +321,22 @@ static void sack__tolerance_decreases(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, n));
 		ack(f, n + 2);
 	}
-	KUNIT_EXPECT_EQ(test, f->r.holes.reorder, 0);
+	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 0);
+}
+
+/* Without memory for holes a SACK counts as a sequence NAK, and the timer changes nothing but its backoff. */
+static void sack__without_memory(struct kunit *test)
+{
+	struct req_fixture *f = sent(test, 10);
+
+	f->r.holes = NULL;
+	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x39), ROAN_EV_RETRY);
+	expect_packet(test, f, 3, true);
+	expect_packet(test, f, 10, false);
+	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x39), ROAN_EV_NOTHING);	/* once for each gap */
+	KUNIT_EXPECT_FALSE(test, f->r.any_holes);
+	ack(f, 10);
+	KUNIT_EXPECT_EQ(test, f->r.n_resent, 1);
 }
 
 static struct kunit_case requester_sack_cases[] = {
@@ -338,6 +353,7 @@ static struct kunit_case requester_sack_cases[] = {
 	KUNIT_CASE(sack__no_answer),
 	KUNIT_CASE(sack__reordering_is_learned),
 	KUNIT_CASE(sack__tolerance_decreases),
+	KUNIT_CASE(sack__without_memory),
 	{}
 };
 

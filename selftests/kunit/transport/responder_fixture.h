@@ -14,6 +14,7 @@
 struct resp_fixture {
 	struct roan_responder r;
 	struct roan_resp_res resp_res[4];
+	struct roan_early_set early_set;
 	struct roan_request exec;
 	struct roan_response a;
 };
@@ -27,6 +28,7 @@ static inline struct resp_fixture *resp_fixture_with(struct kunit *test, u8 tran
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->r.resp_res = f->resp_res;
+	f->r.early_set = &f->early_set;
 	f->r.max_resp_res = ARRAY_SIZE(f->resp_res);
 	roan_responder_reset(&f->r, &cfg);
 	return f;
