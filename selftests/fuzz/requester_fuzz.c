@@ -30,6 +30,22 @@ static void check_holes(const struct roan_requester *r)
 	MUST(n == all && r->any_holes == !!all);
 }
 
+/* What is placed early or requested again is behind una_psn; a hole to be requested is sent, and not to be sent again anyway. */
+static void check_reads(const struct roan_requester *r)
+{
+	const struct roan_early_reads *e = &r->reads;
+	u32 placed = 0, ahead = 0, psn;
+
+	for (psn = 0; psn < ROAN_EARLY_RESPONSES; psn++)
+		placed += psn_set_has(e->placed, ROAN_EARLY_RESPONSES, psn);
+	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
+		ahead += psn_set_has(e->placed, ROAN_EARLY_RESPONSES, psn);
+	MUST(placed == ahead && (e->any || !placed));
+	MUST(!e->any || psn_diff(e->answered_psn, r->end_psn) <= 0);
+	MUST(!e->hole_left || (psn_diff(e->hole_psn, r->una_psn) >= 0 && psn_diff(psn_add(e->hole_psn, e->hole_left), r->next_psn) <= 0));
+	MUST(!e->hole_left || (e->hole_index - r->una < r->tail - r->una && !roan_requester_wqe(r, e->hole_index)->completed));
+}
+
 static void check(const struct roan_requester *r)
 {
 	u32 left = r->tail - r->retire;
@@ -45,6 +61,7 @@ static void check(const struct roan_requester *r)
 	MUST(!r->repair_by_sack || !r->repair_left || psn_set_has(r->holes->again, ROAN_HOLES, r->repair_psn));
 	MUST(r->any_holes || !r->repair_by_sack || !r->repair_left);
 	check_holes(r);
+	check_reads(r);
 	MUST(r->rd_outstanding <= r->cfg.max_rd_atomic);
 	MUST(r->retries_left <= r->cfg.retry_cnt && r->rnr_left <= r->cfg.rnr_retry);
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Goodput of one QP over a link that loses single packets, or lets some overtake others, and how many packets are sent
-# again for each lost one. In virtual time, so that it depends on the protocol only. 16 WRITEs of 64 KiB are under way.
+# again for each lost one. In virtual time, so that it depends on the protocol only. 16 WRITEs or READs of 64 KiB are under
+# way; of READs, requests sent again are counted.
 # "of ideal": of the line rate, less the lost packets and the headers. The lost ones do not take time on the line, and what
 # is under way at the begin is counted: a little more than 100 % is possible.
 #
@@ -32,7 +33,7 @@ lossy() { # PORT RATE DELAY LOSS_%
 		on s tc qdisc replace dev "$1" parent 1:2 handle 2: netem rate "$2" delay "$3" loss "$4%" limit 100000 &&
 		on s tc filter replace dev "$1" parent 1: prio 1 protocol ip u32 match ip dport 4791 0xffff flowid 1:2
 }
-resent() { counter roan1 resent_pkts; }
+resent() { counter "$1" resent_pkts; }
 dropped() { on s tc -s qdisc show dev p2 | grep -A1 'netem 2:' | grep -o 'dropped [0-9]*' | cut -d' ' -f2; }
 
 # These packets overtake what v1 has sent in the last 20 us.
@@ -42,16 +43,18 @@ reordering() { # PER_CENT
 }
 peer_mode() { echo "$1" > /sys/class/infiniband/roan2/ports/1/cc_param/peer_mode; }
 
-# goodput GBPS RTT_US PATH_MTU LOSS_% REORDERED_% PEER IDEAL MOST: IDEAL is the least share of it, in per cent; MOST, how
+# goodput VERB GBPS RTT_US PATH_MTU LOSS_% REORDERED_% PEER IDEAL MOST: data goes from h1 to h2. IDEAL is the least share of it, in per cent; MOST, how
 # many packets may be sent again for each lost one, or without loss in all
 goodput() {
-	local again lost bits
+	local again lost bits data=(-s 65536 -m "$4" -q 16 -z "$MS") client=1 server=2
+	[ "$1" = write ] || { client=2 server=1; data+=(-R); }
+	shift
 	lossy p2 "$1gbit" "$(($2 / 2))us" "$4" && lossy p1 "$1gbit" "$(($2 / 2))us" 0 && reordering "$5" && peer_mode "$6" || return
-	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
+	on h$server timeout 60 "$PROGRAMS/traffic" -d roan$server -k 1 > /tmp/server 2>&1 &
 	sleep 0.1
-	again=$(resent) lost=$(dropped)
-	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 65536 -m "$3" -q 16 -z "$MS" -o /tmp/series.csv $H2IP > /tmp/flow || return
-	again=$(($(resent) - again)) lost=$(($(dropped) - lost))
+	again=$(resent roan$client) lost=$(dropped)
+	on h$client timeout 60 "$PROGRAMS/traffic" -d roan$client "${data[@]}" -o /tmp/series.csv 10.7.0.$server > /tmp/flow || return
+	again=$(($(resent roan$client) - again)) lost=$(($(dropped) - lost))
 	wait
 	cat /tmp/flow
 	bits=$(awk -F, 'NR > 1 { n += $2 } END { print n * 8 }' /tmp/series.csv)
@@ -77,26 +80,31 @@ exec 3>&1
 ktap_header
 [ "$LINK_TYPE" = roan ] || { ktap_skip "goodput under loss" "needs roan's counters"; ktap_end; }
 hosts > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-while read -r gbps rtt mtu loss reordered peer least most; do
-	ktap_check "$gbps Gb/s, $rtt us, path MTU $mtu, $loss % lost, $reordered % reordered, peer mode $peer" \
-		goodput "$gbps" "$rtt" "$mtu" "$loss" "$reordered" "$peer" "$least" "$most"
+while read -r verb gbps rtt mtu loss reordered peer least most; do
+	ktap_check "$verb, $gbps Gb/s, $rtt us, path MTU $mtu, $loss % lost, $reordered % reordered, peer mode $peer" \
+		goodput "$verb" "$gbps" "$rtt" "$mtu" "$loss" "$reordered" "$peer" "$least" "$most"
 done <<-END
-	10 20 4096 0 0 auto 99 0
-	10 20 4096 0.1 0 auto 95 1.5
-	10 20 4096 1 0 auto 95 1.5
-	10 20 4096 5 0 auto 90 1.5
-	10 100 4096 0.1 0 auto 95 1.5
-	10 100 4096 1 0 auto 90 1.5
-	40 20 4096 0.1 0 auto 95 1.5
-	40 20 4096 1 0 auto 90 1.5
-	40 100 4096 0.1 0 auto 90 1.5
-	40 100 4096 1 0 auto 70 1.5
-	25 20 1024 0.1 0 auto 95 1.5
-	25 20 1024 1 0 auto 90 1.5
-	10 20 4096 1 0 standard 85 1.5
-	10 20 4096 0 1 auto 95 400
-	10 20 4096 0 5 auto 95 400
-	40 20 4096 0 1 auto 95 400
+	write 10 20 4096 0 0 auto 99 0
+	write 10 20 4096 0.1 0 auto 95 1.5
+	write 10 20 4096 1 0 auto 95 1.5
+	write 10 20 4096 5 0 auto 90 1.5
+	write 10 100 4096 0.1 0 auto 95 1.5
+	write 10 100 4096 1 0 auto 90 1.5
+	write 40 20 4096 0.1 0 auto 95 1.5
+	write 40 20 4096 1 0 auto 90 1.5
+	write 40 100 4096 0.1 0 auto 90 1.5
+	write 40 100 4096 1 0 auto 70 1.5
+	write 25 20 1024 0.1 0 auto 95 1.5
+	write 25 20 1024 1 0 auto 90 1.5
+	write 10 20 4096 1 0 standard 85 1.5
+	write 10 20 4096 0 1 auto 95 400
+	write 10 20 4096 0 5 auto 95 400
+	write 40 20 4096 0 1 auto 95 400
+	read 10 20 4096 0 0 standard 95 0
+	read 10 20 4096 0.1 0 standard 90 2
+	read 10 20 4096 1 0 standard 80 2
+	read 40 20 4096 1 0 standard 70 2
+	read 10 20 4096 0 1 standard 90 40
 END
 ktap_check "10 Gb/s, 100 us, lone WRITEs of 4 KiB, 2 % lost: 99 % within four round trips" lone 10 100 2 400
 ktap_end

@@ -214,15 +214,22 @@ static bool req_fits_limits(const struct roan_requester *r, const struct roan_tx
 	return !span || span + e->npsn <= req_psn_window(r);
 }
 
+void roan_req_describe(const struct roan_requester *r, u32 index, u32 psn, struct roan_tx_desc *e)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, index);
+
+	memset(e, 0, sizeof(*e));
+	e->index = index;
+	e->psn = psn;
+	req_fill_desc(r, w, work_pos(w, psn), e);
+}
+
 /* The packet at repair_psn, or for a READ the request for the responses from there on, lies within all limits. */
 static enum roan_next req_next_repair(struct roan_requester *r, struct roan_tx_desc *e)
 {
 	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->repair_index);
 
-	memset(e, 0, sizeof(*e));
-	e->index = r->repair_index;
-	e->psn = r->repair_psn;
-	req_fill_desc(r, w, work_pos(w, e->psn), e);
+	roan_req_describe(r, r->repair_index, r->repair_psn, e);
 	e->ackreq = !roan_op_needs_response(w->op);
 	e->repair = true;
 	e->copy = r->repair_by_sack && !r->holes->guessed;
@@ -238,6 +245,8 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	r->rnr_until = 0;
 	if (unlikely(r->repair_left))
 		return req_next_repair(r, e);
+	if (unlikely(r->reads.hole_left))
+		return roan_read_next_hole(r, e);
 	while (r->next != r->tail && roan_requester_wqe(r, r->next)->completed)
 		r->next++;
 	if (r->local_err && (s32)(r->next - r->local_err_idx) >= 0)
@@ -337,7 +346,10 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e,
 	u32 i;
 
 	if (unlikely(e->repair)) {
-		roan_repair_sent(r, e, now);
+		if (e->read_hole)
+			roan_read_hole_sent(r, e, now);
+		else
+			roan_repair_sent(r, e, now);
 		return;
 	}
 	if (!w->started)
@@ -390,6 +402,7 @@ void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status s
 	r->repair_left = 0;
 	r->repair_sent = false;
 	roan_holes_clear(r);
+	roan_read_reset(r);
 	skip_completed(r);
 	/* The packets sent before may lack AckReq, because this work request was to carry it. */
 	if (r->since_ackreq && roan_requester_outstanding(r) && r->una != index)
@@ -425,6 +438,7 @@ void roan_requester_flush(struct roan_requester *r)
 	r->timed_at = 0;
 	r->repair_left = 0;
 	roan_holes_clear(r);
+	roan_read_reset(r);
 }
 
 void roan_requester_resume(struct roan_requester *r)

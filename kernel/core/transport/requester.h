@@ -105,6 +105,25 @@ struct roan_holes {
 	u32 tried_at[ROAN_HOLES];		/* of these: end_psn when they were sent again */
 };
 
+#define ROAN_EARLY_RESPONSES	256
+
+/*
+ * Responses of READs and atomics that were placed before an earlier one arrived, and the holes before them. Sets of PSNs
+ * from una_psn on. requester_read.c
+ */
+struct roan_early_reads {
+	bool any;		/* a response is missing, and the peer has sent a later one or an ACK */
+	bool counted;		/* a hole was counted since then */
+	bool repeated;		/* a hole was ever requested: the segment of a response does not tell its position then */
+	u32 answered_psn;	/* all responses before it were sent; valid if @any */
+	u32 placed[ROAN_PSN_WORDS(ROAN_EARLY_RESPONSES)];
+	u32 requested[ROAN_PSN_WORDS(ROAN_EARLY_RESPONSES)];	/* again, since the first request; not placed */
+	/* The hole to be requested next: @hole_left responses, from @hole_psn of work request @hole_index on. */
+	u32 hole_left;
+	u32 hole_psn;
+	u32 hole_index;
+};
+
 struct roan_requester {
 	struct roan_requester_cfg cfg;
 	/* array of mask + 1 entries, owned by the driver half, which may replace it by a larger one */
@@ -161,6 +180,7 @@ struct roan_requester {
 	bool peer_sacks;	/* the peer's last response says that it supports SACK */
 	bool any_holes;		/* holes->missing is not empty */
 	struct roan_holes *holes;	/* zeroed when set, owned by the driver half. NULL: a SACK counts as a sequence NAK */
+	struct roan_early_reads reads;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
 	bool tail_ackreq;	/* the last packet sent before the probe had AckReq */
@@ -197,6 +217,7 @@ struct roan_tx_desc {
 	bool single_pkt;	/* a one-packet message: the next packets alike belong to the next work requests */
 	bool repair;		/* sent again alone: other packets do not follow it */
 	bool copy;		/* because a SACK shows it as lost */
+	bool read_hole;		/* requests missing responses again */
 	u32 psn;
 	u32 npsn;		/* PSNs used: 1, or a READ's response packets; for packets alike their total */
 	u32 offset;		/* byte offset in the message of the payload, or of the data that a READ requests */

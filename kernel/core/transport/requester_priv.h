@@ -7,6 +7,11 @@
 
 void roan_holes_reset(struct roan_requester *r);
 
+/* Holes are not requested any more, as all is requested again; what is placed stays so. */
+void roan_read_forget_requests(struct roan_requester *r);
+/* Nothing is placed early. */
+void roan_read_reset(struct roan_requester *r);
+
 /* Forgets all holes: everything is sent again, or nothing. */
 static inline void roan_holes_clear(struct roan_requester *r)
 {
@@ -56,6 +61,8 @@ static inline void next_is_oldest(struct roan_requester *r, u64 now)
 	r->repair_left = 0;
 	r->repair_sent = false;
 	roan_holes_clear(r);
+	if (unlikely(r->reads.any))
+		roan_read_forget_requests(r);
 }
 
 /* Retransmits everything from the oldest unacknowledged PSN on. */
@@ -101,6 +108,24 @@ void roan_req_sample_rtt(struct roan_requester *r, u64 now);
 void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt);
 /* The peer keeps what was sent after the RTO probe: continues behind the last packet sent. */
 void roan_req_end_probe(struct roan_requester *r);
+
+/* Takes the response at una_psn, which is placed. */
+void roan_req_take_response(struct roan_requester *r);
+/* Describes packet @psn of work request @index, which was sent before. */
+void roan_req_describe(const struct roan_requester *r, u32 index, u32 psn, struct roan_tx_desc *e);
+
+/* True if a response behind @psn, which is not the next one, may be placed: its predecessors are requested again alone. */
+bool roan_read_may_wait(const struct roan_requester *r, u32 psn);
+bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos, const struct roan_pkt *pkt);
+/* As roan_requester_response(), for a response that may wait. FAILED: it violates the protocol; nothing is changed. */
+enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roan_pkt *pkt, u32 *index, u32 *offset);
+enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 now);
+/* The peer has executed all requests before @psn, and the response to one is missing. */
+enum roan_event roan_read_missing(struct roan_requester *r, u32 psn, u64 now);
+/* una_psn has advanced from @from by a response. */
+void roan_read_progress(struct roan_requester *r, u32 from, u64 now);
+enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc *d);
+void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
 
 /* una_psn has advanced from @from. */
 void roan_sack_progress(struct roan_requester *r, u32 from);

@@ -279,7 +279,7 @@ static enum roan_event req_positive_ack(struct roan_requester *r, const struct r
 	else
 		req_raise_lsn(r, pkt);
 	if (!roan_req_acknowledge(r, psn_add(pkt->psn, 1), now))
-		return roan_req_implied_nak(r, now);
+		return roan_read_missing(r, psn_add(pkt->psn, 1), now);
 	if (una_psn != r->una_psn || una != r->una || limit != r->lsn || known != r->credits_known)
 		return ROAN_EV_PROGRESS;
 	r->n_stale++;
@@ -329,28 +329,6 @@ enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan
 	return ROAN_EV_NOTHING;
 }
 
-/* True if @pkt has the operation, length and segment of the next response of @w. */
-static bool req_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, const struct roan_pkt *pkt)
-{
-	u32 mtu = 1u << r->cfg.mtu_shift;
-	u32 left;
-
-	switch (w->op) {
-	case ROAN_OP_CMP_SWAP:
-	case ROAN_OP_FETCH_ADD:
-		return pkt->info->op == ROAN_OP_ATOMIC_ACK;
-	case ROAN_OP_ATOMIC_WRITE:
-	case ROAN_OP_FLUSH:
-		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
-	case ROAN_OP_READ:
-		left = w->len - (w->resp_done << r->cfg.mtu_shift);
-		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, mtu) &&
-		       roan_seg_ends(pkt->info->seg) == (w->resp_done + 1 == read_piece_end(r, w->resp_done, w->n_psn));
-	default:
-		return false;
-	}
-}
-
 /*
  * True if the response carries valid credits, as ACKs do (9.7.7.2). Only ACKs decide whether flow control is used at
  * all: some responders put "unlimited" into every response.
@@ -367,10 +345,22 @@ void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt)
 		req_raise_lsn(r, pkt);
 }
 
+static enum roan_resp_action req_next_response(const struct roan_requester *r, const struct roan_pkt *pkt, u32 *index,
+					       u32 *offset)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
+
+	if (r->una == r->tail || !w->started || !roan_read_well_formed(r, w, w->resp_done, pkt))
+		return ROAN_RESP_FAILED;
+	*index = r->una;
+	*offset = w->resp_done << r->cfg.mtu_shift;
+	return ROAN_RESP_PLACE;
+}
+
 enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
 				       u32 *index, u32 *offset)
 {
-	struct roan_tx_wqe *w;
+	enum roan_resp_action action;
 
 	if (r->failed || !req_is_awaited(r, pkt->psn)) {
 		/* a peer that sends duplicate responses is alive: restart the RTO */
@@ -379,35 +369,46 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 		return ROAN_RESP_STALE;
 	}
 	/* A response acknowledges all requests before it. */
-	if (!roan_req_acknowledge(r, pkt->psn, now))
+	if (likely(roan_req_acknowledge(r, pkt->psn, now)))
+		action = req_next_response(r, pkt, index, offset);
+	else if (roan_read_may_wait(r, pkt->psn))
+		action = roan_read_early(r, pkt, index, offset);
+	else
 		return roan_req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
-	w = roan_requester_wqe(r, r->una);
-	if (r->una == r->tail || !w->started || !req_well_formed(r, w, pkt)) {
+	if (action == ROAN_RESP_PLACE)
+		roan_req_take_credits(r, pkt);
+	else if (action == ROAN_RESP_FAILED)
 		req_give_up(r, ROAN_ST_BAD_RESP_ERR);
-		return ROAN_RESP_FAILED;
-	}
-	roan_req_take_credits(r, pkt);
-	*index = r->una;
-	*offset = w->resp_done << r->cfg.mtu_shift;
-	return ROAN_RESP_PLACE;
+	return action;
 }
 
-enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+void roan_req_take_response(struct roan_requester *r)
 {
 	struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
-	u32 pos = w->resp_done++, from = r->una_psn;
+	u32 pos = w->resp_done++;
 
 	if (w->resp_done == read_piece_end(r, pos, w->n_psn) && r->rd_outstanding &&
-	    psn_diff(pkt->psn, r->next_psn) < 0)
+	    psn_diff(r->una_psn, r->next_psn) < 0)
 		r->rd_outstanding--;
-	r->una_psn = psn_add(pkt->psn, 1);
-	if (unlikely(r->any_holes))
-		roan_sack_progress(r, from);
+	r->una_psn = psn_add(r->una_psn, 1);
 	if (w->resp_done == w->n_psn) {
 		w->status = ROAN_ST_SUCCESS;
 		w->completed = true;
 		skip_completed(r);
 	}
+}
+
+enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
+{
+	u32 from = r->una_psn;
+
+	if (unlikely(pkt->psn != from))
+		return roan_read_placed_early(r, pkt->psn, now);
+	roan_req_take_response(r);
+	if (unlikely(r->reads.any))
+		roan_read_progress(r, from, now);
+	if (unlikely(r->any_holes))
+		roan_sack_progress(r, from);
 	/* a repeated READ response starts with FIRST or ONLY, so another segment answers the first request */
 	req_progress(r, !roan_seg_starts(pkt->info->seg), now);
 	return ROAN_EV_PROGRESS;

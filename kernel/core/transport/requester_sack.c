@@ -270,7 +270,7 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
 	r->peer_sacks = true;
 	roan_req_take_credits(r, pkt);
 	if (!roan_req_acknowledge(r, pkt->psn, now))
-		return roan_req_implied_nak(r, now);
+		return roan_read_missing(r, pkt->psn, now);
 	sack_sample_rtt(r, pkt, now);
 	if (now < r->rnr_until)
 		return ROAN_EV_PROGRESS;

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Responses that arrive after a gap, of READs and of the other operations that need a response. They are placed at once,
+ * as their address does not depend on order; work requests complete in order all the same. What is missing, a hole, is
+ * requested again alone: by a READ request of the same PSN for the hole only, which any responder answers (IBTA vol. 1,
+ * 9.7.5.1.4). A hole counts as lost when a response or ACK shows that the peer has sent all responses to its request;
+ * at most one hole of each request is requested at a time, as a responder may know one repetition only.
+ */
+#include "core/transport/requester_priv.h"
+
+/* The responses to one request: PSNs from @from, the first that is not taken, to before @to, of work request @index. */
+struct read_piece {
+	u32 index;
+	u32 from;
+	u32 to;
+};
+
+static bool read_is_placed(const struct roan_requester *r, u32 psn)
+{
+	return psn_set_has(r->reads.placed, ROAN_EARLY_RESPONSES, psn);
+}
+
+/* Whether work request @index is sent and needs responses that are not all taken. */
+static bool read_is_awaited(const struct roan_requester *r, u32 index)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, index);
+
+	return roan_op_needs_response(w->op) && w->started && !w->completed;
+}
+
+static void read_piece_at(const struct roan_requester *r, u32 index, u32 pos, struct read_piece *piece)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, index);
+
+	piece->index = index;
+	piece->from = psn_add(w->first_psn, pos);
+	piece->to = psn_add(w->first_psn, read_piece_end(r, pos, w->n_psn));
+}
+
+/* The first piece of work request @index or a later one. False: there is none. */
+static bool read_find_piece(const struct roan_requester *r, u32 index, struct read_piece *piece)
+{
+	while (index != r->tail && !read_is_awaited(r, index))
+		index++;
+	if (index == r->tail)
+		return false;
+	read_piece_at(r, index, roan_requester_wqe(r, index)->resp_done, piece);
+	return true;
+}
+
+static bool read_next_piece(const struct roan_requester *r, struct read_piece *piece)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, piece->index);
+	u32 pos = work_pos(w, piece->to);
+
+	if (pos >= w->n_psn)
+		return read_find_piece(r, piece->index + 1, piece);
+	read_piece_at(r, piece->index, pos, piece);
+	return true;
+}
+
+/* The responses of the piece were all sent, are within the sets, and will not be requested again anyway. */
+static bool read_was_answered(const struct roan_requester *r, const struct read_piece *piece)
+{
+	return psn_diff(piece->to, r->reads.answered_psn) <= 0 && psn_diff(piece->to, r->una_psn) <= ROAN_EARLY_RESPONSES &&
+	       psn_diff(piece->to, r->next_psn) <= 0;
+}
+
+/* Finds the first hole of the piece. False: there is none, or one is requested already. */
+static bool read_find_hole(const struct roan_requester *r, const struct read_piece *piece, u32 *first, u32 *n)
+{
+	u32 psn, to;
+
+	for (psn = piece->from; psn != piece->to && read_is_placed(r, psn); psn = psn_add(psn, 1))
+		;
+	for (to = psn; to != piece->to && !read_is_placed(r, to); to = psn_add(to, 1))
+		if (psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, to))
+			return false;
+	*first = psn;
+	*n = psn_diff(to, psn);
+	return *n;
+}
+
+/* Makes the first hole that is lost and not requested the next to send. */
+static void read_choose(struct roan_requester *r)
+{
+	struct roan_early_reads *e = &r->reads;
+	struct read_piece piece;
+	bool there;
+
+	e->hole_left = 0;
+	for (there = read_find_piece(r, r->una, &piece); there && read_was_answered(r, &piece); there = read_next_piece(r, &piece)) {
+		if (!read_find_hole(r, &piece, &e->hole_psn, &e->hole_left))
+			continue;
+		e->hole_index = piece.index;
+		return;
+	}
+}
+
+void roan_read_forget_requests(struct roan_requester *r)
+{
+	memset(r->reads.requested, 0, sizeof(r->reads.requested));
+	r->reads.hole_left = 0;
+}
+
+void roan_read_reset(struct roan_requester *r)
+{
+	memset(r->reads.placed, 0, sizeof(r->reads.placed));
+	roan_read_forget_requests(r);
+	r->reads.any = false;
+}
+
+/* True if @pkt has the operation, length and segment of response @pos of @w. */
+bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos, const struct roan_pkt *pkt)
+{
+	u32 left = w->len - (pos << r->cfg.mtu_shift);
+
+	switch (w->op) {
+	case ROAN_OP_CMP_SWAP:
+	case ROAN_OP_FETCH_ADD:
+		return pkt->info->op == ROAN_OP_ATOMIC_ACK;
+	case ROAN_OP_ATOMIC_WRITE:
+	case ROAN_OP_FLUSH:
+		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
+	case ROAN_OP_READ:
+		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, 1u << r->cfg.mtu_shift) &&
+		       (r->reads.repeated || roan_seg_ends(pkt->info->seg) == (pos + 1 == read_piece_end(r, pos, w->n_psn)));
+	default:
+		return false;
+	}
+}
+
+/* The work request and the position in it of response @psn. False: no response has that PSN. */
+static bool read_find(const struct roan_requester *r, u32 psn, u32 *index, u32 *pos)
+{
+	const struct roan_tx_wqe *w;
+
+	for (*index = r->una; *index != r->tail; ++*index) {
+		w = roan_requester_wqe(r, *index);
+		if (!w->n_psn)		/* executed here */
+			continue;
+		if (!w->started)
+			return false;
+		*pos = work_pos(w, psn);
+		if (*pos < w->n_psn)
+			return read_is_awaited(r, *index);
+	}
+	return false;
+}
+
+bool roan_read_may_wait(const struct roan_requester *r, u32 psn)
+{
+	return !r->local_err && !r->rto_probe && psn_diff(psn, r->una_psn) < ROAN_EARLY_RESPONSES && read_is_awaited(r, r->una);
+}
+
+enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roan_pkt *pkt, u32 *index, u32 *offset)
+{
+	u32 pos;
+
+	if (!read_find(r, pkt->psn, index, &pos))
+		return ROAN_RESP_FAILED;
+	if (r->reads.any && read_is_placed(r, pkt->psn))
+		return ROAN_RESP_STALE;
+	*offset = pos << r->cfg.mtu_shift;
+	return roan_read_well_formed(r, roan_requester_wqe(r, *index), pos, pkt) ? ROAN_RESP_PLACE : ROAN_RESP_FAILED;
+}
+
+/* The peer has sent all responses before @psn. Counts the first hole of a loss. */
+static enum roan_event read_answered(struct roan_requester *r, u32 psn)
+{
+	struct roan_early_reads *e = &r->reads;
+
+	if (!e->any || psn_diff(psn, e->answered_psn) > 0)
+		e->answered_psn = psn;
+	e->any = true;
+	read_choose(r);
+	if (!e->hole_left)
+		return ROAN_EV_PROGRESS;
+	r->n_implied_naks += !e->counted;
+	e->counted = true;
+	return ROAN_EV_REPAIR;
+}
+
+enum roan_event roan_read_missing(struct roan_requester *r, u32 psn, u64 now)
+{
+	return roan_read_may_wait(r, psn) ? read_answered(r, psn) : roan_req_implied_nak(r, now);
+}
+
+/* What was requested again just before @psn and did not arrive before it is lost once more. */
+static void read_forget_lost(struct roan_requester *r, u32 psn)
+{
+	u32 *requested = r->reads.requested;
+
+	if (!psn_set_has(requested, ROAN_EARLY_RESPONSES, psn))
+		return;
+	psn_set_remove(requested, ROAN_EARLY_RESPONSES, psn);
+	for (psn = psn_add(psn, -1u); psn_set_has(requested, ROAN_EARLY_RESPONSES, psn); psn = psn_add(psn, -1u))
+		psn_set_remove(requested, ROAN_EARLY_RESPONSES, psn);
+}
+
+enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 now)
+{
+	r->rto_base_ns = now;
+	if (r->timed_at && r->timed_psn == psn)
+		roan_req_sample_rtt(r, now);
+	else if (r->timed_at && psn_diff(psn, r->timed_psn) > 0)
+		r->timed_at = 0;	/* its response is missing, and will be that of a repeated request (Karn) */
+	psn_set_add(r->reads.placed, ROAN_EARLY_RESPONSES, psn);
+	read_forget_lost(r, psn);
+	return read_answered(r, psn_add(psn, 1));
+}
+
+static bool read_take_placed(struct roan_requester *r)
+{
+	if (r->una == r->tail || !read_is_awaited(r, r->una) || !read_is_placed(r, r->una_psn))
+		return false;
+	roan_req_take_response(r);
+	return true;
+}
+
+void roan_read_progress(struct roan_requester *r, u32 from, u64 now)
+{
+	struct roan_early_reads *e = &r->reads;
+	u32 before;
+
+	psn_set_remove_run(e->requested, ROAN_EARLY_RESPONSES, from, psn_diff(r->una_psn, from));
+	psn_set_remove_run(e->placed, ROAN_EARLY_RESPONSES, from, psn_diff(r->una_psn, from));
+	do {
+		before = r->una_psn;
+		while (read_take_placed(r)) {
+			psn_set_remove(e->placed, ROAN_EARLY_RESPONSES, psn_add(r->una_psn, -1u));
+			psn_set_remove(e->requested, ROAN_EARLY_RESPONSES, psn_add(r->una_psn, -1u));
+		}
+		if (psn_diff(e->answered_psn, r->una_psn) > 0)
+			roan_req_acknowledge(r, e->answered_psn, now);	/* other requests between READs */
+	} while (r->una_psn != before);
+	e->any = psn_diff(e->answered_psn, r->una_psn) > 0;
+	e->counted &= e->any;
+	read_choose(r);
+}
+
+enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc *d)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->reads.hole_index);
+
+	roan_req_describe(r, r->reads.hole_index, r->reads.hole_psn, d);
+	d->repair = true;
+	d->read_hole = true;
+	if (w->op == ROAN_OP_READ && d->npsn > r->reads.hole_left) {
+		d->npsn = r->reads.hole_left;
+		d->len = d->npsn << r->cfg.mtu_shift;
+	}
+	return ROAN_NEXT_PACKET;
+}
+
+void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now)
+{
+	u32 i;
+
+	for (i = 0; i < d->npsn; i++)
+		psn_set_add(r->reads.requested, ROAN_EARLY_RESPONSES, psn_add(d->psn, i));
+	r->reads.repeated = true;
+	r->rto_base_ns = now;
+	r->n_resent++;
+	read_choose(r);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Responses that arrive after a gap: placed at once, completed in order, and only the hole is requested again. */
+#include "requester_fixture.h"
+
+enum { FIRST = 0x0d, MIDDLE, LAST, ONLY };	/* opcodes of READ responses */
+
+/* READs of 4 packets each are sent. */
+static struct req_fixture *reads(struct kunit *test, u32 n)
+{
+	struct req_fixture *f = req_fixture(test);
+
+	while (n--)
+		post(f, ROAN_OP_READ, 4 * MTU);
+	send_all(f);
+	return f;
+}
+
+/* The next packet is a request for @len responses from number @n on, @offset packets into its READ. */
+static void expect_hole(struct kunit *test, struct req_fixture *f, u32 n, u32 offset, u32 len)
+{
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, n));
+	KUNIT_EXPECT_EQ(test, f->e.offset, offset * MTU);
+	KUNIT_EXPECT_EQ(test, f->e.len, len * MTU);
+	KUNIT_EXPECT_EQ(test, f->e.npsn, len);
+	KUNIT_EXPECT_TRUE(test, f->e.resend);
+}
+
+static void read__hole_is_requested_alone(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	KUNIT_EXPECT_EQ(test, respond(f, FIRST, 0, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 2, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);	/* the peer is still sending responses */
+	KUNIT_EXPECT_EQ(test, respond(f, LAST, 3, MTU), ROAN_RESP_PLACE);
+	expect_hole(test, f, 1, 1, 1);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	KUNIT_EXPECT_EQ(test, respond(f, LAST, 3, MTU), ROAN_RESP_STALE);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	KUNIT_EXPECT_EQ(test, respond(f, ONLY, 1, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, f->r.una_psn, psn_add(PSN0, 4));
+	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 0);
+	KUNIT_EXPECT_EQ(test, f->r.n_resent, 1);
+	KUNIT_EXPECT_EQ(test, f->r.n_implied_naks, 1);
+}
+
+/* Each hole of two READs, the second of which is complete first; one of each is requested at a time. */
+static void read__completes_in_order(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 2);
+
+	respond(f, MIDDLE, 1, MTU);
+	respond(f, LAST, 3, MTU);
+	respond(f, FIRST, 4, MTU);
+	respond(f, LAST, 7, MTU);
+	expect_hole(test, f, 0, 0, 1);
+	expect_hole(test, f, 5, 1, 2);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	respond(f, FIRST, 5, MTU);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);	/* the other one is on its way */
+	respond(f, LAST, 6, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	respond(f, ONLY, 0, MTU);
+	expect_hole(test, f, 2, 2, 1);
+	respond(f, ONLY, 2, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, f->r.n_resent, 3);
+	KUNIT_EXPECT_EQ(test, f->r.n_implied_naks, 1);		/* once for one loss */
+	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 0);
+	KUNIT_EXPECT_FALSE(test, f->r.reads.any);
+}
+
+/* Of a hole that was requested again the first response is lost once more: the later one shows it. */
+static void read__lost_twice(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	respond(f, LAST, 3, MTU);
+	expect_hole(test, f, 0, 0, 3);
+	respond(f, LAST, 2, MTU);
+	expect_hole(test, f, 0, 0, 2);
+	respond(f, FIRST, 0, MTU);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	respond(f, LAST, 1, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+}
+
+/* What an ACK or a response says of other requests counts once the hole before them is filled. */
+static void read__later_ack_is_remembered(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_FETCH_ADD, 8);
+	send_all(f);
+	respond(f, FIRST, 0, MTU);
+	respond(f, MIDDLE, 2, MTU);
+	KUNIT_EXPECT_EQ(test, ack(f, 4), ROAN_EV_REPAIR);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x12, 5, 0), ROAN_RESP_PLACE);
+	expect_hole(test, f, 1, 1, 1);
+	respond(f, ONLY, 1, MTU);
+	expect_hole(test, f, 3, 3, 1);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	respond(f, ONLY, 3, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, roan_requester_outstanding(&f->r));
+}
+
+/* The request for the hole is lost: the RTO requests all from there on, and what is placed is not placed again. */
+static void read__lost_request_for_a_hole(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 2);
+
+	respond(f, FIRST, 0, MTU);
+	respond(f, LAST, 3, MTU);
+	respond(f, MIDDLE, 5, MTU);
+	expect_hole(test, f, 1, 1, 2);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	expect_hole(test, f, 1, 1, 3);
+	KUNIT_EXPECT_EQ(test, respond(f, FIRST, 1, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 2, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, respond(f, LAST, 3, MTU), ROAN_RESP_STALE);
+	expect_hole(test, f, 4, 0, 4);
+	KUNIT_EXPECT_EQ(test, respond(f, FIRST, 4, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 5, MTU), ROAN_RESP_STALE);
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 6, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, LAST, 7, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+}
+
+/* A response whose length is not that of its position fails the QP, early or not; so does one to a WRITE. */
+static void read__malformed_early_response(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 2, MTU - 1), ROAN_RESP_FAILED);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_BAD_RESP_ERR);
+
+	f = reads(test, 1);
+	post(f, ROAN_OP_WRITE, MTU);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, respond(f, ONLY, 4, MTU), ROAN_RESP_FAILED);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_BAD_RESP_ERR);
+}
+
+/* A work request after the READ fails locally: the holes are left to going back. */
+static void read__local_failure_behind_a_hole(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	post(f, ROAN_OP_WRITE, MTU);
+	respond(f, LAST, 3, MTU);
+	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_EQ(test, respond(f, LAST, 3, MTU), ROAN_RESP_RETRY);
+	expect_hole(test, f, 0, 0, 4);
+	for (u32 n = 0; n < 4; n++)
+		KUNIT_EXPECT_EQ(test, respond(f, n ? n == 3 ? LAST : MIDDLE : FIRST, n, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
+}
+
+static struct kunit_case requester_read_cases[] = {
+	KUNIT_CASE(read__hole_is_requested_alone),
+	KUNIT_CASE(read__completes_in_order),
+	KUNIT_CASE(read__lost_twice),
+	KUNIT_CASE(read__later_ack_is_remembered),
+	KUNIT_CASE(read__lost_request_for_a_hole),
+	KUNIT_CASE(read__malformed_early_response),
+	KUNIT_CASE(read__local_failure_behind_a_hole),
+	{}
+};
+
+static struct kunit_suite requester_read_suite = {
+	.name = "requester_read",
+	.test_cases = requester_read_cases,
+};
+
+kunit_test_suite(requester_read_suite);
