@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by tests of the packages, after selftests/vm/lib.sh: a Debian 12 root with systemd, three programs that configure
 # networks, DKMS, and what builds and checks packages. Its first use makes it by debootstrap, in the cache (ROAN_CACHE). Tests
-# change an overlay over it only.
+# change an overlay over it only. PACKAGES, set before: another root, with these packages.
 #
 #	root_up			$root: the root under an overlay in $work, both removed at exit; $work/changes: what has changed
 #	in_root COMMAND...	runs a command there, by chroot
@@ -10,9 +10,9 @@
 # A script that sources this file runs in a mount namespace of its own, where that is possible (debian.sh says where it is not).
 CACHE=${ROAN_CACHE:-$HOME/.cache/roan}
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-PACKAGES="systemd-sysv udev dbus kmod python3 iproute2 iputils-ping ifupdown network-manager
+PACKAGES=${PACKAGES:-"systemd-sysv udev dbus kmod python3 iproute2 iputils-ping ifupdown network-manager
 	rdma-core ibverbs-utils perftest libibverbs-dev pkg-config build-essential xz-utils libelf1
-	dkms dh-dkms pahole debhelper lintian man-db bash-completion"
+	dkms dh-dkms pahole debhelper lintian man-db bash-completion"}
 [ "$(id -u)" = 0 ] || { ktap_header; ktap_skip "all" "needs root, for chroot"; ktap_end; }
 if [ -z "${ROAN_MOUNTS:-}" ]; then
 	export ROAN_MOUNTS=private
