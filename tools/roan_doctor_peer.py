@@ -88,7 +88,12 @@ def judge_probes(got, size, way, side):
     if "large" not in got:
         yield Finding("path-mtu", way, "%d bytes" % size, mtu=size)
     if "ce" in got and got["ce"] & 3 != CE or "ect" in got and got["ect"] & 3 not in (ECT0, CE):
-        yield Finding("ecn-bleached", way, "sent %d and %d, arrived %d and %d" % (ECT0, CE, got.get("ect", 0) & 3, got.get("ce", 0) & 3), side=side)
+        yield Finding("ecn-bleached", way, "; ".join("sent %d, arrived %d" % (bits, got[kind] & 3) for kind, bits in (("ect", ECT0), ("ce", CE)) if kind in got), side=side)
+    lost = [kind for kind in ("ect", "ce") if kind not in got]
+    if lost:
+        yield Finding("ecn-dropped", way, "sent %d each with %s, none arrived" % (REPEAT, " and ".join({"ect": "ECT(0)", "ce": "CE"}[kind] for kind in lost)), side=side)
+    elif "class" not in got:
+        yield Finding("dscp-dropped", way, "sent %d with DSCP %d, none arrived" % (REPEAT, CLASS >> 2), side=side)
     if "class" in got and got["class"] >> 2 != CLASS >> 2:
         yield Finding("dscp-bleached", way, "sent DSCP %d, arrived %d" % (CLASS >> 2, got["class"] >> 2))
 

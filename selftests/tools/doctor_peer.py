@@ -30,23 +30,36 @@ UDP = "u32 match ip protocol 17 0xff"
 ROCE = UDP + " match ip dport 4791 0xffff"
 
 
+THERE, BACK = "10.7.0.1 -> 10.7.0.2", "10.7.0.2 -> 10.7.0.1"
+SMALL = "action police rate 100gbit burst 100m mtu 2000 conform-exceed drop/pass"
+
+
+def tos(value, mask):
+    return "action pedit ex munge ip tos set %d retain %d pipe action csum ip4h" % (value, mask)
+
+
 def path_edits(on_way):
     """Packets that the path does not carry, or changes. The last one leaves counts that later examinations report."""
-    on_way("the path carries 2000 bytes", {"path-mtu", "path-drops"}, egress(1, "u32 match ip protocol 17 0xff", "action police rate 100gbit burst 100m mtu 2000 conform-exceed drop/pass"), no_filter(1))
-    on_way("the path clears ECN, there", {"ecn-bleached"}, egress(1, UDP, "action pedit ex munge ip tos set 0 retain 3 pipe action csum ip4h"), no_filter(1))
-    on_way("the path clears ECN, back", {"ecn-bleached"}, egress(2, UDP, "action pedit ex munge ip tos set 0 retain 3 pipe action csum ip4h"), no_filter(2))
-    on_way("the path clears the DSCP", {"dscp-bleached"}, egress(1, UDP, "action pedit ex munge ip tos set 0 retain 252 pipe action csum ip4h"), no_filter(1))
+    on_way("the path carries 2000 bytes, there", {"path-mtu", "path-drops"}, egress(1, UDP, SMALL), no_filter(1), where={"path-mtu": THERE})
+    on_way("the path carries 2000 bytes, back", {"path-mtu", "exchange-failed"}, egress(2, UDP, SMALL), no_filter(2), where={"path-mtu": BACK})
+    on_way("the path clears ECN, there", {"ecn-bleached"}, egress(1, UDP, tos(0, 3)), no_filter(1), where={"ecn-bleached": THERE})
+    on_way("the path clears ECN, back", {"ecn-bleached"}, egress(2, UDP, tos(0, 3)), no_filter(2), where={"ecn-bleached": BACK})
+    on_way("the path takes marks (CE) away", {"ecn-bleached"}, egress(1, UDP + " match ip tos 3 0x3", tos(2, 3)), no_filter(1))
+    on_way("the path drops marked packets", {"ecn-dropped"}, egress(2, UDP + " match ip tos 3 0x3", "action drop"), no_filter(2), where={"ecn-dropped": BACK})
+    on_way("the path drops packets with ECN bits", {"ecn-dropped", "path-drops"}, egress(1, UDP + " match ip tos 2 0x2", "action drop"), no_filter(1))
+    on_way("the path clears the DSCP", {"dscp-bleached"}, egress(1, UDP, tos(0, 252)), no_filter(1), where={"dscp-bleached": THERE})
+    on_way("the path drops a DSCP", {"dscp-dropped"}, egress(2, UDP + " match ip tos 0x68 0xfc", "action drop"), no_filter(2), where={"dscp-dropped": BACK})
     on_way("the path changes payload", {"exchange-failed"}, egress(1, ROCE, "action pedit munge offset 60 u32 set 0xdeadbeef"), no_filter(1))
 
 
 def cases():
-    edits = not fails(egress(1, UDP, "action pedit ex munge ip tos set 0 retain 3 pipe action csum ip4h"))
+    edits = not fails(egress(1, UDP, tos(0, 3)))
     fails(no_filter(1))
     case("nobody listens at the peer", {"peer-unreachable"}, "", "", *PEER, ns="h1")
     process = listener()
     try:
-        def on_way(name, expected, seed="", undo="", peer=PEER):
-            case("to a peer, " + name, expected, seed, undo, *peer, ns="h1")
+        def on_way(name, expected, seed="", undo="", peer=PEER, where=()):
+            case("to a peer, " + name, expected, seed, undo, *peer, where=where, ns="h1")
         on_way("nothing is wrong", set())
         on_way("MTU 1500 there", {"mtu-mismatch"}, "ip -n h2 link set v2 mtu 1500", "ip -n h2 link set v2 mtu 4200")
         on_way("by an address that no device has", {"peer-no-device"}, "ip -n h2 link add d2 type dummy; ip -n h2 addr add 10.9.0.2/32 dev d2; ip -n h2 link set d2 up;"
@@ -63,7 +76,7 @@ def cases():
         if edits:
             path_edits(on_way)
         else:
-            skip("packets that the path changes: path-mtu, ecn-bleached, dscp-bleached, exchange-failed", "this kernel lacks act_pedit")
+            skip("packets that the path changes: path-mtu, ecn-bleached, ecn-dropped, dscp-bleached, dscp-dropped, exchange-failed", "this kernel lacks act_pedit")
     finally:
         process.terminate()
         process.wait()

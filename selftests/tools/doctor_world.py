@@ -124,21 +124,22 @@ def doctor(*words, ns=None, user=None, env=None, memlock=None, cgroup=None):
         raise RuntimeError("status %d: %s" % (status, text))
 
 
-def compare(status, answer, expected):
-    """"" if the findings are the expected codes, and the status counts their faults."""
+def compare(status, answer, expected, where=()):
+    """"" if the findings are the expected codes, each at the place that @where has for it, and the status counts their faults."""
     got = {f["code"] for f in answer["findings"]}
     faults = sum(f["severity"] == "fault" for f in answer["findings"])
-    if got == set(expected) and status == answer["faults"] == faults:
+    places = all(f["where"] == dict(where).get(f["code"], f["where"]) for f in answer["findings"])
+    if got == set(expected) and places and status == answer["faults"] == faults:
         return ""
-    return "expected %s, status %d for %d faults\n%s" % (
-        sorted(expected), status, faults, json.dumps({k: answer[k] for k in ("findings", "not_checked", "peer")}, indent=1))
+    return "expected %s %s, status %d for %d faults\n%s" % (
+        sorted(expected), where or "", status, faults, json.dumps({k: answer[k] for k in ("findings", "not_checked", "peer")}, indent=1))
 
 
 # An emulated adapter loses its carrier for some seconds when its MTU or its features change.
 CARRIER = "for n in 1 2; do for i in $(seq 300); do ip -n h$n link show v$n | grep -q LOWER_UP && break; sleep 0.1; done; done"
 
 
-def case(name, expected, seed="", undo="", *words, **how):
+def case(name, expected, seed="", undo="", *words, where=(), **how):
     """Seeds a fault, examines, removes the fault."""
     try:
         began = time.monotonic()
@@ -146,7 +147,7 @@ def case(name, expected, seed="", undo="", *words, **how):
             sh(seed)
         if how.get("ns") == "h1" and seed and "link-down" not in expected:
             sh(CARRIER)
-        problem = compare(*doctor(*words, **how), set(expected) | (always if how.get("ns") == "h1" and "--only" not in words else set()))
+        problem = compare(*doctor(*words, **how), set(expected) | (always if how.get("ns") == "h1" and "--only" not in words else set()), where)
         took = time.monotonic() - began
     except (RuntimeError, OSError) as e:
         problem, took = str(e), 0
