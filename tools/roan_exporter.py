@@ -9,6 +9,7 @@ Counters of each device, queue pairs by what holds them back, and the --top N (2
 reading, with their congestion state. Needs root (CAP_NET_ADMIN) and python3-prometheus-client. Documentation/monitoring.md has the list.
 """
 import argparse
+import bisect
 import re
 import sys
 import threading
@@ -20,12 +21,14 @@ from roan_figures import NAMES, Refused, number, owner, reason, rtt_ns
 
 try:
     from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+    from prometheus_client.utils import floatToGoString
 except ImportError:
     raise Refused("python3-prometheus-client is not installed; on Debian: apt install python3-prometheus-client")
 
 PORT = 9791
 PERCENTILES = (50, 99, 100)
+RTT_LIMITS = [float("%de%d" % (digit, exponent)) for exponent in range(-6, -1) for digit in (1, 2, 5)] + [float("inf")]	# 1 us to 50 ms
 DIRECTION = {"rx": "received", "tx": "sent"}
 
 
@@ -68,6 +71,15 @@ class Families:
     def gauge(self, name, text, value, **labels):
         self.add(GaugeMetricFamily, name, text, labels, value)
 
+    def histogram(self, name, text, counts, total, **labels):
+        """@counts: observations up to each of RTT_LIMITS and above the one before; @total: their sum."""
+        names, buckets = sorted(labels), []
+        for limit, count in zip(RTT_LIMITS, counts):
+            buckets.append((floatToGoString(limit), count + (buckets[-1][1] if buckets else 0)))
+        if name not in self.found:
+            self.found[name] = HistogramMetricFamily(name, text, labels=names)
+        self.found[name].add_metric([labels[n] for n in names], buckets, total)
+
     def info(self, name, text, **labels):
         """Constant 1 with what is known about a thing."""
         self.gauge(name + "_info", text, 1, **labels)
@@ -79,6 +91,7 @@ class Collector:
     def __init__(self, most):
         self.most, self.lock, self.meanings = most, threading.Lock(), described()
         self.watch, self.totals = None, {}
+        self.rtts = {}		# device -> counts, one for each of RTT_LIMITS, and the sum
 
     def collect(self):
         with self.lock:
@@ -122,6 +135,12 @@ class Collector:
             moved[key] = f["tx_gbps"] + f["rx_gbps"] if f else 0
             self.totals[key] = [a + b for a, b in zip(self.totals[key], f["packets"] if f else (0, 0))]
         for name in sorted(watch.devices):
+            counts = self.rtts.setdefault(name, [[0] * len(RTT_LIMITS), 0])
+            for rtt in (rtt_ns(qp) / 1e9 for (dev, n), qp in watch.qps.items() if dev == name and moved[dev, n] and rtt_ns(qp)):
+                counts[0][bisect.bisect_left(RTT_LIMITS, rtt)] += 1
+                counts[1] += rtt
+            out.histogram("roan_qp_smoothed_rtt_seconds", "Smoothed round trips: at each reading one observation for each queue pair that has carried data "
+                          "since the one before", *counts, device=name)
             mine = [qp for (dev, _), qp in watch.qps.items() if dev == name]
             waits = [reason(qp) for qp in mine]
             for why in NAMES:
