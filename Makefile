@@ -124,7 +124,10 @@ dkms:					## hands the module's sources to DKMS, which builds them for each kern
 deb:					## build/deb/: roan, roan-dkms, libroan, libroan-dev as Debian packages; tools/package module KERNEL: the module built
 	tools/package deb
 
+rpm:					## build/rpm/: the same packages for distributions with rpm
+	tools/package rpm
+
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb clean
+.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm clean

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The Debian packages, in an overlay over a Debian 12 root (root.sh), by chroot; needs root. `make deb` builds them there,
 # lintian checks them, they are installed, DKMS builds the module for KERNELS, manual pages and completion work, and a purge
-# leaves no file. This machine's system is not changed.
+# leaves no file. Then the same with the packages for rpm. This machine's system is not changed.
 #
 #	tree --make deb--> roan, roan-dkms, libroan, libroan-dev --dpkg -i--> root: /lib/modules/KERNEL/updates/dkms/roan.ko
 #
@@ -16,7 +16,7 @@ KERNELS=${KERNELS-6.12-cloud 6.1}
 # Files of the overlay that neither dpkg, a log, a cache nor this test made.
 files() {
 	(cd "$work/changes" && find . ! -type c ! -type d ! -path './var/lib/dpkg/*' ! -path './var/log/*' ! -path './var/cache/*' ! -path './build/*' \
-		! -path './tmp/*' ! -path './run/*' ! -path './lib/modules/*/modules.*' ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' ! -name ld.so.cache | sort)
+		! -path './tmp/*' ! -path './run/*' ! -path './lib/modules/*/modules.*' ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' ! -path './root/.rpmdb/*' ! -path './root/.config/*' ! -name ld.so.cache | sort)
 }
 
 # The headers appear where their packages have them.
@@ -76,11 +76,39 @@ every_command_completes() {
 
 wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEMD_WANTS=roan-link@lo.service'; }
 
-removed() {
-	in_root dpkg --purge roan roan-dkms libroan libroan-dev > "$log" 2>&1 || { cat "$log"; return 1; }
+nothing_left() {
 	files | comm -13 "$work/before" - > "$log"
 	[ ! -s "$log" ] || { cat "$log"; return 1; }
 	[ ! -e "$root/etc/roan" ] && [ -z "$(find "$root/var/lib/dkms" -name 'roan*')" ]
+}
+
+removed() {
+	in_root dpkg --purge roan roan-dkms libroan libroan-dev > "$log" 2>&1 || { cat "$log"; return 1; }
+	nothing_left
+}
+
+# ---- rpm: Debian's rpmbuild and rpm, which know nothing of Debian's packages (--nodeps) ----
+
+rpms_built() { in_root sh -c 'cd /build && tools/package rpm' > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }; }
+
+lint_rpms() {
+	in_root sh -c 'rpmlint -c /build/tools/rpm/rpmlint.toml /build/build/rpm/libroan.spec /build/build/rpm/*.rpm' > "$log" 2>&1
+	grep -q '4 packages and 1 specfiles checked; 0 errors, 0 warnings' "$log" || { cat "$log"; return 1; }
+}
+
+rpms_installed() {
+	in_root sh -c 'rpm -i --nodeps /build/build/rpm/*.rpm' > "$log" 2>&1 || { cat "$log"; return 1; }
+	[ "$(in_root rpm -qa --qf '%{name}\n' | sort | paste -sd' ')" = "libroan libroan-devel roan roan-dkms" ] && in_root rpm -V --nodeps libroan libroan-devel roan roan-dkms
+}
+
+rpm_dkms() { # RELEASE: the scripts have made the module known to DKMS, which builds it for the running kernel
+	in_root dkms autoinstall -k "$1" > "$log" 2>&1
+	dkms_built "$1" || { cat "$log"; return 1; }
+}
+
+rpms_removed() {
+	in_root rpm -e --nodeps libroan libroan-devel roan roan-dkms > "$log" 2>&1 || { cat "$log"; return 1; }
+	nothing_left
 }
 
 ktap_header
@@ -92,7 +120,7 @@ mount -r -t sysfs sysfs "$root/sys"
 # shellcheck disable=SC2086 # a list
 headers $KERNELS || { ktap_fail "headers of $KERNELS"; ktap_end; }
 ktap_check "make deb" root_debs || ktap_end
-ktap_check "lintian has nothing to say" lint_debs '/build/build/deb/*.changes'
+ktap_check "lintian reports nothing" lint_debs '/build/build/deb/*.changes'
 in_root ldconfig
 files > "$work/before"
 ktap_check "the packages install" installed
@@ -113,4 +141,10 @@ ktap_check "udev: an interface without a file wants no unit" eval "! wanted"
 mkdir -p "$root/etc/roan" && echo device=roan0 > "$root/etc/roan/lo.conf"
 ktap_check "udev: an interface with a file wants its unit" wanted
 ktap_check "a purge leaves no file" removed
+ktap_check "rpm: rpmbuild" rpms_built || ktap_end
+ktap_check "rpm: rpmlint reports nothing" lint_rpms
+ktap_check "rpm: the packages install, each file as packaged" rpms_installed
+[ "${#releases[@]}" = 0 ] || ktap_check "rpm: DKMS: the module for ${releases[0]} is installed" rpm_dkms "${releases[0]}"
+ktap_check "rpm: roan runs" eval "in_root roan status | grep -q 'no roan device'"
+ktap_check "rpm: removal leaves no file" rpms_removed
 ktap_end
