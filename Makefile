@@ -81,6 +81,10 @@ foreign:				## scripts on other CPUs, emulated: arm64, s390x (big-endian)
 	@tools/setup build lab tests s390x
 	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/foreign-suites"
 
+smp:					## scripts in kernels with KASAN and lockdep, and with KCSAN, on 4 emulated CPUs
+	@tools/setup
+	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/suites-smp"
+
 bench:					## Documentation/benchmarks.md, measurements.md and figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
@@ -88,7 +92,7 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but mutate, bench, cc, foreign and paths; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, bench, cc, foreign, paths and smp; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
@@ -130,4 +134,4 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm clean
+.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm smp clean

@@ -81,7 +81,7 @@ ktap_header
 { load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 "$TIME" order -d $H1DEV > /tmp/order 2>&1
 ktap_relay /tmp/order softirq_time $?
-if [ "$(nproc)" -ge 2 ] && [ "${LAB:-}" != uml-debug ]; then
+if [ "$(nproc)" -ge 2 ] && [[ ${LAB:-} != @(uml-debug|smp-*) ]]; then
 	{ steer && calibrate; } || { ktap_fail "measurement without A"; ktap_end; }
 	ktap_check "B beside a QP of A that is flushed" beside flush 1
 	ktap_check "B beside 32 QPs of A that are flushed" beside flush 32

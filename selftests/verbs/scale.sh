@@ -9,7 +9,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 SCALE=$PROGRAMS/scale
 MOST=4096	# bytes of kernel memory for an idle QP besides its rings
 DEBUG=false
-[ "${LAB:-}" != uml-debug ] || DEBUG=true
+[[ ${LAB:-} != *-debug ]] || DEBUG=true
 $DEBUG && QPS=${QPS:-600} || QPS=${QPS:-10000}
 SOME=$((QPS / 5))	# QPs at each end for cases with traffic
 

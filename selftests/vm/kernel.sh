@@ -4,9 +4,11 @@
 #   kernel.sh uml | uml-debug	Debian's linux-source-6.12 built as User-Mode Linux: FOLDER/linux-source-6.12, FOLDER/mods
 #   kernel.sh 6.12 | 6.1 | rt	Debian's own kernel (rt: 6.1 with PREEMPT_RT): FOLDER/boot/vmlinuz-*, FOLDER/lib/modules/*
 #   kernel.sh 6.12-cloud | 6.1-cloud	its kernel for virtual machines: the same folders (tools/vm/kernel.sh)
+#   kernel.sh smp-debug | smp-kcsan	the same source built for x86-64 with several CPUs: FOLDER/boot/vmlinuz-*,
+#				FOLDER/lib/modules/*, FOLDER/linux-source-6.12
 #   kernel.sh memory-model	linux-source-6.12's description of the kernel's memory model: FOLDER/linux-source-6.12/tools/memory-model
 #   kernel.sh new		the newest kernel in debian.sh's root of trixie: the same folders
-# The folder's name has the package version and, for UML, a hash of configuration and build steps. Its file `ready`
+# The folder's name has the package version and, if it was built, a hash of configuration and build steps. Its file `ready`
 # exists once it is complete. Concurrent callers are serialised by a lock file. ROAN_CACHE: the cache (default
 # ~/.cache/roan).
 set -eu
@@ -60,6 +62,32 @@ build_uml() { # FOLDER CONFIG...
 	build_pclmul "$src" "$dir/mods"
 }
 
+# To save time the sanitizers are compiled into external modules and the code around them only. Lockdep, debug objects and
+# KASAN's quarantine cover the whole kernel.
+build_smp() { # FOLDER CONFIG...
+	local dir=$1 src=$1/linux-source-6.12 opts missing release
+	local checked='drivers/infiniband/% drivers/net/% drivers/dma-buf/% net/% lib/% kernel/time/%'
+	shift
+	opts=$(cat "$@" | grep -v '^#' | tr '\n' ' ')
+	unpack linux-source-6.12 "$dir/deb"
+	tar -C "$dir" --exclude='*/drivers/gpu/*.[ch]' -xf "$dir/deb/usr/src/linux-source-6.12.tar.xz"
+	rm -rf "$dir/deb"
+	# shellcheck disable=SC2016 # for make
+	sed -i 's/_SANITIZE)$(is-kernel-object)/_SANITIZE)$(is-checked)/' "$src/scripts/Makefile.lib"
+	echo "is-checked = \$(if \$(KBUILD_EXTMOD)\$(filter $checked,\$(obj)/),\$(is-kernel-object))" >> "$src/scripts/Makefile.lib"
+	make -s -C "$src" ARCH=x86_64 tinyconfig
+	# shellcheck disable=SC2086 # a list of options
+	(cd "$src" && ./scripts/config $opts)
+	make -s -C "$src" ARCH=x86_64 olddefconfig
+	missing=$(echo "$opts" | grep -oE -- '-e [A-Z0-9_]+' | sed 's/-e \(.*\)/CONFIG_\1=y/' | grep -vxFf "$src/.config" | paste -sd' ')
+	[ -z "$missing" ] || { echo "kernel.sh: Kconfig did not take $missing"; return 1; }
+	make -s -C "$src" ARCH=x86_64 -j"$(nproc)"
+	make -s -C "$src" ARCH=x86_64 modules_install INSTALL_MOD_PATH="$dir"
+	release=$(cat "$src/include/config/kernel.release")
+	mkdir "$dir/boot"
+	mv "$src/arch/x86/boot/bzImage" "$dir/boot/vmlinuz-$release"
+}
+
 build_memory() { # FOLDER
 	local model=linux-source-6.12/tools/memory-model
 	unpack linux-source-6.12 "$1/deb"
@@ -83,9 +111,14 @@ uml | uml-debug)
 	version=$(candidate linux-source-6.12)
 	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_uml build_pclmul; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
+smp-debug | smp-kcsan)
+	configs=("$HERE/smp.config" "$HERE/$what.config")
+	version=$(candidate linux-source-6.12)
+	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_smp; } | sha256sum | cut -c1-12)
+	dir=$CACHE/$what-$version-$hash ;;
 memory-model)
 	# A kernel that was built from this source has it.
-	for dir in "$CACHE"/uml*/ready; do
+	for dir in "$CACHE"/{uml,smp}*/ready; do
 		[ ! -e "${dir%/*}/linux-source-6.12/tools/memory-model" ] || { echo "${dir%/*}"; exit; }
 	done
 	configs=()
@@ -104,7 +137,7 @@ new)
 	echo "$dir/kernel"
 	exit ;;
 *)
-	sed -n 3,12p "$0"
+	sed -n 3,14p "$0"
 	exit 2 ;;
 esac
 [ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }

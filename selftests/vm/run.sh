@@ -4,7 +4,8 @@
 # and exits with its status; or with 98 if the kernel log has an error report, 99 if the guest did not finish.
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
 #	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new |
-#	    qemu-6.12-cloud | qemu-6.1-cloud; on another CPU, with a root of its own (foreign.sh): arm64 | s390x
+#	    qemu-6.12-cloud | qemu-6.1-cloud | smp-debug | smp-kcsan (QEMU, 4 CPUs); on another CPU, with a root of its own
+#	    (foreign.sh): arm64 | s390x
 #	+RELEASE: +trixie: the root of that Debian release (debian.sh), with roan built in it, not this machine's root;
 #	    +source: this machine's root, rdma-core built from its newest known source, roan as a provider in that tree
 #	-v  virtual time (UML): the clock advances only while every task sleeps; a task that polls stops it for ever.
@@ -23,18 +24,20 @@ REPO=$(readlink -f "$HERE/../..")
 say() { echo "# $*"; }
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,16p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,19p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
 [ "$lab" != uml-virtual ] || { lab=uml; virtual=$VIRTUAL; }
+# The host may leave a guest's CPU without a time slice for many seconds.
+case $lab in smp-*) cpus=4 mem=3G append='watchdog_thresh=60 workqueue.watchdog_thresh=300' ;; esac
 while getopts vm:s:c:k:o:n o; do
 	case $o in
 	v) virtual=$VIRTUAL ;;
 	m) mem=$OPTARG ;;
 	s) limit=$((3 * OPTARG)) ;;	# SECONDS is for a quiet machine; other guests usually run beside this one
 	c) cpus=$OPTARG ;;
-	k) append=$OPTARG ;;
+	k) append="$append $OPTARG" ;;
 	o) keep=$OPTARG ;;
 	n) build='' ;;
 	*) exit 2 ;;
@@ -184,13 +187,17 @@ version_in() { # FOLDER
 }
 
 run_qemu() {
-	local series=${lab#qemu} folder version qemu
+	local series=${lab#qemu} folder version tag qemu
 	mapfile -t qemu < <(if [ -n "${EMULATOR:-}" ]; then echo "$EMULATOR"; else "$HERE/debian.sh" emulator; fi)
 	series=${series#-}
 	folder=$("$HERE/kernel.sh" "${series:-6.12}")
 	version=$(version_in "$folder")
 	case $series in
 	new) built "$version" "$HERE/debian.sh" run trixie "${module[@]}" KDIR="/lib/modules/$version/build" STRICT=1 ;;
+	smp-*)
+		tag=${version%-smp*}-$lab
+		built "$tag" "${module[@]}" KDIR="$folder/linux-source-6.12"
+		echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env" ;;
 	*) built "$version" "${module[@]}" KDIR="$("$REPO/tools/vm/kernel.sh" headers "$version")" ;;
 	esac
 	boot "$folder" "$version" "$@"
@@ -212,9 +219,9 @@ run_foreign() {
 
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
-qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud) run_qemu "$@" ;;
+qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud | smp-debug | smp-kcsan) run_qemu "$@" ;;
 arm64 | s390x) run_foreign "$@" ;;
-*) sed -n 3,16p "$0"; exit 2 ;;
+*) sed -n 3,19p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true

@@ -31,6 +31,8 @@ guest() { # LAB SECONDS SCRIPT [WORD...]
 	export LAB_ENV
 	if [[ $lab == qemu* ]]; then
 		export STRICT=1				# same flags as lint.sh, so that its build is reused
+	fi
+	if [[ $lab != uml* ]]; then
 		# trixie's QEMU takes a quarter less CPU time. If its root cannot be made, do not try again for each
 		# row.
 		[ -n "${EMULATOR:-}" ] || [ -e "$work/no_root" ] || "$HERE/debian.sh" root trixie > /dev/null || touch "$work/no_root"
@@ -69,7 +71,7 @@ lane() { # KIND WANTED-LAB WANTED-SCRIPT
 	local kind lab seconds words n=0
 	while read -r lab seconds words <&3; do
 		n=$((n + 1)) kind=light
-		[[ $lab != @(qemu|arm64|s390x)* ]] || kind=qemu
+		case $lab in qemu* | smp* | arm64 | s390x) kind=qemu ;; esac
 		[[ $kind == "$1" && $lab == *"$2"* && $words == *"$3"* ]] || continue
 		mkdir "$work/$n" 2> /dev/null || continue	# taken by another lane
 		echo "# $lab: $words starts"
