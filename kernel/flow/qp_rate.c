@@ -337,10 +337,10 @@ static u32 pacer_round(struct roan_limiter *l, struct roan_tx_round *round, enum
 }
 
 static bool rate_admit(struct roan_limiter *l, struct roan_tx_round *round, enum roan_queue_id side, u32 bytes)
+	__must_hold(&l->lock)
 {
 	bool ok = true;
 
-	spin_lock(&l->lock);
 	if (round->byte_budget < bytes) {
 		round->byte_budget = pacer_round(l, round, side, bytes);
 		ok = round->byte_budget;
@@ -352,7 +352,6 @@ static bool rate_admit(struct roan_limiter *l, struct roan_tx_round *round, enum
 		if (roan_cc_sent(&l->cc, bytes, l->now))
 			rate_apply(l, l->now);
 	}
-	spin_unlock(&l->lock);
 	round->blocked = !ok;
 	return ok;
 }
@@ -364,6 +363,7 @@ static bool rate_is_acked(const struct roan_qp *qp, const struct roan_opcode *in
 
 /* Bytes that the window allows from @desc on. For SEND and WRITE only; the responder limits the responses to a READ. */
 static u64 rate_cwnd_avail(const struct roan_qp *qp, const struct roan_limiter *l, const struct roan_tx_desc *desc)
+	__must_hold(&l->lock)
 {
 	return roan_cc_cwnd_avail(&l->cc, (u64)psn_diff(desc->psn, qp->sq.req.una_psn) << qp->mtu_shift);
 }
@@ -374,24 +374,27 @@ bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, st
 	u32 payload = info->payload ? desc->len : 0;
 	u32 bytes = round->wire_overhead + info->header_len + payload + roan_wire_pad(payload) + ROAN_ICRC_LEN;
 	struct roan_limiter *l = round->limiter;
-	bool acks = rate_is_acked(qp, info);
-	/* A repair replaces a packet that left the network; its answer opens the window. */
-	u64 left = acks && !desc->repair ? rate_cwnd_avail(qp, l, desc) : U64_MAX;
+	bool acks = rate_is_acked(qp, info), ok;
 	u32 full = rate_full_packet(qp);
+	u64 left, leaves;
 
 	lockdep_assert_held(&qp->sq.lock);
+	spin_lock(&l->lock);
+	/* A repair replaces a packet that left the network; its answer opens the window. */
+	left = acks && !desc->repair ? rate_cwnd_avail(qp, l, desc) : U64_MAX;
 	/*
 	 * If the window shrank below the bytes in flight and the last packet had no AckReq, no ACK may come: admit
 	 * one more packet, which sets it.
 	 */
-	if ((!left && !qp->sq.req.since_ackreq) || !rate_admit(l, round, ROAN_QUEUE_SQ, bytes))
-		return false;
-	if (!acks)
-		return true;
+	ok = (left || qp->sq.req.since_ackreq) && rate_admit(l, round, ROAN_QUEUE_SQ, bytes);
+	leaves = round->edt_ns ?: l->now;
+	spin_unlock(&l->lock);
+	if (!ok || !acks)
+		return ok;
 	/* Set AckReq if no packet may follow soon. Take the RTT sample from the last packet with AckReq of a round. */
 	desc->ackreq |= round->byte_budget < full || left < 2 * full;
 	if (desc->ackreq && !desc->resend && (!l->rtt_sample_ns || round->rtt_probe)) {
-		l->rtt_sample_ns = round->edt_ns ?: l->now;
+		l->rtt_sample_ns = leaves;
 		l->rtt_sample_psn = desc->psn;
 		round->rtt_probe = true;
 	}
@@ -401,11 +404,15 @@ bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, st
 bool roan_rate_admit_response(struct roan_qp *qp, struct roan_tx_round *round, const struct roan_response *answer)
 {
 	const struct roan_opcode *info = roan_opcode(answer->opcode);
+	u32 bytes = round->wire_overhead + info->header_len + answer->len + roan_wire_pad(answer->len) + ROAN_ICRC_LEN;
+	struct roan_limiter *l = round->limiter;
+	bool ok;
 
 	lockdep_assert_held(&qp->rq.lock);
-	return rate_admit(round->limiter, round, ROAN_QUEUE_RQ,
-			  round->wire_overhead + info->header_len + answer->len + roan_wire_pad(answer->len) +
-				  ROAN_ICRC_LEN);
+	spin_lock(&l->lock);
+	ok = rate_admit(l, round, ROAN_QUEUE_RQ, bytes);
+	spin_unlock(&l->lock);
+	return ok;
 }
 
 u64 roan_rate_ack_edt(struct roan_limiter *l)
