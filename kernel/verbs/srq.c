@@ -162,7 +162,7 @@ static int srq_resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib
 int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct roan_srq *srq = to_roan_srq(ibsrq);
-	u32 max_wr = mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	u32 max_wr = mask & IB_SRQ_MAX_WR ? attr->max_wr : READ_ONCE(srq->max_wr);
 	struct roan_modify_srq_req req = {};
 	int err;
 
@@ -176,7 +176,7 @@ int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_
 	if (mask & IB_SRQ_LIMIT && attr->srq_limit > max_wr)
 		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR) {
-		if (!(mask & IB_SRQ_LIMIT) && srq->limit > max_wr)
+		if (!(mask & IB_SRQ_LIMIT) && READ_ONCE(srq->limit) > max_wr)
 			return -EINVAL;
 		err = srq_resize(srq, max_wr, req.desc_addr, udata);
 		if (err)
@@ -193,13 +193,15 @@ int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_
 int roan_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
 	struct roan_srq *srq = to_roan_srq(ibsrq);
+	bool failed;
 
-	if (srq->failed)
-		return -EINVAL;
+	spin_lock_bh(&srq->lock);
+	failed = srq->failed;
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->max_sge;
 	attr->srq_limit = srq->limit;
-	return 0;
+	spin_unlock_bh(&srq->lock);
+	return failed ? -EINVAL : 0;
 }
 
 int roan_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
