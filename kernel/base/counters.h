@@ -63,7 +63,7 @@
 	X(rx_prio7_pause, "frames", "802.1Qbb frames received that name the priority, XOFF or XON")	\
 	X(pause_honoured, "frames", "802.1Qbb frames received that started a pause or changed its end")	\
 	X(pause_ignored, "frames",	\
-	  "802.1Qbb frames received: priority not in pfc_prio_mask, or that of CNPs, or ignored after a watchdog event")	\
+	  "802.1Qbb frames received: priority not in pfc_prio_mask, or that of CNPs, or after a watchdog event") \
 	X(pfc_storm, "events", "the watchdog ended a pause")	\
 	X(tx_prio0_pause, "frames", "802.1Qbb frames sent for the priority: XOFF, its renewal, or XON")	\
 	X(tx_prio1_pause, "frames", "802.1Qbb frames sent for the priority: XOFF, its renewal, or XON")	\
@@ -84,7 +84,7 @@
 	  "on-demand paging: named in ibv_advise_mr(), also if the call faulted them in itself")	\
 	X(page_invalidations, "ranges", "on-demand paging: invalidated by the MMU notifier")	\
 	X(rx_early_kept, "packets",	\
-	  "RC: received before an earlier request that was lost or is late, and kept until that one was executed")	\
+	  "RC: received before an earlier request that was lost or is late, and kept until that one was executed") \
 	X(rx_fault_queued, "packets", "received, and queued until the page fault was served")	\
 	X(rx_fault_dropped, "packets",	\
 	  "UC, UD: dropped: the page was not present, and the queue for such packets was full")	\
@@ -97,8 +97,8 @@
 	  "dropped: no device of the namespace has the destination address or is on the receiving interface")	\
 	X(rx_unknown_qp, "packets", "dropped: no such QP")	\
 	X(rx_wrong_peer, "packets",	\
-	  "dropped: connected QP: not from its peer's address to its own; datagram QP: not addressed to its device; or another namespace")	\
-	X(rx_wrong_service, "packets", "dropped: the opcode belongs to another transport service than the QP's")	\
+	  "dropped: not the connected QP's addresses, or not the datagram QP's device; or another namespace") \
+	X(rx_wrong_service, "packets", "dropped: the opcode belongs to another transport service than the QP's") \
 	X(rx_bad_state, "packets", "dropped: the QP is in a state in which it cannot receive")	\
 	X(rx_bad_pkey, "packets", "dropped: P_Key does not match")	\
 	X(rx_bad_qkey, "packets", "dropped: Q_Key does not match")	\
@@ -106,19 +106,19 @@
 	X(rx_too_long, "packets", "UC, UD: dropped: longer than the receive work request")	\
 	X(rx_access, "packets", "UC: dropped: R_Key, range or access right")	\
 	X(rx_key_limit, "messages",	\
-	  "UC: WRITEs dropped without a look at their R_Key: 16 others of that QP were refused in the same second")	\
+	  "UC: WRITEs dropped without a look at their R_Key: 16 others of that QP were refused in the same second") \
 	X(rx_uc_lost, "packets", "UC: dropped: belongs to a message of which an earlier packet is missing")	\
 	X(rx_invalid, "packets",	\
 	  "dropped: UC, UD: breaks a protocol rule; any: IP options or IPv6 extension headers")	\
 	X(rx_no_group_member, "packets", "multicast, dropped: no QP is attached to the group")	\
 	X(rx_policy, "packets", "dropped by an IPsec policy, or refused by connection tracking")	\
 	X(rx_after_nak, "packets",	\
-	  "RC: dropped while waiting for the retransmission after an RNR NAK, or after a NAK because there was no space to keep it")	\
+	  "RC: dropped: awaits a retransmission after an RNR NAK, or no space to keep it") \
 	X(rx_no_memory, "packets", "RC: dropped: first READ or atomic: no memory for responder resources")	\
 	X(tx_no_route, "packets", "dropped: no route to the peer")	\
 	X(tx_no_memory, "packets", "dropped: no memory for an skb")	\
 	X(tx_dropped, "packets", "dropped by the IP stack: netfilter, a full qdisc")	\
 	X(tx_unprivileged, "skbs",	\
-	  "not roan's own: dropped: a program sent to UDP port 4791 by a socket that was opened without CAP_NET_RAW (sendto(): EPERM)")
+	  "not roan's own: dropped: to UDP port 4791, by a socket opened without CAP_NET_RAW (sendto(): EPERM)")
 
 #endif /* ROAN_COUNTERS_H */

@@ -6,8 +6,8 @@
  *
  * A round ends when ROUND_NS (of bulk work: BULK_ROUND_NS) have passed or the transmit budget is exhausted. The tasklet
  * is then scheduled again: softirqs of other subsystems run between two rounds, and under load the rounds continue in
- * ksoftirqd, which shares the CPU fairly with other tasks. One item is not interrupted, so each run() has a bound of its
- * own.
+ * ksoftirqd, which shares the CPU fairly with other tasks. One item is not interrupted, so each run() has a bound of
+ * its own.
  */
 #include <linux/interrupt.h>
 #include <linux/ktime.h>

@@ -15,10 +15,10 @@
 enum roan_deferred_bit {
 	/* QP */
 	ROAN_DEFER_SEND,		/* run the send queue */
-	ROAN_DEFER_RESPOND,	/* send pending responses */
+	ROAN_DEFER_RESPOND,		/* send pending responses */
 	ROAN_DEFER_RESTART,		/* a page fault is resolved: continue what was deferred for it */
 	ROAN_DEFER_ERR,		/* QP to ERR */
-	ROAN_DEFER_FLUSH,		/* QP in ERR or SQE: flush the next requests. Behind all other work of the CPU */
+	ROAN_DEFER_FLUSH,		/* QP in ERR or SQE: flush the next requests; after all other work of the CPU */
 	ROAN_DEFER_EV_FATAL,	/* asynchronous events to report, this and the next ones */
 	ROAN_DEFER_EV_REQ_ERR,
 	ROAN_DEFER_EV_ACCESS_ERR,

@@ -75,7 +75,8 @@ struct roan_wqe_shadow {
 	u32 reserved;
 
 	/* All that most WQEs have. The remaining SGEs or inline bytes follow. */
-	struct_group(wqe_head,
+	struct_group(
+		wqe_head,
 		struct roan_send_wqe wqe;
 		struct roan_sge sge;
 	);

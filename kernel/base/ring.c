@@ -239,7 +239,8 @@ int roan_ring_move_cqes(struct roan_ring *ring, struct roan_ring *fresh, u32 *he
 	for (; fresh->index != n; most--) {
 		if (!most)
 			return -EAGAIN;
-		memcpy(roan_ring_slot(fresh, fresh->index), roan_ring_slot(ring, *head + fresh->index), sizeof(struct roan_cqe));
+		memcpy(roan_ring_slot(fresh, fresh->index), roan_ring_slot(ring, *head + fresh->index),
+		       sizeof(struct roan_cqe));
 		roan_ring_cqe_done(fresh);
 	}
 	WRITE_ONCE(fresh->ctl->user.arm_next, READ_ONCE(ring->ctl->user.arm_next));

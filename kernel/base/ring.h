@@ -132,7 +132,7 @@ void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solic
 
 /* ---- the user's half, for kernel consumers (ib_post_send(), ib_poll_cq() ...) ---- */
 
-void *roan_ring_post_slot(struct roan_ring *ring, u32 ahead);	/* @ahead: slots filled and not yet posted; NULL: full */
+void *roan_ring_post_slot(struct roan_ring *ring, u32 ahead);	/* @ahead: slots filled but not posted; NULL: full */
 void roan_ring_post(struct roan_ring *ring, u32 n);
 bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe);
 void roan_ring_arm(struct roan_ring *ring, bool solicited_only);

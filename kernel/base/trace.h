@@ -237,7 +237,8 @@ TRACE_EVENT(roan_pfc_tx,
 		__entry->prio = prio;
 		__entry->what = what;
 	),
-	TP_printk("ifindex=%d prio=%u backlog=%llu what=%u", __entry->ifindex, __entry->prio, __entry->backlog, __entry->what)
+	TP_printk("ifindex=%d prio=%u backlog=%llu what=%u",
+		  __entry->ifindex, __entry->prio, __entry->backlog, __entry->what)
 );
 
 /* A QP changed its state. enum ib_qp_state, before and after. */

@@ -166,7 +166,7 @@ struct roan_mmap *roan_user_mem_alloc(size_t size, struct ib_ucontext *uctx)
 	struct roan_mmap *map;
 	int err;
 
-	/* The OOM killer does not attribute pages that are not mapped. So refuse more than the machine's RAM at once. */
+	/* The OOM killer does not attribute pages that are not mapped. So refuse more than all RAM at once. */
 	if (size >> PAGE_SHIFT > totalram_pages())
 		return ERR_PTR(-ENOMEM);
 	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);

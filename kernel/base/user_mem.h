@@ -16,7 +16,7 @@ struct roan_mmap {
 	struct page **pages;		/* of @buf, which owns the array */
 	u32 n_pages;
 	u32 seen;		/* the page that was found mapped last; where the next search starts */
-	atomic64_t *used;	/* bytes, of the owner; subtracted when the pages are freed. NULL: none. Once retained: retained_lock */
+	atomic64_t *used;	/* bytes, of the owner; subtracted on free. NULL: none. Once retained: retained_lock */
 	struct roan_mem_charge charge;
 	struct list_head retained_link;
 };

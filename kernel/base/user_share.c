@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shares of users: counts what a user holds and refuses more than its share. Which object belongs to which user is known
- * to the code that creates it.
+ * Shares of users: counts what a user holds and refuses more than its share. Which object belongs to which user is
+ * known to the code that creates it.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -119,11 +119,11 @@
 #define IB_WR_ATOMIC_WRITE		((enum ib_wr_opcode)15)
 #define IB_WC_FLUSH			((enum ib_wc_opcode)8)
 #define IB_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)
-#define IB_ACCESS_FLUSH_GLOBAL		(1 << 8)
-#define IB_ACCESS_FLUSH_PERSISTENT	(1 << 9)
-#define IB_DEVICE_FLUSH_GLOBAL		(1ULL << 38)
-#define IB_DEVICE_FLUSH_PERSISTENT	(1ULL << 39)
-#define IB_DEVICE_ATOMIC_WRITE		(1ULL << 40)
+#define IB_ACCESS_FLUSH_GLOBAL		BIT(8)
+#define IB_ACCESS_FLUSH_PERSISTENT	BIT(9)
+#define IB_DEVICE_FLUSH_GLOBAL		BIT_ULL(38)
+#define IB_DEVICE_FLUSH_PERSISTENT	BIT_ULL(39)
+#define IB_DEVICE_ATOMIC_WRITE		BIT_ULL(40)
 #endif
 
 #endif /* ROAN_COMPAT_H */

@@ -16,6 +16,7 @@ static inline int roan_compat_resize_cq(struct ib_cq *cq, unsigned int cqe, stru
 {
 	return cqe > INT_MAX ? -EINVAL : roan_resize_cq(cq, cqe, udata);
 }
+
 #define ROAN_RESIZE_CQ_OP	.resize_user_cq = roan_compat_resize_cq
 #else
 #define ROAN_RESIZE_CQ_OP	.resize_cq = roan_resize_cq
@@ -31,6 +32,7 @@ static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_ini
 {
 	return roan_create_cq(cq, attr, udata ? container_of(udata, struct uverbs_attr_bundle, driver_udata) : NULL);
 }
+
 #define ROAN_CQ_OPS	.create_cq = roan_compat_create_cq, ROAN_RESIZE_CQ_OP
 #endif
 
@@ -49,6 +51,7 @@ static inline int roan_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udat
 		cancel_work_sync(&cq->work);
 	return roan_destroy_cq(cq, udata);
 }
+
 #define ROAN_DESTROY_CQ_OPS	.destroy_cq = roan_compat_destroy_cq
 #endif
 
@@ -58,6 +61,7 @@ static inline struct ib_mr *roan_compat_reg_user_mr(struct ib_pd *pd, u64 start,
 {
 	return roan_reg_user_mr(pd, start, length, iova, access, udata);	/* @dmah: verbs/dmah.c */
 }
+
 #define ROAN_REG_USER_MR	roan_compat_reg_user_mr
 #else
 #define ROAN_REG_USER_MR	roan_reg_user_mr

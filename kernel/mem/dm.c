@@ -156,7 +156,8 @@ struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_
 	mr = roan_mr_alloc(pd, ROAN_MR_DM);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->length = mr->ib.length = attr->length;
+	mr->length = attr->length;
+	mr->ib.length = attr->length;
 	mr->access = access;
 	mr->state = ROAN_MR_VALID;	/* before roan_dm_bar_reg_mr(): after it the region may be revoked */
 	return roan_mr_finish(mr, dm->piece ? roan_dm_bar_reg_mr(dm->piece, mr, attr->offset) :
@@ -223,15 +224,18 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_EXPORT)(struct uverbs_attr_bundle *attr
 	return 0;
 }
 
-DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_MAP,
+DECLARE_UVERBS_NAMED_METHOD(
+	ROAN_METHOD_DM_MAP,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_MAP_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
 	UVERBS_ATTR_PTR_OUT(ROAN_ATTR_DM_MAP_RESP, UVERBS_ATTR_TYPE(struct roan_dm_desc), UA_MANDATORY));
 
-DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_COPY,
+DECLARE_UVERBS_NAMED_METHOD(
+	ROAN_METHOD_DM_COPY,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_COPY_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
 	UVERBS_ATTR_PTR_IN(ROAN_ATTR_DM_COPY_REQ, UVERBS_ATTR_TYPE(struct roan_dm_copy), UA_MANDATORY));
 
-DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_DM_EXPORT,
+DECLARE_UVERBS_NAMED_METHOD(
+	ROAN_METHOD_DM_EXPORT,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_EXPORT_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
 	UVERBS_ATTR_PTR_OUT(ROAN_ATTR_DM_EXPORT_FD, UVERBS_ATTR_TYPE(s32), UA_MANDATORY));
 

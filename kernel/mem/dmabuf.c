@@ -229,8 +229,10 @@ struct ib_mr *roan_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length, 
 	if (!mr->dmabuf)
 		return roan_mr_finish(mr, -ENOMEM);
 	mr->access = access;
-	mr->iova = mr->ib.iova = iova;
-	mr->length = mr->ib.length = length;
+	mr->iova = iova;
+	mr->ib.iova = iova;
+	mr->length = length;
+	mr->ib.length = length;
 	mr->state = ROAN_MR_FREE;	/* until it is pinned */
 	err = dmabuf_get(mr, fd, offset, length) ?: dmabuf_pin(mr) ?: dmabuf_map(mr, offset);
 	return roan_mr_finish(mr, err);

@@ -236,6 +236,7 @@ struct roan_peermem_ops {
 	int (*claim)(struct roan_mr *mr, u64 start, struct device *pci);
 	void (*release)(struct roan_mr *mr);
 };
+
 int roan_peermem_ops_set(const struct roan_peermem_ops *ops);	/* NULL: unregister. -EBUSY: already registered */
 void roan_peermem_revoke(struct roan_mr *mr);
 struct roan_iomem *roan_peermem_iomem_alloc(u32 n_pieces, u8 shift, u64 off);
@@ -294,7 +295,7 @@ u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 
 /* The access succeeded: deletes the record of an earlier failed fault of the same range. */
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 void roan_fault_list_init(struct roan_fault_list *faults);	/* of a QP */
-void roan_odp_cancel(struct roan_qp *qp);	/* @qp will retry no access: drops the references that its faults have */
+void roan_odp_cancel(struct roan_qp *qp);	/* @qp retries no access: drops the references of its faults */
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs);
 

@@ -21,7 +21,7 @@
 #include "mem/odp_priv.h"
 
 #define CHUNK_SHIFT	21
-#define CHUNK_SIZE	(1ull << CHUNK_SHIFT)
+#define CHUNK_SIZE	BIT_ULL(CHUNK_SHIFT)
 #define CHUNK_PAGES	(CHUNK_SIZE >> PAGE_SHIFT)
 
 /* Bit 0 of an entry, which is 0 in the address of a struct page. */

@@ -247,7 +247,7 @@ static bool prefetch_add(struct odp_fault *fault)
 	return add;
 }
 
-/* By a worker of its own: a page behind the range may never come, and the QP that waits for the range does not need it. */
+/* By its own worker: a page behind the range may never come, and the QP that waits for the range does not need it. */
 static void prefetch_behind(const struct odp_fault *fault)
 {
 	u64 end = fault->pos + fault->len;
@@ -256,7 +256,8 @@ static void prefetch_behind(const struct odp_fault *fault)
 
 	if (!more)
 		return;
-	next = fault_alloc(fault->odp, fault->key, ROAN_ODP_PREFETCH, end, more, fault->access, GFP_KERNEL | __GFP_NOWARN);
+	next = fault_alloc(fault->odp, fault->key, ROAN_ODP_PREFETCH, end, more, fault->access,
+			   GFP_KERNEL | __GFP_NOWARN);
 	if (next)
 		prefetch_add(next);
 }

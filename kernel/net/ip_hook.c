@@ -219,7 +219,7 @@ bool roan_net_to_roce_port(struct sk_buff *skb, u32 off)
 	return udp && udp->dest == htons(ROAN_UDP_PORT);
 }
 
-/* True for a packet to an ipvlan in mode l3s in another namespace. A socket of that namespace receives it afterwards. */
+/* True for a packet to an ipvlan in mode l3s in another namespace. A socket of that namespace receives it later. */
 static bool hook_other_net(const struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	return unlikely(netif_has_l3_rx_handler(state->in)) && skb_dst(skb) &&

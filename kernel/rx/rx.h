@@ -32,7 +32,7 @@ bool roan_rx_icrc_ok(struct roan_rx_ctx *rx);	/* of the current packet; rx->pkt 
 
 /* ---- rx_key.c ---- */
 
-/* A request's R_Key, range or access right was refused with @verr. rq.lock held; before the responder's state changes */
+/* A request's R_Key, range or access right was refused with @verr. rq.lock held; the responder's state is unchanged */
 void roan_rx_key_refused(struct roan_qp *qp, const struct roan_rx_ctx *rx, u32 verr);
 /*
  * UC, rq.key_limit.spent: true if the WRITE that begins with this packet is dropped, and counted, without a look at its

@@ -115,7 +115,8 @@ static u32 early_execute(struct roan_qp *qp)
 	struct early_entry *e;
 	u32 ran;
 
-	for (ran = 0; list_empty(&rq->odp_rxq) && (e = early_first(rq)) && psn_diff(e->rx.pkt.psn, rq->resp.epsn) <= 0; ran++) {
+	for (ran = 0; list_empty(&rq->odp_rxq) && (e = early_first(rq)) &&
+	     psn_diff(e->rx.pkt.psn, rq->resp.epsn) <= 0; ran++) {
 		if (ran == RUN_PACKETS) {
 			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
 			break;

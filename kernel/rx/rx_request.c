@@ -322,7 +322,7 @@ static void execute_request(struct roan_qp *qp, struct roan_rx_ctx *rx, const st
 	}
 }
 
-/* Keeps the packet, or counts the reason why it is dropped in exactly one counter. The first of a gap counts as well. */
+/* Keeps the packet, or counts why it is dropped in exactly one counter. The first of a gap counts as well. */
 static void rx_count_verdict(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_verdict verdict)
 	__must_hold(&qp->rq.lock)
 {

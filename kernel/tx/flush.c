@@ -4,7 +4,8 @@
  * Does not decide when: verbs/qp_state.c does for the transition, the doorbell for requests posted afterwards.
  *
  * A round takes ROAN_FLUSH_SLOTS requests of a queue, as the rings are long, and a poster may refill them as fast as
- * they are flushed. The remainder is deferred: other softirqs run between two rounds, and other deferred work goes first.
+ * they are flushed. The remainder is deferred: other softirqs run between two rounds, and other deferred work goes
+ * first.
  */
 #include "base/base.h"
 #include "base/comp_count.h"
@@ -24,7 +25,7 @@ static void flush_count(const struct roan_qp *qp, const struct roan_ring *ring, 
 	}
 }
 
-/* Flushes one slot. Only its wr_id is used, which is the first field of both kinds of slot; and, for counters, its opcode. */
+/* Flushes one slot. Only its wr_id, the first field of both kinds of slot, is used; and, for counters, its opcode. */
 static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
 {
 	struct roan_cqe cqe = {

@@ -487,7 +487,8 @@ static bool tx_rate_blocked(const struct roan_qp *qp)
 	const struct roan_limiter *l = roan_limiter_of(qp);
 	const struct roan_requester *req = &qp->sq.req;
 
-	return l && READ_ONCE(l->blocked_mask) & BIT(ROAN_QUEUE_SQ) && (req->repair_left || req->next_psn == req->una_psn);
+	return l && READ_ONCE(l->blocked_mask) & BIT(ROAN_QUEUE_SQ) &&
+	       (req->repair_left || req->next_psn == req->una_psn);
 }
 
 /*

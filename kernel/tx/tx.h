@@ -81,10 +81,10 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* process or
 
 /* Each call flushes so many requests of a queue and defers the remainder. True: nothing is left. */
 #define ROAN_FLUSH_SLOTS	32
-#define ROAN_FLUSH_ROUNDS	(ROAN_MAX_WR / ROAN_FLUSH_SLOTS + 1)	/* calls that flush what was posted before them */
+#define ROAN_FLUSH_ROUNDS	(ROAN_MAX_WR / ROAN_FLUSH_SLOTS + 1)	/* calls that flush what was posted before */
 bool roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
 bool roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
-bool roan_flush(struct roan_qp *qp);		/* process or softirq: both, if the state is one of these; takes the locks */
+bool roan_flush(struct roan_qp *qp);		/* process or softirq: both, in one of these states; takes the locks */
 
 /* ---- tx_page_pool.c ---- */
 

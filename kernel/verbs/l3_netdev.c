@@ -191,7 +191,7 @@ static void l3_addr_event(struct net_device *ndev, bool removed)
 	if (ndev->type == ARPHRD_ETHER)
 		return;
 	atomic_inc(&addr_events);
-	smp_mb__after_atomic();		/* pairs with roan_l3_registered(): it sees the event, or this finds the device */
+	smp_mb__after_atomic();		/* pairs with roan_l3_registered(): it sees the event or this sees the device */
 	ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
 	if (ibdev)
 		l3_queue_scan(to_roan_dev(ibdev), removed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * `rdma link add NAME type TYPE netdev IF`: type roan always, and type rxe while the parameter answer_rxe is set, so that
- * scripts written for rdma_rxe run unmodified.
+ * `rdma link add NAME type TYPE netdev IF`: type roan always, and type rxe while the parameter answer_rxe is set, so
+ * that scripts written for rdma_rxe run unmodified.
  *
  * A link type belongs to one module: rdma_link_register() warns if it is registered already, and the core looks for a
  * module only if it is not. So answer_rxe cannot be set while rdma_rxe is loaded, and rdma_rxe cannot be loaded while
@@ -47,7 +47,8 @@ static int set_answering(bool on)
 	if (on == answering)
 		return 0;
 	if (on && rxe_loaded()) {
-		pr_err("roan: answer_rxe: " RXE " is loaded and has link type rxe: unload it first (modprobe -r " RXE ")\n");
+		pr_err("roan: answer_rxe: %s is loaded and has link type rxe: unload it first (modprobe -r %s)\n",
+		       RXE, RXE);
 		return -EBUSY;
 	}
 	if (on)
@@ -87,7 +88,8 @@ static int module_event(struct notifier_block *nb, unsigned long state, void *da
 		return NOTIFY_DONE;
 	mutex_lock(&answer_lock);
 	if (state == MODULE_STATE_COMING && answering) {
-		pr_err("roan: " RXE " is not loaded, as roan has link type rxe: write N to /sys/module/roan/parameters/answer_rxe first\n");
+		pr_err("roan: %s is not loaded, as roan has link type rxe: write N to /sys/module/roan/parameters/answer_rxe first\n",
+		       RXE);
 		err = -EBUSY;
 	} else {
 		rxe_loading = state == MODULE_STATE_COMING;

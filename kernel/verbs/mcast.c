@@ -7,13 +7,13 @@
  * interface and on every VLAN of it, and a datagram that arrives on any of them is delivered. A sender selects the VLAN
  * by its GID. Other upper interfaces (bridge, macvlan) are not joined: with them a datagram could arrive twice.
  *
- * Attach and detach hold the mutex @writers, because joining sleeps. Changes to the table of groups or to the interfaces
- * of a group also hold RTNL, inside the mutex. Readers use RCU. A member points to the QP's ref, not to the QP: a
- * reader may see a member that was just removed and whose QP is gone.
+ * Attach and detach hold the mutex @writers, because joining sleeps. Changes to the table of groups or to the
+ * interfaces of a group also hold RTNL, inside the mutex. Readers use RCU. A member points to the QP's ref, not to the
+ * QP: a reader may see a member that was just removed and whose QP is gone.
  *
- * Limits: attachments of the device, attachments of a user (base/user_share.h), and QPs of a group, as each of them gets
- * a copy in the same softirq. Beyond each: ENOMEM, as with other drivers. A group without members is left, so there are
- * never more groups than attachments.
+ * Limits: attachments of the device, attachments of a user (base/user_share.h), and QPs of a group, as each of them
+ * gets a copy in the same softirq. Beyond each: ENOMEM, as with other drivers. A group without members is left, so
+ * there are never more groups than attachments.
  */
 #include <linux/in.h>
 #include <linux/hashtable.h>

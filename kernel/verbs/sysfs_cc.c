@@ -140,7 +140,8 @@ static ssize_t peer_mode_show(struct ib_device *ibdev, u32 port, struct ib_port_
 	return sysfs_emit(buf, "%s\n", peer_modes[READ_ONCE(to_roan_dev(ibdev)->standard_wire)]);
 }
 
-static ssize_t peer_mode_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+static ssize_t peer_mode_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+			       size_t n)
 {
 	int mode = sysfs_match_string(peer_modes, buf);
 

@@ -24,8 +24,8 @@ int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *att
 
 /* parent.c: the device above the ib_device in sysfs; one for each */
 int roan_parent_add(struct roan_dev *dev);	/* before ib_register_device(); takes RTNL */
-void roan_parent_del(struct roan_dev *dev);	/* after device_del() of the ib_device; takes RTNL; none: does nothing */
-void roan_parent_show_netdev(struct roan_dev *dev);	/* RTNL held; net/ has the present name of a registered netdev */
+void roan_parent_del(struct roan_dev *dev);	/* after device_del() of the ib_device; takes RTNL; no-op without one */
+void roan_parent_show_netdev(struct roan_dev *dev);	/* RTNL held; net/ has the present name of a netdev */
 void roan_parent_netdev_event(struct net_device *ndev, unsigned long what);	/* RTNL held */
 extern struct device_attribute dev_attr_parent, dev_attr_board_id;
 int roan_parent_init(void);
@@ -33,7 +33,7 @@ void roan_parent_exit(void);
 
 /* port_speed.c */
 void roan_port_speed_init(struct roan_dev *dev);
-void roan_port_speed_exit(struct roan_dev *dev);		/* the device is unregistered, or never was registered */
+void roan_port_speed_exit(struct roan_dev *dev);	/* the device is unregistered, or never was registered */
 bool roan_port_speed_update(struct roan_dev *dev);		/* RTNL held; true if the speed changed */
 /* @upper: an interface that @ndev joined or left, or NULL. RTNL held */
 void roan_port_speed_netdev_event(struct net_device *ndev, struct net_device *upper);
@@ -49,7 +49,7 @@ int roan_link_init(void);	/* link types roan and, if answer_rxe is set, rxe; -EB
 void roan_link_exit(void);	/* no device is added from here on */
 
 /* l3_netdev.c: interfaces without link-layer addresses, and what a device takes from its interface */
-int roan_netdev_check(const char *name, struct net_device *ndev);	/* -EOPNOTSUPP: cannot have a device; logs why */
+int roan_netdev_check(const char *name, struct net_device *ndev);	/* -EOPNOTSUPP: can have no device; logs why */
 int roan_netdev_speed(struct roan_dev *dev, struct ib_port_attr *attr);	/* fills in speed and width; RTNL not held */
 void roan_l3_init(struct roan_dev *dev);		/* sets the node GUID; before the device is registered */
 void roan_l3_registered(struct roan_dev *dev);		/* scans again if addresses changed during registration */

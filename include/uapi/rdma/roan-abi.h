@@ -299,7 +299,8 @@ enum roan_qp_doorbell_attrs {
 
 /*
  * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm. EOPNOTSUPP: the algorithm does not
- * work with this type of QP. EPERM: the administrator has chosen. EPROTONOSUPPORT: the kernel does not have this method.
+ * work with this type of QP. EPERM: the administrator has chosen. EPROTONOSUPPORT: the kernel does not have this
+ * method.
  */
 enum roan_qp_cc_attrs {
 	ROAN_ATTR_QP_CC_HANDLE = 0x1000,	/* handle of the QP, in */
@@ -312,8 +313,9 @@ struct roan_qp_cc {
 
 /*
  * Device memory: method ROAN_METHOD_DM_MAP of the standard object UVERBS_OBJECT_DM returns the offset on the uverbs
- * file at which the memory can be mapped (MAP_SHARED, length rounded up to pages); ROAN_METHOD_DM_EXPORT makes a dma-buf
- * of it. Memory of a PCI BAR can be neither mapped nor exported; method ROAN_METHOD_DM_COPY reads and writes it.
+ * file at which the memory can be mapped (MAP_SHARED, length rounded up to pages); ROAN_METHOD_DM_EXPORT makes a
+ * dma-buf of it. Memory of a PCI BAR can be neither mapped nor exported; method ROAN_METHOD_DM_COPY reads and writes
+ * it.
  */
 enum roan_dm_methods {
 	ROAN_METHOD_DM_MAP = 0x1000,
@@ -356,8 +358,8 @@ enum roan_dm_export_attrs {
 };
 
 /*
- * Completion counters: an optional attribute of the standard method UVERBS_METHOD_COMP_CNTR_CREATE returns the offset of
- * the counter's page on the uverbs file (MAP_SHARED). The kernel only adds to the numbers there. Change them by
+ * Completion counters: an optional attribute of the standard method UVERBS_METHOD_COMP_CNTR_CREATE returns the offset
+ * of the counter's page on the uverbs file (MAP_SHARED). The kernel only adds to the numbers there. Change them by
  * ibv_set_comp_cntr() and its like, as a plain store may undo the kernel's additions.
  */
 enum roan_comp_cntr_attrs {

@@ -7,6 +7,7 @@
 const struct roan_cc_param_info roan_cc_param_table[ROAN_CC_NUM_PARAMS] = {
 	ROAN_CC_PARAMS(X)
 };
+
 #undef X
 
 /* The struct has the members in the order of the list, so the index is the position. */

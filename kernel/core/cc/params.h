@@ -80,6 +80,7 @@
 struct roan_cc_params {
 	ROAN_CC_PARAMS(X)
 };
+
 #undef X
 
 #define X(name, unit, min, max, paper, mlx, meaning) ROAN_CC_PARAM_##name,

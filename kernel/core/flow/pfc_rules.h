@@ -49,6 +49,7 @@
 struct roan_pfc_params {
 	ROAN_PFC_PARAMS(X)
 };
+
 #undef X
 
 #define X(name, unit, min, max, def, meaning) ROAN_PFC_PARAM_##name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A set of PSNs that lie within a window: one bit each, at the PSN's place in a circle of @size bits, a power of two and
- * at least the window. A PSN that leaves the window must be removed.
+ * A set of PSNs that lie within a window: one bit each, at the PSN's place in a circle of @size bits, a power of two
+ * and at least the window. A PSN that leaves the window must be removed.
  */
 #ifndef ROAN_PSN_SET_H
 #define ROAN_PSN_SET_H

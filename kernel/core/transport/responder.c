@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The responder (IBTA vol. 1, 9.7.4, 9.7.5; UC: 9.8.2): admission of requests, state after an executed request, and
- * the sequence of responses. responder_early.c has what is kept after a gap. Does not execute requests and does not access memory.
+ * The responder (IBTA vol. 1, 9.7.4, 9.7.5; UC: 9.8.2): admission of requests, state after an executed request, and the
+ * sequence of responses. responder_early.c has what is kept after a gap. Does not execute requests and does not access
+ * memory.
  */
 #include "core/transport/responder_priv.h"
 
@@ -81,7 +82,7 @@ static bool resp_right_length(const struct roan_responder *resp, const struct ro
 	}
 }
 
-#define MAX_MESSAGE	(1u << 31)
+#define MAX_MESSAGE	0x80000000u
 
 /* A WRITE carries exactly the length in its RETH; no message is longer than 2^31 bytes. */
 static bool resp_right_total(const struct roan_responder *resp, const struct roan_pkt *pkt)

@@ -22,8 +22,8 @@ static inline void roan_resp_sequence_nak(struct roan_responder *resp)
 /* The request with @psn, beyond the expected one, is kept. */
 bool roan_resp_is_kept(const struct roan_responder *resp, u32 psn);
 /*
- * What is due may be said by a SACK: a request is missing, and not only waiting. After an RNR NAK the requester repeats everything,
- * whatever it learns from one.
+ * What is due may be said by a SACK: a request is missing, and not only waiting. After an RNR NAK the requester repeats
+ * everything, whatever it learns from one.
  */
 bool roan_resp_may_sack(const struct roan_responder *resp);
 

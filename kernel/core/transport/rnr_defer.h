@@ -3,12 +3,12 @@
  * Response to duplicate requests while the request, or its response, is deferred by a page fault of this host.
  *
  *	at first	none. An early probe uses no retry of the requester, and an RNR NAK might exceed its rnr_retry.
- *	then		RNR NAK (9.7.5.2.8), which renews the requester's other retries. Its delay is as long as the page
- *			fault has taken so far, so that few are needed and few packets are sent in vain.
+ *	then		RNR NAK (9.7.5.2.8), which renews the requester's other retries. Its delay is as long as the
+ *			page fault has taken so far, so that few are needed and few packets are sent in vain.
  *
  * The first phase ends after ROAN_RNR_GRACE_NS, which is usually less than an ACK timeout (4.096 us * 2^14 is 67 ms),
- * or after more than ROAN_RNR_GRACE_DUPS duplicates, more than probes and repairs cause in that time: the requester's ACK timeouts
- * are then so short that its retries may soon be used up.
+ * or after more than ROAN_RNR_GRACE_DUPS duplicates, more than probes and repairs cause in that time: the requester's
+ * ACK timeouts are then so short that its retries may soon be used up.
  */
 #ifndef ROAN_RNR_DEFER_H
 #define ROAN_RNR_DEFER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Selective acknowledgment (SACK): between two roan hosts the responder reports which packets it has received after a gap,
- * so that each lost one is sent again once. Not part of the standard; Documentation/wire-extensions.md has the format
- * and how two hosts agree.
+ * Selective acknowledgment (SACK): between two roan hosts the responder reports which packets it has received after a
+ * gap, so that each lost one is sent again once. Not part of the standard; Documentation/wire-extensions.md has the
+ * format and how two hosts agree.
  */
 #ifndef ROAN_SACK_H
 #define ROAN_SACK_H
@@ -18,7 +18,7 @@
 
 /* The packet's PSN is the oldest that is missing: all before it are acknowledged. */
 struct roan_sack {
-	u8  needless;		/* copies received of requests that had arrived, since the connection began, modulo 256 */
+	u8  needless;		/* copies received of requests that had arrived, in all, modulo 256 */
 	u32 highest_psn;	/* of the requests received: greater than the packet's PSN */
 	/* Bit i of all words together, the lowest first: the request with PSN + 1 + i is received and kept. */
 	u32 received[ROAN_SACK_WORDS];

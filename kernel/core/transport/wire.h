@@ -55,7 +55,7 @@ struct roan_pkt {
 	u8  syndrome;		/* AETH */
 	u8  flush_type;		/* FETH: enum roan_flush_type, a set */
 	u8  flush_level;	/* FETH: enum roan_flush_level */
-	u8  ext_version;	/* of roan's extensions that the sender supports; 0: none. BTH, behind AckReq, as @copy */
+	u8  ext_version;	/* of roan's extensions that the sender has; 0: none. BTH, behind AckReq, as @copy */
 	bool solicited;
 	bool ackreq;
 	bool copy;		/* sent again because a SACK shows it as lost */

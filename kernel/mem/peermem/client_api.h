@@ -7,6 +7,7 @@
 #ifndef ROAN_PEERMEM_CLIENT_API_H
 #define ROAN_PEERMEM_CLIENT_API_H
 
+#include <linux/bits.h>
 #include <linux/device.h>
 #include <linux/scatterlist.h>
 #include <linux/types.h>
@@ -15,7 +16,7 @@
 #define IB_PEER_MEMORY_VER_MAX	16	/* last byte 1: the client is a struct peer_memory_client_ex */
 
 /* After an invalidation the client itself does what dma_unmap() and put_pages() would do. */
-#define PEER_MEM_INVALIDATE_UNMAPS	(1 << 0)
+#define PEER_MEM_INVALIDATE_UNMAPS	BIT(0)
 
 /*
  * Order of calls: acquire, get_pages, dma_map ... dma_unmap, put_pages, release. acquire returns 1 if the address is

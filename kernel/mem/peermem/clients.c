@@ -12,7 +12,7 @@
 #include <linux/sysfs.h>
 #include "mem/peermem/internal.h"
 
-DEFINE_MUTEX(peermem_lock);
+DEFINE_MUTEX(peermem_lock);	/* the list of clients, and each client's list of regions */
 static LIST_HEAD(clients);
 static struct kobject *peers_dir;
 

@@ -33,7 +33,8 @@ static void peermem_put_pages(struct roan_peermem_mr *mem)
 		ops->dma_unmap(&mem->sgt, mem->context, mem->dma_device);
 	if (mem->got_pages)
 		ops->put_pages(&mem->sgt, mem->context);
-	mem->mapped = mem->got_pages = false;
+	mem->mapped = false;
+	mem->got_pages = false;
 }
 
 static void peermem_release_ctx(struct roan_peermem_mr *mem)
