@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kernel compatibility macros. The compiler's command line includes this header before every kernel file, so the rest
- * of the tree is written for one kernel version. probe.sh sets HAVE_*. This header has only macros, because core/ is
- * compiled with it too and must not get the kernel's headers. Adapters that need types (the ops table) are in ops.h.
+ * Names that differ between kernels, so that the rest of the code is written for one. The compiler's command line
+ * includes this header before every file. It has only macros, because core/ is compiled with it too and must not get
+ * the kernel's headers. Adapters that need types (the ops table) are in ops.h.
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
  *   roan_vm_flags_set(vma, flags)		vm_flags_set()
@@ -17,37 +17,7 @@
 #ifndef ROAN_COMPAT_H
 #define ROAN_COMPAT_H
 
-#include <linux/version.h>
-
-#if KERNEL_VERSION(6, 1, 0) > LINUX_VERSION_CODE
-#error "roan needs Linux 6.1 or newer"
-#endif
-#ifndef CONFIG_64BIT
-#error "roan needs a 64-bit kernel: registered memory is reached through the direct map"
-#endif
-#if !IS_ENABLED(CONFIG_NETFILTER)
-#error "roan needs CONFIG_NETFILTER: it receives packets with a LOCAL_IN hook"
-#endif
-/* roan's per-CPU data relies on local_bh_disable(). With PREEMPT_RT that needs a lock, which is optional since 6.18. */
-#if defined(CONFIG_PREEMPT_RT) && KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE && \
-	!defined(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK)
-#error "roan needs CONFIG_PREEMPT_RT_NEEDS_BH_LOCK with CONFIG_PREEMPT_RT"
-#endif
-#if !IS_ENABLED(CONFIG_INFINIBAND)
-#error "roan needs CONFIG_INFINIBAND"
-#endif
-#if !IS_ENABLED(CONFIG_IPV6)
-#error "roan needs CONFIG_IPV6: GIDs are IPv6 addresses to the RDMA core"
-#endif
-#if !IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS)
-#error "roan needs CONFIG_INFINIBAND_USER_ACCESS: memory regions and rings are the uverbs module's"
-#endif
-#if !IS_ENABLED(CONFIG_NET_UDP_TUNNEL)
-#error "roan needs CONFIG_NET_UDP_TUNNEL: it opens UDP port 4791 as a tunnel does"
-#endif
-#if !IS_ENABLED(CONFIG_HMM_MIRROR)
-#error "roan needs CONFIG_HMM_MIRROR: on-demand paging; CONFIG_INFINIBAND_ON_DEMAND_PAGING selects it"
-#endif
+#include "compat/require.h"
 
 #ifdef HAVE_UMEM_GET_VA
 #define roan_umem_get(dev, addr, size, access)	ib_umem_get_va(dev, addr, size, access)
@@ -110,11 +80,11 @@
 #define ROAN_MOVE_NOTIFY			move_notify
 #endif
 
+#ifndef HAVE_IB_FLUSH
 /*
  * The userspace ABI numbers of FLUSH and ATOMIC_WRITE. An RDMA core without them refuses the access bits and never
  * passes such a work request down. The provider's rings can still carry these opcodes.
  */
-#ifndef HAVE_IB_FLUSH
 #define IB_WR_FLUSH			((enum ib_wr_opcode)14)
 #define IB_WR_ATOMIC_WRITE		((enum ib_wr_opcode)15)
 #define IB_WC_FLUSH			((enum ib_wc_opcode)8)

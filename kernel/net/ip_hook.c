@@ -148,12 +148,14 @@ void roan_rx_grh(const struct roan_rx_ctx *rx, u8 grh[ROAN_GRH_LEN])
  */
 static bool hook_confirm_conntrack(struct sk_buff *skb)
 {
-#if IS_ENABLED(CONFIG_NF_CONNTRACK) && defined(HAVE_CT_CONFIRM)
+#ifdef HAVE_CT_CONFIRM
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
 	const struct nf_ct_hook *hook = rcu_dereference(nf_ct_hook);
 	struct nf_conn *ct = (struct nf_conn *)skb_nfct(skb);
 
 	if (ct && hook && !nf_ct_is_confirmed(ct))
 		return hook->confirm(skb) == NF_ACCEPT;
+#endif
 #endif
 	return true;
 }
