@@ -92,7 +92,7 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but mutate, bench, cc, foreign, paths and smp; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, bench, cc, cross, foreign, paths and smp; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
@@ -122,6 +122,9 @@ install-tool: describe			## installs the tool roan, its manual pages, the rule a
 	install -d $(DESTDIR)/etc/roan $(DESTDIR)/usr/share/man/man4 $(DESTDIR)/usr/share/man/man8
 	tools/man_pages.py $(DESTDIR)/usr/share/man
 
+kernel-tree:				## places the driver into the kernel source SRC, as drivers/infiniband/sw/roan
+	tools/kernel-tree $(SRC)
+
 dkms:					## hands the module's sources to DKMS, which builds them for each kernel
 	tools/package dkms
 
@@ -134,4 +137,4 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm smp clean
+.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm smp kernel-tree clean
