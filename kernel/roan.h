@@ -34,19 +34,19 @@
 #include "tx/tx_types.h"
 
 /* ---- limits: reported by query_device(), enforced by create_*() ---- */
-#define ROAN_MAX_QP		(1 << 20)
-#define ROAN_MAX_WR		(1 << 15)
+#define ROAN_MAX_QP		(1024 * 1024)
+#define ROAN_MAX_WR		(32 * 1024)
 #define ROAN_MAX_SGE		32
 #define ROAN_MAX_INLINE		512
 /* About as many CQs or SRQs as one process can map: one mapping per ring, and vm.max_map_count is 65530 by default. */
-#define ROAN_MAX_CQ		(1 << 16)
-#define ROAN_MAX_SRQ		(1 << 16)
+#define ROAN_MAX_CQ		(64 * 1024)
+#define ROAN_MAX_SRQ		(64 * 1024)
 #define ROAN_MAX_CQE		((1 << 22) - 1)
-#define ROAN_MAX_MR		(1 << 20)	/* keys: memory regions and memory windows together */
+#define ROAN_MAX_MR		(1024 * 1024)	/* keys: memory regions and memory windows together */
 #define ROAN_MAX_DM		(64u << 20)	/* bytes of one allocation */
-#define ROAN_MAX_PD		(1 << 20)
-#define ROAN_MAX_AH		(1 << 20)
-#define ROAN_MAX_COMP_CNTR	(1 << 16)	/* one mapping each */
+#define ROAN_MAX_PD		(1024 * 1024)
+#define ROAN_MAX_AH		(1024 * 1024)
+#define ROAN_MAX_COMP_CNTR	(64 * 1024)	/* one mapping each */
 #define ROAN_MAX_RD_ATOMIC	128
 #define ROAN_MAX_FAST_REG_PAGES	512
 #define ROAN_MAX_MCAST_ATTACH	8192		/* attachments of QPs to groups: of all QPs to all groups */
@@ -56,7 +56,7 @@
 #define ROAN_USER_MCAST_ATTACH	256
 #define ROAN_USER_AH		(ROAN_MAX_AH / 8)
 #define ROAN_USER_KEY		(ROAN_MAX_MR / 8)
-#define ROAN_MAX_MSG		(1u << 31)
+#define ROAN_MAX_MSG		0x80000000u
 #define ROAN_GID_TABLE		1024
 #define ROAN_MAX_UNDER_WAY	512		/* WQEs fetched from the send ring and not completed, per QP */
 
@@ -136,7 +136,7 @@ struct roan_av {
 	u8  tclass;			/* DSCP and ECN bits set by the application */
 	u8  ttl;
 	u8  sl;
-	u8  dmac[ETH_ALEN];		/* as given; query_ah() returns it, packets take theirs from the neighbour table */
+	u8  dmac[ETH_ALEN];		/* as given, for query_ah(); packets take theirs from the neighbour table */
 	u32 flow_label;
 	u16 sport;			/* UDP source port: flow entropy */
 	u8  static_rate;		/* enum ib_rate; 0: port speed */
@@ -164,7 +164,7 @@ struct roan_qp_ref {
 	struct roan_tx_inflight tx_inflight;
 } __aligned(ROAN_TX_INFLIGHT_ALIGN);
 
-/* Attributes as set by modify_qp() that no packet needs. Written under both queue locks and qp->mutex, read under either. */
+/* Attributes set by modify_qp() that no packet needs. Written under both queue locks and mutex, read under either. */
 struct roan_qp_attr {
 	u32 port_num;
 	u16 pkey_index;
@@ -206,7 +206,7 @@ struct roan_qp {
 	struct roan_pd *pd;
 	struct roan_cq *scq, *rcq;
 	struct roan_srq *srq;
-	struct roan_comp_counts *comp_counts;	/* comp_count.h; NULL: no counter attached. mutex; READ_ONCE() without */
+	struct roan_comp_counts *comp_counts;	/* comp_count.h; NULL: none attached. mutex; READ_ONCE() without */
 	struct ib_ucontext *uctx;	/* NULL: of a kernel consumer */
 	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
 	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */
@@ -214,8 +214,8 @@ struct roan_qp {
 	struct list_head mcast;		/* struct roan_mcast_member: the groups it is attached to; mcast.c */
 	u32 n_mcast;			/* their number */
 	/*
-	 * The QP's algorithm: 1 + enum roan_cc_algo, or 0: the device's. With ROAN_CC_PINNED if the administrator chose.
-	 * mutex; READ_ONCE() without
+	 * The QP's algorithm: 1 + enum roan_cc_algo, or 0: the device's. With ROAN_CC_PINNED if the administrator
+	 * chose. mutex; READ_ONCE() without
 	 */
 	u8  cc_override;
 	u8  cc_program;			/* the program's choice: in effect unless the administrator chose. mutex */
@@ -225,7 +225,7 @@ struct roan_qp {
 	struct list_head pfc_link;	/* pfc_rx.c: list of QPs blocked by PFC; holds a reference; pfc->lock */
 	u64 pfc_wait_since;		/* ns: when it entered that list; pfc->lock */
 	u64 pfc_waited;			/* ns: total time in that list before @pfc_wait_since; pfc->lock */
-	u8  pfc_blocked_mask;		/* the blocked queues, 1 << enum roan_queue_id; pfc->lock; READ_ONCE() without */
+	u8  pfc_blocked_mask;		/* the blocked queues, 1 << enum roan_queue_id; pfc->lock or READ_ONCE() */
 	bool comm_est_sent;		/* COMM_EST was raised since the last RESET */
 	bool sq_polled;			/* sq_poller.c polls the send ring, so it needs no doorbell; sq.lock */
 	bool err_pending;		/* ERR requested since the last RESET, which clears it under both queue locks */
@@ -251,6 +251,7 @@ static inline struct roan_##name *to_roan_##name(struct ib_##core *ib)			\
 {											\
 	return container_of(ib, struct roan_##name, ib);				\
 }
+
 ROAN_DEFINE_TO(dev, device)
 ROAN_DEFINE_TO(ucontext, ucontext)
 ROAN_DEFINE_TO(pd, pd)

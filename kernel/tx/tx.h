@@ -53,8 +53,8 @@ bool roan_wqe_shadow_may_grow(const struct roan_sq *sq);
 bool roan_wqe_shadow_grow(struct roan_sq *sq);	/* sq.lock held; false: at maximum or no memory, unchanged */
 
 /*
- * sq.lock held, before the requester handles a SACK, or a timeout with a peer that sends SACKs: memory for what they show
- * as lost, which idle QPs do not need. Without memory nothing changes.
+ * sq.lock held, before the requester handles a SACK, or a timeout with a peer that sends SACKs: memory for what they
+ * show as lost, which idle QPs do not need. Without memory nothing changes.
  */
 void roan_sq_alloc_holes(struct roan_qp *qp);
 

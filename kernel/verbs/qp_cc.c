@@ -7,8 +7,8 @@
  *	ports/1/qp_cap		QPN KBIT/S	0: none. The program's own rate limit cannot raise it
  *
  * The administrator's algorithm holds, and the method fails with EPERM, until the administrator writes `program`; then
- * the program's last choice is in effect again. With cc_param/program_algo 0 the method fails for each QP of the device,
- * and earlier choices have no effect. Settings last until the QP is destroyed. This file only stores them:
+ * the program's last choice is in effect again. With cc_param/program_algo 0 the method fails for each QP of the
+ * device, and earlier choices have no effect. Settings last until the QP is destroyed. This file only stores them:
  * flow/qp_rate.c applies them to packets.
  */
 #include <rdma/ib_sysfs.h>
@@ -21,7 +21,7 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-/* The value of qp->cc_override for @name, unpinned. -EINVAL: no such algorithm; -EOPNOTSUPP, -EPERM: not for this QP. */
+/* The value of qp->cc_override for @name, unpinned. -EINVAL: no such algorithm; -EOPNOTSUPP, -EPERM: not here. */
 static int qp_cc_parse(const struct roan_qp *qp, const char *name)
 {
 	enum roan_cc_algo algo;
@@ -132,7 +132,8 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_CC)(struct uverbs_attr_bundle *attrs)
 	return qp_cc_program_algo(to_roan_qp(ibqp), cc.algo);
 }
 
-DECLARE_UVERBS_NAMED_METHOD(ROAN_METHOD_QP_CC,
+DECLARE_UVERBS_NAMED_METHOD(
+	ROAN_METHOD_QP_CC,
 	UVERBS_ATTR_IDR(ROAN_ATTR_QP_CC_HANDLE, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, UA_MANDATORY),
 	UVERBS_ATTR_PTR_IN(ROAN_ATTR_QP_CC_REQ, UVERBS_ATTR_TYPE(struct roan_qp_cc), UA_MANDATORY));
 

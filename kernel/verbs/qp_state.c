@@ -279,7 +279,7 @@ static void qp_flush_sqe(struct roan_qp *qp)
 		cond_resched();
 }
 
-/* SQE to RTS, UC and UD only (10.3.1.6). qp_flush_sqe() has flushed what was posted in SQE, with or without a doorbell. */
+/* SQE to RTS, UC and UD only (10.3.1.6). qp_flush_sqe() has flushed what was posted in SQE, also without a doorbell. */
 static void qp_resume_sending(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {

@@ -309,7 +309,8 @@ u32 roan_requester_batch_count(const struct roan_requester *r, const struct roan
 	const struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
 	u32 pos = e->offset >> r->cfg.mtu_shift;
 
-	if ((w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE) || e->ackreq || e->resend || r->cfg.transport == ROAN_TP_UD)
+	if ((w->op != ROAN_OP_SEND && w->op != ROAN_OP_WRITE) || e->ackreq || e->resend ||
+	    r->cfg.transport == ROAN_TP_UD)
 		return 0;
 	if (r->cfg.transport == ROAN_TP_RC)
 		most = min(most, req_unacked_batch(r, e));

@@ -98,7 +98,7 @@ struct roan_holes {
 	/* valid if @missing is not empty */
 	u32 highest_psn;	/* as the last SACK said */
 	u32 known_psn;		/* the last SACK said of all before whether they were received */
-	u8  farthest;		/* how far behind the highest PSN received a packet was when it counted as lost; since then */
+	u8  farthest;		/* since then: how far a packet counted as lost was behind the highest PSN received */
 	u32 missing[ROAN_PSN_WORDS(ROAN_HOLES)];
 	u32 again[ROAN_PSN_WORDS(ROAN_HOLES)];	/* of these: to be sent again */
 	u32 tried[ROAN_PSN_WORDS(ROAN_HOLES)];	/* of these: sent again, and not known to be lost once more */
@@ -108,13 +108,13 @@ struct roan_holes {
 #define ROAN_EARLY_RESPONSES	256
 
 /*
- * Responses of READs and atomics that were placed before an earlier one arrived, and the holes before them. Sets of PSNs
- * from una_psn on. requester_read.c
+ * Responses of READs and atomics that were placed before an earlier one arrived, and the holes before them. Sets of
+ * PSNs from una_psn on. requester_read.c
  */
 struct roan_early_reads {
 	bool any;		/* a response is missing, and the peer has sent a later one or an ACK */
 	bool counted;		/* a hole was counted since then */
-	bool repeated;		/* a hole was ever requested: the segment of a response does not tell its position then */
+	bool repeated;		/* a hole was ever requested: a response's segment does not tell its position then */
 	u32 answered_psn;	/* all responses before it were sent; valid if @any */
 	u32 placed[ROAN_PSN_WORDS(ROAN_EARLY_RESPONSES)];
 	u32 requested[ROAN_PSN_WORDS(ROAN_EARLY_RESPONSES)];	/* again, since the first request; not placed */
@@ -164,8 +164,8 @@ struct roan_requester {
 	bool credits_known;	/* the peer uses end-to-end flow control */
 	bool nak_seen;		/* a sequence NAK for una_psn was handled; further ones are ignored */
 	/*
-	 * Repair: packets of a gap are sent again, and next_psn stays. @repair_left packets, from @repair_psn of work request
-	 * @repair_index on, are still to be sent.
+	 * Repair: packets of a gap are sent again, and next_psn stays. @repair_left packets, from @repair_psn of work
+	 * request @repair_index on, are still to be sent.
 	 */
 	u8  repair_left;
 	bool repair_sent;	/* a repair was sent up to @repair_psn, and no later packet is acknowledged yet */
@@ -179,7 +179,8 @@ struct roan_requester {
 	bool repair_by_sack;	/* the repair sends holes.again: one packet, then the next */
 	bool peer_sacks;	/* the peer's last response says that it supports SACK */
 	bool any_holes;		/* holes->missing is not empty */
-	struct roan_holes *holes;	/* zeroed when set, owned by the driver half. NULL: a SACK counts as a sequence NAK */
+	/* zeroed when set, owned by the driver half. NULL: a SACK counts as a sequence NAK */
+	struct roan_holes *holes;
 	struct roan_early_reads reads;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
@@ -285,7 +286,7 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
 
 /* Handles a READ response (for FLUSH and ATOMIC_WRITE one without payload) or an atomic ACK. */
 enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
-				       u32 *index, u32 *offset);
+					      u32 *index, u32 *offset);
 enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
 /*

@@ -88,8 +88,8 @@ void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u6
 /* Deadline of the answer to a repair. After it the repair counts as lost, too. The RTO covers what repairs do not. */
 u64 roan_repair_deadline(const struct roan_requester *r);
 /*
- * A repair has no answer: it is sent again. If it was answered and nothing else comes, no packet is left that would make
- * the peer ask for the next one of the gap: as if a NAK had named it.
+ * A repair has no answer: it is sent again. If it was answered and nothing else comes, no packet is left that would
+ * make the peer ask for the next one of the gap: as if a NAK had named it.
  */
 void roan_repair_timed_out(struct roan_requester *r, u64 now);
 
@@ -114,9 +114,10 @@ void roan_req_take_response(struct roan_requester *r);
 /* Describes packet @psn of work request @index, which was sent before. */
 void roan_req_describe(const struct roan_requester *r, u32 index, u32 psn, struct roan_tx_desc *e);
 
-/* True if a response behind @psn, which is not the next one, may be placed: its predecessors are requested again alone. */
+/* True if response @psn, not the next one, may be placed: those missing before it are requested again alone. */
 bool roan_read_may_wait(const struct roan_requester *r, u32 psn);
-bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos, const struct roan_pkt *pkt);
+bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos,
+			   const struct roan_pkt *pkt);
 /* As roan_requester_response(), for a response that may wait. FAILED: it violates the protocol; nothing is changed. */
 enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roan_pkt *pkt, u32 *index, u32 *offset);
 enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 now);

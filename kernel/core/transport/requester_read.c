@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Responses that arrive after a gap, of READs and of the other operations that need a response. They are placed at once,
- * as their address does not depend on order; work requests complete in order all the same. What is missing, a hole, is
- * requested again alone: by a READ request of the same PSN for the hole only, which any responder answers (IBTA vol. 1,
- * 9.7.5.1.4). A hole counts as lost when a response or ACK shows that the peer has sent all responses to its request;
- * at most one hole of each request is requested at a time, as a responder may know one repetition only.
+ * Responses that arrive after a gap, of READs and of the other operations that need a response. They are placed at
+ * once, as their address does not depend on order; work requests complete in order all the same. What is missing, a
+ * hole, is requested again alone: by a READ request of the same PSN for the hole only, which any responder answers
+ * (IBTA vol. 1, 9.7.5.1.4). A hole counts as lost when a response or ACK shows that the peer has sent all responses to
+ * its request; at most one hole of each request is requested at a time, as a responder may know one repetition only.
  */
 #include "core/transport/requester_priv.h"
 
@@ -62,8 +62,8 @@ static bool read_next_piece(const struct roan_requester *r, struct read_piece *p
 /* The responses of the piece were all sent, are within the sets, and will not be requested again anyway. */
 static bool read_was_answered(const struct roan_requester *r, const struct read_piece *piece)
 {
-	return psn_diff(piece->to, r->reads.answered_psn) <= 0 && psn_diff(piece->to, r->una_psn) <= ROAN_EARLY_RESPONSES &&
-	       psn_diff(piece->to, r->next_psn) <= 0;
+	return psn_diff(piece->to, r->reads.answered_psn) <= 0 && psn_diff(piece->to, r->next_psn) <= 0 &&
+	       psn_diff(piece->to, r->una_psn) <= ROAN_EARLY_RESPONSES;
 }
 
 /* Finds the first hole of the piece. False: there is none, or one is requested already. */
@@ -86,14 +86,14 @@ static void read_choose(struct roan_requester *r)
 {
 	struct roan_early_reads *e = &r->reads;
 	struct read_piece piece;
-	bool there;
+	bool there = read_find_piece(r, r->una, &piece);
 
 	e->hole_left = 0;
-	for (there = read_find_piece(r, r->una, &piece); there && read_was_answered(r, &piece); there = read_next_piece(r, &piece)) {
-		if (!read_find_hole(r, &piece, &e->hole_psn, &e->hole_left))
-			continue;
+	while (there && read_was_answered(r, &piece)) {
 		e->hole_index = piece.index;
-		return;
+		if (read_find_hole(r, &piece, &e->hole_psn, &e->hole_left))
+			return;
+		there = read_next_piece(r, &piece);
 	}
 }
 
@@ -111,9 +111,11 @@ void roan_read_reset(struct roan_requester *r)
 }
 
 /* True if @pkt has the operation, length and segment of response @pos of @w. */
-bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos, const struct roan_pkt *pkt)
+bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos,
+			   const struct roan_pkt *pkt)
 {
 	u32 left = w->len - (pos << r->cfg.mtu_shift);
+	bool ends = roan_seg_ends(pkt->info->seg);
 
 	switch (w->op) {
 	case ROAN_OP_CMP_SWAP:
@@ -124,7 +126,7 @@ bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_
 		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
 	case ROAN_OP_READ:
 		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, 1u << r->cfg.mtu_shift) &&
-		       (r->reads.repeated || roan_seg_ends(pkt->info->seg) == (pos + 1 == read_piece_end(r, pos, w->n_psn)));
+		       (r->reads.repeated || ends == (pos + 1 == read_piece_end(r, pos, w->n_psn)));
 	default:
 		return false;
 	}
@@ -150,7 +152,8 @@ static bool read_find(const struct roan_requester *r, u32 psn, u32 *index, u32 *
 
 bool roan_read_may_wait(const struct roan_requester *r, u32 psn)
 {
-	return !r->local_err && !r->rto_probe && psn_diff(psn, r->una_psn) < ROAN_EARLY_RESPONSES && read_is_awaited(r, r->una);
+	return !r->local_err && !r->rto_probe && psn_diff(psn, r->una_psn) < ROAN_EARLY_RESPONSES &&
+	       read_is_awaited(r, r->una);
 }
 
 enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roan_pkt *pkt, u32 *index, u32 *offset)

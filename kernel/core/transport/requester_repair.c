@@ -17,10 +17,10 @@ bool roan_repair_possible(const struct roan_requester *r)
 #define MAX_GO_BACK_SHIFT	6
 
 /*
- * A gap begins at una_psn. Returns how many packets from there on are to be sent again: one if the NAK is the first one of a gap, twice as many
- * for each repair in vain. 0: go back. Whether a new peer keeps what it receives after a gap is found by a repair of one
- * packet. If the next packet is missing as well, the peer keeps nothing, or that packet was lost, too: everything is sent
- * again, and a repair is tried again after 2, 4, ... 64 losses.
+ * A gap begins at una_psn. Returns how many packets from there on are to be sent again: one if the NAK is the first one
+ * of a gap, twice as many for each repair in vain. 0: go back. Whether a new peer keeps what it receives after a gap is
+ * found by a repair of one packet. If the next packet is missing as well, the peer keeps nothing, or that packet was
+ * lost, too: everything is sent again, and a repair is tried again after 2, 4, ... 64 losses.
  */
 static u32 req_plan_repair(struct roan_requester *r)
 {

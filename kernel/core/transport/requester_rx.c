@@ -358,7 +358,7 @@ static enum roan_resp_action req_next_response(const struct roan_requester *r, c
 }
 
 enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
-				       u32 *index, u32 *offset)
+					      u32 *index, u32 *offset)
 {
 	enum roan_resp_action action;
 

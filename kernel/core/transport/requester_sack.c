@@ -2,8 +2,8 @@
 /*
  * What the requester makes of SACKs (sack.h): which packets are lost and to be sent again, each once for each time it
  * was lost. A packet is lost if a later one was received, and so is its copy if a packet sent after the copy was. Where
- * reordering was seen, more later ones must have been received. What no later packet reveals, the loss of the last ones,
- * the last packet sent once more does after two round trips.
+ * reordering was seen, more later ones must have been received. What no later packet reveals, the loss of the last
+ * ones, the last packet sent once more does after two round trips.
  */
 #include "core/transport/requester_priv.h"
 
@@ -35,8 +35,8 @@ void roan_holes_reset(struct roan_requester *r)
 }
 
 /*
- * Sets @pos to the first request packet sent with @psn or a later one, from work request @pos->index on. False: there is
- * none, or it is too far ahead for the sets.
+ * Sets @pos to the first request packet sent with @psn or a later one, from work request @pos->index on. False: there
+ * is none, or it is too far ahead for the sets.
  */
 static bool sack_find(const struct roan_requester *r, struct sack_pos *pos, u32 psn)
 {
@@ -51,7 +51,7 @@ static bool sack_find(const struct roan_requester *r, struct sack_pos *pos, u32 
 			return false;
 		at = work_pos(w, psn);
 		if (at > w->n_psn)
-			at = 0;		/* @psn is before it; a difference of PSNs would not show that: a message may have 2^23 */
+			at = 0;		/* @psn is before it, which psn_diff() cannot show: a message may have 2^23 */
 		if (roan_op_needs_response(w->op))	/* one request for each piece of a READ */
 			at = DIV_ROUND_UP(at, r->cfg.psn_window) * r->cfg.psn_window;
 		if (at >= w->n_psn)
@@ -197,12 +197,13 @@ static bool sack_is_older(const struct roan_requester *r, const struct roan_pkt 
 	return r->any_holes && psn_diff(pkt->sack.highest_psn, r->holes->highest_psn) < 0;
 }
 
-/* A SACK that is older, and says the same as the last one of the highest PSN, does not make missing what has arrived. */
+/* An older SACK that says the same of the highest PSN as the last one does not make missing what has arrived. */
 static bool sack_knew_as_received(const struct roan_requester *r, u32 psn)
 {
 	const struct roan_holes *h = r->holes;
 
-	return r->any_holes && psn != r->una_psn && psn_diff(psn, h->known_psn) < 0 && !psn_set_has(h->missing, ROAN_HOLES, psn);
+	return r->any_holes && psn != r->una_psn && psn_diff(psn, h->known_psn) < 0 &&
+	       !psn_set_has(h->missing, ROAN_HOLES, psn);
 }
 
 /* Renews the set of missing packets, and chooses those to be sent again. @all: they had time enough to arrive. */
@@ -216,7 +217,8 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 	bool there;
 
 	h->guessed = all || (h->guessed && r->repair_left);
-	for (there = sack_find_oldest(r, &pos); there && psn_diff(pos.psn, highest) < 0; there = sack_find_next(r, &pos)) {
+	for (there = sack_find_oldest(r, &pos); there && psn_diff(pos.psn, highest) < 0;
+	     there = sack_find_next(r, &pos)) {
 		ahead = psn_diff(pos.psn, pkt->psn);
 		if (ahead > ROAN_SACK_PSNS)
 			break;
@@ -295,13 +297,14 @@ u64 roan_sack_deadline(const struct roan_requester *r)
 {
 	u64 wait = roan_rtt_repair_ns(&r->rtt);
 
-	if (!r->peer_sacks || !wait || r->since_ackreq || r->repair_left || r->rto_probe || r->local_err || r->repair_backoff > MAX_BACKOFF ||
-	    r->next_psn != r->end_psn || r->una == r->tail || roan_op_needs_response(roan_requester_wqe(r, r->una)->op))
+	if (!r->peer_sacks || !wait || r->since_ackreq || r->repair_left || r->rto_probe || r->local_err ||
+	    r->repair_backoff > MAX_BACKOFF || r->next_psn != r->end_psn || r->una == r->tail ||
+	    roan_op_needs_response(roan_requester_wqe(r, r->una)->op))
 		return U64_MAX;
 	return r->rto_base_ns + (wait << r->repair_backoff);
 }
 
-/* No answer: what is known as missing is lost, copies included. Else the last packet sent is sent again, which the peer answers. */
+/* No answer: what is known as missing is lost, copies included. Else the last packet is sent again: it is answered. */
 void roan_sack_timed_out(struct roan_requester *r, u64 now)
 {
 	struct roan_holes *h = r->holes;
