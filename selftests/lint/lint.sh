@@ -47,29 +47,19 @@ compiles() { # KDIR
 	clean "sparse on $name"
 }
 
-checkpatch() { # IGNORED-KIND,... FILE...
-	local ignored=$1
-	shift
-	"$pl" --no-tree --terse --show-types --max-line-length=120 --ignore "$ignored" -f "$@" > "$log.all" 2>&1
-	[ $? -le 1 ] || tail -n 3 "$log.all"	# 1: it found something
-	grep -E ': (ERROR|WARNING):' "$log.all"
-}
-
 style() {
-	local pl common files
+	local pl files
 	pl=$(find /usr/src /lib/modules/*/build/ -path '*scripts/checkpatch.pl' 2> /dev/null | head -n 1)
 	[ -n "$pl" ] || pl=$(find "${ROAN_CACHE:-$HOME/.cache/roan}"/ -follow -maxdepth 4 -path '*scripts/checkpatch.pl' 2> /dev/null | head -n 1)
 	[ -n "$pl" ] || { ktap_skip "checkpatch" "no kernel source here"; return; }
-	common=$(grep -v '^#' selftests/lint/checkpatch.ignore | paste -sd,)
-	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h' 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]' 'selftests/net/*.[ch]' \
-		selftests/cc/lossless.c selftests/cc/egress.c)
-	checkpatch "$common" "${files[@]}" > "$log"
-	clean "checkpatch"
+	mapfile -t files < <(sources 'kernel/*.[ch]' 'include/*.h')
+	ktap_check "checkpatch --strict" selftests/lint/checkpatch.sh "$pl" --strict "" "${files[@]}"
+	mapfile -t files < <(sources 'selftests/kunit/*.[ch]' 'selftests/gpu/fake_*.[ch]' 'selftests/net/*.[ch]' selftests/cc/lossless.c selftests/cc/egress.c)
+	ktap_check "checkpatch on the tests' modules" selftests/lint/checkpatch.sh "$pl" "" "${files[@]}"
 	# Verbs return positive errnos; prototypes in libibverbs' tables have no parameter names; layout checks are macro
 	# lists.
 	mapfile -t files < <(sources 'provider/*.[ch]')
-	checkpatch "$common,USE_NEGATIVE_ERRNO,FUNCTION_ARGUMENTS,MULTISTATEMENT_MACRO_USE_DO_WHILE" "${files[@]}" > "$log"
-	clean "checkpatch on the provider"
+	ktap_check "checkpatch on the provider" selftests/lint/checkpatch.sh "$pl" USE_NEGATIVE_ERRNO,FUNCTION_ARGUMENTS,MULTISTATEMENT_MACRO_USE_DO_WHILE "${files[@]}"
 }
 
 house_rules() {
