@@ -117,7 +117,7 @@ void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *
 	struct sack_pos pos = { .index = e->index, .psn = e->psn };
 	struct roan_holes *h = r->holes;
 
-	if (!r->rtt.srtt_ns) {
+	if (!r->rtt.srtt_ns && !r->timed_at) {
 		r->timed_at = now;
 		r->timed_psn = e->psn;
 	}
@@ -246,6 +246,12 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 	sack_choose_oldest(r);
 }
 
+/* It was sent again, and may be on its way. */
+static bool sack_is_copy(const struct roan_requester *r, u32 psn)
+{
+	return r->holes && psn_set_has(r->holes->tried, ROAN_HOLES, psn);
+}
+
 /* The packet that is timed is received, if others before it are missing, too. */
 static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
@@ -255,7 +261,7 @@ static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt
 		return;
 	if (ahead && roan_sack_has(&pkt->sack, ahead - 1))
 		roan_req_sample_rtt(r, now);
-	else if (psn_diff(pkt->sack.highest_psn, r->timed_psn) > 0)
+	else if (psn_diff(pkt->sack.highest_psn, r->timed_psn) > 0 && !sack_is_copy(r, r->timed_psn))
 		r->timed_at = 0;	/* lost, and soon sent again: no RTT sample (Karn) */
 }
 
@@ -313,7 +319,6 @@ void roan_sack_timed_out(struct roan_requester *r, u64 now)
 	r->n_rto++;
 	r->repair_backoff++;
 	r->rto_base_ns = now;
-	r->timed_at = 0;	/* it may be sent again: no RTT sample (Karn) */
 	if (!h)
 		return;		/* no memory: the RTO covers it */
 	h->guessed = true;
@@ -326,5 +331,7 @@ void roan_sack_timed_out(struct roan_requester *r, u64 now)
 		psn_set_add(h->missing, ROAN_HOLES, probe.psn);
 		psn_set_add(h->again, ROAN_HOLES, probe.psn);
 	}
+	if (psn_set_has(h->again, ROAN_HOLES, r->timed_psn))
+		r->timed_at = 0;	/* Karn. A sample of others shows whether this time-out was too short */
 	sack_choose_oldest(r);
 }

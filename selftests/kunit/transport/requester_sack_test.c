@@ -219,6 +219,41 @@ static void know_rtt(struct req_fixture *f)
 	roan_rtt_sample(&f->r.rtt, 20000);
 }
 
+/*
+ * Without a round trip measured, that of a copy is, whatever SACKs come meanwhile; only one copy is timed. A time-out
+ * leaves the timed packet alone, if it is another one: the time-out may have been too short.
+ */
+static void sack__rtt_under_lasting_loss(struct kunit *test)
+{
+	struct req_fixture *f = sent(test, 10);
+
+	f->r.timed_at = 0;
+	sack(f, 3, 0x2);
+	expect_packet(test, f, 3, true);
+	f->now += 5000;
+	expect_packet(test, f, 4, true);
+	f->now += 5000;
+	sack(f, 3, 0xa);
+	expect_packet(test, f, 6, true);
+	f->now += 10000;
+	sack(f, 4, 0x1);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 20000);
+	ack(f, 9);
+	f->r.since_ackreq = 0;
+	f->r.peer_sacks = true;
+	expect_packet(test, f, 10, false);
+	expect_packet(test, f, 11, false);
+	f->r.since_ackreq = 0;
+	f->r.timed_at = f->now;
+	f->r.timed_psn = psn_add(PSN0, 10);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	KUNIT_EXPECT_NE(test, f->r.timed_at, 0);
+	expect_packet(test, f, 11, true);
+	ack(f, 10);
+	KUNIT_EXPECT_GT(test, roan_requester_take_rtt(&f->r), 20000);
+}
+
 /* The last packets are lost, and nothing shows it: after a while the last one is sent again, then all that it shows. */
 static void sack__tail_loss(struct kunit *test)
 {
@@ -349,6 +384,7 @@ static struct kunit_case requester_sack_cases[] = {
 	KUNIT_CASE(sack__after_a_local_failure),
 	KUNIT_CASE(sack__implausible_is_ignored),
 	KUNIT_CASE(sack__gives_rtt_samples),
+	KUNIT_CASE(sack__rtt_under_lasting_loss),
 	KUNIT_CASE(sack__tail_loss),
 	KUNIT_CASE(sack__no_answer),
 	KUNIT_CASE(sack__reordering_is_learned),
