@@ -106,13 +106,13 @@ install_headers() { # RELEASE
 mkdir -p "$CACHE"
 case $what in
 uml | uml-debug)
-	configs=("$HERE/uml.config")
-	[ "$what" = uml ] || configs+=("$HERE/uml-debug.config")
+	configs=("$HERE/config/uml.config")
+	[ "$what" = uml ] || configs+=("$HERE/config/uml-debug.config")
 	version=$(candidate linux-source-6.12)
 	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_uml build_pclmul; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
 smp-debug | smp-kcsan)
-	configs=("$HERE/smp.config" "$HERE/$what.config")
+	configs=("$HERE/config/smp.config" "$HERE/config/$what.config")
 	version=$(candidate linux-source-6.12)
 	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_smp; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
