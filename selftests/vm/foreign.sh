@@ -8,7 +8,8 @@
 #   foreign.sh words ARCH		prints the name that Linux has for it, the prefix of its compiler, the kernel's series
 # ARCH: arm64, s390x. A root's name has a hash of its package list; a folder's file `ready` exists once it is complete.
 # ROAN_CACHE: the cache.
-set -eu
+set -eu -o pipefail
+shopt -s inherit_errexit
 CACHE=${ROAN_CACHE:-$HOME/.cache/roan}
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 SECURITY=${DEBIAN_SECURITY:-http://deb.debian.org/debian-security}
@@ -116,5 +117,5 @@ root) root_of "$2" ;;
 kernel) ready "$CACHE/linux-foreign-$2" make_kernel "$2" ;;
 with) with_root "${@:2}" ;;
 words) words_of "$2" ;;
-*) sed -n 3,11p "$0"; exit 2 ;;
+*) sed -n 3,10p "$0"; exit 2 ;;
 esac
