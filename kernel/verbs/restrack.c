@@ -97,17 +97,19 @@ static int restrack_put_attrs(struct sk_buff *msg, const struct rt_attr *d, int 
 	return restrack_put_all(msg, d, n, NULL);
 }
 
-/* What holds the QP back, as far as destroy_qp() may free it: that does so under qp->mutex, the ring first. */
+/* What destroy_qp() may free meanwhile: it does so under qp->mutex, the ring first. */
 struct restrack_waits {
 	u32 posted;	/* work requests in the send ring that are not taken yet */
 	bool paced;	/* the pacer holds a packet back */
 	bool host;	/* the in-flight limit does: packets wait in this host's qdisc or NIC ring */
+	u8  reorder;	/* tolerance for reordering, in packets */
 };
 
 static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 {
 	const struct roan_ring *ring = &qp->sq.ring;
 	struct restrack_waits w = {};
+	const struct roan_holes *holes;
 	u32 taken;
 
 	mutex_lock(&qp->mutex);
@@ -118,6 +120,8 @@ static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 		w.posted = min(roan_ring_tail(ring) - taken, ring->mask + 1);
 		w.paced = qp->limiter && READ_ONCE(qp->limiter->blocked_mask);
 		w.host = roan_tx_inflight_waits(qp);
+		holes = READ_ONCE(qp->sq.req.holes);
+		w.reorder = holes ? READ_ONCE(holes->reorder) : 0;
 	}
 	mutex_unlock(&qp->mutex);
 	return w;
@@ -128,7 +132,6 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	const struct roan_requester *req = &qp->sq.req;
 	const struct roan_responder *resp = &qp->rq.resp;
-	const struct roan_holes *holes = READ_ONCE(req->holes);
 	struct restrack_waits waits = restrack_waits_of(qp);
 	const struct rt_attr d[] = {
 		{ "mtu",		1u << READ_ONCE(qp->mtu_shift) },
@@ -146,7 +149,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "resent",		READ_ONCE(req->n_resent) },
 		{ "peer_keeps",		READ_ONCE(req->peer_keeps) },
 		{ "peer_sacks",		READ_ONCE(req->peer_sacks) },
-		{ "reorder",		holes ? READ_ONCE(holes->reorder) : 0 },
+		{ "reorder",		waits.reorder },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
 		{ "early_resends",	READ_ONCE(req->n_rto) },
 		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },
