@@ -488,7 +488,7 @@ static bool tx_rate_blocked(const struct roan_qp *qp)
 	const struct roan_requester *req = &qp->sq.req;
 
 	return l && READ_ONCE(l->blocked_mask) & BIT(ROAN_QUEUE_SQ) &&
-	       (req->repair_left || req->next_psn == req->una_psn);
+	       (req->repair_left || req->reads.hole_left || req->next_psn == req->una_psn);
 }
 
 /*

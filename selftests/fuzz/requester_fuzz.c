@@ -34,13 +34,18 @@ static void check_holes(const struct roan_requester *r)
 static void check_reads(const struct roan_requester *r)
 {
 	const struct roan_early_reads *e = &r->reads;
-	u32 placed = 0, ahead = 0, psn;
+	u32 placed = 0, ahead = 0, requested = 0, again = 0, psn;
 
-	for (psn = 0; psn < ROAN_EARLY_RESPONSES; psn++)
+	for (psn = 0; psn < ROAN_EARLY_RESPONSES; psn++) {
 		placed += psn_set_has(e->placed, ROAN_EARLY_RESPONSES, psn);
-	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
+		requested += psn_set_has(e->requested, ROAN_EARLY_RESPONSES, psn);
+		MUST(!psn_set_has(e->placed, ROAN_EARLY_RESPONSES, psn) || !psn_set_has(e->requested, ROAN_EARLY_RESPONSES, psn));
+	}
+	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1)) {
 		ahead += psn_set_has(e->placed, ROAN_EARLY_RESPONSES, psn);
-	MUST(placed == ahead && (e->any || !placed));
+		again += psn_set_has(e->requested, ROAN_EARLY_RESPONSES, psn);
+	}
+	MUST(placed == ahead && requested == again && (e->any || !(placed || requested)));
 	MUST(!e->any || psn_diff(e->answered_psn, r->end_psn) <= 0);
 	MUST(!e->hole_left || (psn_diff(e->hole_psn, r->una_psn) >= 0 && psn_diff(psn_add(e->hole_psn, e->hole_left), r->next_psn) <= 0));
 	MUST(!e->hole_left || (e->hole_index - r->una < r->tail - r->una && !roan_requester_wqe(r, e->hole_index)->completed));

@@ -366,6 +366,8 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e,
 		r->end_psn = r->next_psn;
 	if (e->resend)
 		r->n_resent++;
+	if (unlikely(r->reads.any) && roan_op_needs_response(w->op))
+		roan_read_requested(r, e);
 	if (r->cfg.transport != ROAN_TP_RC) {
 		req_complete_unacked(r, e->index);
 		return;
@@ -394,6 +396,7 @@ void roan_requester_local_done(struct roan_requester *r, u32 index)
 void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status status)
 {
 	struct roan_tx_wqe *w = roan_requester_wqe(r, index);
+	bool had_holes = r->reads.any;
 
 	w->status = status;
 	w->completed = true;
@@ -405,8 +408,8 @@ void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status s
 	roan_holes_clear(r);
 	roan_read_reset(r);
 	skip_completed(r);
-	/* The packets sent before may lack AckReq, because this work request was to carry it. */
-	if (r->since_ackreq && roan_requester_outstanding(r) && r->una != index)
+	/* The packets sent before may lack AckReq, which this work request was to carry; or responses are missing. */
+	if ((r->since_ackreq || had_holes) && roan_requester_outstanding(r) && r->una != index)
 		go_back(r, r->ack_timer_base_ns);
 }
 

@@ -98,6 +98,8 @@ void roan_repair_timed_out(struct roan_requester *r, u64 now);
  * missing; what precedes that READ is acknowledged all the same (implied NAK, 9.7.5.1.1).
  */
 bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now);
+/* The same, as far as una and una_psn are concerned only. */
+bool roan_req_pass(struct roan_requester *r, u32 psn);
 /* The response to a READ or atomic is missing and a later one arrived. Acts once per loss. */
 enum roan_event roan_req_implied_nak(struct roan_requester *r, u64 now);
 /* A sequence NAK names packet una_psn. */
@@ -123,8 +125,12 @@ enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roa
 enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 now);
 /* The peer has executed all requests before @psn, and the response to one is missing. */
 enum roan_event roan_read_missing(struct roan_requester *r, u32 psn, u64 now);
-/* una_psn has advanced from @from by a response. */
-void roan_read_progress(struct roan_requester *r, u32 from, u64 now);
+/* una_psn has advanced from @from by a response: takes what is placed behind it, and acknowledges what was answered. */
+void roan_read_progress(struct roan_requester *r, u32 from);
+/* Makes the first hole that is lost and not requested again the next to send. */
+void roan_read_choose(struct roan_requester *r);
+/* A request for responses, described by @d, is sent. */
+void roan_read_requested(struct roan_requester *r, const struct roan_tx_desc *d);
 enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc *d);
 void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
 

@@ -40,12 +40,18 @@ static void read_piece_at(const struct roan_requester *r, u32 index, u32 pos, st
 /* The first piece of work request @index or a later one. False: there is none. */
 static bool read_find_piece(const struct roan_requester *r, u32 index, struct read_piece *piece)
 {
-	while (index != r->tail && !read_is_awaited(r, index))
-		index++;
-	if (index == r->tail)
-		return false;
-	read_piece_at(r, index, roan_requester_wqe(r, index)->resp_done, piece);
-	return true;
+	const struct roan_tx_wqe *w;
+
+	for (; index != r->tail; index++) {
+		w = roan_requester_wqe(r, index);
+		if (w->n_psn && !w->started)
+			return false;
+		if (!read_is_awaited(r, index))
+			continue;
+		read_piece_at(r, index, w->resp_done, piece);
+		return true;
+	}
+	return false;
 }
 
 static bool read_next_piece(const struct roan_requester *r, struct read_piece *piece)
@@ -66,23 +72,25 @@ static bool read_was_answered(const struct roan_requester *r, const struct read_
 	       psn_diff(piece->to, r->una_psn) <= ROAN_EARLY_RESPONSES;
 }
 
-/* Finds the first hole of the piece. False: there is none, or one is requested already. */
+/* Finds the first hole of the piece. False: there is none, or a part of the piece is requested again already. */
 static bool read_find_hole(const struct roan_requester *r, const struct read_piece *piece, u32 *first, u32 *n)
 {
-	u32 psn, to;
+	u32 psn;
 
-	for (psn = piece->from; psn != piece->to && read_is_placed(r, psn); psn = psn_add(psn, 1))
-		;
-	for (to = psn; to != piece->to && !read_is_placed(r, to); to = psn_add(to, 1))
-		if (psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, to))
+	*n = 0;
+	for (psn = piece->to; psn != piece->from; ) {
+		psn = psn_add(psn, -1u);
+		if (psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, psn))
 			return false;
-	*first = psn;
-	*n = psn_diff(to, psn);
+		if (read_is_placed(r, psn))
+			continue;
+		*n = *n && psn_add(psn, 1) == *first ? *n + 1 : 1;
+		*first = psn;
+	}
 	return *n;
 }
 
-/* Makes the first hole that is lost and not requested the next to send. */
-static void read_choose(struct roan_requester *r)
+void roan_read_choose(struct roan_requester *r)
 {
 	struct roan_early_reads *e = &r->reads;
 	struct read_piece piece;
@@ -93,6 +101,7 @@ static void read_choose(struct roan_requester *r)
 		e->hole_index = piece.index;
 		if (read_find_hole(r, &piece, &e->hole_psn, &e->hole_left))
 			return;
+		e->hole_left = 0;
 		there = read_next_piece(r, &piece);
 	}
 }
@@ -176,7 +185,7 @@ static enum roan_event read_answered(struct roan_requester *r, u32 psn)
 	if (!e->any || psn_diff(psn, e->answered_psn) > 0)
 		e->answered_psn = psn;
 	e->any = true;
-	read_choose(r);
+	roan_read_choose(r);
 	if (!e->hole_left)
 		return ROAN_EV_PROGRESS;
 	r->n_implied_naks += !e->counted;
@@ -186,23 +195,33 @@ static enum roan_event read_answered(struct roan_requester *r, u32 psn)
 
 enum roan_event roan_read_missing(struct roan_requester *r, u32 psn, u64 now)
 {
-	return roan_read_may_wait(r, psn) ? read_answered(r, psn) : roan_req_implied_nak(r, now);
+	u32 index, pos;
+
+	if (!roan_read_may_wait(r, psn_add(psn, -1u)))
+		return roan_req_implied_nak(r, now);
+	if (r->timed_at && psn_diff(psn, r->timed_psn) > 0) {
+		if (read_find(r, r->timed_psn, &index, &pos))
+			r->timed_at = 0;	/* its response will be that of a repeated request (Karn) */
+		else
+			roan_req_sample_rtt(r, now);
+	}
+	return read_answered(r, psn);
 }
 
-/* What was requested again just before @psn and did not arrive before it is lost once more. */
+/* Of a piece of which a part was requested again, @psn is here: what was requested before it is lost once more. */
 static void read_forget_lost(struct roan_requester *r, u32 psn)
 {
-	u32 *requested = r->reads.requested;
+	u32 index, pos, start;
 
-	if (!psn_set_has(requested, ROAN_EARLY_RESPONSES, psn))
+	if (!psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, psn) || !read_find(r, psn, &index, &pos))
 		return;
-	psn_set_remove(requested, ROAN_EARLY_RESPONSES, psn);
-	for (psn = psn_add(psn, -1u); psn_set_has(requested, ROAN_EARLY_RESPONSES, psn); psn = psn_add(psn, -1u))
-		psn_set_remove(requested, ROAN_EARLY_RESPONSES, psn);
+	start = max(pos - pos % r->cfg.psn_window, roan_requester_wqe(r, index)->resp_done);
+	psn_set_remove_run(r->reads.requested, ROAN_EARLY_RESPONSES, psn_add(psn, start - pos), pos - start + 1);
 }
 
 enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 now)
 {
+	r->ack_timer_base_ns = now;	/* the peer is alive, and each response is placed once */
 	r->rto_base_ns = now;
 	if (r->timed_at && r->timed_psn == psn)
 		roan_req_sample_rtt(r, now);
@@ -221,7 +240,7 @@ static bool read_take_placed(struct roan_requester *r)
 	return true;
 }
 
-void roan_read_progress(struct roan_requester *r, u32 from, u64 now)
+void roan_read_progress(struct roan_requester *r, u32 from)
 {
 	struct roan_early_reads *e = &r->reads;
 	u32 before;
@@ -235,11 +254,12 @@ void roan_read_progress(struct roan_requester *r, u32 from, u64 now)
 			psn_set_remove(e->requested, ROAN_EARLY_RESPONSES, psn_add(r->una_psn, -1u));
 		}
 		if (psn_diff(e->answered_psn, r->una_psn) > 0)
-			roan_req_acknowledge(r, e->answered_psn, now);	/* other requests between READs */
+			roan_req_pass(r, e->answered_psn);	/* other requests between READs */
 	} while (r->una_psn != before);
 	e->any = psn_diff(e->answered_psn, r->una_psn) > 0;
 	e->counted &= e->any;
-	read_choose(r);
+	if (!e->any)
+		roan_read_forget_requests(r);
 }
 
 enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc *d)
@@ -256,14 +276,24 @@ enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc
 	return ROAN_NEXT_PACKET;
 }
 
+void roan_read_requested(struct roan_requester *r, const struct roan_tx_desc *d)
+{
+	u32 psn, i;
+
+	for (i = 0; i < d->npsn; i++) {
+		psn = psn_add(d->psn, i);
+		if (psn_diff(psn, r->una_psn) >= ROAN_EARLY_RESPONSES)
+			return;
+		if (!read_is_placed(r, psn))
+			psn_set_add(r->reads.requested, ROAN_EARLY_RESPONSES, psn);
+	}
+}
+
 void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now)
 {
-	u32 i;
-
-	for (i = 0; i < d->npsn; i++)
-		psn_set_add(r->reads.requested, ROAN_EARLY_RESPONSES, psn_add(d->psn, i));
+	roan_read_requested(r, d);
 	r->reads.repeated = true;
 	r->rto_base_ns = now;
 	r->n_resent++;
-	read_choose(r);
+	roan_read_choose(r);
 }

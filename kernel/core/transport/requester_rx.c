@@ -115,10 +115,10 @@ static void req_progress(struct roan_requester *r, bool late, u64 now)
 		roan_req_sample_rtt(r, now);
 }
 
-bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
+bool roan_req_pass(struct roan_requester *r, u32 psn)
 {
-	u32 una_psn = psn, from = r->una_psn;
 	bool whole = true;
+	u32 una_psn = psn;
 
 	for (; r->una != r->tail; r->una++) {
 		struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
@@ -140,12 +140,20 @@ bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 	}
 	if ((s32)(r->next - r->una) < 0)
 		r->next = r->una;
-	if (una_psn != r->una_psn) {
-		r->una_psn = una_psn;
+	r->una_psn = una_psn;
+	return whole;
+}
+
+bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
+{
+	u32 from = r->una_psn;
+	bool whole = roan_req_pass(r, psn);
+
+	if (r->una_psn != from) {
 		if (unlikely(r->any_holes))
 			roan_sack_progress(r, from);
 		/* true if more than the probe is acknowledged */
-		req_progress(r, psn_diff(una_psn, r->rto_probe_psn) > 1, now);
+		req_progress(r, psn_diff(r->una_psn, r->rto_probe_psn) > 1, now);
 	}
 	return whole;
 }
@@ -345,6 +353,14 @@ void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt)
 		req_raise_lsn(r, pkt);
 }
 
+/* A peer that sends duplicate responses is alive: restarts the RTO. */
+static enum roan_resp_action req_stale_response(struct roan_requester *r, u64 now)
+{
+	r->rto_base_ns = max(r->rto_base_ns, now);
+	r->n_stale++;
+	return ROAN_RESP_STALE;
+}
+
 static enum roan_resp_action req_next_response(const struct roan_requester *r, const struct roan_pkt *pkt, u32 *index,
 					       u32 *offset)
 {
@@ -362,12 +378,8 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 {
 	enum roan_resp_action action;
 
-	if (r->failed || !req_is_awaited(r, pkt->psn)) {
-		/* a peer that sends duplicate responses is alive: restart the RTO */
-		r->rto_base_ns = max(r->rto_base_ns, now);
-		r->n_stale++;
-		return ROAN_RESP_STALE;
-	}
+	if (r->failed || !req_is_awaited(r, pkt->psn))
+		return req_stale_response(r, now);
 	/* A response acknowledges all requests before it. */
 	if (likely(roan_req_acknowledge(r, pkt->psn, now)))
 		action = req_next_response(r, pkt, index, offset);
@@ -375,9 +387,11 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 		action = roan_read_early(r, pkt, index, offset);
 	else
 		return roan_req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
+	if (action == ROAN_RESP_STALE)
+		return req_stale_response(r, now);
 	if (action == ROAN_RESP_PLACE)
 		roan_req_take_credits(r, pkt);
-	else if (action == ROAN_RESP_FAILED)
+	else
 		req_give_up(r, ROAN_ST_BAD_RESP_ERR);
 	return action;
 }
@@ -406,11 +420,13 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 		return roan_read_placed_early(r, pkt->psn, now);
 	roan_req_take_response(r);
 	if (unlikely(r->reads.any))
-		roan_read_progress(r, from, now);
+		roan_read_progress(r, from);
 	if (unlikely(r->any_holes))
 		roan_sack_progress(r, from);
 	/* a repeated READ response starts with FIRST or ONLY, so another segment answers the first request */
 	req_progress(r, !roan_seg_starts(pkt->info->seg), now);
+	if (unlikely(r->reads.any))
+		roan_read_choose(r);
 	return ROAN_EV_PROGRESS;
 }
 

@@ -230,6 +230,8 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 			psn_set_remove(h->tried, ROAN_HOLES, pos.psn);
 			psn_set_add(h->again, ROAN_HOLES, pos.psn);
 			h->repaired = true;
+			if (pos.psn == r->timed_psn)
+				r->timed_at = 0;	/* no RTT sample (Karn) */
 			h->farthest = max_t(u32, h->farthest, min_t(u32, psn_diff(highest, pos.psn), REORDER_MAX));
 		}
 	}

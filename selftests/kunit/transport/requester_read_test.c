@@ -124,6 +124,7 @@ static void read__lost_request_for_a_hole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
 	expect_hole(test, f, 1, 1, 3);
 	KUNIT_EXPECT_EQ(test, respond(f, FIRST, 1, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, f->r.reads.hole_left, 0);		/* the rest is requested */
 	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 2, MTU), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 	KUNIT_EXPECT_EQ(test, respond(f, LAST, 3, MTU), ROAN_RESP_STALE);
@@ -150,7 +151,7 @@ static void read__malformed_early_response(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_BAD_RESP_ERR);
 }
 
-/* A work request after the READ fails locally: the holes are left to going back. */
+/* A work request after the READ fails locally: what is missing is requested again at once, all of it. */
 static void read__local_failure_behind_a_hole(struct kunit *test)
 {
 	struct req_fixture *f = reads(test, 1);
@@ -158,13 +159,65 @@ static void read__local_failure_behind_a_hole(struct kunit *test)
 	post(f, ROAN_OP_WRITE, MTU);
 	respond(f, LAST, 3, MTU);
 	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
-	KUNIT_EXPECT_EQ(test, respond(f, LAST, 3, MTU), ROAN_RESP_RETRY);
 	expect_hole(test, f, 0, 0, 4);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
 	for (u32 n = 0; n < 4; n++)
 		KUNIT_EXPECT_EQ(test, respond(f, n ? n == 3 ? LAST : MIDDLE : FIRST, n, MTU), ROAN_RESP_PLACE);
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
+}
+
+/* A part of a hole is lost again: it is requested once the last response to the request for the hole is here. */
+static void read__waits_for_the_end_of_a_hole(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture(test);
+
+	post(f, ROAN_OP_READ, 8 * MTU);
+	send_all(f);
+	respond(f, LAST, 7, MTU);
+	expect_hole(test, f, 0, 0, 7);
+	respond(f, FIRST, 0, MTU);
+	respond(f, MIDDLE, 3, MTU);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	respond(f, MIDDLE, 4, MTU);
+	respond(f, LAST, 6, MTU);
+	expect_hole(test, f, 1, 1, 2);
+	respond(f, FIRST, 1, MTU);
+	respond(f, LAST, 2, MTU);
+	expect_hole(test, f, 5, 5, 1);
+	respond(f, ONLY, 5, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+}
+
+/* A slow peer is still sending responses: neither timeout counts, however long the hole before them stays. */
+static void read__early_responses_postpone_timeouts(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+	u64 deadline = roan_requester_deadline(&f->r);
+
+	f->now = deadline - 1;
+	respond(f, MIDDLE, 1, MTU);
+	KUNIT_EXPECT_GT(test, roan_requester_deadline(&f->r), deadline + 1000);
+	f->now = deadline;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+}
+
+/* The time of a repair is no round trip. */
+static void read__rtt_samples(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	f->now += 1000;
+	ack(f, 4);
+	expect_hole(test, f, 0, 0, 4);
+	f->now += 50000;
+	for (u32 n = 0; n < 4; n++)
+		respond(f, n ? n == 3 ? LAST : MIDDLE : FIRST, n, MTU);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
 static struct kunit_case requester_read_cases[] = {
@@ -175,6 +228,9 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__lost_request_for_a_hole),
 	KUNIT_CASE(read__malformed_early_response),
 	KUNIT_CASE(read__local_failure_behind_a_hole),
+	KUNIT_CASE(read__waits_for_the_end_of_a_hole),
+	KUNIT_CASE(read__early_responses_postpone_timeouts),
+	KUNIT_CASE(read__rtt_samples),
 	{}
 };
 
