@@ -133,6 +133,9 @@ void roan_read_choose(struct roan_requester *r);
 void roan_read_requested(struct roan_requester *r, const struct roan_tx_desc *d);
 enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc *d);
 void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
+/* Deadline of the responses to the requests for holes. After it they count as lost, too. */
+u64 roan_read_deadline(const struct roan_requester *r);
+void roan_read_timed_out(struct roan_requester *r, u64 now);
 
 /* una_psn has advanced from @from. */
 void roan_sack_progress(struct roan_requester *r, u32 from);

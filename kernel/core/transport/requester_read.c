@@ -297,3 +297,33 @@ void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d,
 	r->n_resent++;
 	roan_read_choose(r);
 }
+
+#define MAX_BACKOFF	2	/* the RTO covers what is still without an answer then */
+
+static bool read_any_requested(const struct roan_requester *r)
+{
+	u32 i, any = 0;
+
+	for (i = 0; i < ROAN_PSN_WORDS(ROAN_EARLY_RESPONSES); i++)
+		any |= r->reads.requested[i];
+	return any;
+}
+
+u64 roan_read_deadline(const struct roan_requester *r)
+{
+	u64 wait = roan_rtt_repair_ns(&r->rtt);
+
+	if (likely(!r->reads.any) || !wait || r->reads.hole_left || r->rto_probe || r->local_err ||
+	    r->repair_backoff > MAX_BACKOFF || !read_any_requested(r))
+		return U64_MAX;
+	return r->rto_base_ns + (wait << r->repair_backoff);
+}
+
+void roan_read_timed_out(struct roan_requester *r, u64 now)
+{
+	r->n_rto++;
+	r->repair_backoff++;
+	r->rto_base_ns = now;
+	roan_read_forget_requests(r);
+	roan_read_choose(r);
+}

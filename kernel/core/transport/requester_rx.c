@@ -452,7 +452,7 @@ static u64 req_rto_deadline(const struct roan_requester *r, u64 timeout_ns)
 
 u64 roan_requester_deadline(const struct roan_requester *r)
 {
-	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout);
+	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout), timeout;
 
 	if (r->failed)
 		return 0;
@@ -460,8 +460,8 @@ u64 roan_requester_deadline(const struct roan_requester *r)
 		return r->rnr_until;
 	if (!r->cfg.timeout || !r->ack_timer_base_ns || !roan_requester_outstanding(r))
 		return 0;
-	return min(min(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns)),
-		   min(roan_sack_deadline(r), roan_repair_deadline(r)));
+	timeout = min(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns));
+	return min(min(timeout, roan_read_deadline(r)), min(roan_sack_deadline(r), roan_repair_deadline(r)));
 }
 
 u64 roan_requester_slack(const struct roan_requester *r)
@@ -483,6 +483,10 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	}
 	if (now >= roan_sack_deadline(r) && roan_repair_possible(r)) {
 		roan_sack_timed_out(r, now);
+		return ROAN_EV_REPAIR;
+	}
+	if (now >= roan_read_deadline(r)) {
+		roan_read_timed_out(r, now);
 		return ROAN_EV_REPAIR;
 	}
 	if (now >= roan_repair_deadline(r) && roan_repair_possible(r)) {

@@ -120,6 +120,7 @@ static void read__lost_request_for_a_hole(struct kunit *test)
 	respond(f, LAST, 3, MTU);
 	respond(f, MIDDLE, 5, MTU);
 	expect_hole(test, f, 1, 1, 2);
+	f->r.repair_backoff = 3;	/* it was requested again already, in vain */
 	f->now = roan_requester_deadline(&f->r);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
 	expect_hole(test, f, 1, 1, 3);
@@ -220,6 +221,31 @@ static void read__rtt_samples(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
+/* The response to a request for a hole is lost: after two round trips it is requested again, three times at most. */
+static void read__lost_response_of_a_hole(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+	u32 i;
+
+	for (i = 0; i < 10; i++)
+		roan_rtt_sample(&f->r.rtt, 20000);
+	respond(f, FIRST, 0, MTU);
+	respond(f, LAST, 3, MTU);
+	expect_hole(test, f, 1, 1, 2);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + (ROAN_REPAIR_MIN_NS << i));
+		f->now = roan_requester_deadline(&f->r);
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+		expect_hole(test, f, 1, 1, 2);
+	}
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);	/* the RTO */
+	expect_hole(test, f, 1, 1, 3);
+	respond(f, FIRST, 1, MTU);
+	respond(f, MIDDLE, 2, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+}
+
 static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__hole_is_requested_alone),
 	KUNIT_CASE(read__completes_in_order),
@@ -231,6 +257,7 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__waits_for_the_end_of_a_hole),
 	KUNIT_CASE(read__early_responses_postpone_timeouts),
 	KUNIT_CASE(read__rtt_samples),
+	KUNIT_CASE(read__lost_response_of_a_hole),
 	{}
 };
 
