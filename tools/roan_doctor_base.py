@@ -79,7 +79,7 @@ CODES = {
     "path-drops": (FAULT, "RoCE packets leave one side and do not reach roan at the other", "allow UDP port 4791 on the path and in the firewall of {side}"),
     "exchange-failed": (FAULT, "packets pass both ways, and the exchange fails all the same", "roan status at both ends; Documentation/observability.md"),
     "ecn-bleached": (FAULT, "the path clears the ECN bits, so congestion control does not learn of marks", "look for a rule or switch that overwrites the TOS byte between {side} and the other end"),
-    "ecn-dropped": (FAULT, "the path drops packets that have ECN bits set, as those that congestion control sends, or those that a switch marked",
+    "ecn-dropped": (FAULT, "the path drops packets with ECN bits set: those that congestion control sends, or those that a switch marked",
                     "configure switches and firewalls between {side} and the other end to forward packets with all four ECN values"),
     "dscp-bleached": (ADVICE, "the path changes the DSCP, so switches do not see the class of the packets", "trust DSCP at the switch ports between the hosts"),
     "dscp-dropped": (ADVICE, "the path drops packets that have a DSCP: those of a traffic class other than 0 are lost",

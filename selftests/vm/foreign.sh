@@ -25,7 +25,8 @@ words_of() { # ARCH
 	esac
 }
 
-# apt with lists of that architecture and of this machine's, whose programs build the modules. It takes no package for installed.
+# apt with the lists of that architecture, and of this machine's for the programs that build modules. apt regards no package as
+# installed.
 apt_of() { # ARCH COMMAND...
 	local dir=$CACHE/apt-foreign-$1 arch=$1 key=/usr/share/keyrings/debian-archive-keyring.gpg here
 	here=$(dpkg --print-architecture)

@@ -13,7 +13,7 @@
 #	-k  appended to the kernel's command line	-n  do not build roan for that kernel first
 #	-o  copy the guest's folder /out/kept to DIR at the end
 # DMESG=FILE: save the kernel log. NICS=MODEL: two emulated adapters on one QEMU hub (e1000e, virtio-net-pci).
-# CABLE=DIR:N: a virtio adapter whose packets go to that of another guest (N: 1 here, 2 there, or the reverse).
+# CABLE=DIR:N: a virtio adapter, joined to that of another guest with the same DIR. One guest has N=1, the other N=2.
 # MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: the QEMU to use; default: debian.sh's, if it has
 # one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script. ICOUNT=y: QEMU's clock advances by 1 ns
 # for each instruction that a guest CPU executes and skips idle time, so that times do not depend on the load of this machine.

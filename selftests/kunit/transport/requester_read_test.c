@@ -120,7 +120,7 @@ static void read__lost_request_for_a_hole(struct kunit *test)
 	respond(f, LAST, 3, MTU);
 	respond(f, MIDDLE, 5, MTU);
 	expect_hole(test, f, 1, 1, 2);
-	f->r.repair_backoff = 3;	/* it was requested again already, in vain */
+	f->r.repair_backoff = 3;	/* it was requested again already, without an answer */
 	f->now = roan_requester_deadline(&f->r);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
 	expect_hole(test, f, 1, 1, 3);
