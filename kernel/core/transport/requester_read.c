@@ -171,7 +171,7 @@ enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roa
 
 	if (!read_find(r, pkt->psn, index, &pos))
 		return ROAN_RESP_FAILED;
-	if (r->reads.any && read_is_placed(r, pkt->psn))
+	if (read_is_placed(r, pkt->psn))
 		return ROAN_RESP_STALE;
 	*offset = pos << r->cfg.mtu_shift;
 	return roan_read_well_formed(r, roan_requester_wqe(r, *index), pos, pkt) ? ROAN_RESP_PLACE : ROAN_RESP_FAILED;
@@ -311,10 +311,13 @@ static bool read_any_requested(const struct roan_requester *r)
 
 u64 roan_read_deadline(const struct roan_requester *r)
 {
-	u64 wait = roan_rtt_repair_ns(&r->rtt);
+	u64 wait;
 
-	if (likely(!r->reads.any) || !wait || r->reads.hole_left || r->rto_probe || r->local_err ||
+	if (likely(!r->reads.any) || r->reads.hole_left || r->rto_probe || r->local_err ||
 	    r->repair_backoff > MAX_BACKOFF || !read_any_requested(r))
+		return U64_MAX;
+	wait = roan_rtt_repair_ns(&r->rtt);
+	if (!wait)
 		return U64_MAX;
 	return r->rto_base_ns + (wait << r->repair_backoff);
 }
