@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs the given commands one after the other, also after failures, and counts the KTAP results they print. Of nested
 # results only the innermost count. A command that fails without a "not ok" counts as one failure, one that passes
-# without any result as one pass. The end has the time it took and repeats the failed lines, below the name of their row
-# (or command), for readers who see only the tail of the output. The last line is "N passed, N failed, N skipped"; the
-# status is 1 if any failed.
+# without any result as one pass. The end has the time it took and repeats the failed lines, each with the diagnostic lines
+# before it (of many, the first and the last ten), below the name of their row (or command), for readers who see only the
+# tail of the output. The last line is "N passed, N failed, N skipped"; the status is 1 if any failed.
 . "$(dirname "$(readlink -f "$0")")/cpu_times.sh"
 passed=0 failed=0 skipped=0
 log=$(mktemp)
@@ -13,13 +13,19 @@ trap 'rm -f "$log"*' EXIT
 # suites.sh prints a line with the row's name after the row's output: "# LAB: SCRIPT: N s, N s of CPU".
 failures() { # COMMAND
 	awk -v part="$1" '
-		/^ *not ok / { bad[++n] = $0; next }
-		/^# [^ ]+: .*: [0-9]+ s, [0-9]+ s of CPU$/ { tell($0) }
+		/^# [^ ]+: .*: [0-9]+ s, [0-9]+ s of CPU$/ { tell($0); next }
+		/^ *#/ { said[++lines] = $0; next }
+		/^ *not ok / {
+			for (i = 1; i <= lines; i++)
+				if (i <= 10 || i > lines - 10) bad[++n] = said[i]
+			bad[++n] = $0
+		}
+		{ lines = 0 }
 		END { tell("# " part) }
 		function tell(whose, i) {
 			if (n) print whose
-			for (i = 1; i <= n; i++) { sub(/^ */, "#     ", bad[i]); print bad[i] }
-			n = 0
+			for (i = 1; i <= n; i++) { sub(/^ *(# *)?/, "#     ", bad[i]); print substr(bad[i], 1, 300) }
+			n = lines = 0
 		}' "$log"
 }
 

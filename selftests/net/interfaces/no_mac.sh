@@ -158,6 +158,7 @@ pingpong() { # A-ADDRESS B-ADDRESS PROGRAM [OPTIONS]
 	both 100 18515 "$* -d $ADEV -g $(gid $ADEV "$from") -e -n 100" "$* -d $BDEV -g $(gid_b $BDEV "$to") -e -n 100 $AIP"
 }
 bandwidth() { both 100 18600 "$* -F -d $ADEV -p 18600 -n 100 -u 18" "$* -F -d $BDEV -p 18600 -n 100 -u 18 $AIP"; }
+bandwidth_cm() { cm_ordered; bandwidth "$ORDERED" ib_write_bw -R; }
 ping_rdma() { both 100 7174 "rping -s -a $1 -C 20 -V -S 1000" "rping -c -a $1 -C 20 -V -S 1000"; }
 # The sender makes trains (GSO skbs), also where the interface cannot segment them, but not if it takes no skbs without a
 # checksum (vti, PPP).
@@ -289,7 +290,7 @@ more_ways() { # KIND
 		ktap_check "$k: ib_${t}_bw" bandwidth ib_${t}_bw -s 100000
 	done
 	[ -z "$V6" ] || ktap_check "$k: rping, IPv6" ping_rdma $AIP6
-	ktap_check "$k: ib_write_bw over rdma_cm" bandwidth ib_write_bw -R
+	ktap_check "$k: ib_write_bw over rdma_cm" bandwidth_cm
 	case $k in	# the packets of this program go by lo, whatever the interface
 	lo | tun | ipip) features "$k" ;;
 	esac
