@@ -364,10 +364,11 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e,
 	r->next_psn = psn_add(e->psn, e->npsn);
 	if (psn_diff(r->next_psn, r->end_psn) > 0)
 		r->end_psn = r->next_psn;
-	if (e->resend)
+	if (unlikely(e->resend)) {
 		r->n_resent++;
-	if (unlikely(r->reads.any) && roan_op_needs_response(w->op))
-		roan_read_requested(r, e);
+		if (r->reads.any && roan_op_needs_response(w->op))
+			roan_read_requested(r, e);
+	}
 	if (r->cfg.transport != ROAN_TP_RC) {
 		req_complete_unacked(r, e->index);
 		return;

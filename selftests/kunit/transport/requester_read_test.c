@@ -88,6 +88,23 @@ static void read__lost_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
+/* A READ that is sent for the first time while another has a hole: a hole of its own is requested at once. */
+static void read__new_behind_a_hole(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	respond(f, FIRST, 0, MTU);
+	respond(f, LAST, 3, MTU);
+	expect_hole(test, f, 1, 1, 2);
+	post(f, ROAN_OP_READ, 4 * MTU);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	respond(f, FIRST, 4, MTU);
+	ack(f, 8);
+	expect_hole(test, f, 5, 1, 3);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+}
+
 /* What an ACK or a response says of other requests counts once the hole before them is filled. */
 static void read__later_ack_is_remembered(struct kunit *test)
 {
@@ -250,6 +267,7 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__hole_is_requested_alone),
 	KUNIT_CASE(read__completes_in_order),
 	KUNIT_CASE(read__lost_twice),
+	KUNIT_CASE(read__new_behind_a_hole),
 	KUNIT_CASE(read__later_ack_is_remembered),
 	KUNIT_CASE(read__lost_request_for_a_hole),
 	KUNIT_CASE(read__malformed_early_response),
