@@ -69,6 +69,7 @@
 	X(swift_target_us, "us", 0, 100000, 150, 150, "target round trip; 0: twice the shortest + swift_slack_us") \
 	X(swift_slack_us, "us", 0, 100000, 50, 50, "with swift_target_us 0: delay within the hosts")	\
 	X(swift_max_window, "KB", 0, 1 << 20, 0, 0, "limit in flight; 0: what the link carries in twice the target") \
+	X(swift_min_rate, "Mb/s", 0, ROAN_CC_MAX_MBPS, 10, 10, "floor of the rate; 0: a packet in 1000 round trips") \
 	X(swift_ai, "1/1024 packet", 1, 65536, 1024, 1024, "growth of the window per round trip below target")	\
 	X(swift_beta, "1/1024", 1, 1024, 819, 819, "a cut is this share of the relative excess of delay")	\
 	X(swift_max_mdf, "1/1024", 1, 1023, 512, 512, "largest cut, as a share of the window")	\

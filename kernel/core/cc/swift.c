@@ -10,7 +10,7 @@
 #include "core/cc/cc_ops.h"
 
 #define FRAC		8			/* fraction bits of roan_swift.cwnd */
-#define MIN_SHARE	1000			/* minimum window: packet / MIN_SHARE */
+#define MIN_SHARE	1000			/* minimum window, whatever swift_min_rate: packet / MIN_SHARE */
 #define MAX_TIMEOUTS	5			/* consecutive timeouts after which the window is set to its minimum */
 
 static u64 isqrt(u64 x)
@@ -64,6 +64,19 @@ static u64 swift_window_max(const struct roan_cc *cc)
 	return max_t(u64, bytes, 2 * cc->packet) << FRAC;
 }
 
+/*
+ * At least swift_min_rate, as DCQCN's rpg_min_rate: round trips may exceed the target for other reasons than queues, in
+ * busy or emulated hosts, and no cut shortens those.
+ */
+static u64 swift_window_min(const struct roan_cc *cc)
+{
+	u64 rate = roan_mbps(CC_PARAM(cc, swift_min_rate));
+	u64 least = mul_u64_u64_div_u64(rate << FRAC, cc->swift.rtt_ns, 8 * NSEC_PER_SEC);
+
+	least = max(least, ((u64)cc->packet << FRAC) / MIN_SHARE);
+	return clamp(least, 1ULL, swift_window_max(cc));
+}
+
 static void swift_publish(struct roan_cc *cc)
 {
 	struct roan_swift *s = &cc->swift;
@@ -74,7 +87,7 @@ static void swift_publish(struct roan_cc *cc)
 		cc->rate = cc->rate_cap;
 		return;
 	}
-	s->cwnd = clamp(s->cwnd, max(full / MIN_SHARE, 1ULL), swift_window_max(cc));
+	s->cwnd = clamp(s->cwnd, swift_window_min(cc), swift_window_max(cc));
 	if (s->cwnd < full)
 		rate = max(mul_u64_u64_div_u64(s->cwnd << 3, NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL);
 	cc->cwnd = max(s->cwnd >> FRAC, (u64)cc->packet);

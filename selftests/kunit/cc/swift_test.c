@@ -4,12 +4,13 @@
 
 #define PACKET	1000
 
-/* Target 100 us, without flow scaling. 10 Gb/s are 250,000 bytes in 200 us. */
+/* Target 100 us, without flow scaling and least rate. 10 Gb/s are 250,000 bytes in 200 us. */
 static void start(struct rig *r)
 {
 	roan_cc_params_default(&r->params, ROAN_CC_SWIFT);
 	r->params.swift_target_us = 100;
 	r->params.swift_fs_range_us = 0;
+	r->params.swift_min_rate = 0;
 	roan_cc_start(&r->cc, ROAN_CC_SWIFT, &r->params, 10 * GBPS, 0, PACKET, T0);
 }
 
@@ -281,6 +282,29 @@ static void lost__timeouts_in_a_row(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.cc.rate, 160000);	/* a byte every 50 us */
 }
 
+/* Round trips that stay above the target, as those of a slow host do: the rate stays at swift_min_rate or more. */
+static void window__has_a_least_rate(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r);
+	set_window(&r, 100000);
+	r.params.swift_min_rate = 10;
+	for (u32 i = 1; i <= 40; i++)
+		ack(&r, PACKET, 0, 400, T0 + i * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, PACKET);
+	KUNIT_EXPECT_GE(test, r.cc.rate, 9900000);
+	KUNIT_EXPECT_LE(test, r.cc.rate, 10000000);
+	for (u32 i = 41; i <= 80; i++)
+		ack(&r, PACKET, 0, 5600, T0 + i * NSEC_PER_SEC);	/* 7,000 bytes in a round trip */
+	KUNIT_EXPECT_GE(test, r.cc.cwnd, 6900);
+	KUNIT_EXPECT_LE(test, r.cc.cwnd, 7000);
+	KUNIT_EXPECT_EQ(test, r.cc.rate, 0);
+	r.params.swift_max_window = 1;		/* limits it all the same */
+	ack(&r, PACKET, 0, 5600, T0 + 81 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, r.cc.cwnd, 2 * PACKET);
+}
+
 /* A cap is valid from the start, before any measurement, and when it changes. */
 static void cap__without_a_measurement(struct kunit *test)
 {
@@ -373,6 +397,7 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(target__scaling_in_the_middle),
 	KUNIT_CASE(target__misordered_scaling_is_none),
 	KUNIT_CASE(window__below_a_packet_is_paced),
+	KUNIT_CASE(window__has_a_least_rate),
 	KUNIT_CASE(lost__nak_cuts_by_max_mdf),
 	KUNIT_CASE(lost__timeouts_in_a_row),
 	KUNIT_CASE(cap__without_a_measurement),
