@@ -526,7 +526,6 @@ int main(int argc, char **argv)
 	struct vt_dev d;
 	int o, mtu = 1024;
 
-	alarm(280);
 	while ((o = getopt(argc, argv, "d:6m:Lws:S:2:n")) != -1) {
 		if (o == 'd')
 			name = optarg;

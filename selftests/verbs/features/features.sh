@@ -9,6 +9,7 @@ ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 [ "$(wire_value mtu || echo 0)" -le 4096 ] || PATHS="-m 4096"
 ! wire_loses || PATHS="${PATHS:-} -L"
+# LIMIT=SECONDS: for each address family (290).
 # NEWEST=1: kernel and rdma-core have all interfaces that features tests, so their absence is a failure.
 [ -z "${NEWEST:-}" ] || PATHS="${PATHS:-} -n"
 # A second device for the program, in the same namespace; WIRE does not reach it.
@@ -31,7 +32,7 @@ if modprobe -q null_blk nr_devices=0; then
 fi
 features() { # PREFIX [OPTION]
 	# shellcheck disable=SC2086
-	a timeout 290 "$PROGRAMS/features" -d "$ADEV" ${2:-} ${PATHS:-} > /tmp/features.out 2>&1
+	a timeout "${LIMIT:-290}" "$PROGRAMS/features" -d "$ADEV" ${2:-} ${PATHS:-} > /tmp/features.out 2>&1
 	ktap_relay /tmp/features.out features $? "$1"
 }
 features ""
