@@ -6,33 +6,13 @@
 # "of ideal": of the line rate, less the lost packets and the headers. The lost ones do not take time on the line, and what
 # is under way at the begin is counted: a little more than 100 % is possible.
 #
-#	h1: v1, roan1 ==p1 s p2== v2, roan2 :h2		s: a bridge; p2: netem: line rate, half the RTT, loss; p1: the same
-#	without loss. v1 and v2 segment what they send, as netem would lose whole GSO skbs.
-# The peers send SACKs; "standard": the receiver does not, but keeps what comes after a gap.
+# lossy_link.sh draws the hosts. The peers send SACKs; "standard": the receiver does not, but keeps what comes after a gap.
 # MS=MILLISECONDS: length of each measurement (40).
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
+. "$HERE/lossy_link.sh"
 MS=${MS:-40}
 
-# two_hosts() pings, and ping polls, which stops the virtual clock.
-hosts() {
-	local n
-	load_modules && modprobe sch_netem && ip netns add s && on s ip link add br0 type bridge && on s ip link set br0 up mtu 4200 || return
-	for n in 1 2; do
-		ip netns add h$n && ip link add v$n netns h$n mtu 4200 type veth peer name p$n netns s mtu 4200 &&
-			on s ip link set p$n master br0 up && on h$n ip link set lo up && on h$n ip addr add 10.7.0.$n/24 dev v$n &&
-			on h$n ip link set v$n up && on h$n ethtool -K v$n gso off tx-udp-segmentation off > /dev/null || return
-	done
-	sleep 2		# the kernel reports link changes at most once a second
-	link_add roan1 v1 h1 && link_add roan2 v2 h2
-}
-# Loses RoCE only, not the programs' TCP connection.
-lossy() { # PORT RATE DELAY LOSS_%
-	on s tc qdisc replace dev "$1" root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 &&
-		on s tc qdisc replace dev "$1" parent 1:1 netem delay "$3" &&
-		on s tc qdisc replace dev "$1" parent 1:2 handle 2: netem rate "$2" delay "$3" loss "$4%" limit 100000 &&
-		on s tc filter replace dev "$1" parent 1: prio 1 protocol ip u32 match ip dport 4791 0xffff flowid 1:2
-}
 resent() { counter "$1" resent_pkts; }
 dropped() { on s tc -s qdisc show dev p2 | grep -A1 'netem 2:' | grep -o 'dropped [0-9]*' | cut -d' ' -f2; }
 
@@ -49,7 +29,7 @@ goodput() {
 	local again lost bits data=(-s 65536 -m "$4" -q 16 -z "$MS") client=1 server=2
 	[ "$1" = write ] || { client=2 server=1; data+=(-R); }
 	shift
-	lossy p2 "$1gbit" "$(($2 / 2))us" "$4" && lossy p1 "$1gbit" "$(($2 / 2))us" 0 && reordering "$5" && peer_mode "$6" || return
+	lossy p2 "$1" "$2" "$4" && lossy p1 "$1" "$2" 0 && reordering "$5" && peer_mode "$6" || return
 	on h$server timeout 60 "$PROGRAMS/traffic" -d roan$server -k 1 > /tmp/server 2>&1 &
 	sleep 0.1
 	again=$(resent roan$client) lost=$(dropped)
@@ -67,7 +47,7 @@ goodput() {
 # lone GBPS RTT_US LOSS_% MOST: latency of one WRITE of 4 KiB at a time: 99 % take at most MOST us
 lone() {
 	local us
-	lossy p2 "$1gbit" "$(($2 / 2))us" "$3" && lossy p1 "$1gbit" "$(($2 / 2))us" 0 && reordering 0 && peer_mode auto || return
+	lossy p2 "$1" "$2" "$3" && lossy p1 "$1" "$2" 0 && reordering 0 && peer_mode auto || return
 	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
 	sleep 0.1
 	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 4096 -m 4096 -q 1 -z 400 -o /tmp/series.csv $H2IP > /tmp/flow || return
@@ -79,7 +59,7 @@ lone() {
 exec 3>&1
 ktap_header
 [ "$LINK_TYPE" = roan ] || { ktap_skip "goodput under loss" "needs roan's counters"; ktap_end; }
-hosts > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+lossy_hosts > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 while read -r verb gbps rtt mtu loss reordered peer least most; do
 	ktap_check "$verb, $gbps Gb/s, $rtt us, path MTU $mtu, $loss % lost, $reordered % reordered, peer mode $peer" \
 		goodput "$verb" "$gbps" "$rtt" "$mtu" "$loss" "$reordered" "$peer" "$least" "$most"

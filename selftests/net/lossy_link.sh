@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Sourced after lib.sh, for virtual time: two hosts, and a link of a chosen rate, round trip and loss between them.
+#
+#	h1: v1, roan1 ==p1 s p2== v2, roan2 :h2		s: a bridge; p2: netem: line rate, half the RTT, loss; p1: the same
+#	without loss. v1 and v2 segment what they send, as netem would lose whole GSO skbs.
+
+# lossy_hosts [rxe]: with rxe the first host is the first namespace, the only one that rdma_rxe supports, with rxe1 on v1.
+# two_hosts() pings, and ping polls, which stops the virtual clock.
+lossy_hosts() {
+	local n h=(- h1 h2)
+	[ "${1:-}" != rxe ] || { h[1]=; modprobe rdma_rxe || return; }
+	load_modules && modprobe sch_netem && ip netns add s && on s ip link add br0 type bridge && on s ip link set br0 up mtu 4200 || return
+	for n in 1 2; do
+		[ -z "${h[n]}" ] || { ip netns add "${h[n]}" && on "${h[n]}" ip link set lo up; } || return
+		ip link add v$n netns "${h[n]:-1}" mtu 4200 type veth peer name p$n netns s mtu 4200 && on s ip link set p$n master br0 up || return
+		at "${h[n]}" ip addr add "10.7.0.$n/24" dev v$n && at "${h[n]}" ip link set v$n up &&
+			at "${h[n]}" ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null || return
+	done
+	sleep 2		# the kernel reports link changes at most once a second
+	for n in 1 2; do
+		if [ -n "${h[n]}" ]; then link_add roan$n v$n h$n; else rdma link add rxe1 type rxe netdev v1; fi || return
+	done
+}
+
+at() { # NAMESPACE COMMAND...; no namespace: the first one
+	local where=$1
+	shift
+	if [ -n "$where" ]; then on "$where" "$@"; else "$@"; fi
+}
+
+# lossy PORT GBPS RTT_US LOSS_%: what leaves by this port. Loses RoCE only, not the programs' TCP connection; with
+# LOSES=tcp, TCP.
+lossy() {
+	local what=(ip dport 4791 0xffff) half=$(($3 / 2))us
+	[ "${LOSES:-}" != tcp ] || what=(ip protocol 6 0xff)
+	on s tc qdisc replace dev "$1" root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 &&
+		on s tc qdisc replace dev "$1" parent 1:1 netem delay "$half" &&
+		on s tc qdisc replace dev "$1" parent 1:2 handle 2: netem rate "$2gbit" delay "$half" loss "$4%" limit 100000 &&
+		on s tc filter replace dev "$1" parent 1: prio 1 protocol ip u32 match "${what[@]}" flowid 1:2
+}
