@@ -119,6 +119,7 @@ struct roan_rq {
 	struct list_head odp_rxq;
 	struct list_head early;	/* rx_early.c: requests that came before an earlier one */
 	u32 odp_rxq_bytes;	/* of both lists */
+	u32 early_pkts, early_bytes;	/* of @early; READ_ONCE() without lock */
 	/* RNR deferral of the first packet in @odp_rxq, or of the next to be queued */
 	struct roan_rnr_defer rnr_defer;
 	struct roan_flush_job flush_job;

@@ -58,6 +58,16 @@ static bool early_has_set(struct roan_qp *qp)
 	return resp->early_set;
 }
 
+static void early_charge(struct roan_qp *qp, int pkts, int bytes)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_rq *rq = &qp->rq;
+
+	WRITE_ONCE(rq->early_pkts, rq->early_pkts + pkts);
+	WRITE_ONCE(rq->early_bytes, rq->early_bytes + bytes);
+	roan_rxq_charge(qp, bytes);
+}
+
 bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	struct early_entry *before, *e;
@@ -84,7 +94,7 @@ bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	e->rx.is_deferred = false;	/* if a page fault is pending, it is queued behind the fault as a new packet */
 	roan_rx_hold_skb(&e->rx);
 	list_add(&e->link, before ? &before->link : &rq->early);
-	roan_rxq_charge(qp, bytes);
+	early_charge(qp, 1, bytes);
 	roan_responder_kept(&rq->resp, &rx->pkt);
 	roan_count(qp->dev, rx_early_kept);
 	return true;
@@ -94,7 +104,7 @@ static void early_free(struct roan_qp *qp, struct early_entry *e)
 	__must_hold(&qp->rq.lock)
 {
 	list_del(&e->link);
-	roan_rxq_charge(qp, -(int)e->bytes);
+	early_charge(qp, -1, -(int)e->bytes);
 	consume_skb(e->rx.skb);
 	kfree(e);
 }

@@ -159,6 +159,8 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "msn",		READ_ONCE(resp->msn) },
 		{ "duplicates",		READ_ONCE(resp->n_duplicates) },
 		{ "out_of_sequence",	READ_ONCE(resp->n_out_of_sequence) },
+		{ "early_pkts",		READ_ONCE(qp->rq.early_pkts) },
+		{ "early_bytes",	READ_ONCE(qp->rq.early_bytes) },
 		{ "rnr_sent",		READ_ONCE(resp->n_rnr) },
 		{ "naks_sent",		READ_ONCE(resp->n_naks) },
 		{ "groups",		READ_ONCE(qp->n_mcast) },

@@ -7,7 +7,6 @@ Runs in namespace h2 (packets.sh) with the functions of packets.py. The link spe
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
-import json
 import os
 import re
 import subprocess
@@ -19,6 +18,7 @@ from pyverbs.wr import SGE, SendWR
 import packets as p
 from roce_packets import ACK, CNP, MTU, PEER_QPN, PSN, WRITE_ONLY, bth, datagram, reth
 from ktap import plan, result
+from qp_state import shown
 
 TRACING = "/sys/kernel/tracing/"
 LINK, HALF = 10_000_000, 5_000_000      # kbit/s; the first CNP takes 1023/2048
@@ -49,13 +49,6 @@ def traced(pattern):
         return re.findall(pattern, f.read())
 
 
-def shown(qp):
-    """The QP's attributes by `rdma resource show qp -dd`."""
-    out = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "qp", "link", f"{p.DEV}/1", "lqpn", str(qp.qp_num)],
-                         check=True, capture_output=True)
-    return {k.removeprefix("drv_"): value for k, value in json.loads(out.stdout)[0].items()}
-
-
 def send(v, qp):
     qp.post_send(SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[SGE(v.mr.buf, MTU, v.mr.lkey)]))
 
@@ -67,16 +60,16 @@ def marked(v, qp, psn):
 def seen_and_traced(v, qp):
     tune(STILL)
     trace(1)
-    before = shown(qp)
+    before = shown(p.DEV, qp)
     cap(qp, 5000)
-    capped = shown(qp)
+    capped = shown(p.DEV, qp)
     cap(qp, 0)
     v.wire.send(datagram(bth(CNP, qp.qp_num) + bytes(16)))
-    cut = shown(qp)
+    cut = shown(p.DEV, qp)
     tune(QUICK)
     time.sleep(0.3)
     send(v, qp)
-    free = shown(qp)
+    free = shown(p.DEV, qp)
     v.wire.send(marked(v, qp, PSN))
     time.sleep(0.1)
     trace(0)
@@ -97,7 +90,7 @@ def answers_only(v):
     """A QP in RTR can answer READs, so a cap applies to it, too."""
     qp = v.connected(e.IBV_QPT_RC, rts=False)
     cap(qp, 5000)
-    capped = shown(qp)
+    capped = shown(p.DEV, qp)
     qp.close()
     result(capped.get("rate_kbps") == 5000, "a cap holds for a QP in RTR", f"{capped}")
 

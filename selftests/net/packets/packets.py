@@ -30,6 +30,7 @@ from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN
                    fragments, ip_header, raw, reth)
 from gids import gid_index, gid_of
 from ktap import check, plan, result
+from qp_state import shown
 
 DEV = os.environ["H2DEV"]
 # The RDMA core shows a device's parameters in its own network namespace only, by default the initial one.
@@ -362,6 +363,7 @@ def sequence(v):
         return datagram(bth(SEND_ONLY, qp.qp_num, psn=psn, ack=True, **kw) + bytes(size))
 
     v.expect("RC: PSN ahead", send(PSN + 5), {"out_of_seq_request": 1, "rx_early_kept": 1, **said}, 0x60)
+    result(shown(DEV, qp)["early_pkts"] == 1 and shown(DEV, qp)["early_bytes"] > 16, "... is seen in early_pkts and early_bytes")
     v.expect("RC: PSN too far ahead: dropped, silence", send(PSN + 2048), {"rx_after_nak": 1, **heard})
     v.expect("RC: no receive", send(PSN), {"send_rnr_err": 1, **said}, 0x20 | 12)
     v.post(qp)
@@ -370,10 +372,8 @@ def sequence(v):
     v.expect("RC: a PSN from before the beginning", send(PSN - 1000), {"duplicate_request": 1, **said}, no_credit)
     v.expect("RC: a duplicate READ that is not in the replay buffer",
              datagram(bth(READ, qp.qp_num, psn=PSN - 9) + reth(v.mr.buf, v.mr.rkey, 8)), {"rx_after_nak": 1, **heard})
-    for psn, what in ((0, "of no request"), (0x800000, "half of the PSN space away"),
-                      (0xFFFFFF, "one before the first PSN")):
-        v.expect(f"RC: ACK of PSN {psn:#x}, {what}", datagram(bth(ACK, qp.qp_num, psn=psn) + b"\x1f\0\0\0"),
-                 {"stale_response": 1, **heard})
+    for psn, what in ((0, "of no request"), (0x800000, "half of the PSN space away"), (0xFFFFFF, "one before the first PSN")):
+        v.expect(f"RC: ACK of PSN {psn:#x}, {what}", datagram(bth(ACK, qp.qp_num, psn=psn) + b"\x1f\0\0\0"), {"stale_response": 1, **heard})
     v.expect("RC: READ response to no READ", datagram(bth(0x10, qp.qp_num, psn=1) + b"\x1f\0\0\0" + bytes(8)),
              {"stale_response": 1, **heard})
     sacks = [datagram(bth(SACK, qp.qp_num, psn=psn, extensions=version) + b"\x1f" + bytes(6) + b"\x05" + b"\xff" * 20)
