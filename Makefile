@@ -85,6 +85,10 @@ smp:					## scripts in kernels with KASAN and lockdep, and with KCSAN, on 4 emul
 	@tools/setup
 	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/suites-smp"
 
+soak:					## HOURS=2 of random operations, faults and removals, in each lab in turn; totals over all runs
+	@tools/setup
+	$(ROOM)/soak.sh
+
 bench:					## Documentation/benchmarks.md, measurements.md and figures, by selftests/bench
 	@tools/setup build lab tests bench
 	selftests/bench/run.sh
@@ -92,7 +96,7 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but mutate, bench, cc, cross, foreign, paths and smp; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, bench, cc, cross, foreign, paths, smp and soak; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
@@ -137,4 +141,4 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm smp kernel-tree clean
+.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm smp soak kernel-tree clean

@@ -32,7 +32,7 @@ from_roan() {
 	# A READ that is sent again rxe answers by the length of the READ or WRITE that came last: if one of the two is empty it
 	# drops or refuses it, or reads from where there is nothing (WARNING in rxe_mr_copy). A slow machine is enough for that.
 	[[ $* != *READ* ]] || some=-z
-	both 200 18515 "$PROGRAMS/verbs_stress -d rxe1 -x -T 195 $V6" "$PROGRAMS/verbs_stress -d roan2 -c $AIP -T 195 $V6 $some $*"
+	both 200 18515 "$PROGRAMS/verbs_stress -d rxe1 -x -T 195 $V6" "$PROGRAMS/verbs_stress -d roan2 -c $AIP -T 195 $V6 $some ${PATIENT:-} $*"
 }
 from_rxe() {
 	local -a t=("${A[@]}")

@@ -9,20 +9,6 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../verbs/pair.sh"
 N=${N:-20}
 
-# netem drops whole skbs. So segment first; the second round has whole GSO skbs lost or corrupted.
-wire() {
-	local end dev
-	for end in a b; do
-		dev=v1; [ $end = a ] || [ "$LINK_TYPE" = rxe ] || dev=v2
-		$end tc qdisc replace dev $dev root netem "$@" limit 10000 || return
-	done
-}
-segments() { # on|off
-	[ "$(wire_value gso)" != "$1" ] || return 0
-	a ethtool -K v1 gso "$1" tx-udp-segmentation "$1" tso "$1" > /dev/null 2>&1
-	[ "$LINK_TYPE" = rxe ] || b ethtool -K v2 gso "$1" tx-udp-segmentation "$1" tso "$1" > /dev/null 2>&1
-	return 0
-}
 under() {
 	local t=$1
 	shift

@@ -22,6 +22,21 @@ pair_up() {
 	link_add "$ADEV" v1
 }
 
+# wire NETEM-WORDS: both ways. netem drops whole skbs: segments off, and it drops packets; segments on, GSO skbs.
+wire() {
+	local end dev
+	for end in a b; do
+		dev=v1; [ $end = a ] || [ "$LINK_TYPE" = rxe ] || dev=v2
+		$end tc qdisc replace dev $dev root netem "$@" limit 10000 || return
+	done
+}
+segments() { # on|off
+	[ "$(wire_value gso)" != "$1" ] || return 0
+	a ethtool -K v1 gso "$1" tx-udp-segmentation "$1" tso "$1" > /dev/null 2>&1
+	[ "$LINK_TYPE" = rxe ] || b ethtool -K v2 gso "$1" tx-udp-segmentation "$1" tso "$1" > /dev/null 2>&1
+	return 0
+}
+
 # Command prefixes that enter an end. For background commands, where $! must be the process id of the command itself.
 A=(env) B=(env)
 [ "$LINK_TYPE" != roan ] || A=(ip netns exec h1) B=(ip netns exec h2)

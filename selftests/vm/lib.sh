@@ -155,6 +155,15 @@ two_hosts() {
 	[ -z "$WIRE" ] || wire_shape "v1:$H1DEV:h1" "v2:$H2DEV:h2"
 }
 
+# Without programs no object may exist except QP 1 and its objects, which the kernel owns.
+nothing_left() {
+	local left
+	left=$(rdma resource show qp 2> /dev/null | grep -v 'type GSI')$(rdma resource show mr 2> /dev/null)$(
+		rdma resource show cm_id 2> /dev/null)
+	[ -z "$left" ] || { echo "$left"; return 1; }
+	if dmesg | grep -q 'waiting for .* to become free'; then dmesg | grep 'to become free'; return 1; fi
+}
+
 two_hosts_down() {
 	local n
 	for n in 1 2; do

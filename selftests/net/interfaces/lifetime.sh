@@ -15,15 +15,6 @@ UML_KASAN=false
 [ "${LAB:-}" != uml-debug ] || UML_KASAN=true
 no_device() { ! rdma dev show "$1" > /dev/null 2>&1; }
 
-# Without programs no object may exist except QP 1 and its objects, which the kernel owns.
-nothing_left() {
-	local left
-	left=$(rdma resource show qp 2> /dev/null | grep -v 'type GSI')$(rdma resource show mr 2> /dev/null)$(
-		rdma resource show cm_id 2> /dev/null)
-	[ -z "$left" ] || { echo "$left"; return 1; }
-	if dmesg | grep -q 'waiting for .* to become free'; then dmesg | grep 'to become free'; return 1; fi
-}
-
 # busy NAME OPTIONS: starts a program with traffic; its output is /tmp/NAME
 declare -A pids
 busy() {

@@ -39,6 +39,7 @@ struct side {
 	uint32_t next_out[MAX_QPS];
 	uint32_t left_in, left_out;
 	uint64_t done[NR_OPS], lost, expected;	/* the last two: messages that take a receive */
+	uint64_t judged, judged_bytes;		/* of the peer's operations on this side's memory */
 };
 
 extern bool verbose, rxe_slips;	/* -v, -x */

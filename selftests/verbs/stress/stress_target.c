@@ -131,6 +131,8 @@ static void judge_target(struct side *s, uint32_t i)
 	if (why)
 		vt_die("batch %u op %u (%s, %u bytes): %s", s->batch_nr, i, op_name[s->in[i].op], s->in[i].len, why);
 	s->done[s->in[i].op]++;
+	s->judged++;
+	s->judged_bytes += s->in[i].len;
 }
 
 static const char *recv_mismatch(struct side *s, const struct plan *p, uint32_t i, const struct ibv_wc *wc)

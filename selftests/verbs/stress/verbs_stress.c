@@ -455,6 +455,7 @@ static void report(struct side *s)
 	for (i = 0; i < NR_OPS; i++)
 		if (s->done[i])
 			printf(" %s=%llu", op_name[i], (unsigned long long)s->done[i]);
+	printf(" judged=%llu bytes=%llu", (unsigned long long)s->judged, (unsigned long long)s->judged_bytes);
 	printf(s->c.lossy ? " lost=%llu\n" : "\n", (unsigned long long)s->lost);
 }
 

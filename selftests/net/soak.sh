@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# For MINUTES (10): rounds of random operations between two hosts, every byte compared, on a link that loses, reorders,
+# duplicates or corrupts packets. During a round settings, MTU or link state change; between rounds programs are killed
+# and devices made anew. Ends with the first failure. SEED=N repeats the choices of a run. Before the plan comes a
+# line of figures, which ../vm/soak.sh adds up.
+#
+#	h1: roan1 on v1 ---- netem, both ways ---- v2, roan2 :h2
+# shellcheck disable=SC2154 # pick() assigns variables
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+. "$HERE/../verbs/pair.sh"
+MINUTES=${MINUTES:-10} SEED=${SEED:-1}
+
+# pick VARIABLE WORD...: one of the words. No subshell: it would have random numbers of its own.
+pick() {
+	local -n chosen=$1
+	shift
+	shift $((RANDOM % $#))
+	# shellcheck disable=SC2034 # a reference
+	chosen=$1
+}
+
+choose() { # ROUND
+	RANDOM=$((SEED * 10000 + $1))
+	pick impairment "loss 0%" "loss 1%" "loss 5%" "delay 2ms reorder 25% 50%" "duplicate 5%" "corrupt 1%" "delay 1ms loss 1% duplicate 5% corrupt 1% reorder 25% 50%"
+	pick trains on off
+	pick during nothing nothing algorithms mtu down
+	pick after nothing nothing killed devices
+	pick type rc rc rc uc ud
+	pick qps 1 2 4
+	pick ops 16 32 64
+	pick family "" -6
+	pick more "" -S -e "-S -e" -B
+	options="-t $type -q $qps -w $ops -n 10 -s $RANDOM $more"
+	[ "$type" = rc ] || options="$options -L"
+	[ "$type" = ud ] || options="$options -l $((64 + RANDOM * 2))"
+}
+
+# What happens while operations are under way. All of it is undone.
+algorithms() {
+	local algo
+	for algo in swift none fixed dcqcn-mlx dcqcn; do
+		echo $algo > "/sys/class/infiniband/$ADEV/ports/1/cc_param/algo"
+		echo $algo > "/sys/class/infiniband/$BDEV/ports/1/cc_param/algo"
+		sleep 0.2
+	done
+}
+mtu() {
+	a ip link set v1 mtu 1500; sleep 0.1; a ip link set v1 mtu 4200
+}
+down() {
+	b ip link set v2 down; sleep 0.1; b ip link set v2 up
+	b ip -6 addr replace "$BIP6/64" dev v2 nodad
+}
+nothing() { :; }
+came() { [ "$(counter $ADEV rcvd_pkts)" -ge "$1" ]; }
+
+killed() {
+	local pid
+	STRESS_BOTH="-k 17" stress 300 -t rc -q 4 -w 64 -n 1000 > /tmp/killed 2>&1 &
+	pid=$!
+	sleep 1
+	pkill -9 -x verbs_stress
+	wait $pid
+	wait_for 60 nothing_left
+}
+devices() {
+	rdma link del $ADEV && rdma link del $BDEV && wait_for 60 nothing_left && link_add $ADEV v1 h1 && link_add $BDEV v2 h2 &&
+		wait_for 30 gid_index $ADEV $AIP h1 && wait_for 30 gid_index $BDEV $BIP h2
+}
+
+# Packets dropped for their UDP checksum or ICRC.
+damaged() {
+	{ a nstat -asz UdpInCsumErrors Udp6InCsumErrors; b nstat -asz UdpInCsumErrors Udp6InCsumErrors; } |
+		awk -v n="$(($(counter $ADEV rx_bad_icrc) + $(counter $BDEV rx_bad_icrc)))" '/Csum/ { n += $2 } END { print n }'
+}
+link_figures() { # BEFORE: number of damaged packets
+	local lost=0 n
+	for n in $({ a tc -s qdisc show dev v1; b tc -s qdisc show dev v2; } | grep -o 'dropped [0-9]*' | cut -d' ' -f2); do
+		lost=$((lost + n))
+	done
+	echo "lost=$lost corrupted=$(($(damaged) - $1))"
+}
+
+round() {
+	local pid rc=0 before arrived
+	segments "$trains"
+	# shellcheck disable=SC2086 # lists of words
+	wire $impairment || return
+	before=$(damaged)
+	arrived=$(counter $ADEV rcvd_pkts)
+	{ wait_for 60 came $((arrived + 50)) && $during; } &
+	pid=$!
+	# shellcheck disable=SC2086
+	STRESS_BOTH="-k 17 $family" stress 600 $options || rc=1
+	wait $pid
+	[ $rc = 0 ] || return
+	{ cat $OUT_A $OUT_B; link_figures "$before"; } >> /tmp/figures
+	wire loss 0% && $after
+}
+
+unreclaimable() { awk '/^(SUnreclaim|Percpu|KernelStack)/ { n += $2 } END { print n }' /proc/meminfo; }
+
+ktap_header
+pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+modprobe -q sch_netem
+wire loss 0% || { ktap_skip "all" "no netem in this kernel"; ktap_end; }
+: > /tmp/figures
+for ((n = 1; SECONDS < MINUTES * 60; n++)); do
+	choose $n
+	ktap_check "round $n: $options ${family:+IPv6, }$impairment, trains $trains, $during, then $after" round || break
+	[ $n != 4 ] || before=$(unreclaimable)	# caches are filled by now
+done
+awk -v rounds=$((n - 1)) -v seconds=$SECONDS -v more=$(($(unreclaimable) - ${before:-$(unreclaimable)})) '
+	{ for (i = 1; i <= NF; i++) { split($i, f, "="); sum[f[1]] += f[2] } }
+	END { printf "# soak: %d s, %d rounds, %d messages, %d bytes compared, %d packets lost, %d corrupted, %d KiB of kernel memory more\n",
+		seconds, rounds, sum["judged"], sum["bytes"], sum["lost"], sum["corrupted"], more }' /tmp/figures
+ktap_end
