@@ -329,6 +329,7 @@ static void resp_advance(struct roan_responder *resp, u32 npsn)
 		resp->ack_due = true;	/* at once: the requester need not repeat the kept packets */
 		return;
 	}
+	roan_resp_unreported(resp);
 	if (!resp->nak_due)
 		return;
 	/*

@@ -18,7 +18,13 @@ bool roan_resp_may_sack(const struct roan_responder *resp)
 	       !(resp->nak_sent && roan_resp_nak_is_rnr(resp));
 }
 
-#define MAX_UNREPORTED	16	/* soon enough to tell the requester what became of its copies */
+#define MAX_UNREPORTED	16	/* soon enough to tell the requester what became of copies, and what was late */
+
+void roan_resp_unreported(struct roan_responder *resp)
+{
+	if (roan_resp_may_sack(resp) && ++resp->early_unreported >= MAX_UNREPORTED)
+		resp->ack_due = true;
+}
 
 /* A SACK is due if the packet begins or ends a gap, or requests a response. */
 void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt)
@@ -30,10 +36,10 @@ void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt
 		resp->early_psn = pkt->psn;
 	resp->early = true;
 	psn_set_add(resp->early_set->bits, ROAN_EARLY_WINDOW, pkt->psn);
-	if (!roan_resp_may_sack(resp))
-		return;
-	if (behind != 1 || pkt->ackreq || ++resp->early_unreported >= MAX_UNREPORTED)
-		resp->ack_due = true;
+	if (behind == 1 && !pkt->ackreq)
+		roan_resp_unreported(resp);
+	else
+		resp->ack_due |= roan_resp_may_sack(resp);
 }
 
 bool roan_responder_next_gap(struct roan_responder *resp)

@@ -26,5 +26,7 @@ bool roan_resp_is_kept(const struct roan_responder *resp, u32 psn);
  * everything, whatever it learns from one.
  */
 bool roan_resp_may_sack(const struct roan_responder *resp);
+/* A request was kept, or executed while others are kept: a SACK is due after some of them. */
+void roan_resp_unreported(struct roan_responder *resp);
 
 #endif /* ROAN_RESPONDER_PRIV_H */

@@ -93,6 +93,21 @@ static void sack__on_request(struct kunit *test)
 	expect_sack(test, f, 0, 0x3ffff, 18, 0);
 }
 
+/* Requests that were only late are executed: a SACK says so after 16. */
+static void sack__of_what_was_late(struct kunit *test)
+{
+	struct resp_fixture *f = sacking(test);
+	u32 n;
+
+	keep(f, supporting(20));
+	owed(f);
+	for (n = 0; n < 15; n++)
+		take(f, supporting(n));
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	take(f, supporting(15));
+	expect_sack(test, f, 16, 0x8, 20, 0);
+}
+
 /* Copies of what had arrived are counted, of kept packets, too, and a SACK says so at once. Other duplicates are not. */
 static void sack__needless_copies(struct kunit *test)
 {
@@ -198,6 +213,7 @@ static void sack__far_ahead(struct kunit *test)
 static struct kunit_case responder_sack_cases[] = {
 	KUNIT_CASE(sack__at_each_gap),
 	KUNIT_CASE(sack__on_request),
+	KUNIT_CASE(sack__of_what_was_late),
 	KUNIT_CASE(sack__needless_copies),
 	KUNIT_CASE(sack__not_to_others),
 	KUNIT_CASE(sack__only_if_something_is_kept),
