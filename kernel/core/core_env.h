@@ -9,6 +9,7 @@
 
 #include <linux/types.h>
 #include <linux/kernel.h>
+#include <linux/bitops.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/string.h>

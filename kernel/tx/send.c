@@ -495,13 +495,14 @@ static bool tx_rate_blocked(const struct roan_qp *qp)
  * The ACK timer must not count local delay. It starts when the QP's last skb has been freed by the stack
  * (flow/tx_inflight.c runs the queue then). It also restarts while a READ response waits for a page fault
  * (sq.rx_fault_wait), while the payload waits for one (sq.fault_wait), and while the pacer blocks the retransmission.
+ * The wait for a packet that was overtaken is none for an answer: its begin is the arrival of a later packet.
  */
 static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {
 	u64 deadline = roan_requester_deadline(&qp->sq.req);
 
-	if (!deadline || now < deadline || qp->sq.req.rnr_until)
+	if (!deadline || now < deadline || qp->sq.req.rnr_until || now >= roan_requester_reorder_deadline(&qp->sq.req))
 		return;
 	if (qp->sq.rx_fault_wait || qp->sq.fault_wait || tx_rate_blocked(qp))
 		roan_requester_restart_timer(&qp->sq.req, now);

@@ -30,6 +30,17 @@ static void check_holes(const struct roan_requester *r)
 	MUST(n == all && r->any_holes == !!all);
 }
 
+/* A packet that was overtaken is to be sent again, or the timer will see to it within a second. */
+static void check_overtaken(const struct roan_requester *r, u64 now)
+{
+	const struct roan_holes *h = r->holes;
+	u64 deadline = roan_requester_deadline(r);
+
+	for (u32 psn = 0; h && psn < ROAN_HOLES; psn++)
+		if (psn_set_has(h->missing, ROAN_HOLES, psn) && !psn_set_has(h->again, ROAN_HOLES, psn) && h->overtakers[psn])
+			MUST(h->lost_at <= now + NSEC_PER_SEC && deadline && deadline <= h->lost_at);
+}
+
 /* What is placed early or requested again is behind una_psn; a hole to be requested is sent, and not to be sent again anyway. */
 static void check_reads(const struct roan_requester *r)
 {
@@ -209,6 +220,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		}
 		retire(&r, &expected);
 		check(&r);
+		check_overtaken(&r, now);
 	}
 	roan_requester_flush(&r);
 	retire(&r, &expected);

@@ -57,6 +57,8 @@ typedef int64_t s64;
 #define max(a, b)	({ typeof(a) _a = (a); typeof(b) _b = (b); _a > _b ? _a : _b; })
 #define min_t(t, a, b)	({ t _x = (a); t _y = (b); _x < _y ? _x : _y; })
 #define max_t(t, a, b)	({ t _x = (a); t _y = (b); _x > _y ? _x : _y; })
+#define min3(a, b, c)	min(min(a, b), c)
+#define hweight32(w)	((u32)__builtin_popcount(w))
 #define clamp(v, lo, hi) min(max(v, lo), hi)
 #define clamp_t(t, v, lo, hi) min_t(t, max_t(t, v, lo), hi)
 #define swap(a, b)	do { typeof(a) _t = (a); (a) = (b); (b) = _t; } while (0)

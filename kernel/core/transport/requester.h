@@ -91,18 +91,30 @@ struct roan_requester_cfg {
  */
 struct roan_holes {
 	bool guessed;		/* @again holds packets that no SACK shows as lost */
-	u8  reorder;		/* a packet counts as lost once this many later ones and one more were received */
-	bool repaired;		/* packets were sent again as lost since there were no holes */
-	u8  recoveries;		/* since @reorder was too small */
 	u8  needless;		/* as the last SACK said */
+	/* requester_reorder.c */
+	u8  reorder;		/* so many later packets may be received before a missing one counts as lost; 0: none */
+	u8  reorder_steps;	/* quarters of a round trip, beyond the first, that it may take */
+	bool settled;		/* false: no packet counted as lost yet, and no reordering was seen */
+	bool reordered;		/* reordering was seen since @reorder was last changed */
+	bool repaired;		/* packets were sent again as lost in this recovery */
+	u8  recoveries;		/* since @reorder was too small */
+	bool lost_by_count;	/* since then: a packet counted as lost because of @reorder */
+	bool lost_by_time;	/* because of the time */
 	/* valid if @missing is not empty */
 	u32 highest_psn;	/* as the last SACK said */
 	u32 known_psn;		/* the last SACK said of all before whether they were received */
-	u8  farthest;		/* since then: how far a packet counted as lost was behind the highest PSN received */
+	u32 recovery_psn;	/* the recovery ends when all before it is acknowledged */
+	u64 lost_at;		/* ns: when the first packet that was overtaken counts as lost; U64_MAX: none waits */
+	u32 late_at;		/* low half of ns: when a packet arrived that was overtaken and not lost */
+	u32 late_psn;		/* it */
 	u32 missing[ROAN_PSN_WORDS(ROAN_HOLES)];
 	u32 again[ROAN_PSN_WORDS(ROAN_HOLES)];	/* of these: to be sent again */
 	u32 tried[ROAN_PSN_WORDS(ROAN_HOLES)];	/* of these: sent again, and not known to be lost once more */
 	u32 tried_at[ROAN_HOLES];		/* of these: end_psn when they were sent again */
+	/* of @missing: packets received that were sent later than it, or than its copy */
+	u8  overtakers[ROAN_HOLES];
+	u32 overtaken_at[ROAN_HOLES];		/* low half of ns: when the first of them was received */
 };
 
 #define ROAN_EARLY_RESPONSES	256
@@ -311,10 +323,16 @@ void roan_requester_resume(struct roan_requester *r);
 u64 roan_requester_deadline(const struct roan_requester *r);
 /*
  * Returns by how many ns roan_requester_timer() may be late: a quarter of the time from the start of the ACK
- * timeout to the deadline (9.7.6.1.3 allows a timeout of four times the attribute). 0 for an RNR wait, which ends
- * exactly at its deadline.
+ * timeout to the deadline (9.7.6.1.3 allows a timeout of four times the attribute). 0 for an RNR wait and for a packet
+ * that was overtaken, which end exactly at their deadline.
  */
 u64 roan_requester_slack(const struct roan_requester *r);
+/* Part of roan_requester_deadline(): when the first packet that was overtaken counts as lost. U64_MAX: none waits. */
+static inline u64 roan_requester_reorder_deadline(const struct roan_requester *r)
+{
+	return unlikely(r->any_holes) ? r->holes->lost_at : U64_MAX;
+}
+
 /*
  * A response was dropped because of a page fault, which is resolved now: retransmits from the oldest unacknowledged
  * PSN. Uses no retry.

@@ -138,11 +138,28 @@ u64 roan_read_deadline(const struct roan_requester *r);
 void roan_read_timed_out(struct roan_requester *r, u64 now);
 
 /* una_psn has advanced from @from. */
-void roan_sack_progress(struct roan_requester *r, u32 from);
+void roan_sack_progress(struct roan_requester *r, u32 from, u64 now);
 /* A packet of a repair is sent: chooses the next one. */
 void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now);
+/* Packet @psn, which is missing, is to be sent again. roan_sack_choose_oldest() follows. */
+void roan_sack_lost(struct roan_requester *r, u32 psn);
+/* Makes the oldest packet that is to be sent again the next to send. */
+void roan_sack_choose_oldest(struct roan_requester *r);
 /* Deadline of any answer, if the peer sends SACKs. */
 u64 roan_sack_deadline(const struct roan_requester *r);
 void roan_sack_timed_out(struct roan_requester *r, u64 now);
+
+/* A SACK comes; roan_reorder_is_lost() follows for each packet that it shows as missing. */
+void roan_reorder_begin(struct roan_requester *r, u64 now);
+/* True if packet @psn, which the SACK shows as missing, has waited long enough to count as lost. */
+bool roan_reorder_is_lost(struct roan_requester *r, const struct roan_pkt *pkt, u32 psn, u64 now);
+/* The peer has received packet @psn, which may have been missing. */
+void roan_reorder_received(struct roan_requester *r, u32 psn, u64 now);
+/* As a SACK says, the peer has received so many copies of packets that had arrived. */
+void roan_reorder_needless(struct roan_requester *r, u8 needless);
+/* una_psn has advanced, or a SACK was handled. */
+void roan_reorder_progress(struct roan_requester *r);
+/* roan_requester_reorder_deadline() has passed. */
+void roan_reorder_timed_out(struct roan_requester *r, u64 now);
 
 #endif /* ROAN_REQUESTER_PRIV_H */

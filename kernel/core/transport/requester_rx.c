@@ -151,7 +151,7 @@ bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 
 	if (r->una_psn != from) {
 		if (unlikely(r->any_holes))
-			roan_sack_progress(r, from);
+			roan_sack_progress(r, from, now);
 		/* true if more than the probe is acknowledged */
 		req_progress(r, psn_diff(r->una_psn, r->rto_probe_psn) > 1, now);
 	}
@@ -422,7 +422,7 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 	if (unlikely(r->reads.any))
 		roan_read_progress(r, from);
 	if (unlikely(r->any_holes))
-		roan_sack_progress(r, from);
+		roan_sack_progress(r, from, now);
 	/* a repeated READ response starts with FIRST or ONLY, so another segment answers the first request */
 	req_progress(r, !roan_seg_starts(pkt->info->seg), now);
 	if (unlikely(r->reads.any))
@@ -452,15 +452,17 @@ static u64 req_rto_deadline(const struct roan_requester *r, u64 timeout_ns)
 
 u64 roan_requester_deadline(const struct roan_requester *r)
 {
-	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout), timeout;
+	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout), timeout, reorder = roan_requester_reorder_deadline(r);
 
 	if (r->failed)
 		return 0;
 	if (r->rnr_until)
 		return r->rnr_until;
-	if (!r->cfg.timeout || !r->ack_timer_base_ns || !roan_requester_outstanding(r))
+	if (!r->ack_timer_base_ns || !roan_requester_outstanding(r))
 		return 0;
-	timeout = min(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns));
+	if (!r->cfg.timeout)
+		return reorder == U64_MAX ? 0 : reorder;
+	timeout = min3(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns), reorder);
 	return min(min(timeout, roan_read_deadline(r)), min(roan_sack_deadline(r), roan_repair_deadline(r)));
 }
 
@@ -468,7 +470,9 @@ u64 roan_requester_slack(const struct roan_requester *r)
 {
 	u64 deadline = roan_requester_deadline(r);
 
-	return !r->rnr_until && deadline > r->ack_timer_base_ns ? (deadline - r->ack_timer_base_ns) / 4 : 0;
+	if (r->rnr_until || deadline <= r->ack_timer_base_ns || deadline == roan_requester_reorder_deadline(r))
+		return 0;
+	return (deadline - r->ack_timer_base_ns) / 4;
 }
 
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
@@ -480,6 +484,10 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	if (r->rnr_until) {
 		r->rnr_until = 0;
 		return ROAN_EV_RETRY;
+	}
+	if (now >= roan_requester_reorder_deadline(r)) {
+		roan_reorder_timed_out(r, now);
+		return r->repair_left ? ROAN_EV_REPAIR : ROAN_EV_NOTHING;
 	}
 	if (now >= roan_sack_deadline(r) && roan_repair_possible(r)) {
 		roan_sack_timed_out(r, now);

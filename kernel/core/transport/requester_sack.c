@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the requester makes of SACKs (sack.h): which packets are lost and to be sent again, each once for each time it
- * was lost. A packet is lost if a later one was received, and so is its copy if a packet sent after the copy was. Where
- * reordering was seen, more later ones must have been received. What no later packet reveals, the loss of the last
- * ones, the last packet sent once more does after two round trips.
+ * was lost. A packet is lost if a later one was received, and so is its copy if a packet sent after the copy was; where
+ * reordering was seen, requester_reorder.c decides. What no later packet reveals, the loss of the last ones, the last
+ * packet sent once more does after two round trips.
  */
 #include "core/transport/requester_priv.h"
 
 #define HOLE_WORDS	ROAN_PSN_WORDS(ROAN_HOLES)
-
-/* Reordering begins to be tolerated at the first value, and is never above the last one. */
-#define REORDER_MIN	4
-#define REORDER_MAX	(ROAN_HOLES - 1)	/* then only the timer finds losses */
-#define RECOVERIES	16	/* without needless copies: the tolerance is halved, as in RFC 8985 */
 
 #define MAX_BACKOFF	2	/* the RTO covers what is still without an answer then */
 
@@ -100,7 +95,7 @@ static void sack_choose(struct roan_requester *r, struct sack_pos *pos, bool the
 	r->repair_index = pos->index;
 }
 
-static void sack_choose_oldest(struct roan_requester *r)
+void roan_sack_choose_oldest(struct roan_requester *r)
 {
 	struct sack_pos pos = {};
 	bool there = sack_find_oldest(r, &pos);
@@ -124,50 +119,26 @@ void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *
 	psn_set_remove(h->again, ROAN_HOLES, e->psn);
 	psn_set_add(h->tried, ROAN_HOLES, e->psn);
 	h->tried_at[e->psn % ROAN_HOLES] = r->end_psn;
+	h->overtakers[e->psn % ROAN_HOLES] = 0;
 	sack_choose(r, &pos, sack_find_next(r, &pos));
 }
 
-/*
- * The peer has received copies of packets that had arrived: these had only been overtaken. From now on as many may
- * overtake.
- */
-static void sack_note_needless(struct roan_holes *h, u8 needless)
-{
-	if (needless == h->needless)
-		return;
-	h->needless = needless;
-	h->reorder = clamp_t(u32, max(2 * h->reorder, h->farthest + 1), REORDER_MIN, REORDER_MAX);
-	h->farthest = 0;
-	h->recoveries = 0;
-}
-
-/* No hole is left. */
-static void sack_note_recovery(struct roan_holes *h)
-{
-	if (!h->repaired)
-		return;
-	h->repaired = false;
-	if (++h->recoveries < RECOVERIES)
-		return;
-	h->reorder /= 2;
-	h->recoveries = 0;
-}
-
-void roan_sack_progress(struct roan_requester *r, u32 from)
+void roan_sack_progress(struct roan_requester *r, u32 from, u64 now)
 {
 	struct roan_holes *h = r->holes;
 	u32 n = psn_diff(r->una_psn, from), i, left = 0;
 
+	for (i = 0; i < min_t(u32, n, ROAN_HOLES); i++)
+		roan_reorder_received(r, psn_add(from, i), now);
 	psn_set_remove_run(h->missing, ROAN_HOLES, from, n);
 	psn_set_remove_run(h->again, ROAN_HOLES, from, n);
 	psn_set_remove_run(h->tried, ROAN_HOLES, from, n);
 	for (i = 0; i < HOLE_WORDS; i++)
 		left |= h->missing[i];
 	r->any_holes = left;
-	if (!left)
-		sack_note_recovery(h);
+	roan_reorder_progress(r);
 	if (r->repair_left && r->repair_by_sack && psn_diff(r->una_psn, r->repair_psn) > 0)
-		sack_choose_oldest(r);
+		roan_sack_choose_oldest(r);
 }
 
 /* The packet's PSN is sent and not acknowledged, a later one is received, and none that was not sent. */
@@ -182,13 +153,6 @@ static bool sack_is_plausible(const struct roan_requester *r, const struct roan_
 		if (roan_sack_has(&pkt->sack, i))
 			return false;
 	return true;
-}
-
-static bool sack_is_lost(const struct roan_holes *h, u32 psn, u32 highest)
-{
-	if (psn_set_has(h->tried, ROAN_HOLES, psn))
-		return psn_diff(highest, h->tried_at[psn % ROAN_HOLES]) >= h->reorder;
-	return psn_diff(highest, psn) > h->reorder;
 }
 
 /* Two SACKs have overtaken each other. */
@@ -206,34 +170,49 @@ static bool sack_knew_as_received(const struct roan_requester *r, u32 psn)
 	       !psn_set_has(h->missing, ROAN_HOLES, psn);
 }
 
+void roan_sack_lost(struct roan_requester *r, u32 psn)
+{
+	struct roan_holes *h = r->holes;
+
+	psn_set_remove(h->tried, ROAN_HOLES, psn);
+	psn_set_add(h->again, ROAN_HOLES, psn);
+	r->n_seq_naks += !h->repaired;	/* once for each recovery */
+	h->repaired = true;
+	h->settled = true;
+	if (psn == r->timed_psn)
+		r->timed_at = 0;	/* no RTT sample (Karn) */
+}
+
 /* Renews the set of missing packets, and chooses those to be sent again. @all: they had time enough to arrive. */
-static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt, bool all)
+static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt, bool all, u64 now)
 {
 	struct roan_holes *h = r->holes;
 	u32 highest = pkt->sack.highest_psn, i, ahead;
 	u32 missing[HOLE_WORDS] = {};
-	bool had_any = r->any_holes, any = false;
 	struct sack_pos pos;
-	bool there;
+	bool there, any = false;
 
 	h->guessed = all || (h->guessed && r->repair_left);
+	roan_reorder_begin(r, now);
 	for (there = sack_find_oldest(r, &pos); there && psn_diff(pos.psn, highest) < 0;
 	     there = sack_find_next(r, &pos)) {
 		ahead = psn_diff(pos.psn, pkt->psn);
 		if (ahead > ROAN_SACK_PSNS)
 			break;
-		if ((ahead && roan_sack_has(&pkt->sack, ahead - 1)) || sack_knew_as_received(r, pos.psn))
+		if (ahead && roan_sack_has(&pkt->sack, ahead - 1)) {
+			roan_reorder_received(r, pos.psn, now);
+			continue;
+		}
+		if (sack_knew_as_received(r, pos.psn))
 			continue;
 		any = true;
 		psn_set_add(missing, ROAN_HOLES, pos.psn);
-		if (!psn_set_has(h->again, ROAN_HOLES, pos.psn) && (all || sack_is_lost(h, pos.psn, highest))) {
-			psn_set_remove(h->tried, ROAN_HOLES, pos.psn);
-			psn_set_add(h->again, ROAN_HOLES, pos.psn);
-			h->repaired = true;
-			if (pos.psn == r->timed_psn)
-				r->timed_at = 0;	/* no RTT sample (Karn) */
-			h->farthest = max_t(u32, h->farthest, min_t(u32, psn_diff(highest, pos.psn), REORDER_MAX));
-		}
+		if (!psn_set_has(h->missing, ROAN_HOLES, pos.psn))
+			h->overtakers[pos.psn % ROAN_HOLES] = 0;
+		if (psn_set_has(h->again, ROAN_HOLES, pos.psn))
+			continue;
+		if (roan_reorder_is_lost(r, pkt, pos.psn, now) || all)
+			roan_sack_lost(r, pos.psn);
 	}
 	r->any_holes = any;
 	h->highest_psn = highest;
@@ -243,9 +222,8 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 		h->again[i] &= missing[i];
 		h->tried[i] &= missing[i];
 	}
-	if (had_any && !any)
-		sack_note_recovery(h);
-	sack_choose_oldest(r);
+	roan_reorder_progress(r);
+	roan_sack_choose_oldest(r);
 }
 
 /* It was sent again, and may be on its way. */
@@ -269,7 +247,7 @@ static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt
 
 enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
-	bool repaired, probed = r->rto_probe;
+	bool probed = r->rto_probe;
 
 	if (r->failed)
 		return ROAN_EV_NOTHING;
@@ -290,10 +268,8 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
 		roan_req_end_probe(r);
 	if (!roan_repair_possible(r) || sack_is_older(r, pkt))
 		return ROAN_EV_PROGRESS;
-	sack_note_needless(r->holes, pkt->sack.needless);
-	repaired = r->holes->repaired;
-	sack_find_lost(r, pkt, probed);
-	r->n_seq_naks += r->holes->repaired && !repaired;	/* once for each recovery */
+	roan_reorder_needless(r, pkt->sack.needless);
+	sack_find_lost(r, pkt, probed, now);
 	return r->repair_left ? ROAN_EV_REPAIR : ROAN_EV_PROGRESS;
 }
 
@@ -324,6 +300,7 @@ void roan_sack_timed_out(struct roan_requester *r, u64 now)
 	if (!h)
 		return;		/* no memory: the RTO covers it */
 	h->guessed = true;
+	roan_reorder_begin(r, now);
 	memset(h->tried, 0, sizeof(h->tried));
 	memcpy(h->again, h->missing, sizeof(h->again));
 	if (!r->any_holes && sack_find_newest(r, &probe)) {
@@ -332,8 +309,9 @@ void roan_sack_timed_out(struct roan_requester *r, u64 now)
 		h->known_psn = r->una_psn;
 		psn_set_add(h->missing, ROAN_HOLES, probe.psn);
 		psn_set_add(h->again, ROAN_HOLES, probe.psn);
+		h->overtakers[probe.psn % ROAN_HOLES] = 0;
 	}
 	if (psn_set_has(h->again, ROAN_HOLES, r->timed_psn))
 		r->timed_at = 0;	/* Karn. A sample of others shows whether this time-out was too short */
-	sack_choose_oldest(r);
+	roan_sack_choose_oldest(r);
 }

@@ -30,4 +30,17 @@ static inline bool roan_sack_has(const struct roan_sack *sack, u32 i)
 	return sack->received[i / 32] >> (i % 32) & 1;
 }
 
+/* Returns how many requests from PSN + 1 + @i on are received, as far as the bits show. */
+static inline u32 roan_sack_count(const struct roan_sack *sack, u32 i)
+{
+	u32 word = i / 32, n;
+
+	if (word >= ROAN_SACK_WORDS)
+		return 0;
+	n = hweight32(sack->received[word] >> (i % 32));
+	while (++word < ROAN_SACK_WORDS)
+		n += hweight32(sack->received[word]);
+	return n;
+}
+
 #endif /* ROAN_SACK_H */

@@ -1,55 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is sent again after a SACK: what is lost, once for each loss. */
-#include "requester_fixture.h"
-
-/* @n packets of one WRITE are sent, of 48, to a peer that sends SACKs. */
-static struct req_fixture *sent(struct kunit *test, u32 n)
-{
-	struct roan_requester_cfg cfg = rc;
-	struct req_fixture *f;
-
-	cfg.sack = true;
-	f = req_fixture_with(test, cfg);
-	post(f, ROAN_OP_WRITE, 48 * MTU);
-	while (n--)
-		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-	return f;
-}
-
-/* The peer misses packet @n first; of the next ones it has received those in @received (bit 0: @n + 1). */
-static enum roan_event sack_of(struct req_fixture *f, u32 n, u32 received, u8 needless)
-{
-	struct roan_pkt pkt = {
-		.info = roan_opcode(ROAN_OPCODE_SACK), .opcode = ROAN_OPCODE_SACK, .psn = psn_add(PSN0, n),
-		.syndrome = ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, .ext_version = ROAN_EXT_VERSION,
-		.sack = { .needless = needless, .received = { received } },
-	};
-	u32 i;
-
-	for (i = 0; i < 32; i++)
-		if (received >> i & 1)
-			pkt.sack.highest_psn = psn_add(pkt.psn, 1 + i);
-	return roan_requester_sacked(&f->r, &pkt, f->now);
-}
-
-static enum roan_event sack(struct req_fixture *f, u32 n, u32 received)
-{
-	return sack_of(f, n, received, 0);
-}
-
-static void expect_packet(struct kunit *test, struct req_fixture *f, u32 n, bool resend)
-{
-	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, n));
-	KUNIT_EXPECT_EQ(test, f->e.offset, n * MTU);
-	KUNIT_EXPECT_EQ(test, f->e.resend, resend);
-	KUNIT_EXPECT_TRUE(test, !resend || f->e.ackreq);
-}
+/* What is sent again after a SACK: what is lost, once for each loss. Reordering: requester_reorder_test.c. */
+#include "requester_sack_fixture.h"
 
 /* Holes 3, 5 and 6 of 10: each is sent once, then new packets. Further SACKs that say the same change nothing. */
 static void sack__each_hole_once(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x39), ROAN_EV_REPAIR);		/* 4, 7, 8, 9 */
 	KUNIT_EXPECT_EQ(test, f->r.una_psn, psn_add(PSN0, 3));
@@ -70,7 +26,7 @@ static void sack__each_hole_once(struct kunit *test)
 /* A packet behind the highest one received may be on its way. */
 static void sack__nothing_behind_the_highest(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	sack(f, 3, 0x1);
 	expect_packet(test, f, 3, true);
@@ -80,7 +36,7 @@ static void sack__nothing_behind_the_highest(struct kunit *test)
 /* Packet 10 was sent after the copy of 3 and was received, so that copy is lost, too. */
 static void sack__lost_copy_is_sent_again(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	sack(f, 3, 0x1);
 	expect_packet(test, f, 3, true);
@@ -95,7 +51,7 @@ static void sack__lost_copy_is_sent_again(struct kunit *test)
 /* What is acknowledged meanwhile is not sent again. */
 static void sack__acknowledged_is_not_sent(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	sack(f, 3, 0x4);		/* 3, 4 and 5 are missing */
 	ack(f, 4);
@@ -110,7 +66,7 @@ static void sack__acknowledged_is_not_sent(struct kunit *test)
 /* A SACK that was overtaken by a newer one makes nothing missing that the newer one says is received. */
 static void sack__older_one_changes_nothing(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 20);
+	struct req_fixture *f = sent_settled(test, 20);
 	int i;
 
 	sack(f, 3, 0x2f);		/* 4 to 7 and 9 are received, 8 is not */
@@ -135,6 +91,7 @@ static void sack__last_packet_of_the_longest_message(struct kunit *test)
 
 	cfg.sack = true;
 	f = req_fixture_with(test, cfg);
+	f->holes.settled = true;
 	post(f, ROAN_OP_WRITE, 1u << 31);
 	send_one(f);
 	f->r.una_psn = psn_add(PSN0, last - 2);		/* as if all before were acknowledged */
@@ -157,7 +114,7 @@ static void sack__last_packet_of_the_longest_message(struct kunit *test)
 /* A work request failed here: the packets that were sent of others are repeated from the missing one on. */
 static void sack__after_a_local_failure(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 48);
+	struct req_fixture *f = sent_settled(test, 48);
 
 	post(f, ROAN_OP_WRITE, MTU);
 	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
@@ -168,7 +125,7 @@ static void sack__after_a_local_failure(struct kunit *test)
 /* Each of these claims what cannot be, or comes from a peer that has not agreed. */
 static void sack__implausible_is_ignored(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 	struct roan_pkt pkt = {
 		.info = roan_opcode(ROAN_OPCODE_SACK), .opcode = ROAN_OPCODE_SACK, .psn = psn_add(PSN0, 3),
 		.syndrome = ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, .sack = { .highest_psn = psn_add(PSN0, 9), .received = { 0x20 } },
@@ -196,7 +153,7 @@ static void sack__implausible_is_ignored(struct kunit *test)
 /* The round trip is measured although an earlier packet is missing; not if the timed packet is missing itself. */
 static void sack__gives_rtt_samples(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	f->r.timed_at = f->now;
 	f->r.timed_psn = psn_add(PSN0, 5);
@@ -212,20 +169,13 @@ static void sack__gives_rtt_samples(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 0);
 }
 
-/* A round trip is known: 20 us. */
-static void know_rtt(struct req_fixture *f)
-{
-	f->r.peer_sacks = true;
-	roan_rtt_sample(&f->r.rtt, 20000);
-}
-
 /*
  * Without a round trip measured, that of a copy is, whatever SACKs come meanwhile; only one copy is timed. A time-out
  * leaves the timed packet alone, if it is another one: the time-out may have been too short.
  */
 static void sack__rtt_under_lasting_loss(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	f->r.timed_at = 0;
 	sack(f, 3, 0x2);
@@ -257,7 +207,7 @@ static void sack__rtt_under_lasting_loss(struct kunit *test)
 /* The last packets are lost, and nothing shows it: after a while the last one is sent again, then all that it shows. */
 static void sack__tail_loss(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	know_rtt(f);
 	ack(f, 6);
@@ -280,7 +230,7 @@ static void sack__tail_loss(struct kunit *test)
 /* Without an answer the copies are sent again, ever later, and the RTO and the ACK timeout remain. */
 static void sack__no_answer(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 48);
+	struct req_fixture *f = sent_settled(test, 48);
 	u64 began, wait = 0;
 	int i;
 
@@ -310,59 +260,10 @@ static void sack__no_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
 }
 
-/* The copy of packet 3 was needless: it was only late. From now on as many as had overtaken it, at least four, may do so. */
-static void sack__reordering_is_learned(struct kunit *test)
-{
-	struct req_fixture *f = sent(test, 10);
-	int i;
-
-	sack(f, 3, 0x1);
-	expect_packet(test, f, 3, true);
-	KUNIT_EXPECT_TRUE(test, f->e.copy);
-	ack(f, 9);
-	for (i = 10; i < 30; i++)
-		expect_packet(test, f, i, false);
-	KUNIT_EXPECT_EQ(test, sack_of(f, 10, 0xf, 1), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 4);
-	KUNIT_EXPECT_EQ(test, sack_of(f, 10, 0xffff, 1), ROAN_EV_REPAIR);
-	expect_packet(test, f, 10, true);
-	ack(f, 26);
-	KUNIT_EXPECT_EQ(test, sack_of(f, 27, 0x1, 2), ROAN_EV_PROGRESS);
-	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 17);
-}
-
-/* Sixteen losses that were repaired without a copy too many halve the tolerance; packets that are only late do not. */
-static void sack__tolerance_decreases(struct kunit *test)
-{
-	struct req_fixture *f = sent(test, 0);
-	u32 n = 0, i;
-
-	post(f, ROAN_OP_WRITE, 60 * MTU);
-	f->r.holes->reorder = 1;
-	for (i = 0; i < 17; i++, n += 2) {
-		expect_packet(test, f, n, false);
-		expect_packet(test, f, n + 1, false);
-		KUNIT_EXPECT_EQ(test, sack(f, n, 0x1), ROAN_EV_PROGRESS);
-		ack(f, n + 1);
-	}
-	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 1);
-	KUNIT_EXPECT_EQ(test, f->r.n_resent, 0);
-	for (i = 0; i < 16; i++, n += 3) {
-		KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 1);
-		while (psn_diff(f->r.next_psn, psn_add(PSN0, n + 3)) < 0)
-			KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, sack(f, n, 0x3), ROAN_EV_REPAIR);
-		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-		KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, n));
-		ack(f, n + 2);
-	}
-	KUNIT_EXPECT_EQ(test, f->r.holes->reorder, 0);
-}
-
 /* Without memory for holes a SACK counts as a sequence NAK, and the timer changes nothing but its backoff. */
 static void sack__without_memory(struct kunit *test)
 {
-	struct req_fixture *f = sent(test, 10);
+	struct req_fixture *f = sent_settled(test, 10);
 
 	f->r.holes = NULL;
 	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x39), ROAN_EV_RETRY);
@@ -387,8 +288,6 @@ static struct kunit_case requester_sack_cases[] = {
 	KUNIT_CASE(sack__rtt_under_lasting_loss),
 	KUNIT_CASE(sack__tail_loss),
 	KUNIT_CASE(sack__no_answer),
-	KUNIT_CASE(sack__reordering_is_learned),
-	KUNIT_CASE(sack__tolerance_decreases),
 	KUNIT_CASE(sack__without_memory),
 	{}
 };
