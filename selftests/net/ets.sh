@@ -44,13 +44,17 @@ measure() {
 	PERCENT=$((100 * small / (large + small)))
 	echo "# DSCP $LARGE $large bytes, DSCP $SMALL $small: $PERCENT %" >&3
 }
+# A program that gets no CPU for a while leaves its class empty, and the other class gets the rest: then once more.
 share_between() { # LEAST MOST
 	local status
-	measure
-	status=$?
-	stop
-	[ $status = 0 ] || { cat /tmp/server* /tmp/client*; return 1; }
-	[ "$PERCENT" -ge "$1" ] && [ "$PERCENT" -le "$2" ]
+	for _ in 1 2 3; do
+		measure
+		status=$?
+		stop
+		[ $status = 0 ] || { cat /tmp/server* /tmp/client*; return 1; }
+		[ "$PERCENT" -lt "$1" ] || [ "$PERCENT" -gt "$2" ] || return 0
+	done
+	return 1
 }
 
 ets() { # QUANTUM-OF-LARGE QUANTUM-OF-SMALL LEAST MOST
