@@ -66,7 +66,7 @@ while read -r verb gbps rtt mtu loss reordered peer least most; do
 done <<-END
 	write 10 20 4096 0 0 auto 99 0
 	write 10 20 4096 0.1 0 auto 95 1.5
-	write 10 20 4096 1 0 auto 95 1.5
+	write 10 20 4096 1 0 auto 90 1.5
 	write 10 20 4096 5 0 auto 90 1.5
 	write 10 100 4096 0.1 0 auto 95 1.5
 	write 10 100 4096 1 0 auto 90 1.5
