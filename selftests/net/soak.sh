@@ -80,7 +80,7 @@ link_figures() { # BEFORE: number of damaged packets
 	for n in $({ a tc -s qdisc show dev v1; b tc -s qdisc show dev v2; } | grep -o 'dropped [0-9]*' | cut -d' ' -f2); do
 		lost=$((lost + n))
 	done
-	echo "lost=$lost corrupted=$(($(damaged) - $1))"
+	echo "dropped=$lost corrupted=$(($(damaged) - $1))"
 }
 
 round() {
@@ -115,5 +115,5 @@ done
 awk -v rounds=$((n - 1)) -v seconds=$SECONDS -v more=$(($(unreclaimable) - ${before:-$(unreclaimable)})) '
 	{ for (i = 1; i <= NF; i++) { split($i, f, "="); sum[f[1]] += f[2] } }
 	END { printf "# soak: %d s, %d rounds, %d messages, %d bytes compared, %d packets lost, %d corrupted, %d KiB of kernel memory more\n",
-		seconds, rounds, sum["judged"], sum["bytes"], sum["lost"], sum["corrupted"], more }' /tmp/figures
+		seconds, rounds, sum["judged"], sum["bytes"], sum["dropped"], sum["corrupted"], more }' /tmp/figures
 ktap_end
