@@ -73,8 +73,7 @@ static u64 swift_window_min(const struct roan_cc *cc)
 	u64 rate = roan_mbps(CC_PARAM(cc, swift_min_rate));
 	u64 least = mul_u64_u64_div_u64(rate << FRAC, cc->swift.rtt_ns, 8 * NSEC_PER_SEC);
 
-	least = max(least, ((u64)cc->packet << FRAC) / MIN_SHARE);
-	return clamp(least, 1ULL, swift_window_max(cc));
+	return max(max(least, ((u64)cc->packet << FRAC) / MIN_SHARE), 1ULL);
 }
 
 static void swift_publish(struct roan_cc *cc)
@@ -87,7 +86,7 @@ static void swift_publish(struct roan_cc *cc)
 		cc->rate = cc->rate_cap;
 		return;
 	}
-	s->cwnd = clamp(s->cwnd, swift_window_min(cc), swift_window_max(cc));
+	s->cwnd = min(max(s->cwnd, swift_window_min(cc)), swift_window_max(cc));
 	if (s->cwnd < full)
 		rate = max(mul_u64_u64_div_u64(s->cwnd << 3, NSEC_PER_SEC, s->rtt_ns << FRAC), 1ULL);
 	cc->cwnd = max(s->cwnd >> FRAC, (u64)cc->packet);
