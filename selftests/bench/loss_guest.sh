@@ -37,9 +37,9 @@ point() { # GBPS RTT_US LOSS_%
 	esac
 	shape "$@" || return
 	rm -f /tmp/series.csv
-	at "$to" timeout 100 "$PROGRAMS/traffic" "${receiver[@]}" -k 1 > /tmp/server 2>&1 &
+	at_end "$to" timeout 100 "$PROGRAMS/traffic" "${receiver[@]}" -k 1 > /tmp/server 2>&1 &
 	sleep 0.1
-	at "$from" timeout 100 "$PROGRAMS/traffic" "${sender[@]}" -s 65536 -m 4096 -q 16 -z "$MS" -o /tmp/series.csv $address > /tmp/flow 2>&1
+	at_end "$from" timeout 100 "$PROGRAMS/traffic" "${sender[@]}" -s 65536 -m 4096 -q 16 -z "$MS" -o /tmp/series.csv $address > /tmp/flow 2>&1
 	sed 's/^/# /' /tmp/flow
 	wait
 	awk -F, -v ms="$MS" -v p="point $PAIR $*" 'NR > 1 { n += $2 } END { printf "%s %.3f\n", p, n * 8 / ms / 1e6 }' /tmp/series.csv

@@ -14,19 +14,13 @@ lossy_hosts() {
 	for n in 1 2; do
 		[ -z "${h[n]}" ] || { ip netns add "${h[n]}" && on "${h[n]}" ip link set lo up; } || return
 		ip link add v$n netns "${h[n]:-1}" mtu 4200 type veth peer name p$n netns s mtu 4200 && on s ip link set p$n master br0 up || return
-		at "${h[n]}" ip addr add "10.7.0.$n/24" dev v$n && at "${h[n]}" ip link set v$n up &&
-			at "${h[n]}" ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null || return
+		at_end "${h[n]}" ip addr add "10.7.0.$n/24" dev v$n && at_end "${h[n]}" ip link set v$n up &&
+			at_end "${h[n]}" ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null || return
 	done
 	sleep 2		# the kernel reports link changes at most once a second
 	for n in 1 2; do
 		if [ -n "${h[n]}" ]; then link_add roan$n v$n h$n; else rdma link add rxe1 type rxe netdev v1; fi || return
 	done
-}
-
-at() { # NAMESPACE COMMAND...; no namespace: the first one
-	local where=$1
-	shift
-	if [ -n "$where" ]; then on "$where" "$@"; else "$@"; fi
 }
 
 # lossy PORT GBPS RTT_US LOSS_%: what leaves by this port. Loses RoCE only, not the programs' TCP connection; with

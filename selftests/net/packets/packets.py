@@ -363,7 +363,7 @@ def sequence(v):
         return datagram(bth(SEND_ONLY, qp.qp_num, psn=psn, ack=True, **kw) + bytes(size))
 
     v.expect("RC: PSN ahead", send(PSN + 5), {"out_of_seq_request": 1, "rx_early_kept": 1, **said}, 0x60)
-    result(shown(DEV, qp)["early_pkts"] == 1 and shown(DEV, qp)["early_bytes"] > 16, "... is seen in early_pkts and early_bytes")
+    result((state := shown(DEV, qp))["early_pkts"] == 1 and state["early_bytes"] > 16, "... is seen in early_pkts and early_bytes")
     v.expect("RC: PSN too far ahead: dropped, silence", send(PSN + 2048), {"rx_after_nak": 1, **heard})
     v.expect("RC: no receive", send(PSN), {"send_rnr_err": 1, **said}, 0x20 | 12)
     v.post(qp)
