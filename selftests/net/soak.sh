@@ -86,6 +86,7 @@ link_figures() { # BEFORE: number of damaged packets
 round() {
 	local pid rc=0 before arrived
 	segments "$trains"
+	wait_for 10 neighbours || return
 	# shellcheck disable=SC2086 # lists of words
 	wire $impairment || return
 	before=$(damaged)
@@ -99,6 +100,10 @@ round() {
 	{ cat $OUT_A $OUT_B; link_figures "$before"; } >> /tmp/figures
 	wire loss 0% && $after
 }
+
+# Resolves addresses while nothing is lost: a QP's connection allows 1 s for it, as long as the kernel waits to repeat a
+# lost solicitation. A link that was down has forgotten them.
+neighbours() { a ping -q -c 1 -W 1 $BIP && a ping -q -c 1 -W 1 $BIP6; }
 
 unreclaimable() { awk '/^(SUnreclaim|Percpu|KernelStack)/ { n += $2 } END { print n }' /proc/meminfo; }
 
