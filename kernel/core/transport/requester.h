@@ -22,7 +22,6 @@
 #include "core/core_env.h"
 #include "core/transport/opcode.h"
 #include "core/transport/psn.h"
-#include "core/transport/psn_set.h"
 #include "core/transport/rtt.h"
 #include "core/transport/sack.h"
 #include "core/transport/wire.h"

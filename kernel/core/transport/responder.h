@@ -26,7 +26,6 @@
 #include "core/core_env.h"
 #include "core/transport/opcode.h"
 #include "core/transport/psn.h"
-#include "core/transport/psn_set.h"
 #include "core/transport/rnr_defer.h"
 #include "core/transport/wire.h"
 
