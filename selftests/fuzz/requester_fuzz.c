@@ -30,6 +30,29 @@ static void check_holes(const struct roan_requester *r)
 	MUST(n == all && r->any_holes == !!all);
 }
 
+/* The counts of packets in flight agree, and each is sent and not acknowledged. */
+static void check_paths(const struct roan_requester *r)
+{
+	const struct roan_paths *p = r->paths;
+	u32 of_path[ROAN_MAX_PATHS] = {}, failed = 0, ahead = 0, psn;
+
+	if (!p)
+		return;
+	MUST(p->n >= 1 && p->n <= ROAN_MAX_PATHS && p->in_use < p->n && p->try_next < p->n);
+	for (psn = 0; psn < ROAN_PATH_PSNS; psn++)
+		of_path[p->path_of[psn]] += psn_set_has(p->in_flight, ROAN_PATH_PSNS, psn);
+	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
+		ahead += psn_set_has(p->in_flight, ROAN_PATH_PSNS, psn);
+	MUST(ahead == p->n_in_flight);
+	for (u32 i = 0; i < ROAN_MAX_PATHS; i++) {
+		MUST(of_path[i] == p->path[i].in_flight && ahead >= of_path[i]);
+		ahead -= of_path[i];
+		failed += p->path[i].failed;
+		MUST(i >= p->n || p->path[i].share);
+	}
+	MUST(!ahead && failed == p->n_failed && p->window / 256 >= 1);
+}
+
 /* A packet that was overtaken is to be sent again, or the timer will see to it within a second. */
 static void check_overtaken(const struct roan_requester *r, u64 now)
 {
@@ -37,7 +60,8 @@ static void check_overtaken(const struct roan_requester *r, u64 now)
 	u64 deadline = roan_requester_deadline(r);
 
 	for (u32 psn = 0; h && psn < ROAN_HOLES; psn++)
-		if (psn_set_has(h->missing, ROAN_HOLES, psn) && !psn_set_has(h->again, ROAN_HOLES, psn) && h->overtakers[psn])
+		if (psn_set_has(h->missing, ROAN_HOLES, psn) && !psn_set_has(h->again, ROAN_HOLES, psn) &&
+		    (h->overtakers[psn] || (r->paths && r->paths->rtt_ns)))
 			MUST(h->lost_at <= now + NSEC_PER_SEC && deadline && deadline <= h->lost_at);
 }
 
@@ -77,6 +101,7 @@ static void check(const struct roan_requester *r)
 	MUST(!r->repair_by_sack || !r->repair_left || psn_set_has(r->holes->again, ROAN_HOLES, r->repair_psn));
 	MUST(r->any_holes || !r->repair_by_sack || !r->repair_left);
 	check_holes(r);
+	check_paths(r);
 	check_reads(r);
 	MUST(r->rd_outstanding <= r->cfg.max_rd_atomic);
 	MUST(r->retries_left <= r->cfg.retry_cnt && r->rnr_left <= r->cfg.rnr_retry);
@@ -175,7 +200,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct roan_tx_wqe work[SLOTS];
 	static struct roan_requester r;
+	static const u8 n_paths[] = { 1, 2, 8, ROAN_MAX_PATHS };
 	static struct roan_holes holes;
+	static struct roan_paths paths;
 	struct roan_requester_cfg cfg;
 	u32 expected = 0;
 	u64 now = 1;
@@ -186,11 +213,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		.transport = data[0] & 7 ? ROAN_TP_RC : data[0] & 8 ? ROAN_TP_UC : ROAN_TP_UD,
 		.mtu_shift = 8 + (data[0] >> 4) % 5, .retry_cnt = data[1] & 7, .rnr_retry = data[1] >> 3 & 7,
 		.timeout = data[2] & 31, .max_rd_atomic = data[2] >> 5, .sq_psn = PSN_MASK - 3, .psn_window = 1 +
-			(data[3] & 63), .sack = data[3] & 64,
+			(data[3] & 63), .sack = data[3] & 64, .paths = n_paths[data[1] >> 6],
 	};
 	r.work = work;
 	r.mask = SLOTS - 1;
 	r.holes = data[3] & 128 ? NULL : &holes;
+	r.paths = cfg.paths > 1 && cfg.transport == ROAN_TP_RC ? &paths : NULL;
 	roan_requester_reset(&r, &cfg);
 
 	for (size_t at = 4; at + 4 <= size; at += 4) {

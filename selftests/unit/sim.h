@@ -42,6 +42,10 @@ struct side {
 	struct roan_responder resp;
 	struct roan_tx_wqe work[SIM_QUEUE];
 	struct roan_holes holes;
+	struct roan_paths paths;
+	u32 path_delay[ROAN_MAX_PATHS];		/* ns, beyond that of the link */
+	u32 fails;		/* requests by this path and each fourth after it are lost from @fails_at until @works_at */
+	u64 fails_at, works_at;
 	struct roan_resp_res resp_res[SIM_RESP_RES];
 	struct roan_early_set early_set;
 

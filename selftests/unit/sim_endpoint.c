@@ -94,6 +94,7 @@ void sim_side_init(struct sim *sim, int id)
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 200, .rnr_retry = 7, .timeout = timeout,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_RESP_RES), .sq_psn = psn,
 		.psn_window = windows[sim_below(sim, ARRAY_SIZE(windows))], .sack = sim_below(sim, 3),
+		.paths = 1 + sim_below(sim, sim_below(sim, 2) ? ROAN_MAX_PATHS : 4),
 	};
 	const struct roan_responder_cfg resp = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .max_dest_rd_atomic = req.max_rd_atomic, .rq_psn = psn,
@@ -105,6 +106,12 @@ void sim_side_init(struct sim *sim, int id)
 	s->req.work = s->work;
 	s->req.mask = SIM_QUEUE - 1;
 	s->req.holes = sim->seed % 16 ? &s->holes : NULL;	/* NULL: no memory for it */
+	s->req.paths = sim_below(sim, 2) ? &s->paths : NULL;
+	for (u32 i = 0; i < ROAN_MAX_PATHS; i++)
+		s->path_delay[i] = sim_below(sim, 4) ? 0 : sim_below(sim, 30000);
+	s->fails = sim_below(sim, 4);
+	s->fails_at = sim->now + sim_below(sim, 300000);
+	s->works_at = s->fails_at + (sim_below(sim, 2) ? sim_below(sim, 3000000) : 0);
 	roan_requester_reset(&s->req, &req);
 	peer->resp.resp_res = peer->resp_res;
 	peer->resp.max_resp_res = SIM_RESP_RES;
@@ -126,21 +133,26 @@ void sim_side_init(struct sim *sim, int id)
 
 /* ---- the link ---- */
 
-static void put_on_link(struct sim *sim, struct side *from, const struct flight *f)
+static void put_on_link(struct sim *sim, struct side *from, const struct flight *f, u32 path)
 {
 	SIM_CHECK(sim, sim->n_flights < SIM_FLIGHTS, "too many packets in flight");
 	from->line_free_at = max(from->line_free_at, sim->now) + (u64)f->len * sim->ns_per_byte;
 	sim->flights[sim->n_flights] = *f;
 	sim->flights[sim->n_flights].to = !from->id;
-	sim->flights[sim->n_flights].at = from->line_free_at + 5000 +
+	sim->flights[sim->n_flights].at = from->line_free_at + 5000 + from->path_delay[path] +
 					  (sim_below(sim, 1000) < sim->reorder ? sim_below(sim, 40000) : 0);
 	sim->n_flights++;
 }
 
-static void transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, const u8 *payload, u32 len)
+static bool path_fails(const struct sim *sim, const struct side *s, u32 path)
+{
+	return s->req.paths && path % 4 == s->fails && sim->now >= s->fails_at && sim->now < s->works_at;
+}
+
+static void transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, u32 path, const u8 *payload, u32 len)
 {
 	struct flight f = { .payload = payload };
-	bool lost = sim_below(sim, 1000) < sim->loss;
+	bool lost = sim_below(sim, 1000) < sim->loss || path_fails(sim, s, path);
 
 	pkt->pad = roan_wire_pad(len);
 	f.len = roan_wire_build(f.head, pkt) + len + pkt->pad + ROAN_ICRC_LEN;
@@ -150,9 +162,9 @@ static void transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, cons
 		       lost ? " LOST" : "");
 	if (lost)
 		return;
-	put_on_link(sim, s, &f);
+	put_on_link(sim, s, &f, path);
 	if (sim_below(sim, 1000) < sim->copies)
-		put_on_link(sim, s, &f);
+		put_on_link(sim, s, &f, path);
 }
 
 /* Some sides say so at first, and later do not. */
@@ -234,8 +246,8 @@ static u32 send_alike(struct sim *sim, struct side *s, struct roan_tx_desc *e)
 			pkt.va = (u64)index << 32;
 			pkt.imm = cpu_to_be32(index);
 		}
-		transmit(sim, s, &pkt, bytes_of(s, index, roan_tx_desc_offset(e, i)), j->op == ROAN_OP_READ ? 0 :
-			 e->len);
+		transmit(sim, s, &pkt, e->path, bytes_of(s, index, roan_tx_desc_offset(e, i)),
+			 j->op == ROAN_OP_READ ? 0 : e->len);
 	}
 	e->npsn += n - 1;
 	roan_requester_sent(&s->req, e, sim->now);
@@ -308,7 +320,7 @@ static void answer(struct sim *sim, struct side *s)
 			s->kick_at = sim->now + 1 + sim_below(sim, 3000);
 			return;
 		}
-		transmit(sim, s, &pkt, a.len ? peer->jobs[a.va >> 32].region + (u32)a.va : NULL, a.len);
+		transmit(sim, s, &pkt, sim_below(sim, ROAN_MAX_PATHS), a.len ? peer->jobs[a.va >> 32].region + (u32)a.va : NULL, a.len);
 		roan_responder_sent(&s->resp, &a);
 	}
 }

@@ -19,6 +19,7 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 {
 	struct roan_tx_wqe *work = r->work;
 	struct roan_holes *holes = r->holes;
+	struct roan_paths *paths = r->paths;
 	u32 mask = r->mask;
 
 	memset(r, 0, sizeof(*r));
@@ -28,6 +29,9 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 	r->holes = holes;
 	if (holes)
 		memset(holes, 0, sizeof(*holes));
+	r->paths = paths;
+	if (paths)
+		roan_paths_reset(r);
 	r->una_psn = cfg->sq_psn;
 	r->next_psn = cfg->sq_psn;
 	r->end_psn = cfg->sq_psn;
@@ -236,7 +240,7 @@ static enum roan_next req_next_repair(struct roan_requester *r, struct roan_tx_d
 	return ROAN_NEXT_PACKET;
 }
 
-enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *e)
+static enum roan_next req_next(struct roan_requester *r, u64 now, struct roan_tx_desc *e)
 {
 	struct roan_tx_wqe *w;
 
@@ -281,6 +285,15 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	return req_fits_limits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
 }
 
+enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *e)
+{
+	enum roan_next next = req_next(r, now, e);
+
+	if (likely(!r->paths) || next != ROAN_NEXT_PACKET)
+		return next;
+	return roan_paths_next(r, e, now) ? next : ROAN_NEXT_WAIT;
+}
+
 /* How many packets after @e fit into the window without an AckReq. */
 static u32 req_unacked_batch(const struct roan_requester *r, const struct roan_tx_desc *e)
 {
@@ -314,6 +327,8 @@ u32 roan_requester_batch_count(const struct roan_requester *r, const struct roan
 		return 0;
 	if (r->cfg.transport == ROAN_TP_RC)
 		most = min(most, req_unacked_batch(r, e));
+	if (unlikely(r->paths))
+		most = min(most, roan_paths_batch(r));
 	if (e->single_pkt)
 		return req_batchable_wqes(r, w, e->index, most);
 	return pos && pos + 1 < w->n_psn ? min(most, w->n_psn - 2 - pos) : 0;
@@ -346,6 +361,8 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e,
 	struct roan_tx_wqe *w = roan_requester_wqe(r, e->index);
 	u32 i;
 
+	if (unlikely(r->paths))
+		roan_paths_sent(r, e, now);
 	if (unlikely(e->repair)) {
 		if (e->read_hole)
 			roan_read_hole_sent(r, e, now);
@@ -443,6 +460,8 @@ void roan_requester_flush(struct roan_requester *r)
 	r->timed_at = 0;
 	r->repair_left = 0;
 	roan_holes_clear(r);
+	if (unlikely(r->paths))
+		roan_paths_forget(r);
 	roan_read_reset(r);
 }
 

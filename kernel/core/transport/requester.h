@@ -78,8 +78,9 @@ struct roan_requester_cfg {
 	u8  timeout;		/* local ACK timeout code, 0..31, 0 = never */
 	u8  max_rd_atomic;	/* READs and atomics outstanding */
 	bool sack;		/* SACKs are used; otherwise ignored */
+	u8  paths;		/* 1..ROAN_MAX_PATHS; 1 if there is no struct roan_paths */
 	u32 sq_psn;
-	u32 psn_window;		/* maximum of unacknowledged PSNs; < 2^22 */
+	u32 psn_window;		/* maximum of unacknowledged PSNs; < 2^22; several paths: <= ROAN_PATH_PSNS */
 };
 
 #define ROAN_HOLES	256	/* more than a SACK covers */
@@ -133,6 +134,51 @@ struct roan_early_reads {
 	u32 hole_left;
 	u32 hole_psn;
 	u32 hole_index;
+};
+
+#define ROAN_MAX_PATHS	64
+#define ROAN_PATH_PSNS	256	/* the PSN window of a QP with several paths */
+
+/* Packets are numbered in the order in which they leave by the path, modulo 2^16. */
+struct roan_path {
+	u32 in_flight;		/* packets sent, and neither received nor lost */
+	u16 share;		/* @in_flight of the paths is kept proportional to it */
+	u16 last_sent;		/* number of the packet sent last */
+	u16 last_received;	/* the highest number received */
+	u16 adapt_at;		/* @share is adapted when this number is received */
+	u16 failed_at;		/* if @failed: last_sent at that time */
+	u8  backoff;		/* if @failed: doublings of the time between probes */
+	bool failed;		/* it delivered nothing while others did: takes single packets, as probes */
+	u32 rtt_ns;		/* smoothed; 0: none measured since it was tried again */
+	u64 sent_at;		/* ns: the last packet was sent */
+	u64 received_at;	/* ns: the last packet was received; 0: none */
+	u64 probe_at;		/* ns: if @failed: the next probe may be sent */
+};
+
+/* Several paths of a QP, each a UDP source port of its own. Arrays are indexed by PSN. requester_paths.c */
+struct roan_paths {
+	u32 n;
+	u32 in_use;		/* index of the path of the next packet, */
+	u32 train_left;		/* and of so many from there on; 0: to be chosen */
+	u32 try_next;		/* index of the path that is tried next, if it was not used for long */
+	u32 n_failed;		/* paths */
+	u32 n_in_flight;	/* packets, of all paths */
+	u32 backoff;		/* doublings of the time after which packets expire, until a round trip is measured */
+	u64 backoff_at;		/* ns: the last one */
+	u32 window;		/* the most of them; 1/256 packet */
+	u32 window_psn;		/* the window is reduced again when this is received */
+	bool window_known;	/* it was reduced */
+	/* ns, of all paths; 0: none measured */
+	u32 rtt_ns;		/* smoothed */
+	u32 min_rtt_ns;		/* shortest recent one */
+	u32 max_rtt_ns;		/* longest recent one */
+	u64 min_rtt_at;		/* ns: when it was measured */
+	struct roan_path path[ROAN_MAX_PATHS];
+	u32 in_flight[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];
+	u32 not_timed[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];	/* sent more than once, or a READ or atomic: not timed */
+	u8  path_of[ROAN_PATH_PSNS];		/* path by which the packet was sent last */
+	u16 number[ROAN_PATH_PSNS];		/* on that path */
+	u32 sent_at[ROAN_PATH_PSNS];		/* low half of ns: when */
 };
 
 struct roan_requester {
@@ -192,6 +238,7 @@ struct roan_requester {
 	bool any_holes;		/* holes->missing is not empty */
 	/* zeroed when set, owned by the driver half. NULL: a SACK counts as a sequence NAK */
 	struct roan_holes *holes;
+	struct roan_paths *paths;	/* owned by the driver half. NULL: one path */
 	struct roan_early_reads reads;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
@@ -223,6 +270,7 @@ enum roan_next {
 struct roan_tx_desc {
 	u32 index;		/* of the work request */
 	u8  opcode;
+	u8  path;		/* 0..cfg.paths - 1: which UDP source port it leaves with */
 	bool ackreq;
 	bool solicited;
 	bool resend;

@@ -12,6 +12,29 @@ void roan_read_forget_requests(struct roan_requester *r);
 /* Nothing is placed early. */
 void roan_read_reset(struct roan_requester *r);
 
+void roan_paths_reset(struct roan_requester *r);
+/* Nothing is in flight any more: everything is sent again, or nothing. */
+void roan_paths_forget(struct roan_requester *r);
+/* Sets the path of packet @d, which is next, and AckReq if no other may follow it. False: not now. */
+bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now);
+/* How many more packets, without AckReq, may leave by the same path. */
+u32 roan_paths_batch(const struct roan_requester *r);
+/* The packets of @d leave by the path that roan_paths_next() has set. */
+void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
+/* A SACK says which packets the peer has received. */
+void roan_paths_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
+/* una_psn has advanced from @from. */
+void roan_paths_progress(struct roan_requester *r, u32 from, u64 now);
+/* Packet @psn counts as lost. */
+void roan_paths_lost(struct roan_requester *r, u32 psn);
+/* Packets sent by the path of packet @psn and after it, of which the last is received. */
+u32 roan_paths_overtakers(const struct roan_requester *r, u32 psn);
+/*
+ * True if packet @psn, which no packet of its path has overtaken, would have arrived by now. If not, lowers @at, ns, to
+ * when it is.
+ */
+bool roan_paths_expired(struct roan_requester *r, u32 psn, u64 now, u64 *at);
+
 /* Forgets all holes: everything is sent again, or nothing. */
 static inline void roan_holes_clear(struct roan_requester *r)
 {
@@ -61,6 +84,8 @@ static inline void next_is_oldest(struct roan_requester *r, u64 now)
 	r->repair_left = 0;
 	r->repair_sent = false;
 	roan_holes_clear(r);
+	if (unlikely(r->paths))
+		roan_paths_forget(r);
 	if (unlikely(r->reads.any))
 		roan_read_forget_requests(r);
 }

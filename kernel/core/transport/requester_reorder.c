@@ -33,12 +33,15 @@ static u32 reorder_wait_ns(const struct roan_requester *r)
 	return clamp_t(u64, ns, REORDER_MIN_NS, REORDER_MAX_NS);
 }
 
-/* Packets received that were sent after packet @psn, or after its copy. */
-static u32 reorder_overtakers(const struct roan_holes *h, const struct roan_pkt *pkt, u32 psn)
+/* Packets received that were sent after packet @psn, or after its copy; by the same path, if there are several. */
+static u32 reorder_overtakers(const struct roan_requester *r, const struct roan_pkt *pkt, u32 psn)
 {
+	const struct roan_holes *h = r->holes;
 	bool tried = psn_set_has(h->tried, ROAN_HOLES, psn);
 	u32 later = tried ? h->tried_at[psn % ROAN_HOLES] : psn_add(psn, 1);
 
+	if (unlikely(r->paths))
+		return min_t(u32, roan_paths_overtakers(r, psn), U8_MAX);
 	if (psn_diff(pkt->sack.highest_psn, later) < 0)
 		return 0;
 	return max(roan_sack_count(&pkt->sack, psn_diff(later, pkt->psn) - 1), 1u);
@@ -75,10 +78,10 @@ void roan_reorder_begin(struct roan_requester *r, u64 now)
 bool roan_reorder_is_lost(struct roan_requester *r, const struct roan_pkt *pkt, u32 psn, u64 now)
 {
 	struct roan_holes *h = r->holes;
-	u32 n = reorder_overtakers(h, pkt, psn);
+	u32 n = reorder_overtakers(r, pkt, psn);
 
 	if (!n)
-		return false;
+		return r->paths && roan_paths_expired(r, psn, now, &h->lost_at);
 	if (!h->overtakers[psn % ROAN_HOLES])
 		h->overtaken_at[psn % ROAN_HOLES] = now;
 	h->overtakers[psn % ROAN_HOLES] = n;
@@ -154,6 +157,15 @@ void roan_reorder_progress(struct roan_requester *r)
 		reorder_recovered(r);
 }
 
+static bool reorder_has_waited(struct roan_requester *r, u32 psn, u64 now)
+{
+	struct roan_holes *h = r->holes;
+
+	if (h->overtakers[psn % ROAN_HOLES])
+		return reorder_is_over(r, psn, now);
+	return r->paths && roan_paths_expired(r, psn, now, &h->lost_at);
+}
+
 void roan_reorder_timed_out(struct roan_requester *r, u64 now)
 {
 	struct roan_holes *h = r->holes;
@@ -165,7 +177,7 @@ void roan_reorder_timed_out(struct roan_requester *r, u64 now)
 	h->guessed &= !!r->repair_left;
 	for (i = 0, psn = r->una_psn; i < ROAN_HOLES; i++, psn = psn_add(psn, 1)) {
 		if (!psn_set_has(h->missing, ROAN_HOLES, psn) || psn_set_has(h->again, ROAN_HOLES, psn) ||
-		    !h->overtakers[psn % ROAN_HOLES] || !reorder_is_over(r, psn, now))
+		    !reorder_has_waited(r, psn, now))
 			continue;
 		roan_sack_lost(r, psn);
 	}

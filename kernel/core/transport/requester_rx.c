@@ -150,6 +150,8 @@ bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 	bool whole = roan_req_pass(r, psn);
 
 	if (r->una_psn != from) {
+		if (unlikely(r->paths))
+			roan_paths_progress(r, from, now);
 		if (unlikely(r->any_holes))
 			roan_sack_progress(r, from, now);
 		/* true if more than the probe is acknowledged */
@@ -421,6 +423,8 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 	roan_req_take_response(r);
 	if (unlikely(r->reads.any))
 		roan_read_progress(r, from);
+	if (unlikely(r->paths))
+		roan_paths_progress(r, from, now);
 	if (unlikely(r->any_holes))
 		roan_sack_progress(r, from, now);
 	/* a repeated READ response starts with FIRST or ONLY, so another segment answers the first request */

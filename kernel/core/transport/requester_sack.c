@@ -176,6 +176,8 @@ void roan_sack_lost(struct roan_requester *r, u32 psn)
 
 	psn_set_remove(h->tried, ROAN_HOLES, psn);
 	psn_set_add(h->again, ROAN_HOLES, psn);
+	if (unlikely(r->paths))
+		roan_paths_lost(r, psn);
 	r->n_seq_naks += !h->repaired;	/* once for each recovery */
 	h->repaired = true;
 	h->settled = true;
@@ -194,6 +196,8 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 
 	h->guessed = all || (h->guessed && r->repair_left);
 	roan_reorder_begin(r, now);
+	if (unlikely(r->paths))
+		roan_paths_sacked(r, pkt, now);
 	for (there = sack_find_oldest(r, &pos); there && psn_diff(pos.psn, highest) < 0;
 	     there = sack_find_next(r, &pos)) {
 		ahead = psn_diff(pos.psn, pkt->psn);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Several paths of a QP: kernel/core/transport/requester_paths.c. */
+#include "requester_sack_fixture.h"
+
+#define TRAIN	4
+
+
+/* @n packets of one WRITE are sent, of 48, over @n_paths paths. */
+static struct req_fixture *sent_by_paths(struct kunit *test, u32 n_paths, u32 n)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct req_fixture *f;
+
+	cfg.sack = true;
+	cfg.mtu_shift = SACK_MTU_SHIFT;
+	cfg.paths = n_paths;
+	f = req_fixture_with(test, cfg);
+	f->r.paths = kunit_kzalloc(test, sizeof(*f->r.paths), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->r.paths);
+	roan_requester_reset(&f->r, &cfg);
+	f->r.peer_sacks = true;
+	post(f, ROAN_OP_WRITE, 48 << SACK_MTU_SHIFT);
+	while (n--)
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	return f;
+}
+
+static u8 path_of(const struct req_fixture *f, u32 n)
+{
+	return f->r.paths->path_of[psn_add(PSN0, n) % ROAN_PATH_PSNS];
+}
+
+/* Packets @from to @to are received in order, @us after the last ones. */
+static void received(struct req_fixture *f, u32 from, u32 to, u32 us)
+{
+	f->now += us * NSEC_PER_USEC;
+	for (; from <= to; from++)
+		ack(f, from);
+}
+
+static void next__uses_one_path_until_the_peer_sends_sacks(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 8, 0);
+	u32 i;
+
+	f->r.peer_sacks = false;
+	for (i = 0; i < 3 * TRAIN; i++) {
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, f->e.path, 0);
+	}
+	f->r.peer_sacks = true;
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_NE(test, f->e.path, 0);
+}
+
+static void next__changes_the_path_after_each_train(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 4, 4 * TRAIN);
+	u32 i, used = 0;
+
+	for (i = 0; i < 4 * TRAIN; i++) {
+		KUNIT_EXPECT_EQ(test, path_of(f, i), path_of(f, i / TRAIN * TRAIN));
+		used |= 1u << path_of(f, i);
+	}
+	KUNIT_EXPECT_EQ(test, used, 0xfu);
+}
+
+static void batch_count__ends_with_the_train(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 4, 1);
+
+	KUNIT_ASSERT_EQ(test, roan_requester_next(&f->r, f->now, &f->e), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, roan_requester_batch_count(&f->r, &f->e, 15), TRAIN - 2u);
+}
+
+/* Packets 0 to 3 went by one path, 4 to 7 by another, 8 to 11 by the first. */
+static void sacked__counts_packets_of_the_same_path_only(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 3 * TRAIN);
+
+	f->holes.settled = true;
+	KUNIT_ASSERT_EQ(test, path_of(f, 0), path_of(f, 2 * TRAIN));
+	KUNIT_ASSERT_NE(test, path_of(f, 0), path_of(f, TRAIN));
+	sack(f, 0, 0x78);		/* 4 to 7 are received */
+	KUNIT_EXPECT_FALSE(test, f->r.repair_left);
+	sack(f, 0, 0xf8);		/* and 8 */
+	KUNIT_EXPECT_TRUE(test, f->r.repair_left);
+	expect_packet(test, f, 0, true);
+	expect_packet(test, f, 1, true);
+}
+
+static void sacked__takes_a_packet_as_lost_when_all_others_would_have_arrived(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 2 * TRAIN);
+	u8 failed = path_of(f, TRAIN);
+	u64 at;
+
+	received(f, 0, TRAIN - 1, 20);	/* 20 us by one path */
+	while (send_one(f) == ROAN_NEXT_PACKET)
+		;
+	f->now += 15 * NSEC_PER_USEC;
+	sack(f, TRAIN, 0x8);		/* 8 is received, by the path of 0 */
+	KUNIT_EXPECT_EQ(test, path_of(f, 2 * TRAIN), path_of(f, 0));
+	KUNIT_EXPECT_FALSE(test, f->r.repair_left);
+	at = roan_requester_reorder_deadline(&f->r);
+	KUNIT_ASSERT_LE(test, at, f->now + 100 * NSEC_PER_USEC);
+	f->now = at;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	KUNIT_EXPECT_TRUE(test, f->r.paths->path[failed].failed);
+	expect_packet(test, f, TRAIN, true);
+	KUNIT_EXPECT_NE(test, f->e.path, failed);
+}
+
+static void next__sends_single_packets_by_a_failed_path(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 0);
+	struct roan_paths *p = f->r.paths;
+	u32 i, by[2] = {};
+
+	p->path[1].failed = true;
+	p->n_failed = 1;
+	p->path[1].probe_at = f->now;
+	p->rtt_ns = p->max_rtt_ns = 20000;
+	for (i = 0; i < 5 * TRAIN; i++) {
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		by[f->e.path]++;
+	}
+	KUNIT_EXPECT_EQ(test, by[1], 1u);
+	KUNIT_EXPECT_GT(test, p->path[1].probe_at, f->now + 20000);
+	for (i = 0; path_of(f, i) != 1; i++)
+		;
+	received(f, 0, i, 20);
+	KUNIT_EXPECT_FALSE(test, p->path[1].failed);
+	KUNIT_EXPECT_EQ(test, p->n_failed, 0u);
+}
+
+static void next__waits_when_the_window_is_full(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 0);
+	bool ackreq = false;
+	u32 n;
+
+	f->r.paths->window = 10 * 256;
+	for (n = 0; send_one(f) == ROAN_NEXT_PACKET; n++)
+		ackreq = f->e.ackreq;
+	KUNIT_EXPECT_EQ(test, n, 10u);
+	KUNIT_EXPECT_TRUE(test, ackreq);
+	received(f, 0, 1, 20);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+}
+
+/* The second path takes five times as long. */
+static void received__lowers_the_share_of_a_slow_path(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 0);
+	struct roan_paths *p = f->r.paths;
+	u32 i, n, from;
+	u8 slow = 1;
+
+	for (i = 0; i < 5; i++) {
+		for (n = 0, from = f->r.next_psn - PSN0; n < 2 * TRAIN; n++)
+			KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		for (n = from & PSN_MASK; n < (from & PSN_MASK) + 2 * TRAIN; n++)
+			if (path_of(f, n) == slow)
+				p->sent_at[psn_add(PSN0, n) % ROAN_PATH_PSNS] -= 80 * NSEC_PER_USEC;
+		received(f, from & PSN_MASK, (from & PSN_MASK) + 2 * TRAIN - 1, 20);
+	}
+	KUNIT_EXPECT_LT(test, p->path[slow].share, p->path[!slow].share);
+}
+
+static void reset__keeps_the_window_of_psns_small(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 0);
+	struct roan_requester_cfg cfg = f->r.cfg;
+
+	cfg.psn_window = 65536;
+	roan_requester_reset(&f->r, &cfg);
+	KUNIT_EXPECT_EQ(test, f->r.cfg.psn_window, (u32)ROAN_PATH_PSNS);
+}
+
+static struct kunit_case requester_paths_cases[] = {
+	KUNIT_CASE(next__uses_one_path_until_the_peer_sends_sacks),
+	KUNIT_CASE(next__changes_the_path_after_each_train),
+	KUNIT_CASE(batch_count__ends_with_the_train),
+	KUNIT_CASE(sacked__counts_packets_of_the_same_path_only),
+	KUNIT_CASE(sacked__takes_a_packet_as_lost_when_all_others_would_have_arrived),
+	KUNIT_CASE(next__sends_single_packets_by_a_failed_path),
+	KUNIT_CASE(next__waits_when_the_window_is_full),
+	KUNIT_CASE(received__lowers_the_share_of_a_slow_path),
+	KUNIT_CASE(reset__keeps_the_window_of_psns_small),
+	{}
+};
+
+static struct kunit_suite requester_paths_suite = {
+	.name = "requester_paths",
+	.test_cases = requester_paths_cases,
+};
+
+kunit_test_suite(requester_paths_suite);

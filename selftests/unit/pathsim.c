@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Simulator of queue pairs over several links: requesters and responders of kernel/core/transport, each QP with 16 WRITEs
+ * of 64 KiB under way, and links with a rate, a FIFO queue without limit and perhaps losses. A hash of QP and path, as
+ * of UDP ports, selects the link (ECMP). Prints the goodput of each QP. Time is virtual, and the seed determines
+ * everything.
+ *
+ *   pathsim [-p PATHS] [-q QPS] [-t MILLISECONDS] [-m PATH_MTU] [-s SEED] [-l PER_CENT] [-r MOST] [-v] LINK...
+ *   LINK: GBPS[,loss=PER_CENT][,down=MS[-MS]][,us=DELAY]
+ *   -l: fails if the goodput is less than that part of the links' rates; -r: if more packets are sent again than MOST
+ *   for each lost one; -v: prints each millisecond of the first QP; -v -v: also its paths
+ */
+#include <getopt.h>
+#include "core/transport/requester.h"
+#include "core/transport/responder.h"
+
+#define MSG		65536
+#define DEPTH		16
+#define QUEUE		32	/* work slots, a power of two */
+#define KEPT		ROAN_EARLY_WINDOW
+#define MAX_LINKS	64
+#define MAX_QPS		64
+#define MAX_EVENTS	(1 << 16)
+#define MS		1000000ull	/* ns */
+#define OVERHEAD	(14 + 20 + 8 + 4)
+
+struct link {
+	double gbps, loss;
+	u64 delay, down_from, down_to, free_at;
+};
+
+struct event {
+	u64 at;
+	u32 qp;
+	bool response;
+	struct roan_pkt pkt;
+};
+
+struct qp {
+	struct roan_requester req;
+	struct roan_responder resp;
+	struct roan_tx_wqe work[QUEUE];
+	struct roan_holes holes;
+	struct roan_paths paths;
+	struct roan_early_set early_set;
+	struct roan_pkt kept[KEPT];
+	bool is_kept[KEPT];
+	u64 messages;
+	u32 posted, retired;
+};
+
+static struct link links[MAX_LINKS];
+static struct qp qps[MAX_QPS];
+static struct event events[MAX_EVENTS];
+static u32 n_links, n_qps = 1, n_events, n_paths = 32, mtu_shift = 12, verbose, salt;
+static u64 now = 1000, lost, seed = 1;
+
+static u32 draw(u32 n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (seed >> 20) % n;
+}
+
+/* ---- events: a binary heap ---- */
+
+static void event_add(struct event e)
+{
+	u32 i = n_events++;
+
+	if (n_events > MAX_EVENTS) {
+		printf("not ok: too many packets in flight\n");
+		exit(1);
+	}
+	for (; i && events[(i - 1) / 2].at > e.at; i = (i - 1) / 2)
+		events[i] = events[(i - 1) / 2];
+	events[i] = e;
+}
+
+static struct event event_take(void)
+{
+	struct event first = events[0], e = events[--n_events];
+	u32 i = 0, k;
+
+	for (; (k = 2 * i + 1) < n_events; i = k) {
+		k += k + 1 < n_events && events[k + 1].at < events[k].at;
+		if (events[k].at >= e.at)
+			break;
+		events[i] = events[k];
+	}
+	events[i] = e;
+	return first;
+}
+
+/* ---- the network ---- */
+
+static struct link *link_of(u32 qp, u32 path)
+{
+	u32 x = (salt + qp * 64 + path) * 0x9e3779b1u;
+
+	x ^= x >> 15;
+	x *= 0x85ebca6bu;
+	x ^= x >> 13;
+	return &links[x % n_links];
+}
+
+static void request_leaves(u32 qp, u32 path, const struct roan_pkt *pkt, u32 len)
+{
+	struct link *l = link_of(qp, path);
+	u64 ns = (len + OVERHEAD + roan_opcode(pkt->opcode)->header_len) * 8 / l->gbps;
+
+	l->free_at = max(l->free_at, now) + ns;
+	if ((now >= l->down_from && now < l->down_to) || draw(1000000) < l->loss * 10000) {
+		lost++;
+		return;
+	}
+	event_add((struct event) { .at = l->free_at + l->delay, .qp = qp, .pkt = *pkt });
+}
+
+/* Responses are small: they wait in no queue, and are not lost. */
+static void response_leaves(u32 qp, const struct roan_pkt *pkt)
+{
+	event_add((struct event) { .at = now + links[0].delay, .qp = qp, .response = true, .pkt = *pkt });
+}
+
+/* ---- the hosts ---- */
+
+static void qp_init(struct qp *qp)
+{
+	const struct roan_requester_cfg req = {
+		.transport = ROAN_TP_RC, .mtu_shift = mtu_shift, .retry_cnt = 7, .rnr_retry = 7, .timeout = 14,
+		.psn_window = 256, .sack = true, .paths = n_paths, .sq_psn = draw(1 << 24),
+	};
+	const struct roan_responder_cfg resp = {
+		.transport = ROAN_TP_RC, .mtu_shift = mtu_shift, .rq_psn = req.sq_psn, .sack = true,
+	};
+
+	qp->req.work = qp->work;
+	qp->req.mask = QUEUE - 1;
+	qp->req.holes = &qp->holes;
+	qp->req.paths = n_paths > 1 ? &qp->paths : NULL;
+	roan_requester_reset(&qp->req, &req);
+	qp->resp.early_set = &qp->early_set;
+	roan_responder_reset(&qp->resp, &resp);
+}
+
+static void respond(struct qp *qp)
+{
+	struct roan_response a;
+
+	while (roan_responder_next(&qp->resp, ROAN_AETH_UNLIMITED, &a)) {
+		struct roan_pkt pkt = {
+			.opcode = a.opcode, .info = roan_opcode(a.opcode), .psn = a.psn, .syndrome = a.syndrome, .msn = a.msn,
+			.ext_version = ROAN_EXT_VERSION,
+		};
+
+		if (a.opcode == ROAN_OPCODE_SACK)
+			roan_responder_fill_sack(&qp->resp, &pkt.sack);
+		response_leaves(qp - qps, &pkt);
+		roan_responder_sent(&qp->resp, &a);
+	}
+}
+
+static void execute_kept(struct qp *qp)
+{
+	struct roan_request exec;
+	bool ran = false;
+	u32 at;
+
+	for (; qp->is_kept[at = qp->resp.epsn % KEPT]; ran = true) {
+		qp->is_kept[at] = false;
+		if (roan_responder_admit(&qp->resp, &qp->kept[at], &exec) == ROAN_V_EXECUTE)
+			roan_responder_done(&qp->resp, &qp->kept[at]);
+	}
+	if (ran)
+		roan_responder_next_gap(&qp->resp);
+}
+
+static void request_arrives(struct qp *qp, const struct roan_pkt *pkt)
+{
+	struct roan_request exec;
+
+	switch (roan_responder_admit(&qp->resp, pkt, &exec)) {
+	case ROAN_V_EXECUTE:
+		roan_responder_done(&qp->resp, pkt);
+		execute_kept(qp);
+		break;
+	case ROAN_V_GAP:
+	case ROAN_V_EARLY:
+		if (!qp->is_kept[pkt->psn % KEPT] && roan_responder_may_keep(&qp->resp, pkt)) {
+			qp->is_kept[pkt->psn % KEPT] = true;
+			qp->kept[pkt->psn % KEPT] = *pkt;
+			roan_responder_kept(&qp->resp, pkt);
+		}
+		break;
+	default:
+		break;
+	}
+	respond(qp);
+}
+
+static void post(struct qp *qp)
+{
+	enum roan_status status;
+	u32 index;
+
+	while (roan_requester_retired(&qp->req, &index, &status)) {
+		if (status != ROAN_ST_SUCCESS) {
+			printf("not ok: QP %td: status %u\n", qp - qps, status);
+			exit(1);
+		}
+		qp->retired++;
+		qp->messages++;
+	}
+	for (; qp->posted - qp->retired < DEPTH; qp->posted++) {
+		*roan_requester_slot(&qp->req, &index) = (struct roan_tx_wqe) { .op = ROAN_OP_WRITE, .len = MSG };
+		roan_requester_queued(&qp->req);
+	}
+}
+
+static void send_all(struct qp *qp)
+{
+	struct roan_tx_desc d;
+	u32 i, n;
+
+	post(qp);
+	while (roan_requester_next(&qp->req, now, &d) == ROAN_NEXT_PACKET) {
+		struct roan_pkt pkt = {
+			.opcode = d.opcode, .info = roan_opcode(d.opcode), .ackreq = d.ackreq, .copy = d.copy,
+			.ext_version = ROAN_EXT_VERSION, .dma_len = MSG, .payload_len = d.len,
+		};
+
+		n = 1 + roan_requester_batch_count(&qp->req, &d, 15);
+		for (i = 0; i < n; i++) {
+			pkt.psn = psn_add(d.psn, i);
+			request_leaves(qp - qps, d.path, &pkt, d.len);
+		}
+		d.npsn += n - 1;
+		roan_requester_sent(&qp->req, &d, now);
+	}
+}
+
+static void show_paths(const struct qp *qp)
+{
+	printf("%llu us: window %u, in flight %u, rtt %u us, shortest %u us\n", (unsigned long long)now / 1000, qp->paths.window / 256,
+	       qp->paths.n_in_flight, qp->paths.rtt_ns / 1000, qp->paths.min_rtt_ns / 1000);
+	for (u32 i = 0; i < qp->paths.n; i++) {
+		const struct roan_path *p = &qp->paths.path[i];
+
+		printf("%llu us: path %u: link %td, share %u, in flight %u, rtt %u us%s\n", (unsigned long long)now / 1000, i, link_of(qp - qps, i) - links,
+		       p->share, p->in_flight, p->rtt_ns / 1000, p->failed ? ", failed" : "");
+	}
+}
+
+static u64 next_time(u64 end)
+{
+	u64 at = n_events ? min(events[0].at, end) : end, deadline;
+
+	for (u32 i = 0; i < n_qps; i++) {
+		deadline = roan_requester_deadline(&qps[i].req);
+		if (deadline)
+			at = min(at, max(deadline, now));
+	}
+	return at;
+}
+
+static void run(u64 end)
+{
+	while ((now = next_time(end)) < end) {
+		if (n_events && events[0].at == now) {
+			struct event e = event_take();
+			struct qp *qp = &qps[e.qp];
+
+			if (!e.response)
+				request_arrives(qp, &e.pkt);
+			else if (e.pkt.opcode == ROAN_OPCODE_SACK)
+				roan_requester_sacked(&qp->req, &e.pkt, now);
+			else
+				roan_requester_acked(&qp->req, &e.pkt, now);
+			if (e.response)
+				send_all(qp);
+			continue;
+		}
+		for (u32 i = 0; i < n_qps; i++)
+			if (roan_requester_timer(&qps[i].req, now) != ROAN_EV_NOTHING)
+				send_all(&qps[i]);
+	}
+}
+
+static void add_link(char *words)
+{
+	struct link *l = &links[n_links++];
+	char *word = strtok(words, ",");
+
+	*l = (struct link) { .gbps = atof(word), .delay = 10000 };
+	while ((word = strtok(NULL, ","))) {
+		double a, b = 1e6;
+
+		if (sscanf(word, "loss=%lf", &l->loss) == 1)
+			continue;
+		if (sscanf(word, "us=%lf", &a) == 1) {
+			l->delay = a * 1e3;
+		} else if (sscanf(word, "down=%lf-%lf", &a, &b) >= 1) {
+			l->down_from = a * 1e6;
+			l->down_to = b * 1e6;
+		}
+	}
+}
+
+/* Prints the results. False: worse than the bounds. */
+static bool show_all(u64 ms, double least, double most)
+{
+	double share, gbps = 0, rates = 0;
+	u64 again = 0;
+
+	for (u32 i = 0; i < n_qps; i++) {
+		printf("QP %u: %.2f Gb/s, %u packets sent again\n", i, qps[i].messages * MSG * 8.0 / (ms * MS), qps[i].req.n_resent);
+		gbps += qps[i].messages * MSG * 8.0 / (ms * MS);
+		again += qps[i].req.n_resent;
+	}
+	for (u32 i = 0; i < n_links; i++)
+		rates += links[i].gbps;
+	share = 100 * gbps / rates;
+	printf("all: %.2f Gb/s, %.1f %% of the links' rates, %llu packets lost, %llu sent again\n", gbps, share,
+	       (unsigned long long)lost, (unsigned long long)again);
+	return share >= least && again <= most * max(lost, 1ull);
+}
+
+int main(int argc, char **argv)
+{
+	double least = 0, most = 1e9;
+	u64 ms = 40;
+	int c;
+
+	while ((c = getopt(argc, argv, "p:q:t:m:s:l:r:v")) != -1) {
+		switch (c) {
+		case 'p': n_paths = atoi(optarg); break;
+		case 'q': n_qps = atoi(optarg); break;
+		case 't': ms = atoi(optarg); break;
+		case 'm': mtu_shift = 31 - __builtin_clz(atoi(optarg)); break;
+		case 's': seed = (salt = atoi(optarg)) * 0x9e3779b97f4a7c15ull; break;
+		case 'l': least = atof(optarg); break;
+		case 'r': most = atof(optarg); break;
+		case 'v': verbose++; break;
+		default: return 2;
+		}
+	}
+	for (; optind < argc && n_links < MAX_LINKS; optind++)
+		add_link(argv[optind]);
+	if (!n_links || !n_qps || n_qps > MAX_QPS)
+		return 2;
+	for (u32 i = 0; i < n_qps; i++) {
+		qp_init(&qps[i]);
+		send_all(&qps[i]);
+	}
+	for (u64 step = 1; step <= ms; step++) {
+		u64 before = qps[0].messages;
+
+		run(step * MS);
+		if (verbose)
+			printf("%llu ms: %.2f Gb/s, %u sent again\n", (unsigned long long)step,
+			       (qps[0].messages - before) * MSG * 8.0 / MS, qps[0].req.n_resent);
+		if (verbose > 1)
+			show_paths(&qps[0]);
+	}
+	return show_all(ms, least, most) ? 0 : 1;
+}

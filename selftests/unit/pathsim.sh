@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# pathsim.sh PATHSIM: what QPs with 32 paths reach over several links, with three seeds each. KTAP.
+. "$(dirname "$(readlink -f "$0")")/../vm/lib.sh"
+over() { # ARGUMENTS OF PATHSIM...
+	local seed
+	for seed in 1 2 3; do
+		"$PATHSIM" -s $seed "$@" || return
+	done
+}
+PATHSIM=$1
+ktap_header
+ktap_check "four links of 10 Gb/s" over -l 95 -r 0 10 10 10 10
+ktap_check "path MTU 1024" over -l 92 -r 0 -m 1024 10 10 10 10
+ktap_check "links of 10, 10, 5 and 2.5 Gb/s" over -l 87 -r 0 10 10 5 2.5
+ktap_check "links of 10, 10, 5 and 2.5 Gb/s, 64 paths" over -p 64 -l 85 -r 0 10 10 5 2.5
+ktap_check "a link with the sixfold delay" over -l 86 -r 0 10,us=50 10 10 10
+ktap_check "one of four loses 2 %" over -l 92 -r 1.05 10,loss=2 10 10 10
+ktap_check "all four lose 2 %" over -l 82 -r 1.1 10,loss=2 10,loss=2 10,loss=2
+ktap_check "one of four fails after 15 of 40 ms" over -l 79 -r 1.05 10,down=15 10 10 10
+ktap_check "one fails for 5 ms" over -l 91 -r 1.05 10,down=15-20 10 10 10
+ktap_check "three of four fail" over -l 50 -r 1.05 10,down=15 10,down=16 10,down=17 10
+ktap_check "eight QPs over four links" over -q 8 -l 95 10 10 10 10
+ktap_check "one link" over -l 95 -r 0 10
+ktap_end
