@@ -458,6 +458,8 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		goto unlock;
 	}
 	rx_note_established(qp);
+	if (rx->pkt.ext_version && qp->ext_version)	/* responses by many paths, too, if requests come so */
+		qp->rq.reply_sport = get_unaligned_be16(rx->udp);
 	if (rx_must_queue(qp, &rx->pkt))
 		rx_queue_behind(qp, rx);
 	else

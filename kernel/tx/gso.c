@@ -40,6 +40,7 @@ void roan_gso_begin(struct roan_train *t, struct roan_dev *dev, struct roan_dst_
 	t->dev = dev;
 	t->flow = flow;
 	t->av = av;
+	t->sport = av ? av->sport : 0;
 	t->tclass = roan_qos_tclass(dev, av);
 	t->prio = roan_qos_prio(dev, t->tclass);
 	/* av is NULL before the first packet of a datagram QP: assume the longer header, IPv6. */
@@ -72,7 +73,7 @@ static void gso_write_headers(struct roan_train *t)
 		memcpy(&ip->saddr, av->sgid.raw + 12, 4);
 		memcpy(&ip->daddr, av->dgid.raw + 12, 4);
 	}
-	udp->source = htons(av->sport);
+	udp->source = htons(t->sport);
 	udp->dest = htons(ROAN_UDP_PORT);
 	udp->len = 0;
 	udp->check = 0;

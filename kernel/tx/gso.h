@@ -21,6 +21,7 @@ struct roan_train {
 	struct roan_dev *dev;
 	struct roan_dst_cache *flow;
 	const struct roan_av *av;
+	u16 sport;		/* UDP source port */
 	struct sk_buff *skb;
 	u8 *cur;		/* the packet being added; NULL: none */
 	u32 len;		/* bytes of @cur, BTH to ICRC */
@@ -97,6 +98,15 @@ static inline void roan_gso_set_ecn(struct roan_train *t, u8 ecn)
 		return;
 	roan_gso_xmit(t);
 	t->tclass = (t->tclass & ~INET_ECN_MASK) | ecn;
+}
+
+/* Sets the UDP source port of packets added from here on. Another one needs another skb. */
+static inline void roan_gso_set_sport(struct roan_train *t, u16 sport)
+{
+	if (t->sport == sport)
+		return;
+	roan_gso_xmit(t);
+	t->sport = sport;
 }
 
 #endif /* ROAN_GSO_H */

@@ -309,6 +309,8 @@ static void qp_drop_shown(struct roan_qp *qp)
 	qp->limiter = NULL;
 	kfree(qp->sq.req.holes);
 	qp->sq.req.holes = NULL;
+	kfree(qp->sq.req.paths);
+	qp->sq.req.paths = NULL;
 	mutex_unlock(&qp->mutex);
 }
 

@@ -21,6 +21,22 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
+int roan_qp_alloc_paths(struct roan_qp *qp)
+{
+	u32 n = qp->ext_version ? READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].paths) : 1;
+	struct roan_requester *req = &qp->sq.req;
+
+	kfree(req->paths);
+	req->paths = NULL;
+	if (n == 1)
+		return 0;
+	req->paths = roan_qp_zalloc(qp, sizeof(*req->paths), GFP_KERNEL);
+	if (!req->paths)
+		return -ENOMEM;
+	req->paths->n = n;
+	return 0;
+}
+
 /* The value of qp->cc_override for @name, unpinned. -EINVAL: no such algorithm; -EOPNOTSUPP, -EPERM: not here. */
 static int qp_cc_parse(const struct roan_qp *qp, const char *name)
 {

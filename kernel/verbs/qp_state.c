@@ -192,6 +192,7 @@ static void qp_start_receiving(struct roan_qp *qp)
 	roan_responder_reset(&qp->rq.resp, &cfg);
 	roan_key_limit_reset(&qp->rq.key_limit, cfg.rq_psn);
 	qp->rq.fault_wait = false;
+	qp->rq.reply_sport = 0;
 }
 
 static struct roan_requester_cfg qp_requester_cfg(const struct roan_qp *qp)
@@ -206,6 +207,7 @@ static struct roan_requester_cfg qp_requester_cfg(const struct roan_qp *qp)
 		.sq_psn = qp->attr.sq_psn & PSN_MASK,
 		.psn_window = READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].window_packets),
 		.sack = qp->ext_version,
+		.paths = qp->sq.req.paths ? qp->sq.req.paths->n : 1,
 	};
 }
 
@@ -402,6 +404,8 @@ static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask
 	err = qp_prepare(qp, attr, mask, &prep);
 	if (!err && (next == IB_QPS_RTR || next == IB_QPS_RTS))
 		err = roan_rate_prepare(qp, qp_attr_sets_cap(attr, mask));
+	if (!err && cur == IB_QPS_RTR && next == IB_QPS_RTS)
+		err = roan_qp_alloc_paths(qp);
 	if (!err && cur == IB_QPS_SQE && next == IB_QPS_RTS)
 		qp_flush_sqe(qp);
 	if (!err)

@@ -103,6 +103,7 @@ struct restrack_waits {
 	bool paced;	/* the pacer holds a packet back */
 	bool host;	/* the in-flight limit does: packets wait in this host's qdisc or NIC ring */
 	u8  reorder;	/* tolerance for reordering, in packets */
+	u32 paths_failed;
 };
 
 static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
@@ -121,6 +122,7 @@ static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 		w.paced = qp->limiter && READ_ONCE(qp->limiter->blocked_mask);
 		w.host = roan_tx_inflight_waits(qp);
 		holes = READ_ONCE(qp->sq.req.holes);
+		w.paths_failed = qp->sq.req.paths ? READ_ONCE(qp->sq.req.paths->n_failed) : 0;
 		w.reorder = holes ? READ_ONCE(holes->reorder) : 0;
 	}
 	mutex_unlock(&qp->mutex);
@@ -150,6 +152,8 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "peer_keeps",		READ_ONCE(req->peer_keeps) },
 		{ "peer_sacks",		READ_ONCE(req->peer_sacks) },
 		{ "reorder",		waits.reorder },
+		{ "paths",		READ_ONCE(req->cfg.paths) },
+		{ "paths_failed",	waits.paths_failed },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
 		{ "early_resends",	READ_ONCE(req->n_rto) },
 		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },

@@ -105,6 +105,8 @@ int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct i
 /* qp_cc.c: congestion control of one QP */
 extern const struct uapi_definition roan_qp_cc_defs[];
 extern const struct attribute_group roan_qp_cc_group;
+/* For RTR to RTS, by cc_param/paths: nothing is sent yet, and responses are dropped. 0, or -ENOMEM. */
+int roan_qp_alloc_paths(struct roan_qp *qp);
 
 /* sysfs_cc.c */
 void roan_cc_param_init(struct roan_cc_dev *cc);

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Goodput of QPs over four links between two routers, which choose a link by the UDP ports (fib_multipath_hash_policy=1).
+# In virtual time, so that it depends on the protocol only.
+#
+#	h1: v1, roan1 ==u1 r1 a1 ==== b1 r2 u2== v2, roan2 :h2		aN: netem: line rate, half the RTT of 20 us, loss
+#	                      ...	(4 links)			bN: half the RTT
+#
+# MS=MILLISECONDS: length of each measurement (40). PATHS: cc_param/paths (32). ONLY=WORDS: the cases with them.
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/../vm/lib.sh"
+MS=${MS:-40} PATHS=${PATHS:-32} MTU=4200 LINKS=4
+
+host() { # N: with its router
+	local n=$1
+	ip netns add h$n && ip netns add r$n && on h$n ip link set lo up &&
+		ip link add v$n netns h$n mtu $MTU type veth peer name u$n netns r$n mtu $MTU &&
+		on h$n ip addr add 10.7.$n.1/24 dev v$n && on r$n ip addr add 10.7.$n.254/24 dev u$n &&
+		on h$n ip link set v$n up && on r$n ip link set u$n up && on h$n ip route add default via 10.7.$n.254 &&
+		on h$n ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null &&
+		on r$n sysctl -qw net.ipv4.ip_forward=1 net.ipv4.fib_multipath_hash_policy=1
+}
+
+fabric() {
+	local i via1=() via2=()
+	load_modules && modprobe sch_netem && host 1 && host 2 || return
+	for ((i = 1; i <= LINKS; i++)); do
+		ip link add a$i netns r1 mtu $MTU type veth peer name b$i netns r2 mtu $MTU &&
+			on r1 ip addr add 10.8.$i.1/24 dev a$i && on r2 ip addr add 10.8.$i.2/24 dev b$i &&
+			on r1 ip link set a$i up && on r2 ip link set b$i up || return
+		via1+=(nexthop via "10.8.$i.2") via2+=(nexthop via "10.8.$i.1")
+	done
+	# else the first packets would wait for addresses, and some would be dropped
+	for ((i = 1; i <= LINKS; i++)); do
+		on r1 ip neigh add 10.8.$i.2 dev a$i nud permanent lladdr "$(on r2 cat /sys/class/net/b$i/address)" &&
+			on r2 ip neigh add 10.8.$i.1 dev b$i nud permanent lladdr "$(on r1 cat /sys/class/net/a$i/address)" || return
+	done
+	on r1 ip route add 10.7.2.0/24 "${via1[@]}" && on r2 ip route add 10.7.1.0/24 "${via2[@]}" || return
+	sleep 2		# the kernel reports link changes at most once a second
+	link_add roan1 v1 h1 && link_add roan2 v2 h2
+}
+
+# links GBPS... [LOSS_%]: of each link; a last word with % is the loss of the first one.
+links() {
+	local i=0 gbps loss=0%
+	[[ ${*: -1} != *% ]] || loss=${*: -1}
+	for gbps in "$@"; do
+		[[ $gbps != *% ]] || break
+		i=$((i + 1))
+		on r1 tc qdisc replace dev a$i root netem rate ${gbps}gbit delay 10us loss $loss limit 100000 &&
+			on r2 tc qdisc replace dev b$i root netem delay 10us limit 100000 || return
+		loss=0%
+	done
+}
+
+set_paths() { echo "$1" > /sys/class/infiniband/roan1/ports/1/cc_param/paths; }
+
+# traffic OPTIONS...: one flow, or more with -n, from h1 to h2
+flows() {
+	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
+	sleep 0.1
+	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 65536 -m 4096 -q 16 -z "$MS" -o /tmp/series.csv "$@" 10.7.2.1 > /tmp/flow
+}
+
+# goodput LEAST GBPS...: one QP; LEAST per cent of the links' sum
+goodput() {
+	local least=$1 again
+	shift
+	again=$(counter roan1 resent_pkts)
+	links "$@" && flows || { cat /tmp/flow; return 1; }
+	wait
+	cat /tmp/flow
+	awk -F, -v words="$*" -v ms="$MS" -v least="$least" -v again=$(($(counter roan1 resent_pkts) - again)) 'NR > 1 { n += $2 * 8 }
+		END { m = split(words, w, " "); for (i = 1; i <= m; i++) sum += w[i] ~ /%/ ? 0 : w[i]
+		share = n / ms / 1e6 / sum * 4154 / 4096
+		printf "# %.1f of %.1f Gb/s, %d %%; %d packets sent again\n", n / ms / 1e6, sum, 100 * share, again
+		exit share * 100 < least }' /tmp/series.csv >&3
+}
+
+# From 10 ms after the failure on, of the other links' sum.
+goodput_after_failure() { # LEAST
+	links 10 10 10 10 || return
+	{ sleep 0.12; links 10 10 10 10 100%; } &
+	flows -i 1000 || { cat /tmp/flow; return 1; }
+	wait
+	cat /tmp/flow
+	awk -F, -v ms="$MS" -v least="$1" 'NR > 1 { print "# " $1 / 1000 " ms: " $2 * 8 / 1e6 " Gb/s" > "/tmp/after" } NR > 1 && $1 > 30500 { n += $2 * 8; t++ }
+		END { gbps = n / t / 1e6; printf "# %.1f Gb/s, %d %%\n", gbps, gbps / 30 * 4154 / 4096 * 100
+		exit gbps / 30 * 4154 / 4096 * 100 < least }' /tmp/series.csv >&3
+}
+
+# The slowest of eight, by hash and sprayed.
+eight_qps() {
+	local paths least=()
+	links 10 10 10 10 || return
+	for paths in 1 "$PATHS"; do
+		set_paths "$paths" && flows -n 8 -q 4 || { cat /tmp/flow; return 1; }
+		wait
+		least+=("$(grep -o 'gbps=[0-9.]*' /tmp/flow | cut -d= -f2 | sort -n | head -1)")
+	done
+	echo "# the slowest QP: ${least[0]} Gb/s over one path each, ${least[1]} over $PATHS" >&3
+	awk "BEGIN { exit ${least[1]} < 4.4 }"
+}
+
+exec 3>&1
+ktap_header
+fabric > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+check() {
+	[[ -z ${ONLY:-} || $1 == *$ONLY* ]] || return 0
+	ktap_check "$@"
+}
+set_paths 1
+check "one path: four links of 10 Gb/s" goodput 20 10 10 10 10
+set_paths "$PATHS"
+check "four links of 10 Gb/s" goodput 90 10 10 10 10
+MS=80 check "links of 10, 10, 5 and 2.5 Gb/s" goodput 90 10 10 5 2.5
+check "four links of 10 Gb/s, one loses 2 %" goodput 85 10 10 10 10 2%
+check "four links of 10 Gb/s, one fails after 20 ms: 90 % of the others 10 ms later" goodput_after_failure 90
+check "eight QPs over four links of 10 Gb/s" eight_qps
+ktap_end
