@@ -32,6 +32,7 @@ choose() { # ROUND
 	pick ops 16 32 64
 	pick family "" -6
 	pick more "" -S -e "-S -e" -B
+	pick paths 1 1 4 32
 	options="-t $type -q $qps -w $ops -n 10 -s $RANDOM $more"
 	[ "$type" = rc ] || options="$options -L"
 	[ "$type" = ud ] || options="$options -l $((64 + RANDOM * 2))"
@@ -54,6 +55,7 @@ down() {
 	b ip -6 addr replace "$BIP6/64" dev v2 nodad
 }
 nothing() { :; }
+set_paths() { echo "$paths" > "/sys/class/infiniband/$1/ports/1/cc_param/paths"; }
 came() { [ "$(counter $ADEV rcvd_pkts)" -ge "$1" ]; }
 
 killed() {
@@ -86,6 +88,7 @@ link_figures() { # BEFORE: number of damaged packets
 round() {
 	local pid rc=0 before arrived
 	segments "$trains"
+	set_paths $ADEV && set_paths $BDEV || return
 	wait_for 10 neighbours || return
 	# shellcheck disable=SC2086 # lists of words
 	wire $impairment || return
@@ -114,7 +117,7 @@ wire loss 0% || { ktap_skip "all" "no netem in this kernel"; ktap_end; }
 : > /tmp/figures
 for ((n = 1; SECONDS < MINUTES * 60; n++)); do
 	choose $n
-	ktap_check "round $n: $options ${family:+IPv6, }$impairment, trains $trains, $during, then $after" round || break
+	ktap_check "round $n: $options ${family:+IPv6, }$impairment, trains $trains, $paths paths, $during, then $after" round || break
 	[ $n != 4 ] || before=$(unreclaimable)	# caches are filled by now
 done
 awk -v rounds=$((n - 1)) -v seconds=$SECONDS -v more=$(($(unreclaimable) - ${before:-$(unreclaimable)})) '
