@@ -105,9 +105,12 @@ static bool resp_right_total(const struct roan_responder *resp, const struct roa
  */
 static bool resp_has_resource(const struct roan_responder *resp)
 {
-	const struct roan_resp_res *oldest = &resp->resp_res[resp->resp_res_next];
+	const struct roan_resp_res *oldest;
 
-	return resp->cfg.max_dest_rd_atomic && (!oldest->pending || oldest->sent_once);
+	if (!resp->cfg.max_dest_rd_atomic)
+		return false;
+	oldest = &resp->resp_res[resp->resp_res_next];
+	return !oldest->pending || oldest->sent_once;
 }
 
 static bool resp_valid(const struct roan_responder *resp, const struct roan_pkt *pkt)

@@ -91,6 +91,14 @@ static void admit__more_reads_than_agreed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 2, 0, 8)), ROAN_V_INVALID);
 }
 
+static void admit__without_resources_no_read(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture_with(test, ROAN_TP_RC, 0);
+
+	f->r.resp_res = NULL;
+	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_INVALID);
+}
+
 /*
  * A response is repeated when a new READ arrives: the requester has the response, so the new READ takes the resource.
  */
@@ -495,6 +503,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(set_resources__memory_may_come_with_the_first_read),
 	KUNIT_CASE(admit__no_resources_no_read),
 	KUNIT_CASE(admit__more_reads_than_agreed),
+	KUNIT_CASE(admit__without_resources_no_read),
 	KUNIT_CASE(admit__new_read_takes_a_repeated_ones_resource),
 	KUNIT_CASE(admit__gap_is_reported_once),
 	KUNIT_CASE(admit__kept_packets_are_acknowledged_at_once),
