@@ -57,6 +57,7 @@ void roan_req_end_probe(struct roan_requester *r)
 {
 	r->rto_probe = false;
 	r->timed_at = 0;
+	r->since_ackreq = !r->tail_ackreq;
 	req_skip_sent(r);
 }
 

@@ -275,7 +275,25 @@ static void sack__without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->r.n_resent, 1);
 }
 
+/* The last packet had no AckReq, as more of the message was to follow: the next one to end a burst still needs it. */
+static void sacked__while_probing_remembers_that_the_tail_has_no_ackreq(struct kunit *test)
+{
+	struct req_fixture *f = sent(test, 3);
+
+	know_rtt(f);
+	f->r.peer_sacks = false;	/* an RTO, not the deadline of a SACK */
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_ASSERT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_ASSERT_TRUE(test, f->r.rto_probe);
+	expect_packet(test, f, 0, true);
+	sack(f, 0, 0x1);
+	KUNIT_EXPECT_FALSE(test, f->r.rto_probe);
+	KUNIT_EXPECT_EQ(test, f->r.next_psn, f->r.end_psn);
+	KUNIT_EXPECT_NE(test, f->r.since_ackreq, 0u);
+}
+
 static struct kunit_case requester_sack_cases[] = {
+	KUNIT_CASE(sacked__while_probing_remembers_that_the_tail_has_no_ackreq),
 	KUNIT_CASE(sack__each_hole_once),
 	KUNIT_CASE(sack__nothing_behind_the_highest),
 	KUNIT_CASE(sack__lost_copy_is_sent_again),
