@@ -49,6 +49,10 @@ struct side {
 	struct roan_requester req;
 	struct roan_tx_wqe work[SIM_QUEUE];
 	struct roan_holes holes;
+	struct roan_paths paths;
+	u32 path_delay[ROAN_MAX_PATHS];	/* ns, beyond that of the link */
+	u32 failing;			/* packets by this path and each fourth after it are lost from @fails_at until @works_at */
+	u64 fails_at, works_at;
 	struct model_request requests[SIM_JOBS];
 	struct job jobs[SIM_JOBS];
 	struct model model;	/* of @requests, which the peer executes */
@@ -169,7 +173,7 @@ void sim_respond(struct sim *sim, struct side *s);
 void sim_set_resources(struct side *s, u32 n);
 
 /* sim_link.c */
-void sim_transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, const u8 *payload, u32 len);
+void sim_transmit(struct sim *sim, struct side *s, u32 path, struct roan_pkt *pkt, const u8 *payload, u32 len);
 void sim_deliver_due(struct sim *sim);
 void sim_received(struct sim *sim, struct side *s, const struct flight *f);
 

@@ -156,7 +156,7 @@ static void init_model(struct sim *sim, struct side *s, const struct roan_reques
 	struct side *peer = sim_peer(sim, s);
 
 	s->model = (struct model) {
-		.mtu = 1 << sim->mtu_shift, .read_packets = cfg->psn_window, .max_rd_atomic = cfg->max_rd_atomic,
+		.mtu = 1 << sim->mtu_shift, .read_packets = s->req.cfg.psn_window, .max_rd_atomic = cfg->max_rd_atomic,
 		.max_dest_rd_atomic = resources, .psn = cfg->sq_psn, .requests = s->requests, .n_requests = s->n_jobs,
 		.memory = malloc(memory), .memory_len = memory,
 	};
@@ -176,6 +176,23 @@ static void draw_timing(struct sim *sim, struct side *s)
 	s->keeps_changes_at = sim_below(sim, 4) ? 0 : sim->now + sim_below(sim, 1000000);
 }
 
+/* Some are longer than others, and some runs have one that fails for a while. */
+static void draw_paths(struct sim *sim, struct side *s)
+{
+	if (sim_below(sim, 2))
+		return;
+	s->req.paths = &s->paths;
+	for (u32 i = 0; i < ROAN_MAX_PATHS; i++)
+		s->path_delay[i] = sim_below(sim, 4) ? 0 : sim_below(sim, 30000);
+	sim->reorder = max(sim->reorder, 1u);	/* it is a link that reorders packets, then */
+	if (sim_below(sim, 2))
+		return;
+	sim->loss = max(sim->loss, 1u);		/* it is a link that loses packets, then */
+	s->failing = sim_below(sim, 4);
+	s->fails_at = sim->now + sim_below(sim, 300000);
+	s->works_at = s->fails_at + sim_below(sim, 3000000);
+}
+
 void sim_side_init(struct sim *sim, int id)
 {
 	static const u32 windows[] = { 1, 2, 4, 8, 16, 64, 256, 65536 };
@@ -187,6 +204,7 @@ void sim_side_init(struct sim *sim, int id)
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 50, .rnr_retry = 7, .timeout = timeout,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_RESP_RES), .sq_psn = psn,
 		.psn_window = windows[sim_below(sim, ARRAY_SIZE(windows))], .sack = sim_below(sim, 3),
+		.paths = 1 + sim_below(sim, sim_below(sim, 2) ? ROAN_MAX_PATHS : 4),
 	};
 	struct roan_responder_cfg resp = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .max_dest_rd_atomic = req.max_rd_atomic, .rq_psn = psn,
@@ -206,6 +224,7 @@ void sim_side_init(struct sim *sim, int id)
 	s->req.work = s->work;
 	s->req.mask = SIM_QUEUE - 1;
 	s->req.holes = sim_below(sim, 16) ? &s->holes : NULL;	/* NULL: no memory for it */
+	draw_paths(sim, s);
 	roan_requester_reset(&s->req, &req);
 	peer->n_resp_res = resp.max_dest_rd_atomic;
 	peer->resp.early_set = &peer->early_set;

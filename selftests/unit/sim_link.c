@@ -8,7 +8,7 @@
 
 struct sim_totals sim_totals;
 
-static void put_on_link(struct sim *sim, struct side *from, const struct flight *f, bool response)
+static void put_on_link(struct sim *sim, struct side *from, u32 path, const struct flight *f, bool response)
 {
 	struct flight *to = &sim->flights[sim->n_flights];
 
@@ -20,7 +20,7 @@ static void put_on_link(struct sim *sim, struct side *from, const struct flight 
 	from->line_free_at = max(from->line_free_at, sim->now) + (u64)f->len * sim->ns_per_byte;
 	*to = *f;
 	to->to = !from->id;
-	to->at = from->line_free_at + 5000 + (sim_happens(sim, sim->reorder) ? sim_below(sim, 40000) : 0);
+	to->at = from->line_free_at + 5000 + from->path_delay[path] + (sim_happens(sim, sim->reorder) ? sim_below(sim, 40000) : 0);
 	if (response && f->payload) {
 		to->copy = malloc(f->len);
 		memcpy(to->copy, f->payload, f->len - roan_opcode(f->head[0])->header_len - ROAN_ICRC_LEN - (f->head[1] >> 4 & 3));
@@ -29,9 +29,14 @@ static void put_on_link(struct sim *sim, struct side *from, const struct flight 
 	sim->n_flights++;
 }
 
-void sim_transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, const u8 *payload, u32 len)
+static bool path_fails(const struct sim *sim, const struct side *s, u32 path)
 {
-	bool lost = sim_happens(sim, sim->loss) || (sim->link_ends && sim->now >= sim->link_ends);
+	return path % 4 == s->failing && sim->now >= s->fails_at && sim->now < s->works_at;
+}
+
+void sim_transmit(struct sim *sim, struct side *s, u32 path, struct roan_pkt *pkt, const u8 *payload, u32 len)
+{
+	bool lost = sim_happens(sim, sim->loss) || (sim->link_ends && sim->now >= sim->link_ends) || path_fails(sim, s, path);
 	bool response = roan_op_is_response(roan_opcode(pkt->opcode)->op);
 	struct flight f = { .payload = payload };
 
@@ -45,11 +50,11 @@ void sim_transmit(struct sim *sim, struct side *s, struct roan_pkt *pkt, const u
 		       lost ? " LOST" : "");
 	if (lost)
 		return;
-	put_on_link(sim, s, &f, response);
+	put_on_link(sim, s, path, &f, response);
 	if (!sim_happens(sim, sim->copies))
 		return;
 	sim_totals.copies++;
-	put_on_link(sim, s, &f, response);
+	put_on_link(sim, s, path, &f, response);
 }
 
 static u32 icrc_of(const u8 *head, u32 header_len)

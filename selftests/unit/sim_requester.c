@@ -96,7 +96,7 @@ static bool send_one(struct sim *sim, struct side *s, const struct roan_tx_desc 
 
 	if (!read && e->len && offset + e->len > r->readable)
 		return false;
-	sim_transmit(sim, s, &pkt, r->data + offset, read ? 0 : e->len);
+	sim_transmit(sim, s, e->path, &pkt, r->data + offset, read ? 0 : e->len);
 	return true;
 }
 

@@ -292,7 +292,7 @@ static void respond_with(struct sim *sim, struct side *s, const struct roan_resp
 
 	if (a->opcode == ROAN_OPCODE_SACK)
 		roan_responder_fill_sack(&s->resp, &pkt.sack);
-	sim_transmit(sim, s, &pkt, a->len ? s->memory + (a->va - MODEL_VA) : NULL, a->len);
+	sim_transmit(sim, s, sim_below(sim, ROAN_MAX_PATHS), &pkt, a->len ? s->memory + (a->va - MODEL_VA) : NULL, a->len);
 }
 
 static void respond(struct sim *sim, struct side *s)

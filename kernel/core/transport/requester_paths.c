@@ -148,7 +148,7 @@ bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now)
 	if (!p->train_left || d->repair)
 		path_begin_train(p, d->repair, now);
 	d->path = p->in_use;
-	d->ackreq |= path_window_left(p) <= 1;
+	d->ackreq |= path_window_left(p) <= 1 && !roan_op_needs_response(roan_requester_wqe(r, d->index)->op);
 	return true;
 }
 
