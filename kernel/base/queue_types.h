@@ -105,7 +105,8 @@ struct roan_sq {
 	bool sqd_notify;	/* report IB_EVENT_SQ_DRAINED */
 	u32 rx_seq_seen;	/* cpu_yield.c: receive progress at the last doorbell; atomic */
 	u64 timer_at;		/* latest expiry of the timer, ns; 0: timer not set */
-	struct hrtimer timer;	/* soft; runs roan_requester_timer() */
+	u64 nak_at;		/* ns: a NAK of the responder may be due; 0: none. READ_ONCE() without lock */
+	struct hrtimer timer;	/* soft; runs roan_requester_timer(), and roan_respond() at @nak_at */
 	/* Values of the requester's counters that are already added to the device's counters. */
 	u32 seen_resent, seen_timeouts, seen_rto, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale;
 };

@@ -87,6 +87,8 @@ bool roan_early_keep(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	e = roan_rxq_has_space(qp, bytes, true) ? kmalloc(sizeof(*e), GFP_ATOMIC | __GFP_NOWARN) : NULL;
 	if (!e)
 		return false;
+	if (!rx->now)
+		rx->now = ktime_get_ns();
 	e->bytes = bytes;
 	if (same_skb)
 		early_move_charge(before, e);
@@ -107,6 +109,14 @@ static void early_free(struct roan_qp *qp, struct early_entry *e)
 	early_charge(qp, -1, -(int)e->bytes);
 	consume_skb(e->rx.skb);
 	kfree(e);
+}
+
+/* When the first of the kept requests came. */
+static u64 early_since(struct roan_rq *rq)
+{
+	const struct early_entry *e = early_first(rq);
+
+	return e ? e->rx.now : 0;
 }
 
 /* The expected request is kept, or waits for a page fault. */
@@ -147,7 +157,7 @@ void roan_early_run(struct roan_qp *qp)
 	rq->resp.epsn_waits = false;
 	ran = early_execute(qp);
 	rq->resp.epsn_waits = early_epsn_waits(rq);
-	if (ran && roan_responder_next_gap(&rq->resp))
+	if (roan_responder_next_gap(&rq->resp, ran || rq->resp.epsn_waits, early_since(rq), ktime_get_ns()))
 		roan_count(qp->dev, out_of_seq_request);
 }
 

@@ -333,10 +333,12 @@ static void rx_count_verdict(struct roan_qp *qp, struct roan_rx_ctx *rx, enum ro
 		break;
 	case ROAN_V_DUPLICATE:
 		roan_count(qp->dev, duplicate_request);
+		roan_responder_duplicate(&qp->rq.resp, &rx->pkt, ktime_get_ns());
 		break;
 	case ROAN_V_GAP:
 		roan_count(qp->dev, out_of_seq_request);
 		roan_early_keep(qp, rx);
+		roan_responder_gap(&qp->rq.resp, ktime_get_ns());
 		break;
 	case ROAN_V_EARLY:
 		if (!roan_early_keep(qp, rx))

@@ -461,21 +461,53 @@ void roan_send_acked(struct roan_qp *qp)
 }
 
 /*
- * Sets the timer to the requester's deadline. A timer set to an earlier time stays: it finds nothing due and is set
- * again, which is cheaper than moving it with every ACK. The slack lets one interrupt serve the timers of many QPs.
- * sq.timer_at is the latest time at which the timer fires, so that a deadline without slack is kept.
+ * Sets the timer to the requester's deadline, or to that of a NAK that waits if it is earlier. A timer set to an
+ * earlier time stays: it finds nothing due and is set again, which is cheaper than moving it with every ACK. The slack
+ * lets one interrupt serve the timers of many QPs. sq.timer_at is the latest time at which the timer fires, so that a
+ * deadline without slack is kept.
  */
 void roan_sq_arm(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
-	u64 deadline = roan_requester_deadline(&qp->sq.req);
+	u64 deadline = qp->sq.ack_timer_stopped ? 0 : roan_requester_deadline(&qp->sq.req);
 	u64 latest = deadline + roan_requester_slack(&qp->sq.req);
 
 	lockdep_assert_held(&qp->sq.lock);
-	if (!deadline || qp->sq.ack_timer_stopped || (qp->sq.timer_at && qp->sq.timer_at <= latest))
+	if (unlikely(qp->sq.nak_at) && (!deadline || qp->sq.nak_at < deadline)) {
+		deadline = qp->sq.nak_at;
+		latest = deadline;
+	}
+	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= latest))
 		return;
 	qp->sq.timer_at = latest;
 	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
+}
+
+static bool tx_can_respond(const struct roan_qp *qp)
+{
+	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
+}
+
+void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at)
+{
+	if (READ_ONCE(qp->sq.nak_at) == nak_at)
+		return;
+	spin_lock_bh(&qp->sq.lock);
+	if (tx_can_respond(qp)) {
+		WRITE_ONCE(qp->sq.nak_at, nak_at);
+		roan_sq_arm(qp);
+	}
+	spin_unlock_bh(&qp->sq.lock);
+}
+
+/* If the gap was filled meanwhile, roan_respond() finds nothing to do. */
+static void tx_nak_due(struct roan_qp *qp, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	if (likely(!qp->sq.nak_at) || now < qp->sq.nak_at)
+		return;
+	WRITE_ONCE(qp->sq.nak_at, 0);
+	roan_defer(&qp->deferred, ROAN_DEFER_RESPOND);
 }
 
 static void tx_timed_out(struct roan_qp *qp)
@@ -542,11 +574,16 @@ static void sq_timer_expired(struct roan_qp *qp, u64 now)
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
 {
 	struct roan_qp *qp = container_of(timer, struct roan_qp, sq.timer);
+	u64 now = ktime_get_ns();
 
 	spin_lock_bh(&qp->sq.lock);
 	qp->sq.timer_at = 0;
+	if (tx_can_respond(qp))
+		tx_nak_due(qp, now);
 	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)
-		sq_timer_expired(qp, ktime_get_ns());
+		sq_timer_expired(qp, now);
+	else if (tx_can_respond(qp))
+		roan_sq_arm(qp);
 	spin_unlock_bh(&qp->sq.lock);
 	return HRTIMER_NORESTART;
 }

@@ -63,7 +63,9 @@ u32 roan_wqe_fetch(struct roan_qp *qp, u32 most);
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
 void roan_send_acked(struct roan_qp *qp);	/* the same after responses were received; softirq */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
-void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: set the timer to the requester's deadline */
+void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: sets the timer to the next deadline */
+/* the timer also calls roan_respond() at @nak_at, ns; takes sq.lock */
+void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at);
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 
 void roan_respond(struct roan_qp *qp);		/* sends the responses that are due; takes rq.lock */

@@ -158,9 +158,19 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 		roan_qp_set_err(qp);
 }
 
+/* Returns when the NAK for a gap is due; 0: it is pending, or there is none to wait for. */
+static u64 response_nak_at(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_responder *resp = &qp->rq.resp;
+
+	return roan_responder_nak_waits(resp) ? roan_responder_timer(resp, ktime_get_ns()) : 0;
+}
+
 void roan_respond(struct roan_qp *qp)
 {
 	struct roan_train train;
+	u64 nak_at = 0;
 
 	spin_lock_bh(&qp->rq.lock);
 	roan_tx_budget_begin_round();
@@ -175,9 +185,12 @@ void roan_respond(struct roan_qp *qp)
 		if (unlikely(train.round.limiter))
 			train.edt_ns = roan_rate_ack_edt(train.round.limiter);
 		train.pfc_enabled = roan_pfc_on(&qp->dev->pfc);
+		nak_at = response_nak_at(qp);
 		response_send_all(qp, &train);
 		roan_gso_xmit(&train);
 		rcu_read_unlock();
 	}
 	spin_unlock_bh(&qp->rq.lock);
+	if (unlikely(nak_at))
+		roan_sq_arm_nak(qp, nak_at);
 }

@@ -177,7 +177,7 @@ static u8 qp_ext_version(const struct roan_qp *qp)
 }
 
 static void qp_start_receiving(struct roan_qp *qp)
-	__must_hold(&qp->rq.lock)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
 	const struct roan_responder_cfg cfg = {
 		.transport = qp->transport,
@@ -193,6 +193,7 @@ static void qp_start_receiving(struct roan_qp *qp)
 	roan_key_limit_reset(&qp->rq.key_limit, cfg.rq_psn);
 	qp->rq.fault_wait = false;
 	qp->rq.reply_sport = 0;
+	WRITE_ONCE(qp->sq.nak_at, 0);
 }
 
 static struct roan_requester_cfg qp_requester_cfg(const struct roan_qp *qp)

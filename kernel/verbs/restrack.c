@@ -164,6 +164,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "duplicates",		READ_ONCE(resp->n_duplicates) },
 		{ "out_of_sequence",	READ_ONCE(resp->n_out_of_sequence) },
 		{ "early_pkts",		READ_ONCE(qp->rq.early_pkts) },
+		{ "nak_wait_ns",	READ_ONCE(resp->reorder.wait_ns) },
 		{ "early_bytes",	READ_ONCE(qp->rq.early_bytes) },
 		{ "rnr_sent",		READ_ONCE(resp->n_rnr) },
 		{ "naks_sent",		READ_ONCE(resp->n_naks) },

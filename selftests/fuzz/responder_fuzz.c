@@ -93,8 +93,19 @@ static void check(const struct roan_responder *r)
 	MUST(!active || r->resp_res[r->oldest_pending].pending);
 	MUST(r->cfg.transport == ROAN_TP_RC || (!r->nak_due && !r->n_pending && !r->early));
 	MUST(!r->early || psn_diff(r->early_psn, r->epsn) >= 0);
+	MUST(r->reorder.wait_ns <= NSEC_PER_MSEC && (!r->reorder.nak_waits || r->reorder.gap));
 	for (u32 i = 0; i < ROAN_EARLY_WINDOW && !r->early; i += 32)
 		MUST(!r->early_set->bits[i / 32]);
+}
+
+/* At most a millisecond, in which no NAK is sent, and then it is due. */
+static void check_wait(struct roan_responder *r, u64 now)
+{
+	bool due = r->nak_due;
+	u64 at = roan_responder_timer(r, now);
+
+	MUST(!at || (at > now && at <= now + NSEC_PER_MSEC && r->nak_due == due));
+	MUST(at || (!r->reorder.nak_waits && (r->nak_sent || r->failed || r->epsn_waits)));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -105,6 +116,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct roan_responder_cfg cfg;
 	struct roan_request exec;
 	enum roan_verdict verdict;
+	u64 now = NSEC_PER_SEC;
 
 	if (size < 2)
 		return 0;
@@ -142,8 +154,15 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			MUST(r.epsn == epsn || cfg.transport == ROAN_TP_UC);
 		if ((verdict == ROAN_V_GAP || verdict == ROAN_V_EARLY) && d[6] & 1 && roan_responder_may_keep(&r, &pkt))
 			roan_responder_kept(&r, &pkt);
-		if (d[5] & 8)
-			roan_responder_next_gap(&r);
+		now += (u64)d[6] << (d[5] >> 4);
+		if (verdict == ROAN_V_DUPLICATE)
+			roan_responder_duplicate(&r, &pkt, now);
+		if (verdict == ROAN_V_GAP)
+			roan_responder_gap(&r, now);
+		if (d[5] & 24)
+			roan_responder_next_gap(&r, d[5] & 8, now - d[4], now);
+		if (roan_responder_nak_waits(&r))
+			check_wait(&r, now);
 		check(&r);
 		answer(&r, d[7] & 31, d[7] >> 5 == 7, d[7] >> 5 == 6);
 		check(&r);

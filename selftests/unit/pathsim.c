@@ -174,14 +174,15 @@ static void execute_kept(struct qp *qp)
 			roan_responder_done(&qp->resp, &qp->kept[at]);
 	}
 	if (ran)
-		roan_responder_next_gap(&qp->resp);
+		roan_responder_next_gap(&qp->resp, true, now, now);
 }
 
 static void request_arrives(struct qp *qp, const struct roan_pkt *pkt)
 {
 	struct roan_request exec;
+	enum roan_verdict verdict = roan_responder_admit(&qp->resp, pkt, &exec);
 
-	switch (roan_responder_admit(&qp->resp, pkt, &exec)) {
+	switch (verdict) {
 	case ROAN_V_EXECUTE:
 		roan_responder_done(&qp->resp, pkt);
 		execute_kept(qp);
@@ -193,6 +194,11 @@ static void request_arrives(struct qp *qp, const struct roan_pkt *pkt)
 			qp->kept[pkt->psn % KEPT] = *pkt;
 			roan_responder_kept(&qp->resp, pkt);
 		}
+		if (verdict == ROAN_V_GAP)
+			roan_responder_gap(&qp->resp, now);
+		break;
+	case ROAN_V_DUPLICATE:
+		roan_responder_duplicate(&qp->resp, pkt, now);
 		break;
 	default:
 		break;

@@ -54,6 +54,7 @@ static u64 next_step(const struct sim *sim)
 		at = earliest(at, sim->sides[i].kick_at);
 		at = earliest(at, sim->sides[i].sink_fault_until);
 		at = earliest(at, sim->sides[i].source_fault_until);
+		at = earliest(at, sim->sides[i].nak_at);
 	}
 	return at;
 }

@@ -62,6 +62,7 @@ struct side {
 	bool gives_up;		/* few retries */
 	bool misled;		/* by a forged response to its oldest request */
 	u64 silent_from;	/* its packets do not say any more that it supports SACK; 0: never */
+	u64 nak_at;		/* a NAK is due then; 0: none */
 	u64 kick_at;		/* sending continues then (budget was spent); 0: none */
 	u64 line_free_at;	/* the slow line has sent all packets by then */
 	u64 sink_fault_until;	/* a response cannot be placed yet, and further ones are dropped; 0: no page fault */

@@ -190,6 +190,17 @@ static void keep(struct sim *sim, struct side *s, const struct roan_pkt *pkt, co
 	roan_responder_kept(&s->resp, pkt);
 }
 
+/* When the first kept packet came, in PSN order. */
+static u64 kept_since(const struct side *s)
+{
+	const struct flight *first = NULL;
+
+	for (u32 i = 0; i < s->n_kept; i++)
+		if (!first || psn_diff(psn_of(&s->kept[i]), psn_of(first)) < 0)
+			first = &s->kept[i];
+	return first ? first->at : 0;
+}
+
 /* Executes kept packets that are next. Sometimes it stops, and goes on later. */
 static void run_kept(struct sim *sim, struct side *s)
 {
@@ -216,8 +227,7 @@ static void run_kept(struct sim *sim, struct side *s)
 		ran = true;
 		i = 0;
 	}
-	if (ran)
-		roan_responder_next_gap(&s->resp);
+	roan_responder_next_gap(&s->resp, ran || s->resp.epsn_waits, kept_since(s), sim->now);
 }
 
 void sim_set_resources(struct side *s, u32 n)
@@ -246,7 +256,11 @@ void sim_take_request(struct sim *sim, struct side *s, const struct roan_pkt *pk
 		refuse(sim, s, ROAN_NAK_INVALID_REQUEST, ROAN_ST_SUCCESS);
 	} else if (verdict == ROAN_V_GAP || verdict == ROAN_V_EARLY) {
 		keep(sim, s, pkt, f);
+	} else if (verdict == ROAN_V_DUPLICATE) {
+		roan_responder_duplicate(&s->resp, pkt, sim->now);
 	}
+	if (verdict == ROAN_V_GAP)
+		roan_responder_gap(&s->resp, sim->now);
 }
 
 /* ---- responses ---- */
@@ -329,5 +343,8 @@ void sim_respond(struct sim *sim, struct side *s)
 {
 	refill(sim, s);
 	run_kept(sim, s);
+	s->nak_at = roan_responder_nak_waits(&s->resp) ? roan_responder_timer(&s->resp, sim->now) : 0;
+	SIM_CHECK(sim, !s->nak_at || (s->n_kept && s->nak_at <= sim->now + NSEC_PER_MSEC), "side %u: a NAK waits for %llu", s->id,
+		  (unsigned long long)s->nak_at);
 	respond(sim, s);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The responder (IBTA vol. 1, 9.7.4, 9.7.5; UC: 9.8.2): admission of requests, state after an executed request, and the
- * sequence of responses. responder_early.c has what is kept after a gap. Does not execute requests and does not access
- * memory.
+ * sequence of responses. responder_early.c has what is kept after a gap, and when the NAK is due. Does not execute
+ * requests and does not access memory.
  */
 #include "core/transport/responder_priv.h"
 
@@ -263,10 +263,9 @@ static enum roan_verdict resp_gap(struct roan_responder *resp, const struct roan
 	}
 	if (resp->nak_sent)
 		return roan_resp_nak_is_rnr(resp) ? ROAN_V_DROP : ROAN_V_EARLY;
-	if (resp->early && resp->epsn_waits)
-		return ROAN_V_EARLY;		/* nothing is missing */
+	if (resp->reorder.nak_waits || (resp->early && resp->epsn_waits))
+		return ROAN_V_EARLY;		/* nothing is missing, or it may be late */
 	resp->n_out_of_sequence++;
-	roan_resp_sequence_nak(resp);
 	return ROAN_V_GAP;
 }
 
@@ -336,12 +335,14 @@ static void resp_advance(struct roan_responder *resp, u32 npsn)
 	if (!resp->nak_due)
 		return;
 	/*
-	 * The expected packet arrived before the pending NAK was sent. Out-of-order packets were dropped, so a
+	 * The expected packet arrived before the pending NAK was sent. If packets after it are still missing, a
 	 * sequence NAK now names the new expected PSN; an RNR NAK becomes an ACK.
 	 */
 	if (roan_resp_nak_is_rnr(resp)) {
 		resp->nak_due = false;
 		resp->ack_due = true;
+	} else if (roan_resp_is_kept(resp, resp->epsn)) {
+		resp->nak_due = false;		/* roan_responder_next_gap() follows */
 	} else {
 		resp->nak_psn = resp->epsn;
 		resp->nak_sent = true;
@@ -416,6 +417,7 @@ void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
 		resp_drop_msg(resp);
 		return;
 	}
+	resp->reorder.copies = true;		/* are to come */
 	resp->nak_sent = true;
 	resp->nak_due = true;
 	resp->nak_syndrome = ROAN_AETH_RNR | (timer_code & ROAN_AETH_VALUE_MASK);
@@ -514,6 +516,8 @@ void roan_responder_sent(struct roan_responder *resp, const struct roan_response
 	struct roan_resp_res *e;
 
 	if (a->resp_res == ROAN_NO_RESP_RES) {	/* a NAK acknowledges all PSNs before it */
+		if (unlikely(a->syndrome == (ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE)))
+			roan_resp_reorder_nak_sent(resp, a->psn);
 		resp->nak_due = false;
 		resp->ack_due = false;
 		resp->resp_blocked = false;

@@ -11,9 +11,10 @@
  *
  * A request that comes before an earlier one (EARLY) may be kept by the driver half, which then calls
  * roan_responder_kept(), and passes it to roan_responder_admit() again once the expected PSN is its own. One ACK then
- * covers the request that was missing and all kept ones behind it. If another one is missing among those, the driver
- * half calls roan_responder_next_gap() after them: a NAK for the next gap is then pending at once. A requester that
- * supports SACK is sent one in place of such ACKs and NAKs as long as requests are kept.
+ * covers the request that was missing and all kept ones behind it. The driver half calls roan_responder_gap() for a
+ * gap, and roan_responder_next_gap() after kept requests: a NAK is then pending, at once or, if requests were late
+ * before, after a time; the driver half calls roan_responder_timer() then. A requester that supports SACK is sent one
+ * in place of such ACKs and NAKs as long as requests are kept.
  *
  * The driver half calls roan_responder_next() once after all packets of an skb, so ACKs coalesce. An ACK never
  * overtakes a READ response that is still being sent.
@@ -64,6 +65,29 @@ struct roan_early_set {
 	u32 bits[ROAN_PSN_WORDS(ROAN_EARLY_WINDOW)];
 };
 
+enum roan_late {
+	ROAN_LATE_NONE,
+	ROAN_LATE_MISSING,	/* a NAK was sent for it, and the gap is not filled */
+	ROAN_LATE_CAME,		/* the gap was filled at @late_at: if it comes again, it was late, by @late_ns */
+};
+
+/* How late requests are: responder_early.c */
+struct roan_resp_reorder {
+	u64 since;		/* ns: the gap before kept requests was seen then, or a request of it came */
+	u64 late_at;
+	u32 epsn;		/* the expected PSN at @since */
+	u32 longest_ns;		/* of the times between those of this gap */
+	u32 wait_ns;		/* between @since and the NAK; 0: no reordering was seen lately */
+	u32 late_psn;		/* of a NAK that may have been needless */
+	u32 late_ns;
+	u8  late;		/* enum roan_late: state of @late_psn */
+	u8  lost;		/* gaps since reordering was last seen */
+	bool gap;		/* requests after a gap are kept, @since is valid */
+	bool nak_waits;		/* no NAK was sent for it yet: one is due at @since + @wait_ns */
+	bool nak_sent;		/* a NAK was sent for it */
+	bool copies;		/* duplicates came since it was seen */
+};
+
 struct roan_responder {
 	struct roan_responder_cfg cfg;
 	/* array owned by the driver half; NULL until roan_responder_set_resources() */
@@ -90,6 +114,7 @@ struct roan_responder {
 	u8  needless_copies;	/* for the SACK */
 	u32 early_psn;		/* the last of them */
 	struct roan_early_set *early_set;	/* all of them; owned by the driver half. NULL: none may be kept */
+	struct roan_resp_reorder reorder;
 	bool resp_blocked;	/* a response waits for a page fault: the one whose last PSN is @rnr_defer.psn */
 	bool re_requested;	/* it or a later request was repeated since the last RNR NAK */
 	bool skipped;		/* later requests were repeated, and it was not */
@@ -112,8 +137,8 @@ struct roan_responder {
 enum roan_verdict {
 	ROAN_V_EXECUTE,		/* in order and valid: execute it as described in @exec */
 	ROAN_V_DUPLICATE,	/* duplicate: only respond */
-	ROAN_V_GAP,		/* out of sequence, the first after a gap: a NAK is pending; keep or drop it */
-	ROAN_V_EARLY,		/* out of sequence, the NAK for the gap was sent: keep or drop it */
+	ROAN_V_GAP,		/* out of sequence, the first after a gap: keep or drop it, then roan_responder_gap() */
+	ROAN_V_EARLY,		/* out of sequence, the NAK for the gap was sent, or waits: keep or drop it */
 	ROAN_V_DROP,		/* drop without a response (after RNR, UC skip, failed) */
 	/* violates a rule: RC: a NAK is pending and the QP fails; UC: drop, the message is lost */
 	ROAN_V_INVALID,
@@ -167,8 +192,26 @@ static inline bool roan_responder_may_keep(const struct roan_responder *resp, co
 /* It is kept. */
 void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt);
 
-/* Kept requests were executed, up to the next gap. Returns true if a NAK for it, or a SACK, is pending now. */
-bool roan_responder_next_gap(struct roan_responder *resp);
+/* After DUPLICATE. */
+void roan_responder_duplicate(struct roan_responder *resp, const struct roan_pkt *pkt, u64 now);
+
+/* After GAP. A NAK, or a SACK, is pending at once, or roan_responder_nak_waits(). */
+void roan_responder_gap(struct roan_responder *resp, u64 now);
+
+/*
+ * After each request while others are kept. @filled: the gap before the first of these is, so they were executed, or
+ * can be. @since: when the first of the remaining ones came. Returns true if there is a next gap, and does for it the
+ * same.
+ */
+bool roan_responder_next_gap(struct roan_responder *resp, bool filled, u64 since, u64 now);
+
+static inline bool roan_responder_nak_waits(const struct roan_responder *resp)
+{
+	return unlikely(resp->reorder.nak_waits);
+}
+
+/* While a NAK waits: returns when to call this again, ns; 0: the wait is over, the NAK is pending if it is needed. */
+u64 roan_responder_timer(struct roan_responder *resp, u64 now);
 
 /* After EXECUTE, exactly one of these. */
 void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt);		/* SEND, WRITE */

@@ -29,4 +29,7 @@ bool roan_resp_may_sack(const struct roan_responder *resp);
 /* A request was kept, or executed while others are kept: a SACK is due after some of them. */
 void roan_resp_unreported(struct roan_responder *resp);
 
+/* The NAK for @psn was sent, because of a gap. */
+void roan_resp_reorder_nak_sent(struct roan_responder *resp, u32 psn);
+
 #endif /* ROAN_RESPONDER_PRIV_H */

@@ -47,9 +47,14 @@ static inline struct roan_pkt request(u8 opcode, u32 n, u16 len, u32 dma_len)
 	};
 }
 
+/* What comes after a gap is not kept. */
 static inline enum roan_verdict admit(struct resp_fixture *f, struct roan_pkt pkt)
 {
-	return roan_responder_admit(&f->r, &pkt, &f->exec);
+	enum roan_verdict verdict = roan_responder_admit(&f->r, &pkt, &f->exec);
+
+	if (verdict == ROAN_V_GAP)
+		roan_responder_gap(&f->r, 0);
+	return verdict;
 }
 
 /* Admits and executes. */

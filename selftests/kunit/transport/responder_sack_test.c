@@ -64,7 +64,7 @@ static void sack__at_each_gap(struct kunit *test)
 	take(f, supporting(0));
 	take(f, supporting(1));
 	take(f, supporting(2));
-	KUNIT_EXPECT_TRUE(test, roan_responder_next_gap(&f->r));
+	KUNIT_EXPECT_TRUE(test, roan_responder_next_gap(&f->r, true, 0, 0));
 	expect_sack(test, f, 3, 0x3, 5, 0);
 	take(f, supporting(3));
 	take(f, supporting(4));
@@ -172,12 +172,12 @@ static void sack__not_while_the_next_one_waits(struct kunit *test)
 	owed(f);
 	f->r.epsn_waits = true;
 	KUNIT_EXPECT_EQ(test, keep(f, supporting(3)), ROAN_V_EARLY);
-	KUNIT_EXPECT_FALSE(test, roan_responder_next_gap(&f->r));
+	KUNIT_EXPECT_FALSE(test, roan_responder_next_gap(&f->r, true, 0, 0));
 	KUNIT_EXPECT_EQ(test, owed(f), -1);
 	f->r.epsn_waits = false;
 	take(f, supporting(0));
 	take(f, supporting(1));
-	KUNIT_EXPECT_TRUE(test, roan_responder_next_gap(&f->r));
+	KUNIT_EXPECT_TRUE(test, roan_responder_next_gap(&f->r, true, 0, 0));
 	expect_sack(test, f, 2, 0x1, 3, 0);
 }
 

@@ -175,12 +175,12 @@ static void admit__next_gap_is_reported_when_the_first_is_filled(struct kunit *t
 	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 0);
 	take(f, request(0x04, 0, 8, 0));
 	take(f, request(0x04, 1, 8, 0));
-	KUNIT_EXPECT_TRUE(test, roan_responder_next_gap(&f->r));
-	KUNIT_EXPECT_FALSE(test, roan_responder_next_gap(&f->r));
+	KUNIT_EXPECT_TRUE(test, roan_responder_next_gap(&f->r, true, 0, 0));
+	KUNIT_EXPECT_FALSE(test, roan_responder_next_gap(&f->r, true, 0, 0));
 	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 2);
 	take(f, request(0x04, 2, 8, 0));
 	take(f, request(0x04, 3, 8, 0));
-	KUNIT_EXPECT_FALSE(test, roan_responder_next_gap(&f->r));
+	KUNIT_EXPECT_FALSE(test, roan_responder_next_gap(&f->r, true, 0, 0));
 	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
 	KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED);
 }
