@@ -82,6 +82,9 @@ done <<-END
 	write 40 20 4096 0 1 auto 95 200
 	write 40 20 4096 0 5 auto 95 200
 	write 25 20 1024 0 1 auto 95 100
+	write 10 20 4096 0 1 standard 95 20
+	write 10 20 4096 0 5 standard 95 20
+	write 10 20 4096 1 1 standard 70 4
 	write 10 20 4096 1 1 auto 80 4
 	read 10 20 4096 0 0 standard 95 0
 	read 10 20 4096 0.1 0 standard 90 2
