@@ -36,6 +36,8 @@ struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev
 /* Makes the cached route valid, by a lookup if needed. False: no route. */
 bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av);
 void roan_dst_cache_reset(struct roan_dst_cache *flow);
+/* Bytes from the IP header on that the route now takes in one packet; 0: no route. Process context */
+u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av);
 int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cache *flow, bool ipv6);
 bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev);
 /* this and the next two under RTNL */

@@ -59,9 +59,28 @@ static struct dst_entry *route6(struct net *net, const struct roan_av *av)
 	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 }
 
-bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av)
+static struct dst_entry *route(const struct roan_dev *dev, const struct roan_av *av)
 {
 	struct net *net = dev->rnet->net;
+
+	return roan_gid_v4(&av->sgid) ? route4(net, av) : route6(net, av);
+}
+
+/* An IPsec policy for the packets leaves less than the interface has: the route is then one with the transformation. */
+u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av)
+{
+	struct dst_entry *dst = route(dev, av);
+	u32 mtu;
+
+	if (IS_ERR(dst))
+		return 0;
+	mtu = dst_mtu(dst);
+	dst_release(dst);
+	return mtu;
+}
+
+bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av)
+{
 	bool ipv6 = !roan_gid_v4(&av->sgid);
 	struct dst_entry *dst = flow->dst;
 
@@ -69,7 +88,7 @@ bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const
 	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
 		return true;
 	roan_dst_cache_reset(flow);
-	dst = ipv6 ? route6(net, av) : route4(net, av);
+	dst = route(dev, av);
 	if (IS_ERR(dst)) {
 		roan_count(dev, tx_no_route);
 		return false;

@@ -5,6 +5,7 @@
  * packets.
  */
 #include "base/base.h"
+#include "base/ip_udp_hdr.h"
 #include "base/trace.h"
 #include "flow/flow.h"
 #include "flow/qp_rate.h"
@@ -72,6 +73,24 @@ static int qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr
 	return 0;
 }
 
+/*
+ * A route may take less than the interface: IPsec, `ip route ... mtu`, a smaller MTU that a router reported. Packets
+ * have DF set, so each longer one would be dropped in this host, and the QP fail later. Without a route: no answer.
+ */
+static int qp_check_route_mtu(const struct roan_qp *qp, const struct roan_av *av, enum ib_mtu path_mtu)
+{
+	u32 headers = roan_l3_len(!roan_gid_v4(&av->sgid)) + sizeof(struct udphdr) + ROAN_DATA_HEADERS + ROAN_ICRC_LEN;
+	u32 need = ib_mtu_enum_to_int(path_mtu) + headers;
+	u32 mtu = roan_net_route_mtu(qp->dev, av);
+
+	if (!mtu || need <= mtu)
+		return 0;
+	pr_warn_ratelimited("roan: %s: QP %u: path MTU %d needs packets of %u bytes, the route to %pI6c takes %u: use a smaller path MTU\n",
+			    dev_name(&qp->dev->ib.dev), qp->ib.qp_num, ib_mtu_enum_to_int(path_mtu), need, &av->dgid,
+			    mtu);
+	return -EINVAL;
+}
+
 /* Objects that modify_qp allocates and frees outside the queue locks. */
 struct modify_res {
 	struct roan_av *av;
@@ -88,6 +107,13 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 		if (IS_ERR(av))
 			return PTR_ERR(av);
 		prep->av = av;
+		if (roan_connected(qp)) {
+			bool new_mtu = mask & IB_QP_PATH_MTU;
+			int err = qp_check_route_mtu(qp, av, new_mtu ? attr->path_mtu : qp->attr.path_mtu);
+
+			if (err)
+				return err;
+		}
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && qp->uctx) {
 		size_t bytes = attr->max_dest_rd_atomic * sizeof(*prep->resp_res);

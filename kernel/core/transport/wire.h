@@ -15,6 +15,7 @@
 #define ROAN_BTH_LEN		12
 #define ROAN_ICRC_LEN		4
 #define ROAN_MAX_HEADERS	40	/* BTH + AtomicETH, or AETH and SACK: the longest sent or accepted */
+#define ROAN_DATA_HEADERS	32	/* BTH, RETH and ImmDt: the longest before a payload of the path MTU */
 #define ROAN_MIN_PACKET		(ROAN_BTH_LEN + ROAN_ICRC_LEN)
 #define ROAN_GRH_LEN		40
 #define ROAN_QPN_MULTICAST	0xffffff
