@@ -99,6 +99,7 @@ struct roan_dev {
 	struct roan_pfc pfc;
 	struct roan_odp_rxq odp_rxq;
 	bool standard_wire;		/* no extensions: cc_param/peer_mode. READ/WRITE_ONCE */
+	bool any_interface;		/* packets may come by other interfaces: cc_param. READ/WRITE_ONCE */
 	struct roan_sq_poller poller;
 
 	/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */

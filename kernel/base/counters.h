@@ -98,6 +98,8 @@
 	X(rx_unknown_qp, "packets", "dropped: no such QP")	\
 	X(rx_wrong_peer, "packets",	\
 	  "dropped: not the connected QP's addresses, or not the datagram QP's device; or another namespace") \
+	X(rx_wrong_interface, "packets",	\
+	  "dropped: came by another interface, VLAN or VRF than its GID belongs to (any_interface)") \
 	X(rx_wrong_service, "packets", "dropped: the opcode belongs to another transport service than the QP's") \
 	X(rx_bad_state, "packets", "dropped: the QP is in a state in which it cannot receive")	\
 	X(rx_bad_pkey, "packets", "dropped: P_Key does not match")	\

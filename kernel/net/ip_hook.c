@@ -10,6 +10,7 @@
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/igmp.h>
+#include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter.h>
@@ -26,6 +27,7 @@
 #include <net/ip6_fib.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/net_namespace.h>
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
 #include <net/netfilter/nf_conntrack.h>		/* does not compile without it */
@@ -66,23 +68,45 @@ static bool net_dev_is_on(const struct roan_dev *dev, struct net_device *in)
 	return dev->ndev == in || netdev_has_upper_dev_all_rcu(dev->ndev, in);
 }
 
+/* True if @a and @b are in the same VRF, or both in none. A packet from a VRF to itself has the VRF's device as @in. */
+static bool net_same_vrf(const struct net_device *a, const struct net_device *b)
+{
+	return l3mdev_master_ifindex_rcu(a) == l3mdev_master_ifindex_rcu(b);
+}
+
+static bool net_has_addr4(const struct net_device *ndev, __be32 addr)
+{
+	const struct in_device *in_dev = __in_dev_get_rcu(ndev);
+	const struct in_ifaddr *ifa;
+
+	if (in_dev)
+		in_dev_for_each_ifa_rcu(ifa, in_dev)
+			if (ifa->ifa_local == addr)
+				return true;
+	return false;
+}
+
 /*
- * Returns the interface that has the packet's destination address, or NULL. A link-local address is looked up on the
- * device's own interface only.
+ * Returns the interface that has the packet's destination address, or NULL. Several may have it, as VRFs are separate
+ * networks: the receiving interface is looked at first, then the device's own. A link-local address is looked up on
+ * these only.
  */
 static struct net_device *net_daddr_netdev(const struct roan_rx_ctx *rx, const struct roan_dev *dev)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)&rx->daddr;
-	struct net_device *own;
+	__be32 addr4 = *(const __be32 *)(rx->daddr.raw + 12);
+	struct net_device *near[] = { rx->in, dev->ndev }, *owner;
+	int i;
 
 	if (rx->multicast)
 		return NULL;
-	if (!rx->ipv6)
-		return __ip_dev_find(rx->net, *(const __be32 *)(rx->daddr.raw + 12), false);
-	own = ipv6_dev_find(rx->net, addr, dev->ndev);
-	if (own || ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
-		return own;
-	return ipv6_dev_find(rx->net, addr, NULL);
+	for (i = 0; i < ARRAY_SIZE(near) && (!i || net_same_vrf(near[i], rx->in)); i++)
+		if (rx->ipv6 ? ipv6_dev_find(rx->net, addr, near[i]) == near[i] : net_has_addr4(near[i], addr4))
+			return near[i];
+	if (rx->ipv6 && ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
+		return NULL;
+	owner = rx->ipv6 ? ipv6_dev_find(rx->net, addr, NULL) : __ip_dev_find(rx->net, addr4, false);
+	return owner && net_same_vrf(owner, rx->in) ? owner : NULL;
 }
 
 /*
@@ -110,6 +134,18 @@ bool roan_net_is_to(const struct roan_rx_ctx *rx, const struct roan_dev *dev)
 	struct net_device *owner = net_daddr_netdev(rx, dev) ?: rx->in;
 
 	return owner && net_dev_is_on(dev, owner);
+}
+
+bool roan_net_came_by(const struct roan_rx_ctx *rx, const struct roan_dev *dev, int ifindex)
+{
+	const struct net_device *own = dev->ndev;
+
+	if (ifindex ? rx->in->ifindex == ifindex : net_dev_is_on(dev, rx->in))
+		return true;
+	if (ifindex)
+		own = dev_get_by_index_rcu(rx->net, ifindex);
+	return own && net_same_vrf(own, rx->in) &&
+	       (rx->in->flags & IFF_LOOPBACK || netif_is_l3_master(rx->in) || READ_ONCE(dev->any_interface));
 }
 
 struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev *prev)
@@ -228,16 +264,24 @@ static bool hook_other_net(const struct sk_buff *skb, const struct nf_hook_state
 	       !net_eq(dev_net(skb_dst(skb)->dev), state->net);
 }
 
+/* A packet that was received by an interface in a VRF passes the hooks as one of the VRF's device. */
+static struct net_device *hook_in(const struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	int member = ip_hdr(skb)->version == 4 ? inet_sdif(skb) : inet6_sdif(skb);
+
+	return (member ? dev_get_by_index_rcu(state->net, member) : NULL) ?: state->in;
+}
+
 static void hook_init_rx(struct roan_rx_ctx *rx, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	memset(rx, 0, sizeof(*rx));
 	rx->skb = skb;
 	rx->net = state->net;
 	rx->rnet = roan_net_of(state->net);
-	rx->in = state->in;
-	rx->vlan = is_vlan_dev(state->in) ? vlan_dev_vlan_id(state->in) : ROAN_NO_VLAN;
+	rx->in = hook_in(skb, state);
+	rx->vlan = is_vlan_dev(rx->in) ? vlan_dev_vlan_id(rx->in) : ROAN_NO_VLAN;
 	/* The mac header of a packet from an IP tunnel is the tunnel's own header, not an Ethernet header. */
-	if (unlikely(state->in->type != ARPHRD_ETHER && state->in->type != ARPHRD_LOOPBACK))
+	if (unlikely(rx->in->type != ARPHRD_ETHER && rx->in->type != ARPHRD_LOOPBACK))
 		skb_unset_mac_header(skb);
 }
 

@@ -31,6 +31,11 @@ void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a g
 struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx);
 /* true if the packet may be for @dev. RCU */
 bool roan_net_is_to(const struct roan_rx_ctx *rx, const struct roan_dev *dev);
+/*
+ * True if the packet came by the interface with that index, or 0: by the device's or one on top of it; or from this
+ * host; or if the device accepts packets from any interface. Never from another VRF. RCU
+ */
+bool roan_net_came_by(const struct roan_rx_ctx *rx, const struct roan_dev *dev, int ifindex);
 /* For multicast: the next device on the receiving interface after @prev (NULL: the first). RCU. */
 struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev *prev);
 /* Makes the cached route valid, by a lookup if needed. False: no route. */

@@ -9,6 +9,7 @@
 #include <net/ip6_fib.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/route.h>
 #include "base/base.h"
 #include "net/net.h"
@@ -22,9 +23,14 @@ void roan_dst_cache_reset(struct roan_dst_cache *flow)
 
 /*
  * Bind the lookup to the interface of the source address: two NICs in one subnet then each use their own port, and a
- * VLAN address uses its VLAN. A local destination is reached through lo, and a lookup bound to an interface would not
- * find it.
+ * VLAN address uses its VLAN. A local destination is reached through lo or the device of the VRF, and a lookup bound to
+ * the interface would not find it. Another VRF may have the same address: it does not make the destination local.
  */
+static int route_oif(int ifindex, const struct net_device *own, bool local)
+{
+	return local && own ? l3mdev_master_ifindex_rcu(own) : ifindex;
+}
+
 static struct dst_entry *route4(struct net *net, const struct roan_av *av)
 {
 	struct flowi4 fl = {
@@ -33,12 +39,15 @@ static struct dst_entry *route4(struct net *net, const struct roan_av *av)
 		.fl4_sport = htons(av->sport),
 		.fl4_dport = htons(ROAN_UDP_PORT),
 	};
+	const struct net_device *own;
 	struct rtable *rt;
 
 	memcpy(&fl.saddr, av->sgid.raw + 12, 4);
 	memcpy(&fl.daddr, av->dgid.raw + 12, 4);
-	if (inet_addr_type(net, fl.daddr) != RTN_LOCAL)
-		fl.flowi4_oif = av->ifindex;
+	rcu_read_lock();
+	own = dev_get_by_index_rcu(net, av->ifindex);
+	fl.flowi4_oif = route_oif(av->ifindex, own, inet_addr_type_dev_table(net, own, fl.daddr) == RTN_LOCAL);
+	rcu_read_unlock();
 	rt = ip_route_output_flow(net, &fl, NULL);
 	return IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
 }
@@ -51,11 +60,17 @@ static struct dst_entry *route6(struct net *net, const struct roan_av *av)
 		.fl6_sport = htons(av->sport),
 		.fl6_dport = htons(ROAN_UDP_PORT),
 	};
+	const struct net_device *own;
+	bool local;
 
 	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
 	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
-	if ((ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) || !ipv6_chk_addr(net, &fl.daddr, NULL, 0))
-		fl.flowi6_oif = av->ifindex;
+	rcu_read_lock();
+	own = dev_get_by_index_rcu(net, av->ifindex);
+	local = !(ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) &&
+		ipv6_chk_addr_and_flags(net, &fl.daddr, own, true, 0, IFA_F_TENTATIVE);
+	fl.flowi6_oif = route_oif(av->ifindex, own, local);
+	rcu_read_unlock();
 	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 }
 

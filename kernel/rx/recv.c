@@ -18,7 +18,7 @@
 struct rx_batch {
 	struct roan_qp *qp;
 	u32 qpn;
-	bool from_peer;		/* source and destination address are valid for the QP: rx_from_peer() */
+	enum roan_counter refused;	/* why the QP takes none of the packets: rx_refused() */
 	bool respond;		/* requests were received: an ACK may be due */
 	bool send;		/* responses were received: retire work requests, send more */
 };
@@ -36,24 +36,33 @@ static void rx_batch_end(struct rx_batch *batch)
 	*batch = (struct rx_batch) {};
 }
 
+#define RX_ACCEPTED	ROAN_NUM_COUNTERS
+
 /*
- * Checks the addresses of a packet. A connected QP accepts packets from its peer's address to its own address only; a
- * datagram QP accepts every packet for its device. The same rule holds for CNPs.
+ * Checks addresses and interface. A connected QP accepts packets from its peer's address to its own address that come
+ * by that address's interface; a datagram QP accepts every packet for its device. The same rule holds for CNPs. Returns
+ * RX_ACCEPTED, or the counter of the refused packets.
  */
-static bool rx_from_peer(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
+static enum roan_counter rx_refused(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_av *av;
+	int ifindex = 0;
 	bool ok;
 
 	if (qp->dev->rnet != rx->rnet)
-		return false;
-	if (!roan_connected(qp))
-		return roan_net_is_to(rx, qp->dev);
-	rcu_read_lock();
-	av = roan_qp_av(qp);
-	ok = av && roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);
-	rcu_read_unlock();
-	return ok;
+		return ROAN_CNT_rx_wrong_peer;
+	if (!roan_connected(qp)) {
+		ok = roan_net_is_to(rx, qp->dev);
+	} else {
+		rcu_read_lock();
+		av = roan_qp_av(qp);
+		ok = av && roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);
+		ifindex = av ? av->ifindex : 0;
+		rcu_read_unlock();
+	}
+	if (!ok)
+		return ROAN_CNT_rx_wrong_peer;
+	return roan_net_came_by(rx, qp->dev, ifindex) ? RX_ACCEPTED : ROAN_CNT_rx_wrong_interface;
 }
 
 static bool rx_batch_continue(struct rx_batch *batch, struct roan_rx_ctx *rx)
@@ -71,7 +80,8 @@ static bool rx_batch_continue(struct rx_batch *batch, struct roan_rx_ctx *rx)
 		batch->qp = roan_qp_find(qpn);
 	}
 	batch->qpn = qpn;
-	batch->from_peer = batch->qp && rx_from_peer(batch->qp, rx);
+	if (batch->qp)
+		batch->refused = rx_refused(batch->qp, rx);
 	return batch->qp;
 }
 
@@ -121,11 +131,8 @@ static bool rx_acceptable(const struct rx_batch *batch, struct roan_rx_ctx *rx)
 		roan_count(qp->dev, rx_wrong_service);
 		return false;
 	}
-	if (!batch->from_peer) {
-		if (cnp)
-			roan_count(qp->dev, rp_cnp_ignored);
-		else
-			roan_count(qp->dev, rx_wrong_peer);
+	if (batch->refused != RX_ACCEPTED) {
+		this_cpu_inc(qp->dev->stats->count[cnp ? ROAN_CNT_rp_cnp_ignored : batch->refused]);
 		return false;
 	}
 	if (!roan_pkey_match(pkt->pkey, qp->pkey)) {

@@ -152,6 +152,26 @@ static ssize_t peer_mode_store(struct ib_device *ibdev, u32 port, struct ib_port
 }
 static IB_PORT_ATTR_RW(peer_mode);
 
+static ssize_t any_interface_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->any_interface));
+}
+
+static ssize_t any_interface_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
+				   size_t n)
+{
+	u8 value;
+	int err = kstrtou8(buf, 0, &value);
+
+	if (err)
+		return err;
+	if (value > 1)
+		return -ERANGE;
+	WRITE_ONCE(to_roan_dev(ibdev)->any_interface, value);
+	return n;
+}
+static IB_PORT_ATTR_RW(any_interface);
+
 #define X(_name, ...)							\
 	static struct param param_##_name = {				\
 		.attr = __ATTR(_name, 0644, param_show, param_store),	\

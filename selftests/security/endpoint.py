@@ -37,8 +37,8 @@ class End:
         self.qp = QP(self.pd, init, QPAttr(port_num=1))
         return self.qp.qp_num
 
-    def connect(self, own, peer, qpn, rq_psn, sq_psn):
-        gr = GlobalRoute(dgid=GID(gid_of(peer).exploded), sgid_index=gid_index(self.dev, own))
+    def connect(self, own, peer, qpn, rq_psn, sq_psn, netdev=None):
+        gr = GlobalRoute(dgid=GID(gid_of(peer).exploded), sgid_index=gid_index(self.dev, own, netdev))
         attr = QPAttr(port_num=1)
         attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1)
         attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = qpn, rq_psn, sq_psn, e.IBV_MTU_1024

@@ -27,7 +27,8 @@
 	X(program_algo, "bool", 0, 1, 1, "1: a program may choose its queue pairs' algorithm")		\
 	X(link_speed, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, "of the link; 0: as the interface reports")	\
 	X(traffic_class, "TOS", 0, 255, 0, "of packets whose address has traffic class 0")	\
-	X(peer_mode, "name", 0, 0, 0, "auto or standard: whether packets say that this host supports SACK")
+	X(peer_mode, "name", 0, 0, 0, "auto or standard: whether packets say that this host supports SACK")	\
+	X(any_interface, "bool", 0, 1, 0, "1: accept packets that come by another interface than their GID's")
 
 #define ROAN_CC_PARAMS(X)										\
 	/* reaction point: alpha */									\

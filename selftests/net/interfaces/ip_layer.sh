@@ -1,12 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What the IP layer of the hosts does to roan's packets: IPsec in transport mode. Data is compared; what is refused is
-# counted. ONLY=CASE,CASE: these groups only.
+# What the IP layer of the hosts does to roan's packets: IPsec in transport mode, VRFs with the same addresses, packets that
+# come by the wrong interface (wrong_interface.py). Data is compared; what is refused is counted. ONLY=CASE,CASE: these groups only.
 #
-#	h1: roan1 v1 10.7.0.1 ======== 10.7.0.2 v2 roan2 :h2	MTU 4200
+#	all:	h1: roan1 v1 10.7.0.1 ======== 10.7.0.2 v2 roan2 :h2	MTU 4200
+#	vrf:	h1: VRFs vred and vblue with red1 ===== red2 and blue1 ===== blue2 :h2, each 10.8.0.1 === 10.8.0.2
+#	interface:	h1: VLANs 5 and 6 on v1 ==== v2 :h2, and roan3 x1 ==== x2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
 . "$HERE/../../verbs/pair.sh"
+. "$HERE/../packets/python.sh"
 
 has() { [[ -z ${ONLY:-} || ,$ONLY, == *,$1,* ]]; } # CASE
 
@@ -25,7 +28,7 @@ group() {
 total() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); } # COUNTER: of both ends
 refused() { # packets that were refused or lost in a host, at both ends
 	local c s=0
-	for c in rx_policy rx_wrong_peer rx_no_device rx_unknown_qp rx_bad_icrc tx_no_route tx_dropped retry_exceeded_err; do
+	for c in rx_policy rx_wrong_peer rx_wrong_interface rx_no_device rx_unknown_qp rx_bad_icrc tx_no_route tx_dropped retry_exceeded_err; do
 		s=$((s + $(total $c)))
 	done
 	echo $s
@@ -34,9 +37,9 @@ refused() { # packets that were refused or lost in a host, at both ends
 carry() {
 	local before rcvd
 	before=$(refused) rcvd=$(total rcvd_pkts)
-	STRESS_BOTH="$*" stress 100 -t rc -q 2 -w 16 -n 2 -l 40000 -B || return
+	STRESS_BOTH="$*" stress 100 -t rc -q 2 -w 16 -n 2 -l 40000 -B "$@" || return
 	echo "received $(($(total rcvd_pkts) - rcvd)) packets, refused $(($(refused) - before))"
-	[ "$(refused)" = "$before" ] && [ "$(total rcvd_pkts)" -gt $((rcvd + 100)) ]
+	[ "$(refused)" = "$before" ] && [ "$(total rcvd_pkts)" -gt $((rcvd + 50)) ]
 }
 # times_out [OPTIONS OF THE CLIENT]: a WRITE from B fails with IBV_WC_RETRY_EXC_ERR (12).
 times_out() {
@@ -99,6 +102,99 @@ in_the_clear() {
 	times_out && [ "$(counter "$BDEV" rx_policy)" -gt "$before" ]
 }
 
+# ---- VRF ----
+
+# The same addresses in both VRFs. The programs find each other by 10.7.0.x, outside of the VRFs.
+vrf_up() {
+	local t n table=10
+	modprobe -q vrf
+	for t in red blue; do
+		ip link add ${t}1 netns h1 mtu 4200 type veth peer name ${t}2 netns h2 mtu 4200 || return
+		table=$((table + 1))
+		for n in 1 2; do
+			on h$n ip link add v$t type vrf table $table || { echo "the kernel has no VRFs"; return 4; }
+			on h$n ip link set v$t up && on h$n ip link set $t$n master v$t && on h$n ip link set $t$n up &&
+				on h$n ip addr add 10.8.0.$n/24 dev $t$n && on h$n ip -6 addr add fd08::$n/64 dev $t$n nodad &&
+				link_add roan_$t$n $t$n h$n && wait_for 60 gid_index roan_$t$n 10.8.0.$n h$n || return
+		done
+		wait_for 60 on h1 ping -c1 -W1 -I v$t 10.8.0.2 && wait_for 60 on h1 ping -c1 -W1 -I v$t fd08::2 || return
+	done
+}
+vrf_down() {
+	local t
+	for t in red blue; do
+		rdma link del roan_${t}1; rdma link del roan_${t}2
+		on h1 ip link del ${t}1; on h1 ip link del v$t; on h2 ip link del v$t
+	done
+}
+rcvd() { echo $(($(counter "roan_$1"1 rcvd_pkts) + $(counter "roan_$1"2 rcvd_pkts))); } # TENANT
+# shellcheck disable=SC2034 # carry reads them
+in_vrf() { # TENANT OTHER [OPTIONS OF BOTH ENDS]: data of one tenant; the other's devices receive nothing
+	local before other=$2
+	before=$(rcvd "$other")
+	ADEV=roan_${1}1 BDEV=roan_${1}2 carry "${@:3}" && [ "$(rcvd "$other")" = "$before" ]
+}
+tenant() { # TENANT PORT
+	local common="-T 100 -p $2"
+	OUT_A=/tmp/a.$1 OUT_B=/tmp/b.$1 both 100 "$2" "$PROGRAMS/verbs_stress -d roan_${1}1 $common" \
+		"$PROGRAMS/verbs_stress -d roan_${1}2 -c $AIP $common -t rc -q 2 -w 16 -n 4 -l 40000 -B"
+}
+both_tenants() {
+	local rc=0 pid
+	tenant blue 18701 > /tmp/blue.log 2>&1 &
+	pid=$!
+	tenant red 18702 || rc=1
+	wait $pid || { cat /tmp/blue.log; rc=1; }
+	return $rc
+}
+# Both ends of a tenant on one host: packets pass the VRF's device.
+# shellcheck disable=SC2034 # carry and stress read them
+within_vrf() {
+	local B=("${A[@]}") ADEV=roan_blue1 BDEV=roan_blue1
+	carry && carry -t ud -l 1000 -z
+}
+# An address of no VRF that is also one of a tenant's network does not take the tenant's packets. The rules are in the order
+# that the kernel's documentation of VRFs asks for.
+address_outside() {
+	local rc f
+	for f in -4 -6; do
+		on h1 ip $f rule add pref 32765 lookup local && on h1 ip $f rule del pref 0 || return
+	done
+	on h1 ip addr add 10.8.0.2/32 dev lo && on h1 ip -6 addr add fd08::2/128 dev lo nodad || return
+	in_vrf blue red && in_vrf red blue -6
+	rc=$?
+	on h1 ip addr del 10.8.0.2/32 dev lo; on h1 ip -6 addr del fd08::2/128 dev lo
+	return $rc
+}
+
+# ---- another interface ----
+
+# Networks with the addresses of the first one: VLANs 5 and 6 of v1 and v2, and a second veth pair, x1 and x2.
+second_way() {
+	local n v
+	modprobe -q 8021q
+	ip link add x1 netns h1 mtu 4200 type veth peer name x2 netns h2 mtu 4200 || return
+	for n in 1 2; do
+		for v in 5 6; do
+			on h$n ip link add link v$n name v$n.$v type vlan id $v && on h$n ip link set v$n.$v up || return
+		done
+		on h$n ip addr add 10.5.0.$n/24 dev v$n.5 && on h$n ip link set x$n up || return
+	done
+	on h1 ip addr add 10.5.0.1/24 dev v1.6 && on h1 ip addr add 10.7.0.1/24 dev x1 && on h2 ip addr add 10.7.0.3/24 dev x2 &&
+		link_add roan3 x1 h1 && wait_for 60 gid_index roan3 10.7.0.1 && wait_for 60 gid_index "$ADEV" 10.5.0.1 &&
+		wait_for 60 gid_index "$BDEV" 10.5.0.2 && on h1 ping -c1 -W5 -I v1.5 10.5.0.2 && on h1 ping -c1 -W5 -I v1 10.7.0.2
+}
+second_way_down() {
+	local n v
+	rdma link del roan3
+	on h1 ip link del x1
+	for n in 1 2; do for v in 5 6; do on h$n ip link del v$n.$v; done; done
+}
+wrong_interface() { # CASES: separated by semicolons
+	$PY -c 'import pyverbs.qp' 2> /dev/null || { ktap_skip "packets by another interface" "no pyverbs"; return; }
+	python_runs wrong_interface 300 env PYTHONDONTWRITEBYTECODE=1 CASES="$1"
+}
+
 ktap_header
 [ "$LINK_TYPE" = roan ] || { ktap_skip "IP layer" "needs roan's counters"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
@@ -110,5 +206,24 @@ if group ipsec ipsec_up; then
 	ktap_check "IPsec, IPv6: path MTU 2048: data of many operations" carry -6 -m 2048
 	ktap_check "IPsec: packets in the clear are refused and counted, the sender gets a retry error" in_the_clear
 	ipsec_down
+fi
+if group vrf vrf_up; then
+	for v in "" -6; do
+		ktap_check "VRF red${v:+, IPv6}: data of many operations, blue receives nothing" in_vrf red blue $v
+		ktap_check "VRF blue${v:+, IPv6}: data of many operations, red receives nothing" in_vrf blue red $v
+	done
+	for v in "" -6; do
+		ktap_check "VRF red${v:+, IPv6}: datagrams" in_vrf red blue $v -t ud -l 1000 -z
+		ktap_check "VRF blue${v:+, IPv6}: datagrams" in_vrf blue red $v -t ud -l 1000 -z
+	done
+	ktap_check "VRFs: both tenants at once" both_tenants
+	ktap_check "VRF: both ends on one host" within_vrf
+	ktap_check "VRF: an address outside of the VRFs does not take a tenant's packets" address_outside
+	wrong_interface VRF,roan_red1/red1,roan_blue1/blue1,roan_red2/red2,10.8.0.2,10.8.0.1,never
+	vrf_down > /dev/null 2>&1
+fi
+if group interface second_way; then
+	wrong_interface "another VLAN,$ADEV/v1.5,$ADEV/v1.6,$BDEV/v2.5,10.5.0.2,10.5.0.1,-;another interface,$ADEV/v1,roan3/x1,$BDEV/v2,$BIP,$AIP,-"
+	second_way_down > /dev/null 2>&1
 fi
 ktap_end

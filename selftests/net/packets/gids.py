@@ -10,11 +10,15 @@ def gid_of(address):
     return ipaddress.ip_address(f"::ffff:{address}") if address.version == 4 else address
 
 
-def gid_index(dev, address):
+def gid_index(dev, address, netdev=None):
+    """The first one, or that of interface @netdev: several may have the address."""
     port = f"/sys/class/infiniband/{dev}/ports/1"
     for i in sorted(map(int, os.listdir(f"{port}/gids"))):
         with open(f"{port}/gids/{i}") as f:
             if ipaddress.ip_address(f.read().strip()) != gid_of(address):
+                continue
+        with open(f"{port}/gid_attrs/ndevs/{i}") as f:
+            if netdev and f.read().strip() != netdev:
                 continue
         with open(f"{port}/gid_attrs/types/{i}") as f:
             if "v2" in f.read():
