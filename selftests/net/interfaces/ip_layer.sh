@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What the IP layer of the hosts does to roan's packets: IPsec in transport mode, VRFs with the same addresses, packets that
-# come by the wrong interface (wrong_interface.py). Data is compared; what is refused is counted. ONLY=CASE,CASE: these groups only.
+# What the IP layer of the hosts and of the network between does to roan's packets: IPsec in transport mode, VRFs with the
+# same addresses, routers and routes narrower than the interface, firewall rules by source, policing, a full connection
+# tracking table, packets that come by the wrong interface (wrong_interface.py). Data is compared; what is refused is counted.
+# ONLY=GROUP,GROUP: ipsec, vrf, route, firewall, police, conntrack, interface.
 #
 #	all:	h1: roan1 v1 10.7.0.1 ======== 10.7.0.2 v2 roan2 :h2	MTU 4200
 #	vrf:	h1: VRFs vred and vblue with red1 ===== red2 and blue1 ===== blue2 :h2, each 10.8.0.1 === 10.8.0.2
+#	route:	h1: roan3 x1 10.11.1.1 === y1 :ra: z1 === z2 :rb: y2 === 10.11.2.2 x2 roan4 :h2	z1 and z2: MTU 1500
 #	interface:	h1: VLANs 5 and 6 on v1 ==== v2 :h2, and roan3 x1 ==== x2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
@@ -33,15 +36,17 @@ refused() { # packets that were refused or lost in a host, at both ends
 	done
 	echo $s
 }
-# carry [OPTIONS OF BOTH ENDS]: every byte is compared; nothing is refused.
+data() { STRESS_BOTH="$*" stress 100 -t rc -q 2 -w 16 -n 2 -l 40000 -B "$@"; } # [OPTIONS OF BOTH ENDS]: every byte is compared
+# carry [OPTIONS OF BOTH ENDS]: data, of which nothing is refused.
 carry() {
 	local before rcvd
 	before=$(refused) rcvd=$(total rcvd_pkts)
-	STRESS_BOTH="$*" stress 100 -t rc -q 2 -w 16 -n 2 -l 40000 -B "$@" || return
+	data "$@" || return
 	echo "received $(($(total rcvd_pkts) - rcvd)) packets, refused $(($(refused) - before))"
 	[ "$(refused)" = "$before" ] && [ "$(total rcvd_pkts)" -gt $((rcvd + 50)) ]
 }
 # times_out [OPTIONS OF THE CLIENT]: a WRITE from B fails with IBV_WC_RETRY_EXC_ERR (12).
+# shellcheck disable=SC2120 # beside_data passes some
 times_out() {
 	both 60 18600 "ib_write_bw -F -d $ADEV -p 18600 -n 5 -u 10" "ib_write_bw -F -d $BDEV -p 18600 -n 5 -u 10 $* $AIP" > /tmp/both.log 2>&1 &&
 		{ echo "the WRITEs completed"; return 1; }
@@ -167,6 +172,112 @@ address_outside() {
 	return $rc
 }
 
+# ---- routes ----
+
+hop() { # HOST NETDEV MTU ADDRESS, twice: the two ends of a link
+	ip link add "$2" netns "$1" mtu "$3" type veth peer name "$6" netns "$5" mtu "$7" && on "$1" ip addr add "$4/24" dev "$2" &&
+		on "$5" ip addr add "$8/24" dev "$6" && on "$1" ip link set "$2" up && on "$5" ip link set "$6" up
+}
+routers() {
+	local n
+	for n in ra rb; do
+		ip netns add $n && on $n sysctl -qw net.ipv4.ip_forward=1 || return
+	done
+	hop h1 x1 4200 10.11.1.1 ra y1 4200 10.11.1.9 && hop ra z1 1500 10.11.3.1 rb z2 1500 10.11.3.2 &&
+		hop h2 x2 4200 10.11.2.2 rb y2 4200 10.11.2.9 && on h1 ip route add 10.11.2.0/24 via 10.11.1.9 &&
+		on ra ip route add 10.11.2.0/24 via 10.11.3.2 && on rb ip route add 10.11.1.0/24 via 10.11.3.1 &&
+		on h2 ip route add 10.11.1.0/24 via 10.11.2.9 && wait_for 60 on h1 ping -c1 -W1 10.11.2.2 &&
+		link_add roan3 x1 h1 && link_add roan4 x2 h2 && wait_for 60 gid_index roan4 10.11.2.2
+}
+routers_down() { rdma link del roan3; rdma link del roan4; on h1 ip link del x1; on h2 ip link del x2; ip netns del ra; ip netns del rb; }
+# shellcheck disable=SC2034 # the command reads them
+routed() { local ADEV=roan3 BDEV=roan4; "$@"; } # COMMAND...
+narrow_route() {
+	local rc
+	on h1 ip route change 10.11.2.0/24 via 10.11.1.9 mtu 1500 && refused_at_rtr 4160 && carry -m 1024
+	rc=$?
+	on h1 ip route change 10.11.2.0/24 via 10.11.1.9
+	return $rc
+}
+reported_mtu() { on h2 ip route get 10.11.1.1 | grep -q 'mtu 1500'; }
+
+# ---- firewall, policing, connection tracking ----
+
+moved() { [ "$(total rcvd_pkts)" -ge "$1" ]; } # PACKETS
+moves() { wait_for 60 moved $(($(total rcvd_pkts) + 200)); }
+# Data on QPs that are connected before the command starts. Both have to end as expected.
+beside_data() { # COMMAND...
+	local pid rc
+	stress 100 -t rc -q 2 -w 16 -n 100 -l 40000 -B > /tmp/beside.log 2>&1 &
+	pid=$!
+	moves && OUT_A=/tmp/out_a.2 OUT_B=/tmp/out_b.2 "$@"
+	rc=$?
+	wait $pid || { cat /tmp/beside.log; rc=1; }
+	return $rc
+}
+second_address() { b ip addr add 10.7.0.4/24 dev v2 && wait_for 60 gid_index "$BDEV" 10.7.0.4 h2; }
+nft_rules() {
+	command -v nft > /dev/null || { echo "no nft"; return 4; }
+	second_address && a nft "table inet t {
+		counter dropped { }
+		chain in {
+			type filter hook input priority 0
+			udp dport 4791 ip saddr $BIP accept
+			udp dport 4791 counter name dropped drop
+		}
+	}"
+}
+nft_down() { a nft delete table inet t; b ip addr del 10.7.0.4/24 dev v2; }
+dropped() { a nft list counter inet t dropped | awk '/packets/ { print $2 }'; }
+# The peer whose packets are dropped gets a retry error; the other one's data passes, and nothing is counted as wrong.
+by_source() {
+	local wrong failed
+	wrong=$(refused) failed=$(counter "$BDEV" retry_exceeded_err)
+	beside_data times_out -x "$(gid_index "$BDEV" 10.7.0.4 h2)" || return
+	wrong=$(($(refused) - wrong)) failed=$(($(counter "$BDEV" retry_exceeded_err) - failed))
+	echo "dropped $(dropped), refused $wrong, of these failed work requests: $failed"
+	[ "$(dropped)" -ge 8 ] && [ $failed -gt 0 ] && [ $wrong = $failed ]
+}
+
+# The rate is less than the QPs send: what is above is dropped and sent again. Single packets, as a train is longer than the burst.
+policed() { # ingress|egress END NETDEV
+	local resent drops
+	modprobe -q -a sch_ingress act_police cls_matchall
+	"$2" tc qdisc add dev "$3" clsact && "$2" tc filter add dev "$3" "$1" matchall action police rate 20mbit burst 16k mtu 8k conform-exceed drop/ok || return 4
+	segments off
+	resent=$(total resent_pkts)
+	data -n 20
+	local rc=$?
+	segments on
+	drops=$("$2" tc -s filter show dev "$3" "$1" | sed -n 's/.*dropped \([0-9]*\).*/\1/p')
+	"$2" tc -s filter show dev "$3" "$1"
+	"$2" tc qdisc del dev "$3" clsact
+	echo "$drops dropped, $(($(total resent_pkts) - resent)) sent again"
+	[ $rc = 0 ] && [ "$drops" -gt 0 ] && [ "$(total resent_pkts)" -gt "$resent" ]
+}
+
+# B tracks connections, but not those of TCP, by which the programs meet.
+tracking() {
+	local v
+	command -v nft > /dev/null && modprobe -q nf_conntrack || { echo "no nft or no connection tracking"; return 4; }
+	CT_MAX=$(cat /proc/sys/net/netfilter/nf_conntrack_max)
+	b nft "table inet t {
+		chain pre { type filter hook prerouting priority -300; meta l4proto tcp notrack; }
+		chain out { type filter hook output priority -300; meta l4proto tcp notrack; }
+		chain in { type filter hook input priority 0; ct state new counter; }
+	}"
+}
+ct_max() { sysctl -qw net.netfilter.nf_conntrack_max="$1"; }
+# The table is full with the flows that exist. They go on; a new one gets a retry error.
+table_full() {
+	dmesg -C
+	ct_max 1 && moves && times_out
+	local rc=$?
+	ct_max "$CT_MAX"
+	dmesg | grep -q 'table full, dropping packet' && [ $rc = 0 ]
+}
+tracking_down() { b nft delete table inet t; }
+
 # ---- another interface ----
 
 # Networks with the addresses of the first one: VLANs 5 and 6 of v1 and v2, and a second veth pair, x1 and x2.
@@ -221,6 +332,29 @@ if group vrf vrf_up; then
 	ktap_check "VRF: an address outside of the VRFs does not take a tenant's packets" address_outside
 	wrong_interface VRF,roan_red1/red1,roan_blue1/blue1,roan_red2/red2,10.8.0.2,10.8.0.1,never
 	vrf_down > /dev/null 2>&1
+fi
+if group route routers; then
+	ktap_check "two routers: data of many operations, path MTU 1024" routed carry -m 1024
+	ktap_check "a route with mtu 1500: path MTU 4096 is refused at RTR and logged, 1024 carries data" routed narrow_route
+	ktap_check "a router's link is narrower: the QP gets a retry error" routed times_out
+	ktap_check "... and reports its MTU" wait_for 10 reported_mtu
+	ktap_check "... and the next QP with that path MTU is refused at RTR and logged" routed refused_at_rtr 4160
+	ktap_check "... and one with path MTU 1024 carries data" routed carry -m 1024
+	routers_down > /dev/null 2>&1
+fi
+if group firewall nft_rules; then
+	ktap_check "nftables accept and drop port 4791 by source" by_source
+	nft_down > /dev/null 2>&1
+fi
+if has police; then
+	ktap_check "policed on its way in to 20 Mb/s: what is dropped is sent again, data is right" policed ingress b v2
+	ktap_check "policed on its way out to 20 Mb/s: the same" policed egress a v1
+fi
+if group conntrack tracking; then
+	ktap_check "connection tracking: data of many operations" carry
+	ktap_check "its table is full: flows that exist go on, a new one gets a retry error" beside_data table_full
+	ktap_check "the table has space again: data of many operations" carry
+	tracking_down > /dev/null 2>&1
 fi
 if group interface second_way; then
 	wrong_interface "another VLAN,$ADEV/v1.5,$ADEV/v1.6,$BDEV/v2.5,10.5.0.2,10.5.0.1,-;another interface,$ADEV/v1,roan3/x1,$BDEV/v2,$BIP,$AIP,-"
