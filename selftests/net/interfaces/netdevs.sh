@@ -29,6 +29,18 @@ wire() { # KIND MTU
 	wait_for 60 ip link show w2 && ip link set w1 mtu "$2" && ip link set w2 mtu "$2" || { cat /tmp/taps.log; return 1; }
 }
 
+MACSEC_KEY=0123456789abcdef0123456789abcde	# of each end, with its number behind
+
+tunnel() { # KIND N: uN over the addresses 10.9.1.x of w1 and w2
+	local n=$2 own=10.9.1.$2 peer=10.9.1.$((3 - $2))
+	end "$n" ip addr add "$own/24" dev "w$n" && end "$n" ip link set "w$n" up || return
+	case $1 in
+	vxlan) end "$n" ip link add "u$n" type vxlan id 9 remote "$peer" local "$own" dstport 4789 dev "w$n" ;;
+	geneve) end "$n" ip link add "u$n" mtu 4100 type geneve id 9 remote "$peer" ;;
+	gretap) end "$n" ip link add "u$n" type gretap local "$own" remote "$peer" dev "w$n" ;;
+	esac
+}
+
 # Creates the upper device of end N on wN; prints the netdev for the RDMA device.
 upper() { # KIND N
 	local n=$2
@@ -44,9 +56,12 @@ upper() { # KIND N
 	team)
 		end "$n" ip link add "u$n" type team && end "$n" teamnl "u$n" setoption mode roundrobin &&
 			end "$n" ip link set "w$n" down && end "$n" ip link set "w$n" master "u$n" ;;
-	vxlan)
-		end "$n" ip addr add "10.9.1.$n/24" dev "w$n" &&
-			end "$n" ip link add "u$n" type vxlan id 9 remote "10.9.1.$((3 - n))" local "10.9.1.$n" dstport 4789 dev "w$n" ;;
+	vxlan | geneve | gretap) tunnel "$1" "$n" ;;
+	macsec)
+		end "$n" ip link set "w$n" address "02:00:00:00:09:0$n" && end "$n" ip link add link "w$n" name "u$n" type macsec encrypt on &&
+			end "$n" ip macsec add "u$n" tx sa 0 pn 1 on key "0$n" "$MACSEC_KEY$n" &&
+			end "$n" ip macsec add "u$n" rx port 1 address "02:00:00:00:09:0$((3 - n))" &&
+			end "$n" ip macsec add "u$n" rx port 1 address "02:00:00:00:09:0$((3 - n))" sa 0 pn 1 on key "0$((3 - n))" "$MACSEC_KEY$((3 - n))" ;;
 	esac > /dev/null || return
 	end "$n" ip link set "w$n" up && end "$n" ip link set "u$n" up || return
 	if [ "$1" = vlan ]; then echo "w$n"; else echo "u$n"; fi
@@ -226,6 +241,10 @@ if modprobe -q team && modprobe -q team_mode_roundrobin && command -v teamnl > /
 else
 	ktap_skip "team" "no module, or no teamnl"
 fi
+if modprobe -q geneve; then path "GENEVE" geneve 4200 trains trains ""; else ktap_skip "GENEVE" "no module"; fi
+if modprobe -q ip_gre; then path "gretap" gretap 4200 trains trains ""; else ktap_skip "gretap" "no module"; fi
+# It has no checksum offload.
+if modprobe -q macsec; then path "MACsec" macsec 4200 single single ""; else ktap_skip "MACsec" "no module"; fi
 [ -z "${ONLY:-}" ] || ktap_end
 # A program forwards the packets. So the test programs sleep instead of polling, and have a longer ACK timeout.
 QUICK=1 path "taps with virtio-net headers" tap 4200 trains whole "" -e -k 18
