@@ -12,6 +12,11 @@ static const struct rdma_stat_desc descs[] = { ROAN_COUNTERS(X) };
 
 static_assert(ARRAY_SIZE(descs) == ROAN_NUM_COUNTERS);
 
+const char *roan_counter_name(enum roan_counter which)
+{
+	return descs[which].name;
+}
+
 /* Not a snapshot: CPUs count while they are summed. */
 u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which)
 {

@@ -11,6 +11,7 @@
 
 #include <linux/tracepoint.h>
 #include "base/base.h"
+#include "base/rx_ctx.h"
 
 /* A work request was copied out of its ring. @verr: enum roan_vendor_err if it was refused; 0: accepted. */
 TRACE_EVENT(roan_wqe_fetch,
@@ -105,6 +106,56 @@ TRACE_EVENT(roan_key_refused,
 	),
 	TP_printk("qpn=%u saddr=%pI6c key=%#x psn=%u verr=%u",
 		  __entry->qpn, __entry->saddr, __entry->key, __entry->psn, __entry->verr)
+);
+
+/*
+ * A packet of @saddr was refused: @why is its counter. @qpn: the QP that it names, 0 if that was not read. @ifindex:
+ * the interface it came by, 0 if it waited for a page fault.
+ */
+TRACE_EVENT(roan_pkt_refused,
+	TP_PROTO(const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why),
+	TP_ARGS(rx, qpn, why),
+	TP_STRUCT__entry(
+		__array(u8, saddr, 16)
+		__array(char, reason, 24)
+		__field(u32, qpn)
+		__field(int, ifindex)
+	),
+	TP_fast_assign(
+		memcpy(__entry->saddr, rx->saddr.raw, sizeof(__entry->saddr));
+		strscpy(__entry->reason, roan_counter_name(why), sizeof(__entry->reason));
+		__entry->qpn = qpn;
+		__entry->ifindex = rx->in ? rx->in->ifindex : 0;
+	),
+	TP_printk("reason=%s saddr=%pI6c qpn=%u ifindex=%d",
+		  __entry->reason, __entry->saddr, __entry->qpn, __entry->ifindex)
+);
+
+/* A memory region was registered, or was not: @err. @kind: enum roan_mr_kind, @access: enum ib_access_flags. */
+TRACE_EVENT(roan_mr_reg,
+	TP_PROTO(const struct roan_dev *dev, u32 key, u32 kind, u64 iova, u64 length, u32 access, int err),
+	TP_ARGS(dev, key, kind, iova, length, access, err),
+	TP_STRUCT__entry(
+		__field(u64, iova)
+		__field(u64, length)
+		__field(int, ifindex)
+		__field(u32, key)
+		__field(u32, kind)
+		__field(u32, access)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->iova = iova;
+		__entry->length = length;
+		__entry->ifindex = dev->ndev->ifindex;
+		__entry->key = key;
+		__entry->kind = kind;
+		__entry->access = access;
+		__entry->err = err;
+	),
+	TP_printk("ifindex=%d key=%#x kind=%u iova=%#llx length=%llu access=%#x err=%d",
+		  __entry->ifindex, __entry->key, __entry->kind, __entry->iova, __entry->length, __entry->access,
+		  __entry->err)
 );
 
 /* A packet with a correct ICRC reached its QP. */

@@ -124,6 +124,7 @@ static inline u64 roan_mr_first(u64 iova, int access)
 struct roan_mr *roan_mr_alloc(struct ib_pd *pd, enum roan_mr_kind kind);	/* ERR_PTR */
 /* Last step of every registration: publishes the key. With @err set it releases the memory and frees @mr; ERR_PTR. */
 struct ib_mr *roan_mr_finish(struct roan_mr *mr, int err);
+void roan_mr_trace(const struct roan_mr *mr, int err);	/* mr_trace.c: the region was registered, or failed */
 int roan_mr_check_range(u64 start, u64 length, u64 iova);	/* 0 or -EINVAL */
 struct ib_mr *roan_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata);

@@ -168,6 +168,7 @@ struct ib_mr *roan_mr_finish(struct roan_mr *mr, int err)
 {
 	if (!err)
 		err = roan_key_insert(to_roan_dev(mr->ib.device), &mr->key);
+	roan_mr_trace(mr, err);
 	if (err) {
 		mr_release_memory(mr);
 		kfree(mr);
@@ -266,6 +267,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	if (flags & IB_MR_REREG_PD)
 		mr->ib.pd = pd;
 	set_access(mr, access);
+	roan_mr_trace(mr, 0);
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */
 	atomic_set_release(&mr->n_mws, 0);	/* a bind that increments it sees the new values */
 	unpin_umem(&fresh);	/* the replaced memory, if any */
@@ -390,6 +392,8 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	if (wqe->reg.access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
 		goto put;
 	verr = mr_activate(mr, wqe) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
+	if (!verr)
+		roan_mr_trace(mr, 0);
 put:
 	roan_key_put(k);
 	return verr;

@@ -39,6 +39,7 @@
 #include <net/xfrm.h>
 
 #include "base/stats.h"
+#include "base/trace.h"
 #include "net/net.h"
 #include "net/net_priv.h"
 
@@ -196,6 +197,14 @@ static bool hook_confirm_conntrack(struct sk_buff *skb)
 	return true;
 }
 
+static unsigned int hook_drop(struct roan_rx_ctx *rx, enum roan_counter why)
+{
+	trace_roan_pkt_refused(rx, 0, why);
+	roan_net_count_drop(rx->rnet, why);
+	kfree_skb(rx->skb);
+	return NF_STOLEN;
+}
+
 /* Common part for IPv4 and IPv6, from the UDP header on. skb->data is at the IP header, which is @l3 bytes long. */
 static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 {
@@ -218,15 +227,11 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 	if (rx->end <= rx->off)
 		goto truncated;		/* empty: no packet to parse, so count the drop here */
 
-	if (unlikely(!hook_confirm_conntrack(skb))) {
-		roan_net_count_drop(rx->rnet, ROAN_CNT_rx_policy);
-		goto drop;
-	}
+	if (unlikely(!hook_confirm_conntrack(skb)))
+		return hook_drop(rx, ROAN_CNT_rx_policy);
 	dev = roan_net_dev_for(rx);
-	if (!dev) {
-		roan_net_count_drop(rx->rnet, ROAN_CNT_rx_no_device);
-		goto drop;
-	}
+	if (!dev)
+		return hook_drop(rx, ROAN_CNT_rx_no_device);
 	roan_count(dev, rcvd_skbs);
 	local_bh_disable();	/* a packet reinjected from NFQUEUE arrives in process context */
 	deliver(rx);
@@ -235,17 +240,7 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 	return NF_STOLEN;
 
 truncated:
-	roan_net_count_drop(rx->rnet, ROAN_CNT_rx_truncated);
-drop:
-	kfree_skb(skb);
-	return NF_STOLEN;
-}
-
-static unsigned int hook_drop(struct roan_net *rnet, struct sk_buff *skb, enum roan_counter why)
-{
-	roan_net_count_drop(rnet, why);
-	kfree_skb(skb);
-	return NF_STOLEN;
+	return hook_drop(rx, ROAN_CNT_rx_truncated);
 }
 
 bool roan_net_to_roce_port(struct sk_buff *skb, u32 off)
@@ -294,16 +289,16 @@ static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_
 	    hook_other_net(skb, state))
 		return NF_ACCEPT;
 	hook_init_rx(&rx, skb, state);
+	ipv6_addr_set_v4mapped(ip->saddr, (struct in6_addr *)&rx.saddr);
+	ipv6_addr_set_v4mapped(ip->daddr, (struct in6_addr *)&rx.daddr);
 	if (ip->ihl != 5)
 		/* the ICRC is not defined over options and extensions */
-		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_invalid);
+		return hook_drop(&rx, ROAN_CNT_rx_invalid);
 	if (!xfrm4_policy_check(NULL, XFRM_POLICY_IN, skb))
-		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_policy);
+		return hook_drop(&rx, ROAN_CNT_rx_policy);
 	ip = ip_hdr(skb);
 	rx.ce = INET_ECN_is_ce(ip->tos);
 	rx.multicast = ipv4_is_multicast(ip->daddr);
-	ipv6_addr_set_v4mapped(ip->saddr, (struct in6_addr *)&rx.saddr);
-	ipv6_addr_set_v4mapped(ip->daddr, (struct in6_addr *)&rx.daddr);
 	return hook_deliver(&rx, sizeof(*ip));
 }
 
@@ -322,16 +317,16 @@ static unsigned int hook6(void *priv, struct sk_buff *skb, const struct nf_hook_
 		return NF_ACCEPT;
 	hook_init_rx(&rx, skb, state);
 	rx.ipv6 = true;
+	memcpy(&rx.saddr, &ip6->saddr, sizeof(rx.saddr));
+	memcpy(&rx.daddr, &ip6->daddr, sizeof(rx.daddr));
 	if (off != sizeof(*ip6))
 		/* the ICRC is not defined over options and extensions */
-		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_invalid);
+		return hook_drop(&rx, ROAN_CNT_rx_invalid);
 	if (!xfrm6_policy_check(NULL, XFRM_POLICY_IN, skb))
-		return hook_drop(rx.rnet, skb, ROAN_CNT_rx_policy);
+		return hook_drop(&rx, ROAN_CNT_rx_policy);
 	ip6 = ipv6_hdr(skb);
 	rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ip6));
 	rx.multicast = ipv6_addr_is_multicast(&ip6->daddr);
-	memcpy(&rx.saddr, &ip6->saddr, sizeof(rx.saddr));
-	memcpy(&rx.daddr, &ip6->daddr, sizeof(rx.daddr));
 	return hook_deliver(&rx, sizeof(*ip6));
 }
 

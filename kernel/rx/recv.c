@@ -85,13 +85,19 @@ static bool rx_batch_continue(struct rx_batch *batch, struct roan_rx_ctx *rx)
 	return batch->qp;
 }
 
+/* Counts a packet that @dev refuses. @dev NULL: none is there to count. */
+static void rx_refuse(struct roan_dev *dev, const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why)
+{
+	trace_roan_pkt_refused(rx, qpn, why);
+	if (dev)
+		this_cpu_inc(dev->stats->count[why]);
+}
+
 /* Counts a packet without a QP on the device that owns the receiving interface or the destination address, if any. */
-#define count_unmatched(rx, name) do {					\
-	struct roan_dev *dev_ = roan_net_dev_for(rx);			\
-									\
-	if (dev_)							\
-		roan_count(dev_, name);					\
-} while (0)
+static void rx_unmatched(const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why)
+{
+	rx_refuse(roan_net_dev_for(rx), rx, qpn, why);
+}
 
 static bool rx_parse(struct roan_rx_ctx *rx)
 {
@@ -99,13 +105,13 @@ static bool rx_parse(struct roan_rx_ctx *rx)
 	case ROAN_PARSE_OK:
 		return true;
 	case ROAN_PARSE_SHORT:
-		count_unmatched(rx, rx_truncated);
+		rx_unmatched(rx, 0, ROAN_CNT_rx_truncated);
 		return false;
 	case ROAN_PARSE_VERSION:
-		count_unmatched(rx, rx_bad_version);
+		rx_unmatched(rx, 0, ROAN_CNT_rx_bad_version);
 		return false;
 	case ROAN_PARSE_OPCODE:
-		count_unmatched(rx, rx_bad_opcode);
+		rx_unmatched(rx, 0, ROAN_CNT_rx_bad_opcode);
 		return false;
 	}
 	return false;
@@ -121,30 +127,33 @@ static void rx_count_packet(struct roan_dev *dev, const struct roan_rx_ctx *rx)
 }
 
 /* All checks that precede the use of a packet's content: cheap ones first, the ICRC last. */
-static bool rx_acceptable(const struct rx_batch *batch, struct roan_rx_ctx *rx)
+static enum roan_counter rx_check(const struct rx_batch *batch, struct roan_rx_ctx *rx)
 {
 	const struct roan_pkt *pkt = &rx->pkt;
 	const struct roan_qp *qp = batch->qp;
 	bool cnp = pkt->info->op == ROAN_OP_CNP;
 
-	if (!cnp && pkt->info->transport != qp->transport) {
-		roan_count(qp->dev, rx_wrong_service);
+	if (!cnp && pkt->info->transport != qp->transport)
+		return ROAN_CNT_rx_wrong_service;
+	if (batch->refused != RX_ACCEPTED)
+		return cnp ? ROAN_CNT_rp_cnp_ignored : batch->refused;
+	if (!roan_pkey_match(pkt->pkey, qp->pkey))
+		return ROAN_CNT_rx_bad_pkey;
+	if (!roan_rx_icrc_ok(rx))
+		return ROAN_CNT_rx_bad_icrc;
+	return RX_ACCEPTED;
+}
+
+static bool rx_acceptable(const struct rx_batch *batch, struct roan_rx_ctx *rx)
+{
+	enum roan_counter why = rx_check(batch, rx);
+
+	if (unlikely(why != RX_ACCEPTED)) {
+		rx_refuse(batch->qp->dev, rx, batch->qpn, why);
 		return false;
 	}
-	if (batch->refused != RX_ACCEPTED) {
-		this_cpu_inc(qp->dev->stats->count[cnp ? ROAN_CNT_rp_cnp_ignored : batch->refused]);
-		return false;
-	}
-	if (!roan_pkey_match(pkt->pkey, qp->pkey)) {
-		roan_count(qp->dev, rx_bad_pkey);
-		return false;
-	}
-	if (!roan_rx_icrc_ok(rx)) {
-		roan_count(qp->dev, rx_bad_icrc);
-		return false;
-	}
-	rx_count_packet(qp->dev, rx);
-	trace_roan_pkt_rx(qp, pkt);
+	rx_count_packet(batch->qp->dev, rx);
+	trace_roan_pkt_rx(batch->qp, &rx->pkt);
 	return true;
 }
 
@@ -154,7 +163,7 @@ static void rx_multicast(struct roan_rx_ctx *rx)
 	u32 members, all = 0;
 
 	if (!roan_rx_icrc_ok(rx)) {
-		count_unmatched(rx, rx_bad_icrc);
+		rx_unmatched(rx, rx->pkt.qpn, ROAN_CNT_rx_bad_icrc);
 		return;
 	}
 	while ((dev = roan_net_next_dev(rx, dev))) {
@@ -166,7 +175,7 @@ static void rx_multicast(struct roan_rx_ctx *rx)
 		all += members;
 	}
 	if (!all)
-		count_unmatched(rx, rx_no_group_member);
+		rx_unmatched(rx, rx->pkt.qpn, ROAN_CNT_rx_no_group_member);
 }
 
 static void rx_dispatch(struct rx_batch *batch, struct roan_rx_ctx *rx)
@@ -204,7 +213,7 @@ void roan_recv(struct roan_rx_ctx *rx)
 			continue;
 		}
 		if (!rx_batch_continue(&batch, rx)) {
-			count_unmatched(rx, rx_unknown_qp);
+			rx_unmatched(rx, rx->pkt.qpn, ROAN_CNT_rx_unknown_qp);
 			continue;
 		}
 		if (rx_acceptable(&batch, rx))

@@ -40,6 +40,10 @@ int roan_peermem_claim(struct roan_mr *mr, u64 start)
 	return -EFAULT;
 }
 
+void roan_mr_trace(const struct roan_mr *mr, int err)
+{
+}
+
 void roan_dm_release(struct roan_mr *mr)
 {
 }
