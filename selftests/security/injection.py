@@ -202,6 +202,10 @@ def guard(a, b, ns, host, uplinks):
         pair.forged("--way", "freebind", ns=ns)
         got = b.wait(2)
         return got is not None, got is not None or pair.sent(GENUINE) and b.wait(60) == [0, GENUINE]
+    if host == "s":
+        check(f"{name}: refused, it comes by another interface", refused=not arrives()[0])
+        with open(f"/sys/class/infiniband/{b.dev}/ports/1/cc_param/any_interface", "w") as f:
+            f.write("1")
     check(f"{name}: received without roce-guard.nft", received=arrives()[0])
     with open(os.environ["RULES"]) as f:
         rules = f.read().replace('"eth0"', uplinks)
