@@ -10,7 +10,7 @@ if [ "${1:-}" != -o ]; then
 	mkdir -p build/bench
 	make -s provider programs
 	: > $points
-	for pair in roan tcp rxe-roan roan-rxe; do
+	for pair in roan tcp rxe-roan roan-rxe rxe; do
 		LAB_ENV="PAIR MS LOSSES" PAIR=$pair selftests/vm/run.sh uml -v selftests/bench/loss_guest.sh | tee /dev/stderr |
 			sed -n 's/^point //p' | tr ' ' , >> $points
 	done
@@ -25,6 +25,7 @@ plot() { # GBPS RTT_US
 		tcp #606060 TCP
 		rxe-roan #e08000 rdma_rxe to roan
 		roan-rxe #c03020 roan to rdma_rxe
+		rxe #a0a0a0 rdma_rxe to itself
 	END
 	echo
 }

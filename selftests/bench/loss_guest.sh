@@ -5,6 +5,7 @@
 #
 #	roan, tcp		two hosts as lossy_link.sh draws them
 #	rxe-roan, roan-rxe	the same, with rdma_rxe at the first; the first word is the sender
+#	rxe			rdma_rxe at both, v1 and v2 in the first namespace, which routes between them by the bridge
 # PAIR: one of these. MS: length of a measurement (200).
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
@@ -12,8 +13,23 @@ HERE=$(dirname "$(readlink -f "$0")")
 MS=${MS:-200}
 LOSSES=${LOSSES:-0.01 0.03 0.1 0.3 1 3 10}
 
+# The rules for what comes in are before those for what leaves, and the table of local addresses is the last.
+route_between() {
+	local n peer
+	ip rule add pref 1000 lookup local && ip rule del pref 0 || return
+	for n in 1 2; do
+		peer=$((3 - n))
+		sysctl -qw net.ipv4.conf.v$n.accept_local=1 net.ipv4.conf.v$n.rp_filter=0 &&
+			ip rule add pref 10 iif v$n lookup local && ip route add 10.7.0.$peer dev v$n table 10$n &&
+			ip rule add pref 20 from 10.7.0.$n to 10.7.0.$peer lookup 10$n &&
+			ip neigh replace 10.7.0.$peer dev v$n nud permanent lladdr "$(cat /sys/class/net/v$peer/address)" || return
+	done
+	sysctl -qw net.ipv4.conf.all.rp_filter=0
+}
+
 set_up() {
 	case $PAIR in
+	rxe) lossy_hosts rxe rxe && route_between ;;
 	roan | tcp) lossy_hosts ;;
 	*) lossy_hosts rxe ;;
 	esac
@@ -32,6 +48,7 @@ point() { # GBPS RTT_US LOSS_%
 	local from=h1 to=h2 sender=(-d roan1) receiver=(-d roan2) address=10.7.0.2
 	case $PAIR in
 	tcp) sender=(-T) receiver=(-T) ;;
+	rxe) from='' to='' sender=(-d rxe1) receiver=(-d rxe2) ;;
 	rxe-roan) from='' sender=(-d rxe1) ;;
 	roan-rxe) from=h2 to='' sender=(-d roan2) receiver=(-d rxe1) address=10.7.0.1 ;;
 	esac

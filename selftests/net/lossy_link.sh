@@ -5,11 +5,13 @@
 #	h1: v1, roan1 ==p1 s p2== v2, roan2 :h2		s: a bridge; p2: netem: line rate, half the RTT, loss; p1: the same
 #	without loss. v1 and v2 segment what they send, as netem would lose whole GSO skbs.
 
-# lossy_hosts [rxe]: with rxe the first host is the first namespace, the only one that rdma_rxe supports, with rxe1 on v1.
+# lossy_hosts [rxe [rxe]]: with rxe the first host, or each, is the first namespace, the only one that rdma_rxe supports,
+# with rxe1 on v1 (and rxe2 on v2).
 # two_hosts() pings, and ping polls, which stops the virtual clock.
 lossy_hosts() {
 	local n h=(- h1 h2)
 	[ "${1:-}" != rxe ] || { h[1]=; modprobe rdma_rxe || return; }
+	[ "${2:-}" != rxe ] || h[2]=
 	load_modules && modprobe sch_netem && ip netns add s && on s ip link add br0 type bridge && on s ip link set br0 up mtu 4200 || return
 	for n in 1 2; do
 		[ -z "${h[n]}" ] || { ip netns add "${h[n]}" && on "${h[n]}" ip link set lo up; } || return
@@ -19,7 +21,7 @@ lossy_hosts() {
 	done
 	sleep 2		# the kernel reports link changes at most once a second
 	for n in 1 2; do
-		if [ -n "${h[n]}" ]; then link_add roan$n v$n h$n; else rdma link add rxe1 type rxe netdev v1; fi || return
+		if [ -n "${h[n]}" ]; then link_add roan$n v$n h$n; else rdma link add rxe$n type rxe netdev v$n; fi || return
 	done
 }
 
