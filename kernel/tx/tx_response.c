@@ -179,7 +179,7 @@ void roan_respond(struct roan_qp *qp)
 		rcu_read_lock();	/* required by gso.c */
 		roan_gso_begin(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
 		if (qp->rq.reply_sport)
-			roan_gso_set_sport(&train, qp->rq.reply_sport);
+			train.sport = qp->rq.reply_sport;
 		train.round.limiter = roan_limiter_of(qp);
 		/* An ACK must not overtake READ responses: it acknowledges them. */
 		if (unlikely(train.round.limiter))
