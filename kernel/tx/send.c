@@ -483,17 +483,12 @@ void roan_sq_arm(struct roan_qp *qp)
 	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
 }
 
-static bool tx_can_respond(const struct roan_qp *qp)
-{
-	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
-}
-
 void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at)
 {
 	if (READ_ONCE(qp->sq.nak_at) == nak_at)
 		return;
 	spin_lock_bh(&qp->sq.lock);
-	if (tx_can_respond(qp)) {
+	if (roan_tx_may_respond(qp)) {
 		WRITE_ONCE(qp->sq.nak_at, nak_at);
 		roan_sq_arm(qp);
 	}
@@ -578,12 +573,13 @@ enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
 
 	spin_lock_bh(&qp->sq.lock);
 	qp->sq.timer_at = 0;
-	if (tx_can_respond(qp))
+	if (roan_tx_may_respond(qp)) {
 		tx_nak_due(qp, now);
-	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)
-		sq_timer_expired(qp, now);
-	else if (tx_can_respond(qp))
-		roan_sq_arm(qp);
+		if (qp->state == IB_QPS_RTR)
+			roan_sq_arm(qp);
+		else
+			sq_timer_expired(qp, now);
+	}
 	spin_unlock_bh(&qp->sq.lock);
 	return HRTIMER_NORESTART;
 }

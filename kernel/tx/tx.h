@@ -68,6 +68,11 @@ void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: sets the timer to the ne
 void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at);
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 
+static inline bool roan_tx_may_respond(const struct roan_qp *qp)
+{
+	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD;
+}
+
 void roan_respond(struct roan_qp *qp);		/* sends the responses that are due; takes rq.lock */
 void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* softirq, RCU; takes rq.lock */
 

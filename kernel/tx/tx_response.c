@@ -174,8 +174,7 @@ void roan_respond(struct roan_qp *qp)
 
 	spin_lock_bh(&qp->rq.lock);
 	roan_tx_budget_begin_round();
-	if (qp->transport == ROAN_TP_RC &&
-	    (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)) {
+	if (qp->transport == ROAN_TP_RC && roan_tx_may_respond(qp)) {
 		rcu_read_lock();	/* required by gso.c */
 		roan_gso_begin(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
 		if (qp->rq.reply_sport)
