@@ -55,6 +55,12 @@ static ssize_t pfc_store(struct ib_device *ibdev, u32 port, struct ib_port_attri
 	return err ?: roan_pfc_set(to_roan_dev(ibdev), p->which, value) ?: n;
 }
 
+/* A number from 0 to @max. */
+static int read_number(const char *buf, u32 max, u32 *value)
+{
+	return kstrtou32(buf, 0, value) ?: (*value > max ? -ERANGE : 0);
+}
+
 static ssize_t traffic_class_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->qos.traffic_class));
@@ -63,8 +69,8 @@ static ssize_t traffic_class_show(struct ib_device *ibdev, u32 port, struct ib_p
 static ssize_t traffic_class_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
 				   size_t n)
 {
-	u8 value;
-	int err = kstrtou8(buf, 0, &value);
+	u32 value;
+	int err = read_number(buf, U8_MAX, &value);
 
 	if (err)
 		return err;
@@ -82,12 +88,10 @@ static ssize_t link_speed_store(struct ib_device *ibdev, u32 port, struct ib_por
 				size_t n)
 {
 	u32 value;
-	int err = kstrtou32(buf, 0, &value);
+	int err = read_number(buf, ROAN_CC_MAX_MBPS, &value);
 
 	if (err)
 		return err;
-	if (value > ROAN_CC_MAX_MBPS)
-		return -ERANGE;
 	WRITE_ONCE(to_roan_dev(ibdev)->cc.link_speed, value);
 	return n;
 }
@@ -121,13 +125,11 @@ static ssize_t program_algo_show(struct ib_device *ibdev, u32 port, struct ib_po
 static ssize_t program_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
 				  size_t n)
 {
-	u8 value;
-	int err = kstrtou8(buf, 0, &value);
+	u32 value;
+	int err = read_number(buf, 1, &value);
 
 	if (err)
 		return err;
-	if (value > 1)
-		return -ERANGE;
 	WRITE_ONCE(to_roan_dev(ibdev)->cc.no_program_algo, !value);
 	return n;
 }
@@ -160,13 +162,11 @@ static ssize_t any_interface_show(struct ib_device *ibdev, u32 port, struct ib_p
 static ssize_t any_interface_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
 				   size_t n)
 {
-	u8 value;
-	int err = kstrtou8(buf, 0, &value);
+	u32 value;
+	int err = read_number(buf, 1, &value);
 
 	if (err)
 		return err;
-	if (value > 1)
-		return -ERANGE;
 	WRITE_ONCE(to_roan_dev(ibdev)->any_interface, value);
 	return n;
 }
