@@ -214,18 +214,18 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 
 	rx->off = l3 + sizeof(struct udphdr);
 	if (skb_copy_bits(skb, 0, rx->ip, l3) || skb_copy_bits(skb, l3, rx->udp, sizeof(rx->udp)))
-		goto truncated;
+		return hook_drop(rx, ROAN_CNT_rx_truncated);
 	if (skb_is_gso(skb) && (skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4)) {
 		rx->seg_len = skb_shinfo(skb)->gso_size;
 		rx->end = skb->len;
 	} else {
 		len = get_unaligned_be16(rx->udp + offsetof(struct udphdr, len));
 		if (len < sizeof(struct udphdr) || l3 + len > skb->len)
-			goto truncated;
+			return hook_drop(rx, ROAN_CNT_rx_truncated);
 		rx->end = l3 + len;
 	}
-	if (rx->end <= rx->off)
-		goto truncated;		/* empty: no packet to parse, so count the drop here */
+	if (rx->end <= rx->off)		/* empty: no packet to parse, so count the drop here */
+		return hook_drop(rx, ROAN_CNT_rx_truncated);
 
 	if (unlikely(!hook_confirm_conntrack(skb)))
 		return hook_drop(rx, ROAN_CNT_rx_policy);
@@ -238,9 +238,6 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 	napi_consume_skb(skb, 1);	/* softirqs are off, so the skb may go to this CPU's NAPI cache */
 	local_bh_enable();
 	return NF_STOLEN;
-
-truncated:
-	return hook_drop(rx, ROAN_CNT_rx_truncated);
 }
 
 bool roan_net_to_roce_port(struct sk_buff *skb, u32 off)
