@@ -85,8 +85,7 @@ static bool rx_batch_continue(struct rx_batch *batch, struct roan_rx_ctx *rx)
 	return batch->qp;
 }
 
-/* Counts a packet that @dev refuses. @dev NULL: none is there to count. */
-static void rx_refuse(struct roan_dev *dev, const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why)
+void roan_rx_refuse(struct roan_dev *dev, const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why)
 {
 	trace_roan_pkt_refused(rx, qpn, why);
 	if (dev)
@@ -96,7 +95,7 @@ static void rx_refuse(struct roan_dev *dev, const struct roan_rx_ctx *rx, u32 qp
 /* Counts a packet without a QP on the device that owns the receiving interface or the destination address, if any. */
 static void rx_unmatched(const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why)
 {
-	rx_refuse(roan_net_dev_for(rx), rx, qpn, why);
+	roan_rx_refuse(roan_net_dev_for(rx), rx, qpn, why);
 }
 
 static bool rx_parse(struct roan_rx_ctx *rx)
@@ -149,7 +148,7 @@ static bool rx_acceptable(const struct rx_batch *batch, struct roan_rx_ctx *rx)
 	enum roan_counter why = rx_check(batch, rx);
 
 	if (unlikely(why != RX_ACCEPTED)) {
-		rx_refuse(batch->qp->dev, rx, batch->qpn, why);
+		roan_rx_refuse(batch->qp->dev, rx, batch->qpn, why);
 		return false;
 	}
 	rx_count_packet(batch->qp->dev, rx);

@@ -10,6 +10,7 @@
 #define ROAN_RX_H
 
 #include "base/rx_ctx.h"
+#include "base/stats.h"
 #include "mem/mem.h"
 #include "roan.h"
 
@@ -20,6 +21,8 @@ void roan_recv(struct roan_rx_ctx *rx);
 void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx);
 void roan_recv_response(struct roan_qp *qp, struct roan_rx_ctx *rx);
 void roan_recv_datagram(struct roan_qp *qp, struct roan_rx_ctx *rx);
+/* Counts and traces a packet that @dev refuses: @why. @qpn: 0 if it was not read. @dev NULL: none is there to count. */
+void roan_rx_refuse(struct roan_dev *dev, const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why);
 /* Calls roan_recv_datagram() for every member and returns their number. softirq */
 u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx);
 

@@ -562,8 +562,7 @@ static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)
 			ud_deliver(qp, rx);
 		break;
 	case ROAN_UD_BAD_QKEY:
-		roan_count(qp->dev, rx_bad_qkey);
-		trace_roan_pkt_refused(rx, qp->ib.qp_num, ROAN_CNT_rx_bad_qkey);
+		roan_rx_refuse(qp->dev, rx, qp->ib.qp_num, ROAN_CNT_rx_bad_qkey);
 		break;
 	case ROAN_UD_INVALID:
 		roan_count(qp->dev, rx_invalid);
