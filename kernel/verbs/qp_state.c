@@ -234,7 +234,6 @@ static struct roan_requester_cfg qp_requester_cfg(const struct roan_qp *qp)
 		.sq_psn = qp->attr.sq_psn & PSN_MASK,
 		.psn_window = READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].window_packets),
 		.sack = qp->ext_version,
-		.paths = qp->sq.req.paths ? qp->sq.req.paths->n : 1,
 	};
 }
 

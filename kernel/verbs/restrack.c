@@ -103,14 +103,15 @@ struct restrack_waits {
 	bool paced;	/* the pacer holds a packet back */
 	bool host;	/* the in-flight limit does: packets wait in this host's qdisc or NIC ring */
 	u8  reorder;	/* tolerance for reordering, in packets */
-	u32 paths_failed;
+	u32 paths, paths_failed;
 };
 
 static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 {
 	const struct roan_ring *ring = &qp->sq.ring;
-	struct restrack_waits w = {};
+	struct restrack_waits w = { .paths = 1 };
 	const struct roan_holes *holes;
+	const struct roan_paths *paths;
 	u32 taken;
 
 	mutex_lock(&qp->mutex);
@@ -122,7 +123,9 @@ static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 		w.paced = qp->limiter && READ_ONCE(qp->limiter->blocked_mask);
 		w.host = roan_tx_inflight_waits(qp);
 		holes = READ_ONCE(qp->sq.req.holes);
-		w.paths_failed = qp->sq.req.paths ? READ_ONCE(qp->sq.req.paths->n_failed) : 0;
+		paths = qp->sq.req.paths;	/* changes under qp->mutex only */
+		w.paths = paths ? READ_ONCE(paths->n) : 1;
+		w.paths_failed = paths ? READ_ONCE(paths->n_failed) : 0;
 		w.reorder = holes ? READ_ONCE(holes->reorder) : 0;
 	}
 	mutex_unlock(&qp->mutex);
@@ -152,7 +155,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "peer_keeps",		READ_ONCE(req->peer_keeps) },
 		{ "peer_sacks",		READ_ONCE(req->peer_sacks) },
 		{ "reorder",		waits.reorder },
-		{ "paths",		READ_ONCE(req->cfg.paths) },
+		{ "paths",		waits.paths },
 		{ "paths_failed",	waits.paths_failed },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
 		{ "early_resends",	READ_ONCE(req->n_rto) },

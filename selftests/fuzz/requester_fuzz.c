@@ -213,12 +213,13 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		.transport = data[0] & 7 ? ROAN_TP_RC : data[0] & 8 ? ROAN_TP_UC : ROAN_TP_UD,
 		.mtu_shift = 8 + (data[0] >> 4) % 5, .retry_cnt = data[1] & 7, .rnr_retry = data[1] >> 3 & 7,
 		.timeout = data[2] & 31, .max_rd_atomic = data[2] >> 5, .sq_psn = PSN_MASK - 3, .psn_window = 1 +
-			(data[3] & 63), .sack = data[3] & 64, .paths = n_paths[data[1] >> 6],
+			(data[3] & 63), .sack = data[3] & 64,
 	};
 	r.work = work;
 	r.mask = SLOTS - 1;
 	r.holes = data[3] & 128 ? NULL : &holes;
-	r.paths = cfg.paths > 1 && cfg.transport == ROAN_TP_RC ? &paths : NULL;
+	paths.n = n_paths[data[1] >> 6];
+	r.paths = paths.n > 1 && cfg.transport == ROAN_TP_RC ? &paths : NULL;
 	roan_requester_reset(&r, &cfg);
 
 	for (size_t at = 4; at + 4 <= size; at += 4) {

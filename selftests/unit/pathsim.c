@@ -45,7 +45,6 @@ struct qp {
 	struct roan_early_set early_set;
 	struct roan_pkt kept[KEPT];
 	bool is_kept[KEPT];
-	u64 messages;
 	u32 posted, retired;
 };
 
@@ -130,7 +129,7 @@ static void qp_init(struct qp *qp)
 {
 	const struct roan_requester_cfg req = {
 		.transport = ROAN_TP_RC, .mtu_shift = mtu_shift, .retry_cnt = 7, .rnr_retry = 7, .timeout = 14,
-		.psn_window = 256, .sack = true, .paths = n_paths, .sq_psn = draw(1 << 24),
+		.psn_window = 256, .sack = true, .sq_psn = draw(1 << 24),
 	};
 	const struct roan_responder_cfg resp = {
 		.transport = ROAN_TP_RC, .mtu_shift = mtu_shift, .rq_psn = req.sq_psn, .sack = true,
@@ -139,6 +138,7 @@ static void qp_init(struct qp *qp)
 	qp->req.work = qp->work;
 	qp->req.mask = QUEUE - 1;
 	qp->req.holes = &qp->holes;
+	qp->paths.n = n_paths;
 	qp->req.paths = n_paths > 1 ? &qp->paths : NULL;
 	roan_requester_reset(&qp->req, &req);
 	qp->resp.early_set = &qp->early_set;
@@ -217,7 +217,6 @@ static void post(struct qp *qp)
 			exit(1);
 		}
 		qp->retired++;
-		qp->messages++;
 	}
 	for (; qp->posted - qp->retired < DEPTH; qp->posted++) {
 		*roan_requester_slot(&qp->req, &index) = (struct roan_tx_wqe) { .op = ROAN_OP_WRITE, .len = MSG };
@@ -321,8 +320,8 @@ static bool show_all(u64 ms, double least, double most)
 	u64 again = 0;
 
 	for (u32 i = 0; i < n_qps; i++) {
-		printf("QP %u: %.2f Gb/s, %u packets sent again\n", i, qps[i].messages * MSG * 8.0 / (ms * MS), qps[i].req.n_resent);
-		gbps += qps[i].messages * MSG * 8.0 / (ms * MS);
+		printf("QP %u: %.2f Gb/s, %u packets sent again\n", i, qps[i].retired * MSG * 8.0 / (ms * MS), qps[i].req.n_resent);
+		gbps += qps[i].retired * MSG * 8.0 / (ms * MS);
 		again += qps[i].req.n_resent;
 	}
 	for (u32 i = 0; i < n_links; i++)
@@ -361,12 +360,12 @@ int main(int argc, char **argv)
 		send_all(&qps[i]);
 	}
 	for (u64 step = 1; step <= ms; step++) {
-		u64 before = qps[0].messages;
+		u32 before = qps[0].retired;
 
 		run(step * MS);
 		if (verbose)
 			printf("%llu ms: %.2f Gb/s, %u sent again\n", (unsigned long long)step,
-			       (qps[0].messages - before) * MSG * 8.0 / MS, qps[0].req.n_resent);
+			       (qps[0].retired - before) * MSG * 8.0 / MS, qps[0].req.n_resent);
 		if (verbose > 1)
 			show_paths(&qps[0]);
 	}

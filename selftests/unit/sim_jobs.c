@@ -182,6 +182,7 @@ static void draw_paths(struct sim *sim, struct side *s)
 	if (sim_below(sim, 2))
 		return;
 	s->req.paths = &s->paths;
+	s->paths.n = 1 + sim_below(sim, sim_below(sim, 2) ? ROAN_MAX_PATHS : 4);
 	for (u32 i = 0; i < ROAN_MAX_PATHS; i++)
 		s->path_delay[i] = sim_below(sim, 4) ? 0 : sim_below(sim, 30000);
 	sim->reorder = max(sim->reorder, 1u);	/* it is a link that reorders packets, then */
@@ -204,7 +205,6 @@ void sim_side_init(struct sim *sim, int id)
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .retry_cnt = 50, .rnr_retry = 7, .timeout = timeout,
 		.max_rd_atomic = 1 + sim_below(sim, SIM_RESP_RES), .sq_psn = psn,
 		.psn_window = windows[sim_below(sim, ARRAY_SIZE(windows))], .sack = sim_below(sim, 3),
-		.paths = 1 + sim_below(sim, sim_below(sim, 2) ? ROAN_MAX_PATHS : 4),
 	};
 	struct roan_responder_cfg resp = {
 		.transport = ROAN_TP_RC, .mtu_shift = sim->mtu_shift, .max_dest_rd_atomic = req.max_rd_atomic, .rq_psn = psn,

@@ -78,9 +78,8 @@ struct roan_requester_cfg {
 	u8  timeout;		/* local ACK timeout code, 0..31, 0 = never */
 	u8  max_rd_atomic;	/* READs and atomics outstanding */
 	bool sack;		/* SACKs are used; otherwise ignored */
-	u8  paths;		/* 1..ROAN_MAX_PATHS; 1 if there is no struct roan_paths */
 	u32 sq_psn;
-	u32 psn_window;		/* maximum of unacknowledged PSNs; < 2^22; several paths: <= ROAN_PATH_PSNS */
+	u32 psn_window;		/* maximum of unacknowledged PSNs; < 2^22; with @paths at most ROAN_PATH_PSNS */
 };
 
 #define ROAN_HOLES	256	/* more than a SACK covers */
@@ -157,7 +156,7 @@ struct roan_path {
 
 /* Several paths of a QP, each a UDP source port of its own. Arrays are indexed by PSN. requester_paths.c */
 struct roan_paths {
-	u32 n;
+	u32 n;			/* 1..ROAN_MAX_PATHS; set by the driver half, kept by roan_requester_reset() */
 	u32 in_use;		/* index of the path of the next packet, */
 	u32 train_left;		/* and of so many from there on; 0: to be chosen */
 	u32 try_next;		/* index of the path that is tried next, if it was not used for long */
@@ -270,7 +269,7 @@ enum roan_next {
 struct roan_tx_desc {
 	u32 index;		/* of the work request */
 	u8  opcode;
-	u8  path;		/* 0..cfg.paths - 1: which UDP source port it leaves with */
+	u8  path;		/* index of its path, which is a UDP source port; 0: the QP's own */
 	bool ackreq;
 	bool solicited;
 	bool resend;

@@ -38,10 +38,10 @@
 void roan_paths_reset(struct roan_requester *r)
 {
 	struct roan_paths *p = r->paths;
-	u32 i;
+	u32 n = p->n, i;
 
 	memset(p, 0, sizeof(*p));
-	p->n = clamp_t(u32, r->cfg.paths, 1, ROAN_MAX_PATHS);
+	p->n = n;
 	p->window = WINDOW_START;
 	p->window_psn = r->cfg.sq_psn;
 	r->cfg.psn_window = min_t(u32, r->cfg.psn_window, ROAN_PATH_PSNS);

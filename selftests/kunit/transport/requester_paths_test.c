@@ -13,10 +13,10 @@ static struct req_fixture *sent_by_paths(struct kunit *test, u32 n_paths, u32 n)
 
 	cfg.sack = true;
 	cfg.mtu_shift = SACK_MTU_SHIFT;
-	cfg.paths = n_paths;
 	f = req_fixture_with(test, cfg);
 	f->r.paths = kunit_kzalloc(test, sizeof(*f->r.paths), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->r.paths);
+	f->r.paths->n = n_paths;
 	roan_requester_reset(&f->r, &cfg);
 	f->r.peer_sacks = true;
 	post(f, ROAN_OP_WRITE, 48 << SACK_MTU_SHIFT);
