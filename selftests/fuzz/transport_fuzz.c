@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzzes requester and responder together: the simulator (selftests/unit/sim.c), whose choices are the fuzz bytes, and
- * pseudo-random ones after the last byte. The result must be the model's.
+ * Fuzzes requester and responder together, in the simulator (selftests/unit/sim.c). It draws its choices from the fuzz
+ * bytes, and pseudo-random ones after the last byte. The result must be the model's.
  */
 #include "sim.h"
 

@@ -55,7 +55,7 @@ links() {
 
 set_paths() { echo "$1" > /sys/class/infiniband/roan1/ports/1/cc_param/paths; }
 
-# traffic OPTIONS...: one flow, or more with -n, from h1 to h2
+# flows OPTIONS...: one flow, or more with -n, from h1 to h2
 flows() {
 	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
 	sleep 0.1

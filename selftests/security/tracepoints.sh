@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The tracepoints for those who watch a host: packets that were refused, registrations of memory, keys that were refused.
+# The tracepoints that show refused packets, registrations of memory and refused keys.
 # tracepoints.py has the cases. Needs a kernel with tracepoints.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"

@@ -89,7 +89,7 @@ static bool path_to_try(struct roan_paths *p, u64 now, u32 *which)
 	return true;
 }
 
-/* The path whose share of the packets in flight would be used least, with one more train. */
+/* Returns the path that would have the fewest packets in flight for its share, with one more train. */
 static u32 path_least_used(const struct roan_paths *p)
 {
 	u32 i = p->in_use, best = (i + 1) % p->n, least = U32_MAX, n, used;
@@ -316,8 +316,9 @@ static void path_received(struct roan_requester *r, u32 psn, u64 now)
 		path_is_back(p, path);
 	if (path_ahead(path, p->number[at]) < 0)
 		path->last_received = p->number[at];
+	/* Copies give no RTT sample (Karn). READs give none: the peer takes time to read the data. */
 	if (not_timed)
-		return;		/* no RTT sample (Karn); nor of a READ, whose response takes time of its own */
+		return;
 	first = !p->rtt_ns;
 	path_measure(p, path, ns, now);
 	if (first)

@@ -233,7 +233,7 @@ nft_rules() {
 }
 nft_down() { a nft delete table inet t; b ip addr del 10.7.0.4/24 dev v2; }
 dropped() { a nft list counter inet t dropped | awk '/packets/ { print $2 }'; }
-# The peer whose packets are dropped gets a retry error; the other one's data passes, and nothing is counted as wrong.
+# Packets from 10.7.0.4 are dropped: its QP gets a retry error. Data from the other address passes. Nothing else is counted.
 by_source() {
 	local wrong failed
 	wrong=$(refused) failed=$(counter "$BDEV" retry_exceeded_err)
