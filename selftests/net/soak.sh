@@ -56,7 +56,6 @@ down() {
 }
 nothing() { :; }
 set_paths() { echo "$paths" > "/sys/class/infiniband/$1/ports/1/cc_param/paths"; }
-came() { [ "$(counter $ADEV rcvd_pkts)" -ge "$1" ]; }
 
 killed() {
 	local pid
@@ -94,7 +93,7 @@ round() {
 	wire $impairment || return
 	before=$(damaged)
 	arrived=$(counter $ADEV rcvd_pkts)
-	{ wait_for 60 came $((arrived + 50)) && $during; } &
+	{ wait_for 60 has_received $ADEV $((arrived + 50)) && $during; } &
 	pid=$!
 	# shellcheck disable=SC2086
 	STRESS_BOTH="-k 17 $family" stress 600 $options || rc=1

@@ -215,3 +215,4 @@ counter() {
 	local ns=${3:-}
 	${ns:+ip netns exec "$ns"} cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
+has_received() { [ "$(counter "$1" rcvd_pkts)" -ge "$2" ]; } # DEVICE PACKETS: so many since it was made

@@ -40,9 +40,8 @@ GONE='end: (event device fatal|wc|verb .* EIO|event local catastrophic error|eve
 flows() {
 	local before
 	before=$(counter $H1DEV rcvd_pkts) || return
-	wait_for 100 came $((before + $1)) || { echo "of $1 packets $(($(counter $H1DEV rcvd_pkts) - before)) came"; return 1; }
+	wait_for 100 has_received $H1DEV $((before + $1)) || { echo "of $1 packets $(($(counter $H1DEV rcvd_pkts) - before)) came"; return 1; }
 }
-came() { [ "$(counter $H1DEV rcvd_pkts)" -ge "$1" ]; }
 
 # Remove the hosts of a case that failed.
 up() {
