@@ -22,7 +22,7 @@ route_between() {
 		sysctl -qw net.ipv4.conf.v$n.accept_local=1 net.ipv4.conf.v$n.rp_filter=0 &&
 			ip rule add pref 10 iif v$n lookup local && ip route add 10.7.0.$peer dev v$n table 10$n &&
 			ip rule add pref 20 from 10.7.0.$n to 10.7.0.$peer lookup 10$n &&
-			ip neigh replace 10.7.0.$peer dev v$n nud permanent lladdr "$(cat /sys/class/net/v$peer/address)" || return
+			neighbour "" v$n 10.7.0.$peer "" v$peer || return
 	done
 	sysctl -qw net.ipv4.conf.all.rp_filter=0
 }

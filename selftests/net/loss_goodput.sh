@@ -48,10 +48,7 @@ goodput() {
 lone() {
 	local us
 	lossy p2 "$1" "$2" "$3" && lossy p1 "$1" "$2" 0 && reordering 0 && peer_mode auto || return
-	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
-	sleep 0.1
-	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 4096 -m 4096 -q 1 -z 400 -o /tmp/series.csv $H2IP > /tmp/flow || return
-	wait
+	flow $H2IP -s 4096 -q 1 -z 400 || return
 	grep -o 'lat_us.*' /tmp/flow | sed 's/^/# /' >&3
 	us=$(grep -o 'lat_us_p99=[0-9]*' /tmp/flow) && [ "${us#*=}" -le "$4" ]
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced after lib.sh, for virtual time: two hosts, and a link of a chosen rate, round trip and loss between them.
+# Sourced after lib.sh, for virtual time: two hosts, and a link of a chosen rate, round trip and loss between them; a run
+# of WRITEs.
 #
 #	h1: v1, roan1 ==p1 s p2== v2, roan2 :h2		s: a bridge; p2: netem: line rate, half the RTT, loss; p1: the same
 #	without loss. v1 and v2 segment what they send, as netem would lose whole GSO skbs.
@@ -34,4 +35,22 @@ lossy() {
 		on s tc qdisc replace dev "$1" parent 1:1 netem delay "$half" &&
 		on s tc qdisc replace dev "$1" parent 1:2 handle 2: netem rate "$2gbit" delay "$half" loss "$4%" limit 100000 &&
 		on s tc filter replace dev "$1" parent 1: prio 1 protocol ip u32 match "${what[@]}" flowid 1:2
+}
+
+# The address of a neighbour is given: while it is looked up packets wait, and too many of them are dropped.
+neighbour() { # NETNS DEV ADDRESS, ITS NETNS AND DEV
+	at_end "$1" ip neigh replace "$3" dev "$2" nud permanent lladdr "$(at_end "$4" cat "/sys/class/net/$5/address")"
+}
+
+# flow ADDRESS OPTIONS...: roan1 of h1 writes to roan2 of h2 for MS milliseconds. Prints what traffic prints; in
+# /tmp/series.csv are the bytes of each millisecond.
+flow() {
+	local address=$1 rc
+	shift
+	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
+	sleep 0.1
+	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 65536 -m 4096 -q 16 -z "$MS" -o /tmp/series.csv "$@" "$address" > /tmp/flow
+	rc=$?
+	cat /tmp/flow
+	[ $rc = 0 ] && wait
 }

@@ -9,6 +9,7 @@
 # MS=MILLISECONDS: length of each measurement (40). PATHS: cc_param/paths (32). ONLY=WORDS: the cases with them.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
+. "$HERE/lossy_link.sh"
 MS=${MS:-40} PATHS=${PATHS:-32} MTU=4200 LINKS=4
 
 host() { # N: with its router
@@ -27,13 +28,9 @@ fabric() {
 	for ((i = 1; i <= LINKS; i++)); do
 		ip link add a$i netns r1 mtu $MTU type veth peer name b$i netns r2 mtu $MTU &&
 			on r1 ip addr add 10.8.$i.1/24 dev a$i && on r2 ip addr add 10.8.$i.2/24 dev b$i &&
-			on r1 ip link set a$i up && on r2 ip link set b$i up || return
+			on r1 ip link set a$i up && on r2 ip link set b$i up &&
+			neighbour r1 a$i 10.8.$i.2 r2 b$i && neighbour r2 b$i 10.8.$i.1 r1 a$i || return
 		via1+=(nexthop via "10.8.$i.2") via2+=(nexthop via "10.8.$i.1")
-	done
-	# else the first packets would wait for addresses, and some would be dropped
-	for ((i = 1; i <= LINKS; i++)); do
-		on r1 ip neigh add 10.8.$i.2 dev a$i nud permanent lladdr "$(on r2 cat /sys/class/net/b$i/address)" &&
-			on r2 ip neigh add 10.8.$i.1 dev b$i nud permanent lladdr "$(on r1 cat /sys/class/net/a$i/address)" || return
 	done
 	on r1 ip route add 10.7.2.0/24 "${via1[@]}" && on r2 ip route add 10.7.1.0/24 "${via2[@]}" || return
 	sleep 2		# the kernel reports link changes at most once a second
@@ -55,21 +52,12 @@ links() {
 
 set_paths() { echo "$1" > /sys/class/infiniband/roan1/ports/1/cc_param/paths; }
 
-# flows OPTIONS...: one flow, or more with -n, from h1 to h2
-flows() {
-	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
-	sleep 0.1
-	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 65536 -m 4096 -q 16 -z "$MS" -o /tmp/series.csv "$@" 10.7.2.1 > /tmp/flow
-}
-
 # goodput LEAST GBPS...: one QP; LEAST per cent of the links' sum
 goodput() {
 	local least=$1 again
 	shift
 	again=$(counter roan1 resent_pkts)
-	links "$@" && flows || { cat /tmp/flow; return 1; }
-	wait
-	cat /tmp/flow
+	links "$@" && flow 10.7.2.1 || return
 	awk -F, -v words="$*" -v ms="$MS" -v least="$least" -v again=$(($(counter roan1 resent_pkts) - again)) 'NR > 1 { n += $2 * 8 }
 		END { m = split(words, w, " "); for (i = 1; i <= m; i++) sum += w[i] ~ /%/ ? 0 : w[i]
 		share = n / ms / 1e6 / sum * 4154 / 4096
@@ -81,12 +69,11 @@ goodput() {
 goodput_after_failure() { # LEAST
 	links 10 10 10 10 || return
 	{ sleep 0.12; links 10 10 10 10 100%; } &
-	flows -i 1000 || { cat /tmp/flow; return 1; }
-	wait
-	cat /tmp/flow
-	awk -F, -v ms="$MS" -v least="$1" 'NR > 1 { print "# " $1 / 1000 " ms: " $2 * 8 / 1e6 " Gb/s" > "/tmp/after" } NR > 1 && $1 > 30500 { n += $2 * 8; t++ }
-		END { gbps = n / t / 1e6; printf "# %.1f Gb/s, %d %%\n", gbps, gbps / 30 * 4154 / 4096 * 100
-		exit gbps / 30 * 4154 / 4096 * 100 < least }' /tmp/series.csv >&3
+	flow 10.7.2.1 || return
+	awk -F, -v least="$1" 'NR > 1 && $1 > 30500 { n += $2 * 8; ms++ }
+		END { gbps = n / ms / 1e6; share = gbps / 30 * 4154 / 4096 * 100
+		printf "# %.1f Gb/s, %d %%\n", gbps, share
+		exit share < least }' /tmp/series.csv >&3
 }
 
 # The slowest of eight, by hash and sprayed.
@@ -94,8 +81,7 @@ eight_qps() {
 	local paths least=()
 	links 10 10 10 10 || return
 	for paths in 1 "$PATHS"; do
-		set_paths "$paths" && flows -n 8 -q 4 || { cat /tmp/flow; return 1; }
-		wait
+		set_paths "$paths" && flow 10.7.2.1 -n 8 -q 4 || return
 		least+=("$(grep -o 'gbps=[0-9.]*' /tmp/flow | cut -d= -f2 | sort -n | head -1)")
 	done
 	echo "# the slowest QP: ${least[0]} Gb/s over one path each, ${least[1]} over $PATHS" >&3

@@ -7,6 +7,7 @@
 # MS=MILLISECONDS: length of each measurement (40). PATHS: cc_param/paths (16).
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
+. "$HERE/lossy_link.sh"
 MS=${MS:-40} PATHS=${PATHS:-16} MTU=4200
 
 bond() { # NETNS NAME ADDRESS PORTS, BOND OPTIONS...
@@ -36,18 +37,12 @@ bonded() {
 			on h2 tc qdisc replace dev b$i root netem delay 10us limit 100000 || return
 	done
 	link_add roan1 v1 h1 && link_add roan2 v2 h2 && echo "$PATHS" > /sys/class/infiniband/roan1/ports/1/cc_param/paths &&
-		on h1 ip neigh replace 10.9.0.2 dev v1 nud permanent lladdr "$(on h2 cat /sys/class/net/v2/address)" &&
-		on h2 ip neigh replace 10.9.0.1 dev v2 nud permanent lladdr "$(on h1 cat /sys/class/net/v1/address)"
+		neighbour h1 v1 10.9.0.2 h2 v2 && neighbour h2 v2 10.9.0.1 h1 v1
 }
 
 # goodput FROM_MS LEAST_GBPS: one QP
 goodput() {
-	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
-	sleep 0.1
-	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 65536 -m 4096 -q 16 -z "$MS" -o /tmp/series.csv 10.9.0.2 > /tmp/flow ||
-		{ cat /tmp/flow; return 1; }
-	wait
-	cat /tmp/flow
+	flow 10.9.0.2 || return
 	awk -F, -v from="$1" -v least="$2" 'NR > 1 && $1 > (from + 0.5) * 1000 { n += $2 * 8; ms++ }
 		END { gbps = n / ms / 1e6; printf "# %.1f Gb/s\n", gbps; exit gbps < least }' /tmp/series.csv >&3
 }
