@@ -76,9 +76,9 @@ done <<-END
 	write 10 20 4096 1 0 standard 85 1.5
 	write 10 20 4096 0 1 auto 95 0
 	write 10 20 4096 0 5 auto 95 0
-	write 40 20 4096 0 1 auto 95 200
-	write 40 20 4096 0 5 auto 95 200
-	write 25 20 1024 0 1 auto 95 100
+	write 40 20 4096 0 1 auto 95 0
+	write 40 20 4096 0 5 auto 95 0
+	write 25 20 1024 0 1 auto 95 0
 	write 10 20 4096 0 1 standard 95 20
 	write 10 20 4096 0 5 standard 95 20
 	write 10 20 4096 1 1 standard 70 4

@@ -94,7 +94,7 @@ struct roan_holes {
 	/* requester_reorder.c */
 	u8  reorder;		/* so many later packets may be received before a missing one counts as lost; 0: none */
 	u8  reorder_steps;	/* quarters of a round trip, beyond the first, that it may take */
-	bool settled;		/* false: no packet counted as lost yet, and no reordering was seen */
+	bool any_lost;		/* a packet counted as lost; until then only the time decides */
 	bool reordered;		/* reordering was seen since @reorder was last changed */
 	bool repaired;		/* packets were sent again as lost in this recovery */
 	u8  recoveries;		/* since @reorder was too small */

@@ -3,8 +3,8 @@
  * Reordering: when a packet that a SACK shows as missing counts as lost, and when it may only have been overtaken. As
  * in RACK (RFC 8985) it may be late by a part of the round trip; longer while overtaken packets that were sent before
  * it still arrive, as in a queue. Packets received that were sent later end the wait early: at a high rate many of them
- * arrive in that time, and a loss has to be repaired fast. How many may overtake is learned from those that did. While
- * losses occurred and no reordering, there is no wait.
+ * arrive in that time, and a loss has to be repaired fast. How many may overtake is learned from those that did, so
+ * until the first loss only the time decides. While losses occurred and no reordering, there is no wait.
  */
 #include "core/transport/requester_priv.h"
 
@@ -15,7 +15,7 @@
 #define REORDER_MAX_NS	NSEC_PER_SEC
 #define RECOVERIES	16			/* without needless copies: less is tolerated, as in RFC 8985 */
 
-/* The lowest value of holes.reorder but 0, and what is tolerated before the first loss. */
+/* The lowest value of holes.reorder but 0. */
 static u32 reorder_min(const struct roan_requester *r)
 {
 	return min_t(u32, REORDER_MIN_LEN >> r->cfg.mtu_shift, REORDER_MAX);
@@ -23,7 +23,7 @@ static u32 reorder_min(const struct roan_requester *r)
 
 static u32 reorder_most(const struct roan_requester *r)
 {
-	return r->holes->settled ? r->holes->reorder : reorder_min(r);
+	return r->holes->any_lost ? r->holes->reorder : REORDER_MAX;
 }
 
 static u32 reorder_wait_ns(const struct roan_requester *r)
@@ -98,7 +98,6 @@ static void reorder_seen(struct roan_requester *r, u32 overtakers)
 	struct roan_holes *h = r->holes;
 
 	h->reorder = clamp_t(u32, 2 * overtakers, max_t(u32, h->reorder, reorder_min(r)), REORDER_MAX);
-	h->settled = true;
 	h->reordered = true;
 }
 

@@ -180,7 +180,7 @@ void roan_sack_lost(struct roan_requester *r, u32 psn)
 		roan_paths_lost(r, psn);
 	r->n_seq_naks += !h->repaired;	/* once for each recovery */
 	h->repaired = true;
-	h->settled = true;
+	h->any_lost = true;
 	if (psn == r->timed_psn)
 		r->timed_at = 0;	/* no RTT sample (Karn) */
 }

@@ -78,7 +78,7 @@ static void sacked__counts_packets_of_the_same_path_only(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 3 * TRAIN);
 
-	f->holes.settled = true;
+	f->holes.any_lost = true;
 	KUNIT_ASSERT_EQ(test, path_of(f, 0), path_of(f, 2 * TRAIN));
 	KUNIT_ASSERT_NE(test, path_of(f, 0), path_of(f, TRAIN));
 	sack(f, 0, 0x78);		/* 4 to 7 are received */

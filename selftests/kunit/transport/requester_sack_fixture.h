@@ -23,11 +23,11 @@ static inline struct req_fixture *sent(struct kunit *test, u32 n)
 }
 
 /* The same; a loss was repaired, and no reordering seen: what a SACK shows as missing is lost. */
-static inline struct req_fixture *sent_settled(struct kunit *test, u32 n)
+static inline struct req_fixture *sent_after_loss(struct kunit *test, u32 n)
 {
 	struct req_fixture *f = sent(test, n);
 
-	f->holes.settled = true;
+	f->holes.any_lost = true;
 	return f;
 }
 

@@ -5,7 +5,7 @@
 /* Holes 3, 5 and 6 of 10: each is sent once, then new packets. Further SACKs that say the same change nothing. */
 static void sack__each_hole_once(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x39), ROAN_EV_REPAIR);		/* 4, 7, 8, 9 */
 	KUNIT_EXPECT_EQ(test, f->r.una_psn, psn_add(PSN0, 3));
@@ -26,7 +26,7 @@ static void sack__each_hole_once(struct kunit *test)
 /* A packet behind the highest one received may be on its way. */
 static void sack__nothing_behind_the_highest(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	sack(f, 3, 0x1);
 	expect_packet(test, f, 3, true);
@@ -36,7 +36,7 @@ static void sack__nothing_behind_the_highest(struct kunit *test)
 /* Packet 10 was sent after the copy of 3 and was received, so that copy is lost, too. */
 static void sack__lost_copy_is_sent_again(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	sack(f, 3, 0x1);
 	expect_packet(test, f, 3, true);
@@ -51,7 +51,7 @@ static void sack__lost_copy_is_sent_again(struct kunit *test)
 /* What is acknowledged meanwhile is not sent again. */
 static void sack__acknowledged_is_not_sent(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	sack(f, 3, 0x4);		/* 3, 4 and 5 are missing */
 	ack(f, 4);
@@ -66,7 +66,7 @@ static void sack__acknowledged_is_not_sent(struct kunit *test)
 /* A SACK that was overtaken by a newer one makes nothing missing that the newer one says is received. */
 static void sack__older_one_changes_nothing(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 20);
+	struct req_fixture *f = sent_after_loss(test, 20);
 	int i;
 
 	sack(f, 3, 0x2f);		/* 4 to 7 and 9 are received, 8 is not */
@@ -91,7 +91,7 @@ static void sack__last_packet_of_the_longest_message(struct kunit *test)
 
 	cfg.sack = true;
 	f = req_fixture_with(test, cfg);
-	f->holes.settled = true;
+	f->holes.any_lost = true;
 	post(f, ROAN_OP_WRITE, 1u << 31);
 	send_one(f);
 	f->r.una_psn = psn_add(PSN0, last - 2);		/* as if all before were acknowledged */
@@ -114,7 +114,7 @@ static void sack__last_packet_of_the_longest_message(struct kunit *test)
 /* A work request failed here: the packets that were sent of others are repeated from the missing one on. */
 static void sack__after_a_local_failure(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 48);
+	struct req_fixture *f = sent_after_loss(test, 48);
 
 	post(f, ROAN_OP_WRITE, MTU);
 	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
@@ -125,7 +125,7 @@ static void sack__after_a_local_failure(struct kunit *test)
 /* Each of these claims what cannot be, or comes from a peer that has not agreed. */
 static void sack__implausible_is_ignored(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 	struct roan_pkt pkt = {
 		.info = roan_opcode(ROAN_OPCODE_SACK), .opcode = ROAN_OPCODE_SACK, .psn = psn_add(PSN0, 3),
 		.syndrome = ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, .sack = { .highest_psn = psn_add(PSN0, 9), .received = { 0x20 } },
@@ -153,7 +153,7 @@ static void sack__implausible_is_ignored(struct kunit *test)
 /* The round trip is measured although an earlier packet is missing; not if the timed packet is missing itself. */
 static void sack__gives_rtt_samples(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	f->r.timed_at = f->now;
 	f->r.timed_psn = psn_add(PSN0, 5);
@@ -175,7 +175,7 @@ static void sack__gives_rtt_samples(struct kunit *test)
  */
 static void sack__rtt_under_lasting_loss(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	f->r.timed_at = 0;
 	sack(f, 3, 0x2);
@@ -207,7 +207,7 @@ static void sack__rtt_under_lasting_loss(struct kunit *test)
 /* The last packets are lost, and nothing shows it: after a while the last one is sent again, then all that it shows. */
 static void sack__tail_loss(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	know_rtt(f);
 	ack(f, 6);
@@ -230,7 +230,7 @@ static void sack__tail_loss(struct kunit *test)
 /* Without an answer the copies are sent again, ever later, and the RTO and the ACK timeout remain. */
 static void sack__no_answer(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 48);
+	struct req_fixture *f = sent_after_loss(test, 48);
 	u64 began, wait = 0;
 	int i;
 
@@ -263,7 +263,7 @@ static void sack__no_answer(struct kunit *test)
 /* Without memory for holes a SACK counts as a sequence NAK, and the timer changes nothing but its backoff. */
 static void sack__without_memory(struct kunit *test)
 {
-	struct req_fixture *f = sent_settled(test, 10);
+	struct req_fixture *f = sent_after_loss(test, 10);
 
 	f->r.holes = NULL;
 	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x39), ROAN_EV_RETRY);
