@@ -25,15 +25,20 @@ int roan_qp_alloc_paths(struct roan_qp *qp)
 {
 	u32 n = qp->ext_version ? READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].paths) : 1;
 	struct roan_requester *req = &qp->sq.req;
+	struct roan_paths *paths = NULL, *last;
 
-	kfree(req->paths);
-	req->paths = NULL;
-	if (n == 1)
-		return 0;
-	req->paths = roan_qp_zalloc(qp, sizeof(*req->paths), GFP_KERNEL);
-	if (!req->paths)
-		return -ENOMEM;
-	req->paths->n = n;
+	if (n > 1) {
+		paths = roan_qp_zalloc(qp, sizeof(*paths), GFP_KERNEL);
+		if (!paths)
+			return -ENOMEM;
+		paths->n = n;
+	}
+	/* A QP that enters ERR meanwhile, without the mutex, flushes what its last connection left. */
+	spin_lock_bh(&qp->sq.lock);
+	last = req->paths;
+	WRITE_ONCE(req->paths, paths);
+	spin_unlock_bh(&qp->sq.lock);
+	kfree(last);
 	return 0;
 }
 

@@ -123,7 +123,7 @@ static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 		w.paced = qp->limiter && READ_ONCE(qp->limiter->blocked_mask);
 		w.host = roan_tx_inflight_waits(qp);
 		holes = READ_ONCE(qp->sq.req.holes);
-		paths = qp->sq.req.paths;	/* changes under qp->mutex only */
+		paths = READ_ONCE(qp->sq.req.paths);	/* freed under qp->mutex only */
 		w.paths = paths ? READ_ONCE(paths->n) : 1;
 		w.paths_failed = paths ? READ_ONCE(paths->n_failed) : 0;
 		w.reorder = holes ? READ_ONCE(holes->reorder) : 0;
