@@ -22,6 +22,8 @@ CODES = {
                             "apt install linux-headers-$(uname -r) && dkms autoinstall; or boot the other kernel"),
     "module-unsigned": (FAULT, "the kernel loads signed modules only, and roan.ko has no signature",
                         "mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key; then dkms install roan again"),
+    "module-key": (FAULT, "the kernel loads signed modules only, and does not have the key by which roan.ko is signed",
+                   "mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key at the console"),
     "module-not-loaded": (FAULT, "roan.ko is installed for this kernel and not loaded", "modprobe roan"),
     "no-device": (FAULT, "there is no roan device on an interface of this network namespace", "rdma link add roan0 type roan netdev {netdev}"),
     "netns-exclusive": (FAULT, "RDMA devices are exclusive to their namespace, and this namespace has none",

@@ -7,7 +7,7 @@ import re
 import resource
 
 import roan_clients
-from roan_doctor_base import Finding, below, first_line, listing, output
+from roan_doctor_base import Finding, NotChecked, below, first_line, listing, output
 
 MEMLOCK = 2 << 20	# bytes: the rings of some queue pairs and a region of 1 MiB
 SIGNED = b"~Module signature appended~\n"
@@ -35,6 +35,17 @@ def signed_only():
     return lockdown and "lockdown " + lockdown[1]
 
 
+def signer_known(path):
+    """False if the kernel has no key of the signer's name; True also where that cannot be seen, as by a user who is not root."""
+    try:
+        name = output("modinfo", "-F", "signer", path).strip()
+        with open(below("proc/keys")) as f:
+            keys = [line for line in f if " asymmetri " in line]
+    except (NotChecked, OSError):
+        return True
+    return not name or not keys or any(name in line for line in keys)
+
+
 def module():
     if os.path.isdir(below("sys/module/roan")):
         return
@@ -55,6 +66,8 @@ def module():
         yield Finding("module-other-kernel", "module", "%s is built for %s, running %s" % (path, built[1].decode(), release()))
     elif data and signed_only() and not data.endswith(SIGNED):
         yield Finding("module-unsigned", "module", "%s, %s" % (signed_only(), path))
+    elif signed_only() and not signer_known(path):
+        yield Finding("module-key", "module", "%s, %s" % (signed_only(), path))
     else:
         yield Finding("module-not-loaded", "module", path)
 

@@ -52,6 +52,13 @@ def module_cases():
     with open(path, "ab") as f:
         f.write(roan_doctor_host.SIGNED)
     case("a signed module on it", {"module-not-loaded"}, "", "", "--only", "module", env=env)
+    for folder in "bin", "proc":
+        os.mkdir(os.path.join(root, folder))
+    env["PATH"] = "%s/bin:%s" % (root, os.environ["PATH"])
+    sh("cd %s; printf '#!/bin/sh\\necho a key\\n' > bin/modinfo; chmod +x bin/modinfo; echo '1 I 1 perm 1f010000 0 0 asymmetri Debian: 01: X509.rsa' > proc/keys" % root)
+    case("a module signed with an unknown key", {"module-key"}, "", "", "--only", "module", env=env)
+    sh("echo '2 I 1 perm 1f010000 0 0 asymmetri a key: 02: X509.rsa' >> %s/proc/keys" % root)
+    case("... that has been enrolled", {"module-not-loaded"}, "", "", "--only", "module", env=env)
     shutil.rmtree(root)
 
 
