@@ -13,7 +13,8 @@ import subprocess
 from roan_clients import below, first_line, listing
 
 FAULT, ADVICE = "fault", "advice"
-__all__ = ["ADVICE", "CODES", "FAULT", "Finding", "NotChecked", "below", "first_line", "listing", "number", "output", "parsed"]
+LARGEST = 4200		# bytes of a packet with path MTU 4096, with headers
+__all__ = ["ADVICE", "CODES", "FAULT", "Finding", "LARGEST", "NotChecked", "below", "first_line", "listing", "number", "output", "parsed"]
 
 CODES = {
     # the module
@@ -69,6 +70,12 @@ CODES = {
     "pfc-priority": (FAULT, "PFC obeys priorities that roan's packets do not have: a switch's pauses stop nothing",
                      "roan cc set {dev} pfc_prio_mask={mask}; or give the packets that priority: traffic_class, dcb app"),
     "pfc-dcb": (FAULT, "the adapter's own PFC and pfc_prio_mask name different priorities", "roan cc set {dev} pfc_prio_mask={mask}; or dcb pfc set dev {netdev} prio-pfc"),
+    "switch-mtu": (FAULT, "the switch, by LLDP, takes shorter frames than the interface sends", "raise the MTU of the switch port; or ip link set {netdev} mtu {mtu}"),
+    "switch-pfc": (FAULT, "the switch, by LLDP, does PFC for other priorities than this host: it sends no pauses, or they stop nothing",
+                   "roan cc set {dev} pfc_prio_mask={mask}; or enable PFC of priority {prio} at the switch port"),
+    "switch-priority": (ADVICE, "the switch, by LLDP, expects RoCE packets with another priority than they have",
+                        "roan cc set {dev} traffic_class={tclass}; or dcb app add dev {netdev} dgram-port-prio 4791:{prio}"),
+    "switch-ets": (ADVICE, "the switch, by LLDP, gives the packets' class 0 % of the link", "give the class of priority {prio} a share at the switch port; or roan cc set another traffic_class"),
     "cpu-governor": (ADVICE, "CPUs change their frequency to save power: latency varies", "cpupower frequency-set -g performance"),
     "numa-distance": (ADVICE, "this process may run on none of the CPUs of the adapter's NUMA node", "numactl --cpunodebind={node} --membind={node} PROGRAM"),
     "gpu-memory": (ADVICE, "memory of a GPU cannot be registered", "roan gpu"),

@@ -6,7 +6,8 @@ import re
 
 import roan_clients
 import roan_doctor_firewall
-from roan_doctor_base import Finding, NotChecked, below, first_line, listing, number, output, parsed
+import roan_doctor_lldp
+from roan_doctor_base import LARGEST, Finding, NotChecked, below, first_line, listing, number, output, parsed
 from roan_doctor_host import cpu_list
 
 
@@ -189,15 +190,28 @@ def numa(d, links):
         yield Finding("numa-distance", d.netdev, "node %d" % node, node=node)
 
 
-def priority(d):
-    """Of packets with the device's default traffic class: the DCB table's, else the upper bits of the DSCP."""
-    dscp = (d.setting("traffic_class") or 0) >> 2
+def dcb(d, *words):
+    """The adapter's DCB state; empty without one, as of most drivers."""
     try:
-        table = parsed("dcb", "-j", "app", "show", "dev", d.netdev, "dscp-prio")
-        rows = (table[0] if isinstance(table, list) and table else table or {}).get("dscp_prio", [])
+        state = parsed("dcb", "-j", *words[:1], "show", "dev", d.netdev, *words[1:])
     except NotChecked:
-        rows = []
-    return next((p for s, p in rows if s == dscp), dscp >> 3)
+        return {}
+    return (state[0] if isinstance(state, list) and state else state) or {}
+
+
+def priority(d):
+    """Of packets with the device's default traffic class: the DCB table's for the DSCP, else for the UDP port, else the DSCP's upper bits."""
+    dscp, table = (d.setting("traffic_class") or 0) >> 2, dcb(d, "app")
+    by_dscp = [p for s, p in table.get("dscp_prio", []) if s == dscp]
+    by_port = [p for key in ("dgram_port_prio", "port_prio") for s, p in table.get(key, []) if s == 4791]
+    return max(by_dscp or by_port or [dscp >> 3])
+
+
+def adapter_pfc(d):
+    """Bits: priorities whose pauses the adapter obeys by itself."""
+    rows = dcb(d, "pfc", "prio-pfc").get("prio_pfc", [])
+    pairs = rows.items() if isinstance(rows, dict) else enumerate(rows)
+    return sum(1 << int(p) for p, on in pairs if on)
 
 
 def pfc(d, links):
@@ -207,18 +221,36 @@ def pfc(d, links):
         if not mask >> mine & 1:
             yield Finding("pfc-priority", d.name, "traffic_class %d has priority %d, pfc_prio_mask is %d" % (d.setting("traffic_class"), mine, mask),
                           dev=d.name, mask=1 << mine)
-    if mask:
-        try:
-            state = parsed("dcb", "-j", "pfc", "show", "dev", d.netdev, "prio-pfc")
-        except NotChecked:
-            return		# most drivers have no DCB
-        rows = (state[0] if isinstance(state, list) and state else state or {}).get("prio_pfc", [])
-        pairs = rows.items() if isinstance(rows, dict) else enumerate(rows)
-        own = sum(1 << int(p) for p, on in pairs if on)
-        if own and own != mask:
-            yield Finding("pfc-dcb", d.name, "adapter %d, pfc_prio_mask %d" % (own, mask), dev=d.name, mask=own, netdev=d.netdev)
+    own = adapter_pfc(d) if mask else 0
+    if own and own != mask:
+        yield Finding("pfc-dcb", d.name, "adapter %d, pfc_prio_mask %d" % (own, mask), dev=d.name, mask=own, netdev=d.netdev)
+
+
+def switch(d, links):
+    """What the switch announces by LLDP against what is set here. Without a class of their own and PFC, packets need neither."""
+    mask, mine = d.setting("pfc_prio_mask") or 0, priority(d)
+    wanted = bool(mask or d.setting("traffic_class"))
+    try:
+        neighbours = roan_doctor_lldp.switches(d.netdev)
+    except NotChecked:
+        if wanted:
+            raise
+        return
+    for s in neighbours:
+        where = "%s, switch %s" % (s.netdev, s.name)
+        if s.frame and s.frame < min(d.mtu, LARGEST):
+            yield Finding("switch-mtu", where, "frames of %d bytes, MTU %d here" % (s.frame, d.mtu), netdev=d.netdev, mtu=s.frame - 18)
+        here = mask | (adapter_pfc(d) if wanted and s.pfc is not None else 0)
+        if wanted and s.pfc is not None and (here & ~s.pfc or (s.pfc & ~here) >> mine & 1):
+            yield Finding("switch-pfc", where, "%d there, %d here; packets have priority %d" % (s.pfc, here, mine), dev=d.name, mask=s.pfc, prio=mine)
+        dscp = (d.setting("traffic_class") or 0) >> 2
+        theirs = next((s.prio[k] for k in ((roan_doctor_lldp.DSCP, dscp), (roan_doctor_lldp.UDP, 4791), (roan_doctor_lldp.UDP_OR_TCP, 4791)) if k in s.prio), mine)
+        if theirs != mine:
+            yield Finding("switch-priority", where, "%d there, %d here" % (theirs, mine), dev=d.name, netdev=d.netdev, prio=theirs, tclass=theirs << 5)
+        if s.share.get(mine) == 0:
+            yield Finding("switch-ets", where, "priority %d" % mine, prio=mine)
 
 
 # Functions of a device and the interfaces of its namespace. Each yields findings, or raises NotChecked.
 CHECKS = [link, address, mtu, firewall, conntrack, multihomed, multipath, offload, wrong_packets, adapter, receive_queues, interrupts,
-          numa, pfc]
+          numa, pfc, switch]

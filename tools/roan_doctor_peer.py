@@ -21,13 +21,12 @@ import subprocess
 import sys
 import time
 
-from roan_doctor_base import CODES, Finding, NotChecked
+from roan_doctor_base import CODES, LARGEST, Finding, NotChecked
 
 PORT = 18591
 PINGPONG_PORT, BANDWIDTH_PORT = 18592, 18593
 WAIT = 30			# seconds for an answer; a pingpong that fails takes a few
 REPEAT = 3			# each probe is sent so often
-LARGEST = 4200			# bytes of a packet with path MTU 4096, with headers
 CE, ECT0, CLASS = 3, 2, 26 << 2 | 2
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, IPV6_MTU_DISCOVER = 10, 3, 23
 AGREE = ("algo", "pfc_prio_mask", "traffic_class", "cnp_dscp")

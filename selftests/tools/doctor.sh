@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # `roan doctor`: each fault that is seeded is found, with its code and no other; healthy set-ups have none. NICS=e1000e:
 # the two hosts are connected by emulated adapters; else some cases are skipped. doctor_faults.py has the table of this
-# host's faults, doctor_peer.py that of the way to a peer.
+# host's faults, doctor_lldp.py those of a switch, doctor_peer.py those of the way to a peer.
 #
 #	first namespace: lo, a veth, a bridge, a VLAN; container c0 (shared RDMA namespaces)
 #	then, exclusive:	h1 roan1 on v1 ==== v2 roan2 in h2: `roan doctor --listen`

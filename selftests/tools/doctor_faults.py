@@ -9,6 +9,7 @@ import struct
 import tempfile
 
 from doctor_world import REPO, always, case, compare, doctor, end, enter, fails, forked, result, roan, roan_doctor_net, sh, skip
+import doctor_lldp
 import doctor_peer
 import roan_doctor_host		# doctor_world has the path to it
 
@@ -283,7 +284,7 @@ def exclusive():
 
 
 def main():
-    parts = os.environ.get("PARTS", "module,port,healthy,program,interface,firewall,peer,packets,imitated").split(",")
+    parts = os.environ.get("PARTS", "module,port,healthy,program,interface,firewall,switch,peer,packets,imitated").split(",")
     if "module" in parts:
         module_cases()
     sh(LIB + "load_modules")
@@ -303,7 +304,7 @@ def main():
     end()
 
 
-PARTS = {"program": program_cases, "interface": interface_cases, "firewall": firewall_cases, "peer": doctor_peer.cases, "packets": packet_cases,
+PARTS = {"program": program_cases, "interface": interface_cases, "firewall": firewall_cases, "switch": doctor_lldp.cases, "peer": doctor_peer.cases, "packets": packet_cases,
          "imitated": imitated_cases, "controller": rdma_controller}
 
 if __name__ == "__main__":
