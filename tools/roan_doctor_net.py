@@ -125,11 +125,23 @@ def multihomed(d, links):
         yield Finding("arp-flux", d.netdev, ", ".join(others))
 
 
+HASH_PORTS = 0x30	# of fib_multipath_hash_fields
+
+
 def multipath(d, links):
-    if number("proc/sys/net/ipv4/fib_multipath_hash_policy") == 0:
-        spread = [r.get("dst") for r in parsed("ip", "-j", "route", "show") if any(n.get("dev") == d.netdev for n in r.get("nexthops", []))]
-        if spread:
-            yield Finding("ecmp-l3", d.netdev, "route to " + ", ".join(spread))
+    """Routes with several next hops, and links of a bond: what chooses among them has to look at the ports."""
+    for family, option in ("ipv4", "-4"), ("ipv6", "-6"):
+        policy = number("proc/sys/net", family, "fib_multipath_hash_policy")
+        fields = number("proc/sys/net", family, "fib_multipath_hash_fields") or 0
+        if policy == 0 or policy == 3 and not fields & HASH_PORTS:
+            spread = [r.get("dst") for r in parsed("ip", option, "-j", "route", "show") if any(n.get("dev") == d.netdev for n in r.get("nexthops", []))]
+            if spread:
+                yield Finding("ecmp-l3", d.netdev, "route to " + ", ".join(spread), family=family)
+    info = d.interface.get("linkinfo", {})
+    bond, ports = info.get("info_data", {}), [n for n, i in links.items() if i.get("master") == d.netdev]
+    policy = bond.get("xmit_hash_policy", "layer3+4")
+    if info.get("info_kind") == "bond" and bond.get("mode") in ("balance-xor", "802.3ad") and len(ports) > 1 and "3+4" not in policy:
+        yield Finding("bond-l2", d.netdev, "%s, %s" % (policy, ", ".join(ports)), netdev=d.netdev)
 
 
 def offload(d, links):

@@ -6,6 +6,7 @@
                                <-------  its findings, its device, clock
     probe: UDP datagrams       =======>  which ones arrived, with what TOS byte
     which ones arrived         <=======  the same the other way
+    paths: hop limits 1, 2 ... ===> the routers between answer by ICMP
     pingpong                   ------->  starts ibv_rc_pingpong; both count the device's packets
     bandwidth                  ------->  starts ib_write_bw
 
@@ -27,6 +28,8 @@ PORT = 18591
 PINGPONG_PORT, BANDWIDTH_PORT = 18592, 18593
 WAIT = 30			# seconds for an answer; a pingpong that fails takes a few
 REPEAT = 3			# each probe is sent so often
+SOURCE_PORTS, HOPS = 8, 6	# routers limit ICMP: the first ones to a host are sent
+IP_RECVERR, IPV6_RECVERR = 11, 25
 CE, ECT0, CLASS = 3, 2, 26 << 2 | 2
 IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, IPV6_MTU_DISCOVER = 10, 3, 23
 AGREE = ("algo", "pfc_prio_mask", "traffic_class", "cnp_dscp")
@@ -78,6 +81,37 @@ class Probes:
                 self.udp.recv(65536)
         except OSError:
             pass
+
+
+def routers(family, mine, to):
+    """[number of routers that answered] of each hop, for datagrams of several source ports whose hop limit ends there. The first hop that
+    does not answer is the last: the peer, or a router that sends no ICMP."""
+    level, limit, errors = ((socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, IPV6_RECVERR) if family == socket.AF_INET6 else
+                            (socket.IPPROTO_IP, socket.IP_TTL, IP_RECVERR))
+    found, udps = [], [socket.socket(family, socket.SOCK_DGRAM) for _ in range(SOURCE_PORTS)]
+    for u in udps:
+        u.bind((mine, 0))
+        u.setsockopt(level, errors, 1)
+    for hop in range(1, HOPS + 1):
+        answered = set()
+        for u in udps:
+            u.setsockopt(level, limit, hop)
+            u.sendto(b"path", to)
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            for u in udps:
+                try:
+                    control = u.recvmsg(64, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)[1]
+                except OSError:
+                    continue
+                answered |= {text[16:] for kind, number, text in control if (kind, number) == (level, errors)}
+            time.sleep(0.02)
+        if not answered:
+            break
+        found.append(len(answered))
+    for u in udps:
+        u.close()
+    return found
 
 
 def judge_probes(got, size, way, side):
@@ -309,6 +343,14 @@ class Visit:
         self.line.call(do="probe", port=p.udp.getsockname()[1], size=size)
         yield from judge_probes(p.collect(), size, self.ways["in"], self.host)
 
+    def paths(self):
+        """How many ways source ports, thus QPs, take: a note, as links that are not routed do not show."""
+        found = routers(socket.AF_INET6 if ":" in self.mine else socket.AF_INET, self.mine, (self.other, self.port))
+        if found:
+            self.notes.append("%s: %d source ports pass %s" % (self.host, SOURCE_PORTS, ", ".join(
+                "%d router%s at hop %d" % (n, "s" * (n != 1), hop) for hop, n in enumerate(found, 1))))
+        return ()
+
     def exchange(self):
         """50 messages by a QP; if they fail, the counters of both ends tell how far the packets came."""
         if not self.device or not self.peer or self.peer["gid_index"] is None:
@@ -372,7 +414,7 @@ def visit(e, devices, host, port):
     except OSError as why:
         e.findings.append(Finding("peer-unreachable", host, why.strerror or str(why), port=port))
         return {"host": host, "notes": []}
-    for check in v.hello, v.agreement, v.probes, v.exchange, v.bandwidth:
+    for check in v.hello, v.agreement, v.probes, v.paths, v.exchange, v.bandwidth:
         e.only, kept = (), e.only
         try:
             e.make(check)

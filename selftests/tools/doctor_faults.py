@@ -124,6 +124,19 @@ def rdma_controller():
 RESTORE = "for a in 10.7.0.1/24 fd07::1/64; do ip -n h1 addr replace $a dev v1 nodad; done"
 
 
+def bond_cases():
+    """A container with a device on a bond of two links."""
+    if fails("modprobe bonding"):
+        return skip("a bond that hashes addresses: bond-l2", "this kernel has no bonds")
+    sh("ip netns add b1; ip -n b1 link set lo up; ip -n b1 link add bo type bond mode balance-xor;"
+       "for i in 1 2; do ip -n b1 link add p$i type dummy; ip -n b1 link set p$i master bo; done;"
+       "ip -n b1 addr add 10.14.0.1/24 dev bo; ip -n b1 link set bo up; " + LIB + "link_add roan_bo bo b1")
+    case("a bond that hashes MAC addresses", {"bond-l2"}, ns="b1")
+    case("... addresses of layers 2 and 3", {"bond-l2"}, "ip -n b1 link set bo type bond xmit_hash_policy layer2+3", ns="b1")
+    case("... ports", set(), "ip -n b1 link set bo type bond xmit_hash_policy layer3+4", ns="b1")
+    sh("ip netns exec b1 rdma link del roan_bo; ip netns del b1")
+
+
 def interface_cases():
     def on_h1(name, expected, seed, undo):
         case(name, expected, seed, undo, ns="h1")
@@ -141,6 +154,10 @@ def interface_cases():
     else:
         on_h1("multipath route, hash of addresses", {"ecmp-l3"}, "ip -n h1 route add 10.50.0.0/16 nexthop via 10.7.0.2 dev v1 nexthop via 10.7.0.3 dev v1", "")
         on_h1("multipath route, hash of ports", set(), "ip netns exec h1 sysctl -qw net.ipv4.fib_multipath_hash_policy=1", "ip -n h1 route del 10.50.0.0/16")
+        on_h1("IPv6: multipath route, hash of addresses", {"ecmp-l3"}, "ip -n h1 route add fd50::/64 nexthop via fd07::2 dev v1 nexthop via fd07::3 dev v1", "")
+        on_h1("... hash of chosen fields, without the ports", {"ecmp-l3"}, "ip netns exec h1 sysctl -qw net.ipv6.fib_multipath_hash_policy=3", "")
+        on_h1("... with the source port", set(), "ip netns exec h1 sysctl -qw net.ipv6.fib_multipath_hash_fields=0x13", "ip -n h1 route del fd50::/64")
+    bond_cases()
     on_h1("GSO off", {"gso-off"}, "ip netns exec h1 ethtool -K v1 gso off", "ip netns exec h1 ethtool -K v1 gso on")
     on_h1("no checksum offload", {"checksum-off"}, "ip netns exec h1 ethtool -K v1 tx off", "ip netns exec h1 ethtool -K v1 tx on tso on gso on")
     if os.environ.get("NICS"):

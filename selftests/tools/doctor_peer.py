@@ -4,7 +4,7 @@ h2. Faults of the path itself are made by tc on the egress of v1 or v2, which no
 import subprocess
 import sys
 
-from doctor_world import REPO, case, fails, result, sh, skip, wait_for
+from doctor_world import REPO, case, doctor, fails, result, sh, skip, wait_for
 
 LISTENER = "import sys, time; sys.path.insert(0, '%s/tools'); import roan_doctor; shift = float(sys.argv[1]); real = time.time; " \
            "time.time = lambda: real() + shift; sys.exit(roan_doctor.main(['--listen']))" % REPO
@@ -52,6 +52,37 @@ def path_edits(on_way):
     on_way("the path changes payload", {"exchange-failed"}, egress(1, ROCE, "action pedit munge offset 60 u32 set 0xdeadbeef"), no_filter(1))
 
 
+ROUTED = """
+ip netns add r1; ip netns add s1; ip netns add s2
+ip link add x1 netns h1 type veth peer name x netns r1
+ip -n h1 addr add 10.20.1.1/24 dev x1; ip -n r1 addr add 10.20.1.2/24 dev x; ip -n h1 link set x1 up; ip -n r1 link set x up
+ip -n h2 link set lo up; ip -n h2 addr add 10.20.2.1/32 dev lo
+for i in 1 2; do
+    ip link add a$i netns r1 type veth peer name a0 netns s$i; ip link add b0 netns s$i type veth peer name y$i netns h2
+    ip -n r1 addr add 10.20.1$i.1/24 dev a$i; ip -n s$i addr add 10.20.1$i.2/24 dev a0
+    ip -n s$i addr add 10.20.2$i.1/24 dev b0; ip -n h2 addr add 10.20.2$i.2/24 dev y$i
+    ip -n r1 link set a$i up; ip -n s$i link set a0 up; ip -n s$i link set b0 up; ip -n h2 link set y$i up
+    ip -n s$i route add 10.20.1.0/24 via 10.20.1$i.1; ip -n s$i route add 10.20.2.1 via 10.20.2$i.2
+    ip netns exec s$i sysctl -qw net.ipv4.ip_forward=1
+done
+ip -n h1 route add 10.20.2.1 via 10.20.1.2; ip -n h2 route add 10.20.1.0/24 via 10.20.21.1
+ip -n r1 route add 10.20.2.1 nexthop via 10.20.11.2 nexthop via 10.20.12.2
+ip netns exec r1 sysctl -qw net.ipv4.ip_forward=1"""
+
+
+def routed():
+    """h1 -- r1 ==== s1, s2 ==== h2: what a router does with source ports is in the notes. The addresses are those of no device."""
+    if fails("ls /proc/sys/net/ipv4/fib_multipath_hash_policy"):
+        return skip("routers that choose a path by the ports", "this kernel has no multipath routes")
+    sh("set -e; " + ROUTED)
+    for policy, number in (0, "1 router at hop 2"), (1, "2 routers at hop 2"):
+        sh("ip netns exec r1 sysctl -qw net.ipv4.fib_multipath_hash_policy=%d" % policy)
+        notes = doctor("--peer", "10.20.2.1", ns="h1")[1]["peer"]["notes"]
+        wanted = "10.20.2.1: 8 source ports pass 1 router at hop 1, " + number
+        result("a router's hash policy %d: %s" % (policy, number), "" if wanted in notes else "notes: %s" % notes)
+    sh("ip netns del r1; ip netns del s1; ip netns del s2; ip -n h2 addr del 10.20.2.1/32 dev lo")
+
+
 def cases():
     edits = not fails(egress(1, UDP, tos(0, 3)))
     fails(no_filter(1))
@@ -73,6 +104,7 @@ def cases():
                    "ip netns exec h2 nft flush ruleset")
         on_way("its congestion control differs", {"qos-mismatch"}, "ip netns exec h2 sh -c 'echo swift > /sys/class/infiniband/roan2/ports/1/cc_param/algo'",
                "ip netns exec h2 sh -c 'echo dcqcn > /sys/class/infiniband/roan2/ports/1/cc_param/algo'")
+        routed()
         if edits:
             path_edits(on_way)
         else:
