@@ -69,6 +69,8 @@ house_rules() {
 		head -n 3 "$f" | grep -q SPDX-License-Identifier || echo "$f"
 	done > "$log"
 	clean "every file names its licence"
+	sources '*.sh' | xargs grep -nE 'dmesg (-[cC]|--clear|--read-clear)' | grep -v '^selftests/gpu/memory.sh:' > "$log"
+	clean "no script clears the kernel's log, in which run.sh looks for reports"
 	sources '*.[ch]' '*.sh' '*.py' | xargs wc -l | awk '$2 != "total" && $1 >= 600' > "$log"
 	clean "files are shorter than 600 lines"
 	grep -nE '#include' kernel/core/*/*.[ch] 2> /dev/null | grep -v 'core_env.h:' | grep '<' > "$log"

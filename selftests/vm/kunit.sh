@@ -14,9 +14,9 @@ cases() { # KTAP -> "pass|fail|skip SUITE: CASE"; deeper levels, the parameters 
 ktap_header
 [ -e "$ko" ] || { ktap_fail "roan_test.ko was built"; ktap_end; }
 load_modules > /dev/null 2>&1
-dmesg -C
-insmod "$ko" || { ktap_fail "roan_test.ko loads"; dmesg | tail -n 20; ktap_end; }
-dmesg -t > /tmp/ktap
+log_mark
+insmod "$ko" || { ktap_fail "roan_test.ko loads"; log_since | tail -n 20; ktap_end; }
+log_since -t > /tmp/ktap
 cases < /tmp/ktap > /tmp/cases
 while read -r result name; do
 	case $result in

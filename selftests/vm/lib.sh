@@ -15,6 +15,7 @@
 #	poll_idle_us DEV MICROSECONDS [NETNS]	idle time of the device's polling thread (roan; architecture.md)
 #	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
 #	counter DEV NAME [NETNS]	value of one hardware counter
+#	log_mark; log_since [-t]	the kernel's log after the last mark. To clear it would hide reports from run.sh
 # Variables:	WIRE says what the wire of two_hosts is like (wire_options.sh)
 #	LINK_TYPE (roan), REPO, PROGRAMS (where the tests' C programs are), H1DEV H2DEV H1IP H2IP H1IP6 H2IP6.
 #
@@ -215,4 +216,6 @@ counter() {
 	local ns=${3:-}
 	${ns:+ip netns exec "$ns"} cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
+log_mark() { LOG_MARK=$BASHPID.$EPOCHREALTIME; echo "roan-lab: mark $LOG_MARK" > /dev/kmsg; }
+log_since() { dmesg "$@" | sed "1,/roan-lab: mark $LOG_MARK\$/d"; }
 has_received() { [ "$(counter "$1" rcvd_pkts)" -ge "$2" ]; } # DEVICE PACKETS: so many since it was made

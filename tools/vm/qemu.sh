@@ -202,7 +202,10 @@ qemu_run() {
 
 complaints() { # error reports in the kernel log since the script's start; earlier ones do not concern roan
 	# KCSAN names the functions of both accesses. Races between two functions of the kernel are not roan's.
-	sed -n '/roan-lab: script starts/,$p' "$out/dmesg" 2> /dev/null | awk '!/BUG: KCSAN:/ || /\[roan/' |
+	# All of the log if its begin is gone: it is full, or a script has cleared it.
+	local from='/roan-lab: script starts/'
+	grep -qs 'roan-lab: script starts' "$out/dmesg" || from=1
+	sed -n "$from,\$p" "$out/dmesg" 2> /dev/null | awk '!/BUG: KCSAN:/ || /\[roan/' |
 		grep -E 'WARNING:|BUG:|kernel BUG|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:' || true
 	grep -s -A12 'unreferenced object' "$out/kmemleak" || true
 }

@@ -14,10 +14,10 @@ rxe_loaded() { [ -e /sys/module/rdma_rxe ]; }
 refused() { # ERRNO-TEXT LOG-TEXT COMMAND...
 	local want=$1 log=$2 out
 	shift 2
-	dmesg -C
+	log_mark
 	out=$("$@" 2>&1) && { echo "succeeded: $*"; return 1; }
 	echo "$out"
-	[[ $out == *"$want"* ]] && { [ -z "$log" ] || dmesg | grep "$log"; }
+	[[ $out == *"$want"* ]] && { [ -z "$log" ] || log_since | grep "$log"; }
 }
 answer() { echo "$1" > $PARAM; }
 # cat reports the errno of a failed write, which a shell's redirection of a builtin hides in some versions.

@@ -60,10 +60,10 @@ refused_at_rtr() {
 	local bytes=$1 sent
 	shift
 	sent=$(total sent_pkts)
-	dmesg -C
+	log_mark
 	STRESS_BOTH="$*" stress 60 -t rc -q 1 -w 4 -n 1 && { echo "connected"; return 1; }
-	dmesg
-	dmesg | grep -q "path MTU 4096 needs packets of $bytes bytes, the route to .* takes" && [ "$(total sent_pkts)" = "$sent" ]
+	log_since
+	log_since | grep -q "path MTU 4096 needs packets of $bytes bytes, the route to .* takes" && [ "$(total sent_pkts)" = "$sent" ]
 }
 
 # ---- IPsec ----
@@ -221,7 +221,7 @@ beside_data() { # COMMAND...
 }
 second_address() { b ip addr add 10.7.0.4/24 dev v2 && wait_for 60 gid_index "$BDEV" 10.7.0.4 h2; }
 nft_rules() {
-	command -v nft > /dev/null || { echo "no nft"; return 4; }
+	{ command -v nft && a nft list tables; } > /dev/null || { echo "no nft, or not in this kernel"; return 4; }
 	second_address && a nft "table inet t {
 		counter dropped { }
 		chain in {
@@ -274,11 +274,11 @@ tracking() {
 ct_max() { sysctl -qw net.netfilter.nf_conntrack_max="$1"; }
 # The table is full with the flows that exist. They go on; a new one gets a retry error.
 table_full() {
-	dmesg -C
+	log_mark
 	ct_max 1 && moves && times_out
 	local rc=$?
 	ct_max "$CT_MAX"
-	dmesg | grep -q 'table full, dropping packet' && [ $rc = 0 ]
+	log_since | grep -q 'table full, dropping packet' && [ $rc = 0 ]
 }
 tracking_down() { b nft delete table inet t; }
 
