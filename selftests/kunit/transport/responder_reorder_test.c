@@ -3,7 +3,7 @@
 #include "responder_fixture.h"
 
 #define SEND_ONLY	0x04
-#define READ		0x0c
+#define READ_REQUEST	0x0c
 
 /* Keeps what comes after a gap, as rx_early.c does. Times are in us. */
 struct late_fixture {
@@ -419,7 +419,7 @@ static void wait__learned_from_the_first_nak(struct kunit *test)
 static void wait__not_learned_from_a_read(struct kunit *test)
 {
 	struct late_fixture l = late_fixture(test);
-	struct roan_pkt read = request(READ, 0, 0, 8);
+	struct roan_pkt read = request(READ_REQUEST, 0, 0, 8);
 
 	arrive(&l, 1, 1000);
 	KUNIT_EXPECT_EQ(test, nak_at(&l, 1000), 0);
