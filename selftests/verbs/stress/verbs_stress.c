@@ -9,6 +9,7 @@
  *	  -S use an SRQ  -e sleep in completion channels  -r post receives late (RNR)  -L losses, but not of all messages, are allowed
  *	  (UC, UD)  -B both sides send at once  -z no message is empty
  *	both:  -x for rxe: no ibv_wr_*(), whose lists its provider miscounts in rdma-core 44; its WITH_INV is the kernel's bit
+ *	  -O on-demand memory, where the device has it
  *	  -6 IPv6 GID  -g GID_INDEX  -m PATH_MTU  -p TCP_PORT  -k ACK_TIMEOUT_CODE  -T SECONDS  -v
  * Exits 0, 1 or 4 (pass, fail, skip).
  */
@@ -32,6 +33,7 @@
 
 bool verbose, rxe_slips;
 static uint8_t ack_timeout = 14;
+static int on_demand;		/* access flag of all memory, or 0 */
 
 static const struct side *watched;
 
@@ -52,7 +54,7 @@ static uint8_t *area(struct side *s, struct ibv_mr **mr, int access)
 
 	if (p == MAP_FAILED)
 		vt_die("mmap of %zu", len);
-	*mr = ibv_reg_mr(s->dev.pd, p, len, access);
+	*mr = ibv_reg_mr(s->dev.pd, p, len, access | on_demand);
 	if (!*mr)
 		vt_die("reg_mr: %s", strerror(errno));
 	return p;
@@ -110,6 +112,8 @@ static uint32_t my_ops(struct side *s)
 		ops &= ~(1u << OP_ATOMIC_WRITE);
 	ibv_destroy_cq(cq);
 	if (!(s->dev.attr.orig_attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)))
+		ops &= ~(1u << OP_SEND_INV);
+	if (on_demand)		/* a window cannot be bound to such a region */
 		ops &= ~(1u << OP_SEND_INV);
 	if (s->dev.attr.orig_attr.atomic_cap == IBV_ATOMIC_NONE)
 		ops &= ~(1u << OP_CAS | 1u << OP_FAA);
@@ -472,7 +476,7 @@ int main(int argc, char **argv)
 	signal(SIGALRM, on_alarm);
 	signal(SIGPIPE, SIG_IGN);
 	alarm(120);
-	while ((o = getopt(argc, argv, "d:c:t:q:n:w:l:s:o:SerLBz6g:m:p:k:T:vx")) != -1) {
+	while ((o = getopt(argc, argv, "d:c:t:q:n:w:l:s:o:SerLBzO6g:m:p:k:T:vx")) != -1) {
 		switch (o) {
 		case 'd': dev = optarg; break;
 		case 'c': host = optarg; break;
@@ -489,6 +493,7 @@ int main(int argc, char **argv)
 		case 'L': s.c.lossy = 1; break;
 		case 'B': s.c.both = 1; break;
 		case 'z': s.c.never_empty = 1; break;
+		case 'O': on_demand = IBV_ACCESS_ON_DEMAND; break;
 		case '6': v6 = true; break;
 		case 'g': gid = atoi(optarg); break;
 		case 'm': mtu = atoi(optarg); break;
