@@ -94,6 +94,7 @@ struct roan_dev {
 	struct roan_qp_ref __rcu *gsi;	/* QP 1 */
 
 	struct roan_cc_dev cc;
+	struct hlist_head peers[1 << ROAN_PEER_HASH_BITS];	/* struct roan_peer; peer.c */
 	struct roan_qos qos;
 	struct list_head qos_link;	/* dcb_prio.c */
 	struct roan_pfc pfc;
@@ -221,6 +222,7 @@ struct roan_qp {
 	u8  cc_override;
 	u8  cc_program;			/* the program's choice: in effect unless the administrator chose. mutex */
 	u32 admin_rate_cap;		/* kbit/s; 0: none. mutex; READ_ONCE() without */
+	struct roan_peer *peer;		/* of an RC QP that is connected to roan; referenced; mutex and sq.lock */
 	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then kept until the QP is destroyed */
 	struct roan_fault_list faults;	/* odp_fault.c */
 	struct list_head pfc_link;	/* pfc_rx.c: list of QPs blocked by PFC; holds a reference; pfc->lock */

@@ -71,6 +71,20 @@ bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake);
 /* True if a queue of @qp waits at the limit. For display: any context in which @qp is not destroyed. */
 bool roan_tx_inflight_waits(const struct roan_qp *qp);
 
+/* ---- peer.c ---- */
+
+struct roan_peer {
+	struct hlist_node on_dev;	/* dev->peers[] */
+	union ib_gid sgid;
+	union ib_gid dgid;
+	u32 n_qps;
+	struct roan_min_rtt min_rtt;	/* shared without a lock: see core/transport/requester.h */
+};
+
+/* A reference to the peer between the addresses of @av, for one QP. NULL: no memory. Sleeps. */
+struct roan_peer *roan_peer_get(struct roan_dev *dev, const struct roan_av *av);
+void roan_peer_put(struct roan_peer *peer);	/* NULL: none. Sleeps */
+
 /* ---- pfc_rx.c, pfc_tx.c ---- */
 
 void roan_pfc_init(struct roan_dev *dev);

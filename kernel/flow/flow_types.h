@@ -18,6 +18,7 @@
 struct roan_dev;
 
 #define ROAN_DSCPS	64
+#define ROAN_PEER_HASH_BITS	6
 
 struct roan_qos {
 	u8  prio[ROAN_DSCPS];	/* DSCP -> skb->priority, 0..7; READ/WRITE_ONCE */

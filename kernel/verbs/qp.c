@@ -311,6 +311,8 @@ static void qp_drop_shown(struct roan_qp *qp)
 	qp->sq.req.holes = NULL;
 	kfree(qp->sq.req.paths);
 	qp->sq.req.paths = NULL;
+	roan_peer_put(qp->peer);
+	qp->peer = NULL;
 	mutex_unlock(&qp->mutex);
 }
 

@@ -17,6 +17,7 @@
 #define UVERBS_MODULE_NAME roan
 #include <rdma/uverbs_named_ioctl.h>
 #include "base/base.h"
+#include "flow/flow.h"
 #include "flow/qp_rate.h"
 #include "tx/tx.h"
 #include "verbs/verbs.h"
@@ -26,19 +27,30 @@ int roan_qp_alloc_paths(struct roan_qp *qp)
 	u32 n = qp->ext_version ? READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].paths) : 1;
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_paths *paths = NULL, *last;
+	struct roan_peer *peer = NULL;
 
-	if (n > 1) {
-		paths = roan_qp_zalloc(qp, sizeof(*paths), GFP_KERNEL);
-		if (!paths)
+	if (qp->ext_version) {
+		peer = roan_peer_get(qp->dev, roan_qp_av(qp));
+		if (!peer)
 			return -ENOMEM;
+	}
+	if (n > 1) {
+		paths = roan_qp_zalloc(qp, roan_paths_size(n), GFP_KERNEL);
+		if (!paths) {
+			roan_peer_put(peer);
+			return -ENOMEM;
+		}
 		paths->n = n;
 	}
 	/* A QP that enters ERR meanwhile, without the mutex, flushes what its last connection left. */
 	spin_lock_bh(&qp->sq.lock);
 	last = req->paths;
 	WRITE_ONCE(req->paths, paths);
+	swap(qp->peer, peer);
+	req->min_rtt = qp->peer ? &qp->peer->min_rtt : NULL;
 	spin_unlock_bh(&qp->sq.lock);
 	kfree(last);
+	roan_peer_put(peer);
 	return 0;
 }
 

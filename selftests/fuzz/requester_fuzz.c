@@ -44,11 +44,11 @@ static void check_paths(const struct roan_requester *r)
 	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
 		ahead += psn_set_has(p->in_flight, ROAN_PATH_PSNS, psn);
 	MUST(ahead == p->n_in_flight);
-	for (u32 i = 0; i < ROAN_MAX_PATHS; i++) {
+	for (u32 i = 0; i < p->n; i++) {
 		MUST(of_path[i] == p->path[i].in_flight && ahead >= of_path[i]);
 		ahead -= of_path[i];
 		failed += p->path[i].failed;
-		MUST(i >= p->n || p->path[i].share);
+		MUST(p->path[i].share);
 	}
 	MUST(!ahead && failed == p->n_failed && p->window / 256 >= 1);
 }
@@ -61,7 +61,7 @@ static void check_overtaken(const struct roan_requester *r, u64 now)
 
 	for (u32 psn = 0; h && psn < ROAN_HOLES; psn++)
 		if (psn_set_has(h->missing, ROAN_HOLES, psn) && !psn_set_has(h->again, ROAN_HOLES, psn) &&
-		    (h->overtakers[psn] || (r->paths && r->paths->rtt_ns)))
+		    (h->overtakers[psn] || (r->paths && r->paths->n > 1 && r->paths->rtt_ns)))
 			MUST(h->lost_at <= now + NSEC_PER_SEC && deadline && deadline <= h->lost_at);
 }
 
@@ -156,7 +156,7 @@ static void send(struct roan_requester *r, u32 budget, u64 now)
 	}
 }
 
-static void receive(struct roan_requester *r, const u8 *d, u64 now)
+static void receive(struct roan_requester *r, struct roan_paths *paths, const u8 *d, u64 now)
 {
 	static const u8 opcodes[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x11, ROAN_OPCODE_SACK, 0x12 };
 	struct roan_pkt pkt = {
@@ -170,6 +170,8 @@ static void receive(struct roan_requester *r, const u8 *d, u64 now)
 	pkt.sack.highest_psn = psn_add(pkt.psn, 1 + (d[0] & 0x80 ? d[3] & 63 : d[1] >> 3));
 	if (pkt.info->op == ROAN_OP_ACK)
 		roan_requester_acked(r, &pkt, now);
+	else if (pkt.info->op == ROAN_OP_SACK && !r->paths && r->cfg.sack && d[2] & 1)
+		roan_requester_set_paths(r, paths);
 	else if (pkt.info->op == ROAN_OP_SACK)
 		roan_requester_sacked(r, &pkt, now);
 	else if (roan_requester_response(r, &pkt, now, &index, &offset) == ROAN_RESP_PLACE) {
@@ -202,6 +204,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	static struct roan_requester r;
 	static const u8 n_paths[] = { 1, 2, 8, ROAN_MAX_PATHS };
 	static struct roan_holes holes;
+	static struct roan_min_rtt min_rtt;
 	static struct roan_paths paths;
 	struct roan_requester_cfg cfg;
 	u32 expected = 0;
@@ -218,6 +221,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	r.work = work;
 	r.mask = SLOTS - 1;
 	r.holes = data[3] & 128 ? NULL : &holes;
+	min_rtt = (struct roan_min_rtt) {};
+	r.min_rtt = &min_rtt;
 	paths.n = n_paths[data[1] >> 6];
 	r.paths = paths.n > 1 && cfg.transport == ROAN_TP_RC ? &paths : NULL;
 	roan_requester_reset(&r, &cfg);
@@ -237,7 +242,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		case 4:
 		case 5:
 			if (cfg.transport == ROAN_TP_RC)
-				receive(&r, d, now);
+				receive(&r, &paths, d, now);
 			break;
 		case 6:
 			now += (u64)d[1] << (d[2] & 31);

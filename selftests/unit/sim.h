@@ -50,6 +50,7 @@ struct side {
 	struct roan_tx_wqe work[SIM_QUEUE];
 	struct roan_holes holes;
 	struct roan_paths paths;
+	struct roan_min_rtt min_rtt;
 	u32 path_delay[ROAN_MAX_PATHS];	/* ns, beyond that of the link */
 	u32 failing;			/* packets by this path and each fourth after it are lost from @fails_at until @works_at */
 	u64 fails_at, works_at;

@@ -224,6 +224,7 @@ void sim_side_init(struct sim *sim, int id)
 	s->req.work = s->work;
 	s->req.mask = SIM_QUEUE - 1;
 	s->req.holes = sim_below(sim, 16) ? &s->holes : NULL;	/* NULL: no memory for it */
+	s->req.min_rtt = &s->min_rtt;
 	draw_paths(sim, s);
 	roan_requester_reset(&s->req, &req);
 	peer->n_resp_res = resp.max_dest_rd_atomic;

@@ -19,6 +19,7 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 {
 	struct roan_tx_wqe *work = r->work;
 	struct roan_holes *holes = r->holes;
+	struct roan_min_rtt *min_rtt = r->min_rtt;
 	struct roan_paths *paths = r->paths;
 	u32 mask = r->mask;
 
@@ -29,6 +30,7 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 	r->holes = holes;
 	if (holes)
 		memset(holes, 0, sizeof(*holes));
+	r->min_rtt = min_rtt;
 	r->paths = paths;
 	if (paths)
 		roan_paths_reset(r);
@@ -149,7 +151,11 @@ bool roan_requester_can_send(const struct roan_requester *r)
 /* Maximum distance in packets between two AckReq. */
 static u32 req_ack_interval(const struct roan_requester *r)
 {
-	return max(r->cfg.psn_window / 4, 1u);
+	u32 window = r->cfg.psn_window;
+
+	if (unlikely(r->paths))
+		window = min(window, roan_paths_window(r));
+	return max(window / 4, 1u);
 }
 
 static bool req_wants_ackreq(const struct roan_requester *r, const struct roan_tx_wqe *w, const struct roan_tx_desc *e,
@@ -396,6 +402,7 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e,
 	if (!r->timed_at && !e->resend && (e->ackreq || roan_op_needs_response(w->op))) {
 		r->timed_at = now;
 		r->timed_psn = e->psn;
+		r->timed_copy = false;
 	}
 	r->since_ackreq = e->ackreq || roan_op_needs_response(w->op) ? 0 : r->since_ackreq + e->npsn;
 	if (roan_op_needs_response(w->op))

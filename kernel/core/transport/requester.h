@@ -154,7 +154,19 @@ struct roan_path {
 	u64 probe_at;		/* ns: if @failed: the next probe may be sent */
 };
 
-/* Several paths of a QP, each a UDP source port of its own. Arrays are indexed by PSN. requester_paths.c */
+/*
+ * The shortest recent round trip to a peer. All QPs to the peer share it, without a lock: a sample that is lost to
+ * another one comes again.
+ */
+struct roan_min_rtt {
+	u32 ns;			/* 0: none measured */
+	u32 at;			/* when, in units of 2^20 ns */
+};
+
+/*
+ * The packets in flight, as SACKs tell them, and their window; of a QP with several paths, each a UDP source port of
+ * its own, or of one that has lost packets. Arrays are indexed by PSN. requester_paths.c
+ */
 struct roan_paths {
 	u32 n;			/* 1..ROAN_MAX_PATHS; set by the driver half, kept by roan_requester_reset() */
 	u32 in_use;		/* index of the path of the next packet, */
@@ -169,16 +181,19 @@ struct roan_paths {
 	bool window_known;	/* it was reduced */
 	/* ns, of all paths; 0: none measured */
 	u32 rtt_ns;		/* smoothed */
-	u32 min_rtt_ns;		/* shortest recent one */
 	u32 max_rtt_ns;		/* longest recent one */
-	u64 min_rtt_at;		/* ns: when it was measured */
-	struct roan_path path[ROAN_MAX_PATHS];
 	u32 in_flight[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];
 	u32 not_timed[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];	/* sent more than once, or a READ or atomic: not timed */
 	u8  path_of[ROAN_PATH_PSNS];		/* path by which the packet was sent last */
 	u16 number[ROAN_PATH_PSNS];		/* on that path */
 	u32 sent_at[ROAN_PATH_PSNS];		/* low half of ns: when */
+	struct roan_path path[ROAN_MAX_PATHS];	/* memory for @n */
 };
+
+static inline size_t roan_paths_size(u32 n)
+{
+	return offsetof(struct roan_paths, path) + n * sizeof(struct roan_path);
+}
 
 struct roan_requester {
 	struct roan_requester_cfg cfg;
@@ -212,6 +227,7 @@ struct roan_requester {
 	u64 timed_at;
 	u64 new_rtt_ns;		/* ns: measured since roan_requester_take_rtt(); 0: none */
 	u32 timed_psn;
+	bool timed_copy;	/* it was sent before: its response may be that to the first one */
 	u32 rto_probe_psn;
 	u32 local_err_idx;	/* valid if @local_err: oldest work request that failed locally */
 	u8  rto_backoff;	/* RTO retransmissions since the last RTT sample; each doubles the RTO */
@@ -237,7 +253,9 @@ struct roan_requester {
 	bool any_holes;		/* holes->missing is not empty */
 	/* zeroed when set, owned by the driver half. NULL: a SACK counts as a sequence NAK */
 	struct roan_holes *holes;
-	struct roan_paths *paths;	/* owned by the driver half. NULL: one path */
+	/* owned by the driver half. NULL: one path, all packets within the PSN window leave */
+	struct roan_paths *paths;
+	struct roan_min_rtt *min_rtt;	/* owned by the driver half. NULL only without @paths */
 	struct roan_early_reads reads;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
@@ -323,6 +341,11 @@ static inline bool roan_requester_full(const struct roan_requester *r)
  */
 struct roan_tx_wqe *roan_requester_slot(struct roan_requester *r, u32 *index);
 void roan_requester_queued(struct roan_requester *r);
+/*
+ * Sets @paths, of roan_paths_size(1) bytes, on a QP that has none, but min_rtt, and may have been sending.
+ * cfg.psn_window must not be above ROAN_PATH_PSNS.
+ */
+void roan_requester_set_paths(struct roan_requester *r, struct roan_paths *paths);
 /* Queues another work request equal to the last one; the last one must not have been sent yet. */
 void roan_requester_queue_same(struct roan_requester *r);
 

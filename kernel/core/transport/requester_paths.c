@@ -9,7 +9,8 @@
  *   packets take the same time by all paths, a slow one carries less, and they arrive nearly in order.
  * - The packets in flight by all paths together have a window, which grows while round trips are near the shortest one
  *   and shrinks with the excess, as in Swift. A lost packet's copy then does not wait in a long queue, while the next
- *   messages, which wait for it, fill the window of PSNs.
+ *   messages, which wait for it, fill the window of PSNs. That holds for one path, too: a QP with one has struct
+ *   roan_paths from its first SACK on.
  * - Within a path packets keep their order: only packets of the same path overtake one that is lost. Without such a
  *   packet it is lost when all others that take longest have arrived. If the path delivers nothing in that time, it
  *   has failed: others take its packets, and single ones, ever more seldom, show whether it delivers again.
@@ -23,12 +24,11 @@
 #define SHARE_MAX	4096
 #define SHARE_GAIN	8		/* this part of the relative difference between round trips */
 #define WINDOW_ONE	256		/* one packet */
-#define WINDOW_MIN	(4 * TRAIN_PKTS * WINDOW_ONE)
-#define WINDOW_START	(16 * TRAIN_PKTS * WINDOW_ONE)
+#define WINDOW_MIN	(16 * TRAIN_PKTS * WINDOW_ONE)	/* round trips vary with the hosts' load, too */
 #define WINDOW_MAX	(ROAN_PATH_PSNS * WINDOW_ONE)
 #define WINDOW_CUT	8		/* this part of the relative excess of the round trip */
-#define SLACK_NS	(50 * NSEC_PER_USEC)	/* of round trips above the shortest one, at least */
-#define MIN_RTT_LIFE	(10ull * NSEC_PER_SEC)	/* paths change */
+#define EXCESS		(24ull * NSEC_PER_SEC)	/* bytes * ns: 24 us in a window of 1 MB, 240 us in one of 100 KB */
+#define MIN_RTT_LIFE	(10ull * NSEC_PER_SEC >> 20)	/* paths change */
 #define MAX_RTT_DECAY	256		/* packets, roughly */
 #define UNUSED_RTTS	32		/* round trips without a packet, after which a path is tried again */
 #define MAX_BACKOFF	10
@@ -40,13 +40,22 @@ void roan_paths_reset(struct roan_requester *r)
 	struct roan_paths *p = r->paths;
 	u32 n = p->n, i;
 
-	memset(p, 0, sizeof(*p));
+	memset(p, 0, roan_paths_size(n));
 	p->n = n;
-	p->window = WINDOW_START;
+	p->window = WINDOW_MIN;
 	p->window_psn = r->cfg.sq_psn;
 	r->cfg.psn_window = min_t(u32, r->cfg.psn_window, ROAN_PATH_PSNS);
 	for (i = 0; i < p->n; i++)
 		p->path[i].share = SHARE_START;
+}
+
+void roan_requester_set_paths(struct roan_requester *r, struct roan_paths *paths)
+{
+	paths->n = 1;
+	WRITE_ONCE(r->paths, paths);	/* it is displayed without a lock */
+	roan_paths_reset(r);
+	paths->window = WINDOW_MAX;	/* as until now */
+	paths->window_psn = r->end_psn;
 }
 
 void roan_paths_forget(struct roan_requester *r)
@@ -118,6 +127,10 @@ static u32 path_newest(const struct roan_paths *p)
 
 static void path_begin_train(struct roan_paths *p, bool repair, u64 now)
 {
+	if (p->n == 1) {
+		p->train_left = ROAN_PATH_PSNS;
+		return;
+	}
 	p->train_left = 1;
 	if (repair)
 		p->in_use = path_newest(p);
@@ -150,6 +163,11 @@ bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now)
 	d->path = p->in_use;
 	d->ackreq |= path_window_left(p) <= 1 && !roan_op_needs_response(roan_requester_wqe(r, d->index)->op);
 	return true;
+}
+
+u32 roan_paths_window(const struct roan_requester *r)
+{
+	return r->peer_sacks ? r->paths->window / WINDOW_ONE : U32_MAX;
 }
 
 u32 roan_paths_batch(const struct roan_requester *r)
@@ -203,7 +221,7 @@ static u32 path_latest(const struct roan_paths *p)
 /* What is missing now and in flight has arrived or expired by then. */
 static void path_limit_wait(struct roan_requester *r, u64 now)
 {
-	if (r->any_holes && path_latest(r->paths))
+	if (r->any_holes && r->paths->n > 1 && path_latest(r->paths))
 		r->holes->lost_at = min(r->holes->lost_at, now + path_latest(r->paths));
 }
 
@@ -258,13 +276,27 @@ static void path_adapt_share(struct roan_paths *p, struct roan_path *path)
 }
 
 /*
+ * What a round trip may take longer than the shortest one: time for a queue of EXCESS bytes times ns, divided by the
+ * window. So QPs that share a queue get equal windows, small ones grow, and the burst of a small window is no excess.
+ * Half for one path, whose round trips differ less.
+ */
+static u32 path_excess(const struct roan_requester *r, u32 min_rtt)
+{
+	const struct roan_paths *p = r->paths;
+	u64 bytes = ((u64)p->window << r->cfg.mtu_shift) / WINDOW_ONE;
+	u64 ns = max_t(u64, min_rtt / 2, div64_u64(EXCESS, bytes));
+
+	return min_t(u64, p->n > 1 ? ns : ns / 2, NSEC_PER_SEC);
+}
+
+/*
  * The excess reduces it once for each window sent. It grows by a packet for each window received; before the first
  * excess it doubles.
  */
 static void path_adapt_window(struct roan_requester *r, u32 psn, u32 ns)
 {
 	struct roan_paths *p = r->paths;
-	u32 target = p->min_rtt_ns + max_t(u32, p->min_rtt_ns / 2, SLACK_NS);
+	u32 min_rtt = READ_ONCE(r->min_rtt->ns), target = min_rtt + path_excess(r, min_rtt);
 
 	if (ns <= target) {
 		p->window += p->window_known ? WINDOW_ONE * WINDOW_ONE / p->window : WINDOW_ONE;
@@ -276,12 +308,23 @@ static void path_adapt_window(struct roan_requester *r, u32 psn, u32 ns)
 	p->window = clamp_t(u32, p->window, WINDOW_MIN, WINDOW_MAX);
 }
 
-static void path_measure(struct roan_paths *p, struct roan_path *path, u32 ns, u64 now)
+void roan_min_rtt_sample(struct roan_requester *r, u64 ns, u64 now)
 {
-	if (!p->min_rtt_ns || ns <= p->min_rtt_ns || now - p->min_rtt_at > MIN_RTT_LIFE) {
-		p->min_rtt_ns = ns;
-		p->min_rtt_at = now;
-	}
+	u32 least = READ_ONCE(r->min_rtt->ns), at = now >> 20, age = at - READ_ONCE(r->min_rtt->at);
+
+	if (least && ns > least && age < MIN_RTT_LIFE)
+		return;
+	if (ns == least && !age)
+		return;		/* most often: the cache line stays shared */
+	WRITE_ONCE(r->min_rtt->ns, min_t(u64, ns, NSEC_PER_SEC));
+	WRITE_ONCE(r->min_rtt->at, at);
+}
+
+static void path_measure(struct roan_requester *r, struct roan_path *path, u32 ns, u64 now)
+{
+	struct roan_paths *p = r->paths;
+
+	roan_min_rtt_sample(r, ns, now);
 	p->max_rtt_ns = max(ns, p->max_rtt_ns - p->max_rtt_ns / MAX_RTT_DECAY);
 	p->rtt_ns = p->rtt_ns ? p->rtt_ns - p->rtt_ns / 64 + ns / 64 : ns;
 	p->backoff = 0;
@@ -309,7 +352,7 @@ static void path_received(struct roan_requester *r, u32 psn, u64 now)
 
 	if (!path_remove(p, psn))
 		return;
-	if (not_timed && ns < p->min_rtt_ns)
+	if (not_timed && ns < READ_ONCE(r->min_rtt->ns))
 		return;		/* the first one, by another path perhaps */
 	path->received_at = now;
 	if (path->failed)
@@ -320,7 +363,7 @@ static void path_received(struct roan_requester *r, u32 psn, u64 now)
 	if (not_timed)
 		return;
 	first = !p->rtt_ns;
-	path_measure(p, path, ns, now);
+	path_measure(r, path, ns, now);
 	if (first)
 		path_limit_wait(r, now);
 	path_adapt_window(r, psn, ns);

@@ -19,6 +19,10 @@ void roan_paths_forget(struct roan_requester *r);
 bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now);
 /* How many more packets, without AckReq, may leave by the same path. */
 u32 roan_paths_batch(const struct roan_requester *r);
+/* The most packets in flight by all paths. */
+u32 roan_paths_window(const struct roan_requester *r);
+/* A round trip of @ns was measured, of a packet that was sent once. */
+void roan_min_rtt_sample(struct roan_requester *r, u64 ns, u64 now);
 /* The packets of @d leave by the path that roan_paths_next() has set. */
 void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
 /* A SACK says which packets the peer has received. */

@@ -11,6 +11,8 @@ void roan_req_sample_rtt(struct roan_requester *r, u64 now)
 	if (now >= r->timed_at) {
 		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
 		roan_rtt_sample(&r->rtt, r->new_rtt_ns);
+		if (r->min_rtt && !r->timed_copy)
+			roan_min_rtt_sample(r, r->new_rtt_ns, now);
 		r->rto_backoff = 0;
 	}
 	r->timed_at = 0;

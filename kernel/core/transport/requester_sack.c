@@ -115,6 +115,7 @@ void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *
 	if (!r->rtt.srtt_ns && !r->timed_at) {
 		r->timed_at = now;
 		r->timed_psn = e->psn;
+		r->timed_copy = true;
 	}
 	psn_set_remove(h->again, ROAN_HOLES, e->psn);
 	psn_set_add(h->tried, ROAN_HOLES, e->psn);

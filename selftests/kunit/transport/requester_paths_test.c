@@ -17,6 +17,8 @@ static struct req_fixture *sent_by_paths(struct kunit *test, u32 n_paths, u32 n)
 	f->r.paths = kunit_kzalloc(test, sizeof(*f->r.paths), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->r.paths);
 	f->r.paths->n = n_paths;
+	f->r.min_rtt = kunit_kzalloc(test, sizeof(*f->r.min_rtt), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->r.min_rtt);
 	roan_requester_reset(&f->r, &cfg);
 	f->r.peer_sacks = true;
 	post(f, ROAN_OP_WRITE, 48 << SACK_MTU_SHIFT);
@@ -168,6 +170,54 @@ static void received__lowers_the_share_of_a_slow_path(struct kunit *test)
 	KUNIT_EXPECT_LT(test, p->path[slow].share, p->path[!slow].share);
 }
 
+/* Round trips of 100 us are an excess as another QP measured 20 us to the same peer; and none without it. */
+static void received__compares_with_the_peers_shortest_round_trip(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 16);
+	struct roan_paths *p = f->r.paths;
+
+	p->window = 200 * 256;
+	received(f, 0, 0, 200);
+	KUNIT_EXPECT_EQ(test, f->r.min_rtt->ns, 200u * NSEC_PER_USEC);
+	KUNIT_EXPECT_GT(test, p->window, 200u * 256);
+	f->r.min_rtt->ns = 20 * NSEC_PER_USEC;
+	p->window = 200 * 256;
+	p->window_psn = PSN0;
+	received(f, 1, 1, 0);
+	KUNIT_EXPECT_EQ(test, f->r.min_rtt->ns, 20u * NSEC_PER_USEC);
+	KUNIT_EXPECT_LT(test, p->window, 200u * 256);
+}
+
+/* The smaller the window, the longer a round trip may take before it is an excess. */
+static void received__lets_a_small_window_grow(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 16);
+	struct roan_paths *p = f->r.paths;
+
+	f->r.min_rtt->ns = 20 * NSEC_PER_USEC;
+	p->window = 70 * 256;
+	p->window_psn = PSN0;
+	received(f, 0, 0, 90);
+	KUNIT_EXPECT_GT(test, p->window, 70u * 256);
+	p->window = 250 * 256;
+	p->window_psn = PSN0;
+	received(f, 1, 1, 0);
+	KUNIT_EXPECT_LT(test, p->window, 250u * 256);
+}
+
+/* A quarter of the window is acknowledged at a time: more would leave in one burst when it is. */
+static void next__asks_for_an_ack_each_quarter_of_the_window(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 0);
+	u32 n;
+
+	f->r.paths->window = 32 * 256;
+	for (n = 1; n <= 16; n++) {
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, f->e.ackreq, n % 8 == 0);
+	}
+}
+
 static void reset__keeps_the_window_of_psns_small(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 0);
@@ -176,6 +226,47 @@ static void reset__keeps_the_window_of_psns_small(struct kunit *test)
 	cfg.psn_window = 65536;
 	roan_requester_reset(&f->r, &cfg);
 	KUNIT_EXPECT_EQ(test, f->r.cfg.psn_window, (u32)ROAN_PATH_PSNS);
+}
+
+/* As the driver half does after the first SACK of a QP with one path. */
+static void set_paths__limits_packets_in_flight(struct kunit *test)
+{
+	struct req_fixture *f = sent(test, 3);
+	struct roan_paths *p = kunit_kzalloc(test, roan_paths_size(1), GFP_KERNEL);
+	struct roan_min_rtt min_rtt = {};
+	u32 n;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	f->r.min_rtt = &min_rtt;
+	f->r.peer_sacks = true;
+	roan_requester_set_paths(&f->r, p);
+	KUNIT_EXPECT_EQ(test, p->n_in_flight, 0u);	/* those sent before are not known */
+	p->window = 4 * 256;
+	for (n = 0; send_one(f) == ROAN_NEXT_PACKET; n++)
+		KUNIT_EXPECT_EQ(test, f->e.path, 0);
+	KUNIT_EXPECT_EQ(test, n, 4u);
+	sack(f, 0, 0x3c);		/* 3 to 6 are received */
+	KUNIT_EXPECT_EQ(test, p->n_in_flight, 0u);
+	KUNIT_EXPECT_GT(test, p->window, 4u * 256);
+}
+
+/* With one path all packets keep their order, whatever the time: as without struct roan_paths. */
+static void set_paths__leaves_loss_to_reordering(struct kunit *test)
+{
+	struct req_fixture *f = sent_after_loss(test, 1);
+	struct roan_paths *p = kunit_kzalloc(test, roan_paths_size(1), GFP_KERNEL);
+	struct roan_min_rtt min_rtt = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	f->r.min_rtt = &min_rtt;
+	f->r.peer_sacks = true;
+	roan_requester_set_paths(&f->r, p);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	f->now += 20 * NSEC_PER_USEC;
+	sack(f, 0, 0x1);
+	expect_packet(test, f, 0, true);
+	KUNIT_EXPECT_FALSE(test, p->path[0].failed);
+	KUNIT_EXPECT_EQ(test, p->n, 1u);
 }
 
 static struct kunit_case requester_paths_cases[] = {
@@ -187,6 +278,11 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(next__sends_single_packets_by_a_failed_path),
 	KUNIT_CASE(next__waits_when_the_window_is_full),
 	KUNIT_CASE(received__lowers_the_share_of_a_slow_path),
+	KUNIT_CASE(received__compares_with_the_peers_shortest_round_trip),
+	KUNIT_CASE(received__lets_a_small_window_grow),
+	KUNIT_CASE(next__asks_for_an_ack_each_quarter_of_the_window),
+	KUNIT_CASE(set_paths__limits_packets_in_flight),
+	KUNIT_CASE(set_paths__leaves_loss_to_reordering),
 	KUNIT_CASE(reset__keeps_the_window_of_psns_small),
 	{}
 };

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Peers: what the QPs of a device that are connected between the same two addresses share, the shortest round trip.
+ * With one of its own, a QP that begins while others fill the queue would take their delay for that of the path, and
+ * push them aside.
+ */
+#include <linux/jhash.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include "base/base.h"
+#include "flow/flow.h"
+
+static DEFINE_MUTEX(peers_mutex);	/* the lists of all devices, and the counts */
+
+static struct hlist_head *peer_list(struct roan_dev *dev, const struct roan_av *av)
+{
+	return &dev->peers[jhash(&av->dgid, sizeof(av->dgid), 0) & ((1 << ROAN_PEER_HASH_BITS) - 1)];
+}
+
+static struct roan_peer *peer_find(struct hlist_head *list, const struct roan_av *av)
+{
+	struct roan_peer *peer;
+
+	hlist_for_each_entry(peer, list, on_dev)
+		if (roan_gid_equal(&peer->sgid, &av->sgid) && roan_gid_equal(&peer->dgid, &av->dgid))
+			return peer;
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL_ACCOUNT);
+	if (!peer)
+		return NULL;
+	peer->sgid = av->sgid;
+	peer->dgid = av->dgid;
+	hlist_add_head(&peer->on_dev, list);
+	return peer;
+}
+
+struct roan_peer *roan_peer_get(struct roan_dev *dev, const struct roan_av *av)
+{
+	struct roan_peer *peer;
+
+	mutex_lock(&peers_mutex);
+	peer = peer_find(peer_list(dev, av), av);
+	if (peer)
+		peer->n_qps++;
+	mutex_unlock(&peers_mutex);
+	return peer;
+}
+
+void roan_peer_put(struct roan_peer *peer)
+{
+	bool last;
+
+	if (!peer)
+		return;
+	mutex_lock(&peers_mutex);
+	last = !--peer->n_qps;
+	if (last)
+		hlist_del(&peer->on_dev);
+	mutex_unlock(&peers_mutex);
+	if (last)
+		kfree(peer);
+}
