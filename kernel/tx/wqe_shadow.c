@@ -89,3 +89,16 @@ void roan_sq_alloc_holes(struct roan_qp *qp)
 	if (!req->holes && req->cfg.sack)
 		WRITE_ONCE(req->holes, roan_qp_zalloc(qp, sizeof(*req->holes), GFP_ATOMIC));
 }
+
+void roan_sq_alloc_window(struct roan_qp *qp)
+{
+	struct roan_requester *req = &qp->sq.req;
+	struct roan_paths *paths;
+
+	lockdep_assert_held(&qp->sq.lock);
+	if (req->paths || !req->min_rtt || !req->cfg.sack || req->cfg.psn_window > ROAN_PATH_PSNS)
+		return;
+	paths = roan_qp_zalloc(qp, roan_paths_size(1), GFP_ATOMIC);
+	if (paths)
+		roan_requester_set_paths(req, paths);
+}

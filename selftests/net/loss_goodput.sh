@@ -6,7 +6,8 @@
 # "of ideal": of the line rate, less the lost packets and the headers. The lost ones do not take time on the line, and what
 # is under way at the begin is counted: a little more than 100 % is possible.
 #
-# lossy_link.sh draws the hosts. The peers send SACKs; "standard": the receiver does not, but keeps what comes after a gap.
+# lossy_link.sh draws the hosts. The peers send SACKs; "standard": the receiver does not, but keeps what comes after a gap. If
+# two packets in a row are lost before that is known, a whole window is sent again.
 # MS=MILLISECONDS: length of each measurement (40).
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
@@ -68,12 +69,13 @@ done <<-END
 	write 10 100 4096 0.1 0 auto 95 1.5
 	write 10 100 4096 1 0 auto 90 1.5
 	write 40 20 4096 0.1 0 auto 95 1.5
-	write 40 20 4096 1 0 auto 90 1.5
-	write 40 100 4096 0.1 0 auto 90 1.5
-	write 40 100 4096 1 0 auto 70 1.5
+	write 40 20 4096 1 0 auto 95 1.5
+	write 40 100 4096 0.1 0 auto 92 1.5
+	write 40 100 4096 1 0 auto 90 1.5
+	write 40 100 4096 5 0 auto 70 1.5
 	write 25 20 1024 0.1 0 auto 95 1.5
-	write 25 20 1024 1 0 auto 90 1.5
-	write 10 20 4096 1 0 standard 85 1.5
+	write 25 20 1024 1 0 auto 95 1.5
+	write 10 20 4096 1 0 standard 85 4
 	write 10 20 4096 0 1 auto 95 0
 	write 10 20 4096 0 5 auto 95 0
 	write 40 20 4096 0 1 auto 95 0

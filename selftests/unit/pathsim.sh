@@ -20,6 +20,13 @@ ktap_check "all four lose 2 %" over -l 82 -r 1.1 10,loss=2 10,loss=2 10,loss=2
 ktap_check "one of four fails after 15 of 40 ms" over -l 79 -r 1.05 10,down=15 10 10 10
 ktap_check "one fails for 5 ms" over -l 91 -r 1.05 10,down=15-20 10 10 10
 ktap_check "three of four fail" over -l 50 -r 1.05 10,down=15 10,down=16 10,down=17 10
-ktap_check "eight QPs over four links" over -q 8 -l 95 10 10 10 10
+ktap_check "eight QPs over four links, each gets its share" over -q 8 -t 100 -l 95 -f 85 10 10 10 10
+ktap_check "32 QPs over four links, each gets its share" over -q 32 -t 200 -l 95 -f 85 10 10 10 10
 ktap_check "one link" over -l 95 -r 0 10
+ktap_check "one path, 10 Gb/s, 20 us, 5 % lost" over -p 1 -l 90 -r 1.05 10,loss=5
+ktap_check "one path, 10 Gb/s, 100 us, 5 % lost" over -p 1 -l 90 -r 1.05 10,us=50,loss=5
+ktap_check "one path, 40 Gb/s, 100 us, 1 % lost" over -p 1 -l 87.8 -r 1.05 40,us=50,loss=1
+ktap_check "four QPs with one path each, 0.5 % lost, each gets its share" over -p 1 -q 4 -t 100 -l 95 -f 85 10,loss=0.5
+ktap_check "one path, 5 % of packets overtake others" over -p 1 -l 95 -r 0 40,reorder=5
+ktap_check "one path, 25 Gb/s, 20 us, path MTU 1024, 1 % lost" over -p 1 -l 90 -r 1.05 -m 1024 25,loss=1
 ktap_end

@@ -231,6 +231,8 @@ void sim_take_response(struct sim *sim, struct side *s, const struct roan_pkt *p
 		return;
 	}
 	if (pkt->info->op == ROAN_OP_SACK) {
+		if (!s->req.paths && s->req.cfg.psn_window <= ROAN_PATH_PSNS && sim_one_in(sim, 2))
+			roan_requester_set_paths(&s->req, &s->paths);
 		roan_requester_sacked(&s->req, pkt, sim->now);
 		return;
 	}
