@@ -13,7 +13,7 @@ SECONDS_FUZZ ?= 60
 
 # Build folder of a kernel: its release, and a suffix that tells apart kernels of one release.
 release	 = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
-variant	 = $(if $(filter um,$(ARCH)),-um)$(if $(shell grep -s '^CONFIG_KASAN=y' $(KDIR)/.config),-debug)
+variant	 = $(if $(filter um,$(ARCH)),-um)$(if $(shell grep -s '^CONFIG_KASAN=y' $(KDIR)/.config),-debug)$(if $(COVERAGE),-coverage)
 OUT	 = build/$(release)$(variant)
 
 all: module provider			## module for KDIR (default: the running kernel if its headers are installed, else the highest-named one), provider
@@ -28,9 +28,9 @@ mirror:
 	@find $(OUT) -xtype l -delete
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
 	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench \
-		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(OUT)/selftests/
+		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(CURDIR)/selftests/fuzz $(OUT)/selftests/
 
-module: mirror describe			## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [ROAN_TESTS=y] [STRICT=1]
+module: mirror describe			## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [COVERAGE=y] [ROAN_TESTS=y] [STRICT=1]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(STRICT),W=1 ROAN_WERROR=y) $(KARGS) modules
 
 describe: build/describe.json		## names, units, ranges and meanings of parameters and counters, for the tools

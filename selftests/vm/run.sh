@@ -17,6 +17,7 @@
 # MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: the QEMU to use; default: debian.sh's, if it has
 # one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script. ICOUNT=y: QEMU's clock advances by 1 ns
 # for each instruction that a guest CPU executes and skips idle time, so that times do not depend on the load of this machine.
+# COVERAGE=y: roan.ko reports the basic blocks that run (../fuzz/uverbs); uml, uml-debug, smp-*.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
@@ -24,7 +25,7 @@ REPO=$(readlink -f "$HERE/../..")
 say() { echo "# $*"; }
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,19p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,20p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
@@ -127,6 +128,7 @@ run_uml() {
 	src=$folder/linux-source-6.12
 	tag=$(cat "$src/include/config/kernel.release")-um
 	[ "$lab" = uml ] || tag=$tag-debug
+	tag=$tag${COVERAGE:+-coverage}
 	# shellcheck disable=SC2046 # a word or none
 	built "$tag" "${module[@]}" KDIR="$src" ARCH=um $([ "$lab" = uml ] || echo UBSAN=1)	# undefined behaviour ends the guest
 	echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env"
@@ -201,6 +203,7 @@ run_qemu() {
 	new) built "$version" "$HERE/debian.sh" run trixie "${module[@]}" KDIR="/lib/modules/$version/build" STRICT=1 ;;
 	smp-*)
 		tag=${version%-smp*}-$lab
+		tag=$tag${COVERAGE:+-coverage}
 		built "$tag" "${module[@]}" KDIR="$folder/linux-source-6.12"
 		echo "export ROAN_KO=$REPO/build/$tag/roan.ko" >> "$out/env" ;;
 	*) built "$version" "${module[@]}" KDIR="$("$REPO/tools/vm/kernel.sh" headers "$version")" ;;
@@ -226,7 +229,7 @@ case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud | smp-debug | smp-kcsan) run_qemu "$@" ;;
 arm64 | s390x) run_foreign "$@" ;;
-*) sed -n 3,19p "$0"; exit 2 ;;
+*) sed -n 3,20p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true

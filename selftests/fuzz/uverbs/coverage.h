@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Shared by the kernel module (coverage.c) and the fuzzer. */
+#ifndef ROAN_COVERAGE_H
+#define ROAN_COVERAGE_H
+
+#define ROAN_COVERAGE_BITS	(1ul << 21)	/* bytes of the module's text that the bits cover */
+
+struct roan_coverage {
+	unsigned long text;	/* address of the module's text */
+	unsigned long set;	/* how often a bit has been set */
+	unsigned long reserved[510];
+	/* Bit N: the basic block whose call of __sanitizer_cov_trace_pc() returns to text + N has run. */
+	unsigned long bits[ROAN_COVERAGE_BITS / 8 / sizeof(long)];
+};
+
+#endif
