@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A soak of HOURS (2): ../net/soak.sh again and again, MINUTES (20) in a guest, always in the lab that has run least so far.
-# Stops at the first failure or report of a kernel. LABS="LAB ...": only these. Each guest's figures are a line of
-# soak.csv in ROAN_CACHE, so an interrupted soak goes on; the sums of each lab are printed at the end.
+# Stops at the first failure or report of a kernel. LABS="LAB ...": only these; `fuzz` is ../fuzz/uverbs, whose calls count
+# as rounds. Each guest's figures are a line of soak.csv in ROAN_CACHE, so an interrupted soak goes on; the sums of each lab are printed at the end.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 table=${ROAN_CACHE:-$HOME/.cache/roan}/soak.csv
 minutes=${MINUTES:-20}
-labs=${LABS:-uml-debug qemu-6.12 qemu-6.1 smp-debug smp-kcsan arm64 s390x}
+labs=${LABS:-uml-debug fuzz qemu-6.12 qemu-6.1 smp-debug smp-kcsan arm64 s390x}
 [ -e "$table" ] || echo "date,commit,lab,seed,seconds,rounds,messages,bytes,lost,corrupted,kib" > "$table"
 
 # Prints the lab of $labs that has run for the least time.
@@ -17,16 +17,25 @@ next_lab() {
 		END { n = split(labs, lab, " "); for (i = 1; i <= n; i++) if (!least || took[lab[i]] < took[least]) least = lab[i]; print least }' "$table"
 }
 
+guest() { # LAB SEED
+	export MINUTES=$minutes SEED=$2
+	case $1 in
+	fuzz) LAB='' "$REPO/selftests/fuzz/uverbs/uverbs.sh" ;;
+	*) LAB_ENV="MINUTES SEED" "$HERE/run.sh" "$1" -s $((minutes * 60 + 600)) "$REPO/selftests/net/soak.sh" ;;
+	esac
+}
+
 run() { # LAB SEED
 	local out commit figures
 	out=$(mktemp)
 	commit=$(git -C "$REPO" rev-parse --short HEAD)
-	if ! LAB_ENV="MINUTES SEED" MINUTES=$minutes SEED=$2 "$HERE/run.sh" "$1" -s $((minutes * 60 + 600)) "$REPO/selftests/net/soak.sh" > "$out" 2>&1; then
+	if ! (guest "$@") > "$out" 2>&1; then
 		cat "$out"
 		echo "not ok soak in $1, seed $2 # output in $out"
 		exit 1
 	fi
 	figures=$(sed -n 's/^# soak: //p' "$out" | grep -oE -- '-?[0-9]+ ' | tr -d ' ' | paste -sd ,)
+	[ "$1" != fuzz ] || figures=$((minutes * 60)),$(sed -n 's/^# fuzz: \([0-9]*\) calls.*/\1/p' "$out"),0,0,0,0,0
 	rm "$out"
 	echo "$(date +%F),$commit,$1,$2,$figures" >> "$table"
 	echo "# $1, seed $2: $figures"
