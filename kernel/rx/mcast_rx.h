@@ -22,6 +22,7 @@ struct roan_mcast_member {
 	struct list_head on_group;	/* RCU */
 	struct list_head on_qp;		/* qp->mcast; verbs/mcast.c */
 	struct roan_mcast *group;
+	u32 attached;			/* verbs/mcast.c: how often */
 	struct roan_qp_ref *ref;	/* RCU-freed, at least a grace period after the member is removed */
 	struct rcu_head rcu;
 };

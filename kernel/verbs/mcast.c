@@ -11,6 +11,9 @@
  * interfaces of a group also hold RTNL, inside the mutex. Readers use RCU. A member points to the QP's ref, not to the
  * QP: a reader may see a member that was just removed and whose QP is gone.
  *
+ * To attach again is no error (IBTA vol. 1, 10.5.1). But it is counted, because the RDMA core detaches once for each
+ * call that attached: it keeps an attachment for each LID and notation of an MGID, which are one group here.
+ *
  * Limits: attachments of the device, attachments of a user (base/user_share.h), and QPs of a group, as each of them
  * gets a copy in the same softirq. Beyond each: ENOMEM, as with other drivers. A group without members is left, so
  * there are never more groups than attachments.
@@ -169,17 +172,19 @@ static struct roan_user *mcast_user(const struct roan_qp *qp)
 	return qp->uctx ? to_roan_ucontext(qp->uctx)->user : NULL;
 }
 
-static void mcast_member_remove(struct roan_mcast_member *m, struct roan_qp *qp)
+static void mcast_detach(struct roan_mcast_member *m, struct roan_qp *qp)
 {
 	struct roan_mcast *group = m->group;
 
+	qp->dev->n_mcast--;
+	roan_share_give(mcast_user(qp), ROAN_SHARE_MCAST);
+	if (--m->attached)
+		return;
 	list_del_rcu(&m->on_group);
 	list_del(&m->on_qp);
 	kfree_rcu(m, rcu);
 	group->n_members--;
 	qp->n_mcast--;
-	qp->dev->n_mcast--;
-	roan_share_give(mcast_user(qp), ROAN_SHARE_MCAST);
 	mcast_group_close_if_empty(group);
 }
 
@@ -194,11 +199,11 @@ static int mcast_member_add(struct roan_mcast *group, struct roan_qp *qp)
 		return -ENOMEM;
 	m->ref = qp->ref;
 	m->group = group;
+	m->attached = 1;
 	list_add(&m->on_qp, &qp->mcast);
 	list_add_rcu(&m->on_group, &group->members);
 	group->n_members++;
 	qp->n_mcast++;
-	qp->dev->n_mcast++;
 	return 0;
 }
 
@@ -218,18 +223,22 @@ static int mcast_attach_new(struct roan_mcast *group, struct roan_qp *qp, const 
 static int mcast_attach(struct roan_qp *qp, const union ib_gid *gid)
 {
 	struct roan_mcast *group = mcast_group_find(qp->dev, gid);
+	struct roan_mcast_member *m = group ? mcast_member_find(group, qp) : NULL;
 	int err;
 
-	if (group && mcast_member_find(group, qp))
-		return 0;	/* already attached: no error (IBTA vol. 1, 10.5.1) */
 	if (qp->dev->n_mcast >= ROAN_MAX_MCAST_ATTACH)
 		return -ENOMEM;
 	err = roan_share_take(mcast_user(qp), ROAN_SHARE_MCAST);
 	if (err)
 		return err;
-	err = mcast_attach_new(group, qp, gid);
+	if (m)
+		m->attached++;
+	else
+		err = mcast_attach_new(group, qp, gid);
 	if (err)
 		roan_share_give(mcast_user(qp), ROAN_SHARE_MCAST);
+	else
+		qp->dev->n_mcast++;
 	return err;
 }
 
@@ -276,19 +285,17 @@ int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	if (group)
 		m = mcast_member_find(group, qp);
 	if (m)
-		mcast_member_remove(m, qp);
+		mcast_detach(m, qp);
 	mutex_unlock(&writers);
 	return m ? 0 : -EINVAL;
 }
 
 void roan_mcast_detach_all(struct roan_qp *qp)
 {
-	struct roan_mcast_member *m, *next;
-
 	if (!qp->n_mcast)	/* no concurrent attach: the QP is being destroyed */
 		return;
 	mutex_lock(&writers);
-	list_for_each_entry_safe(m, next, &qp->mcast, on_qp)
-		mcast_member_remove(m, qp);
+	while (!list_empty(&qp->mcast))
+		mcast_detach(list_first_entry(&qp->mcast, struct roan_mcast_member, on_qp), qp);
 	mutex_unlock(&writers);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define LEN	200
+#define OTHER_LID	0xc001
 #define SEED	0x6d63617374ull
 
 static struct ibv_qp *ud_qp(struct vt_dev *d, struct ibv_cq *cq, int depth)
@@ -82,8 +83,9 @@ static void receive_all(struct vt_dev *d, const union ibv_gid *group, int member
 				vt_die("post_recv");
 		}
 	}
+	/* RoCE ignores the LID, but the RDMA core does not: the two are one membership, and each needs its detach. */
 	for (k = 0; k < members; k++)
-		if (ibv_attach_mcast(qp[k], group, 0))
+		if (ibv_attach_mcast(qp[k], group, 0) || ibv_attach_mcast(qp[k], group, OTHER_LID))
 			vt_die("attach: %s", strerror(errno));
 	puts("joined");
 	fflush(stdout);
@@ -98,7 +100,7 @@ static void receive_all(struct vt_dev *d, const union ibv_gid *group, int member
 	if (vt_poll(cq[members], &wc, 200))
 		vt_die("a QP that is not attached got a datagram");
 	for (k = 0; k < members; k++)
-		if (ibv_detach_mcast(qp[k], group, 0))
+		if (ibv_detach_mcast(qp[k], group, OTHER_LID) || ibv_detach_mcast(qp[k], group, 0))
 			vt_die("detach: %s", strerror(errno));
 	if (!ibv_detach_mcast(qp[0], group, 0))
 		vt_die("a second detach succeeded");
