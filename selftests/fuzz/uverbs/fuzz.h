@@ -55,6 +55,7 @@ struct object {
 
 struct context {
 	int fd;				/* -1: closed */
+	bool opening;			/* by ioctl */
 	struct ring hints;
 	uint32_t n[KINDS];		/* objects ever made */
 	struct object obj[KINDS][MAX_OBJECTS];

@@ -79,7 +79,9 @@ bool context_open(struct run *r, int c, uint64_t features, bool by_ioctl)
 			{ .attr_id = UVERBS_ATTR_UHW_IN, .len = 8, .data = features },
 			{ .attr_id = UVERBS_ATTR_UHW_OUT, .len = sizeof(roan), .data = (uintptr_t)&roan },
 		};
+		x->opening = true;
 		err = do_ioctl(r, c, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, attrs, ARRAY_SIZE(attrs));
+		x->opening = false;
 	} else {
 		err = do_write(r, c, &(struct wcmd) { IB_USER_VERBS_CMD_GET_CONTEXT, &core, sizeof(core), &resp, sizeof(resp),
 						       &features, sizeof(features), &roan, sizeof(roan) }, NULL);
