@@ -17,5 +17,5 @@ git -C "$REPO" archive "$commit" | tar -x -C "$old"
 make -s -j"$(nproc)" -C "$old" module KDIR="/lib/modules/$version/build"
 make -s -C "$old" provider
 make -s -C "$REPO" provider
-ICOUNT=y LAB_ENV="OLD_KO OLD_PROVIDER" OLD_KO=$old/build/$version/roan.ko OLD_PROVIDER=$old/build/provider \
+ICOUNT=y LAB_ENV="OLD_KO OLD_PROVIDER ONLY" OLD_KO=$old/build/$version/roan.ko OLD_PROVIDER=$old/build/provider \
 	"$REPO/selftests/vm/run.sh" qemu-6.12 -c 1 -s 400 "$HERE/instructions.sh"
