@@ -276,9 +276,9 @@ static void path_adapt_share(struct roan_paths *p, struct roan_path *path)
 }
 
 /*
- * What a round trip may take longer than the shortest one: time for a queue of EXCESS bytes times ns, divided by the
- * window. So QPs that share a queue get equal windows, small ones grow, and the burst of a small window is no excess.
- * Half for one path, whose round trips differ less.
+ * ns that a round trip may take longer than the shortest one: half of that, or EXCESS by the window, if it is more. So
+ * of QPs that share a queue those with small windows get more, and the burst of a small window is no excess. The round
+ * trips of one path differ less than those of several: half as much is accepted.
  */
 static u32 path_excess(const struct roan_requester *r, u32 min_rtt)
 {

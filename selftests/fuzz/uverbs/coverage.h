@@ -9,7 +9,7 @@ struct roan_coverage {
 	unsigned long text;	/* address of the module's text */
 	unsigned long set;	/* how often a bit has been set */
 	unsigned long reserved[510];
-	/* Bit N: the basic block whose call of __sanitizer_cov_trace_pc() returns to text + N has run. */
+	/* Bit N is set: a basic block has run. Its call of __sanitizer_cov_trace_pc() returns to text + N. */
 	unsigned long bits[ROAN_COVERAGE_BITS / 8 / sizeof(long)];
 };
 
