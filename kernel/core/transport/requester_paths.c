@@ -210,18 +210,20 @@ static void path_add(struct roan_paths *p, u32 psn, bool not_timed, u64 now)
 	p->n_in_flight++;
 }
 
-/* ns after which a packet does not arrive any more, by any path. 0: not known. */
+/* ns after which a packet does not arrive any more, by any path. 0: not known; with one path only overtakers tell. */
 static u32 path_latest(const struct roan_paths *p)
 {
 	u64 ns = max(2ull * p->rtt_ns, p->max_rtt_ns + p->max_rtt_ns / 2ull) << p->backoff;
 
+	if (p->n == 1)
+		return 0;
 	return min_t(u64, ns, LATEST_MAX_NS);
 }
 
 /* What is missing now and in flight has arrived or expired by then. */
 static void path_limit_wait(struct roan_requester *r, u64 now)
 {
-	if (r->any_holes && r->paths->n > 1 && path_latest(r->paths))
+	if (r->any_holes && path_latest(r->paths))
 		r->holes->lost_at = min(r->holes->lost_at, now + path_latest(r->paths));
 }
 

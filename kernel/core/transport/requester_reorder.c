@@ -33,11 +33,6 @@ static u32 reorder_wait_ns(const struct roan_requester *r)
 	return clamp_t(u64, ns, REORDER_MIN_NS, REORDER_MAX_NS);
 }
 
-static bool reorder_by_paths(const struct roan_requester *r)
-{
-	return unlikely(r->paths) && r->paths->n > 1;
-}
-
 /* Packets received that were sent after packet @psn, or after its copy; by the same path, if there are several. */
 static u32 reorder_overtakers(const struct roan_requester *r, const struct roan_pkt *pkt, u32 psn)
 {
@@ -45,7 +40,7 @@ static u32 reorder_overtakers(const struct roan_requester *r, const struct roan_
 	bool tried = psn_set_has(h->tried, ROAN_HOLES, psn);
 	u32 later = tried ? h->tried_at[psn % ROAN_HOLES] : psn_add(psn, 1);
 
-	if (reorder_by_paths(r))
+	if (unlikely(r->paths) && r->paths->n > 1)
 		return min_t(u32, roan_paths_overtakers(r, psn), U8_MAX);
 	if (psn_diff(pkt->sack.highest_psn, later) < 0)
 		return 0;
@@ -86,7 +81,7 @@ bool roan_reorder_is_lost(struct roan_requester *r, const struct roan_pkt *pkt, 
 	u32 n = reorder_overtakers(r, pkt, psn);
 
 	if (!n)
-		return reorder_by_paths(r) && roan_paths_expired(r, psn, now, &h->lost_at);
+		return r->paths && roan_paths_expired(r, psn, now, &h->lost_at);
 	if (!h->overtakers[psn % ROAN_HOLES])
 		h->overtaken_at[psn % ROAN_HOLES] = now;
 	h->overtakers[psn % ROAN_HOLES] = n;
@@ -167,7 +162,7 @@ static bool reorder_has_waited(struct roan_requester *r, u32 psn, u64 now)
 
 	if (h->overtakers[psn % ROAN_HOLES])
 		return reorder_is_over(r, psn, now);
-	return reorder_by_paths(r) && roan_paths_expired(r, psn, now, &h->lost_at);
+	return r->paths && roan_paths_expired(r, psn, now, &h->lost_at);
 }
 
 void roan_reorder_timed_out(struct roan_requester *r, u64 now)
