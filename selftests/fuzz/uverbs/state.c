@@ -160,7 +160,7 @@ struct object *add(struct run *r, int c, enum kind kind, uint32_t handle)
 	return o;
 }
 
-/* The last object takes the place of the one that is gone. Its rings stay mapped for a while: the user may still write. */
+/* The last object takes the place of the one that is gone. */
 void forget(struct run *r, int c, enum kind kind, uint32_t handle)
 {
 	struct context *x = &r->ctx[c];

@@ -170,7 +170,7 @@ static void received__lowers_the_share_of_a_slow_path(struct kunit *test)
 	KUNIT_EXPECT_LT(test, p->path[slow].share, p->path[!slow].share);
 }
 
-/* Round trips of 100 us are an excess as another QP measured 20 us to the same peer; and none without it. */
+/* A round trip of 200 us is an excess if another QP has measured 20 us to the same peer, and none otherwise. */
 static void received__compares_with_the_peers_shortest_round_trip(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 16);
