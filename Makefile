@@ -75,11 +75,11 @@ selftest: describe			## every script of selftests/vm/suites in its lab
 
 paths:					## scripts that move data, on links with all settings of GSO, GRO, MTU and loss (two hours of CPU)
 	@tools/setup
-	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/netdev-suites"
+	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/suites-paths"
 
 foreign:				## scripts on other CPUs, emulated: arm64, s390x (big-endian)
 	@tools/setup build lab tests s390x
-	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/foreign-suites"
+	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/suites-foreign"
 
 smp:					## scripts in kernels with KASAN and lockdep, and with KCSAN, on 4 emulated CPUs
 	@tools/setup
