@@ -73,6 +73,10 @@ kunit:					## the suites inside a UML kernel with KASAN
 selftest: describe			## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh guests
 
+long:					## what `check` has no time for: packages rebooted, more kernels, longer scripts (an hour and a half)
+	@tools/setup
+	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/suites-long"
+
 paths:					## scripts that move data, on links with all settings of GSO, GRO, MTU and loss (two hours of CPU)
 	@tools/setup
 	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/suites-paths"
@@ -96,7 +100,7 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but mutate, bench, cc, cross, foreign, paths, smp and soak; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, bench, cc, cross, foreign, long, paths, smp and soak; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
@@ -141,4 +145,4 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest paths foreign bench cc check bare demo install install-tool dkms deb rpm smp soak kernel-tree clean
+.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool dkms deb rpm smp soak kernel-tree clean
