@@ -34,7 +34,7 @@ module: mirror describe			## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(STRICT),W=1 ROAN_WERROR=y) $(KARGS) modules
 
 describe: build/describe.json		## names, units, ranges and meanings of parameters and counters, for the tools
-build/describe.json: tools/describe.c kernel/core/cc/params.h kernel/core/flow/pfc_rules.h kernel/base/counters.h
+build/describe.json: tools/describe.c kernel/core/cc/params.h kernel/core/flow/pfc_rules.h kernel/base/counters.h kernel/base/latency.h
 	@mkdir -p $(@D)
 	@t=$@.$$$$; $(HOSTCC) -Wall -Wextra -Ikernel -o $$t.bin $< && $$t.bin > $$t && mv $$t $@; rc=$$?; rm -f $$t $$t.bin; exit $$rc
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Prints build/describe.json: the parameters of cc_param, the algorithms and the counters of the module, from the lists
+ * Prints build/describe.json: the parameters of cc_param, the counters and the histograms of the module, from the lists
  * that the module itself is built from. tools/roan_describe.py reads it. `make describe` builds and runs this program
  * on the machine that builds, not on the one that runs the module.
  */
@@ -19,6 +19,7 @@ typedef uint64_t u64;
 #include "core/cc/params.h"
 #include "core/flow/pfc_rules.h"
 #include "base/counters.h"
+#include "base/latency.h"
 
 static void string(const char *key, const char *text, const char *end)
 {
@@ -61,6 +62,10 @@ int main(void)
 	printf("\n],\n\"counters\": [");
 #define X(name, unit, meaning)	entry("counters", #name, unit, meaning); printf("}");
 	ROAN_COUNTERS(X)
+#undef X
+	printf("\n],\n\"latencies\": [");
+#define X(name, meaning)	entry("latencies", #name, "ns", meaning); printf("}");
+	ROAN_LATENCIES(X)
 #undef X
 	printf("\n]\n}\n");
 	return ferror(stdout) || fflush(stdout);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Names, units, ranges and meanings of roan's parameters and counters, from describe.json, which the build makes from
+"""Names, units, ranges and meanings of roan's parameters, counters and histograms, from describe.json, which the build makes from
 the module's own lists (tools/describe.c).
 
     parameters()    list of {name, unit, meaning, group, min, max, dcqcn, others}; group: device, pfc or cc; dcqcn and
                     others are the defaults of the algorithm dcqcn, and of all others; unit "name": the value is a word
     counters()      list of {name, unit, meaning}, in the order of `rdma statistic`
+    latencies()     the same of the histograms in ports/1/latency/
 
 As a program it prints the tables of Documentation/, which `make test` compares with the pages: roan_describe.py tables
 """
@@ -36,8 +37,12 @@ def counters():
     return description()["counters"]
 
 
+def latencies():
+    return description()["latencies"]
+
+
 def tables():
-    """Rows of the tables of qos-pfc.md and observability.md. The eight counters of the priorities share a row."""
+    """Rows of the tables of qos-pfc.md, observability.md and monitoring.md. The eight counters of the priorities share a row."""
     for group, head, row in (
             ("pfc", "| name | unit | range | default | meaning |\n|---|---|---|---|---|", "| %(name)s | %(unit)s | %(min)d-%(max)d | %(dcqcn)d | %(meaning)s |"),
             ("cc", "| name | unit | range | dcqcn | others | meaning |\n|---|---|---|---|---|---|",
@@ -49,6 +54,8 @@ def tables():
         name = re.sub("_prio0_", "_prioN_", c["name"])
         if not re.search("_prio[1-7]_", name):
             yield "| `%s` | %s | %s%s |" % (name, c["unit"], "N = 0 to 7: " if "_prioN_" in name else "", c["meaning"])
+    yield "| name | meaning |\n|---|---|"
+    yield from ("| `%(name)s` | %(meaning)s |" % h for h in latencies())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ Counters of each device, queue pairs by what holds them back, and the --top N (2
 reading, with their congestion state. Needs root (CAP_NET_ADMIN) and python3-prometheus-client. Documentation/monitoring.md has the list.
 """
 import argparse
-import bisect
+import itertools
 import re
 import sys
 import threading
@@ -17,7 +17,7 @@ import time
 
 import roan_describe
 import roan_figures
-from roan_figures import NAMES, Refused, number, owner, reason, rtt_ns
+from roan_figures import NAMES, Refused, histograms, number, owner, reason, rtt_ns
 
 try:
     from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
@@ -28,7 +28,6 @@ except ImportError:
 
 PORT = 9791
 PERCENTILES = (50, 99, 100)
-RTT_LIMITS = [float("%de%d" % (digit, exponent)) for exponent in range(-6, -1) for digit in (1, 2, 5)] + [float("inf")]	# 1 us to 50 ms
 DIRECTION = {"rx": "received", "tx": "sent"}
 
 
@@ -71,11 +70,10 @@ class Families:
     def gauge(self, name, text, value, **labels):
         self.add(GaugeMetricFamily, name, text, labels, value)
 
-    def histogram(self, name, text, counts, total, **labels):
-        """@counts: observations up to each of RTT_LIMITS and above the one before; @total: their sum."""
-        names, buckets = sorted(labels), []
-        for limit, count in zip(RTT_LIMITS, counts):
-            buckets.append((floatToGoString(limit), count + (buckets[-1][1] if buckets else 0)))
+    def histogram(self, name, text, buckets, total, **labels):
+        """@buckets: as those of roan_figures.histogram()."""
+        names, counts = sorted(labels), itertools.accumulate(count for _, count in buckets)
+        buckets = [(floatToGoString(limit), count) for (limit, _), count in zip(buckets, counts)]
         if name not in self.found:
             self.found[name] = HistogramMetricFamily(name, text, labels=names)
         self.found[name].add_metric([labels[n] for n in names], buckets, total)
@@ -91,7 +89,6 @@ class Collector:
     def __init__(self, most):
         self.most, self.lock, self.meanings = most, threading.Lock(), described()
         self.watch, self.totals = None, {}
-        self.rtts = {}		# device -> counts, one for each of RTT_LIMITS, and the sum
 
     def collect(self):
         with self.lock:
@@ -118,6 +115,13 @@ class Collector:
             out.gauge("roan_port_rate_bytes_per_second", "Rate of the port", dev["mbps"] * 1e6 / 8, device=name)
             out.counter("roan_port_paused_seconds", "Time for which PFC held back a packet of at least one queue pair",
                         dev["paused_us"] / 1e6, device=name)
+            for operation, (buckets, total) in histograms(name).items():
+                if operation == "rtt":
+                    out.histogram("roan_round_trip_seconds", "Round trips: from the sending of a packet to the response that acknowledges it",
+                                  buckets, total, device=name)
+                else:
+                    out.histogram("roan_request_seconds", "Requests of RC, from the send queue to the completion; one at a time of each queue pair",
+                                  buckets, total, device=name, operation=operation)
             for counter, value in dev["counters"].items():
                 metric, labels, text = metric_of(counter)
                 unit, meaning = self.meanings.get(counter, ("", "Counter %s: observability.md" % counter))
@@ -135,12 +139,6 @@ class Collector:
             moved[key] = f["tx_gbps"] + f["rx_gbps"] if f else 0
             self.totals[key] = [a + b for a, b in zip(self.totals[key], f["packets"] if f else (0, 0))]
         for name in sorted(watch.devices):
-            counts = self.rtts.setdefault(name, [[0] * len(RTT_LIMITS), 0])
-            for rtt in (rtt_ns(qp) / 1e9 for (dev, n), qp in watch.qps.items() if dev == name and moved[dev, n] and rtt_ns(qp)):
-                counts[0][bisect.bisect_left(RTT_LIMITS, rtt)] += 1
-                counts[1] += rtt
-            out.histogram("roan_qp_smoothed_rtt_seconds", "Smoothed round trips: at each reading one observation for each queue pair that has carried data "
-                          "since the one before", *counts, device=name)
             mine = [qp for (dev, _), qp in watch.qps.items() if dev == name]
             waits = [reason(qp) for qp in mine]
             for why in NAMES:

@@ -65,6 +65,17 @@ def counters(dev):
     return found
 
 
+def histogram(dev, name):
+    """A histogram of ports/1/latency/: [(seconds that its entries do not reach, entries)], and the sum of all times in seconds."""
+    (_, total), *lines = (line.split() for line in read(port(dev), "latency", name).splitlines())
+    return [(float(limit) / 1e9, int(count)) for limit, count in lines], int(total) / 1e9
+
+
+def histograms(dev):
+    folder = os.path.join(port(dev), "latency")
+    return {name: histogram(dev, name) for name in sorted(os.listdir(folder))} if os.path.isdir(folder) else {}
+
+
 def device(dev):
     """State, rate and algorithm of a device, its counters, and the time in us for which pauses held back a packet."""
     folder = port(dev)

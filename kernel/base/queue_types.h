@@ -109,6 +109,8 @@ struct roan_sq {
 	struct hrtimer timer;	/* soft; runs roan_requester_timer(), and roan_respond() at @nak_at */
 	/* Values of the requester's counters that are already added to the device's counters. */
 	u32 seen_resent, seen_timeouts, seen_rto, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale;
+	u64 timed_since;	/* ns: one request at a time is timed, request_time.c; 0: none is */
+	u32 timed_index;
 };
 
 struct roan_rq {

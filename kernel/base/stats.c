@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shows the counters of counters.h through the RDMA core: `rdma statistic` and ports/1/hw_counters/. Does not count
- * events.
+ * Adds up what the CPUs have counted, and shows the counters of counters.h through the RDMA core: `rdma statistic` and
+ * ports/1/hw_counters/. sysfs_latency.c shows the histograms. Does not count events.
  */
 #include "base/base.h"
 
@@ -26,6 +26,20 @@ u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which)
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(dev->stats, cpu)->count[which]);
 	return sum;
+}
+
+void roan_stats_histogram(const struct roan_dev *dev, enum roan_latency which, struct roan_histogram *sum)
+{
+	const struct roan_histogram *h;
+	int cpu, i;
+
+	memset(sum, 0, sizeof(*sum));
+	for_each_possible_cpu(cpu) {
+		h = &per_cpu_ptr(dev->stats, cpu)->latency[which];
+		sum->sum_ns += READ_ONCE(h->sum_ns);
+		for (i = 0; i < ROAN_LATENCY_BUCKETS; i++)
+			sum->count[i] += READ_ONCE(h->count[i]);
+	}
 }
 
 struct rdma_hw_stats *roan_alloc_port_stats(struct ib_device *dev, u32 port)

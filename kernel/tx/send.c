@@ -313,18 +313,24 @@ static void tx_count_events(struct roan_qp *qp)
 }
 
 /* Completes retired work requests, and raises SQ_DRAINED when the queue has drained. */
-static void tx_retire(struct roan_qp *qp)
+static void tx_retire(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_sq *sq = &qp->sq;
 	enum roan_status status;
+	u64 rtt_ns;
 	u32 index;
 
 	while (roan_requester_retired(&sq->req, &index, &status)) {
+		if (unlikely(index == sq->timed_index) && sq->timed_since)
+			roan_request_time_end(qp, status, now);
 		roan_complete_send(qp, index, status, roan_sq_shadow(sq, index)->vendor_err);
 		if (status != ROAN_ST_SUCCESS)
 			roan_sq_set_err(qp);
 	}
+	rtt_ns = roan_requester_take_rtt(&sq->req);
+	if (rtt_ns)
+		roan_count_time(qp->dev->stats, ROAN_LAT_rtt, rtt_ns);
 	if (sq->sqd_notify && roan_requester_drained(&sq->req)) {
 		sq->sqd_notify = false;
 		roan_defer(&qp->deferred, ROAN_DEFER_EV_SQ_DRAINED);
@@ -332,11 +338,13 @@ static void tx_retire(struct roan_qp *qp)
 }
 
 /* Fetches @budget + 1 WQEs: the last packet must know whether another follows, to decide on AckReq. */
-static void tx_fetch(struct roan_qp *qp, u32 budget)
+static void tx_fetch(struct roan_qp *qp, u32 budget, u64 now)
 	__must_hold(&qp->sq.lock)
 {
 	u32 n = roan_wqe_fetch(qp, budget + 1);
 
+	if (n && !qp->sq.timed_since)
+		roan_request_time_begin(qp, qp->sq.req.tail - n, now);
 	if (!n || qp->sq_polled)
 		return;
 	roan_db_batch_account(qp, n);
@@ -402,9 +410,9 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 	tx_begin_flow(qp, &train, roan_qp_av(qp));
 	do {
 		roan_ring_unpark(&qp->sq.ring);
-		tx_fetch(qp, budget);
+		tx_fetch(qp, budget, now);
 		done = tx_send_wqes(qp, &train, &budget, now);
-		tx_retire(qp);
+		tx_retire(qp, now);
 		if (done)
 			budget--;	/* bounds the loop if the tail is impossible or moves as fast as it is read */
 	} while (!sq_park(qp, !done || train.round.blocked || train.pfc_blocked));

@@ -89,6 +89,12 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 
 void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* process or softirq; takes cq->lock */
 
+/* ---- request_time.c ---- */
+
+/* sq.lock held. The request @index is fetched, and none is timed; the timed one is completed, and its slot is kept. */
+void roan_request_time_begin(struct roan_qp *qp, u32 index, u64 now);
+void roan_request_time_end(struct roan_qp *qp, enum roan_status status, u64 now);
+
 /* ---- flush.c ---- */
 
 /* Each call flushes so many requests of a queue and defers the remainder. True: nothing is left. */

@@ -253,6 +253,7 @@ static void qp_start_sending(struct roan_qp *qp)
 	qp->sq.seen_rnr_naks = 0;
 	qp->sq.seen_implied = 0;
 	qp->sq.seen_stale = 0;
+	qp->sq.timed_since = 0;
 }
 
 static void qp_drain_sq(struct roan_qp *qp)

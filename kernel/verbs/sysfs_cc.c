@@ -203,7 +203,7 @@ static struct attribute *attrs[] = {
 
 static const struct attribute_group group = { .name = "cc_param", .attrs = attrs };
 
-const struct attribute_group *roan_port_groups[] = { &group, &roan_qp_cc_group, NULL };
+const struct attribute_group *roan_port_groups[] = { &group, &roan_qp_cc_group, &roan_latency_group, NULL };
 
 void roan_cc_param_init(struct roan_cc_dev *cc)
 {

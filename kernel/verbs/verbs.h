@@ -108,6 +108,9 @@ extern const struct attribute_group roan_qp_cc_group;
 /* For RTR to RTS, by cc_param/paths: nothing is sent yet, and responses are dropped. 0, or -ENOMEM. */
 int roan_qp_alloc_paths(struct roan_qp *qp);
 
+/* sysfs_latency.c */
+extern const struct attribute_group roan_latency_group;
+
 /* sysfs_cc.c */
 void roan_cc_param_init(struct roan_cc_dev *cc);
 extern const struct attribute_group *roan_port_groups[];

@@ -18,8 +18,9 @@ failed=0
 {
 	sed -n '/^| name | unit | range/,/^$/{/^|/p}' Documentation/qos-pfc.md
 	sed -n '/^## Counters$/,/^## /{/^|/p}' $page
+	sed -n '/^## Histograms of times$/,/^## /{/^|/p}' Documentation/monitoring.md
 } | diff <(tools/roan_describe.py tables) - || {
-	echo "Documentation/qos-pfc.md or observability.md (>) differs from the lists of counters.h, params.h, pfc_rules.h (<)"
+	echo "Documentation/qos-pfc.md, observability.md or monitoring.md (>) differs from the lists of params.h, pfc_rules.h, counters.h, latency.h (<)"
 	failed=1
 }
 file=$(source_of trace.h)
