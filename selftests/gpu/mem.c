@@ -62,33 +62,50 @@ static int open_user(struct mem *m, const struct mem_kind *kind)
 	return 0;
 }
 
-#define HUGE		(2ul << 20)
 #define HUGE_POOL	1	/* hugetlb pages; else transparent huge pages */
+#define MOST_HUGE	(64ul << 20)	/* with pages of 64 KiB a huge one has 512 MiB */
+
+/* Bytes of a huge page: of both kinds, as far as these tests run. */
+static size_t huge_page(void)
+{
+	long kib = vt_number("/proc/meminfo", "Hugepagesize:");
+
+	return kib > 0 ? (size_t)kib * 1024 : 2ul << 20;
+}
+
+/* The pool has so many pages left. */
+static bool huge_pages_free(long n)
+{
+	return vt_number("/proc/meminfo", "HugePages_Free:") >= n;
+}
 
 /* The region begins a few pages before the end of a huge page, so it is in two of them. */
 static int open_huge(struct mem *m, const struct mem_kind *kind)
 {
 	bool pool = kind->flags == HUGE_POOL;
+	size_t huge = huge_page();
 	uint8_t *at;
 	FILE *f;
 	int kib = 0;
 
-	m->map_len = 3 * HUGE;
+	if (pool ? !huge_pages_free(3) : huge > MOST_HUGE)
+		return ENODEV;
+	m->map_len = 3 * huge;
 	m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (pool ? MAP_HUGETLB : 0), -1, 0);
 	if (m->map == MAP_FAILED) {
 		m->map = NULL;
 		return pool ? ENODEV : errno;
 	}
-	at = (uint8_t *)(((uintptr_t)m->map + HUGE - 1) & ~(HUGE - 1));
-	m->p = at + HUGE - 3 * 4096 + 512;
+	at = (uint8_t *)(((uintptr_t)m->map + huge - 1) & ~(huge - 1));
+	m->p = at + huge - 3 * getpagesize() + 512;
 	if (pool)
 		return 0;
 	if (madvise(m->map, m->map_len, MADV_HUGEPAGE))
 		return ENODEV;
-	memset(at, 0, 2 * HUGE);
+	memset(at, 0, 2 * huge);
 	/* The kernel may refuse transparent huge pages: check that it did not. */
 	f = popen("awk '/^AnonHugePages/ { n += $2 } END { print n }' /proc/$PPID/smaps", "r");
-	if (!f || fscanf(f, "%d", &kib) != 1 || kib < 4096)
+	if (!f || fscanf(f, "%d", &kib) != 1 || kib < (int)(2 * huge / 1024))
 		kib = 0;
 	if (f)
 		pclose(f);
@@ -105,10 +122,10 @@ static int open_udmabuf(struct mem *m, const struct mem_kind *kind)
 		return ENODEV;
 	m->off = SHIFTED;
 	memfd = memfd_create("udmabuf", MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB : 0));
-	if (memfd < 0 && huge)
+	if (huge && (memfd < 0 || !huge_pages_free(1)))
 		return ENODEV;
 	create.memfd = memfd;
-	create.size = huge ? HUGE : (m->off + m->len + 4095) & ~4095ul;
+	create.size = huge ? huge_page() : (m->off + m->len + getpagesize() - 1) & -(size_t)getpagesize();
 	if (memfd < 0 || ftruncate(memfd, create.size) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
 		return errno;
 	m->fd = ioctl(dev, UDMABUF_CREATE, &create);
@@ -275,7 +292,7 @@ static int reg(struct mem *m, struct ibv_pd *pd, unsigned int access)
 		m->addr = (uintptr_t)m->p;
 		m->mr = ibv_reg_mr(pd, m->p, m->len, access);
 	} else {
-		m->addr = IOVA + m->off % 4096;
+		m->addr = IOVA + m->off % getpagesize();
 		m->mr = ibv_reg_dmabuf_mr(pd, m->off, m->len, m->addr, m->fd, access);
 	}
 	return m->mr ? 0 : errno;

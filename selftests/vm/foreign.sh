@@ -3,10 +3,10 @@
 # Debian 12 for another CPU, in the cache: fetched if missing. Nothing of it runs on this machine, so its packages are unpacked,
 # not configured. Needs gcc-TRIPLET.
 #   foreign.sh root ARCH		prints the folder of a root with rdma-core and its tests, perftest, development files
-#   foreign.sh kernel ARCH		prints the folder of its newest kernel: boot/vmlinuz-*, lib/modules/*, kdir (to build modules)
+#   foreign.sh kernel LAB		prints the folder of its newest kernel: boot/vmlinuz-*, lib/modules/*, kdir (to build modules)
 #   foreign.sh with ARCH COMMAND...	runs a command here with CC and pkg-config for that root
-#   foreign.sh words ARCH		prints the name that Linux has for it, the prefix of its compiler, the kernel's series
-# ARCH: arm64, s390x. A root's name has a hash of its package list; a folder's file `ready` exists once it is complete.
+#   foreign.sh words LAB		prints the name that Linux has for it, the prefix of its compiler, the kernel's series
+# ARCH: arm64, s390x. LAB: these, arm64-16k (pages of 16 KiB), or for `words` arm64-64k. A root's name has a hash of its package list; a folder's file `ready` exists once it is complete.
 # ROAN_CACHE: the cache.
 set -eu -o pipefail
 shopt -s inherit_errexit
@@ -17,9 +17,9 @@ PACKAGES="busybox-static mount procps kmod udev iproute2 ethtool iputils-ping ne
 	libc6-dev libibverbs-dev librdmacm-dev ibverbs-providers ibverbs-utils rdmacm-utils rdma-core python3-pyverbs perftest qperf
 	infiniband-diags"
 
-words_of() { # ARCH
+words_of() { # LAB
 	case $1 in
-	arm64) echo arm64 aarch64-linux-gnu 6.12 ;;
+	arm64 | arm64-16k | arm64-64k) echo arm64 aarch64-linux-gnu 6.12 ;;
 	s390x) echo s390 s390x-linux-gnu 6.1 ;;
 	*) echo "foreign.sh: no such architecture: $1" >&2; return 1 ;;
 	esac
@@ -66,15 +66,15 @@ make_root() { # FOLDER ARCH
 }
 
 # The headers' Makefile names a folder below /usr/src.
-make_kernel() { # FOLDER ARCH
-	local arch=$2 series release kbuild apt=$CACHE/apt-foreign-$2
-	read -r _ _ series <<< "$(words_of "$arch")"
+make_kernel() { # FOLDER LAB
+	local arch=${2%%-*} flavour=$2 series release kbuild apt=$CACHE/apt-foreign-${2%%-*}
+	read -r _ _ series <<< "$(words_of "$flavour")"
 	apt_of "$arch" apt-get update
-	release=$(apt_of "$arch" apt-cache pkgnames "linux-headers-$series." | sed -nE "s/^linux-headers-([0-9.]+[+-][a-z0-9]+-$arch)$/\1/p" | sort -V | tail -n 1)
-	[ -n "$release" ] || { echo "foreign.sh: apt knows no linux-headers-$series.*-$arch"; return 1; }
-	kbuild=${release%-"$arch"}
+	release=$(apt_of "$arch" apt-cache pkgnames "linux-headers-$series." | sed -nE "s/^linux-headers-([0-9.]+[+-][a-z0-9]+-$flavour)$/\1/p" | sort -V | tail -n 1)
+	[ -n "$release" ] || { echo "foreign.sh: apt knows no linux-headers-$series.*-$flavour"; return 1; }
+	kbuild=${release%-"$flavour"}
 	[ "$series" != 6.1 ] || kbuild=6.1	# of all releases of 6.1
-	(cd "$apt/archives" && apt_of "$arch" apt-get download "linux-image-$release" "linux-headers-$release" "linux-headers-${release%"$arch"}common" \
+	(cd "$apt/archives" && apt_of "$arch" apt-get download "linux-image-$release" "linux-headers-$release" "linux-headers-${release%"$flavour"}common" \
 		"linux-kbuild-$kbuild:$(dpkg --print-architecture)")
 	mkdir -p "$1/usr/lib"
 	ln -s usr/lib "$1/lib"

@@ -6,6 +6,7 @@
 #   kernel.sh 6.12-cloud | 6.1-cloud	its kernel for virtual machines: the same folders (tools/vm/kernel.sh)
 #   kernel.sh smp-debug | smp-kcsan	the same source built for x86-64 with several CPUs: FOLDER/boot/vmlinuz-*,
 #				FOLDER/lib/modules/*, FOLDER/linux-source-6.12
+#   kernel.sh arm64-64k		the same source built for arm64 with pages of 64 KiB: the same folders
 #   kernel.sh memory-model	linux-source-6.12's description of the kernel's memory model: FOLDER/linux-source-6.12/tools/memory-model
 #   kernel.sh new		the newest kernel in debian.sh's root of trixie: the same folders
 # The folder's name has the package version and, if it was built, a hash of configuration and build steps. Its file `ready`
@@ -64,10 +65,12 @@ build_uml() { # FOLDER CONFIG...
 
 # To save time the sanitizers are compiled into external modules and the code around them only. Lockdep, debug objects and
 # KASAN's quarantine cover the whole kernel.
-build_smp() { # FOLDER CONFIG...
-	local dir=$1 src=$1/linux-source-6.12 opts missing release
+build_small() { # "MAKE VARIABLES" IMAGE FOLDER CONFIG...
+	local image=$2 dir=$3 src=$3/linux-source-6.12 opts missing release words kernel=(make -s -C "$3/linux-source-6.12")
 	local checked='drivers/infiniband/% drivers/net/% drivers/dma-buf/% net/% lib/% kernel/time/%'
-	shift
+	read -ra words <<< "$1"
+	kernel+=("${words[@]}")
+	shift 3
 	opts=$(cat "$@" | grep -v '^#' | tr '\n' ' ')
 	unpack linux-source-6.12 "$dir/deb"
 	tar -C "$dir" --exclude='*/drivers/gpu/*.[ch]' -xf "$dir/deb/usr/src/linux-source-6.12.tar.xz"
@@ -75,18 +78,20 @@ build_smp() { # FOLDER CONFIG...
 	# shellcheck disable=SC2016 # for make
 	sed -i 's/_SANITIZE)$(is-kernel-object)/_SANITIZE)$(is-checked)/' "$src/scripts/Makefile.lib"
 	echo "is-checked = \$(if \$(KBUILD_EXTMOD)\$(filter $checked,\$(obj)/),\$(is-kernel-object))" >> "$src/scripts/Makefile.lib"
-	make -s -C "$src" ARCH=x86_64 tinyconfig
+	"${kernel[@]}" tinyconfig
 	# shellcheck disable=SC2086 # a list of options
 	(cd "$src" && ./scripts/config $opts)
-	make -s -C "$src" ARCH=x86_64 olddefconfig
+	"${kernel[@]}" olddefconfig
 	missing=$(echo "$opts" | grep -oE -- '-e [A-Z0-9_]+' | sed 's/-e \(.*\)/CONFIG_\1=y/' | grep -vxFf "$src/.config" | paste -sd' ')
 	[ -z "$missing" ] || { echo "kernel.sh: Kconfig did not take $missing"; return 1; }
-	make -s -C "$src" ARCH=x86_64 -j"$(nproc)"
-	make -s -C "$src" ARCH=x86_64 modules_install INSTALL_MOD_PATH="$dir"
+	"${kernel[@]}" -j"$(nproc)"
+	"${kernel[@]}" modules_install INSTALL_MOD_PATH="$dir"
 	release=$(cat "$src/include/config/kernel.release")
 	mkdir "$dir/boot"
-	mv "$src/arch/x86/boot/bzImage" "$dir/boot/vmlinuz-$release"
+	mv "$src/arch/$image" "$dir/boot/vmlinuz-$release"
 }
+build_smp() { build_small ARCH=x86_64 x86/boot/bzImage "$@"; }
+build_arm64() { build_small "ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-" arm64/boot/Image "$@"; }
 
 build_memory() { # FOLDER
 	local model=linux-source-6.12/tools/memory-model
@@ -111,10 +116,11 @@ uml | uml-debug)
 	version=$(candidate linux-source-6.12)
 	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_uml build_pclmul; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
-smp-debug | smp-kcsan)
-	configs=("$HERE/config/smp.config" "$HERE/config/$what.config")
+smp-debug | smp-kcsan | arm64-64k)
+	configs=("$HERE"/config/{smp,smp-x86,"$what"}.config)
+	[ "$what" != arm64-64k ] || configs=("$HERE"/config/{smp,"$what"}.config)
 	version=$(candidate linux-source-6.12)
-	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_smp; } | sha256sum | cut -c1-12)
+	hash=$({ cat "${configs[@]}" | grep -v '^#'; declare -f build_small "build_${what%%-*}"; } | sha256sum | cut -c1-12)
 	dir=$CACHE/$what-$version-$hash ;;
 memory-model)
 	# A kernel that was built from this source has it.
@@ -137,7 +143,7 @@ new)
 	echo "$dir/kernel"
 	exit ;;
 *)
-	sed -n 3,14p "$0"
+	sed -n 3,15p "$0"
 	exit 2 ;;
 esac
 [ -n "$version" ] || { echo "kernel.sh: apt knows no kernel for $what" >&2; exit 1; }

@@ -5,7 +5,7 @@
 #   run.sh LAB[+RELEASE] [-v] [-m MEM] [-s SECONDS] [-c CPUS] [-k ARG] [-o DIR] [-n] SCRIPT [ARG...]
 #	LAB: uml | uml-debug | uml-virtual (the same as uml -v) | qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new |
 #	    qemu-6.12-cloud | qemu-6.1-cloud | smp-debug | smp-kcsan (QEMU, 4 CPUs); on another CPU, with a root of its own
-#	    (foreign.sh): arm64 | s390x
+#	    (foreign.sh): arm64 | arm64-16k | arm64-64k (pages of 16 and 64 KiB) | s390x
 #	+RELEASE: +trixie: the root of that Debian release (debian.sh), with roan built in it, not this machine's root;
 #	    +source: this machine's root, rdma-core built from its newest known source, roan as a provider in that tree
 #	-v  virtual time (UML): the clock advances only while every task sleeps; a task that polls stops it for ever.
@@ -80,7 +80,7 @@ module=(make -s -j"$(nproc)" -C "$REPO" module ROAN_TESTS=y)
 # Lower layer of the guest's root: this machine's root, or that of another release or CPU, with its own build of provider and
 # programs.
 lower=/
-case $lab in arm64 | s390x) release=$lab ;; esac
+case $lab in arm64* | s390x) release=${lab%%-*} ;; esac
 base=$REPO/build/$release
 in_root=("$HERE/debian.sh" run "$release") flags=()
 case $release in
@@ -213,22 +213,26 @@ run_qemu() {
 
 # shellcheck disable=SC2034 # some variables are read by qemu.sh
 run_foreign() {
-	local folder version linux_arch triplet qemu cpu serial busybox=$lower/bin/busybox
+	local folder kdir version linux_arch triplet qemu cpu serial busybox=$lower/bin/busybox
 	read -r linux_arch triplet _ <<< "$("$HERE/foreign.sh" words "$lab")"
 	case $lab in
-	arm64) qemu=(qemu-system-aarch64 -machine virt) cpu=neoverse-n1 serial=ttyAMA0 append="$append kpti=off" ;;
+	arm64*) qemu=(qemu-system-aarch64 -machine virt) cpu=neoverse-n1 serial=ttyAMA0 append="$append kpti=off" ;;
 	s390x) qemu=(qemu-system-s390x) cpu=max serial=ttysclp0 ;;
 	esac
-	folder=$("$HERE/foreign.sh" kernel "$lab")
+	case $lab in
+	arm64-64k) folder=$("$HERE/kernel.sh" "$lab") kdir=$folder/linux-source-6.12 ;;
+	*) folder=$("$HERE/foreign.sh" kernel "$lab") kdir=$folder/kdir ;;
+	esac
 	version=$(version_in "$folder")
-	built "$version" "${module[@]}" KDIR="$folder/kdir" ARCH="$linux_arch" KARGS="CROSS_COMPILE=$triplet-"
+	built "$version" "${module[@]}" KDIR="$kdir" ARCH="$linux_arch" KARGS="CROSS_COMPILE=$triplet-"
+	echo "export ROAN_KO=$REPO/build/$version/roan.ko" >> "$out/env"
 	boot "$folder" "$version" "$@"
 }
 
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud | smp-debug | smp-kcsan) run_qemu "$@" ;;
-arm64 | s390x) run_foreign "$@" ;;
+arm64 | arm64-16k | arm64-64k | s390x) run_foreign "$@" ;;
 *) sed -n 3,20p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true

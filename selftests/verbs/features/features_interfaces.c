@@ -94,12 +94,13 @@ static void port_speed(struct vt_dev *d)
 /* ---- device memory as a dma-buf ---- */
 
 #ifdef HAVE_ibv_dm_export_dmabuf_fd
-#define DM_SIZE	20000	/* whole pages are exported */
+#define PAGE	((size_t)getpagesize())
+#define DM_SIZE	(5 * PAGE - 480)	/* whole pages are exported */
 
-/* WRITEs to the dma-buf @fd and READs from it over QPs of @d. */
+/* WRITEs to the second page of the dma-buf @fd and READs from it, over QPs of @d. */
 static int dmabuf_traffic(struct vt_dev *d, int fd, uint64_t seed)
 {
-	struct ibv_mr *mr = ibv_reg_dmabuf_mr(d->pd, 4096, 8192, 4096, fd, RIGHTS & ~IBV_ACCESS_MW_BIND);
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(d->pd, PAGE, 8192, PAGE, fd, RIGHTS & ~IBV_ACCESS_MW_BIND);
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	struct pair p;
@@ -112,7 +113,7 @@ static int dmabuf_traffic(struct vt_dev *d, int fd, uint64_t seed)
 	sge = sge_at(&p, 0, 8192);
 	wr = (struct ibv_send_wr) {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { 4096, mr->rkey },
+		.wr.rdma = { PAGE, mr->rkey },
 	};
 	err = post(&p, 0, wr) ?: status_of(p.scq[0], 10000) == IBV_WC_SUCCESS ? 0 : EIO;
 	wr.opcode = IBV_WR_RDMA_READ;
@@ -147,20 +148,20 @@ static void dm_export(struct vt_dev *d)
 		ibv_free_dm(dm);
 		return;
 	}
-	vt_ok(fd >= 0 && lseek(fd, 0, SEEK_END) == (DM_SIZE + 4095) / 4096 * 4096, "DM export: a dma-buf of its whole pages");
+	vt_ok(fd >= 0 && lseek(fd, 0, SEEK_END) == (off_t)(5 * PAGE), "DM export: a dma-buf of its whole pages");
 	err = dmabuf_traffic(d, fd, 1);
-	vt_ok(!err && same_in_dm(dm, 4096, 1), "DM export: the same device writes and reads it (%s)", strerror(err));
+	vt_ok(!err && same_in_dm(dm, PAGE, 1), "DM export: the same device writes and reads it (%s)", strerror(err));
 	if (second_device) {
 		vt_open(&second, second_device, false, -1, 1024);
 		err = dmabuf_traffic(&second, fd, 2);
-		vt_ok(!err && same_in_dm(dm, 4096, 2), "DM export: another device writes and reads it (%s)", strerror(err));
+		vt_ok(!err && same_in_dm(dm, PAGE, 2), "DM export: another device writes and reads it (%s)", strerror(err));
 		vt_close(&second);
 	}
-	map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 4096);
+	map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, PAGE);
 	if (map != MAP_FAILED)
 		vt_fill(map, 8192, 3, 0);
-	vt_ok(map != MAP_FAILED && same_in_dm(dm, 4096, 3), "DM export: a program maps it");
-	vt_ok(mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 20480) == MAP_FAILED, "DM export: a mapping behind its end fails");
+	vt_ok(map != MAP_FAILED && same_in_dm(dm, PAGE, 3), "DM export: a program maps it");
+	vt_ok(mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 5 * PAGE) == MAP_FAILED, "DM export: a mapping behind its end fails");
 	vt_ok(!ibv_free_dm(dm), "DM export: the device memory can be freed");
 	err = dmabuf_traffic(d, fd, 4);
 	vt_ok(!err && map != MAP_FAILED && vt_diff(map, 8192, 4, 0) == 8192,
