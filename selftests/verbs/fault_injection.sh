@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Two hosts compare every byte of random operations while the kernel fails: allocations in softirq and in the workers of
 # page faults (kernels with fault injection), programs that are stopped or killed, memory that is compacted and moved
-# between nodes, CPUs that go offline (several CPUs; -knuma=fake=2 gives two nodes). At the end nothing is left.
+# between nodes, memory blocks and CPUs that go offline (-knuma=fake=2 gives two nodes, -kmovablecore=512M blocks that may
+# go). At the end nothing is left.
 #
 #	h1: roan1 on v1 ==== veth ==== v2, roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -143,6 +144,24 @@ memory_moves() {
 	[ $(($(moved) - before)) -ge 100 ]
 }
 
+# Blocks of ZONE_MOVABLE. One with a page in use at that moment may refuse.
+movable() { grep -lx Movable /sys/devices/system/memory/memory*/valid_zones; }
+memory_leaves() {
+	local n block blocks gone=0
+	blocks=$(movable)
+	for ((n = 0; n < ROUNDS; n++)); do
+		for block in $blocks; do
+			block=${block%/*}/state
+			echo offline > "$block" || continue
+			gone=$((gone + 1))
+			sleep 0.1
+			echo online_movable > "$block" || return
+		done
+	done
+	echo "$gone times a block of memory went offline"
+	[ "$gone" -ge "$ROUNDS" ]
+}
+
 # The QPs of the next rounds have several paths: those of the round before are freed.
 fails_before_rts() { paths 4 && a timeout 300 "$PROGRAMS/rts_error" "$ADEV" $((100 * ROUNDS)) && paths 1 && nothing_left; }
 
@@ -186,6 +205,12 @@ if [ -e /proc/sys/vm/compact_memory ]; then
 	STRESS_BOTH=-O ktap_check "memory is compacted and moved: on-demand" while_traffic memory_moves -t rc -q 4 -w 64 -n 20 -B
 else
 	ktap_skip "memory is compacted and moved" "not in this kernel"
+fi
+if [ -n "$(movable 2> /dev/null)" ]; then
+	ktap_check "blocks of memory go offline and come back: pinned" while_traffic memory_leaves -t rc -q 4 -w 64 -n 20 -B
+	STRESS_BOTH=-O ktap_check "blocks of memory go offline and come back: on-demand" while_traffic memory_leaves -t rc -q 4 -w 64 -n 20 -B
+else
+	ktap_skip "blocks of memory go offline" "no block of ZONE_MOVABLE"
 fi
 ktap_check "no object is left, and the module is unloaded" unloads
 ktap_end
