@@ -494,9 +494,10 @@ static void flushes_are_checked_as_writes_are(struct kunit *test)
 static void long_flush_is_not_done_at_once(struct kunit *test)
 {
 	struct roan_mr *mr = fake_region(test, IOVA, OFF, LEN, IB_ACCESS_FLUSH_PERSISTENT);
-	struct roan_pkt pkt = { .rkey = mr->key.key, .va = IOVA, .dma_len = LEN, .flush_type = ROAN_FLUSH_PERSISTENT };
+	struct roan_pkt pkt = { .rkey = mr->key.key, .va = IOVA, .flush_type = ROAN_FLUSH_PERSISTENT };
 	struct fake *f = test->priv;
 
+	pkt.dma_len = min_t(u32, LEN, ROAN_WRITE_BACK_MAX);
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), 0u);
 	mr->length = ROAN_WRITE_BACK_MAX + 1;	/* longer than the memory, which is not accessed here */
 	pkt.dma_len = mr->length;
