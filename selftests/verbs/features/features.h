@@ -3,9 +3,11 @@
 #ifndef FEATURES_H
 #define FEATURES_H
 
+#include <unistd.h>
 #include "../verbs_test.h"
 
 #define BUF	262144
+#define PAGE	((size_t)getpagesize())
 #define RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
 		 IBV_ACCESS_MW_BIND)
 #define NO_COMPLETION	((enum ibv_wc_status)1000)

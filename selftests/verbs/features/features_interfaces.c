@@ -94,7 +94,6 @@ static void port_speed(struct vt_dev *d)
 /* ---- device memory as a dma-buf ---- */
 
 #ifdef HAVE_ibv_dm_export_dmabuf_fd
-#define PAGE	((size_t)getpagesize())
 #define DM_SIZE	(5 * PAGE - 480)	/* whole pages are exported */
 
 /* WRITEs to the second page of the dma-buf @fd and READs from it, over QPs of @d. */

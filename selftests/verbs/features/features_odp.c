@@ -15,7 +15,6 @@
 #ifndef SYS_memfd_secret
 #define SYS_memfd_secret	-1	/* on s390x: ENOSYS */
 #endif
-#define PAGE	((size_t)getpagesize())
 #define PAGES	(4 * PAGE)
 
 struct absent {
