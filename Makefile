@@ -73,7 +73,7 @@ kunit:					## the suites inside a UML kernel with KASAN
 selftest: describe			## every script of selftests/vm/suites in its lab
 	$(ROOM)/suites.sh guests
 
-long:					## what `check` has no time for: packages rebooted, more kernels, longer scripts (an hour and a half)
+long:					## what `check` has no time for: packages rebooted, more kernels, longer scripts (two hours of CPU)
 	@tools/setup
 	@$(ROOM)/ktap_count.sh "$(ROOM)/suites.sh -f $(ROOM)/suites-long"
 

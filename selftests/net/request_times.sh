@@ -10,7 +10,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 N=50
 SHORTEST=8388608 # ns: no round trip is in a bucket up to this limit
 
-# Fields of a file: entries in all, entries in buckets whose limit is at most SHORTEST, sum in us.
+# Prints three numbers of a file: its entries, those of them in buckets up to SHORTEST, the sum of all times in us.
 figures() { # NAME
 	awk -v shortest=$SHORTEST '
 		$1 == "sum_ns" { sum = $2; next }
