@@ -130,7 +130,7 @@ struct roan_rq {
 	struct roan_key_limit key_limit;	/* UC */
 	struct roan_responder resp;
 	struct roan_dst_cache flow;
-	u16 reply_sport;	/* UDP source port of responses: of the last request that said SACK; 0: none */
+	u16 reply_sport;	/* UDP source port of ACKs: of the last request that said SACK; 0: the QP's own */
 	struct roan_inflight_limit inflight_limit;
 	struct roan_np np;	/* notification point: CNPs to this QP's peer */
 	/* cpu_yield.c: thread that sleeps until the peer's next packet; NULL: none */

@@ -394,6 +394,12 @@ static bool rx_alloc_resp_res(struct roan_qp *qp, const struct roan_pkt *pkt)
 	return true;
 }
 
+/* UDP source port of the responses: the request's, so that they take as many paths as the requests; 0: the QP's own. */
+static u16 rx_mirrored_port(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
+{
+	return rx->pkt.ext_version && qp->ext_version ? get_unaligned_be16(rx->udp) : 0;
+}
+
 static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
@@ -402,6 +408,8 @@ static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 
 	if (!rx_alloc_resp_res(qp, &rx->pkt))
 		return;
+	if (roan_op_needs_response(rx->pkt.info->op))
+		rx->pkt.sport = rx_mirrored_port(qp, rx);
 	verdict = roan_responder_admit(&qp->rq.resp, &rx->pkt, &exec);
 	trace_roan_rx_verdict(qp, &rx->pkt, verdict);
 	if (verdict == ROAN_V_EXECUTE)
@@ -460,8 +468,8 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		goto unlock;
 	}
 	rx_note_established(qp);
-	if (rx->pkt.ext_version && qp->ext_version)	/* responses by many paths, too, if requests come so */
-		qp->rq.reply_sport = get_unaligned_be16(rx->udp);
+	if (rx->pkt.ext_version && qp->ext_version)
+		qp->rq.reply_sport = rx_mirrored_port(qp, rx);
 	if (rx_must_queue(qp, &rx->pkt))
 		rx_queue_behind(qp, rx);
 	else

@@ -48,6 +48,8 @@ static u32 response_put_packet(struct roan_qp *qp, struct roan_train *train, con
 	u32 verr;
 	u8 *at;
 
+	if (qp->rq.reply_sport)
+		roan_gso_set_sport(train, answer->sport ?: qp->rq.reply_sport);
 	if (unlikely(info->op == ROAN_OP_SACK))
 		roan_responder_fill_sack(&qp->rq.resp, &pkt.sack);
 	at = roan_gso_reserve(train, info->header_len + answer->len + pkt.pad + ROAN_ICRC_LEN);
@@ -177,8 +179,6 @@ void roan_respond(struct roan_qp *qp)
 	if (qp->transport == ROAN_TP_RC && roan_tx_may_respond(qp)) {
 		rcu_read_lock();	/* required by gso.c */
 		roan_gso_begin(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
-		if (qp->rq.reply_sport)
-			train.sport = qp->rq.reply_sport;
 		train.round.limiter = roan_limiter_of(qp);
 		/* An ACK must not overtake READ responses: it acknowledges them. */
 		if (unlikely(train.round.limiter))

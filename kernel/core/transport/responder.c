@@ -244,6 +244,7 @@ static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struc
 	if (e->op == ROAN_OP_READ && !resp_same_read(resp, e, pkt, pos))
 		return ROAN_V_DROP;
 	resp_note_rerequest(resp, pkt->psn);
+	e->sport = pkt->sport;
 	resp_queue_response(resp, e, pos, e->op == ROAN_OP_READ ? pos + response_packets(resp, pkt->dma_len) :
 			    e->npkts);
 	return ROAN_V_DUPLICATE;
@@ -381,6 +382,7 @@ static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pk
 	resp_unqueue_response(resp, e);
 	*e = (struct roan_resp_res) {
 		.op = pkt->info->op,
+		.sport = pkt->sport,
 		.first_psn = pkt->psn,
 		.npkts = npkts,
 		.rkey = pkt->rkey,
@@ -481,6 +483,7 @@ static void resp_compose_data(const struct roan_responder *resp, u32 at, u8 cred
 		.opcode = roan_opcode_of(ROAN_TP_RC, atomic ? ROAN_OP_ATOMIC_ACK : ROAN_OP_READ_RESP,
 					 response_segment(e), ROAN_EXT_NONE),
 		.syndrome = ROAN_AETH_ACK | credits,
+		.sport = e->sport,
 		.psn = psn_add(e->first_psn, e->next_pkt),
 		.msn = e->msn,
 		.resp_res = at,

@@ -37,6 +37,7 @@ struct roan_resp_res {
 	bool sent_once;		/* the last response was sent at least once */
 	/* AETH syndrome sent instead of responses to a repeated request that can no longer be served; 0: none */
 	u8 late_nak;
+	u16 sport;		/* of the last request for them; 0: not mirrored */
 	u32 first_psn;
 	u32 npkts;		/* response packets, >= 1 */
 	u32 rkey;
@@ -162,6 +163,7 @@ struct roan_request {
 struct roan_response {
 	u8  opcode;
 	u8  syndrome;		/* if the opcode has an AETH */
+	u16 sport;		/* UDP source port; 0: any */
 	u32 psn;
 	u32 msn;
 	u32 resp_res;		/* index of its responder resource; ROAN_NO_RESP_RES: an ACK or NAK without one */

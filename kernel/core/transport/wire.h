@@ -64,6 +64,7 @@ struct roan_pkt {
 	bool fecn;
 	bool becn;
 	u16 pkey;
+	u16 sport;		/* UDP source port of a request whose response is to have it; 0: not */
 	u32 qpn;		/* destination */
 	u32 psn;
 	u32 msn;		/* AETH */
