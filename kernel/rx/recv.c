@@ -245,6 +245,8 @@ static void rx_read_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 now
 	verr = rx_place_response(qp, rx, index, offset);
 	if (!verr) {
 		roan_requester_placed(req, &rx->pkt, now);
+		if (unlikely(req->reads.any))
+			roan_sq_alloc_window(qp);
 		return;
 	}
 	if (verr == ROAN_VERR_PENDING) {

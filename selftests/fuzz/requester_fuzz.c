@@ -30,27 +30,31 @@ static void check_holes(const struct roan_requester *r)
 	MUST(n == all && r->any_holes == !!all);
 }
 
-/* The counts of packets in flight agree, and each is sent and not acknowledged. */
+/* The counts of packets in flight, and of responses awaited, agree, and each is sent and not acknowledged. */
 static void check_paths(const struct roan_requester *r)
 {
 	const struct roan_paths *p = r->paths;
-	u32 of_path[ROAN_MAX_PATHS] = {}, failed = 0, ahead = 0, psn;
+	u32 of_path[ROAN_MAX_PATHS] = {}, failed = 0, ahead = 0, awaited = 0, psn;
 
 	if (!p)
 		return;
 	MUST(p->n >= 1 && p->n <= ROAN_MAX_PATHS && p->in_use < p->n && p->try_next < p->n);
 	for (psn = 0; psn < ROAN_PATH_PSNS; psn++)
-		of_path[p->path_of[psn]] += psn_set_has(p->in_flight, ROAN_PATH_PSNS, psn);
-	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1))
+		of_path[p->path_of[psn]] += psn_set_has(p->in_flight, ROAN_PATH_PSNS, psn) +
+					    psn_set_has(p->awaited, ROAN_PATH_PSNS, psn);
+	for (psn = r->una_psn; psn_diff(psn, r->end_psn) < 0; psn = psn_add(psn, 1)) {
 		ahead += psn_set_has(p->in_flight, ROAN_PATH_PSNS, psn);
-	MUST(ahead == p->n_in_flight);
+		awaited += psn_set_has(p->awaited, ROAN_PATH_PSNS, psn);
+	}
+	MUST(ahead == p->n_in_flight && awaited == p->n_awaited);
+	ahead += awaited;
 	for (u32 i = 0; i < p->n; i++) {
 		MUST(of_path[i] == p->path[i].in_flight && ahead >= of_path[i]);
 		ahead -= of_path[i];
 		failed += p->path[i].failed;
 		MUST(p->path[i].share);
 	}
-	MUST(!ahead && failed == p->n_failed && p->window / 256 >= 1);
+	MUST(!ahead && failed == p->n_failed && p->window.size >= ROAN_WINDOW_ONE && p->read_window.size >= ROAN_WINDOW_ONE);
 }
 
 /* A packet that was overtaken is to be sent again, or the timer will see to it within a second. */
@@ -82,6 +86,7 @@ static void check_reads(const struct roan_requester *r)
 	}
 	MUST(placed == ahead && requested == again && (e->any || !(placed || requested)));
 	MUST(!e->any || psn_diff(e->answered_psn, r->end_psn) <= 0);
+	MUST(!e->lost_at || (psn_diff(e->lost_psn, e->late_psn) <= 0 && psn_diff(e->late_psn, e->answered_psn) <= 0));
 	MUST(!e->hole_left || (psn_diff(e->hole_psn, r->una_psn) >= 0 && psn_diff(psn_add(e->hole_psn, e->hole_left), r->next_psn) <= 0));
 	MUST(!e->hole_left || (e->hole_index - r->una < r->tail - r->una && !roan_requester_wqe(r, e->hole_index)->completed));
 }

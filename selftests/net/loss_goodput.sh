@@ -8,7 +8,7 @@
 #
 # lossy_link.sh draws the hosts. The peers send SACKs; "standard": the receiver does not, but keeps what comes after a gap. If
 # two packets in a row are lost before that is known, a whole window is sent again.
-# MS=MILLISECONDS: length of each measurement (40).
+# MS=MILLISECONDS: length of each measurement (40). ONLY=VERB: write or read.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/lossy_link.sh"
@@ -59,6 +59,7 @@ ktap_header
 [ "$LINK_TYPE" = roan ] || { ktap_skip "goodput under loss" "needs roan's counters"; ktap_end; }
 lossy_hosts > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 while read -r verb gbps rtt mtu loss reordered peer least most; do
+	[ "${ONLY:-$verb}" = "$verb" ] || continue
 	ktap_check "$verb, $gbps Gb/s, $rtt us, path MTU $mtu, $loss % lost, $reordered % reordered, peer mode $peer" \
 		goodput "$verb" "$gbps" "$rtt" "$mtu" "$loss" "$reordered" "$peer" "$least" "$most"
 done <<-END
@@ -90,6 +91,13 @@ done <<-END
 	read 10 20 4096 1 0 standard 80 2
 	read 40 20 4096 1 0 standard 70 2
 	read 10 20 4096 0 1 standard 90 40
+	read 10 20 4096 1 0 auto 85 2
+	read 10 20 4096 5 0 auto 50 2
+	read 40 20 4096 1 0 auto 70 2
+	read 40 100 4096 0.1 0 auto 85 2
+	read 40 100 4096 1 0 auto 65 2
+	read 10 20 4096 0 5 auto 95 40
+	read 40 20 4096 0 5 auto 95 40
 END
 ktap_check "10 Gb/s, 100 us, lone WRITEs of 4 KiB, 2 % lost: 99 % within four round trips" lone 10 100 2 400
 ktap_end

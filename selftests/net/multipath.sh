@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Goodput of QPs over four links between two routers, which choose a link by the UDP ports (fib_multipath_hash_policy=1).
+# Goodput of WRITEs and READs over four links between two routers, which choose a link by the UDP ports
+# (fib_multipath_hash_policy=1).
 # In virtual time, so that it depends on the protocol only.
 #
 #	h1: v1, roan1 ==u1 r1 a1 ==== b1 r2 u2== v2, roan2 :h2		aN: netem: line rate, half the RTT of 20 us, loss
-#	                      ...	(4 links)			bN: half the RTT
+#	                      ...	(4 links)			bN: half the RTT; for READs the other way round
 #
 # MS=MILLISECONDS: length of each measurement (40). PATHS: cc_param/paths (32). ONLY=WORDS: the cases with them.
 HERE=$(dirname "$(readlink -f "$0")")
@@ -37,15 +38,17 @@ fabric() {
 	link_add roan1 v1 h1 && link_add roan2 v2 h2
 }
 
-# links GBPS... [LOSS_%]: of each link; a last word with % is the loss of the first one.
+netem() { on "$1" tc qdisc replace dev "$2" root netem delay 10us limit 100000 "${@:3}"; } # NETNS DEV OPTIONS...
+
+# links GBPS... [LOSS_%]: of each link; a last word with % is the loss of the first one. READS: towards h1.
 links() {
-	local i=0 gbps loss=0%
+	local i=0 gbps loss=0% data=(r1 a) acks=(r2 b)
+	[[ -z ${READS:-} ]] || { data=(r2 b) acks=(r1 a); }
 	[[ ${*: -1} != *% ]] || loss=${*: -1}
 	for gbps in "$@"; do
 		[[ $gbps != *% ]] || break
 		i=$((i + 1))
-		on r1 tc qdisc replace dev a$i root netem rate ${gbps}gbit delay 10us loss $loss limit 100000 &&
-			on r2 tc qdisc replace dev b$i root netem delay 10us limit 100000 || return
+		netem ${data[0]} ${data[1]}$i rate ${gbps}gbit loss $loss && netem ${acks[0]} ${acks[1]}$i || return
 		loss=0%
 	done
 }
@@ -57,7 +60,7 @@ goodput() {
 	local least=$1 again
 	shift
 	again=$(counter roan1 resent_pkts)
-	links "$@" && flow 10.7.2.1 || return
+	links "$@" && flow 10.7.2.1 ${READS:+-R} || return
 	awk -F, -v words="$*" -v ms="$MS" -v least="$least" -v again=$(($(counter roan1 resent_pkts) - again)) 'NR > 1 { n += $2 * 8 }
 		END { m = split(words, w, " "); for (i = 1; i <= m; i++) sum += w[i] ~ /%/ ? 0 : w[i]
 		share = n / ms / 1e6 / sum * 4154 / 4096
@@ -69,7 +72,7 @@ goodput() {
 goodput_after_failure() { # LEAST
 	links 10 10 10 10 || return
 	{ sleep 0.12; links 10 10 10 10 100%; } &
-	flow 10.7.2.1 || return
+	flow 10.7.2.1 ${READS:+-R} || return
 	awk -F, -v least="$1" 'NR > 1 && $1 > 30500 { n += $2 * 8; ms++ }
 		END { gbps = n / ms / 1e6; share = gbps / 30 * 4154 / 4096 * 100
 		printf "# %.1f Gb/s, %d %%\n", gbps, share
@@ -103,4 +106,11 @@ MS=80 check "links of 10, 10, 5 and 2.5 Gb/s" goodput 90 10 10 5 2.5
 check "four links of 10 Gb/s, one loses 2 %" goodput 85 10 10 10 10 2%
 check "four links of 10 Gb/s, one fails after 20 ms: 90 % of the others 10 ms later" goodput_after_failure 90
 check "eight QPs over four links of 10 Gb/s" eight_qps
+set_paths 1
+READS=y check "READs, one path: four links of 10 Gb/s" goodput 20 10 10 10 10
+set_paths "$PATHS"
+READS=y check "READs, four links of 10 Gb/s" goodput 85 10 10 10 10
+READS=y MS=80 check "READs, links of 10, 10, 5 and 2.5 Gb/s" goodput 80 10 10 5 2.5
+READS=y check "READs, four links of 10 Gb/s, one loses 2 %" goodput 70 10 10 10 10 2%
+READS=y check "READs, four links of 10 Gb/s, one fails after 20 ms: 75 % of the others 10 ms later" goodput_after_failure 75
 ktap_end

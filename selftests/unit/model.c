@@ -159,7 +159,7 @@ void model_execute(struct model *m)
 		change_memory(m, r);
 		if (model_takes_recv(r))
 			take_recv(m, r);
-		m->msn += r->op == ROAN_OP_READ ? (packets + m->read_packets - 1) / m->read_packets : 1;
+		m->msn += r->op == ROAN_OP_READ ? (packets + r->read_packets - 1) / r->read_packets : 1;
 	}
 	m->psn = (m->psn + packets) % (1u << 24);
 	m->next++;

@@ -30,6 +30,7 @@ struct model_request {
 	bool no_sink;		/* READ, atomic: the requester cannot store the response */
 	bool gone;		/* READ: the memory is deregistered before the responses are sent */
 	bool local_fails;	/* LOCAL */
+	u32 read_packets;	/* READ: a longer one is sent as several of so many responses; set when posted */
 
 	/* set by model_execute() */
 	u8 status;		/* enum roan_status of the completion */
@@ -53,7 +54,6 @@ struct model_cqe {		/* of a receive. With an error only @status is valid */
 
 struct model {
 	u32 mtu;
-	u32 read_packets;	/* a longer READ is sent as several of this many response packets */
 	u32 max_rd_atomic, max_dest_rd_atomic;
 	struct model_request *requests;
 	u32 n_requests;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Simulator of queue pairs over several links: requesters and responders of kernel/core/transport, each QP with 16 WRITEs
- * of 64 KiB under way, and links with a rate, a FIFO queue without limit and perhaps losses. A hash of QP and path, as
+ * or READs of 64 KiB under way, and links with a rate in each direction, a FIFO queue without limit and perhaps losses. A hash of QP and path, as
  * of UDP ports, selects the link (ECMP). Prints the goodput of each QP. Time is virtual, and the seed determines
  * everything.
  *
- *   pathsim [-p PATHS] [-q QPS] [-t MILLISECONDS] [-m PATH_MTU] [-s SEED] [-l PER_CENT] [-f PER_CENT] [-r MOST] [-v] LINK...
+ *   pathsim [-p PATHS] [-q QPS] [-t MILLISECONDS] [-m PATH_MTU] [-s SEED] [-l PER_CENT] [-f PER_CENT] [-r MOST] [-R] [-v] LINK...
  *   LINK: GBPS[,loss=PER_CENT][,reorder=PER_CENT][,down=MS[-MS]][,us=DELAY]
  *   reorder: these packets arrive 20 us earlier than others
  *   -l: fails if the goodput is less than that part of the links' rates; -f: if that of a QP is less than that part of the mean; -r: if more packets are sent again than MOST
- *   for each lost one; -v: prints each millisecond of the first QP; -v -v: also its paths
+ *   for each lost one; -R: READs; -v: prints each millisecond of the first QP; -v -v: also its paths
  */
 #include <getopt.h>
 #include "core/transport/requester.h"
@@ -28,7 +28,8 @@
 
 struct link {
 	double gbps, loss, reorder;
-	u64 delay, down_from, down_to, free_at;
+	u64 delay, down_from, down_to;
+	u64 free_at[2];		/* of requests, of responses */
 };
 
 struct event {
@@ -44,9 +45,11 @@ struct qp {
 	struct roan_tx_wqe work[QUEUE];
 	struct roan_holes holes;
 	struct roan_paths paths;
+	struct roan_resp_res resp_res[DEPTH];
 	struct roan_early_set early_set;
 	struct roan_pkt kept[KEPT];
 	bool is_kept[KEPT];
+	u32 last_path;		/* by which a request arrived */
 	u32 posted, retired;
 };
 
@@ -56,6 +59,7 @@ static struct event events[MAX_EVENTS];
 static u32 n_links, n_qps = 1, n_events, n_paths = 32, mtu_shift = 12, verbose, salt;
 static struct roan_min_rtt min_rtt;	/* the QPs have the same peer */
 static u64 now = 1000, lost, seed = 1;
+static bool reads;
 
 static u32 draw(u32 n)
 {
@@ -107,25 +111,27 @@ static struct link *link_of(u32 qp, u32 path)
 	return &links[x % n_links];
 }
 
-static void request_leaves(u32 qp, u32 path, const struct roan_pkt *pkt, u32 len)
+static void data_leaves(u32 qp, u32 path, bool response, const struct roan_pkt *pkt, u32 len)
 {
 	struct link *l = link_of(qp, path);
 	u64 ns = (len + OVERHEAD + roan_opcode(pkt->opcode)->header_len) * 8 / l->gbps, late = 0;
 
-	l->free_at = max(l->free_at, now) + ns;
+	l->free_at[response] = max(l->free_at[response], now) + ns;
 	if ((now >= l->down_from && now < l->down_to) || draw(1000000) < l->loss * 10000) {
 		lost++;
 		return;
 	}
 	if (l->reorder && draw(1000000) >= l->reorder * 10000)
 		late = OVERTAKEN_NS;
-	event_add((struct event) { .at = l->free_at + l->delay + late, .qp = qp, .pkt = *pkt });
+	event_add((struct event) { .at = l->free_at[response] + l->delay + late, .qp = qp, .response = response, .pkt = *pkt });
 }
 
-/* Responses are small: they wait in no queue, and are not lost. */
-static void response_leaves(u32 qp, const struct roan_pkt *pkt)
+/* ACKs are small, and not lost. They wait behind responses to READs. */
+static void ack_leaves(u32 qp, u32 path, const struct roan_pkt *pkt)
 {
-	event_add((struct event) { .at = now + links[0].delay, .qp = qp, .response = true, .pkt = *pkt });
+	struct link *l = link_of(qp, path);
+
+	event_add((struct event) { .at = max(l->free_at[1], now) + 1 + links[0].delay, .qp = qp, .response = true, .pkt = *pkt });
 }
 
 /* ---- the hosts ---- */
@@ -134,10 +140,10 @@ static void qp_init(struct qp *qp)
 {
 	const struct roan_requester_cfg req = {
 		.transport = ROAN_TP_RC, .mtu_shift = mtu_shift, .retry_cnt = 7, .rnr_retry = 7, .timeout = 14,
-		.psn_window = 256, .sack = true, .sq_psn = draw(1 << 24),
+		.psn_window = 256, .max_rd_atomic = DEPTH, .sack = true, .sq_psn = draw(1 << 24),
 	};
 	const struct roan_responder_cfg resp = {
-		.transport = ROAN_TP_RC, .mtu_shift = mtu_shift, .rq_psn = req.sq_psn, .sack = true,
+		.transport = ROAN_TP_RC, .mtu_shift = mtu_shift, .rq_psn = req.sq_psn, .max_dest_rd_atomic = DEPTH, .sack = true,
 	};
 
 	qp->req.work = qp->work;
@@ -149,6 +155,8 @@ static void qp_init(struct qp *qp)
 	roan_requester_reset(&qp->req, &req);
 	qp->resp.early_set = &qp->early_set;
 	roan_responder_reset(&qp->resp, &resp);
+	roan_responder_set_resources(&qp->resp, qp->resp_res, DEPTH);
+	qp->resp.cfg.max_dest_rd_atomic = DEPTH;
 }
 
 static void respond(struct qp *qp)
@@ -158,14 +166,25 @@ static void respond(struct qp *qp)
 	while (roan_responder_next(&qp->resp, ROAN_AETH_UNLIMITED, &a)) {
 		struct roan_pkt pkt = {
 			.opcode = a.opcode, .info = roan_opcode(a.opcode), .psn = a.psn, .syndrome = a.syndrome, .msn = a.msn,
-			.ext_version = ROAN_EXT_VERSION,
+			.ext_version = ROAN_EXT_VERSION, .payload_len = a.len,
 		};
 
 		if (a.opcode == ROAN_OPCODE_SACK)
 			roan_responder_fill_sack(&qp->resp, &pkt.sack);
-		response_leaves(qp - qps, &pkt);
+		if (pkt.info->op == ROAN_OP_READ_RESP)
+			data_leaves(qp - qps, a.sport - 1, true, &pkt, a.len);
+		else
+			ack_leaves(qp - qps, qp->last_path, &pkt);
 		roan_responder_sent(&qp->resp, &a);
 	}
+}
+
+static void execute(struct qp *qp, const struct roan_pkt *pkt)
+{
+	if (pkt->info->op == ROAN_OP_READ)
+		roan_responder_read(&qp->resp, pkt);
+	else
+		roan_responder_done(&qp->resp, pkt);
 }
 
 static void execute_kept(struct qp *qp)
@@ -177,7 +196,7 @@ static void execute_kept(struct qp *qp)
 	for (; qp->is_kept[at = qp->resp.epsn % KEPT]; ran = true) {
 		qp->is_kept[at] = false;
 		if (roan_responder_admit(&qp->resp, &qp->kept[at], &exec) == ROAN_V_EXECUTE)
-			roan_responder_done(&qp->resp, &qp->kept[at]);
+			execute(qp, &qp->kept[at]);
 	}
 	if (ran)
 		roan_responder_next_gap(&qp->resp, true, now, now);
@@ -188,9 +207,10 @@ static void request_arrives(struct qp *qp, const struct roan_pkt *pkt)
 	struct roan_request exec;
 	enum roan_verdict verdict = roan_responder_admit(&qp->resp, pkt, &exec);
 
+	qp->last_path = pkt->sport - 1;
 	switch (verdict) {
 	case ROAN_V_EXECUTE:
-		roan_responder_done(&qp->resp, pkt);
+		execute(qp, pkt);
 		execute_kept(qp);
 		break;
 	case ROAN_V_GAP:
@@ -225,7 +245,7 @@ static void post(struct qp *qp)
 		qp->retired++;
 	}
 	for (; qp->posted - qp->retired < DEPTH; qp->posted++) {
-		*roan_requester_slot(&qp->req, &index) = (struct roan_tx_wqe) { .op = ROAN_OP_WRITE, .len = MSG };
+		*roan_requester_slot(&qp->req, &index) = (struct roan_tx_wqe) { .op = reads ? ROAN_OP_READ : ROAN_OP_WRITE, .len = MSG };
 		roan_requester_queued(&qp->req);
 	}
 }
@@ -239,13 +259,14 @@ static void send_all(struct qp *qp)
 	while (roan_requester_next(&qp->req, now, &d) == ROAN_NEXT_PACKET) {
 		struct roan_pkt pkt = {
 			.opcode = d.opcode, .info = roan_opcode(d.opcode), .ackreq = d.ackreq, .copy = d.copy,
-			.ext_version = ROAN_EXT_VERSION, .dma_len = MSG, .payload_len = d.len,
+			.ext_version = ROAN_EXT_VERSION, .dma_len = reads ? d.len : MSG,
+			.payload_len = reads ? 0 : d.len, .sport = d.path + 1, .va = d.offset,
 		};
 
 		n = 1 + roan_requester_batch_count(&qp->req, &d, 15);
 		for (i = 0; i < n; i++) {
 			pkt.psn = psn_add(d.psn, i);
-			request_leaves(qp - qps, d.path, &pkt, d.len);
+			data_leaves(qp - qps, d.path, false, &pkt, pkt.payload_len);
 		}
 		d.npsn += n - 1;
 		roan_requester_sent(&qp->req, &d, now);
@@ -254,13 +275,13 @@ static void send_all(struct qp *qp)
 
 static void show_paths(const struct qp *qp)
 {
-	printf("%llu us: window %u, in flight %u, rtt %u us, shortest %u us\n", (unsigned long long)now / 1000, qp->paths.window / 256,
-	       qp->paths.n_in_flight, qp->paths.rtt_ns / 1000, min_rtt.ns / 1000);
+	printf("%llu us: window %u, in flight %u, rtt %u us, shortest %u us\n", (unsigned long long)now / 1000, (reads ? qp->paths.read_window : qp->paths.window).size / 256,
+	       reads ? qp->paths.n_awaited : qp->paths.n_in_flight, (reads ? qp->paths.read_ns : qp->paths.rtt_ns) / 1000, (reads ? qp->paths.min_read.ns : min_rtt.ns) / 1000);
 	for (u32 i = 0; i < qp->paths.n; i++) {
 		const struct roan_path *p = &qp->paths.path[i];
 
 		printf("%llu us: path %u: link %td, share %u, in flight %u, rtt %u us%s\n", (unsigned long long)now / 1000, i, link_of(qp - qps, i) - links,
-		       p->share, p->in_flight, p->rtt_ns / 1000, p->failed ? ", failed" : "");
+		       p->share, p->in_flight, (reads ? p->read_ns : p->rtt_ns) / 1000, p->failed ? ", failed" : "");
 	}
 }
 
@@ -269,6 +290,21 @@ static void sack_arrives(struct qp *qp, const struct roan_pkt *pkt)
 	if (!qp->req.paths)
 		roan_requester_set_paths(&qp->req, &qp->paths);
 	roan_requester_sacked(&qp->req, pkt, now);
+}
+
+static void response_arrives(struct qp *qp, const struct roan_pkt *pkt)
+{
+	u32 index, offset;
+
+	if (pkt->opcode == ROAN_OPCODE_SACK)
+		sack_arrives(qp, pkt);
+	else if (pkt->info->op == ROAN_OP_ACK)
+		roan_requester_acked(&qp->req, pkt, now);
+	else if (roan_requester_response(&qp->req, pkt, now, &index, &offset) == ROAN_RESP_PLACE)
+		roan_requester_placed(&qp->req, pkt, now);
+	if (qp->req.reads.any && !qp->req.paths)
+		roan_requester_set_paths(&qp->req, &qp->paths);
+	send_all(qp);
 }
 
 static u64 next_time(u64 end)
@@ -290,14 +326,10 @@ static void run(u64 end)
 			struct event e = event_take();
 			struct qp *qp = &qps[e.qp];
 
-			if (!e.response)
-				request_arrives(qp, &e.pkt);
-			else if (e.pkt.opcode == ROAN_OPCODE_SACK)
-				sack_arrives(qp, &e.pkt);
-			else
-				roan_requester_acked(&qp->req, &e.pkt, now);
 			if (e.response)
-				send_all(qp);
+				response_arrives(qp, &e.pkt);
+			else
+				request_arrives(qp, &e.pkt);
 			continue;
 		}
 		for (u32 i = 0; i < n_qps; i++)
@@ -352,7 +384,7 @@ int main(int argc, char **argv)
 	u64 ms = 40;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:q:t:m:s:l:f:r:v")) != -1) {
+	while ((c = getopt(argc, argv, "p:q:t:m:s:l:f:r:Rv")) != -1) {
 		switch (c) {
 		case 'p': n_paths = atoi(optarg); break;
 		case 'q': n_qps = atoi(optarg); break;
@@ -362,6 +394,7 @@ int main(int argc, char **argv)
 		case 'l': least = atof(optarg); break;
 		case 'f': fair = atof(optarg); break;
 		case 'r': most = atof(optarg); break;
+		case 'R': reads = true; break;
 		case 'v': verbose++; break;
 		default: return 2;
 		}

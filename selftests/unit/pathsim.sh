@@ -29,4 +29,12 @@ ktap_check "one path, 40 Gb/s, 100 us, 1 % lost" over -p 1 -l 87.8 -r 1.05 40,us
 ktap_check "four QPs with one path each, 0.5 % lost, each gets its share" over -p 1 -q 4 -t 100 -l 95 -f 85 10,loss=0.5
 ktap_check "one path, 5 % of packets overtake others" over -p 1 -l 95 -r 0 40,reorder=5
 ktap_check "one path, 25 Gb/s, 20 us, path MTU 1024, 1 % lost" over -p 1 -l 90 -r 1.05 -m 1024 25,loss=1
+ktap_check "READs, four links of 10 Gb/s" over -R -l 90 -r 10 10 10 10 10
+ktap_check "READs, path MTU 1024" over -R -l 88 -r 20 -m 1024 10 10 10 10
+ktap_check "READs, links of 10, 10, 5 and 2.5 Gb/s" over -R -l 85 -r 40 10 10 5 2.5
+ktap_check "READs, one of four loses 2 %" over -R -l 65 -r 1.3 10,loss=2 10 10 10
+ktap_check "READs, one of four fails after 15 of 40 ms" over -R -l 75 -r 1.3 10,down=15 10 10 10
+ktap_check "READs, one fails for 5 ms" over -R -l 86 -r 1.5 10,down=15-20 10 10 10
+ktap_check "eight QPs with READs, each gets its share" over -R -q 8 -t 100 -l 92 -f 80 -r 150 10 10 10 10
+ktap_check "READs, one path, 5 % of packets overtake others" over -R -p 1 -l 95 -r 60 40,reorder=5
 ktap_end

@@ -65,7 +65,7 @@ void sim_check_request(struct sim *sim, const struct side *s, const struct roan_
 	case ROAN_OP_READ:
 		check_address(sim, s, r, pkt, exec->va, exec->rkey);
 		left = r->len - s->packets * m->mtu;
-		SIM_CHECK(sim, exec->total == min_t(u64, left, (u64)m->read_packets * m->mtu), "side %u psn %06x: length %u",
+		SIM_CHECK(sim, exec->total == min_t(u64, left, (u64)r->read_packets * m->mtu), "side %u psn %06x: length %u",
 			  s->id, pkt->psn, exec->total);
 		break;
 	case ROAN_OP_FETCH_ADD:

@@ -156,7 +156,7 @@ static void init_model(struct sim *sim, struct side *s, const struct roan_reques
 	struct side *peer = sim_peer(sim, s);
 
 	s->model = (struct model) {
-		.mtu = 1 << sim->mtu_shift, .read_packets = s->req.cfg.psn_window, .max_rd_atomic = cfg->max_rd_atomic,
+		.mtu = 1 << sim->mtu_shift, .max_rd_atomic = cfg->max_rd_atomic,
 		.max_dest_rd_atomic = resources, .psn = cfg->sq_psn, .requests = s->requests, .n_requests = s->n_jobs,
 		.memory = malloc(memory), .memory_len = memory,
 	};

@@ -21,7 +21,7 @@ static bool same_as_last(const struct side *s, const struct roan_tx_wqe *wqe)
 static void post(struct sim *sim, struct side *s)
 {
 	while (s->posted < s->n_jobs && s->posted - s->retired < s->depth) {
-		const struct model_request *r = &s->requests[s->posted];
+		struct model_request *r = &s->requests[s->posted];
 		struct roan_tx_wqe *w, wqe = {
 			.op = r->op, .ext = r->ext, .fence = r->fence, .solicited = r->solicited, .len = r->len,
 			.barrier = s->jobs[s->posted].barrier,
@@ -36,6 +36,7 @@ static void post(struct sim *sim, struct side *s)
 			*w = wqe;
 			roan_requester_queued(&s->req);
 		}
+		r->read_packets = roan_requester_wqe(&s->req, s->posted)->piece ?: s->req.cfg.psn_window;
 		s->posted++;
 		if (sim_one_in(sim, 4))
 			break;
@@ -236,6 +237,8 @@ void sim_take_response(struct sim *sim, struct side *s, const struct roan_pkt *p
 		roan_requester_sacked(&s->req, pkt, sim->now);
 		return;
 	}
+	if (s->req.reads.any && !s->req.paths && s->req.cfg.psn_window <= ROAN_PATH_PSNS && sim_one_in(sim, 4))
+		roan_requester_set_paths(&s->req, &s->paths);
 	if (roan_requester_response(&s->req, pkt, sim->now, &index, &offset) == ROAN_RESP_PLACE)
 		place(sim, s, pkt, payload, index, offset);
 }

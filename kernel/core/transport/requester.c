@@ -11,7 +11,7 @@
  *
  * One READ request packet asks for at most psn_window response packets. A longer READ is sent in pieces, each a READ
  * of its own on the wire, cut at multiples of the window from the first PSN. So the span of PSNs in flight is bounded,
- * and a READ of 2 GiB works with any MTU.
+ * and a READ of 2 GiB works with any MTU. With several paths the pieces are smaller, and each takes another one.
  */
 #include "core/transport/requester_priv.h"
 
@@ -71,6 +71,7 @@ void roan_requester_queued(struct roan_requester *r)
 	struct roan_tx_wqe *w = roan_requester_wqe(r, r->tail++);
 
 	w->n_psn = w->op == ROAN_OP_LOCAL ? 0 : req_wqe_packets(r, w);
+	w->piece = unlikely(r->paths) ? roan_paths_read_piece(r) : 0;
 	w->needs_recv_wqe = w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->ext == ROAN_EXT_IMM);
 	w->same_as_prev = req_is_plain(w) && req_is_plain(before) && w->op == before->op && w->ext == before->ext &&
 		w->len == before->len;
@@ -191,7 +192,7 @@ static void req_fill_desc(const struct roan_requester *r, const struct roan_tx_w
 	e->resend = psn_diff(e->psn, r->end_psn) < 0;
 	switch (w->op) {
 	case ROAN_OP_READ:
-		e->npsn = read_piece_end(r, pos, w->n_psn) - pos;
+		e->npsn = read_piece_end(r, w, pos) - pos;
 		e->len = min_t(u64, (u64)e->npsn << r->cfg.mtu_shift, w->len - e->offset);
 		break;
 	case ROAN_OP_SEND:
@@ -256,7 +257,7 @@ static enum roan_next req_next(struct roan_requester *r, u64 now, struct roan_tx
 	if (unlikely(r->repair_left))
 		return req_next_repair(r, e);
 	if (unlikely(r->reads.hole_left))
-		return roan_read_next_hole(r, e);
+		return roan_read_next_hole(r, now, e);
 	while (r->next != r->tail && roan_requester_wqe(r, r->next)->completed)
 		r->next++;
 	if (r->local_err && (s32)(r->next - r->local_err_idx) >= 0)
@@ -346,7 +347,7 @@ static void req_start_wqe(struct roan_requester *r, struct roan_tx_wqe *w, u32 p
 	w->first_psn = psn;
 	w->resp_done = 0;
 	/* The peer counts each piece of a READ as a message. */
-	r->next_ssn = psn_add(r->next_ssn, w->op == ROAN_OP_READ ? DIV_ROUND_UP(w->n_psn, r->cfg.psn_window) : 1);
+	r->next_ssn = psn_add(r->next_ssn, w->op == ROAN_OP_READ ? DIV_ROUND_UP(w->n_psn, read_piece(r, w)) : 1);
 }
 
 /* UC and UD have no ACKs: a sent work request is complete. */

@@ -20,9 +20,10 @@
 #define ROAN_REQUESTER_H
 
 #include "core/core_env.h"
+#include "core/cc/path_window.h"
+#include "core/cc/rtt.h"
 #include "core/transport/opcode.h"
 #include "core/transport/psn.h"
-#include "core/transport/rtt.h"
 #include "core/transport/sack.h"
 #include "core/transport/wire.h"
 
@@ -64,6 +65,7 @@ struct roan_tx_wqe {
 	u8 status;		/* enum roan_status; valid once @completed */
 	bool started;		/* first packet was sent: PSNs are assigned */
 	bool completed;
+	u8  piece;		/* READ: most responses that one request asks for; 0: cfg.psn_window */
 	u32 first_psn;
 	/* PSNs used: packets of the request, for a READ those of its response; LOCAL 0, else >= 1 */
 	u32 n_psn;
@@ -126,7 +128,13 @@ struct roan_early_reads {
 	bool any;		/* a response is missing, and the peer has sent a later one or an ACK */
 	bool counted;		/* a hole was counted since then */
 	bool repeated;		/* a hole was ever requested: a response's segment does not tell its position then */
+	bool again;		/* holes were requested, and no needless response was seen since then */
+	u8  patience;		/* quarters of a round trip before a hole is lost; 0: no reordering was seen lately */
+	u8  losses;		/* holes requested since @patience was too small */
 	u32 answered_psn;	/* all responses before it were sent; valid if @any */
+	u32 lost_psn;		/* what is missing before it is lost */
+	u32 late_psn;		/* what is missing before it may only be late, */
+	u64 lost_at;		/* ns: and is lost then; 0: nothing is */
 	u32 placed[ROAN_PSN_WORDS(ROAN_EARLY_RESPONSES)];
 	u32 requested[ROAN_PSN_WORDS(ROAN_EARLY_RESPONSES)];	/* again, since the first request; not placed */
 	/* The hole to be requested next: @hole_left responses, from @hole_psn of work request @hole_index on. */
@@ -136,31 +144,23 @@ struct roan_early_reads {
 };
 
 #define ROAN_MAX_PATHS	64
-#define ROAN_PATH_PSNS	256	/* the PSN window of a QP with several paths */
 
 /* Packets are numbered in the order in which they leave by the path, modulo 2^16. */
 struct roan_path {
-	u32 in_flight;		/* packets sent, and neither received nor lost */
+	u32 in_flight;		/* packets sent, and neither received nor lost; and responses awaited */
 	u16 share;		/* @in_flight of the paths is kept proportional to it */
 	u16 last_sent;		/* number of the packet sent last */
 	u16 last_received;	/* the highest number received */
+	u16 last_read;		/* the highest number of a READ sent once to which a response was received */
 	u16 adapt_at;		/* @share is adapted when this number is received */
 	u16 failed_at;		/* if @failed: last_sent at that time */
 	u8  backoff;		/* if @failed: doublings of the time between probes */
 	bool failed;		/* it delivered nothing while others did: takes single packets, as probes */
 	u32 rtt_ns;		/* smoothed; 0: none measured since it was tried again */
+	u32 read_ns;		/* the same from a READ request to its first response */
 	u64 sent_at;		/* ns: the last packet was sent */
 	u64 received_at;	/* ns: the last packet was received; 0: none */
 	u64 probe_at;		/* ns: if @failed: the next probe may be sent */
-};
-
-/*
- * The shortest recent round trip to a peer. All QPs to the peer share it, without a lock: a sample that is lost to
- * another one comes again.
- */
-struct roan_min_rtt {
-	u32 ns;			/* 0: none measured */
-	u32 at;			/* when, in units of 2^20 ns */
 };
 
 /*
@@ -176,16 +176,21 @@ struct roan_paths {
 	u32 n_in_flight;	/* packets, of all paths */
 	u32 backoff;		/* doublings of the time after which packets expire, until a round trip is measured */
 	u64 backoff_at;		/* ns: the last one */
-	u32 window;		/* the most of them; 1/256 packet */
-	u32 window_psn;		/* the window is reduced again when this is received */
-	bool window_known;	/* it was reduced */
+	struct roan_path_window window;	/* of @n_in_flight */
+	u32 n_awaited;		/* responses, of all paths */
+	struct roan_path_window read_window;	/* of @n_awaited */
 	/* ns, of all paths; 0: none measured */
 	u32 rtt_ns;		/* smoothed */
 	u32 max_rtt_ns;		/* longest recent one */
+	u32 read_ns;		/* the same from a READ request to its first response */
+	u32 max_read_ns;
+	struct roan_min_rtt min_read;
 	u32 in_flight[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];
 	u32 not_timed[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];	/* sent more than once, or a READ or atomic: not timed */
-	u8  path_of[ROAN_PATH_PSNS];		/* path by which the packet was sent last */
-	u16 number[ROAN_PATH_PSNS];		/* on that path */
+	u32 awaited[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];	/* responses */
+	u32 asked_once[ROAN_PSN_WORDS(ROAN_PATH_PSNS)];	/* of these, requested once */
+	u8  path_of[ROAN_PATH_PSNS];		/* path by which the packet, or the request for it, was sent last */
+	u16 number[ROAN_PATH_PSNS];		/* of that, on the path */
 	u32 sent_at[ROAN_PATH_PSNS];		/* low half of ns: when */
 	struct roan_path path[ROAN_MAX_PATHS];	/* memory for @n */
 };
@@ -396,10 +401,15 @@ u64 roan_requester_deadline(const struct roan_requester *r);
  * that was overtaken, which end exactly at their deadline.
  */
 u64 roan_requester_slack(const struct roan_requester *r);
-/* Part of roan_requester_deadline(): when the first packet that was overtaken counts as lost. U64_MAX: none waits. */
+/*
+ * Part of roan_requester_deadline(): when the first packet that was overtaken, a request or a response, counts as lost.
+ * U64_MAX: none waits.
+ */
 static inline u64 roan_requester_reorder_deadline(const struct roan_requester *r)
 {
-	return unlikely(r->any_holes) ? r->holes->lost_at : U64_MAX;
+	u64 requests = unlikely(r->any_holes) ? r->holes->lost_at : U64_MAX;
+
+	return unlikely(r->reads.lost_at) ? min(requests, r->reads.lost_at) : requests;
 }
 
 /*

@@ -2,15 +2,13 @@
 /*
  * Several paths: which UDP source port the next packets get. Routers and bonds that choose a path by it (ECMP) then
  * send the packets of one QP by all paths there are. Only to a peer that sends SACKs: it keeps what comes early, and
- * says what has arrived.
+ * says what has arrived. To others there is one path.
  *
  * - A path gets a few packets at a time, a train. The packets in flight on the paths are proportional to their shares.
  *   A share rises while the path's round trip is shorter than that of the others, and falls while it is longer: so
  *   packets take the same time by all paths, a slow one carries less, and they arrive nearly in order.
- * - The packets in flight by all paths together have a window, which grows while round trips are near the shortest one
- *   and shrinks with the excess, as in Swift. A lost packet's copy then does not wait in a long queue, while the next
- *   messages, which wait for it, fill the window of PSNs. That holds for one path, too: a QP with one has struct
- *   roan_paths from its first SACK on.
+ * - The packets in flight by all paths together have a window (core/cc/path_window.h). That holds for one path, too: a QP
+ *   with one has struct roan_paths from its first SACK on, or the first READ response that is missing.
  * - Within a path packets keep their order: only packets of the same path overtake one that is lost. Without such a
  *   packet it is lost when all others that take longest have arrived. If the path delivers nothing in that time, it
  *   has failed: others take its packets, and single ones, ever more seldom, show whether it delivers again.
@@ -23,12 +21,6 @@
 #define SHARE_MIN	16
 #define SHARE_MAX	4096
 #define SHARE_GAIN	8		/* this part of the relative difference between round trips */
-#define WINDOW_ONE	256		/* one packet */
-#define WINDOW_MIN	(16 * TRAIN_PKTS * WINDOW_ONE)	/* round trips vary with the hosts' load, too */
-#define WINDOW_MAX	(ROAN_PATH_PSNS * WINDOW_ONE)
-#define WINDOW_CUT	8		/* this part of the relative excess of the round trip */
-#define EXCESS		(24ull * NSEC_PER_SEC)	/* bytes * ns: 24 us in a window of 1 MB, 240 us in one of 100 KB */
-#define MIN_RTT_LIFE	(10ull * NSEC_PER_SEC >> 20)	/* paths change */
 #define MAX_RTT_DECAY	256		/* packets, roughly */
 #define UNUSED_RTTS	32		/* round trips without a packet, after which a path is tried again */
 #define MAX_BACKOFF	10
@@ -42,8 +34,8 @@ void roan_paths_reset(struct roan_requester *r)
 
 	memset(p, 0, roan_paths_size(n));
 	p->n = n;
-	p->window = WINDOW_MIN;
-	p->window_psn = r->cfg.sq_psn;
+	roan_path_window_reset(&p->window, false, r->cfg.sq_psn);
+	roan_path_window_reset(&p->read_window, false, r->cfg.sq_psn);
 	r->cfg.psn_window = min_t(u32, r->cfg.psn_window, ROAN_PATH_PSNS);
 	for (i = 0; i < p->n; i++)
 		p->path[i].share = SHARE_START;
@@ -54,8 +46,8 @@ void roan_requester_set_paths(struct roan_requester *r, struct roan_paths *paths
 	paths->n = 1;
 	WRITE_ONCE(r->paths, paths);	/* it is displayed without a lock */
 	roan_paths_reset(r);
-	paths->window = WINDOW_MAX;	/* as until now */
-	paths->window_psn = r->end_psn;
+	roan_path_window_reset(&paths->window, true, r->end_psn);	/* as until now */
+	roan_path_window_reset(&paths->read_window, true, r->end_psn);
 }
 
 void roan_paths_forget(struct roan_requester *r)
@@ -64,7 +56,9 @@ void roan_paths_forget(struct roan_requester *r)
 	u32 i;
 
 	memset(p->in_flight, 0, sizeof(p->in_flight));
+	memset(p->awaited, 0, sizeof(p->awaited));
 	p->n_in_flight = 0;
+	p->n_awaited = 0;
 	for (i = 0; i < p->n; i++)
 		p->path[i].in_flight = 0;
 }
@@ -82,19 +76,27 @@ static s16 path_ahead(const struct roan_path *path, u16 number)
 	return path->last_received - number;
 }
 
-/* A path that gets a single packet now, to see whether and when it arrives. */
-static bool path_to_try(struct roan_paths *p, u64 now, u32 *which)
+static void path_start_again(struct roan_path *path)
+{
+	path->share = SHARE_MIN;
+	path->rtt_ns = 0;
+	path->read_ns = 0;
+}
+
+/* A path that gets a single packet now, or the request for @n, to see whether and when it arrives. */
+static bool path_to_try(struct roan_paths *p, u32 n, u64 now, u32 *which)
 {
 	struct roan_path *path = &p->path[p->try_next];
+	u32 longest;
 
 	*which = p->try_next;
 	p->try_next = (p->try_next + 1) % p->n;
 	if (path->failed)
 		return now >= path->probe_at;
-	if (!p->rtt_ns || now - path->sent_at <= UNUSED_RTTS * (u64)p->rtt_ns)
+	longest = max(p->rtt_ns, p->read_ns);
+	if (!longest || now - path->sent_at <= (u64)UNUSED_RTTS * n * longest)
 		return false;
-	path->share = SHARE_MIN;
-	path->rtt_ns = 0;
+	path_start_again(path);
 	return true;
 }
 
@@ -125,16 +127,16 @@ static u32 path_newest(const struct roan_paths *p)
 	return best;
 }
 
-static void path_begin_train(struct roan_paths *p, bool repair, u64 now)
+static void path_begin_train(struct roan_paths *p, const struct roan_tx_desc *d, u64 now)
 {
 	if (p->n == 1) {
 		p->train_left = ROAN_PATH_PSNS;
 		return;
 	}
 	p->train_left = 1;
-	if (repair)
+	if (d->repair)
 		p->in_use = path_newest(p);
-	if (repair || path_to_try(p, now, &p->in_use))
+	if (d->repair || path_to_try(p, d->npsn, now, &p->in_use))
 		return;
 	p->train_left = TRAIN_PKTS;
 	p->in_use = path_least_used(p);
@@ -143,13 +145,24 @@ static void path_begin_train(struct roan_paths *p, bool repair, u64 now)
 /* Packets that the window allows. */
 static u32 path_window_left(const struct roan_paths *p)
 {
-	return p->window / WINDOW_ONE - min(p->n_in_flight, p->window / WINDOW_ONE);
+	u32 most = roan_path_window_packets(&p->window);
+
+	return most - min(p->n_in_flight, most);
+}
+
+/* The responses that @d requests do not fit into the window with those that are awaited. */
+static bool path_read_must_wait(const struct roan_paths *p, const struct roan_tx_desc *d)
+{
+	return p->n_awaited && p->n_awaited + d->npsn > roan_path_window_packets(&p->read_window);
 }
 
 bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now)
 {
+	bool request = roan_op_needs_response(roan_requester_wqe(r, d->index)->op);
 	struct roan_paths *p = r->paths;
 
+	if (!d->repair && request && path_read_must_wait(p, d))
+		return false;
 	if (!r->peer_sacks) {
 		p->in_use = 0;
 		p->train_left = 0;
@@ -159,15 +172,15 @@ bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now)
 	if (!d->repair && !path_window_left(p) && !r->since_ackreq)
 		return false;
 	if (!p->train_left || d->repair)
-		path_begin_train(p, d->repair, now);
+		path_begin_train(p, d, now);
 	d->path = p->in_use;
-	d->ackreq |= path_window_left(p) <= 1 && !roan_op_needs_response(roan_requester_wqe(r, d->index)->op);
+	d->ackreq |= path_window_left(p) <= 1 && !request;
 	return true;
 }
 
 u32 roan_paths_window(const struct roan_requester *r)
 {
-	return r->peer_sacks ? r->paths->window / WINDOW_ONE : U32_MAX;
+	return r->peer_sacks ? roan_path_window_packets(&r->paths->window) : U32_MAX;
 }
 
 u32 roan_paths_batch(const struct roan_requester *r)
@@ -177,6 +190,16 @@ u32 roan_paths_batch(const struct roan_requester *r)
 	if (!r->peer_sacks)
 		return U32_MAX;
 	return min(p->train_left, max(path_window_left(p), 2u) - 1) - 1;
+}
+
+/* So many that max_rd_atomic requests fill the window. */
+u8 roan_paths_read_piece(const struct roan_requester *r)
+{
+	u32 window = roan_path_window_packets(&r->paths->read_window), piece = TRAIN_PKTS;
+
+	while (piece * r->cfg.max_rd_atomic < window && piece < r->cfg.psn_window)
+		piece *= 2;
+	return piece < r->cfg.psn_window ? min(piece, 128u) : 0;
 }
 
 /* ---- packets sent ---- */
@@ -210,14 +233,53 @@ static void path_add(struct roan_paths *p, u32 psn, bool not_timed, u64 now)
 	p->n_in_flight++;
 }
 
+/* ns after which what takes @mean_ns, and @max_ns at most, does not arrive any more. */
+static u32 path_longer_than(const struct roan_paths *p, u32 mean_ns, u32 max_ns)
+{
+	u64 ns = max(2ull * mean_ns, max_ns + max_ns / 2ull) << p->backoff;
+
+	return min_t(u64, ns, LATEST_MAX_NS);
+}
+
 /* ns after which a packet does not arrive any more, by any path. 0: not known; with one path only overtakers tell. */
 static u32 path_latest(const struct roan_paths *p)
 {
-	u64 ns = max(2ull * p->rtt_ns, p->max_rtt_ns + p->max_rtt_ns / 2ull) << p->backoff;
-
 	if (p->n == 1)
 		return 0;
-	return min_t(u64, ns, LATEST_MAX_NS);
+	if (!p->rtt_ns)		/* there were READs only, and their responses take longer than ACKs */
+		return path_longer_than(p, p->read_ns, p->max_read_ns);
+	return path_longer_than(p, p->rtt_ns, p->max_rtt_ns);
+}
+
+/* Response @psn is not awaited any more, from the path by which the request for it was sent. False: it was not. */
+static bool path_remove_response(struct roan_paths *p, u32 psn)
+{
+	if (!psn_set_has(p->awaited, ROAN_PATH_PSNS, psn))
+		return false;
+	psn_set_remove(p->awaited, ROAN_PATH_PSNS, psn);
+	path_of(p, psn)->in_flight--;
+	p->n_awaited--;
+	return true;
+}
+
+/* The responses to request @d are awaited by the path in use. */
+static void path_await(struct roan_paths *p, const struct roan_tx_desc *d, u64 now)
+{
+	u32 i, psn;
+
+	for (i = 0; i < d->npsn; i++) {
+		psn = psn_add(d->psn, i);
+		psn_set_add(p->awaited, ROAN_PATH_PSNS, psn);
+		if (d->resend || d->repair)
+			psn_set_remove(p->asked_once, ROAN_PATH_PSNS, psn);
+		else
+			psn_set_add(p->asked_once, ROAN_PATH_PSNS, psn);
+		p->path_of[psn % ROAN_PATH_PSNS] = p->in_use;
+		p->number[psn % ROAN_PATH_PSNS] = p->path[p->in_use].last_sent;
+		p->sent_at[psn % ROAN_PATH_PSNS] = now;
+	}
+	p->path[p->in_use].in_flight += d->npsn;
+	p->n_awaited += d->npsn;
 }
 
 /* What is missing now and in flight has arrived or expired by then. */
@@ -232,11 +294,16 @@ void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64
 	struct roan_paths *p = r->paths;
 	struct roan_path *path = &p->path[p->in_use];
 	bool request = roan_op_needs_response(roan_requester_wqe(r, d->index)->op);
+	bool await = request;
 	u32 n = request ? 1 : d->npsn, i;	/* the other PSNs are those of the response */
 
+	for (i = 0; await && i < d->npsn; i++)
+		path_remove_response(p, psn_add(d->psn, i));
 	for (i = 0; i < n; i++)
 		path_add(p, psn_add(d->psn, i), d->resend || d->repair || request, now);
-	p->train_left -= min(p->train_left, n);
+	if (await)
+		path_await(p, d, now);
+	p->train_left -= min(p->train_left, await ? d->npsn : n);
 	path->sent_at = now;
 	if (path->failed) {
 		path->probe_at = now + min_t(u64, (u64)path_latest(p) << path->backoff, PROBE_MAX_NS);
@@ -247,25 +314,45 @@ void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64
 
 /* ---- packets received ---- */
 
-/* Mean over the paths that are in use: of their round trips, or of their shares. 0: none is. */
-static u32 path_mean(const struct roan_paths *p, bool shares)
+enum path_value { PATH_SHARE, PATH_RTT, PATH_READ };
+
+static u32 path_value(const struct roan_path *path, enum path_value what)
 {
+	switch (what) {
+	case PATH_RTT:
+		return path->rtt_ns;
+	case PATH_READ:
+		return path->read_ns;
+	default:
+		return path->rtt_ns || path->read_ns ? path->share : 0;
+	}
+}
+
+/* Mean over the paths that are in use. 0: none is. */
+static u32 path_mean(const struct roan_paths *p, enum path_value what)
+{
+	u32 value;
 	u32 i, n = 0;
 	u64 sum = 0;
 
 	for (i = 0; i < p->n; i++) {
-		if (p->path[i].failed || !p->path[i].rtt_ns || !p->path[i].in_flight)
+		value = path_value(&p->path[i], what);
+		if (p->path[i].failed || !value || !p->path[i].in_flight)
 			continue;
-		sum += shares ? p->path[i].share : p->path[i].rtt_ns;
+		sum += value;
 		n++;
 	}
 	return n ? div_u64(sum, n) : 0;
 }
 
-static void path_adapt_share(struct roan_paths *p, struct roan_path *path)
+/* By the path's round trips, or by what READs take; once for each. @number: of the packet that was measured. */
+static void path_adapt_share(struct roan_paths *p, struct roan_path *path, enum path_value what, u16 number)
 {
-	u32 mean = path_mean(p, false), rtt = path->rtt_ns, i;
+	u32 mean = path_mean(p, what), rtt = path_value(path, what), i;
 
+	if ((s16)(number - path->adapt_at) < 0)
+		return;
+	path->adapt_at = path->last_sent;
 	if (rtt < mean)
 		path->share += div_u64((u64)path->share * (mean - rtt), mean) / SHARE_GAIN;
 	else
@@ -277,75 +364,48 @@ static void path_adapt_share(struct roan_paths *p, struct roan_path *path)
 		p->path[i].share = max(p->path[i].share / 2, SHARE_MIN);
 }
 
-/*
- * ns that a round trip may take longer than the shortest one: half of that, or EXCESS by the window, if it is more. So
- * of QPs that share a queue those with small windows get more, and the burst of a small window is no excess. The round
- * trips of one path differ less than those of several: half as much is accepted.
- */
-static u32 path_excess(const struct roan_requester *r, u32 min_rtt)
+/* The round trip of @n packets from @psn on took @ns. */
+static void path_adapt_window(struct roan_requester *r, struct roan_path_window *w, u32 min_ns, u32 psn, u32 n, u32 ns)
 {
-	const struct roan_paths *p = r->paths;
-	u64 bytes = ((u64)p->window << r->cfg.mtu_shift) / WINDOW_ONE;
-	u64 ns = max_t(u64, min_rtt / 2, div64_u64(EXCESS, bytes));
+	const struct roan_path_sample sample = {
+		.psn = psn, .end_psn = r->end_psn, .n = n, .ns = ns, .min_ns = min_ns, .mtu_shift = r->cfg.mtu_shift,
+		.several = r->paths->n > 1,
+	};
 
-	return min_t(u64, p->n > 1 ? ns : ns / 2, NSEC_PER_SEC);
+	roan_path_window_adapt(w, &sample);
 }
 
-/*
- * The excess reduces it once for each window sent. It grows by a packet for each window received; before the first
- * excess it doubles.
- */
-static void path_adapt_window(struct roan_requester *r, u32 psn, u32 ns)
+/* Returns the path's @smoothed value with sample @ns added. A path that was tried again and is not slow is used at once. */
+static u32 path_smoothed(struct roan_paths *p, struct roan_path *path, u32 smoothed, u32 ns, u32 mean)
 {
-	struct roan_paths *p = r->paths;
-	u32 min_rtt = READ_ONCE(r->min_rtt->ns), target = min_rtt + path_excess(r, min_rtt);
-
-	if (ns <= target) {
-		p->window += p->window_known ? WINDOW_ONE * WINDOW_ONE / p->window : WINDOW_ONE;
-	} else if (psn_diff(psn, p->window_psn) >= 0) {
-		p->window -= div_u64((u64)p->window * (ns - target), ns) / WINDOW_CUT;
-		p->window_psn = r->end_psn;
-		p->window_known = true;
-	}
-	p->window = clamp_t(u32, p->window, WINDOW_MIN, WINDOW_MAX);
-}
-
-void roan_min_rtt_sample(struct roan_requester *r, u64 ns, u64 now)
-{
-	u32 least = READ_ONCE(r->min_rtt->ns), at = now >> 20, age = at - READ_ONCE(r->min_rtt->at);
-
-	if (least && ns > least && age < MIN_RTT_LIFE)
-		return;
-	if (ns == least && !age)
-		return;		/* most often: the cache line stays shared */
-	WRITE_ONCE(r->min_rtt->ns, min_t(u64, ns, NSEC_PER_SEC));
-	WRITE_ONCE(r->min_rtt->at, at);
+	if (smoothed)
+		return smoothed - smoothed / 4 + ns / 4;
+	if (path->share == SHARE_MIN && ns <= mean)
+		path->share = max(path_mean(p, PATH_SHARE), SHARE_MIN);
+	return ns;
 }
 
 static void path_measure(struct roan_requester *r, struct roan_path *path, u32 ns, u64 now)
 {
 	struct roan_paths *p = r->paths;
 
-	roan_min_rtt_sample(r, ns, now);
+	roan_min_rtt_sample(r->min_rtt, ns, now);
 	p->max_rtt_ns = max(ns, p->max_rtt_ns - p->max_rtt_ns / MAX_RTT_DECAY);
 	p->rtt_ns = p->rtt_ns ? p->rtt_ns - p->rtt_ns / 64 + ns / 64 : ns;
 	p->backoff = 0;
-	if (!path->rtt_ns && path->share == SHARE_MIN && ns <= p->rtt_ns)
-		path->share = max(path_mean(p, true), SHARE_MIN);
-	path->rtt_ns = path->rtt_ns ? path->rtt_ns - path->rtt_ns / 4 + ns / 4 : ns;
+	path->rtt_ns = path_smoothed(p, path, path->rtt_ns, ns, p->rtt_ns);
 }
 
 static void path_is_back(struct roan_paths *p, struct roan_path *path)
 {
 	path->failed = false;
 	path->backoff = 0;
-	path->share = SHARE_MIN;
-	path->rtt_ns = 0;
+	path_start_again(path);
 	p->n_failed--;
 }
 
-/* The peer has received packet @psn. Perhaps that is known already. */
-static void path_received(struct roan_requester *r, u32 psn, u64 now)
+/* The peer has received packet @psn, as a SACK says or a later ACK or response. Perhaps that is known already. */
+static void path_received(struct roan_requester *r, u32 psn, bool sacked, u64 now)
 {
 	struct roan_paths *p = r->paths;
 	struct roan_path *path = path_of(p, psn);
@@ -361,26 +421,67 @@ static void path_received(struct roan_requester *r, u32 psn, u64 now)
 		path_is_back(p, path);
 	if (path_ahead(path, p->number[at]) < 0)
 		path->last_received = p->number[at];
-	/* Copies give no RTT sample (Karn). READs give none: the peer takes time to read the data. */
-	if (not_timed)
+	/* Copies give no RTT sample (Karn). Nor do responses to READs: the peer takes time to read the data. */
+	if (not_timed && !(sacked && psn_set_has(p->asked_once, ROAN_PATH_PSNS, psn)))
 		return;
 	first = !p->rtt_ns;
 	path_measure(r, path, ns, now);
 	if (first)
 		path_limit_wait(r, now);
-	path_adapt_window(r, psn, ns);
-	if (path_ahead(path, path->adapt_at) < 0)
+	path_adapt_window(r, &p->window, READ_ONCE(r->min_rtt->ns), psn, 1, ns);
+	path_adapt_share(p, path, PATH_RTT, path->last_received);
+}
+
+/* The first response shows how long others wait on this path: the later ones, how long the peer takes to send them. */
+static void path_measure_read(struct roan_requester *r, struct roan_path *path, u32 psn, u32 ns, u64 now)
+{
+	struct roan_paths *p = r->paths;
+
+	roan_min_rtt_sample(&p->min_read, ns, now);
+	p->backoff = 0;
+	p->max_read_ns = max(ns, p->max_read_ns - p->max_read_ns / 16);
+	p->read_ns = p->read_ns ? p->read_ns - p->read_ns / 16 + ns / 16 : ns;
+	path->read_ns = path_smoothed(p, path, path->read_ns, ns, p->read_ns);
+	path_adapt_window(r, &p->read_window, p->min_read.ns, psn, roan_paths_read_piece(r) ?: 1, ns);
+}
+
+/* The response before it belongs to another request. */
+static bool path_is_first_response(const struct roan_paths *p, u32 psn)
+{
+	u32 at = psn % ROAN_PATH_PSNS, before = psn_add(psn, -1u) % ROAN_PATH_PSNS;
+
+	return p->number[before] != p->number[at] || p->path_of[before] != p->path_of[at];
+}
+
+void roan_paths_response(struct roan_requester *r, u32 psn, u64 now)
+{
+	struct roan_paths *p = r->paths;
+	struct roan_path *path = path_of(p, psn);
+	u32 at = psn % ROAN_PATH_PSNS;
+
+	if (!path_remove_response(p, psn))
 		return;
-	path->adapt_at = path->last_sent;
-	path_adapt_share(p, path);
+	path->received_at = now;
+	if (path->failed)
+		path_is_back(p, path);
+	if (!psn_set_has(p->asked_once, ROAN_PATH_PSNS, psn))
+		return;
+	if ((s16)(p->number[at] - path->last_read) > 0)
+		path->last_read = p->number[at];
+	if (!path_is_first_response(p, psn))
+		return;
+	path_measure_read(r, path, psn, max((u32)now - p->sent_at[at], 1u), now);
+	path_adapt_share(p, path, PATH_READ, p->number[at]);
 }
 
 void roan_paths_progress(struct roan_requester *r, u32 from, u64 now)
 {
 	u32 n = min_t(u32, psn_diff(r->una_psn, from), ROAN_PATH_PSNS);
 
-	for (; n; n--, from = psn_add(from, 1))
-		path_received(r, from, now);
+	for (; n; n--, from = psn_add(from, 1)) {
+		path_received(r, from, false, now);
+		path_remove_response(r->paths, from);
+	}
 }
 
 void roan_paths_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
@@ -389,7 +490,7 @@ void roan_paths_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64
 
 	for (i = 0; i < n; i++)
 		if (roan_sack_has(&pkt->sack, i))
-			path_received(r, psn_add(pkt->psn, 1 + i), now);
+			path_received(r, psn_add(pkt->psn, 1 + i), true, now);
 }
 
 /* ---- packets lost ---- */
@@ -407,15 +508,6 @@ u32 roan_paths_overtakers(const struct roan_requester *r, u32 psn)
 	return max(path_ahead(&p->path[p->path_of[at]], p->number[at]), 0);
 }
 
-/* A copy has expired. Copies give no RTT sample, so a time that is too short would stay so: it doubles, as an RTO. */
-static void path_back_off(struct roan_paths *p, u64 now)
-{
-	if (now - p->backoff_at < path_latest(p))
-		return;
-	p->backoff_at = now;
-	p->backoff = min(p->backoff + 1, MAX_BACKOFF);
-}
-
 static void path_fails(struct roan_paths *p, struct roan_path *path, u64 now)
 {
 	if (!path->failed) {
@@ -426,6 +518,49 @@ static void path_fails(struct roan_paths *p, struct roan_path *path, u64 now)
 	path->failed_at = path->last_sent;
 	if (path == &p->path[p->in_use])
 		p->train_left = 0;
+}
+
+/* Packet @psn, or a response to it, is lost, @since ns after it was sent. */
+static void path_check(struct roan_paths *p, u32 psn, u32 since, u64 now)
+{
+	if (now - path_of(p, psn)->received_at >= since)
+		path_fails(p, path_of(p, psn), now);
+}
+
+/* The peer answers old requests before new ones, and within a path packets keep their order. */
+bool roan_paths_overtaken(const struct roan_requester *r, u32 psn)
+{
+	const struct roan_paths *p = r->paths;
+	u32 at = psn % ROAN_PATH_PSNS;
+
+	return psn_set_has(p->awaited, ROAN_PATH_PSNS, psn) &&
+	       (s16)(p->path[p->path_of[at]].last_read - p->number[at]) > 0;
+}
+
+void roan_paths_response_lost(struct roan_requester *r, u32 psn, u64 now)
+{
+	struct roan_paths *p = r->paths;
+
+	if (psn_set_has(p->awaited, ROAN_PATH_PSNS, psn))
+		path_check(p, psn, (u32)now - p->sent_at[psn % ROAN_PATH_PSNS], now);
+}
+
+u64 roan_paths_read_wait_ns(const struct roan_requester *r)
+{
+	const struct roan_paths *p = r->paths;
+
+	if (p->n == 1 || !r->peer_sacks)
+		return 0;
+	return path_longer_than(p, p->read_ns, p->max_read_ns) ?: roan_reorder_wait_ns(r, 1);
+}
+
+/* A copy has expired. Copies give no RTT sample, so a time that is too short would stay so: it doubles, as an RTO. */
+static void path_back_off(struct roan_paths *p, u64 now)
+{
+	if (now - p->backoff_at < path_latest(p))
+		return;
+	p->backoff_at = now;
+	p->backoff = min(p->backoff + 1, MAX_BACKOFF);
 }
 
 bool roan_paths_expired(struct roan_requester *r, u32 psn, u64 now, u64 *at)
@@ -443,8 +578,7 @@ bool roan_paths_expired(struct roan_requester *r, u32 psn, u64 now, u64 *at)
 		*at = min(*at, now + latest - since);
 		return false;
 	}
-	if (now - path->received_at >= since)
-		path_fails(p, path, now);
+	path_check(p, psn, since, now);
 	if (psn_set_has(p->not_timed, ROAN_PATH_PSNS, psn))
 		path_back_off(p, now);
 	return true;

@@ -21,14 +21,22 @@ bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now);
 u32 roan_paths_batch(const struct roan_requester *r);
 /* The most packets in flight by all paths. */
 u32 roan_paths_window(const struct roan_requester *r);
-/* A round trip of @ns was measured, of a packet that was sent once. */
-void roan_min_rtt_sample(struct roan_requester *r, u64 ns, u64 now);
 /* The packets of @d leave by the path that roan_paths_next() has set. */
 void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
 /* A SACK says which packets the peer has received. */
 void roan_paths_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 /* una_psn has advanced from @from. */
 void roan_paths_progress(struct roan_requester *r, u32 from, u64 now);
+/* The most responses that a request of a READ posted now should ask for; 0: any number. */
+u8 roan_paths_read_piece(const struct roan_requester *r);
+/* Response @psn is here. */
+void roan_paths_response(struct roan_requester *r, u32 psn, u64 now);
+/* A response to a READ that was sent after the request for response @psn, by the same path, is here. */
+bool roan_paths_overtaken(const struct roan_requester *r, u32 psn);
+/* Response @psn counts as lost. */
+void roan_paths_response_lost(struct roan_requester *r, u32 psn, u64 now);
+/* ns that a response may be later than others; 0: there is one path. */
+u64 roan_paths_read_wait_ns(const struct roan_requester *r);
 /* Packet @psn counts as lost. */
 void roan_paths_lost(struct roan_requester *r, u32 psn);
 /* Packets sent by the path of packet @psn and after it, of which the last is received. */
@@ -52,10 +60,18 @@ static inline u32 work_pos(const struct roan_tx_wqe *w, u32 psn)
 	return (psn - w->first_psn) & PSN_MASK;
 }
 
-/* End of the piece of a READ that contains response packet @pos. */
-static inline u32 read_piece_end(const struct roan_requester *r, u32 pos, u32 npkts)
+/* The most responses that one request of READ @w asks for. */
+static inline u32 read_piece(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
-	return min(npkts, (pos / r->cfg.psn_window + 1) * r->cfg.psn_window);
+	return w->piece ?: r->cfg.psn_window;
+}
+
+/* End of the piece of READ @w that contains response packet @pos. */
+static inline u32 read_piece_end(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos)
+{
+	u32 piece = read_piece(r, w);
+
+	return min(w->n_psn, (pos / piece + 1) * piece);
 }
 
 /* True if a READ or atomic before work request @index is not complete. */
@@ -92,6 +108,7 @@ static inline void next_is_oldest(struct roan_requester *r, u64 now)
 		roan_paths_forget(r);
 	if (unlikely(r->reads.any))
 		roan_read_forget_requests(r);
+	r->reads.lost_at = 0;
 }
 
 /* Retransmits everything from the oldest unacknowledged PSN on. */
@@ -160,14 +177,20 @@ void roan_read_progress(struct roan_requester *r, u32 from);
 void roan_read_choose(struct roan_requester *r);
 /* A request for responses, described by @d, is sent. */
 void roan_read_requested(struct roan_requester *r, const struct roan_tx_desc *d);
-enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc *d);
+enum roan_next roan_read_next_hole(struct roan_requester *r, u64 now, struct roan_tx_desc *d);
 void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
+/* A response came that is not awaited any more, or is placed already. */
+void roan_read_needless(struct roan_requester *r);
+/* reads.lost_at has passed. */
+enum roan_event roan_read_late(struct roan_requester *r, u64 now);
 /* Deadline of the responses to the requests for holes. After it they count as lost, too. */
 u64 roan_read_deadline(const struct roan_requester *r);
 void roan_read_timed_out(struct roan_requester *r, u64 now);
 
 /* una_psn has advanced from @from. */
 void roan_sack_progress(struct roan_requester *r, u32 from, u64 now);
+/* The peer has executed all requests before @psn, though una_psn is before it: responses are missing. */
+void roan_sack_executed(struct roan_requester *r, u32 psn, u64 now);
 /* A packet of a repair is sent: chooses the next one. */
 void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now);
 /* Packet @psn, which is missing, is to be sent again. roan_sack_choose_oldest() follows. */
@@ -178,6 +201,8 @@ void roan_sack_choose_oldest(struct roan_requester *r);
 u64 roan_sack_deadline(const struct roan_requester *r);
 void roan_sack_timed_out(struct roan_requester *r, u64 now);
 
+/* ns that a packet may be late, as so many quarters of a round trip. */
+u32 roan_reorder_wait_ns(const struct roan_requester *r, u32 quarters);
 /* A SACK comes; roan_reorder_is_lost() follows for each packet that it shows as missing. */
 void roan_reorder_begin(struct roan_requester *r, u64 now);
 /* True if packet @psn, which the SACK shows as missing, has waited long enough to count as lost. */

@@ -4,7 +4,8 @@
  * once, as their address does not depend on order; work requests complete in order all the same. What is missing, a
  * hole, is requested again alone: by a READ request of the same PSN for the hole only, which any responder answers
  * (IBTA vol. 1, 9.7.5.1.4). A hole counts as lost when a response or ACK shows that the peer has sent all responses to
- * its request; at most one hole of each request is requested at a time, as a responder may know one repetition only.
+ * its request; if reordering was seen, or there are several paths, some time after that. At most one hole of each
+ * request is requested at a time, as a responder may know one repetition only.
  */
 #include "core/transport/requester_priv.h"
 
@@ -34,7 +35,7 @@ static void read_piece_at(const struct roan_requester *r, u32 index, u32 pos, st
 
 	piece->index = index;
 	piece->from = psn_add(w->first_psn, pos);
-	piece->to = psn_add(w->first_psn, read_piece_end(r, pos, w->n_psn));
+	piece->to = psn_add(w->first_psn, read_piece_end(r, w, pos));
 }
 
 /* The first piece of work request @index or a later one. False: there is none. */
@@ -65,22 +66,48 @@ static bool read_next_piece(const struct roan_requester *r, struct read_piece *p
 	return true;
 }
 
-/* The responses of the piece were all sent, are within the sets, and will not be requested again anyway. */
-static bool read_was_answered(const struct roan_requester *r, const struct read_piece *piece)
+/* It is known by which paths the responses come, and on each of them packets keep their order, as far as was seen. */
+static bool read_paths_tell(const struct roan_requester *r)
 {
-	return psn_diff(piece->to, r->reads.answered_psn) <= 0 && psn_diff(piece->to, r->next_psn) <= 0 &&
-	       psn_diff(piece->to, r->una_psn) <= ROAN_EARLY_RESPONSES;
+	return unlikely(r->paths) && !r->reads.patience;
+}
+
+/* The last response of the piece came, or does not come any more. */
+static bool read_all_came(const struct roan_requester *r, const struct read_piece *piece)
+{
+	u32 last = psn_add(piece->to, -1u);
+
+	return read_paths_tell(r) && (read_is_placed(r, last) || roan_paths_overtaken(r, last));
+}
+
+/* Response @psn was requested again, and is not lost once more. */
+static bool read_is_requested(struct roan_requester *r, u32 psn)
+{
+	if (!psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, psn))
+		return false;
+	if (!read_paths_tell(r) || !roan_paths_overtaken(r, psn))
+		return true;
+	psn_set_remove(r->reads.requested, ROAN_EARLY_RESPONSES, psn);
+	return false;
+}
+
+/* What is missing of the piece is lost, is within the sets, and will not be requested again anyway. */
+static bool read_may_have_holes(const struct roan_requester *r, const struct read_piece *piece)
+{
+	if (psn_diff(piece->to, r->next_psn) > 0 || psn_diff(piece->to, r->una_psn) > ROAN_EARLY_RESPONSES)
+		return false;
+	return psn_diff(piece->to, r->reads.lost_psn) <= 0 || read_all_came(r, piece);
 }
 
 /* Finds the first hole of the piece. False: there is none, or a part of the piece is requested again already. */
-static bool read_find_hole(const struct roan_requester *r, const struct read_piece *piece, u32 *first, u32 *n)
+static bool read_find_hole(struct roan_requester *r, const struct read_piece *piece, u32 *first, u32 *n)
 {
 	u32 psn;
 
 	*n = 0;
 	for (psn = piece->to; psn != piece->from; ) {
 		psn = psn_add(psn, -1u);
-		if (psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, psn))
+		if (read_is_requested(r, psn))
 			return false;
 		if (read_is_placed(r, psn))
 			continue;
@@ -97,12 +124,11 @@ void roan_read_choose(struct roan_requester *r)
 	bool there = read_find_piece(r, r->una, &piece);
 
 	e->hole_left = 0;
-	while (there && read_was_answered(r, &piece)) {
+	for (; there && psn_diff(piece.from, e->answered_psn) < 0; there = read_next_piece(r, &piece)) {
 		e->hole_index = piece.index;
-		if (read_find_hole(r, &piece, &e->hole_psn, &e->hole_left))
+		if (read_may_have_holes(r, &piece) && read_find_hole(r, &piece, &e->hole_psn, &e->hole_left))
 			return;
 		e->hole_left = 0;
-		there = read_next_piece(r, &piece);
 	}
 }
 
@@ -117,6 +143,7 @@ void roan_read_reset(struct roan_requester *r)
 	memset(r->reads.placed, 0, sizeof(r->reads.placed));
 	roan_read_forget_requests(r);
 	r->reads.any = false;
+	r->reads.lost_at = 0;
 }
 
 /* True if @pkt has the operation, length and segment of response @pos of @w. */
@@ -135,7 +162,7 @@ bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_
 		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
 	case ROAN_OP_READ:
 		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, 1u << r->cfg.mtu_shift) &&
-		       (r->reads.repeated || ends == (pos + 1 == read_piece_end(r, pos, w->n_psn)));
+		       (r->reads.repeated || ends == (pos + 1 == read_piece_end(r, w, pos)));
 	default:
 		return false;
 	}
@@ -177,20 +204,93 @@ enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roa
 	return roan_read_well_formed(r, roan_requester_wqe(r, *index), pos, pkt) ? ROAN_RESP_PLACE : ROAN_RESP_FAILED;
 }
 
-/* The peer has sent all responses before @psn. Counts the first hole of a loss. */
-static enum roan_event read_answered(struct roan_requester *r, u32 psn)
+/* ---- reordering ---- */
+
+#define PATIENCE_MAX	4	/* a whole round trip */
+#define LOSSES		16	/* without a needless response: less patience, as in RFC 8985 */
+
+/* ns that a response may be late. */
+static u64 read_wait_ns(const struct roan_requester *r)
+{
+	u64 wait = unlikely(r->paths) ? roan_paths_read_wait_ns(r) : 0;
+
+	if (wait || !r->reads.patience)
+		return wait;
+	return roan_reorder_wait_ns(r, r->reads.patience);
+}
+
+/* What is missing now is lost, or will be after a while. */
+static void read_wait(struct roan_requester *r, u64 now)
+{
+	struct roan_early_reads *e = &r->reads;
+	u64 wait = read_wait_ns(r);
+
+	if (!wait)
+		e->late_psn = e->answered_psn;
+	if (!wait || (e->lost_at && now >= e->lost_at)) {
+		e->lost_psn = e->late_psn;
+		e->lost_at = 0;
+	}
+	if (e->lost_at || psn_diff(e->answered_psn, e->lost_psn) <= 0)
+		return;
+	e->late_psn = e->answered_psn;
+	e->lost_at = now + wait;
+}
+
+/* Chooses the next hole to request. Counts the first one of a loss. */
+static enum roan_event read_find_lost(struct roan_requester *r)
 {
 	struct roan_early_reads *e = &r->reads;
 
-	if (!e->any || psn_diff(psn, e->answered_psn) > 0)
-		e->answered_psn = psn;
-	e->any = true;
 	roan_read_choose(r);
 	if (!e->hole_left)
 		return ROAN_EV_PROGRESS;
 	r->n_implied_naks += !e->counted;
 	e->counted = true;
 	return ROAN_EV_REPAIR;
+}
+
+enum roan_event roan_read_late(struct roan_requester *r, u64 now)
+{
+	read_wait(r, now);
+	return read_find_lost(r);
+}
+
+/* A response came twice: a hole was requested that was none. */
+void roan_read_needless(struct roan_requester *r)
+{
+	struct roan_early_reads *e = &r->reads;
+
+	if (!e->again)
+		return;
+	e->again = false;
+	e->losses = 0;
+	e->patience = min(e->patience + 1, PATIENCE_MAX);
+}
+
+static void read_count_loss(struct roan_early_reads *e)
+{
+	e->again = true;
+	if (++e->losses < LOSSES)
+		return;
+	e->losses = 0;
+	e->patience /= 2;
+}
+
+/* The peer has sent all responses before @psn. */
+static enum roan_event read_answered(struct roan_requester *r, u32 psn, u64 now)
+{
+	struct roan_early_reads *e = &r->reads;
+
+	if (!e->any)
+		e->lost_psn = r->una_psn;
+	if (!e->any || psn_diff(psn, e->answered_psn) > 0)
+		e->answered_psn = psn;
+	e->any = true;
+	if (unlikely(r->any_holes))
+		roan_sack_executed(r, psn, now);
+	read_wait(r, now);
+	return read_find_lost(r);
 }
 
 enum roan_event roan_read_missing(struct roan_requester *r, u32 psn, u64 now)
@@ -205,17 +305,23 @@ enum roan_event roan_read_missing(struct roan_requester *r, u32 psn, u64 now)
 		else
 			roan_req_sample_rtt(r, now);
 	}
-	return read_answered(r, psn);
+	return read_answered(r, psn, now);
 }
 
-/* Of a piece of which a part was requested again, @psn is here: what was requested before it is lost once more. */
+/*
+ * Of a piece of which a part was requested again, @psn is here: what was requested before it is lost once more. If it
+ * may be late, the deadline decides.
+ */
 static void read_forget_lost(struct roan_requester *r, u32 psn)
 {
+	const struct roan_tx_wqe *w;
 	u32 index, pos, start;
 
-	if (!psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, psn) || !read_find(r, psn, &index, &pos))
+	if (!psn_set_has(r->reads.requested, ROAN_EARLY_RESPONSES, psn) || read_wait_ns(r) ||
+	    !read_find(r, psn, &index, &pos))
 		return;
-	start = max(pos - pos % r->cfg.psn_window, roan_requester_wqe(r, index)->resp_done);
+	w = roan_requester_wqe(r, index);
+	start = max(pos - pos % read_piece(r, w), w->resp_done);
 	psn_set_remove_run(r->reads.requested, ROAN_EARLY_RESPONSES, psn_add(psn, start - pos), pos - start + 1);
 }
 
@@ -229,7 +335,7 @@ enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 no
 		r->timed_at = 0;	/* its response is missing, and will be that of a repeated request (Karn) */
 	psn_set_add(r->reads.placed, ROAN_EARLY_RESPONSES, psn);
 	read_forget_lost(r, psn);
-	return read_answered(r, psn_add(psn, 1));
+	return read_answered(r, psn_add(psn, 1), now);
 }
 
 static bool read_take_placed(struct roan_requester *r)
@@ -258,14 +364,18 @@ void roan_read_progress(struct roan_requester *r, u32 from)
 	} while (r->una_psn != before);
 	e->any = psn_diff(e->answered_psn, r->una_psn) > 0;
 	e->counted &= e->any;
-	if (!e->any)
-		roan_read_forget_requests(r);
+	if (e->any)
+		return;
+	e->lost_at = 0;
+	roan_read_forget_requests(r);
 }
 
-enum roan_next roan_read_next_hole(struct roan_requester *r, struct roan_tx_desc *d)
+enum roan_next roan_read_next_hole(struct roan_requester *r, u64 now, struct roan_tx_desc *d)
 {
 	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->reads.hole_index);
 
+	if (unlikely(r->paths))
+		roan_paths_response_lost(r, r->reads.hole_psn, now);
 	roan_req_describe(r, r->reads.hole_index, r->reads.hole_psn, d);
 	d->repair = true;
 	d->read_hole = true;
@@ -293,6 +403,7 @@ void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d,
 {
 	roan_read_requested(r, d);
 	r->reads.repeated = true;
+	read_count_loss(&r->reads);
 	r->rto_base_ns = now;
 	r->n_resent++;
 	roan_read_choose(r);

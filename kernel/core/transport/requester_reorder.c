@@ -26,9 +26,9 @@ static u32 reorder_most(const struct roan_requester *r)
 	return r->holes->any_lost ? r->holes->reorder : REORDER_MAX;
 }
 
-static u32 reorder_wait_ns(const struct roan_requester *r)
+u32 roan_reorder_wait_ns(const struct roan_requester *r, u32 quarters)
 {
-	u64 ns = r->rtt.srtt_ns / 4 * (1 + r->holes->reorder_steps);
+	u64 ns = r->rtt.srtt_ns / 4 * quarters;
 
 	return clamp_t(u64, ns, REORDER_MIN_NS, REORDER_MAX_NS);
 }
@@ -51,7 +51,7 @@ static u32 reorder_overtakers(const struct roan_requester *r, const struct roan_
 static bool reorder_is_over(struct roan_requester *r, u32 psn, u64 now)
 {
 	struct roan_holes *h = r->holes;
-	u32 waited = (u32)now - h->overtaken_at[psn % ROAN_HOLES], wait = reorder_wait_ns(r);
+	u32 waited = (u32)now - h->overtaken_at[psn % ROAN_HOLES], wait = roan_reorder_wait_ns(r, 1 + h->reorder_steps);
 
 	if (psn_diff(psn, h->late_psn) > 0)
 		waited = min(waited, (u32)now - h->late_at);

@@ -12,7 +12,7 @@ void roan_req_sample_rtt(struct roan_requester *r, u64 now)
 		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
 		roan_rtt_sample(&r->rtt, r->new_rtt_ns);
 		if (r->min_rtt && !r->timed_copy)
-			roan_min_rtt_sample(r, r->new_rtt_ns, now);
+			roan_min_rtt_sample(r->min_rtt, r->new_rtt_ns, now);
 		r->rto_backoff = 0;
 	}
 	r->timed_at = 0;
@@ -34,8 +34,7 @@ static u32 req_responses_pending(const struct roan_requester *r, const struct ro
 {
 	if (!w->started || w->completed || !roan_op_needs_response(w->op))
 		return 0;
-	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->n_psn),
-			    r->cfg.psn_window) - w->resp_done / r->cfg.psn_window;
+	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->n_psn), read_piece(r, w)) - w->resp_done / read_piece(r, w);
 }
 
 /* Continues behind the last packet ever sent. */
@@ -363,6 +362,7 @@ static enum roan_resp_action req_stale_response(struct roan_requester *r, u64 no
 {
 	r->rto_base_ns = max(r->rto_base_ns, now);
 	r->n_stale++;
+	roan_read_needless(r);
 	return ROAN_RESP_STALE;
 }
 
@@ -385,6 +385,7 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 
 	if (r->failed || !req_is_awaited(r, pkt->psn))
 		return req_stale_response(r, now);
+	r->peer_sacks = r->cfg.sack && pkt->ext_version;
 	/* A response acknowledges all requests before it. */
 	if (likely(roan_req_acknowledge(r, pkt->psn, now)))
 		action = req_next_response(r, pkt, index, offset);
@@ -406,7 +407,7 @@ void roan_req_take_response(struct roan_requester *r)
 	struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
 	u32 pos = w->resp_done++;
 
-	if (w->resp_done == read_piece_end(r, pos, w->n_psn) && r->rd_outstanding &&
+	if (w->resp_done == read_piece_end(r, w, pos) && r->rd_outstanding &&
 	    psn_diff(r->una_psn, r->next_psn) < 0)
 		r->rd_outstanding--;
 	r->una_psn = psn_add(r->una_psn, 1);
@@ -421,6 +422,8 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 {
 	u32 from = r->una_psn;
 
+	if (unlikely(r->paths))
+		roan_paths_response(r, pkt->psn, now);
 	if (unlikely(pkt->psn != from))
 		return roan_read_placed_early(r, pkt->psn, now);
 	roan_req_take_response(r);
@@ -482,6 +485,15 @@ u64 roan_requester_slack(const struct roan_requester *r)
 	return (deadline - r->ack_timer_base_ns) / 4;
 }
 
+/* roan_requester_reorder_deadline() has passed. */
+static void req_late_is_lost(struct roan_requester *r, u64 now)
+{
+	if (r->reads.lost_at && now >= r->reads.lost_at)
+		roan_read_late(r, now);
+	if (r->any_holes && now >= r->holes->lost_at)
+		roan_reorder_timed_out(r, now);
+}
+
 enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 {
 	u64 deadline = roan_requester_deadline(r);
@@ -493,8 +505,8 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 		return ROAN_EV_RETRY;
 	}
 	if (now >= roan_requester_reorder_deadline(r)) {
-		roan_reorder_timed_out(r, now);
-		return r->repair_left ? ROAN_EV_REPAIR : ROAN_EV_NOTHING;
+		req_late_is_lost(r, now);
+		return r->repair_left || r->reads.hole_left ? ROAN_EV_REPAIR : ROAN_EV_NOTHING;
 	}
 	if (now >= roan_sack_deadline(r) && roan_repair_possible(r)) {
 		roan_sack_timed_out(r, now);

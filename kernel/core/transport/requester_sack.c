@@ -48,7 +48,7 @@ static bool sack_find(const struct roan_requester *r, struct sack_pos *pos, u32 
 		if (at > w->n_psn)
 			at = 0;		/* @psn is before it, which psn_diff() cannot show: a message may have 2^23 */
 		if (roan_op_needs_response(w->op))	/* one request for each piece of a READ */
-			at = DIV_ROUND_UP(at, r->cfg.psn_window) * r->cfg.psn_window;
+			at = DIV_ROUND_UP(at, read_piece(r, w)) * read_piece(r, w);
 		if (at >= w->n_psn)
 			continue;
 		pos->psn = psn_add(w->first_psn, at);
@@ -124,10 +124,11 @@ void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *
 	sack_choose(r, &pos, sack_find_next(r, &pos));
 }
 
-void roan_sack_progress(struct roan_requester *r, u32 from, u64 now)
+/* The peer has received the @n requests from @from on. */
+static void sack_received(struct roan_requester *r, u32 from, u32 n, u64 now)
 {
 	struct roan_holes *h = r->holes;
-	u32 n = psn_diff(r->una_psn, from), i, left = 0;
+	u32 i, left = 0;
 
 	for (i = 0; i < min_t(u32, n, ROAN_HOLES); i++)
 		roan_reorder_received(r, psn_add(from, i), now);
@@ -138,8 +139,19 @@ void roan_sack_progress(struct roan_requester *r, u32 from, u64 now)
 		left |= h->missing[i];
 	r->any_holes = left;
 	roan_reorder_progress(r);
-	if (r->repair_left && r->repair_by_sack && psn_diff(r->una_psn, r->repair_psn) > 0)
+	if (r->repair_left && r->repair_by_sack && psn_diff(psn_add(from, n), r->repair_psn) > 0)
 		roan_sack_choose_oldest(r);
+}
+
+void roan_sack_progress(struct roan_requester *r, u32 from, u64 now)
+{
+	sack_received(r, from, psn_diff(r->una_psn, from), now);
+}
+
+void roan_sack_executed(struct roan_requester *r, u32 psn, u64 now)
+{
+	if (psn_diff(psn, r->una_psn) > 0)
+		sack_received(r, r->una_psn, psn_diff(psn, r->una_psn), now);
 }
 
 /* The packet's PSN is sent and not acknowledged, a later one is received, and none that was not sent. */
@@ -190,10 +202,11 @@ void roan_sack_lost(struct roan_requester *r, u32 psn)
 static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt, bool all, u64 now)
 {
 	struct roan_holes *h = r->holes;
-	u32 highest = pkt->sack.highest_psn, i, ahead;
+	u32 highest = pkt->sack.highest_psn, i;
 	u32 missing[HOLE_WORDS] = {};
 	struct sack_pos pos;
 	bool there, any = false;
+	s32 ahead;
 
 	h->guessed = all || (h->guessed && r->repair_left);
 	roan_reorder_begin(r, now);
@@ -202,9 +215,10 @@ static void sack_find_lost(struct roan_requester *r, const struct roan_pkt *pkt,
 	for (there = sack_find_oldest(r, &pos); there && psn_diff(pos.psn, highest) < 0;
 	     there = sack_find_next(r, &pos)) {
 		ahead = psn_diff(pos.psn, pkt->psn);
-		if (ahead > ROAN_SACK_PSNS)
+		if (ahead > (s32)ROAN_SACK_PSNS)
 			break;
-		if (ahead && roan_sack_has(&pkt->sack, ahead - 1)) {
+		/* before the SACK's PSN only responses to READs are missing */
+		if (ahead < 0 || (ahead && roan_sack_has(&pkt->sack, ahead - 1))) {
 			roan_reorder_received(r, pos.psn, now);
 			continue;
 		}
@@ -252,7 +266,8 @@ static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt
 
 enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
-	bool probed = r->rto_probe;
+	enum roan_event event = ROAN_EV_PROGRESS;
+	bool probed = r->rto_probe, answered;
 
 	if (r->failed)
 		return ROAN_EV_NOTHING;
@@ -262,20 +277,25 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
 	}
 	r->peer_sacks = true;
 	roan_req_take_credits(r, pkt);
-	if (!roan_req_acknowledge(r, pkt->psn, now))
-		return roan_read_missing(r, pkt->psn, now);
+	answered = roan_req_acknowledge(r, pkt->psn, now);
+	if (!answered)
+		event = roan_read_missing(r, pkt->psn, now);
+	if (event != ROAN_EV_PROGRESS && event != ROAN_EV_REPAIR)
+		return event;
 	sack_sample_rtt(r, pkt, now);
 	if (now < r->rnr_until)
-		return ROAN_EV_PROGRESS;
+		return event;
+	if (!answered && (r->local_err || !r->holes))
+		return event;
 	if (r->local_err || !r->holes)
 		return roan_req_sequence_nak(r, now);	/* repairs need the packets' work requests, and memory */
 	if (probed)
 		roan_req_end_probe(r);
 	if (!roan_repair_possible(r) || sack_is_older(r, pkt))
-		return ROAN_EV_PROGRESS;
+		return event;
 	roan_reorder_needless(r, pkt->sack.needless);
 	sack_find_lost(r, pkt, probed, now);
-	return r->repair_left ? ROAN_EV_REPAIR : ROAN_EV_PROGRESS;
+	return r->repair_left ? ROAN_EV_REPAIR : event;
 }
 
 /*

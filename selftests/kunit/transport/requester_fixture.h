@@ -127,7 +127,7 @@ static inline enum roan_resp_action respond_with(struct req_fixture *f, u8 opcod
 {
 	const struct roan_pkt pkt = {
 		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .payload_len = len,
-		.syndrome = syndrome, .msn = msn,
+		.syndrome = syndrome, .msn = msn, .ext_version = f->r.cfg.sack,
 	};
 	u32 index, offset;
 	enum roan_resp_action take = roan_requester_response(&f->r, &pkt, f->now, &index, &offset);

@@ -142,7 +142,7 @@ static void next__waits_when_the_window_is_full(struct kunit *test)
 	bool ackreq = false;
 	u32 n;
 
-	f->r.paths->window = 10 * 256;
+	f->r.paths->window.size = 10 * 256;
 	for (n = 0; send_one(f) == ROAN_NEXT_PACKET; n++)
 		ackreq = f->e.ackreq;
 	KUNIT_EXPECT_EQ(test, n, 10u);
@@ -176,16 +176,16 @@ static void received__compares_with_the_peers_shortest_round_trip(struct kunit *
 	struct req_fixture *f = sent_by_paths(test, 2, 16);
 	struct roan_paths *p = f->r.paths;
 
-	p->window = 200 * 256;
+	p->window.size = 200 * 256;
 	received(f, 0, 0, 200);
 	KUNIT_EXPECT_EQ(test, f->r.min_rtt->ns, 200u * NSEC_PER_USEC);
-	KUNIT_EXPECT_GT(test, p->window, 200u * 256);
+	KUNIT_EXPECT_GT(test, p->window.size, 200u * 256);
 	f->r.min_rtt->ns = 20 * NSEC_PER_USEC;
-	p->window = 200 * 256;
-	p->window_psn = PSN0;
+	p->window.size = 200 * 256;
+	p->window.psn = PSN0;
 	received(f, 1, 1, 0);
 	KUNIT_EXPECT_EQ(test, f->r.min_rtt->ns, 20u * NSEC_PER_USEC);
-	KUNIT_EXPECT_LT(test, p->window, 200u * 256);
+	KUNIT_EXPECT_LT(test, p->window.size, 200u * 256);
 }
 
 /* The smaller the window, the longer a round trip may take before it is an excess. */
@@ -195,14 +195,14 @@ static void received__lets_a_small_window_grow(struct kunit *test)
 	struct roan_paths *p = f->r.paths;
 
 	f->r.min_rtt->ns = 20 * NSEC_PER_USEC;
-	p->window = 70 * 256;
-	p->window_psn = PSN0;
+	p->window.size = 70 * 256;
+	p->window.psn = PSN0;
 	received(f, 0, 0, 90);
-	KUNIT_EXPECT_GT(test, p->window, 70u * 256);
-	p->window = 250 * 256;
-	p->window_psn = PSN0;
+	KUNIT_EXPECT_GT(test, p->window.size, 70u * 256);
+	p->window.size = 250 * 256;
+	p->window.psn = PSN0;
 	received(f, 1, 1, 0);
-	KUNIT_EXPECT_LT(test, p->window, 250u * 256);
+	KUNIT_EXPECT_LT(test, p->window.size, 250u * 256);
 }
 
 /* A quarter of the window is acknowledged at a time: more would leave in one burst when it is. */
@@ -211,7 +211,7 @@ static void next__asks_for_an_ack_each_quarter_of_the_window(struct kunit *test)
 	struct req_fixture *f = sent_by_paths(test, 2, 0);
 	u32 n;
 
-	f->r.paths->window = 32 * 256;
+	f->r.paths->window.size = 32 * 256;
 	for (n = 1; n <= 16; n++) {
 		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 		KUNIT_EXPECT_EQ(test, f->e.ackreq, n % 8 == 0);
@@ -241,13 +241,13 @@ static void set_paths__limits_packets_in_flight(struct kunit *test)
 	f->r.peer_sacks = true;
 	roan_requester_set_paths(&f->r, p);
 	KUNIT_EXPECT_EQ(test, p->n_in_flight, 0u);	/* those sent before are not known */
-	p->window = 4 * 256;
+	p->window.size = 4 * 256;
 	for (n = 0; send_one(f) == ROAN_NEXT_PACKET; n++)
 		KUNIT_EXPECT_EQ(test, f->e.path, 0);
 	KUNIT_EXPECT_EQ(test, n, 4u);
 	sack(f, 0, 0x3c);		/* 3 to 6 are received */
 	KUNIT_EXPECT_EQ(test, p->n_in_flight, 0u);
-	KUNIT_EXPECT_GT(test, p->window, 4u * 256);
+	KUNIT_EXPECT_GT(test, p->window.size, 4u * 256);
 }
 
 /* With one path all packets keep their order, whatever the time: as without struct roan_paths. */
@@ -269,6 +269,101 @@ static void set_paths__leaves_loss_to_reordering(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->n, 1u);
 }
 
+enum { FIRST = 0x0d, MIDDLE, LAST, ONLY };	/* opcodes of READ responses */
+
+/* A READ of 16 packets over @n_paths paths. A window has 64, and 8 requests may be outstanding: so it needs two. */
+static struct req_fixture *read_by_paths(struct kunit *test, u32 n_paths)
+{
+	struct req_fixture *f = sent_by_paths(test, n_paths, 48);
+
+	f->r.cfg.max_rd_atomic = 8;
+	ack(f, 47);
+	KUNIT_ASSERT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	post(f, ROAN_OP_READ, 16 << SACK_MTU_SHIFT);
+	return f;
+}
+
+/* Responses @from to @to of the READ, all of a request. */
+static void responded(struct req_fixture *f, u32 from, u32 to)
+{
+	u32 n;
+
+	respond(f, from == to ? ONLY : FIRST, 48 + from, 1 << SACK_MTU_SHIFT);
+	for (n = from + 1; n < to; n++)
+		respond(f, MIDDLE, 48 + n, 1 << SACK_MTU_SHIFT);
+	if (from != to)
+		respond(f, LAST, 48 + to, 1 << SACK_MTU_SHIFT);
+}
+
+static void read__gives_each_request_a_path(struct kunit *test)
+{
+	struct req_fixture *f = read_by_paths(test, 4);
+
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 8);
+	KUNIT_EXPECT_EQ(test, f->e.offset, 8 << SACK_MTU_SHIFT);
+	KUNIT_EXPECT_NE(test, path_of(f, 48), path_of(f, 56));
+	KUNIT_EXPECT_EQ(test, f->r.paths->n_awaited, 16);
+	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 2);
+	responded(f, 8, 15);		/* the second request is answered first */
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	responded(f, 0, 7);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, f->r.n_resent, 0);
+	KUNIT_EXPECT_EQ(test, f->r.paths->n_awaited, 0);
+	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 0);
+}
+
+/* The last response shows what is missing of its request; of another one, only the time does. */
+static void read__is_lost_when_it_was_overtaken_on_its_path(struct kunit *test)
+{
+	struct req_fixture *f = read_by_paths(test, 4);
+	u8 failed;
+
+	send_all(f);
+	failed = path_of(f, 48);
+	f->now += 20 * NSEC_PER_USEC;
+	respond(f, FIRST, 56, 1 << SACK_MTU_SHIFT);
+	respond(f, LAST, 63, 1 << SACK_MTU_SHIFT);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 57));
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 6);
+	KUNIT_EXPECT_NE(test, f->e.path, failed);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	f->now = roan_requester_reorder_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 48));
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 8);
+	KUNIT_EXPECT_TRUE(test, f->r.paths->path[failed].failed);
+	KUNIT_EXPECT_NE(test, f->e.path, failed);
+}
+
+static void read__waits_when_the_window_is_full(struct kunit *test)
+{
+	struct req_fixture *f = read_by_paths(test, 4);
+
+	f->r.paths->read_window.size = 8 * ROAN_WINDOW_ONE;
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	respond(f, FIRST, 48, 1 << SACK_MTU_SHIFT);	/* soon: the window grows */
+	KUNIT_EXPECT_GT(test, f->r.paths->read_window.size, 8 * ROAN_WINDOW_ONE);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+}
+
+/* What a response shows as executed is not missing, whatever a SACK said of it. */
+static void read__answered_request_is_not_missing(struct kunit *test)
+{
+	struct req_fixture *f = read_by_paths(test, 4);
+
+	send_all(f);
+	sack(f, 48, 1 << 7);		/* 56 is received, 48 is not */
+	KUNIT_EXPECT_TRUE(test, f->r.any_holes);
+	respond(f, MIDDLE, 50, 1 << SACK_MTU_SHIFT);
+	KUNIT_EXPECT_FALSE(test, f->r.any_holes);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+}
+
 static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(next__uses_one_path_until_the_peer_sends_sacks),
 	KUNIT_CASE(next__changes_the_path_after_each_train),
@@ -284,6 +379,10 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(set_paths__limits_packets_in_flight),
 	KUNIT_CASE(set_paths__leaves_loss_to_reordering),
 	KUNIT_CASE(reset__keeps_the_window_of_psns_small),
+	KUNIT_CASE(read__gives_each_request_a_path),
+	KUNIT_CASE(read__is_lost_when_it_was_overtaken_on_its_path),
+	KUNIT_CASE(read__waits_when_the_window_is_full),
+	KUNIT_CASE(read__answered_request_is_not_missing),
 	{}
 };
 

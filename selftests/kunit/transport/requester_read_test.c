@@ -263,6 +263,80 @@ static void read__lost_response_of_a_hole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
 }
 
+/* Reordering: response 1 of a READ of 4 comes after 3, and the request for it alone was needless. */
+static void response_1_is_late(struct kunit *test, struct req_fixture *f)
+{
+	respond(f, FIRST, 0, MTU);
+	respond(f, MIDDLE, 2, MTU);
+	respond(f, LAST, 3, MTU);
+	expect_hole(test, f, 1, 1, 1);
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 1, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, ONLY, 1, MTU), ROAN_RESP_STALE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+}
+
+/* Then what is missing may be late, too, and is not requested again when it comes within the time. */
+static void read__late_response_is_waited_for(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 2);
+	u64 lost_at;
+
+	response_1_is_late(test, f);
+	respond(f, FIRST, 4, MTU);
+	respond(f, LAST, 7, MTU);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	lost_at = roan_requester_reorder_deadline(&f->r);
+	KUNIT_EXPECT_GT(test, lost_at, f->now);
+	KUNIT_EXPECT_LE(test, lost_at, f->now + NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), lost_at);
+	f->now = lost_at - 1;
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 5, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, respond(f, MIDDLE, 6, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, f->r.n_resent, 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_reorder_deadline(&f->r), U64_MAX);
+}
+
+static void read__late_response_is_lost_in_the_end(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 2);
+
+	response_1_is_late(test, f);
+	respond(f, FIRST, 4, MTU);
+	respond(f, LAST, 7, MTU);
+	f->now = roan_requester_reorder_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	expect_hole(test, f, 5, 1, 2);
+	KUNIT_EXPECT_EQ(test, respond(f, FIRST, 5, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, LAST, 6, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+}
+
+/* Without reordering for some losses nothing is waited for any more. */
+static void read__patience_ends(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 2);
+	u32 i;
+
+	response_1_is_late(test, f);
+	KUNIT_EXPECT_EQ(test, f->r.reads.patience, 1);
+	for (i = 0; i < 16; i++) {
+		post(f, ROAN_OP_READ, 4 * MTU);
+		send_all(f);
+		respond(f, FIRST, 4 + 4 * i, MTU);
+		respond(f, LAST, 7 + 4 * i, MTU);
+		if (roan_requester_reorder_deadline(&f->r) != U64_MAX)
+			f->now = roan_requester_reorder_deadline(&f->r);
+		roan_requester_timer(&f->r, f->now);
+		expect_hole(test, f, 5 + 4 * i, 1, 2);
+		respond(f, FIRST, 5 + 4 * i, MTU);
+		respond(f, LAST, 6 + 4 * i, MTU);
+		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	}
+	KUNIT_EXPECT_EQ(test, f->r.reads.patience, 0);
+}
+
 static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__hole_is_requested_alone),
 	KUNIT_CASE(read__completes_in_order),
@@ -276,6 +350,9 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__early_responses_postpone_timeouts),
 	KUNIT_CASE(read__rtt_samples),
 	KUNIT_CASE(read__lost_response_of_a_hole),
+	KUNIT_CASE(read__late_response_is_waited_for),
+	KUNIT_CASE(read__late_response_is_lost_in_the_end),
+	KUNIT_CASE(read__patience_ends),
 	{}
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The RTT estimator (rtt.c). Sampling and timeouts are tested in requester_rx_test.c. */
 #include <kunit/test.h>
-#include "core/transport/rtt.h"
+#include "core/cc/rtt.h"
 
 #define MS	1000000ull
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Round-trip estimator and RTO (RFC 6298, section 2). */
-#include "core/transport/rtt.h"
+#include "core/cc/rtt.h"
 
 void roan_rtt_sample(struct roan_rtt *rtt, u64 ns)
 {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The window of the packets in flight by the paths of a QP: path_window.h. */
+#include "core/cc/path_window.h"
+
+#define WINDOW_MIN	(64 * ROAN_WINDOW_ONE)	/* round trips vary with the hosts' load, too */
+#define WINDOW_MAX	(ROAN_PATH_PSNS * ROAN_WINDOW_ONE)
+#define WINDOW_CUT	8		/* this part of the relative excess of the round trip */
+#define EXCESS		(24ull * NSEC_PER_SEC)	/* bytes * ns: 24 us in a window of 1 MB, 240 us in one of 100 KB */
+#define MIN_RTT_LIFE	(10ull * NSEC_PER_SEC >> 20)	/* paths change */
+
+void roan_path_window_reset(struct roan_path_window *w, bool open, u32 psn)
+{
+	*w = (struct roan_path_window) { .size = open ? WINDOW_MAX : WINDOW_MIN, .psn = psn };
+}
+
+/*
+ * ns that a round trip may take longer than the shortest one: half of that, or EXCESS by the window, if it is more. So
+ * of QPs that share a queue those with small windows get more, and the burst of a small window is no excess. The round
+ * trips of one path differ less than those of several: half as much is accepted.
+ */
+static u32 window_excess(const struct roan_path_window *w, const struct roan_path_sample *sample)
+{
+	u64 bytes = ((u64)w->size << sample->mtu_shift) / ROAN_WINDOW_ONE;
+	u64 ns = max_t(u64, sample->min_ns / 2, div64_u64(EXCESS, bytes));
+
+	return min_t(u64, sample->several ? ns : ns / 2, NSEC_PER_SEC);
+}
+
+/* The excess reduces it once for each window sent. It grows by one for each window received; before that it doubles. */
+void roan_path_window_adapt(struct roan_path_window *w, const struct roan_path_sample *sample)
+{
+	u32 target = sample->min_ns + window_excess(w, sample), ns = sample->ns;
+
+	if (ns <= target) {
+		w->size += sample->n * ROAN_WINDOW_ONE * (w->known ? ROAN_WINDOW_ONE : w->size) / w->size;
+	} else if (psn_diff(sample->psn, w->psn) >= 0) {
+		w->size -= div_u64((u64)w->size * (ns - target), ns) / WINDOW_CUT;
+		w->psn = sample->end_psn;
+		w->known = true;
+	}
+	w->size = clamp_t(u32, w->size, WINDOW_MIN, WINDOW_MAX);
+}
+
+void roan_min_rtt_sample(struct roan_min_rtt *min_rtt, u64 ns, u64 now)
+{
+	u32 least = READ_ONCE(min_rtt->ns), at = now >> 20, age = at - READ_ONCE(min_rtt->at);
+
+	if (least && ns > least && age < MIN_RTT_LIFE)
+		return;
+	if (ns == least && !age)
+		return;		/* most often: the cache line stays shared */
+	WRITE_ONCE(min_rtt->ns, min_t(u64, ns, NSEC_PER_SEC));
+	WRITE_ONCE(min_rtt->at, at);
+}
