@@ -51,6 +51,24 @@ static inline struct roan_sge_list list_of(const struct fake *f, const struct ro
 	return (struct roan_sge_list) { sge, n, f->qp.ib.pd };
 }
 
+/* The driver calls these with softirqs off, and a case runs in a task that may be preempted. */
+#define WITH_BH_OFF(call) ({			\
+	u32 verr_;				\
+						\
+	local_bh_disable();			\
+	verr_ = (call);				\
+	local_bh_enable();			\
+	verr_;					\
+})
+#define roan_scatter(...)		WITH_BH_OFF(roan_scatter(__VA_ARGS__))
+#define roan_gather(...)		WITH_BH_OFF(roan_gather(__VA_ARGS__))
+#define roan_remote_check(...)		WITH_BH_OFF(roan_remote_check(__VA_ARGS__))
+#define roan_remote_read(...)		WITH_BH_OFF(roan_remote_read(__VA_ARGS__))
+#define roan_remote_write(...)		WITH_BH_OFF(roan_remote_write(__VA_ARGS__))
+#define roan_remote_atomic(...)		WITH_BH_OFF(roan_remote_atomic(__VA_ARGS__))
+#define roan_remote_atomic_write(...)	WITH_BH_OFF(roan_remote_atomic_write(__VA_ARGS__))
+#define roan_remote_flush(...)		WITH_BH_OFF(roan_remote_flush(__VA_ARGS__))
+
 /* stubs.c */
 extern struct sk_buff_head fake_sent;	/* skbs passed to roan_net_xmit(), oldest first */
 extern bool fake_no_route;		/* roan_dst_cache_get() fails */
