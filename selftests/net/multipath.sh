@@ -11,32 +11,8 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/lossy_link.sh"
-MS=${MS:-40} PATHS=${PATHS:-32} MTU=4200 LINKS=4
-
-host() { # N: with its router
-	local n=$1
-	ip netns add h$n && ip netns add r$n && on h$n ip link set lo up &&
-		ip link add v$n netns h$n mtu $MTU type veth peer name u$n netns r$n mtu $MTU &&
-		on h$n ip addr add 10.7.$n.1/24 dev v$n && on r$n ip addr add 10.7.$n.254/24 dev u$n &&
-		on h$n ip link set v$n up && on r$n ip link set u$n up && on h$n ip route add default via 10.7.$n.254 &&
-		on h$n ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null &&
-		on r$n sysctl -qw net.ipv4.ip_forward=1 net.ipv4.fib_multipath_hash_policy=1
-}
-
-fabric() {
-	local i via1=() via2=()
-	load_modules && modprobe sch_netem && host 1 && host 2 || return
-	for ((i = 1; i <= LINKS; i++)); do
-		ip link add a$i netns r1 mtu $MTU type veth peer name b$i netns r2 mtu $MTU &&
-			on r1 ip addr add 10.8.$i.1/24 dev a$i && on r2 ip addr add 10.8.$i.2/24 dev b$i &&
-			on r1 ip link set a$i up && on r2 ip link set b$i up &&
-			neighbour r1 a$i 10.8.$i.2 r2 b$i && neighbour r2 b$i 10.8.$i.1 r1 a$i || return
-		via1+=(nexthop via "10.8.$i.2") via2+=(nexthop via "10.8.$i.1")
-	done
-	on r1 ip route add 10.7.2.0/24 "${via1[@]}" && on r2 ip route add 10.7.1.0/24 "${via2[@]}" || return
-	sleep 2		# the kernel reports link changes at most once a second
-	link_add roan1 v1 h1 && link_add roan2 v2 h2
-}
+. "$HERE/multipath_links.sh"
+MS=${MS:-40} PATHS=${PATHS:-32}
 
 netem() { on "$1" tc qdisc replace dev "$2" root netem delay 10us limit 100000 "${@:3}"; } # NETNS DEV OPTIONS...
 
@@ -52,8 +28,6 @@ links() {
 		loss=0%
 	done
 }
-
-set_paths() { echo "$1" > /sys/class/infiniband/roan1/ports/1/cc_param/paths; }
 
 # goodput LEAST GBPS...: one QP; LEAST per cent of the links' sum
 goodput() {
