@@ -83,7 +83,16 @@ bool roan_cc_limits(struct roan_cc *cc, u64 link, u64 cap, u64 now)
 
 bool roan_cc_cnp(struct roan_cc *cc, u64 now)
 {
+	return roan_cc_cnp_part(cc, ROAN_CC_WHOLE, now);
+}
+
+bool roan_cc_cnp_part(struct roan_cc *cc, u32 part, u64 now)
+{
 	cc->cnps++;
+	cc->cnp_part += part;
+	if (cc->cnp_part < ROAN_CC_WHOLE)
+		return false;
+	cc->cnp_part -= ROAN_CC_WHOLE;
 	return algorithms[cc->algo]->cnp && CC_CALL(cc, cnp, now);
 }
 

@@ -92,6 +92,7 @@ struct roan_cc {
 	u64 cwnd_bound;		/* bound of cwnd_bound.c, same unit; the lower of the two applies */
 	bool cwnd_bounded;	/* a bound is configured: ACKs are needed, and it applies once a round trip is known */
 	u32 cnps;		/* CNPs received since start */
+	u32 cnp_part;		/* 1/ROAN_CC_WHOLE: of the next CNP that the algorithm gets, as far as received */
 	u32 cuts;		/* decreases since start, for any reason */
 	u8  algo;		/* enum roan_cc_algo */
 	u8  event_mask;		/* enum roan_cc_event_mask */
@@ -139,6 +140,13 @@ void roan_cc_start(struct roan_cc *cc, enum roan_cc_algo algo, const struct roan
 		   u32 packet, u64 now);
 bool roan_cc_limits(struct roan_cc *cc, u64 link, u64 cap, u64 now);
 bool roan_cc_cnp(struct roan_cc *cc, u64 now);
+#define ROAN_CC_WHOLE	65536
+/*
+ * A CNP for @part of the traffic, in 1/ROAN_CC_WHOLE: that of a path. Parts add up; when they reach the whole, the
+ * algorithm gets a CNP, and what is left counts for the next one. If all paths are marked it gets as many as for one
+ * path, if a part of the traffic is marked that part of them.
+ */
+bool roan_cc_cnp_part(struct roan_cc *cc, u32 part, u64 now);
 
 /* Returns the state at @now, with all periods passed until then applied. Does not change @cc. */
 void roan_cc_state(const struct roan_cc *cc, u64 now, struct roan_cc_state *state);

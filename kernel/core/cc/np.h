@@ -63,6 +63,41 @@ static inline bool roan_np_cnp_pending(struct roan_np *np, u32 interval_us, u64 
 	return unlikely(READ_ONCE(np->cnp_pending)) && roan_np_cnp_due(np, interval_us, now);
 }
 
+/*
+ * The ports of a peer's QP that has several paths, modulo their number: an interval for each, and its own pending CNP.
+ * The QP's next packet from the port sends it. Under rq.lock.
+ */
+#define ROAN_NP_PORTS	64
+
+struct roan_np_ports {
+	u64 pending;			/* 1 << port */
+	u64 last[ROAN_NP_PORTS];	/* ns: the last CNP; 0: never */
+};
+
+/* @port was the only one until now. @ports is zeroed. */
+static inline void roan_np_split(struct roan_np_ports *ports, u16 port, struct roan_np *np)
+{
+	ports->last[port % ROAN_NP_PORTS] = np->last;
+	ports->pending = (u64)np->cnp_pending << port % ROAN_NP_PORTS;
+	np->cnp_pending = false;
+}
+
+/* A packet from @port, with CE or without, at @now. True: send a CNP now, which is recorded as sent. */
+static inline bool roan_np_port_due(struct roan_np_ports *ports, u16 port, bool ce, u32 interval_us, u64 now)
+{
+	u32 i = port % ROAN_NP_PORTS;
+
+	if (!ce && !(ports->pending >> i & 1))
+		return false;
+	if (ports->last[i] && (s64)(now - ports->last[i]) < (s64)interval_us * NSEC_PER_USEC) {
+		ports->pending |= 1ull << i;
+		return false;
+	}
+	ports->last[i] = now;
+	ports->pending &= ~(1ull << i);
+	return true;
+}
+
 /* Returns the slot of the host with this 16-byte address. */
 struct roan_np *roan_np_host(struct roan_np_hosts *hosts, const u8 address[16]);
 

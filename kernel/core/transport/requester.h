@@ -351,6 +351,11 @@ void roan_requester_queued(struct roan_requester *r);
  * cfg.psn_window must not be above ROAN_PATH_PSNS.
  */
 void roan_requester_set_paths(struct roan_requester *r, struct roan_paths *paths);
+/*
+ * The part of the traffic that goes by @path, in 1/@whole: by the shares of the paths that have sent a packet within
+ * @within ns. @whole: there is one path, or the peer has no others.
+ */
+u32 roan_paths_part(const struct roan_requester *r, u32 path, u32 whole, u64 within, u64 now);
 /* Queues another work request equal to the last one; the last one must not have been sent yet. */
 void roan_requester_queue_same(struct roan_requester *r);
 

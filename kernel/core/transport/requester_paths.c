@@ -493,6 +493,20 @@ void roan_paths_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64
 			path_received(r, psn_add(pkt->psn, 1 + i), true, now);
 }
 
+u32 roan_paths_part(const struct roan_requester *r, u32 path, u32 whole, u64 within, u64 now)
+{
+	const struct roan_paths *p = r->paths;
+	u32 i, sum;
+
+	if (!p || !r->peer_sacks || path >= p->n)
+		return whole;
+	sum = p->path[path].share;
+	for (i = 0; i < p->n; i++)
+		if (i != path && (s64)(now - p->path[i].sent_at) <= (s64)within)
+			sum += p->path[i].share;
+	return whole * p->path[path].share / sum;
+}
+
 /* ---- packets lost ---- */
 
 void roan_paths_lost(struct roan_requester *r, u32 psn)

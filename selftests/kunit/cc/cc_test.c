@@ -211,6 +211,56 @@ static void cwnd_avail__of_a_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&cc, 1), 99);
 }
 
+/* CNPs of 32 paths, each for its part: the last one completes one CNP, with the same result as one for the whole. */
+static void expect_parts_add_up(struct kunit *test, enum roan_cc_algo algo)
+{
+	struct roan_cc_params params;
+	struct roan_cc parts, whole;
+	u32 n, i;
+
+	roan_cc_params_default(&params, algo);
+	roan_cc_start(&parts, algo, &params, 40 * GBPS, 0, 1082, T0);
+	whole = parts;
+	for (n = 1; n <= 3; n++) {
+		u64 now = T0 + n * 60000;
+
+		for (i = 1; i < 32; i++)
+			KUNIT_EXPECT_FALSE(test, roan_cc_cnp_part(&parts, ROAN_CC_WHOLE / 32, now));
+		KUNIT_EXPECT_EQ(test, roan_cc_cnp_part(&parts, ROAN_CC_WHOLE / 32, now), roan_cc_cnp(&whole, now));
+		KUNIT_EXPECT_EQ(test, parts.rate, whole.rate);
+		KUNIT_EXPECT_EQ(test, parts.cuts, whole.cuts);
+		KUNIT_EXPECT_EQ(test, parts.cnps, 32 * n);
+		KUNIT_EXPECT_EQ(test, memcmp(&parts.dcqcn, &whole.dcqcn, sizeof(parts.dcqcn)), 0);
+	}
+}
+
+static void cnp_part__adds_up_to_a_cnp(struct kunit *test)
+{
+	expect_parts_add_up(test, ROAN_CC_DCQCN);
+	expect_parts_add_up(test, ROAN_CC_DCQCN_MLX);
+}
+
+/* What is more than the whole counts for the next one. */
+static void cnp_part__keeps_the_rest(struct kunit *test)
+{
+	const u32 most = ROAN_CC_WHOLE / 4 * 3;
+	struct roan_cc_params params;
+	struct roan_cc cc;
+
+	roan_cc_params_default(&params, ROAN_CC_DCQCN);
+	roan_cc_start(&cc, ROAN_CC_DCQCN, &params, 40 * GBPS, 0, 1082, T0);
+	roan_cc_cnp_part(&cc, most, T0);
+	KUNIT_EXPECT_EQ(test, cc.cuts, 0);
+	roan_cc_cnp_part(&cc, most, T0);
+	KUNIT_EXPECT_EQ(test, cc.cuts, 1);
+	roan_cc_cnp_part(&cc, ROAN_CC_WHOLE / 2 - 1, T0);
+	KUNIT_EXPECT_EQ(test, cc.cuts, 1);
+	roan_cc_cnp_part(&cc, 1, T0);
+	KUNIT_EXPECT_EQ(test, cc.cuts, 2);
+	roan_cc_cnp(&cc, T0);		/* one for the whole always counts */
+	KUNIT_EXPECT_EQ(test, cc.cuts, 3);
+}
+
 static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(find__inverse_of_name),
 	KUNIT_CASE(param_set__takes_the_range_and_nothing_else),
@@ -219,6 +269,8 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(none__has_the_cap_only),
 	KUNIT_CASE(fixed__is_the_lower_of_both),
 	KUNIT_CASE(clock__never_runs_back),
+	KUNIT_CASE(cnp_part__adds_up_to_a_cnp),
+	KUNIT_CASE(cnp_part__keeps_the_rest),
 	KUNIT_CASE(link__unknown),
 	KUNIT_CASE(link__absurd),
 	KUNIT_CASE(state__has_no_side_effects),

@@ -71,6 +71,58 @@ static void cnp_pending__is_settled_by_a_mark(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 200000));
 }
 
+/* Ports of a peer's paths: an interval for each, whatever was sent for others. 64 apart they share one. */
+static void port_due__a_port_has_its_own_interval(struct kunit *test)
+{
+	struct roan_np_ports ports = {};
+	u32 i;
+
+	for (i = 0; i < ROAN_NP_PORTS; i++) {
+		KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, 0xc000 + i, false, 50, T0));
+		KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, 0xc000 + i, true, 50, T0));
+	}
+	for (i = 0; i < ROAN_NP_PORTS; i++)
+		KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, 0xc000 + i, true, 50, T0 + 49999));
+	for (i = 0; i < ROAN_NP_PORTS; i++)
+		KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, 0xc040 + i, true, 50, T0 + 50000));
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, 0xc000, true, 50, T0 + 49000));	/* behind another CPU */
+	KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, 0xc000, true, 0, T0 + 50000));
+}
+
+static void port_due__pending_is_paid_by_the_same_port(struct kunit *test)
+{
+	struct roan_np_ports ports = {};
+	const u16 port = 0xc03f, other = 0xc03e;
+
+	KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, port, true, 50, T0));
+	KUNIT_EXPECT_EQ(test, ports.pending, 0);
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, port, true, 50, T0 + 10000));
+	KUNIT_EXPECT_EQ(test, ports.pending, 1ull << 63);
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, other, false, 50, T0 + 70000));
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, port, false, 50, T0 + 49999));
+	KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, port, false, 50, T0 + 70000));
+	KUNIT_EXPECT_EQ(test, ports.pending, 0);
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, port, false, 50, T0 + 200000));	/* once */
+	KUNIT_EXPECT_EQ(test, ports.last[63], T0 + 70000);			/* and it counts as a CNP */
+}
+
+/* A second port appears: the first one keeps its interval and its pending CNP. */
+static void split__keeps_the_interval_and_the_pending_cnp(struct kunit *test)
+{
+	struct roan_np_ports ports = {}, idle = {};
+	struct roan_np np = {};
+
+	roan_np_cnp_due(&np, 50, T0);
+	roan_np_split(&idle, 0xc042, &np);
+	KUNIT_EXPECT_EQ(test, idle.pending, 0);
+	roan_np_cnp_due(&np, 50, T0 + 1000);
+	roan_np_split(&ports, 0xc042, &np);
+	KUNIT_EXPECT_FALSE(test, np.cnp_pending);
+	KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, 0xc043, true, 50, T0 + 2000));
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, 0xc042, false, 50, T0 + 2000));
+	KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, 0xc042, false, 50, T0 + 50000));
+}
+
 static void address(u8 a[16], u32 host)
 {
 	memset(a, 0, 16);
@@ -150,6 +202,9 @@ static struct kunit_case np_cases[] = {
 	KUNIT_CASE(cnp_due__behind_another_cpu),
 	KUNIT_CASE(cnp_pending__is_paid_by_the_next_packet),
 	KUNIT_CASE(cnp_pending__is_settled_by_a_mark),
+	KUNIT_CASE(port_due__a_port_has_its_own_interval),
+	KUNIT_CASE(port_due__pending_is_paid_by_the_same_port),
+	KUNIT_CASE(split__keeps_the_interval_and_the_pending_cnp),
 	KUNIT_CASE(host__same_address_same_slot),
 	KUNIT_CASE(host__takeover_forgets),
 	KUNIT_CASE(host__shared_slots_never_suppress_cnps),

@@ -364,6 +364,45 @@ static void read__answered_request_is_not_missing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
 }
 
+/* Of four paths with trains at 0, 10, 20 and 30 us: by the shares of those used within the time, and its own. */
+static void part__is_the_share_of_the_paths_in_use(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 4, 0);
+	struct roan_path *path = f->r.paths->path;
+	u64 t = f->now;
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		path[i].sent_at = t + i * 10 * NSEC_PER_USEC;
+	t += 30 * NSEC_PER_USEC;
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1200, 50 * NSEC_PER_USEC, t), 300);
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 3, 1200, 20 * NSEC_PER_USEC, t), 400);
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1200, 20 * NSEC_PER_USEC, t), 300);	/* and itself */
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1200, 0, t + 1), 1200);
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1200, 5 * NSEC_PER_USEC, t - 1), 600);	/* a later departure */
+	path[1].share /= 4;
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 1, 1300, 50 * NSEC_PER_USEC, t), 100);
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1300, 50 * NSEC_PER_USEC, t), 400);
+}
+
+/* A port that is none of a path's, a peer that knows no paths, or a QP with one: the whole. */
+static void part__is_the_whole_without_a_path(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 4, 0);
+	const u64 within = NSEC_PER_SEC;
+
+	KUNIT_EXPECT_LT(test, roan_paths_part(&f->r, 3, 1000, within, f->now), 1000u);
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 4, 1000, within, f->now), 1000);
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0x3fff, 1000, within, f->now), 1000);
+	f->r.peer_sacks = false;
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1000, within, f->now), 1000);
+	f->r.peer_sacks = true;
+	f->r.paths->n = 1;
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1000, within, f->now), 1000);
+	f->r.paths = NULL;
+	KUNIT_EXPECT_EQ(test, roan_paths_part(&f->r, 0, 1000, within, f->now), 1000);
+}
+
 static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(next__uses_one_path_until_the_peer_sends_sacks),
 	KUNIT_CASE(next__changes_the_path_after_each_train),
@@ -376,6 +415,8 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(received__compares_with_the_peers_shortest_round_trip),
 	KUNIT_CASE(received__lets_a_small_window_grow),
 	KUNIT_CASE(next__asks_for_an_ack_each_quarter_of_the_window),
+	KUNIT_CASE(part__is_the_share_of_the_paths_in_use),
+	KUNIT_CASE(part__is_the_whole_without_a_path),
 	KUNIT_CASE(set_paths__limits_packets_in_flight),
 	KUNIT_CASE(set_paths__leaves_loss_to_reordering),
 	KUNIT_CASE(reset__keeps_the_window_of_psns_small),
