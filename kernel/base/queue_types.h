@@ -132,7 +132,10 @@ struct roan_rq {
 	struct roan_dst_cache flow;
 	u16 reply_sport;	/* UDP source port of ACKs: of the last request that said SACK; 0: the QP's own */
 	struct roan_inflight_limit inflight_limit;
-	struct roan_np np;	/* notification point: CNPs to this QP's peer */
+	struct roan_np np;	/* notification point: CNPs to this QP's peer, */
+	struct roan_np_ports *np_ports;	/* and for its requests if they were marked on several ports; else NULL */
+	u16 np_sport;		/* the first such port; 0: none */
+	bool cnp_pending;	/* in @np or @np_ports. READ_ONCE() without lock */
 	/* cpu_yield.c: thread that sleeps until the peer's next packet; NULL: none */
 	struct task_struct *yield_waiter;
 	u32 max_wr, max_sge;

@@ -46,4 +46,9 @@ struct roan_rx_ctx {
 	struct roan_pkt pkt;
 };
 
+static inline u16 roan_rx_sport(const struct roan_rx_ctx *rx)
+{
+	return rx->udp[0] << 8 | rx->udp[1];
+}
+
 #endif /* ROAN_RX_CTX_H */

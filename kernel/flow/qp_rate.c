@@ -204,28 +204,46 @@ void roan_rate_stop(struct roan_qp *qp)
 
 /* ---- events ---- */
 
+/* The part of ROAN_CC_WHOLE for which a CNP counts: all of it if @sport is none of a path. */
+static u32 rate_cnp_part(const struct roan_qp *qp, u16 sport)
+	__must_hold(&qp->sq.lock)
+{
+	u32 within = READ_ONCE(roan_cc_params_of(qp->dev)->min_time_between_cnps);
+
+	if (!sport)
+		return ROAN_CC_WHOLE;
+	return roan_paths_part(&qp->sq.req, roan_path_of_sport(roan_qp_av(qp), sport), ROAN_CC_WHOLE,
+			       (u64)within * NSEC_PER_USEC, ktime_get_ns());
+}
+
 /* A datagram QP has no peer: it accepts CNPs only from the destination of its last packet. */
-static bool rate_cnp_applies(struct roan_qp *qp, const union ib_gid *from)
+static bool rate_cnp_applies(struct roan_qp *qp, const union ib_gid *from, u16 sport, u32 *part)
 {
 	u8 prio = roan_qos_prio(qp->dev, roan_qos_tclass(qp->dev, roan_qp_av(qp)));
 	bool ok;
 
+	*part = ROAN_CC_WHOLE;
 	spin_lock(&qp->sq.lock);
 	if (roan_connected(qp))
 		ok = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE && roan_rate_uses_ecn(qp, prio);
 	else
 		ok = qp->state >= IB_QPS_RTS && qp->state <= IB_QPS_SQE && rate_uses_ecn(roan_rate_algo(qp)) &&
 		     qp->sq.flow.dst && roan_gid_equal(&qp->sq.flow.dgid, from);
+	if (ok && roan_connected(qp))
+		*part = rate_cnp_part(qp, sport);
 	spin_unlock(&qp->sq.lock);
 	return ok;
 }
 
-void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from)
+void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from, u16 sport)
 {
-	struct roan_limiter *l = rate_cnp_applies(qp, from) ? rate_get_limiter(qp, GFP_ATOMIC | __GFP_NOWARN) : NULL;
 	u64 link = rate_link_speed(qp->dev);
+	struct roan_limiter *l = NULL;
 	bool changed;
+	u32 part;
 
+	if (rate_cnp_applies(qp, from, sport, &part))
+		l = rate_get_limiter(qp, GFP_ATOMIC | __GFP_NOWARN);
 	if (!l) {
 		roan_count(qp->dev, rp_cnp_ignored);
 		return;
@@ -237,7 +255,7 @@ void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from)
 		rate_restart(l);
 	l->now = ktime_get_ns();
 	changed = link && l->cc.link != link && roan_cc_limits(&l->cc, link, l->cc.rate_cap, l->now);
-	changed |= roan_cc_cnp(&l->cc, l->now);
+	changed |= roan_cc_cnp_part(&l->cc, part, l->now);
 	/* Even without a change: the algorithm may now subscribe to sent bytes. */
 	rate_update_bypass(l, l->now);
 	if (changed)

@@ -56,6 +56,17 @@ static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 	return unlikely(l) && !READ_ONCE(l->bypass) ? l : NULL;
 }
 
+/* The ports of a QP's paths differ, and that of path 0 is the QP's own. They are in the range that RoCE v2 names. */
+static inline u16 roan_path_sport(const struct roan_av *av, u8 path)
+{
+	return IB_ROCE_UDP_ENCAP_VALID_PORT_MIN | ((av->sport + path) & 0x3fff);
+}
+
+static inline u32 roan_path_of_sport(const struct roan_av *av, u16 sport)
+{
+	return (sport - av->sport) & 0x3fff;
+}
+
 /* qp_rate.c */
 bool roan_rate_has_own_algo(const struct roan_qp *qp);	/* false: the device's */
 enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp);	/* the algorithm it runs, or would run with a limiter */
@@ -69,8 +80,11 @@ int roan_rate_prepare(struct roan_qp *qp, bool cap);
 void roan_rate_start(struct roan_qp *qp);		/* the connection starts; sq.lock held */
 void roan_rate_update_cfg(struct roan_qp *qp);		/* cap or algorithm may have changed; sq.lock held */
 void roan_rate_stop(struct roan_qp *qp);		/* RESET; both queue locks held */
-/* A CNP from @from was received. softirq, no queue lock held. */
-void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from);
+/*
+ * A CNP from @from was received; @sport: the UDP source port of the packet that was marked, 0: not known. softirq, no
+ * queue lock held.
+ */
+void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from, u16 sport);
 /*
  * Returns true if this request packet may leave. False: the pacer will run the queue again, or the window is full and
  * the next ACK will. Sets @desc->ackreq if no further packet may follow soon. sq.lock held.

@@ -181,13 +181,13 @@ static void rx_dispatch(struct rx_batch *batch, struct roan_rx_ctx *rx)
 {
 	enum roan_op op = rx->pkt.info->op;
 
-	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(batch->qp->rq.np.cnp_pending)))) {
+	if (unlikely(rx->ce || (op != ROAN_OP_ACK && READ_ONCE(batch->qp->rq.cnp_pending)))) {
 		roan_key_drop();
 		roan_np_ce_received(batch->qp, rx);
 	}
 	if (op == ROAN_OP_CNP) {
 		roan_key_drop();
-		roan_rp_cnp_received(batch->qp, &rx->saddr);
+		roan_rp_cnp_received(batch->qp, &rx->saddr, rx->pkt.ext_version ? roan_rx_sport(rx) : 0);
 	} else if (!roan_connected(batch->qp)) {
 		roan_recv_datagram(batch->qp, rx);
 	} else if (roan_op_is_response(op)) {
@@ -295,7 +295,7 @@ void roan_recv_response(struct roan_qp *qp, struct roan_rx_ctx *rx)
 
 	if (unlikely(rx->pkt.becn)) {
 		roan_key_drop();
-		roan_rp_cnp_received(qp, &rx->saddr);
+		roan_rp_cnp_received(qp, &rx->saddr, 0);
 	}
 	/* The clock is read once per skb: reading it costs more than most of the code below. */
 	if (!rx->now)

@@ -397,7 +397,7 @@ static bool rx_alloc_resp_res(struct roan_qp *qp, const struct roan_pkt *pkt)
 /* UDP source port of the responses: the request's, so that they take as many paths as the requests; 0: the QP's own. */
 static u16 rx_mirrored_port(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
-	return rx->pkt.ext_version && qp->ext_version ? get_unaligned_be16(rx->udp) : 0;
+	return rx->pkt.ext_version && qp->ext_version ? roan_rx_sport(rx) : 0;
 }
 
 static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)

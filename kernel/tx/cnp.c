@@ -48,6 +48,46 @@ static struct roan_np *cnp_np_of(struct roan_qp *qp, const struct roan_rx_ctx *r
 	}
 }
 
+/*
+ * A request of a roan peer: the CNP has its UDP source port, which tells the peer the path, and the version, which says
+ * so. The ports of READ responses are this host's choice.
+ */
+static bool cnp_names_path(const struct roan_qp *qp, const struct roan_pkt *pkt)
+{
+	return roan_connected(qp) && qp->ext_version && pkt->ext_version && !roan_op_is_response(pkt->info->op);
+}
+
+/* The ports of @pkt's sender, if it has several. NULL also without memory: there is one interval for all. */
+static struct roan_np_ports *cnp_ports(struct roan_qp *qp, const struct roan_rx_ctx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	struct roan_rq *rq = &qp->rq;
+
+	if (!cnp_names_path(qp, &rx->pkt))
+		return NULL;
+	if (!rq->np_sport)
+		rq->np_sport = roan_rx_sport(rx);
+	if (rq->np_ports || rq->np_sport == roan_rx_sport(rx))
+		return rq->np_ports;
+	rq->np_ports = roan_qp_zalloc(qp, sizeof(*rq->np_ports), GFP_ATOMIC);
+	if (rq->np_ports)
+		roan_np_split(rq->np_ports, rq->np_sport, &rq->np);
+	return rq->np_ports;
+}
+
+static bool cnp_is_due(struct roan_qp *qp, const struct roan_rx_ctx *rx, const struct roan_cc_params *params, u64 now)
+	__must_hold(&qp->rq.lock)
+{
+	bool per_qp = READ_ONCE(params->cnp_scope) == ROAN_CNP_PER_QP;
+	struct roan_np_ports *ports = per_qp || !rx->ce ? cnp_ports(qp, rx) : NULL;
+	u32 interval = READ_ONCE(params->min_time_between_cnps);
+
+	if (ports)
+		return roan_np_port_due(ports, roan_rx_sport(rx), rx->ce, interval, now);
+	return rx->ce ? roan_np_cnp_due(cnp_np_of(qp, rx, params), interval, now) :
+		roan_np_cnp_pending(&qp->rq.np, interval, now);
+}
+
 /* Addresses a CNP to the source of the received packet, as a datagram QP has no address vector of its own. */
 static void cnp_fill_av(struct roan_av *av, const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
@@ -71,6 +111,7 @@ static void cnp_send(struct roan_qp *qp, const struct roan_rx_ctx *rx, const str
 		.becn = true,
 		.pkey = ROAN_DEFAULT_PKEY,
 		.qpn = roan_connected(qp) ? qp->dest_qpn : rx->pkt.src_qpn,
+		.ext_version = cnp_names_path(qp, &rx->pkt) ? qp->ext_version : 0,
 	};
 	struct roan_dst_cache route = {};	/* datagram QP: not kept, the next CNP may go elsewhere */
 	struct roan_train train;
@@ -78,6 +119,8 @@ static void cnp_send(struct roan_qp *qp, const struct roan_rx_ctx *rx, const str
 	u8 *at;
 
 	cnp_fill_av(&av, qp, rx);
+	if (cnp.ext_version)
+		av.sport = roan_rx_sport(rx);
 	roan_gso_begin(&train, qp->dev, roan_connected(qp) ? &qp->rq.flow : &route, &av);
 	train.tclass = READ_ONCE(params->cnp_dscp) << 2 | INET_ECN_NOT_ECT;
 	train.prio = READ_ONCE(params->cnp_802p_prio);
@@ -98,20 +141,18 @@ static void cnp_send(struct roan_qp *qp, const struct roan_rx_ctx *rx, const str
 void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_cc_params *params = roan_cc_params_of(qp->dev);
-	u32 interval = READ_ONCE(params->min_time_between_cnps);
+	struct roan_rq *rq = &qp->rq;
 	u64 now = ktime_get_ns();
-	bool due;
 
 	if (!cnp_is_data(&rx->pkt) || qp->ib.qp_type == IB_QPT_GSI)
 		return;
-	spin_lock(&qp->rq.lock);
+	spin_lock(&rq->lock);
 	if (qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE && cnp_is_accepted(qp, &rx->pkt)) {
 		if (rx->ce)
 			roan_count(qp->dev, np_ecn_marked_roce_packets);
-		due = rx->ce ? roan_np_cnp_due(cnp_np_of(qp, rx, params), interval, now) :
-			roan_np_cnp_pending(&qp->rq.np, interval, now);
-		if (due)
+		if (cnp_is_due(qp, rx, params, now))
 			cnp_send(qp, rx, params);
+		WRITE_ONCE(rq->cnp_pending, rq->np.cnp_pending || (rq->np_ports && rq->np_ports->pending));
 	}
-	spin_unlock(&qp->rq.lock);
+	spin_unlock(&rq->lock);
 }

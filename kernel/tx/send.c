@@ -149,12 +149,6 @@ static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const str
 	return ROAN_VERR_NONE;
 }
 
-/* The ports of a QP's paths differ, and that of path 0 is the QP's own. They are in the range that RoCE v2 names. */
-static u16 tx_path_sport(const struct roan_av *av, u8 path)
-{
-	return IB_ROCE_UDP_ENCAP_VALID_PORT_MIN | ((av->sport + path) & 0x3fff);
-}
-
 /*
  * Builds the packet of @desc and up to @most - 1 more like it. Stops early if the transmit budget is exhausted, the WQE
  * fails, or the payload waits for a page fault (sets sq.fault_wait). Returns how much of the round's budget that takes,
@@ -183,7 +177,7 @@ static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct r
 		roan_gso_set_edt(train, due);
 	}
 	if (unlikely(qp->sq.req.paths))
-		roan_gso_set_sport(train, tx_path_sport(av, desc->path));
+		roan_gso_set_sport(train, roan_path_sport(av, desc->path));
 
 	tx_fill_headers(qp, wqe, work, desc, &train->pkt);
 	for (n = 0; n < most && !(n && roan_tx_budget_exhausted_after(train)); n++) {

@@ -186,6 +186,7 @@ static void qp_free_queues(struct roan_qp *qp)
 	kfree(qp->rq.cur.sge);
 	kfree(qp->rq.resp.resp_res);
 	kfree(qp->rq.resp.early_set);
+	kfree(qp->rq.np_ports);
 	roan_dst_cache_reset(&qp->rq.flow);
 	roan_mem_uncharge(&qp->charge);
 	roan_mem_uncharge(&qp->resp_charge);

@@ -108,6 +108,21 @@ def never_held_back(v, qp):
     result({CNP, ACK} <= set(left), "neither a CNP nor an ACK waits for its QP's pacer", f"{left}")
 
 
+def names_the_path(v):
+    """Marked requests that say SACK: their CNPs have their ports, and say so. Each port has an interval of its own."""
+    qp = v.connected(e.IBV_QPT_RC)
+    v.wire.replies()
+    for i in range(2):
+        write = bth(WRITE_ONLY, qp.qp_num, psn=PSN + i, extensions=1) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8)
+        v.wire.send(datagram(write, tos=3, sport=0xC321 + i))
+    end, cnps = time.monotonic() + 5, []
+    while len(cnps) < 2 and time.monotonic() < end:
+        got = v.wire.replies()
+        cnps += [(r[8], sport) for r, sport in zip(got, v.wire.sport) if r[0] == CNP]
+    qp.close()
+    result(cnps == [(1, 0xC321), (1, 0xC322)], "a CNP for a roan peer names the marked path, each in its own interval", f"{cnps}")
+
+
 def main():
     v = p.Victim(p.Wire())
     qp = v.connected(e.IBV_QPT_RC, timeout=0)
@@ -115,6 +130,7 @@ def main():
     answers_only(v)
     never_held_back(v, qp)
     qp.close()
+    names_the_path(v)
     os._exit(plan())
 
 

@@ -53,8 +53,9 @@ class Wire:
         self.sock.send(self.ether(family) + packet)
 
     def replies(self):
-        """Returns BTH to payload of the packets h2 sent, oldest first; their traffic classes are in self.tos."""
-        got, self.tos = [], []
+        """Returns BTH to payload of the packets h2 sent, oldest first; their traffic classes are in self.tos, their UDP source
+        ports in self.sport."""
+        got, self.tos, self.sport = [], [], []
         while True:
             try:
                 frame, (_, _, kind, _, _) = self.sock.recvfrom(65536)
@@ -66,6 +67,7 @@ class Wire:
             skip = 28 if ip[0] >> 4 == 4 else 48
             if ip[skip - 6:skip - 4] == struct.pack(">H", 4791):
                 got.append(ip[skip:])
+                self.sport.append(struct.unpack(">H", ip[skip - 8:skip - 6])[0])
                 self.tos.append(struct.unpack(">H", ip[:2])[0] >> 4 & 0xFF if skip == 48 else ip[1])
 
 
@@ -89,10 +91,10 @@ def bth(op, qpn, psn=PSN, pkey=0xFFFF, ver=0, pad=0, ack=False, mig=True, becn=F
     return struct.pack(">BBHII", op, mig << 6 | pad << 4 | ver, pkey, becn << 30 | qpn, ack << 31 | extensions << 24 | psn & 0xFFFFFF)
 
 
-def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1, tos=0):
+def datagram(body, family=4, src=None, dst=None, good=True, udp_len=None, options=b"", ident=1, tos=0, sport=0xC123):
     """An IP packet around @body (BTH to payload) with its ICRC. @good False: one bit of the ICRC is wrong."""
     length = 8 + len(body) + 4
-    udp = struct.pack(">HHHH", 0xC123, 4791, udp_len or length, 0)
+    udp = struct.pack(">HHHH", sport, 4791, udp_len or length, 0)
     ip = ip_header(family, src or H1[family], dst or H2[family], length, ident, options, tos=tos)
     crc = bytearray(icrc(ip, udp + body)) if len(body) >= 12 else bytearray(4)
     if not good:
