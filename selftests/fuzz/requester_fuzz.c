@@ -36,6 +36,7 @@ static void check_paths(const struct roan_requester *r)
 	const struct roan_paths *p = r->paths;
 	u32 of_path[ROAN_MAX_PATHS] = {}, failed = 0, ahead = 0, awaited = 0, psn;
 
+	MUST(p || !r->auto_paths || !(r->auto_paths->epoch || r->auto_paths->several));
 	if (!p)
 		return;
 	MUST(p->n >= 1 && p->n <= ROAN_MAX_PATHS && p->in_use < p->n && p->try_next < p->n);
@@ -48,6 +49,8 @@ static void check_paths(const struct roan_requester *r)
 	}
 	MUST(ahead == p->n_in_flight && awaited == p->n_awaited);
 	ahead += awaited;
+	MUST(!r->auto_paths || (p == r->auto_paths->memory && p->n <= ROAN_AUTO_PATHS));
+	MUST(!r->auto_paths || p->trial == !!r->auto_paths->epoch);
 	for (u32 i = 0; i < p->n; i++) {
 		MUST(of_path[i] == p->path[i].in_flight && ahead >= of_path[i]);
 		ahead -= of_path[i];
@@ -161,6 +164,24 @@ static void send(struct roan_requester *r, u32 budget, u64 now)
 	}
 }
 
+/* The next round trip is as if a trial of several paths, or an epoch of one, had taken its time, with a @gain. */
+static void hurry(struct roan_requester *r, struct roan_paths *paths, bool gain, u64 now)
+{
+	struct roan_auto_paths *a = r->auto_paths;
+
+	if (a->wants_memory)
+		roan_requester_give_paths(r, paths);
+	a->next_at = now;
+	if (a->epoch) {
+		a->rate = (a->epoch % 2 && a->epoch > 1) == gain ? U32_MAX : 0;
+		return;
+	}
+	a->since = now;
+	a->psn = psn_add(r->una_psn, -(1 << 20));
+	a->index = r->una;
+	a->idle_ns = r->idle_ns;
+}
+
 static void receive(struct roan_requester *r, struct roan_paths *paths, const u8 *d, u64 now)
 {
 	static const u8 opcodes[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x11, ROAN_OPCODE_SACK, 0x12 };
@@ -175,8 +196,11 @@ static void receive(struct roan_requester *r, struct roan_paths *paths, const u8
 	pkt.sack.highest_psn = psn_add(pkt.psn, 1 + (d[0] & 0x80 ? d[3] & 63 : d[1] >> 3));
 	if (pkt.info->op == ROAN_OP_ACK)
 		roan_requester_acked(r, &pkt, now);
-	else if (pkt.info->op == ROAN_OP_SACK && !r->paths && r->cfg.sack && d[2] & 1)
+	else if (pkt.info->op == ROAN_OP_SACK && !r->paths && r->cfg.sack && d[2] & 1) {
+		if (r->auto_paths)
+			roan_requester_give_paths(r, paths);
 		roan_requester_set_paths(r, paths);
+	}
 	else if (pkt.info->op == ROAN_OP_SACK)
 		roan_requester_sacked(r, &pkt, now);
 	else if (roan_requester_response(r, &pkt, now, &index, &offset) == ROAN_RESP_PLACE) {
@@ -207,7 +231,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct roan_tx_wqe work[SLOTS];
 	static struct roan_requester r;
-	static const u8 n_paths[] = { 1, 2, 8, ROAN_MAX_PATHS };
+	static const u8 n_paths[] = { 1, 0, 8, ROAN_MAX_PATHS };	/* 0: automatic */
+	static struct roan_auto_paths auto_paths;
 	static struct roan_holes holes;
 	static struct roan_min_rtt min_rtt;
 	static struct roan_paths paths;
@@ -230,6 +255,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	r.min_rtt = &min_rtt;
 	paths.n = n_paths[data[1] >> 6];
 	r.paths = paths.n > 1 && cfg.transport == ROAN_TP_RC ? &paths : NULL;
+	auto_paths = (struct roan_auto_paths) {};
+	r.auto_paths = !n_paths[data[1] >> 6] && cfg.transport == ROAN_TP_RC ? &auto_paths : NULL;
 	roan_requester_reset(&r, &cfg);
 
 	for (size_t at = 4; at + 4 <= size; at += 4) {
@@ -246,6 +273,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			break;
 		case 4:
 		case 5:
+			if (r.auto_paths && d[0] & 64)
+				hurry(&r, &paths, d[0] & 32, now);
 			if (cfg.transport == ROAN_TP_RC)
 				receive(&r, &paths, d, now);
 			break;

@@ -5,11 +5,14 @@
  * of UDP ports, selects the link (ECMP). Prints the goodput of each QP. Time is virtual, and the seed determines
  * everything.
  *
- *   pathsim [-p PATHS] [-q QPS] [-t MILLISECONDS] [-m PATH_MTU] [-s SEED] [-l PER_CENT] [-f PER_CENT] [-r MOST] [-R] [-v] LINK...
+ *   pathsim [-p PATHS] [-q QPS] [-t MILLISECONDS] [-w MILLISECONDS] [-m PATH_MTU] [-s SEED] [-i] [-l PER_CENT] [-f PER_CENT] [-r MOST]
+ *           [-e one|several] [-R] [-v] LINK...
+ *   -p 0: each QP finds out itself; -w: the goodput of the time before does not count; -i: each QP has something to send for
+ *   2 to 20 ms, then nothing for as long, and so on
  *   LINK: GBPS[,loss=PER_CENT][,reorder=PER_CENT][,down=MS[-MS]][,us=DELAY]
  *   reorder: these packets arrive 20 us earlier than others
  *   -l: fails if the goodput is less than that part of the links' rates; -f: if that of a QP is less than that part of the mean; -r: if more packets are sent again than MOST
- *   for each lost one; -R: READs; -v: prints each millisecond of the first QP; -v -v: also its paths
+ *   for each lost one; -e: with -p 0: if a QP ever chose several paths, or one does not use them in the end; -R: READs; -v: prints each millisecond of the first QP; -v -v: also its paths
  */
 #include <getopt.h>
 #include "core/transport/requester.h"
@@ -46,17 +49,22 @@ struct qp {
 	struct roan_holes holes;
 	struct roan_paths paths;
 	struct roan_resp_res resp_res[DEPTH];
+	struct roan_auto_paths auto_paths;
 	struct roan_early_set early_set;
 	struct roan_pkt kept[KEPT];
 	bool is_kept[KEPT];
 	u32 last_path;		/* by which a request arrived */
-	u32 posted, retired;
+	u32 posted, retired, retired_before;
+	bool idle;
+	u64 idle_changes_at;
+	bool chose_several;
 };
 
 static struct link links[MAX_LINKS];
 static struct qp qps[MAX_QPS];
 static struct event events[MAX_EVENTS];
 static u32 n_links, n_qps = 1, n_events, n_paths = 32, mtu_shift = 12, verbose, salt;
+static bool intermittent;
 static struct roan_min_rtt min_rtt;	/* the QPs have the same peer */
 static u64 now = 1000, lost, seed = 1;
 static bool reads;
@@ -152,6 +160,7 @@ static void qp_init(struct qp *qp)
 	qp->paths.n = n_paths;
 	qp->req.min_rtt = &min_rtt;
 	qp->req.paths = n_paths > 1 ? &qp->paths : NULL;
+	qp->req.auto_paths = n_paths ? NULL : &qp->auto_paths;
 	roan_requester_reset(&qp->req, &req);
 	qp->resp.early_set = &qp->early_set;
 	roan_responder_reset(&qp->resp, &resp);
@@ -244,7 +253,7 @@ static void post(struct qp *qp)
 		}
 		qp->retired++;
 	}
-	for (; qp->posted - qp->retired < DEPTH; qp->posted++) {
+	for (; qp->posted - qp->retired < DEPTH && !qp->idle; qp->posted++) {
 		*roan_requester_slot(&qp->req, &index) = (struct roan_tx_wqe) { .op = reads ? ROAN_OP_READ : ROAN_OP_WRITE, .len = MSG };
 		roan_requester_queued(&qp->req);
 	}
@@ -287,6 +296,7 @@ static void show_paths(const struct qp *qp)
 
 static void sack_arrives(struct qp *qp, const struct roan_pkt *pkt)
 {
+	qp->auto_paths.memory = &qp->paths;
 	if (!qp->req.paths)
 		roan_requester_set_paths(&qp->req, &qp->paths);
 	roan_requester_sacked(&qp->req, pkt, now);
@@ -307,6 +317,13 @@ static void response_arrives(struct qp *qp, const struct roan_pkt *pkt)
 	send_all(qp);
 }
 
+static void change_load(struct qp *qp)
+{
+	qp->idle = qp->idle_changes_at && !qp->idle;
+	qp->idle_changes_at = now + 2 * MS + draw(18 * MS);
+	send_all(qp);
+}
+
 static u64 next_time(u64 end)
 {
 	u64 at = n_events ? min(events[0].at, end) : end, deadline;
@@ -315,6 +332,8 @@ static u64 next_time(u64 end)
 		deadline = roan_requester_deadline(&qps[i].req);
 		if (deadline)
 			at = min(at, max(deadline, now));
+		if (intermittent)
+			at = min(at, qps[i].idle_changes_at);
 	}
 	return at;
 }
@@ -326,12 +345,18 @@ static void run(u64 end)
 			struct event e = event_take();
 			struct qp *qp = &qps[e.qp];
 
+			if (qp->auto_paths.wants_memory)
+				roan_requester_give_paths(&qp->req, &qp->paths);
+			qp->chose_several |= qp->auto_paths.several;
 			if (e.response)
 				response_arrives(qp, &e.pkt);
 			else
 				request_arrives(qp, &e.pkt);
 			continue;
 		}
+		for (u32 i = 0; i < n_qps; i++)
+			if (intermittent && now >= qps[i].idle_changes_at)
+				change_load(&qps[i]);
 		for (u32 i = 0; i < n_qps; i++)
 			if (roan_requester_timer(&qps[i].req, now) != ROAN_EV_NOTHING)
 				send_all(&qps[i]);
@@ -365,9 +390,14 @@ static bool show_all(u64 ms, double least, double fair, double most)
 	u64 again = 0;
 
 	for (u32 i = 0; i < n_qps; i++) {
-		printf("QP %u: %.2f Gb/s, %u packets sent again\n", i, qps[i].retired * MSG * 8.0 / (ms * MS), qps[i].req.n_resent);
-		gbps += qps[i].retired * MSG * 8.0 / (ms * MS);
-		slowest = min(slowest, qps[i].retired * MSG * 8.0 / (ms * MS));
+		double qp_gbps = (qps[i].retired - qps[i].retired_before) * MSG * 8.0 / (ms * MS);
+
+		printf("QP %u: %.2f Gb/s, %u packets sent again", i, qp_gbps, qps[i].req.n_resent);
+		if (!n_paths)
+			printf(", %s paths, %u trials", qps[i].auto_paths.several ? "several" : "one", qps[i].auto_paths.n_trials);
+		printf("\n");
+		gbps += qp_gbps;
+		slowest = min(slowest, qp_gbps);
 		again += qps[i].req.n_resent;
 	}
 	for (u32 i = 0; i < n_links; i++)
@@ -378,23 +408,35 @@ static bool show_all(u64 ms, double least, double fair, double most)
 	return share >= least && slowest * n_qps * 100 >= gbps * fair && again <= most * max(lost, 1ull);
 }
 
+static bool chose_as_expected(const char *expected)
+{
+	for (u32 i = 0; expected && i < n_qps; i++)
+		if (strcmp(expected, "one") ? !qps[i].auto_paths.several : qps[i].chose_several)
+			return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	double least = 0, fair = 0, most = 1e9;
-	u64 ms = 40;
+	const char *expected = NULL;
+	u64 ms = 40, from = 0;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:q:t:m:s:l:f:r:Rv")) != -1) {
+	while ((c = getopt(argc, argv, "p:q:t:w:m:s:il:f:r:e:Rv")) != -1) {
 		switch (c) {
 		case 'p': n_paths = atoi(optarg); break;
 		case 'q': n_qps = atoi(optarg); break;
 		case 't': ms = atoi(optarg); break;
+		case 'w': from = atoi(optarg); break;
 		case 'm': mtu_shift = 31 - __builtin_clz(atoi(optarg)); break;
 		case 's': seed = (salt = atoi(optarg)) * 0x9e3779b97f4a7c15ull; break;
+		case 'i': intermittent = true; break;
 		case 'l': least = atof(optarg); break;
 		case 'f': fair = atof(optarg); break;
 		case 'r': most = atof(optarg); break;
 		case 'R': reads = true; break;
+		case 'e': expected = optarg; break;
 		case 'v': verbose++; break;
 		default: return 2;
 		}
@@ -411,11 +453,13 @@ int main(int argc, char **argv)
 		u32 before = qps[0].retired;
 
 		run(step * MS);
+		for (u32 i = 0; step == from && i < n_qps; i++)
+			qps[i].retired_before = qps[i].retired;
 		if (verbose)
 			printf("%llu ms: %.2f Gb/s, %u sent again\n", (unsigned long long)step,
 			       (qps[0].retired - before) * MSG * 8.0 / MS, qps[0].req.n_resent);
 		if (verbose > 1)
 			show_paths(&qps[0]);
 	}
-	return show_all(ms, least, fair, most) ? 0 : 1;
+	return show_all(ms - from, least, fair, most) && chose_as_expected(expected) ? 0 : 1;
 }

@@ -1,11 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# pathsim.sh PATHSIM: what QPs with 32 paths reach over several links, with three seeds each. KTAP.
+# pathsim.sh PATHSIM: what QPs with 32 paths reach over several links, with three seeds each; and what those choose that
+# find out themselves how many they use, with thirty. KTAP.
 . "$(dirname "$(readlink -f "$0")")/../vm/lib.sh"
 over() { # ARGUMENTS OF PATHSIM...
 	local seed
 	for seed in 1 2 3; do
 		"$PATHSIM" -s $seed "$@" || return
+	done
+}
+choose() { # one|several ARGUMENTS OF PATHSIM...
+	local chosen=$1 seed
+	shift
+	for seed in {1..30}; do
+		"$PATHSIM" -s "$seed" -p 0 -e "$chosen" "$@" || return
 	done
 }
 PATHSIM=$1
@@ -37,4 +45,12 @@ ktap_check "READs, one of four fails after 15 of 40 ms" over -R -l 75 -r 1.3 10,
 ktap_check "READs, one fails for 5 ms" over -R -l 86 -r 1.5 10,down=15-20 10 10 10
 ktap_check "eight QPs with READs, each gets its share" over -R -q 8 -t 100 -l 92 -f 80 -r 150 10 10 10 10
 ktap_check "READs, one path, 5 % of packets overtake others" over -R -p 1 -l 95 -r 60 40,reorder=5
+ktap_check "automatic: four links, from 50 ms on" choose several -t 100 -w 50 -l 85 -r 0 10 10 10 10
+ktap_check "automatic: links of 10, 10, 5 and 2.5 Gb/s, from 150 ms on" choose several -t 200 -w 150 -l 85 -r 0 10 10 5 2.5
+ktap_check "automatic: four links, all lose 1 %" choose several -t 100 -w 50 -l 85 -r 1.05 10,loss=1 10,loss=1 10,loss=1 10,loss=1
+ktap_check "automatic: one link" choose one -t 200 -l 96 -r 0 10
+ktap_check "automatic: one link, 1 % lost" choose one -t 200 -l 95 -r 1.05 10,loss=1
+ktap_check "automatic: one link, 5 % of packets overtake others" choose one -t 200 -l 95 -r 0 40,reorder=5
+ktap_check "automatic: one link, four QPs" choose one -q 4 -t 200 -l 95 10
+ktap_check "automatic: one link, four QPs whose load comes and goes" choose one -q 4 -i -t 200 40
 ktap_end

@@ -50,6 +50,7 @@ struct side {
 	struct roan_tx_wqe work[SIM_QUEUE];
 	struct roan_holes holes;
 	struct roan_paths paths;
+	struct roan_auto_paths auto_paths;
 	struct roan_min_rtt min_rtt;
 	u32 path_delay[ROAN_MAX_PATHS];	/* ns, beyond that of the link */
 	u32 failing;			/* packets by this path and each fourth after it are lost from @fails_at until @works_at */
@@ -106,7 +107,7 @@ struct sim {
 };
 
 struct sim_totals {
-	u64 packets, lost, copies, corrupt, forged;
+	u64 packets, lost, copies, corrupt, forged, trials, chosen;
 	u64 jobs[ROAN_ST_GENERAL_ERR + 1];	/* by enum roan_status */
 };
 extern struct sim_totals sim_totals;

@@ -186,6 +186,8 @@ void sim_side_finish(struct sim *sim, struct side *s)
 		  "side %u: all completed, %u executed", s->id, s->model.next);
 	check_results(sim, s);
 	check_responder(sim, s);
+	sim_totals.trials += s->auto_paths.n_trials;
+	sim_totals.chosen += s->auto_paths.several;
 }
 
 void sim_free(struct sim *sim)

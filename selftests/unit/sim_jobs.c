@@ -181,8 +181,12 @@ static void draw_paths(struct sim *sim, struct side *s)
 {
 	if (sim_below(sim, 2))
 		return;
-	s->req.paths = &s->paths;
-	s->paths.n = 1 + sim_below(sim, sim_below(sim, 2) ? ROAN_MAX_PATHS : 4);
+	if (sim_one_in(sim, 3)) {
+		s->req.auto_paths = &s->auto_paths;
+	} else {
+		s->req.paths = &s->paths;
+		s->paths.n = 1 + sim_below(sim, sim_below(sim, 2) ? ROAN_MAX_PATHS : 4);
+	}
 	for (u32 i = 0; i < ROAN_MAX_PATHS; i++)
 		s->path_delay[i] = sim_below(sim, 4) ? 0 : sim_below(sim, 30000);
 	sim->reorder = max(sim->reorder, 1u);	/* it is a link that reorders packets, then */

@@ -30,6 +30,8 @@ static void print_totals(void)
 	printf("%llu packets: %llu lost, %llu duplicated, %llu corrupt, %llu forged\n", (unsigned long long)t->packets,
 	       (unsigned long long)t->lost, (unsigned long long)t->copies, (unsigned long long)t->corrupt,
 	       (unsigned long long)t->forged);
+	printf("%llu trials of several paths, which were chosen by %llu QPs\n", (unsigned long long)t->trials,
+	       (unsigned long long)t->chosen);
 	for (u32 i = 0; i < ARRAY_SIZE(names); i++)
 		if (t->jobs[i])
 			printf("%10llu work requests: %s\n", (unsigned long long)t->jobs[i], names[i]);

@@ -20,6 +20,7 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 	struct roan_tx_wqe *work = r->work;
 	struct roan_holes *holes = r->holes;
 	struct roan_min_rtt *min_rtt = r->min_rtt;
+	struct roan_auto_paths *auto_paths = r->auto_paths;
 	struct roan_paths *paths = r->paths;
 	u32 mask = r->mask;
 
@@ -32,7 +33,10 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 		memset(holes, 0, sizeof(*holes));
 	r->min_rtt = min_rtt;
 	r->paths = paths;
-	if (paths)
+	r->auto_paths = auto_paths;
+	if (auto_paths)
+		roan_auto_paths_reset(r);
+	else if (paths)
 		roan_paths_reset(r);
 	r->una_psn = cfg->sq_psn;
 	r->next_psn = cfg->sq_psn;
@@ -397,8 +401,10 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e,
 		req_complete_unacked(r, e->index);
 		return;
 	}
-	if (!r->ack_timer_base_ns)
+	if (!r->ack_timer_base_ns) {
 		r->ack_timer_base_ns = now;
+		r->idle_ns += now - r->rto_base_ns;
+	}
 	r->rto_base_ns = now;
 	if (!r->timed_at && !e->resend && (e->ackreq || roan_op_needs_response(w->op))) {
 		r->timed_at = now;

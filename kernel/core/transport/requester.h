@@ -179,6 +179,9 @@ struct roan_paths {
 	struct roan_path_window window;	/* of @n_in_flight */
 	u32 n_awaited;		/* responses, of all paths */
 	struct roan_path_window read_window;	/* of @n_awaited */
+	/* requester_paths_auto.c */
+	bool trial;		/* all epochs of a trial have the same rule for the window */
+	bool one;		/* packets leave by path 0, unless it has failed */
 	/* ns, of all paths; 0: none measured */
 	u32 rtt_ns;		/* smoothed */
 	u32 max_rtt_ns;		/* longest recent one */
@@ -195,10 +198,38 @@ struct roan_paths {
 	struct roan_path path[ROAN_MAX_PATHS];	/* memory for @n */
 };
 
+/* Paths by which packets leave now. */
+static inline u32 roan_paths_in_use(const struct roan_paths *p)
+{
+	return p && !READ_ONCE(p->one) ? READ_ONCE(p->n) : 1;
+}
+
 static inline size_t roan_paths_size(u32 n)
 {
 	return offsetof(struct roan_paths, path) + n * sizeof(struct roan_path);
 }
+
+#define ROAN_AUTO_PATHS	16
+
+/* For a QP that finds out itself how many paths it uses. requester_paths_auto.c */
+struct roan_auto_paths {
+	struct roan_paths *memory;	/* for ROAN_AUTO_PATHS, owned by the driver half; NULL: none yet */
+	bool wants_memory;	/* for a trial */
+	bool several;		/* in use outside trials; otherwise one */
+	bool had_window;	/* before the trial */
+	bool better;		/* several were, in this trial as far as it is known */
+	u8  epoch;		/* of the trial; 0: there is none */
+	u8  repeats;		/* of epochs in this trial */
+	u8  pause;		/* doublings of the time before the next trial */
+	u32 n_trials;
+	u32 psn;		/* una_psn, */
+	u32 index;		/* una, */
+	u64 idle_ns;		/* and idle_ns when measuring began, */
+	u64 since;		/* ns: which was then; 0: not yet */
+	u64 next_at;		/* ns: nothing is to be done before */
+	u64 length;		/* ns: of this epoch */
+	u64 rate;		/* packets per 2^30 ns, in the epoch before */
+};
 
 struct roan_requester {
 	struct roan_requester_cfg cfg;
@@ -224,6 +255,7 @@ struct roan_requester {
 	u64 rnr_until;		/* ns: no packet is sent before; 0: no RNR wait */
 	u64 rnr_since;		/* ns: first RNR NAK for the oldest request; 0: none */
 	u64 rto_base_ns;	/* ns: last packet sent or last progress; start of the RTO */
+	u64 idle_ns;		/* sum of the times in which nothing was outstanding, modulo 2^64 */
 
 	struct roan_rtt rtt;	/* round-trip estimate */
 	u64 max_ack_wait_ns;	/* longest recent wait for an ACK; 0: no ACK yet */
@@ -260,6 +292,7 @@ struct roan_requester {
 	struct roan_holes *holes;
 	/* owned by the driver half. NULL: one path, all packets within the PSN window leave */
 	struct roan_paths *paths;
+	struct roan_auto_paths *auto_paths;	/* owned by the driver half. NULL: the number of paths is fixed */
 	struct roan_min_rtt *min_rtt;	/* owned by the driver half. NULL only without @paths */
 	struct roan_early_reads reads;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
@@ -356,6 +389,19 @@ void roan_requester_set_paths(struct roan_requester *r, struct roan_paths *paths
  * @within ns. @whole: there is one path, or the peer has no others.
  */
 u32 roan_paths_part(const struct roan_requester *r, u32 path, u32 whole, u64 within, u64 now);
+/* True if a round trip was measured, and memory for several paths would be of use: roan_requester_give_paths(). */
+static inline bool roan_requester_wants_paths(const struct roan_requester *r)
+{
+	return r->auto_paths && r->auto_paths->wants_memory;
+}
+
+/* For auto_paths, of roan_paths_size(ROAN_AUTO_PATHS) bytes. NULL: there is no memory. */
+static inline void roan_requester_give_paths(struct roan_requester *r, struct roan_paths *memory)
+{
+	r->auto_paths->memory = memory;
+	r->auto_paths->wants_memory = false;
+}
+
 /* Queues another work request equal to the last one; the last one must not have been sent yet. */
 void roan_requester_queue_same(struct roan_requester *r);
 

@@ -7,8 +7,8 @@
  * - A path gets a few packets at a time, a train. The packets in flight on the paths are proportional to their shares.
  *   A share rises while the path's round trip is shorter than that of the others, and falls while it is longer: so
  *   packets take the same time by all paths, a slow one carries less, and they arrive nearly in order.
- * - The packets in flight by all paths together have a window (core/cc/path_window.h). That holds for one path, too: a QP
- *   with one has struct roan_paths from its first SACK on, or the first READ response that is missing.
+ * - The packets in flight by all paths together have a window (core/cc/path_window.h). That holds for one path, too: a
+ *   QP with one has struct roan_paths from its first SACK on, or the first READ response that is missing.
  * - Within a path packets keep their order: only packets of the same path overtake one that is lost. Without such a
  *   packet it is lost when all others that take longest have arrived. If the path delivers nothing in that time, it
  *   has failed: others take its packets, and single ones, ever more seldom, show whether it delivers again.
@@ -16,13 +16,9 @@
  */
 #include "core/transport/requester_priv.h"
 
-#define TRAIN_PKTS	4		/* more arrive less in order, and wait longer for each other on a slow path */
 #define SHARE_START	1024
-#define SHARE_MIN	16
-#define SHARE_MAX	4096
 #define SHARE_GAIN	8		/* this part of the relative difference between round trips */
 #define MAX_RTT_DECAY	256		/* packets, roughly */
-#define UNUSED_RTTS	32		/* round trips without a packet, after which a path is tried again */
 #define MAX_BACKOFF	10
 #define LATEST_MAX_NS	NSEC_PER_SEC
 #define PROBE_MAX_NS	NSEC_PER_SEC
@@ -50,6 +46,25 @@ void roan_requester_set_paths(struct roan_requester *r, struct roan_paths *paths
 	roan_path_window_reset(&paths->read_window, true, r->end_psn);
 }
 
+void roan_paths_set_number(struct roan_requester *r, u32 n)
+{
+	struct roan_paths *p = r->paths;
+	u32 i;
+
+	for (i = n; i < p->n; i++)
+		p->path[0].in_flight += p->path[i].in_flight;
+	for (i = 1; i < n; i++)
+		p->path[i] = (struct roan_path) { .share = SHARE_START };
+	if (n == 1)
+		memset(p->path_of, 0, sizeof(p->path_of));
+	p->path[0].failed = false;
+	p->n_failed = 0;
+	p->in_use = 0;
+	p->try_next = 0;
+	p->train_left = 0;
+	WRITE_ONCE(p->n, n);
+}
+
 void roan_paths_forget(struct roan_requester *r)
 {
 	struct roan_paths *p = r->paths;
@@ -74,132 +89,6 @@ static struct roan_path *path_of(struct roan_paths *p, u32 psn)
 static s16 path_ahead(const struct roan_path *path, u16 number)
 {
 	return path->last_received - number;
-}
-
-static void path_start_again(struct roan_path *path)
-{
-	path->share = SHARE_MIN;
-	path->rtt_ns = 0;
-	path->read_ns = 0;
-}
-
-/* A path that gets a single packet now, or the request for @n, to see whether and when it arrives. */
-static bool path_to_try(struct roan_paths *p, u32 n, u64 now, u32 *which)
-{
-	struct roan_path *path = &p->path[p->try_next];
-	u32 longest;
-
-	*which = p->try_next;
-	p->try_next = (p->try_next + 1) % p->n;
-	if (path->failed)
-		return now >= path->probe_at;
-	longest = max(p->rtt_ns, p->read_ns);
-	if (!longest || now - path->sent_at <= (u64)UNUSED_RTTS * n * longest)
-		return false;
-	path_start_again(path);
-	return true;
-}
-
-/* Returns the path that would have the fewest packets in flight for its share, with one more train. */
-static u32 path_least_used(const struct roan_paths *p)
-{
-	u32 i = p->in_use, best = (i + 1) % p->n, least = U32_MAX, n, used;
-
-	for (n = 0; n < p->n; n++) {
-		i = (i + 1) % p->n;
-		used = (p->path[i].in_flight + TRAIN_PKTS) * SHARE_MAX / p->path[i].share;
-		if (p->path[i].failed || used >= least)
-			continue;
-		least = used;
-		best = i;
-	}
-	return best;
-}
-
-/* The path that has delivered last. */
-static u32 path_newest(const struct roan_paths *p)
-{
-	u32 best = 0, i;
-
-	for (i = 1; i < p->n; i++)
-		if (p->path[best].failed || (!p->path[i].failed && p->path[i].received_at > p->path[best].received_at))
-			best = i;
-	return best;
-}
-
-static void path_begin_train(struct roan_paths *p, const struct roan_tx_desc *d, u64 now)
-{
-	if (p->n == 1) {
-		p->train_left = ROAN_PATH_PSNS;
-		return;
-	}
-	p->train_left = 1;
-	if (d->repair)
-		p->in_use = path_newest(p);
-	if (d->repair || path_to_try(p, d->npsn, now, &p->in_use))
-		return;
-	p->train_left = TRAIN_PKTS;
-	p->in_use = path_least_used(p);
-}
-
-/* Packets that the window allows. */
-static u32 path_window_left(const struct roan_paths *p)
-{
-	u32 most = roan_path_window_packets(&p->window);
-
-	return most - min(p->n_in_flight, most);
-}
-
-/* The responses that @d requests do not fit into the window with those that are awaited. */
-static bool path_read_must_wait(const struct roan_paths *p, const struct roan_tx_desc *d)
-{
-	return p->n_awaited && p->n_awaited + d->npsn > roan_path_window_packets(&p->read_window);
-}
-
-bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now)
-{
-	bool request = roan_op_needs_response(roan_requester_wqe(r, d->index)->op);
-	struct roan_paths *p = r->paths;
-
-	if (!d->repair && request && path_read_must_wait(p, d))
-		return false;
-	if (!r->peer_sacks) {
-		p->in_use = 0;
-		p->train_left = 0;
-		return true;
-	}
-	/* The window may have shrunk, and the last packet had no AckReq: one more has. */
-	if (!d->repair && !path_window_left(p) && !r->since_ackreq)
-		return false;
-	if (!p->train_left || d->repair)
-		path_begin_train(p, d, now);
-	d->path = p->in_use;
-	d->ackreq |= path_window_left(p) <= 1 && !request;
-	return true;
-}
-
-u32 roan_paths_window(const struct roan_requester *r)
-{
-	return r->peer_sacks ? roan_path_window_packets(&r->paths->window) : U32_MAX;
-}
-
-u32 roan_paths_batch(const struct roan_requester *r)
-{
-	const struct roan_paths *p = r->paths;
-
-	if (!r->peer_sacks)
-		return U32_MAX;
-	return min(p->train_left, max(path_window_left(p), 2u) - 1) - 1;
-}
-
-/* So many that max_rd_atomic requests fill the window. */
-u8 roan_paths_read_piece(const struct roan_requester *r)
-{
-	u32 window = roan_path_window_packets(&r->paths->read_window), piece = TRAIN_PKTS;
-
-	while (piece * r->cfg.max_rd_atomic < window && piece < r->cfg.psn_window)
-		piece *= 2;
-	return piece < r->cfg.psn_window ? min(piece, 128u) : 0;
 }
 
 /* ---- packets sent ---- */
@@ -357,11 +246,11 @@ static void path_adapt_share(struct roan_paths *p, struct roan_path *path, enum 
 		path->share += div_u64((u64)path->share * (mean - rtt), mean) / SHARE_GAIN;
 	else
 		path->share -= div_u64((u64)path->share * (rtt - mean), rtt) / SHARE_GAIN;
-	path->share = max(path->share, SHARE_MIN);
-	if (path->share <= SHARE_MAX)
+	path->share = max(path->share, ROAN_PATH_SHARE_MIN);
+	if (path->share <= ROAN_PATH_SHARE_MAX)
 		return;
 	for (i = 0; i < p->n; i++)
-		p->path[i].share = max(p->path[i].share / 2, SHARE_MIN);
+		p->path[i].share = max(p->path[i].share / 2, ROAN_PATH_SHARE_MIN);
 }
 
 /* The round trip of @n packets from @psn on took @ns. */
@@ -369,19 +258,19 @@ static void path_adapt_window(struct roan_requester *r, struct roan_path_window 
 {
 	const struct roan_path_sample sample = {
 		.psn = psn, .end_psn = r->end_psn, .n = n, .ns = ns, .min_ns = min_ns, .mtu_shift = r->cfg.mtu_shift,
-		.several = r->paths->n > 1,
+		.several = r->paths->n > 1 && !r->paths->trial,
 	};
 
 	roan_path_window_adapt(w, &sample);
 }
 
-/* Returns the path's @smoothed value with sample @ns added. A path that was tried again and is not slow is used at once. */
+/* Returns the path's @smoothed value with sample @ns added. A path tried again that is not slow is used at once. */
 static u32 path_smoothed(struct roan_paths *p, struct roan_path *path, u32 smoothed, u32 ns, u32 mean)
 {
 	if (smoothed)
 		return smoothed - smoothed / 4 + ns / 4;
-	if (path->share == SHARE_MIN && ns <= mean)
-		path->share = max(path_mean(p, PATH_SHARE), SHARE_MIN);
+	if (path->share == ROAN_PATH_SHARE_MIN && ns <= mean)
+		path->share = max(path_mean(p, PATH_SHARE), ROAN_PATH_SHARE_MIN);
 	return ns;
 }
 
@@ -400,7 +289,7 @@ static void path_is_back(struct roan_paths *p, struct roan_path *path)
 {
 	path->failed = false;
 	path->backoff = 0;
-	path_start_again(path);
+	roan_path_start_again(path);
 	p->n_failed--;
 }
 

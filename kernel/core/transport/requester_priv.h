@@ -12,7 +12,20 @@ void roan_read_forget_requests(struct roan_requester *r);
 /* Nothing is placed early. */
 void roan_read_reset(struct roan_requester *r);
 
+#define ROAN_PATH_SHARE_MIN	16
+#define ROAN_PATH_SHARE_MAX	4096
+
+/* Nothing is known of it. */
+static inline void roan_path_start_again(struct roan_path *path)
+{
+	path->share = ROAN_PATH_SHARE_MIN;
+	path->rtt_ns = 0;
+	path->read_ns = 0;
+}
+
 void roan_paths_reset(struct roan_requester *r);
+/* The memory is for @n or more. Those beyond the first are new; if it is one, all packets count as sent by it. */
+void roan_paths_set_number(struct roan_requester *r, u32 n);
 /* Nothing is in flight any more: everything is sent again, or nothing. */
 void roan_paths_forget(struct roan_requester *r);
 /* Sets the path of packet @d, which is next, and AckReq if no other may follow it. False: not now. */
@@ -46,6 +59,12 @@ u32 roan_paths_overtakers(const struct roan_requester *r, u32 psn);
  * when it is.
  */
 bool roan_paths_expired(struct roan_requester *r, u32 psn, u64 now, u64 *at);
+
+void roan_auto_paths_reset(struct roan_requester *r);
+/* A round trip was measured. */
+void roan_auto_paths_step(struct roan_requester *r, u64 now);
+/* The RTO or the ACK timeout has expired. */
+void roan_auto_paths_timed_out(struct roan_requester *r, u64 now);
 
 /* Forgets all holes: everything is sent again, or nothing. */
 static inline void roan_holes_clear(struct roan_requester *r)

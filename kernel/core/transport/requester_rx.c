@@ -14,6 +14,8 @@ void roan_req_sample_rtt(struct roan_requester *r, u64 now)
 		if (r->min_rtt && !r->timed_copy)
 			roan_min_rtt_sample(r->min_rtt, r->new_rtt_ns, now);
 		r->rto_backoff = 0;
+		if (r->auto_paths)
+			roan_auto_paths_step(r, now);
 	}
 	r->timed_at = 0;
 }
@@ -521,6 +523,8 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 		return ROAN_EV_REPAIR;
 	}
 	r->nak_seen = false;
+	if (r->auto_paths)
+		roan_auto_paths_timed_out(r, now);
 	if (now < r->ack_timer_base_ns + roan_timeout_ns(r->cfg.timeout)) {
 		r->n_rto++;
 		r->rto_backoff++;
