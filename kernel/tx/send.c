@@ -323,8 +323,11 @@ static void tx_retire(struct roan_qp *qp, u64 now)
 			roan_sq_set_err(qp);
 	}
 	rtt_ns = roan_requester_take_rtt(&sq->req);
-	if (rtt_ns)
+	if (rtt_ns) {
 		roan_count_time(qp->dev->stats, ROAN_LAT_rtt, rtt_ns);
+		if (unlikely(roan_requester_wants_paths(&sq->req)))
+			roan_sq_alloc_trial(qp);
+	}
 	if (sq->sqd_notify && roan_requester_drained(&sq->req)) {
 		sq->sqd_notify = false;
 		roan_defer(&qp->deferred, ROAN_DEFER_EV_SQ_DRAINED);

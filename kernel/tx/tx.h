@@ -62,6 +62,8 @@ void roan_sq_alloc_holes(struct roan_qp *qp);
  * have a window. Not without: it costs a tenth of the instructions of a message of 64 bytes.
  */
 void roan_sq_alloc_window(struct roan_qp *qp);
+/* sq.lock held: memory for a trial of several paths, which idle QPs do not need. Without memory there is none. */
+void roan_sq_alloc_trial(struct roan_qp *qp);
 
 /* sq.lock held: moves up to @most WQEs from the ring to the WQE shadow and the requester; returns how many */
 u32 roan_wqe_fetch(struct roan_qp *qp, u32 most);

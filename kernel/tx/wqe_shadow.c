@@ -90,6 +90,26 @@ void roan_sq_alloc_holes(struct roan_qp *qp)
 		WRITE_ONCE(req->holes, roan_qp_zalloc(qp, sizeof(*req->holes), GFP_ATOMIC));
 }
 
+/* A QP that finds out itself how many paths it uses keeps the memory, and may use all of it in a trial. */
+static struct roan_paths *sq_paths_memory(struct roan_qp *qp)
+{
+	struct roan_auto_paths *auto_paths = qp->sq.req.auto_paths;
+	struct roan_paths *paths;
+
+	if (auto_paths && auto_paths->memory)
+		return auto_paths->memory;
+	paths = roan_qp_zalloc(qp, roan_paths_size(auto_paths ? ROAN_AUTO_PATHS : 1), GFP_ATOMIC);
+	if (auto_paths)
+		roan_requester_give_paths(&qp->sq.req, paths);
+	return paths;
+}
+
+void roan_sq_alloc_trial(struct roan_qp *qp)
+{
+	lockdep_assert_held(&qp->sq.lock);
+	sq_paths_memory(qp);
+}
+
 void roan_sq_alloc_window(struct roan_qp *qp)
 {
 	struct roan_requester *req = &qp->sq.req;
@@ -98,7 +118,7 @@ void roan_sq_alloc_window(struct roan_qp *qp)
 	lockdep_assert_held(&qp->sq.lock);
 	if (req->paths || !req->min_rtt || !req->cfg.sack || req->cfg.psn_window > ROAN_PATH_PSNS)
 		return;
-	paths = roan_qp_zalloc(qp, roan_paths_size(1), GFP_ATOMIC);
+	paths = sq_paths_memory(qp);
 	if (paths)
 		roan_requester_set_paths(req, paths);
 }

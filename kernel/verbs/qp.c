@@ -310,8 +310,9 @@ static void qp_drop_shown(struct roan_qp *qp)
 	qp->limiter = NULL;
 	kfree(qp->sq.req.holes);
 	qp->sq.req.holes = NULL;
-	kfree(qp->sq.req.paths);
+	roan_qp_free_paths(qp->sq.req.paths, qp->sq.req.auto_paths);
 	qp->sq.req.paths = NULL;
+	qp->sq.req.auto_paths = NULL;
 	roan_peer_put(qp->peer);
 	qp->peer = NULL;
 	mutex_unlock(&qp->mutex);

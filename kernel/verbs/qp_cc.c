@@ -22,11 +22,18 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
+void roan_qp_free_paths(struct roan_paths *paths, struct roan_auto_paths *auto_paths)
+{
+	kfree(auto_paths ? auto_paths->memory : paths);
+	kfree(auto_paths);
+}
+
 int roan_qp_alloc_paths(struct roan_qp *qp)
 {
 	u32 n = qp->ext_version ? READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].paths) : 1;
 	struct roan_requester *req = &qp->sq.req;
-	struct roan_paths *paths = NULL, *last;
+	struct roan_auto_paths *auto_paths = NULL;
+	struct roan_paths *paths = NULL;
 	struct roan_peer *peer = NULL;
 
 	if (qp->ext_version) {
@@ -34,22 +41,24 @@ int roan_qp_alloc_paths(struct roan_qp *qp)
 		if (!peer)
 			return -ENOMEM;
 	}
-	if (n > 1) {
+	if (n > 1)
 		paths = roan_qp_zalloc(qp, roan_paths_size(n), GFP_KERNEL);
-		if (!paths) {
-			roan_peer_put(peer);
-			return -ENOMEM;
-		}
-		paths->n = n;
+	else if (!n)
+		auto_paths = roan_qp_zalloc(qp, sizeof(*auto_paths), GFP_KERNEL);
+	if (n != 1 && !paths && !auto_paths) {
+		roan_peer_put(peer);
+		return -ENOMEM;
 	}
+	if (paths)
+		paths->n = n;
 	/* A QP that enters ERR meanwhile, without the mutex, flushes what its last connection left. */
 	spin_lock_bh(&qp->sq.lock);
-	last = req->paths;
-	WRITE_ONCE(req->paths, paths);
+	swap(req->paths, paths);
+	swap(req->auto_paths, auto_paths);
 	swap(qp->peer, peer);
 	req->min_rtt = qp->peer ? &qp->peer->min_rtt : NULL;
 	spin_unlock_bh(&qp->sq.lock);
-	kfree(last);
+	roan_qp_free_paths(paths, auto_paths);
 	roan_peer_put(peer);
 	return 0;
 }

@@ -103,13 +103,15 @@ struct restrack_waits {
 	bool paced;	/* the pacer holds a packet back */
 	bool host;	/* the in-flight limit does: packets wait in this host's qdisc or NIC ring */
 	u8  reorder;	/* tolerance for reordering, in packets */
-	u32 paths, paths_failed;
+	u32 paths, paths_failed, path_trials;
+	bool paths_auto;
 };
 
 static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 {
 	const struct roan_ring *ring = &qp->sq.ring;
 	struct restrack_waits w = { .paths = 1 };
+	const struct roan_auto_paths *auto_paths;
 	const struct roan_holes *holes;
 	const struct roan_paths *paths;
 	u32 taken;
@@ -123,9 +125,12 @@ static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 		w.paced = qp->limiter && READ_ONCE(qp->limiter->blocked_mask);
 		w.host = roan_tx_inflight_waits(qp);
 		holes = READ_ONCE(qp->sq.req.holes);
-		paths = READ_ONCE(qp->sq.req.paths);	/* freed under qp->mutex only */
-		w.paths = paths ? READ_ONCE(paths->n) : 1;
+		paths = READ_ONCE(qp->sq.req.paths);	/* both are freed under qp->mutex only */
+		auto_paths = READ_ONCE(qp->sq.req.auto_paths);
+		w.paths = roan_paths_in_use(paths);
 		w.paths_failed = paths ? READ_ONCE(paths->n_failed) : 0;
+		w.paths_auto = auto_paths;
+		w.path_trials = auto_paths ? READ_ONCE(auto_paths->n_trials) : 0;
 		w.reorder = holes ? READ_ONCE(holes->reorder) : 0;
 	}
 	mutex_unlock(&qp->mutex);
@@ -157,6 +162,8 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "reorder",		waits.reorder },
 		{ "paths",		waits.paths },
 		{ "paths_failed",	waits.paths_failed },
+		{ "paths_auto",		waits.paths_auto },
+		{ "path_trials",	waits.path_trials },
 		{ "timeouts",		READ_ONCE(req->n_timeouts) },
 		{ "early_resends",	READ_ONCE(req->n_rto) },
 		{ "srtt_ns",		min_t(u64, READ_ONCE(req->rtt.srtt_ns), U32_MAX) },

@@ -107,6 +107,7 @@ extern const struct uapi_definition roan_qp_cc_defs[];
 extern const struct attribute_group roan_qp_cc_group;
 /* For RTR to RTS, by cc_param/paths: nothing is sent yet, and responses are dropped. 0, or -ENOMEM. */
 int roan_qp_alloc_paths(struct roan_qp *qp);
+void roan_qp_free_paths(struct roan_paths *paths, struct roan_auto_paths *auto_paths);
 
 /* sysfs_latency.c */
 extern const struct attribute_group roan_latency_group;

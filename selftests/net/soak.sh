@@ -32,7 +32,7 @@ choose() { # ROUND
 	pick ops 16 32 64
 	pick family "" -6
 	pick more "" -S -e "-S -e" -B
-	pick paths 1 1 4 32
+	pick paths 0 1 4 32
 	options="-t $type -q $qps -w $ops -n 10 -s $RANDOM $more"
 	[ "$type" = rc ] || options="$options -L"
 	[ "$type" = ud ] || options="$options -l $((64 + RANDOM * 2))"

@@ -294,11 +294,16 @@ static void show_paths(const struct qp *qp)
 	}
 }
 
-static void sack_arrives(struct qp *qp, const struct roan_pkt *pkt)
+static void give_window(struct qp *qp)
 {
 	qp->auto_paths.memory = &qp->paths;
 	if (!qp->req.paths)
 		roan_requester_set_paths(&qp->req, &qp->paths);
+}
+
+static void sack_arrives(struct qp *qp, const struct roan_pkt *pkt)
+{
+	give_window(qp);
 	roan_requester_sacked(&qp->req, pkt, now);
 }
 
@@ -312,8 +317,8 @@ static void response_arrives(struct qp *qp, const struct roan_pkt *pkt)
 		roan_requester_acked(&qp->req, pkt, now);
 	else if (roan_requester_response(&qp->req, pkt, now, &index, &offset) == ROAN_RESP_PLACE)
 		roan_requester_placed(&qp->req, pkt, now);
-	if (qp->req.reads.any && !qp->req.paths)
-		roan_requester_set_paths(&qp->req, &qp->paths);
+	if (qp->req.reads.any)
+		give_window(qp);
 	send_all(qp);
 }
 
