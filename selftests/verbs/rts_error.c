@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "verbs_test.h"
 
 struct end {
@@ -21,6 +22,7 @@ struct end {
 static struct vt_dev d;
 static struct end victim, sender;
 static _Atomic unsigned int go, sent;	/* the round that may begin, and the last one that did */
+static _Atomic unsigned int usual_ns = 50000;	/* that a QP takes to RTS */
 
 static const struct vt_conn conn = { .type = IBV_QPT_RC, .timeout = 8, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1 };
 
@@ -53,7 +55,15 @@ static int connect_to(const struct end *from, const struct end *to)
 	return vt_qp_connect(&d, from->qp, &conn, &peer);
 }
 
-/* In each round one SEND, after a wait that differs from round to round. */
+static unsigned int now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000u + t.tv_nsec;
+}
+
+/* In each round one SEND, at a time that differs from round to round, while the QP goes to RTS. */
 static void *send_on(void *arg)
 {
 	char byte = 0;
@@ -62,12 +72,13 @@ static void *send_on(void *arg)
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
 	};
 	unsigned int *rounds = arg;
-	volatile unsigned int wait;
+	unsigned int from, wait;
 
 	while (sent < *rounds) {
 		while (go == sent)
 			;
-		for (wait = vt_mix(sent) % 30000; wait; wait--)
+		wait = vt_mix(sent) % usual_ns;
+		for (from = now_ns(); now_ns() - from < wait; )
 			;
 		if (ibv_post_send(sender.qp, &wr, &bad))
 			vt_die("post_send");
@@ -82,6 +93,7 @@ static bool one(unsigned int round)
 	struct ibv_sge nowhere = { .addr = 4096, .length = 64, .lkey = 0xdead00 };
 	struct ibv_recv_wr *bad, wr = { .sg_list = &nowhere, .num_sge = 1 };
 	struct ibv_wc wc;
+	unsigned int from;
 	int err;
 
 	anew(&victim);
@@ -89,7 +101,9 @@ static bool one(unsigned int round)
 	if (ibv_post_recv(victim.qp, &wr, &bad) || connect_to(&sender, &victim))
 		vt_die("connect: %s", strerror(errno));
 	go = round;
+	from = now_ns();
 	err = connect_to(&victim, &sender);
+	usual_ns = usual_ns - usual_ns / 8 + (now_ns() - from) / 8;
 	while (sent != round)
 		;
 	/* By the NAK, or because the other end was not in RTR in time. */
