@@ -71,6 +71,13 @@ struct roan_comp_counts;
 
 /* ---- devices: device.c ---- */
 
+/* cc_param/any_interface */
+enum roan_any_interface {
+	ROAN_OWN_INTERFACE,		/* packets come, and leave, by the interface of their QP's GID */
+	ROAN_COME_BY_ANY_INTERFACE,
+	ROAN_SEND_BY_ANY_INTERFACE,	/* and leave by the one that routes choose */
+};
+
 struct roan_dev {
 	struct ib_device ib;
 	struct net_device *ndev;	/* held from newlink to dealloc */
@@ -100,7 +107,7 @@ struct roan_dev {
 	struct roan_pfc pfc;
 	struct roan_odp_rxq odp_rxq;
 	bool standard_wire;		/* no extensions: cc_param/peer_mode. READ/WRITE_ONCE */
-	bool any_interface;		/* packets may come by other interfaces: cc_param. READ/WRITE_ONCE */
+	u8 any_interface;		/* enum roan_any_interface: cc_param. READ/WRITE_ONCE */
 	struct roan_sq_poller poller;
 
 	/* struct roan_mcast; changed under RTNL, RCU readers; mcast.c */

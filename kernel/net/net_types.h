@@ -15,6 +15,7 @@ struct roan_dst_cache {
 	union ib_gid sgid;	/* addresses of the lookup */
 	union ib_gid dgid;
 	int ifindex;		/* interface of the lookup: two interfaces may have the same address */
+	u16 sport;		/* if routes may choose the interface: UDP source port of the lookup; else 0 */
 	u16 cpu;		/* CPU whose transmit queue (XPS) all packets use */
 	u16 ip_id;
 };

@@ -24,19 +24,20 @@ void roan_dst_cache_reset(struct roan_dst_cache *flow)
 /*
  * Bind the lookup to the interface of the source address: two NICs in one subnet then each use their own port, and a
  * VLAN address uses its VLAN. A local destination is reached through lo or the device of the VRF, and a lookup bound to
- * the interface would not find it. Another VRF may have the same address: it does not make the destination local.
+ * the interface would not find it. Another VRF may have the same address: it does not make the destination local. If
+ * any interface may be used, routes choose it, among several ones (ECMP) by the ports.
  */
-static int route_oif(int ifindex, const struct net_device *own, bool local)
+static int route_oif(int ifindex, const struct net_device *own, bool unbound)
 {
-	return local && own ? l3mdev_master_ifindex_rcu(own) : ifindex;
+	return unbound && own ? l3mdev_master_ifindex_rcu(own) : ifindex;
 }
 
-static struct dst_entry *route4(struct net *net, const struct roan_av *av)
+static struct dst_entry *route4(struct net *net, const struct roan_av *av, u16 sport)
 {
 	struct flowi4 fl = {
 		.flowi4_proto = IPPROTO_UDP,
 		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* the bits that routing rules match */
-		.fl4_sport = htons(av->sport),
+		.fl4_sport = htons(sport ?: av->sport),
 		.fl4_dport = htons(ROAN_UDP_PORT),
 	};
 	const struct net_device *own;
@@ -46,45 +47,52 @@ static struct dst_entry *route4(struct net *net, const struct roan_av *av)
 	memcpy(&fl.daddr, av->dgid.raw + 12, 4);
 	rcu_read_lock();
 	own = dev_get_by_index_rcu(net, av->ifindex);
-	fl.flowi4_oif = route_oif(av->ifindex, own, inet_addr_type_dev_table(net, own, fl.daddr) == RTN_LOCAL);
+	fl.flowi4_oif = route_oif(av->ifindex, own,
+				  sport || inet_addr_type_dev_table(net, own, fl.daddr) == RTN_LOCAL);
 	rcu_read_unlock();
 	rt = ip_route_output_flow(net, &fl, NULL);
 	return IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
 }
 
-static struct dst_entry *route6(struct net *net, const struct roan_av *av)
+static struct dst_entry *route6(struct net *net, const struct roan_av *av, u16 sport)
 {
 	struct flowi6 fl = {
 		.flowi6_proto = IPPROTO_UDP,
 		.flowlabel = ip6_make_flowinfo(av->tclass, htonl(av->flow_label & 0xfffff)),
-		.fl6_sport = htons(av->sport),
+		.fl6_sport = htons(sport ?: av->sport),
 		.fl6_dport = htons(ROAN_UDP_PORT),
 	};
 	const struct net_device *own;
-	bool local;
+	bool unbound;
 
 	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
 	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
 	rcu_read_lock();
 	own = dev_get_by_index_rcu(net, av->ifindex);
-	local = !(ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) &&
-		ipv6_chk_addr_and_flags(net, &fl.daddr, own, true, 0, IFA_F_TENTATIVE);
-	fl.flowi6_oif = route_oif(av->ifindex, own, local);
+	unbound = !(ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) &&
+		(sport || ipv6_chk_addr_and_flags(net, &fl.daddr, own, true, 0, IFA_F_TENTATIVE));
+	fl.flowi6_oif = route_oif(av->ifindex, own, unbound);
 	rcu_read_unlock();
 	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 }
 
-static struct dst_entry *route(const struct roan_dev *dev, const struct roan_av *av)
+/* @sport: routes choose the interface by it; 0: bound to the interface of the source address. */
+static struct dst_entry *route(const struct roan_dev *dev, const struct roan_av *av, u16 sport)
 {
 	struct net *net = dev->rnet->net;
 
-	return roan_gid_v4(&av->sgid) ? route4(net, av) : route6(net, av);
+	return roan_gid_v4(&av->sgid) ? route4(net, av, sport) : route6(net, av, sport);
+}
+
+static bool routes_choose(const struct roan_dev *dev)
+{
+	return unlikely(READ_ONCE(dev->any_interface) == ROAN_SEND_BY_ANY_INTERFACE);
 }
 
 /* An IPsec policy for the packets leaves less than the interface has: the route is then one with the transformation. */
 u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av)
 {
-	struct dst_entry *dst = route(dev, av);
+	struct dst_entry *dst = route(dev, av, routes_choose(dev) ? av->sport : 0);
 	u32 mtu;
 
 	if (IS_ERR(dst))
@@ -94,16 +102,18 @@ u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av)
 	return mtu;
 }
 
-bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av)
+bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u16 sport)
 {
 	bool ipv6 = !roan_gid_v4(&av->sgid);
 	struct dst_entry *dst = flow->dst;
 
+	if (!routes_choose(dev))
+		sport = 0;
 	if (dst && roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
-	    flow->ifindex == av->ifindex && dst_check(dst, flow->cookie))
+	    flow->ifindex == av->ifindex && flow->sport == sport && dst_check(dst, flow->cookie))
 		return true;
 	roan_dst_cache_reset(flow);
-	dst = route(dev, av);
+	dst = route(dev, av, sport);
 	if (IS_ERR(dst)) {
 		roan_count(dev, tx_no_route);
 		return false;
@@ -113,6 +123,7 @@ bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const
 	flow->sgid = av->sgid;
 	flow->dgid = av->dgid;
 	flow->ifindex = av->ifindex;
+	flow->sport = sport;
 	flow->cpu = raw_smp_processor_id();
 	return true;
 }

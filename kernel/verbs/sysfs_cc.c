@@ -159,11 +159,12 @@ static ssize_t any_interface_show(struct ib_device *ibdev, u32 port, struct ib_p
 	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->any_interface));
 }
 
+/* enum roan_any_interface */
 static ssize_t any_interface_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
 				   size_t n)
 {
 	u32 value;
-	int err = read_number(buf, 1, &value);
+	int err = read_number(buf, ROAN_SEND_BY_ANY_INTERFACE, &value);
 
 	if (err)
 		return err;
