@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# DCQCN of a QP with several paths, over four links whose queues mark packets: a CNP counts for the path that was marked
+# DCQCN of a QP with several paths, over four links with queues that mark packets: a CNP counts for the path that was marked
 # only. In virtual time, so that goodput depends on the protocol only.
 #
 #	h1: v1, roan1 ==u1 r1 a1 ==== b1 r2 u2== v2, roan2 :h2		aN: tbf: line rate, RED with ECN

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How many packets may be in flight by all paths of a QP, to a peer that says what has arrived: a window that grows
- * while round trips are near the shortest one and shrinks with the excess, as in Swift. A lost packet's copy then does
- * not wait in a long queue, while the next messages, which wait for it, fill the window of PSNs. Requests have one, and
- * the responses to READs another.
+ * How many packets may be in flight by all paths of a QP. The window grows while round trips are near the shortest
+ * one, and shrinks with the excess, as in Swift. A lost packet's copy then does not wait in a long queue, while the
+ * next messages, which wait for it, fill the window of PSNs. Requests have one, if the peer sends SACKs, and the
+ * responses to READs another, for any peer.
  *
  * Concurrency: that of the requester for struct roan_path_window. Many QPs share a struct roan_min_rtt, without a lock.
  */
@@ -23,8 +23,8 @@ struct roan_path_window {
 };
 
 /*
- * The shortest recent round trip to a peer. All QPs to the peer share it, without a lock: a sample that is lost to
- * another one comes again.
+ * The shortest recent round trip: to a peer, or from READs of a QP to their first responses. All QPs to a peer share
+ * the former, without a lock: a sample that is lost to another one comes again.
  */
 struct roan_min_rtt {
 	u32 ns;			/* 0: none measured */

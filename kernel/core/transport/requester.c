@@ -11,7 +11,8 @@
  *
  * One READ request packet asks for at most psn_window response packets. A longer READ is sent in pieces, each a READ
  * of its own on the wire, cut at multiples of the window from the first PSN. So the span of PSNs in flight is bounded,
- * and a READ of 2 GiB works with any MTU. With several paths the pieces are smaller, and each takes another one.
+ * and a READ of 2 GiB works with any MTU. The pieces are smaller with several paths, as each takes another one, and
+ * with a window for the responses.
  */
 #include "core/transport/requester_priv.h"
 

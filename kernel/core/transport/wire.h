@@ -64,7 +64,7 @@ struct roan_pkt {
 	bool fecn;
 	bool becn;
 	u16 pkey;
-	u16 sport;		/* UDP source port of a request whose response is to have it; 0: not */
+	u16 sport;		/* UDP source port that the response is to have; 0: any */
 	u32 qpn;		/* destination */
 	u32 psn;
 	u32 msn;		/* AETH */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Two hosts whose address is on no link: each link is a route to it (ECMP, as where hosts speak BGP). A QP uses one of
+# Two hosts with an address on no link. Each link is a route to it (ECMP, as where hosts speak BGP). A QP uses one of
 # them, or with several paths all, and goes on when one fails. In virtual time.
 #
 #	h1: d1 (10.9.1.1, roan1), a1 ==== b1, d2 (10.9.2.1, roan2) :h2		aN, bN: netem: 10 Gb/s, half the RTT of 20 us
