@@ -469,7 +469,7 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	}
 	rx_note_established(qp);
 	if (rx->pkt.ext_version && qp->ext_version)
-		qp->rq.reply_sport = rx_mirrored_port(qp, rx);
+		qp->rq.reply_sport = roan_rx_sport(rx);
 	if (rx_must_queue(qp, &rx->pkt))
 		rx_queue_behind(qp, rx);
 	else
