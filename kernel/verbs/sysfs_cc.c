@@ -55,6 +55,15 @@ static ssize_t pfc_store(struct ib_device *ibdev, u32 port, struct ib_port_attri
 	return err ?: roan_pfc_set(to_roan_dev(ibdev), p->which, value) ?: n;
 }
 
+/* Upper ends of the ranges that users are shown. */
+enum device_param_max {
+#define X(name, unit, min, max, def, meaning)	MAX_##name = max,
+	ROAN_CC_DEVICE_PARAMS(X)
+#undef X
+};
+
+static_assert((int)MAX_any_interface == (int)ROAN_SEND_BY_ANY_INTERFACE);
+
 /* A number from 0 to @max. */
 static int read_number(const char *buf, u32 max, u32 *value)
 {
@@ -70,7 +79,7 @@ static ssize_t traffic_class_store(struct ib_device *ibdev, u32 port, struct ib_
 				   size_t n)
 {
 	u32 value;
-	int err = read_number(buf, U8_MAX, &value);
+	int err = read_number(buf, MAX_traffic_class, &value);
 
 	if (err)
 		return err;
@@ -88,7 +97,7 @@ static ssize_t link_speed_store(struct ib_device *ibdev, u32 port, struct ib_por
 				size_t n)
 {
 	u32 value;
-	int err = read_number(buf, ROAN_CC_MAX_MBPS, &value);
+	int err = read_number(buf, MAX_link_speed, &value);
 
 	if (err)
 		return err;
@@ -126,7 +135,7 @@ static ssize_t program_algo_store(struct ib_device *ibdev, u32 port, struct ib_p
 				  size_t n)
 {
 	u32 value;
-	int err = read_number(buf, 1, &value);
+	int err = read_number(buf, MAX_program_algo, &value);
 
 	if (err)
 		return err;
@@ -164,7 +173,7 @@ static ssize_t any_interface_store(struct ib_device *ibdev, u32 port, struct ib_
 				   size_t n)
 {
 	u32 value;
-	int err = read_number(buf, ROAN_SEND_BY_ANY_INTERFACE, &value);
+	int err = read_number(buf, MAX_any_interface, &value);
 
 	if (err)
 		return err;

@@ -80,15 +80,18 @@ while_traffic() {
 
 ends() { pgrep -x verbs_stress; }
 stops() {
-	local n end
-	for ((n = 0; n < 6 * ROUNDS; n++)); do
+	local n end stopped=0
+	for ((n = 0; stopped < 6 * ROUNDS && n < 60 * ROUNDS; n++)); do
 		wait_for 60 ends || return
 		end=$(ends | shuf -n 1 --random-source=/etc/services)
-		kill -STOP "$end" || continue	# it has just ended
+		# One that just exits stays no longer.
+		kill -STOP "$end" || continue
 		sleep 0.$((1 + n % 4))
-		kill -CONT "$end" || return
+		kill -CONT "$end" || continue
+		stopped=$((stopped + 1))
 		sleep 0.1
 	done 2> /dev/null
+	[ $stopped = $((6 * ROUNDS)) ] || { echo "stopped $stopped times"; return 1; }
 }
 
 paths() { echo "$1" | tee /sys/class/infiniband/{"$ADEV","$BDEV"}/ports/1/cc_param/paths > /dev/null; }

@@ -28,7 +28,7 @@
 	X(link_speed, "Mb/s", 0, ROAN_CC_MAX_MBPS, 0, "of the link; 0: as the interface reports")	\
 	X(traffic_class, "TOS", 0, 255, 0, "of packets whose address has traffic class 0")	\
 	X(peer_mode, "name", 0, 0, 0, "auto or standard: whether packets say that this host supports SACK")	\
-	X(any_interface, "bool", 0, 1, 0, "1: accept packets that come by another interface than their GID's")
+	X(any_interface, "mode", 0, 2, 0, "1: packets may come by any interface, not only their GID's; 2: leave, too")
 
 #define ROAN_CC_PARAMS(X)										\
 	/* reaction point: alpha */									\
