@@ -14,7 +14,7 @@
 
 #define BUDGET	256	/* packets per round; the remainder is deferred */
 
-/* AETH credits: the number of posted receives; unlimited with an SRQ (9.7.7.2). */
+/* AETH credits of a round: the number of posted receives; unlimited with an SRQ (9.7.7.2). */
 static u8 response_credits(const struct roan_qp *qp)
 {
 	u32 pending;
@@ -114,13 +114,14 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 	struct roan_responder *resp = &qp->rq.resp;
 	u32 budget = BUDGET;
 	bool marks = roan_rate_uses_ecn(qp, train->prio);
+	u8 credits = response_credits(qp);
 	struct roan_response answer;
 	u32 verr;
 	bool data;
 
 	if (unlikely(qp->rq.fault_wait) && roan_responder_unblocked(resp))
 		qp->rq.fault_wait = false;
-	while (!qp->rq.fault_wait && roan_responder_next(resp, response_credits(qp), &answer)) {
+	while (!qp->rq.fault_wait && roan_responder_next(resp, credits, &answer)) {
 		data = response_is_data(&answer);
 		if (!budget-- || (data && roan_tx_budget_exhausted_after(train))) {
 			roan_defer(&qp->deferred, ROAN_DEFER_RESPOND);
