@@ -322,17 +322,12 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 
 static void resp_advance(struct roan_responder *resp, u32 npsn)
 {
-	if (unlikely(resp->early))
-		psn_set_remove_run(resp->early_set->bits, ROAN_EARLY_WINDOW, resp->epsn, npsn);
-	resp->epsn = psn_add(resp->epsn, npsn);
+	u32 psn = resp->epsn;
+
+	resp->epsn = psn_add(psn, npsn);
 	resp->nak_sent = false;
-	if (unlikely(resp->early) && psn_diff(resp->early_psn, resp->epsn) < 0) {
-		resp->early = false;
-		resp->nak_due = false;
-		resp->ack_due = true;	/* at once: the requester need not repeat the kept packets */
-		return;
-	}
-	roan_resp_unreported(resp);
+	if (unlikely(resp->early))
+		roan_resp_kept_executed(resp, psn, npsn);
 	if (!resp->nak_due)
 		return;
 	/*

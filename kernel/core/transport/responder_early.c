@@ -20,10 +20,23 @@ bool roan_resp_may_sack(const struct roan_responder *resp)
 
 #define MAX_UNREPORTED	16	/* soon enough to tell the requester what became of copies, and what was late */
 
-void roan_resp_unreported(struct roan_responder *resp)
+/* A request was kept, or executed while others are kept: a SACK is due after some of them. */
+static void early_unreported(struct roan_responder *resp)
 {
 	if (roan_resp_may_sack(resp) && ++resp->early_unreported >= MAX_UNREPORTED)
 		resp->ack_due = true;
+}
+
+void roan_resp_kept_executed(struct roan_responder *resp, u32 psn, u32 npsn)
+{
+	psn_set_remove_run(resp->early_set->bits, ROAN_EARLY_WINDOW, psn, npsn);
+	if (psn_diff(resp->early_psn, resp->epsn) < 0) {
+		resp->early = false;
+		resp->nak_due = false;
+		resp->ack_due = true;	/* at once: the requester need not repeat the kept packets */
+	} else {
+		early_unreported(resp);
+	}
 }
 
 /* A SACK is due if the packet begins or ends a gap, or requests a response. */
@@ -37,7 +50,7 @@ void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt
 	resp->early = true;
 	psn_set_add(resp->early_set->bits, ROAN_EARLY_WINDOW, pkt->psn);
 	if (behind == 1 && !pkt->ackreq)
-		roan_resp_unreported(resp);
+		early_unreported(resp);
 	else
 		resp->ack_due |= roan_resp_may_sack(resp);
 }

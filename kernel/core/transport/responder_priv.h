@@ -26,8 +26,8 @@ bool roan_resp_is_kept(const struct roan_responder *resp, u32 psn);
  * everything, whatever it learns from one.
  */
 bool roan_resp_may_sack(const struct roan_responder *resp);
-/* A request was kept, or executed while others are kept: a SACK is due after some of them. */
-void roan_resp_unreported(struct roan_responder *resp);
+/* While requests are kept, those of @npsn PSNs from @psn on, kept or not, are executed. epsn has advanced. */
+void roan_resp_kept_executed(struct roan_responder *resp, u32 psn, u32 npsn);
 
 /* The NAK for @psn was sent, because of a gap. */
 void roan_resp_reorder_nak_sent(struct roan_responder *resp, u32 psn);
