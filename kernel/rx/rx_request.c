@@ -394,12 +394,6 @@ static bool rx_alloc_resp_res(struct roan_qp *qp, const struct roan_pkt *pkt)
 	return true;
 }
 
-/* UDP source port of the responses: the request's, so that they take as many paths as the requests; 0: the QP's own. */
-static u16 rx_mirrored_port(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
-{
-	return rx->pkt.ext_version && qp->ext_version ? roan_rx_sport(rx) : 0;
-}
-
 static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
@@ -408,8 +402,6 @@ static void rx_handle_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 
 	if (!rx_alloc_resp_res(qp, &rx->pkt))
 		return;
-	if (roan_op_needs_response(rx->pkt.info->op))
-		rx->pkt.sport = rx_mirrored_port(qp, rx);
 	verdict = roan_responder_admit(&qp->rq.resp, &rx->pkt, &exec);
 	trace_roan_rx_verdict(qp, &rx->pkt, verdict);
 	if (verdict == ROAN_V_EXECUTE)
@@ -458,6 +450,16 @@ static bool rx_must_queue(const struct roan_qp *qp, const struct roan_pkt *pkt)
 	return rx_queue_nonempty(qp) && (qp->transport != ROAN_TP_RC || roan_odp_rxq_precedes(qp, pkt->psn));
 }
 
+/* Responses to a roan peer have the UDP source port of its request, so that they take as many paths as the requests. */
+static void rx_note_port(struct roan_qp *qp, struct roan_rx_ctx *rx)
+	__must_hold(&qp->rq.lock)
+{
+	if (!rx->pkt.ext_version || !qp->ext_version)
+		return;
+	rx->pkt.sport = roan_rx_sport(rx);
+	qp->rq.reply_sport = rx->pkt.sport;
+}
+
 /* May return with the MR key held: rx_batch_end() drops it after the last packet of the batch. */
 void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
@@ -468,8 +470,7 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		goto unlock;
 	}
 	rx_note_established(qp);
-	if (rx->pkt.ext_version && qp->ext_version)
-		qp->rq.reply_sport = roan_rx_sport(rx);
+	rx_note_port(qp, rx);
 	if (rx_must_queue(qp, &rx->pkt))
 		rx_queue_behind(qp, rx);
 	else
