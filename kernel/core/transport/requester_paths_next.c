@@ -101,11 +101,6 @@ bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now)
 	return true;
 }
 
-u32 roan_paths_window(const struct roan_requester *r)
-{
-	return r->peer_sacks ? roan_path_window_packets(&r->paths->window) : U32_MAX;
-}
-
 u32 roan_paths_batch(const struct roan_requester *r)
 {
 	const struct roan_paths *p = r->paths;

@@ -33,7 +33,11 @@ bool roan_paths_next(struct roan_requester *r, struct roan_tx_desc *d, u64 now);
 /* How many more packets, without AckReq, may leave by the same path. */
 u32 roan_paths_batch(const struct roan_requester *r);
 /* The most packets in flight by all paths. */
-u32 roan_paths_window(const struct roan_requester *r);
+static inline u32 roan_paths_window(const struct roan_requester *r)
+{
+	return r->peer_sacks ? roan_path_window_packets(&r->paths->window) : U32_MAX;
+}
+
 /* The packets of @d leave by the path that roan_paths_next() has set. */
 void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
 /* A SACK says which packets the peer has received. */
@@ -93,6 +97,12 @@ static inline u32 read_piece_end(const struct roan_requester *r, const struct ro
 	return min(w->n_psn, (pos / piece + 1) * piece);
 }
 
+/* True if response @pos is the last one of a piece of READ @w. */
+static inline bool read_ends_piece(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos)
+{
+	return pos + 1 == w->n_psn || (pos + 1) % read_piece(r, w) == 0;
+}
+
 /* True if a READ or atomic before work request @index is not complete. */
 static inline bool unanswered_before(const struct roan_requester *r, u32 index)
 {
@@ -110,6 +120,22 @@ static inline void skip_completed(struct roan_requester *r)
 		r->una++;
 	if ((s32)(r->next - r->una) < 0)
 		r->next = r->una;
+}
+
+/* Takes the response at una_psn, which is placed. */
+static inline void take_response(struct roan_requester *r)
+{
+	struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
+
+	if (read_ends_piece(r, w, w->resp_done) && r->rd_outstanding && psn_diff(r->una_psn, r->next_psn) < 0)
+		r->rd_outstanding--;
+	w->resp_done++;
+	r->una_psn = psn_add(r->una_psn, 1);
+	if (w->resp_done == w->n_psn) {
+		w->status = ROAN_ST_SUCCESS;
+		w->completed = true;
+		skip_completed(r);
+	}
 }
 
 /* Makes the oldest unacknowledged PSN the next to send. */
@@ -176,17 +202,13 @@ void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt)
 /* The peer keeps what was sent after the RTO probe: continues behind the last packet sent. */
 void roan_req_end_probe(struct roan_requester *r);
 
-/* Takes the response at una_psn, which is placed. */
-void roan_req_take_response(struct roan_requester *r);
 /* Describes packet @psn of work request @index, which was sent before. */
 void roan_req_describe(const struct roan_requester *r, u32 index, u32 psn, struct roan_tx_desc *e);
 
 /* True if response @psn, not the next one, may be placed: those missing before it are requested again alone. */
 bool roan_read_may_wait(const struct roan_requester *r, u32 psn);
-bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos,
-			   const struct roan_pkt *pkt);
-/* As roan_requester_response(), for a response that may wait. FAILED: it violates the protocol; nothing is changed. */
-enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roan_pkt *pkt, u32 *index, u32 *offset);
+/* Work request and position in it of response @psn, which may wait. STALE: it is placed; FAILED: there is none. */
+enum roan_resp_action roan_read_early(const struct roan_requester *r, u32 psn, u32 *index, u32 *pos);
 enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 now);
 /* The peer has executed all requests before @psn, and the response to one is missing. */
 enum roan_event roan_read_missing(struct roan_requester *r, u32 psn, u64 now);

@@ -146,28 +146,6 @@ void roan_read_reset(struct roan_requester *r)
 	r->reads.lost_at = 0;
 }
 
-/* True if @pkt has the operation, length and segment of response @pos of @w. */
-bool roan_read_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos,
-			   const struct roan_pkt *pkt)
-{
-	u32 left = w->len - (pos << r->cfg.mtu_shift);
-	bool ends = roan_seg_ends(pkt->info->seg);
-
-	switch (w->op) {
-	case ROAN_OP_CMP_SWAP:
-	case ROAN_OP_FETCH_ADD:
-		return pkt->info->op == ROAN_OP_ATOMIC_ACK;
-	case ROAN_OP_ATOMIC_WRITE:
-	case ROAN_OP_FLUSH:
-		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
-	case ROAN_OP_READ:
-		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, 1u << r->cfg.mtu_shift) &&
-		       (r->reads.repeated || ends == (pos + 1 == read_piece_end(r, w, pos)));
-	default:
-		return false;
-	}
-}
-
 /* The work request and the position in it of response @psn. False: no response has that PSN. */
 static bool read_find(const struct roan_requester *r, u32 psn, u32 *index, u32 *pos)
 {
@@ -192,16 +170,11 @@ bool roan_read_may_wait(const struct roan_requester *r, u32 psn)
 	       read_is_awaited(r, r->una);
 }
 
-enum roan_resp_action roan_read_early(struct roan_requester *r, const struct roan_pkt *pkt, u32 *index, u32 *offset)
+enum roan_resp_action roan_read_early(const struct roan_requester *r, u32 psn, u32 *index, u32 *pos)
 {
-	u32 pos;
-
-	if (!read_find(r, pkt->psn, index, &pos))
+	if (!read_find(r, psn, index, pos))
 		return ROAN_RESP_FAILED;
-	if (read_is_placed(r, pkt->psn))
-		return ROAN_RESP_STALE;
-	*offset = pos << r->cfg.mtu_shift;
-	return roan_read_well_formed(r, roan_requester_wqe(r, *index), pos, pkt) ? ROAN_RESP_PLACE : ROAN_RESP_FAILED;
+	return read_is_placed(r, psn) ? ROAN_RESP_STALE : ROAN_RESP_PLACE;
 }
 
 /* ---- reordering ---- */
@@ -342,7 +315,7 @@ static bool read_take_placed(struct roan_requester *r)
 {
 	if (r->una == r->tail || !read_is_awaited(r, r->una) || !read_is_placed(r, r->una_psn))
 		return false;
-	roan_req_take_response(r);
+	take_response(r);
 	return true;
 }
 

@@ -368,56 +368,63 @@ static enum roan_resp_action req_stale_response(struct roan_requester *r, u64 no
 	return ROAN_RESP_STALE;
 }
 
-static enum roan_resp_action req_next_response(const struct roan_requester *r, const struct roan_pkt *pkt, u32 *index,
-					       u32 *offset)
+/* The work request and the position in it of the response at una_psn. */
+static enum roan_resp_action req_next_response(const struct roan_requester *r, u32 *index, u32 *pos)
 {
 	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
 
-	if (r->una == r->tail || !w->started || !roan_read_well_formed(r, w, w->resp_done, pkt))
-		return ROAN_RESP_FAILED;
 	*index = r->una;
-	*offset = w->resp_done << r->cfg.mtu_shift;
-	return ROAN_RESP_PLACE;
+	*pos = w->resp_done;
+	return r->una != r->tail && w->started ? ROAN_RESP_PLACE : ROAN_RESP_FAILED;
+}
+
+/* True if @pkt has the operation, length and segment of response @pos of @w. */
+static bool req_well_formed(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 pos,
+			    const struct roan_pkt *pkt)
+{
+	u32 left = w->len - (pos << r->cfg.mtu_shift);
+	bool ends = roan_seg_ends(pkt->info->seg);
+
+	switch (w->op) {
+	case ROAN_OP_CMP_SWAP:
+	case ROAN_OP_FETCH_ADD:
+		return pkt->info->op == ROAN_OP_ATOMIC_ACK;
+	case ROAN_OP_ATOMIC_WRITE:
+	case ROAN_OP_FLUSH:
+		return pkt->info->op == ROAN_OP_READ_RESP && pkt->info->seg == ROAN_SEG_ONLY && !pkt->payload_len;
+	case ROAN_OP_READ:
+		return pkt->info->op == ROAN_OP_READ_RESP && pkt->payload_len == min(left, 1u << r->cfg.mtu_shift) &&
+		       (r->reads.repeated || ends == read_ends_piece(r, w, pos));
+	default:
+		return false;
+	}
 }
 
 enum roan_resp_action roan_requester_response(struct roan_requester *r, const struct roan_pkt *pkt, u64 now,
 					      u32 *index, u32 *offset)
 {
 	enum roan_resp_action action;
+	u32 pos;
 
 	if (r->failed || !req_is_awaited(r, pkt->psn))
 		return req_stale_response(r, now);
 	r->peer_sacks = r->cfg.sack && pkt->ext_version;
-	/* A response acknowledges all requests before it. */
-	if (likely(roan_req_acknowledge(r, pkt->psn, now)))
-		action = req_next_response(r, pkt, index, offset);
+	/* A response acknowledges all requests before it: the response at una_psn none. */
+	if (likely(pkt->psn == r->una_psn) || roan_req_acknowledge(r, pkt->psn, now))
+		action = req_next_response(r, index, &pos);
 	else if (roan_read_may_wait(r, pkt->psn))
-		action = roan_read_early(r, pkt, index, offset);
+		action = roan_read_early(r, pkt->psn, index, &pos);
 	else
 		return roan_req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
 	if (action == ROAN_RESP_STALE)
 		return req_stale_response(r, now);
-	if (action == ROAN_RESP_PLACE)
-		roan_req_take_credits(r, pkt);
-	else
+	if (action != ROAN_RESP_PLACE || !req_well_formed(r, roan_requester_wqe(r, *index), pos, pkt)) {
 		req_give_up(r, ROAN_ST_BAD_RESP_ERR);
-	return action;
-}
-
-void roan_req_take_response(struct roan_requester *r)
-{
-	struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
-	u32 pos = w->resp_done++;
-
-	if (w->resp_done == read_piece_end(r, w, pos) && r->rd_outstanding &&
-	    psn_diff(r->una_psn, r->next_psn) < 0)
-		r->rd_outstanding--;
-	r->una_psn = psn_add(r->una_psn, 1);
-	if (w->resp_done == w->n_psn) {
-		w->status = ROAN_ST_SUCCESS;
-		w->completed = true;
-		skip_completed(r);
+		return ROAN_RESP_FAILED;
 	}
+	*offset = pos << r->cfg.mtu_shift;
+	roan_req_take_credits(r, pkt);
+	return ROAN_RESP_PLACE;
 }
 
 enum roan_event roan_requester_placed(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
@@ -428,7 +435,7 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 		roan_paths_response(r, pkt->psn, now);
 	if (unlikely(pkt->psn != from))
 		return roan_read_placed_early(r, pkt->psn, now);
-	roan_req_take_response(r);
+	take_response(r);
 	if (unlikely(r->reads.any))
 		roan_read_progress(r, from);
 	if (unlikely(r->paths))
