@@ -34,7 +34,7 @@ void roan_path_window_adapt(struct roan_path_window *w, const struct roan_path_s
 	if (ns <= target) {
 		w->size += sample->n * ROAN_WINDOW_ONE * (w->known ? ROAN_WINDOW_ONE : w->size) / w->size;
 	} else if (psn_diff(sample->psn, w->psn) >= 0) {
-		w->size -= div_u64((u64)w->size * (ns - target), ns) / WINDOW_CUT;
+		w->size -= div_u64((u64)w->size * (ns - target), ns) / (w->known ? WINDOW_CUT : 1);
 		w->psn = sample->end_psn;
 		w->known = true;
 	}
