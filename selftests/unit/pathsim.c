@@ -9,8 +9,8 @@
  *           [-e one|several] [-R] [-v] LINK...
  *   -p 0: each QP finds out itself; -w: the goodput of the time before does not count; -i: each QP has something to send for
  *   2 to 20 ms, then nothing for as long, and so on
- *   LINK: GBPS[,loss=PER_CENT][,reorder=PER_CENT][,down=MS[-MS]][,us=DELAY]
- *   reorder: these packets arrive 20 us earlier than others
+ *   LINK: GBPS[,loss=PER_CENT][,reorder=PER_CENT][,early=PER_CENT][,down=MS[-MS]][,us=DELAY]
+ *   reorder: these packets arrive 20 us earlier than others; early: they enter the link's queue so much earlier
  *   -l: fails if the goodput is less than that part of the links' rates; -f: if that of a QP is less than that part of the mean; -r: if more packets are sent again than MOST
  *   for each lost one; -e: with -p 0: if a QP ever chose several paths, or one does not use them in the end; -R: READs; -v: prints each millisecond of the first QP; -v -v: also its paths
  */
@@ -30,15 +30,18 @@
 #define OVERTAKEN_NS	20000
 
 struct link {
-	double gbps, loss, reorder;
+	double gbps, loss, reorder, early;
 	u64 delay, down_from, down_to;
+	u64 entered_at[2];	/* by the last one that was not early */
 	u64 free_at[2];		/* of requests, of responses */
 };
 
 struct event {
 	u64 at;
 	u32 qp;
+	u32 path, len;
 	bool response;
+	bool enters;		/* the link's queue; else it arrives */
 	struct roan_pkt pkt;
 };
 
@@ -119,7 +122,7 @@ static struct link *link_of(u32 qp, u32 path)
 	return &links[x % n_links];
 }
 
-static void data_leaves(u32 qp, u32 path, bool response, const struct roan_pkt *pkt, u32 len)
+static void data_enters(u32 qp, u32 path, bool response, const struct roan_pkt *pkt, u32 len)
 {
 	struct link *l = link_of(qp, path);
 	u64 ns = (len + OVERHEAD + roan_opcode(pkt->opcode)->header_len) * 8 / l->gbps, late = 0;
@@ -132,6 +135,18 @@ static void data_leaves(u32 qp, u32 path, bool response, const struct roan_pkt *
 	if (l->reorder && draw(1000000) >= l->reorder * 10000)
 		late = OVERTAKEN_NS;
 	event_add((struct event) { .at = l->free_at[response] + l->delay + late, .qp = qp, .response = response, .pkt = *pkt });
+}
+
+static void data_leaves(u32 qp, u32 path, bool response, const struct roan_pkt *pkt, u32 len)
+{
+	struct link *l = link_of(qp, path);
+
+	if (!l->early || draw(1000000) < l->early * 10000)
+		return data_enters(qp, path, response, pkt, len);
+	l->entered_at[response] = max(l->entered_at[response] + 1, now + OVERTAKEN_NS);
+	event_add((struct event) {
+		.at = l->entered_at[response], .enters = true, .qp = qp, .path = path, .response = response, .len = len, .pkt = *pkt,
+	});
 }
 
 /* ACKs are small, and not lost. They wait behind responses to READs. */
@@ -350,6 +365,10 @@ static void run(u64 end)
 			struct event e = event_take();
 			struct qp *qp = &qps[e.qp];
 
+			if (e.enters) {
+				data_enters(e.qp, e.path, e.response, &e.pkt, e.len);
+				continue;
+			}
 			if (qp->auto_paths.wants_memory)
 				roan_requester_give_paths(&qp->req, &qp->paths);
 			qp->chose_several |= qp->auto_paths.several;
@@ -377,7 +396,8 @@ static void add_link(char *words)
 	while ((word = strtok(NULL, ","))) {
 		double a, b = 1e6;
 
-		if (sscanf(word, "loss=%lf", &l->loss) == 1 || sscanf(word, "reorder=%lf", &l->reorder) == 1)
+		if (sscanf(word, "loss=%lf", &l->loss) == 1 || sscanf(word, "reorder=%lf", &l->reorder) == 1 ||
+		    sscanf(word, "early=%lf", &l->early) == 1)
 			continue;
 		if (sscanf(word, "us=%lf", &a) == 1) {
 			l->delay = a * 1e3;

@@ -299,13 +299,16 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
 }
 
 /*
- * Only if the last packet sent asks for an answer: otherwise more follow, perhaps slowly. READs and atomics are left to
- * the RTO: their peer is busy, perhaps, and should not be asked twice.
+ * Only if the last packet sent asks for an answer: otherwise more follow, perhaps slowly. What may have been overtaken
+ * has a time of its own, as those that did so had shorter round trips. READs and atomics are left to the RTO: their
+ * peer is busy, perhaps, and should not be asked twice.
  */
 u64 roan_sack_deadline(const struct roan_requester *r)
 {
 	u64 wait = roan_rtt_repair_ns(&r->rtt);
 
+	if (roan_requester_reorder_deadline(r) != U64_MAX)
+		return U64_MAX;
 	if (!r->peer_sacks || !wait || r->since_ackreq || r->repair_left || r->rto_probe || r->local_err ||
 	    r->repair_backoff > MAX_BACKOFF || r->next_psn != r->end_psn || r->una == r->tail ||
 	    roan_op_needs_response(roan_requester_wqe(r, r->una)->op))

@@ -53,6 +53,24 @@ static void reorder__loss_is_found_by_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->r.n_seq_naks, 1);
 }
 
+/* No answer comes for longer than twice the round trip of those that overtook: what waits is not lost by that. */
+static void reorder__sack_timer_waits(struct kunit *test)
+{
+	struct req_fixture *f = sent(test, 10);
+
+	know_rtt(f);
+	f->r.since_ackreq = 0;
+	KUNIT_EXPECT_LT(test, roan_requester_deadline(&f->r), f->now + WAIT);
+	sack(f, 3, 0x2);
+	f->r.since_ackreq = 0;
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + WAIT);
+	f->now += WAIT;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	expect_packet(test, f, 3, true);
+	expect_packet(test, f, 4, true);
+	KUNIT_EXPECT_LT(test, roan_requester_deadline(&f->r), f->now + WAIT);	/* the copies do not wait */
+}
+
 /* Before the first loss any number may overtake: it is not known how many do, when a whole window leaves at once. */
 static void reorder__any_number_before_the_first_loss(struct kunit *test)
 {
@@ -266,6 +284,7 @@ static void reorder__tolerance_decreases(struct kunit *test)
 static struct kunit_case requester_reorder_cases[] = {
 	KUNIT_CASE(reorder__alone_sends_nothing_again),
 	KUNIT_CASE(reorder__loss_is_found_by_time),
+	KUNIT_CASE(reorder__sack_timer_waits),
 	KUNIT_CASE(reorder__any_number_before_the_first_loss),
 	KUNIT_CASE(reorder__loss_is_found_by_count),
 	KUNIT_CASE(reorder__count_is_learned),
