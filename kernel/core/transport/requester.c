@@ -410,7 +410,6 @@ void roan_requester_sent(struct roan_requester *r, const struct roan_tx_desc *e,
 	if (!r->timed_at && !e->resend && (e->ackreq || roan_op_needs_response(w->op))) {
 		r->timed_at = now;
 		r->timed_psn = e->psn;
-		r->timed_copy = false;
 	}
 	r->since_ackreq = e->ackreq || roan_op_needs_response(w->op) ? 0 : r->since_ackreq + e->npsn;
 	if (roan_op_needs_response(w->op))

@@ -264,7 +264,6 @@ struct roan_requester {
 	u64 timed_at;
 	u64 new_rtt_ns;		/* ns: measured since roan_requester_take_rtt(); 0: none */
 	u32 timed_psn;
-	bool timed_copy;	/* it was sent before: its response may be that to the first one */
 	u32 rto_probe_psn;
 	u32 local_err_idx;	/* valid if @local_err: oldest work request that failed locally */
 	u8  rto_backoff;	/* RTO retransmissions since the last RTT sample; each doubles the RTO */

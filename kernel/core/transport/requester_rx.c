@@ -11,7 +11,7 @@ void roan_req_sample_rtt(struct roan_requester *r, u64 now)
 	if (now >= r->timed_at) {
 		r->new_rtt_ns = max_t(u64, now - r->timed_at, 1);
 		roan_rtt_sample(&r->rtt, r->new_rtt_ns);
-		if (r->min_rtt && !r->timed_copy)
+		if (r->min_rtt)
 			roan_min_rtt_sample(r->min_rtt, r->new_rtt_ns, now);
 		r->rto_backoff = 0;
 		if (r->auto_paths)

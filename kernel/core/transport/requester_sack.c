@@ -103,20 +103,11 @@ void roan_sack_choose_oldest(struct roan_requester *r)
 	sack_choose(r, &pos, there);
 }
 
-/*
- * If no round trip was measured yet, that of a copy is: too short if the response is to the first one, but without any
- * only the ACK timeout would find what no SACK shows.
- */
-void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
+void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e)
 {
 	struct sack_pos pos = { .index = e->index, .psn = e->psn };
 	struct roan_holes *h = r->holes;
 
-	if (!r->rtt.srtt_ns && !r->timed_at) {
-		r->timed_at = now;
-		r->timed_psn = e->psn;
-		r->timed_copy = true;
-	}
 	psn_set_remove(h->again, ROAN_HOLES, e->psn);
 	psn_set_add(h->tried, ROAN_HOLES, e->psn);
 	h->tried_at[e->psn % ROAN_HOLES] = r->end_psn;
@@ -251,7 +242,11 @@ static bool sack_is_copy(const struct roan_requester *r, u32 psn)
 	return r->holes && psn_set_has(r->holes->tried, ROAN_HOLES, psn);
 }
 
-/* The packet that is timed is received, if others before it are missing, too. */
+/*
+ * The packet that is timed is received, if others before it are missing, too. If it is lost, and soon sent again, it
+ * gives no sample (Karn). But if none is known, only the ACK timeout would find what no SACK shows: then the time until
+ * a later packet's answer is the first one, as the round trip is no longer than that.
+ */
 static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	s32 ahead = psn_diff(r->timed_psn, pkt->psn);
@@ -259,9 +254,12 @@ static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt
 	if (!r->timed_at || ahead < 0 || ahead > ROAN_SACK_PSNS)
 		return;
 	if (ahead && roan_sack_has(&pkt->sack, ahead - 1))
-		roan_req_sample_rtt(r, now);
-	else if (psn_diff(pkt->sack.highest_psn, r->timed_psn) > 0 && !sack_is_copy(r, r->timed_psn))
-		r->timed_at = 0;	/* lost, and soon sent again: no RTT sample (Karn) */
+		return roan_req_sample_rtt(r, now);
+	if (psn_diff(pkt->sack.highest_psn, r->timed_psn) <= 0 || sack_is_copy(r, r->timed_psn))
+		return;
+	if (!r->rtt.srtt_ns && now >= r->timed_at)
+		roan_rtt_sample(&r->rtt, now - r->timed_at);
+	r->timed_at = 0;
 }
 
 enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)

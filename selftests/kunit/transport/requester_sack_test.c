@@ -177,17 +177,21 @@ static void sack__rtt_under_lasting_loss(struct kunit *test)
 {
 	struct req_fixture *f = sent_after_loss(test, 10);
 
-	f->r.timed_at = 0;
+	f->r.timed_psn = psn_add(PSN0, 3);	/* lost: the answer to a later one took no longer */
+	f->r.timed_at = f->now;
+	f->now += 20000;
 	sack(f, 3, 0x2);
+	KUNIT_EXPECT_EQ(test, f->r.rtt.srtt_ns, 20000);
+	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 0);
 	expect_packet(test, f, 3, true);
-	f->now += 5000;
 	expect_packet(test, f, 4, true);
-	f->now += 5000;
-	sack(f, 3, 0xa);
-	expect_packet(test, f, 6, true);
+	f->r.timed_psn = psn_add(PSN0, 6);	/* also lost, but a sample is known */
+	f->r.timed_at = f->now;
 	f->now += 10000;
-	sack(f, 4, 0x1);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 20000);
+	sack(f, 6, 0x2);
+	KUNIT_EXPECT_EQ(test, f->r.rtt.srtt_ns, 20000);
+	KUNIT_EXPECT_EQ(test, f->r.timed_at, 0);
+	expect_packet(test, f, 6, true);
 	ack(f, 9);
 	f->r.since_ackreq = 0;
 	f->r.peer_sacks = true;
