@@ -8,7 +8,7 @@
 #
 # lossy_link.sh draws the hosts. The peers send SACKs; "standard": the receiver does not, but keeps what comes after a gap. If
 # two packets in a row are lost before that is known, a whole window is sent again.
-# MS=MILLISECONDS: length of each measurement (40). ONLY=VERB: write or read.
+# MS=MILLISECONDS: length of each measurement (40), twice that with a round trip of 100 us. ONLY=VERB: write or read.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/lossy_link.sh"
@@ -17,17 +17,18 @@ MS=${MS:-40}
 resent() { counter "$1" resent_pkts; }
 dropped() { on s tc -s qdisc show dev p2 | grep -A1 'netem 2:' | grep -o 'dropped [0-9]*' | cut -d' ' -f2; }
 
-# These packets overtake what v1 has sent in the last 20 us.
+# After the line these packets overtake those of the last 20 us.
 reordering() { # PER_CENT
-	[ "$1" != 0 ] || { on h1 tc qdisc del dev v1 root 2> /dev/null; return 0; }
-	on h1 tc qdisc replace dev v1 root netem delay 20us reorder "$1%" limit 100000
+	[ "$1" != 0 ] || { on s tc qdisc del dev p2 parent 2:1 2> /dev/null; return 0; }
+	on s tc qdisc replace dev p2 parent 2:1 handle 3: netem delay 20us reorder "$1%" limit 100000
 }
 peer_mode() { echo "$1" > /sys/class/infiniband/roan2/ports/1/cc_param/peer_mode; }
 
 # goodput VERB GBPS RTT_US PATH_MTU LOSS_% REORDERED_% PEER IDEAL MOST: data goes from h1 to h2. IDEAL is the least share of it, in per cent; MOST, how
 # many packets may be sent again for each lost one, or without loss in all
 goodput() {
-	local again lost bits data=(-s 65536 -m "$4" -q 16 -z "$MS") client=1 server=2
+	local again lost bits client=1 server=2 ms=$(($3 < 100 ? MS : 2 * MS))
+	local data=(-s 65536 -m "$4" -q 16 -z "$ms")
 	[ "$1" = write ] || { client=2 server=1; data+=(-R); }
 	shift
 	lossy p2 "$1" "$2" "$4" && lossy p1 "$1" "$2" 0 && reordering "$5" && peer_mode "$6" || return
@@ -39,7 +40,7 @@ goodput() {
 	wait
 	cat /tmp/flow
 	bits=$(awk -F, 'NR > 1 { n += $2 } END { print n * 8 }' /tmp/series.csv)
-	awk -v bits="$bits" -v ms="$MS" -v g="$1" -v mtu="$3" -v loss="$4" -v again=$again -v lost=$lost -v least="$7" -v most="$8" 'BEGIN {
+	awk -v bits="$bits" -v ms=$ms -v g="$1" -v mtu="$3" -v loss="$4" -v again=$again -v lost=$lost -v least="$7" -v most="$8" 'BEGIN {
 		rate = bits / ms / 1e6; share = rate / (g * (1 - loss / 100) * mtu / (mtu + 58)); per = lost ? again / lost : again
 		printf "# %.2f Gb/s, %.0f %% of ideal, %d lost, %.2f sent again %s\n", rate, 100 * share, lost, per, lost ? "for each" : "in all"
 		exit share * 100 < least || per > most }' >&3
