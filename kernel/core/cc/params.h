@@ -62,7 +62,7 @@
 	X(pacer_edt, "bool", 0, 1, 0, 0, "hand packets early to an fq qdisc below, if there is one")	\
 	/* limits of bytes in flight, any algorithm; RC only */						\
 	X(window_packets, "packets", 1, 65536, 256, 256, "limit in flight, of QPs that reach RTS afterwards")	\
-	X(paths, "paths", 0, 64, 1, 1, "UDP source ports, of QPs that reach RTS afterwards; 0: automatic")	\
+	X(paths, "paths", 0, 64, 0, 0, "UDP source ports, of QPs that reach RTS afterwards; 0: automatic")	\
 	X(window_max, "KB", 0, 1 << 20, 0, 0, "limit in flight; 0: none")			\
 	X(window_bdp, "%", 0, 10000, 0, 0, "limit in flight, of link speed * shortest round trip; 0: none")	\
 	/* algorithm `fixed` */										\
