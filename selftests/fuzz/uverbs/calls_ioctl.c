@@ -204,7 +204,9 @@ static struct object *new_object(struct run *r, int c, const struct method *m, c
 
 static void method(struct run *r, const uint8_t *a, const struct method *m)
 {
-	uint64_t out[15][32], bytes[15][8] = { 0 };
+	/* A wrong length may be any: the kernel writes that much, or clears it. */
+	static struct { uint64_t out[15][32]; uint8_t rest[UINT16_MAX]; } room;
+	uint64_t (*out)[32] = room.out, bytes[15][8] = { 0 };
 	struct ib_uverbs_attr attrs[16] = { 0 };
 	uint16_t object = m->object, id = m->id;
 	uint8_t at[16];
