@@ -41,8 +41,8 @@ ktap_check "READs, four links of 10 Gb/s" over -R -l 90 -r 10 10 10 10 10
 ktap_check "READs, path MTU 1024" over -R -l 88 -r 20 -m 1024 10 10 10 10
 ktap_check "READs, links of 10, 10, 5 and 2.5 Gb/s" over -R -l 85 -r 40 10 10 5 2.5
 ktap_check "READs, one of four loses 2 %" over -R -l 65 -r 1.3 10,loss=2 10 10 10
-ktap_check "READs, one of four fails after 15 of 40 ms" over -R -l 75 -r 1.3 10,down=15 10 10 10
-ktap_check "READs, one fails for 5 ms" over -R -l 86 -r 1.5 10,down=15-20 10 10 10
+ktap_check "READs, one of four fails after 15 of 40 ms" over -R -l 78 -r 1.7 10,down=15 10 10 10
+ktap_check "READs, one fails for 5 ms" over -R -l 90 -r 2 10,down=15-20 10 10 10
 ktap_check "eight QPs with READs, each gets its share" over -R -q 8 -t 100 -l 92 -f 80 -r 150 10 10 10 10
 ktap_check "READs, one path, 5 % of packets overtake others" over -R -p 1 -l 95 -r 60 40,reorder=5
 ktap_check "automatic: four links, from 50 ms on" choose several -t 100 -w 50 -l 85 -r 0 10 10 10 10

@@ -154,13 +154,11 @@ struct roan_path {
 	u16 last_read;		/* the highest number of a READ sent once to which a response was received */
 	u16 adapt_at;		/* @share is adapted when this number is received */
 	u16 failed_at;		/* if @failed: last_sent at that time */
-	u8  backoff;		/* if @failed: doublings of the time between probes */
 	bool failed;		/* it delivered nothing while others did: takes single packets, as probes */
 	u32 rtt_ns;		/* smoothed; 0: none measured since it was tried again */
 	u32 read_ns;		/* the same from a READ request to its first response */
 	u64 sent_at;		/* ns: the last packet was sent */
 	u64 received_at;	/* ns: the last packet was received; 0: none */
-	u64 probe_at;		/* ns: if @failed: the next probe may be sent */
 };
 
 /*
@@ -173,6 +171,8 @@ struct roan_paths {
 	u32 train_left;		/* and of so many from there on; 0: to be chosen */
 	u32 try_next;		/* index of the path that is tried next, if it was not used for long */
 	u32 n_failed;		/* paths */
+	u32 probe_backoff;	/* doublings of the time between probes of paths that have failed */
+	u64 probe_at;		/* ns: the next one may be sent */
 	u32 n_in_flight;	/* packets, of all paths */
 	u32 backoff;		/* doublings of the time after which packets expire, until a round trip is measured */
 	u64 backoff_at;		/* ns: the last one */

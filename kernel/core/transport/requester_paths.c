@@ -11,7 +11,8 @@
  *   QP with one has struct roan_paths from its first SACK on, or the first READ response that is missing.
  * - Within a path packets keep their order: only packets of the same path overtake one that is lost. Without such a
  *   packet it is lost when all others that take longest have arrived. If the path delivers nothing in that time, it
- *   has failed: others take its packets, and single ones, ever more seldom, show whether it delivers again.
+ *   has failed: others take its packets. Single ones, ever more seldom, show whether it delivers again: by one failed
+ *   path at a time, as each lost one makes all later packets wait.
  * - A path that was not used for long may have become better: it gets single packets, too.
  */
 #include "core/transport/requester_priv.h"
@@ -195,8 +196,8 @@ void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64
 	p->train_left -= min(p->train_left, await ? d->npsn : n);
 	path->sent_at = now;
 	if (path->failed) {
-		path->probe_at = now + min_t(u64, (u64)path_latest(p) << path->backoff, PROBE_MAX_NS);
-		path->backoff = min(path->backoff + 1, MAX_BACKOFF);
+		p->probe_at = now + min_t(u64, (u64)path_latest(p) << p->probe_backoff, PROBE_MAX_NS);
+		p->probe_backoff = min(p->probe_backoff + 1, MAX_BACKOFF);
 	}
 	path_limit_wait(r, now);
 }
@@ -285,12 +286,13 @@ static void path_measure(struct roan_requester *r, struct roan_path *path, u32 n
 	path->rtt_ns = path_smoothed(p, path, path->rtt_ns, ns, p->rtt_ns);
 }
 
-static void path_is_back(struct roan_paths *p, struct roan_path *path)
+static void path_is_back(struct roan_paths *p, struct roan_path *path, u64 now)
 {
 	path->failed = false;
-	path->backoff = 0;
 	roan_path_start_again(path);
 	p->n_failed--;
+	p->probe_at = now;	/* others may have failed for the same reason */
+	p->probe_backoff = 0;
 }
 
 /* The peer has received packet @psn, as a SACK says or a later ACK or response. Perhaps that is known already. */
@@ -307,7 +309,7 @@ static void path_received(struct roan_requester *r, u32 psn, bool sacked, u64 no
 		return;		/* the first one, by another path perhaps */
 	path->received_at = now;
 	if (path->failed)
-		path_is_back(p, path);
+		path_is_back(p, path, now);
 	if (path_ahead(path, p->number[at]) < 0)
 		path->last_received = p->number[at];
 	/* Copies give no RTT sample (Karn). Nor do responses to READs: the peer takes time to read the data. */
@@ -352,7 +354,7 @@ void roan_paths_response(struct roan_requester *r, u32 psn, u64 now)
 		return;
 	path->received_at = now;
 	if (path->failed)
-		path_is_back(p, path);
+		path_is_back(p, path, now);
 	if (!psn_set_has(p->asked_once, ROAN_PATH_PSNS, psn))
 		return;
 	if ((s16)(p->number[at] - path->last_read) > 0)
@@ -413,9 +415,9 @@ u32 roan_paths_overtakers(const struct roan_requester *r, u32 psn)
 
 static void path_fails(struct roan_paths *p, struct roan_path *path, u64 now)
 {
-	if (!path->failed) {
-		p->n_failed++;
-		path->probe_at = now + path_latest(p);
+	if (!path->failed && !p->n_failed++) {
+		p->probe_at = now + path_latest(p);
+		p->probe_backoff = 0;
 	}
 	path->failed = true;
 	path->failed_at = path->last_sent;

@@ -14,7 +14,7 @@ static bool path_to_try(struct roan_paths *p, u32 n, u64 now, u32 *which)
 	*which = p->try_next;
 	p->try_next = (p->try_next + 1) % p->n;
 	if (path->failed)
-		return now >= path->probe_at;
+		return now >= p->probe_at;
 	longest = max(p->rtt_ns, p->read_ns);
 	if (!longest || now - path->sent_at <= (u64)UNUSED_RTTS * n * longest)
 		return false;

@@ -287,7 +287,7 @@ static void trial__does_not_choose_a_path_that_failed_in_it(struct kunit *test)
 	a->f->now += NSEC_PER_SEC;
 	until_epoch(test, a, 1);
 	a->memory->path[0].failed = true;	/* so others take its packets */
-	a->memory->path[0].probe_at = U64_MAX;
+	a->memory->probe_at = U64_MAX;
 	a->memory->n_failed = 1;
 	until_epoch(test, a, 0);
 	KUNIT_EXPECT_TRUE(test, a->f->r.auto_paths->several);

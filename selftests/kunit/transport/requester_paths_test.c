@@ -121,14 +121,14 @@ static void next__sends_single_packets_by_a_failed_path(struct kunit *test)
 
 	p->path[1].failed = true;
 	p->n_failed = 1;
-	p->path[1].probe_at = f->now;
+	p->probe_at = f->now;
 	p->rtt_ns = p->max_rtt_ns = 20000;
 	for (i = 0; i < 5 * TRAIN; i++) {
 		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 		by[f->e.path]++;
 	}
 	KUNIT_EXPECT_EQ(test, by[1], 1u);
-	KUNIT_EXPECT_GT(test, p->path[1].probe_at, f->now + 20000);
+	KUNIT_EXPECT_GT(test, p->probe_at, f->now + 20000);
 	for (i = 0; path_of(f, i) != 1; i++)
 		;
 	received(f, 0, i, 20);
