@@ -12,11 +12,12 @@
 #	    Random numbers are a fixed sequence: two runs of one script send the same packets
 #	-k  appended to the kernel's command line	-n  do not build roan for that kernel first
 #	-o  copy the guest's folder /out/kept to DIR at the end
-# DMESG=FILE: save the kernel log. NICS=MODEL: two emulated adapters on one QEMU hub (e1000e, virtio-net-pci).
-# CABLE=DIR:N: a virtio adapter, joined to that of another guest with the same DIR. One guest has N=1, the other N=2.
-# MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: the QEMU to use; default: debian.sh's, if it has
-# one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script. ICOUNT=y: QEMU's clock advances by 1 ns
-# for each instruction that a guest CPU executes and skips idle time, so that times do not depend on the load of this machine.
+# DMESG=FILE: save the kernel log. NICS=MODEL: two emulated adapters on one QEMU hub (e1000e, virtio-net-pci; igb, of
+# QEMU 8 and newer). CABLE=DIR:N: a virtio adapter, joined to that of another guest with the same DIR. One guest has
+# N=1, the other N=2. MONITOR=SOCKET: QEMU's monitor (QMP) listens there. EMULATOR=COMMAND: the QEMU to use; default:
+# debian.sh's, if it has one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script. ICOUNT=y:
+# QEMU's clock advances by 1 ns for each instruction that a guest CPU executes and skips idle time, so that times do not
+# depend on the load of this machine.
 # COVERAGE=y: roan.ko reports the basic blocks that run (../fuzz/uverbs); uml, uml-debug, smp-*.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
@@ -25,7 +26,7 @@ REPO=$(readlink -f "$HERE/../..")
 say() { echo "# $*"; }
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,20p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,21p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
@@ -164,7 +165,7 @@ run_uml() {
 
 # Options for two adapters on a hub of their own, or for one with a cable to another guest.
 nics() { # [MODEL]
-	local n
+	local n slot
 	if [ -n "${CABLE:-}" ]; then
 		n=${CABLE##*:}
 		echo -netdev "dgram,id=cable,local.type=unix,local.path=${CABLE%:*}/$n,remote.type=unix,remote.path=${CABLE%:*}/$((3 - n))" \
@@ -172,8 +173,12 @@ nics() { # [MODEL]
 		return
 	fi
 	[ -n "$1" ] || { echo -nic none; return; }
+	# Its virtual functions need PCI Express, and two slots each on the root bus: 16 and 17 after the adapter's.
+	[ "$1" != igb ] || echo -machine q35
 	for n in 1 2; do
-		echo -netdev "hubport,id=n$n,hubid=1" -device "$1,netdev=n$n,mac=52:54:00:72:6f:0$n,romfile="
+		slot=
+		[ "$1" != igb ] || slot=,addr=$((5 + 2 * n))
+		echo -netdev "hubport,id=n$n,hubid=1" -device "$1,netdev=n$n,mac=52:54:00:72:6f:0$n,romfile=$slot"
 	done
 }
 
@@ -233,7 +238,7 @@ case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud | smp-debug | smp-kcsan) run_qemu "$@" ;;
 arm64 | arm64-16k | arm64-64k | s390x) run_foreign "$@" ;;
-*) sed -n 3,20p "$0"; exit 2 ;;
+*) sed -n 3,21p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
