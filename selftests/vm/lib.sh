@@ -15,6 +15,8 @@
 #	poll_idle_us DEV MICROSECONDS [NETNS]	idle time of the device's polling thread (roan; architecture.md)
 #	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
 #	counter DEV NAME [NETNS]	value of one hardware counter
+#	allocation_mark; nothing_allocated	no line of roan's source holds more memory than at the mark (4: the kernel
+#					does not count it)
 #	log_mark; log_since [-t]	the kernel's log after the last mark. To clear it would hide reports from run.sh
 # Variables:	WIRE says what the wire of two_hosts is like (wire_options.sh)
 #	LINK_TYPE (roan), REPO, PROGRAMS (where the tests' C programs are), H1DEV H2DEV H1IP H2IP H1IP6 H2IP6.
@@ -163,6 +165,22 @@ nothing_left() {
 		rdma resource show cm_id 2> /dev/null)
 	[ -z "$left" ] || { echo "$left"; return 1; }
 	if dmesg | grep -q 'waiting for .* to become free'; then dmesg | grep 'to become free'; return 1; fi
+}
+
+# The memory that each line of roan's source, and of the RDMA core's, has allocated: bytes, line, function. For kernels with
+# CONFIG_MEM_ALLOC_PROFILING. The line is [roan:roan_test] if both modules link the file. Not counted are the pages that each
+# CPU keeps until the module is unloaded, when the kernel warns of memory that a line still has.
+allocations() {
+	grep -qsx 1 /proc/sys/vm/mem_profiling || return 4
+	awk '($4 ~ /^\[roan[]:]/ && $3 !~ /tx_page_pool/) || $3 ~ /infiniband\/core\/|include\/rdma\// { n[$3 " " $NF] += $1 }
+		END { for (i in n) if (n[i]) print n[i], i }' /proc/allocinfo
+}
+allocation_mark() { allocations > /tmp/allocations || true; }
+nothing_allocated() {
+	local now
+	now=$(allocations) || return
+	awk 'NR == FNR { had[$2 $3] = $1; next }
+		$1 > had[$2 $3] { print $1 - had[$2 $3], "bytes more:", $2, $3; more = 1 } END { exit more }' /tmp/allocations - <<< "$now"
 }
 
 two_hosts_down() {
