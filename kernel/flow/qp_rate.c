@@ -161,7 +161,7 @@ int roan_rate_prepare(struct roan_qp *qp, bool cap)
 
 void roan_rate_start(struct roan_qp *qp)
 {
-	struct roan_limiter *l = qp->limiter;
+	struct roan_limiter *l = READ_ONCE(qp->limiter);
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (!l)
@@ -174,7 +174,7 @@ void roan_rate_start(struct roan_qp *qp)
 
 void roan_rate_update_cfg(struct roan_qp *qp)
 {
-	struct roan_limiter *l = qp->limiter;
+	struct roan_limiter *l = READ_ONCE(qp->limiter);
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (!l)
@@ -191,7 +191,7 @@ void roan_rate_update_cfg(struct roan_qp *qp)
 
 void roan_rate_stop(struct roan_qp *qp)
 {
-	struct roan_limiter *l = qp->limiter;
+	struct roan_limiter *l = READ_ONCE(qp->limiter);
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (!l)

@@ -575,6 +575,8 @@ bool roan_qp_disconnect(struct roan_qp *qp)
 /* Before destruction: stops sending, receiving, flushing and all timers of the QP. Process context */
 void roan_qp_quiesce(struct roan_qp *qp)
 {
+	struct roan_limiter *limiter;
+
 	qp_lock_queues(qp);
 	qp_set_state(qp, IB_QPS_RESET);
 	roan_odp_rxq_drop(qp);
@@ -582,7 +584,8 @@ void roan_qp_quiesce(struct roan_qp *qp)
 	roan_flush_job_cancel(qp);
 	qp_unlock_queues(qp);
 	hrtimer_cancel(&qp->sq.timer);
-	if (qp->limiter)
-		roan_pacing_cancel(qp->limiter);
+	limiter = READ_ONCE(qp->limiter);
+	if (limiter)
+		roan_pacing_cancel(limiter);
 	roan_pfc_cancel(qp);
 }

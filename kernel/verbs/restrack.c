@@ -112,6 +112,7 @@ static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 	const struct roan_ring *ring = &qp->sq.ring;
 	struct restrack_waits w = { .paths = 1 };
 	const struct roan_auto_paths *auto_paths;
+	const struct roan_limiter *limiter;
 	const struct roan_holes *holes;
 	const struct roan_paths *paths;
 	u32 taken;
@@ -122,7 +123,8 @@ static struct restrack_waits restrack_waits_of(struct roan_qp *qp)
 		smp_rmb();	/* the tail is read later, so it is not behind what is taken */
 		/* The program may have written any index. */
 		w.posted = min(roan_ring_tail(ring) - taken, ring->mask + 1);
-		w.paced = qp->limiter && READ_ONCE(qp->limiter->blocked_mask);
+		limiter = READ_ONCE(qp->limiter);	/* a CNP may bring the first one */
+		w.paced = limiter && READ_ONCE(limiter->blocked_mask);
 		w.host = roan_tx_inflight_waits(qp);
 		holes = READ_ONCE(qp->sq.req.holes);
 		paths = READ_ONCE(qp->sq.req.paths);	/* both are freed under qp->mutex only */
