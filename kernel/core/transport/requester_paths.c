@@ -24,9 +24,8 @@
 #define LATEST_MAX_NS	NSEC_PER_SEC
 #define PROBE_MAX_NS	NSEC_PER_SEC
 
-void roan_paths_reset(struct roan_requester *r)
+static void paths_clear(struct roan_requester *r, struct roan_paths *p)
 {
-	struct roan_paths *p = r->paths;
 	u32 n = p->n, i;
 
 	memset(p, 0, roan_paths_size(n));
@@ -38,13 +37,18 @@ void roan_paths_reset(struct roan_requester *r)
 		p->path[i].share = SHARE_START;
 }
 
+void roan_paths_reset(struct roan_requester *r)
+{
+	paths_clear(r, r->paths);
+}
+
 void roan_requester_set_paths(struct roan_requester *r, struct roan_paths *paths)
 {
 	paths->n = 1;
-	WRITE_ONCE(r->paths, paths);	/* it is displayed without a lock */
-	roan_paths_reset(r);
+	paths_clear(r, paths);
 	roan_path_window_reset(&paths->window, true, r->end_psn);	/* as until now */
 	roan_path_window_reset(&paths->read_window, true, r->end_psn);
+	WRITE_ONCE(r->paths, paths);	/* last, as it is displayed without a lock */
 }
 
 void roan_paths_set_number(struct roan_requester *r, u32 n)
