@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# For MINUTES (10): rounds of random operations between two hosts, every byte compared, on a link that loses, reorders,
-# duplicates or corrupts packets. During a round settings, MTU or link state change; between rounds programs are killed
-# and devices made anew. Ends with the first failure. SEED=N repeats the choices of a run. Before the plan comes a
-# line of figures, which ../vm/soak.sh adds up.
+# For MINUTES (10): rounds of random operations between two hosts, every byte compared, on a link that loses, marks,
+# reorders, duplicates or corrupts packets, or on four that differ. During a round settings, MTU or link state change, and
+# the state of all QPs is read; between rounds programs are killed and devices made anew. Ends with the first failure.
+# SEED=N repeats the choices of a run. Before the plan comes a line of figures, which ../vm/soak.sh adds up.
 #
-#	h1: roan1 on v1 ---- netem, both ways ---- v2, roan2 :h2
+#	h1: roan1 on v1 ---- netem, both ways; one or four, by the UDP source port ---- v2, roan2 :h2
 # shellcheck disable=SC2154 # pick() assigns variables
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
@@ -23,28 +23,55 @@ pick() {
 
 choose() { # ROUND
 	RANDOM=$((SEED * 10000 + $1))
-	pick impairment "loss 0%" "loss 1%" "loss 5%" "delay 2ms reorder 25% 50%" "duplicate 5%" "corrupt 1%" "delay 1ms loss 1% duplicate 5% corrupt 1% reorder 25% 50%"
+	pick impairment "loss 0%" "loss 1%" "loss 5%" "loss 5% ecn" "delay 2ms reorder 25% 50%" "duplicate 5%" "corrupt 1%" "delay 1ms loss 1% duplicate 5% corrupt 1% reorder 25% 50%" links links
 	pick trains on off
-	pick during nothing nothing algorithms mtu down
+	pick during nothing nothing algorithms mtu down interfaces
+	[ "$impairment" != links ] || pick during nothing fails fails algorithms interfaces
 	pick after nothing nothing killed devices
 	pick type rc rc rc uc ud
 	pick qps 1 2 4
 	pick ops 16 32 64
 	pick family "" -6
 	pick more "" -S -e "-S -e" -B
-	pick paths 0 1 4 32
+	pick paths 0 0 1 4 32
+	pick any_interface 0 0 1 2
+	pick load mixed mixed bulk
+	if [ $load = bulk ]; then	# enough for a trial of several paths, and READs of many packets
+		pick paths 0 0 4 32
+		options="-t rc -q 1 -w 256 -n 2 -s $RANDOM -l 600000 -o send,write,read $more"
+		return
+	fi
 	options="-t $type -q $qps -w $ops -n 10 -s $RANDOM $more"
 	[ "$type" = rc ] || options="$options -L"
 	[ "$type" = ud ] || options="$options -l $((64 + RANDOM * 2))"
 }
 
+# Four links for RoCE, by the UDP source port: one for each QP with one path.
+links() {
+	local end dev n words=("delay 100us" "delay 2ms" "delay 1ms loss 2%" "loss 5%")
+	for end in a b; do
+		dev=v1; [ $end = a ] || dev=v2
+		$end tc qdisc replace dev $dev root handle 1: prio bands 5 priomap 4 4 4 4 4 4 4 4 4 4 4 4 4 4 4 4 || return
+		for n in 0 1 2 3; do
+			# shellcheck disable=SC2086 # lists of words
+			$end tc qdisc replace dev $dev parent 1:$((n + 1)) netem ${words[n]} limit 10000 &&
+				$end tc filter add dev $dev parent 1: protocol ip prio 1 u32 match ip dport 4791 0xffff \
+					match ip sport $n 3 flowid 1:$((n + 1)) &&
+				$end tc filter add dev $dev parent 1: protocol ipv6 prio 2 u32 match ip6 dport 4791 0xffff \
+					match ip6 sport $n 3 flowid 1:$((n + 1)) || return
+		done
+	done
+}
+
 # What happens while operations are under way. All of it is undone.
+fails() {
+	a tc qdisc replace dev v1 parent 1:1 netem loss 100% limit 10000; sleep 0.3
+	a tc qdisc replace dev v1 parent 1:1 netem delay 100us limit 10000
+}
 algorithms() {
 	local algo
 	for algo in swift none fixed dcqcn-mlx dcqcn; do
-		echo $algo > "/sys/class/infiniband/$ADEV/ports/1/cc_param/algo"
-		echo $algo > "/sys/class/infiniband/$BDEV/ports/1/cc_param/algo"
-		sleep 0.2
+		set_param algo $algo; sleep 0.2
 	done
 }
 mtu() {
@@ -54,8 +81,16 @@ down() {
 	b ip link set v2 down; sleep 0.1; b ip link set v2 up
 	b ip -6 addr replace "$BIP6/64" dev v2 nodad
 }
+interfaces() {
+	local n
+	for n in 2 1 0 2; do
+		set_param any_interface $n; sleep 0.2
+	done
+}
 nothing() { :; }
-set_paths() { echo "$paths" > "/sys/class/infiniband/$1/ports/1/cc_param/paths"; }
+set_param() { # NAME VALUE
+	echo "$2" > "/sys/class/infiniband/$ADEV/ports/1/cc_param/$1" && echo "$2" > "/sys/class/infiniband/$BDEV/ports/1/cc_param/$1"
+}
 
 killed() {
 	local pid
@@ -71,6 +106,15 @@ devices() {
 		wait_for 30 gid_index $ADEV $AIP h1 && wait_for 30 gid_index $BDEV $BIP h2
 }
 
+# The state of all QPs, read while they are in use. path_trials: how often a QP tried several paths, if that is automatic.
+states() {
+	local state
+	while state=$(rdma resource show qp -dd); [[ $state == *verbs_stress* ]]; do
+		echo "$state"
+	done
+}
+trials() { grep -o 'path_trials [0-9]*' /tmp/states | awk '$2 > n { n = $2 } END { print "trials=" n + 0 }'; }
+
 # Packets dropped for their UDP checksum or ICRC.
 damaged() {
 	{ a nstat -asz UdpInCsumErrors Udp6InCsumErrors; b nstat -asz UdpInCsumErrors Udp6InCsumErrors; } |
@@ -81,25 +125,26 @@ link_figures() { # BEFORE: number of damaged packets
 	for n in $({ a tc -s qdisc show dev v1; b tc -s qdisc show dev v2; } | grep -o 'dropped [0-9]*' | cut -d' ' -f2); do
 		lost=$((lost + n))
 	done
+	[[ $impairment != *ecn ]] || lost=0	# most of them were marked
 	echo "dropped=$lost corrupted=$(($(damaged) - $1))"
 }
 
 round() {
 	local pid rc=0 before arrived
 	segments "$trains"
-	set_paths $ADEV && set_paths $BDEV || return
+	set_param paths "$paths" && set_param any_interface "$any_interface" || return
 	wait_for 10 neighbours || return
 	# shellcheck disable=SC2086 # lists of words
-	wire $impairment || return
+	if [ "$impairment" = links ]; then links; else wire $impairment; fi || return
 	before=$(damaged)
 	arrived=$(counter $ADEV rcvd_pkts)
-	{ wait_for 60 has_received $ADEV $((arrived + 50)) && $during; } &
+	{ wait_for 60 has_received $ADEV $((arrived + 50)) && { $during & states > /tmp/states; wait; }; } &
 	pid=$!
 	# shellcheck disable=SC2086
 	STRESS_BOTH="-k 17 $family" stress 600 $options || rc=1
 	wait $pid
 	[ $rc = 0 ] || return
-	{ cat $OUT_A $OUT_B; link_figures "$before"; } >> /tmp/figures
+	{ cat $OUT_A $OUT_B; link_figures "$before"; trials; } >> /tmp/figures
 	wire loss 0% && $after
 }
 
@@ -116,11 +161,12 @@ wire loss 0% || { ktap_skip "all" "no netem in this kernel"; ktap_end; }
 : > /tmp/figures
 for ((n = 1; SECONDS < MINUTES * 60; n++)); do
 	choose $n
-	ktap_check "round $n: $options ${family:+IPv6, }$impairment, trains $trains, $paths paths, $during, then $after" round || break
+	ktap_check "round $n: $options ${family:+IPv6, }$impairment, trains $trains, paths=$paths, any_interface=$any_interface, $during, then $after" round || break
 	[ $n != 4 ] || before=$(unreclaimable)	# caches are filled by now
 done
 awk -v rounds=$((n - 1)) -v seconds=$SECONDS -v more=$(($(unreclaimable) - ${before:-$(unreclaimable)})) '
 	{ for (i = 1; i <= NF; i++) { split($i, f, "="); sum[f[1]] += f[2] } }
 	END { printf "# soak: %d s, %d rounds, %d messages, %d bytes compared, %d packets lost, %d corrupted, %d KiB of kernel memory more\n",
-		seconds, rounds, sum["judged"], sum["bytes"], sum["dropped"], sum["corrupted"], more }' /tmp/figures
+		seconds, rounds, sum["judged"], sum["bytes"], sum["dropped"], sum["corrupted"], more
+		printf "# %d trials of several paths\n", sum["trials"] }' /tmp/figures
 ktap_end
