@@ -192,6 +192,10 @@ ktap_check "RC WRITE slows down" slows h1 v1 "$ADEV" "$BDEV" ib_write_bw -s 6553
 stop
 ktap_check "CNPs: from the receiver, DSCP 48, Not-ECT, 32 bytes" cnps_are_right
 ktap_check "ICRC of every packet, including CNPs and marked ones" python3 "$HERE/packets/icrc.py" /tmp/cnp.pcap
+paths=$(cat "$P1/paths")
+set_both paths 4
+ktap_check "RC WRITE over 4 paths slows down" slows h1 v1 "$ADEV" "$BDEV" ib_write_bw -s 65536
+set_both paths "$paths"
 ktap_check "UC SEND slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UC -s 65536
 ktap_check "UD slows down" slows h1 v1 "$ADEV" "$BDEV" ib_send_bw -c UD -s 4096
 ktap_check "RC READ: the responder slows down, each request is sent once" asks_once
