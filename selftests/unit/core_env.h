@@ -49,6 +49,8 @@ typedef int64_t s64;
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 #define static_assert	_Static_assert
 #define BUILD_BUG_ON(c)	_Static_assert(!(c), #c)
+#define data_race(x)	(x)
+#define OPTIMIZER_HIDE_VAR(x)	__asm__("" : "+r" (x))
 #define READ_ONCE(x)	(*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile typeof(x) *)&(x) = (v))
 #define container_of(p, type, member) ((type *)((char *)(p) - offsetof(type, member)))

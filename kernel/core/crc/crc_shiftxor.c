@@ -33,8 +33,10 @@ static inline void carry_take(struct carry *a, u64 word)
 /* Reads word @i from @p; copies it to @to unless that is NULL. */
 static __always_inline u64 shiftxor_word(void *to, const void *p, int i)
 {
-	u64 w = get_unaligned_le64(p + i * WORD);
+	/* A program may write its memory meanwhile. READ_ONCE() is for aligned words. */
+	u64 w = data_race(get_unaligned_le64(p + i * WORD));
 
+	OPTIMIZER_HIDE_VAR(w);	/* not read again: the sum must be that of the copy */
 	if (to)
 		put_unaligned_le64(w, to + i * WORD);
 	return w;
