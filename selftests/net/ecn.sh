@@ -8,12 +8,11 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
 # The RDMA core shows a device's parameters in its own network namespace only, by default the initial one.
-P1=/sys/class/infiniband/$H1DEV/ports/1/cc_param P2=/sys/class/infiniband/$H2DEV/ports/1/cc_param
+P1=/sys/class/infiniband/$H1DEV/ports/1/cc_param
 MBIT=10
 # Periods for so slow a link: the smallest step of the rate, 1 Mbit/s, is a tenth of it, so steps must be rare.
 SLOW="rpg_min_rate=1 rpg_ai_rate=1 rpg_hai_rate=1 rpg_time_reset=100000 dce_tcp_rtt=100000 min_time_between_cnps=50000"
 
-set_both() { echo "$2" > "$P1/$1" && echo "$2" > "$P2/$1"; }
 refuses() { # FILE VALUE WORDS
 	local said was
 	was=$(cat "$P1/$1")

@@ -71,7 +71,7 @@ fails() {
 algorithms() {
 	local algo
 	for algo in swift none fixed dcqcn-mlx dcqcn; do
-		set_param algo $algo; sleep 0.2
+		set_both algo $algo; sleep 0.2
 	done
 }
 mtu() {
@@ -84,13 +84,10 @@ down() {
 interfaces() {
 	local n
 	for n in 2 1 0 2; do
-		set_param any_interface $n; sleep 0.2
+		set_both any_interface $n; sleep 0.2
 	done
 }
 nothing() { :; }
-set_param() { # NAME VALUE
-	echo "$2" > "/sys/class/infiniband/$ADEV/ports/1/cc_param/$1" && echo "$2" > "/sys/class/infiniband/$BDEV/ports/1/cc_param/$1"
-}
 
 killed() {
 	local pid
@@ -132,7 +129,7 @@ link_figures() { # BEFORE: number of damaged packets
 round() {
 	local pid rc=0 before arrived
 	segments "$trains"
-	set_param paths "$paths" && set_param any_interface "$any_interface" || return
+	set_both paths "$paths" && set_both any_interface "$any_interface" || return
 	wait_for 10 neighbours || return
 	# shellcheck disable=SC2086 # lists of words
 	if [ "$impairment" = links ]; then links; else wire $impairment; fi || return

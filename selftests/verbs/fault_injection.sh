@@ -95,8 +95,6 @@ stops() {
 	[ $stopped = $((6 * ROUNDS)) ] || { echo "stopped $stopped times"; return 1; }
 }
 
-paths() { echo "$1" | tee /sys/class/infiniband/{"$ADEV","$BDEV"}/ports/1/cc_param/paths > /dev/null; }
-
 # One end is killed while its peer's requests, and failing allocations, go on: the peer ends by itself, with an error.
 killed() {
 	local n pid rc=0
@@ -167,7 +165,7 @@ memory_leaves() {
 }
 
 # The QPs of the next rounds have several paths: those of the round before are freed.
-fails_before_rts() { paths 4 && a timeout 300 "$PROGRAMS/rts_error" "$ADEV" $((100 * ROUNDS)) && paths 1 && nothing_left; }
+fails_before_rts() { set_both paths 4 && a timeout 300 "$PROGRAMS/rts_error" "$ADEV" $((100 * ROUNDS)) && set_both paths 1 && nothing_left; }
 
 # Memory is freed after a grace period and later.
 memory_returned() {
@@ -187,9 +185,9 @@ if [ -d $FAULTS/failslab ]; then
 	ktap_check "failslab 5 %: UC" scarce failslab 5 -t uc -q 4 -w 64 -n 20 -L
 	ktap_check "failslab 5 %: UD" scarce failslab 5 -t ud -q 4 -w 64 -n 40 -L
 	ktap_check "fail_page_alloc 30 %: RC, both directions" scarce fail_page_alloc 30 -t rc -q 4 -w 64 -n 30 -l 60000 -B
-	paths 4
+	set_both paths 4
 	ktap_check "failslab 3 %: RC, four paths" scarce failslab 3 -t rc -q 4 -w 64 -n 40 -B
-	paths 1
+	set_both paths 1
 	ktap_check "page faults fail for want of memory: RC, on-demand memory" faults_fail
 	ktap_check "failslab 3 %: one end is killed" killed
 else

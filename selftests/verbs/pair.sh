@@ -22,6 +22,11 @@ pair_up() {
 	link_add "$ADEV" v1
 }
 
+# set_both NAME VALUE: a file of cc_param, of both devices.
+set_both() {
+	echo "$2" > "/sys/class/infiniband/$ADEV/ports/1/cc_param/$1" && echo "$2" > "/sys/class/infiniband/$BDEV/ports/1/cc_param/$1"
+}
+
 # wire NETEM-WORDS: both ways. netem drops whole skbs: segments off, and it drops packets; segments on, GSO skbs.
 wire() {
 	local end dev
