@@ -39,18 +39,19 @@ ktap_pass() { KTAP_N=$((KTAP_N + 1)); echo "ok $KTAP_N $1"; }
 ktap_fail() { KTAP_N=$((KTAP_N + 1)); KTAP_BAD=$((KTAP_BAD + 1)); echo "not ok $KTAP_N $1${2:+ # $2}"; }
 ktap_skip() { KTAP_N=$((KTAP_N + 1)); KTAP_SKIPPED=$((KTAP_SKIPPED + 1)); echo "ok $KTAP_N $1 # SKIP${2:+ $2}"; }
 
-ktap_check() {
-	local name=$1 out rc
+# The command sees this function's local variables in place of the script's, so they have names that no script uses.
+ktap_check() { # NAME COMMAND...
+	local ktap_name=$1 ktap_output ktap_rc
 	shift
-	out=$("$@" 2>&1)
-	rc=$?
-	case $rc in
-	0) ktap_pass "$name" ;;
-	4) ktap_skip "$name" ;;
-	*) printf '%s\n' "$out" | tail -n 40 | sed 's/^/# /'
-	   ktap_fail "$name" "status $rc" ;;
+	ktap_output=$("$@" 2>&1)
+	ktap_rc=$?
+	case $ktap_rc in
+	0) ktap_pass "$ktap_name" ;;
+	4) ktap_skip "$ktap_name" ;;
+	*) printf '%s\n' "$ktap_output" | tail -n 40 | sed 's/^/# /'
+	   ktap_fail "$ktap_name" "status $ktap_rc" ;;
 	esac
-	return $rc
+	return $ktap_rc
 }
 
 # A program that was cut short printed no plan. One that finished exits with 0 or 1, in agreement with its lines.
