@@ -57,6 +57,9 @@ test: describe				## the protocol core in userspace: suites and simulator (ASan,
 mutate:					## mutation test of kernel/core/cc: lists code changes that no case notices; minutes
 	$(MAKE) -s -C selftests/unit mutate
 
+coverage:				## lines of kernel/core that suites, simulators and fuzzers execute, by folder; LIST=1: the other lines, too
+	$(MAKE) -s -C selftests/unit coverage
+
 fuzz:					## libFuzzer on the core, SECONDS_FUZZ per target
 	$(MAKE) -C selftests/fuzz run SECONDS=$(SECONDS_FUZZ)
 
@@ -100,7 +103,7 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but mutate, bench, cc, cross, foreign, long, paths, smp and soak; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, coverage, bench, cc, cross, foreign, long, paths, smp and soak; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
@@ -145,4 +148,4 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool dkms deb rpm smp soak kernel-tree clean
+.PHONY: all help mirror module describe provider programs test mutate coverage fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool dkms deb rpm smp soak kernel-tree clean

@@ -7,8 +7,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 out=build/coverage
-clang=$(command -v clang || command -v clang-14)
+clang=$(command -v clang || command -v clang-14) || clang=
 tool() { command -v "$1" || command -v "$1-14"; }
+tool llvm-cov > /dev/null && [ -n "$clang" ] || { echo "needs clang and llvm-cov (apt install clang llvm)"; exit 1; }
 flags=(-std=gnu11 -g -O1 -w -fprofile-instr-generate -fcoverage-mapping -Iselftests/unit -Iinclude/uapi -Ikernel
 	-include selftests/unit/core_env.h)
 mapfile -t core < <(make -s -C selftests/unit sources OF=CORE)
