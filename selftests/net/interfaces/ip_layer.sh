@@ -6,7 +6,8 @@
 # ONLY=GROUP,GROUP: ipsec, vrf, route, firewall, police, conntrack, interface.
 #
 #	all:	h1: roan1 v1 10.7.0.1 ======== 10.7.0.2 v2 roan2 :h2	MTU 4200
-#	vrf:	h1: VRFs vred and vblue with red1 ===== red2 and blue1 ===== blue2 :h2, each 10.8.0.1 === 10.8.0.2
+#	vrf:	h1: VRFs vred and vblue with red1 ===== red2 and blue1 ===== blue2 :h2, each 10.8.0.1 === 10.8.0.2,
+#		and 10.8.11.1 === 10.8.11.2 in red, 10.8.12.1 === 10.8.12.2 in blue
 #	route:	h1: roan3 x1 10.11.1.1 === y1 :ra: z1 === z2 :rb: y2 === 10.11.2.2 x2 roan4 :h2	z1 and z2: MTU 1500
 #	interface:	h1: VLANs 5 and 6 on v1 ==== v2 :h2, and roan3 x1 ==== x2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -124,7 +125,8 @@ vrf_up() {
 			on h$n ip link add v$t type vrf table $table || { echo "the kernel has no VRFs"; return 4; }
 			on h$n ip link set v$t up && on h$n ip link set $t$n master v$t && on h$n ip link set $t$n up &&
 				on h$n ip addr add 10.8.0.$n/24 dev $t$n && on h$n ip -6 addr add fd08::$n/64 dev $t$n nodad &&
-				link_add roan_$t$n $t$n h$n && wait_for 60 gid_index roan_$t$n 10.8.0.$n h$n || return
+				on h$n ip addr add 10.8.$table.$n/24 dev $t$n && link_add roan_$t$n $t$n h$n &&
+				wait_for 60 gid_index roan_$t$n 10.8.0.$n h$n && wait_for 60 gid_index roan_$t$n 10.8.$table.$n h$n || return
 		done
 		wait_for 60 on h1 ping -c1 -W1 -I v$t 10.8.0.2 && wait_for 60 on h1 ping -c1 -W1 -I v$t fd08::2 || return
 	done
@@ -155,6 +157,20 @@ both_tenants() {
 	tenant red 18702 || rc=1
 	wait $pid || { cat /tmp/blue.log; rc=1; }
 	return $rc
+}
+# The client has to name its own address (rping -I): the RDMA core finds the VRF by the interface that has the address.
+cm_in_vrf() { # TENANT OTHER SERVER CLIENT [SERVER, at the client]
+	local mine other
+	mine=$(rcvd "$1") other=$(rcvd "$2")
+	both 100 7174 "rping -s -a $3 -C 10 -V -S 1000" "rping -c -I $4 -a ${5:-$3} -C 10 -V -S 1000" || return
+	echo "received: $1 $(($(rcvd "$1") - mine)), $2 $(($(rcvd "$2") - other))"
+	[ "$(rcvd "$1")" -ge $((mine + 40)) ] && [ "$(rcvd "$2")" = "$other" ]
+}
+link_local() { on "h${1: -1}" ip -6 -o addr show dev "$1" scope link -tentative | awk -F '[ /]+' '{ print $4 }'; } # NETDEV
+cm_link_local() { # TENANT OTHER: of addresses that both may have, the interface says which is meant
+	local server
+	server=$(link_local "$1"1)
+	cm_in_vrf "$1" "$2" "$server%${1}1" "$(link_local "$1"2)%${1}2" "$server%${1}2"
 }
 # Both ends of a tenant on one host: packets pass the VRF's device.
 # shellcheck disable=SC2034 # carry and stress read them
@@ -332,6 +348,10 @@ if group vrf vrf_up; then
 		ktap_check "VRF blue${v:+, IPv6}: datagrams" in_vrf blue red $v -t ud -l 1000 -z
 	done
 	ktap_check "VRFs: both tenants at once" both_tenants
+	ktap_check "VRF red: rdma_cm, the client names its address" cm_in_vrf red blue 10.8.11.1 10.8.11.2
+	ktap_check "VRF blue: rdma_cm, to a server that listens on all addresses" cm_in_vrf blue red 0.0.0.0 10.8.12.2 10.8.12.1
+	ktap_check "VRF red: rdma_cm, link-local addresses" cm_link_local red blue
+	ktap_check "VRF blue: rdma_cm, link-local addresses" cm_link_local blue red
 	ktap_check "VRF: both ends on one host" within_vrf
 	ktap_check "VRF: an address outside of the VRFs does not take a tenant's packets" address_outside
 	wrong_interface VRF,roan_red1/red1,roan_blue1/blue1,roan_red2/red2,10.8.0.2,10.8.0.1,never
