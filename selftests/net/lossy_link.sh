@@ -42,6 +42,19 @@ neighbour() { # NETNS DEV ADDRESS, ITS NETNS AND DEV
 	at_end "$1" ip neigh replace "$3" dev "$2" nud permanent lladdr "$(at_end "$4" cat "/sys/class/net/$5/address")"
 }
 
+# A network of routers, which choose a link by the UDP ports; MTU: of a host's link, hN: vN, 10.7.N.1 ==== 10.7.N.254, uN :ROUTER
+router() { # NAME
+	ip netns add "$1" && on "$1" ip link set lo up && on "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.fib_multipath_hash_policy=1
+}
+routed_host() { # N ROUTER
+	local n=$1
+	ip netns add h$n && on h$n ip link set lo up &&
+		ip link add v$n netns h$n mtu $MTU type veth peer name u$n netns "$2" mtu $MTU &&
+		on h$n ip addr add 10.7.$n.1/24 dev v$n && on "$2" ip addr add 10.7.$n.254/24 dev u$n &&
+		on h$n ip link set v$n up && on "$2" ip link set u$n up && on h$n ip route add default via 10.7.$n.254 &&
+		on h$n ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null
+}
+
 # flow ADDRESS OPTIONS...: roan1 of h1 writes to roan2 of h2 for MS milliseconds. Prints what traffic prints; in
 # /tmp/series.csv are the bytes of each millisecond.
 flow() {

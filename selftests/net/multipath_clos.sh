@@ -12,22 +12,12 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/lossy_link.sh"
 MS=${MS:-200} PATHS=${PATHS:-32} MTU=4200 HOSTS=8 SPINES=4
 
-router() {
-	ip netns add "$1" && on "$1" ip link set lo up && on "$1" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.fib_multipath_hash_policy=1
-}
-
 line() { # NETNS DEV DELAY_US
 	on "$1" tc qdisc replace dev "$2" root netem rate 10gbit delay "$3us" limit 100000
 }
 
 host() { # N LEAF
-	local n=$1 leaf=$2
-	ip netns add h$n && on h$n ip link set lo up &&
-		ip link add v$n netns h$n mtu $MTU type veth peer name u$n netns "$leaf" mtu $MTU &&
-		on h$n ip addr add 10.7.$n.1/24 dev v$n && on "$leaf" ip addr add 10.7.$n.254/24 dev u$n &&
-		on h$n ip link set v$n up && on "$leaf" ip link set u$n up && on h$n ip route add default via 10.7.$n.254 &&
-		on h$n ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null &&
-		neighbour h$n v$n 10.7.$n.254 "$leaf" u$n && neighbour "$leaf" u$n 10.7.$n.1 h$n v$n && line "$leaf" u$n 0
+	routed_host "$1" "$2" && neighbour "h$1" "v$1" "10.7.$1.254" "$2" "u$1" && neighbour "$2" "u$1" "10.7.$1.1" "h$1" "v$1" && line "$2" "u$1" 0
 }
 
 join() { # LEAF ITS_DEV SPINE ITS_DEV SUBNET

@@ -7,19 +7,9 @@
 #	                      ...	(4 links)
 MTU=4200 LINKS=4
 
-host() { # N: with its router
-	local n=$1
-	ip netns add h$n && ip netns add r$n && on h$n ip link set lo up &&
-		ip link add v$n netns h$n mtu $MTU type veth peer name u$n netns r$n mtu $MTU &&
-		on h$n ip addr add 10.7.$n.1/24 dev v$n && on r$n ip addr add 10.7.$n.254/24 dev u$n &&
-		on h$n ip link set v$n up && on r$n ip link set u$n up && on h$n ip route add default via 10.7.$n.254 &&
-		on h$n ethtool -K v$n gso off tso off tx-udp-segmentation off > /dev/null &&
-		on r$n sysctl -qw net.ipv4.ip_forward=1 net.ipv4.fib_multipath_hash_policy=1
-}
-
 fabric() {
 	local i via1=() via2=()
-	load_modules && modprobe sch_netem && host 1 && host 2 || return
+	load_modules && modprobe sch_netem && router r1 && router r2 && routed_host 1 r1 && routed_host 2 r2 || return
 	for ((i = 1; i <= LINKS; i++)); do
 		ip link add a$i netns r1 mtu $MTU type veth peer name b$i netns r2 mtu $MTU &&
 			on r1 ip addr add 10.8.$i.1/24 dev a$i && on r2 ip addr add 10.8.$i.2/24 dev b$i &&

@@ -9,8 +9,11 @@
 # MS=MILLISECONDS: length of each measurement (40). PATHS: cc_param/paths (32).
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
+. "$HERE/../../verbs/pair.sh"
 . "$HERE/../lossy_link.sh"
 MS=${MS:-40} PATHS=${PATHS:-32} MTU=4200
+# shellcheck disable=SC2034 # set_both reads them
+ADEV=$H1DEV BDEV=$H2DEV
 
 host() { # N
 	local n=$1
@@ -45,10 +48,6 @@ hosts() {
 	link_add roan1 d1 h1 && link_add roan2 d2 h2
 }
 
-set_param() { # NAME VALUE
-	echo "$2" > "/sys/class/infiniband/roan1/ports/1/cc_param/$1" && echo "$2" > "/sys/class/infiniband/roan2/ports/1/cc_param/$1"
-}
-
 goodput() { # LEAST MOST: Gb/s
 	flow 10.9.2.1 || return
 	awk -F, -v ms="$MS" -v least="$1" -v most="$2" 'NR > 1 { n += $2 * 8 }
@@ -66,10 +65,10 @@ goodput_after_failure() { # LEAST
 exec 3>&1
 ktap_header
 hosts > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-set_param any_interface 2
-set_param paths 1
+set_both any_interface 2
+set_both paths 1
 ktap_check "one path: one of two links of 10 Gb/s" goodput 9 10.2
-set_param paths "$PATHS"
+set_both paths "$PATHS"
 ktap_check "several paths: both links" goodput 18 20.4
 ktap_check "one link goes down after 20 ms: the other one 10 ms later" goodput_after_failure 9
 ktap_end
