@@ -28,16 +28,29 @@ static int udata_clear_rest(struct ib_udata *udata, size_t from)
 }
 
 /*
- * For verbs without driver data. A newer provider may pass fields that this kernel does not know; refuse them unless
- * they are 0, and answer with zeros.
+ * If the core cannot copy its own response after a verb has created an object, it calls the verb that destroys the
+ * object with the udata of the creation. The program may have changed or unmapped its buffers by then, and the destroy
+ * must not fail. So no input is left once it is checked, and no room for a response once it is written.
  */
-int roan_udata_none(struct ib_udata *udata)
+
+/*
+ * For verbs that take no driver data. A newer provider may pass fields that this kernel does not know; refuse them
+ * unless they are 0.
+ */
+int roan_udata_no_input(struct ib_udata *udata)
 {
 	if (!udata)
 		return 0;
 	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
 		return -EINVAL;
-	return udata_clear_rest(udata, 0);
+	udata->inlen = 0;
+	return 0;
+}
+
+/* For verbs without driver data. A newer provider that expects a response gets zeros. */
+int roan_udata_none(struct ib_udata *udata)
+{
+	return roan_udata_no_input(udata) ?: roan_udata_out(udata, NULL, 0);
 }
 
 /*
@@ -46,10 +59,15 @@ int roan_udata_none(struct ib_udata *udata)
  */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size)
 {
+	int err;
+
 	if (!udata)
 		return 0;
 	size = min(size, udata->outlen);
 	if (size && ib_copy_to_udata(udata, (void *)resp, size))
 		return -EFAULT;
-	return udata_clear_rest(udata, size);
+	err = udata_clear_rest(udata, size);
+	if (!err)
+		udata->outlen = 0;
+	return err;
 }

@@ -51,7 +51,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	struct roan_create_cq_resp resp = {};
 	int err;
 
-	err = roan_udata_none(udata);
+	err = roan_udata_no_input(udata);
 	if (err)
 		return err;
 	/* TIMESTAMP_COMPLETION needs no action: every CQE has a timestamp. */
@@ -134,7 +134,7 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	struct roan_ring fresh = {};
 	int err;
 
-	err = roan_udata_none(udata);
+	err = roan_udata_no_input(udata);
 	if (err)
 		return err;
 	if (cqe < 1 || cqe > ROAN_MAX_CQE)

@@ -132,7 +132,7 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	struct roan_av *av;
 	int err;
 
-	err = roan_udata_none(udata);
+	err = roan_udata_no_input(udata);
 	if (err)
 		return err;
 	ah->user = roan_pd_user(ibah->pd);

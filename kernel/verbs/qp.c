@@ -231,7 +231,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	int err;
 
 	qp_init_members(qp, init, udata);
-	err = roan_udata_none(udata) ?: qp_check_init(qp, init);
+	err = roan_udata_no_input(udata) ?: qp_check_init(qp, init);
 	if (err)
 		return err;
 	qp->ref = kzalloc(sizeof(*qp->ref), GFP_KERNEL_ACCOUNT);

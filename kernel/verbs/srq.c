@@ -87,7 +87,7 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	struct roan_create_srq_resp resp = {};
 	int err;
 
-	err = roan_udata_none(udata);
+	err = roan_udata_no_input(udata);
 	if (err)
 		return err;
 	if (init->srq_type != IB_SRQT_BASIC)

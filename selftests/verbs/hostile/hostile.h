@@ -73,5 +73,6 @@ bool still_works(struct vt_dev *d, struct region *r);	/* a new pair transfers a 
 
 void rings_cases(struct vt_dev *d, struct region *r);	/* hostile_rings.c */
 void raw_cases(struct vt_dev *d, struct region *r);	/* hostile_raw.c */
+void undone_creations(struct vt_dev *d);	/* hostile_abort.c */
 
 #endif
