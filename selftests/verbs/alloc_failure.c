@@ -4,7 +4,6 @@
  * the kernel's fault injection), until none fails. A call that failed must leave nothing behind, which KASAN and
  * kmemleak check; without a failure it must succeed. features/features.sh configures the fault injection.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,31 +11,11 @@
 
 #define MOST	400	/* allocations in one call */
 
-static int nth_file;
 static struct vt_dev d;
 static struct ibv_cq *all;	/* its completions are not polled */
 static struct ibv_qp *held;	/* the QP used by the calls below */
 static struct ibv_cq *held_cq;
 static char memory[65536] __attribute__((aligned(4096)));
-
-/* Makes the @n-th allocation from now on fail; 0: none. */
-static void fail(int n)
-{
-	char text[12];
-
-	if (pwrite(nth_file, text, snprintf(text, sizeof(text), "%d", n), 0) < 0)
-		vt_die("fail-nth");
-}
-
-/* True if the failure has happened. */
-static bool failed(void)
-{
-	char text[12] = "";
-
-	if (pread(nth_file, text, sizeof(text) - 1, 0) < 0)
-		vt_die("fail-nth");
-	return atoi(text) == 0;
-}
 
 static struct ibv_qp *new_qp(enum ibv_qp_type type, struct ibv_srq *srq)
 {
@@ -160,10 +139,10 @@ static void try(const char *what, int (*call)(void))
 	bool reached = true;
 
 	for (n = 1; reached && n < MOST; n++) {
-		fail(n);
+		vt_fail_nth(n);
 		err = call();
-		reached = failed();
-		fail(0);
+		reached = !vt_fail_left();
+		vt_fail_nth(0);
 		if (reset())		/* it may have failed before */
 			vt_die("reset");
 		refused += reached && err;
@@ -197,9 +176,6 @@ int main(int argc, char **argv)
 
 	vt_open(&d, argc > 1 ? argv[1] : NULL, false, -1, 1024);
 	all = ibv_create_cq(d.ctx, 100, NULL, NULL, 0);
-	nth_file = open("/proc/thread-self/fail-nth", O_RDWR);
-	if (nth_file < 0)
-		vt_die("fail-nth");
 	held = all ? new_qp(IBV_QPT_RC, NULL) : NULL;
 	held_cq = ibv_create_cq(d.ctx, 100, NULL, NULL, 0);
 	if (!held || !held_cq)

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
@@ -343,6 +344,34 @@ void vt_recv(int fd, void *p, size_t n)
 			vt_die("side channel: the peer is gone");
 		got += r;
 	}
+}
+
+static int fail_nth_file(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		vt_die("fail-nth");
+	return fd;
+}
+
+void vt_fail_nth(int n)
+{
+	char text[12];
+
+	if (pwrite(fail_nth_file(), text, snprintf(text, sizeof(text), "%d", n), 0) < 0)
+		vt_die("fail-nth");
+}
+
+int vt_fail_left(void)
+{
+	char text[12] = "";
+
+	if (pread(fail_nth_file(), text, sizeof(text) - 1, 0) < 0)
+		vt_die("fail-nth");
+	return atoi(text);
 }
 
 long vt_number(const char *file, const char *word)

@@ -69,6 +69,13 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms);
 
 uint64_t vt_now_ms(void);
 
+/*
+ * Fault injection (/proc/thread-self/fail-nth): the calling thread's @n-th kernel allocation from now on fails; 0: none.
+ * vt_fail_left() returns how many more allocations it takes; 0: the failure has happened.
+ */
+void vt_fail_nth(int n);
+int vt_fail_left(void);
+
 /* Returns the number after @word, at the start of a line of a file of /proc or of a cgroup; -1 if there is none. */
 long vt_number(const char *file, const char *word);
 
