@@ -193,7 +193,7 @@ while True:
 tcp_mix() {	# the last sender's flow is TCP with ECN
 	incast
 	plan[n - 1]+=" -T"
-	on h100 "$PROGRAMS/traffic" -T -p 18601 &
+	on h100 chrt -i 0 "$PROGRAMS/traffic" -T -p 18601 &	# virtual time passes while it reads clocks: others go first
 }
 
 load_modules
@@ -219,7 +219,7 @@ i=0 pids=()
 for f in "${plan[@]}"; do
 	read -r from to start stop tcp <<< "$f"
 	i=$((i + 1))
-	on "h$from" timeout 600 "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i "$every" -o "flow$i.csv" \
+	on "h$from" timeout 600 ${tcp:+chrt -i 0} "$PROGRAMS/traffic" -d "roan$from" -s "$size" -m "$mtu" -q $depth -e "$epoch" -a "$start" -z "$stop" -i "$every" -o "flow$i.csv" \
 		${cap:+-r "$cap"} ${tcp:+-T -p 18601} "10.8.0.$to" > "flow$i.txt" &
 	pids+=($!)
 done
