@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Simulator of queue pairs over several links: requesters and responders of kernel/core/transport, each QP with 16 WRITEs
- * or READs of 64 KiB under way, and links with a rate in each direction, a FIFO queue without limit and perhaps losses. A hash of QP and path, as
+ * or READs of 64 KiB under way, and links with a rate in each direction, a FIFO queue and perhaps losses. A hash of QP and path, as
  * of UDP ports, selects the link (ECMP). Prints the goodput of each QP. Time is virtual, and the seed determines
  * everything.
  *
@@ -9,7 +9,7 @@
  *           [-e one|several] [-R] [-v] LINK...
  *   -p 0: each QP finds out itself; -w: the goodput of the time before does not count; -i: each QP has something to send for
  *   2 to 20 ms, then nothing for as long, and so on
- *   LINK: GBPS[,loss=PER_CENT][,reorder=PER_CENT][,early=PER_CENT][,down=MS[-MS]][,us=DELAY]
+ *   LINK: GBPS[,loss=PER_CENT][,reorder=PER_CENT][,early=PER_CENT][,down=MS[-MS]][,us=DELAY][,queue=KB]
  *   reorder: these packets arrive 20 us earlier than others; early: they enter the link's queue so much earlier
  *   -l: fails if the goodput is less than that part of the links' rates; -f: if that of a QP is less than that part of the mean; -r: if more packets are sent again than MOST
  *   for each lost one; -e: with -p 0: if a QP ever chose several paths, or one does not use them in the end; -R: READs; -v: prints each millisecond of the first QP; -v -v: also its paths
@@ -31,6 +31,7 @@
 
 struct link {
 	double gbps, loss, reorder, early;
+	u32 queue;		/* bytes; 0: no limit */
 	u64 delay, down_from, down_to;
 	u64 entered_at[2];	/* by the last one that was not early */
 	u64 free_at[2];		/* of requests, of responses */
@@ -127,6 +128,10 @@ static void data_enters(u32 qp, u32 path, bool response, const struct roan_pkt *
 	struct link *l = link_of(qp, path);
 	u64 ns = (len + OVERHEAD + roan_opcode(pkt->opcode)->header_len) * 8 / l->gbps, late = 0;
 
+	if (l->queue && l->free_at[response] > now && (l->free_at[response] - now) * l->gbps / 8 > l->queue) {
+		lost++;
+		return;
+	}
 	l->free_at[response] = max(l->free_at[response], now) + ns;
 	if ((now >= l->down_from && now < l->down_to) || draw(1000000) < l->loss * 10000) {
 		lost++;
@@ -399,6 +404,8 @@ static void add_link(char *words)
 		if (sscanf(word, "loss=%lf", &l->loss) == 1 || sscanf(word, "reorder=%lf", &l->reorder) == 1 ||
 		    sscanf(word, "early=%lf", &l->early) == 1)
 			continue;
+		if (sscanf(word, "queue=%lf", &a) == 1)
+			l->queue = a * 1000;
 		if (sscanf(word, "us=%lf", &a) == 1) {
 			l->delay = a * 1e3;
 		} else if (sscanf(word, "down=%lf-%lf", &a, &b) >= 1) {

@@ -37,6 +37,11 @@ ktap_check "one path, 40 Gb/s, 100 us, 1 % lost" over -p 1 -l 87.8 -r 1.05 40,us
 ktap_check "four QPs with one path each, 0.5 % lost, each gets its share" over -p 1 -q 4 -t 100 -l 95 -f 85 10,loss=0.5
 ktap_check "one path, 5 % of packets overtake others" over -p 1 -l 95 -r 0 40,reorder=5
 ktap_check "one path, 25 Gb/s, 20 us, path MTU 1024, 1 % lost" over -p 1 -l 90 -r 1.05 -m 1024 25,loss=1
+ktap_check "a queue of 100 KB that drops the rest, one QP" over -p 1 -t 100 -l 95 -r 1.05 10,queue=100
+ktap_check "a queue of 266 KB, eight QPs: none stands still" over -p 1 -q 8 -t 200 -l 95 -f 20 -r 1.05 10,queue=266
+ktap_check "a queue of 266 KB, four QPs, each gets its share" over -p 1 -q 4 -t 200 -l 95 -f 85 -r 1.05 10,queue=266
+ktap_check "a queue of 500 KB, eight QPs, each gets its share" over -p 1 -q 8 -t 200 -l 95 -f 85 -r 1.05 10,queue=500
+ktap_check "a queue of 500 KB, four QPs, 40 Gb/s, 100 us" over -p 1 -q 4 -t 200 -l 95 -f 50 -r 1.05 40,us=50,queue=500
 ktap_check "READs, four links of 10 Gb/s" over -R -l 90 -r 10 10 10 10 10
 ktap_check "READs, path MTU 1024" over -R -l 88 -r 20 -m 1024 10 10 10 10
 ktap_check "READs, links of 10, 10, 5 and 2.5 Gb/s" over -R -l 85 -r 40 10 10 5 2.5

@@ -3,6 +3,7 @@
 #include "core/cc/path_window.h"
 
 #define WINDOW_MIN	(64 * ROAN_WINDOW_ONE)	/* round trips vary with the hosts' load, too */
+#define WINDOW_LEAST	4u	/* packets, if more do not fit into the queue */
 #define WINDOW_MAX	(ROAN_PATH_PSNS * ROAN_WINDOW_ONE)
 #define WINDOW_CUT	8		/* this part of the relative excess of the round trip */
 #define EXCESS		(24ull * NSEC_PER_SEC)	/* bytes * ns: 24 us in a window of 1 MB, 240 us in one of 100 KB */
@@ -26,19 +27,35 @@ static u32 window_excess(const struct roan_path_window *w, const struct roan_pat
 	return min_t(u64, sample->several ? ns : ns / 2, NSEC_PER_SEC);
 }
 
+void roan_path_window_count(struct roan_path_window *w, bool lost)
+{
+	u32 size = w->size / ROAN_WINDOW_ONE;
+
+	w->n_lost += lost;
+	if (++w->n_counted < size)
+		return;
+	if (w->n_lost > (w->size < WINDOW_MIN ? size / 16 + 1 : size / 8)) {
+		w->size = max(size - min(w->n_lost, size), WINDOW_LEAST) * ROAN_WINDOW_ONE;
+		w->known = true;
+	}
+	w->n_counted = 0;
+	w->n_lost = 0;
+}
+
 /* The excess reduces it once for each window sent. It grows by one for each window received; before that it doubles. */
 void roan_path_window_adapt(struct roan_path_window *w, const struct roan_path_sample *sample)
 {
-	u32 target = sample->min_ns + window_excess(w, sample), ns = sample->ns;
+	u32 target = sample->min_ns + window_excess(w, sample), ns = sample->ns, size = w->size;
 
 	if (ns <= target) {
 		w->size += sample->n * ROAN_WINDOW_ONE * (w->known ? ROAN_WINDOW_ONE : w->size) / w->size;
 	} else if (psn_diff(sample->psn, w->psn) >= 0) {
 		w->size -= div_u64((u64)w->size * (ns - target), ns) / (w->known ? WINDOW_CUT : 1);
+		w->size = max_t(u32, w->size, size < WINDOW_MIN ? WINDOW_LEAST * ROAN_WINDOW_ONE : WINDOW_MIN);
 		w->psn = sample->end_psn;
 		w->known = true;
 	}
-	w->size = clamp_t(u32, w->size, WINDOW_MIN, WINDOW_MAX);
+	w->size = min_t(u32, w->size, WINDOW_MAX);
 }
 
 void roan_min_rtt_sample(struct roan_min_rtt *min_rtt, u64 ns, u64 now)

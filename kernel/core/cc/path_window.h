@@ -20,6 +20,7 @@ struct roan_path_window {
 	u32 size;		/* the most packets; 1/ROAN_WINDOW_ONE packet */
 	u32 psn;		/* it is reduced again when this is received */
 	bool known;		/* it was reduced */
+	u32 n_counted, n_lost;	/* packets received or lost since the last @size of them */
 };
 
 /*
@@ -42,6 +43,11 @@ struct roan_path_sample {
 
 /* @open: as large as possible; else small, and it doubles until a round trip is long. */
 void roan_path_window_reset(struct roan_path_window *w, bool open, u32 psn);
+/*
+ * A packet was received, or is @lost. If that is more than an eighth of a window, it did not fit into a queue, and the
+ * window shrinks by as much; if the window is small, more than a sixteenth.
+ */
+void roan_path_window_count(struct roan_path_window *w, bool lost);
 void roan_path_window_adapt(struct roan_path_window *w, const struct roan_path_sample *sample);
 /* A round trip of @ns was measured, of a packet that was sent once. */
 void roan_min_rtt_sample(struct roan_min_rtt *min_rtt, u64 ns, u64 now);

@@ -27,6 +27,7 @@ void roan_requester_reset(struct roan_requester *r, const struct roan_requester_
 
 	memset(r, 0, sizeof(*r));
 	r->cfg = *cfg;
+	roan_req_start_slowly(r, ROAN_START_WINDOW);
 	r->work = work;
 	r->mask = mask;
 	r->holes = holes;
@@ -136,7 +137,7 @@ static bool req_ack_follows(const struct roan_requester *r, u32 index)
  */
 static u32 req_psn_window(const struct roan_requester *r)
 {
-	return r->rto_probe ? 1 : r->cfg.psn_window;
+	return r->rto_probe ? 1 : r->start_window;
 }
 
 /* True if @w is a READ or atomic and the peer already has max_rd_atomic of them. */
@@ -157,7 +158,7 @@ bool roan_requester_can_send(const struct roan_requester *r)
 /* Maximum distance in packets between two AckReq. */
 static u32 req_ack_interval(const struct roan_requester *r)
 {
-	u32 window = r->cfg.psn_window;
+	u32 window = r->start_window;
 
 	if (unlikely(r->paths))
 		window = min(window, roan_paths_window(r));

@@ -248,6 +248,7 @@ struct roan_requester {
 
 	u32 next_ssn;		/* of the next message to start */
 	u32 lsn;		/* LSN: highest SSN the peer has receive WQEs for; valid if credits_known */
+	u32 start_window;	/* like cfg.psn_window, but small at first and after a timeout (slow start) */
 	u32 since_ackreq;	/* packets sent since the last one with AckReq */
 	u32 rd_outstanding;	/* READs, atomics, FLUSHes and ATOMIC_WRITEs sent and not responded to */
 

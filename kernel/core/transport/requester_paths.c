@@ -33,6 +33,7 @@ static void paths_clear(struct roan_requester *r, struct roan_paths *p)
 	roan_path_window_reset(&p->window, false, r->cfg.sq_psn);
 	roan_path_window_reset(&p->read_window, false, r->cfg.sq_psn);
 	r->cfg.psn_window = min_t(u32, r->cfg.psn_window, ROAN_PATH_PSNS);
+	r->start_window = n > 1 ? r->cfg.psn_window : min(r->start_window, r->cfg.psn_window);	/* it has another one */
 	for (i = 0; i < p->n; i++)
 		p->path[i].share = SHARE_START;
 }
@@ -279,6 +280,13 @@ static u32 path_smoothed(struct roan_paths *p, struct roan_path *path, u32 smoot
 	return ns;
 }
 
+/* Packets of several paths that only come later than others count as lost, too, until more is known of the paths. */
+static void path_count(struct roan_paths *p, bool lost)
+{
+	if (p->n == 1)
+		roan_path_window_count(&p->window, lost);
+}
+
 static void path_measure(struct roan_requester *r, struct roan_path *path, u32 ns, u64 now)
 {
 	struct roan_paths *p = r->paths;
@@ -309,6 +317,7 @@ static void path_received(struct roan_requester *r, u32 psn, bool sacked, u64 no
 
 	if (!path_remove(p, psn))
 		return;
+	path_count(p, false);
 	if (not_timed && ns < READ_ONCE(r->min_rtt->ns))
 		return;		/* the first one, by another path perhaps */
 	path->received_at = now;
@@ -406,7 +415,8 @@ u32 roan_paths_part(const struct roan_requester *r, u32 path, u32 whole, u64 wit
 
 void roan_paths_lost(struct roan_requester *r, u32 psn)
 {
-	path_remove(r->paths, psn);
+	if (path_remove(r->paths, psn))
+		path_count(r->paths, true);
 }
 
 u32 roan_paths_overtakers(const struct roan_requester *r, u32 psn)

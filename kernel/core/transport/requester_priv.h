@@ -5,6 +5,18 @@
 
 #include "core/transport/requester.h"
 
+/*
+ * Slow start (RFC 5681, 3.1): a queue on the way may hold less than the PSN window, and what it drops at the beginning
+ * no SACK tells of. The window doubles with each round trip.
+ */
+#define ROAN_START_WINDOW	16	/* packets */
+#define ROAN_RESTART_WINDOW	2	/* after a timeout */
+
+static inline void roan_req_start_slowly(struct roan_requester *r, u32 window)
+{
+	r->start_window = min(window, r->cfg.psn_window);
+}
+
 void roan_holes_reset(struct roan_requester *r);
 
 /* Holes are not requested any more, as all is requested again; what is placed stays so. */

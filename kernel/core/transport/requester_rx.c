@@ -26,6 +26,8 @@ static void req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
 	if (!r->rto_probe)	/* tail_ackreq describes the packets before the first probe */
 		r->tail_ackreq = !r->since_ackreq && r->next_psn == r->end_psn;
 	next_is_oldest(r, progress_at);
+	if (!r->rtt.srtt_ns)
+		r->timed_at = 0;	/* the time until a later packet's answer would have the timeout in it */
 	r->rto_probe = true;
 	r->rto_probe_psn = r->una_psn;
 	r->rto_base_ns = now;
@@ -77,7 +79,8 @@ static void req_probe_answered(struct roan_requester *r, bool late)
 	if (!late || r->timed_psn == r->rto_probe_psn)
 		r->timed_at = 0;	/* sent twice now or soon: no RTT sample (Karn) */
 	if (late)
-		req_skip_sent(r);
+		return req_skip_sent(r);
+	roan_req_start_slowly(r, ROAN_RESTART_WINDOW);
 }
 
 /*
@@ -94,9 +97,11 @@ static void req_track_max_ack_wait(struct roan_requester *r, u64 now)
 	r->max_ack_wait_at = now;
 }
 
-/* una_psn has advanced. @late: by a response to packets sent before the probe. */
-static void req_progress(struct roan_requester *r, bool late, u64 now)
+/* una_psn has advanced from @from. @late: by a response to packets sent before the probe. */
+static void req_progress(struct roan_requester *r, u32 from, bool late, u64 now)
 {
+	if (unlikely(r->start_window < r->cfg.psn_window))
+		r->start_window = min(r->start_window + psn_diff(r->una_psn, from), r->cfg.psn_window);
 	if (unlikely(r->repair_left || r->repair_sent))
 		roan_repair_progress(r, now);
 	r->retries_left = r->cfg.retry_cnt;
@@ -159,7 +164,7 @@ bool roan_req_acknowledge(struct roan_requester *r, u32 psn, u64 now)
 		if (unlikely(r->any_holes))
 			roan_sack_progress(r, from, now);
 		/* true if more than the probe is acknowledged */
-		req_progress(r, psn_diff(r->una_psn, r->rto_probe_psn) > 1, now);
+		req_progress(r, from, psn_diff(r->una_psn, r->rto_probe_psn) > 1, now);
 	}
 	return whole;
 }
@@ -443,7 +448,7 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 	if (unlikely(r->any_holes))
 		roan_sack_progress(r, from, now);
 	/* a repeated READ response starts with FIRST or ONLY, so another segment answers the first request */
-	req_progress(r, !roan_seg_starts(pkt->info->seg), now);
+	req_progress(r, from, !roan_seg_starts(pkt->info->seg), now);
 	if (unlikely(r->reads.any))
 		roan_read_choose(r);
 	return ROAN_EV_PROGRESS;

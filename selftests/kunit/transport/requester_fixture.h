@@ -28,6 +28,7 @@ static inline struct req_fixture *req_fixture_with(struct kunit *test, struct ro
 	f->r.holes = &f->holes;
 	f->now = 1000;
 	roan_requester_reset(&f->r, &cfg);
+	f->r.start_window = cfg.psn_window;	/* as of a QP that has sent for a while */
 	return f;
 }
 
