@@ -179,6 +179,12 @@ def run(model):
     except ImportError:
         raise Refused("python3-urwid is not installed; on Debian: apt install python3-urwid. --once needs no such library")
 
+    class Terminal(urwid.raw_display.Screen):
+        def get_cols_rows(self):
+            cols, rows = super().get_cols_rows()
+            self.maxrow = rows or 24	# a serial line knows no size
+            return cols or 80, self.maxrow
+
     class View(urwid.Widget):
         _sizing = frozenset(["box"])
         _selectable = True
@@ -208,7 +214,7 @@ def run(model):
         loop.set_alarm_in(model.interval / GLANCES, tick, (left or GLANCES) - 1)
 
     view = View()
-    loop = urwid.MainLoop(view, palette=[("head", "standout", ""), ("chosen", "standout", "")], handle_mouse=False)
+    loop = urwid.MainLoop(view, palette=[("head", "standout", ""), ("chosen", "standout", "")], screen=Terminal(), handle_mouse=False)
     loop.set_alarm_in(model.interval / GLANCES, tick, GLANCES - 1)
     loop.run()
 

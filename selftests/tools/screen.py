@@ -5,7 +5,7 @@
     screen.py [-t SECONDS] STEP... -- COMMAND...
 
 A step is until=REGEX (wait until a line of the screen matches), gone=REGEX (until none does), or press=KEYS (a character or up, down,
-left, right, enter, esc). Prints the last screen. Status 1: a step took longer than SECONDS (60), or the screen
+left, right, enter, esc). Prints the last screen. NO_SIZE=1: the terminal knows no size. Status 1: a step took longer than SECONDS (60), or the screen
 has colours.
 """
 import fcntl
@@ -30,8 +30,9 @@ class Terminal:
         pid, self.fd = pty.fork()
         if not pid:
             os.environ.update(TERM="vt100", LINES="24", COLUMNS="80")	# a terminal without colours
+            if not os.environ.get("NO_SIZE"):
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
             os.execvp(command[0], command)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
 
     def feed(self, seconds):
         """False: the program has ended."""

@@ -105,6 +105,7 @@ if /usr/bin/python3 -c 'import urwid, pyte' 2> /dev/null; then
 	ktap_check "the list looks as in golden/top-list.txt" golden top-list
 	ktap_check "the plot looks as in golden/top-plot.txt" golden top-plot press=enter until="last 10 s"
 	ktap_check "the reasons look as in golden/top-why.txt" golden top-why press=w until="share of"
+	NO_SIZE=1 ktap_check "a terminal that knows no size, as a serial line, has 80x24" golden top-list
 	ktap_check "sorted by owner" sorted o owner 11517217 11517220 11517218 11517219
 	ktap_check "sorted by round trip" sorted t rtt 11517218 11517219 11517217 11517220
 	ktap_check "sorted by paused time" sorted p paused 11517219 11517217 11517218 11517220
