@@ -14,14 +14,6 @@ FAULTS=/sys/kernel/debug
 TIMES=1000000
 ROUNDS=${ROUNDS:-3}
 
-# fault WHAT NAME=VALUE...: settings of one kind of injection.
-fault() {
-	local what=$1 setting
-	shift
-	for setting; do
-		[ ! -e "$FAULTS/$what/${setting%%=*}" ] || echo "${setting#*=}" > "$FAULTS/$what/${setting%%=*}" || return
-	done
-}
 # Allocations that must not wait, in any task and in softirq: ignore-gfp-wait=Y spares the others.
 fails() { fault "$1" ignore-gfp-wait=Y ignore-gfp-highmem=Y min-order=0 verbose=0 interval=1 "times=$TIMES" "probability=$2"; }
 failed() { echo $((TIMES - $(cat "$FAULTS/$1/times"))); }

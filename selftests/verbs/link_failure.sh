@@ -7,12 +7,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 ktap_header
 [ -d /sys/kernel/debug/failslab ] || { ktap_skip "allocation failures" "the kernel has no fault injection"; ktap_end; }
 load_modules && ip link add x0 type dummy && ip addr add 10.9.0.1/24 dev x0 && ip link set x0 up || ktap_fail "set-up"
-for what in failslab fail_page_alloc; do
-	for setting in ignore-gfp-wait=N verbose=0 ignore-gfp-highmem=N min-order=0; do
-		f=/sys/kernel/debug/$what/${setting%=*}
-		[ ! -e "$f" ] || echo "${setting#*=}" > "$f"
-	done
-done
+every_allocation_may_fail
 "$PROGRAMS/link_failure" roan0 x0 "${STEP:-8}" "${SEED:-1}" > /tmp/link_failure.out 2>&1
 ktap_relay /tmp/link_failure.out link_failure $?
 ktap_check "the device that is created afterwards works" wait_for 60 ibv_devinfo -d roan0

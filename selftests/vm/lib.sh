@@ -54,6 +54,21 @@ ktap_check() { # NAME COMMAND...
 	return $ktap_rc
 }
 
+# fault WHAT NAME=VALUE...: settings of one kind of fault injection, as far as the kernel has them.
+fault() {
+	local dir=/sys/kernel/debug/$1 setting
+	shift
+	for setting; do
+		[ ! -e "$dir/${setting%%=*}" ] || echo "${setting#*=}" > "$dir/${setting%%=*}" || return
+	done
+}
+
+# Fault injection reaches allocations of any kind and size. A program says which one fails (vt_fail_nth()).
+every_allocation_may_fail() {
+	fault failslab ignore-gfp-wait=N verbose=0
+	fault fail_page_alloc ignore-gfp-wait=N ignore-gfp-highmem=N min-order=0 verbose=0
+}
+
 # A program that was cut short printed no plan. One that finished exits with 0 or 1, in agreement with its lines.
 ktap_relay() {
 	local line name prefix=${4:-}

@@ -44,12 +44,7 @@ fi
 features "IPv6: " -6
 # Kernels with fault injection (uml-debug) can fail chosen allocations.
 if [ "$LINK_TYPE" = roan ] && [ -d /sys/kernel/debug/failslab ]; then
-	for what in failslab fail_page_alloc; do
-		for setting in ignore-gfp-wait=N verbose=0 ignore-gfp-highmem=N min-order=0; do
-			f=/sys/kernel/debug/$what/${setting%=*}
-			[ ! -e "$f" ] || echo "${setting#*=}" > "$f"
-		done
-	done
+	every_allocation_may_fail
 	a timeout 200 "$PROGRAMS/alloc_failure" "$ADEV" > /tmp/alloc_failure.out 2>&1
 	ktap_relay /tmp/alloc_failure.out alloc_failure $?
 fi
