@@ -131,7 +131,7 @@ static int delete_device(int nth, int *left, bool *acked)
 
 /* ---- the two calls: each attempt leaves the state that it found, or exits. Returns 0 or an errno ---- */
 
-/* The RDMA core keeps a device without the clients whose add() failed, so a failure is not always an error. */
+/* If a client's add() fails, the RDMA core keeps the device without that client, and the call succeeds. */
 static int add_once(int nth, int *left)
 {
 	bool acked;

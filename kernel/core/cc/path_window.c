@@ -3,7 +3,7 @@
 #include "core/cc/path_window.h"
 
 #define WINDOW_MIN	(64 * ROAN_WINDOW_ONE)	/* round trips vary with the hosts' load, too */
-#define WINDOW_LEAST	4u	/* packets, if more do not fit into the queue */
+#define WINDOW_LEAST	(4 * ROAN_WINDOW_ONE)	/* if more do not fit into the queue */
 #define WINDOW_MAX	(ROAN_PATH_PSNS * ROAN_WINDOW_ONE)
 #define WINDOW_CUT	8		/* this part of the relative excess of the round trip */
 #define EXCESS		(24ull * NSEC_PER_SEC)	/* bytes * ns: 24 us in a window of 1 MB, 240 us in one of 100 KB */
@@ -35,7 +35,7 @@ void roan_path_window_count(struct roan_path_window *w, bool lost)
 	if (++w->n_counted < size)
 		return;
 	if (w->n_lost > (w->size < WINDOW_MIN ? size / 16 + 1 : size / 8)) {
-		w->size = max(size - min(w->n_lost, size), WINDOW_LEAST) * ROAN_WINDOW_ONE;
+		w->size = max_t(u32, (size - min(w->n_lost, size)) * ROAN_WINDOW_ONE, WINDOW_LEAST);
 		w->known = true;
 	}
 	w->n_counted = 0;
@@ -51,7 +51,7 @@ void roan_path_window_adapt(struct roan_path_window *w, const struct roan_path_s
 		w->size += sample->n * ROAN_WINDOW_ONE * (w->known ? ROAN_WINDOW_ONE : w->size) / w->size;
 	} else if (psn_diff(sample->psn, w->psn) >= 0) {
 		w->size -= div_u64((u64)w->size * (ns - target), ns) / (w->known ? WINDOW_CUT : 1);
-		w->size = max_t(u32, w->size, size < WINDOW_MIN ? WINDOW_LEAST * ROAN_WINDOW_ONE : WINDOW_MIN);
+		w->size = max_t(u32, w->size, size < WINDOW_MIN ? WINDOW_LEAST : WINDOW_MIN);
 		w->psn = sample->end_psn;
 		w->known = true;
 	}

@@ -33,7 +33,8 @@ static void paths_clear(struct roan_requester *r, struct roan_paths *p)
 	roan_path_window_reset(&p->window, false, r->cfg.sq_psn);
 	roan_path_window_reset(&p->read_window, false, r->cfg.sq_psn);
 	r->cfg.psn_window = min_t(u32, r->cfg.psn_window, ROAN_PATH_PSNS);
-	r->start_window = n > 1 ? r->cfg.psn_window : min(r->start_window, r->cfg.psn_window);	/* it has another one */
+	/* With several paths p->window limits the packets in flight from the beginning. */
+	r->start_window = n > 1 ? r->cfg.psn_window : min(r->start_window, r->cfg.psn_window);
 	for (i = 0; i < p->n; i++)
 		p->path[i].share = SHARE_START;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A path whose queue holds less than a QP would send: slow start, the first sample, a window after losses. */
+/* Slow start, the first round trip sample, and how losses shrink the window. */
 #include "requester_fixture.h"
 
 #define MS	1000000ull

@@ -15,8 +15,8 @@
 #define ROOM		64	/* driver data, and room for the driver's response */
 
 /*
- * Writes a command whose request ends where a page that is read-only ends. The driver data follows in the next page,
- * and the driver's response has the same address; the core's response lies in the read-only page. Returns the errno.
+ * Writes a command. Its request ends at the end of a read-only page, in which the core's response would lie. The driver
+ * data is at the beginning of the next page, and so is the driver's response. Returns the errno.
  */
 static int call_undone(int fd, uint32_t command, void *core, size_t len, size_t core_resp)
 {
