@@ -61,6 +61,7 @@ int doorbell(struct ibv_qp *qp);	/* errno */
 int doorbell_of(int fd, uint32_t handle);
 int doorbell_bare(int fd);		/* without a QP: only the context's doorbell hints */
 int doorbell_as(int fd, uint16_t len, uint64_t data);	/* raw attribute of handles; with len <= 8 @data is inline */
+uint64_t inline_u32(uint32_t value);	/* such @data: the core takes its first bytes, on any CPU */
 int peer_send(struct rig *g, uint32_t len);
 int peer_recv(struct rig *g);
 

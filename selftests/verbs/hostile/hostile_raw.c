@@ -406,7 +406,7 @@ static void rings_of_a_qp(struct vt_dev *d)
 	      rq.slots_offset + rq.slot_size * rq.slot_count <= rq.mmap_size, "mmap: the two rings do not overlap");
 }
 
-static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint64_t handle, uint32_t driver)
+static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint32_t handle, uint32_t driver)
 {
 	struct {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -415,7 +415,7 @@ static int bell(int fd, uint16_t nr_attrs, uint16_t attr_id, uint64_t handle, ui
 		.hdr = { .object_id = UVERBS_OBJECT_QP, .method_id = ROAN_METHOD_QP_DOORBELL, .num_attrs = nr_attrs,
 			 .driver_id = driver },
 		.attr = { { .attr_id = ROAN_ATTR_QP_DOORBELL_HANDLES, .len = 4, .flags = UVERBS_ATTR_F_MANDATORY,
-			    .data = handle },
+			    .data = inline_u32(handle) },
 			  { .attr_id = attr_id, .len = 8, .flags = UVERBS_ATTR_F_MANDATORY } },
 	};
 

@@ -128,9 +128,17 @@ int doorbell_as(int fd, uint16_t len, uint64_t data)
 	return ioctl(fd, RDMA_VERBS_IOCTL, &call) ? errno : 0;
 }
 
+uint64_t inline_u32(uint32_t value)
+{
+	uint64_t data = 0;
+
+	memcpy(&data, &value, sizeof(value));
+	return data;
+}
+
 int doorbell_of(int fd, uint32_t handle)
 {
-	return doorbell_as(fd, sizeof(handle), handle);
+	return doorbell_as(fd, sizeof(handle), inline_u32(handle));
 }
 
 int doorbell_bare(int fd)
