@@ -509,7 +509,7 @@ def trains(v):
             data += datagram(body, ident=1 + i, good=i not in bad)[28:]
         ip, udp = ip_header(4, H1[4], H2[4], length), struct.pack(">HHH", 0xC123, 4791, length)
         pseudo = ip[12:20] + struct.pack(">HH", 17, length)
-        vnet = struct.pack("<BBHHHH", 1, 5, 14 + 28, size, 14 + 20, 6)
+        vnet = struct.pack("=BBHHHH", 1, 5, 14 + 28, size, 14 + 20, 6)
         return vnet + v.wire.ether(4) + ip + udp + struct.pack(">H", ~checksum(pseudo) & 0xFFFF) + data
 
     def case(name, frame, moved, statuses):

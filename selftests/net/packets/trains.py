@@ -44,7 +44,7 @@ def capture(dev, path):
 def skbs(frames):
     """For RoCE: IP header, UDP header, UDP payload, GSO segment size (0: a single packet)."""
     for frame in frames:
-        kind, size = frame[1] & 0x7F, struct.unpack_from("<H", frame, 4)[0]
+        kind, size = frame[1] & 0x7F, struct.unpack_from("=H", frame, 4)[0]
         ip, proto = frame[10 + 14:], frame[10 + 12:10 + 14]
         l3 = {b"\x08\x00": 20, b"\x86\xdd": 40}.get(proto)
         if not l3 or ip[9 if l3 == 20 else 6] != 17 or ip[l3 + 2:l3 + 4] != struct.pack(">H", 4791):
