@@ -28,11 +28,13 @@ set_both() {
 }
 
 # wire NETEM-WORDS: both ways. netem drops whole skbs: segments off, and it drops packets; segments on, GSO skbs.
+# A qdisc that is replaced by its own kind keeps its counts and the options that are not named (corrupt, ecn).
 wire() {
 	local end dev
 	for end in a b; do
 		dev=v1; [ $end = a ] || [ "$LINK_TYPE" = rxe ] || dev=v2
-		$end tc qdisc replace dev $dev root netem "$@" limit 10000 || return
+		$end tc qdisc del dev $dev root 2> /dev/null
+		$end tc qdisc add dev $dev root netem "$@" limit 10000 || return
 	done
 }
 segments() { # on|off
