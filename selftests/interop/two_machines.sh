@@ -13,14 +13,15 @@ LAB1=${1:?} LAB2=${2:?}
 wire=$(mktemp -d /tmp/roan-wire.XXXXXX)
 trap 'rm -rf "$wire"' EXIT
 
-machine() { # NUMBER LAB LINK
-	CABLE=$wire:$1 LINK_TYPE=$3 "$HERE/../vm/run.sh" "$2" -m 1G -s "${LIMIT:-400}" "${build[@]}" "$HERE/machine.sh" "$1" > "$wire/$1.out" 2>&1
+machine() { # NUMBER LAB LINK PEER'S-LINK
+	CABLE=$wire:$1 LINK_TYPE=$3 PEER_LINK=$4 LAB_ENV="${LAB_ENV:-} PEER_LINK" "$HERE/../vm/run.sh" "$2" -m 1G \
+		-s "${LIMIT:-400}" "${build[@]}" "$HERE/machine.sh" "$1" > "$wire/$1.out" 2>&1
 	echo $? > "$wire/$1.rc"
 }
 
 ktap_header
-machine 2 "$LAB2" "${LINK2:-roan}" &
-machine 1 "$LAB1" "${LINK1:-roan}"
+machine 2 "$LAB2" "${LINK2:-roan}" "${LINK1:-roan}" &
+machine 1 "$LAB1" "${LINK1:-roan}" "${LINK2:-roan}"
 wait
 for n in 1 2; do
 	lab=LAB$n
