@@ -75,7 +75,7 @@ algorithms() {
 	done
 }
 mtu() {
-	a ip link set v1 mtu 1500; sleep 0.1; a ip link set v1 mtu 4200
+	a ip link set v1 mtu 1500; sleep 1; a ip link set v1 mtu 4200
 }
 down() {
 	b ip link set v2 down; sleep 0.1; b ip link set v2 up

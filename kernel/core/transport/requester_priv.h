@@ -181,6 +181,8 @@ static inline void go_back(struct roan_requester *r, u64 now)
 bool roan_repair_possible(const struct roan_requester *r);
 /* A sequence NAK names packet una_psn. False: everything is to be sent again from there on. */
 bool roan_repair_by_nak(struct roan_requester *r, u64 now);
+/* Uses a retry, unless one has been used since the last progress. False: none is left. */
+bool roan_req_use_retry(struct roan_requester *r);
 /*
  * una_psn has advanced during a repair. A peer that drops what it receives after a gap cannot acknowledge a packet
  * behind the repaired ones.

@@ -57,9 +57,8 @@ bool roan_repair_by_nak(struct roan_requester *r, u64 now)
 {
 	u32 packets = req_plan_repair(r);
 
-	if (!packets || !r->retries_left)
+	if (!packets || !roan_req_use_retry(r))
 		return false;
-	r->retries_left--;
 	r->repair_backoff = 0;
 	req_begin_repair(r, packets);
 	r->timed_at = 0;	/* ACKs wait for the repair: no RTT sample */

@@ -106,6 +106,7 @@ static void req_progress(struct roan_requester *r, u32 from, bool late, u64 now)
 		roan_repair_progress(r, now);
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
+	r->retry_used = false;
 	r->nak_seen = false;
 	r->repair_backoff = 0;
 	r->rnr_until = 0;	/* another copy of the refused request was accepted */
@@ -186,12 +187,26 @@ static enum roan_event req_give_up(struct roan_requester *r, enum roan_status st
 	return ROAN_EV_FAILED;
 }
 
-/* Goes back if a retry is left (9.9.2.4.2). */
+/*
+ * A NAK uses a retry (9.9.2.4.2). The next ones until there is progress answer what a timer sent again, and use none:
+ * early resends use none, and a path that passes small packets only would answer each of them with a NAK.
+ */
+bool roan_req_use_retry(struct roan_requester *r)
+{
+	if (r->retry_used)
+		return true;
+	if (!r->retries_left)
+		return false;
+	r->retries_left--;
+	r->retry_used = true;
+	return true;
+}
+
+/* Goes back if a retry is left. */
 static enum roan_event req_retry(struct roan_requester *r, u64 now)
 {
-	if (!r->retries_left)
+	if (!roan_req_use_retry(r))
 		return req_give_up(r, ROAN_ST_RETRY_EXC_ERR);
-	r->retries_left--;
 	go_back(r, now);
 	r->rto_base_ns = now;
 	return ROAN_EV_RETRY;
@@ -246,6 +261,7 @@ static enum roan_event req_rnr_nak(struct roan_requester *r, u8 code, u64 now)
 	}
 	/* the request arrived, so only rnr_left limits the wait for the receiver */
 	r->retries_left = r->cfg.retry_cnt;
+	r->retry_used = false;
 	/* everything is sent again anyway: ignore sequence NAKs for the packets after it */
 	r->nak_seen = true;
 	go_back(r, now);
@@ -547,6 +563,7 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	if (!r->retries_left)
 		return req_give_up(r, ROAN_ST_RETRY_EXC_ERR);
 	r->retries_left--;
+	r->retry_used = true;
 	req_start_probe(r, now, now);
 	return ROAN_EV_RETRY;
 }

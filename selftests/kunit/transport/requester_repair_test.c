@@ -186,7 +186,7 @@ static void repair__not_of_a_failed_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
 }
 
-/* No round trip was measured: the timeout sends the packet again. Each repair uses a retry. */
+/* No round trip was measured: the timeout sends the packet again. The repair uses a retry. */
 static void repair__lost_waits_for_the_timer(struct kunit *test)
 {
 	struct req_fixture *f = sent(test, 8);

@@ -290,6 +290,29 @@ static void timer__rto_costs_no_retry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->r.retries_left, 1);
 }
 
+/* Small packets arrive, and the large one before them never does: each early resend is answered by a NAK. */
+static void timer__naks_of_early_resends_cost_no_retry(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_rtt(test);
+	enum roan_event event = ROAN_EV_RETRY;
+	u64 began = f->now;
+	u32 rounds;
+
+	post(f, ROAN_OP_SEND, MTU);
+	post(f, ROAN_OP_SEND, 8);
+	for (rounds = 0; rounds < 30 && event == ROAN_EV_RETRY; rounds++) {
+		send_all(f);
+		if (rounds)
+			KUNIT_EXPECT_NE(test, sequence_nak(f, 1), ROAN_EV_FAILED);
+		send_all(f);
+		f->now = roan_requester_deadline(&f->r);
+		event = roan_requester_timer(&f->r, f->now);
+	}
+	KUNIT_EXPECT_EQ(test, event, ROAN_EV_FAILED);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_RETRY_EXC_ERR);
+	KUNIT_EXPECT_GE(test, f->now - began, f->r.cfg.retry_cnt * roan_timeout_ns(14));
+}
+
 static void timer__rto_runs_from_the_last_packet(struct kunit *test)
 {
 	struct req_fixture *f = req_fixture_with_rtt(test);
@@ -547,6 +570,7 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(rtt__not_of_a_retransmission),
 	KUNIT_CASE(rtt__not_if_sent_early),
 	KUNIT_CASE(timer__rto_costs_no_retry),
+	KUNIT_CASE(timer__naks_of_early_resends_cost_no_retry),
 	KUNIT_CASE(timer__rto_runs_from_the_last_packet),
 	KUNIT_CASE(timer__probe_then_loss_resends_all),
 	KUNIT_CASE(timer__late_ack_resends_nothing),
