@@ -272,7 +272,6 @@ struct roan_requester {
 	u8  rnr_left;
 	bool credits_known;	/* the peer uses end-to-end flow control */
 	bool nak_seen;		/* a sequence NAK for una_psn was handled; further ones are ignored */
-	bool retry_used;	/* since the last progress: a NAK uses no further one */
 	/*
 	 * Repair: packets of a gap are sent again, and next_psn stays. @repair_left packets, from @repair_psn of work
 	 * request @repair_index on, are still to be sent.

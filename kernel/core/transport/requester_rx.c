@@ -106,7 +106,6 @@ static void req_progress(struct roan_requester *r, u32 from, bool late, u64 now)
 		roan_repair_progress(r, now);
 	r->retries_left = r->cfg.retry_cnt;
 	r->rnr_left = r->cfg.rnr_retry;
-	r->retry_used = false;
 	r->nak_seen = false;
 	r->repair_backoff = 0;
 	r->rnr_until = 0;	/* another copy of the refused request was accepted */
@@ -193,12 +192,11 @@ static enum roan_event req_give_up(struct roan_requester *r, enum roan_status st
  */
 bool roan_req_use_retry(struct roan_requester *r)
 {
-	if (r->retry_used)
-		return true;
+	if (r->retries_left < r->cfg.retry_cnt)
+		return true;	/* progress renews all */
 	if (!r->retries_left)
 		return false;
 	r->retries_left--;
-	r->retry_used = true;
 	return true;
 }
 
@@ -261,7 +259,6 @@ static enum roan_event req_rnr_nak(struct roan_requester *r, u8 code, u64 now)
 	}
 	/* the request arrived, so only rnr_left limits the wait for the receiver */
 	r->retries_left = r->cfg.retry_cnt;
-	r->retry_used = false;
 	/* everything is sent again anyway: ignore sequence NAKs for the packets after it */
 	r->nak_seen = true;
 	go_back(r, now);
@@ -563,7 +560,6 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	if (!r->retries_left)
 		return req_give_up(r, ROAN_ST_RETRY_EXC_ERR);
 	r->retries_left--;
-	r->retry_used = true;
 	req_start_probe(r, now, now);
 	return ROAN_EV_RETRY;
 }

@@ -204,6 +204,7 @@ static void repair__without_a_retry_left_fails(struct kunit *test)
 {
 	struct req_fixture *f = sent(test, 8);
 
+	f->r.cfg.retry_cnt = 0;
 	f->r.retries_left = 0;
 	KUNIT_EXPECT_EQ(test, sequence_nak(f, 0), ROAN_EV_FAILED);
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_RETRY_EXC_ERR);
