@@ -7,8 +7,8 @@
  *
  * An skb gets a linear part that ends anywhere from the IP header on, then page fragments, then a list of skbs, each of
  * random length. It may also be cloned, have shared fragments, another state of its checksum, or be a GSO skb of one
- * packet. Parameters count what was done. With wrong_gso=PERCENT, so many skbs get a random length of their packets: a
- * virtual machine may send such (its virtio header has a length that nobody compares with the data).
+ * packet. Parameters count what was done. With wrong_gso=PERCENT, so many skbs get a random gso_size. Such skbs come from
+ * virtual machines: the kernel takes gso_size from the virtio header and does not compare it with the data.
  */
 #include <linux/crc32.h>
 #include <linux/ip.h>
@@ -164,28 +164,28 @@ static bool add_rest(struct sk_buff *skb, const u8 *from, u32 len, bool segments
 /* @l4 is the offset of the UDP header. False: the skb has lost bytes. */
 static bool lay_out(struct sk_buff *skb, u32 l4)
 {
-	bool segments = skb_is_gso(skb) && percent(30);
-	u32 len = skb->len, head;
-	bool done;
+	u32 len = skb->len, payload = l4 + sizeof(struct udphdr), head;
+	bool segments, done;
 	u8 *bytes;
 
-	if (percent(20) || len <= l4 + sizeof(struct udphdr)) {
+	if (percent(20) || len <= payload) {
 		linear++;
 		return !skb_linearize(skb);
 	}
 	bytes = kmalloc(len, GFP_ATOMIC | __GFP_NOWARN);
 	if (!bytes)
 		return false;
+	segments = skb_is_gso(skb) && len - payload > skb_shinfo(skb)->gso_size && percent(30);
 	if (segments) {
-		head = l4 + sizeof(struct udphdr) + min_t(u32, skb_shinfo(skb)->gso_size, len - l4 - sizeof(struct udphdr));
+		head = payload + skb_shinfo(skb)->gso_size;
 	} else {
 		head = percent(70) ? random_in(l4, min(len - 1, l4 + 48)) : random_in(l4, len - 1);
-		if (head < l4 + sizeof(struct udphdr) + 12)
+		if (head < payload + 12)
 			split_header++;
 	}
 	done = !skb_copy_bits(skb, 0, bytes, len) && keep_head(skb, head) &&
-	       add_rest(skb, bytes + head, len - head, segments && head < len);
-	if (done && segments && head < len)
+	       add_rest(skb, bytes + head, len - head, segments);
+	if (done && segments)
 		skb_shinfo(skb)->gso_type |= SKB_GSO_FRAGLIST;
 	kfree(bytes);
 	return done;
