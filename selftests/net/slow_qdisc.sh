@@ -16,7 +16,6 @@ slow() { # LIMIT
 	a tc qdisc replace dev v1 root handle 1: tbf rate 80mbit burst 128k limit "$1" &&
 		b tc qdisc replace dev v2 root handle 1: tbf rate 80mbit burst 128k limit "$1"
 }
-sum() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); }
 
 # Records the maximum number of bytes waiting at either end from now on.
 watch() {
@@ -35,13 +34,13 @@ through() {
 	local tool=$1 resent refused sent watcher rc=0
 	shift
 	echo 0 > /tmp/most
-	resent=$(sum resent_pkts) refused=$(sum tx_dropped) sent=$(sum sent_pkts)
+	resent=$(total resent_pkts) refused=$(total tx_dropped) sent=$(total sent_pkts)
 	watch & watcher=$!
 	PORT=$((PORT + 1))
 	both 200 $PORT "$tool -d $ADEV -F -p $PORT $*" "$tool -d $BDEV -F -p $PORT $* $AIP" || rc=1
 	kill $watcher
 	wait $watcher
-	resent=$(($(sum resent_pkts) - resent)) refused=$(($(sum tx_dropped) - refused)) sent=$(($(sum sent_pkts) - sent))
+	resent=$(($(total resent_pkts) - resent)) refused=$(($(total tx_dropped) - refused)) sent=$(($(total sent_pkts) - sent))
 	echo "# $tool $*: of $sent packets $resent sent again, $refused skbs refused, at most $(cat /tmp/most) bytes waited" >&3
 	[ $rc = 0 ] && [ $((100 * resent)) -le $((AGAIN * sent)) ] && [ $refused = 0 ] && [ "$(cat /tmp/most)" -le "$MOST" ]
 }

@@ -27,6 +27,8 @@ set_both() {
 	echo "$2" > "/sys/class/infiniband/$ADEV/ports/1/cc_param/$1" && echo "$2" > "/sys/class/infiniband/$BDEV/ports/1/cc_param/$1"
 }
 
+total() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); } # COUNTER: of both devices
+
 # wire NETEM-WORDS: both ways. netem drops whole skbs: segments off, and it drops packets; segments on, GSO skbs.
 # A qdisc that is replaced by its own kind keeps its counts and the options that are not named (corrupt, ecn).
 wire() {

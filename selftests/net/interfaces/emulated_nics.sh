@@ -8,8 +8,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
 . "$HERE/../../verbs/pair.sh"
 
-sum() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); }
-counts() { echo "$(sum sent_pkts) $(sum sent_skbs) $(sum rcvd_pkts) $(sum rcvd_skbs) $(sum rx_bad_icrc)"; }
+counts() { echo "$(total sent_pkts) $(total sent_skbs) $(total rcvd_pkts) $(total rcvd_skbs) $(total rx_bad_icrc)"; }
 
 # carry trains|single OPTIONS...: whether the receiver must get aggregated skbs or single packets. ACKs and small
 # messages are single packets.

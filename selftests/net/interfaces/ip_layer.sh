@@ -29,7 +29,6 @@ group() {
 	return 1
 }
 
-total() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); } # COUNTER: of both ends
 # Packets that were refused or lost in a host, at both ends. Not rx_unknown_qp: a packet that was sent again may come after its QP's end.
 refused() {
 	local c s=0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Received skbs of any layout in memory, made by skb_layouts.c before roan's receive hook: every byte is right, no packet is
-# refused, nothing is written into data that a clone shares. Then skbs whose gso_size is wrong: refused and sent again.
+# Received skbs of any layout in memory, made by skb_layouts.c before roan's receive hook. Every byte is right, no packet is
+# refused, and a clone keeps its bytes. In the last cases skbs have a wrong gso_size: packets are refused and sent again.
 # SEED=N (default 1) repeats the choices of a run as far as the packets are the same.
 #
 #	h1: roan1 on v1 ======== v2 with roan2 :h2
@@ -12,7 +12,6 @@ HERE=$(dirname "$(readlink -f "$0")")
 MODULE=$(dirname "$(roan_ko)")/roan_skb_layouts.ko
 DONE=/sys/module/roan_skb_layouts/parameters
 
-total() { echo $(($(counter "$ADEV" "$1") + $(counter "$BDEV" "$1"))); }
 refused() { echo $(($(total rx_bad_icrc) + $(total rx_truncated) + $(total rx_invalid) + $(total rx_wrong_peer))); }
 
 # right SECONDS OPTIONS...: verbs_stress passes, and no packet was refused.
