@@ -24,16 +24,19 @@ after_start() { # PACKETS COMMAND...
 	wait_for 100 has_received "$ADEV" $(($(counter "$ADEV" rcvd_pkts) + $1)) && "${@:2}"
 }
 
-# scarce KIND PERCENT OPTIONS...: verbs_stress while allocations fail, at least 10.
+# scarce KIND PERCENT OPTIONS...: verbs_stress while allocations fail, again until 10 have failed: a short run may be over
+# soon after the failures begin.
 scarce() {
-	local kind=$1 percent=$2 pid rc=0 n
+	local kind=$1 percent=$2 pid rc=0 n=0 run
 	shift 2
-	after_start 50 fails "$kind" "$percent" &
-	pid=$!
-	stress 300 "$@" || rc=1
-	wait $pid || rc=1
-	n=$(failed "$kind")
-	healthy
+	for ((run = 0; run < 5 && n < 10 && rc == 0; run++)); do
+		after_start 50 fails "$kind" "$percent" &
+		pid=$!
+		stress 300 "$@" || rc=1
+		wait $pid || rc=1
+		n=$((n + $(failed "$kind")))
+		healthy
+	done
 	echo "$n allocations failed"
 	[ "$n" -ge 10 ] && [ $rc = 0 ] && nothing_left
 }
