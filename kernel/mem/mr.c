@@ -265,7 +265,7 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		fresh = old;
 	}
 	if (flags & IB_MR_REREG_PD)
-		mr->ib.pd = pd;
+		WRITE_ONCE(mr->ib.pd, pd);	/* mw.c reads it before it excludes this */
 	set_access(mr, access);
 	roan_mr_trace(mr, 0);
 	smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The R_Key after a bind of a type 2 memory window. Other properties of windows are tested in key_test.c. */
+/* The R_Key after a bind of a type 2 memory window, and the region's count of windows. Other properties of windows are tested in key_test.c. */
 #include "../fakes.h"
 
 #define IOVA	0x7f0000001000ull
@@ -61,8 +61,31 @@ static void type_2_bind_keeps_the_index(struct kunit *test)
 	roan_dealloc_mw(&mw.ib);
 }
 
+/* A bind by a QP of another PD, which may have guessed the key, must not make the region's deregistration fail. */
+static void region_of_another_pd_is_not_counted(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	struct roan_mw mw;
+	struct roan_mw_binding *win = new_window(test, &mw);
+	struct roan_send_wqe wqe = {
+		.bind = { .addr = IOVA, .length = LEN, .mr_lkey = mr->key.key, .mw_rkey = win->key.key,
+			  .access = IB_ACCESS_REMOTE_READ },
+	};
+	struct ib_pd other = {};
+
+	atomic_set(&mr->n_mws, INT_MIN);	/* nothing can be counted: a bind that tried would get BAD_KEY */
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_KEY);
+	mr->ib.pd = &other;
+	KUNIT_EXPECT_EQ(test, roan_mw_bind(&f->qp, &wqe), (u32)ROAN_VERR_BAD_PD);
+	mr->ib.pd = &f->pd.ib;
+	atomic_set(&mr->n_mws, 0);
+	roan_dealloc_mw(&mw.ib);
+}
+
 static struct kunit_case mw_cases[] = {
 	KUNIT_CASE(type_2_bind_keeps_the_index),
+	KUNIT_CASE(region_of_another_pd_is_not_counted),
 	{}
 };
 
