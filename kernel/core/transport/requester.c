@@ -132,12 +132,12 @@ static bool req_ack_follows(const struct roan_requester *r, u32 index)
 }
 
 /*
- * After a timeout one packet is enough to learn what the peer has received, and adds little to a queue that is only
- * slow.
+ * After a timeout or an RNR NAK one packet is enough to learn what the peer has received, or whether it is ready. More
+ * would add to a queue that is only slow, and take the receiver the CPU time that it needs to become ready.
  */
 static u32 req_psn_window(const struct roan_requester *r)
 {
-	return r->rto_probe ? 1 : r->start_window;
+	return r->rto_probe || r->rnr_since ? 1 : r->start_window;
 }
 
 /* True if @w is a READ or atomic and the peer already has max_rd_atomic of them. */

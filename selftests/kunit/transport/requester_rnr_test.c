@@ -78,7 +78,7 @@ static void rnr__delay_grows_to_one_ms(struct kunit *test)
 	post(f, ROAN_OP_SEND, 8);
 	post(f, ROAN_OP_SEND, 8);
 	while (f->now - began < 20 * NSEC_PER_MSEC) {
-		KUNIT_ASSERT_EQ(test, send_all(f), 2);
+		KUNIT_ASSERT_EQ(test, send_all(f), asked ? 1 : 2);
 		answer(f, ROAN_AETH_RNR | 1, 0, 0);
 		before = wait;
 		wait = roan_requester_deadline(&f->r) - f->now;
@@ -94,6 +94,25 @@ static void rnr__delay_grows_to_one_ms(struct kunit *test)
 	send_all(f);
 	answer(f, ROAN_AETH_RNR | 1, 1, 0);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 10000);
+}
+
+/* Until the peer accepts it, one packet is sent after each RNR NAK, with AckReq; then everything. */
+static void rnr__one_packet_until_it_is_accepted(struct kunit *test)
+{
+	struct req_fixture *f = infinite_rnr_retry(test);
+
+	post(f, ROAN_OP_SEND, 5 * MTU);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 6);
+	for (int i = 0; i < 5; i++) {
+		answer(f, ROAN_AETH_RNR | 1, 0, 0);
+		f->now = roan_requester_deadline(&f->r);
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+		KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	}
+	KUNIT_EXPECT_EQ(test, ack(f, 0), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, send_all(f), 5);
 }
 
 /* The delay of the RNR NAK is a lower bound, also above 1 ms. */
@@ -125,10 +144,11 @@ static void rnr__covers_what_follows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
 	f->now += 10000;
 	roan_requester_timer(&f->r, f->now);
-	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 0, 0), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, f->r.retries_left, f->r.cfg.retry_cnt);
 	KUNIT_EXPECT_EQ(test, ack(f, 0), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
 	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0), ROAN_EV_RETRY);
 }
 
@@ -182,6 +202,7 @@ static struct kunit_case requester_rnr_cases[] = {
 	KUNIT_CASE(rnr__wait_is_no_timeout),
 	KUNIT_CASE(rnr__for_ever),
 	KUNIT_CASE(rnr__delay_grows_to_one_ms),
+	KUNIT_CASE(rnr__one_packet_until_it_is_accepted),
 	KUNIT_CASE(rnr__never_below_the_nak_delay),
 	KUNIT_CASE(rnr__covers_what_follows),
 	KUNIT_CASE(rnr__of_copies_counts_once),
