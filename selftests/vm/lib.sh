@@ -10,6 +10,7 @@
 # Setup:	load_modules			the RDMA core's modules and, for LINK_TYPE=roan, build/<release>/roan.ko
 #	link_add NAME NETDEV [NETNS]	rdma link add of LINK_TYPE, in a namespace if given
 #	two_hosts [MTU]			the topology below; two_hosts_down removes it
+#	in_order			their link keeps the order of what several CPUs send
 #	on HOST COMMAND...		runs in namespace HOST
 #	wait_for SECONDS COMMAND...	repeats the command until it succeeds; false after SECONDS
 #	poll_idle_us DEV MICROSECONDS [NETNS]	idle time of the device's polling thread (roan; architecture.md)
@@ -199,6 +200,8 @@ nothing_allocated() {
 		$1 > had[$2 $3] { print $1 - had[$2 $3], "bytes more:", $2, $3; more = 1 } END { exit more }' /tmp/allocations - <<< "$now"
 }
 
+# A veth without TSO and whose peer has GRO puts the packets of all CPUs into one queue; any other into one of the CPU.
+in_order() { on h1 ethtool -K v1 gro on tso off && on h2 ethtool -K v2 gro on tso off; }
 two_hosts_down() {
 	local n
 	for n in 1 2; do

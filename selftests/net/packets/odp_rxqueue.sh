@@ -11,10 +11,6 @@ slow_file() {
 	mount -o loop /tmp/slow.img /tmp/slow && dd if=/dev/zero of=/tmp/slow/file bs=1M count=8
 }
 
-# A veth keeps the order of what several CPUs send (pause frames, packets that must not be sent twice) if its peer has GRO
-# and it has no TSO: else each CPU has a queue of its own.
-in_order() { on h1 ethtool -K v1 gro on tso off && on h2 ethtool -K v2 gro on tso off; }
-
 ktap_header
 python_needs odp_rxqueue
 { load_modules && two_hosts && in_order && slow_file; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
