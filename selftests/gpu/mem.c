@@ -128,6 +128,9 @@ static int open_udmabuf(struct mem *m, const struct mem_kind *kind)
 	create.size = huge ? huge_page() : (m->off + m->len + getpagesize() - 1) & -(size_t)getpagesize();
 	if (memfd < 0 || ftruncate(memfd, create.size) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
 		return errno;
+	/* The kernel takes a huge page that it has to allocate for a udmabuf from the reserved ones: 6.12's DEBUG_VM stops. */
+	if (huge && fallocate(memfd, 0, 0, create.size))
+		return errno;
 	m->fd = ioctl(dev, UDMABUF_CREATE, &create);
 	close(dev);
 	close(memfd);
