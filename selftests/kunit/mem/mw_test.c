@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The R_Key after a bind of a type 2 memory window, and the region's count of windows. Other properties of windows are tested in key_test.c. */
+/*
+ * The R_Key after a bind of a type 2 memory window, and the region's count of windows. Other properties of windows are
+ * tested in key_test.c.
+ */
 #include "../fakes.h"
 
 #define IOVA	0x7f0000001000ull
