@@ -105,8 +105,8 @@ static u32 mw_get_mr(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct
 	verr = k->is_mw ? ROAN_VERR_BAD_KEY : ROAN_VERR_NONE;
 	*mr = container_of(k, struct roan_mr, key);
 	/*
-	 * Before it is counted: each count makes a deregistration fail meanwhile, so users of another PD, who may
-	 * guess the key, must not raise it. Re-registration may change the PD here; mw_check_mr() compares it again.
+	 * A count makes a deregistration of the region fail, so a QP of another PD must not raise it: its user may have
+	 * guessed the key. Re-registration may change the PD here; mw_check_mr() compares it again.
 	 */
 	if (!verr && READ_ONCE((*mr)->ib.pd) != &qp->pd->ib)
 		verr = ROAN_VERR_BAD_PD;

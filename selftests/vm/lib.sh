@@ -200,7 +200,7 @@ nothing_allocated() {
 		$1 > had[$2 $3] { print $1 - had[$2 $3], "bytes more:", $2, $3; more = 1 } END { exit more }' /tmp/allocations - <<< "$now"
 }
 
-# A veth without TSO and whose peer has GRO puts the packets of all CPUs into one queue; any other into one of the CPU.
+# A veth has a queue for each CPU that sends. It has one for all CPUs if TSO is off and its peer has GRO.
 in_order() { on h1 ethtool -K v1 gro on tso off && on h2 ethtool -K v2 gro on tso off; }
 two_hosts_down() {
 	local n
