@@ -3,17 +3,15 @@
 # Sourced after lib.sh and pair.sh by the scripts of this folder: MPI programs on the two hosts, over roan only, which the
 # packet counters of the devices verify. WORK is a folder of the script. Has no verdict of its own.
 
-sent() { echo $(($(counter "$ADEV" sent_pkts) + $(counter "$BDEV" sent_pkts))); }
-
 # over_roan PACKETS COMMAND...: passes if the command succeeds and roan sends at least PACKETS packets meanwhile
 over_roan() {
 	local least=$1 before=0 rc
-	before=$(sent)
+	before=$(total sent_pkts)
 	shift
 	"$@"
 	rc=$?
 	[ $rc = 0 ] || return $rc
-	[ $(($(sent) - before)) -ge "$least" ] || { echo "roan sent $(($(sent) - before)) packets, expected at least $least"; return 1; }
+	[ $(($(total sent_pkts) - before)) -ge "$least" ] || { echo "roan sent $(($(total sent_pkts) - before)) packets, expected at least $least"; return 1; }
 }
 
 # Sets up two MPI hosts: mpirun starts processes by a script in place of rsh, which enters the namespace of the host and

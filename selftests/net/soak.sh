@@ -115,7 +115,7 @@ trials() { grep -o 'path_trials [0-9]*' /tmp/states | awk '$2 > n { n = $2 } END
 # Packets dropped for their UDP checksum or ICRC.
 damaged() {
 	{ a nstat -asz UdpInCsumErrors Udp6InCsumErrors; b nstat -asz UdpInCsumErrors Udp6InCsumErrors; } |
-		awk -v n="$(($(counter $ADEV rx_bad_icrc) + $(counter $BDEV rx_bad_icrc)))" '/Csum/ { n += $2 } END { print n }'
+		awk -v n="$(total rx_bad_icrc)" '/Csum/ { n += $2 } END { print n }'
 }
 link_figures() { # BEFORE: number of damaged packets
 	local lost=0 n

@@ -175,6 +175,9 @@ two_hosts() {
 	[ -z "$WIRE" ] || wire_shape "v1:$H1DEV:h1" "v2:$H2DEV:h2"
 }
 
+# A veth has a queue for each CPU that sends. It has one for all CPUs if TSO is off and its peer has GRO.
+in_order() { on h1 ethtool -K v1 gro on tso off && on h2 ethtool -K v2 gro on tso off; }
+
 # Without programs no object may exist except QP 1 and its objects, which the kernel owns.
 nothing_left() {
 	local left
@@ -200,8 +203,6 @@ nothing_allocated() {
 		$1 > had[$2 $3] { print $1 - had[$2 $3], "bytes more:", $2, $3; more = 1 } END { exit more }' /tmp/allocations - <<< "$now"
 }
 
-# A veth has a queue for each CPU that sends. It has one for all CPUs if TSO is off and its peer has GRO.
-in_order() { on h1 ethtool -K v1 gro on tso off && on h2 ethtool -K v2 gro on tso off; }
 two_hosts_down() {
 	local n
 	for n in 1 2; do
