@@ -297,6 +297,23 @@ static bool source_is_gone(struct sim *sim, struct side *s, const struct roan_re
 	return false;
 }
 
+/* A standard requester takes an ACK with the PSN of a READ or atomic for its response, which may be lost. */
+static void check_ack(struct sim *sim, struct side *s, const struct roan_response *a)
+{
+	const struct model *m = &sim_peer(sim, s)->model;
+	u32 psn = sim_peer(sim, s)->req.cfg.sq_psn;
+
+	if (s->resp.cfg.sack && s->resp.peer_supports_sack)
+		return;
+	for (u32 i = 0; i < m->n_requests; i++) {
+		u32 n = model_packets(m, &m->requests[i]);
+
+		SIM_CHECK(sim, !psn_within(a->psn, psn, n) || !roan_op_needs_response(m->requests[i].op),
+			  "side %u: an ACK names job %u, which is a READ or atomic", s->id, i);
+		psn = psn_add(psn, n);
+	}
+}
+
 static void respond_with(struct sim *sim, struct side *s, const struct roan_response *a)
 {
 	struct roan_pkt pkt = {
@@ -331,6 +348,8 @@ static void respond(struct sim *sim, struct side *s)
 		} else if (source_is_gone(sim, s, &a)) {
 			roan_responder_fail(&s->resp, &a, ROAN_NAK_REMOTE_ACCESS);
 		} else {
+			if (a.resp_res == ROAN_NO_RESP_RES && (a.syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_ACK)
+				check_ack(sim, s, &a);
 			respond_with(sim, s, &a);
 			roan_responder_sent(&s->resp, &a);
 		}

@@ -366,6 +366,7 @@ void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt
 	}
 	if (pkt->ackreq)
 		resp->ack_due = true;
+	resp->n_resp_psns = 0;
 	resp_advance(resp, 1);
 }
 
@@ -389,6 +390,7 @@ static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pk
 	if (++resp->resp_res_next == resp->cfg.max_dest_rd_atomic)
 		resp->resp_res_next = 0;
 	resp_queue_response(resp, e, 0, npkts);
+	resp->n_resp_psns = min(resp->n_resp_psns + npkts, PSN_MASK / 2);
 	resp_advance(resp, npkts);
 }
 
@@ -500,7 +502,7 @@ bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_re
 	else if (resp->nak_due)
 		resp_compose_ack(resp, resp->nak_syndrome, resp->nak_psn, a);
 	else
-		resp_compose_ack(resp, ROAN_AETH_ACK | credits, psn_add(resp->epsn, -1u), a);
+		resp_compose_ack(resp, ROAN_AETH_ACK | credits, roan_resp_ack_psn(resp), a);
 	return resp->nak_due || resp->ack_due;
 }
 

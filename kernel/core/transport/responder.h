@@ -99,6 +99,8 @@ struct roan_responder {
 	u32 oldest_pending;	/* the oldest of them in PSN order; invalid if there is none */
 
 	u32 epsn;		/* expected PSN */
+	/* PSNs of READs, atomics and the like that were executed after the last SEND or WRITE; at most PSN_MASK / 2 */
+	u32 n_resp_psns;
 	u32 msn;		/* messages completed */
 	u8  msg_op;		/* enum roan_op of the current message; ROAN_OP_NONE between messages */
 	bool uc_drop_msg;	/* UC: a packet was lost: drop packets until the next FIRST or ONLY */

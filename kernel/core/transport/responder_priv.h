@@ -11,6 +11,18 @@ static inline bool roan_resp_nak_is_rnr(const struct roan_responder *resp)
 	return (resp->nak_syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR;
 }
 
+/*
+ * The PSN that an ACK names: the last one executed. To a standard peer that of the last SEND or WRITE: it takes an ACK
+ * with a READ's or atomic's PSN for the response, which may be lost (rdma_rxe then completes a READ without its data).
+ * A roan peer requests the response again.
+ */
+static inline u32 roan_resp_ack_psn(const struct roan_responder *resp)
+{
+	bool roan_peer = resp->cfg.sack && resp->peer_supports_sack;
+
+	return psn_add(resp->epsn, -1u - (roan_peer ? 0 : resp->n_resp_psns));
+}
+
 static inline void roan_resp_sequence_nak(struct roan_responder *resp)
 {
 	resp->nak_sent = true;

@@ -233,6 +233,44 @@ static void admit__duplicate_send_is_acknowledged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->a.msn, 2);
 }
 
+/* An ACK with the PSN of a READ looks like its response to a standard requester, which may have lost that. */
+static void next__ack_never_names_a_read(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+
+	take(f, request(0x0a, 0, 8, 8));
+	take(f, request(0x0c, 1, 0, 2 * MTU));
+	take(f, request(0x14, 3, 0, 0));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x0f);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x12);
+	for (int again = 0; again < 2; again++) {
+		KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+		KUNIT_EXPECT_EQ(test, f->a.psn, PSN0);
+		KUNIT_EXPECT_EQ(test, owed(f), -1);
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0a, 0, 8, 8)), ROAN_V_DUPLICATE);
+	}
+	take(f, request(0x04, 4, 8, 0));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 4));
+}
+
+/* Nor after so many READs that the last SEND has the PSN of a new request. */
+static void next__ack_after_many_reads_is_an_old_one(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+	u32 n = 0;
+
+	take(f, request(0x04, n++, 8, 0));
+	for (u32 i = 0; i < 5; i++, n += 1 << 22) {
+		take(f, request(0x0c, n, 0, MTU << 22));
+		f->r.n_pending = 0;		/* as if all responses were sent */
+		f->resp_res[i % 2].pending = false;
+	}
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_LT(test, psn_diff(f->a.psn, psn_add(PSN0, n)), -(1 << 22));
+}
+
 static void admit__duplicate_atomic_repeats_the_result(struct kunit *test)
 {
 	struct resp_fixture *f = resp_fixture(test);
@@ -512,6 +550,8 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__not_everything_early_is_kept),
 	KUNIT_CASE(admit__late_nak_names_the_present_gap),
 	KUNIT_CASE(admit__duplicate_send_is_acknowledged),
+	KUNIT_CASE(next__ack_never_names_a_read),
+	KUNIT_CASE(next__ack_after_many_reads_is_an_old_one),
 	KUNIT_CASE(admit__duplicate_atomic_repeats_the_result),
 	KUNIT_CASE(set_resources__more_keeps_what_is_there),
 	KUNIT_CASE(admit__duplicate_read_within_the_first),
