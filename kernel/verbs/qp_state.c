@@ -394,6 +394,7 @@ static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_
 		qp_copy_attr(qp, attr, mask, prep);
 		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)
 			qp_enter_state(qp, next);
+		qp->rq.resp.cfg.denied_ops = roan_qp_denied_ops(qp->access);
 		if (cur == IB_QPS_RTS || cur == IB_QPS_SQD)
 			qp_tune(qp);
 	}

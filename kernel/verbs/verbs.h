@@ -95,6 +95,15 @@ bool roan_qp_disconnect(struct roan_qp *qp);
 void roan_qp_enter_err(struct roan_qp *qp);			/* at once; no queue lock held */
 void roan_qp_quiesce(struct roan_qp *qp);			/* before it is destroyed; process context */
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);
+
+/* RC requests that a QP's access rights do not allow, for the responder. FLUSHes are checked in mem/mr_access.c. */
+static inline u16 roan_qp_denied_ops(u32 access)
+{
+	return (access & IB_ACCESS_REMOTE_WRITE ? 0 : BIT(ROAN_OP_WRITE) | BIT(ROAN_OP_ATOMIC_WRITE)) |
+	       (access & IB_ACCESS_REMOTE_READ ? 0 : BIT(ROAN_OP_READ)) |
+	       (access & IB_ACCESS_REMOTE_ATOMIC ? 0 : BIT(ROAN_OP_CMP_SWAP) | BIT(ROAN_OP_FETCH_ADD));
+}
+
 /* Process context. Fail the connected QPs whose address is on @ndev; flush all user QPs of @dev. */
 void roan_qp_fail_on_netdev(const struct net_device *ndev);
 void roan_qp_flush_on_device(const struct roan_dev *dev);

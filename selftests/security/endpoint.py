@@ -34,7 +34,9 @@ class End:
             self.cq.close()
         self.cq, self.kind, self.posted = CQ(self.ctx, 32), getattr(e, f"IBV_QPT_{kind}"), 0
         init = QPInitAttr(qp_type=self.kind, scq=self.cq, rcq=self.cq, cap=QPCap(8, 8, 1, 1), sq_sig_all=1)
-        self.qp = QP(self.pd, init, QPAttr(port_num=1))
+        attr = QPAttr(port_num=1)
+        attr.qp_access_flags = e.IBV_ACCESS_REMOTE_WRITE
+        self.qp = QP(self.pd, init, attr)
         return self.qp.qp_num
 
     def connect(self, own, peer, qpn, rq_psn, sq_psn, netdev=None):

@@ -310,7 +310,7 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 		return resp_duplicate(resp, pkt);
 	if (ahead > 0)
 		return resp_gap(resp, pkt);
-	if (!resp_valid(resp, pkt)) {
+	if (resp->cfg.denied_ops & BIT(pkt->info->op) || !resp_valid(resp, pkt)) {
 		roan_responder_nak(resp, ROAN_NAK_INVALID_REQUEST);
 		return ROAN_V_INVALID;
 	}

@@ -56,6 +56,8 @@ struct roan_responder_cfg {
 	u8  mtu_shift;		/* path MTU = 1 << mtu_shift bytes */
 	u8  max_dest_rd_atomic;	/* responder resources in use, 0..max_resp_res */
 	bool sack;		/* SACKs may be sent */
+	/* Bits by enum roan_op: RC requests that the QP's access rights do not allow; the driver half may change it */
+	u16 denied_ops;
 	u32 rq_psn;
 };
 

@@ -82,6 +82,27 @@ static void admit__no_resources_no_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 8)), ROAN_V_INVALID);
 }
 
+static void admit__what_the_qp_does_not_allow(struct kunit *test)
+{
+	static const struct { u8 opcode, op; u16 len; } requests[] = {
+		{ 0x0a, ROAN_OP_WRITE, 8 }, { 0x06, ROAN_OP_WRITE, MTU }, { 0x0b, ROAN_OP_WRITE, 8 },
+		{ 0x0a, ROAN_OP_WRITE, 0 }, { 0x0c, ROAN_OP_READ, 0 }, { 0x13, ROAN_OP_CMP_SWAP, 0 },
+		{ 0x14, ROAN_OP_FETCH_ADD, 0 }, { 0x1d, ROAN_OP_ATOMIC_WRITE, 8 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct roan_pkt pkt = request(requests[i].opcode, 0, requests[i].len,
+					      requests[i].opcode == 0x06 ? MTU + 1 : requests[i].len);
+		struct resp_fixture *f = resp_fixture(test);
+
+		f->r.cfg.denied_ops = ~BIT(requests[i].op);
+		KUNIT_EXPECT_EQ(test, admit(f, pkt), ROAN_V_EXECUTE);
+		f->r.cfg.denied_ops = BIT(requests[i].op);
+		KUNIT_EXPECT_EQ(test, admit(f, pkt), ROAN_V_INVALID);
+		expect_nak(test, f, ROAN_NAK_INVALID_REQUEST, 0);
+	}
+}
+
 static void admit__more_reads_than_agreed(struct kunit *test)
 {
 	struct resp_fixture *f = resp_fixture(test);
@@ -540,6 +561,7 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__atomics_are_aligned),
 	KUNIT_CASE(set_resources__memory_may_come_with_the_first_read),
 	KUNIT_CASE(admit__no_resources_no_read),
+	KUNIT_CASE(admit__what_the_qp_does_not_allow),
 	KUNIT_CASE(admit__more_reads_than_agreed),
 	KUNIT_CASE(admit__without_resources_no_read),
 	KUNIT_CASE(admit__new_read_takes_a_repeated_ones_resource),

@@ -19,10 +19,12 @@ struct refusal {
 	uint64_t addr_add;	/* added to the region's address */
 	uint32_t len, key_xor;
 	enum ibv_wc_status local, remote;	/* remote: of the receive posted at the responder */
+	unsigned int denied;	/* access flags that the responder's QP does not have */
 };
 
 static void refused(struct vt_dev *d, const struct refusal *r)
 {
+	struct ibv_qp_attr rights = { .qp_access_flags = RIGHTS & ~r->denied };
 	enum ibv_wc_status got, flush, other;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -31,6 +33,8 @@ static void refused(struct vt_dev *d, const struct refusal *r)
 
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	memset(p.buf, 0x11, BUF);
+	if (r->denied && ibv_modify_qp(p.qp[1], &rights, IBV_QP_ACCESS_FLAGS))
+		vt_die("modify_qp: access flags");
 	sge = sge_at(&p, 0, r->len);
 	wr = (struct ibv_send_wr) {
 		.wr_id = 1, .opcode = r->op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
@@ -63,18 +67,28 @@ static void refused(struct vt_dev *d, const struct refusal *r)
 }
 
 static const struct refusal refusals[] = {
-	{ "WRITE with a wrong key", IBV_WR_RDMA_WRITE, 0, 64, 0x5500, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
-	{ "WRITE with a stale key", IBV_WR_RDMA_WRITE, 0, 64, 0x55, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
-	{ "WRITE past the end", IBV_WR_RDMA_WRITE, BUF - 63, 64, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	{ "WRITE with a wrong key", IBV_WR_RDMA_WRITE, 0, 64, 0x5500, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, 0 },
+	{ "WRITE with a stale key", IBV_WR_RDMA_WRITE, 0, 64, 0x55, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, 0 },
+	{ "WRITE past the end", IBV_WR_RDMA_WRITE, BUF - 63, 64, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, 0 },
 	{ "WRITE whose range wraps",
-	IBV_WR_RDMA_WRITE, -(uint64_t)64, 4096, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
+	IBV_WR_RDMA_WRITE, -(uint64_t)64, 4096, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, 0 },
 	{ "WRITE with immediate, with a wrong key", IBV_WR_RDMA_WRITE_WITH_IMM, 0, 64, 0x5500, IBV_WC_REM_ACCESS_ERR,
-	  IBV_WC_LOC_ACCESS_ERR },
+	  IBV_WC_LOC_ACCESS_ERR, 0 },
 	{ "WRITE with immediate, of several packets, with a wrong key", IBV_WR_RDMA_WRITE_WITH_IMM, 0, 9000, 0x5500,
-	  IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
-	{ "READ past the end", IBV_WR_RDMA_READ, BUF - 63, 64, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR },
-	{ "unaligned atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, 4, 8, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR },
-	{ "SEND longer than the receive", IBV_WR_SEND, 0, 64, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR },
+	  IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, 0 },
+	{ "READ past the end", IBV_WR_RDMA_READ, BUF - 63, 64, 0, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR, 0 },
+	{ "unaligned atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, 4, 8, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR, 0 },
+	{ "SEND longer than the receive", IBV_WR_SEND, 0, 64, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR, 0 },
+	{ "WRITE that the QP does not allow", IBV_WR_RDMA_WRITE, 0, 64, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR,
+	  IBV_ACCESS_REMOTE_WRITE },
+	{ "WRITE of several packets that the QP does not allow", IBV_WR_RDMA_WRITE, 0, 9000, 0, IBV_WC_REM_INV_REQ_ERR,
+	  IBV_WC_WR_FLUSH_ERR, IBV_ACCESS_REMOTE_WRITE },
+	{ "WRITE with immediate that the QP does not allow", IBV_WR_RDMA_WRITE_WITH_IMM, 0, 64, 0,
+	  IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR, IBV_ACCESS_REMOTE_WRITE },
+	{ "READ that the QP does not allow", IBV_WR_RDMA_READ, 0, 64, 0, IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR,
+	  IBV_ACCESS_REMOTE_READ },
+	{ "atomic that the QP does not allow", IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 0, IBV_WC_REM_INV_REQ_ERR,
+	  IBV_WC_WR_FLUSH_ERR, IBV_ACCESS_REMOTE_ATOMIC },
 };
 
 static void local_error(struct vt_dev *d)
