@@ -475,7 +475,7 @@ void roan_sq_arm(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
 	u64 deadline = qp->sq.ack_timer_stopped ? 0 : roan_requester_deadline(&qp->sq.req);
-	u64 latest = deadline + roan_requester_slack(&qp->sq.req);
+	u64 latest = deadline + roan_requester_slack(&qp->sq.req, deadline);
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (unlikely(qp->sq.nak_at) && (!deadline || qp->sq.nak_at < deadline)) {

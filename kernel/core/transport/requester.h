@@ -447,11 +447,11 @@ void roan_requester_resume(struct roan_requester *r);
 /* Returns when to call roan_requester_timer(), ns; 0: no timer needed. */
 u64 roan_requester_deadline(const struct roan_requester *r);
 /*
- * Returns by how many ns roan_requester_timer() may be late: a quarter of the time from the start of the ACK
- * timeout to the deadline (9.7.6.1.3 allows a timeout of four times the attribute). 0 for an RNR wait and for a packet
- * that was overtaken, which end exactly at their deadline.
+ * @deadline: from roan_requester_deadline(). Returns by how many ns roan_requester_timer() may be late: a quarter of
+ * the time from the start of the ACK timeout to the deadline (9.7.6.1.3 allows a timeout of four times the attribute).
+ * 0 for an RNR wait and for a packet that was overtaken, which end exactly at their deadline.
  */
-u64 roan_requester_slack(const struct roan_requester *r);
+u64 roan_requester_slack(const struct roan_requester *r, u64 deadline);
 /*
  * Part of roan_requester_deadline(): when the first packet that was overtaken, a request or a response, counts as lost.
  * U64_MAX: none waits.

@@ -503,10 +503,8 @@ u64 roan_requester_deadline(const struct roan_requester *r)
 	return min(min(timeout, roan_read_deadline(r)), min(roan_sack_deadline(r), roan_repair_deadline(r)));
 }
 
-u64 roan_requester_slack(const struct roan_requester *r)
+u64 roan_requester_slack(const struct roan_requester *r, u64 deadline)
 {
-	u64 deadline = roan_requester_deadline(r);
-
 	if (r->rnr_until || deadline <= r->ack_timer_base_ns || deadline == roan_requester_reorder_deadline(r))
 		return 0;
 	return (deadline - r->ack_timer_base_ns) / 4;

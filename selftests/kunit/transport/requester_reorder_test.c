@@ -32,7 +32,7 @@ static void reorder__loss_is_found_by_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), 0);
 	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x2), ROAN_EV_PROGRESS);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + WAIT);
-	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r, roan_requester_deadline(&f->r)), 0);
 	f->now += 20 * US;
 	KUNIT_EXPECT_EQ(test, sack(f, 3, 0xa), ROAN_EV_PROGRESS);		/* 6 is missing, too */
 	f->now += WAIT - 21 * US;

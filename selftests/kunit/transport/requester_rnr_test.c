@@ -11,7 +11,7 @@ static void rnr__waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, answer(f, ROAN_AETH_RNR | 1, 0, 0), ROAN_EV_RETRY);
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 10000);
-	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r), 0);
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r, roan_requester_deadline(&f->r)), 0);
 	f->now += 10000;
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
 	KUNIT_EXPECT_EQ(test, f->r.retries_left, 2);
@@ -43,7 +43,7 @@ static void rnr__wait_is_no_timeout(struct kunit *test)
 	send_all(f);
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + roan_timeout_ns(10));
-	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r), roan_timeout_ns(10) / 4);
+	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r, roan_requester_deadline(&f->r)), roan_timeout_ns(10) / 4);
 }
 
 static struct req_fixture *infinite_rnr_retry(struct kunit *test)
