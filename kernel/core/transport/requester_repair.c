@@ -20,12 +20,16 @@ bool roan_repair_possible(const struct roan_requester *r)
  * A gap begins at una_psn. Returns how many packets from there on are to be sent again: one if the NAK is the first one
  * of a gap, twice as many for each repair in vain. 0: go back. Whether a new peer keeps what it receives after a gap is
  * found by a repair of one packet. If the next packet is missing as well, the peer keeps nothing, or that packet was
- * lost, too: everything is sent again, and a repair is tried again after 2, 4, ... 64 losses.
+ * lost, too: everything is sent again, and a repair is tried again after 2, 4, ... 64 losses. If nothing else is sent,
+ * no NAK tells that, but the deadline of the repair does: no repair without one, and of a new peer that takes a round
+ * trip.
  */
 static u32 req_plan_repair(struct roan_requester *r)
 {
 	if (r->rto_probe || !roan_repair_possible(r))
 		return 0;		/* usually because everything from there on is being sent again already */
+	if (!r->cfg.timeout || (!r->peer_keeps && !r->rtt.srtt_ns))
+		return 0;
 	if (r->go_back_left) {
 		r->go_back_left--;
 		return 0;

@@ -2,11 +2,12 @@
 /* How a sequence NAK is answered: by one packet, to a peer that keeps what it received after it, or by going back. */
 #include "requester_fixture.h"
 
-/* @n packets of one WRITE are sent, of 40. */
+/* @n packets of one WRITE are sent, of 40. A round trip was measured. */
 static struct req_fixture *sent(struct kunit *test, u32 n)
 {
 	struct req_fixture *f = req_fixture(test);
 
+	roan_rtt_sample(&f->r.rtt, 1000);
 	post(f, ROAN_OP_WRITE, 40 * MTU);
 	while (n--)
 		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
@@ -115,7 +116,6 @@ static void repair__lost_is_sent_again(struct kunit *test)
 	struct req_fixture *f = sent(test, 8);
 	u64 wait = ROAN_REPAIR_MIN_NS, sent_at;
 
-	roan_rtt_sample(&f->r.rtt, 1000);
 	sequence_nak(f, 3);
 	expect_packet(test, f, 3, true);
 	for (int i = 0; i < 3; i++, wait *= 2) {
@@ -158,7 +158,6 @@ static void repair__wait_begins_when_it_left(struct kunit *test)
 {
 	struct req_fixture *f = sent(test, 8);
 
-	roan_rtt_sample(&f->r.rtt, 1000);
 	sequence_nak(f, 3);
 	expect_packet(test, f, 3, true);
 	f->now += 10 * ROAN_REPAIR_MIN_NS;
@@ -186,11 +185,36 @@ static void repair__not_of_a_failed_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
 }
 
+/*
+ * The peer drops what it received after the gap, and nothing else is sent that would make it say so. Without a measured
+ * round trip only the ACK timeout would find that, and without an ACK timeout nothing.
+ */
+static void repair__not_without_a_deadline(struct kunit *test)
+{
+	static const u8 timeouts[] = { 10, 0 };
+	struct roan_requester_cfg cfg = rc;
+
+	for (size_t i = 0; i < ARRAY_SIZE(timeouts); i++) {
+		struct req_fixture *f;
+
+		cfg.timeout = timeouts[i];
+		f = req_fixture_with(test, cfg);
+		post(f, ROAN_OP_WRITE, 8 * MTU);
+		KUNIT_EXPECT_EQ(test, send_all(f), 8);
+		if (!cfg.timeout)
+			roan_rtt_sample(&f->r.rtt, 1000);
+		KUNIT_EXPECT_EQ(test, sequence_nak(f, 3), ROAN_EV_RETRY);
+		KUNIT_EXPECT_EQ(test, send_all(f), 5);
+	}
+}
+
 /* No round trip was measured: the timeout sends the packet again. The repair uses a retry. */
 static void repair__lost_waits_for_the_timer(struct kunit *test)
 {
 	struct req_fixture *f = sent(test, 8);
 
+	f->r.rtt.srtt_ns = 0;
+	f->r.peer_keeps = true;
 	sequence_nak(f, 3);
 	expect_packet(test, f, 3, true);
 	KUNIT_EXPECT_EQ(test, f->r.retries_left, rc.retry_cnt - 1);
@@ -215,6 +239,7 @@ static void repair__of_a_read_request(struct kunit *test)
 {
 	struct req_fixture *f = req_fixture(test);
 
+	roan_rtt_sample(&f->r.rtt, 1000);
 	post(f, ROAN_OP_READ, 4 * MTU);
 	post(f, ROAN_OP_WRITE, 8);
 	KUNIT_EXPECT_EQ(test, send_all(f), 2);
@@ -253,6 +278,7 @@ static struct kunit_case requester_repair_cases[] = {
 	KUNIT_CASE(repair__goes_on_without_a_nak),
 	KUNIT_CASE(repair__wait_begins_when_it_left),
 	KUNIT_CASE(repair__not_of_a_failed_one),
+	KUNIT_CASE(repair__not_without_a_deadline),
 	KUNIT_CASE(repair__lost_waits_for_the_timer),
 	KUNIT_CASE(repair__without_a_retry_left_fails),
 	KUNIT_CASE(repair__of_a_read_request),

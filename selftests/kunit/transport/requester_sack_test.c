@@ -269,6 +269,7 @@ static void sack__without_memory(struct kunit *test)
 {
 	struct req_fixture *f = sent_after_loss(test, 10);
 
+	know_rtt(f);
 	f->r.holes = NULL;
 	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x39), ROAN_EV_RETRY);
 	expect_packet(test, f, 3, true);
