@@ -206,7 +206,7 @@ static void req_fill_desc(const struct roan_requester *r, const struct roan_tx_w
 		seg = req_segment(pos, w->n_psn);
 		e->single_pkt = seg == ROAN_SEG_ONLY;
 		e->len = min(w->len - e->offset, 1u << r->cfg.mtu_shift);
-		e->solicited = w->solicited && roan_seg_ends(seg);
+		e->solicited = w->solicited && w->needs_recv_wqe && roan_seg_ends(seg);
 		e->ackreq = r->cfg.transport == ROAN_TP_RC && req_wants_ackreq(r, w, e, roan_seg_ends(seg));
 		break;
 	case ROAN_OP_ATOMIC_WRITE:

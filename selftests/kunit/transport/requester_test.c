@@ -50,6 +50,21 @@ static void next__only_the_last_packet_is_solicited(struct kunit *test)
 	}
 }
 
+/* A WRITE without immediate data completes nothing at the peer. */
+static void next__write_is_solicited_with_immediate_only(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture(test);
+
+	post_work(f, (struct roan_tx_wqe) { .op = ROAN_OP_WRITE, .len = 8, .solicited = true });
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_FALSE(test, f->e.solicited);
+	post_work(f, (struct roan_tx_wqe) { .op = ROAN_OP_WRITE, .ext = ROAN_EXT_IMM, .len = 300, .solicited = true });
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_FALSE(test, f->e.solicited);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_TRUE(test, f->e.solicited);
+}
+
 static void next__empty_message_takes_a_packet(struct kunit *test)
 {
 	struct req_fixture *f = req_fixture(test);
@@ -508,6 +523,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(slot__full_queue_has_none),
 	KUNIT_CASE(next__segments_of_a_message),
 	KUNIT_CASE(next__only_the_last_packet_is_solicited),
+	KUNIT_CASE(next__write_is_solicited_with_immediate_only),
 	KUNIT_CASE(next__empty_message_takes_a_packet),
 	KUNIT_CASE(next__window_bounds_the_span_and_sets_ackreq),
 	KUNIT_CASE(next__widest_window_goes_back_whole),
