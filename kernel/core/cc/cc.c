@@ -63,7 +63,6 @@ void roan_cc_start(struct roan_cc *cc, enum roan_cc_algo algo, const struct roan
 		.rate_cap = cap,
 		.packet = packet,
 		.now = now,
-		.cwnd_bounded = READ_ONCE(params->window_max) || READ_ONCE(params->window_bdp),
 	};
 	roan_cc_apply_bound(cc);
 	algorithms[algo]->start(cc);

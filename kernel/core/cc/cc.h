@@ -90,7 +90,7 @@ struct roan_cc {
 	u64 rate;		/* bit/s on the wire; 0: unlimited */
 	u64 cwnd;		/* bytes in flight; 0: unlimited. One packet may always be in flight. */
 	u64 cwnd_bound;		/* bound of cwnd_bound.c, same unit; the lower of the two applies */
-	bool cwnd_bounded;	/* a bound is configured: ACKs are needed, and it applies once a round trip is known */
+	bool cwnd_bounded;	/* a bound was configured: ACKs are needed, and it applies once a round trip is known */
 	u32 cnps;		/* CNPs received since start */
 	u32 cnp_part;		/* 1/ROAN_CC_WHOLE: of the next CNP that the algorithm gets, as far as received */
 	u32 cuts;		/* decreases since start, for any reason */

@@ -30,6 +30,7 @@ void roan_cc_apply_bound(struct roan_cc *cc)
 	u64 most = CC_PARAM(cc, window_max) * 1024ULL;
 	u64 path = path_bdp(cc);
 
+	cc->cwnd_bounded |= most || CC_PARAM(cc, window_bdp);	/* stays: ACKs show when it ends, and begins again */
 	cc->cwnd_bound = most && path ? min(most, path) : most | path;
 	if (cc->cwnd_bound)
 		cc->cwnd_bound = max_t(u64, cc->cwnd_bound, MIN_PKTS * cc->packet);

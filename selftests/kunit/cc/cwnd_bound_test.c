@@ -135,6 +135,24 @@ static void algorithm__has_its_own_window_too(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 19000), 1000);
 }
 
+/* A bound set later begins with a change of the link or the cap, and ends when it is removed. */
+static void limits__a_bound_that_they_begin_ends(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r, ROAN_CC_DCQCN, 0, 0);
+	r.params.window_max = 64;
+	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 20 * GBPS, 0, T0));
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 65536);
+	KUNIT_EXPECT_FALSE(test, roan_cc_idle(&r.cc));
+	r.params.window_max = 0;
+	KUNIT_EXPECT_TRUE(test, ack(&r, 0, T0 + 1));
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 0);
+	r.params.window_bdp = 100;
+	ack(&r, 40, T0 + 2);
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 100000);
+}
+
 /* Only the bound subscribes to ACKs here: the algorithm does not, so its handler is not called. */
 static void acked__only_with_a_subscription(struct kunit *test)
 {
@@ -167,6 +185,7 @@ static struct kunit_case window_cases[] = {
 	KUNIT_CASE(both__the_lower_counts),
 	KUNIT_CASE(bound__is_two_packets_at_least),
 	KUNIT_CASE(algorithm__has_its_own_window_too),
+	KUNIT_CASE(limits__a_bound_that_they_begin_ends),
 	KUNIT_CASE(acked__only_with_a_subscription),
 	KUNIT_CASE(acked__round_trips_have_an_end),
 	{}
