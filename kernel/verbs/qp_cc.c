@@ -28,19 +28,22 @@ void roan_qp_free_paths(struct roan_paths *paths, struct roan_auto_paths *auto_p
 	kfree(auto_paths);
 }
 
+int roan_qp_find_peer(struct roan_qp *qp, const struct roan_av *av, struct roan_peer **peer)
+{
+	*peer = qp->ext_version ? roan_peer_get(qp->dev, av) : NULL;
+	return qp->ext_version && !*peer ? -ENOMEM : 0;
+}
+
 int roan_qp_alloc_paths(struct roan_qp *qp)
 {
 	u32 n = qp->ext_version ? READ_ONCE(qp->dev->cc.params[roan_rate_algo(qp)].paths) : 1;
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_auto_paths *auto_paths = NULL;
 	struct roan_paths *paths = NULL;
-	struct roan_peer *peer = NULL;
+	struct roan_peer *peer;
 
-	if (qp->ext_version) {
-		peer = roan_peer_get(qp->dev, roan_qp_av(qp));
-		if (!peer)
-			return -ENOMEM;
-	}
+	if (roan_qp_find_peer(qp, roan_qp_av(qp), &peer))
+		return -ENOMEM;
 	if (n > 1)
 		paths = roan_qp_zalloc(qp, roan_paths_size(n), GFP_KERNEL);
 	else if (!n)
@@ -61,6 +64,14 @@ int roan_qp_alloc_paths(struct roan_qp *qp)
 	roan_qp_free_paths(paths, auto_paths);
 	roan_peer_put(peer);
 	return 0;
+}
+
+void roan_qp_change_path(struct roan_qp *qp, struct roan_peer **peer)
+{
+	lockdep_assert_held(&qp->sq.lock);
+	swap(qp->peer, *peer);
+	roan_requester_change_path(&qp->sq.req, qp->peer ? &qp->peer->min_rtt : NULL);
+	roan_rate_start(qp);
 }
 
 /* The value of qp->cc_override for @name, unpinned. -EINVAL: no such algorithm; -EOPNOTSUPP, -EPERM: not here. */

@@ -94,6 +94,7 @@ static int qp_check_route_mtu(const struct roan_qp *qp, const struct roan_av *av
 /* Objects that modify_qp allocates and frees outside the queue locks. */
 struct modify_res {
 	struct roan_av *av;
+	struct roan_peer *peer;		/* SQD: of @av; after the swap, the old one */
 	struct roan_resp_res *resp_res;	/* the larger array; after the swap, the old one */
 	struct roan_mem_charge resp_charge;	/* likewise */
 };
@@ -134,6 +135,7 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 static void qp_unprepare(struct modify_res *prep)
 {
 	roan_av_free(prep->av);
+	roan_peer_put(prep->peer);
 	kfree(prep->resp_res);
 	roan_mem_uncharge(&prep->resp_charge);
 }
@@ -379,8 +381,7 @@ static void qp_tune(struct roan_qp *qp)
 }
 
 static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_state next,
-			   const struct ib_qp_attr *attr, int mask,
-			   struct modify_res *prep)
+			   const struct ib_qp_attr *attr, int mask, struct modify_res *prep)
 {
 	int err = 0;
 
@@ -392,6 +393,8 @@ static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_
 		err = -ESTALE;		/* the QP failed since the checks: check again */
 	} else {
 		qp_copy_attr(qp, attr, mask, prep);
+		if (cur == IB_QPS_SQD && mask & IB_QP_AV)
+			roan_qp_change_path(qp, &prep->peer);
 		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)
 			qp_enter_state(qp, next);
 		qp->rq.resp.cfg.denied_ops = roan_qp_denied_ops(qp->access);
@@ -431,6 +434,8 @@ static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask
 	if (err)
 		return err;
 	err = qp_prepare(qp, attr, mask, &prep);
+	if (!err && cur == IB_QPS_SQD && mask & IB_QP_AV)
+		err = roan_qp_find_peer(qp, prep.av, &prep.peer);
 	if (!err && (next == IB_QPS_RTR || next == IB_QPS_RTS))
 		err = roan_rate_prepare(qp, qp_attr_sets_cap(attr, mask));
 	if (!err && cur == IB_QPS_RTR && next == IB_QPS_RTS)

@@ -116,6 +116,10 @@ extern const struct uapi_definition roan_qp_cc_defs[];
 extern const struct attribute_group roan_qp_cc_group;
 /* For RTR to RTS, by cc_param/paths: nothing is sent yet, and responses are dropped. 0, or -ENOMEM. */
 int roan_qp_alloc_paths(struct roan_qp *qp);
+/* The peer of @av, with a reference; NULL: the QP has none. 0, or -ENOMEM. Sleeps */
+int roan_qp_find_peer(struct roan_qp *qp, const struct roan_av *av, struct roan_peer **peer);
+/* The QP takes *@peer, which becomes the old one. sq.lock held */
+void roan_qp_change_path(struct roan_qp *qp, struct roan_peer **peer);
 void roan_qp_free_paths(struct roan_paths *paths, struct roan_auto_paths *auto_paths);
 
 /* sysfs_latency.c */

@@ -509,6 +509,16 @@ void roan_requester_drain(struct roan_requester *r, bool on, u64 now)
 		go_back(r, now);
 }
 
+void roan_requester_change_path(struct roan_requester *r, struct roan_min_rtt *min_rtt)
+{
+	r->min_rtt = min_rtt;
+	memset(&r->rtt, 0, sizeof(r->rtt));
+	r->rto_backoff = 0;
+	r->timed_at = 0;
+	r->max_ack_wait_ns = 0;
+	roan_req_start_slowly(r, ROAN_START_WINDOW);
+}
+
 bool roan_requester_drained(const struct roan_requester *r)
 {
 	const struct roan_tx_wqe *w;

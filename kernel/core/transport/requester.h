@@ -490,6 +490,9 @@ void roan_requester_update_cfg(struct roan_requester *r, const struct roan_reque
 /* SQD is entered (@on) or left. Packets sent without AckReq because more was to follow are sent again with it. */
 void roan_requester_drain(struct roan_requester *r, bool on, u64 now);
 
+/* SQD: the packets take another path from now on. What was measured of the old one is forgotten. */
+void roan_requester_change_path(struct roan_requester *r, struct roan_min_rtt *min_rtt);
+
 /* SQD: true if nothing is outstanding and no message is partly sent. */
 bool roan_requester_drained(const struct roan_requester *r);
 

@@ -453,6 +453,35 @@ static void drain__finishes_the_message_and_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 }
 
+/* A timeout by the old path's round trip would come before the answer by a longer one. */
+static void change_path__forgets_the_round_trip(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct roan_min_rtt min_rtt = {};
+	struct req_fixture *f;
+
+	cfg.timeout = 14;	/* 67 ms */
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	f->now += 2000;
+	ack(f, 0);
+	f->r.rto_backoff = 1;
+	roan_requester_drain(&f->r, true, f->now);
+	roan_requester_change_path(&f->r, &min_rtt);
+	roan_requester_drain(&f->r, false, f->now);
+	KUNIT_EXPECT_PTR_EQ(test, f->r.min_rtt, &min_rtt);
+	KUNIT_EXPECT_EQ(test, min_rtt.ns, 0u);
+
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + roan_timeout_ns(14));
+	f->now += 5000000;
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, f->r.rtt.srtt_ns, 5000000u);
+	KUNIT_EXPECT_EQ(test, min_rtt.ns, 5000000u);
+}
+
 /* The ACK timer restarts at the given time, when the QP's packets have left this host. */
 static void restart_timer__counts_from_the_given_time(struct kunit *test)
 {
@@ -548,6 +577,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(update_cfg__new_retries_restart_the_counters),
 	KUNIT_CASE(flush__everything_retires),
 	KUNIT_CASE(drain__finishes_the_message_and_stops),
+	KUNIT_CASE(change_path__forgets_the_round_trip),
 	KUNIT_CASE(restart_timer__counts_from_the_given_time),
 	KUNIT_CASE(uc__sent_is_done),
 	KUNIT_CASE(resume__sends_on_with_the_next_psn),
