@@ -6,6 +6,7 @@
  */
 #include <linux/jhash.h>
 #include <linux/mutex.h>
+#include <linux/once.h>
 #include <linux/slab.h>
 #include "base/base.h"
 #include "flow/flow.h"
@@ -14,7 +15,10 @@ static DEFINE_MUTEX(peers_mutex);	/* the lists of all devices, and the counts */
 
 static struct hlist_head *peer_list(struct roan_dev *dev, const struct roan_av *av)
 {
-	return &dev->peers[jhash(&av->dgid, sizeof(av->dgid), 0) & ((1 << ROAN_PEER_HASH_BITS) - 1)];
+	static u32 seed __read_mostly;	/* programs choose the addresses, and could put all into one list */
+
+	get_random_once(&seed, sizeof(seed));
+	return &dev->peers[jhash(&av->dgid, sizeof(av->dgid), seed) & ((1 << ROAN_PEER_HASH_BITS) - 1)];
 }
 
 static struct roan_peer *peer_find(struct hlist_head *list, const struct roan_av *av)
