@@ -17,13 +17,15 @@ struct sk_buff;
 
 /*
  * The traffic class of a packet: that of the path; if it is 0, the class selector of the path's service level; if
- * that is 0 too, the device's default. @av may be NULL: a datagram QP has none.
+ * that is 0 too, the device's default. @av may be NULL: a datagram QP has none. A service level above 7 is no
+ * priority: ibv_create_ah_from_wc() takes it from a datagram's completion, where it names the network header
+ * (provider/poll.c).
  */
 static inline u8 roan_qos_tclass(const struct roan_dev *dev, const struct roan_av *av)
 {
 	if (av && av->tclass)
 		return av->tclass;
-	return av && av->sl ? (av->sl & 7) << 5 : READ_ONCE(dev->qos.traffic_class);
+	return av && av->sl && av->sl < 8 ? av->sl << 5 : READ_ONCE(dev->qos.traffic_class);
 }
 
 static inline u8 roan_qos_prio(const struct roan_dev *dev, u8 tclass)

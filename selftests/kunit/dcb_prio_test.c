@@ -16,8 +16,8 @@ static void tclass__path_first_then_level_then_default(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0x6a);
 	av.tclass = 0;
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0xa0);
-	av.sl = 8;	/* above 7: not an Ethernet priority */
-	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0);
+	av.sl = 8 + 2;	/* not a priority: an IPv4 datagram's completion says so */
+	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0x28);
 	av.sl = 0;
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, &av), 0x28);
 	KUNIT_EXPECT_EQ(test, roan_qos_tclass(&f->dev, NULL), 0x28);

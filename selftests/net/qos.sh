@@ -40,6 +40,22 @@ stream() { # both() has its server at A; this one has it at B
 	a timeout 100 ib_write_bw -d "$ADEV" -x "$AGID" -n 100 -s 4096 "$@" "$BIP" > /tmp/client 2>&1
 	kill $pid 2> /dev/null; wait $pid
 }
+# udaddy's server makes the address of its answers by ibv_create_ah_from_wc(), from a datagram and its completion. A TOS
+# byte with ECN bits counts as a class, so the datagrams come without them.
+answers() { # DSCP
+	local algo=/sys/class/infiniband/$H2DEV/ports/1/cc_param/algo got rc was
+	was=$(cat "$algo")
+	echo none > "$algo" || return
+	capture
+	both 100 7471 "udaddy -C 5" "udaddy -s $AIP -C 5"
+	rc=$?
+	stop
+	echo "$was" > "$algo"
+	[ $rc = 0 ] || return
+	got=$(sent /tmp/qos.pcap ip.dsfield.dscp)
+	echo "dscps $got"
+	[ "$got" = "$1 " ]
+}
 # The same between addresses of a VLAN. The interface's egress map gives the PCP of the tag for the priority.
 tagged() { # PCP OPTIONS...
 	local pcp=$1 got
@@ -80,6 +96,7 @@ ktap_check "no setting: DSCP 0, priority 0" leaves 0 0
 ktap_check "traffic class 106: DSCP 26, priority 3 (the stack's TOS table would give 2)" leaves 26 3 --tclass=106
 ktap_check "traffic class 192: DSCP 48, priority 6" leaves 48 6 --tclass=192
 ktap_check "service level 5: its class selector, DSCP 40" leaves 40 5 -S 5
+ktap_check "the answer to a datagram without a class: DSCP 0" answers 0
 ktap_check "a value that is not a number is refused" refuses many "Invalid argument"
 ktap_check "256 is refused" refuses 256 "out of range"
 set_class 104
