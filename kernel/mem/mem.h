@@ -140,7 +140,8 @@ int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
 void roan_mr_revoke(struct roan_mr *mr);
 /*
  * Work requests; softirq or process context, sq.lock held unless noted. Return 0 or enum roan_vendor_err. When an
- * invalidation returns 0, no CPU accesses the memory through that key.
+ * invalidation returns 0, no CPU accesses the memory through that key. Nor does one through the old key of a window
+ * when roan_mw_bind() returns 0.
  */
 u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe);
 u32 roan_key_invalidate_local(struct roan_qp *qp, u32 key);

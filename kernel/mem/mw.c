@@ -178,6 +178,9 @@ static u32 mw_bind(struct roan_qp *qp, struct roan_mw_binding *win, const struct
 		mr = old;
 	}
 	spin_unlock_bh(&win->lock);
+	/* A type 1 window was bound: its old R_Key must have no user left when the bind completes. */
+	if (!verr && mr)
+		roan_key_synchronize(&win->key);
 	mw_put_mr(mr);
 	return verr;
 }
