@@ -151,7 +151,7 @@ u32 roan_key_invalidate_remote(struct roan_qp *qp, u32 rkey);	/* rq.lock held */
 int roan_alloc_mw(struct ib_mw *mw, struct ib_udata *udata);
 int roan_dealloc_mw(struct ib_mw *mw);
 u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe);	/* 0 or enum roan_vendor_err */
-u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win);	/* 0 or enum roan_vendor_err */
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win, u32 key);	/* 0 or enum roan_vendor_err */
 
 /*
  * mr_access.c: copies between packets and registered memory. Softirq or process context; never sleeps. All return 0,

@@ -401,6 +401,23 @@ put:
 
 /* ---- invalidation ---- */
 
+/*
+ * Frees a fast-registered region. @key is compared again: since the look-up the region may have been invalidated, and
+ * registered under another key. A local invalidation of a region that is already free succeeds. A remote one is an
+ * error.
+ */
+static u32 mr_free(struct roan_mr *mr, u32 key, bool remote)
+{
+	unsigned long flags;
+	bool freed, is_same;
+
+	spin_lock_irqsave(&mr->map_lock, flags);
+	is_same = mr->key.key == key;
+	freed = is_same && cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) == ROAN_MR_VALID;
+	spin_unlock_irqrestore(&mr->map_lock, flags);
+	return freed || (is_same && !remote) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
+}
+
 /* When this returns 0, no CPU accesses the memory: its owner may free it. */
 static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 {
@@ -411,7 +428,7 @@ static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 	if (!k)
 		return verr;
 	if (k->is_mw) {
-		verr = roan_mw_invalidate(qp, container_of(k, struct roan_mw_binding, key));
+		verr = roan_mw_invalidate(qp, container_of(k, struct roan_mw_binding, key), key);
 		goto wait;
 	}
 	mr = mr_of(k);
@@ -420,15 +437,9 @@ static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 	verr = ROAN_VERR_BAD_PD;
 	if (mr->ib.pd != &qp->pd->ib)
 		goto put;
-	verr = ROAN_VERR_NONE;
-	/*
-	 * A local invalidation of a region that is already free succeeds, but waits below: the CPU that freed it may
-	 * still be waiting. A remote one is an error.
-	 */
-	if (cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) != ROAN_MR_VALID && remote)
-		verr = ROAN_VERR_BAD_KEY;
+	verr = mr_free(mr, key, remote);
 wait:
-	if (!verr)
+	if (!verr)	/* also if the region was free: the CPU that freed it may still be waiting */
 		roan_key_synchronize(k);
 put:
 	roan_key_put(k);

@@ -197,8 +197,11 @@ u32 roan_mw_bind(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	return verr;
 }
 
-/* Type 2 only, and only by the QP it is bound to. A bind of length 0 unbinds type 1. */
-u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win)
+/*
+ * Type 2 only, and only by the QP it is bound to. A bind of length 0 unbinds type 1. @key is compared again: since the
+ * look-up the window may have been invalidated, and bound under another key.
+ */
+u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win, u32 key)
 {
 	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_mr *mr = NULL;
@@ -206,7 +209,7 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win)
 	spin_lock_bh(&win->lock);
 	if (win->pd != &qp->pd->ib) {
 		verr = ROAN_VERR_BAD_PD;
-	} else if (win->type == IB_MW_TYPE_2 && win->valid && win->qpn == qp->ib.qp_num) {
+	} else if (win->type == IB_MW_TYPE_2 && win->valid && win->key.key == key && win->qpn == qp->ib.qp_num) {
 		mr = mw_unbind(win);
 		verr = ROAN_VERR_NONE;
 	}

@@ -92,6 +92,29 @@ static void region_of_another_pd_is_not_counted(struct kunit *test)
 }
 
 /*
+ * The key that an invalidation found is replaced, by another invalidation and a bind, before it acts: it invalidates
+ * nothing.
+ */
+static void old_key_does_not_invalidate(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	struct roan_mr *mr = fake_region(test, IOVA, 0, LEN, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	struct roan_mw mw;
+	struct roan_mw_binding *win = new_window(test, &mw);
+	u32 old = win->key.key;
+	struct roan_send_wqe wqe = {
+		.bind = { .addr = IOVA, .length = LEN, .mr_lkey = mr->key.key, .mw_rkey = old,
+			  .new_rkey = ib_inc_rkey(old), .access = IB_ACCESS_REMOTE_READ },
+	};
+
+	KUNIT_ASSERT_EQ(test, roan_mw_bind(&f->qp, &wqe), 0u);
+	KUNIT_EXPECT_EQ(test, roan_mw_invalidate(&f->qp, win, old), (u32)ROAN_VERR_BAD_KEY);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, win->key.key, IOVA, LEN), 0u);
+	KUNIT_EXPECT_EQ(test, roan_mw_invalidate(&f->qp, win, win->key.key), 0u);
+	roan_dealloc_mw(&mw.ib);
+}
+
+/*
  * Binds @win while this CPU holds its key. Returns true if the bind waited for all CPUs that hold the key. For that it
  * dropped this CPU's own.
  */
@@ -135,6 +158,7 @@ static void type_1_bind_waits_for_users_of_the_old_key(struct kunit *test)
 static struct kunit_case mw_cases[] = {
 	KUNIT_CASE(type_2_bind_keeps_the_index),
 	KUNIT_CASE(region_of_another_pd_is_not_counted),
+	KUNIT_CASE(old_key_does_not_invalidate),
 	KUNIT_CASE(type_1_bind_waits_for_users_of_the_old_key),
 	{}
 };
