@@ -367,7 +367,8 @@ static bool mr_activate(struct roan_mr *mr, const struct roan_send_wqe *wqe)
 		mr->iova = mr->ib.iova;
 		mr->length = mr->pbl->length;
 		WRITE_ONCE(mr->key.key, wqe->reg.key);
-		smp_store_release(&mr->state, ROAN_MR_VALID);	/* pairs with the acquire in mr_access.c */
+		/* Pairs with the acquire in mr_access.c. No store: roan_dereg_mr() may have made it DEAD meanwhile. */
+		is_free = cmpxchg(&mr->state, ROAN_MR_FREE, ROAN_MR_VALID) == ROAN_MR_FREE;
 	}
 	spin_unlock_irqrestore(&mr->map_lock, flags);
 	return is_free;
