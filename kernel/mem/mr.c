@@ -6,6 +6,7 @@
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
+#include <linux/vmalloc.h>
 #include <rdma/ib_umem.h>
 #include "base/base.h"
 #include "mem/mem.h"
@@ -62,11 +63,21 @@ static bool may_persist(const struct pinned_umem *pin)
 
 	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
 		return false;
-	for (i = 0; i < pin->n_pages; i++)
+	for (i = 0; i < pin->n_pages; i++) {
 		if (!page_matches_desc(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY) &&
 		    !page_matches_desc(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY_LEGACY))
 			return false;
+		cond_resched();	/* a terabyte has 2^28 pages */
+	}
 	return true;
+}
+
+/* kvmalloc() refuses more than INT_MAX bytes, with a warning in the kernel log: the list of 1 TiB in pages of 4 KiB. */
+static struct page **alloc_page_list(size_t n)
+{
+	if (n > INT_MAX / sizeof(struct page *))
+		return __vmalloc_array(n, sizeof(struct page *), GFP_KERNEL_ACCOUNT);
+	return kvmalloc_array(n, sizeof(struct page *), GFP_KERNEL_ACCOUNT);
 }
 
 static int pin_umem(struct ib_device *dev, u64 start, u64 length, int access, struct pinned_umem *pin)
@@ -89,7 +100,7 @@ static int pin_umem(struct ib_device *dev, u64 start, u64 length, int access, st
 	if (n > U32_MAX)
 		goto err_unpin;
 	err = -ENOMEM;
-	pin->pages = kvmalloc_array(n, sizeof(*pin->pages), GFP_KERNEL_ACCOUNT);
+	pin->pages = alloc_page_list(n);
 	if (!pin->pages)
 		goto err_unpin;
 	for_each_sgtable_page(&pin->umem->sgt_append.sgt, &iter, 0) {
