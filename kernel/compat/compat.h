@@ -6,6 +6,7 @@
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
  *   roan_vm_flags_set(vma, flags)		vm_flags_set()
+ *   VM_SHADOW_STACK				0 on kernels without shadow stacks
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: flowi4_tos or flowi4_dscp
  *   ROAN_SKB_CLOCK_MONOTONIC			argument of skb_set_delivery_time()
@@ -39,6 +40,10 @@
 		hrtimer_init(timer, clock, mode);	\
 		(timer)->function = (fn);		\
 	} while (0)
+#endif
+
+#ifndef HAVE_VM_SHADOW_STACK
+#define VM_SHADOW_STACK				VM_NONE
 #endif
 
 #ifdef HAVE_FLOWI4_DSCP

@@ -245,20 +245,24 @@ static void odp_install(struct odp_chunk *chunk, u64 va, const unsigned long *pf
 	}
 }
 
-/* Secret memory is not in the kernel's direct map. get_user_pages() refuses it, hmm_range_fault() does not. */
-static bool is_secret(const struct vm_area_struct *vma)
+/*
+ * Secret memory is not in the kernel's direct map, and only calls may write to a shadow stack. get_user_pages()
+ * refuses all access to the one and writes to the other, hmm_range_fault() does not.
+ */
+static bool is_protected(const struct vm_area_struct *vma)
 {
-	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic == SECRETMEM_MAGIC;
+	return vma->vm_flags & VM_SHADOW_STACK ||
+	       (vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic == SECRETMEM_MAGIC);
 }
 
-static bool any_secret(struct mm_struct *mm, u64 va, u64 end)
+static bool any_protected(struct mm_struct *mm, u64 va, u64 end)
 {
 	struct vm_area_struct *vma;
 
 	mmap_assert_locked(mm);
 	for (; va < end; va = vma->vm_end) {
 		vma = find_vma_intersection(mm, va, end);
-		if (!vma || is_secret(vma))
+		if (!vma || is_protected(vma))
 			return vma;
 	}
 	return false;
@@ -301,7 +305,8 @@ static int odp_fault_page(struct roan_odp *odp, u64 va, bool write, bool *locked
 		if (err)
 			return err;
 		vma = vma_lookup(odp->mm, va);
-		if (!vma || (vma->vm_flags & rights) != rights || vma->vm_flags & (VM_IO | VM_PFNMAP) || is_secret(vma))
+		if (!vma || (vma->vm_flags & rights) != rights || vma->vm_flags & (VM_IO | VM_PFNMAP) ||
+		    is_protected(vma))
 			return -EFAULT;
 		armed = userfaultfd_armed(vma);
 		ret = handle_mm_fault(vma, va, flags, NULL);
@@ -360,7 +365,7 @@ static int odp_try_pages(struct odp_chunk *chunk, u64 va, u64 end, enum roan_odp
 	locked = !mmap_read_lock_killable(mm);
 	if (!locked)
 		return -EINTR;
-	err = any_secret(mm, va, end) ? -EFAULT : hmm_range_fault(&range);
+	err = any_protected(mm, va, end) ? -EFAULT : hmm_range_fault(&range);
 	if (!err)
 		err = odp_fault_missing(chunk->odp, va, end, want, pfns, &locked);
 	if (locked)
