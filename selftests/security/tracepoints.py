@@ -69,6 +69,9 @@ def regions(end):
     mr, index = made[0], ifindex("h1", "v1")
     expect("roan_mr_reg: key, address, length and access of a region", lines,
            f"ifindex={index} key={mr.rkey:#x} kind=1 iova={mr.buf:#x} length=12345 access={ACCESS:#x} err=0")
+    lines = traced("roan_mr_reg", lambda: made.append(MR(end.pd, 12345, ACCESS | e.IBV_ACCESS_ON_DEMAND)))
+    expect("roan_mr_reg: the same of an on-demand region", lines,
+           f"ifindex={index} key={made[1].rkey:#x} kind=6 iova={made[1].buf:#x} length=12345 access={ACCESS:#x} err=0")
 
     def unmapped():
         try:
