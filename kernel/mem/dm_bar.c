@@ -354,7 +354,9 @@ static void bar_revoke_mrs(struct roan_dm_bar *bar)
 
 	list_for_each_entry(piece, &bar->pieces, link)
 		list_for_each_entry(region, &piece->regions, link)
-			roan_mr_revoke(region->mr);
+			roan_mr_begin_revoke(region->mr);
+	/* Once: programs can register many regions, and the mutex stops all allocations of device memory meanwhile. */
+	synchronize_rcu();
 	bar_unclaim_pci(bar);
 }
 

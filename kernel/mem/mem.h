@@ -138,6 +138,8 @@ int roan_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
  * an RCU grace period, which covers all accesses because they run with softirqs off. Takes no lock.
  */
 void roan_mr_revoke(struct roan_mr *mr);
+/* For many regions: the caller waits for the grace period after the last one. */
+void roan_mr_begin_revoke(struct roan_mr *mr);
 /*
  * Work requests; softirq or process context, sq.lock held unless noted. Return 0 or enum roan_vendor_err. When an
  * invalidation returns 0, no CPU accesses the memory through that key. Nor does one through the old key of a window

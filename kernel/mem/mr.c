@@ -285,9 +285,14 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 	return NULL;
 }
 
-void roan_mr_revoke(struct roan_mr *mr)
+void roan_mr_begin_revoke(struct roan_mr *mr)
 {
 	cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_REVOKED);
+}
+
+void roan_mr_revoke(struct roan_mr *mr)
+{
+	roan_mr_begin_revoke(mr);
 	synchronize_rcu();
 }
 

@@ -67,6 +67,39 @@ removals() {
 	done
 }
 
+# Programs may register many regions: the removal waits for one grace period, not for one each. It stops all allocations
+# of device memory meanwhile.
+HOLDER='
+import signal, sys
+import pyverbs.enums as e
+from pyverbs.device import AllocDmAttr, Context, DM
+from pyverbs.mr import DMMR
+from pyverbs.pd import PD
+ctx = Context(name=sys.argv[1])
+dm, pd = DM(ctx, AllocDmAttr(4096)), PD(ctx)
+mrs = [DMMR(pd, 4096, e.IBV_ACCESS_ZERO_BASED | e.IBV_ACCESS_LOCAL_WRITE, dm, 0) for _ in range(400)]
+print("ready", flush=True)
+signal.pause()'
+waits_once() {
+	local pid n=0 t=/sys/kernel/tracing
+	/usr/bin/python3 -c 'import pyverbs.device' || return 4
+	mountpoint -q $t || mount -t tracefs t $t || return
+	name_bar "$BAR" || return
+	"${A[@]}" /usr/bin/python3 -c "$HOLDER" "$ADEV" > /tmp/holder 2>&1 &
+	pid=$!
+	wait_for 60 grep -q ready /tmp/holder || { cat /tmp/holder; return 1; }
+	echo synchronize_rcu > $t/set_ftrace_filter && echo function > $t/current_tracer || return
+	echo 1 > "$PCI/$VGA/remove"
+	n=$(grep -c 'synchronize_rcu <-' $t/trace)
+	echo nop > $t/current_tracer
+	echo > $t/set_ftrace_filter
+	kill $pid && wait $pid
+	named gone || return
+	echo 1 > /sys/bus/pci/rescan
+	wait_for 60 [ -e "$PCI/$VGA/resource" ] || return
+	[ "$n" -ge 1 ] && [ "$n" -lt 200 ] || { echo "$n grace periods"; return 1; }
+}
+
 claimed() { grep -q ': roan$' /proc/iomem; }
 
 ktap_header
@@ -89,6 +122,7 @@ ktap_check "from user memory to the BAR" pairing dm user
 ktap_check "from the BAR to user memory" eval 'on h2 sh -c "echo $BAR > /sys/class/infiniband/$BDEV/dm_bar" && pairing user dm'
 ktap_check "from the BAR to itself, two devices" pairing dm dm
 ktap_check "the BAR is released when no device names it" eval 'name_bar none && on h2 sh -c "echo none > /sys/class/infiniband/$BDEV/dm_bar" && ! claimed'
+ktap_check "the removal of a PCI device with 400 regions waits for few grace periods" waits_once
 # Loopback is fast: without a delay a batch would finish before the removal.
 on h1 tc qdisc add dev lo root netem delay 300us
 ktap_check "the PCI device is removed during transfers" removals
