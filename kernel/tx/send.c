@@ -318,9 +318,9 @@ static void tx_retire(struct roan_qp *qp, u64 now)
 	while (roan_requester_retired(&sq->req, &index, &status)) {
 		if (unlikely(index == sq->timed_index) && sq->timed_since)
 			roan_request_time_end(qp, status, now);
-		roan_complete_send(qp, index, status, roan_sq_shadow(sq, index)->vendor_err);
 		if (status != ROAN_ST_SUCCESS)
-			roan_sq_set_err(qp);
+			roan_sq_set_err(qp);	/* before the error can be polled */
+		roan_complete_send(qp, index, status, roan_sq_shadow(sq, index)->vendor_err);
 	}
 	rtt_ns = roan_requester_take_rtt(&sq->req);
 	if (rtt_ns) {

@@ -41,11 +41,14 @@ int post(struct pair *p, int side, struct ibv_send_wr wr);
 int post_op(struct pair *p, int side, enum ibv_wr_opcode op, size_t local, size_t remote, uint32_t len, unsigned int flags);
 int post_recv(struct pair *p, int side, size_t off, uint32_t len, uint64_t id);
 enum ibv_wc_status status_of(struct ibv_cq *cq, int ms);
+/* 16 bytes at @off; @ah: the QPs are UD QPs. */
+int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off);
 bool refused_by_peer(enum ibv_wc_status got, enum ibv_wc_status want);
 enum ibv_qp_state state_of(struct ibv_qp *qp);
 int async_event(struct ibv_context *ctx, int ms);
 
 void test_errors(struct vt_dev *d);	/* features_errors.c */
+void test_error_order(struct vt_dev *d);	/* features_error_order.c */
 void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for links that lose packets */

@@ -160,7 +160,7 @@ static void uc_receive_error(struct vt_dev *d)
 	pair_close(&p);
 }
 
-static int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
+int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
 {
 	struct ibv_sge sge = sge_at(p, off, 16);
 	struct ibv_send_wr wr = {

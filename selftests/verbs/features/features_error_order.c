@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What holds at the moment when an error's completion is polled, while another CPU still executes the post, or the
+ * packet, that has failed.
+ */
+#include "features.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define ERROR_ROUNDS	1000
+
+struct failing {
+	struct pair p;
+	struct ibv_ah *ah;
+	int (*post)(struct failing *f);
+	atomic_int go;		/* the round in which the thread posts; -1: the end */
+};
+
+static int post_wrong_key(struct failing *f)
+{
+	return send_to_peer(&f->p, 0, f->ah, BUF - 8);
+}
+
+static void *post_each_round(void *arg)
+{
+	struct failing *f = arg;
+	int round, last = 0;
+
+	while ((round = atomic_load(&f->go)) >= 0) {
+		if (round == last)
+			sched_yield();
+		else if (f->post(f))
+			vt_die("post_send");
+		last = round;
+	}
+	return NULL;
+}
+
+/* Round @n: the thread posts, and the completion that comes to @cq is polled without a pause. -1: none came. */
+static int status_in_round(struct failing *f, int n, struct ibv_cq *cq)
+{
+	uint64_t end = vt_now_ms() + 20000;
+	struct ibv_wc wc;
+	int polled;
+
+	atomic_store(&f->go, n);
+	do {
+		polled = ibv_poll_cq(cq, 1, &wc);
+	} while (!polled && vt_now_ms() < end);
+	return polled == 1 ? (int)wc.status : -1;
+}
+
+/*
+ * Once the completion of a failed send is polled the QP is in SQE, also while another CPU still executes the post: a
+ * modify_qp() from SQE to RTS before that would fail, or change nothing and leave the QP in SQE for ever.
+ */
+static void error_state_at_once(struct vt_dev *d)
+{
+	struct ibv_qp_attr back = { .qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE };
+	struct vt_addr self = { .gid = d->gid };
+	struct failing f = { .post = post_wrong_key };
+	int n, early = 0;
+	pthread_t thread;
+
+	pair_open(&f.p, d, IBV_QPT_UD, 64, NULL);
+	f.ah = vt_ah(d, &self);
+	if (pthread_create(&thread, NULL, post_each_round, &f))
+		vt_die("pthread_create");
+	for (n = 1; n <= ERROR_ROUNDS; n++) {
+		if (status_in_round(&f, n, f.p.scq[0]) != IBV_WC_LOC_PROT_ERR)
+			break;
+		early += state_of(f.p.qp[0]) != IBV_QPS_SQE;
+		if (ibv_modify_qp(f.p.qp[0], &back, IBV_QP_STATE | IBV_QP_CUR_STATE))
+			break;
+	}
+	atomic_store(&f.go, -1);
+	pthread_join(thread, NULL);
+	vt_ok(n > ERROR_ROUNDS && !early, "UD: SQE as soon as a failed send is polled (%d of %d rounds, %d times too early)",
+	      n - 1, ERROR_ROUNDS, early);
+	ibv_destroy_ah(f.ah);
+	pair_close(&f.p);
+}
+
+void test_error_order(struct vt_dev *d)
+{
+	error_state_at_once(d);
+}
