@@ -135,6 +135,8 @@ void roan_odp_rxq_run(struct roan_qp *qp)
 	lockdep_assert_held(&qp->rq.lock);
 	rcu_read_lock();
 	list_for_each_entry_safe(w, next, &qp->rq.odp_rxq, link) {
+		if (!roan_rx_may_receive(qp))
+			break;		/* ERR drops the queue */
 		if (!most--) {
 			roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
 			break;

@@ -16,6 +16,14 @@
 
 /* ---- recv.c, rx_request.c, mcast_rx.c ---- */
 
+/* After an error nothing more is received, also before the QP enters ERR: the receives left are to be flushed. */
+static inline bool roan_rx_may_receive(const struct roan_qp *qp)
+{
+	if (unlikely(READ_ONCE(qp->err_pending)))
+		return false;
+	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
+}
+
 /* softirq, called by net: processes every packet of the skb; the caller keeps the skb */
 void roan_recv(struct roan_rx_ctx *rx);
 void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx);

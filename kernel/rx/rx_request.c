@@ -11,11 +11,6 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-static bool rx_can_receive(const struct roan_qp *qp)
-{
-	return qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD || qp->state == IB_QPS_SQE;
-}
-
 /* Refuses the request. RC: a NAK is due, and the QP fails once it is sent. UC: the rest of the message is dropped. */
 static void rx_nak(struct roan_qp *qp, enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
@@ -465,7 +460,7 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	roan_queue_lock_drop_key(&qp->rq.lock);
 	roan_key_hold();
-	if (!rx_can_receive(qp)) {
+	if (!roan_rx_may_receive(qp)) {
 		roan_count(qp->dev, rx_bad_state);
 		goto unlock;
 	}
@@ -583,7 +578,7 @@ static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)
 void roan_recv_datagram(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	spin_lock(&qp->rq.lock);
-	if (rx_can_receive(qp))
+	if (roan_rx_may_receive(qp))
 		ud_handle(qp, rx);
 	else
 		roan_count(qp->dev, rx_bad_state);

@@ -139,25 +139,11 @@ static void local_error_in_a_list(struct vt_dev *d, enum ibv_qp_type type, const
 	pair_close(&p);
 }
 
-/* UC does not NAK: only the receiver's completion shows the error. */
-static void uc_receive_error(struct vt_dev *d)
+static void to_peer(struct pair *p, int side, struct ibv_ah *ah, struct ibv_send_wr *wr)
 {
-	enum ibv_wc_status first, second;
-	struct ibv_recv_wr wr, *bad;
-	struct ibv_sge sge;
-	struct pair p;
-	int err;
-
-	pair_open(&p, d, IBV_QPT_UC, 64, NULL);
-	sge = sge_at(&p, 8192, 64);
-	sge.lkey ^= 0x5500;
-	wr = (struct ibv_recv_wr) { .wr_id = 1, .sg_list = &sge, .num_sge = 1 };
-	err = ibv_post_recv(p.qp[1], &wr, &bad) | post_recv(&p, 1, 4096, 64, 2) | post_op(&p, 0, IBV_WR_SEND, 0, 0, 16, 0);
-	first = status_of(p.rcq[1], 3000);
-	second = status_of(p.rcq[1], 2000);
-	vt_ok(!err && first == IBV_WC_LOC_PROT_ERR && second == IBV_WC_WR_FLUSH_ERR && state_of(p.qp[1]) == IBV_QPS_ERR,
-	      "UC: a receive with a wrong key completes in error (%s), the QP is in ERR", ibv_wc_status_str(first));
-	pair_close(&p);
+	wr->wr.ud.ah = ah;
+	wr->wr.ud.remote_qpn = p->qp[!side]->qp_num;
+	wr->wr.ud.remote_qkey = VT_QKEY;
 }
 
 int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
@@ -167,12 +153,51 @@ int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off)
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
 	};
 
-	if (ah) {
-		wr.wr.ud.ah = ah;
-		wr.wr.ud.remote_qpn = p->qp[!side]->qp_num;
-		wr.wr.ud.remote_qkey = VT_QKEY;
-	}
+	if (ah)
+		to_peer(p, side, ah, &wr);
 	return post(p, side, wr);
+}
+
+/*
+ * UC and UD do not NAK: only the receiver's completion shows the error. The message behind is in the same packet train,
+ * and is not received any more: the QP has failed.
+ */
+static void receive_error(struct vt_dev *d, enum ibv_qp_type type, const char *name)
+{
+	struct vt_addr self = { .gid = d->gid };
+	enum ibv_wc_status first, second;
+	struct ibv_send_wr *at, send[2];
+	struct ibv_recv_wr wr, *bad;
+	struct ibv_sge sge, data;
+	struct ibv_ah *ah = NULL;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, type, 64, NULL);
+	if (type == IBV_QPT_UD)
+		ah = vt_ah(d, &self);
+	sge = sge_at(&p, 8192, 64);
+	sge.lkey ^= 0x5500;
+	wr = (struct ibv_recv_wr) { .wr_id = 1, .sg_list = &sge, .num_sge = 1 };
+	err = ibv_post_recv(p.qp[1], &wr, &bad) | post_recv(&p, 1, 4096, 64, 2);
+	data = sge_at(&p, 0, 16);
+	for (int i = 0; i < 2; i++) {
+		send[i] = (struct ibv_send_wr) {
+			.sg_list = &data, .num_sge = 1, .opcode = IBV_WR_SEND, .next = i ? NULL : &send[1],
+		};
+		if (ah)
+			to_peer(&p, 0, ah, &send[i]);
+	}
+	err |= ibv_post_send(p.qp[0], send, &at);
+	first = status_of(p.rcq[1], 3000);
+	second = status_of(p.rcq[1], 2000);
+	vt_ok(!err && first == IBV_WC_LOC_PROT_ERR && state_of(p.qp[1]) == IBV_QPS_ERR,
+	      "%s: a receive with a wrong key completes in error (%s), the QP is in ERR", name, ibv_wc_status_str(first));
+	vt_ok(second == IBV_WC_WR_FLUSH_ERR, "%s: the receive behind is flushed, though a message for it arrived (%s)", name,
+	      ibv_wc_status_str(second));
+	if (ah)
+		ibv_destroy_ah(ah);
+	pair_close(&p);
 }
 
 /*
@@ -438,7 +463,8 @@ void test_errors(struct vt_dev *d)
 	if (wire_loses) {
 		vt_ok_skip("UC and UD: a failed send", "WIRE loses packets");
 	} else {
-		uc_receive_error(d);
+		receive_error(d, IBV_QPT_UC, "UC");
+		receive_error(d, IBV_QPT_UD, "UD");
 		send_queue_error(d, IBV_QPT_UC, "UC");
 		send_queue_error(d, IBV_QPT_UD, "UD");
 	}
