@@ -91,10 +91,10 @@ static void rx_drop_recv(struct roan_qp *qp, enum roan_status status, u32 verr)
 {
 	static const struct roan_cqe nothing;
 
+	roan_qp_set_err(qp);	/* before the error can be polled */
 	if (qp->rq.cur.taken)
 		roan_complete_recv(qp, &nothing, status, verr);
 	roan_count(qp->dev, rx_no_wqe);
-	roan_qp_set_err(qp);
 }
 
 /*
@@ -111,9 +111,11 @@ static void rx_fail_recv(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_s
 		return rx_queue_fault(qp, rx);
 	if (qp->transport == ROAN_TP_UC && status == ROAN_ST_LOC_PROT_ERR)
 		return rx_drop_recv(qp, status, verr);
-	if (qp->transport == ROAN_TP_RC && qp->rq.cur.taken)
-		roan_complete_recv(qp, &nothing, status, verr);
 	rx_nak(qp, nak);
+	if (qp->transport != ROAN_TP_RC || !qp->rq.cur.taken)
+		return;
+	roan_respond_locked(qp);	/* before the program can poll the error, and destroy the QP */
+	roan_complete_recv(qp, &nothing, status, verr);
 }
 
 /* Fetches a receive WQE for a message that starts, or ends with immediate data. False: none; answered or counted. */
@@ -550,9 +552,9 @@ static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	if (verr == ROAN_VERR_PENDING)
 		return ud_queue_fault(qp, rx);	/* the receive is kept */
 	ud_fill_source(&cqe, rx);
-	roan_complete_recv(qp, &cqe, verr ? ROAN_ST_LOC_PROT_ERR : ROAN_ST_SUCCESS, verr);
 	if (verr)
-		roan_qp_set_err(qp);
+		roan_qp_set_err(qp);	/* before the error can be polled */
+	roan_complete_recv(qp, &cqe, verr ? ROAN_ST_LOC_PROT_ERR : ROAN_ST_SUCCESS, verr);
 }
 
 static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)

@@ -170,26 +170,35 @@ static u64 response_nak_at(struct roan_qp *qp)
 	return roan_responder_nak_waits(resp) ? roan_responder_timer(resp, ktime_get_ns()) : 0;
 }
 
-void roan_respond(struct roan_qp *qp)
+u64 roan_respond_locked(struct roan_qp *qp)
 {
 	struct roan_train train;
-	u64 nak_at = 0;
+	u64 nak_at;
+
+	lockdep_assert_held(&qp->rq.lock);
+	roan_tx_budget_begin_round();
+	if (qp->transport != ROAN_TP_RC || !roan_tx_may_respond(qp))
+		return 0;
+	rcu_read_lock();	/* required by gso.c */
+	roan_gso_begin(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
+	train.round.limiter = roan_limiter_of(qp);
+	/* An ACK must not overtake READ responses: it acknowledges them. */
+	if (unlikely(train.round.limiter))
+		train.edt_ns = roan_rate_ack_edt(train.round.limiter);
+	train.pfc_enabled = roan_pfc_on(&qp->dev->pfc);
+	nak_at = response_nak_at(qp);
+	response_send_all(qp, &train);
+	roan_gso_xmit(&train);
+	rcu_read_unlock();
+	return nak_at;
+}
+
+void roan_respond(struct roan_qp *qp)
+{
+	u64 nak_at;
 
 	spin_lock_bh(&qp->rq.lock);
-	roan_tx_budget_begin_round();
-	if (qp->transport == ROAN_TP_RC && roan_tx_may_respond(qp)) {
-		rcu_read_lock();	/* required by gso.c */
-		roan_gso_begin(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
-		train.round.limiter = roan_limiter_of(qp);
-		/* An ACK must not overtake READ responses: it acknowledges them. */
-		if (unlikely(train.round.limiter))
-			train.edt_ns = roan_rate_ack_edt(train.round.limiter);
-		train.pfc_enabled = roan_pfc_on(&qp->dev->pfc);
-		nak_at = response_nak_at(qp);
-		response_send_all(qp, &train);
-		roan_gso_xmit(&train);
-		rcu_read_unlock();
-	}
+	nak_at = roan_respond_locked(qp);
 	spin_unlock_bh(&qp->rq.lock);
 	if (unlikely(nak_at))
 		roan_sq_arm_nak(qp, nak_at);

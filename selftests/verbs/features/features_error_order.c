@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #define ERROR_ROUNDS	1000
+#define NAK_ROUNDS	200
 
 struct failing {
 	struct pair p;
@@ -21,6 +22,11 @@ struct failing {
 static int post_wrong_key(struct failing *f)
 {
 	return send_to_peer(&f->p, 0, f->ah, BUF - 8);
+}
+
+static int post_too_long(struct failing *f)
+{
+	return post_op(&f->p, 0, IBV_WR_SEND, 0, 0, BUF / 4, 0);
 }
 
 static void *post_each_round(void *arg)
@@ -83,7 +89,49 @@ static void error_state_at_once(struct vt_dev *d)
 	pair_close(&f.p);
 }
 
+/*
+ * Once the completion of a failed receive is polled the QP is in ERR and the NAK has been sent, also while another CPU
+ * still processes the message: the program may destroy the QP at once, and the peer learns the reason.
+ */
+static void nak_before_completion(struct vt_dev *d)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct failing f = { .post = post_too_long };
+	int n, early = 0, unknown = 0;
+	pthread_t thread;
+
+	pair_create(&f.p, d, IBV_QPT_RC, 64);
+	if (pthread_create(&thread, NULL, post_each_round, &f))
+		vt_die("pthread_create");
+	for (n = 1; n <= NAK_ROUNDS; n++) {
+		struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 7, .min_rnr_timer = 1 };
+		enum ibv_wc_status got;
+
+		pair_connect(&f.p, IBV_QPT_RC, &impatient);
+		if (post_recv(&f.p, 1, BUF / 2, 16, n))
+			break;
+		if (status_in_round(&f, n, f.p.rcq[1]) != IBV_WC_LOC_LEN_ERR)
+			break;
+		early += n & 1 && state_of(f.p.qp[1]) != IBV_QPS_ERR;
+		if (ibv_modify_qp(f.p.qp[1], &reset, IBV_QP_STATE))
+			break;
+		got = status_of(f.p.scq[0], 20000);
+		unknown += got == IBV_WC_RETRY_EXC_ERR;
+		if (!refused_by_peer(got, IBV_WC_REM_INV_REQ_ERR) && got != IBV_WC_RETRY_EXC_ERR)
+			break;
+		if (ibv_modify_qp(f.p.qp[0], &reset, IBV_QP_STATE))
+			break;
+	}
+	atomic_store(&f.go, -1);
+	pthread_join(thread, NULL);
+	vt_ok(n > NAK_ROUNDS && !early && (!unknown || wire_loses),
+	      "RC: ERR, and the NAK sent, as soon as a failed receive is polled (%d of %d rounds; %d times too early, %d without a NAK)",
+	      n - 1, NAK_ROUNDS, early, unknown);
+	pair_close(&f.p);
+}
+
 void test_error_order(struct vt_dev *d)
 {
 	error_state_at_once(d);
+	nak_before_completion(d);
 }
