@@ -97,7 +97,7 @@
 	  "dropped: no device of the namespace has the destination address or is on the receiving interface")	\
 	X(rx_unknown_qp, "packets", "dropped: no such QP")	\
 	X(rx_wrong_peer, "packets",	\
-	  "dropped: not the connected QP's addresses, or not the datagram QP's device; or another namespace") \
+	  "dropped: not the connected QP's addresses, or none of the datagram QP's device; or another namespace") \
 	X(rx_wrong_interface, "packets",	\
 	  "dropped: came by another interface, VLAN or VRF than its GID belongs to (any_interface)") \
 	X(rx_wrong_service, "packets", "dropped: the opcode belongs to another transport service than the QP's") \

@@ -40,8 +40,8 @@ static void rx_batch_end(struct rx_batch *batch)
 
 /*
  * Checks addresses and interface. A connected QP accepts packets from its peer's address to its own address that come
- * by that address's interface; a datagram QP accepts every packet for its device. The same rule holds for CNPs. Returns
- * RX_ACCEPTED, or the counter of the refused packets.
+ * by that address's interface; a datagram QP accepts every packet to an address of its device, but none to a group. The
+ * same rule holds for CNPs. Returns RX_ACCEPTED, or the counter of the refused packets.
  */
 static enum roan_counter rx_refused(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
@@ -52,7 +52,7 @@ static enum roan_counter rx_refused(const struct roan_qp *qp, const struct roan_
 	if (qp->dev->rnet != rx->rnet)
 		return ROAN_CNT_rx_wrong_peer;
 	if (!roan_connected(qp)) {
-		ok = roan_net_is_to(rx, qp->dev);
+		ok = !rx->multicast && roan_net_is_to(rx, qp->dev);
 	} else {
 		rcu_read_lock();
 		av = roan_qp_av(qp);
