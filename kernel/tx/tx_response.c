@@ -84,7 +84,10 @@ static bool response_allowed(struct roan_qp *qp, struct roan_train *train, const
 	return ok;
 }
 
-/* A READ is counted when its last response is sent for the first time. */
+/*
+ * A READ is counted when its last response is sent for the first time. The responses to FLUSH and ATOMIC_WRITE have the
+ * opcode of READ responses.
+ */
 static void response_sent(struct roan_qp *qp, const struct roan_response *answer)
 	__must_hold(&qp->rq.lock)
 {
@@ -92,7 +95,7 @@ static void response_sent(struct roan_qp *qp, const struct roan_response *answer
 	bool sent_once = !res || res->sent_once;
 
 	roan_responder_sent(&qp->rq.resp, answer);
-	if (!sent_once && res->sent_once)
+	if (!sent_once && res->sent_once && res->op == ROAN_OP_READ)
 		roan_comp_count(qp, ROAN_COMP_REMOTE_READ, true);
 }
 

@@ -279,7 +279,7 @@ static const struct {
 	{ "remote READ", IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ, 1 },
 };
 #define N_COUNTED	(sizeof(counted) / sizeof(*counted))
-enum { SENDS = 10, WRITES = 7, READS = 5, UNSIGNALED = 3 };
+enum { SENDS = 10, WRITES = 7, READS = 5, UNSIGNALED = 3, UNCOUNTED = 2 };
 static const uint64_t expected[N_COUNTED] = { SENDS, WRITES + UNSIGNALED, READS, SENDS, WRITES + UNSIGNALED, READS };
 
 static struct ibv_comp_cntr *new_counter(struct vt_dev *d)
@@ -337,9 +337,11 @@ static int counted_traffic(struct pair *p)
 		err |= post_op(p, 0, IBV_WR_RDMA_WRITE, 0, 16384, 9000, 0);
 	for (i = 0; i < READS; i++)
 		err |= post_op(p, 0, IBV_WR_RDMA_READ, 32768, 0, 9000, 0);
+	for (i = 0; i < UNCOUNTED; i++)		/* its response has the opcode of a READ response */
+		err |= post_op(p, 0, IBV_WR_ATOMIC_WRITE, 32768, 16384, 8, 0);
 	for (i = 0; i < SENDS; i++)
 		err |= post_op(p, 0, IBV_WR_SEND, 0, 0, 1 + 400 * i, 0);
-	for (i = 0; i < WRITES + READS + SENDS; i++)
+	for (i = 0; i < WRITES + READS + UNCOUNTED + SENDS; i++)
 		err |= status_of(p->scq[0], 20000) != IBV_WC_SUCCESS;
 	for (i = 0; i < SENDS; i++)
 		err |= status_of(p->rcq[1], 20000) != IBV_WC_SUCCESS;
