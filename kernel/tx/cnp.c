@@ -78,14 +78,19 @@ static struct roan_np_ports *cnp_ports(struct roan_qp *qp, const struct roan_rx_
 static bool cnp_is_due(struct roan_qp *qp, const struct roan_rx_ctx *rx, const struct roan_cc_params *params, u64 now)
 	__must_hold(&qp->rq.lock)
 {
-	bool per_qp = READ_ONCE(params->cnp_scope) == ROAN_CNP_PER_QP;
-	struct roan_np_ports *ports = per_qp || !rx->ce ? cnp_ports(qp, rx) : NULL;
+	bool own = READ_ONCE(params->cnp_scope) == ROAN_CNP_PER_QP || !rx->ce;
 	u32 interval = READ_ONCE(params->min_time_between_cnps);
+	struct roan_np *np = &qp->rq.np;
+	struct roan_np_ports *ports;
 
+	if (!own)
+		return roan_np_cnp_due(cnp_np_of(qp, rx, params), interval, now);
+	if (!roan_connected(qp))
+		return roan_np_sender_due(np, rx->saddr.raw, rx->pkt.src_qpn, rx->ce, interval, now);
+	ports = cnp_ports(qp, rx);
 	if (ports)
 		return roan_np_port_due(ports, roan_rx_sport(rx), rx->ce, interval, now);
-	return rx->ce ? roan_np_cnp_due(cnp_np_of(qp, rx, params), interval, now) :
-		roan_np_cnp_pending(&qp->rq.np, interval, now);
+	return rx->ce ? roan_np_cnp_due(np, interval, now) : roan_np_cnp_pending(np, interval, now);
 }
 
 /* Addresses a CNP to the source of the received packet, as a datagram QP has no address vector of its own. */
@@ -155,4 +160,16 @@ void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx)
 		WRITE_ONCE(rq->cnp_pending, rq->np.cnp_pending || (rq->np_ports && rq->np_ports->pending));
 	}
 	spin_unlock(&rq->lock);
+}
+
+void roan_np_reset(struct roan_qp *qp)
+{
+	struct roan_rq *rq = &qp->rq;
+
+	lockdep_assert_held(&rq->lock);
+	rq->np = (struct roan_np) {};
+	rq->np_sport = 0;
+	if (rq->np_ports)
+		memset(rq->np_ports, 0, sizeof(*rq->np_ports));
+	WRITE_ONCE(rq->cnp_pending, false);
 }

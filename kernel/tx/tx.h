@@ -84,6 +84,8 @@ void roan_respond(struct roan_qp *qp);		/* sends the responses that are due; tak
 /* The same with rq.lock held; roan_respond() is to follow. Returns when a NAK that waits is due, ns; 0: none waits. */
 u64 roan_respond_locked(struct roan_qp *qp);
 void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* softirq, RCU; takes rq.lock */
+/* A connection begins or ends: a CNP that is pending is not for the next peer. rq.lock held */
+void roan_np_reset(struct roan_qp *qp);
 
 /* ---- completion.c, cq_post.c ---- */
 

@@ -221,7 +221,7 @@ static void qp_start_receiving(struct roan_qp *qp)
 	roan_key_limit_reset(&qp->rq.key_limit, cfg.rq_psn);
 	qp->rq.fault_wait = false;
 	qp->rq.reply_sport = 0;
-	qp->rq.np_sport = 0;
+	roan_np_reset(qp);
 	WRITE_ONCE(qp->sq.nak_at, 0);
 }
 

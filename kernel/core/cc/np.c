@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Slot of a host in the table of notification points. roan_np_cnp_due() in np.h decides whether a CNP is due. */
+/*
+ * What distinguishes senders: the slot of a host in the table of notification points, and the senders of a datagram QP.
+ * roan_np_cnp_due() in np.h decides whether a CNP is due.
+ */
 #include "core/cc/np.h"
 
 /* Multiplicative hash; never 0, which marks an empty slot. */
@@ -22,4 +25,14 @@ struct roan_np *roan_np_host(struct roan_np_hosts *hosts, const u8 address[16])
 		WRITE_ONCE(np->host_hash, who);
 	}
 	return np;
+}
+
+bool roan_np_sender_due(struct roan_np *np, const u8 address[16], u32 qpn, bool ce, u32 interval_us, u64 now)
+{
+	u64 sender = np_hash(address) ^ qpn;
+
+	if (!ce)
+		return np->host_hash == sender && roan_np_cnp_pending(np, interval_us, now);
+	np->host_hash = sender;
+	return roan_np_cnp_due(np, interval_us, now);
 }

@@ -10,7 +10,8 @@
  *
  *	due = ce ? roan_np_cnp_due(np, interval, now) : roan_np_cnp_pending(&the QP's own, interval, now)
  *
- * A pending CNP belongs to one QP, so use roan_np_cnp_pending() only with a QP's own notification point: scope qp.
+ * A pending CNP belongs to one QP, so use roan_np_cnp_pending() only with a QP's own notification point: scope qp. Many
+ * senders may share that of a datagram QP: roan_np_sender_due().
  *
  * The driver half passes the struct roan_np of the scope: one in the QP, one in the port, or roan_np_host() of a table
  * that the device has for scope `dip`. Two hosts may share a slot of it: the new host gets a CNP and takes over the
@@ -31,7 +32,7 @@ enum roan_cnp_scope { ROAN_CNP_PER_QP, ROAN_CNP_PER_DIP, ROAN_CNP_PER_PORT };
 struct roan_np {
 	u64 last;		/* ns: the last CNP; 0: never */
 	bool cnp_pending;	/* a CE packet arrived within the interval */
-	u64 host_hash;		/* roan_np_hosts only: hash of the address */
+	u64 host_hash;		/* of the host, in roan_np_hosts; of the last marked sender, in a datagram QP */
 };
 
 struct roan_np_hosts {
@@ -62,6 +63,12 @@ static inline bool roan_np_cnp_pending(struct roan_np *np, u32 interval_us, u64 
 {
 	return unlikely(READ_ONCE(np->cnp_pending)) && roan_np_cnp_due(np, interval_us, now);
 }
+
+/*
+ * A datagram from QP @qpn at @address, with CE or without, at @now. True: send that QP a CNP now, which is recorded as
+ * sent. The pending one is for the sender of the last marked datagram: those of others do not send it.
+ */
+bool roan_np_sender_due(struct roan_np *np, const u8 address[16], u32 qpn, bool ce, u32 interval_us, u64 now);
 
 /*
  * The ports of a peer's QP that has several paths, modulo their number: an interval for each, and its own pending CNP.

@@ -195,6 +195,28 @@ static void host__shared_slots_never_suppress_cnps(struct kunit *test)
 	}
 }
 
+/* Senders of a datagram QP share the interval; the pending CNP is for the last one that was marked. */
+static void sender_due__pending_is_for_the_marked_sender(struct kunit *test)
+{
+	struct roan_np np = {};
+	u8 a[16], b[16];
+
+	address(a, 0x0a000001);
+	address(b, 0x0a000002);
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, a, 5, false, 50, T0));
+	KUNIT_EXPECT_TRUE(test, roan_np_sender_due(&np, a, 5, true, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, a, 5, false, 50, T0 + 60000));	/* none is pending */
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, a, 5, true, 50, T0 + 10000));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, a, 6, false, 50, T0 + 60000));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, b, 5, false, 50, T0 + 60000));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, a, 5, false, 50, T0 + 49999));
+	KUNIT_EXPECT_TRUE(test, roan_np_sender_due(&np, a, 5, false, 50, T0 + 60000));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, b, 5, true, 50, T0 + 70000));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, a, 5, true, 50, T0 + 80000));	/* replaces that */
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, b, 5, false, 50, T0 + 200000));
+	KUNIT_EXPECT_TRUE(test, roan_np_sender_due(&np, a, 5, false, 50, T0 + 200000));
+}
+
 static struct kunit_case np_cases[] = {
 	KUNIT_CASE(cnp_due__first_at_once_then_once_per_interval),
 	KUNIT_CASE(cnp_due__no_interval_answers_all),
@@ -208,6 +230,7 @@ static struct kunit_case np_cases[] = {
 	KUNIT_CASE(host__same_address_same_slot),
 	KUNIT_CASE(host__takeover_forgets),
 	KUNIT_CASE(host__shared_slots_never_suppress_cnps),
+	KUNIT_CASE(sender_due__pending_is_for_the_marked_sender),
 	{}
 };
 

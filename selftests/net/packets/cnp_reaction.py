@@ -13,10 +13,11 @@ import subprocess
 import time
 
 import pyverbs.enums as e
+from pyverbs.qp import QPAttr
 from pyverbs.wr import SGE, SendWR
 
 import packets as p
-from roce_packets import ACK, CNP, MTU, PEER_QPN, PSN, WRITE_ONLY, bth, datagram, reth
+from roce_packets import ACK, CNP, MTU, PEER_QPN, PSN, UD_SEND, WRITE_ONLY, bth, datagram, deth, reth
 from ktap import plan, result
 from qp_state import shown
 
@@ -123,6 +124,55 @@ def names_the_path(v):
     result(cnps == [(1, 0xC321), (1, 0xC322)], "a CNP for a roan peer names the marked path, each in its own interval", f"{cnps}")
 
 
+def replies_with(v, opcode, seconds=5):
+    """Opcode and QP of all that comes until a packet with this opcode has."""
+    end, got = time.monotonic() + seconds, []
+    while opcode not in (op for op, _ in got) and time.monotonic() < end:
+        got += [(r[0], int.from_bytes(r[5:8], "big")) for r in v.wire.replies()]
+        time.sleep(0.01)
+    return got
+
+
+def left_pending(v, packets):
+    """Sends two marked packets: a CNP for the first, one is pending for the second unless the machine stalled."""
+    v.wire.replies()
+    for packet in packets:
+        v.wire.send(packet)
+    time.sleep(0.02)
+    sent = sum(r[0] == CNP for r in v.wire.replies())
+    time.sleep(0.12)    # packets.sh sets one CNP in 100 ms
+    return sent == 1
+
+
+def of_the_marked_datagram(v):
+    """Another sender's datagram does not send the pending CNP, so is not the one to slow down."""
+    def ud(qpn, tos=0):
+        return datagram(bth(UD_SEND, v.ud.qp_num) + deth(src_qpn=qpn) + bytes(16), tos=tos)
+    for _ in range(20):
+        if left_pending(v, [ud(0x55, 3)] * 2):
+            break
+    v.wire.send(ud(0x66))
+    v.wire.send(ud(0x55))
+    cnps = replies_with(v, CNP)
+    result(cnps == [(CNP, 0x55)], "a pending CNP waits for a datagram of the sender that was marked", f"{cnps}")
+
+
+def of_the_connection(v):
+    """RESET, then a connection again: the CNP that was pending is not sent to the new peer."""
+    qp = v.connected(e.IBV_QPT_RC)
+    for psn in range(PSN, PSN + 40, 2):
+        if left_pending(v, [marked(v, qp, psn), marked(v, qp, psn + 1)]):
+            break
+    qp.modify(QPAttr(qp_state=e.IBV_QPS_RESET), e.IBV_QP_STATE)
+    v.qp = lambda kind: qp
+    v.connected(e.IBV_QPT_RC)
+    del v.qp
+    v.wire.send(datagram(bth(WRITE_ONLY, qp.qp_num, ack=True) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8)))
+    got = replies_with(v, ACK)
+    qp.close()
+    result([op for op, _ in got] == [ACK], "a CNP that was pending at RESET is not sent to the next peer", f"{got}")
+
+
 def main():
     v = p.Victim(p.Wire())
     qp = v.connected(e.IBV_QPT_RC, timeout=0)
@@ -131,6 +181,8 @@ def main():
     never_held_back(v, qp)
     qp.close()
     names_the_path(v)
+    of_the_marked_datagram(v)
+    of_the_connection(v)
     os._exit(plan())
 
 
