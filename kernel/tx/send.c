@@ -557,9 +557,11 @@ static void sq_timer_expired(struct roan_qp *qp, u64 now)
 {
 	enum roan_event event = ROAN_EV_NOTHING;
 	bool waited = qp->sq.req.rnr_until;
+	u64 deadline;
 
 	tx_exclude_local_delay(qp, now);
-	if (roan_requester_deadline(&qp->sq.req) <= now && qp->sq.req.peer_sacks)
+	deadline = roan_requester_deadline(&qp->sq.req);
+	if (deadline && deadline <= now && qp->sq.req.peer_sacks)
 		roan_sq_alloc_holes(qp);
 	if (!qp->sq.ack_timer_stopped)
 		event = roan_requester_timer(&qp->sq.req, now);

@@ -8,6 +8,8 @@
  *		Prints: messages N seconds S cpu_seconds C		(C: all CPUs, from /proc/stat)
  *	scale memory -d DEV [-n QPS]
  *		QPS connected QPs on DEV, in pairs. Prints: kernel K rings R left L	(bytes per QP; L: after destruction)
+ *	scale used -d DEV [-n QPS]
+ *		The same after each QP has sent one message.
  *	scale rate -d DEV [-n QPS]
  *		Prints: create N connect N destroy N		(QPs per second)
  *	scale cqs -d DEV
@@ -41,7 +43,7 @@ static struct {
 	const char *dev, *peer;
 	int qps, outstanding, seconds;
 	uint32_t size;
-	bool events;
+	bool events, used;
 } opt = { .qps = 1, .outstanding = DEPTH, .seconds = 1, .size = 65536 };
 
 static double now(void)
@@ -302,6 +304,17 @@ static long long used(void)
 	return bytes;
 }
 
+static void send_one_each(struct end *e)
+{
+	int i;
+
+	for (i = 0; i < opt.qps; i++) {
+		post(e, e, e->qps[i]);
+		while (!reap(e, true))
+			;
+	}
+}
+
 /* Creates all QPs and destroys them. Stores the memory in use with them, and returns that in use afterwards. */
 static long long come_and_go(struct end *e, long long before, long long *taken, long long *rings)
 {
@@ -311,6 +324,8 @@ static long long come_and_go(struct end *e, long long before, long long *taken, 
 	create_qps(e);
 	for (i = 0; i < opt.qps; i++)
 		connect_one(e, e->qps[i], e, e->qps[i ^ 1]);
+	if (opt.used)
+		send_one_each(e);
 	*taken = used() - before;
 	*rings = ring_bytes() - rings_before;
 	destroy_qps(e);
@@ -387,7 +402,7 @@ static int run_cqs(void)
 
 static int usage(void)
 {
-	fputs("scale stream|memory|rate|cqs -d DEV [-D PEER] [-n QPS] [-s BYTES] [-w OUTSTANDING] [-t SECONDS] [-e]\n",
+	fputs("scale stream|memory|used|rate|cqs -d DEV [-D PEER] [-n QPS] [-s BYTES] [-w OUTSTANDING] [-t SECONDS] [-e]\n",
 	stderr);
 	return 2;
 }
@@ -417,7 +432,8 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "cqs"))
 		return run_cqs();
 	opt.qps += opt.qps & 1;	/* pairs */
-	if (!strcmp(what, "memory"))
+	opt.used = !strcmp(what, "used");
+	if (opt.used || !strcmp(what, "memory"))
 		return run_memory();
 	return strcmp(what, "rate") ? usage() : run_rate();
 }

@@ -13,10 +13,10 @@ DEBUG=false
 $DEBUG && QPS=${QPS:-600} || QPS=${QPS:-10000}
 SOME=$((QPS / 5))	# QPs at each end for cases with traffic
 
-memory() {
+memory() { # memory | used
 	local out kernel left
-	out=$("$SCALE" memory -d $H1DEV -n "$QPS") || { echo "$out"; return 1; }
-	echo "# $QPS idle QPs, bytes each: $out" >&3
+	out=$("$SCALE" "$1" -d $H1DEV -n "$QPS") || { echo "$out"; return 1; }
+	echo "# $QPS idle QPs ($1), bytes each: $out" >&3
 	read -r _ kernel _ _ _ left <<< "$out"
 	$DEBUG && return 4
 	echo "kernel $kernel, left $left"
@@ -75,7 +75,8 @@ ktap_header
 { load_modules && two_hosts; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 # First fill pools and caches that grow once and keep their size: they are not a cost of a QP.
 "$SCALE" rate -d $H1DEV -n 200 > /tmp/warm || { cat /tmp/warm; ktap_fail "QPs come and go"; ktap_end; }
-ktap_check "an idle QP takes less than $MOST bytes besides its rings, and leaves none" memory
+ktap_check "an idle QP takes less than $MOST bytes besides its rings, and leaves none" memory memory
+ktap_check "so does one that has sent a message" memory used
 ktap_check "$SOME QPs carry data" stream
 ktap_check "with 20 ms delay a request does not wait for the previous response" way 20ms two_at_a_time 15
 ktap_check "with 0.4 ms delay it does not wait, either" way 400us in_three_attempts two_at_a_time 14
