@@ -38,11 +38,15 @@ bool roan_net_is_to(const struct roan_rx_ctx *rx, const struct roan_dev *dev);
 bool roan_net_came_by(const struct roan_rx_ctx *rx, const struct roan_dev *dev, int ifindex);
 /* For multicast: the next device on the receiving interface after @prev (NULL: the first). RCU. */
 struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev *prev);
-/* Makes the cached route valid, by a lookup if needed; for UDP source port @sport. False: no route. */
-bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u16 sport);
+/*
+ * Looks the route up, unless the cached one is for the same packets. The lookup uses the DSCP of @tclass and the UDP
+ * source port @sport. False: no route.
+ */
+bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u8 tclass,
+			u16 sport);
 void roan_dst_cache_reset(struct roan_dst_cache *flow);
 /* Bytes from the IP header on that the route now takes in one packet; 0: no route. Process context */
-u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av);
+u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av, u8 tclass);
 int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cache *flow, bool ipv6);
 bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev);
 /* this and the next two under RTNL */

@@ -12,10 +12,14 @@ struct dst_entry;
 struct roan_dst_cache {
 	struct dst_entry *dst;
 	u32 cookie;
-	union ib_gid sgid;	/* addresses of the lookup */
+	/* of the lookup: rules and routes may depend on each */
+	union ib_gid sgid;
 	union ib_gid dgid;
-	int ifindex;		/* interface of the lookup: two interfaces may have the same address */
-	u16 sport;		/* if routes may choose the interface: UDP source port of the lookup; else 0 */
+	int ifindex;		/* two interfaces may have the same address */
+	u32 flow_label;
+	u16 sport;		/* UDP source port */
+	u8  tclass;
+	bool unbound;		/* routes chose the interface */
 	u16 cpu;		/* CPU whose transmit queue (XPS) all packets use */
 	u16 ip_id;
 };

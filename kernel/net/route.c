@@ -32,12 +32,12 @@ static int route_oif(int ifindex, const struct net_device *own, bool unbound)
 	return unbound && own ? l3mdev_master_ifindex_rcu(own) : ifindex;
 }
 
-static struct dst_entry *route4(struct net *net, const struct roan_av *av, u16 sport)
+static struct dst_entry *route4(struct net *net, const struct roan_av *av, u8 tclass, u16 sport, bool unbound)
 {
 	struct flowi4 fl = {
 		.flowi4_proto = IPPROTO_UDP,
-		ROAN_FLOWI4_TOS(av->tclass & 0x1c),	/* the bits that routing rules match */
-		.fl4_sport = htons(sport ?: av->sport),
+		ROAN_FLOWI4_TOS(tclass & INET_DSCP_MASK),
+		.fl4_sport = htons(sport),
 		.fl4_dport = htons(ROAN_UDP_PORT),
 	};
 	const struct net_device *own;
@@ -48,40 +48,40 @@ static struct dst_entry *route4(struct net *net, const struct roan_av *av, u16 s
 	rcu_read_lock();
 	own = dev_get_by_index_rcu(net, av->ifindex);
 	fl.flowi4_oif = route_oif(av->ifindex, own,
-				  sport || inet_addr_type_dev_table(net, own, fl.daddr) == RTN_LOCAL);
+				  unbound || inet_addr_type_dev_table(net, own, fl.daddr) == RTN_LOCAL);
 	rcu_read_unlock();
 	rt = ip_route_output_flow(net, &fl, NULL);
 	return IS_ERR(rt) ? ERR_CAST(rt) : &rt->dst;
 }
 
-static struct dst_entry *route6(struct net *net, const struct roan_av *av, u16 sport)
+static struct dst_entry *route6(struct net *net, const struct roan_av *av, u8 tclass, u16 sport, bool unbound)
 {
 	struct flowi6 fl = {
 		.flowi6_proto = IPPROTO_UDP,
-		.flowlabel = ip6_make_flowinfo(av->tclass, htonl(av->flow_label & 0xfffff)),
-		.fl6_sport = htons(sport ?: av->sport),
+		.flowlabel = ip6_make_flowinfo(tclass & INET_DSCP_MASK, htonl(av->flow_label & 0xfffff)),
+		.fl6_sport = htons(sport),
 		.fl6_dport = htons(ROAN_UDP_PORT),
 	};
 	const struct net_device *own;
-	bool unbound;
 
 	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
 	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
 	rcu_read_lock();
 	own = dev_get_by_index_rcu(net, av->ifindex);
 	unbound = !(ipv6_addr_type(&fl.daddr) & IPV6_ADDR_LINKLOCAL) &&
-		(sport || ipv6_chk_addr_and_flags(net, &fl.daddr, own, true, 0, IFA_F_TENTATIVE));
+		(unbound || ipv6_chk_addr_and_flags(net, &fl.daddr, own, true, 0, IFA_F_TENTATIVE));
 	fl.flowi6_oif = route_oif(av->ifindex, own, unbound);
 	rcu_read_unlock();
 	return ip6_dst_lookup_flow(net, NULL, &fl, NULL);
 }
 
-/* @sport: routes choose the interface by it; 0: bound to the interface of the source address. */
-static struct dst_entry *route(const struct roan_dev *dev, const struct roan_av *av, u16 sport)
+/* @unbound: routes choose the interface; else it is that of the source address. */
+static struct dst_entry *route(const struct roan_dev *dev, const struct roan_av *av, u8 tclass, u16 sport, bool unbound)
 {
 	struct net *net = dev->rnet->net;
 
-	return roan_gid_v4(&av->sgid) ? route4(net, av, sport) : route6(net, av, sport);
+	return roan_gid_v4(&av->sgid) ? route4(net, av, tclass, sport, unbound) :
+					route6(net, av, tclass, sport, unbound);
 }
 
 static bool routes_choose(const struct roan_dev *dev)
@@ -90,9 +90,9 @@ static bool routes_choose(const struct roan_dev *dev)
 }
 
 /* An IPsec policy for the packets leaves less than the interface has: the route is then one with the transformation. */
-u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av)
+u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av, u8 tclass)
 {
-	struct dst_entry *dst = route(dev, av, routes_choose(dev) ? av->sport : 0);
+	struct dst_entry *dst = route(dev, av, tclass, av->sport, routes_choose(dev));
 	u32 mtu;
 
 	if (IS_ERR(dst))
@@ -102,18 +102,26 @@ u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av)
 	return mtu;
 }
 
-bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u16 sport)
+static bool is_to(const struct roan_dst_cache *flow, const struct roan_av *av)
 {
-	bool ipv6 = !roan_gid_v4(&av->sgid);
+	return roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
+	       flow->ifindex == av->ifindex;
+}
+
+bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u8 tclass,
+			u16 sport)
+{
+	bool ipv6 = !roan_gid_v4(&av->sgid), unbound = routes_choose(dev);
 	struct dst_entry *dst = flow->dst;
 
-	if (!routes_choose(dev))
-		sport = 0;
-	if (dst && roan_gid_equal(&flow->dgid, &av->dgid) && roan_gid_equal(&flow->sgid, &av->sgid) &&
-	    flow->ifindex == av->ifindex && flow->sport == sport && dst_check(dst, flow->cookie))
+	tclass &= INET_DSCP_MASK;
+	if (!unbound)
+		sport = av->sport;	/* all paths of a QP use one route */
+	if (dst && is_to(flow, av) && flow->flow_label == av->flow_label && flow->tclass == tclass &&
+	    flow->sport == sport && flow->unbound == unbound && dst_check(dst, flow->cookie))
 		return true;
 	roan_dst_cache_reset(flow);
-	dst = route(dev, av, sport);
+	dst = route(dev, av, tclass, sport, unbound);
 	if (IS_ERR(dst)) {
 		roan_count(dev, tx_no_route);
 		return false;
@@ -123,7 +131,10 @@ bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const
 	flow->sgid = av->sgid;
 	flow->dgid = av->dgid;
 	flow->ifindex = av->ifindex;
+	flow->flow_label = av->flow_label;
 	flow->sport = sport;
+	flow->tclass = tclass;
+	flow->unbound = unbound;
 	flow->cpu = raw_smp_processor_id();
 	return true;
 }

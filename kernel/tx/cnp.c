@@ -93,7 +93,10 @@ static bool cnp_is_due(struct roan_qp *qp, const struct roan_rx_ctx *rx, const s
 	return rx->ce ? roan_np_cnp_due(np, interval, now) : roan_np_cnp_pending(np, interval, now);
 }
 
-/* Addresses a CNP to the source of the received packet, as a datagram QP has no address vector of its own. */
+/*
+ * Addresses a CNP to the source of the received packet, as a datagram QP has no address vector of its own. A CNP takes
+ * the route of the QP's ACKs, whatever its own DSCP.
+ */
 static void cnp_fill_av(struct roan_av *av, const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
 	const struct roan_av *own = roan_qp_av(qp);
@@ -101,6 +104,9 @@ static void cnp_fill_av(struct roan_av *av, const struct roan_qp *qp, const stru
 	*av = (struct roan_av) {
 		.sgid = rx->daddr,
 		.dgid = rx->saddr,
+		.tclass = own ? own->tclass : 0,
+		.sl = own ? own->sl : 0,
+		.flow_label = own ? own->flow_label : 0,
 		.ttl = own ? own->ttl : 64,
 		.sport = own ? own->sport :
 			rdma_flow_label_to_udp_sport(rdma_calc_flow_label(qp->ib.qp_num, rx->pkt.src_qpn)),

@@ -126,7 +126,7 @@ static bool gso_start_skb(struct roan_train *t, u32 len)
 {
 	u32 linear = len <= SMALL_PACKET ? len : 0;
 
-	if (!roan_dst_cache_get(t->flow, t->dev, t->av, t->sport))
+	if (!roan_dst_cache_get(t->flow, t->dev, t->av, roan_qos_tclass(t->dev, t->av), t->sport))
 		return false;		/* roan_dst_cache_get() has counted it */
 	t->skb = gso_new_skb(linear);
 	if (!t->skb) {

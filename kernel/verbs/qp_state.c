@@ -81,7 +81,7 @@ static int qp_check_route_mtu(const struct roan_qp *qp, const struct roan_av *av
 {
 	u32 headers = roan_l3_len(!roan_gid_v4(&av->sgid)) + sizeof(struct udphdr) + ROAN_DATA_HEADERS + ROAN_ICRC_LEN;
 	u32 need = ib_mtu_enum_to_int(path_mtu) + headers;
-	u32 mtu = roan_net_route_mtu(qp->dev, av);
+	u32 mtu = roan_net_route_mtu(qp->dev, av, roan_qos_tclass(qp->dev, av));
 
 	if (!mtu || need <= mtu)
 		return 0;

@@ -13,7 +13,8 @@ struct dst_entry *fake_dst;
 static DEFINE_PER_CPU(struct roan_stats, counts);
 DEFINE_PER_CPU(u32, roan_tx_budget_used);
 
-bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u16 sport)
+bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u8 tclass,
+			u16 sport)
 {
 	if (fake_no_route)
 		return false;

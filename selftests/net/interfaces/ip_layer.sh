@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # What the IP layer of the hosts and of the network between does to roan's packets: IPsec in transport mode, VRFs with the
-# same addresses, routers and routes narrower than the interface, firewall rules by source, policing, a full connection
-# tracking table, packets that come by the wrong interface (wrong_interface.py). Data is compared; what is refused is counted.
-# ONLY=GROUP,GROUP: ipsec, vrf, route, firewall, police, conntrack, interface.
+# same addresses, routers and routes narrower than the interface, routes by traffic class, firewall rules by source, policing,
+# a full connection tracking table, packets that come by the wrong interface (wrong_interface.py). Data is compared; what is
+# refused is counted.
+# ONLY=GROUP,GROUP: ipsec, vrf, route, class, firewall, police, conntrack, interface.
 #
 #	all:	h1: roan1 v1 10.7.0.1 ======== 10.7.0.2 v2 roan2 :h2	MTU 4200
 #	vrf:	h1: VRFs vred and vblue with red1 ===== red2 and blue1 ===== blue2 :h2, each 10.8.0.1 === 10.8.0.2,
@@ -220,6 +221,39 @@ narrow_route() {
 }
 reported_mtu() { on h2 ip route get 10.11.1.1 | grep -q 'mtu 1500'; }
 
+# ---- routing by traffic class ----
+
+# Packets of class 0x10 are routed to a gateway that does not exist, so only those of other classes arrive.
+class_rules() {
+	local f
+	a ip neigh add 10.7.0.9 lladdr 02:00:00:00:00:09 dev v1 nud permanent &&
+		a ip neigh add fd07::9 lladdr 02:00:00:00:00:09 dev v1 nud permanent &&
+		a ip route add "$BIP" via 10.7.0.9 dev v1 table 100 && a ip route add "$BIP6" via fd07::9 dev v1 table 100 || return
+	for f in -4 -6; do a ip $f rule add dsfield 0x10 lookup 100 || return; done
+}
+class_rules_down() {
+	local f
+	for f in -4 -6; do a ip $f rule del dsfield 0x10 lookup 100; a ip $f route flush table 100; done
+	a ip neigh del 10.7.0.9 dev v1; a ip neigh del fd07::9 dev v1
+}
+# arrive PACKETS OWN-ADDRESS PEER/CLASS...: so many of two datagrams to each destination, sent in turn by one QP.
+arrive() {
+	local want=$1 before
+	shift
+	before=$(counter "$BDEV" rx_unknown_qp)
+	a $PY "$HERE/../packets/datagrams.py" "$ADEV" "$1" 64 2 "${@:2}" || return
+	sleep 0.2
+	echo "$(($(counter "$BDEV" rx_unknown_qp) - before)) arrived"
+	[ $(($(counter "$BDEV" rx_unknown_qp) - before)) = "$want" ]
+}
+device_class() { # COMMAND...: while 0x10 is the device's traffic class
+	local rc param=/sys/class/infiniband/$ADEV/ports/1/cc_param/traffic_class
+	echo 16 > "$param" && "$@"
+	rc=$?
+	echo 0 > "$param"
+	return $rc
+}
+
 # ---- firewall, policing, connection tracking ----
 
 moved() { [ "$(total rcvd_pkts)" -ge "$1" ]; } # PACKETS
@@ -364,6 +398,15 @@ if group route routers; then
 	ktap_check "... and the next QP with that path MTU is refused at RTR and logged" routed refused_at_rtr 4160
 	ktap_check "... and one with path MTU 1024 carries data" routed carry -m 1024
 	routers_down > /dev/null 2>&1
+fi
+if group class class_rules; then
+	ktap_check "rules by traffic class: two address handles of one address take different routes" arrive 2 "$AIP" "$BIP/0" "$BIP/0x10"
+	ktap_check "... IPv6" arrive 2 "$AIP6" "$BIP6/0" "$BIP6/0x10"
+	ktap_check "... whichever is used first" arrive 4 "$AIP" "$BIP/0x10" "$BIP/0" "$BIP/0x20"
+	ktap_check "... and ECN bits do not matter" arrive 0 "$AIP" "$BIP/0x11" "$BIP/0x12"
+	ktap_check "... and the device's class counts for a handle without one" device_class arrive 2 "$AIP" "$BIP/0x20" "$BIP/0"
+	ktap_check "... connected QPs of another class carry data" carry
+	class_rules_down > /dev/null 2>&1
 fi
 if group firewall nft_rules; then
 	ktap_check "nftables accept and drop port 4791 by source" by_source
