@@ -45,6 +45,8 @@ struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev
 bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u8 tclass,
 			u16 sport);
 void roan_dst_cache_reset(struct roan_dst_cache *flow);
+/* The route of the last lookup, if that was for @av, or @av is NULL; else NULL. */
+const struct dst_entry *roan_dst_cache_peek(const struct roan_dst_cache *flow, const struct roan_av *av);
 /* Bytes from the IP header on that the route now takes in one packet; 0: no route. Process context */
 u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av, u8 tclass);
 int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cache *flow, bool ipv6);

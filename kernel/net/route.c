@@ -108,6 +108,11 @@ static bool is_to(const struct roan_dst_cache *flow, const struct roan_av *av)
 	       flow->ifindex == av->ifindex;
 }
 
+const struct dst_entry *roan_dst_cache_peek(const struct roan_dst_cache *flow, const struct roan_av *av)
+{
+	return !av || is_to(flow, av) ? flow->dst : NULL;
+}
+
 bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const struct roan_av *av, u8 tclass,
 			u16 sport)
 {

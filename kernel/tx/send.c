@@ -105,7 +105,8 @@ static void tx_begin_flow(struct roan_qp *qp, struct roan_train *train, const st
 	train->pkt.ext_version = qp->ext_version;
 	train->qp = qp;
 	train->side = ROAN_QUEUE_SQ;
-	train->tx_counted = roan_tx_inflight_begin_round(qp, ROAN_QUEUE_SQ, qp->sq.flow.dst);
+	train->tx_counted = roan_tx_inflight_begin_round(qp, ROAN_QUEUE_SQ,
+							 roan_dst_cache_peek(&qp->sq.flow, av));
 	train->round.limiter = roan_limiter_of(qp);
 	train->pfc_enabled = roan_pfc_on(&qp->dev->pfc);
 	if (roan_rate_uses_ecn(qp, train->prio))

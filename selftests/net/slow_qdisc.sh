@@ -12,9 +12,9 @@ QPS=64
 MOST=$((2 << 20))	# bytes that may wait in the qdisc: QPS * 8 KB, times four
 
 # The bucket's burst exceeds one GSO skb. The bucket segments larger skbs, and segmenting orphans an skb.
-slow() { # LIMIT
-	a tc qdisc replace dev v1 root handle 1: tbf rate 80mbit burst 128k limit "$1" &&
-		b tc qdisc replace dev v2 root handle 1: tbf rate 80mbit burst 128k limit "$1"
+slow() { # LIMIT [RATE]
+	a tc qdisc replace dev v1 root handle 1: tbf rate "${2:-80mbit}" burst 128k limit "$1" &&
+		b tc qdisc replace dev v2 root handle 1: tbf rate "${2:-80mbit}" burst 128k limit "$1"
 }
 
 # Records the maximum number of bytes waiting at either end from now on.
@@ -45,6 +45,17 @@ through() {
 	[ $rc = 0 ] && [ $((100 * resent)) -le $((AGAIN * sent)) ] && [ $refused = 0 ] && [ "$(cat /tmp/most)" -le "$MOST" ]
 }
 
+# One QP's datagrams to the peer and, without a queue in this host, to its own address.
+in_turn() {
+	local drops
+	slow 300k 1mbit || return
+	drops=$(qdisc_drops)
+	a /usr/bin/python3 "$HERE/packets/datagrams.py" "$ADEV" "$AIP" 4096 200 "$BIP/0" "$AIP/0" || return
+	echo "$(($(qdisc_drops) - drops)) dropped"
+	[ "$(qdisc_drops)" = "$drops" ]
+}
+qdisc_drops() { a tc -j -s qdisc show dev v1 | grep -o '"drops":[0-9]*' | head -n 1 | cut -d: -f2; }
+
 ktap_header
 exec 3>&1
 [ "$LINK_TYPE" = roan ] || { ktap_skip "a slow queue" "needs roan's counters"; ktap_end; }
@@ -57,4 +68,5 @@ AGAIN=100 ktap_check "READ responses wait above a slow qdisc" through ib_read_bw
 slow 1m
 ktap_check "datagrams wait above a slow qdisc, and none is lost" through ib_send_bw -c UD -s 4096 -t 1024 -r 4096 -n 4000
 ktap_check "UC messages wait above a slow qdisc" through ib_write_bw -c UC -s 1048576 -t 16 -n 16
+ktap_check "datagrams that alternate with others to this host wait above a slow qdisc, and none is lost" in_turn
 ktap_end
