@@ -217,6 +217,7 @@ struct roan_qp {
 	struct roan_srq *srq;
 	struct roan_comp_counts *comp_counts;	/* comp_count.h; NULL: none attached. mutex; READ_ONCE() without */
 	struct ib_ucontext *uctx;	/* NULL: of a kernel consumer */
+	u64 handle;			/* qp_handle of its CQEs: the provider's, or struct ib_qp (kernel consumer) */
 	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
 	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */
 	struct roan_qp_attr attr;

@@ -365,6 +365,8 @@ static int qp_map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, c
 	qp->sq.max_sge = cap->max_send_sge;
 	qp->sq.max_inline = cap->max_inline_data;
 	qp->rq.max_sge = cap->max_recv_sge;
+	qp->sq.cqe_frees = to_roan_context(ctx)->qp_handles;
+	qp->rq.cqe_frees = to_roan_context(ctx)->qp_handles;
 	unlocked = is_lock_free(ctx, qp->pd);
 	roan_lock_init(&qp->sq.lock, unlocked);
 	roan_lock_init(&qp->rq.lock, unlocked);
@@ -385,13 +387,15 @@ static int qp_set_cc(struct ibv_qp *qp)
 
 struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
-	ROAN_CMD(ib_uverbs_create_qp) cmd = { 0 };
+	ROAN_CMD_REQ(ib_uverbs_create_qp, roan_create_qp_req) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_create_qp_resp, roan_create_qp_resp) resp = { 0 };
+	size_t cmd_size = offsetof(typeof(cmd), roan);
 	struct roan_pd *parent;
 	struct roan_qp *qp;
 	bool lent;
 	int err;
 
+	_Static_assert(offsetof(typeof(cmd), roan) == 64, "create_qp request");
 	_Static_assert(offsetof(typeof(resp), roan) == 32, "create_qp response");
 	errno = qp_check_init(attr);
 	if (errno)
@@ -402,7 +406,11 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 		return NULL;
 	qp->pd = parent;
 	qp->lent = lent;
-	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (to_roan_context(ctx)->qp_handles) {
+		cmd.roan.qp_handle = (uintptr_t)qp;
+		cmd_size = sizeof(cmd);
+	}
+	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, cmd_size, &resp, sizeof(resp));
 	if (err)
 		goto err_free;
 	err = qp_set_cc(&qp->vqp.qp) ?: qp_map_queues(qp, attr, &resp.roan);
@@ -449,13 +457,23 @@ static void cq_forget_qp(struct ibv_qp *qp, uint32_t qpn)
 		roan_cq_forget(qp->recv_cq, qpn);
 }
 
+/* After a reset no request is outstanding, and no CQE is left to be polled. */
+static void wq_forget_cqes(struct roan_wq *wq)
+{
+	if (wq->ring.ctl)
+		ring_set_polled(&wq->polled, __atomic_load_n(&wq->ring.ctl->kernel.cqe_until, __ATOMIC_RELAXED));
+}
+
 int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	ROAN_CMD(ib_uverbs_modify_qp) cmd = { 0 };
 	int err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
 
-	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
 		cq_forget_qp(qp, qp->qp_num);
+		wq_forget_cqes(&to_roan_qp(qp)->sq);
+		wq_forget_cqes(&to_roan_qp(qp)->rq);
+	}
 	return err;
 }
 

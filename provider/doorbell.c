@@ -79,7 +79,7 @@ static bool add_hint(struct roan_db_hints *hints, struct roan_qp *qp)
 
 	roan_lock(&hints->lock);
 	tail = ring->index;
-	has_space = ring_has_space(ring, tail, ring->mask + 1);
+	has_space = tail - ring_head(ring) <= ring->mask;
 	if (has_space) {
 		__atomic_store_n(&hint_at(ring, tail)->qpn, qp->vqp.qp.qp_num, __ATOMIC_RELAXED);
 		qp->hint_index = tail;

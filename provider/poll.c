@@ -29,6 +29,15 @@ static uint8_t wc_sl(const struct roan_cqe *cqe)
 	return SL_UDP | (cqe->flags & ROAN_CQE_IPV4 ? SL_L3_IPV4 : SL_L3_IPV6);
 }
 
+/* The slots up to the request of @cqe may be posted again. */
+static void cqe_free_slots(const struct roan_cqe *cqe)
+{
+	struct roan_qp *qp = (struct roan_qp *)(uintptr_t)cqe->qp_handle;
+
+	if (qp)
+		ring_set_polled(cqe->opcode & IBV_WC_RECV ? &qp->rq.polled : &qp->sq.polled, cqe->wqe_index + 1);
+}
+
 /* ---- plain ---- */
 
 static void fill_wc(struct ibv_wc *wc, const struct roan_cqe *cqe)
@@ -75,6 +84,7 @@ static int cq_poll_plain(struct roan_cq *cq, int n, struct ibv_wc *wc)
 		if (!cqe)
 			break;
 		fill_wc(&wc[i], cqe);
+		cqe_free_slots(cqe);
 	}
 	if (i > 0)
 		ring_polled(&cq->ring, head + i);
@@ -139,6 +149,7 @@ static int cq_read_next(struct roan_cq *cq)
 	cq->current = ring_cqe(&cq->ring, cq->ring.index);
 	if (!cq->current)
 		return ENOENT;
+	cqe_free_slots(cq->current);
 	cq->vcq.cq_ex.status = cq->current->status;
 	cq->vcq.cq_ex.wr_id = cq->current->wr_id;
 	return 0;

@@ -165,7 +165,7 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	for (; wr; wr = wr->next, tail++) {
 		if (ibqp->state < IBV_QPS_RTS)	/* an immediate error (10.8.2) */
 			err = EINVAL;
-		else if (!ring_has_space(&sq->ring, tail, sq->max_wr))
+		else if (!roan_wq_has_space(sq, tail))
 			err = ENOMEM;
 		else
 			err = fill_send(ring_slot(&sq->ring, tail), qp, wr);
@@ -234,7 +234,7 @@ static bool post_recv_list(struct roan_wq *rq, struct ibv_recv_wr *wr, struct ib
 
 	*err = 0;
 	for (; wr; wr = wr->next, tail++) {
-		if (!ring_has_space(&rq->ring, tail, rq->max_wr))
+		if (!roan_wq_has_space(rq, tail))
 			*err = ENOMEM;
 		else
 			*err = fill_recv(ring_slot(&rq->ring, tail), rq, wr);

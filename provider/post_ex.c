@@ -92,7 +92,7 @@ static struct roan_send_wqe *wr_begin(struct ibv_qp_ex *ibqp, uint8_t opcode)
 
 	if (qp->err)
 		return NULL;
-	if (!ring_has_space(&qp->sq.ring, qp->tail, qp->sq.max_wr)) {
+	if (!roan_wq_has_space(&qp->sq, qp->tail)) {
 		wr_fail(qp, ENOMEM);
 		return NULL;
 	}

@@ -47,13 +47,32 @@ static inline void *ring_slot(const struct ring *ring, uint32_t index)
 
 /* ---- rings that the program fills: SQ, RQ, SRQ, doorbell hints ---- */
 
-/* True if slot @tail may be written, with at most @limit outstanding requests. */
-static inline bool ring_has_space(const struct ring *ring, uint32_t tail, uint32_t limit)
+/* The kernel no longer reads the slots below the returned index. */
+static inline uint32_t ring_head(const struct ring *ring)
 {
-	/*
-	 * Pairs with the release in kernel/base/ring.c roan_ring_publish(): the kernel no longer reads the slots below.
-	 */
-	return tail - __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE) < limit;
+	/* Pairs with the release in kernel/base/ring.c roan_ring_publish(); cqe_until covers these slots, too. */
+	return __atomic_load_n(&ring->ctl->kernel.index, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * The slots below the returned index may be written. @polled: from ring_set_polled(), 0 before that. A slot that the
+ * kernel has read stays in use until its CQE is polled, so that no more CQEs come than the program has room for.
+ */
+static inline uint32_t ring_free_until(const struct ring *ring, const uint32_t *polled)
+{
+	uint32_t head = ring_head(ring);
+	uint32_t cqe_until = __atomic_load_n(&ring->ctl->kernel.cqe_until, __ATOMIC_RELAXED);
+	/* Pairs with the release in ring_set_polled(): another thread may have polled the CQE. */
+	uint32_t seen = __atomic_load_n(polled, __ATOMIC_ACQUIRE);
+
+	return seen == cqe_until ? head : seen;
+}
+
+/* The CQE of the slot below @until was read. Under the lock of the CQ, not of the ring. */
+static inline void ring_set_polled(uint32_t *polled, uint32_t until)
+{
+	/* Pairs with the acquire in ring_free_until(): the kernel read the slot before it wrote the CQE. */
+	__atomic_store_n(polled, until, __ATOMIC_RELEASE);
 }
 
 /* Passes all slots below @tail to the kernel. */

@@ -240,6 +240,7 @@ static int get_context(struct roan_context *roan)
 	err = ibv_cmd_get_context(&roan->vctx, &cmd, sizeof(cmd), &resp, sizeof(resp));
 #endif
 	roan_lock_init(&roan->db_hints.lock, roan->single_threaded);	/* all thread domains share the ring */
+	roan->qp_handles = resp.roan.features & ROAN_FEATURE_QP_HANDLE;
 	return err ?: ring_map(&roan->db_hints.ring, roan->vctx.context.cmd_fd, &resp.roan.db_hints);
 }
 

@@ -54,6 +54,7 @@ struct roan_context {
 	struct roan_db_hints db_hints;
 	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
 	bool one_cpu;			/* the machine has one CPU: an empty poll yields it */
+	bool qp_handles;		/* the kernel knows ROAN_FEATURE_QP_HANDLE. False in an imported context */
 };
 
 struct roan_td {
@@ -105,7 +106,23 @@ struct roan_wq {
 	uint32_t max_wr;		/* outstanding requests, at most the number of slots */
 	uint32_t max_sge;
 	uint32_t max_inline;		/* bytes */
+	bool cqe_frees;			/* a slot is in use until its CQE is polled, not only until the kernel has read it */
+	uint32_t free_until;		/* slots below may be written, as far as known. Under @lock */
+	uint32_t polled;		/* index + 1 of the request whose CQE was polled last; ring_set_polled() */
 };
+
+/* True if slot @tail may be written. wq->lock held. */
+static inline bool roan_wq_has_space(struct roan_wq *wq, uint32_t tail)
+{
+	uint32_t until;
+
+	if (tail - wq->free_until < wq->max_wr)
+		return true;
+	until = wq->cqe_frees ? ring_free_until(&wq->ring, &wq->polled) : ring_head(&wq->ring);
+	if ((int32_t)(until - wq->free_until) > 0)	/* else behind slots that need no poll */
+		wq->free_until = until;
+	return tail - wq->free_until < wq->max_wr;
+}
 
 struct roan_srq {
 	struct verbs_srq vsrq;		/* first */

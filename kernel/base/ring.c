@@ -118,7 +118,10 @@ void roan_ring_copy(const struct roan_ring *ring, u32 offset, void *to, u32 len)
 
 void roan_ring_publish(struct roan_ring *ring, u32 index)
 {
-	/* Pairs with the acquire in provider/ring.h ring_has_space(): the kernel has read the slots below @index. */
+	/*
+	 * Pairs with the acquire in provider/ring.h ring_head(): the kernel has read the slots below @index, and
+	 * cqe_until covers them.
+	 */
 	smp_store_release(&ring->ctl->kernel.index, index);
 }
 

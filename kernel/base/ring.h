@@ -75,7 +75,13 @@ static inline void roan_ring_consume(struct roan_ring *ring)
 	ring->index++;
 }
 
-void roan_ring_publish(struct roan_ring *ring, u32 index);	/* the user may reuse the slots below @index */
+/* The slot below @until gets a CQE. Before roan_ring_publish() of that slot. */
+static inline void roan_ring_set_cqe_until(struct roan_ring *ring, u32 until)
+{
+	WRITE_ONCE(ring->ctl->kernel.cqe_until, until);
+}
+
+void roan_ring_publish(struct roan_ring *ring, u32 index);	/* the slots below @index have been read */
 void roan_ring_discard(struct roan_ring *ring);			/* drop all posted slots (QP to RESET) */
 
 struct roan_ring_resize {

@@ -68,8 +68,10 @@ enum roan_fetch_status roan_rx_fetch(struct roan_qp *qp, u32 *verr)
 		got = roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
 	} else {
 		got = roan_recv_fetch(&qp->rq.ring, qp->rq.max_sge, &qp->rq.cur, verr);
-		if (got == ROAN_FETCH_OK)
+		if (got == ROAN_FETCH_OK) {
+			roan_ring_set_cqe_until(&qp->rq.ring, qp->rq.ring.index);
 			roan_ring_publish(&qp->rq.ring, qp->rq.ring.index);
+		}
 	}
 	if (got != ROAN_FETCH_BAD)
 		return got;

@@ -64,7 +64,8 @@ static u32 completion_vendor_err(enum roan_status status, u32 verr)
 }
 
 /* Not inlined: most requests of a stream are unsignaled, and would clear an unused CQE on the stack. */
-static noinline void completion_report_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr)
+static noinline void completion_report_send(struct roan_qp *qp, u32 index, u32 ring_index, enum roan_status status,
+					    u32 verr)
 	__must_hold(&qp->sq.lock)
 {
 	const struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, index)->wqe;
@@ -75,7 +76,8 @@ static noinline void completion_report_send(struct roan_qp *qp, u32 index, enum 
 		.byte_len = roan_requester_wqe(&qp->sq.req, index)->len,
 		.qp_num = qp->ib.qp_num,
 		.vendor_err = completion_vendor_err(status, verr),
-		.kernel_qp = (uintptr_t)&qp->ib,
+		.wqe_index = ring_index,
+		.qp_handle = qp->handle,
 	};
 
 	trace_roan_complete(qp, cqe.wr_id, cqe.opcode, status);
@@ -86,19 +88,21 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 	__must_hold(&qp->sq.lock)
 {
 	const struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, index)->wqe;
+	u32 head = qp->sq.ring.index - (qp->sq.req.tail - qp->sq.req.retire);
+	bool report = status != ROAN_ST_SUCCESS || qp->sq.sig_all || wqe->flags & ROAN_SEND_SIGNALED;
 
 	lockdep_assert_held(&qp->sq.lock);
 	/* Release the ring slot first: a consumer that sees the completion may reuse the slot at once. */
-	roan_ring_publish(&qp->sq.ring, qp->sq.ring.index - (qp->sq.req.tail - qp->sq.req.retire));
+	if (report)
+		roan_ring_set_cqe_until(&qp->sq.ring, head);
+	roan_ring_publish(&qp->sq.ring, head);
 	roan_comp_count_send(qp, wqe->opcode, status == ROAN_ST_SUCCESS);
-	if (status == ROAN_ST_SUCCESS) {
+	if (status == ROAN_ST_SUCCESS)
 		roan_count(qp->dev, rdma_sends);
-		if (!qp->sq.sig_all && !(wqe->flags & ROAN_SEND_SIGNALED))
-			return;
-	} else if (status != ROAN_ST_WR_FLUSH_ERR) {
+	else if (status != ROAN_ST_WR_FLUSH_ERR)
 		completion_count_failure(qp->dev, status);
-	}
-	completion_report_send(qp, index, status, verr);
+	if (report)
+		completion_report_send(qp, index, head - 1, status, verr);
 }
 
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr)
@@ -116,7 +120,8 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 	cqe.status = status;
 	cqe.vendor_err = verr;
 	cqe.qp_num = qp->ib.qp_num;
-	cqe.kernel_qp = (uintptr_t)&qp->ib;
+	cqe.wqe_index = qp->srq ? 0 : qp->rq.ring.index - 1;
+	cqe.qp_handle = qp->handle;
 	if (!cqe.opcode)
 		cqe.opcode = IB_WC_RECV;
 	qp->rq.cur.taken = false;

@@ -35,16 +35,16 @@ void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
 {
 	struct roan_cqe *slot;
 
-	BUILD_BUG_ON(offsetofend(struct roan_cqe, reserved) != offsetof(struct roan_cqe, kernel_qp));	/* no padding */
+	/* no padding */
+	BUILD_BUG_ON(offsetofend(struct roan_cqe, smac) != offsetof(struct roan_cqe, reserved) ||
+		     offsetofend(struct roan_cqe, reserved) != offsetof(struct roan_cqe, wqe_index));
 	spin_lock_bh(&cq->lock);
 	slot = roan_ring_cqe_slot(&cq->ring);
 	if (unlikely(!slot)) {
 		cq_set_overflow(cq);
 		goto unlock;
 	}
-	/* The user may read the slot at any time: never store a kernel address in it, not even briefly. */
-	memcpy(slot, cqe, offsetof(struct roan_cqe, kernel_qp));
-	slot->kernel_qp = cq->user ? 0 : cqe->kernel_qp;
+	memcpy(slot, cqe, sizeof(*cqe));
 	slot->timestamp_ns = ktime_get_ns();
 	roan_ring_cqe_done(&cq->ring);
 	if (cq_event_wanted(cq, cqe->status || cqe->flags & ROAN_CQE_SOLICITED))

@@ -32,13 +32,15 @@ static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
 		.status = ROAN_ST_WR_FLUSH_ERR,
 		.opcode = opcode,
 		.qp_num = qp->ib.qp_num,
-		.kernel_qp = (uintptr_t)&qp->ib,
+		.wqe_index = ring->index,
+		.qp_handle = qp->handle,
 	};
 
 	BUILD_BUG_ON(offsetof(struct roan_send_wqe, wr_id) || offsetof(struct roan_recv_wqe, wr_id));
 	roan_ring_copy(ring, 0, &cqe.wr_id, sizeof(cqe.wr_id));
 	flush_count(qp, ring, opcode);
 	roan_ring_consume(ring);
+	roan_ring_set_cqe_until(ring, ring->index);
 	roan_ring_publish(ring, ring->index);
 	roan_cq_post(cq, &cqe);
 }

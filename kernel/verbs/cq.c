@@ -157,7 +157,7 @@ static void cq_to_wc(const struct roan_cqe *cqe, struct ib_wc *wc)
 		.opcode = cqe->opcode,
 		.vendor_err = cqe->vendor_err,
 		.byte_len = cqe->byte_len,
-		.qp = (struct ib_qp *)(uintptr_t)cqe->kernel_qp,
+		.qp = (struct ib_qp *)(uintptr_t)cqe->qp_handle,
 		.src_qp = cqe->src_qp,
 		.sl = cqe->sl,
 		.port_num = 1,

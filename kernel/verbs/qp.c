@@ -91,6 +91,9 @@ static int qp_check_init(const struct roan_qp *qp, const struct ib_qp_init_attr 
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
+	/* A CQE's qp_handle is a kernel address or a number of the program, so neither may get the other's. */
+	if (WARN_ON_ONCE(qp->scq->user != qp->user || qp->rcq->user != qp->user))
+		return -EINVAL;
 	if (cap->max_send_wr > ROAN_MAX_WR || cap->max_send_sge > ROAN_MAX_SGE ||
 	    cap->max_inline_data > ROAN_MAX_INLINE)
 		return -EINVAL;
@@ -201,6 +204,22 @@ void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap)
 	cap->max_recv_sge = qp->srq ? 0 : qp->rq.max_sge;
 }
 
+/* An older provider passes no request. No input is left, see roan_udata_no_input(). */
+static int qp_get_handle(struct roan_qp *qp, struct ib_udata *udata)
+{
+	struct roan_create_qp_req req = {};
+	int err;
+
+	if (!udata) {
+		qp->handle = (uintptr_t)&qp->ib;
+		return 0;
+	}
+	err = udata->inlen ? roan_udata_in(udata, &req, sizeof(req)) : 0;
+	udata->inlen = 0;
+	qp->handle = req.qp_handle;
+	return err;
+}
+
 static void qp_init_members(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
 	struct roan_ucontext *uctx = rdma_udata_to_drv_context(udata, struct roan_ucontext, ib);
@@ -231,7 +250,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	int err;
 
 	qp_init_members(qp, init, udata);
-	err = roan_udata_no_input(udata) ?: qp_check_init(qp, init);
+	err = qp_get_handle(qp, udata) ?: qp_check_init(qp, init);
 	if (err)
 		return err;
 	qp->ref = kzalloc(sizeof(*qp->ref), GFP_KERNEL_ACCOUNT);

@@ -15,7 +15,7 @@ static bool uctx_knows_hints(const struct ib_udata *udata)
 
 static int uctx_respond(struct ib_udata *udata, struct roan_alloc_ucontext_resp *resp)
 {
-	resp->features = ROAN_FEATURE_ONE_MAPPING;
+	resp->features = ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE;
 	resp->max_inline = ROAN_MAX_INLINE;
 	return roan_udata_out(udata, resp, sizeof(*resp));
 }

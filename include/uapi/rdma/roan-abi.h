@@ -50,7 +50,15 @@ struct roan_kernel_line {
 	 */
 	__u32 send_cpu_plus1;
 	__u32 notify_at;	/* SQ with ROAN_RING_ACK_PENDING: a tail index, see there. Other rings: 0 */
-	__u32 reserved[28];
+	/*
+	 * SQ, RQ: index after the last request that gets a CQE, of those below @index; stored before @index. Other
+	 * rings: 0. Of use only with a qp_handle.
+	 * A request is outstanding until its CQE is polled. So its slot is in use until then, although the kernel has
+	 * read it. If the CQE polled last has wqe_index + 1 == cqe_until, all slots below @index are free. Otherwise
+	 * those up to and including its wqe_index are free.
+	 */
+	__u32 cqe_until;
+	__u32 reserved[27];
 };
 
 enum roan_ring_flags {
@@ -225,8 +233,9 @@ struct roan_cqe {
 	__u16 vlan;
 	__u8  sl;
 	__u8  smac[6];
-	__u8  reserved[5];		/* 0 */
-	__aligned_u64 kernel_qp;	/* kernel consumer: its struct ib_qp; 0 on a mapped ring */
+	__u8  reserved;			/* 0 */
+	__u32 wqe_index;		/* index of the request in its SQ or RQ; a receive from an SRQ: 0 */
+	__aligned_u64 qp_handle;	/* of roan_create_qp_req. Kernel consumer: its struct ib_qp */
 };
 
 /* ---- udata of the standard verbs ---- */
@@ -237,6 +246,8 @@ enum roan_features {
 	 * have the same mmap_offset and mmap_size. The control block of the second ring ends where its slots begin.
 	 */
 	ROAN_FEATURE_ONE_MAPPING	= 1 << 0,
+	/* The kernel takes struct roan_create_qp_req, and sets cqe_until of rings, wqe_index and qp_handle of CQEs. */
+	ROAN_FEATURE_QP_HANDLE		= 1 << 1,
 };
 
 struct roan_alloc_ucontext_req {
@@ -268,6 +279,10 @@ struct roan_create_srq_resp {
 /* modify_srq has no response struct, so the request names the address for the descriptor of the new ring. */
 struct roan_modify_srq_req {
 	__aligned_u64 desc_addr;	/* user address of a struct roan_ring_desc; written if the SRQ is resized */
+};
+
+struct roan_create_qp_req {		/* may be absent: handle 0 */
+	__aligned_u64 qp_handle;	/* of the provider; returned in each CQE of the QP */
 };
 
 struct roan_create_qp_resp {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A completion returns the slot of the queue and the buffer. After polling it a program may post again and overwrite
- * the buffer at once; the peer must receive the old contents.
+ * the buffer at once; the peer must receive the old contents. Before that the slot is in use: a CQ as long as its queue
+ * never overflows.
  */
 #include "features.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,6 +60,146 @@ static void room_after_a_flush(struct vt_dev *d)
 		ok = polled(p.rcq[1], IBV_WC_WR_FLUSH_ERR) && !post_recv(&p, 1, 0, 64, i);
 	vt_ok(ok, "a full receive queue in ERR takes a receive as soon as a flush is polled");
 	pair_close(&p);
+}
+
+/* ---- a slot is in use until its CQE is polled: the CQs here are as long as the queues ---- */
+
+static int write_flagged(struct pair *p, unsigned int flags, uint64_t id)
+{
+	struct ibv_sge sge = sge_at(p, 0, 64);
+
+	return post(p, 0, (struct ibv_send_wr) {
+		.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = flags,
+		.wr.rdma = { .remote_addr = (uintptr_t)p->buf + BUF / 2, .rkey = p->mr->rkey },
+	});
+}
+
+/* Posts until the queue is full, also 20 ms later, or for 4 queues. Returns the number posted, -1 for another error. */
+static int fill_up(struct pair *p)
+{
+	int n, err = 0, late = 0;
+
+	for (n = 0; n < 4 * DEPTH && late < 2; n += !err) {
+		err = write_flagged(p, IBV_SEND_SIGNALED, n);
+		if (err && err != ENOMEM)
+			return -1;
+		if (err && late++ == 0)
+			usleep(20000);
+	}
+	return n;
+}
+
+static bool poll_all(struct ibv_cq *cq, int n, enum ibv_wc_status want)
+{
+	while (n && polled(cq, want))
+		n--;
+	return !n && status_of(cq, 0) == NO_COMPLETION;
+}
+
+/* The posts fail with ENOMEM, as with adapters, and no CQE is lost. */
+static void full_until_polled(struct vt_dev *d)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	const struct vt_conn conn = { .type = IBV_QPT_RC, .timeout = 14, .retry = 7, .rnr_retry = 7, .psn = 100 };
+	struct pair p;
+	bool ok = true;
+	int i, n = 0;
+
+	pair_open(&p, d, IBV_QPT_RC, DEPTH, NULL);
+	for (i = 0; ok && i < 20; i++) {
+		n = fill_up(&p);
+		ok = n == DEPTH && poll_all(p.scq[0], DEPTH, IBV_WC_SUCCESS);
+	}
+	vt_ok(ok, "a send queue is full until a completion is polled (%d posted)", n);
+	ok = fill_up(&p) == DEPTH && polled(p.scq[0], IBV_WC_SUCCESS) && fill_up(&p) == 1 &&
+	     poll_all(p.scq[0], DEPTH, IBV_WC_SUCCESS);
+	vt_ok(ok, "each completion polled makes room for one request");
+	for (i = 0, ok = true; ok && i < 20 * DEPTH; i++)
+		for (n = 0; (ok = !write_flagged(&p, 0, i)) == false && n < 5000; n++)
+			usleep(1000);
+	vt_ok(ok, "requests without a completion need no poll (%d posted)", i);
+	for (n = 0; write_flagged(&p, IBV_SEND_SIGNALED, 0) == ENOMEM && n < 5000; n++)
+		usleep(1000);
+	ok = polled(p.scq[0], IBV_WC_SUCCESS) && !ibv_modify_qp(p.qp[0], &attr, IBV_QP_STATE);
+	for (i = 0; ok && i < 3; i++) {
+		n = fill_up(&p);
+		ok = n == DEPTH && poll_all(p.scq[0], DEPTH, IBV_WC_WR_FLUSH_ERR);
+	}
+	vt_ok(ok, "the same in ERR, where all requests are flushed (%d posted)", n);
+	ok = fill_up(&p) == DEPTH;
+	attr.qp_state = IBV_QPS_RESET;
+	ok = !ibv_modify_qp(p.qp[0], &attr, IBV_QP_STATE) && !ibv_modify_qp(p.qp[1], &attr, IBV_QP_STATE) && ok;
+	pair_connect(&p, IBV_QPT_RC, &conn);
+	ok = ok && fill_up(&p) == DEPTH && poll_all(p.scq[0], DEPTH, IBV_WC_SUCCESS);
+	vt_ok(ok, "after RESET the whole queue is free");
+	vt_ok(async_event(d->ctx, 0) != IBV_EVENT_CQ_ERR, "a CQ as long as its send queue did not overflow");
+	pair_close(&p);
+}
+
+/* One request in four has a completion, so a CQ of a quarter of the queue is enough. */
+static void every_fourth(struct vt_dev *d)
+{
+	struct pair p;
+	bool ok = true;
+	int sent = 0, seen = 0, err;
+
+	pair_open(&p, d, IBV_QPT_RC, DEPTH / 4, NULL);
+	while (ok && seen < 500) {
+		err = write_flagged(&p, sent % 4 == 3 ? IBV_SEND_SIGNALED : 0, sent);
+		sent += !err;
+		if (err == ENOMEM) {
+			struct ibv_wc wc;
+
+			ok = vt_poll(p.scq[0], &wc, 5000) && !wc.status && (int)wc.wr_id == seen * 4 + 3;
+			seen++;
+		} else if (err) {
+			ok = false;
+		}
+	}
+	vt_ok(ok && async_event(d->ctx, 0) != IBV_EVENT_CQ_ERR,
+	      "with a completion for each fourth request, a quarter of the CQ is enough (%d sent)", sent);
+	pair_close(&p);
+}
+
+static void receives_until_polled(struct vt_dev *d)
+{
+	struct pair p;
+	bool ok = true;
+	int i;
+
+	pair_open(&p, d, IBV_QPT_RC, DEPTH, NULL);
+	for (i = 0; i < DEPTH; i++)
+		ok = ok && !post_recv(&p, 1, 0, 64, i);
+	for (i = 0; i < DEPTH; i++)
+		ok = ok && !post_op(&p, 0, IBV_WR_SEND, 0, 0, 16, 0) && polled(p.scq[0], IBV_WC_SUCCESS);
+	for (i = 0; ok && i < DEPTH; i++)
+		ok = post_recv(&p, 1, 0, 64, i) == ENOMEM && polled(p.rcq[1], IBV_WC_SUCCESS) &&
+		     !post_recv(&p, 1, 0, 64, i);
+	vt_ok(ok, "a receive queue is full until a completion is polled (%d)", i);
+	pair_close(&p);
+}
+
+/* The provider of an imported context does not know what the kernel can do, and gives no handle to it. */
+static void imported_context(struct vt_dev *d)
+{
+	struct vt_dev other = *d;
+	struct pair p;
+	bool ok = true;
+	int i;
+
+	other.ctx = ibv_import_device(dup(d->ctx->cmd_fd));
+	other.pd = other.ctx ? ibv_import_pd(other.ctx, d->pd->handle) : NULL;
+	if (!other.pd)
+		vt_die("import: %s", strerror(errno));
+	pair_open(&p, &other, IBV_QPT_RC, DEPTH, NULL);
+	for (i = 0; ok && i < 3 * DEPTH; i++)
+		ok = !write_flagged(&p, IBV_SEND_SIGNALED, i) && polled(p.scq[0], IBV_WC_SUCCESS) &&
+		     !post_recv(&p, 1, 0, 64, i) && !post_op(&p, 0, IBV_WR_SEND, 0, 0, 16, 0) &&
+		     polled(p.scq[0], IBV_WC_SUCCESS) && polled(p.rcq[1], IBV_WC_SUCCESS);
+	vt_ok(ok, "QPs of an imported context take requests for ever (%d of %d)", i, 3 * DEPTH);
+	pair_close(&p);
+	ibv_unimport_pd(other.pd);
+	ibv_close_device(other.ctx);
 }
 
 /* Side 0 uses the first half of the buffer, side 1 the second. Messages alternate between two places. */
@@ -190,5 +332,9 @@ void test_reuse(struct vt_dev *d)
 	asked_about(d);
 	room_for_another(d);
 	room_after_a_flush(d);
+	full_until_polled(d);
+	every_fourth(d);
+	receives_until_polled(d);
+	imported_context(d);
 	test_overwrite(d);
 }

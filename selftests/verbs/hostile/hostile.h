@@ -11,6 +11,7 @@
 #include <rdma/roan-abi.h>
 #include "../verbs_test.h"
 
+#define ALL_FEATURES	(ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE)
 #define SLOTS		16	/* requested; a power of two, so the ring has exactly as many */
 #define MAX_SGE		4
 #define MAX_INLINE	64

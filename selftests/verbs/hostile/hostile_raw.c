@@ -126,7 +126,7 @@ static void older_context(struct vt_dev *d)
 	close(fd);
 	fd = open_raw(d);
 	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.max_inline)), 0, "short") &&
-	      resp.roan.features == ROAN_FEATURE_ONE_MAPPING && resp.roan.max_inline == 0xeeeeeeee, "context: the response is cut");
+	      resp.roan.features == ALL_FEATURES && resp.roan.max_inline == 0xeeeeeeee, "context: the response is cut");
 	close(fd);
 	fd = open_raw(d);
 	vt_ok(is(raw_context(fd, zeros, 8, &longer.known, sizeof(longer)), 0, "longer") && longer.known.roan.max_inline &&
@@ -249,8 +249,8 @@ static void driver_data(int fd, uint32_t pd, uint32_t cq)
 
 	vt_ok(is(raw_pd(fd, unknown, 16, &handle), EINVAL, "PD"), "alloc_pd: unknown driver data");
 	vt_ok(is(raw_cq(fd, unknown, 16, &scratch, sizeof(scratch)), EINVAL, "CQ"), "create_cq: unknown driver data");
-	vt_ok(is(raw_qp(fd, pd, cq, unknown, 16, &qp, sizeof(qp.roan)), EINVAL, "QP"),
-	      "create_qp: unknown driver data");
+	vt_ok(is(raw_qp(fd, pd, cq, unknown, 16, &qp, sizeof(qp.roan)), EINVAL, "QP") &&
+	      is(raw_qp(fd, pd, cq, unknown, 4, &qp, sizeof(qp.roan)), EINVAL, "QP"), "create_qp: unknown or cut driver data");
 	vt_ok(is(raw_srq(fd, pd, unknown, 16, &handle), EINVAL, "SRQ"), "create_srq: unknown driver data");
 	vt_ok(is(raw_mr(fd, pd, unknown, 16, &handle), EINVAL, "MR"), "reg_mr: unknown driver data");
 	vt_ok(is(raw_mw(fd, pd, unknown, 16), EINVAL, "MW"), "alloc_mw: unknown driver data");

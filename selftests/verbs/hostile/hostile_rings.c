@@ -142,14 +142,13 @@ static const struct roan_cqe *cqe_of(const struct hring *ring, uint64_t wr_id)
 /* Every byte of a completion is written: none is what the kernel's stack or the ring held before. */
 static bool cqe_whole(struct rig *g, uint64_t wr_id, enum ibv_wc_status status)
 {
-	static const uint8_t zeros[sizeof(((struct roan_cqe *)0)->reserved)];
 	const struct roan_cqe *cqe;
 	struct ibv_wc wc;
 
 	if (!vt_poll(g->cq, &wc, 3000) || wc.wr_id != wr_id || wc.status != status)
 		return false;
 	cqe = cqe_of(&g->cqr, wr_id);
-	return cqe && !cqe->reserved_pkey && !cqe->kernel_qp && !memcmp(cqe->reserved, zeros, sizeof(zeros)) &&
+	return cqe && !cqe->reserved_pkey && !cqe->reserved && cqe->qp_handle == (uintptr_t)g->qp &&
 	       cqe->qp_num == g->qp->qp_num && cqe->timestamp_ns != ~0ull && cqe->vlan != 0xffff;
 }
 
@@ -160,8 +159,8 @@ static void cqe_bytes(struct vt_dev *d, struct region *r)
 	struct rig g;
 	bool ok;
 
-	_Static_assert(offsetof(struct roan_cqe, reserved) + sizeof(((struct roan_cqe *)0)->reserved) ==
-		       offsetof(struct roan_cqe, kernel_qp), "a byte of struct roan_cqe has no name");
+	_Static_assert(offsetof(struct roan_cqe, reserved) + 1 == offsetof(struct roan_cqe, wqe_index),
+		       "a byte of struct roan_cqe has no name");
 	rig_up(&g, d, r, IBV_QPT_RC, false);
 	memset(g.cqr.map + sizeof(struct roan_ring_ctl), 0xff, g.cqr.map_size - sizeof(struct roan_ring_ctl));
 	post_write(&g, 0x7777777777770001);
