@@ -288,6 +288,20 @@ struct scribbler {
 	atomic_bool stop;
 };
 
+/*
+ * The provider trusts two parts of a CQ: the kernel's line (it would poll 4 * 10^9 entries) and the handle of a QP in
+ * each entry, an address in this program.
+ */
+static bool provider_trusts(const struct hring *cq, const uint32_t *at)
+{
+	size_t off = (const uint8_t *)at - cq->map;
+
+	if (off < sizeof(struct roan_ring_ctl))
+		return off >= offsetof(struct roan_ring_ctl, kernel);
+	off -= sizeof(struct roan_ring_ctl);
+	return off % sizeof(struct roan_cqe) >= offsetof(struct roan_cqe, qp_handle);
+}
+
 static void *scribble(void *arg)
 {
 	struct scribbler *sc = arg;
@@ -300,8 +314,7 @@ static void *scribble(void *arg)
 		uint32_t *at = rnd(&s) % 4 ? (uint32_t *)h->map + (v >> 32) % (h->map_size / 4) :
 					     (uint32_t *)h->ctl + (v >> 32) % 64;
 
-		/* The provider trusts the kernel's line of a CQ: it would poll 4 * 10^9 entries. */
-		if (h != &sc->g->cqr || (void *)at < (void *)&h->ctl->kernel || (void *)at >= (void *)(h->ctl + 1))
+		if (h != &sc->g->cqr || !provider_trusts(h, at))
 			__atomic_store_n(at, v % 4 ? v : odd[v / 4 % 13], __ATOMIC_RELAXED);
 		if (!(v % 64))
 			usleep(100);
