@@ -293,6 +293,25 @@ bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe)
 	return true;
 }
 
+/* The entries to keep move up to the tail, and the head follows. The kernel may append entries meanwhile. */
+void roan_ring_forget_cqes(struct roan_ring *ring, u64 qp_handle)
+{
+	/* Pairs with the release in roan_ring_cqe_done(). */
+	u32 to = smp_load_acquire(&ring->ctl->kernel.index);
+	u32 head = ring->ctl->user.index, from = to;
+
+	while (from != head) {
+		const struct roan_cqe *cqe = roan_ring_slot(ring, --from);
+
+		if (cqe->qp_handle == qp_handle)
+			continue;
+		if (--to != from)
+			memcpy(roan_ring_slot(ring, to), cqe, sizeof(*cqe));
+	}
+	/* Pairs with the acquire in roan_ring_cqe_slot(). */
+	smp_store_release(&ring->ctl->user.index, to);
+}
+
 void roan_ring_arm(struct roan_ring *ring, bool solicited_only)
 {
 	u32 *word = solicited_only ? &ring->ctl->user.arm_solicited : &ring->ctl->user.arm_next;

@@ -141,6 +141,7 @@ void roan_ring_armed(const struct roan_ring *ring, u32 *arm_next, u32 *arm_solic
 void *roan_ring_post_slot(struct roan_ring *ring, u32 ahead);	/* @ahead: slots filled but not posted; NULL: full */
 void roan_ring_post(struct roan_ring *ring, u32 n);
 bool roan_ring_poll(struct roan_ring *ring, struct roan_cqe *cqe);
+void roan_ring_forget_cqes(struct roan_ring *ring, u64 qp_handle);	/* removes the unpolled entries of this QP */
 void roan_ring_arm(struct roan_ring *ring, bool solicited_only);
 bool roan_ring_empty(const struct roan_ring *ring);
 bool roan_ring_idle(const struct roan_ring *ring);	/* after roan_ring_post(): true if a doorbell is needed */

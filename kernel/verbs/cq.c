@@ -200,6 +200,25 @@ int roan_poll_cq(struct ib_cq *ibcq, int n, struct ib_wc *wc)
 	return i;
 }
 
+static void cq_forget(struct roan_cq *cq, const struct roan_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->poll_lock, flags);
+	roan_ring_forget_cqes(&cq->ring, (uintptr_t)&qp->ib);
+	spin_unlock_irqrestore(&cq->poll_lock, flags);
+}
+
+/* Else a later poll returns a work completion that points to a freed QP. The provider does the same for a user's QP. */
+void roan_cq_forget_qp(const struct roan_qp *qp)
+{
+	if (qp->user)
+		return;
+	cq_forget(qp->scq, qp);
+	if (qp->rcq != qp->scq)
+		cq_forget(qp->rcq, qp);
+}
+
 /* The legacy arm command. Only the user may write the user line, so change the answered value to differ from it. */
 static void cq_arm_user(struct roan_cq *cq, bool solicited)
 {

@@ -350,6 +350,7 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	roan_odp_cancel(qp);	/* a fault may last for ever: its QP reference goes before the wait */
 	roan_qp_put(qp);
 	wait_for_completion(&qp->released);
+	roan_cq_forget_qp(qp);
 
 	qp_drop_shown(qp);
 	qp_free_queues(qp);

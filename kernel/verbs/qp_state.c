@@ -470,6 +470,8 @@ int roan_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct
 		err = qp_modify(qp, attr, mask);
 	} while (err == -ESTALE);	/* only SQE and ERR are entered concurrently: two retries at most */
 	mutex_unlock(&qp->mutex);
+	if (!err && mask & IB_QP_STATE && attr->qp_state == IB_QPS_RESET)
+		roan_cq_forget_qp(qp);
 	return err;
 }
 

@@ -75,6 +75,8 @@ int roan_resize_cq(struct ib_cq *cq, int cqe, struct ib_udata *udata);
 int roan_pre_destroy_cq(struct ib_cq *cq);
 int roan_destroy_cq(struct ib_cq *cq, struct ib_udata *udata);
 int roan_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc);
+/* A kernel consumer's QP is reset or destroyed, and posts no CQE any more: removes those not polled. */
+void roan_cq_forget_qp(const struct roan_qp *qp);
 int roan_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags);
 
 /* srq.c */

@@ -400,6 +400,41 @@ static void cq_entry_has_handle_and_time(struct kunit *test)
 	roan_destroy_cq(&cq->ib, NULL);
 }
 
+static void post_cqe_of(struct roan_cq *cq, u64 wr_id, const struct roan_qp *qp)
+{
+	struct roan_cqe cqe = { .wr_id = wr_id, .qp_handle = (uintptr_t)&qp->ib };
+
+	roan_cq_post(cq, &cqe);
+}
+
+/* A kernel consumer's QP is destroyed before its completions are polled: those of other QPs stay, in order. */
+static void cq_forgets_a_qp(struct kunit *test)
+{
+	struct roan_cq *scq = new_cq(test), *rcq = new_cq(test);
+	struct roan_qp *qp = kunit_kzalloc(test, 2 * sizeof(*qp), GFP_KERNEL);
+	struct ib_wc wc[SLOTS];
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, qp);
+	qp[0].scq = scq;
+	qp[0].rcq = rcq;
+	roan_cq_forget_qp(&qp[0]);
+	for (i = 0; i < SLOTS; i++)
+		post_cqe_of(scq, i, &qp[i % 3 == 1]);
+	post_cqe_of(rcq, SLOTS, &qp[0]);
+	KUNIT_EXPECT_EQ(test, roan_poll_cq(&scq->ib, 1, wc), 1);
+	roan_cq_forget_qp(&qp[0]);
+	post_cqe_of(scq, SLOTS, &qp[1]);
+	KUNIT_EXPECT_EQ(test, roan_poll_cq(&rcq->ib, SLOTS, wc), 0);
+	KUNIT_ASSERT_EQ(test, roan_poll_cq(&scq->ib, SLOTS, wc), 4);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, wc[i].wr_id, i < 3 ? 3 * i + 1ull : SLOTS);
+		KUNIT_EXPECT_PTR_EQ(test, wc[i].qp, &qp[1].ib);
+	}
+	roan_destroy_cq(&scq->ib, NULL);
+	roan_destroy_cq(&rcq->ib, NULL);
+}
+
 static void cq_resize_keeps_entries(struct kunit *test)
 {
 	struct roan_cq *cq = new_cq(test);
@@ -543,6 +578,7 @@ static struct kunit_case ring_cases[] = {
 	KUNIT_CASE_PARAM(cq_overflow_is_reported_once, start_gen_params),
 	KUNIT_CASE_PARAM(cq_events_follow_arming, start_gen_params),
 	KUNIT_CASE_PARAM(cq_entry_has_handle_and_time, start_gen_params),
+	KUNIT_CASE_PARAM(cq_forgets_a_qp, start_gen_params),
 	KUNIT_CASE_PARAM(cq_resize_keeps_entries, start_gen_params),
 	KUNIT_CASE(cq_moves_little_by_little),
 	KUNIT_CASE(cq_moves_into_a_scribbled_ring),
