@@ -117,8 +117,10 @@ static int cq_move_entries(struct roan_cq *cq, struct roan_ring *fresh)
 		spin_lock_irqsave(&cq->poll_lock, flags);
 		spin_lock(&cq->lock);
 		err = roan_ring_move_cqes(&cq->ring, fresh, &head, most);
-		if (!err)
+		if (!err) {
 			cq->ib.cqe = cq->ring.mask + 1;
+			cq->overflowed = false;
+		}
 		spin_unlock(&cq->lock);
 		spin_unlock_irqrestore(&cq->poll_lock, flags);
 	} while (err == -EAGAIN);

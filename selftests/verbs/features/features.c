@@ -181,18 +181,30 @@ static bool comp_event(struct pair *p, int ms)
 	return true;
 }
 
+/* One completion more than the CQ takes. */
+static bool overflows(struct pair *p)
+{
+	int i, err = 0, size = p->scq[0]->cqe, event = -1;
+
+	for (i = 0; i <= size && i < 60; i++)
+		err |= post_op(p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
+	for (i = 0; i < 4 && event != IBV_EVENT_CQ_ERR; i++)
+		event = async_event(p->d->ctx, 1000);
+	return !err && event == IBV_EVENT_CQ_ERR;
+}
+
 static void cq_overflow(struct vt_dev *d)
 {
 	struct pair p;
-	int i, err = 0, size, event = -1;
+	bool ok;
 
 	pair_open(&p, d, IBV_QPT_RC, 4, NULL);
-	size = p.scq[0]->cqe;
-	for (i = 0; i <= size && i < 60; i++)
-		err |= post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0);
-	for (i = 0; i < 4 && event != IBV_EVENT_CQ_ERR; i++)
-		event = async_event(d->ctx, 1000);
-	vt_ok(!err && event == IBV_EVENT_CQ_ERR, "CQ: an overflow raises IBV_EVENT_CQ_ERR (%d entries)", size);
+	ok = overflows(&p);
+	vt_ok(ok, "CQ: an overflow raises IBV_EVENT_CQ_ERR (%d entries)", p.scq[0]->cqe);
+	ok = !ibv_resize_cq(p.scq[0], 8);
+	while (status_of(p.scq[0], 200) == IBV_WC_SUCCESS)
+		;
+	vt_ok(ok && overflows(&p), "CQ: after a resize the next overflow raises it again (%d entries)", p.scq[0]->cqe);
 	pair_close(&p);
 	while (async_event(d->ctx, 100) >= 0)
 		;
