@@ -56,6 +56,7 @@
 #define ROAN_USER_MCAST_ATTACH	256
 #define ROAN_USER_AH		(ROAN_MAX_AH / 8)
 #define ROAN_USER_KEY		(ROAN_MAX_MR / 8)
+#define ROAN_USER_COMP_CNTR	(ROAN_MAX_COMP_CNTR / 8)
 #define ROAN_MAX_MSG		0x80000000u
 #define ROAN_GID_TABLE		1024
 #define ROAN_MAX_UNDER_WAY	512		/* WQEs fetched from the send ring and not completed, per QP */

@@ -14,6 +14,7 @@ static const int share_limits[ROAN_NUM_SHARES] = {
 	[ROAN_SHARE_MCAST]	= ROAN_USER_MCAST_ATTACH,
 	[ROAN_SHARE_AH]		= ROAN_USER_AH,
 	[ROAN_SHARE_KEY]	= ROAN_USER_KEY,
+	[ROAN_SHARE_COMP_CNTR]	= ROAN_USER_COMP_CNTR,
 };
 
 static DEFINE_MUTEX(users_mutex);	/* the lists of users, and how many contexts each has */

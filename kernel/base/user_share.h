@@ -18,6 +18,7 @@ enum roan_share {
 	ROAN_SHARE_MCAST,	/* attachments of QPs to multicast groups */
 	ROAN_SHARE_AH,		/* address handles */
 	ROAN_SHARE_KEY,		/* keys: memory regions and memory windows */
+	ROAN_SHARE_COMP_CNTR,	/* completion counters */
 	ROAN_NUM_SHARES
 };
 

@@ -6,6 +6,7 @@
 #include <rdma/uverbs_ioctl.h>
 #define UVERBS_MODULE_NAME roan_comp_cntr
 #include <rdma/uverbs_named_ioctl.h>
+#include "base/base.h"
 #include "base/comp_count.h"
 #include "base/user_mem.h"
 #include "verbs/verbs.h"
@@ -15,6 +16,7 @@
 struct roan_comp_cntr {
 	struct ib_comp_cntr ib;
 	struct roan_mmap *map;
+	struct roan_user *user;		/* the counter is in this user's share (base/user_share.h); NULL: in none */
 };
 
 static struct roan_comp_count *comp_cntr_count(struct ib_comp_cntr *ib)
@@ -40,6 +42,10 @@ static int create_comp_cntr(struct ib_comp_cntr *ib, struct uverbs_attr_bundle *
 
 	BUILD_BUG_ON(offsetof(struct roan_comp_count, completed) != offsetof(struct roan_comp_cntr_page, completed));
 	BUILD_BUG_ON(offsetof(struct roan_comp_count, failed) != offsetof(struct roan_comp_cntr_page, failed));
+	cntr->user = to_roan_ucontext(attrs->context)->user;
+	err = roan_share_take(cntr->user, ROAN_SHARE_COMP_CNTR);
+	if (err)
+		return err;
 	if (atomic_inc_return(&dev->n_comp_cntr) > ROAN_MAX_COMP_CNTR) {
 		err = -ENOMEM;
 		goto err_dec;
@@ -59,14 +65,18 @@ err_free:
 	rdma_user_mmap_entry_remove(&cntr->map->entry);
 err_dec:
 	atomic_dec(&dev->n_comp_cntr);
+	roan_share_give(cntr->user, ROAN_SHARE_COMP_CNTR);
 	return err;
 }
 
 /* The core has checked that it is attached to no QP. */
 static int destroy_comp_cntr(struct ib_comp_cntr *ib)
 {
-	rdma_user_mmap_entry_remove(&container_of(ib, struct roan_comp_cntr, ib)->map->entry);
+	struct roan_comp_cntr *cntr = container_of(ib, struct roan_comp_cntr, ib);
+
+	rdma_user_mmap_entry_remove(&cntr->map->entry);
 	atomic_dec(&to_roan_dev(ib->device)->n_comp_cntr);
+	roan_share_give(cntr->user, ROAN_SHARE_COMP_CNTR);
 	return 0;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Takes as much of something as it can, as a given user: attachments to multicast groups, address handles or memory
- * windows. Prints how much it got and the error that ended it, then holds all of it until it is killed. Or sends
+ * Takes as much of something as it can, as a given user: attachments to multicast groups, address handles, memory
+ * windows or completion counters. Prints how much it got and the error that ended it, then holds all of it until it is killed. Or sends
  * datagrams to a group and prints the time of each.
  *	user_share -d DEV [-u UID [-n | -c]] mcast FIRST-GROUP GROUPS QPS	each QP to each group, addresses in sequence
- *	user_share -d DEV [-u UID [-n | -c]] ah | mw COUNT			address handles, memory windows
+ *	user_share -d DEV [-u UID [-n | -c]] ah | mw | cntr COUNT		handles, windows, counters
  *	user_share -d DEV send GROUP COUNT RUNS				ns per datagram, the fastest of RUNS
  * -n: in a user namespace of UID, as an id that only this namespace has. -c: in one that root made, as for a container
  * whose root is UID on the host.
@@ -158,6 +158,22 @@ static void take_windows(struct vt_dev *d, int count)
 	report(got, 0);
 }
 
+static void take_counters(struct vt_dev *d, int count)
+{
+#ifdef HAVE_ibv_create_comp_cntr
+	struct ibv_comp_cntr_init_attr init = { .type = IBV_COMP_CNTR_TYPE_WRS };
+	int got;
+
+	for (got = 0; got < count; got++)
+		if (!ibv_create_comp_cntr(d->ctx, &init))
+			return report(got, errno);
+	report(got, 0);
+#else
+	(void)d;
+	vt_skip("%d completion counters: this rdma-core has none", count);
+#endif
+}
+
 /* ---- sending ---- */
 
 #define LEN	64
@@ -244,6 +260,8 @@ int main(int argc, char **argv)
 		take_handles(&d, atoi(argv[1]));
 	else if (argc == 2 && !strcmp(argv[0], "mw"))
 		take_windows(&d, atoi(argv[1]));
+	else if (argc == 2 && !strcmp(argv[0], "cntr"))
+		take_counters(&d, atoi(argv[1]));
 	else
 		return 2;
 	pause();

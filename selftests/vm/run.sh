@@ -104,6 +104,8 @@ fi
 if [ -n "$release" ]; then
 	built "$release" "${in_root[@]}" make -s -C "$REPO/selftests/verbs" OUT="$base/selftests" "${flags[@]}"
 	built "$release" "${in_root[@]}" make -s -C "$REPO/selftests/gpu" OUT="$base/selftests"
+	[ "$release" != source ] || built "$release" make -s -C "$REPO/selftests/security" OUT="$base/selftests" \
+		"${flags[@]}" "$base/selftests/user_share"	# counts an object that only a newer rdma-core has
 	echo "export PROGRAMS=$base/selftests" >> "$out/env"
 fi
 
