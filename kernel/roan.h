@@ -88,6 +88,7 @@ struct roan_dev {
 	struct list_head net_link;	/* rnet->devs, RCU */
 	bool port_active_sent;		/* the last port event was PORT_ACTIVE; RTNL */
 
+	__be64 sys_image_guid;		/* l3_netdev.c; const */
 	bool l3;			/* the interface has no link-layer addresses: l3_netdev.c; const */
 	bool l3_addr_removed;		/* since the last scan of its addresses */
 	int l3_addr_events;		/* counted before the first scan */

@@ -89,7 +89,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, st
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	fill_attrs(attr);
-	attr->sys_image_guid = ibdev->node_guid;
+	attr->sys_image_guid = to_roan_dev(ibdev)->sys_image_guid;
 	return 0;
 }
 

@@ -64,20 +64,32 @@ int roan_netdev_check(const char *name, struct net_device *ndev)
 /* ---- attributes ---- */
 
 /*
- * Without a MAC address: random, with the bits of a local individual EUI-64. rdma_cm distinguishes peers by their node
- * GUID, so two hosts must not have the same.
+ * By the MAC address: the same after a reboot. Without one: random, with the bits of a local individual EUI-64. rdma_cm
+ * distinguishes peers by their node GUID, so two hosts must not have the same.
  */
 static __be64 netdev_guid(const struct net_device *ndev)
 {
 	u8 guid[8];
 
 	if (ndev->type == ARPHRD_ETHER) {
-		addrconf_addr_eui48(guid, ndev->dev_addr);	/* the same after a reboot */
+		addrconf_addr_eui48(guid, ndev->dev_addr);
 	} else {
 		get_random_bytes(guid, sizeof(guid));
 		guid[0] &= ~3;
 	}
 	return get_unaligned((__be64 *)guid);
+}
+
+/*
+ * Interfaces that share a MAC address (ipvlan, OSA adapters) have a dev_id. It replaces ff:fe in the node GUID, as in
+ * their IPv6 addresses (addrconf_ifid_eui48()). The system image GUID is that of all of them.
+ */
+static void set_guids(struct roan_dev *dev)
+{
+	dev->sys_image_guid = netdev_guid(dev->ndev);
+	dev->ib.node_guid = dev->sys_image_guid;
+	if (dev->ndev->dev_id)
+		put_unaligned_be16(dev->ndev->dev_id, (u8 *)&dev->ib.node_guid + 3);
 }
 
 /* The core's function would log a warning at each query of an interface that reports no speed. */
@@ -222,7 +234,7 @@ static struct notifier_block inet6addr_notifier = { .notifier_call = l3_inet6add
 
 void roan_l3_init(struct roan_dev *dev)
 {
-	dev->ib.node_guid = netdev_guid(dev->ndev);
+	set_guids(dev);
 	dev->l3 = dev->ndev->type != ARPHRD_ETHER;
 	INIT_WORK(&dev->l3_scan, l3_scan);
 	dev->l3_addr_events = atomic_read(&addr_events);

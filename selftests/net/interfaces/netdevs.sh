@@ -127,6 +127,17 @@ shaped() { # WHICH PACKETS SKBS [SENT-SKBS]: were PACKETS in SKBS as WHICH says?
 	esac
 }
 
+ipvlan_guids() { # two interfaces with one MAC address
+	local i sys=/sys/class/infiniband
+	a ip link add w3 type dummy || return
+	for i in 1 2; do
+		a ip link add "iv$i" link w3 type ipvlan mode l2 && a ip link set "iv$i" up && link_add "p$i" "iv$i" h1 || return
+	done
+	grep . $sys/p[12]/node_guid $sys/p[12]/sys_image_guid
+	! cmp $sys/p1/node_guid $sys/p2/node_guid && cmp $sys/p1/sys_image_guid $sys/p2/sys_image_guid || return
+	rdma link del p1 && rdma link del p2 && a ip link del w3
+}
+
 # path NAME KIND MTU SENT RECEIVED "ETHTOOL WORDS" [STRESS OPTIONS]: sets up, tests without and with loss, removes
 path() {
 	local name=$1 sent=$4 rcvd=$5 n
@@ -235,7 +246,12 @@ path "bridge" bridge 4200 trains whole ""
 path "macvlan" macvlan 4200 trains whole ""
 # A tunnel's end has GRO, which also aggregates packets that were sent one by one.
 path "VXLAN" vxlan 4200 trains trains ""
-if modprobe -q ipvlan; then path "ipvlan" ipvlan 4200 trains whole ""; else ktap_skip "ipvlan" "no module"; fi
+if modprobe -q ipvlan; then
+	path "ipvlan" ipvlan 4200 trains whole ""
+	ktap_check "two ipvlans with one MAC address: only the node GUIDs differ" ipvlan_guids
+else
+	ktap_skip "ipvlan" "no module"
+fi
 if modprobe -q team && modprobe -q team_mode_roundrobin && command -v teamnl > /dev/null; then
 	path "team" team 4200 trains whole ""
 else
