@@ -267,18 +267,23 @@ static int connect_net(struct roan_dev *dev, const char *name)
 	return 0;
 }
 
-/* -ENODEV: the netdev was unregistered or moved out of @net before netdev_event() could find the new device. */
-static int device_recheck_netdev(struct roan_dev *dev, const struct net *net)
+/* The netdev was unregistered, or moved to another namespace. RTNL held */
+static bool device_netdev_left(const struct roan_dev *dev)
+{
+	return dev->ndev->reg_state != NETREG_REGISTERED || !roan_net_is(dev->rnet, dev_net(dev->ndev));
+}
+
+/* -ENODEV: the netdev left before netdev_event() could find the new device. */
+static int device_recheck_netdev(struct roan_dev *dev)
 {
 	bool alive = ib_device_try_get(&dev->ib);	/* a user may have deleted it already: then it has no parent */
 	int err = 0;
 
 	rtnl_lock();
-	dev->port_active_sent = port_up(dev->ndev);
 	if (alive)
 		roan_parent_show_netdev(dev);
 	roan_port_speed_update(dev);
-	if (dev->ndev->reg_state != NETREG_REGISTERED || !net_eq(net, dev_net(dev->ndev)))
+	if (device_netdev_left(dev))
 		err = -ENODEV;
 	rtnl_unlock();
 	if (alive)
@@ -289,7 +294,6 @@ static int device_recheck_netdev(struct roan_dev *dev, const struct net *net)
 static int device_new(const char *name, struct net_device *ndev)
 {
 	struct roan_dev *dev = ib_alloc_device(roan_dev, ib);
-	const struct net *net = dev_net(ndev);
 	int err;
 
 	if (!dev)
@@ -326,7 +330,7 @@ static int device_new(const char *name, struct net_device *ndev)
 	if (err)
 		goto err_dealloc;
 	roan_l3_registered(dev);
-	err = device_recheck_netdev(dev, net);
+	err = device_recheck_netdev(dev);
 	if (err)
 		ib_unregister_device(&dev->ib);
 	put_device(&dev->ib.dev);
@@ -359,12 +363,19 @@ int roan_device_add(const char *name, struct net_device *ndev)
 
 /* ---- removal: the core calls the remove() of its clients first, the last registered client before the others ---- */
 
+/* Also called after a move to another RDMA namespace, during which netdev_event() does not find the device. */
 static int client_add(struct ib_device *ibdev)
 {
+	struct roan_dev *dev = to_roan_dev(ibdev);
+
 	if (ibdev->ops.driver_id != ROAN_DRIVER_ID)
 		return -EOPNOTSUPP;
-	/* true if client_remove() ran because the device moved to another namespace */
-	WRITE_ONCE(to_roan_dev(ibdev)->removing, false);
+	WRITE_ONCE(dev->removing, false);	/* client_remove() ran before the move */
+	rtnl_lock();
+	dev->port_active_sent = port_up(dev->ndev);
+	if (device_netdev_left(dev))
+		ib_unregister_device_queued(ibdev);
+	rtnl_unlock();
 	return 0;
 }
 
