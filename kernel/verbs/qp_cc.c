@@ -232,13 +232,12 @@ static ssize_t qp_cap_store(struct ib_device *ibdev, u32 port, struct ib_port_at
 			    size_t n)
 {
 	struct roan_qp *qp;
-	char text[12];
 	u32 qpn, kbps;
-	int err;
+	int err, at;
 
-	if (sscanf(buf, "%u %11s", &qpn, text) != 2)
+	if (sscanf(buf, "%u %n", &qpn, &at) != 1)
 		return -EINVAL;
-	err = kstrtou32(text, 0, &kbps);
+	err = kstrtou32(buf + at, 0, &kbps);
 	if (err)
 		return err;
 	qp = qp_cc_find_qp(ibdev, qpn);

@@ -45,7 +45,7 @@ lifted() {
 		shows "$QPN" "dcqcn-mlx 1 0" cc cc_own cc_admin
 }
 cap_holds() {
-	admin qp_cap "$QPN 5000" && shows "$QPN" "5000 5000" cap_kbps rate_kbps || return
+	admin qp_cap "$QPN 0x0000001388" && shows "$QPN" "5000 5000" cap_kbps rate_kbps || return
 	says "done" rate 900000 && says "done" algo none && shows "$QPN" "5000 5000" cap_kbps rate_kbps || return
 	says "done" again && says "done" algo dcqcn && shows "$QPN" "5000 5000" cap_kbps rate_kbps || return
 	admin qp_cap "$QPN 0" && says "done" rate 900000 && shows "$QPN" "0 900000" cap_kbps rate_kbps
