@@ -44,6 +44,15 @@ static u16 av_source_port(u32 flow_label, u32 entropy)
 	return rdma_flow_label_to_udp_sport(flow_label);
 }
 
+/*
+ * 0: not given. For a unicast address, 1 is what the core gives a path by AF_IB addresses, which says nothing about IP
+ * routers. For a multicast address it is the program's: routers must not forward the datagrams.
+ */
+static u8 av_ttl(u8 hop_limit, bool multicast)
+{
+	return hop_limit > 1 || (hop_limit && multicast) ? hop_limit : DEFAULT_TTL;
+}
+
 /* Atomic context is allowed: a GSI consumer creates an address handle when it replies in its completion handler. */
 struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy)
 {
@@ -67,7 +76,7 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 	av->multicast = rdma_is_multicast_addr((struct in6_addr *)&grh->dgid) ||
 			(roan_gid_v4(&gid->gid) && ipv4_is_multicast(*(__be32 *)&grh->dgid.raw[12]));
 	av->tclass = grh->traffic_class;
-	av->ttl = grh->hop_limit > 1 ? grh->hop_limit : DEFAULT_TTL;
+	av->ttl = av_ttl(grh->hop_limit, av->multicast);
 	av->sl = rdma_ah_get_sl(attr);
 	av->static_rate = rdma_ah_get_static_rate(attr);
 	memcpy(av->dmac, attr->roce.dmac, ETH_ALEN);

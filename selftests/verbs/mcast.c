@@ -30,11 +30,27 @@ static struct ibv_qp *ud_qp(struct vt_dev *d, struct ibv_cq *cq, int depth)
 	return qp;
 }
 
+/* A hop limit of 1: routers must not forward the datagrams. */
+static struct ibv_ah *group_ah(struct vt_dev *d, const union ibv_gid *group)
+{
+	struct ibv_ah_attr a = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = *group, .sgid_index = d->gid_index, .hop_limit = 1 },
+	};
+
+	return ibv_create_ah(d->pd, &a);
+}
+
+/* The hop limit or TTL in a received network header. */
+static uint8_t hops_left(const uint8_t grh[40])
+{
+	return grh[0] >> 4 == 6 ? grh[7] : grh[28];
+}
+
 static void send_all(struct vt_dev *d, const union ibv_gid *group, int count)
 {
 	struct ibv_cq *cq = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
-	struct vt_addr to = { .gid = *group };
-	struct ibv_ah *ah = vt_ah(d, &to);
+	struct ibv_ah *ah = group_ah(d, group);
 	struct ibv_qp *qp;
 	uint8_t buf[LEN];
 	struct ibv_mr *mr = ibv_reg_mr(d->pd, buf, LEN, 0);
@@ -96,6 +112,9 @@ static void receive_all(struct vt_dev *d, const union ibv_gid *group, int member
 			if (wc.byte_len != LEN + 40 || ntohl(wc.imm_data) != (uint32_t)i || !(wc.wc_flags & IBV_WC_GRH) ||
 			    vt_diff(buf + (k * count + wc.wr_id) * 256 + 40, LEN, SEED + i, 0) != LEN)
 				vt_die("member %d: datagram %d is wrong", k, i);
+			if (hops_left(buf + (k * count + wc.wr_id) * 256) != 1)
+				vt_die("member %d: datagram %d has a hop limit of %u, not 1", k, i,
+				       hops_left(buf + (k * count + wc.wr_id) * 256));
 		}
 	if (vt_poll(cq[members], &wc, 200))
 		vt_die("a QP that is not attached got a datagram");
