@@ -61,13 +61,29 @@ static void wr_start(struct ibv_qp_ex *ibqp)
 	qp->err = ibqp->qp_base.state < IBV_QPS_RTS ? EINVAL : 0;
 }
 
+/* Undoes what the requests begun have changed outside the ring: the R_Keys of windows, the last bind first. */
+static void wr_discard(struct roan_qp *qp)
+{
+	while (qp->tail != qp->sq.ring.index) {
+		const struct roan_send_wqe *wqe = ring_slot(&qp->sq.ring, --qp->tail);
+		struct ibv_mw *mw;
+
+		if (wqe->opcode != ROAN_WR_BIND_MW)
+			continue;
+		memcpy(&mw, wqe + 1, sizeof(mw));
+		mw->rkey = wqe->bind.mw_rkey;
+	}
+}
+
 static int wr_complete(struct ibv_qp_ex *ibqp)
 {
 	struct roan_qp *qp = to_roan_qp_ex(ibqp);
 	int err = qp->err;
 	bool kick = false;
 
-	if (!err && qp->tail != qp->sq.ring.index) {
+	if (err)
+		wr_discard(qp);
+	if (qp->tail != qp->sq.ring.index) {
 		ring_post(&qp->sq.ring, qp->tail);
 		kick = roan_needs_doorbell(qp);
 	}
@@ -79,6 +95,7 @@ static int wr_complete(struct ibv_qp_ex *ibqp)
 
 static void wr_abort(struct ibv_qp_ex *ibqp)
 {
+	wr_discard(to_roan_qp_ex(ibqp));
 	roan_unlock(&to_roan_qp_ex(ibqp)->sq.lock);
 }
 
@@ -186,17 +203,22 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t ad
 	wr_atomic(qp, ROAN_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0);
 }
 
+/* The kernel does not read what follows the WQE: it is for wr_discard(). So no setter may write there. */
 static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
-	struct roan_send_wqe *wqe = wr_begin(ibqp, ROAN_WR_BIND_MW);
+	struct roan_qp *qp = to_roan_qp_ex(ibqp);
+	struct roan_send_wqe *wqe;
 
-	if (!wqe)
-		return;
 	if (info->length && !info->mr) {
-		wr_fail(to_roan_qp_ex(ibqp), EINVAL);
+		wr_fail(qp, EINVAL);
 		return;
 	}
+	wqe = wr_begin(ibqp, ROAN_WR_BIND_MW);
+	if (!wqe)
+		return;
 	roan_fill_bind(wqe, mw, rkey, info);
+	memcpy(wqe + 1, &mw, sizeof(mw));
+	qp->wqe = NULL;
 }
 
 #if ROAN_RDMA_CORE >= 44

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* MRs of length zero, zero-based MRs, and MRs with the huge page hint. A part of features. */
+/* MRs of length zero, zero-based MRs, and MRs with the huge page hint; binds of windows by ibv_wr_*(). A part of features. */
 #include "features.h"
 
 #include <errno.h>
@@ -200,6 +200,72 @@ static void window_on_zero_based(struct vt_dev *d)
 	pair_close(&p);
 }
 
+static struct ibv_qp *connected_to_itself(struct vt_dev *d, struct ibv_cq *cq, uint64_t ops)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 }, .pd = d->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = ops,
+	};
+	const struct vt_conn conn = { .type = IBV_QPT_RC, .timeout = 14, .retry = 7, .rnr_retry = 7, .access = RIGHTS };
+	struct vt_addr addr = { .gid = d->gid, .mtu = d->mtu };
+	struct ibv_qp *qp = ibv_create_qp_ex(d->ctx, &init);
+
+	if (!qp)
+		vt_die("a QP with ibv_wr_*: %s", strerror(errno));
+	addr.qpn = qp->qp_num;
+	if (vt_qp_init(qp, &conn) || vt_qp_connect(d, qp, &conn, &addr))
+		vt_die("connecting a QP to itself");
+	return qp;
+}
+
+/* A bind that is given up, or fails with other requests of its list, leaves the R_Keys that the program reads. */
+static void bind_given_up(struct vt_dev *d)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2), *other = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2);
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 8, NULL, NULL, 0);
+	uint32_t key, other_key, first;
+	struct ibv_mw_bind_info info;
+	struct ibv_qp_ex *q;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t buf[64];
+	int err;
+
+	mr = ibv_reg_mr(d->pd, buf, sizeof(buf), RIGHTS);
+	if (!mw || !other || !cq || !mr)
+		vt_die("objects for binds by ibv_wr_bind_mw()");
+	qp = connected_to_itself(d, cq, IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV);
+	q = ibv_qp_to_qp_ex(qp);
+	info = (struct ibv_mw_bind_info) { mr, (uintptr_t)buf, sizeof(buf), IBV_ACCESS_REMOTE_WRITE };
+	first = ibv_inc_rkey(mw->rkey);
+	q->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_start(q);
+	ibv_wr_bind_mw(q, mw, first, &info);
+	err = ibv_wr_complete(q);
+	vt_ok(!err && status_of(cq, 3000) == IBV_WC_SUCCESS, "MW type 2: bound by ibv_wr_bind_mw() (error %d)", err);
+	key = mw->rkey;
+	other_key = other->rkey;
+	ibv_wr_start(q);
+	ibv_wr_bind_mw(q, mw, first + 5, &info);
+	ibv_wr_bind_mw(q, other, other_key + 5, &info);
+	ibv_wr_bind_mw(q, mw, first + 6, &info);
+	ibv_wr_abort(q);
+	vt_ok(mw->rkey == key && other->rkey == other_key, "MW type 2: ibv_wr_abort() after binds keeps the R_Keys");
+	ibv_wr_start(q);
+	ibv_wr_bind_mw(q, mw, first + 5, &info);
+	info.mr = NULL;
+	ibv_wr_bind_mw(q, other, other_key + 5, &info);
+	err = ibv_wr_complete(q);
+	vt_ok(err && mw->rkey == key && other->rkey == other_key,
+	      "MW type 2: a list of binds that is refused keeps the R_Keys (error %d)", err);
+	ibv_wr_start(q);
+	ibv_wr_local_inv(q, first);
+	err = ibv_wr_complete(q);
+	vt_ok(!err && status_of(cq, 3000) == IBV_WC_SUCCESS, "MW type 2: invalidated under the key that was bound");
+	if (ibv_destroy_qp(qp) | ibv_dealloc_mw(mw) | ibv_dealloc_mw(other) | ibv_dereg_mr(mr) | ibv_destroy_cq(cq))
+		vt_die("objects of binds by ibv_wr_bind_mw() cannot be destroyed");
+}
+
 void test_regions(struct vt_dev *d)
 {
 	const bool odp = d->attr.odp_caps.general_caps & IBV_ODP_SUPPORT;
@@ -217,4 +283,5 @@ void test_regions(struct vt_dev *d)
 	zero_based_again(d);
 	hugetlb_hint(d);
 	window_on_zero_based(d);
+	bind_given_up(d);
 }
