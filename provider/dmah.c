@@ -76,7 +76,7 @@ int roan_dealloc_dmah(struct ibv_dmah *ibv)
 	struct ib_uverbs_attr attr = {
 		.attr_id = ATTR_FREE_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY, .data = dmah->handle,
 	};
-	int err = roan_ioctl(ibv->context, OBJECT_DMAH, METHOD_DMAH_FREE, &attr, 1);
+	int err = roan_ioctl_destroy(ibv->context, OBJECT_DMAH, METHOD_DMAH_FREE, &attr);
 
 	if (!err)
 		free(dmah);

@@ -395,7 +395,7 @@ static int free_dm_handle(struct ibv_context *ctx, uint32_t handle)
 	struct ib_uverbs_attr attr = { .attr_id = UVERBS_ATTR_FREE_DM_HANDLE, .flags = UVERBS_ATTR_F_MANDATORY,
 				       .data = handle };
 
-	return roan_ioctl(ctx, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, &attr, 1);
+	return roan_ioctl_destroy(ctx, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, &attr);
 }
 
 struct ibv_dm *roan_alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)

@@ -136,6 +136,13 @@ int roan_ioctl_or_unsupported(struct ibv_context *ctx, uint16_t object, uint16_t
 	return roan_or_unsupported(roan_ioctl(ctx, object, method, attrs, n));
 }
 
+int roan_ioctl_destroy(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *handle)
+{
+	int err = roan_ioctl(ctx, object, method, handle, 1);
+
+	return err == EIO && verbs_allow_disassociate_destroy ? 0 : err;
+}
+
 /* ---- contexts ---- */
 
 static void free_context(struct ibv_context *ctx)

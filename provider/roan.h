@@ -209,6 +209,12 @@ static inline int roan_or_unsupported(int err)
 int roan_ioctl_or_unsupported(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs,
 			      uint16_t n);
 
+/*
+ * Destroys an object of the kernel. If the device is removed, the kernel has done that; the call succeeds if the
+ * environment variable RDMAV_ALLOW_DISASSOC_DESTROY is set, like libibverbs' own ones.
+ */
+int roan_ioctl_destroy(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *handle);
+
 /* Attributes of up to 8 bytes are passed inline, at the lowest address of the word, in either byte order. */
 static inline uint64_t roan_inline_u32(uint32_t value)
 {

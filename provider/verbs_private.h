@@ -300,6 +300,8 @@ struct ibv_command_buffer;
 #define VERBS_CAT(a, b)		VERBS_CAT2(a, b)
 #define verbs_register_driver	VERBS_CAT(verbs_register_driver_, ROAN_PABI)
 
+extern bool verbs_allow_disassociate_destroy;	/* environment variable RDMAV_ALLOW_DISASSOC_DESTROY */
+
 void verbs_register_driver(const struct verbs_device_ops *ops);
 void *_verbs_init_and_alloc_context(struct ibv_device *ibdev, int cmd_fd, size_t size, struct verbs_context *offset,
 				    uint32_t driver_id);

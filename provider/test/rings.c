@@ -92,8 +92,12 @@ static void resize(struct roan_create_cq_resp *out)
 	no_space = no_space_after_resize;
 }
 
+static bool removed;		/* the device: system calls that free an object fail with EIO, as uverbs lets them */
+
 static void fill_response(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
 {
+	if (hdr->object_id == UVERBS_OBJECT_DM && hdr->method_id == ROAN_METHOD_DM_MAP)
+		*(struct roan_dm_desc *)out = (struct roan_dm_desc) { ROAN_DM_UNMAPPED, 4096 };
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_INVOKE_WRITE)
 		resize(out);
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_GET_CONTEXT)
@@ -123,6 +127,10 @@ int ioctl(int fd, unsigned long request, ...)
 	}
 	if (hdr->driver_id != ROAN_DRIVER_ID) {
 		errno = EINVAL;
+		return -1;
+	}
+	if (removed && hdr->object_id == UVERBS_OBJECT_DM) {
+		errno = EIO;
 		return -1;
 	}
 	if (hdr->object_id == UVERBS_OBJECT_QP && hdr->method_id == ROAN_METHOD_QP_DOORBELL) {
@@ -391,6 +399,17 @@ static void forget__keeps_entry_being_read(struct ibv_cq_ex *cq, uint8_t *ring, 
 	EXPECT(ibv_destroy_qp(qp[2]) == 0);
 }
 
+/* main() has set RDMAV_ALLOW_DISASSOC_DESTROY. */
+static void free_dm__of_removed_device(struct ibv_context *ctx)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	struct ibv_dm *dm = ibv_alloc_dm(ctx, &attr);
+
+	removed = true;
+	EXPECT(dm && ibv_free_dm(dm) == 0);
+	removed = false;
+}
+
 int main(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
@@ -402,7 +421,7 @@ int main(void)
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE,
 	};
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1) ? NULL : ibv_get_device_list(NULL);
 	struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	struct ibv_cq_ex *cq, *unlocked_cq;
 	uint8_t *unlocked_ring;
@@ -428,6 +447,7 @@ int main(void)
 	post_recv__fills_slots(qp, rings[4]);
 	post_send__fills_slots_and_rings_doorbell(qp, rings[3]);
 	wr__posts_all_or_nothing(qp, rings[3]);
+	free_dm__of_removed_device(ctx);
 	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);
 	EXPECT(ibv_destroy_qp(qp) == 0);
 	both[0] = ibv_create_qp_ex(ctx, &qp_attr);
