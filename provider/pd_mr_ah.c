@@ -52,18 +52,26 @@ int roan_query_port_speed(struct ibv_context *ctx, uint32_t port, uint64_t *spee
 }
 #endif
 
-/* The device's clock is the host's: completions carry CLOCK_MONOTONIC in ns. */
+/*
+ * The device's clock is the host's: completions carry CLOCK_MONOTONIC in ns. The whole number is in tv_nsec, as from
+ * mlx4 and mlx5: programs compare that field alone with the timestamp of a completion. A long of 32 bits is too short
+ * for it.
+ */
 int roan_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values)
 {
 	uint32_t want = values->comp_mask;
+	struct timespec now;
 
 	(void)ctx;
 	values->comp_mask = 0;
 	if (want & ~IBV_VALUES_MASK_RAW_CLOCK)
 		return EINVAL;
 	if (want & IBV_VALUES_MASK_RAW_CLOCK) {
-		if (clock_gettime(CLOCK_MONOTONIC, &values->raw_clock))
+		if (clock_gettime(CLOCK_MONOTONIC, &now))
 			return errno;
+		if (sizeof(now.tv_nsec) == sizeof(uint64_t))
+			now = (struct timespec) { .tv_nsec = now.tv_sec * INT64_C(1000000000) + now.tv_nsec };
+		values->raw_clock = now;
 		values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
 	}
 	return 0;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -410,6 +411,19 @@ static void free_dm__of_removed_device(struct ibv_context *ctx)
 	removed = false;
 }
 
+/* One number in the unit of a completion's timestamp, as mlx4 and mlx5 return it: programs read tv_nsec alone. */
+static void query_rt_values__clock_is_in_tv_nsec(struct ibv_context *ctx)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	struct timespec now;
+	int64_t ns;
+
+	EXPECT(ibv_query_rt_values_ex(ctx, &values) == 0 && values.comp_mask == IBV_VALUES_MASK_RAW_CLOCK);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec - values.raw_clock.tv_nsec;
+	EXPECT(sizeof(long) < 8 || (!values.raw_clock.tv_sec && ns >= 0 && ns < INT64_C(60000000000)));
+}
+
 int main(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
@@ -448,6 +462,7 @@ int main(void)
 	post_send__fills_slots_and_rings_doorbell(qp, rings[3]);
 	wr__posts_all_or_nothing(qp, rings[3]);
 	free_dm__of_removed_device(ctx);
+	query_rt_values__clock_is_in_tv_nsec(ctx);
 	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);
 	EXPECT(ibv_destroy_qp(qp) == 0);
 	both[0] = ibv_create_qp_ex(ctx, &qp_attr);
