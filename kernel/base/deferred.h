@@ -10,6 +10,7 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 
 enum roan_deferred_bit {
