@@ -25,6 +25,9 @@ help:
 mirror:
 	@test -n "$(release)" || { echo "KDIR='$(KDIR)' holds no configured kernel (install linux-headers)"; exit 1; }
 	@mkdir -p $(OUT)/selftests
+	@# Another kernel of the same release has other structs, and its headers may be older than the objects.
+	@[ "$$(cat $(OUT)/kdir 2> /dev/null)" = "$(realpath $(KDIR))" ] || find $(OUT) -mindepth 1 -not -path $(OUT)/selftests -delete
+	@echo "$(realpath $(KDIR))" > $(OUT)/kdir
 	@find $(OUT) -xtype l -delete
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
 	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench \
