@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Builds the provider inside a copy of an rdma-core source tree, with that tree's build system and warnings as errors.
-# It
-# installs nothing and does not change SRC.
+# It installs nothing and does not change SRC.
 #   rdma-core.sh SRC OUT	libraries, libroan and programs in OUT/build/lib and OUT/build/bin, to be run from there
 # Needs cmake, ninja and the development files of libnl. A second run rebuilds only changed files.
 set -eu

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shares: how many of the things that a device has in a fixed number one user may hold, so that others find some left.
+ * Shares: some objects exist in a fixed number per device; one user may hold a share of them, so that others get some.
  * A user is an account of the host, with however many processes and contexts. Memory is not limited here: it is charged
  * to the memory cgroup.
  */

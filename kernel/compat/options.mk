@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Says, while the module is built, what it lacks because the kernel was configured without an option. Options that it cannot
-# be built without are errors in compat.h. selftests/lint/options_test.sh builds it without all of these.
+# While the module is built, prints which features it lacks because the kernel was configured without an option. Options
+# that it cannot be built without are errors in require.h. selftests/lint/options_test.sh builds it without all of these.
 
 # Kbuild is read several times in a build: only Makefile.build has set obj-y before, and only with CONFIG_MODULES the
 # configuration is there.

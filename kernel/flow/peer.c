@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers: what the QPs of a device that are connected between the same two addresses share, the shortest round trip.
- * With one of its own, a QP that begins while others fill the queue would take their delay for that of the path, and
- * push them aside.
+ * Peers: the shortest round trip between two addresses, shared by all QPs of a device that connect them. If each QP
+ * measured its own, a QP that begins while others fill a queue would take the delay of the queue for that of the path,
+ * and push the others aside.
  */
 #include <linux/jhash.h>
 #include <linux/mutex.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Device memory as a dma-buf (ibv_dm_export_dmabuf_fd()). The memory is pages of the kernel, so any importer can use
- * it: a device by its DMA, a CPU by vmap, a program by mmap. Not by the RDMA core's export of mmap entries
- * (ops.mmap_get_pfns), which describes one physical range of a PCI BAR and has no mapping for the CPU.
+ * it: a device by its DMA, a CPU by vmap, a program by mmap. The RDMA core's export of mmap entries
+ * (ops.mmap_get_pfns) is not used: it describes one physical range of a PCI BAR and has no mapping for the CPU.
  *
  * The dma-buf holds a reference to the first page, which keeps the memory allocated and charged after its ib_dm is
  * freed, as a mapping does (base/user_mem.c).

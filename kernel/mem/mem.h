@@ -3,7 +3,8 @@
  * mem: memory keys, regions and windows, and the copies between packets and registered memory.
  * Decides which memory a key names, which QP may access it and how, and how a page fault is resolved.
  * Does not decide what a packet means, its PSN, or what the requester and responder do about an error or a page fault.
- * Locks: win->lock, mr->map_lock, qp->faults.lock and the spinlocks of each file are leaves; mutexes stay inside mem/.
+ * Locks: spinlocks (win->lock, mr->map_lock and those of each file) are leaves, but share->lock is taken under
+ * qp->faults.lock; mutexes stay inside mem/.
  * Contexts: checks and copies run in softirq or process context and never sleep; (de)registration is process context.
  */
 #ifndef ROAN_MEM_H

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * IP multicast membership of multicast GIDs. Joins by interface, as a socket may join no more than
- * igmp_max_memberships groups. Any group, as with a socket: an interface counts how often a group was joined, so the
- * host's own membership (224.0.0.1, ff02::1) stays, and a QP receives only RoCE packets. Does not know which QPs are
- * attached, nor how many groups a user may join (verbs/mcast.c).
+ * igmp_max_memberships groups. Any group may be joined, as with a socket: an interface counts the joins of a group, so
+ * the host's own membership (224.0.0.1, ff02::1) stays, and a QP receives only RoCE packets. Does not know which QPs
+ * are attached, nor how many groups a user may join (verbs/mcast.c).
  */
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>

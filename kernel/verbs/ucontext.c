@@ -75,8 +75,8 @@ void roan_dealloc_ucontext(struct ib_ucontext *ibuctx)
 }
 
 /*
- * Empty but required: its presence lets the core remove the device while contexts are open. The core removes the
- * mappings from the process; the ring memory belongs to its mmap entry.
+ * Empty but required: its presence lets the core remove the device while contexts are open. Mapped rings stay mapped:
+ * the core removes only what rdma_user_mmap_io() mapped, and the pages live as base/user_mem.c says.
  */
 void roan_disassociate_ucontext(struct ib_ucontext *uctx)
 {

@@ -10,9 +10,9 @@
  * - The packets in flight by all paths together have a window (core/cc/path_window.h). That holds for one path, too: a
  *   QP with one has struct roan_paths from its first SACK on, or the first READ response that is missing.
  * - Within a path packets keep their order: only packets of the same path overtake one that is lost. Without such a
- *   packet it is lost when all others that take longest have arrived. If the path delivers nothing in that time, it
- *   has failed: others take its packets. Single ones, ever more seldom, show whether it delivers again: by one failed
- *   path at a time, as each lost one makes all later packets wait.
+ *   packet it counts as lost after 1.5 times the longest recent round trip. If the path delivers nothing in that time,
+ *   it has failed: others take its packets. Single packets, at growing intervals, show whether it delivers again: by
+ *   one failed path at a time, as each lost one makes all later packets wait.
  * - A path that was not used for long may have become better: it gets single packets, too.
  */
 #include "core/transport/requester_priv.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How many paths, if the QP finds that out itself (cc_param/paths 0): one, or ROAN_AUTO_PATHS. No sign in the network
- * tells it: one of several links that is full looks like the only one. So a trial measures both.
+ * How many paths, if the QP finds that out itself (cc_param/paths 0): one, or ROAN_AUTO_PATHS. Nothing in the
+ * network shows it: one of several links that is full looks like the only one. So a trial measures both.
  *
  *	measured: the time before | one | several | one | ... | several | one | then the better one, for 1 to 64 s
  *

@@ -2,8 +2,8 @@
 /*
  * What the requester makes of SACKs (sack.h): which packets are lost and to be sent again, each once for each time it
  * was lost. A packet is lost if a later one was received, and so is its copy if a packet sent after the copy was; where
- * reordering was seen, requester_reorder.c decides. What no later packet reveals, the loss of the last ones, the last
- * packet sent once more does after two round trips.
+ * reordering was seen, requester_reorder.c decides. The loss of the last packets, which no later packet reveals, is
+ * found by sending the last one again after two round trips.
  */
 #include "core/transport/requester_priv.h"
 
