@@ -77,6 +77,12 @@ set_changes() {
 		[ "$(value min_time_between_cnps)" = 7 ]
 }
 
+# Each algorithm has its own values: those named with one are its own, wherever they stand.
+values_are_the_algorithms() {
+	roan cc set roan1 rpg_ai_rate=77 algo=dcqcn-mlx && [ "$(value rpg_ai_rate)" = 77 ] &&
+		roan cc set roan1 algo=dcqcn && [ "$(value rpg_ai_rate)" = 1000 ]
+}
+
 # The second value is invalid, so the first must not be written.
 nothing_changes() {
 	refused "min_time_between_cnps: .*out of range: 0 to 131071 us" cc set roan1 rpg_ai_rate=50 min_time_between_cnps=131072 &&
@@ -170,6 +176,7 @@ ktap_check "every parameter is shown with its meaning" every_parameter_has_a_mea
 ktap_check "describe.json describes this module" description_is_the_modules
 ktap_check "the kernel enforces every range" every_range_is_kept
 ktap_check "cc set writes values with units" set_changes
+ktap_check "cc set gives values to the algorithm that it sets" values_are_the_algorithms
 ktap_check "cc set with one invalid value changes nothing" nothing_changes
 ktap_check "an unknown parameter is refused" refused "no parameter nonsense" cc set roan1 nonsense=1
 ktap_check "a value that is not a number is refused" refused "'fast' is not a number" cc set roan1 rpg_ai_rate=fast
