@@ -151,8 +151,10 @@ administrator_caps() { # 20 Mbit/s are 2.5 MB/s: the upper bound is strict, the 
 	began=$(date +%s%N) && from=$(sent) && sleep 1 && bytes=$(($(sent) - from)) ms=$((($(date +%s%N) - began) / 1000000))
 	echo "$bytes bytes in $ms ms"
 	[ $bytes -lt $((5000 * ms)) ] || rc=1
+	roan qp roan1 "$qpn" cap=0.1k && [ "$(qp cap_kbps)" = 1 ] || { echo "cap=0.1k: $(qp cap_kbps)"; rc=1; }
 	roan qp roan1 "$qpn" cap=0 && [ "$(qp cap_kbps rate_kbps)" = "0 0" ] || rc=1
-	refused "no algorithm 'fastest'" qp roan1 "$qpn" algo=fastest && refused "is not a rate" qp roan1 "$qpn" cap=much || rc=1
+	refused "no algorithm 'fastest'" qp roan1 "$qpn" algo=fastest && refused "is not a rate" qp roan1 "$qpn" cap=much &&
+		refused "is not a rate" qp roan1 "$qpn" cap=-1 && refused "is not a rate" qp roan1 "$qpn" cap=inf || rc=1
 	end_flow
 	return $rc
 }
