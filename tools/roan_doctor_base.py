@@ -56,7 +56,7 @@ CODES = {
     "conntrack-full": (FAULT, "the connection tracking table is full: packets of new flows are dropped", "sysctl -w net.netfilter.nf_conntrack_max={double}; or exempt RoCE: udp dport 4791 notrack"),
     "rp-filter": (FAULT, "strict reverse path filtering, and another interface is in the same subnet: packets that arrive here may be dropped",
                   "sysctl -w net.ipv4.conf.{netdev}.rp_filter=2 net.ipv4.conf.all.rp_filter=2"),
-    "arp-flux": (ADVICE, "another interface is in the same subnet, and each answers ARP for the other's address: packets may come by the wrong one, and are refused (rx_wrong_interface)",
+    "arp-flux": (ADVICE, "another interface is in the same network, and answers ARP for this one's address: packets may come by the wrong one, and are refused (rx_wrong_interface)",
                  "sysctl -w net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"),
     "ecmp-l3": (ADVICE, "there is a multipath route, and flows are spread by address only: all QPs to a peer take one path",
                 "sysctl -w net.{family}.fib_multipath_hash_policy=1"),

@@ -117,12 +117,20 @@ def conf(netdev, name):
     return max(number("proc/sys/net/ipv4/conf", n, name) or 0 for n in ("all", netdev))
 
 
+def below_macvlan(d, links):
+    """The interface below a macvlan, if it is in this namespace: it is in the same network, with and without an address."""
+    below = d.interface.get("link")
+    is_macvlan = d.interface.get("linkinfo", {}).get("info_kind") == "macvlan" and "link_netnsid" not in d.interface
+    return [below] if is_macvlan and "UP" in links.get(below, {}).get("flags", []) else []
+
+
 def multihomed(d, links):
     others = neighbours(d, links)
     if others and conf(d.netdev, "rp_filter") == 1:
         yield Finding("rp-filter", d.netdev, ", ".join(others), netdev=d.netdev)
-    if others and not conf(d.netdev, "arp_ignore"):
-        yield Finding("arp-flux", d.netdev, ", ".join(others))
+    answering = [n for n in dict.fromkeys(others + below_macvlan(d, links)) if not conf(n, "arp_ignore")]
+    if answering:
+        yield Finding("arp-flux", d.netdev, ", ".join(answering))
 
 
 HASH_PORTS = 0x30	# of fib_multipath_hash_fields

@@ -139,6 +139,17 @@ def bond_cases():
     sh("ip netns exec b1 rdma link del roan_bo; ip netns del b1")
 
 
+def macvlan_cases():
+    """The interface below a macvlan has no address, and answers ARP for the macvlan's."""
+    if fails("modprobe macvlan"):
+        return skip("a macvlan: arp-flux", "this kernel has no macvlan")
+    sh("ip netns add m1; ip -n m1 link set lo up; ip -n m1 link add du type dummy; ip -n m1 link add mv link du type macvlan;"
+       "ip -n m1 addr add 10.15.0.1/24 dev mv; ip -n m1 link set du up; ip -n m1 link set mv up; " + LIB + "link_add roan_mv mv m1")
+    case("a macvlan and the interface below it", {"arp-flux"}, ns="m1")
+    case("... that answers for its own addresses only", set(), "ip netns exec m1 sysctl -qw net.ipv4.conf.du.arp_ignore=1", ns="m1")
+    sh("ip netns exec m1 rdma link del roan_mv; ip netns del m1")
+
+
 def interface_cases():
     def on_h1(name, expected, seed, undo):
         case(name, expected, seed, undo, ns="h1")
@@ -160,6 +171,7 @@ def interface_cases():
         on_h1("... hash of chosen fields, without the ports", {"ecmp-l3"}, "ip netns exec h1 sysctl -qw net.ipv6.fib_multipath_hash_policy=3", "")
         on_h1("... with the source port", set(), "ip netns exec h1 sysctl -qw net.ipv6.fib_multipath_hash_fields=0x13", "ip -n h1 route del fd50::/64")
     bond_cases()
+    macvlan_cases()
     on_h1("GSO off", {"gso-off"}, "ip netns exec h1 ethtool -K v1 gso off", "ip netns exec h1 ethtool -K v1 gso on")
     on_h1("no checksum offload", {"checksum-off"}, "ip netns exec h1 ethtool -K v1 tx off", "ip netns exec h1 ethtool -K v1 tx on tso on gso on")
     if os.environ.get("NICS"):
