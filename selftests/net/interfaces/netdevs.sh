@@ -47,7 +47,8 @@ upper() { # KIND N
 	! plain "$1" || { echo "w$n"; return; }
 	case $1 in
 	vlan) end "$n" ip link add link "w$n" name "u$n" type vlan id 9 ;;
-	macvlan) end "$n" ip link add "u$n" link "w$n" type macvlan ;;
+	macvlan) # wN in the same namespace must not answer ARP for uN: with several CPUs its answer may be the one that is kept
+		end "$n" ip link add "u$n" link "w$n" type macvlan && end "$n" sysctl -qw "net.ipv4.conf.w$n.arp_ignore=1" ;;
 	ipvlan) end "$n" ip link add "u$n" link "w$n" type ipvlan mode l2 ;;
 	bridge) end "$n" ip link add "u$n" type bridge && end "$n" ip link set "w$n" master "u$n" ;;
 	bond)
