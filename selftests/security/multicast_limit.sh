@@ -39,7 +39,7 @@ N=2000 RUNS=7
 ns() {
 	local before after
 	before=$(counter "$H1DEV" rx_no_wqe)
-	NS=$(on h2 "$PROGRAMS/user_share" -d "$H2DEV" send ::ffff:239.5.0.1 $N $RUNS) || return
+	NS=$(on h2 "$PROGRAMS/user_share" -d "$H2DEV" send ::ffff:239.5.0.1 $N $RUNS) || { echo "$NS"; return 1; }
 	wait_for 20 all_came || { echo "$(($(counter "$H1DEV" rx_no_wqe) - before)) of $((N * RUNS)) came"; return 1; }
 }
 all_came() {
