@@ -16,6 +16,7 @@
 #	poll_idle_us DEV MICROSECONDS [NETNS]	idle time of the device's polling thread (roan; architecture.md)
 #	gid_index DEV ADDRESS [NETNS]	index of the RoCE v2 GID of an address
 #	counter DEV NAME [NETNS]	value of one hardware counter
+#	bracketed ADDRESS		as before a port or a path: an IPv6 address in brackets
 #	allocation_mark; nothing_allocated	no line of roan's source holds more memory than at the mark (4: the kernel
 #					does not count it)
 #	log_mark; log_since [-t]	the kernel's log after the last mark. To clear it would hide reports from run.sh
@@ -112,6 +113,8 @@ roan_ko() {
 	done
 	return 1
 }
+
+bracketed() { if [[ $1 == *:* ]]; then echo "[$1]"; else echo "$1"; fi; }
 
 load_modules() {
 	local m ko
