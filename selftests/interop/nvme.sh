@@ -6,6 +6,7 @@
 #	v1 (10.7.0.1, roan1) =veth= v2	both ends in the initial namespace, the only one that nvme-rdma uses
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
+. "$HERE/disk.sh"
 NQN=nqn.2026-01.org.roan:test
 CFG=/sys/kernel/config/nvmet
 MB=${MB:-32}
@@ -26,14 +27,7 @@ remove_target() {
 	losetup -d "$LOOP"
 }
 disk() { nvme list 2> /dev/null | awk '$1 ~ /^\/dev\/nvme/ { print $1; exit }'; }
-have_disk() { [ -n "$(disk)" ]; }
 connect() { timeout 200 nvme connect -t rdma -n $NQN -a "$1" -s 4420 -i 2 && wait_for 60 have_disk; }
-write_and_compare() { # BYTES: of each request
-	dd if=/dev/urandom of=/tmp/data bs=1M count=$((MB / 2)) 2> /dev/null
-	timeout 400 dd if=/tmp/data of="$(disk)" bs="$1" oflag=direct conv=fsync 2>&1 &&
-		timeout 400 dd if="$(disk)" of=/tmp/back bs="$1" count=$((MB / 2 * 1048576 / $1)) iflag=direct 2>&1 &&
-		cmp /tmp/data /tmp/back
-}
 
 ktap_header
 for m in nvmet-rdma nvme-rdma loop; do
