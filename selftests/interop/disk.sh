@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by nvme.sh and scsi.sh, which export the file /tmp/disk of MB MiB. Their disk() prints the path of the
+# Sourced by nvme.sh, scsi.sh and rnbd.sh, which export the file /tmp/disk of MB MiB. Their disk() prints the path of the
 # initiator's block device, or nothing. No verdict of its own.
 
 have_disk() { [ -n "$(disk)" ]; }
