@@ -372,7 +372,8 @@ INTRO = """# Benchmarks
 
 After this page you know how roan compares with rdma_rxe and TCP (iperf3) on the same machine. Each number is roan's figure divided by the
 other's, median of the rounds; above 1 is better for roan, unless the row says lower is better. **A ratio is valid in its lab
-only**: neither lab is hardware, and `qemu` is an emulated CPU. The labs are described below. Written by `make bench` (`selftests/bench`); do not edit.
+only**: neither lab is hardware, and `qemu` is an emulated CPU. On `qemu` the first three rows are *steered*, the others not: each end has a CPU of
+its own ([below](#steered-each-end-on-cpus-of-its-own)). Written by `make bench` (`selftests/bench`); do not edit.
 """
 METHOD = """Profiles, all message sizes and the history of these figures: [measurements.md](measurements.md).
 
@@ -393,7 +394,7 @@ METHOD = """Profiles, all message sizes and the history of these figures: [measu
 DETAILS = """# Measurements in detail
 
 After this page you know what limits the figures of [benchmarks.md](benchmarks.md), by profiles and traces, how they varied between
-machines, and the figures for all message sizes. "The rounds" are those of benchmarks.md. Written by `make bench`, the remarks from
+machines, and the figures for all message sizes. "The rounds" are the runs that benchmarks.md shows. Written by `make bench`, the remarks from
 `selftests/bench/remarks-*.md`; do not edit.
 """
 
