@@ -322,11 +322,11 @@ static void qp_mark_extended(struct roan_qp *qp, uint64_t send_ops)
 
 static int qp_check_init(const struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
 		return EINVAL;
-	if (attr->comp_mask & ~known)
+	if (attr->comp_mask & ~known || (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && !roan_send_ops_ok(attr->qp_type, attr->send_ops_flags))
 		return EOPNOTSUPP;
@@ -390,6 +390,7 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 	ROAN_CMD_REQ(ib_uverbs_create_qp, roan_create_qp_req) cmd = { 0 };
 	ROAN_RESP(ib_uverbs_create_qp_resp, roan_create_qp_resp) resp = { 0 };
 	size_t cmd_size = offsetof(typeof(cmd), roan);
+	const uint32_t given = attr->comp_mask;
 	struct roan_pd *parent;
 	struct roan_qp *qp;
 	bool lent;
@@ -410,7 +411,9 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 		cmd.roan.qp_handle = (uintptr_t)qp;
 		cmd_size = sizeof(cmd);
 	}
+	attr->comp_mask &= ~IBV_QP_INIT_ATTR_CREATE_FLAGS;	/* none is set, and libibverbs' function does not take them */
 	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, cmd_size, &resp, sizeof(resp));
+	attr->comp_mask = given;
 	if (err)
 		goto err_free;
 	err = qp_set_cc(&qp->vqp.qp) ?: qp_map_queues(qp, attr, &resp.roan);

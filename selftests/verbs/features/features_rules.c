@@ -333,8 +333,33 @@ static void atomics_and_the_cpu(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* Programs say that they give creation flags, and give none. */
+static void creation_flags(struct vt_dev *d)
+{
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 8, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 }, .pd = d->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	const uint32_t mask = init.comp_mask;
+	struct ibv_qp *qp = ibv_create_qp_ex(d->ctx, &init);
+	int err = qp ? 0 : errno;
+
+	vt_ok(!err && init.comp_mask == mask, "creation flags of a QP: the field may be given as 0 (error %d)", err);
+	if (qp && ibv_destroy_qp(qp))
+		vt_die("the QP could not be destroyed");
+	init.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+	qp = ibv_create_qp_ex(d->ctx, &init);
+	vt_ok(!qp && errno == EOPNOTSUPP, "creation flags of a QP: one that the device lacks is EOPNOTSUPP");
+	if (qp)
+		ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+}
+
 void test_rules(struct vt_dev *d)
 {
+	creation_flags(d);
 	no_events(d);
 	bad_receive(d);
 	if (wire_loses) {
