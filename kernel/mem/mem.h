@@ -234,7 +234,7 @@ void roan_dm_bar_exit(void);
 /*
  * peermem_glue.c, and the functions that roan_peermem.ko registers with it. claim() fills @mr->io and @mr->peermem if
  * [@start, @start + @mr->length) is a client's memory, else it returns -EFAULT. From a successful claim() to
- * release() the client may revoke the region. @pci may be NULL.
+ * release() the client may revoke the region. @pci may be NULL; then -EOPNOTSUPP, if the client needs a device.
  */
 struct roan_peermem_ops {
 	struct module *owner;

@@ -35,6 +35,10 @@ static bool unmaps;
 module_param(unmaps, bool, 0444);
 MODULE_PARM_DESC(unmaps, "the peer client itself unmaps memory that it invalidates");
 
+static bool pci_only;
+module_param(pci_only, bool, 0644);
+MODULE_PARM_DESC(pci_only, "the peer client maps for PCI devices only, like NVIDIA's; read when it registers");
+
 static uint put_ms;
 module_param(put_ms, uint, 0644);
 MODULE_PARM_DESC(put_ms, "duration of put_pages() of the peer client");
@@ -118,6 +122,7 @@ static int dma_map(struct sg_table *sgt, void *context, struct device *dev, int 
 	struct scatterlist *sg;
 	int i, err = -EINVAL;
 
+	WARN_ON(pci_only && !dev);	/* NVIDIA's accesses fields of a struct pci_dev around @dev */
 	mutex_lock(&lock);
 	alloc = find(ctx->mm, ctx->addr, ctx->size);
 	if (!alloc)
@@ -309,7 +314,7 @@ int fake_peer_copy(const struct fake_gpu_copy *ask, void *bounce)
 
 int fake_peer_init(void)
 {
-	client.flags = unmaps ? PEER_MEM_INVALIDATE_UNMAPS : 0;
+	client.flags = (unmaps ? PEER_MEM_INVALIDATE_UNMAPS : 0) | (pci_only ? 0 : PEER_MEM_NO_DEVICE);
 	registered = ib_register_peer_memory_client(&client.client, &invalidate);
 	return registered ? 0 : -ENOMEM;
 }

@@ -2,7 +2,8 @@
 /*
  * Errors of ibv_reg_dmabuf_mr(), with their errno: libraries use it to find out whether a device supports GPU memory. A
  * buffer that is registered must not move until it is deregistered.
- *   reg_errors -d DEV
+ *   reg_errors -d DEV [-p]
+ * -p: instead, memory of a peer client that maps for PCI devices only; DEV's interface has none.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -65,16 +66,36 @@ static void held(void)
 	close(fd);
 }
 
-int main(int argc, char **argv)
+/* The client reads the parameter when it registers. */
+static void pci_only(bool on)
 {
-	int fd, o, null = open("/dev/null", O_RDWR);
+	FILE *f = fopen("/sys/module/roan_fake_gpu/parameters/pci_only", "w");
 
-	while ((o = getopt(argc, argv, "d:")) == 'd')
-		vt_open(&dev, optarg, false, -1, 0);
-	if (!dev.ctx)
-		return 2;
-	if (mem_gpu() < 0)
-		vt_skip("no fake GPU");
+	if (!f || fprintf(f, "%d", on) < 1 || fclose(f) || mem_client_leaves())
+		vt_die("parameter pci_only of the fake GPU");
+}
+
+static void without_pci(void)
+{
+	struct mem m;
+	int err;
+
+	pci_only(true);
+	err = mem_get(&m, dev.pd, "peer", 65536, RW);
+	if (!err)
+		mem_put(&m);
+	vt_ok(err == EOPNOTSUPP, "peer memory of a client that needs a PCI device, and there is none: %s", strerror(err));
+	pci_only(false);
+	err = mem_get(&m, dev.pd, "peer", 65536, RW);
+	if (!err)
+		mem_put(&m);
+	vt_ok(!err, "of one that needs none: %s", strerror(err));
+}
+
+static void dmabufs(void)
+{
+	int fd, null = open("/dev/null", O_RDWR);
+
 	refused(EBADF, "a probe as NCCL and libfabric make it", -1, 0, 0, 0, 0);
 	refused(EBADF, "a probe as UCX makes it", -1, 0, 4096, 0, RW);
 	refused(EINVAL, "a file that is not a dma-buf", null, 0, 4096, 0, RW);
@@ -94,6 +115,27 @@ int main(int argc, char **argv)
 	refused(EOPNOTSUPP, "an exporter that fails to map", fd, 0, 4096, 0, RW);
 	close(fd);
 	held();
+}
+
+int main(int argc, char **argv)
+{
+	bool peer = false;
+	int o;
+
+	while ((o = getopt(argc, argv, "d:p")) > 0) {
+		if (o == 'd')
+			vt_open(&dev, optarg, false, -1, 0);
+		else if (o == 'p')
+			peer = true;
+	}
+	if (!dev.ctx)
+		return 2;
+	if (mem_gpu() < 0)
+		vt_skip("no fake GPU");
+	if (peer)
+		without_pci();
+	else
+		dmabufs();
 	vt_close(&dev);
 	return vt_done();
 }

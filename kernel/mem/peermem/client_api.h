@@ -17,6 +17,11 @@
 
 /* After an invalidation the client itself does what dma_unmap() and put_pages() would do. */
 #define PEER_MEM_INVALIDATE_UNMAPS	BIT(0)
+/*
+ * Known to roan only: dma_map() and dma_unmap() may be called without a device. Other clients take @dma_device for part
+ * of a struct pci_dev without looking at it.
+ */
+#define PEER_MEM_NO_DEVICE		BIT(31)
 
 /*
  * Order of calls: acquire, get_pages, dma_map ... dma_unmap, put_pages, release. acquire returns 1 if the address is

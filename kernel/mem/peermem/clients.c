@@ -122,6 +122,7 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *ops, inval
 		return NULL;
 	client->ops = ops;
 	client->unmaps = client_flags(ops) & PEER_MEM_INVALIDATE_UNMAPS;
+	client->no_device = client_flags(ops) & PEER_MEM_NO_DEVICE;
 	INIT_LIST_HEAD(&client->regions);
 	refcount_set(&client->refs, 1);
 	init_completion(&client->released);

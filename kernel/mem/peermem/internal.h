@@ -11,6 +11,7 @@ struct peermem_client {
 	struct list_head regions;		/* peermem_lock */
 	const struct peer_memory_client *ops;	/* owned by the client */
 	bool unmaps;				/* PEER_MEM_INVALIDATE_UNMAPS */
+	bool no_device;				/* PEER_MEM_NO_DEVICE */
 	refcount_t refs;			/* a region drops its reference after ops->release() */
 	struct completion released;
 	struct kobject *dir;

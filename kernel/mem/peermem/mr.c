@@ -251,6 +251,16 @@ static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_clie
 	return err;
 }
 
+/* The memory is the client's, but there is no device for its dma_map(). */
+static int peermem_refuse(struct roan_mr *mr, struct peermem_client *client, void *context)
+{
+	pr_info_ratelimited("roan: %s: memory of peer client %.*s cannot be registered: the interface has no PCI device\n",
+			    dev_name(&mr->ib.device->dev), IB_PEER_MEMORY_NAME_MAX, client->ops->name);
+	client->ops->release(context);
+	peermem_client_put(client);
+	return -EOPNOTSUPP;
+}
+
 static int peermem_claim(struct roan_mr *mr, u64 start, struct device *dev)
 {
 	struct peermem_client *client;
@@ -258,8 +268,11 @@ static int peermem_claim(struct roan_mr *mr, u64 start, struct device *dev)
 
 	for (client = peermem_client_first(); client; client = peermem_client_next(client)) {
 		context = NULL;
-		if (client->ops->acquire(start, mr->length, NULL, NULL, &context) == 1)
-			return peermem_claim_from(mr, start, client, context, dev);
+		if (client->ops->acquire(start, mr->length, NULL, NULL, &context) != 1)
+			continue;
+		if (!dev && !client->no_device)
+			return peermem_refuse(mr, client, context);
+		return peermem_claim_from(mr, start, client, context, dev);
 	}
 	return -EFAULT;
 }
