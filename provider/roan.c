@@ -56,6 +56,8 @@ int ring_reserve(struct ring_space *space, const struct ring *ring, uint32_t slo
 {
 	size_t page = sysconf(_SC_PAGESIZE), n = 1;
 
+	if (slots > 1u << 24)	/* the kernel makes none so long, and 32 bits have no power of two for any number */
+		return EINVAL;
 	while (n < slots)
 		n <<= 1;
 	n = n * ring->slot_size + (ring->slots - (uint8_t *)ring->ctl);

@@ -5,6 +5,7 @@
  * not test the kernel. Run by check.sh.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -351,6 +352,7 @@ static bool polled_from(struct ibv_cq *cq, uint8_t *ring, uint64_t wr_id)
 /* The kernel must not be asked to move the queue before it is certain that the new ring can be mapped. */
 static void resize_cq__without_address_space(struct ibv_cq *cq, uint8_t *ring)
 {
+	EXPECT(ibv_resize_cq(cq, INT_MAX) == EINVAL && resizes == 0);
 	no_space = true;
 	EXPECT(ibv_resize_cq(cq, 2 * SLOTS) == ENOMEM && resizes == 0);
 	no_space = false;
