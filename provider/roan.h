@@ -108,7 +108,7 @@ struct roan_wq {
 	uint32_t max_inline;		/* bytes */
 	bool cqe_frees;			/* a slot is in use until its CQE is polled, not only until the kernel has read it */
 	uint32_t free_until;		/* slots below may be written, as far as known. Under @lock */
-	uint32_t polled;		/* index + 1 of the request whose CQE was polled last; ring_set_polled() */
+	uint32_t polled;		/* slots below it have their completions polled; ring_set_polled() */
 };
 
 /* True if slot @tail may be written. wq->lock held. */
