@@ -6,9 +6,6 @@
 #	roan1 on v1 ==== v2 on roan2	10.7.0.1, 10.7.0.2; fd07::1, fd07::2
 #	roan3 on v3 ==== v4 on roan4	10.8.0.1, 10.8.0.2; fd08::1, fd08::2
 
-# Bytes sent by a device. The counter has units of four bytes.
-sent() { echo $((4 * $(cat "/sys/class/infiniband/$1/ports/1/counters/port_xmit_data"))); }
-
 # Rules for input come first, then those for output; the table of local addresses is the last.
 local_addresses_last() {
 	local family

@@ -14,11 +14,9 @@ device() {
 		ip addr add $OTHER/24 dev v1 && ip link set v2 up && ip link set v1 up && link_add "$H1DEV" v1 &&
 		wait_for 60 gid_index "$H1DEV" $H1IP && wait_for 60 gid_index "$H1DEV" $OTHER
 }
-# Bytes sent by the device. The counter has units of four bytes.
-sent() { echo $((4 * $(cat "/sys/class/infiniband/$H1DEV/ports/1/counters/port_xmit_data"))); }
 messages() { timeout 300 python3 "$HERE/rds.py" $H1IP $OTHER; }
 device_sent() { # BEFORE: bytes sent before the messages
-	local n=$(($(sent) - $1))
+	local n=$(($(bytes_sent "$H1DEV") - $1))
 	echo "the device sent $n bytes, expected more than $((2 * MIB))"
 	[ "$n" -gt $((2 * MIB)) ]
 }
@@ -29,7 +27,7 @@ device > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_e
 for m in rds rds_rdma; do
 	modprobe $m || { ktap_skip "RDS" "this kernel has no $m"; ktap_end; }
 done
-before=$(sent)
+before=$(bytes_sent "$H1DEV")
 ktap_check "messages in both directions arrive unchanged, over an RDS InfiniBand connection" messages
 ktap_check "the device sent the messages" device_sent "$before"
 ktap_check "the RDMA device is deleted while RDS is connected" timeout 100 rdma link del "$H1DEV"

@@ -46,9 +46,9 @@ unmap_disk() { # normal|force
 # The client's device sends what is written, the server's what is read: half of the disk each.
 devices_carry() { # CLIENT-DEVICE SERVER-DEVICE BYTES
 	local client server
-	client=$(sent "$1") server=$(sent "$2")
+	client=$(bytes_sent "$1") server=$(bytes_sent "$2")
 	write_and_compare 65536 || return
-	client=$(($(sent "$1") - client)) server=$(($(sent "$2") - server))
+	client=$(($(bytes_sent "$1") - client)) server=$(($(bytes_sent "$2") - server))
 	echo "sent $client and $server bytes, expected more than $3"
 	[ "$client" -gt "$3" ] && [ "$server" -gt "$3" ]
 }

@@ -10,14 +10,12 @@ set_up() {
 	two_hosts && wait_for 60 gid_index "$H1DEV" $H1IP h1 && wait_for 60 gid_index "$H2DEV" $H2IP h2 &&
 		python3 "$HERE/smc.py" eid
 }
-# Bytes sent by the device. The counter has units of four bytes.
-sent() { echo $((4 * $(cat "/sys/class/infiniband/$1/ports/1/counters/port_xmit_data"))); }
 talk() { # N [cut]
 	on h2 timeout 300 python3 "$HERE/smc.py" serve $H2IP "$1" > /tmp/serve.log 2>&1 &
 	wait_for 60 grep -q ready /tmp/serve.log && on h1 timeout 300 python3 "$HERE/smc.py" talk $H2IP "$@"
 }
 devices_sent() { # BEFORE: bytes sent before
-	local n=$(($(sent "$H1DEV") + $(sent "$H2DEV") - $1))
+	local n=$(($(bytes_sent "$H1DEV") + $(bytes_sent "$H2DEV") - $1))
 	echo "the devices sent $n bytes, expected more than $((16 * MIB))"
 	[ "$n" -gt $((16 * MIB)) ]
 }
@@ -26,7 +24,7 @@ has_smc_qps() { rdma resource show qp | grep -q 'type RC .*comm \[smc\]'; }
 ktap_header
 modprobe smc || { ktap_skip "SMC-R" "this kernel has no smc"; ktap_end; }
 load_modules && set_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-before=$(($(sent "$H1DEV") + $(sent "$H2DEV")))
+before=$(($(bytes_sent "$H1DEV") + $(bytes_sent "$H2DEV")))
 ktap_check "what comes back on 4 connections is what was sent" talk 4
 ktap_check "the devices sent it, not TCP" devices_sent "$before"
 ktap_check "20 connections are closed while data is on its way" talk 20 cut

@@ -257,6 +257,8 @@ counter() {
 	local ns=${3:-}
 	${ns:+ip netns exec "$ns"} cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
+# Bytes that DEVICE sent; its counter has units of four bytes.
+bytes_sent() { echo $((4 * $(cat "/sys/class/infiniband/$1/ports/1/counters/port_xmit_data"))); }
 log_mark() { LOG_MARK=$BASHPID.$EPOCHREALTIME; echo "roan-lab: mark $LOG_MARK" > /dev/kmsg; }
 log_since() { dmesg "$@" | sed "1,/roan-lab: mark $LOG_MARK\$/d"; }
 has_received() { [ "$(counter "$1" rcvd_pkts)" -ge "$2" ]; } # DEVICE PACKETS: so many since it was made
