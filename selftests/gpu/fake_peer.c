@@ -39,6 +39,11 @@ static bool pci_only;
 module_param(pci_only, bool, 0644);
 MODULE_PARM_DESC(pci_only, "the peer client maps for PCI devices only, like NVIDIA's; read when it registers");
 
+static bool late;
+module_param(late, bool, 0644);
+MODULE_PARM_DESC(late, "get_pages() invalidates the region before, which may have been released");
+static u64 newest;			/* core_context; lock */
+
 static uint put_ms;
 module_param(put_ms, uint, 0644);
 MODULE_PARM_DESC(put_ms, "duration of put_pages() of the peer client");
@@ -101,6 +106,7 @@ static int get_pages(unsigned long addr, size_t size, int write, int force, stru
 {
 	struct peer_context *ctx = context;
 	struct peer_alloc *alloc;
+	u64 before;
 	int err = -EINVAL;
 
 	mutex_lock(&lock);
@@ -110,7 +116,11 @@ static int get_pages(unsigned long addr, size_t size, int write, int force, stru
 		list_add(&ctx->link, &alloc->contexts);
 		err = 0;
 	}
+	before = newest;
+	newest = core_context;
 	mutex_unlock(&lock);
+	if (late)
+		invalidate(registered, before);
 	return err;
 }
 

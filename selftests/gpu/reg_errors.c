@@ -3,7 +3,8 @@
  * Errors of ibv_reg_dmabuf_mr(), with their errno: libraries use it to find out whether a device supports GPU memory. A
  * buffer that is registered must not move until it is deregistered.
  *   reg_errors -d DEV [-p]
- * -p: instead, memory of a peer client that maps for PCI devices only; DEV's interface has none.
+ * -p: instead, memory of a peer client that maps for PCI devices only, as DEV's interface has none, and of one that
+ * invalidates late.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -66,13 +67,23 @@ static void held(void)
 	close(fd);
 }
 
+static void set(const char *parameter, bool on)
+{
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/module/roan_fake_gpu/parameters/%s", parameter);
+	f = fopen(path, "w");
+	if (!f || fprintf(f, "%d", on) < 1 || fclose(f))
+		vt_die("parameter %s of the fake GPU", parameter);
+}
+
 /* The client reads the parameter when it registers. */
 static void pci_only(bool on)
 {
-	FILE *f = fopen("/sys/module/roan_fake_gpu/parameters/pci_only", "w");
-
-	if (!f || fprintf(f, "%d", on) < 1 || fclose(f) || mem_client_leaves())
-		vt_die("parameter pci_only of the fake GPU");
+	set("pci_only", on);
+	if (mem_client_leaves())
+		vt_die("the fake GPU's client does not register again");
 }
 
 static void without_pci(void)
@@ -90,6 +101,22 @@ static void without_pci(void)
 	if (!err)
 		mem_put(&m);
 	vt_ok(!err, "of one that needs none: %s", strerror(err));
+}
+
+/* A client may invalidate a region while it is deregistered. That must not hit the next one. */
+static void late_invalidation(void)
+{
+	struct mem m;
+	int err = 0;
+
+	set("late", true);
+	for (int i = 0; i < 3 && !err; i++) {
+		err = mem_get(&m, dev.pd, "peer", 65536, RW);
+		if (!err)
+			mem_put(&m);
+	}
+	set("late", false);
+	vt_ok(!err, "peer memory, with an invalidation of the region before: %s", strerror(err));
 }
 
 static void dmabufs(void)
@@ -132,10 +159,12 @@ int main(int argc, char **argv)
 		return 2;
 	if (mem_gpu() < 0)
 		vt_skip("no fake GPU");
-	if (peer)
+	if (peer) {
 		without_pci();
-	else
+		late_invalidation();
+	} else {
 		dmabufs();
+	}
 	vt_close(&dev);
 	return vt_done();
 }

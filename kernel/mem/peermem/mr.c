@@ -16,6 +16,7 @@
 #include "mem/peermem/internal.h"
 
 static DEFINE_XARRAY_ALLOC1(tickets);	/* cookie -> struct roan_peermem_mr; peermem_lock */
+static u32 next_cookie;			/* peermem_lock */
 
 void peermem_put(struct roan_peermem_mr *mem)
 {
@@ -144,13 +145,14 @@ static int peermem_map(struct roan_peermem_mr *mem, u64 start, int nmap)
 
 /* ---- claim ---- */
 
+/* A client may still invalidate a region that is gone, so its cookie is not used again at once. */
 static int peermem_link(struct roan_peermem_mr *mem)
 {
 	int err = -EFAULT;
 
 	mutex_lock(&peermem_lock);
 	if (!list_empty(&mem->client->link)) {	/* else the client unregisters */
-		err = xa_alloc(&tickets, &mem->cookie, mem, xa_limit_32b, GFP_KERNEL);
+		err = min(xa_alloc_cyclic(&tickets, &mem->cookie, mem, xa_limit_32b, &next_cookie, GFP_KERNEL), 0);
 		if (!err)
 			list_add(&mem->link, &mem->client->regions);
 	}
