@@ -28,10 +28,14 @@
 #include "rx/mcast_rx.h"
 #include "verbs/verbs.h"
 
-/* An interface on which the host joined the group. No reference: the entry is removed when @ndev is unregistered. */
+/*
+ * An interface on which the host joined the group. The entry is removed when @ndev is unregistered. While the module
+ * exits nothing tells that any more: then a QP that joined meanwhile keeps a VLAN until it is destroyed.
+ */
 struct joined {
 	struct list_head on_group;
 	struct net_device *ndev;
+	netdevice_tracker ndev_tracker;
 };
 
 static DEFINE_MUTEX(writers);
@@ -80,6 +84,7 @@ static int group_join(struct roan_mcast *group, struct net_device *ndev)
 		return err;
 	}
 	j->ndev = ndev;
+	netdev_hold(ndev, &j->ndev_tracker, GFP_KERNEL);
 	list_add(&j->on_group, &group->joined);
 	return 0;
 }
@@ -88,6 +93,7 @@ static void group_leave(struct roan_mcast *group, struct joined *j)
 {
 	list_del(&j->on_group);
 	roan_net_leave(j->ndev, &group->gid);
+	netdev_put(j->ndev, &j->ndev_tracker);
 	kfree(j);
 }
 

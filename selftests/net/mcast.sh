@@ -127,6 +127,33 @@ moved() {
 	ip -n elsewhere maddr show dev v1 | grep -q 'inet6 *ff02::1' || { ip -n elsewhere maddr show dev v1; return 1; }
 }
 
+# The module exits while a QP leaves and joins groups and VLANs are deleted. A kernel consumer that takes its time keeps
+# the QP for seconds after roan has lost its netdev notifier.
+module_exit() {
+	local i pid rmmod rc=0
+	ip netns add h3 && ip -n h3 link add w1 type veth peer name w2 && ip -n h3 link set w1 up && ip -n h3 link set w2 up &&
+		ip -n h3 addr add 10.7.3.1/24 dev w1 && link_add roan3 w1 h3 && wait_for 60 gid_index roan3 10.7.3.1 h3 || return
+	for i in 1 2 3 4; do
+		ip -n h3 link add link w1 name w1.$i type vlan id $i && ip -n h3 link set w1.$i up || return
+	done
+	rm -f $OUT_A
+	on h3 timeout 110 "$PROGRAMS/lifetime" groups -d roan3 -a 10.7.3.1 -t 100 > $OUT_A 2>&1 &
+	pid=$!
+	wait_for 60 grep -q started $OUT_A || { cat $OUT_A; kill $pid; return 1; }
+	insmod "$SLOW" seconds=5 && rmmod roan &
+	rmmod=$!
+	for i in 1 2 3 4; do
+		sleep 1
+		ip -n h3 link del w1.$i || rc=1
+	done
+	wait $rmmod || rc=1
+	wait $pid || rc=1
+	cat $OUT_A
+	grep -q 'end: verb' $OUT_A || rc=1
+	rmmod roan_slow_client
+	return $rc
+}
+
 # The last packet that the checks below look for.
 LAST='udp.port == 4791 && ipv6.dst == ff0e::4d:77 && eth.dst == 33:33:00:4d:00:77'
 
@@ -156,4 +183,10 @@ ktap_check "IPv4 group over link down and up" down_up ::ffff:224.0.1.80 224.0.1.
 ktap_check "IPv6 group over link down and up" down_up ff0e::4d:80 ff0e::4d:80 -6
 ktap_check "IPv6 group over an MTU without IPv6" small_mtu
 ktap_check "an interface that moved to another namespace keeps the groups joined there" moved
+SLOW=$(dirname "$(roan_ko)")/roan_slow_client.ko
+if [ "$LINK_TYPE" = roan ] && [ -e "$SLOW" ]; then
+	ktap_check "VLANs are deleted while the module exits" module_exit
+else
+	ktap_skip "VLANs are deleted while the module exits" "no roan_slow_client.ko"
+fi
 ktap_end

@@ -12,6 +12,7 @@
  *		-g: the device will be removed. After the first child that fails for it no child is started. Children that
  *		are cut short are no failure. Failures are: a timeout, a crash, a failed child while the device exists
  *	listen -d DEV -t SEC	prints asynchronous events
+ *	groups -d DEV -t SEC	a UD QP leaves and joins multicast groups until a verb fails: "end: verb ERRNO"
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -499,6 +500,32 @@ static int hear(void)
 	return VT_PASS;
 }
 
+/* ---- groups ---- */
+
+#define GROUPS	64
+
+static int groups(void)
+{
+	uint64_t end = vt_now_ms() + seconds * 1000ull;
+	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff, 239, 1 } };
+	struct end e = { .buf = NULL };
+	int n, err = 0;
+
+	n_pairs = 0;
+	set_up(&e, dev_a, addr_a);
+	for (n = 0; !err && vt_now_ms() < end; n++) {
+		gid.raw[15] = n % GROUPS;
+		err = n < GROUPS ? 0 : ibv_detach_mcast(e.ud, &gid, 0);
+		err = err ?: ibv_attach_mcast(e.ud, &gid, 0);
+		if (n == GROUPS) {
+			puts("started");
+			fflush(stdout);
+		}
+	}
+	printf("end: verb %s\n", strerrorname_np(err));
+	return VT_PASS;
+}
+
 int main(int argc, char **argv)
 {
 	int o;
@@ -519,7 +546,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind + 1 != argc || !dev_a || n_pairs < 1 || n_pairs > 16)
-		vt_die("usage: lifetime traffic|killed|storm|listen -d DEV ...");
+		vt_die("usage: lifetime traffic|killed|storm|listen|groups -d DEV ...");
 	if (!strcmp(argv[optind], "traffic"))
 		return traffic();
 	if (!strcmp(argv[optind], "killed"))
@@ -528,5 +555,7 @@ int main(int argc, char **argv)
 		return storm();
 	if (!strcmp(argv[optind], "listen"))
 		return hear();
+	if (!strcmp(argv[optind], "groups"))
+		return groups();
 	vt_die("no command %s", argv[optind]);
 }
