@@ -420,17 +420,33 @@ static void net_close(struct roan_net *rnet)
 	net_close_ports(rnet);
 }
 
-struct roan_net *roan_net_get(struct net *net)
+/* While RTNL is held @ndev stays in its namespace. The caller's reference keeps that until it has counted a user. */
+static struct net *net_hold_of(const struct net_device *ndev)
 {
-	struct roan_net *rnet = net_generic(net, net_id);
+	struct net *net;
+
+	rtnl_lock();
+	net = maybe_get_net(dev_net(ndev));
+	rtnl_unlock();
+	return net;
+}
+
+struct roan_net *roan_net_get(const struct net_device *ndev)
+{
+	struct net *net = net_hold_of(ndev);
+	struct roan_net *rnet;
 	int err = 0;
 
+	if (!net)
+		return ERR_PTR(-ENODEV);
+	rnet = net_generic(net, net_id);
 	mutex_lock(&net_mutex);
 	if (!rnet->users)
 		err = net_open(rnet);
 	if (!err)
 		rnet->users++;
 	mutex_unlock(&net_mutex);
+	put_net(net);
 	return err ? ERR_PTR(err) : rnet;
 }
 

@@ -19,8 +19,11 @@ typedef void roan_deliver_fn(struct roan_rx_ctx *rx);
 
 int roan_net_init(roan_deliver_fn *receive);	/* registers the pernet operations */
 void roan_net_exit(void);
-/* Opens sockets and hook with the first user. ERR_PTR(-EADDRINUSE): UDP port 4791 is taken, by rdma_rxe for example. */
-struct roan_net *roan_net_get(struct net *net);
+/*
+ * The namespace in which @ndev is now. Opens sockets and hook with the first user. Takes RTNL. ERR_PTR(-EADDRINUSE):
+ * UDP port 4791 is taken, by rdma_rxe for example; ERR_PTR(-ENODEV): the namespace is ending.
+ */
+struct roan_net *roan_net_get(const struct net_device *ndev);
 void roan_net_put(struct roan_net *rnet);
 bool roan_net_is(const struct roan_net *rnet, const struct net *net);
 /* True if @sk was opened by a program with @cap in the user namespace of the network namespace. */

@@ -255,7 +255,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 
 static int connect_net(struct roan_dev *dev, const char *name)
 {
-	struct roan_net *rnet = roan_net_get(dev_net(dev->ndev));
+	struct roan_net *rnet = roan_net_get(dev->ndev);
 
 	if (IS_ERR(rnet)) {
 		if (PTR_ERR(rnet) == -EADDRINUSE)
