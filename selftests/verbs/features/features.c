@@ -335,11 +335,14 @@ static void bad_wr(struct vt_dev *d)
 
 static void queries(struct vt_dev *d)
 {
+	const unsigned int counted = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr a;
 	struct pair p;
 	int err;
 
+	vt_ok((d->attr.orig_attr.device_cap_flags & counted) == counted,
+	      "query_device: P_Key and Q_Key violations are counted");
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	err = ibv_query_qp(p.qp[0], &a, ~0u >> 7, &init);
 	vt_ok(!err && a.qp_state == IBV_QPS_RTS && a.dest_qp_num == p.qp[1]->qp_num && a.path_mtu == d->mtu &&
