@@ -144,11 +144,11 @@ static int gid_add(const struct ib_gid_attr *attr, void **context)
 
 	if (!net_eq(dev_net(ndev), dev_net(dev->ndev)))
 		return -EOPNOTSUPP;
-	if (!dev->l3)
-		return 0;
 	/* An interface above this one: the core would never delete the GID, which keeps it from being unregistered. */
 	if (ndev != dev->ndev && ndev->type != ARPHRD_ETHER)
 		return -EOPNOTSUPP;
+	if (!dev->l3)
+		return 0;
 	if (attr->index < DEFAULT_GIDS)
 		return 0;
 	type = attr->gid_type == IB_GID_TYPE_ROCE ? IB_GID_TYPE_IB : attr->gid_type;
