@@ -33,7 +33,10 @@
 #include "mem/mem_types.h"
 #include "tx/tx_types.h"
 
-/* ---- limits: reported by query_device(), enforced by create_*() ---- */
+/*
+ * ---- limits, reported by query_device() ----
+ * Enforced where an object is made, but for the numbers of QPs, CQs, SRQs and PDs: memory is charged for each.
+ */
 #define ROAN_MAX_QP		(1024 * 1024)
 #define ROAN_MAX_WR		(32 * 1024)
 #define ROAN_MAX_SGE		32
