@@ -14,6 +14,7 @@
 #include <linux/sizes.h>
 #include <linux/skbuff.h>
 #include <rdma/roan-abi.h>
+#include "mem/payload.h"
 #include "roan.h"
 
 #define ROAN_ACCESS_SUPPORTED	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |	\
@@ -169,23 +170,6 @@ struct roan_sge_list {
 	const struct ib_pd *pd;
 };
 
-/* Source of the bytes to write. */
-struct roan_payload {
-	const u8 *bytes;	/* contiguous; NULL: the bytes are in @skb */
-	const struct sk_buff *skb;
-	u32 off;		/* first byte in @skb */
-};
-
-static inline struct roan_payload roan_payload_bytes(const void *bytes)
-{
-	return (struct roan_payload) { .bytes = bytes };
-}
-
-static inline struct roan_payload roan_payload_skb(const struct sk_buff *skb, u32 off)
-{
-	return (struct roan_payload) { .skb = skb, .off = off };
-}
-
 u32 roan_gather(struct roan_qp *qp, struct roan_sge_list list, u32 offset, void *to, u32 len, struct roan_icrc *icrc);
 u32 roan_scatter(struct roan_qp *qp, struct roan_sge_list list, u32 offset, struct roan_payload from, u32 len);
 u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
@@ -278,8 +262,7 @@ void roan_odp_destroy(struct roan_odp *odp);
  * outside the address space, or the process has exited. Softirq or process context.
  */
 u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len);
-u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len);
-u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
+u32 roan_odp_write(struct roan_odp *odp, u64 pos, struct roan_payload from, u32 len);
 u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig);
 u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 

@@ -179,18 +179,10 @@ static u32 indirect_read(struct roan_qp *qp, const struct mr_range *range, void 
 	return ROAN_VERR_NONE;
 }
 
-static u32 indirect_odp_write(struct roan_qp *qp, const struct mr_range *range, struct roan_payload from, u32 len)
-{
-	if (from.bytes)
-		return range_fault(qp, range, len, true, roan_odp_write(range->mr->odp, range->off, from.bytes, len));
-	return range_fault(qp, range, len, true,
-			   roan_odp_write_skb(range->mr->odp, range->off, from.skb, from.off, len));
-}
-
 static u32 indirect_write(struct roan_qp *qp, const struct mr_range *range, struct roan_payload from, u32 len)
 {
 	if (range->mr->odp)
-		return indirect_odp_write(qp, range, from, len);
+		return range_fault(qp, range, len, true, roan_odp_write(range->mr->odp, range->off, from, len));
 	if (!from.bytes)
 		return roan_iomem_write_skb(range->mr->io, range->off, from.skb, from.off, len);
 	roan_iomem_write(range->mr->io, range->off, from.bytes, len);
@@ -270,8 +262,8 @@ static u32 range_copy_out(struct roan_qp *qp, const struct mr_range *range, void
  * acquire, or the read barrier, between the program's load of the flag and its loads of the data. The queue lock
  * orders packets, but it is held over a whole train, and its release comes after the last packet. Another CPU that
  * takes the lock for the next train orders that train behind this one. A completion does not need this barrier: its
- * index is stored with release. Atomics are ordered by themselves. Within one packet, bytes may become visible in any
- * order.
+ * index is stored with release. Atomics are ordered by themselves. Of one packet the last 8 bytes become visible last,
+ * the others in any order.
  */
 static u32 range_copy_in(struct roan_qp *qp, const struct mr_range *range, struct roan_payload from, u32 len)
 {
@@ -284,9 +276,7 @@ static u32 range_copy_in(struct roan_qp *qp, const struct mr_range *range, struc
 	for (; len; len -= run, off += run) {
 		void *to = range_addr_at(range, off, len, &run);
 
-		if (likely(from.bytes))
-			memcpy(to, from.bytes + off, run);
-		else if (skb_copy_bits(from.skb, from.off + off, to, run))
+		if (!roan_payload_write(from, off, to, run))
 			return ROAN_VERR_BAD_RANGE;	/* cannot happen: the parser checked the length */
 	}
 	return ROAN_VERR_NONE;
@@ -374,14 +364,6 @@ u32 roan_gather(struct roan_qp *qp, struct roan_sge_list list, u32 offset, void 
 	return ROAN_VERR_NONE;
 }
 
-static struct roan_payload payload_skip(struct roan_payload from, u32 len)
-{
-	if (from.bytes)
-		from.bytes += len;
-	from.off += len;
-	return from;
-}
-
 u32 roan_scatter(struct roan_qp *qp, struct roan_sge_list list, u32 offset, struct roan_payload from, u32 len)
 {
 	struct mr_range range;
@@ -394,7 +376,7 @@ u32 roan_scatter(struct roan_qp *qp, struct roan_sge_list list, u32 offset, stru
 	if (verr)
 		return verr;
 	cursor_start(&c, list, offset);
-	for (; len && !verr; len -= piece, from = payload_skip(from, piece)) {
+	for (; len && !verr; len -= piece, from = roan_payload_skip(from, piece)) {
 		verr = cursor_range(&c, qp, len, IB_ACCESS_LOCAL_WRITE, &range, &piece);
 		if (verr)
 			return verr;

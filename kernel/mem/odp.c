@@ -91,32 +91,12 @@ u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len)
 
 static u32 odp_copy_in(void *at, u32 done, u32 len, void *from)
 {
-	memcpy(at, from + done, len);
-	return ROAN_VERR_NONE;
+	return roan_payload_write(*(struct roan_payload *)from, done, at, len) ? ROAN_VERR_NONE : ROAN_VERR_BAD_RANGE;
 }
 
-u32 roan_odp_write(struct roan_odp *odp, u64 pos, const void *from, u32 len)
+u32 roan_odp_write(struct roan_odp *odp, u64 pos, struct roan_payload from, u32 len)
 {
-	return odp_walk_pages(odp, pos, len, true, odp_copy_in, (void *)from);
-}
-
-struct skb_arg {
-	const struct sk_buff *skb;
-	u32 off;
-};
-
-static u32 odp_copy_skb(void *at, u32 done, u32 len, void *arg)
-{
-	const struct skb_arg *from = arg;
-
-	return skb_copy_bits(from->skb, from->off + done, at, len) ? ROAN_VERR_BAD_RANGE : ROAN_VERR_NONE;
-}
-
-u32 roan_odp_write_skb(struct roan_odp *odp, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
-{
-	struct skb_arg from = { skb, off };
-
-	return odp_walk_pages(odp, pos, len, true, odp_copy_skb, &from);
+	return odp_walk_pages(odp, pos, len, true, odp_copy_in, &from);
 }
 
 struct atomic_arg {

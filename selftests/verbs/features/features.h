@@ -49,6 +49,7 @@ int async_event(struct ibv_context *ctx, int ms);
 
 void test_errors(struct vt_dev *d);	/* features_errors.c */
 void test_error_order(struct vt_dev *d);	/* features_error_order.c */
+void test_write_order(struct vt_dev *d);	/* features_write_order.c */
 void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for links that lose packets */
