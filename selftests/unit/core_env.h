@@ -31,6 +31,7 @@ typedef int64_t s64;
 #define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
 #define U64_MAX		UINT64_MAX
+#define S16_MAX		INT16_MAX
 #define S32_MAX		INT32_MAX
 #define S64_MAX		INT64_MAX
 

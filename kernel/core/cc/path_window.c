@@ -42,6 +42,12 @@ void roan_path_window_count(struct roan_path_window *w, bool lost)
 	w->n_lost = 0;
 }
 
+/* @psn was sent before the last reduction. Not psn_diff(): that may have been more than half of all PSNs ago. */
+static bool window_is_reduced_for(const struct roan_path_window *w, u32 psn)
+{
+	return psn_within(psn, psn_add(w->psn, -ROAN_PATH_PSNS), ROAN_PATH_PSNS);
+}
+
 /* The excess reduces it once for each window sent. It grows by one for each window received; before that it doubles. */
 void roan_path_window_adapt(struct roan_path_window *w, const struct roan_path_sample *sample)
 {
@@ -49,7 +55,7 @@ void roan_path_window_adapt(struct roan_path_window *w, const struct roan_path_s
 
 	if (ns <= target) {
 		w->size += sample->n * ROAN_WINDOW_ONE * (w->known ? ROAN_WINDOW_ONE : w->size) / w->size;
-	} else if (psn_diff(sample->psn, w->psn) >= 0) {
+	} else if (!window_is_reduced_for(w, sample->psn)) {
 		w->size -= div_u64((u64)w->size * (ns - target), ns) / (w->known ? WINDOW_CUT : 1);
 		w->size = max_t(u32, w->size, size < WINDOW_MIN ? WINDOW_LEAST : WINDOW_MIN);
 		w->psn = sample->end_psn;

@@ -158,11 +158,19 @@ static bool path_remove_response(struct roan_paths *p, u32 psn)
 	return true;
 }
 
+/* No READ was answered since so many packets that their numbers have wrapped: last_read must not look as if ahead. */
+static void path_age_last_read(struct roan_path *path)
+{
+	if ((s16)(path->last_sent - path->last_read) < 0)
+		path->last_read = path->last_sent - S16_MAX;
+}
+
 /* The responses to request @d are awaited by the path in use. */
 static void path_await(struct roan_paths *p, const struct roan_tx_desc *d, u64 now)
 {
 	u32 i, psn;
 
+	path_age_last_read(&p->path[p->in_use]);
 	for (i = 0; i < d->npsn; i++) {
 		psn = psn_add(d->psn, i);
 		psn_set_add(p->awaited, ROAN_PATH_PSNS, psn);

@@ -205,6 +205,19 @@ static void received__lets_a_small_window_grow(struct kunit *test)
 	KUNIT_EXPECT_LT(test, p->window.size, 250u * 256);
 }
 
+/* The window was last reduced three quarters of all PSNs ago. */
+static void received__reduces_the_window_after_a_long_time(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 16);
+	struct roan_paths *p = f->r.paths;
+
+	f->r.min_rtt->ns = 20 * NSEC_PER_USEC;
+	p->window.size = 200 * 256;
+	p->window.psn = psn_add(PSN0, PSN_MASK / 4);
+	received(f, 0, 0, 200);
+	KUNIT_EXPECT_LT(test, p->window.size, 200u * 256);
+}
+
 /* A quarter of the window is acknowledged at a time: more would leave in one burst when it is. */
 static void next__asks_for_an_ack_each_quarter_of_the_window(struct kunit *test)
 {
@@ -352,6 +365,32 @@ static void read__waits_when_the_window_is_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 }
 
+/* So many WRITEs came since the last READ that the numbers of packets have wrapped: a response is still on its way. */
+static void read__is_not_overtaken_by_an_old_one(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 1, 0);
+	u32 n;
+
+	f->r.start_window = f->r.cfg.psn_window;
+	send_all(f);
+	for (n = 47; f->r.paths->path[0].last_sent < S16_MAX + 1000; n += 48) {
+		ack(f, n);
+		KUNIT_ASSERT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+		post(f, ROAN_OP_WRITE, 48 << SACK_MTU_SHIFT);
+		KUNIT_ASSERT_EQ(test, send_all(f), 48);
+	}
+	ack(f, n);
+	post(f, ROAN_OP_READ, 4 << SACK_MTU_SHIFT);
+	KUNIT_ASSERT_EQ(test, send_all(f), 1);
+	respond(f, FIRST, n + 1, 1 << SACK_MTU_SHIFT);
+	respond(f, MIDDLE, n + 3, 1 << SACK_MTU_SHIFT);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);	/* the last one shows that the second is lost */
+	respond(f, LAST, n + 4, 1 << SACK_MTU_SHIFT);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, n + 2));
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);	/* once */
+}
+
 /* What a response shows as executed is not missing, whatever a SACK said of it. */
 static void read__answered_request_is_not_missing(struct kunit *test)
 {
@@ -415,6 +454,7 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(received__lowers_the_share_of_a_slow_path),
 	KUNIT_CASE(received__compares_with_the_peers_shortest_round_trip),
 	KUNIT_CASE(received__lets_a_small_window_grow),
+	KUNIT_CASE(received__reduces_the_window_after_a_long_time),
 	KUNIT_CASE(next__asks_for_an_ack_each_quarter_of_the_window),
 	KUNIT_CASE(part__is_the_share_of_the_paths_in_use),
 	KUNIT_CASE(part__is_the_whole_without_a_path),
@@ -424,6 +464,7 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(read__gives_each_request_a_path),
 	KUNIT_CASE(read__is_lost_when_it_was_overtaken_on_its_path),
 	KUNIT_CASE(read__waits_when_the_window_is_full),
+	KUNIT_CASE(read__is_not_overtaken_by_an_old_one),
 	KUNIT_CASE(read__answered_request_is_not_missing),
 	{}
 };
