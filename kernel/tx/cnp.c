@@ -130,9 +130,9 @@ static void cnp_send(struct roan_qp *qp, const struct roan_rx_ctx *rx, const str
 	u8 *at;
 
 	cnp_fill_av(&av, qp, rx);
-	if (cnp.ext_version)
-		av.sport = roan_rx_sport(rx);
 	roan_gso_begin(&train, qp->dev, roan_connected(qp) ? &qp->rq.flow : &route, &av);
+	if (cnp.ext_version)	/* not in @av: the route would be looked up again, and again for the next ACK */
+		roan_gso_set_sport(&train, roan_rx_sport(rx));
 	train.tclass = READ_ONCE(params->cnp_dscp) << 2 | INET_ECN_NOT_ECT;
 	train.prio = READ_ONCE(params->cnp_802p_prio);
 	at = roan_gso_reserve(&train, roan_opcode(ROAN_OPCODE_CNP)->header_len + ROAN_ICRC_LEN);
