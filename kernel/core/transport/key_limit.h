@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * UC: limit of guesses of an R_Key. UC accepts a message with any PSN and has no NAK, so a WRITE with a wrong R_Key
- * costs its sender nothing. (RC accepts one PSN only, and a wrong R_Key there moves the QP to ERR.)
+ * costs its sender nothing. (RC accepts few PSNs, and a wrong R_Key there moves the QP to ERR.)
  *
  * A QP refuses at most ROAN_KEY_REFUSALS messages of each kind in a period. Further ones of that kind are dropped
  * before their R_Key is looked up, until the period ends:
