@@ -22,9 +22,19 @@ class Refused(Exception):
 def iproute(*command):
     """Runs `rdma` or `dcb`; the caller looks at the exit status."""
     try:
-        return subprocess.run(command, capture_output=True, text=True)
+        return subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise Refused("%s is not installed; it is part of iproute2" % command[0])
+
+
+def decoded(text):
+    """JSON of `rdma`, which writes the name of a process as it is: control characters are allowed."""
+    return json.loads(text or "[]", strict=False)
+
+
+def printable(text):
+    """Text that anybody may have chosen, such as the name of a process: no control characters reach the terminal, whatever its encoding."""
+    return "".join(c if " " <= c <= "~" else "?" for c in str(text))
 
 
 def read(*parts):
@@ -98,7 +108,7 @@ def queue_pairs(dev=None):
     if done.returncode:
         raise Refused("rdma resource: " + done.stderr.strip())
     known = {dev} if dev else set(devices())
-    return [{re.sub("^drv_", "", k): v for k, v in qp.items()} for qp in json.loads(done.stdout or "[]") if qp["ifname"] in known]
+    return [{re.sub("^drv_", "", k): v for k, v in qp.items()} for qp in decoded(done.stdout) if qp["ifname"] in known]
 
 
 def live(qps):
@@ -277,4 +287,5 @@ def is_drop(counter):
 
 
 def owner(qp):
-    return "%s/%d" % (qp["comm"], qp["pid"]) if "pid" in qp else qp.get("comm", "")
+    comm = printable(qp.get("comm", ""))
+    return "%s/%d" % (comm, qp["pid"]) if "pid" in qp else comm
