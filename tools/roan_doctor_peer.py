@@ -23,6 +23,7 @@ import sys
 import time
 
 from roan_doctor_base import CODES, LARGEST, Finding, NotChecked
+from roan_figures import printable
 
 PORT = 18591
 PINGPONG_PORT, BANDWIDTH_PORT = 18592, 18593
@@ -133,6 +134,15 @@ def judge_probes(got, size, way, side):
 
 # ---- both ends ----
 
+def cleaned(answer):
+    """What a peer answered, with each text cut to a line of printable characters; keys of dictionaries are texts, too."""
+    if isinstance(answer, dict):
+        return {cleaned(k): cleaned(v) for k, v in answer.items()}
+    if isinstance(answer, list):
+        return [cleaned(v) for v in answer]
+    return printable(answer[:500].replace("\n", "; ")) if isinstance(answer, str) else answer
+
+
 class Line:
     """A TCP connection that carries lines of JSON."""
     def __init__(self, tcp):
@@ -151,8 +161,9 @@ class Line:
         return json.loads(text)
 
     def call(self, **message):
+        """Of the visitor. The peer may be anybody's program."""
         self.send(message)
-        return self.receive()
+        return cleaned(self.receive())
 
 
 def plain(address):
@@ -271,11 +282,6 @@ class Server:
             self.probes.udp.close()
 
 
-def printable(text):
-    """Of a peer, which may be anybody's program: no control characters reach the terminal."""
-    return "".join(c for c in str(text)[:500] if c.isprintable())
-
-
 def moved(d, before):
     return {k: v - before.get(k, 0) for k, v in d.counters().items() if v != before.get(k, 0)}
 
@@ -312,7 +318,7 @@ class Visit:
         for f in self.hi["findings"]:
             if f["code"] in CODES:
                 found = Finding(f["code"], "%s at %s" % (f["where"], self.host))
-                found.message, found.remedy = printable(f["message"]), "at %s: %s" % (self.host, printable(f["remedy"]))
+                found.message, found.remedy = f["message"], "at %s: %s" % (self.host, f["remedy"])
                 yield found
         if not began - 1 <= self.hi["clock"] <= time.time() + 1:
             yield Finding("clock-skew", self.host, "%.0f s" % (self.hi["clock"] - time.time()))
@@ -418,7 +424,7 @@ def visit(e, devices, host, port):
         e.only, kept = (), e.only
         try:
             e.make(check)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             e.skipped.append((check.__name__, "%s does not answer as a doctor" % host))
         e.only = kept
     return {"host": host, "notes": v.notes}
