@@ -38,6 +38,11 @@ AGREE = ("algo", "pfc_prio_mask", "traffic_class", "cnp_dscp")
 
 # ---- UDP probes ----
 
+def name_of(address, port):
+    """Of a UDP socket, as bind() and sendto() take it. The address may have a scope, which they ignore in an address as text."""
+    return socket.getaddrinfo(address, port, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST)[0][4]
+
+
 class Probes:
     """Sends and receives datagrams of several sizes and TOS bytes; the first byte names the kind."""
     def __init__(self, family, address, port=0):
@@ -47,11 +52,11 @@ class Probes:
         self.tos = (level, socket.IPV6_TCLASS if self.v6 else socket.IP_TOS)
         self.udp.setsockopt(level, socket.IPV6_RECVTCLASS if self.v6 else socket.IP_RECVTOS, 1)
         self.udp.setsockopt(level, IPV6_MTU_DISCOVER if self.v6 else IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
-        self.udp.bind((address, port))
+        self.udp.bind(name_of(address, port))
 
     def send(self, to, size):
-        """@size: bytes of the large datagram, with headers. Returns the error of a datagram that the host itself refuses."""
-        refused = {}
+        """@to: address and port. @size: bytes of the large datagram, with headers. Returns the error of a datagram that the host itself refuses."""
+        refused, to = {}, name_of(*to)
         for kind, tos, length in (("small", 0, 64), ("ect", ECT0, 64), ("ce", CE, 64), ("class", CLASS, 64), ("large", 0, size - (48 if self.v6 else 28))):
             self.udp.setsockopt(*self.tos, struct.pack("i", tos))
             for _ in range(REPEAT):
@@ -89,9 +94,9 @@ def routers(family, mine, to):
     does not answer is the last: the peer, or a router that sends no ICMP."""
     level, limit, errors = ((socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, IPV6_RECVERR) if family == socket.AF_INET6 else
                             (socket.IPPROTO_IP, socket.IP_TTL, IP_RECVERR))
-    found, udps = [], [socket.socket(family, socket.SOCK_DGRAM) for _ in range(SOURCE_PORTS)]
+    to, found, udps = name_of(*to), [], [socket.socket(family, socket.SOCK_DGRAM) for _ in range(SOURCE_PORTS)]
     for u in udps:
-        u.bind((mine, 0))
+        u.bind(name_of(mine, 0))
         u.setsockopt(level, errors, 1)
     for hop in range(1, HOPS + 1):
         answered = set()
@@ -172,6 +177,12 @@ def plain(address):
     return address[7:] if address.startswith("::ffff:") and "." in address else address
 
 
+def scoped(name):
+    """The address of a socket's name, as other sockets and programs take it: a link-local one with its interface."""
+    scope = name[3] if len(name) > 3 else 0
+    return plain(name[0]) + ("%" + socket.if_indextoname(scope) if scope else "")
+
+
 def device_for(devices, address):
     return next((d for d in devices if address in d.addresses), None)
 
@@ -215,7 +226,8 @@ def listening(port):
 class Server:
     """One visit."""
     def __init__(self, line, address, family, port, examine):
-        self.line, self.address, self.examine, self.program = line, address, examine, None
+        """@address: as of scoped()"""
+        self.line, self.address, self.examine, self.program = line, plain(address), examine, None
         self.probes = Probes(family, address, port)
         self.device = None
 
@@ -291,7 +303,7 @@ def listen(port, examine):
     print("roan doctor listens on port %d" % port, flush=True)
     while True:
         tcp, visitor = server.accept()
-        mine, other = plain(tcp.getsockname()[0]), plain(visitor[0])
+        mine, other = scoped(tcp.getsockname()), scoped(visitor)
         try:
             Server(Line(tcp), mine, socket.AF_INET6 if ":" in mine else socket.AF_INET, port, examine).serve(other)
         except OSError as e:
@@ -305,7 +317,8 @@ class Visit:
     def __init__(self, e, devices, host, port):
         self.e, self.host, self.port, self.notes = e, host, port, []
         tcp = socket.create_connection((host, port), timeout=5)
-        self.mine, self.other = plain(tcp.getsockname()[0]), plain(tcp.getpeername()[0])
+        self.here, self.there = scoped(tcp.getsockname()), scoped(tcp.getpeername())	# for sockets; without scope, for GIDs:
+        self.mine, self.other = plain(self.here), plain(self.there)
         self.line = Line(tcp)
         self.device = device_for(devices, self.mine)
         self.ways = {"out": "%s -> %s" % (self.mine, self.other), "in": "%s -> %s" % (self.other, self.mine)}
@@ -341,9 +354,9 @@ class Visit:
     def probes(self):
         """Sizes, ECN and DSCP, both ways, on the doctor's UDP port."""
         size = min(self.device.mtu if self.device else 1500, self.peer["mtu"] if self.peer else 1500, LARGEST)
-        p = Probes(socket.AF_INET6 if ":" in self.mine else socket.AF_INET, self.mine)
+        p = Probes(socket.AF_INET6 if ":" in self.mine else socket.AF_INET, self.here)
         self.line.call(do="clear")
-        p.send((self.other, self.port), size)
+        p.send((self.there, self.port), size)
         yield from judge_probes(self.line.call(do="arrived")["got"], size, self.ways["out"], "this host")
         p.clear()
         self.line.call(do="probe", port=p.udp.getsockname()[1], size=size)
@@ -351,7 +364,7 @@ class Visit:
 
     def paths(self):
         """How many ways source ports, thus QPs, take: a note, as links that are not routed do not show."""
-        found = routers(socket.AF_INET6 if ":" in self.mine else socket.AF_INET, self.mine, (self.other, self.port))
+        found = routers(socket.AF_INET6 if ":" in self.mine else socket.AF_INET, self.here, (self.there, self.port))
         if found:
             self.notes.append("%s: %d source ports pass %s" % (self.host, SOURCE_PORTS, ", ".join(
                 "%d router%s at hop %d" % (n, "s" * (n != 1), hop) for hop, n in enumerate(found, 1))))
@@ -363,7 +376,7 @@ class Visit:
             raise NotChecked("no device at both ends")
         index = self.device.gid_index(self.mine)
         size = path_mtu(min(self.device.mtu, self.peer["mtu"]))
-        command = pingpong(self.device, index, size, self.other)
+        command = pingpong(self.device, index, size, self.there)
         before = self.device.counters()
         started = self.line.call(do="start", what="pingpong", mtu=size)
         if "error" in started:
@@ -397,7 +410,7 @@ class Visit:
         """A figure, no verdict: what is much depends on the hosts."""
         if not self.device or not self.peer or any(f.code in ("path-drops", "exchange-failed") for f in self.e.findings):
             raise NotChecked("no exchange before it")
-        command = bandwidth(self.device, self.device.gid_index(self.mine), self.other)
+        command = bandwidth(self.device, self.device.gid_index(self.mine), self.there)
         started = self.line.call(do="start", what="bandwidth")
         if "error" in started:
             raise NotChecked("at %s: %s" % (self.host, started["error"]))
