@@ -132,6 +132,8 @@ def main(words, gpus=None):
     parser.add_argument("--names", action="store_true")
     parser.add_argument("--codes", action="store_true")
     args = parser.parse_args(words)
+    if not 1 <= args.port <= 65535:
+        parser.error("--port is 1 to 65535")
     checks = [roan_doctor_host.module, tools, no_device] + roan_doctor_host.CHECKS + roan_doctor_net.CHECKS + [gpus] * bool(gpus)
     unknown = set(args.only) - {name_of(c) for c in checks}
     if unknown:

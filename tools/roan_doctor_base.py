@@ -116,14 +116,17 @@ def output(*command, ok=(0,)):
     """Of a program. Raises NotChecked if it is missing or fails."""
     if not shutil.which(command[0]):
         raise NotChecked("%s is not installed" % command[0])
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", env=dict(os.environ, LC_ALL="C"))
     if done.returncode not in ok:
         raise NotChecked("%s: %s" % (" ".join(command), (done.stderr.strip() or "status %d" % done.returncode).split("\n")[0]))
     return done.stdout
 
 
 def parsed(*command):
-    return json.loads(output(*command).strip() or "[]")
+    try:
+        return json.loads(output(*command).strip() or "[]", strict=False)
+    except ValueError:
+        raise NotChecked("%s: the answer is not JSON" % " ".join(command))
 
 
 def number(*path):

@@ -92,6 +92,8 @@ def cases():
         def on_way(name, expected, seed="", undo="", peer=PEER, where=()):
             case("to a peer, " + name, expected, seed, undo, *peer, where=where, ns="h1")
         on_way("nothing is wrong", set())
+        local = sh("ip -n h2 -6 -o addr show dev v2 scope link | grep -o 'fe80::[^/]*'").strip()
+        on_way("by a link-local address, nothing is wrong", set(), peer=("--peer", local + "%v1"))
         on_way("MTU 1500 there", {"mtu-mismatch"}, "ip -n h2 link set v2 mtu 1500", "ip -n h2 link set v2 mtu 4200")
         on_way("by an address that no device has", {"peer-no-device"}, "ip -n h2 link add d2 type dummy; ip -n h2 addr add 10.9.0.2/32 dev d2; ip -n h2 link set d2 up;"
                "ip -n h1 route add 10.9.0.2 via 10.7.0.2", "ip -n h1 route del 10.9.0.2; ip -n h2 link del d2", ("--peer", "10.9.0.2"))
