@@ -12,7 +12,8 @@ from roan_doctor_base import Finding, parsed
 PORT = 4791
 HOOKS = {"ingress": "in", "prerouting": "in", "input": "in", "output": "out", "postrouting": "out", "egress": "out"}
 WHERE = {"in": "arrive", "out": "leave"}
-NUMBERS = {"udp": 17, "ipv4": 2, "ip": 0x800, "ipv6": 10, "ip6": 0x86dd, "root": 0}
+NUMBERS = {"udp": 17, "ipv4": 2, "ip": 0x800, "ipv6": 10, "ip6": 0x86dd, "root": 0, "icmp": 1, "igmp": 2, "tcp": 6, "dccp": 33, "gre": 47,
+           "esp": 50, "ah": 51, "icmpv6": 58, "ipv6-icmp": 58, "ospf": 89, "pim": 103, "comp": 108, "vrrp": 112, "sctp": 132, "udplite": 136}
 
 
 class Packet:
@@ -35,6 +36,8 @@ class Packet:
             return self.facts.get(field)
         if left.get("ct", {}).get("key") == "state":
             return "new"	# each direction of a QP is a flow of its own
+        if left.get("ct", {}).get("key") == "status":
+            return "confirmed"	# not of a translated flow: that is code nat
         if "meta" in left:
             return self.facts.get(left["meta"].get("key"))
         return None
@@ -177,6 +180,16 @@ def remedy(chain, rule):
     return "nft add rule %s %s %s udp dport 4791 accept" % (chain["family"], chain["table"], chain["name"])
 
 
+def manager(ruleset, chain, netdev, direction):
+    """The command of firewalld or ufw, if one of them made the chain's table: it removes rules of others, or refuses them."""
+    if chain["table"] == "firewalld":
+        return "firewall-cmd --add-port=4791/udp, with --zone=ZONE if firewall-cmd --get-zone-of-interface=%s prints one; " \
+               "with --permanent also after a reload" % netdev
+    if any((c["family"], c["table"]) == (chain["family"], chain["table"]) and c["name"].startswith(("ufw-", "ufw6-")) for c in ruleset.chains):
+        return "ufw allow %s4791/udp" % ("out " if direction == "out" else "")
+    return None
+
+
 def judge(ruleset, netdev, addresses, bridged):
     """Findings for an interface with these addresses."""
     seen = set()
@@ -198,7 +211,10 @@ def judge(ruleset, netdev, addresses, bridged):
                 where = place(chain, rule)
                 if (what, where) not in seen:
                     seen.add((what, where))
-                    yield Finding(CODES[what], netdev, "packets that %s; %s" % (WHERE[direction], where), remedy=remedy(chain, rule))
+                    allow = manager(ruleset, chain, netdev, direction) if what in ("drop", "maybe") else None
+                    found = Finding(CODES[what], netdev, "packets that %s; %s" % (WHERE[direction], where), remedy=remedy(chain, rule))
+                    found.remedy = allow or found.remedy
+                    yield found
 
 
 def rules():

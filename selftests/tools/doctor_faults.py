@@ -199,6 +199,8 @@ def firewall_cases():
     rules("a firewall that accepts ssh and replies only", {"firewall-drop"},
           INPUT % 'policy drop; ct state established,related accept; iif "lo" accept; tcp dport 22 accept;')
     rules("... and port 4791", set(), INPUT % 'policy drop; ct state established,related accept; tcp dport 22 accept; udp dport { 53, 4791 } accept;')
+    rules("a firewall as firewalld makes it", {"firewall-drop"},
+          INPUT % 'ct state { established, related } accept; ct status dnat accept; meta l4proto { icmp, ipv6-icmp } accept; reject with icmpx admin-prohibited;')
     rules("... by a chain of its own", set(),
           "ip netns exec h1 nft 'table inet t { chain roce { udp dport 4791 iifname \"v*\" accept; }; chain c { type filter hook input priority 0; policy drop; jump roce; }; }'")
     rules("a rule for some addresses", {"firewall-maybe"}, INPUT % "ip saddr 10.7.0.77 udp dport 4791 drop;")
