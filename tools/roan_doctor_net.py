@@ -94,7 +94,9 @@ def mtu(d, links):
 
 def firewall(d, links):
     bridged = d.interface.get("linkinfo", {}).get("info_kind") == "bridge"
-    return roan_doctor_firewall.judge(roan_doctor_firewall.rules(), d.netdev, d.addresses, bridged)
+    yield from roan_doctor_firewall.judge(roan_doctor_firewall.rules(), d.netdev, d.addresses, bridged)
+    if any(first_line(below("proc/net", n)) for n in ("ip_tables_names", "ip6_tables_names")):
+        raise NotChecked("rules of iptables-legacy are not looked at: iptables-legacy-save prints them")
 
 
 def conntrack(d, links):
@@ -167,7 +169,8 @@ def offload(d, links):
 
 
 def wrong_packets(d, links):
-    rows = [line.split() for line in open(below("proc/net/snmp")) if line.startswith("Udp:")]
+    with open(below("proc/net/snmp")) as f:
+        rows = [line.split() for line in f if line.startswith("Udp:")]
     wrong = int(dict(zip(*rows)).get("InCsumErrors", 0))
     if wrong > 10:
         yield Finding("checksum-errors", d.netdev, "%d since boot" % wrong, netdev=d.netdev)

@@ -41,7 +41,7 @@ def load(interface):
     """The device's name, and the settings as words NAME=VALUE."""
     device, words = None, []
     try:
-        with open(path(interface)) as f:
+        with open(path(interface), encoding="utf-8", errors="replace") as f:
             lines = [line.split("#")[0].strip() for line in f]
     except FileNotFoundError:
         raise Refused("there is no %s; 'roan add %s' makes it" % (path(interface), interface))
@@ -191,7 +191,7 @@ def each(interfaces, action):
     for interface in interfaces or configured():
         try:
             action(interface)
-        except Refused as e:
+        except (Refused, OSError) as e:
             failed.append(str(e))
     if failed:
         raise Refused("\nroan: ".join(failed))
