@@ -65,7 +65,8 @@ def roan_8(roan):
         ("FILES", items([("/etc/roan/IF.conf", link.split("\n\n")[0])]) + "\n" + literal(link.split("\n\n")[1]) + "\n.PP\n" +
          roff(link.split("\n\n")[2].replace("tools/systemd/", "/lib/udev/rules.d/")) + "\n.PP\n" +
          items([("/usr/share/roan/answer-rxe.conf", "A file for /etc/modprobe.d: roan in place of rdma_rxe.")])),
-        ("EXIT STATUS", "0, or 1 after a message that begins with \\(lqroan:\\(rq. 'roan vm': that of its command, or 125."),
+        ("EXIT STATUS", "0; 1 after a message that begins with \\(lqroan:\\(rq; 2: the arguments are wrong; 130: ended by Ctrl-C (0 for what shows figures). "
+         "'roan doctor': the number of faults, at most 100, or 125. 'roan vm': that of its command, 125, or 130."),
         ("SEE ALSO", ".BR roan (4),\n.BR roan (7),\n.BR rdma\\-link (8)")])
 
 

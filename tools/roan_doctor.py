@@ -149,4 +149,5 @@ def main(words, gpus=None):
         print(json.dumps(as_json(e, devices, peer), indent=1))
     else:
         report(e, devices, peer)
+    sys.stdout.flush()
     return min(e.faults(), 100)
