@@ -100,8 +100,9 @@ def main():
         sys.exit(__doc__)
     roan = tool()
     for name, text in ("man8/roan.8", roan_8(roan)), ("man4/roan.4", roan_4(roan)):
-        with open(os.path.join(sys.argv[1], name), "w") as f:
+        with open(os.path.join(sys.argv[1], name), "w", encoding="utf-8") as f:
             f.write(text)
+            os.fchmod(f.fileno(), 0o644)	# whatever umask root has
 
 
 if __name__ == "__main__":
