@@ -73,6 +73,7 @@ run_module() { # COMMAND...
 	# A program finds libroan by this variable; sudo removes it.
 	[ -e /etc/libibverbs.d/roan.driver ] || export IBV_DRIVERS=$ROAN/build/provider/libroan
 	. "$ROAN/tools/vm/hosts.sh"
+	hosts_free || die "a network namespace h1 to h$hosts or an interface 'switch' exists already: remove it, or use --how vm"
 	bin=$(mktemp -d /tmp/roan-ci.XXXXXX)
 	chmod 755 "$bin"
 	trap 'hosts_down; rm -rf "$bin"' EXIT

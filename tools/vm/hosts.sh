@@ -9,6 +9,7 @@
 #
 # hosts_up FOLDER	loads the module ROAN_KO and makes the hosts; FOLDER gets the program `on`: on HOST COMMAND...
 # hosts_down		removes them, and the module
+# hosts_free		true if nothing has the names that hosts_up takes, and hosts_down removes
 # Variables: hosts (their number), gbps, rtt, loss, as options of `roan vm`; empty: none
 # shellcheck disable=SC2154 # the caller's variables
 PATH=$PATH:/usr/sbin:/sbin
@@ -17,13 +18,21 @@ PATH=$PATH:/usr/sbin:/sbin
 # is an skb of its own.
 shape() { # HOST
 	local words=()
-	[ -z "$rtt" ] || words+=(delay "$(awk -v t="$rtt" 'BEGIN { match(t, /[a-z]+/); printf "%.3f%s", substr(t, 1, RSTART - 1) / 2, substr(t, RSTART) }')")
+	[ -z "$rtt" ] || words+=(delay "$(LC_ALL=C awk -v t="$rtt" 'BEGIN { match(t, /[a-z]+/); printf "%.3f%s", substr(t, 1, RSTART - 1) / 2, substr(t, RSTART) }')")
 	[ -z "$loss" ] || words+=(loss "$loss%")
-	[ -z "$gbps" ] || words+=(rate "$(awk -v g="$gbps" 'BEGIN { printf "%dmbit", g * 1000 }')")
+	[ -z "$gbps" ] || words+=(rate "$(LC_ALL=C awk -v g="$gbps" 'BEGIN { printf "%dmbit", g * 1000 }')")
 	[ ${#words[@]} -gt 0 ] || return 0
 	[ -z "$loss" ] || ip -n "$1" link set eth0 gso_max_segs 1 || return
 	tc -n "$1" qdisc add dev eth0 root netem "${words[@]}" limit 100000 || return
 	[ -z "$gbps" ] || tc qdisc add dev "$1" root tbf rate "${words[-1]}" burst 256kb limit 4mb
+}
+
+hosts_free() {
+	local n
+	[ ! -e /sys/class/net/switch ] || return
+	for n in $(seq "$hosts"); do
+		[ ! -e "/run/netns/h$n" ] && [ ! -e "/sys/class/net/h$n" ] || return
+	done
 }
 
 hosts_up() {
@@ -33,6 +42,7 @@ hosts_up() {
 	done
 	insmod "$ROAN_KO" || return
 	# A program then sees its own host's device only. Not possible while there are other namespaces.
+	rdma_mode=$(rdma system show | grep -o 'netns [a-z]*')
 	rdma system set netns exclusive 2> /dev/null || echo "all hosts see all devices: other network namespaces exist"
 	{
 		echo "link add switch type bridge"
@@ -63,15 +73,15 @@ hosts_up() {
 }
 
 hosts_down() {
-	local n
+	local n etc_hosts
 	for n in $(seq "$hosts"); do
 		ip netns exec "h$n" rdma link del "roan$n" 2> /dev/null
 		ip netns pids "h$n" 2> /dev/null | xargs -r kill -9
 		ip netns del "h$n" 2> /dev/null
 	done
 	ip link del switch 2> /dev/null
-	rdma system set netns shared 2> /dev/null
+	# shellcheck disable=SC2086 # two words, as before hosts_up
+	[ -z "${rdma_mode:-}" ] || rdma system set $rdma_mode 2> /dev/null
 	rmmod roan 2> /dev/null
-	sed '/ # roan$/d' /etc/hosts > /tmp/hosts.$$ && cat /tmp/hosts.$$ > /etc/hosts
-	rm -f /tmp/hosts.$$
+	etc_hosts=$(sed '/ # roan$/d' /etc/hosts) && printf '%s\n' "$etc_hosts" > /etc/hosts
 }

@@ -180,5 +180,5 @@ if [ -e "$out/failed" ] || [ ! -e "$out/rc" ]; then
 fi
 status=$(cat "$out/rc")
 # The file's time is this machine's.
-say "COMMAND started after $(stat -c %.9Y "$out/command_starts" | awk -v b="$began" '{ printf "%.1f", $1 - b }') s; status $status"
+say "COMMAND started after $(LC_ALL=C stat -c %.9Y "$out/command_starts" | LC_ALL=C awk -v b="$began" '{ printf "%.1f", $1 - b }') s; status $status"
 exit "$status"
