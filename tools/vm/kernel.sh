@@ -59,12 +59,14 @@ newest() { # KERNEL
 }
 
 find_release() { # KERNEL
-	local release
+	local release others
 	release=$(newest "$1")
 	[ -n "$release" ] || { own_lists; release=$(newest "$1"); }
 	[ -n "$release" ] && echo "$release" && return
-	echo "kernel.sh: apt has no kernel $1, but: $(apt-cache "${lists[@]}" pkgnames linux-image- |
-		sed -nE 's/^linux-image-([0-9]+\.[0-9]+)[^a-z]*(\+[a-z0-9]+)?(-cloud)?-amd64$/\1\3/p' | sort -uV | paste -sd' ')" >&2
+	others=$(apt-cache "${lists[@]}" pkgnames linux-image- |
+		sed -nE 's/^linux-image-([0-9]+\.[0-9]+)[^a-z]*(\+[a-z0-9]+)?(-cloud)?-amd64$/\1\3/p' | sort -uV | paste -sd' ')
+	[ -n "$others" ] || others="none of Debian's for x86-64; this needs Debian 12 or newer"
+	echo "kernel.sh: apt has no kernel $1, but: $others" >&2
 	return 1
 }
 
