@@ -55,6 +55,7 @@ test: describe				## the protocol core in userspace: suites and simulator (ASan,
 	@selftests/gpu/roan_gpu.sh
 	@selftests/tools/top.sh golden || [ $$? = 4 ]		# 4: skipped
 	@selftests/tools/exporter.sh static || [ $$? = 4 ]
+	@selftests/tools/strangers.sh
 	@selftests/tools/first_hour.sh static
 
 mutate:					## mutation test of kernel/core/cc: lists code changes that no case notices; minutes

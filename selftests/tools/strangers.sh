@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What other users and hosts choose does not stop the tool, or reach the terminal as it is: names of processes, answers of a
+# peer's doctor, columns of a CSV file. Files of /etc/roan that cannot be read, and closed outputs. Needs no module and no root.
+. "$(dirname "$(readlink -f "$0")")/../vm/lib.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+port=$dir/class/roan0/ports/1
+mkdir -p "$dir/bin" "$port"/{cc_param,hw_counters,counters} "$dir/etc/a.conf"
+echo '4: ACTIVE' > "$port/state"
+echo '10 Gb/sec (1X QDR)' > "$port/rate"
+echo dcqcn > "$port/cc_param/algo"
+echo 0 > "$port/counters/port_xmit_wait"
+echo 0 | tee "$port/hw_counters/sent_bytes" > "$port/hw_counters/rcvd_bytes"
+# `rdma` writes a process's name as it is: here with an escape sequence, and a byte that is not UTF-8.
+cat > "$dir/bin/rdma" <<'END'
+#!/bin/sh
+printf '[{"ifname":"roan0","lqpn":17,"rqpn":5,"type":"RC","state":"RTS","pid":42,"comm":"a\033[2J\001\377b",
+	"drv_una_psn":1,"drv_end_psn":1,"drv_next_psn":1,"drv_epsn":1,"drv_mtu":4096,"drv_window_pkts":256}]'
+END
+chmod +x "$dir/bin/rdma"
+
+roan() { env PATH="$dir/bin:$PATH" ROAN_SYSFS="$dir/class" ROAN_CONFIG="$dir/etc" "$REPO/tools/roan" "$@" > "$dir/out" 2>&1; }
+top_shows_it() { roan top --once -i 0.1 && grep -q 'a?\[2J' "$dir/out" && ! grep -q $'\033' "$dir/out"; }
+watch_goes_on() { roan watch roan0 -c 1 -i 0.1 && grep -q '^ *17 ' "$dir/out"; }
+exporter_goes_on() { roan exporter --once --textfile "$dir/prom" && grep -q '^roan_qp_info.*/42' "$dir/prom"; }
+
+peer_is_cleaned() {
+	python3 - "$REPO/tools" <<-'END'
+		import sys
+		sys.dont_write_bytecode = True
+		sys.path.insert(0, sys.argv[1])
+		from roan_doctor_peer import cleaned
+		answer = cleaned({"device": {"netdev": "e\033[2Jth0", "mtu": 1500}, "moved": {"rx_\007": 1}, "error": "one\ntwo" + "x" * 9999})
+		text = str(answer)
+		sys.exit("\\x" in text or "\\n" in text or len(text) > 999 or answer["device"]["mtu"] != 1500)
+	END
+}
+
+plot_runs_nothing() {
+	printf "time_ms,x';system('touch %s/owned');'_gbps\n1,2\n2,3\n" "$dir" > "$dir/it's.csv"
+	roan plot "$dir/it's.csv" -o "$dir/o'.svg" -t "it's" && grep -q '</svg>' "$dir/o'.svg" && [ ! -e "$dir/owned" ]
+}
+
+# The file after the one that is a folder is read, too; its interface does not exist.
+up_goes_on() {
+	printf 'device=roan1 # caf\xe9\nwrong\n' > "$dir/etc/b.conf"
+	! roan up && grep -q 'a.conf' "$dir/out" && grep -q "b.conf: 'wrong' is not NAME=VALUE" "$dir/out"
+}
+
+closed_output() { # the reader has ended: no traceback, status 0
+	local rc
+	env PATH="$dir/bin:$PATH" ROAN_SYSFS="$dir/class" bash -c '{ "$0" watch roan0 -i 0.05 -c 20; echo $? > "$1/rc"; } 2> "$1/err" | head -n 1 > /dev/null' "$REPO/tools/roan" "$dir"
+	rc=$(cat "$dir/rc")
+	cat "$dir/err"
+	[ "$rc" = 0 ] && [ ! -s "$dir/err" ]
+}
+
+ktap_header
+ktap_check "top: a process's name with an escape sequence" top_shows_it
+ktap_check "watch: the same" watch_goes_on
+if python3 -c 'import prometheus_client' 2> /dev/null; then
+	ktap_check "exporter: the same" exporter_goes_on
+else
+	ktap_skip "exporter: the same" "no prometheus_client"
+fi
+ktap_check "doctor: texts of a peer" peer_is_cleaned
+if command -v gnuplot > /dev/null; then
+	ktap_check "plot: quotation marks in names" plot_runs_nothing
+else
+	ktap_skip "plot: quotation marks in names" "no gnuplot"
+fi
+if [ "$(id -u)" = 0 ]; then
+	ktap_check "up: a file that is a folder" up_goes_on
+else
+	ktap_skip "up: a file that is a folder" "not root"
+fi
+ktap_check "watch: its output is closed" closed_output
+ktap_end
