@@ -20,7 +20,7 @@ CODES = {
     # the module
     "module-missing": (FAULT, "roan.ko is not installed", "make module provider && make install; with DKMS: tools/package dkms"),
     "module-other-kernel": (FAULT, "roan.ko is installed, but for another kernel than the running one",
-                            "apt install linux-headers-$(uname -r) && dkms autoinstall; or boot the other kernel"),
+                            "apt install linux-headers-$(uname -r) && dkms autoinstall (Fedora: dnf install kernel-devel-$(uname -r)); or boot the other kernel"),
     "module-unsigned": (FAULT, "the kernel loads signed modules only, and roan.ko has no signature",
                         "mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key; then dkms install roan again"),
     "module-key": (FAULT, "the kernel loads signed modules only, and does not have the key by which roan.ko is signed",
@@ -80,7 +80,7 @@ CODES = {
     "cpu-governor": (ADVICE, "CPUs change their frequency to save power: latency varies", "cpupower frequency-set -g performance"),
     "numa-distance": (ADVICE, "this process may run on none of the CPUs of the adapter's NUMA node", "numactl --cpunodebind={node} --membind={node} PROGRAM"),
     "gpu-memory": (ADVICE, "memory of a GPU cannot be registered", "roan gpu"),
-    "tool-missing": (FAULT, "the rdma tool is missing", "apt install iproute2"),
+    "tool-missing": (FAULT, "the rdma tool is missing", "apt install iproute2 (Fedora: dnf install iproute)"),
     # with --peer
     "peer-unreachable": (FAULT, "the doctor at the peer does not answer", "start it there: roan doctor --listen; allow TCP and UDP port {port}"),
     "peer-no-device": (FAULT, "no roan device has the address by which the peer is reached", "rdma link add at {side}, on the interface of that address"),

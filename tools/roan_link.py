@@ -58,6 +58,14 @@ def load(interface):
     return device, words
 
 
+def device_of(interface):
+    """The device's name; None if the file has none, which is an error of that interface only."""
+    try:
+        return load(interface)[0]
+    except Refused:
+        return None
+
+
 def store(interface, device, words):
     """Written whole or not at all."""
     new = os.path.join(FOLDER, ".%s.new" % interface)
@@ -150,7 +158,7 @@ def add(args, check, write):
         raise Refused("'%s' is not the name of a device: letters, digits, . _ : -" % args.name)
     with locked():
         load_module()
-        others = {load(i)[0]: i for i in configured() if i != interface}
+        others = {device_of(i): i for i in configured() if i != interface}
         there = devices().get(interface)
         device = args.name or there or (load(interface)[0] if os.path.exists(file) else
                                         free_name(set(others) | set(os.listdir(SYSFS) if os.path.isdir(SYSFS) else [])))
@@ -172,7 +180,7 @@ def add(args, check, write):
 def delete(args):
     allowed()
     with locked():
-        owners = [args.what] if args.what in configured() else [i for i in configured() if load(i)[0] == args.what]
+        owners = [args.what] if args.what in configured() else [i for i in configured() if device_of(i) == args.what]
         if not owners:
             raise Refused("no file in %s is for %s; 'rdma link del DEV' removes a device that has none" % (FOLDER, args.what))
         unmake(owners[0])
@@ -180,8 +188,10 @@ def delete(args):
 
 
 def unmake(interface):
-    device = devices().get(interface)
-    if device:
+    """Also if the interface was renamed: it kept its device."""
+    there = devices()
+    device = there.get(interface) or device_of(interface)
+    if device in there.values():
         rdma("link", "del", device)
 
 
