@@ -11,11 +11,12 @@
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 export LC_ALL=C
-CACHE=${ROAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/roan}
+CACHE=${ROAN_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/roan}
+USER_NAME=$(id -un 2> /dev/null || id -u)	# in a container a user may have no name
 lists=()	# apt's options for the lists in the cache
 
 own_lists() {
-	lists=(-o "Dir::State::Lists=$CACHE/apt/lists" -o "Dir::Cache=$CACHE/apt" -o APT::Sandbox::User="$(id -un)")
+	lists=(-o "Dir::State::Lists=$CACHE/apt/lists" -o "Dir::Cache=$CACHE/apt" -o APT::Sandbox::User="$USER_NAME")
 	mkdir -p "$CACHE/apt/lists/partial" "$CACHE/apt/archives/partial"
 	echo "kernel.sh: fetching apt's package lists" >&2
 	apt-get "${lists[@]}" update -qq >&2 || true
@@ -71,7 +72,7 @@ find_release() { # KERNEL
 }
 
 download() { # PACKAGE...
-	apt-get "${lists[@]}" download -qq -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=3 "$@"
+	apt-get "${lists[@]}" download -qq -o APT::Sandbox::User="$USER_NAME" -o Acquire::Retries=3 "$@"
 }
 
 unpack() { # INTO PACKAGE...

@@ -19,7 +19,7 @@
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 HERE=$(dirname "$(readlink -f "$0")")
-CACHE=${ROAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/roan}
+CACHE=${ROAN_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/roan}
 export ROAN_CACHE=$CACHE
 . "$HERE/qemu.sh"
 exec 3>&2
