@@ -86,35 +86,37 @@ static void pci_only(bool on)
 		vt_die("the fake GPU's client does not register again");
 }
 
-static void without_pci(void)
+/* Registers memory of the client and deregisters it. Returns 0 or the errno. */
+static int try_peer(void)
 {
 	struct mem m;
+	int err = mem_get(&m, dev.pd, "peer", 65536, RW);
+
+	if (!err)
+		mem_put(&m);
+	return err;
+}
+
+static void without_pci(void)
+{
 	int err;
 
 	pci_only(true);
-	err = mem_get(&m, dev.pd, "peer", 65536, RW);
-	if (!err)
-		mem_put(&m);
+	err = try_peer();
 	vt_ok(err == EOPNOTSUPP, "peer memory of a client that needs a PCI device, and there is none: %s", strerror(err));
 	pci_only(false);
-	err = mem_get(&m, dev.pd, "peer", 65536, RW);
-	if (!err)
-		mem_put(&m);
+	err = try_peer();
 	vt_ok(!err, "of one that needs none: %s", strerror(err));
 }
 
 /* A client may invalidate a region while it is deregistered. That must not hit the next one. */
 static void late_invalidation(void)
 {
-	struct mem m;
 	int err = 0;
 
 	set("late", true);
-	for (int i = 0; i < 3 && !err; i++) {
-		err = mem_get(&m, dev.pd, "peer", 65536, RW);
-		if (!err)
-			mem_put(&m);
-	}
+	for (int i = 0; i < 3 && !err; i++)
+		err = try_peer();
 	set("late", false);
 	vt_ok(!err, "peer memory, with an invalidation of the region before: %s", strerror(err));
 }
