@@ -12,7 +12,7 @@ struct writer {
 	struct pair p;
 	uint32_t len;
 	atomic_int go;		/* the round that the thread begins; -1: the end */
-	atomic_int done;	/* the last round whose WRITE has completed */
+	atomic_int done;	/* the round of the last completed WRITE */
 };
 
 /* The copy may begin at either end, by the alignment of both sides. */
