@@ -114,11 +114,19 @@ struct roan_mw {
 	struct roan_mw_binding *win;
 };
 
+/* What a QP's faults of one kind have accessed in sequence, with what was prefetched behind them. */
+struct roan_fault_run {
+	u32 key;	/* of the region */
+	u64 start;	/* bytes: offset in the region */
+	u64 end;
+};
+
 /* Page faults of a QP: pending, or failed and not yet reported to the retried request. */
 struct roan_fault_list {
 	spinlock_t lock;	/* _bh; only share->lock is taken under it */
 	struct list_head list;
 	u32 n;
+	struct roan_fault_run run[2];	/* [1]: faults for writing */
 	struct timer_list retry;	/* no memory for a fault: resumes the QP; holds a QP reference while pending */
 };
 

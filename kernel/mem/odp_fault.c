@@ -23,7 +23,7 @@
 #include "mem/mem.h"
 #include "mem/odp_priv.h"
 
-#define PREFETCH_BYTES	SZ_128K	/* prefetched behind the range of a fault, for the next packets */
+#define PREFETCH_MAX	SZ_128K	/* bytes prefetched behind the range of a fault, for the next packets */
 
 /*
  * Per QP. Twice the number of accesses that can wait at a time (see above), because a failed fault stays in the list
@@ -51,6 +51,7 @@ struct odp_fault {
 	u32 key;		/* of the region */
 	u64 pos;
 	u64 len;
+	u64 behind;		/* bytes to prefetch behind the range */
 	enum roan_odp_access access;
 };
 
@@ -251,7 +252,7 @@ static bool prefetch_add(struct odp_fault *fault)
 static void prefetch_behind(const struct odp_fault *fault)
 {
 	u64 end = fault->pos + fault->len;
-	u64 more = min_t(u64, PREFETCH_BYTES, fault->odp->length - end);
+	u64 more = min(fault->behind, fault->odp->length - end);
 	struct odp_fault *next;
 
 	if (!more)
@@ -269,6 +270,24 @@ static enum roan_odp_access fault_access(bool write)
 	return write ? ROAN_ODP_WRITE : ROAN_ODP_READ;
 }
 
+/*
+ * Bytes to prefetch behind the range of a fault: at most as many as the QP has accessed in sequence, so that WRITEs far
+ * from each other do not multiply the memory of a sparse region. A prefetch takes whole pages; one that is late does
+ * not end the sequence.
+ */
+static u64 prefetch_len(struct roan_fault_run *run, u32 key, u64 pos, u64 len)
+{
+	u64 end = pos + len, behind;
+
+	if (run->key != key || pos < run->start || pos > run->end + PAGE_SIZE) {
+		*run = (struct roan_fault_run) { .key = key, .start = pos, .end = end };
+		return 0;
+	}
+	behind = min_t(u64, max(run->end, end) - run->start, PREFETCH_MAX);
+	run->end = max(run->end, end + behind);
+	return behind;
+}
+
 static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, enum roan_odp_access want)
 	__must_hold(&qp->faults.lock)
 {
@@ -279,6 +298,7 @@ static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len
 		return false;
 	roan_qp_get(qp);
 	fault->qp = qp;
+	fault->behind = prefetch_len(&qp->faults.run[want == ROAN_ODP_WRITE], mr->key.key, pos, len);
 	list_add_tail(&fault->link, &qp->faults.list);
 	qp->faults.n++;
 	roan_count(qp->dev, page_faults);

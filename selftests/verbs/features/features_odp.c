@@ -329,6 +329,57 @@ static void refused_once(struct vt_dev *d)
 	absent_close(&a);
 }
 
+#define SPARSE_STEP	(256 << 10)	/* bytes: further than any prefetch */
+#define SPARSE_WRITES	64
+
+static int resident(uint8_t *mem, size_t len)
+{
+	static unsigned char present[SPARSE_WRITES * SPARSE_STEP / 4096];
+	int n = 0;
+
+	if (mincore(mem, len, present))
+		vt_die("mincore");
+	for (size_t i = 0; i < len / PAGE; i++)
+		n += present[i] & 1;
+	return n;
+}
+
+static enum ibv_wc_status write_sparse(struct pair *p, const struct absent *a)
+{
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+
+	for (size_t i = 0; i < SPARSE_WRITES && !status; i++)
+		status = by_peer_on(p, a, IBV_WR_RDMA_WRITE, i * SPARSE_STEP, 8);
+	return status;
+}
+
+/* What is prefetched behind a page fault grows with what is written in sequence: a sparse region stays sparse. */
+static void sparse(struct vt_dev *d)
+{
+	const size_t len = SPARSE_WRITES * SPARSE_STEP;
+	enum ibv_wc_status status;
+	struct absent a;
+	struct pair p;
+	int pages;
+
+	a.mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (a.mem == MAP_FAILED)
+		vt_die("mmap");
+	madvise(a.mem, len, MADV_NOHUGEPAGE);	/* EINVAL: this kernel has none */
+	a.mr = ibv_reg_mr(d->pd, a.mem, len, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	status = write_sparse(&p, &a);
+	usleep(100000);		/* a prefetch is not waited for */
+	pages = resident(a.mem, len);
+	vt_ok(!status && pages >= SPARSE_WRITES && pages < 2 * SPARSE_WRITES,
+	      "%d WRITEs to pages not present, far from each other: %d pages of memory (%s)", SPARSE_WRITES, pages,
+	      ibv_wc_status_str(status));
+	pair_close(&p);
+	if (a.mr && ibv_dereg_mr(a.mr))
+		vt_die("dereg_mr");
+	munmap(a.mem, len);
+}
+
 /* memfd_secret pages have no kernel mapping: access must fail as for an unmapped page. */
 static void secret(struct vt_dev *d, int fd)
 {
@@ -382,5 +433,6 @@ void test_paging(struct vt_dev *d)
 		vt_ok_skip("READ into a page not present", "has no retries, and WIRE loses packets");
 	else
 		response_for_an_absent_page(d);
+	sparse(d);
 	test_refusals(d);
 }
