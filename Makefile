@@ -132,7 +132,7 @@ install-tool: describe			## installs the tool roan, its manual pages, the rule a
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan/monitoring tools/monitoring/roan*
 	install -D -m 644 tools/roan.bash $(DESTDIR)/usr/share/bash-completion/completions/roan
-	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/systemd/system tools/systemd/roan-link@.service
+	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/systemd/system tools/systemd/*.service
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/udev/rules.d tools/systemd/90-roan.rules
 	install -d $(DESTDIR)/etc/roan $(DESTDIR)/usr/share/man/man4 $(DESTDIR)/usr/share/man/man8
 	tools/man_pages.py $(DESTDIR)/usr/share/man

@@ -136,7 +136,8 @@ ktap_check "completion: cc" completes "set show" cc ""
 ktap_check "completion: options" completes "--name --set" add lo --
 ktap_check "completion: interfaces" completes "lo" add l
 ktap_check "completion: roan vm" completes "--hosts" vm --ho
-ktap_check "the unit is valid" in_root systemd-analyze verify roan-link@lo.service
+ktap_check "the units are valid" in_root systemd-analyze verify roan-link@lo.service roan-exporter.service
+ktap_check "the exporter is not enabled" eval "in_root systemctl is-enabled roan-exporter.service | grep -qx disabled"
 ktap_check "udev: an interface without a file wants no unit" eval "! wanted"
 mkdir -p "$root/etc/roan" && echo device=roan0 > "$root/etc/roan/lo.conf"
 ktap_check "udev: an interface with a file wants its unit" wanted

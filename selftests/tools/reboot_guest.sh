@@ -37,6 +37,7 @@ interface_of() { # MAC
 is_on() { [ "$(rdma link show "$1/1" 2> /dev/null | sed -n 's/.* netdev \([^ ]*\).*/\1/p')" = "$2" ]; } # DEVICE INTERFACE
 has() { [ "$(cat "/sys/class/infiniband/$1/ports/1/cc_param/$2")" = "$3" ]; } # DEVICE PARAMETER VALUE
 ours() { is_on roan0 "$nic" && has roan0 algo dcqcn && has roan0 rpg_ai_rate 77; }
+exporter_answers() { python3 -c 'from urllib.request import urlopen; print(urlopen("http://127.0.0.1:9791/metrics").read().decode())' | grep -q '^roan_port_active{device="roan0"} 1'; }
 gone() { [ ! -e "/sys/class/infiniband/$1" ]; }
 refused() { # "TEXT" COMMAND...
 	local out
@@ -110,6 +111,7 @@ second_boot() {
 	check "the device on lo is there" wait_for 20 is_on roanlo lo
 	check "the second host" second_host
 	check "ib_write_bw" bandwidth
+	check "the exporter answers once its unit is enabled" eval "! exporter_answers && systemctl -q enable --now roan-exporter && wait_for 60 exporter_answers"
 	check "an interface that appears late" eval "gone roanlate && ip link add late0 type dummy && wait_for 30 is_on roanlate late0"
 	check "it is removed" eval "ip link del late0 && wait_for 30 gone roanlate"
 	check "it is added again" eval "ip link add late0 type dummy && wait_for 30 is_on roanlate late0"
@@ -125,8 +127,10 @@ third_boot() {
 	check "the device is there, with its settings" wait_for 60 ours
 	check "the second host" second_host
 	check "ib_write_bw" bandwidth
+	check "the exporter answers" wait_for 60 exporter_answers
 	check "a purge" dpkg --purge roan libroan "roan-modules-$(uname -r)"
 	check "its devices are removed" eval "gone roan0 && gone roanlo"
+	check "its exporter has stopped and does not start again" eval "! exporter_answers && ! systemctl is-enabled roan-exporter"
 	check "no file is left" eval "files | comm -13 files - | grep -v -e /etc/NetworkManager -e /etc/systemd/ -e /etc/resolv -e '^/etc/network/' -e '\.pyc$' > left; cat left; [ ! -s left ]"
 	check "no module is left" eval "! modinfo roan"
 }

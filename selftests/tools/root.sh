@@ -12,7 +12,7 @@ CACHE=${ROAN_CACHE:-$HOME/.cache/roan}
 MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 PACKAGES=${PACKAGES:-"systemd-sysv udev dbus kmod python3 iproute2 iputils-ping ifupdown network-manager
 	rdma-core ibverbs-utils perftest libibverbs-dev pkg-config build-essential xz-utils libelf1
-	dkms dh-dkms pahole debhelper lintian rpm rpmlint man-db bash-completion"}
+	dkms dh-dkms pahole debhelper lintian rpm rpmlint man-db bash-completion python3-prometheus-client"}
 [ "$(id -u)" = 0 ] || { ktap_header; ktap_skip "all" "needs root, for chroot"; ktap_end; }
 if [ -z "${ROAN_MOUNTS:-}" ]; then
 	export ROAN_MOUNTS=private
