@@ -152,4 +152,12 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate coverage fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool dkms deb rpm smp soak kernel-tree clean
+uninstall:				## removes what `make install` has installed from this tree, under DESTDIR; files in /etc/roan that `roan add` wrote stay
+	rm -rf build/installed
+	$(MAKE) install DESTDIR=$(CURDIR)/build/installed
+	cd build/installed && find . ! -type d ! -name 'modules.*' -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
+	cd build/installed && find . -depth -type d -path '*roan*' -printf '$(DESTDIR)/%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty
+	rm -rf build/installed
+	$(if $(DESTDIR),,depmod $(release))
+
+.PHONY: all help mirror module describe provider programs test mutate coverage fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool uninstall dkms deb rpm smp soak kernel-tree clean

@@ -76,6 +76,14 @@ every_command_completes() {
 
 wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEMD_WANTS=roan-link@lo.service'; }
 
+# As root without DESTDIR, for the first of the kernels, then removed.
+from_the_tree() {
+	cp -a "$REPO/selftests" "$root/build"
+	in_root sh -c "cd /build && make -s install KDIR=/lib/modules/${releases[0]}/build && modinfo -k ${releases[0]} roan && roan status && [ -e /etc/libibverbs.d/roan.driver ] &&
+		make -s uninstall KDIR=/lib/modules/${releases[0]}/build" > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }
+	nothing_left
+}
+
 nothing_left() {
 	files | comm -13 "$work/before" - > "$log"
 	[ ! -s "$log" ] || { cat "$log"; return 1; }
@@ -142,6 +150,7 @@ ktap_check "udev: an interface without a file wants no unit" eval "! wanted"
 mkdir -p "$root/etc/roan" && echo device=roan0 > "$root/etc/roan/lo.conf"
 ktap_check "udev: an interface with a file wants its unit" wanted
 ktap_check "a purge leaves no file" removed
+[ "${#releases[@]}" = 0 ] || ktap_check "make install, then make uninstall: no file is left" from_the_tree
 ktap_check "rpm: rpmbuild" rpms_built || ktap_end
 ktap_check "rpm: rpmlint reports nothing" lint_rpms
 ktap_check "rpm: the packages install, each file as packaged" rpms_installed
