@@ -467,11 +467,27 @@ static void wq_forget_cqes(struct roan_wq *wq)
 		ring_set_polled(&wq->polled, __atomic_load_n(&wq->ring.ctl->kernel.cqe_until, __ATOMIC_RELAXED));
 }
 
+/* The command for all attributes. The older one ends before the rate limit, and libibverbs refuses it there. */
+static int modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_ex_cmd_hdr ex;
+		struct ib_uverbs_ex_modify_qp core;
+	} cmd = { 0 };
+	struct ib_uverbs_ex_modify_qp_resp resp = { 0 };
+
+	return ibv_cmd_modify_qp_ex(qp, attr, mask, &cmd, sizeof(cmd), &resp, sizeof(resp));
+}
+
 int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	ROAN_CMD(ib_uverbs_modify_qp) cmd = { 0 };
-	int err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
+	int err;
 
+	if (mask & IBV_QP_RATE_LIMIT)
+		return modify_qp_ex(qp, attr, mask);	/* of a QP that can send: not to RESET */
+	err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
 	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
 		cq_forget_qp(qp, qp->qp_num);
 		wq_forget_cqes(&to_roan_qp(qp)->sq);
@@ -483,17 +499,11 @@ int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 /* rate_limit in kbit/s, 0: no limit. Burst size and packet size cannot be set. */
 int roan_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_ex_cmd_hdr ex;
-		struct ib_uverbs_ex_modify_qp core;
-	} cmd = { 0 };
-	struct ib_uverbs_ex_modify_qp_resp resp = { 0 };
 	struct ibv_qp_attr attr = { .rate_limit = limit->rate_limit };
 
 	if (limit->comp_mask || limit->max_burst_sz || limit->typical_pkt_sz)
 		return EOPNOTSUPP;
-	return ibv_cmd_modify_qp_ex(qp, &attr, IBV_QP_RATE_LIMIT, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	return modify_qp_ex(qp, &attr, IBV_QP_RATE_LIMIT);
 }
 
 int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)

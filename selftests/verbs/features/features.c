@@ -485,7 +485,8 @@ static void window_key(struct vt_dev *d)
  */
 static void rate_limit(struct vt_dev *d)
 {
-	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 16000 };
+	struct ibv_qp_attr slower = { .qp_state = IBV_QPS_RTS, .rate_limit = 16000 };
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 64000 };
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 	uint64_t began, took;
 	struct pair p;
@@ -495,7 +496,10 @@ static void rate_limit(struct vt_dev *d)
 		return vt_ok_skip("rate limit", "the device has none");
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	err = ibv_modify_qp_rate_limit(p.qp[0], &limit);
-	vt_ok(!err, "rate limit: 16 Mbit/s is accepted");
+	vt_ok(!err, "rate limit: 64 Mbit/s is accepted");
+	/* The way of perftest (--rate_limit_type=PP). */
+	err = ibv_modify_qp(p.qp[0], &slower, IBV_QP_STATE | IBV_QP_RATE_LIMIT);
+	vt_ok(!err, "rate limit: 16 Mbit/s by ibv_modify_qp() is accepted");
 	began = vt_now_ms();
 	for (i = 0; !err && i < 4; i++) {
 		err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF / 2, 65536, IBV_SEND_SIGNALED);
