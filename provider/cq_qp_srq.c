@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "roan.h"
-#include "roandv.h"
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
@@ -55,7 +54,7 @@ static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan
  * Returns zeroed memory, or NULL. *@lent: it came from the program's allocator, and pd_put_memory() must return it
  * there. @pd: from pd_get_parent(); the reference is dropped on failure.
  */
-static void *pd_get_memory(struct roan_pd *pd, size_t size, enum roan_resource type, bool *lent)
+static void *pd_get_memory(struct roan_pd *pd, size_t size, uint64_t type, bool *lent)
 {
 	void *memory = IBV_ALLOCATOR_USE_DEFAULT;
 
@@ -74,7 +73,7 @@ static void *pd_get_memory(struct roan_pd *pd, size_t size, enum roan_resource t
 }
 
 /* Frees @memory and drops the reference to @pd, after the kernel has destroyed the object. */
-static void pd_put_memory(struct roan_pd *pd, void *memory, enum roan_resource type, bool lent)
+static void pd_put_memory(struct roan_pd *pd, void *memory, uint64_t type, bool lent)
 {
 	if (lent)
 		pd->free(&pd->ibv, pd->context, memory, type);
@@ -101,7 +100,7 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 		return NULL;
 	}
 	parent = pd_get_parent(pd);
-	cq = pd_get_memory(parent, sizeof(*cq), ROAN_RES_CQ, &lent);
+	cq = pd_get_memory(parent, sizeof(*cq), ROANDV_RES_TYPE_CQ, &lent);
 	if (!cq)
 		return NULL;
 	cq->pd = parent;
@@ -127,7 +126,7 @@ err_destroy:
 	pthread_cond_init(&cq->vcq.cq.cond, NULL);
 	ibv_cmd_destroy_cq(&cq->vcq.cq);
 err_free:
-	pd_put_memory(parent, cq, ROAN_RES_CQ, lent);
+	pd_put_memory(parent, cq, ROANDV_RES_TYPE_CQ, lent);
 	errno = err;
 	return NULL;
 }
@@ -198,7 +197,7 @@ int roan_destroy_cq(struct ibv_cq *ibcq)
 	if (err)
 		return err;
 	ring_unmap(&cq->ring);
-	pd_put_memory(cq->pd, cq, ROAN_RES_CQ, cq->lent);
+	pd_put_memory(cq->pd, cq, ROANDV_RES_TYPE_CQ, cq->lent);
 	return 0;
 }
 
@@ -215,7 +214,7 @@ struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 	int err;
 
 	_Static_assert(offsetof(typeof(resp), roan) == 16, "create_srq response");
-	srq = pd_get_memory(parent, sizeof(*srq), ROAN_RES_SRQ, &lent);
+	srq = pd_get_memory(parent, sizeof(*srq), ROANDV_RES_TYPE_SRQ, &lent);
 	if (!srq)
 		return NULL;
 	srq->pd = parent;
@@ -238,7 +237,7 @@ struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *att
 err_destroy:
 	ibv_cmd_destroy_srq(ibsrq);
 err_free:
-	pd_put_memory(parent, srq, ROAN_RES_SRQ, lent);
+	pd_put_memory(parent, srq, ROANDV_RES_TYPE_SRQ, lent);
 	errno = err;
 	return NULL;
 }
@@ -287,7 +286,7 @@ int roan_destroy_srq(struct ibv_srq *ibsrq)
 	if (err)
 		return err;
 	ring_unmap(&srq->rq.ring);
-	pd_put_memory(srq->pd, srq, ROAN_RES_SRQ, srq->lent);
+	pd_put_memory(srq->pd, srq, ROANDV_RES_TYPE_SRQ, srq->lent);
 	return 0;
 }
 
@@ -402,7 +401,7 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 	if (errno)
 		return NULL;
 	parent = pd_get_parent(attr->pd);
-	qp = pd_get_memory(parent, sizeof(*qp), ROAN_RES_QP, &lent);
+	qp = pd_get_memory(parent, sizeof(*qp), ROANDV_RES_TYPE_QP, &lent);
 	if (!qp)
 		return NULL;
 	qp->pd = parent;
@@ -428,7 +427,7 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 err_destroy:
 	ibv_cmd_destroy_qp(&qp->vqp.qp);
 err_free:
-	pd_put_memory(parent, qp, ROAN_RES_QP, lent);
+	pd_put_memory(parent, qp, ROANDV_RES_TYPE_QP, lent);
 	errno = err;
 	return NULL;
 }
@@ -543,6 +542,6 @@ int roan_destroy_qp(struct ibv_qp *ibqp)
 	cq_forget_qp(ibqp, ibqp->qp_num);
 	ring_unmap(&qp->sq.ring);
 	ring_unmap(&qp->rq.ring);
-	pd_put_memory(qp->pd, qp, ROAN_RES_QP, qp->lent);
+	pd_put_memory(qp->pd, qp, ROANDV_RES_TYPE_QP, qp->lent);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <rdma/ib_user_verbs.h>
 #include "verbs_private.h"
 #include "ring.h"
+#include "roandv.h"
 
 /* Values in the rings are passed to and from verbs without translation, so the numbers must be equal. */
 #define ROAN_SAME(ours, verbs)	_Static_assert((int)(ours) == (int)(verbs), #ours " is " #verbs)
@@ -75,8 +76,6 @@ struct roan_pd {
 	void (*free)(struct ibv_pd *pd, void *context, void *memory, uint64_t type);
 	void *context;
 };
-
-enum roan_resource { ROAN_RES_QP, ROAN_RES_CQ, ROAN_RES_SRQ };	/* the resource type passed to an allocator */
 
 struct roan_dm {
 	struct ibv_dm ibv;

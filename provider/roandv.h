@@ -16,6 +16,14 @@
 #include <rdma/roan-abi.h>
 
 /*
+ * The resource types that the allocators of a parent domain get (ibv_alloc_parent_domain(3)): memory of libroan's own
+ * for these objects. The rings are memory of the kernel.
+ */
+#define ROANDV_RES_TYPE_QP	((uint64_t)ROAN_DRIVER_ID << 32 | 1)
+#define ROANDV_RES_TYPE_CQ	((uint64_t)ROAN_DRIVER_ID << 32 | 2)
+#define ROANDV_RES_TYPE_SRQ	((uint64_t)ROAN_DRIVER_ID << 32 | 3)
+
+/*
  * Sets the congestion control of one queue pair, in any state, from the next packet on. @algo: "none", "fixed",
  * "dcqcn", "dcqcn-mlx", "swift", or "device" for the device's setting. Returns 0, EINVAL (unknown algorithm),
  * EOPNOTSUPP (not available for this type of queue pair) or EPERM (the administrator has chosen), or another errno of

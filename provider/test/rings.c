@@ -426,6 +426,37 @@ static void query_rt_values__clock_is_in_tv_nsec(struct ibv_context *ctx)
 	EXPECT(sizeof(long) < 8 || (!values.raw_clock.tv_sec && ns >= 0 && ns < INT64_C(60000000000)));
 }
 
+static uint64_t lent_types[4];
+static unsigned int num_lent;
+
+static void *lend(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t type)
+{
+	EXPECT(pd && context == &num_lent && num_lent < 4);
+	lent_types[num_lent++ % 4] = type;
+	return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void take_back(struct ibv_pd *pd, void *context, void *memory, uint64_t type)
+{
+	EXPECT(pd && context == &num_lent && lent_types[--num_lent] == type);
+	free(memory);
+}
+
+/* The manual page: the type's upper 32 bits are the driver's number. So one allocator can serve several drivers. */
+static void allocator__gets_the_types_of_the_driver(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = pd, .alloc = lend, .free = take_back, .pd_context = &num_lent,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+	};
+	struct ibv_qp_init_attr qp_attr = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(ctx, &attr);
+	struct ibv_qp *qp = parent ? ibv_create_qp(parent, &qp_attr) : NULL;
+
+	EXPECT(qp && num_lent == 1 && lent_types[0] >> 32 == ROAN_DRIVER_ID && (uint32_t)lent_types[0]);
+	EXPECT(qp && ibv_destroy_qp(qp) == 0 && num_lent == 0 && ibv_dealloc_pd(parent) == 0);
+}
+
 int main(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
@@ -463,6 +494,7 @@ int main(void)
 	post_recv__fills_slots(qp, rings[4]);
 	post_send__fills_slots_and_rings_doorbell(qp, rings[3]);
 	wr__posts_all_or_nothing(qp, rings[3]);
+	allocator__gets_the_types_of_the_driver(ctx, qp_attr.pd, ibv_cq_ex_to_cq(cq));
 	free_dm__of_removed_device(ctx);
 	query_rt_values__clock_is_in_tv_nsec(ctx);
 	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);
