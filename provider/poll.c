@@ -29,13 +29,26 @@ static uint8_t wc_sl(const struct roan_cqe *cqe)
 	return SL_UDP | (cqe->flags & ROAN_CQE_IPV4 ? SL_L3_IPV4 : SL_L3_IPV6);
 }
 
-/* The slots up to the request of @cqe may be posted again. */
-static void cqe_free_slots(const struct roan_cqe *cqe)
+/* Where the queue of @cqe's request keeps what is polled. NULL: the QP has no handle. */
+static uint32_t *cqe_polled(const struct roan_cqe *cqe)
 {
 	struct roan_qp *qp = (struct roan_qp *)(uintptr_t)cqe->qp_handle;
 
-	if (qp)
-		ring_set_polled(cqe->opcode & IBV_WC_RECV ? &qp->rq.polled : &qp->sq.polled, cqe->wqe_index + 1);
+	if (!qp)
+		return NULL;
+	return cqe->opcode & IBV_WC_RECV ? &qp->rq.polled : &qp->sq.polled;
+}
+
+/*
+ * Returns the entries below @head to the kernel. Then the slots below @until may be posted again, not earlier: the CQE
+ * of a request that is posted there would find a CQ full that is as long as the queue. @polled: cqe_polled(); the CQ is
+ * locked, so the QP exists.
+ */
+static void cq_give_back(struct roan_cq *cq, uint32_t head, uint32_t *polled, uint32_t until)
+{
+	ring_polled(&cq->ring, head);
+	if (polled)
+		ring_set_polled(polled, until);
 }
 
 /* ---- plain ---- */
@@ -71,10 +84,12 @@ static bool cq_idle_poll(struct roan_cq *cq)
 	return to_roan_context(ctx)->one_cpu && !sched_yield();
 }
 
+/* One store of the head is for all entries of a queue in a row. */
 static int cq_poll_plain(struct roan_cq *cq, int n, struct ibv_wc *wc)
 {
+	uint32_t *polled = NULL, *before;
+	uint32_t head, until = 0;
 	const struct roan_cqe *cqe;
-	uint32_t head;
 	int i;
 
 	roan_lock(&cq->lock);
@@ -83,11 +98,15 @@ static int cq_poll_plain(struct roan_cq *cq, int n, struct ibv_wc *wc)
 		cqe = ring_cqe(&cq->ring, head + i);
 		if (!cqe)
 			break;
+		before = polled;
+		polled = cqe_polled(cqe);
+		if (before && before != polled)
+			cq_give_back(cq, head + i, before, until);
 		fill_wc(&wc[i], cqe);
-		cqe_free_slots(cqe);
+		until = cqe->wqe_index + 1;
 	}
 	if (i > 0)
-		ring_polled(&cq->ring, head + i);
+		cq_give_back(cq, head + i, polled, until);
 	roan_unlock(&cq->lock);
 	return i;
 }
@@ -103,7 +122,7 @@ int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 /*
  * Removes the unpolled CQEs of a QP that was reset or destroyed. The entries to keep move up to the tail, and the head
  * follows. The kernel may append entries meanwhile; they lie behind. A CQ without a lock can be between start_poll and
- * end_poll: then the entry being read is kept, even if it is of @qpn, because next_poll or end_poll returns it.
+ * end_poll: the entry being read is a copy.
  */
 void roan_cq_forget(struct ibv_cq *ibcq, uint32_t qpn)
 {
@@ -116,15 +135,11 @@ void roan_cq_forget(struct ibv_cq *ibcq, uint32_t qpn)
 		;
 	for (to = from; from != head;) {
 		const struct roan_cqe *cqe = ring_slot(&cq->ring, --from);
-		struct roan_cqe *kept;
 
-		if (cqe->qp_num == qpn && cqe != cq->current)
+		if (cqe->qp_num == qpn)
 			continue;
-		kept = ring_slot(&cq->ring, --to);
-		if (to != from)
-			memcpy(kept, cqe, sizeof(*cqe));
-		if (cqe == cq->current)
-			cq->current = kept;
+		if (--to != from)
+			memcpy(ring_slot(&cq->ring, to), cqe, sizeof(*cqe));
 	}
 	if (to != head)
 		ring_polled(&cq->ring, to);
@@ -142,16 +157,18 @@ int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-/* ---- extended: the entry stays in the ring until next_poll or end_poll returns it ---- */
+/* ---- extended: the program reads a copy of the entry, which is thus returned at once ---- */
 
 static int cq_read_next(struct roan_cq *cq)
 {
-	cq->current = ring_cqe(&cq->ring, cq->ring.index);
-	if (!cq->current)
+	const struct roan_cqe *cqe = ring_cqe(&cq->ring, cq->ring.index);
+
+	if (!cqe)
 		return ENOENT;
-	cqe_free_slots(cq->current);
-	cq->vcq.cq_ex.status = cq->current->status;
-	cq->vcq.cq_ex.wr_id = cq->current->wr_id;
+	cq->current = *cqe;
+	cq->vcq.cq_ex.status = cqe->status;
+	cq->vcq.cq_ex.wr_id = cqe->wr_id;
+	cq_give_back(cq, cq->ring.index + 1, cqe_polled(&cq->current), cq->current.wqe_index + 1);
 	return 0;
 }
 
@@ -167,14 +184,6 @@ static int cq_read_next_locked(struct roan_cq *cq)
 	return err;
 }
 
-static void cq_consume(struct roan_cq *cq)
-{
-	if (!cq->current)
-		return;
-	cq->current = NULL;
-	ring_polled(&cq->ring, cq->ring.index + 1);
-}
-
 static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 {
 	struct roan_cq *cq = to_roan_cq_ex(ibcq);
@@ -188,23 +197,17 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 
 static int next_poll(struct ibv_cq_ex *ibcq)
 {
-	struct roan_cq *cq = to_roan_cq_ex(ibcq);
-
-	cq_consume(cq);
-	return cq_read_next(cq);
+	return cq_read_next(to_roan_cq_ex(ibcq));
 }
 
 static void end_poll(struct ibv_cq_ex *ibcq)
 {
-	struct roan_cq *cq = to_roan_cq_ex(ibcq);
-
-	cq_consume(cq);
-	roan_unlock(&cq->lock);
+	roan_unlock(&to_roan_cq_ex(ibcq)->lock);
 }
 
 static const struct roan_cqe *cq_current(struct ibv_cq_ex *cq)
 {
-	return to_roan_cq_ex(cq)->current;
+	return &to_roan_cq_ex(cq)->current;
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)

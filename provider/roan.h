@@ -93,7 +93,7 @@ struct roan_cq {
 	struct roan_lock lock;		/* ring, current; held from start_poll to end_poll */
 	struct roan_lock arm_lock;	/* nests inside @lock: arming needs a stable @ring only */
 	struct ring ring;
-	const struct roan_cqe *current;	/* extended: the entry being read */
+	struct roan_cqe current;	/* extended: copy of the entry being read */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
 	bool lent;			/* this struct came from that domain's allocator */
 };

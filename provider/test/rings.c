@@ -327,8 +327,8 @@ static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
 	cqe[1] = (struct roan_cqe) { .wr_id = 2, .status = IBV_WC_RETRY_EXC_ERR, .flags = 0xffff };
 	ctl->kernel.index = 2;
 	EXPECT(ibv_start_poll(cq, &attr) == 0 && cq->wr_id == 1 && ibv_wc_read_completion_ts(cq) == 77);
-	EXPECT(ctl->user.index == 0);
-	EXPECT(ibv_next_poll(cq) == 0 && cq->status == IBV_WC_RETRY_EXC_ERR && ctl->user.index == 1);
+	EXPECT(ctl->user.index == 1);
+	EXPECT(ibv_next_poll(cq) == 0 && cq->status == IBV_WC_RETRY_EXC_ERR && ctl->user.index == 2);
 	EXPECT(ibv_wc_read_wc_flags(cq) == (IBV_WC_GRH | IBV_WC_WITH_IMM | IBV_WC_WITH_INV));
 	EXPECT(ibv_next_poll(cq) == ENOENT);
 	ibv_end_poll(cq);
@@ -394,7 +394,7 @@ static void forget__keeps_entry_being_read(struct ibv_cq_ex *cq, uint8_t *ring, 
 	ctl->kernel.index = 4;
 	EXPECT(ibv_start_poll(cq, &attr) == 0 && cq->wr_id == 2);
 	EXPECT(ibv_destroy_qp(qp[1]) == 0);
-	EXPECT(ibv_wc_read_qp_num(cq) == 12 && ctl->user.index == 2);
+	EXPECT(ibv_wc_read_qp_num(cq) == 12 && ctl->user.index == 3);
 	EXPECT(ibv_next_poll(cq) == 0 && cq->wr_id == 4);
 	EXPECT(ibv_next_poll(cq) == ENOENT);
 	ibv_end_poll(cq);

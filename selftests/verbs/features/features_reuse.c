@@ -136,6 +136,50 @@ static void full_until_polled(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* A pair whose first QP has an extended CQ for its sends. */
+static struct ibv_cq_ex *pair_open_ex(struct pair *p, struct vt_dev *d)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { DEPTH, DEPTH, 4, 4, 64 } };
+	struct ibv_cq_init_attr_ex want = { .cqe = DEPTH };
+	struct ibv_cq_ex *cq;
+
+	pair_create(p, d, IBV_QPT_RC, DEPTH);
+	cq = ibv_destroy_qp(p->qp[0]) || ibv_destroy_cq(p->scq[0]) ? NULL : ibv_create_cq_ex(d->ctx, &want);
+	if (!cq)
+		vt_die("create_cq_ex");
+	p->scq[0] = ibv_cq_ex_to_cq(cq);
+	init.send_cq = p->scq[0];
+	init.recv_cq = p->rcq[0];
+	p->qp[0] = ibv_create_qp(d->pd, &init);
+	if (!p->qp[0])
+		vt_die("create_qp");
+	pair_connect(p, IBV_QPT_RC, NULL);
+	return cq;
+}
+
+/* A program may post the next request while it reads a completion: the place of that one is free in the CQ, too. */
+static void room_while_read(struct vt_dev *d)
+{
+	struct ibv_poll_cq_attr none = { 0 };
+	struct pair p;
+	struct ibv_cq_ex *cq = pair_open_ex(&p, d);
+	bool ok = fill_up(&p) == DEPTH && !ibv_start_poll(cq, &none);
+	int n = 0;
+
+	if (ok) {
+		ok = fill_up(&p) == 1;
+		do
+			n += cq->status == IBV_WC_SUCCESS;
+		while (!ibv_next_poll(cq));
+		ibv_end_poll(cq);
+	}
+	while (n <= DEPTH && polled(p.scq[0], IBV_WC_SUCCESS))
+		n++;
+	vt_ok(ok && n == DEPTH + 1, "a request posted between start_poll and end_poll completes (%d of %d)", n, DEPTH + 1);
+	vt_ok(async_event(d->ctx, 0) != IBV_EVENT_CQ_ERR, "nor did the CQ, as long as its send queue, overflow");
+	pair_close(&p);
+}
+
 /* One request in four has a completion, so a CQ of a quarter of the queue is enough. */
 static void every_fourth(struct vt_dev *d)
 {
@@ -333,6 +377,7 @@ void test_reuse(struct vt_dev *d)
 	room_for_another(d);
 	room_after_a_flush(d);
 	full_until_polled(d);
+	room_while_read(d);
 	every_fourth(d);
 	receives_until_polled(d);
 	imported_context(d);
