@@ -308,7 +308,7 @@ static const struct verbs_match_ent match_table[] = {
 	{ .kind = VERBS_MATCH_SENTINEL },
 };
 
-#ifdef ROAN_STATIC
+#ifdef _STATIC_LIBRARY_BUILD_	/* by rdma-core's cmake files */
 #define device_ops	verbs_provider_roan	/* the name that a statically linked libibverbs expects */
 extern const struct verbs_device_ops device_ops;
 #else
