@@ -268,18 +268,27 @@ static enum roan_event req_rnr_nak(struct roan_requester *r, u8 code, u64 now)
 	return ROAN_EV_RETRY;
 }
 
-static enum roan_event req_remote_error(struct roan_requester *r, u8 nak)
+static enum roan_status req_remote_error(u8 nak)
 {
 	switch (nak) {
 	case ROAN_NAK_INVALID_REQUEST:
-		return req_give_up(r, ROAN_ST_REM_INV_REQ_ERR);
+		return ROAN_ST_REM_INV_REQ_ERR;
 	case ROAN_NAK_REMOTE_ACCESS:
-		return req_give_up(r, ROAN_ST_REM_ACCESS_ERR);
+		return ROAN_ST_REM_ACCESS_ERR;
 	case ROAN_NAK_REMOTE_OPERATION:
-		return req_give_up(r, ROAN_ST_REM_OP_ERR);
+		return ROAN_ST_REM_OP_ERR;
 	default:
-		return req_give_up(r, ROAN_ST_BAD_RESP_ERR);
+		return ROAN_ST_BAD_RESP_ERR;
 	}
+}
+
+/*
+ * The request at refused_psn is refused, and the peer's QP has failed: it does not say so again. What precedes it is
+ * executed, but responses may come later than the NAK, by another path. True: they are here.
+ */
+static bool req_refusal_is_next(struct roan_requester *r, u64 now)
+{
+	return psn_diff(r->refused_psn, r->una_psn) < 0 || roan_req_acknowledge(r, r->refused_psn, now);
 }
 
 /*
@@ -322,12 +331,16 @@ static enum roan_event req_positive_ack(struct roan_requester *r, const struct r
 static enum roan_event req_negative_ack(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	u8 value = pkt->syndrome & ROAN_AETH_VALUE_MASK;
+	bool rnr = (pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR;
 
+	if (!rnr && value != ROAN_NAK_PSN_SEQUENCE) {
+		r->refused = req_remote_error(value);
+		r->refused_psn = pkt->psn;
+		return req_refusal_is_next(r, now) ? req_give_up(r, r->refused) : roan_read_missing(r, pkt->psn, now);
+	}
 	if (!roan_req_acknowledge(r, pkt->psn, now))
 		return roan_req_implied_nak(r, now);
-	if ((pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR)
-		return req_rnr_nak(r, value, now);
-	return value == ROAN_NAK_PSN_SEQUENCE ? roan_req_sequence_nak(r, now) : req_remote_error(r, value);
+	return rnr ? req_rnr_nak(r, value, now) : roan_req_sequence_nak(r, now);
 }
 
 /* True if @psn is sent and not acknowledged. */
@@ -462,6 +475,8 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 		roan_sack_progress(r, from, now);
 	/* a repeated READ response starts with FIRST or ONLY, so another segment answers the first request */
 	req_progress(r, from, !roan_seg_starts(pkt->info->seg), now);
+	if (unlikely(r->refused) && req_refusal_is_next(r, now))
+		return req_give_up(r, r->refused);
 	if (unlikely(r->reads.any))
 		roan_read_choose(r);
 	return ROAN_EV_PROGRESS;

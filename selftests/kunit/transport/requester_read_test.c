@@ -105,6 +105,29 @@ static void read__new_behind_a_hole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
 }
 
+/*
+ * A NAK that refuses a request overtakes the responses to a READ before it, as it can by another path. The peer's QP
+ * has failed and repeats nothing, so the NAK counts once they are here.
+ */
+static void read__refusal_that_comes_first_is_remembered(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_WRITE, 8);
+	send_all(f);
+	respond(f, FIRST, 0, MTU);
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, 5, 0);
+	respond(f, MIDDLE, 1, MTU);
+	respond(f, MIDDLE, 2, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	respond(f, LAST, 3, MTU);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_REM_ACCESS_ERR);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+}
+
 /* What an ACK or a response says of other requests counts once the hole before them is filled. */
 static void read__later_ack_is_remembered(struct kunit *test)
 {
@@ -342,6 +365,7 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__completes_in_order),
 	KUNIT_CASE(read__lost_twice),
 	KUNIT_CASE(read__new_behind_a_hole),
+	KUNIT_CASE(read__refusal_that_comes_first_is_remembered),
 	KUNIT_CASE(read__later_ack_is_remembered),
 	KUNIT_CASE(read__lost_request_for_a_hole),
 	KUNIT_CASE(read__malformed_early_response),
