@@ -180,6 +180,8 @@ static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct 
 	spin_unlock_bh(&chunk->lock);
 	odp_unmap_pages(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
 	odp_count_invalidation(chunk->odp);
+	if (mmu_notifier_range_blockable(range))	/* the range may have a million chunks */
+		cond_resched();
 	return true;
 }
 
@@ -462,8 +464,10 @@ static void odp_unmap_all(struct roan_odp *odp)
 	struct odp_chunk *chunk;
 	unsigned long i;
 
-	xa_for_each(&odp->chunks, i, chunk)
+	xa_for_each(&odp->chunks, i, chunk) {
 		odp_unmap_pages(chunk, 0, CHUNK_PAGES);
+		cond_resched();
+	}
 }
 
 void roan_odp_put(struct roan_odp *odp)
@@ -476,6 +480,7 @@ void roan_odp_put(struct roan_odp *odp)
 	xa_for_each(&odp->chunks, i, chunk) {
 		mmu_interval_notifier_remove(&chunk->notifier);
 		kvfree(chunk);
+		cond_resched();
 	}
 	xa_destroy(&odp->chunks);
 	mmdrop(odp->mm);

@@ -16,6 +16,9 @@
  *	odp_users flood -d DEV -c THREADS -t MS [-s]
  *		each thread prefetches large ranges of pages that are not present; -s: the thread only computes;
  *		-f FILE: pages of FILE, for writing
+ *	odp_users release -d DEV -n GIB
+ *		has an implicit region with GIB of memory that is prefetched without faults. Unmaps that memory,
+ *		deregisters the region, exits with another one; prints how long this CPU ran no other task in each
  * -u UID: the user to become before the device is opened.
  */
 #define _GNU_SOURCE
@@ -23,12 +26,15 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -313,6 +319,91 @@ static void flood(void)
 	fflush(stdout);
 }
 
+/* ---- the user who releases much at once ---- */
+
+static _Atomic uint64_t *longest;	/* us between two runs of watch() that should be 1 ms apart */
+
+static void watch(void)
+{
+	const struct sched_param param = { .sched_priority = 1 };
+	const struct timespec tick = { .tv_nsec = 1000000 };
+	uint64_t last, now;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		vt_die("sched_setscheduler: %s", strerror(errno));
+	for (last = now_us();; last = now) {
+		nanosleep(&tick, NULL);
+		now = now_us();
+		if (now - last > *longest)
+			*longest = now - last;
+	}
+}
+
+static void report(const char *what)
+{
+	usleep(20000);	/* watch() runs */
+	printf("%s %d us\n", what, (int)*longest);
+	fflush(stdout);
+	*longest = 0;
+}
+
+static struct ibv_mr *prefetched(uint8_t *mem)
+{
+	struct ibv_mr *mr = on_demand(&dev, NULL, SIZE_MAX);
+	unsigned int i;
+
+	for (i = 0; i < times; i++) {
+		struct ibv_sge sge = { (uintptr_t)mem + ((uint64_t)i << 30), 1u << 30, mr->lkey };
+		int err = ibv_advise_mr(dev.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, IBV_ADVISE_MR_FLAG_FLUSH, &sge,
+					1);
+
+		if (err)
+			vt_die("advise_mr: %s", strerror(err));
+	}
+	return mr;
+}
+
+static void release_all(void)
+{
+	size_t len = (size_t)times << 30;
+	uint8_t *mem = map(len, -1);
+	struct ibv_mr *mr;
+
+	vt_open(&dev, device, false, -1, 4096);
+	mr = prefetched(mem);
+	report("prefetched");
+	munmap(mem, len);
+	report("unmapped");
+	ibv_dereg_mr(mr);
+	report("deregistered");
+	prefetched(map(len, -1));
+	*longest = 0;
+	_exit(0);
+}
+
+static void release(void)
+{
+	pid_t watcher, user;
+	cpu_set_t first_cpu;
+	int status;
+
+	CPU_ZERO(&first_cpu);
+	CPU_SET(0, &first_cpu);
+	longest = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (longest == MAP_FAILED || sched_setaffinity(0, sizeof(first_cpu), &first_cpu))
+		vt_die("set-up: %s", strerror(errno));
+	watcher = fork();
+	if (!watcher)
+		watch();
+	user = fork();
+	if (!user)
+		release_all();
+	waitpid(user, &status, 0);
+	report("exited");
+	kill(watcher, SIGKILL);
+	exit(status ? 1 : 0);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -342,6 +433,8 @@ int main(int argc, char **argv)
 		if (fd < 0)
 			vt_die("%s: %s", file, strerror(errno));
 	}
+	if (!strcmp(what, "release"))
+		release();
 	if (uid && setresuid(uid, uid, uid))
 		vt_die("setresuid");
 	vt_open(&dev, device, false, -1, 4096);

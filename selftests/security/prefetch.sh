@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A user prefetches without a pause, in four threads: page faults of another user take no longer than beside four
-# threads that only compute. How much the kernel queues meanwhile: stuck_fault.sh.
+# threads that only compute. How much the kernel queues meanwhile: stuck_fault.sh. A user's large region, and its
+# memory, go without keeping the CPU from others (shown in uml-debug: slow enough, and its kernel is not preemptible).
 #
 #	user 1001	odp_users flood: ibv_advise_mr() of 16 ranges of 8 MiB a call	-+
 #	user 1002	odp_users probe: WRITEs and READs of absent pages		-+-- roan1, on v1 in h1
@@ -9,6 +10,8 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 USERS=$PROGRAMS/odp_users
 TIMES=${TIMES:-100}
+GIB=${GIB:-4}
+LIMIT=${LIMIT:-500000}	# us that the CPU may run no other task; the guest also loses its CPU to others
 
 # p99 of NAME: prints the microseconds of its log
 p99() { sed -n 's/.*p99 \([0-9]*\).*/\1/p' "/tmp/$1.log"; }
@@ -39,4 +42,13 @@ if beside prefetching; then
 else
 	ktap_fail "beside four threads that prefetch: pages are served" "$(tail -n 1 /tmp/prefetching.log)"
 fi
+released() {
+	local what us
+	"$USERS" release -d $H1DEV -n "$GIB" > /tmp/release.log 2>&1 || { cat /tmp/release.log; return 1; }
+	sed 's/^/# /' /tmp/release.log
+	while read -r what us _; do
+		[ "$us" -lt "$LIMIT" ] || { echo "$what: the CPU ran no other task for $us us"; return 1; }
+	done < /tmp/release.log
+}
+ktap_check "a large region: unmapped memory, deregistration, exit of its process: other tasks run meanwhile" released
 ktap_end
