@@ -32,7 +32,7 @@ struct odp_chunk {
 	struct roan_odp *odp;
 	u64 base;			/* user address of the first byte */
 	spinlock_t lock;		/* entries; _bh, leaf */
-	unsigned long entries[CHUNK_PAGES];
+	unsigned long *entries;		/* CHUNK_PAGES; by itself, as the allocator rounds up to powers of two */
 };
 
 /* ---- softirq: access present pages ---- */
@@ -189,6 +189,29 @@ static const struct mmu_interval_notifier_ops notifier_ops = { .invalidate = odp
 
 /* ---- process context: fault pages in ---- */
 
+static void odp_chunk_free(struct odp_chunk *chunk)
+{
+	kfree(chunk->entries);
+	kfree(chunk);
+}
+
+static struct odp_chunk *odp_chunk_alloc(struct roan_odp *odp, u64 va)
+{
+	struct odp_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+
+	if (!chunk)
+		return NULL;
+	chunk->entries = kcalloc(CHUNK_PAGES, sizeof(*chunk->entries), GFP_KERNEL_ACCOUNT);
+	if (!chunk->entries) {
+		kfree(chunk);
+		return NULL;
+	}
+	chunk->odp = odp;
+	chunk->base = va & ~(CHUNK_SIZE - 1);
+	spin_lock_init(&chunk->lock);
+	return chunk;
+}
+
 /* The chunk of @va, allocated if it does not exist. ERR_PTR */
 static struct odp_chunk *odp_chunk_at(struct roan_odp *odp, u64 va)
 {
@@ -197,12 +220,9 @@ static struct odp_chunk *odp_chunk_at(struct roan_odp *odp, u64 va)
 
 	if (chunk)
 		return chunk;
-	chunk = kvzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+	chunk = odp_chunk_alloc(odp, va);
 	if (!chunk)
 		return ERR_PTR(-ENOMEM);
-	chunk->odp = odp;
-	chunk->base = va & ~(CHUNK_SIZE - 1);
-	spin_lock_init(&chunk->lock);
 	err = mmu_interval_notifier_insert(&chunk->notifier, odp->mm, chunk->base, CHUNK_SIZE, &notifier_ops);
 	if (err)
 		goto err_free;
@@ -211,7 +231,7 @@ static struct odp_chunk *odp_chunk_at(struct roan_odp *odp, u64 va)
 		return chunk;
 	mmu_interval_notifier_remove(&chunk->notifier);
 err_free:
-	kvfree(chunk);
+	odp_chunk_free(chunk);
 	return err == -EBUSY ? xa_load(&odp->chunks, va >> CHUNK_SHIFT) : ERR_PTR(err);	/* EBUSY: lost a race */
 }
 
@@ -479,7 +499,7 @@ void roan_odp_put(struct roan_odp *odp)
 		return;
 	xa_for_each(&odp->chunks, i, chunk) {
 		mmu_interval_notifier_remove(&chunk->notifier);
-		kvfree(chunk);
+		odp_chunk_free(chunk);
 		cond_resched();
 	}
 	xa_destroy(&odp->chunks);

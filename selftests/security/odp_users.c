@@ -18,7 +18,8 @@
  *		-f FILE: pages of FILE, for writing
  *	odp_users release -d DEV -n GIB
  *		has an implicit region with GIB of memory that is prefetched without faults. Unmaps that memory,
- *		deregisters the region, exits with another one; prints how long this CPU ran no other task in each
+ *		deregisters the region, exits with another one; prints how long this CPU ran no other task in each,
+ *		and how many bytes of the kernel's memory each 2 MiB took
  * -u UID: the user to become before the device is opened.
  */
 #define _GNU_SOURCE
@@ -347,6 +348,19 @@ static void report(const char *what)
 	*longest = 0;
 }
 
+static long kernel_kib(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[128];
+	long kib = 0;
+
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "SUnreclaim: %ld", &kib) != 1)
+		;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
 static struct ibv_mr *prefetched(uint8_t *mem)
 {
 	struct ibv_mr *mr = on_demand(&dev, NULL, SIZE_MAX);
@@ -368,9 +382,12 @@ static void release_all(void)
 	size_t len = (size_t)times << 30;
 	uint8_t *mem = map(len, -1);
 	struct ibv_mr *mr;
+	long kib;
 
 	vt_open(&dev, device, false, -1, 4096);
+	kib = kernel_kib();
 	mr = prefetched(mem);
+	printf("each_2_MiB %ld bytes\n", (kernel_kib() - kib) * 1024 / (times * 512L));
 	report("prefetched");
 	munmap(mem, len);
 	report("unmapped");
