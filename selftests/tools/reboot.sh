@@ -99,7 +99,7 @@ boot() {
 	# shellcheck disable=SC2086,SC2046 # several words
 	timeout "$LIMIT" "${qemu[@]}" -accel $(qemu_accelerator "$folder/boot/vmlinuz-$release") -smp 1 -m 1G -display none -monitor none \
 		-serial "file:$work/console" -serial "file:$work/results" -kernel "$folder/boot/vmlinuz-$release" -initrd "$work/initrd" \
-		-append "console=ttyS0 quiet mitigations=off net.ifnames=1 systemd.show_status=0" \
+		-append "console=ttyS0 quiet mitigations=off net.ifnames=1 slub_debug=FZPU systemd.show_status=0" \
 		-drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" $nic < /dev/null > "$work/qemu.log" 2>&1
 }
 
@@ -125,6 +125,6 @@ while read -r line; do
 	esac
 done < "$work/lines"
 ktap_check "the guest came to its end" grep -qx '# end' "$work/lines" || tail -n 30 "$work/console" "$work/qemu.log" | sed 's/^/# /'
-ktap_check "the kernel reported no error" eval "! grep -aE 'WARNING:|BUG:|Oops|blocked for more than' '$work/console'"
+ktap_check "the kernel reported no error" eval "! grep -aE 'WARNING:|BUG:|BUG [^ ]+ \(|Oops|blocked for more than' '$work/console'"
 [ -z "${KEEP:-}" ] || cp "$work"/{console,results,qemu.log} "$KEEP"
 ktap_end

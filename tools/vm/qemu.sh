@@ -208,6 +208,6 @@ complaints() { # error reports in the kernel log since the script's start; earli
 	grep -qs 'roan-lab: script starts' "$out/dmesg" || from=1
 	sed -n "$from,\$p" "$out/dmesg" 2> /dev/null | awk '!/BUG: KCSAN:/ || /\[roan/' |
 		grep -v 'WARNING:.*alloc_tagging_slab_alloc_hook' |
-		grep -E 'WARNING:|BUG:|kernel BUG|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:' || true
+		grep -E 'WARNING:|BUG:|kernel BUG|BUG [^ ]+ \(|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:' || true
 	grep -s -A12 'unreferenced object' "$out/kmemleak" || true
 }
