@@ -320,7 +320,7 @@ static void flood(void)
 	fflush(stdout);
 }
 
-/* ---- the user who releases much at once ---- */
+/* ---- release: much memory at once ---- */
 
 static _Atomic uint64_t *longest;	/* us between two runs of watch() that should be 1 ms apart */
 

@@ -136,7 +136,7 @@ static void full_until_polled(struct vt_dev *d)
 	pair_close(&p);
 }
 
-/* A pair whose first QP has an extended CQ for its sends. */
+/* As pair_open(), but sends of the first QP complete in an extended CQ. */
 static struct ibv_cq_ex *pair_open_ex(struct pair *p, struct vt_dev *d)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { DEPTH, DEPTH, 4, 4, 64 } };
