@@ -19,20 +19,27 @@
 
 struct absent {
 	uint8_t *mem;		/* no page of it is mapped */
+	size_t len;
 	struct ibv_mr *mr;
 };
 
 static bool absent_register(struct absent *a, struct vt_dev *d)
 {
-	a->mr = ibv_reg_mr(d->pd, a->mem, PAGES, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
+	a->mr = ibv_reg_mr(d->pd, a->mem, a->len, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
 	return a->mr;
+}
+
+static void absent_map(struct absent *a, size_t len, int flags, int fd)
+{
+	a->len = len;
+	a->mem = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (a->mem == MAP_FAILED)
+		vt_die("mmap");
 }
 
 static bool absent_open(struct absent *a, struct vt_dev *d)
 {
-	a->mem = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (a->mem == MAP_FAILED)
-		vt_die("mmap");
+	absent_map(a, PAGES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	return absent_register(a, d);
 }
 
@@ -40,7 +47,7 @@ static void absent_close(struct absent *a)
 {
 	if (a->mr && ibv_dereg_mr(a->mr))
 		vt_die("dereg_mr");
-	munmap(a->mem, PAGES);
+	munmap(a->mem, a->len);
 }
 
 static int post_two(struct pair *p, struct ibv_send_wr *wr)
@@ -124,19 +131,9 @@ static bool slow_open(struct absent *a, struct vt_dev *d, const char *device)
 
 	if (fd < 0 || posix_fadvise(fd, 0, SLOW, POSIX_FADV_DONTNEED))
 		vt_die("%s", device);
-	a->mem = mmap(NULL, SLOW, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (a->mem == MAP_FAILED)
-		vt_die("mmap");
+	absent_map(a, SLOW, MAP_SHARED, fd);
 	close(fd);
-	a->mr = ibv_reg_mr(d->pd, a->mem, SLOW, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
-	return a->mr;
-}
-
-static void slow_close(struct absent *a)
-{
-	if (a->mr && ibv_dereg_mr(a->mr))
-		vt_die("dereg_mr");
-	munmap(a->mem, SLOW);
+	return absent_register(a, d);
 }
 
 /* The second packet waits for its page in the sender: the ACK timer must not count that as silence of the receiver. */
@@ -161,7 +158,7 @@ static void slow_payload(struct vt_dev *d)
 	vt_ok(!err && status == IBV_WC_SUCCESS, "WRITE whose second packet waits for a page: no retry is used (%s)",
 	      ibv_wc_status_str(status));
 	pair_close(&p);
-	slow_close(&a);
+	absent_close(&a);
 }
 
 static enum ibv_wc_status read_slow(struct vt_dev *d, const char *device, const struct vt_conn *conn)
@@ -186,7 +183,7 @@ static enum ibv_wc_status read_slow(struct vt_dev *d, const char *device, const 
 	}
 	status = err ? NO_COMPLETION : status_of(p.scq[0], 5000);
 	pair_close(&p);
-	slow_close(&a);
+	absent_close(&a);
 	return status;
 }
 
@@ -362,11 +359,9 @@ static void sparse(struct vt_dev *d)
 	struct pair p;
 	int pages;
 
-	a.mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (a.mem == MAP_FAILED)
-		vt_die("mmap");
+	absent_map(&a, len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	madvise(a.mem, len, MADV_NOHUGEPAGE);	/* EINVAL: this kernel has none */
-	a.mr = ibv_reg_mr(d->pd, a.mem, len, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
+	absent_register(&a, d);
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	status = write_sparse(&p, &a);
 	usleep(100000);		/* a prefetch is not waited for */
@@ -375,9 +370,7 @@ static void sparse(struct vt_dev *d)
 	      "%d WRITEs to pages not present, far from each other: %d pages of memory (%s)", SPARSE_WRITES, pages,
 	      ibv_wc_status_str(status));
 	pair_close(&p);
-	if (a.mr && ibv_dereg_mr(a.mr))
-		vt_die("dereg_mr");
-	munmap(a.mem, len);
+	absent_close(&a);
 }
 
 /* memfd_secret pages have no kernel mapping: access must fail as for an unmapped page. */
@@ -388,9 +381,7 @@ static void secret(struct vt_dev *d, int fd)
 
 	if (ftruncate(fd, PAGES))
 		vt_die("ftruncate");
-	a.mem = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (a.mem == MAP_FAILED)
-		vt_die("mmap");
+	absent_map(&a, PAGES, MAP_SHARED, fd);
 	memset(a.mem, 1, PAGES);
 	absent_register(&a, d);
 	status = by_peer(d, &a, IBV_WR_RDMA_READ);
