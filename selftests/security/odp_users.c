@@ -350,15 +350,7 @@ static void report(const char *what)
 
 static long kernel_kib(void)
 {
-	FILE *f = fopen("/proc/meminfo", "r");
-	char line[128];
-	long kib = 0;
-
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "SUnreclaim: %ld", &kib) != 1)
-		;
-	if (f)
-		fclose(f);
-	return kib;
+	return vt_number("/proc/meminfo", "SUnreclaim:");
 }
 
 static struct ibv_mr *prefetched(uint8_t *mem)
