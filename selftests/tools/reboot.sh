@@ -125,6 +125,6 @@ while read -r line; do
 	esac
 done < "$work/lines"
 ktap_check "the guest came to its end" grep -qx '# end' "$work/lines" || tail -n 30 "$work/console" "$work/qemu.log" | sed 's/^/# /'
-ktap_check "the kernel reported no error" eval "! grep -aE 'WARNING:|BUG:|BUG [^ ]+ \(|Oops|blocked for more than' '$work/console'"
+ktap_check "the kernel reported no error" eval "! grep -aE '$KERNEL_REPORTS' '$work/console'"
 [ -z "${KEEP:-}" ] || cp "$work"/{console,results,qemu.log} "$KEEP"
 ktap_end

@@ -200,6 +200,9 @@ qemu_run() {
 	done
 }
 
+# What an error report in the kernel's log has; SLUB's are "BUG kmalloc-64 (...)".
+KERNEL_REPORTS='WARNING:|BUG:|kernel BUG|BUG [^ ]+ \(|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:'
+
 complaints() { # error reports in the kernel log since the script's start; earlier ones do not concern roan
 	# KCSAN names the functions of both accesses. Races between two functions of the kernel are not roan's.
 	# Counts of memory by line take memory, too: the kernel warns if that allocation fails, as tests of failures want.
@@ -208,6 +211,6 @@ complaints() { # error reports in the kernel log since the script's start; earli
 	grep -qs 'roan-lab: script starts' "$out/dmesg" || from=1
 	sed -n "$from,\$p" "$out/dmesg" 2> /dev/null | awk '!/BUG: KCSAN:/ || /\[roan/' |
 		grep -v 'WARNING:.*alloc_tagging_slab_alloc_hook' |
-		grep -E 'WARNING:|BUG:|kernel BUG|BUG [^ ]+ \(|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:' || true
+		grep -E "$KERNEL_REPORTS" || true
 	grep -s -A12 'unreferenced object' "$out/kmemleak" || true
 }
