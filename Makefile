@@ -137,6 +137,14 @@ install-tool: describe			## installs the tool roan, its manual pages, the rule a
 	install -d $(DESTDIR)/etc/roan $(DESTDIR)/usr/share/man/man4 $(DESTDIR)/usr/share/man/man8
 	tools/man_pages.py $(DESTDIR)/usr/share/man
 
+uninstall:				## removes what `make install` has installed from this tree, under DESTDIR; files in /etc/roan that `roan add` wrote stay
+	rm -rf build/installed
+	$(MAKE) install DESTDIR=$(CURDIR)/build/installed
+	cd build/installed && find . ! -type d ! -name 'modules.*' -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
+	cd build/installed && find . -depth -type d -path '*roan*' -printf '$(DESTDIR)/%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty
+	rm -rf build/installed
+	$(if $(DESTDIR),,depmod $(release))
+
 kernel-tree:				## places the driver into the kernel source SRC, as drivers/infiniband/sw/roan
 	tools/kernel-tree $(SRC)
 
@@ -151,13 +159,5 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 
 clean:					## remove build/
 	rm -rf build
-
-uninstall:				## removes what `make install` has installed from this tree, under DESTDIR; files in /etc/roan that `roan add` wrote stay
-	rm -rf build/installed
-	$(MAKE) install DESTDIR=$(CURDIR)/build/installed
-	cd build/installed && find . ! -type d ! -name 'modules.*' -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
-	cd build/installed && find . -depth -type d -path '*roan*' -printf '$(DESTDIR)/%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty
-	rm -rf build/installed
-	$(if $(DESTDIR),,depmod $(release))
 
 .PHONY: all help mirror module describe provider programs test mutate coverage fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool uninstall dkms deb rpm smp soak kernel-tree clean

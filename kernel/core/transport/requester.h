@@ -267,8 +267,8 @@ struct roan_requester {
 	u32 timed_psn;
 	u32 rto_probe_psn;
 	u32 local_err_idx;	/* valid if @local_err: oldest work request that failed locally */
-	u32 refused_psn;	/* valid if @refused: the peer has refused this request, and answers no more, */
-	u8  refused;		/* enum roan_status: for that reason; 0: none. Responses before it are missing */
+	u32 refused_psn;	/* valid if @refused: of a request that the peer has refused, so that its QP failed */
+	u8  refused;		/* enum roan_status of that request; 0: none. Responses before it are missing */
 	u8  rto_backoff;	/* RTO retransmissions since the last RTT sample; each doubles the RTO */
 	u8  retries_left;
 	u8  rnr_left;
