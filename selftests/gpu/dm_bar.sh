@@ -85,6 +85,7 @@ waits_once() {
 	/usr/bin/python3 -c 'import pyverbs.device' || return 4
 	mountpoint -q $t || mount -t tracefs t $t || return
 	name_bar "$BAR" || return
+	rm -f /tmp/holder	# the file may be of an earlier run
 	"${A[@]}" /usr/bin/python3 -c "$HOLDER" "$ADEV" > /tmp/holder 2>&1 &
 	pid=$!
 	wait_for 60 grep -q ready /tmp/holder || { cat /tmp/holder; return 1; }

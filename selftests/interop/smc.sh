@@ -11,6 +11,7 @@ set_up() {
 		python3 "$HERE/smc.py" eid
 }
 talk() { # N [cut]
+	rm -f /tmp/serve.log	# the file may be of an earlier run
 	on h2 timeout 300 python3 "$HERE/smc.py" serve $H2IP "$1" > /tmp/serve.log 2>&1 &
 	wait_for 60 grep -q ready /tmp/serve.log && on h1 timeout 300 python3 "$HERE/smc.py" talk $H2IP "$@"
 }

@@ -19,6 +19,7 @@ p99() { sed -n 's/.*p99 \([0-9]*\).*/\1/p' "/tmp/$1.log"; }
 beside() { # NAME OPTIONS
 	local name=$1 pid
 	shift
+	rm -f /tmp/flood.log
 	"$USERS" flood -d $H1DEV -u 1001 -c 4 -t 600000 "$@" > "/tmp/flood.log" 2>&1 &
 	pid=$!
 	wait_for 60 grep -q posted /tmp/flood.log || { cat /tmp/flood.log; return 1; }

@@ -16,6 +16,7 @@ share_up() {
 take() {
 	local id=$1 opts=$2 pid rc
 	shift 2
+	rm -f "/tmp/share.$id"	# the file may be of an earlier program
 	# shellcheck disable=SC2086 # a list of options
 	ip netns exec h1 timeout -k 2 500 "$PROGRAMS/user_share" -d "$H1DEV" $opts "$@" > "/tmp/share.$id" 2>&1 &
 	pid=$!

@@ -34,6 +34,7 @@ withhold() { if [ -n "${FUSE:-}" ]; then kill -USR2 "$FUSE"; else fsfreeze -f $F
 stalled() { # OPTIONS
 	local before
 	withhold && before=$(counter $H2DEV rx_fault_queued) || return
+	rm -f /tmp/stall.log	# the file may be of an earlier case
 	"$USERS" stall -d $H2DEV -f $FOLDER/file$FILE -u 1001 "$@" > /tmp/stall.log 2>&1 &
 	echo $! > /tmp/stall.pid
 	wait_for 120 grep -q posted /tmp/stall.log || { cat /tmp/stall.log; return 1; }
@@ -95,6 +96,7 @@ refused_to_unload() {
 }
 users_pages() { # userfaultfd
 	echo 1 > /proc/sys/vm/unprivileged_userfaultfd
+	rm -f /tmp/stall.log
 	"$USERS" uffd -d $H2DEV -u 1001 -n 20 > /tmp/stall.log 2>&1 &
 	echo $! > /tmp/stall.pid
 	wait_for 60 grep -q 'posted\|userfaultfd' /tmp/stall.log

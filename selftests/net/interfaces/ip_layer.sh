@@ -93,6 +93,7 @@ captured() { [ "$(on_wire esp)" -gt 50 ]; }
 # Nothing of the RDMA traffic is readable between the hosts.
 encrypted() {
 	local pid rc
+	rm -f /tmp/wire.log	# the file may be of an earlier run
 	"${A[@]}" tcpdump --immediate-mode -i v1 -U -s 96 -w /tmp/wire.pcap > /tmp/wire.log 2>&1 &
 	pid=$!
 	wait_for 30 grep -q listening /tmp/wire.log || return

@@ -247,6 +247,7 @@ on_wire() { tcpdump -r /tmp/wire.pcap "$1" 2> /dev/null | wc -l; }
 # Nothing of the RDMA traffic is readable on the wire below WireGuard or IPsec.
 encrypted() { # FILTER: the packets that carry it
 	local pid
+	rm -f /tmp/wire.log	# the file may be of an earlier run
 	on h1 tcpdump -i w1 -U -w /tmp/wire.pcap > /tmp/wire.log 2>&1 &
 	pid=$!
 	wait_for 30 grep -q listening /tmp/wire.log || return
@@ -259,6 +260,7 @@ encrypted() { # FILTER: the packets that carry it
 }
 
 mcast_pair() { # MGID [-6]
+	rm -f $OUT_A	# the file may be of an earlier program
 	"${A[@]}" timeout 60 "$PROGRAMS/mcast" -d $ADEV -m "$1" -r 2 -n 20 ${2:-} > $OUT_A 2>&1 &
 	local pid=$!
 	wait_for 60 grep -q joined $OUT_A || { cat $OUT_A; kill $pid; return 1; }

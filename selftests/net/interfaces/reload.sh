@@ -14,6 +14,7 @@ EACH=${EACH:-100}	# seconds that a step may take in a guest that others slow dow
 round() { # NUMBER
 	local pid=
 	if [ $(($1 % 10)) != 0 ]; then
+		rm -f /tmp/traffic	# the file may be of an earlier round
 		timeout -k 1 300 "$LT" traffic -t 300 -d $H1DEV -D $H2DEV > /tmp/traffic 2>&1 & pid=$!
 		wait_for "$EACH" grep -q started /tmp/traffic || { echo "round $1: no traffic:"; cat /tmp/traffic; return 1; }
 	fi
