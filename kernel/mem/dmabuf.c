@@ -136,6 +136,7 @@ static bool dmabuf_maps_page_twice(const struct roan_dmabuf *from)
 		page = vmalloc_to_page(from->map.vaddr + off);
 		if (page && page == before)
 			return true;
+		cond_resched();
 	}
 	return false;
 }

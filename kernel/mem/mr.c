@@ -67,7 +67,7 @@ static bool may_persist(const struct pinned_umem *pin)
 		if (!page_matches_desc(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY) &&
 		    !page_matches_desc(pin->pages[i], IORES_DESC_PERSISTENT_MEMORY_LEGACY))
 			return false;
-		cond_resched();	/* a terabyte has 2^28 pages */
+		cond_resched();
 	}
 	return true;
 }
@@ -107,6 +107,7 @@ static int pin_umem(struct ib_device *dev, u64 start, u64 length, int access, st
 		if (WARN_ON_ONCE(pin->n_pages == n))
 			break;
 		pin->pages[pin->n_pages++] = sg_page_iter_page(&iter);
+		cond_resched();	/* a terabyte has 2^28 pages */
 	}
 	err = -EINVAL;
 	if (pin->n_pages != n || (access & IB_ACCESS_FLUSH_PERSISTENT && !may_persist(pin)))
