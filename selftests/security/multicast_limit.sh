@@ -47,14 +47,18 @@ all_came() {
 	[ $((after - before)) = $((N * RUNS)) ]
 }
 time_is_flat() { # root has no share
-	local few many
+	local few many tries
 	take one "" mcast ::ffff:239.5.0.1 1 1 && got one "1: all" && ns || return
 	few=$NS
 	take many "" mcast ::ffff:239.6.0.1 8000 1 && got many "8000: all" || return
 	sleep 15	# the host's membership reports
-	ns && many=$NS || return
-	echo "# datagram to one group: $few ns; beside 8,000 other groups: $many ns" >&3
-	[ $many -le $((3 * few)) ]	# a search through a list takes 30 times as long
+	for ((tries = 5; tries; tries--)); do	# other guests may have the CPU
+		ns && many=$NS || return
+		echo "# datagram to one group: $few ns; beside 8,000 other groups: $many ns" >&3
+		[ $many -gt $((3 * few)) ] || return 0	# a search through a list takes 30 times as long
+		sleep 1
+	done
+	return 1
 }
 
 share_up
