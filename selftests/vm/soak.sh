@@ -21,6 +21,7 @@ guest() { # LAB SEED
 	export MINUTES=$minutes SEED=$2
 	case $1 in
 	fuzz) LAB='' "$REPO/selftests/fuzz/uverbs/uverbs.sh" ;;
+	qemu*) LAB_ENV="MINUTES SEED" "$HERE/run.sh" "$1" -k slub_debug=FZP -s $((minutes * 60 + 600)) "$REPO/selftests/net/soak.sh" ;;
 	*) LAB_ENV="MINUTES SEED" "$HERE/run.sh" "$1" -s $((minutes * 60 + 600)) "$REPO/selftests/net/soak.sh" ;;
 	esac
 }
