@@ -24,7 +24,7 @@
 #define SLOTS		4
 #define SECOND_RING	4096	/* bytes from the start of a mapping that has two */
 
-static uint8_t *rings[16];	/* by mmap offset / RING_SIZE; 0 is not used */
+static uint8_t *rings[17];	/* by mmap offset / RING_SIZE; 0 is not used */
 static unsigned int num_rings;
 static unsigned int doorbells, rung_for;	/* doorbell calls, and the QP handles they passed */
 static int failures;
