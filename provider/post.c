@@ -186,9 +186,12 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 
 int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	/* Local write is a right of the MR, not of the window. It is accepted because programs set it. */
-	const unsigned int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-				   IBV_ACCESS_ZERO_BASED;
+	/*
+	 * Local write is a right of the MR, not of the window. It is accepted because programs set it. A window of type
+	 * 1 cannot be zero-based: the kernel would fail the bind, and the QP with it.
+	 */
+	const unsigned int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_ATOMIC;
 	const struct ibv_mw_bind_info *info = &bind->bind_info;
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = bind->wr_id,
