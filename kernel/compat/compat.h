@@ -101,4 +101,9 @@
 #define IB_DEVICE_ATOMIC_WRITE		BIT_ULL(40)
 #endif
 
+#ifndef HAVE_ODP_FLUSH		/* also numbers of the userspace ABI */
+#define IB_ODP_SUPPORT_FLUSH		BIT(6)
+#define IB_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
+#endif
+
 #endif /* ROAN_COMPAT_H */

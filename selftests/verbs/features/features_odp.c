@@ -242,6 +242,37 @@ static enum ibv_wc_status by_peer(struct vt_dev *d, const struct absent *a, enum
 	return status;
 }
 
+/* Values of enum ibv_odp_transport_cap_bits and ib_uverbs_device_cap_flags, which older headers lack. */
+#define ODP_FLUSH		(1u << 6)
+#define ODP_ATOMIC_WRITE	(1u << 7)
+#define CAP_FLUSH_GLOBAL	(1ull << 38)
+#define CAP_ATOMIC_WRITE	(1ull << 40)
+#define ATOMIC_WRITE		((enum ibv_wr_opcode)15)
+
+/* What the device can do it can do with on-demand memory, too, and says so. */
+static void newer_operations(struct vt_dev *d)
+{
+	const uint32_t rc = d->attr.odp_caps.per_transport_caps.rc_odp_caps;
+	const uint64_t caps = d->attr.device_cap_flags_ex;
+	enum ibv_wc_status status;
+	struct absent a;
+	struct pair p;
+
+	vt_ok(!(caps & CAP_FLUSH_GLOBAL) || rc & ODP_FLUSH, "the device announces FLUSH of on-demand memory");
+	if (!(caps & CAP_ATOMIC_WRITE)) {
+		vt_ok_skip("ATOMIC_WRITE to a page not present", "the device has no ATOMIC_WRITE");
+		return;
+	}
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	memset(p.buf, 0x77, 8);
+	absent_open(&a, d);
+	status = by_peer_on(&p, &a, ATOMIC_WRITE, 8, 8);
+	vt_ok(rc & ODP_ATOMIC_WRITE && status == IBV_WC_SUCCESS && !memcmp(a.mem + 8, p.buf, 8),
+	      "ATOMIC_WRITE to a page not present, which the device announces (%s)", ibv_wc_status_str(status));
+	pair_close(&p);
+	absent_close(&a);
+}
+
 static enum ibv_wc_status as_read_target(struct vt_dev *d, const struct absent *a)
 {
 	enum ibv_wc_status status = NO_COMPLETION;
@@ -424,6 +455,7 @@ void test_paging(struct vt_dev *d)
 		vt_ok_skip("READ into a page not present", "has no retries, and WIRE loses packets");
 	else
 		response_for_an_absent_page(d);
+	newer_operations(d);
 	sparse(d);
 	test_refusals(d);
 }
