@@ -131,7 +131,10 @@ static int srq_move_posted(struct roan_srq *srq, struct roan_ring *fresh, u32 ma
 		cond_resched();
 		spin_lock_irqsave(&srq->post_lock, flags);
 		spin_lock(&srq->lock);
-		err = roan_ring_move_posted(&srq->ring, fresh, &move, most);
+		/* The rings have a power of two of slots, so @fresh may have room for more than may be posted to it. */
+		err = roan_ring_pending(&srq->ring) > max_wr ? -EINVAL : 0;
+		if (!err)
+			err = roan_ring_move_posted(&srq->ring, fresh, &move, most);
 		if (!err)
 			srq->max_wr = max_wr;
 		spin_unlock(&srq->lock);

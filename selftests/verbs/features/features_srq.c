@@ -125,6 +125,10 @@ static void resize(struct vt_dev *d)
 	      r.n, i, MESSAGES);
 	r.err = ibv_modify_srq(srq, &(struct ibv_srq_attr) { .max_wr = POSTED / 2 }, IBV_SRQ_MAX_WR);
 	vt_ok(r.err, "SRQ: a resize below the number of its receives fails (error %d)", r.err);
+	r.err = ibv_modify_srq(srq, &(struct ibv_srq_attr) { .max_wr = POSTED - 1 }, IBV_SRQ_MAX_WR);
+	err = ibv_modify_srq(srq, &(struct ibv_srq_attr) { .max_wr = POSTED }, IBV_SRQ_MAX_WR);
+	vt_ok(r.err == EINVAL && !err, "SRQ: a resize to one less than that fails, to that number not (errors %d, %d)", r.err,
+	      err);
 	close_both(&p, srq);
 }
 
