@@ -247,6 +247,7 @@ u32 roan_iomem_atomic_write(const struct roan_iomem *io, u64 pos, u64 value);
 
 int roan_odp_init(void);
 void roan_odp_exit(void);
+extern const struct ib_odp_caps roan_odp_caps;	/* what works with on-demand memory */
 
 /*
  * Registers a region of the current process's memory; ERR_PTR. @start 0 with @length U64_MAX: implicit region, the

@@ -24,18 +24,6 @@ static DEFINE_MUTEX(adding);	/* serialises roan_device_add(): one device per net
 
 /* ---- attributes of the device and its port ---- */
 
-/* No RECV for UC and UD: they can receive into ODP memory, but drop a message whose pages are not present. */
-static const struct ib_odp_caps odp_caps = {
-	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
-	.per_transport_caps = {
-		.rc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV | IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
-			       IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV | IB_ODP_SUPPORT_FLUSH |
-			       IB_ODP_SUPPORT_ATOMIC_WRITE,
-		.uc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE,
-		.ud_odp_caps = IB_ODP_SUPPORT_SEND,
-	},
-};
-
 static void fill_attrs(struct ib_device_attr *a)
 {
 	a->fw_ver = 1ull << 32;
@@ -55,7 +43,7 @@ static void fill_attrs(struct ib_device_attr *a)
 	if (IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
 		a->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
 	a->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG | IBK_ON_DEMAND_PAGING;
-	a->odp_caps = odp_caps;
+	a->odp_caps = roan_odp_caps;
 	a->max_send_sge = ROAN_MAX_SGE;
 	a->max_recv_sge = ROAN_MAX_SGE;
 	a->max_sge_rd = ROAN_MAX_SGE;
