@@ -253,6 +253,19 @@ static int get_context(struct roan_context *roan)
 	return err ?: ring_map(&roan->db_hints.ring, roan->vctx.context.cmd_fd, &resp.roan.db_hints);
 }
 
+static int query_context(struct roan_context *roan)
+{
+	struct roan_alloc_ucontext_resp resp = { 0 };
+	struct ib_uverbs_attr attr = {
+		.attr_id = ROAN_ATTR_QUERY_CONTEXT_RESP, .len = sizeof(resp), .data = (uintptr_t)&resp,
+	};
+	int err = ibv_cmd_query_context(&roan->vctx.context, NULL);
+
+	err = err ?: roan_ioctl(&roan->vctx.context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, &attr, 1);
+	roan->qp_handles = resp.features & ROAN_FEATURE_QP_HANDLE;
+	return err;
+}
+
 /* Takes ownership of @cmd_fd, also on failure. */
 static struct verbs_context *make_context(struct ibv_device *ibdev, int cmd_fd, bool import)
 {
@@ -266,7 +279,7 @@ static struct verbs_context *make_context(struct ibv_device *ibdev, int cmd_fd, 
 		return NULL;
 	roan->single_threaded = getenv("ROAN_SINGLE_THREADED") != NULL;
 	roan->one_cpu = sysconf(_SC_NPROCESSORS_ONLN) == 1;
-	err = import ? ibv_cmd_query_context(&roan->vctx.context, NULL) : get_context(roan);
+	err = import ? query_context(roan) : get_context(roan);
 	if (err) {
 		verbs_uninit_context(&roan->vctx);
 		free(roan);

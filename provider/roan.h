@@ -55,7 +55,7 @@ struct roan_context {
 	struct roan_db_hints db_hints;
 	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
 	bool one_cpu;			/* the machine has one CPU: an empty poll yields it */
-	bool qp_handles;		/* the kernel knows ROAN_FEATURE_QP_HANDLE. False in an imported context */
+	bool qp_handles;		/* the kernel knows ROAN_FEATURE_QP_HANDLE */
 };
 
 struct roan_td {

@@ -174,6 +174,7 @@ static struct attribute *device_attrs[] = {
 static const struct attribute_group device_group = { .attrs = device_attrs };
 
 static const struct uapi_definition roan_uapi_defs[] = {
+	UAPI_DEF_CHAIN(roan_ucontext_defs),
 	UAPI_DEF_CHAIN(roan_doorbell_defs),
 	UAPI_DEF_CHAIN(roan_dm_defs),
 	UAPI_DEF_CHAIN(roan_qp_cc_defs),

@@ -2,10 +2,17 @@
 /* User contexts. Mapping of rings is in base/user_mem.c, handling of doorbell hints in tx/doorbell_batch.c. */
 #include <linux/sched/mm.h>
 #include <rdma/uverbs_ioctl.h>
+#define UVERBS_MODULE_NAME roan
+#include <rdma/uverbs_named_ioctl.h>
 #include "base/base.h"
 #include "mem/mem.h"
 #include "tx/tx.h"
 #include "verbs/verbs.h"
+
+#define UCTX_RESP ((struct roan_alloc_ucontext_resp) {				\
+	.features = ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE,		\
+	.max_inline = ROAN_MAX_INLINE,						\
+})
 
 /* False for an older provider, whose response buffer ends before db_hints. */
 static bool uctx_knows_hints(const struct ib_udata *udata)
@@ -13,17 +20,10 @@ static bool uctx_knows_hints(const struct ib_udata *udata)
 	return udata->outlen >= sizeof(struct roan_alloc_ucontext_resp);
 }
 
-static int uctx_respond(struct ib_udata *udata, struct roan_alloc_ucontext_resp *resp)
-{
-	resp->features = ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE;
-	resp->max_inline = ROAN_MAX_INLINE;
-	return roan_udata_out(udata, resp, sizeof(*resp));
-}
-
 int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 {
 	struct roan_ucontext *uctx = to_roan_ucontext(ibuctx);
-	struct roan_alloc_ucontext_resp resp = {};
+	struct roan_alloc_ucontext_resp resp = UCTX_RESP;
 	struct roan_alloc_ucontext_req req = {};
 	int err;
 
@@ -49,7 +49,7 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 		if (err)
 			goto err_put_user;
 	}
-	err = uctx_respond(udata, &resp);
+	err = roan_udata_out(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_free_hints;
 	return 0;
@@ -82,9 +82,22 @@ void roan_disassociate_ucontext(struct ib_ucontext *uctx)
 {
 }
 
+/* The method has no udata: a provider asks by an attribute, which one that does not need the answer leaves out. */
 int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs)
 {
-	struct roan_alloc_ucontext_resp resp = {};
+	const struct roan_alloc_ucontext_resp resp = UCTX_RESP;
 
-	return uctx_respond(&attrs->driver_udata, &resp);
+	if (!uverbs_attr_is_valid(attrs, ROAN_ATTR_QUERY_CONTEXT_RESP))
+		return 0;
+	return uverbs_copy_to_struct_or_zero(attrs, ROAN_ATTR_QUERY_CONTEXT_RESP, &resp, sizeof(resp));
 }
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(roan_query_context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
+			     UVERBS_ATTR_PTR_OUT(ROAN_ATTR_QUERY_CONTEXT_RESP,
+						 UVERBS_ATTR_STRUCT(struct roan_alloc_ucontext_resp, reserved),
+						 UA_OPTIONAL));
+
+const struct uapi_definition roan_ucontext_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &roan_query_context),
+	{}
+};

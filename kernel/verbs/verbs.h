@@ -21,6 +21,7 @@ int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata);
 void roan_dealloc_ucontext(struct ib_ucontext *uctx);
 void roan_disassociate_ucontext(struct ib_ucontext *uctx);
 int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs);
+extern const struct uapi_definition roan_ucontext_defs[];
 
 /* parent.c: the device above the ib_device in sysfs; one for each */
 int roan_parent_add(struct roan_dev *dev);	/* before ib_register_device(); takes RTNL */

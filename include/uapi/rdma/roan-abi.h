@@ -254,7 +254,7 @@ struct roan_alloc_ucontext_req {
 	__aligned_u64 features;		/* enum roan_features of the provider; unknown bits are ignored */
 };
 
-struct roan_alloc_ucontext_resp {	/* also the response of QUERY_CONTEXT */
+struct roan_alloc_ucontext_resp {	/* also ROAN_ATTR_QUERY_CONTEXT_RESP */
 	__aligned_u64 features;		/* enum roan_features of this kernel */
 	__u32 max_inline;		/* bytes, per send WQE */
 	__u32 reserved;
@@ -264,6 +264,11 @@ struct roan_alloc_ucontext_resp {	/* also the response of QUERY_CONTEXT */
 	 * ring either, because the ring has only one producer.
 	 */
 	struct roan_ring_desc db_hints;
+};
+
+/* Of the standard method UVERBS_METHOD_QUERY_CONTEXT. A kernel that does not know it leaves the buffer as it is. */
+enum roan_query_context_attrs {
+	ROAN_ATTR_QUERY_CONTEXT_RESP = 0x1000,	/* struct roan_alloc_ucontext_resp, out; optional */
 };
 
 struct roan_create_cq_resp {		/* also the response of resize_cq */
