@@ -557,6 +557,7 @@ struct ib_mr *roan_odp_reg_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->ib.iova = iova;	/* for roan_mr_trace() */
+	mr->ib.length = length;
 	mr->iova = roan_mr_first(iova, access);
 	mr->length = length;
 	mr->access = access & ~IB_ACCESS_HUGETLB;
