@@ -343,6 +343,7 @@ static u32 pacer_round(struct roan_limiter *l, struct roan_tx_round *round, enum
 	due = l->now;
 	may = early ? roan_pacer_early(&l->pacer, l->now, &due) : roan_pacer_allow(&l->pacer, l->now);
 	if (may >= bytes) {
+		WRITE_ONCE(l->last_side, side);
 		rate_set_edt(l, round, due);
 		return may;
 	}

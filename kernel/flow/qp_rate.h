@@ -22,6 +22,7 @@ struct roan_limiter {
 	/* no limit and no event subscribed: the packet path skips the limiter. WRITE_ONCE, read without lock */
 	bool bypass;
 	bool active;			/* @cc was started for the current connection */
+	u8  last_side;			/* enum roan_queue_id: was allowed to send last; read without lock */
 	u64 now;			/* ns: start of the last pacer round, or time of the last event */
 	u64 edt_ns;			/* ns: earliest departure time of the last train handed to fq early */
 	struct roan_cc cc;
@@ -54,6 +55,17 @@ static inline struct roan_limiter *roan_limiter_of(const struct roan_qp *qp)
 	struct roan_limiter *l = READ_ONCE(qp->limiter);
 
 	return unlikely(l) && !READ_ONCE(l->bypass) ? l : NULL;
+}
+
+/*
+ * While the rate is limited the queue that runs first takes all that may leave at that time. True: it is the turn of
+ * the send queue. Any context.
+ */
+static inline bool roan_rate_requests_first(const struct roan_qp *qp)
+{
+	const struct roan_limiter *l = roan_limiter_of(qp);
+
+	return unlikely(l) && READ_ONCE(l->last_side) == ROAN_QUEUE_RQ;
 }
 
 /* The ports of a QP's paths differ, and that of path 0 is the QP's own. They are in the range that RoCE v2 names. */

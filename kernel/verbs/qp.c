@@ -6,6 +6,7 @@
 #include <linux/rcupdate_wait.h>
 #include "base/base.h"
 #include "flow/flow.h"
+#include "flow/qp_rate.h"
 #include "net/net.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
@@ -39,6 +40,19 @@ static void qp_send_events(struct roan_qp *qp, unsigned long bits)
 	}
 }
 
+/* READ responses and requests share the QP's rate, and a wait for it ends for both at once: they take turns. */
+static void qp_run_queues(struct roan_qp *qp, unsigned long bits)
+{
+	bool requests_first = roan_rate_requests_first(qp);
+
+	if (bits & BIT(ROAN_DEFER_SEND) && requests_first)
+		roan_send(qp);
+	if (bits & BIT(ROAN_DEFER_RESPOND))
+		roan_respond(qp);
+	if (bits & BIT(ROAN_DEFER_SEND) && !requests_first)
+		roan_send(qp);
+}
+
 static void qp_run_deferred(struct roan_deferred *item, unsigned long bits)
 {
 	struct roan_qp *qp = container_of(item, struct roan_qp, deferred);
@@ -49,10 +63,7 @@ static void qp_run_deferred(struct roan_deferred *item, unsigned long bits)
 		roan_flush(qp);
 	if (bits & BIT(ROAN_DEFER_RESTART))
 		roan_qp_restart(qp);
-	if (bits & BIT(ROAN_DEFER_RESPOND))
-		roan_respond(qp);
-	if (bits & BIT(ROAN_DEFER_SEND))
-		roan_send(qp);
+	qp_run_queues(qp, bits);
 	qp_send_events(qp, bits);
 	roan_qp_put(qp);
 }

@@ -479,45 +479,6 @@ static void window_key(struct vt_dev *d)
 	vt_ok(!ibv_dealloc_mw(mw), "MW type 2: freed");
 }
 
-/*
- * At 16 Mbit/s 64 KB with headers take at least 33 ms. Only a lower bound on the time is checked: a busy machine is
- * slow.
- */
-static void rate_limit(struct vt_dev *d)
-{
-	struct ibv_qp_attr slower = { .qp_state = IBV_QPS_RTS, .rate_limit = 16000 };
-	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 64000 };
-	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
-	uint64_t began, took;
-	struct pair p;
-	int err, i;
-
-	if (!(d->attr.packet_pacing_caps.supported_qpts & 1 << IBV_QPT_RC))
-		return vt_ok_skip("rate limit", "the device has none");
-	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
-	err = ibv_modify_qp_rate_limit(p.qp[0], &limit);
-	vt_ok(!err, "rate limit: 64 Mbit/s is accepted");
-	/* The way of perftest (--rate_limit_type=PP). */
-	err = ibv_modify_qp(p.qp[0], &slower, IBV_QP_STATE | IBV_QP_RATE_LIMIT);
-	vt_ok(!err, "rate limit: 16 Mbit/s by ibv_modify_qp() is accepted");
-	began = vt_now_ms();
-	for (i = 0; !err && i < 4; i++) {
-		err = post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, BUF / 2, 65536, IBV_SEND_SIGNALED);
-		if (!err && status_of(p.scq[0], 10000) != IBV_WC_SUCCESS)
-			err = EIO;
-	}
-	took = vt_now_ms() - began;
-	vt_ok(!err && took >= 130, "rate limit: 256 KB take 130 ms or more (%llu)", (unsigned long long)took);
-	limit.rate_limit = 0;
-	vt_ok(!ibv_modify_qp_rate_limit(p.qp[0], &limit), "rate limit: can be removed");
-	limit.typical_pkt_sz = 64;
-	vt_ok(ibv_modify_qp_rate_limit(p.qp[0], &limit) == EOPNOTSUPP, "rate limit: burst and packet size are EOPNOTSUPP");
-	limit.typical_pkt_sz = 0;
-	err = ibv_modify_qp(p.qp[0], &reset, IBV_QP_STATE);
-	vt_ok(!err && ibv_modify_qp_rate_limit(p.qp[0], &limit) == EINVAL, "rate limit: of a QP that cannot send is EINVAL");
-	pair_close(&p);
-}
-
 static void everything(struct vt_dev *d)
 {
 	queries(d);
@@ -530,7 +491,7 @@ static void everything(struct vt_dev *d)
 	windows(d);
 	window_key(d);
 	test_regions(d);
-	rate_limit(d);
+	test_rate(d);
 	test_errors(d);
 	test_error_order(d);
 	test_write_order(d);

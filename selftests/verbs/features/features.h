@@ -54,6 +54,7 @@ void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for links that lose packets */
 void test_paging(struct vt_dev *d);	/* features_odp.c */
+void test_rate(struct vt_dev *d);	/* features_rate.c */
 void test_regions(struct vt_dev *d);	/* features_regions.c */
 void test_srq(struct vt_dev *d);		/* features_srq.c */
 void test_share(struct vt_dev *d);	/* features_share.c */
