@@ -6,6 +6,7 @@
  *	rate KBPS	ibv_modify_qp_rate_limit()
  *	again		RESET, and connects anew
  *	own NAME	creates a second QP with ROAN_CC=NAME; prints its number
+ *	late MS		sends a message to itself, and posts the receive MS milliseconds later; 0: before
  */
 #define _GNU_SOURCE
 #include "roandv.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct ibv_qp *new_qp(struct vt_dev *d, struct ibv_cq *cq)
 {
@@ -45,6 +47,31 @@ static int set_rate(struct ibv_qp *qp, int kbps)
 	return ibv_modify_qp_rate_limit(qp, &a);
 }
 
+/* 0 or an errno. RNR NAKs answer the message until then. */
+static int receive_late(struct vt_dev *d, struct ibv_qp *qp, struct ibv_cq *cq, int ms)
+{
+	static char bytes[64];
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, bytes, sizeof(bytes), IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { .addr = (uintptr_t)bytes, .length = sizeof(bytes), .lkey = mr ? mr->lkey : 0 };
+	struct ibv_send_wr send = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_send_wr *bad_send;
+	struct ibv_recv_wr *bad_recv;
+	struct ibv_wc wc;
+	int err = mr ? 0 : errno, i;
+
+	if (!err && !ms)
+		err = ibv_post_recv(qp, &recv, &bad_recv);
+	if (!err)
+		err = ibv_post_send(qp, &send, &bad_send);
+	usleep(ms * 1000);
+	if (!err && ms)
+		err = ibv_post_recv(qp, &recv, &bad_recv);
+	for (i = 0; !err && i < 2; i++)
+		err = vt_poll(cq, &wc, 10000) && wc.status == IBV_WC_SUCCESS ? 0 : EIO;
+	return err ?: ibv_dereg_mr(mr);
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_qp *qp, *second;
@@ -73,6 +100,8 @@ int main(int argc, char **argv)
 			err = roandv_set_cc(qp, value);
 		} else if (value && !strcmp(word, "rate")) {
 			err = set_rate(qp, atoi(value));
+		} else if (value && !strcmp(word, "late")) {
+			err = receive_late(&d, qp, cq, atoi(value));
 		} else if (value && !strcmp(word, "own")) {
 			setenv("ROAN_CC", value, 1);
 			second = new_qp(&d, cq);
