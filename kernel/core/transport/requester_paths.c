@@ -334,6 +334,8 @@ static void path_received(struct roan_requester *r, u32 psn, bool sacked, u64 no
 		path_is_back(p, path, now);
 	if (path_ahead(path, p->number[at]) < 0)
 		path->last_received = p->number[at];
+	if ((s32)ns < 0)
+		return;		/* it left before its departure time */
 	/* Copies give no RTT sample (Karn). Nor do responses to READs: the peer takes time to read the data. */
 	if (not_timed && !(sacked && psn_set_has(p->asked_once, ROAN_PATH_PSNS, psn)))
 		return;

@@ -16,7 +16,8 @@ static bool path_to_try(struct roan_paths *p, u32 n, u64 now, u32 *which)
 	if (path->failed)
 		return now >= p->probe_at;
 	longest = max(p->rtt_ns, p->read_ns);
-	if (!longest || now - path->sent_at <= (u64)UNUSED_RTTS * n * longest)
+	/* Signed: sent_at may be a departure time. */
+	if (!longest || (s64)(now - path->sent_at) <= (s64)UNUSED_RTTS * n * longest)
 		return false;
 	roan_path_start_again(path);
 	return true;

@@ -136,6 +136,24 @@ static void next__sends_single_packets_by_a_failed_path(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->n_failed, 0u);
 }
 
+/* With pacer_edt packets are handed over up to 200 us before they leave. */
+static void next__path_whose_packets_leave_later_is_in_use(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 4, 0);
+	u32 i;
+
+	f->r.paths->rtt_ns = 20000;
+	for (i = 0; i < 8 * TRAIN; i++) {
+		KUNIT_ASSERT_EQ(test, roan_requester_next(&f->r, f->now, &f->e), ROAN_NEXT_PACKET);
+		roan_requester_sent(&f->r, &f->e, f->now + 200000);
+		KUNIT_EXPECT_EQ(test, path_of(f, i), path_of(f, i / TRAIN * TRAIN));
+		KUNIT_EXPECT_GT(test, f->r.paths->path[f->e.path].share, 16u);
+	}
+	received(f, 0, 0, 100);		/* it left early all the same */
+	KUNIT_EXPECT_EQ(test, f->r.paths->rtt_ns, 20000u);
+	KUNIT_EXPECT_EQ(test, f->r.paths->max_rtt_ns, 0u);
+}
+
 static void next__waits_when_the_window_is_full(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 0);
@@ -450,6 +468,7 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(sacked__counts_packets_of_the_same_path_only),
 	KUNIT_CASE(sacked__takes_a_packet_as_lost_when_all_others_would_have_arrived),
 	KUNIT_CASE(next__sends_single_packets_by_a_failed_path),
+	KUNIT_CASE(next__path_whose_packets_leave_later_is_in_use),
 	KUNIT_CASE(next__waits_when_the_window_is_full),
 	KUNIT_CASE(received__lowers_the_share_of_a_slow_path),
 	KUNIT_CASE(received__compares_with_the_peers_shortest_round_trip),
