@@ -498,7 +498,7 @@ bool roan_paths_expired(struct roan_requester *r, u32 psn, u64 now, u64 *at)
 	struct roan_paths *p = r->paths;
 	struct roan_path *path = path_of(p, psn);
 	u16 number = p->number[psn % ROAN_PATH_PSNS];
-	u32 since = (u32)now - p->sent_at[psn % ROAN_PATH_PSNS], latest = path_latest(p);
+	s32 since = (u32)now - p->sent_at[psn % ROAN_PATH_PSNS], latest = path_latest(p);	/* < 0: leaves later */
 
 	if (path->failed && (s16)(number - path->failed_at) <= 0)
 		return true;

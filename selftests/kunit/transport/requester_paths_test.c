@@ -91,6 +91,27 @@ static void sacked__counts_packets_of_the_same_path_only(struct kunit *test)
 	expect_packet(test, f, 1, true);
 }
 
+/* The copies leave 200 us later (pacer_edt), or another CPU sent them after the time that this one has. */
+static void sacked__waits_for_copies_that_have_not_left(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 3 * TRAIN);
+	u32 n;
+
+	f->holes.any_lost = true;
+	f->r.paths->rtt_ns = 20000;
+	f->r.paths->max_rtt_ns = 20000;
+	sack(f, 0, 0xf8);		/* 4 to 8 are received */
+	for (n = 0; f->r.repair_left; n++) {
+		KUNIT_ASSERT_EQ(test, roan_requester_next(&f->r, f->now, &f->e), ROAN_NEXT_PACKET);
+		roan_requester_sent(&f->r, &f->e, f->now + 200000);
+	}
+	KUNIT_EXPECT_EQ(test, n, (u32)TRAIN);
+	f->now += 20000;
+	sack(f, 0, 0x1f8);		/* and 9 */
+	KUNIT_EXPECT_FALSE(test, f->r.repair_left);
+	KUNIT_EXPECT_LT(test, roan_requester_reorder_deadline(&f->r), f->now + 200000 + 100000);
+}
+
 static void sacked__takes_a_packet_as_lost_when_all_others_would_have_arrived(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 2 * TRAIN);
@@ -466,6 +487,7 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(next__changes_the_path_after_each_train),
 	KUNIT_CASE(batch_count__ends_with_the_train),
 	KUNIT_CASE(sacked__counts_packets_of_the_same_path_only),
+	KUNIT_CASE(sacked__waits_for_copies_that_have_not_left),
 	KUNIT_CASE(sacked__takes_a_packet_as_lost_when_all_others_would_have_arrived),
 	KUNIT_CASE(next__sends_single_packets_by_a_failed_path),
 	KUNIT_CASE(next__path_whose_packets_leave_later_is_in_use),
