@@ -47,14 +47,21 @@ static u32 reorder_overtakers(const struct roan_requester *r, const struct roan_
 	return max(roan_sack_count(&pkt->sack, psn_diff(later, pkt->psn) - 1), 1u);
 }
 
+/* @at may be later: another CPU read the clock after this one, and came first. */
+static u32 reorder_since(u32 at, u64 now)
+{
+	return max((s32)((u32)now - at), 0);
+}
+
 /* True if packet @psn has waited long enough. If not, it will have at lost_at or later. */
 static bool reorder_is_over(struct roan_requester *r, u32 psn, u64 now)
 {
 	struct roan_holes *h = r->holes;
-	u32 waited = (u32)now - h->overtaken_at[psn % ROAN_HOLES], wait = roan_reorder_wait_ns(r, 1 + h->reorder_steps);
+	u32 waited = reorder_since(h->overtaken_at[psn % ROAN_HOLES], now);
+	u32 wait = roan_reorder_wait_ns(r, 1 + h->reorder_steps);
 
 	if (psn_diff(psn, h->late_psn) > 0)
-		waited = min(waited, (u32)now - h->late_at);
+		waited = min(waited, reorder_since(h->late_at, now));
 	if (waited >= wait) {
 		h->lost_by_time = true;
 		return true;

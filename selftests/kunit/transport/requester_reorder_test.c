@@ -53,6 +53,19 @@ static void reorder__loss_is_found_by_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->r.n_seq_naks, 1);
 }
 
+/* Two CPUs handle SACKs of one QP: the second has read the clock before the first. */
+static void reorder__time_of_another_cpu(struct kunit *test)
+{
+	struct req_fixture *f = sent(test, 10);
+
+	f->now += 20 * US;
+	KUNIT_EXPECT_EQ(test, sack(f, 3, 0x2), ROAN_EV_PROGRESS);
+	f->now -= US;
+	KUNIT_EXPECT_EQ(test, sack(f, 3, 0xa), ROAN_EV_PROGRESS);
+	KUNIT_EXPECT_FALSE(test, f->holes.any_lost);
+	KUNIT_EXPECT_EQ(test, f->holes.lost_at, f->now + WAIT);
+}
+
 /* No answer comes for longer than twice the round trip of those that overtook: what waits is not lost by that. */
 static void reorder__sack_timer_waits(struct kunit *test)
 {
@@ -284,6 +297,7 @@ static void reorder__tolerance_decreases(struct kunit *test)
 static struct kunit_case requester_reorder_cases[] = {
 	KUNIT_CASE(reorder__alone_sends_nothing_again),
 	KUNIT_CASE(reorder__loss_is_found_by_time),
+	KUNIT_CASE(reorder__time_of_another_cpu),
 	KUNIT_CASE(reorder__sack_timer_waits),
 	KUNIT_CASE(reorder__any_number_before_the_first_loss),
 	KUNIT_CASE(reorder__loss_is_found_by_count),
