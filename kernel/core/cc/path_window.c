@@ -68,7 +68,8 @@ void roan_min_rtt_sample(struct roan_min_rtt *min_rtt, u64 ns, u64 now)
 {
 	u32 least = READ_ONCE(min_rtt->ns), at = now >> 20, age = at - READ_ONCE(min_rtt->at);
 
-	if (least && ns > least && age < MIN_RTT_LIFE)
+	/* The age may be -1: another CPU read the clock after this one, and came first. */
+	if (least && ns > least && age + 1 < MIN_RTT_LIFE)
 		return;
 	if (ns == least && !age)
 		return;		/* most often: the cache line stays shared */

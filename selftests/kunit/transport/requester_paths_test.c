@@ -228,6 +228,20 @@ static void received__compares_with_the_peers_shortest_round_trip(struct kunit *
 }
 
 /* The smaller the window, the longer a round trip may take before it is an excess. */
+static void min_rtt__time_of_another_cpu(struct kunit *test)
+{
+	struct roan_min_rtt min_rtt = {};
+	u64 now = 5ull << 20;
+
+	roan_min_rtt_sample(&min_rtt, 20000, now);
+	roan_min_rtt_sample(&min_rtt, 90000, now - 1000);
+	KUNIT_EXPECT_EQ(test, min_rtt.ns, 20000u);
+	roan_min_rtt_sample(&min_rtt, 90000, now + 9 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, min_rtt.ns, 20000u);
+	roan_min_rtt_sample(&min_rtt, 90000, now + 11 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, min_rtt.ns, 90000u);
+}
+
 static void received__lets_a_small_window_grow(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 16);
@@ -494,6 +508,7 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(next__waits_when_the_window_is_full),
 	KUNIT_CASE(received__lowers_the_share_of_a_slow_path),
 	KUNIT_CASE(received__compares_with_the_peers_shortest_round_trip),
+	KUNIT_CASE(min_rtt__time_of_another_cpu),
 	KUNIT_CASE(received__lets_a_small_window_grow),
 	KUNIT_CASE(received__reduces_the_window_after_a_long_time),
 	KUNIT_CASE(next__asks_for_an_ack_each_quarter_of_the_window),
