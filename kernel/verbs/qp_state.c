@@ -370,7 +370,7 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 	}
 }
 
-/* Applies attributes that may change in RTS or SQD (IBTA vol. 1, table 91). */
+/* Applies attributes that may change in RTS, SQD or SQE (IBTA vol. 1, table 91). */
 static void qp_tune(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
 {
@@ -398,7 +398,7 @@ static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_
 		if (next != cur || next == IB_QPS_RESET || next == IB_QPS_ERR)
 			qp_enter_state(qp, next);
 		qp->rq.resp.cfg.denied_ops = roan_qp_denied_ops(qp->access);
-		if (cur == IB_QPS_RTS || cur == IB_QPS_SQD)
+		if (cur == IB_QPS_RTS || cur == IB_QPS_SQD || cur == IB_QPS_SQE)
 			qp_tune(qp);
 	}
 	qp_unlock_queues(qp);
