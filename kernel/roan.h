@@ -153,7 +153,7 @@ struct roan_av {
 	u8  dmac[ETH_ALEN];		/* as given, for query_ah(); packets take theirs from the neighbour table */
 	u32 flow_label;
 	u16 sport;			/* UDP source port: flow entropy */
-	u8  static_rate;		/* enum ib_rate; 0: port speed */
+	u8  static_rate;		/* enum ib_rate; stored for queries only */
 	int ifindex;			/* netdev of @sgid: dev->ndev, or a VLAN on it that may be removed earlier */
 	const struct ib_gid_attr *sgid_attr;	/* holds a reference */
 	u32 ah_num;

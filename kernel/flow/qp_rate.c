@@ -60,17 +60,13 @@ bool roan_rate_uses_ecn(const struct roan_qp *qp, u8 prio)
 }
 
 /*
- * bit/s: the lowest of modify_qp's rate limit, the administrator's cap and the path's static rate; 0: none. The
- * static rate of an address handle of a datagram QP is ignored.
+ * bit/s: the lower of modify_qp's rate limit and the administrator's cap; 0: none. The static rate of a path has no
+ * meaning on RoCE: peers with Linux before 6.5 fill it with their interface's speed, rounded down to 10, 20, 30 or
+ * 40 Gbit/s.
  */
 static u64 rate_cap_of(const struct roan_qp *qp)
 {
-	u64 limit = qp->attr.rate_limit * 1000ull;
-	const struct roan_av *av = roan_qp_av(qp);
-	int mbps = av && av->static_rate ? ib_rate_to_mbps(av->static_rate) : 0;
-	u64 path = mbps > 0 ? mbps * 1000000ull : 0;
-
-	return min_not_zero(min_not_zero(limit, path), READ_ONCE(qp->admin_rate_cap) * 1000ull);
+	return min_not_zero(qp->attr.rate_limit, READ_ONCE(qp->admin_rate_cap)) * 1000ull;
 }
 
 /* bit/s; 0: unknown. The speed that a veth or a tap reports is meaningless, so cc_param/link_speed overrides it. */

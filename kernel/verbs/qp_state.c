@@ -412,11 +412,6 @@ static void qp_sync_error(struct roan_qp *qp)
 		roan_qp_enter_err(qp);
 }
 
-static bool qp_attr_sets_cap(const struct ib_qp_attr *attr, int mask)
-{
-	return mask & IB_QP_RATE_LIMIT || (mask & IB_QP_AV && rdma_ah_get_static_rate(&attr->ah_attr));
-}
-
 static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state cur = READ_ONCE(qp->state);
@@ -437,7 +432,7 @@ static int qp_modify(struct roan_qp *qp, const struct ib_qp_attr *attr, int mask
 	if (!err && cur == IB_QPS_SQD && mask & IB_QP_AV)
 		err = roan_qp_find_peer(qp, prep.av, &prep.peer);
 	if (!err && (next == IB_QPS_RTR || next == IB_QPS_RTS))
-		err = roan_rate_prepare(qp, qp_attr_sets_cap(attr, mask));
+		err = roan_rate_prepare(qp, mask & IB_QP_RATE_LIMIT);
 	if (!err && cur == IB_QPS_RTR && next == IB_QPS_RTS)
 		err = roan_qp_alloc_paths(qp);
 	if (!err && cur == IB_QPS_SQE && next == IB_QPS_RTS)

@@ -23,6 +23,7 @@ from qp_state import shown
 
 TRACING = "/sys/kernel/tracing/"
 LINK, HALF = 10_000_000, 5_000_000      # kbit/s; the first CNP takes 1023/2048
+IBV_RATE_2_5_GBPS = 2   # not in pyverbs
 STILL = {"rpg_time_reset": 131071, "dce_tcp_rtt": 131071, "rpg_ai_rate": 1}     # slow recovery
 QUICK = {"rpg_time_reset": 1, "dce_tcp_rtt": 55, "rpg_ai_rate": 800000}
 PAPER = {"rpg_time_reset": 55, "dce_tcp_rtt": 55, "rpg_ai_rate": 40}
@@ -94,6 +95,14 @@ def answers_only(v):
     capped = shown(p.DEV, qp)
     qp.close()
     result(capped.get("rate_kbps") == 5000, "a cap holds for a QP in RTR", f"{capped}")
+
+
+def ignores_static_rate(v):
+    """A peer with Linux before 6.5 sends its interface's speed as static rate, which the RDMA CM hands to modify_qp."""
+    qp = v.connected(e.IBV_QPT_RC, static_rate=IBV_RATE_2_5_GBPS)
+    static = shown(p.DEV, qp)
+    qp.close()
+    result("rate_kbps" not in static, "the static rate of a path does not limit its QP", f"{static}")
 
 
 def never_held_back(v, qp):
@@ -178,6 +187,7 @@ def main():
     qp = v.connected(e.IBV_QPT_RC, timeout=0)
     seen_and_traced(v, qp)
     answers_only(v)
+    ignores_static_rate(v)
     never_held_back(v, qp)
     qp.close()
     names_the_path(v)
