@@ -47,7 +47,7 @@ static int set_answering(bool on)
 	if (on == answering)
 		return 0;
 	if (on && rxe_loaded()) {
-		pr_err("roan: answer_rxe: %s is loaded and has link type rxe: unload it first (modprobe -r %s)\n",
+		pr_err("roan: answer_rxe: %s is loaded and has link type rxe: unload it first (rmmod %s)\n",
 		       RXE, RXE);
 		return -EBUSY;
 	}

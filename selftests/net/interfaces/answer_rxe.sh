@@ -135,6 +135,18 @@ reaches_rxe() { # the parameter is off
 	rdma link add rxe0 type rxe netdev v1 && wait_for 60 rdma link show rxe0/1 && rxe_loaded && is_rxe rxe0
 }
 
+# The page's commands, while rdma_rxe has a device, and roan is loaded without the parameter.
+page_is_followed() {
+	rdma link del rxe0 && answer N && modprobe rdma_rxe || return
+	rdma link add rxe0 type rxe netdev v1 && is_rxe rxe0 && rdma link del rxe0 || return
+	echo "install roan /sbin/insmod $(roan_ko) \$CMDLINE_OPTS" > /etc/modprobe.d/lab.conf
+	awk '/^```/ { if (text ~ /answer-rxe.conf/) { printf "%s", text; exit } text = ""; next } { text = text $0 "\n" }' \
+		"$REPO/Documentation/rdma-rxe.md" | sed "s|/usr/share/roan|$REPO/tools|" > /tmp/page
+	cat /tmp/page
+	bash -ex /tmp/page || return
+	! rxe_loaded && modprobe rdma_rxe && ! rxe_loaded && rdma link add rxe0 type rxe netdev v1 && is_roan rxe0
+}
+
 ktap_header
 modinfo rdma_rxe > /dev/null 2>&1 || { ktap_skip "answer_rxe" "this kernel has no rdma_rxe"; ktap_end; }
 { load_modules && wire; } || { ktap_fail "set-up"; ktap_end; }
@@ -171,4 +183,5 @@ ktap_check "after that, type rxe is still rdma_rxe's" is_rxe rxe0
 rdma link del rxe0
 ktap_check "after rdma_rxe has gone: on" sh -c "modprobe -r rdma_rxe && echo Y > $PARAM && rdma link add rxe0 type rxe netdev v1"
 ktap_check "that device is roan's" is_roan rxe0
+ktap_check "the commands of rdma-rxe.md while both modules are loaded" page_is_followed
 ktap_end
