@@ -13,6 +13,11 @@ MEMLOCK = 2 << 20	# bytes: the rings of some queue pairs and a region of 1 MiB
 SIGNED = b"~Module signature appended~\n"
 
 
+def unchecked(path):
+    """A file with names that any user may have chosen, of mount points for example: they need not be UTF-8."""
+    return open(path, encoding="utf-8", errors="replace")
+
+
 def release():
     return os.environ.get("ROAN_RELEASE") or os.uname().release	# the variable is for tests
 
@@ -39,7 +44,7 @@ def signer_known(path):
     """False if the kernel has no key of the signer's name; True also where that cannot be seen, as by a user who is not root."""
     try:
         name = output("modinfo", "-F", "signer", path).strip()
-        with open(below("proc/keys")) as f:
+        with unchecked(below("proc/keys")) as f:
             keys = [line for line in f if " asymmetri " in line]
     except (NotChecked, OSError):
         return True
@@ -107,7 +112,7 @@ def private_abi():
     """Number of libibverbs' private ABI, which is also in the name of a provider's file; None: no libibverbs."""
     try:
         ctypes.CDLL("libibverbs.so.1")
-        with open("/proc/self/maps") as maps:
+        with unchecked("/proc/self/maps") as maps:
             path = re.search(r"(/\S*libibverbs\.so\.1\S*)", maps.read())[1]
     except (OSError, TypeError):
         return None
@@ -188,9 +193,9 @@ def memlock(devices):
 
 def cgroup_folders():
     """Of this process in the rdma controller's hierarchy, from its own group up to the root."""
-    with open("/proc/self/cgroup") as f:
+    with unchecked("/proc/self/cgroup") as f:
         groups = [line.strip().split(":", 2) for line in f]
-    with open("/proc/self/mounts") as f:
+    with unchecked("/proc/self/mounts") as f:
         mounts = [line.split()[1:4] for line in f]
     for _, controllers, path in groups:
         for point, kind, options in mounts:

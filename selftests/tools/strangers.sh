@@ -56,6 +56,13 @@ closed_output() { # the reader has ended: no traceback, status 0
 	[ "$rc" = 0 ] && [ ! -s "$dir/err" ]
 }
 
+# A mount point whose name is not UTF-8, as any user makes one with FUSE: in a mount namespace of its own.
+doctor_goes_on() {
+	# shellcheck disable=SC2016 # for the other shell
+	unshare -m sh -c 'mkdir "$1" && mount -t tmpfs none "$1" && shift && exec "$@"' sh "$dir/caf"$'\xe9' \
+		"$REPO/tools/roan" doctor --only rdma_cgroup
+}
+
 ktap_header
 ktap_check "top: a process's name with an escape sequence" top_shows_it
 ktap_check "watch: the same" watch_goes_on
@@ -69,6 +76,11 @@ if command -v gnuplot > /dev/null; then
 	ktap_check "plot: quotation marks in names" plot_runs_nothing
 else
 	ktap_skip "plot: quotation marks in names" "no gnuplot"
+fi
+if unshare -m true 2> /dev/null; then
+	ktap_check "doctor: a mount point whose name is not UTF-8" doctor_goes_on
+else
+	ktap_skip "doctor: a mount point whose name is not UTF-8" "no mount namespace of its own"
 fi
 if [ "$(id -u)" = 0 ]; then
 	ktap_check "up: a file that is a folder" up_goes_on
