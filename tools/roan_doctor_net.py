@@ -200,8 +200,9 @@ def receive_queues(d, links):
 def interrupts(d, links):
     irqs = listing(below("sys/class/net", d.netdev, "device/msi_irqs"))
     cpus = [cpu_list(first_line(below("proc/irq", i, "effective_affinity_list"))) for i in irqs]
+    cpus = [c for c in cpus if c]	# an interrupt that is not in use has none
     if len(cpus) > 2 and len(cpu_list(first_line(below("sys/devices/system/cpu/online")))) > 1 and len(set().union(*cpus)) == 1:
-        yield Finding("irq-one-cpu", d.netdev, "%d interrupts, CPU %d" % (len(cpus), next(iter(cpus[0]))))
+        yield Finding("irq-one-cpu", d.netdev, "%d interrupts, CPU %d" % (len(cpus), *cpus[0]))
 
 
 def numa(d, links):

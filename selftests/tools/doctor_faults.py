@@ -285,6 +285,9 @@ def imitated_cases():
         put(nic + "msi_irqs/%d" % irq, "msix")
         put("proc/irq/%d/effective_affinity_list" % irq, str(cpu))
     check("all interrupts on one CPU", roan_doctor_net.interrupts, ["irq-one-cpu"])
+    put(nic + "msi_irqs/39", "msix")
+    put("proc/irq/39/effective_affinity_list", "")
+    check("... beside one that is not in use", roan_doctor_net.interrupts, ["irq-one-cpu"])
     put("proc/irq/42/effective_affinity_list", "3")
     check("interrupts on two CPUs", roan_doctor_net.interrupts, [])
     for n in range(4):
