@@ -70,14 +70,14 @@ def examine(only=(), gpus=None):
     e = Examination(only)
     e.make(roan_doctor_host.module)
     e.make(tools)
+    links, here = {}, []
     try:
         links = roan_doctor_net.interfaces()
         here, elsewhere = roan_doctor_net.devices(links)
+        if os.path.isdir(roan_doctor_host.below("sys/module/roan")):
+            e.make(no_device, here, elsewhere, links)
     except NotChecked as why:
-        links, here, elsewhere = {}, [], []
         e.skipped.append(("devices", str(why)))
-    if os.path.isdir(roan_doctor_host.below("sys/module/roan")):
-        e.make(no_device, here, elsewhere, links)
     for check in roan_doctor_host.CHECKS:
         e.make(check, here)
     for d in here:

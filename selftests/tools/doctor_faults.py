@@ -114,7 +114,7 @@ def program_cases():
         skip("the rdma controller: rdma-cgroup", "this kernel has no rdma controller")
     else:
         rdma_controller()
-    case("no rdma tool", {"tool-missing"}, "mkdir -p /tmp/bin; ln -sf $(command -v ip ss nft ethtool) /tmp/bin", "", "--only", "tools", ns="h1", env={"PATH": "/tmp/bin"})
+    case("no rdma tool", {"tool-missing"}, "mkdir -p /tmp/bin; ln -sf $(command -v ip ss nft ethtool) /tmp/bin", "", ns="h1", env={"PATH": "/tmp/bin"})
 
 
 def rdma_controller():
