@@ -90,6 +90,12 @@ nothing_left() {
 	[ ! -e "$root/etc/roan" ] && [ -z "$(find "$root/var/lib/dkms" -name 'roan*')" ]
 }
 
+# The link that this makes is in no package.
+exporter_enabled() {
+	in_root systemctl enable roan-exporter.service &&
+		[ -L "$root/etc/systemd/system/multi-user.target.wants/roan-exporter.service" ]
+}
+
 removed() {
 	in_root dpkg --purge roan roan-dkms libroan libroan-dev > "$log" 2>&1 || { cat "$log"; return 1; }
 	nothing_left
@@ -149,6 +155,7 @@ ktap_check "the exporter is not enabled" eval "in_root systemctl is-enabled roan
 ktap_check "udev: an interface without a file wants no unit" eval "! wanted"
 mkdir -p "$root/etc/roan" && echo device=roan0 > "$root/etc/roan/lo.conf"
 ktap_check "udev: an interface with a file wants its unit" wanted
+ktap_check "the exporter is enabled" exporter_enabled
 ktap_check "a purge leaves no file" removed
 [ "${#releases[@]}" = 0 ] || ktap_check "make install, then make uninstall: no file is left" from_the_tree
 ktap_check "rpm: rpmbuild" rpms_built || ktap_end
@@ -156,5 +163,6 @@ ktap_check "rpm: rpmlint reports nothing" lint_rpms
 ktap_check "rpm: the packages install, each file as packaged" rpms_installed
 [ "${#releases[@]}" = 0 ] || ktap_check "rpm: DKMS: the module for ${releases[0]} is installed" rpm_dkms "${releases[0]}"
 ktap_check "rpm: roan runs" eval "in_root roan status | grep -q 'no roan device'"
+ktap_check "rpm: the exporter is enabled" exporter_enabled
 ktap_check "rpm: removal leaves no file" rpms_removed
 ktap_end
