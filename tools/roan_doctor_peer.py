@@ -290,8 +290,8 @@ class Server:
         except Exception:		# whatever the client sends: its visit ends, the server goes on
             return
         finally:
-            self.stop({})
             self.probes.udp.close()
+            self.stop({})
 
 
 def moved(d, before):
@@ -306,7 +306,7 @@ def listen(port, examine):
         mine, other = scoped(tcp.getsockname()), scoped(visitor)
         try:
             Server(Line(tcp), mine, socket.AF_INET6 if ":" in mine else socket.AF_INET, port, examine).serve(other)
-        except OSError as e:
+        except (OSError, NotChecked) as e:	# NotChecked: the device is gone, and so are its counters
             print("roan doctor: %s: %s" % (other, e), file=sys.stderr, flush=True)
         tcp.close()
 

@@ -37,6 +37,48 @@ peer_is_cleaned() {
 	END
 }
 
+# The device and its counters go while a visitor's program runs, and then the visitor: the next one is answered.
+listener_goes_on() {
+	python3 - "$REPO/tools" <<-'END'
+		import json, socket, sys, threading, types
+		sys.dont_write_bytecode = True
+		sys.path.insert(0, sys.argv[1])
+		import roan_doctor_peer
+		class Device:
+		    name, netdev, mtu, addresses, looks = "roan0", "eth0", 1500, ["127.0.0.1"], 0
+		    setting = gid_index = lambda self, what: 1
+		    def counters(self):
+		        self.looks += 1
+		        if self.looks > 1:
+		            raise roan_doctor_peer.NotChecked("rdma statistic: error: No such device")
+		        return {}
+		roan_doctor_peer.listening = lambda port: True
+		roan_doctor_peer.pingpong = lambda *args: ["sleep", "60"]
+		free = socket.create_server(("127.0.0.1", 0))
+		port = free.getsockname()[1]
+		free.close()
+		threading.excepthook = lambda args: print("the listener has ended:", args.exc_value)
+		listener = threading.Thread(target=roan_doctor_peer.listen, daemon=True,
+		                            args=(port, lambda: (types.SimpleNamespace(findings=[]), [Device()])))
+		listener.start()
+		def visit(*requests):
+		    for _ in range(100):
+		        try:
+		            tcp = socket.create_connection(("127.0.0.1", port), timeout=10)
+		            break
+		        except ConnectionRefusedError:
+		            listener.join(0.05)
+		    line = roan_doctor_peer.Line(tcp)
+		    answers = [line.call(**r) for r in requests]
+		    line.file.close()
+		    tcp.close()
+		    return answers
+		visit({"do": "hello"}, {"do": "start", "what": "pingpong", "mtu": 1024})
+		listener.join(1)
+		sys.exit(not listener.is_alive() or visit({"do": "hello"})[0]["device"]["name"] != "roan0")
+	END
+}
+
 plot_runs_nothing() {
 	printf "time_ms,x';system('touch %s/owned');'_gbps\n1,2\n2,3\n" "$dir" > "$dir/it's.csv"
 	roan plot "$dir/it's.csv" -o "$dir/o'.svg" -t "it's" && grep -q '</svg>' "$dir/o'.svg" && [ ! -e "$dir/owned" ]
@@ -72,6 +114,7 @@ else
 	ktap_skip "exporter: the same" "no prometheus_client"
 fi
 ktap_check "doctor: texts of a peer" peer_is_cleaned
+ktap_check "doctor --listen: its device goes during a visit" listener_goes_on
 if command -v gnuplot > /dev/null; then
 	ktap_check "plot: quotation marks in names" plot_runs_nothing
 else
