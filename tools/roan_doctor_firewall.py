@@ -78,6 +78,9 @@ def equal(have, want, sets):
 
 
 def matches(match, packet, sets):
+    fib = match["left"].get("fib", {}) if isinstance(match["left"], dict) else {}
+    if fib.get("result") == "oif" and "saddr" in fib["flags"] and isinstance(match["right"], bool):
+        return match["right"] == (match["op"] == "==")	# a packet without a route back is dropped by firewalld: a peer has one
     have = packet.value(match["left"]) if isinstance(match["left"], dict) else None
     if have is False:		# the expression does not apply to the packet, which ends the rule
         return False
@@ -93,6 +96,19 @@ def matches(match, packet, sets):
     return None
 
 
+def chosen(vmap, packet, sets):
+    """The verdicts of a verdict map that the packet may get, the default one last. With each: True, or None if not known."""
+    have = packet.value(vmap["key"])
+    verdicts = vmap["data"]["set"] if isinstance(vmap["data"], dict) else sets.get(vmap["data"][1:], [])
+    for key, verdict in sorted(verdicts, key=lambda v: v[0] == "*") if have is not False else []:
+        key = key.get("elem", {}).get("val", key) if isinstance(key, dict) else key
+        result = True if key == "*" else None if have is None else equal(have, key, sets)
+        if result is not False:
+            yield verdict, result
+        if result:
+            return
+
+
 class Ruleset:
     def __init__(self, objects):
         self.chains, self.rules, self.sets = [], {}, {}
@@ -102,22 +118,27 @@ class Ruleset:
             elif "rule" in o:
                 r = o["rule"]
                 self.rules.setdefault((r["family"], r["table"], r["chain"]), []).append(r)
-            elif "set" in o:
-                self.sets.setdefault((o["set"]["family"], o["set"]["table"]), {})[o["set"]["name"]] = o["set"].get("elem", [])
+            for s in (o[kind] for kind in ("set", "map") if kind in o):
+                self.sets.setdefault((s["family"], s["table"]), {})[s["name"]] = s.get("elem", [])
 
     def walk(self, key, packet, sure, effects, depth=0):
         """The verdict of a chain: drop, accept, or None. `effects` collects what may happen on the way."""
         sets = self.sets.get(key[:2], {})
         for rule in self.rules.get(key, []):
             certain = sure
-            for statement in rule.get("expr", []):
+            statements = [(s, True) for s in rule.get("expr", [])]
+            while statements:
+                statement, result = statements.pop(0)
                 kind = next(iter(statement))
                 value = statement[kind]
+                certain = certain and result is True
                 if kind == "match":
                     result = matches(value, packet, sets)
                     if result is False:
                         break
                     certain = certain and result is True
+                elif kind == "vmap":
+                    statements[:0] = chosen(value, packet, sets)
                 elif kind in ("limit", "xt", "lookup", "quota", "ct count"):
                     certain = False
                 elif kind in ("drop", "reject"):
@@ -137,7 +158,7 @@ class Ruleset:
                 elif kind == "return":
                     if certain:
                         return None
-                elif kind in ("vmap", "queue", "tproxy"):
+                elif kind in ("queue", "tproxy"):
                     effects.append(("drop", rule))
                 elif kind == "mangle":
                     effects.append((("mangle", certain, value), rule))

@@ -203,6 +203,19 @@ def firewall_cases():
           INPUT % 'ct state { established, related } accept; ct status dnat accept; meta l4proto { icmp, ipv6-icmp } accept; reject with icmpx admin-prohibited;')
     rules("... by a chain of its own", set(),
           "ip netns exec h1 nft 'table inet t { chain roce { udp dport 4791 iifname \"v*\" accept; }; chain c { type filter hook input priority 0; policy drop; jump roce; }; }'")
+    verdicts = "ct state vmap { established : accept, related : accept, invalid : drop }; meta l4proto tcp tcp dport vmap { 22 : drop };"
+    rules("verdict maps that drop others", set(), INPUT % (verdicts + "udp dport vmap { 53 : drop, 4791 : accept }; drop;"))
+    rules("... that drop the port", {"firewall-drop"}, INPUT % (verdicts + "udp dport vmap { 53 : accept, 4000-5000 : drop };"))
+    rules("... that has a name, and chains", {"firewall-drop"},
+          "ip netns exec h1 nft 'table inet t { map m { type inet_service : verdict; elements = { 4791 : jump roce }; }; chain roce { drop; }; "
+          "chain c { type filter hook input priority 0; udp dport vmap @m; }; }'")
+    rules("a verdict map of addresses", {"firewall-maybe"}, INPUT % "ip saddr vmap { 10.7.0.77 : drop };")
+    if fails("modprobe -n nft_fib_inet"):
+        skip("packets without a route back are dropped, as by firewalld", "this kernel has no fib expression")
+    else:
+        rules("packets without a route back are dropped, as by firewalld", set(),
+              "ip netns exec h1 nft 'table inet t { chain c { type filter hook prerouting priority -290; "
+              "meta nfproto ipv6 fib saddr . mark . iif oif missing drop; }; }'")
     rules("a rule for some addresses", {"firewall-maybe"}, INPUT % "ip saddr 10.7.0.77 udp dport 4791 drop;")
     rules("iptables", {"firewall-drop"}, "ip netns exec h1 iptables -A INPUT -p udp --dport 4791 -j DROP")
     rules("rules of roce-guard.nft", set(), "sed 's/\"eth0\"/\"v1\"/' %s/Documentation/roce-guard.nft | ip netns exec h1 nft -f -" % REPO)
