@@ -7,8 +7,9 @@
  *			page fault has taken so far, so that few are needed and few packets are sent in vain.
  *
  * The first phase ends after ROAN_RNR_GRACE_NS, which is usually less than an ACK timeout (4.096 us * 2^14 is 67 ms),
- * or after more than ROAN_RNR_GRACE_DUPS duplicates, more than probes and repairs cause in that time: the requester's
- * ACK timeouts are then so short that its retries may soon be used up.
+ * or after more than ROAN_RNR_GRACE_DUPS duplicates: probes and repairs cause no more in that time (three of each, as
+ * their intervals double), so the requester's ACK timeouts are short. It has seven retries at most, and the duplicate
+ * that uses the last one must be answered.
  */
 #ifndef ROAN_RNR_DEFER_H
 #define ROAN_RNR_DEFER_H
@@ -17,7 +18,7 @@
 #include "core/transport/wire.h"
 
 #define ROAN_RNR_GRACE_NS	50000000ull
-#define ROAN_RNR_GRACE_DUPS	7
+#define ROAN_RNR_GRACE_DUPS	6
 
 #define ROAN_PSN_NONE	U32_MAX
 

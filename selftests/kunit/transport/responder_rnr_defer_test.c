@@ -66,13 +66,29 @@ static void defer_rnr__early_after_many_duplicates(struct kunit *test)
 
 		KUNIT_EXPECT_TRUE(test, absent(f, now));
 		for (u32 i = 0; i <= ROAN_RNR_GRACE_DUPS; i++) {
-			now += 40000 / (ROAN_RNR_GRACE_DUPS + 1);
+			now += 42000 / (ROAN_RNR_GRACE_DUPS + 1);
 			KUNIT_EXPECT_EQ(test, take(f, packet ? remainder_of_600() : request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
 			KUNIT_EXPECT_EQ(test, roan_responder_defer_rnr(&f->r, now, &f->a), i == ROAN_RNR_GRACE_DUPS);
 		}
 		KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_RNR | 4);	/* 0.04 ms */
 		KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
 	}
+}
+
+/* A requester has seven retries at most (9.9.2.4.2): the duplicate that uses the last one gets an RNR NAK. */
+static void defer_rnr__before_the_last_retry_is_lost(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+	bool answered = false;
+
+	take(f, request(0x0c, 0, 0, 600));
+	KUNIT_EXPECT_TRUE(test, absent(f, MS));
+	for (u32 retry = 1; retry <= 7; retry++) {
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+		answered = roan_responder_defer_rnr(&f->r, (1 + retry) * MS, &f->a);
+		KUNIT_EXPECT_TRUE(test, !answered || retry == 7);
+	}
+	KUNIT_EXPECT_TRUE(test, answered);
 }
 
 /* A duplicate of an executed SEND before the READ gets the RNR NAK: its ACK must not overtake the blocked response. */
@@ -208,6 +224,7 @@ static void unblocked__for_a_new_request_in_its_resource(struct kunit *test)
 static struct kunit_case responder_rest_cases[] = {
 	KUNIT_CASE(defer_rnr__once_per_duplicate),
 	KUNIT_CASE(defer_rnr__early_after_many_duplicates),
+	KUNIT_CASE(defer_rnr__before_the_last_retry_is_lost),
 	KUNIT_CASE(defer_rnr__for_a_duplicate_send),
 	KUNIT_CASE(unblocked__when_the_requester_moved_past),
 	KUNIT_CASE(unblocked__not_if_all_is_requested_again),
