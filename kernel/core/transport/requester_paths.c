@@ -450,10 +450,13 @@ static void path_fails(struct roan_paths *p, struct roan_path *path, u64 now)
 		p->train_left = 0;
 }
 
-/* Packet @psn, or a response to it, is lost, @since ns after it was sent. */
+/*
+ * Packet @psn, or a response to it, is lost, @since ns after it was sent. Signed: another CPU may have stored a time
+ * later than @now.
+ */
 static void path_check(struct roan_paths *p, u32 psn, u32 since, u64 now)
 {
-	if (now - path_of(p, psn)->received_at >= since)
+	if ((s64)(now - path_of(p, psn)->received_at) >= (s64)since)
 		path_fails(p, path_of(p, psn), now);
 }
 
@@ -487,7 +490,7 @@ u64 roan_paths_read_wait_ns(const struct roan_requester *r)
 /* A copy has expired. Copies give no RTT sample, so a time that is too short would stay so: it doubles, as an RTO. */
 static void path_back_off(struct roan_paths *p, u64 now)
 {
-	if (now - p->backoff_at < path_latest(p))
+	if ((s64)(now - p->backoff_at) < (s64)path_latest(p))
 		return;
 	p->backoff_at = now;
 	p->backoff = min(p->backoff + 1, MAX_BACKOFF);

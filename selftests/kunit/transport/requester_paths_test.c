@@ -134,6 +134,24 @@ static void sacked__takes_a_packet_as_lost_when_all_others_would_have_arrived(st
 	KUNIT_EXPECT_NE(test, f->e.path, failed);
 }
 
+/* The same, but the path has delivered something to another CPU, which read the clock after this one. */
+static void sacked__path_that_delivered_to_another_cpu_has_not_failed(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 2 * TRAIN);
+	struct roan_path *path = &f->r.paths->path[path_of(f, TRAIN)];
+
+	received(f, 0, TRAIN - 1, 20);
+	while (send_one(f) == ROAN_NEXT_PACKET)
+		;
+	f->now += 15 * NSEC_PER_USEC;
+	sack(f, TRAIN, 0x8);
+	f->now = roan_requester_reorder_deadline(&f->r);
+	path->received_at = f->now + 1000;
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	KUNIT_EXPECT_FALSE(test, path->failed);
+	KUNIT_EXPECT_EQ(test, f->r.paths->n_failed, 0u);
+}
+
 static void next__sends_single_packets_by_a_failed_path(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 0);
@@ -503,6 +521,7 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(sacked__counts_packets_of_the_same_path_only),
 	KUNIT_CASE(sacked__waits_for_copies_that_have_not_left),
 	KUNIT_CASE(sacked__takes_a_packet_as_lost_when_all_others_would_have_arrived),
+	KUNIT_CASE(sacked__path_that_delivered_to_another_cpu_has_not_failed),
 	KUNIT_CASE(next__sends_single_packets_by_a_failed_path),
 	KUNIT_CASE(next__path_whose_packets_leave_later_is_in_use),
 	KUNIT_CASE(next__waits_when_the_window_is_full),
