@@ -372,7 +372,7 @@ void roan_paths_response(struct roan_requester *r, u32 psn, u64 now)
 {
 	struct roan_paths *p = r->paths;
 	struct roan_path *path = path_of(p, psn);
-	u32 at = psn % ROAN_PATH_PSNS;
+	u32 at = psn % ROAN_PATH_PSNS, ns = max((u32)now - p->sent_at[at], 1u);
 
 	if (!path_remove_response(p, psn))
 		return;
@@ -383,9 +383,9 @@ void roan_paths_response(struct roan_requester *r, u32 psn, u64 now)
 		return;
 	if ((s16)(p->number[at] - path->last_read) > 0)
 		path->last_read = p->number[at];
-	if (!path_is_first_response(p, psn))
-		return;
-	path_measure_read(r, path, psn, max((u32)now - p->sent_at[at], 1u), now);
+	if ((s32)ns < 0 || !path_is_first_response(p, psn))
+		return;		/* < 0: the request left before its departure time */
+	path_measure_read(r, path, psn, ns, now);
 	path_adapt_share(p, path, PATH_READ, p->number[at]);
 }
 

@@ -423,6 +423,23 @@ static void read__is_lost_when_it_was_overtaken_on_its_path(struct kunit *test)
 	KUNIT_EXPECT_NE(test, f->e.path, failed);
 }
 
+/* With pacer_edt the request was to leave 200 us later, but the interface has a queue that does not wait. */
+static void read__answered_before_it_was_to_leave_gives_no_sample(struct kunit *test)
+{
+	struct req_fixture *f = read_by_paths(test, 4);
+	struct roan_paths *p = f->r.paths;
+	u32 window = p->read_window.size;
+
+	KUNIT_ASSERT_EQ(test, roan_requester_next(&f->r, f->now, &f->e), ROAN_NEXT_PACKET);
+	roan_requester_sent(&f->r, &f->e, f->now + 200 * NSEC_PER_USEC);
+	f->now += 20 * NSEC_PER_USEC;
+	responded(f, 0, 7);
+	KUNIT_EXPECT_EQ(test, p->max_read_ns, 0u);
+	KUNIT_EXPECT_EQ(test, p->min_read.ns, 0u);
+	KUNIT_EXPECT_EQ(test, p->read_window.size, window);
+	KUNIT_EXPECT_EQ(test, p->n_awaited, 0u);
+}
+
 static void read__waits_when_the_window_is_full(struct kunit *test)
 {
 	struct req_fixture *f = read_by_paths(test, 4);
@@ -538,6 +555,7 @@ static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(reset__keeps_the_window_of_psns_small),
 	KUNIT_CASE(read__gives_each_request_a_path),
 	KUNIT_CASE(read__is_lost_when_it_was_overtaken_on_its_path),
+	KUNIT_CASE(read__answered_before_it_was_to_leave_gives_no_sample),
 	KUNIT_CASE(read__waits_when_the_window_is_full),
 	KUNIT_CASE(read__is_not_overtaken_by_an_old_one),
 	KUNIT_CASE(read__answered_request_is_not_missing),
