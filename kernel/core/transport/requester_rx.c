@@ -485,7 +485,7 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 void roan_requester_retransmit(struct roan_requester *r, u64 now)
 {
 	if (!r->failed && roan_requester_outstanding(r))
-		go_back(r, now);
+		go_back(r, max(now, r->rnr_until));	/* an RNR wait does not count for the timeouts */
 }
 
 /*

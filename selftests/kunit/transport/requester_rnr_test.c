@@ -46,6 +46,27 @@ static void rnr__wait_is_no_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_slack(&f->r, roan_requester_deadline(&f->r)), roan_timeout_ns(10) / 4);
 }
 
+/*
+ * The response comes during the RNR wait, and a page fault of this host keeps it from being placed: the request is sent
+ * again after the wait, and the timeout begins then.
+ */
+static void rnr__wait_is_no_timeout_after_a_page_fault(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture(test);
+
+	post(f, ROAN_OP_READ, 8);
+	send_all(f);
+	answer(f, ROAN_AETH_RNR | 0, 0, 0);
+	f->now += NSEC_PER_MSEC;
+	roan_requester_retransmit(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + roan_timeout_ns(10));
+}
+
 static struct req_fixture *infinite_rnr_retry(struct kunit *test)
 {
 	struct roan_requester_cfg cfg = rc;
@@ -200,6 +221,7 @@ static struct kunit_case requester_rnr_cases[] = {
 	KUNIT_CASE(rnr__waits),
 	KUNIT_CASE(rnr__budget),
 	KUNIT_CASE(rnr__wait_is_no_timeout),
+	KUNIT_CASE(rnr__wait_is_no_timeout_after_a_page_fault),
 	KUNIT_CASE(rnr__for_ever),
 	KUNIT_CASE(rnr__delay_grows_to_one_ms),
 	KUNIT_CASE(rnr__one_packet_until_it_is_accepted),
