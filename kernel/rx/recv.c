@@ -265,7 +265,7 @@ static void rx_handle_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 n
 	__must_hold(&qp->sq.lock)
 {
 	if (qp->sq.rx_fault_wait)
-		return;
+		return roan_requester_dropped(&qp->sq.req, &rx->pkt);
 	switch (rx->pkt.info->op) {
 	case ROAN_OP_ACK:
 		roan_requester_acked(&qp->sq.req, &rx->pkt, now);

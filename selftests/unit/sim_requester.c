@@ -246,7 +246,7 @@ void sim_take_response(struct sim *sim, struct side *s, const struct roan_pkt *p
 	u32 index, offset;
 
 	if (s->sink_fault_until)
-		return;
+		return roan_requester_dropped(&s->req, pkt);
 	hurry(sim, s);
 	if (pkt->info->op == ROAN_OP_ACK) {
 		roan_requester_acked(&s->req, pkt, sim->now);

@@ -466,8 +466,14 @@ static inline u64 roan_requester_reorder_deadline(const struct roan_requester *r
 }
 
 /*
- * A response was dropped because of a page fault, which is resolved now: retransmits from the oldest unacknowledged
- * PSN. Uses no retry.
+ * A response was dropped because of a page fault, and so is this one, which comes before it is resolved. The peer
+ * repeats all but a refusal, which is remembered.
+ */
+void roan_requester_dropped(struct roan_requester *r, const struct roan_pkt *pkt);
+/*
+ * The page fault is resolved now: retransmits from the oldest unacknowledged PSN. Uses no retry. If the peer has
+ * refused a request, its QP has failed and answers nothing: then the oldest request fails at once, as refused or, if
+ * it is another one, as if all retries were used up. The caller retires.
  */
 void roan_requester_retransmit(struct roan_requester *r, u64 now);
 

@@ -115,6 +115,21 @@ static inline bool read_ends_piece(const struct roan_requester *r, const struct 
 	return pos + 1 == w->n_psn || (pos + 1) % read_piece(r, w) == 0;
 }
 
+/* True if @pkt, an ACK packet, refuses a request: the peer's QP has failed. */
+static inline bool refuses(const struct roan_pkt *pkt)
+{
+	return (pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_NAK &&
+	       (pkt->syndrome & ROAN_AETH_VALUE_MASK) != ROAN_NAK_PSN_SEQUENCE;
+}
+
+/* True if the peer has refused a part of the oldest work request, which may be a READ that got some responses. */
+static inline bool refuses_oldest(const struct roan_requester *r)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
+
+	return work_pos(w, r->refused_psn) < w->n_psn;
+}
+
 /* True if a READ or atomic before work request @index is not complete. */
 static inline bool unanswered_before(const struct roan_requester *r, u32 index)
 {

@@ -291,6 +291,12 @@ static bool req_refusal_is_next(struct roan_requester *r, u64 now)
 	return psn_diff(r->refused_psn, r->una_psn) < 0 || roan_req_acknowledge(r, r->refused_psn, now);
 }
 
+static void req_note_refusal(struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	r->refused = req_remote_error(pkt->syndrome & ROAN_AETH_VALUE_MASK);
+	r->refused_psn = pkt->psn;
+}
+
 /*
  * Raises the credit limit to that of the packet, never lowers it: the code rounds down, and an old response may arrive
  * late.
@@ -333,9 +339,8 @@ static enum roan_event req_negative_ack(struct roan_requester *r, const struct r
 	u8 value = pkt->syndrome & ROAN_AETH_VALUE_MASK;
 	bool rnr = (pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_RNR;
 
-	if (!rnr && value != ROAN_NAK_PSN_SEQUENCE) {
-		r->refused = req_remote_error(value);
-		r->refused_psn = pkt->psn;
+	if (refuses(pkt)) {
+		req_note_refusal(r, pkt);
 		return req_refusal_is_next(r, now) ? req_give_up(r, r->refused) : roan_read_missing(r, pkt->psn, now);
 	}
 	if (!roan_req_acknowledge(r, pkt->psn, now))
@@ -482,9 +487,19 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
 	return ROAN_EV_PROGRESS;
 }
 
+void roan_requester_dropped(struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	if (!r->failed && pkt->info->op == ROAN_OP_ACK && refuses(pkt) && req_is_awaited(r, pkt->psn))
+		req_note_refusal(r, pkt);
+}
+
 void roan_requester_retransmit(struct roan_requester *r, u64 now)
 {
-	if (!r->failed && roan_requester_outstanding(r))
+	if (r->failed || !roan_requester_outstanding(r))
+		return;
+	if (r->refused)
+		req_give_up(r, req_refusal_is_next(r, now) || refuses_oldest(r) ? r->refused : ROAN_ST_RETRY_EXC_ERR);
+	else
 		go_back(r, max(now, r->rnr_until));	/* an RNR wait does not count for the timeouts */
 }
 

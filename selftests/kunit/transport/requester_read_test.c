@@ -128,6 +128,59 @@ static void read__refusal_that_comes_first_is_remembered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
+static void dropped(struct req_fixture *f, u8 opcode, u8 syndrome, u32 n)
+{
+	struct roan_pkt pkt = {
+		.info = roan_opcode(opcode), .opcode = opcode, .psn = psn_add(PSN0, n), .syndrome = syndrome,
+	};
+
+	roan_requester_dropped(&f->r, &pkt);
+}
+
+/* A response waits for a page fault, and what comes meanwhile is dropped: the peer repeats it, if it still can. */
+static void read__refusal_during_a_page_fault_is_remembered(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+	u32 i;
+
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_WRITE, 8);
+	send_all(f);
+	for (i = 0; i < 2; i++) {
+		respond(f, FIRST, i, MTU);
+		dropped(f, 0x11, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 5);
+		dropped(f, 0x11, ROAN_AETH_ACK | ROAN_AETH_UNLIMITED, 4);
+		dropped(f, 0x0e, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, 1);	/* has no AETH, so no syndrome */
+		roan_requester_retransmit(&f->r, f->now);
+		KUNIT_EXPECT_EQ(test, retired(f), -1);
+		KUNIT_EXPECT_GT(test, send_all(f), 0);
+	}
+	dropped(f, 0x11, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, 5);
+	roan_requester_retransmit(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_RETRY_EXC_ERR);	/* the rest of the READ never comes */
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
+}
+
+/* The same; the refusal is of the READ itself, or only what needs no response is before the refused request. */
+static void read__refusal_during_a_page_fault_has_its_status(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+
+	send_all(f);
+	dropped(f, 0x11, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, 2);
+	roan_requester_retransmit(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_REM_ACCESS_ERR);
+
+	f = req_fixture(test);
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_READ, 8);
+	send_all(f);
+	dropped(f, 0x11, ROAN_AETH_NAK | ROAN_NAK_INVALID_REQUEST, 1);
+	roan_requester_retransmit(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_REM_INV_REQ_ERR);
+}
+
 /* What an ACK or a response says of other requests counts once the hole before them is filled. */
 static void read__later_ack_is_remembered(struct kunit *test)
 {
@@ -366,6 +419,8 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__lost_twice),
 	KUNIT_CASE(read__new_behind_a_hole),
 	KUNIT_CASE(read__refusal_that_comes_first_is_remembered),
+	KUNIT_CASE(read__refusal_during_a_page_fault_is_remembered),
+	KUNIT_CASE(read__refusal_during_a_page_fault_has_its_status),
 	KUNIT_CASE(read__later_ack_is_remembered),
 	KUNIT_CASE(read__lost_request_for_a_hole),
 	KUNIT_CASE(read__malformed_early_response),

@@ -121,6 +121,42 @@ static void response_for_an_absent_page(struct vt_dev *d)
 	absent_close(&a);
 }
 
+/*
+ * The NAK of the WRITE comes while the READ response cannot be placed, and the peer sends neither again: the READ ends
+ * then, not after eight ACK timeouts of 1 s.
+ */
+static void refusal_during_a_page_fault(struct vt_dev *d)
+{
+	const struct vt_conn conn = { .timeout = 18, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1 };
+	enum ibv_wc_status first, second;
+	struct absent a;
+	struct pair p;
+	int err = -1;
+	bool ok;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, &conn);
+	if (absent_open(&a, d)) {
+		struct ibv_sge place = { (uintptr_t)a.mem, 64, a.mr->lkey }, sge = sge_at(&p, 0, 64);
+		struct ibv_send_wr wr[2] = {
+			{ .opcode = IBV_WR_RDMA_READ, .sg_list = &place, .num_sge = 1, .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey } },
+			{ .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+			  .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey ^ 0x5500 } },
+		};
+
+		err = post_two(&p, wr);
+	}
+	first = status_of(p.scq[0], 5000);
+	second = status_of(p.scq[0], 5000);
+	ok = first == IBV_WC_SUCCESS ? refused_by_peer(second, IBV_WC_REM_ACCESS_ERR) :
+	     first == IBV_WC_RETRY_EXC_ERR && second == IBV_WC_WR_FLUSH_ERR;
+	vt_ok(!err && ok, "READ into a page not present, then a WRITE with a wrong key: ends without a timeout (%s)",
+	      ibv_wc_status_str(first));
+	pair_close(&p);
+	absent_close(&a);
+	while (async_event(d->ctx, 0) >= 0)
+		;
+}
+
 #define SLOW	(1 << 20)	/* bytes; the device takes half a second a page, more than all retries of: */
 static const struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 5, .min_rnr_timer = 1 };
 
@@ -451,10 +487,13 @@ void test_paging(struct vt_dev *d)
 {
 	test_slow_pages(d);
 	refusal_behind_an_absent_page(d);
-	if (wire_loses)
+	if (wire_loses) {
 		vt_ok_skip("READ into a page not present", "has no retries, and WIRE loses packets");
-	else
+		vt_ok_skip("READ into a page not present, then a WRITE with a wrong key", "WIRE may lose the NAK");
+	} else {
 		response_for_an_absent_page(d);
+		refusal_during_a_page_fault(d);
+	}
 	newer_operations(d);
 	sparse(d);
 	test_refusals(d);
