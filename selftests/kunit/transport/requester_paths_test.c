@@ -4,7 +4,6 @@
 
 #define TRAIN	4
 
-
 /* @n packets of one WRITE are sent, of 48, over @n_paths paths. */
 static struct req_fixture *sent_by_paths(struct kunit *test, u32 n_paths, u32 n)
 {
@@ -245,7 +244,6 @@ static void received__compares_with_the_peers_shortest_round_trip(struct kunit *
 	KUNIT_EXPECT_LT(test, p->window.size, 200u * 256);
 }
 
-/* The smaller the window, the longer a round trip may take before it is an excess. */
 static void min_rtt__time_of_another_cpu(struct kunit *test)
 {
 	struct roan_min_rtt min_rtt = {};
@@ -260,6 +258,7 @@ static void min_rtt__time_of_another_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, min_rtt.ns, 90000u);
 }
 
+/* The smaller the window, the longer a round trip may take before it is an excess. */
 static void received__lets_a_small_window_grow(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 2, 16);
