@@ -32,8 +32,9 @@ struct peer_context {
 };
 
 static bool unmaps;
-module_param(unmaps, bool, 0444);
-MODULE_PARM_DESC(unmaps, "the peer client itself unmaps memory that it invalidates");
+module_param(unmaps, bool, 0644);
+MODULE_PARM_DESC(unmaps, "the peer client itself unmaps memory that it invalidates; read when it registers");
+static bool unmapping;
 
 static bool pci_only;
 module_param(pci_only, bool, 0644);
@@ -50,11 +51,12 @@ MODULE_PARM_DESC(put_ms, "duration of put_pages() of the peer client");
 
 static uint early;
 module_param(early, uint, 0444);
-MODULE_PARM_DESC(early, "invalidations that returned before put_pages()");
-static atomic_t putting;		/* threads in put_pages() */
+MODULE_PARM_DESC(early, "invalidations that returned before put_pages(), if the client does not unmap");
+static atomic_t in_use;			/* threads in functions that such an invalidation has to wait for */
 
 static LIST_HEAD(allocs);
 static DEFINE_MUTEX(lock);		/* all lists; not held over a call into the core */
+static DEFINE_MUTEX(unmaps_lock);	/* held over an invalidation, if the client unmaps; taken by put_pages() */
 static void *registered;
 static invalidate_peer_memory invalidate;
 
@@ -168,11 +170,17 @@ static void forget(struct peer_context *ctx)
 
 static void put_pages(struct sg_table *sgt, void *context)
 {
-	atomic_inc(&putting);
+	if (!unmapping)
+		atomic_inc(&in_use);
 	if (put_ms)
 		msleep(put_ms);
+	if (unmapping)
+		mutex_lock(&unmaps_lock);
 	forget(context);
-	atomic_dec(&putting);
+	if (unmapping)
+		mutex_unlock(&unmaps_lock);
+	else
+		atomic_dec(&in_use);
 }
 
 static unsigned long get_page_size(void *context)
@@ -229,10 +237,14 @@ static void vma_close(struct vm_area_struct *vma)
 	mutex_lock(&lock);
 	list_del(&alloc->link);		/* it can no longer be acquired */
 	mutex_unlock(&lock);
+	if (unmapping)
+		mutex_lock(&unmaps_lock);
 	while ((core_context = pop_context(alloc))) {
 		invalidate(registered, core_context);
-		early += !!atomic_read(&putting);
+		early += !!atomic_read(&in_use);
 	}
+	if (unmapping)
+		mutex_unlock(&unmaps_lock);
 	iounmap(alloc->io);
 	fake_chunks_put(alloc->chunk, alloc->size / FAKE_CHUNK);
 	kfree(alloc);
@@ -324,7 +336,8 @@ int fake_peer_copy(const struct fake_gpu_copy *ask, void *bounce)
 
 int fake_peer_init(void)
 {
-	client.flags = (unmaps ? PEER_MEM_INVALIDATE_UNMAPS : 0) | (pci_only ? 0 : PEER_MEM_NO_DEVICE);
+	unmapping = unmaps;
+	client.flags = (unmapping ? PEER_MEM_INVALIDATE_UNMAPS : 0) | (pci_only ? 0 : PEER_MEM_NO_DEVICE);
 	registered = ib_register_peer_memory_client(&client.client, &invalidate);
 	return registered ? 0 : -ENOMEM;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peer memory that ends in two ways at once: one thread deregisters the region, which takes as long as the client's
- * put_pages() (parameter put_ms of the fake GPU), and meanwhile the program unmaps the memory. The client counts
- * invalidations that returned before put_pages() had: it would give such memory to another program too early.
+ * Peer memory that the program unmaps while another thread deregisters it, for as long as the client's put_pages()
+ * takes (parameter put_ms of the fake GPU). The client counts invalidations that returned too early: it would give such
+ * memory to another program. A client that unmaps the memory itself (parameter unmaps) holds a lock meanwhile that its
+ * put_pages() takes.
  *	peer_race -d DEV
  */
 #include <pthread.h>
@@ -16,6 +17,8 @@
 #define PARAMETERS	"/sys/module/roan_fake_gpu/parameters/"
 #define LEN		(256 * 1024)
 
+static struct vt_dev dev;
+
 static unsigned int early(void)
 {
 	FILE *f = fopen(PARAMETERS "early", "r");
@@ -27,43 +30,74 @@ static unsigned int early(void)
 	return n;
 }
 
-static void put_ms(unsigned int ms)
+static void set(const char *parameter, unsigned int value)
 {
-	FILE *f = fopen(PARAMETERS "put_ms", "w");
+	char path[80];
+	FILE *f;
 
-	if (!f || fprintf(f, "%u", ms) < 1 || fclose(f))
-		vt_die("parameter put_ms of the fake GPU");
+	snprintf(path, sizeof(path), PARAMETERS "%s", parameter);
+	f = fopen(path, "w");
+	if (!f || fprintf(f, "%u", value) < 1 || fclose(f))
+		vt_die("parameter %s of the fake GPU", parameter);
 }
 
 static void *dereg(void *arg)
 {
-	struct mem *m = arg;
+	return (void *)(long)mem_dereg(arg);
+}
 
-	return (void *)(long)mem_dereg(m);
+static void unmapped_during(void *(*fn)(void *), const char *parameter, struct mem *m, const char *what)
+{
+	unsigned int before = early(), after;
+	pthread_t thread;
+	void *err;
+
+	set(parameter, 400);
+	if (pthread_create(&thread, NULL, fn, m))
+		vt_die("thread");
+	usleep(100000);
+	munmap(m->map, m->map_len);
+	after = early();
+	pthread_join(thread, &err);
+	set(parameter, 0);
+	vt_ok(!err && after == before, "%s", what);
+}
+
+static void get(struct mem *m)
+{
+	if (mem_get(m, dev.pd, "peer", LEN, IBV_ACCESS_LOCAL_WRITE))
+		vt_die("peer memory");
+}
+
+/* The client reads the parameter when it registers. */
+static void both(bool unmaps)
+{
+	struct mem m;
+
+	set("unmaps", unmaps);
+	if (mem_client_leaves())
+		vt_die("the fake GPU's client does not register again");
+	get(&m);
+	unmapped_during(dereg, "put_ms", &m, unmaps ? "an invalidation during a deregistration, the client unmaps" :
+			"an invalidation during a deregistration");
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int before, after;
-	pthread_t thread;
-	struct vt_dev d;
-	struct mem m;
-	void *err;
+	bool unmaps;
+	FILE *f;
 
 	if (argc != 3 || strcmp(argv[1], "-d"))
 		return 2;
 	alarm(60);
-	vt_open(&d, argv[2], false, -1, 0);
-	before = early();
-	put_ms(400);
-	if (mem_get(&m, d.pd, "peer", LEN, IBV_ACCESS_LOCAL_WRITE) || pthread_create(&thread, NULL, dereg, &m))
-		vt_die("peer memory");
-	usleep(100000);
-	munmap(m.map, m.map_len);
-	after = early();
-	pthread_join(thread, &err);
-	put_ms(0);
-	vt_ok(!err && after == before, "an invalidation during a deregistration returns after put_pages()");
-	vt_close(&d);
+	f = fopen(PARAMETERS "unmaps", "r");
+	if (!f)
+		vt_die("parameter unmaps of the fake GPU");
+	unmaps = fgetc(f) == 'Y';
+	fclose(f);
+	vt_open(&dev, argv[2], false, -1, 0);
+	both(!unmaps);
+	both(unmaps);
+	vt_close(&dev);
 	return vt_done();
 }

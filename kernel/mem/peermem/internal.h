@@ -23,7 +23,7 @@ enum peermem_state {
 	PEERMEM_INVALIDATED_EARLY,	/* claim in progress, and the client has invalidated the memory */
 	PEERMEM_CLIENT_GONE,		/* claim in progress, and the client unregisters without having invalidated */
 	PEERMEM_ACTIVE,
-	PEERMEM_RELEASED,		/* the thread that set it releases the memory and completes @release_done */
+	PEERMEM_RELEASED,		/* the thread that set it releases the memory */
 };
 
 struct roan_peermem_mr {
@@ -32,11 +32,13 @@ struct roan_peermem_mr {
 	struct roan_mr *mr;		/* valid until @release_done */
 	void *context;			/* from the client's acquire() */
 	u32 cookie;			/* the core_context of the client: identifies this region */
+	bool unmaps;			/* as @client's, which may be gone */
 	struct list_head link;		/* client->regions, peermem_lock */
 	spinlock_t lock;		/* state */
 	enum peermem_state state;
 	unsigned long ctx_released;	/* bit 0: ops->release(@context) was called */
-	struct completion release_done;
+	struct completion unmapped;	/* RELEASED, and no CPU accesses the memory */
+	struct completion release_done;	/* and the client has its pages back */
 	bool got_pages;
 	bool mapped;
 	struct device *dma_device;	/* NULL if the interface has no PCI device */

@@ -8,6 +8,9 @@
  * deregistration, invalidation, and unregistration of the client. The first one releases the memory, and those that
  * come later wait for it: when an invalidation returns, the client may give the memory to another program. So a client
  * must not invalidate a region from its own put_pages() or dma_unmap() of that region.
+ *
+ * A client with PEER_MEM_INVALIDATE_UNMAPS may hold a lock over an invalidation that its dma_unmap() and put_pages()
+ * take. So such an invalidation waits until no CPU accesses the memory, but not for these two.
  */
 #include <linux/io.h>
 #include <linux/iommu.h>
@@ -177,6 +180,7 @@ static struct roan_peermem_mr *peermem_new(struct roan_mr *mr, struct peermem_cl
 
 	if (mem) {
 		mem->client = client;
+		mem->unmaps = client->unmaps;
 		mem->mr = mr;
 		mem->context = context;
 		mem->dma_device = dev;
@@ -184,6 +188,7 @@ static struct roan_peermem_mr *peermem_new(struct roan_mr *mr, struct peermem_cl
 		refcount_set(&mem->refs, 1);
 		spin_lock_init(&mem->lock);
 		INIT_LIST_HEAD(&mem->link);
+		init_completion(&mem->unmapped);
 		init_completion(&mem->release_done);
 		err = peermem_link(mem);
 	}
@@ -221,6 +226,16 @@ static enum peermem_state peermem_give_up(struct roan_peermem_mr *mem)
 	return was;
 }
 
+/* By the thread that ended the region, when no CPU accesses it any more. */
+static void peermem_release_memory(struct roan_peermem_mr *mem, bool pages_too)
+{
+	peermem_unmap(mem);
+	complete_all(&mem->unmapped);
+	if (pages_too)
+		peermem_put_pages(mem);
+	complete_all(&mem->release_done);
+}
+
 static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_client *client, void *context,
 			      struct device *dev)
 {
@@ -240,13 +255,10 @@ static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_clie
 		err = -EFAULT;
 	}
 	was = peermem_give_up(mem);
-	peermem_unmap(mem);
+	peermem_release_memory(mem, was != PEERMEM_INVALIDATED_EARLY || !mem->unmaps);
 	kvfree(mr->io);
 	mr->io = NULL;
 	mr->peermem = NULL;
-	if (was != PEERMEM_INVALIDATED_EARLY || !client->unmaps)
-		peermem_put_pages(mem);
-	complete_all(&mem->release_done);
 	peermem_unlink(mem);
 	peermem_release_ctx(mem);
 	peermem_put(mem);
@@ -285,10 +297,7 @@ static int peermem_claim(struct roan_mr *mr, u64 start, struct device *dev)
 static void peermem_revoke(struct roan_peermem_mr *mem, bool pages_too)
 {
 	roan_peermem_revoke(mem->mr);
-	peermem_unmap(mem);
-	if (pages_too)
-		peermem_put_pages(mem);
-	complete_all(&mem->release_done);
+	peermem_release_memory(mem, pages_too);
 }
 
 static struct roan_peermem_mr *peermem_find(u64 ticket)
@@ -313,10 +322,10 @@ int peermem_invalidate(void *reg_handle, u64 ticket)
 	peermem_change_state(mem, PEERMEM_CLIENT_GONE, PEERMEM_INVALIDATED_EARLY);
 	switch (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED)) {
 	case PEERMEM_ACTIVE:
-		peermem_revoke(mem, !mem->client->unmaps);
+		peermem_revoke(mem, !mem->unmaps);
 		break;
 	case PEERMEM_RELEASED:
-		wait_for_completion(&mem->release_done);
+		wait_for_completion(mem->unmaps ? &mem->unmapped : &mem->release_done);
 		break;
 	default:
 		break;		/* no CPU accesses it yet; the claiming thread releases everything */
@@ -346,13 +355,10 @@ static void peermem_release(struct roan_mr *mr)
 {
 	struct roan_peermem_mr *mem = mr->peermem;
 
-	if (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED) == PEERMEM_ACTIVE) {
-		peermem_unmap(mem);
-		peermem_put_pages(mem);
-		complete_all(&mem->release_done);
-	} else {
+	if (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED) == PEERMEM_ACTIVE)
+		peermem_release_memory(mem, true);
+	else
 		wait_for_completion(&mem->release_done);
-	}
 	peermem_unlink(mem);
 	peermem_release_ctx(mem);
 	kvfree(mr->io);
