@@ -49,9 +49,13 @@ static uint put_ms;
 module_param(put_ms, uint, 0644);
 MODULE_PARM_DESC(put_ms, "duration of put_pages() of the peer client");
 
+static uint map_ms;
+module_param(map_ms, uint, 0644);
+MODULE_PARM_DESC(map_ms, "duration of get_page_size() of the peer client, which is called after dma_map()");
+
 static uint early;
 module_param(early, uint, 0444);
-MODULE_PARM_DESC(early, "invalidations that returned before put_pages(), if the client does not unmap");
+MODULE_PARM_DESC(early, "invalidations that returned during a registration or, unless the client unmaps, put_pages()");
 static atomic_t in_use;			/* threads in functions that such an invalidation has to wait for */
 
 static LIST_HEAD(allocs);
@@ -185,6 +189,10 @@ static void put_pages(struct sg_table *sgt, void *context)
 
 static unsigned long get_page_size(void *context)
 {
+	atomic_inc(&in_use);
+	if (map_ms)
+		msleep(map_ms);
+	atomic_dec(&in_use);
 	return FAKE_CHUNK;
 }
 

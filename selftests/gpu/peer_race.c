@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peer memory that the program unmaps while another thread deregisters it, for as long as the client's put_pages()
- * takes (parameter put_ms of the fake GPU). The client counts invalidations that returned too early: it would give such
- * memory to another program. A client that unmaps the memory itself (parameter unmaps) holds a lock meanwhile that its
- * put_pages() takes.
+ * Peer memory that the program unmaps while another thread deregisters or registers it, for as long as the client's
+ * put_pages() or get_page_size() takes (parameters put_ms and map_ms of the fake GPU). The client counts invalidations
+ * that returned too early: it would give such memory to another program, or free what dma_map() uses. A client that
+ * unmaps the memory itself (parameter unmaps) holds a lock meanwhile that its put_pages() takes.
  *	peer_race -d DEV
  */
 #include <pthread.h>
@@ -46,6 +46,15 @@ static void *dereg(void *arg)
 	return (void *)(long)mem_dereg(arg);
 }
 
+/* Either succeeds, and the region is revoked, or fails. */
+static void *reg(void *arg)
+{
+	struct mem *m = arg;
+
+	m->mr = ibv_reg_mr(dev.pd, m->map, LEN, IBV_ACCESS_LOCAL_WRITE);
+	return m->mr ? (void *)(long)mem_dereg(m) : NULL;
+}
+
 static void unmapped_during(void *(*fn)(void *), const char *parameter, struct mem *m, const char *what)
 {
 	unsigned int before = early(), after;
@@ -80,6 +89,11 @@ static void both(bool unmaps)
 	get(&m);
 	unmapped_during(dereg, "put_ms", &m, unmaps ? "an invalidation during a deregistration, the client unmaps" :
 			"an invalidation during a deregistration");
+	get(&m);
+	if (mem_dereg(&m))
+		vt_die("deregistration");
+	unmapped_during(reg, "map_ms", &m, unmaps ? "an invalidation during a registration, the client unmaps" :
+			"an invalidation during a registration");
 }
 
 int main(int argc, char **argv)

@@ -33,7 +33,7 @@ remove_device() { a rdma link del "$ADEV" || rdma link del "$ADEV"; }
 ktap_header
 pair_up > /tmp/setup.log 2>&1 && insmod "$peers_ko" >> /tmp/setup.log 2>&1 && insmod "$gpu_ko" unmaps="${UNMAPS:-0}" >> /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-ktap_check "peer: an invalidation during a deregistration" a "$PROGRAMS/peer_race" -d "$ADEV"
+ktap_check "peer: an invalidation during a deregistration and a registration" a "$PROGRAMS/peer_race" -d "$ADEV"
 # Loopback is fast: on one CPU a batch would finish before the removal without a delay.
 wire_netem "$(wire_to_self)" h1 delay 300us
 for kind in gpu-moves gpu-migrates bar-moves peer; do

@@ -19,9 +19,7 @@ struct peermem_client {
 };
 
 enum peermem_state {
-	PEERMEM_NEW,			/* claim in progress: invalidation, unregistration only change the state */
-	PEERMEM_INVALIDATED_EARLY,	/* claim in progress, and the client has invalidated the memory */
-	PEERMEM_CLIENT_GONE,		/* claim in progress, and the client unregisters without having invalidated */
+	PEERMEM_NEW,			/* claim in progress: invalidation and unregistration wait for @claimed */
 	PEERMEM_ACTIVE,
 	PEERMEM_RELEASED,		/* the thread that set it releases the memory */
 };
@@ -37,6 +35,7 @@ struct roan_peermem_mr {
 	spinlock_t lock;		/* state */
 	enum peermem_state state;
 	unsigned long ctx_released;	/* bit 0: ops->release(@context) was called */
+	struct completion claimed;	/* ACTIVE, or RELEASED because the claim failed */
 	struct completion unmapped;	/* RELEASED, and no CPU accesses the memory */
 	struct completion release_done;	/* and the client has its pages back */
 	bool got_pages;

@@ -6,8 +6,9 @@
  *
  * No lock is held while a client's function is called, because it may call back. Three events end a region:
  * deregistration, invalidation, and unregistration of the client. The first one releases the memory, and those that
- * come later wait for it: when an invalidation returns, the client may give the memory to another program. So a client
- * must not invalidate a region from its own put_pages() or dma_unmap() of that region.
+ * come later wait for it: when an invalidation returns, the client may give the memory to another program. A claim in
+ * progress is waited for as well, as the client's dma_map() may still use what the client frees after an invalidation.
+ * So a client must not invalidate a region from its own functions for that region.
  *
  * A client with PEER_MEM_INVALIDATE_UNMAPS may hold a lock over an invalidation that its dma_unmap() and put_pages()
  * take. So such an invalidation waits until no CPU accesses the memory, but not for these two.
@@ -188,6 +189,7 @@ static struct roan_peermem_mr *peermem_new(struct roan_mr *mr, struct peermem_cl
 		refcount_set(&mem->refs, 1);
 		spin_lock_init(&mem->lock);
 		INIT_LIST_HEAD(&mem->link);
+		init_completion(&mem->claimed);
 		init_completion(&mem->unmapped);
 		init_completion(&mem->release_done);
 		err = peermem_link(mem);
@@ -201,29 +203,25 @@ static struct roan_peermem_mr *peermem_new(struct roan_mr *mr, struct peermem_cl
 	return mem;
 }
 
-static enum peermem_state peermem_change_state(struct roan_peermem_mr *mem, enum peermem_state from,
-					       enum peermem_state to)
+static void peermem_end_claim(struct roan_peermem_mr *mem, enum peermem_state state)
 {
-	enum peermem_state was;
-
 	spin_lock(&mem->lock);
-	was = mem->state;
-	if (was == from)
-		mem->state = to;
+	mem->state = state;
 	spin_unlock(&mem->lock);
-	return was;
+	complete_all(&mem->claimed);
 }
 
-/* The claim failed: this thread releases the memory. */
-static enum peermem_state peermem_give_up(struct roan_peermem_mr *mem)
+/* Waits for a claim in progress. True: the caller is the first to end the region, and releases the memory. */
+static bool peermem_end(struct roan_peermem_mr *mem)
 {
-	enum peermem_state was;
+	bool first;
 
+	wait_for_completion(&mem->claimed);
 	spin_lock(&mem->lock);
-	was = mem->state;
+	first = mem->state == PEERMEM_ACTIVE;
 	mem->state = PEERMEM_RELEASED;
 	spin_unlock(&mem->lock);
-	return was;
+	return first;
 }
 
 /* By the thread that ended the region, when no CPU accesses it any more. */
@@ -240,7 +238,6 @@ static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_clie
 			      struct device *dev)
 {
 	struct roan_peermem_mr *mem = peermem_new(mr, client, context, dev);
-	enum peermem_state was;
 	int err, nmap = 0;
 
 	if (IS_ERR(mem))
@@ -250,15 +247,13 @@ static int peermem_claim_from(struct roan_mr *mr, u64 start, struct peermem_clie
 		err = peermem_map(mem, start, nmap);
 	if (!err) {
 		mr->peermem = mem;	/* before the region may be revoked */
-		if (peermem_change_state(mem, PEERMEM_NEW, PEERMEM_ACTIVE) == PEERMEM_NEW)
-			return 0;
-		err = -EFAULT;
+		peermem_end_claim(mem, PEERMEM_ACTIVE);
+		return 0;
 	}
-	was = peermem_give_up(mem);
-	peermem_release_memory(mem, was != PEERMEM_INVALIDATED_EARLY || !mem->unmaps);
+	peermem_end_claim(mem, PEERMEM_RELEASED);
+	peermem_release_memory(mem, true);
 	kvfree(mr->io);
 	mr->io = NULL;
-	mr->peermem = NULL;
 	peermem_unlink(mem);
 	peermem_release_ctx(mem);
 	peermem_put(mem);
@@ -293,13 +288,6 @@ static int peermem_claim(struct roan_mr *mr, u64 start, struct device *dev)
 
 /* ---- release and invalidation ---- */
 
-/* First revokes the region and waits until no CPU accesses it, then unmaps it. */
-static void peermem_revoke(struct roan_peermem_mr *mem, bool pages_too)
-{
-	roan_peermem_revoke(mem->mr);
-	peermem_release_memory(mem, pages_too);
-}
-
 static struct roan_peermem_mr *peermem_find(u64 ticket)
 {
 	struct roan_peermem_mr *mem;
@@ -318,17 +306,11 @@ int peermem_invalidate(void *reg_handle, u64 ticket)
 
 	if (!mem)
 		return 0;
-	peermem_change_state(mem, PEERMEM_NEW, PEERMEM_INVALIDATED_EARLY);
-	peermem_change_state(mem, PEERMEM_CLIENT_GONE, PEERMEM_INVALIDATED_EARLY);
-	switch (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED)) {
-	case PEERMEM_ACTIVE:
-		peermem_revoke(mem, !mem->unmaps);
-		break;
-	case PEERMEM_RELEASED:
+	if (peermem_end(mem)) {
+		roan_peermem_revoke(mem->mr);
+		peermem_release_memory(mem, !mem->unmaps);
+	} else {
 		wait_for_completion(mem->unmaps ? &mem->unmapped : &mem->release_done);
-		break;
-	default:
-		break;		/* no CPU accesses it yet; the claiming thread releases everything */
 	}
 	peermem_put(mem);
 	return 0;
@@ -336,16 +318,11 @@ int peermem_invalidate(void *reg_handle, u64 ticket)
 
 void peermem_reclaim(struct roan_peermem_mr *mem)
 {
-	peermem_change_state(mem, PEERMEM_NEW, PEERMEM_CLIENT_GONE);
-	switch (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED)) {
-	case PEERMEM_ACTIVE:
-		peermem_revoke(mem, true);
-		break;
-	case PEERMEM_RELEASED:
+	if (peermem_end(mem)) {
+		roan_peermem_revoke(mem->mr);
+		peermem_release_memory(mem, true);
+	} else {
 		wait_for_completion(&mem->release_done);
-		break;
-	default:
-		return;		/* the claiming thread releases everything */
 	}
 	peermem_release_ctx(mem);
 }
@@ -355,7 +332,7 @@ static void peermem_release(struct roan_mr *mr)
 {
 	struct roan_peermem_mr *mem = mr->peermem;
 
-	if (peermem_change_state(mem, PEERMEM_ACTIVE, PEERMEM_RELEASED) == PEERMEM_ACTIVE)
+	if (peermem_end(mem))
 		peermem_release_memory(mem, true);
 	else
 		wait_for_completion(&mem->release_done);
