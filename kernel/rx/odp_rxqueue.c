@@ -133,6 +133,7 @@ void roan_odp_rxq_run(struct roan_qp *qp)
 	u32 most = RUN_PACKETS;
 
 	lockdep_assert_held(&qp->rq.lock);
+	qp->rq.resp.epsn_waits = false;		/* behind the first one there may be a gap; roan_early_run() follows */
 	rcu_read_lock();
 	list_for_each_entry_safe(w, next, &qp->rq.odp_rxq, link) {
 		if (!roan_rx_may_receive(qp))

@@ -257,9 +257,7 @@ static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struc
 static enum roan_verdict resp_gap(struct roan_responder *resp, const struct roan_pkt *pkt)
 {
 	if (roan_resp_is_kept(resp, pkt->psn)) {
-		resp->n_duplicates++;
-		resp->needless_copies += pkt->copy;
-		resp->ack_due |= roan_resp_may_sack(resp);
+		roan_resp_kept_again(resp, pkt);
 		return ROAN_V_DUPLICATE;
 	}
 	if (resp->nak_sent)

@@ -39,6 +39,21 @@ void roan_resp_kept_executed(struct roan_responder *resp, u32 psn, u32 npsn)
 	}
 }
 
+/*
+ * A requester without SACK that goes back repeats everything in order: it has passed the expected request, whose copy
+ * is lost, too. So that is named by a NAK, as by a responder that keeps nothing. Not where reordering was seen: the
+ * copy may be late.
+ */
+void roan_resp_kept_again(struct roan_responder *resp, const struct roan_pkt *pkt)
+{
+	resp->n_duplicates++;
+	resp->needless_copies += pkt->copy;
+	if (roan_resp_may_sack(resp))
+		resp->ack_due = true;
+	else if (!resp->nak_sent && !resp->epsn_waits && !resp->reorder.wait_ns)
+		roan_resp_sequence_nak(resp);
+}
+
 /* A SACK is due if the packet begins or ends a gap, or requests a response. */
 void roan_responder_kept(struct roan_responder *resp, const struct roan_pkt *pkt)
 {

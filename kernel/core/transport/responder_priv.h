@@ -38,6 +38,8 @@ bool roan_resp_is_kept(const struct roan_responder *resp, u32 psn);
  * everything, whatever it learns from one.
  */
 bool roan_resp_may_sack(const struct roan_responder *resp);
+/* @pkt is kept, and came again. */
+void roan_resp_kept_again(struct roan_responder *resp, const struct roan_pkt *pkt);
 /* While requests are kept, those of @npsn PSNs from @psn on, kept or not, are executed. epsn has advanced. */
 void roan_resp_kept_executed(struct roan_responder *resp, u32 psn, u32 npsn);
 

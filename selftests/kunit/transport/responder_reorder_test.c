@@ -136,6 +136,24 @@ static u32 be_lost(struct late_fixture *l, u32 n, u32 us)
 	return waited;
 }
 
+/* 0 and 1 are lost. The requester goes back, and the copy of 1 is lost, too: that of 2 shows it. */
+static void kept__copy_behind_a_lost_one_is_answered(struct kunit *test)
+{
+	struct late_fixture l = late_fixture(test);
+
+	arrive(&l, 2, 0);
+	KUNIT_EXPECT_EQ(test, nak_at(&l, 0), 0);
+	arrive(&l, 3, 1);
+	arrive(&l, 0, 10);
+	KUNIT_EXPECT_EQ(test, nak_at(&l, 10), -1);
+	arrive(&l, 2, 11);
+	KUNIT_EXPECT_EQ(test, nak_at(&l, 11), 1);
+	arrive(&l, 3, 12);
+	KUNIT_EXPECT_EQ(test, nak_at(&l, 12), -1);
+	arrive(&l, 1, 20);
+	KUNIT_EXPECT_EQ(test, l.next, 4);
+}
+
 static void wait__none_while_requests_are_lost(struct kunit *test)
 {
 	struct late_fixture l = late_fixture(test);
@@ -495,6 +513,7 @@ static void wait__not_of_a_sack(struct kunit *test)
 }
 
 static struct kunit_case responder_reorder_cases[] = {
+	KUNIT_CASE(kept__copy_behind_a_lost_one_is_answered),
 	KUNIT_CASE(wait__none_while_requests_are_lost),
 	KUNIT_CASE(wait__none_while_the_requester_goes_back),
 	KUNIT_CASE(wait__learned_from_a_needless_copy),
