@@ -22,7 +22,7 @@ struct roan_rx_ctx {
 	struct net_device *in;	/* receiving interface */
 	bool ipv6;
 	bool ce;		/* Congestion Experienced; valid for all packets of the skb */
-	bool multicast;
+	bool multicast;		/* or broadcast, which is a group that no QP has joined */
 	bool ip_id_fixed;	/* GRO found constant IPv4 identifications */
 	bool is_deferred;	/* a copy in odp_rxqueue.c: a page fault was pending for this packet or one before it */
 	bool still_blocked;	/* ... and a page fault is pending for it again */

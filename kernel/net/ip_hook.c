@@ -277,6 +277,14 @@ static void hook_init_rx(struct roan_rx_ctx *rx, struct sk_buff *skb, const stru
 		skb_unset_mac_header(skb);
 }
 
+/* 255.255.255.255 or that of a subnet. */
+static bool hook_is_broadcast(const struct sk_buff *skb)
+{
+	const struct rtable *rt = skb_rtable(skb);
+
+	return rt && rt->rt_flags & RTCF_BROADCAST;
+}
+
 static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	const struct iphdr *ip = ip_hdr(skb);
@@ -295,7 +303,7 @@ static unsigned int hook4(void *priv, struct sk_buff *skb, const struct nf_hook_
 		return hook_drop(&rx, ROAN_CNT_rx_policy);
 	ip = ip_hdr(skb);
 	rx.ce = INET_ECN_is_ce(ip->tos);
-	rx.multicast = ipv4_is_multicast(ip->daddr);
+	rx.multicast = ipv4_is_multicast(ip->daddr) || hook_is_broadcast(skb);
 	return hook_deliver(&rx, sizeof(*ip));
 }
 

@@ -206,8 +206,7 @@ def headers(v):
     v.expect("RC packet to QP 1", datagram(bth(SEND_ONLY, 1) + bytes(8)), {"rx_wrong_service": 1})
     v.expect("datagram to an RC QP", datagram(bth(UD_SEND, v.rc.qp_num) + deth() + bytes(8)), {"rx_wrong_service": 1})
     v.expect("P_Key 0x1234", datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0x1234) + bytes(8)), {"rx_bad_pkey": 1})
-    v.expect("P_Key 0x1234 to a UD QP", datagram(bth(UD_SEND, v.ud.qp_num, pkey=0x1234) + deth() + bytes(8)),
-             {"rx_bad_pkey": 1})
+    v.expect("P_Key 0x1234 to a UD QP", datagram(bth(UD_SEND, v.ud.qp_num, pkey=0x1234) + deth() + bytes(8)), {"rx_bad_pkey": 1})
     v.expect("P_Key 0", datagram(bth(SEND_ONLY, v.rc.qp_num, pkey=0) + bytes(8)), {"rx_bad_pkey": 1})
     v.expect("IPv4 options", datagram(bth(SEND_ONLY, v.rc.qp_num) + bytes(8), options=b"\x01\x01\x01\x00"),
              {"rx_invalid": 1})
@@ -216,6 +215,7 @@ def headers(v):
     v.expect("IPv6 destination options", extended, {"rx_invalid": 1})
     for qpn, why in (v.ud.qp_num, "rx_wrong_peer"), (0xFFFFFF, "rx_no_group_member"):
         v.expect(f"a group that no QP has joined, {why}", datagram(bth(UD_SEND, qpn) + deth() + bytes(8), dst="224.0.0.1"), {why: 1})
+    v.expect("a broadcast address", datagram(bth(UD_SEND, v.ud.qp_num) + deth() + bytes(8), dst="255.255.255.255"), {"rx_wrong_peer": 1})
     init = v.qp(e.IBV_QPT_RC)
     v.expect("a QP in INIT", datagram(bth(SEND_ONLY, init.qp_num) + bytes(8)), {"rx_wrong_peer": 1})
     init.close()
