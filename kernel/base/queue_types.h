@@ -64,6 +64,8 @@ struct roan_recv {
 	u32 num_sge;
 	u32 total;		/* bytes of all sges */
 	bool taken;
+	u8  failed;		/* enum roan_status: completes so once the NAK has left; 0: not refused */
+	u32 verr;		/* of a refused one */
 	struct roan_sge *sge;	/* max_sge entries */
 };
 

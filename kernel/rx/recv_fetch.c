@@ -19,6 +19,7 @@ enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, stru
 
 	roan_ring_copy(ring, 0, &wqe, sizeof(wqe));
 	*verr = ROAN_VERR_BAD_SGE;
+	recv->failed = ROAN_ST_SUCCESS;
 	recv->wr_id = wqe.wr_id;
 	recv->num_sge = min(wqe.num_sge, max_sge);
 	roan_ring_copy(ring, sizeof(wqe), recv->sge, recv->num_sge * sizeof(*recv->sge));

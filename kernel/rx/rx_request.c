@@ -105,8 +105,6 @@ static void rx_fail_recv(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_s
 			 enum roan_nak nak)
 	__must_hold(&qp->rq.lock)
 {
-	static const struct roan_cqe nothing;
-
 	if (verr == ROAN_VERR_PENDING)
 		return rx_queue_fault(qp, rx);
 	if (qp->transport == ROAN_TP_UC && status == ROAN_ST_LOC_PROT_ERR)
@@ -114,8 +112,9 @@ static void rx_fail_recv(struct roan_qp *qp, struct roan_rx_ctx *rx, enum roan_s
 	rx_nak(qp, nak);
 	if (qp->transport != ROAN_TP_RC || !qp->rq.cur.taken)
 		return;
-	roan_respond_locked(qp);	/* before the program can poll the error, and destroy the QP */
-	roan_complete_recv(qp, &nothing, status, verr);
+	qp->rq.cur.failed = status;
+	qp->rq.cur.verr = verr;
+	roan_respond_locked(qp);	/* completes it, now or once READ responses before the NAK have left */
 }
 
 /* Fetches a receive WQE for a message that starts, or ends with immediate data. False: none; answered or counted. */

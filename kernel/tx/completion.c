@@ -125,6 +125,19 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 	if (!cqe.opcode)
 		cqe.opcode = IB_WC_RECV;
 	qp->rq.cur.taken = false;
+	qp->rq.cur.failed = ROAN_ST_SUCCESS;
 	trace_roan_complete(qp, cqe.wr_id, cqe.opcode, status);
 	roan_cq_post(qp->rcq, &cqe);
+}
+
+void roan_complete_refused(struct roan_qp *qp)
+	__must_hold(&qp->rq.lock)
+{
+	static const struct roan_cqe nothing;
+	const struct roan_recv *cur = &qp->rq.cur;
+
+	if (cur->failed)
+		roan_complete_recv(qp, &nothing, cur->failed, cur->verr);
+	else
+		roan_complete_recv(qp, &nothing, ROAN_ST_WR_FLUSH_ERR, ROAN_VERR_NONE);
 }

@@ -90,11 +90,9 @@ bool roan_flush_sq(struct roan_qp *qp)
 bool roan_flush_rq(struct roan_qp *qp)
 	__must_hold(&qp->rq.lock)
 {
-	static const struct roan_cqe nothing;
-
 	lockdep_assert_held(&qp->rq.lock);
 	if (qp->rq.cur.taken)
-		roan_complete_recv(qp, &nothing, ROAN_ST_WR_FLUSH_ERR, ROAN_VERR_NONE);
+		roan_complete_refused(qp);
 	return qp->srq || flush_ring(qp, &qp->rq.ring, qp->rcq, IB_WC_RECV);
 }
 

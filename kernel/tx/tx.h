@@ -92,6 +92,8 @@ void roan_np_reset(struct roan_qp *qp);
 void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 verr);	/* sq.lock held */
 /* rq.lock held */
 void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum roan_status status, u32 verr);
+/* rq.lock held: the receive in progress, with the error of rq.cur.failed, or flushed */
+void roan_complete_refused(struct roan_qp *qp);
 
 void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* process or softirq; takes cq->lock */
 

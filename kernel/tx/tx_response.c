@@ -160,8 +160,11 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 	 * The NAK is handed over, unless it must wait for earlier responses that are blocked on a page fault. Now the
 	 * QP may fail (9.7.5.2.4).
 	 */
-	if (resp->failed && !qp->rq.fault_wait)
-		roan_qp_set_err(qp);
+	if (!resp->failed || qp->rq.fault_wait)
+		return;
+	roan_qp_set_err(qp);
+	if (qp->rq.cur.taken && qp->rq.cur.failed)	/* now the program may poll the error, and destroy the QP */
+		roan_complete_refused(qp);
 }
 
 /* Returns when the NAK for a gap is due; 0: it is pending, or there is none to wait for. */

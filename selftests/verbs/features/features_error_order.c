@@ -130,8 +130,37 @@ static void nak_before_completion(struct vt_dev *d)
 	pair_close(&f.p);
 }
 
+/* The same while responses to an earlier READ, which precede the NAK, wait: 64 KiB take 33 ms at that rate. */
+static void nak_behind_responses(struct vt_dev *d)
+{
+	struct ibv_qp_rate_limit_attr limit = { .rate_limit = 16000 };
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	enum ibv_wc_status read = -1, sent = -1;
+	bool late = false;
+	struct pair p;
+	int err;
+
+	if (!(d->attr.packet_pacing_caps.supported_qpts & 1 << IBV_QPT_RC))
+		return vt_ok_skip("RC: a NAK behind READ responses", "the device has no rate limit");
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	err = ibv_modify_qp_rate_limit(p.qp[1], &limit);
+	err = err ?: post_recv(&p, 1, BUF / 2, 16, 1);
+	err = err ?: post_op(&p, 0, IBV_WR_RDMA_READ, 0, BUF / 2, 65536, IBV_SEND_SIGNALED);
+	err = err ?: post_op(&p, 0, IBV_WR_SEND, 0, 0, 64, IBV_SEND_SIGNALED);
+	if (!err && status_of(p.rcq[1], 20000) == IBV_WC_LOC_LEN_ERR) {
+		late = state_of(p.qp[1]) == IBV_QPS_ERR;
+		err = ibv_modify_qp(p.qp[1], &reset, IBV_QP_STATE);
+		read = status_of(p.scq[0], 20000);
+		sent = status_of(p.scq[0], 20000);
+	}
+	vt_ok(!err && late && (wire_loses || (read == IBV_WC_SUCCESS && refused_by_peer(sent, IBV_WC_REM_INV_REQ_ERR))),
+	      "RC: a failed receive is polled when READ responses and the NAK have left (READ %d, SEND %d)", read, sent);
+	pair_close(&p);
+}
+
 void test_error_order(struct vt_dev *d)
 {
 	error_state_at_once(d);
 	nak_before_completion(d);
+	nak_behind_responses(d);
 }
