@@ -140,11 +140,18 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
  * Deletes entries and marks writable pages dirty, so that reclaim does not drop data that packets wrote.
  * set_page_dirty() may take locks of a file system that need softirqs on. So each entry is deleted on its own, and
  * its page is marked without the chunk's lock.
+ *
+ * A page must not be truncated while it is marked: file systems follow folio->mapping and folio->private. Truncation
+ * unmaps the page first, and so waits for @unmapping in odp_invalidate(). Reclaim would wait for it too: a file system
+ * that allocates memory while it marks a page must not reclaim.
  */
 static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
+	__must_hold(&chunk->odp->unmapping)
 {
+	unsigned int noreclaim = memalloc_noreclaim_save();
 	unsigned long entry;
 
+	lockdep_assert_held(&chunk->odp->unmapping);
 	for (; from < to; from++) {
 		spin_lock_bh(&chunk->lock);
 		entry = chunk->entries[from];
@@ -157,6 +164,7 @@ static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
 			put_page(odp_entry_page(entry));
 		}
 	}
+	memalloc_noreclaim_restore(noreclaim);
 }
 
 static void odp_count_invalidation(struct roan_odp *odp)
@@ -174,12 +182,18 @@ static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct 
 	struct odp_chunk *chunk = container_of(notifier, struct odp_chunk, notifier);
 	u64 from = max_t(u64, range->start, chunk->base) - chunk->base;
 	u64 to = min_t(u64, range->end, chunk->base + CHUNK_SIZE) - chunk->base;
+	struct roan_odp *odp = chunk->odp;
 
+	if (mmu_notifier_range_blockable(range))
+		mutex_lock(&odp->unmapping);
+	else if (!mutex_trylock(&odp->unmapping))
+		return false;		/* the caller tries again */
 	spin_lock_bh(&chunk->lock);
 	mmu_interval_set_seq(notifier, seq);	/* from here on odp_fault_pages() installs nothing */
 	spin_unlock_bh(&chunk->lock);
 	odp_unmap_pages(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
-	odp_count_invalidation(chunk->odp);
+	mutex_unlock(&odp->unmapping);
+	odp_count_invalidation(odp);
 	if (mmu_notifier_range_blockable(range))	/* the range may have a million chunks */
 		cond_resched();
 	return true;
@@ -469,6 +483,7 @@ static struct roan_odp *odp_create(struct roan_dev *dev, u64 start, u64 length)
 		return NULL;
 	}
 	refcount_set(&odp->refs, 1);
+	mutex_init(&odp->unmapping);
 	spin_lock_init(&odp->lock);
 	odp->dev = dev;
 	odp->start = start;
@@ -485,7 +500,9 @@ static void odp_unmap_all(struct roan_odp *odp)
 	unsigned long i;
 
 	xa_for_each(&odp->chunks, i, chunk) {
+		mutex_lock(&odp->unmapping);
 		odp_unmap_pages(chunk, 0, CHUNK_PAGES);
+		mutex_unlock(&odp->unmapping);
 		cond_resched();
 	}
 }
