@@ -60,30 +60,44 @@ static int post_two(struct pair *p, struct ibv_send_wr *wr)
 	return ibv_post_send(p->qp[0], wr, &bad);
 }
 
+static struct ibv_sge place_of(const struct absent *a)
+{
+	return (struct ibv_sge) { (uintptr_t)a->mem, 64, a->mr->lkey };
+}
+
+/*
+ * Posts a READ of 64 bytes at @from to @place, and a WRITE with @rkey to the pair's memory behind it. Returns an error of
+ * posting; @status: of both.
+ */
+static int read_then_write(struct pair *p, struct ibv_sge place, void *from, uint32_t from_rkey, uint32_t rkey,
+			   enum ibv_wc_status status[2])
+{
+	struct ibv_sge sge = sge_at(p, 0, 64);
+	struct ibv_send_wr wr[2] = {
+		{ .opcode = IBV_WR_RDMA_READ, .sg_list = &place, .num_sge = 1, .wr.rdma = { (uintptr_t)from, from_rkey } },
+		{ .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1, .wr.rdma = { (uintptr_t)p->buf + 4096, rkey } },
+	};
+	int err = post_two(p, wr);
+
+	status[0] = status_of(p->scq[0], 5000);
+	status[1] = status_of(p->scq[0], 5000);
+	return err;
+}
+
 /* The READ's page is not present when the WRITE behind it is refused: the READ response is sent first, then the NAK. */
 static void refusal_behind_an_absent_page(struct vt_dev *d)
 {
-	enum ibv_wc_status first, second;
+	enum ibv_wc_status status[2] = { NO_COMPLETION, NO_COMPLETION };
 	struct absent a;
 	struct pair p;
 	int err = -1;
 
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
-	if (absent_open(&a, d)) {
-		struct ibv_sge sge = sge_at(&p, 0, 64);
-		struct ibv_send_wr wr[2] = {
-			{ .opcode = IBV_WR_RDMA_READ, .sg_list = &sge, .num_sge = 1, .wr.rdma = { (uintptr_t)a.mem, a.mr->rkey } },
-			{ .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
-			  .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey ^ 0x5500 } },
-		};
-
-		err = post_two(&p, wr);
-	}
-	first = status_of(p.scq[0], 5000);
-	second = status_of(p.scq[0], 5000);
-	vt_ok(!err && first == IBV_WC_SUCCESS && refused_by_peer(second, IBV_WC_REM_ACCESS_ERR),
+	if (absent_open(&a, d))
+		err = read_then_write(&p, sge_at(&p, 0, 64), a.mem, a.mr->rkey, p.mr->rkey ^ 0x5500, status);
+	vt_ok(!err && status[0] == IBV_WC_SUCCESS && refused_by_peer(status[1], IBV_WC_REM_ACCESS_ERR),
 	      "READ of a page not present, then a WRITE with a wrong key: each has its own status (%s)",
-	      ibv_wc_status_str(first));
+	      ibv_wc_status_str(status[0]));
 	pair_close(&p);
 	absent_close(&a);
 	while (async_event(d->ctx, 0) >= 0)
@@ -97,26 +111,16 @@ static void refusal_behind_an_absent_page(struct vt_dev *d)
 static void response_for_an_absent_page(struct vt_dev *d)
 {
 	const struct vt_conn conn = { .timeout = 17, .retry = 0, .rnr_retry = 7, .min_rnr_timer = 1 };
-	enum ibv_wc_status first, second;
+	enum ibv_wc_status status[2] = { NO_COMPLETION, NO_COMPLETION };
 	struct absent a;
 	struct pair p;
 	int err = -1;
 
 	pair_open(&p, d, IBV_QPT_RC, 64, &conn);
-	if (absent_open(&a, d)) {
-		struct ibv_sge place = { (uintptr_t)a.mem, 64, a.mr->lkey }, sge = sge_at(&p, 0, 64);
-		struct ibv_send_wr wr[2] = {
-			{ .opcode = IBV_WR_RDMA_READ, .sg_list = &place, .num_sge = 1, .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey } },
-			{ .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
-			  .wr.rdma = { (uintptr_t)p.buf + 4096, p.mr->rkey } },
-		};
-
-		err = post_two(&p, wr);
-	}
-	first = status_of(p.scq[0], 5000);
-	second = status_of(p.scq[0], 5000);
-	vt_ok(!err && first == IBV_WC_SUCCESS && second == IBV_WC_SUCCESS,
-	      "READ into a page not present, then a WRITE: no retry is used (%s)", ibv_wc_status_str(first));
+	if (absent_open(&a, d))
+		err = read_then_write(&p, place_of(&a), p.buf, p.mr->rkey, p.mr->rkey, status);
+	vt_ok(!err && status[0] == IBV_WC_SUCCESS && status[1] == IBV_WC_SUCCESS,
+	      "READ into a page not present, then a WRITE: no retry is used (%s)", ibv_wc_status_str(status[0]));
 	pair_close(&p);
 	absent_close(&a);
 }
@@ -128,29 +132,19 @@ static void response_for_an_absent_page(struct vt_dev *d)
 static void refusal_during_a_page_fault(struct vt_dev *d)
 {
 	const struct vt_conn conn = { .timeout = 18, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1 };
-	enum ibv_wc_status first, second;
+	enum ibv_wc_status status[2] = { NO_COMPLETION, NO_COMPLETION };
 	struct absent a;
 	struct pair p;
 	int err = -1;
 	bool ok;
 
 	pair_open(&p, d, IBV_QPT_RC, 64, &conn);
-	if (absent_open(&a, d)) {
-		struct ibv_sge place = { (uintptr_t)a.mem, 64, a.mr->lkey }, sge = sge_at(&p, 0, 64);
-		struct ibv_send_wr wr[2] = {
-			{ .opcode = IBV_WR_RDMA_READ, .sg_list = &place, .num_sge = 1, .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey } },
-			{ .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
-			  .wr.rdma = { (uintptr_t)p.buf, p.mr->rkey ^ 0x5500 } },
-		};
-
-		err = post_two(&p, wr);
-	}
-	first = status_of(p.scq[0], 5000);
-	second = status_of(p.scq[0], 5000);
-	ok = first == IBV_WC_SUCCESS ? refused_by_peer(second, IBV_WC_REM_ACCESS_ERR) :
-	     first == IBV_WC_RETRY_EXC_ERR && second == IBV_WC_WR_FLUSH_ERR;
+	if (absent_open(&a, d))
+		err = read_then_write(&p, place_of(&a), p.buf, p.mr->rkey, p.mr->rkey ^ 0x5500, status);
+	ok = status[0] == IBV_WC_SUCCESS ? refused_by_peer(status[1], IBV_WC_REM_ACCESS_ERR) :
+	     status[0] == IBV_WC_RETRY_EXC_ERR && status[1] == IBV_WC_WR_FLUSH_ERR;
 	vt_ok(!err && ok, "READ into a page not present, then a WRITE with a wrong key: ends without a timeout (%s)",
-	      ibv_wc_status_str(first));
+	      ibv_wc_status_str(status[0]));
 	pair_close(&p);
 	absent_close(&a);
 	while (async_event(d->ctx, 0) >= 0)
