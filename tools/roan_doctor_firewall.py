@@ -38,6 +38,8 @@ class Packet:
             return "new"	# each direction of a QP is a flow of its own
         if left.get("ct", {}).get("key") == "status":
             return "confirmed"	# not of a translated flow: that is code nat
+        if left.get("fib", {}).get("result") == "oif" and "saddr" in left["fib"]["flags"]:
+            return True		# the peer has a route back; which one is not known
         if "meta" in left:
             return self.facts.get(left["meta"].get("key"))
         return None
@@ -78,9 +80,6 @@ def equal(have, want, sets):
 
 
 def matches(match, packet, sets):
-    fib = match["left"].get("fib", {}) if isinstance(match["left"], dict) else {}
-    if fib.get("result") == "oif" and "saddr" in fib["flags"] and isinstance(match["right"], bool):
-        return match["right"] == (match["op"] == "==")	# a packet without a route back is dropped by firewalld: a peer has one
     have = packet.value(match["left"]) if isinstance(match["left"], dict) else None
     if have is False:		# the expression does not apply to the packet, which ends the rule
         return False
@@ -118,7 +117,8 @@ class Ruleset:
             elif "rule" in o:
                 r = o["rule"]
                 self.rules.setdefault((r["family"], r["table"], r["chain"]), []).append(r)
-            for s in (o[kind] for kind in ("set", "map") if kind in o):
+            elif "set" in o or "map" in o:
+                s = o.get("set") or o["map"]
                 self.sets.setdefault((s["family"], s["table"]), {})[s["name"]] = s.get("elem", [])
 
     def walk(self, key, packet, sure, effects, depth=0):
