@@ -98,7 +98,7 @@ closed_output() { # the reader has ended: no traceback, status 0
 	[ "$rc" = 0 ] && [ ! -s "$dir/err" ]
 }
 
-# A mount point whose name is not UTF-8, as any user makes one with FUSE: in a mount namespace of its own.
+# The name of a mount point is not UTF-8. Any user can make such a mount point with FUSE.
 doctor_goes_on() {
 	# shellcheck disable=SC2016 # for the other shell
 	unshare -m sh -c 'mkdir "$1" && mount -t tmpfs none "$1" && shift && exec "$@"' sh "$dir/caf"$'\xe9' \

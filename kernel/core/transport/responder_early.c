@@ -40,9 +40,9 @@ void roan_resp_kept_executed(struct roan_responder *resp, u32 psn, u32 npsn)
 }
 
 /*
- * A requester without SACK that goes back repeats everything in order: it has passed the expected request, whose copy
- * is lost, too. So that is named by a NAK, as by a responder that keeps nothing. Not where reordering was seen: the
- * copy may be late.
+ * A requester without SACK repeats everything in order. @pkt is behind the expected request, so the copy of that one is
+ * lost as well. A NAK names it, as that of a responder that keeps nothing. Where reordering was seen the copy may be
+ * late, and no NAK is sent.
  */
 void roan_resp_kept_again(struct roan_responder *resp, const struct roan_pkt *pkt)
 {
