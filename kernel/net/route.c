@@ -64,6 +64,9 @@ static struct dst_entry *route6(struct net *net, const struct roan_av *av, u8 tc
 	};
 	const struct net_device *own;
 
+	/* Booted with ipv6.disable=1: there is no table. The RDMA core makes a GID of the MAC address all the same. */
+	if (!ipv6_mod_enabled())
+		return ERR_PTR(-EAFNOSUPPORT);
 	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
 	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
 	rcu_read_lock();
