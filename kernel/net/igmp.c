@@ -40,18 +40,29 @@ bool roan_net_can_join(const struct net_device *ndev, const union ib_gid *mgid)
 	return roan_gid_v4(mgid) ? !!__in_dev_get_rtnl(ndev) : !!__in6_dev_get(ndev);
 }
 
+static bool igmp_is_member(const struct in_device *in_dev, __be32 addr)
+{
+	const struct ip_mc_list *im = rtnl_dereference(in_dev->mc_list);
+
+	while (im && im->multiaddr != addr)
+		im = rtnl_dereference(im->next_rcu);
+	return im;
+}
+
 int roan_net_join(struct net_device *ndev, const union ib_gid *mgid)
 {
+	struct in_device *in_dev;
 	__be32 addr;
 
 	if (!igmp_ipv4_group(mgid, &addr))
 		return ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid);
 	if (!ipv4_is_multicast(addr))
 		return -EINVAL;
-	if (!__in_dev_get_rtnl(ndev))
+	in_dev = __in_dev_get_rtnl(ndev);
+	if (!in_dev)
 		return -ENODEV;
-	__ip_mc_inc_group(__in_dev_get_rtnl(ndev), addr, GFP_KERNEL_ACCOUNT);
-	return 0;
+	__ip_mc_inc_group(in_dev, addr, GFP_KERNEL_ACCOUNT);	/* returns void; without memory it adds no member */
+	return igmp_is_member(in_dev, addr) ? 0 : -ENOMEM;
 }
 
 void roan_net_leave(struct net_device *ndev, const union ib_gid *mgid)
