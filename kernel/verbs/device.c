@@ -264,20 +264,13 @@ static bool device_netdev_left(const struct roan_dev *dev)
 }
 
 /* -ENODEV: the netdev left before netdev_event() could find the new device. */
-static int device_recheck_netdev(struct roan_dev *dev)
+static int device_recheck_netdev(const struct roan_dev *dev)
 {
-	bool alive = ib_device_try_get(&dev->ib);	/* a user may have deleted it already: then it has no parent */
-	int err = 0;
+	int err;
 
 	rtnl_lock();
-	if (alive)
-		roan_parent_show_netdev(dev);
-	roan_port_speed_update(dev);
-	if (device_netdev_left(dev))
-		err = -ENODEV;
+	err = device_netdev_left(dev) ? -ENODEV : 0;
 	rtnl_unlock();
-	if (alive)
-		ib_device_put(&dev->ib);
 	return err;
 }
 
@@ -319,7 +312,6 @@ static int device_new(const char *name, struct net_device *ndev)
 		err = -EEXIST;	/* the core returns ENFILE if the name is in use */
 	if (err)
 		goto err_dealloc;
-	roan_l3_registered(dev);
 	err = device_recheck_netdev(dev);
 	if (err)
 		ib_unregister_device(&dev->ib);
@@ -353,7 +345,10 @@ int roan_device_add(const char *name, struct net_device *ndev)
 
 /* ---- removal: the core calls the remove() of its clients first, the last registered client before the others ---- */
 
-/* Also called after a move to another RDMA namespace, during which netdev_event() does not find the device. */
+/*
+ * For a new device, and after a move to another RDMA namespace: no event found the device until now, so what it takes
+ * from its netdev is read again.
+ */
 static int client_add(struct ib_device *ibdev)
 {
 	struct roan_dev *dev = to_roan_dev(ibdev);
@@ -363,9 +358,12 @@ static int client_add(struct ib_device *ibdev)
 	WRITE_ONCE(dev->removing, false);	/* client_remove() ran before the move */
 	rtnl_lock();
 	dev->port_active_sent = port_up(dev->ndev);
+	roan_parent_show_netdev(dev);
+	roan_port_speed_update(dev);
 	if (device_netdev_left(dev))
 		ib_unregister_device_queued(ibdev);
 	rtnl_unlock();
+	roan_l3_enabled(dev);
 	return 0;
 }
 
@@ -373,6 +371,7 @@ static void client_remove(struct ib_device *ibdev, void *data)
 {
 	WRITE_ONCE(to_roan_dev(ibdev)->removing, true);
 	roan_qp_flush_on_device(to_roan_dev(ibdev));
+	roan_l3_disable(to_roan_dev(ibdev));
 }
 
 /* Registered after ib_uverbs, so its remove() is called first and flushes user QPs before the core destroys them. */

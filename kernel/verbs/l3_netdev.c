@@ -24,7 +24,7 @@
 /* The RDMA core reserves the first entries of the table, one for each GID type of the port, for the default GID. */
 #define DEFAULT_GIDS	2
 
-static atomic_t addr_events = ATOMIC_INIT(0);	/* of interfaces without link-layer addresses */
+static atomic_t addr_events = ATOMIC_INIT(0);	/* that found no device, of interfaces without link-layer addresses */
 
 /* ---- which interfaces ---- */
 
@@ -202,9 +202,13 @@ static void l3_addr_event(struct net_device *ndev, bool removed)
 
 	if (ndev->type == ARPHRD_ETHER)
 		return;
-	atomic_inc(&addr_events);
-	smp_mb__after_atomic();		/* pairs with roan_l3_registered(): it sees the event or this sees the device */
 	ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+	if (!ibdev) {
+		/* Counted after roan_l3_disable(), if that is why the device is not found. */
+		atomic_inc(&addr_events);
+		smp_mb__after_atomic();	/* pairs with roan_l3_enabled(): it sees the event or this sees the device */
+		ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+	}
 	if (ibdev)
 		l3_queue_scan(to_roan_dev(ibdev), removed);
 }
@@ -232,16 +236,21 @@ static struct notifier_block inet6addr_notifier = { .notifier_call = l3_inet6add
 
 /* ---- the device's part ---- */
 
+void roan_l3_disable(struct roan_dev *dev)
+{
+	dev->l3_addr_events = atomic_read(&addr_events);
+}
+
 void roan_l3_init(struct roan_dev *dev)
 {
 	set_guids(dev);
 	dev->l3 = dev->ndev->type != ARPHRD_ETHER;
 	INIT_WORK(&dev->l3_scan, l3_scan);
-	dev->l3_addr_events = atomic_read(&addr_events);
+	roan_l3_disable(dev);	/* before the core's first scan */
 	ib_set_device_ops(&dev->ib, &gid_ops);
 }
 
-void roan_l3_registered(struct roan_dev *dev)
+void roan_l3_enabled(struct roan_dev *dev)
 {
 	smp_mb();	/* pairs with l3_addr_event() */
 	if (dev->l3 && dev->l3_addr_events != atomic_read(&addr_events) && ib_device_try_get(&dev->ib))

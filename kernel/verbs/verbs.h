@@ -53,7 +53,8 @@ void roan_link_exit(void);	/* no device is added from here on */
 int roan_netdev_check(const char *name, struct net_device *ndev);	/* -EOPNOTSUPP: can have no device; logs why */
 int roan_netdev_speed(struct roan_dev *dev, struct ib_port_attr *attr);	/* fills in speed and width; RTNL not held */
 void roan_l3_init(struct roan_dev *dev);		/* sets the node GUID; before the device is registered */
-void roan_l3_registered(struct roan_dev *dev);		/* scans again if addresses changed during registration */
+void roan_l3_disable(struct roan_dev *dev);		/* address events may not find the device from here on */
+void roan_l3_enabled(struct roan_dev *dev);		/* they do; scans again if addresses changed meanwhile */
 void roan_l3_exit(struct roan_dev *dev);
 int roan_l3_notifiers_init(void);
 void roan_l3_notifiers_exit(void);
