@@ -240,12 +240,14 @@ struct ib_mr *roan_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
 	struct pinned_umem fresh = {};
-	int err;
+	int err = roan_udata_none(udata);
 
+	if (err)
+		return ERR_PTR(err);
 	access = flags & IB_MR_REREG_ACCESS ? access & ~(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB) : mr->access;
 	if (flags & ~IB_MR_REREG_SUPPORTED || access & ~ROAN_ACCESS_USER)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (mr->kind != ROAN_MR_USER || roan_udata_none(udata))
+	if (mr->kind != ROAN_MR_USER)
 		return ERR_PTR(-EINVAL);
 	if (!(flags & IB_MR_REREG_TRANS)) {
 		/*
