@@ -448,7 +448,7 @@ struct ibv_mr *roan_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off
 	const struct verbs_mr like = {
 		.ibv_mr = { .length = length },
 		.mr_type = IBV_MR_TYPE_MR,
-		.access = access,
+		.access = access & ~IBV_ACCESS_ZERO_BASED,	/* all are, and windows can be bound to them */
 	};
 	struct ib_uverbs_attr attrs[] = {
 		{ .attr_id = UVERBS_ATTR_REG_DM_MR_HANDLE },

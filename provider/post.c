@@ -184,6 +184,16 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	return err;
 }
 
+/* For which regions the kernel would fail a bind, and the QP with it: kernel/mem/mw.c. */
+static int bind_check_mr(const struct ibv_mr *ibmr)
+{
+	const struct verbs_mr *mr = (const struct verbs_mr *)ibmr;	/* its first member */
+
+	if (mr->mr_type == IBV_MR_TYPE_DMABUF_MR || mr->access & IBV_ACCESS_ON_DEMAND)
+		return ENOTSUP;
+	return mr->access & IBV_ACCESS_ZERO_BASED ? EINVAL : 0;
+}
+
 int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	/*
@@ -205,6 +215,9 @@ int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 		return EINVAL;
 	if (info->mr && info->mr->pd != mw->pd)
 		return EPERM;
+	err = info->mr ? bind_check_mr(info->mr) : 0;
+	if (err)
+		return err;
 	err = roan_post_send(qp, &wr, &bad);
 	if (!err)
 		mw->rkey = wr.bind_mw.rkey;

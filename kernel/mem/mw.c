@@ -77,8 +77,10 @@ static u32 mw_check_mr(struct roan_qp *qp, const struct roan_mr *mr, const struc
 {
 	u64 off = wqe->bind.addr - mr->iova;
 
+	if (mr->kind != ROAN_MR_USER && mr->kind != ROAN_MR_DM)
+		return ROAN_VERR_BAD_BIND;
 	/* Pairs with the release in mr.c: the fields that describe the region were written before it became valid. */
-	if ((mr->kind != ROAN_MR_USER && mr->kind != ROAN_MR_DM) || smp_load_acquire(&mr->state) != ROAN_MR_VALID)
+	if (smp_load_acquire(&mr->state) != ROAN_MR_VALID)
 		return ROAN_VERR_BAD_KEY;
 	if (mr->ib.pd != &qp->pd->ib)
 		return ROAN_VERR_BAD_PD;

@@ -457,20 +457,41 @@ static void allocator__gets_the_types_of_the_driver(struct ibv_context *ctx, str
 	EXPECT(qp && ibv_destroy_qp(qp) == 0 && num_lent == 0 && ibv_dealloc_pd(parent) == 0);
 }
 
-/* As with mlx5 and rdma_rxe: an error of the call, not a completion that moves the QP to the error state. */
-static void bind_mw__zero_based_is_einval(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_qp *qp, uint8_t *sq)
+/* As with mlx5: an error of the call, not a completion that moves the QP to the error state. */
+static void bind_mw__refused_at_once(struct ibv_pd *pd, struct ibv_qp *qp, uint8_t *sq)
 {
-	struct ibv_mr mr = { .context = ctx, .pd = pd };
-	struct ibv_mw mw = { .context = ctx, .pd = pd, .rkey = 0x700, .type = IBV_MW_TYPE_1 };
-	struct ibv_mw_bind bind = { .bind_info = { &mr, 0, 8, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED } };
+	static uint8_t memory[8];
+	struct ibv_mr *plain = ibv_reg_mr(pd, memory, 8, IBV_ACCESS_MW_BIND);
+	const struct {
+		struct ibv_mr *mr;
+		unsigned int access;
+		int err;
+	} refused[] = {
+		{ plain, IBV_ACCESS_ZERO_BASED, EINVAL },
+		{ ibv_reg_mr(pd, memory, 8, IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED), 0, EINVAL },
+		{ ibv_reg_mr(pd, memory, 8, IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND), 0, ENOTSUP },
+		{ ibv_reg_dmabuf_mr(pd, 0, 8, 0, 0, IBV_ACCESS_MW_BIND), 0, ENOTSUP },
+	};
+	struct ibv_mw mw = { .context = pd->context, .pd = pd, .rkey = 0x700, .type = IBV_MW_TYPE_1 };
+	struct ibv_mw_bind bind = { .bind_info = { .length = 8 } };
 	struct roan_ring_ctl *ctl = (void *)sq;
 	uint32_t at = ctl->user.index;
+	unsigned int i;
 
 	ctl->kernel.index = at;
-	EXPECT(ibv_bind_mw(qp, &mw, &bind) == EINVAL && mw.rkey == 0x700 && ctl->user.index == at);
+	for (i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		bind.bind_info.mr = refused[i].mr;
+		bind.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ | refused[i].access;
+		EXPECT(refused[i].mr && ibv_bind_mw(qp, &mw, &bind) == refused[i].err);
+		EXPECT(mw.rkey == 0x700 && ctl->user.index == at);
+		if (i)
+			EXPECT(ibv_dereg_mr(refused[i].mr) == 0);
+	}
+	bind.bind_info.mr = plain;
 	bind.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ;
-	EXPECT(ibv_bind_mw(qp, &mw, &bind) == 0 && mw.rkey == 0x701 && ctl->user.index == at + 1);
+	EXPECT(plain && ibv_bind_mw(qp, &mw, &bind) == 0 && mw.rkey == 0x701 && ctl->user.index == at + 1);
 	EXPECT(send_slot(sq, at)->opcode == ROAN_WR_BIND_MW && send_slot(sq, at)->bind.mw_rkey == 0x700);
+	EXPECT(ibv_dereg_mr(plain) == 0);
 }
 
 int main(void)
@@ -511,7 +532,7 @@ int main(void)
 	post_send__fills_slots_and_rings_doorbell(qp, rings[3]);
 	wr__posts_all_or_nothing(qp, rings[3]);
 	allocator__gets_the_types_of_the_driver(ctx, qp_attr.pd, ibv_cq_ex_to_cq(cq));
-	bind_mw__zero_based_is_einval(ctx, qp_attr.pd, qp, rings[3]);
+	bind_mw__refused_at_once(qp_attr.pd, qp, rings[3]);
 	free_dm__of_removed_device(ctx);
 	query_rt_values__clock_is_in_tv_nsec(ctx);
 	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);

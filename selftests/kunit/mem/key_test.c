@@ -492,8 +492,8 @@ static void region_stays_while_lent(struct kunit *test)
 	struct roan_mw mw;
 	struct roan_mw_binding *win = new_window(test, IB_MW_TYPE_2, &mw);
 
-	/* An MR that roan_dereg_mr() treats like a user's. */
-	mr->kind = ROAN_MR_USER;
+	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 100), (u32)ROAN_VERR_BAD_BIND);
+	mr->kind = ROAN_MR_USER;	/* roan_dereg_mr() treats it like a user's */
 	mr->access = LENDABLE;
 	mr->iova = IOVA;
 	mr->length = 100;
