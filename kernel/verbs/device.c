@@ -394,24 +394,33 @@ void roan_device_queue_unregister(struct net_device *ndev)
 	ib_device_put(ibdev);
 }
 
-/* RTNL held; it orders the events. Since 6.14 the core dispatches port events too; a duplicate is harmless. */
-static void port_changed(struct net_device *ndev)
+/*
+ * RTNL held; it orders the events. From Linux 6.14 on the core calls this for NETDEV_UP, CHANGE and DOWN, which
+ * netdev_event() gets too. Of a driver without report_port_event() the core dispatches them itself, by another rule
+ * than port_up().
+ */
+static void report_port_event(struct ib_device *ibdev, struct net_device *ndev, unsigned long what)
+{
+	struct ib_event event = { .device = ibdev, .element.port_num = 1 };
+	struct roan_dev *dev = to_roan_dev(ibdev);
+	bool up = port_up(ndev);
+
+	if (dev->port_active_sent == up)
+		return;
+	dev->port_active_sent = up;
+	if (!up)
+		roan_count(dev, link_downed);
+	event.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
+	ib_dispatch_event(&event);
+}
+
+static void port_changed(struct net_device *ndev, unsigned long what)
 {
 	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-	struct ib_event event = { .device = ibdev, .element.port_num = 1 };
-	struct roan_dev *dev;
-	bool up = port_up(ndev);
 
 	if (!ibdev)
 		return;
-	dev = to_roan_dev(ibdev);
-	if (dev->port_active_sent != up) {
-		dev->port_active_sent = up;
-		if (!up)
-			roan_count(dev, link_downed);
-		event.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
-		ib_dispatch_event(&event);
-	}
+	report_port_event(ibdev, ndev, what);
 	ib_device_put(ibdev);
 }
 
@@ -446,7 +455,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEMTU:
 		groups_changed(ndev, false);
-		port_changed(ndev);
+		port_changed(ndev, what);
 		roan_port_speed_netdev_event(ndev, NULL);
 		break;
 	case NETDEV_CHANGEUPPER:
