@@ -24,7 +24,7 @@
 	X(rcvd_skbs, "skbs", "received; several packets in one skb if GRO merged them")	\
 	X(rcvd_multicast_pkts, "packets", "of rcvd_pkts, to a multicast group with a member here")	\
 	X(rcvd_ce_pkts, "packets", "received with ECN Congestion Experienced, of any kind")	\
-	X(rdma_sends, "work requests", "send work requests completed")	\
+	X(rdma_sends, "work requests", "SENDs completed, of any kind")	\
 	X(rdma_recvs, "work requests", "receive work requests completed")	\
 	X(duplicate_request, "packets", "requests with a PSN that was executed before: the peer retransmitted")	\
 	X(out_of_seq_request, "gaps",	\

@@ -23,6 +23,11 @@ static const u8 wc_opcodes[ROAN_NUM_WR_OPCODES] = {
 	[ROAN_WR_REG_MR]		= IB_WC_REG_MR,
 };
 
+static u8 wc_opcode(const struct roan_send_wqe *wqe)
+{
+	return wqe->opcode < ROAN_NUM_WR_OPCODES ? wc_opcodes[wqe->opcode] : IB_WC_SEND;
+}
+
 /* Counts requester failures; some have a counter of their own. */
 static void completion_count_failure(struct roan_dev *dev, enum roan_status status)
 {
@@ -72,7 +77,7 @@ static noinline void completion_report_send(struct roan_qp *qp, u32 index, u32 r
 	const struct roan_cqe cqe = {
 		.wr_id = wqe->wr_id,
 		.status = status,
-		.opcode = wqe->opcode < ROAN_NUM_WR_OPCODES ? wc_opcodes[wqe->opcode] : IB_WC_SEND,
+		.opcode = wc_opcode(wqe),
 		.byte_len = roan_requester_wqe(&qp->sq.req, index)->len,
 		.qp_num = qp->ib.qp_num,
 		.vendor_err = completion_vendor_err(status, verr),
@@ -97,9 +102,9 @@ void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, 
 		roan_ring_set_cqe_until(&qp->sq.ring, head);
 	roan_ring_publish(&qp->sq.ring, head);
 	roan_comp_count_send(qp, wqe->opcode, status == ROAN_ST_SUCCESS);
-	if (status == ROAN_ST_SUCCESS)
+	if (status == ROAN_ST_SUCCESS && wc_opcode(wqe) == IB_WC_SEND)
 		roan_count(qp->dev, rdma_sends);
-	else if (status != ROAN_ST_WR_FLUSH_ERR)
+	if (status != ROAN_ST_SUCCESS && status != ROAN_ST_WR_FLUSH_ERR)
 		completion_count_failure(qp->dev, status);
 	if (report)
 		completion_report_send(qp, index, head - 1, status, verr);

@@ -44,6 +44,15 @@ statistic_() {
 	echo "$before packets, then $now"
 	[ -n "$before" ] && [ $((now - before)) -ge 20 ] && [ $((now - before)) -lt 1000 ]
 }
+# As with rdma_rxe SENDs count, and no other requests.
+counted_sends() {
+	local before sends writes
+	before=$(total rdma_sends) && pp ibv_rc_pingpong -n 20 && sends=$(total rdma_sends) &&
+		both 200 18515 "ib_write_lat -d $ADEV -x $GA -F -n 20" "ib_write_lat -d $BDEV -x $GB -F -n 20 $AIP" &&
+		writes=$(total rdma_sends) || return
+	echo "$before, after 20 SENDs each way $sends, after WRITEs $writes"
+	[ $((sends - before)) -ge 40 ] && [ "$writes" = "$sends" ]
+}
 
 # Objects are listed while a program holds them, and not afterwards.
 resource_() {
@@ -145,6 +154,7 @@ ktap_check "ibstatus" status_
 ktap_check "rdma link" link_
 ktap_check "rdma dev" dev_
 ktap_check "rdma statistic" statistic_
+ktap_check "rdma_sends counts SENDs" counted_sends
 ktap_check "rdma resource" resource_
 for x in rc uc ud srq; do
 	ktap_check "ibv_${x}_pingpong" pp ibv_${x}_pingpong -n 200
