@@ -162,17 +162,6 @@ static int modify_device(struct ib_device *ibdev, int mask, struct ib_device_mod
 	return 0;
 }
 
-static struct attribute *device_attrs[] = {
-	&dev_attr_parent.attr,
-	&dev_attr_board_id.attr,
-	&dev_attr_dm_bar.attr,
-	&dev_attr_dm_limit.attr,
-	&dev_attr_poll_idle_us.attr,
-	NULL
-};
-
-static const struct attribute_group device_group = { .attrs = device_attrs };
-
 static const struct uapi_definition roan_uapi_defs[] = {
 	UAPI_DEF_CHAIN(roan_ucontext_defs),
 	UAPI_DEF_CHAIN(roan_doorbell_defs),
@@ -513,12 +502,15 @@ const struct ib_device_ops roan_dev_ops = {
 #ifdef HAVE_ROBUST_UDATA
 	.uverbs_robust_udata	= 1,
 #endif
-	.device_group		= &device_group,
+	.device_group		= &roan_device_group,
 	.port_groups		= roan_port_groups,
 	.dealloc_driver		= dealloc_driver,
 
 	.query_device		= query_device,
 	.query_port		= query_port,
+#ifdef HAVE_REPORT_PORT_EVENT
+	.report_port_event	= report_port_event,
+#endif
 #ifdef HAVE_QUERY_PORT_SPEED
 	.query_port_speed	= roan_query_port_speed,
 #endif

@@ -56,22 +56,6 @@ static void parent_object_released(void)
 
 /* ---- attributes ---- */
 
-/* Of the ib_device, as rdma_rxe has it: the netdev's name. */
-static ssize_t parent_show(struct device *device, struct device_attribute *attr, char *buf)
-{
-	struct roan_dev *dev = rdma_device_to_drv_device(device, struct roan_dev, ib);
-
-	return sysfs_emit(buf, "%s\n", dev->ndev->name);
-}
-DEVICE_ATTR_RO(parent);
-
-/* Adapters have it. Prometheus' node exporter 1.5 skips all devices if one lacks it. */
-static ssize_t board_id_show(struct device *device, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "roan\n");
-}
-DEVICE_ATTR_RO(board_id);
-
 /* Read from the bus device, because its NUMA node can be overridden in sysfs. */
 static int parent_node(const struct device *device)
 {

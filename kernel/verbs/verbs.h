@@ -28,9 +28,10 @@ int roan_parent_add(struct roan_dev *dev);	/* before ib_register_device(); takes
 void roan_parent_del(struct roan_dev *dev);	/* after device_del() of the ib_device; takes RTNL; no-op without one */
 void roan_parent_show_netdev(struct roan_dev *dev);	/* RTNL held; net/ has the present name of a netdev */
 void roan_parent_netdev_event(struct net_device *ndev, unsigned long what);	/* RTNL held */
-extern struct device_attribute dev_attr_parent, dev_attr_board_id;
 int roan_parent_init(void);
 void roan_parent_exit(void);
+
+extern const struct attribute_group roan_device_group;	/* sysfs_device.c */
 
 /* port_speed.c */
 void roan_port_speed_init(struct roan_dev *dev);
