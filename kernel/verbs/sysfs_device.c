@@ -23,9 +23,24 @@ static ssize_t board_id_show(struct device *device, struct device_attribute *att
 }
 static DEVICE_ATTR_RO(board_id);
 
+/* ibstat prints both. libibumad reads the files; without them the lines of ibstat are empty. */
+static ssize_t hca_type_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "roan\n");
+}
+static DEVICE_ATTR_RO(hca_type);
+
+static ssize_t hw_rev_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", rdma_device_to_drv_device(device, struct roan_dev, ib)->ib.attrs.hw_ver);
+}
+static DEVICE_ATTR_RO(hw_rev);
+
 static struct attribute *device_attrs[] = {
 	&dev_attr_parent.attr,
 	&dev_attr_board_id.attr,
+	&dev_attr_hca_type.attr,
+	&dev_attr_hw_rev.attr,
 	&dev_attr_dm_bar.attr,
 	&dev_attr_dm_limit.attr,
 	&dev_attr_poll_idle_us.attr,

@@ -31,7 +31,8 @@ devinfo() {
 stat_() {
 	a ibstat "$ADEV" > /tmp/is || { cat /tmp/is; return 1; }
 	has /tmp/is 'State: Active' && has /tmp/is 'Physical state: LinkUp' && has /tmp/is 'Rate: [1-9]' &&
-		has /tmp/is 'Link layer: Ethernet'
+		has /tmp/is 'Link layer: Ethernet' || return 1
+	[ "$LINK_TYPE" != roan ] || { has /tmp/is 'CA type: roan' && has /tmp/is 'Hardware version: [0-9]'; }
 }
 status_() { a ibstatus "$ADEV" > /tmp/iss && has /tmp/iss 'state:[[:space:]]+4: ACTIVE' && has /tmp/iss 'rate:[[:space:]]+[1-9]'; }
 link_() { a rdma link show "$ADEV/1" > /tmp/rl && has /tmp/rl 'state ACTIVE physical_state LINK_UP netdev v1'; }
