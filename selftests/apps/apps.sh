@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs unmodified RDMA middleware between two hosts: UCX's and libfabric's own tests, and an MPI program that checks its
+# Runs unmodified RDMA programs between two hosts: UCX's and libfabric's own tests, fio, and an MPI program that checks its
 # results. Each is configured to use roan only, not TCP or shared memory. The packet counters of the devices verify that.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
@@ -25,11 +25,17 @@ ucp() {	# TRANSPORT TEST [OPTION...]
 		"env UCX_NET_DEVICES=$BDEV:1 UCX_TLS=$tl,ud_verbs:aux,self ucx_perftest $AIP -t $t -n 200 -w 10 $*"
 }
 
-fabric() {	# ENDPOINT DOMAIN-SUFFIX [OPTION...]
-	local ep=$1 suffix=$2
-	shift 2
-	over_roan 100 both 250 47592 "fi_pingpong -p verbs -d $ADEV$suffix -e $ep -I 100 -c $*" \
-		"fi_pingpong -p verbs -d $BDEV$suffix -e $ep -I 100 -c $* $AIP"
+fabric() {	# PROVIDER ENDPOINT DOMAIN-SUFFIX [OPTION...]
+	local provider=$1 ep=$2 suffix=$3
+	shift 3
+	over_roan 100 both 250 47592 "fi_pingpong -p $provider -d $ADEV$suffix -e $ep -I 100 -c $*" \
+		"fi_pingpong -p $provider -d $BDEV$suffix -e $ep -I 100 -c $* $AIP"
+}
+
+storage() {	# VERB
+	local options="--ioengine=rdma --port=5000 --bs=64k --size=16m --iodepth=8"
+	over_roan 4000 both 250 5000 "fio --name=server $options --rw=read" \
+		"fio --name=client $options --hostname=$AIP --verb=$1 --rw=write"
 }
 
 have() { command -v "$1" > /dev/null; }
@@ -58,11 +64,20 @@ else
 fi
 
 if have fi_pingpong; then
-	ktap_check "libfabric msg" fabric msg ""
-	ktap_check "libfabric msg, 64 KiB" fabric msg "" -S 65536
-	ktap_check "libfabric dgram" fabric dgram -dgram -S 1024
+	ktap_check "libfabric msg" fabric verbs msg ""
+	ktap_check "libfabric msg, 64 KiB" fabric verbs msg "" -S 65536
+	ktap_check "libfabric dgram" fabric verbs dgram -dgram -S 1024
+	ktap_check "libfabric rdm over msg" fabric "verbs;ofi_rxm" rdm ""
+	ktap_check "libfabric rdm over msg, 64 KiB" fabric "verbs;ofi_rxm" rdm "" -S 65536
 else
 	ktap_skip "libfabric" "fi_pingpong is not installed (libfabric-bin)"
+fi
+
+if have fio; then
+	ktap_check "fio writes to the other host's memory" storage write
+	ktap_check "fio reads from the other host's memory" storage read
+else
+	ktap_skip "fio" "it is not installed"
 fi
 
 if have mpirun && have mpicc; then
@@ -71,6 +86,13 @@ if have mpirun && have mpicc; then
 	ktap_check "Open MPI over UCX rc_verbs, 2 ranks" mpi_run 1000 2 "$RC_OPTIONS" "$WORK/allreduce"
 	ktap_check "Open MPI over UCX ud_verbs, 2 ranks" mpi_run 1000 2 "$UD_OPTIONS" "$WORK/allreduce"
 	ktap_check "Open MPI over UCX rc_verbs, 4 ranks" mpi_run 1000 4 "$RC_OPTIONS" "$WORK/allreduce"
+	if have mpirun.mpich && have mpicc.mpich; then
+		ktap_check "MPICH: the program compiles" mpicc.mpich -O1 -Wall -o "$WORK/allreduce.mpich" "$HERE/allreduce.c"
+		ktap_check "MPICH over UCX rc_verbs, 2 ranks" mpich_run 1000 2 "$WORK/allreduce.mpich"
+		ktap_check "MPICH over UCX rc_verbs, 4 ranks" mpich_run 1000 4 "$WORK/allreduce.mpich"
+	else
+		ktap_skip "MPICH" "mpirun.mpich or mpicc.mpich is not installed (mpich, libmpich-dev)"
+	fi
 	mpi_hosts_down
 else
 	ktap_skip "Open MPI" "mpirun or mpicc is not installed (openmpi-bin, libopenmpi-dev)"

@@ -45,6 +45,13 @@ mpi_run() {
 		--mca mpi_yield_when_idle 1 --host h1:$((ranks / 2)),h2:$((ranks / 2)) -np $ranks $*" < /dev/null
 }
 
+# mpich_run PACKETS RANKS PROGRAM: the same by MPICH, over UCX's rc_verbs. Without -genvlist all ranks would get h1's
+# UCX_NET_DEVICES.
+mpich_run() {
+	over_roan "$1" "$WORK/rsh" h1 "export UCX_TLS=rc_verbs,ud_verbs:aux,self; exec timeout 400 mpirun.mpich \
+		-launcher rsh -launcher-exec $WORK/rsh -genvlist UCX_TLS -hosts h1:$(($2 / 2)),h2:$(($2 / 2)) -np $2 $3" < /dev/null
+}
+
 # Options of mpirun for UCX's two transports
 export RC_OPTIONS="--mca pml ucx -x UCX_TLS=rc_verbs,ud_verbs:aux,self"
 export UD_OPTIONS="--mca pml ucx -x UCX_TLS=ud_verbs,self"
