@@ -27,7 +27,7 @@ struct deferred_cpu {
 	struct tasklet_struct tasklet;
 };
 
-static DEFINE_PER_CPU(struct deferred_cpu, todos);
+static DEFINE_PER_CPU(struct deferred_cpu, deferred_cpus);
 DEFINE_PER_CPU(u32, roan_tx_budget_used);
 
 #define QUEUED	(BITS_PER_LONG - 1)	/* bit of roan_deferred.bits: on a list, or about to be */
@@ -38,7 +38,7 @@ DEFINE_PER_CPU(u32, roan_tx_budget_used);
  */
 void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 {
-	struct deferred_cpu *todo;
+	struct deferred_cpu *queues;
 	struct deferred_list *list;
 	unsigned long flags;
 
@@ -47,10 +47,10 @@ void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 		return;
 	refcount_inc(item->refs);
 	local_irq_save(flags);	/* stay on this CPU */
-	todo = this_cpu_ptr(&todos);
-	list = what == ROAN_DEFER_FLUSH ? &todo->bulk : &todo->prompt;
+	queues = this_cpu_ptr(&deferred_cpus);
+	list = what == ROAN_DEFER_FLUSH ? &queues->bulk : &queues->prompt;
 	if (llist_add(&item->node, &list->added))
-		tasklet_schedule(&todo->tasklet);
+		tasklet_schedule(&queues->tasklet);
 	local_irq_restore(flags);
 }
 
@@ -78,12 +78,12 @@ static bool deferred_run_list(struct deferred_list *list, u64 end)
  */
 static void deferred_run_round(struct tasklet_struct *tasklet)
 {
-	struct deferred_cpu *todo = from_tasklet(todo, tasklet, tasklet);
+	struct deferred_cpu *queues = from_tasklet(queues, tasklet, tasklet);
 	bool more;
 
 	roan_tx_budget_reset();
-	more = deferred_run_list(&todo->prompt, ktime_get_ns() + ROUND_NS);
-	more |= deferred_run_list(&todo->bulk, ktime_get_ns() + BULK_ROUND_NS);
+	more = deferred_run_list(&queues->prompt, ktime_get_ns() + ROUND_NS);
+	more |= deferred_run_list(&queues->bulk, ktime_get_ns() + BULK_ROUND_NS);
 	if (more)
 		tasklet_schedule(tasklet);
 }
@@ -93,11 +93,11 @@ int roan_deferred_init(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct deferred_cpu *todo = per_cpu_ptr(&todos, cpu);
+		struct deferred_cpu *queues = per_cpu_ptr(&deferred_cpus, cpu);
 
-		init_llist_head(&todo->prompt.added);
-		init_llist_head(&todo->bulk.added);
-		tasklet_setup(&todo->tasklet, deferred_run_round);
+		init_llist_head(&queues->prompt.added);
+		init_llist_head(&queues->bulk.added);
+		tasklet_setup(&queues->tasklet, deferred_run_round);
 	}
 	return 0;
 }
@@ -108,5 +108,5 @@ void roan_deferred_exit(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		tasklet_kill(&per_cpu_ptr(&todos, cpu)->tasklet);
+		tasklet_kill(&per_cpu_ptr(&deferred_cpus, cpu)->tasklet);
 }

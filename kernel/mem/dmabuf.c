@@ -70,18 +70,18 @@ static const struct dma_buf_attach_ops attach_ops = { .ROAN_MOVE_NOTIFY = dmabuf
 static int dmabuf_attach(struct roan_mr *mr)
 {
 	struct roan_dmabuf *from = mr->dmabuf;
-	struct device *who = roan_pci_parent(to_roan_dev(mr->ib.device)) ?: &attachable->dev;
+	struct device *attach_dev = roan_pci_parent(to_roan_dev(mr->ib.device)) ?: &attachable->dev;
 	bool may_pin = from->buf->ops->pin;
 	struct dma_buf_attachment *at;
 
-	at = dma_buf_dynamic_attach(from->buf, who, may_pin ? &attach_ops : NULL, mr);
+	at = dma_buf_dynamic_attach(from->buf, attach_dev, may_pin ? &attach_ops : NULL, mr);
 	if (!IS_ERR(at)) {
 		from->attach = at;
 		return 0;
 	}
 	if (!may_pin && PTR_ERR(at) == -ENOSYS)
 		return 0;
-	dmabuf_log_refusal(mr->ib.device, from->buf, "it may move, and its exporter lets nobody attach to pin it");
+	dmabuf_log_refusal(mr->ib.device, from->buf, "it may move, and attaching to it, to pin it, failed");
 	return PTR_ERR(at) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
 }
 

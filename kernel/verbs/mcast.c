@@ -32,7 +32,7 @@
  * An interface on which the host joined the group. The entry is removed when @ndev is unregistered. While the module
  * exits nothing tells that any more: then a QP that joined meanwhile keeps a VLAN until it is destroyed.
  */
-struct joined {
+struct mcast_iface {
 	struct list_head on_group;
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
@@ -61,40 +61,40 @@ static struct roan_mcast_member *mcast_member_find(struct roan_mcast *group, str
 	return NULL;
 }
 
-static struct joined *joined_find(struct roan_mcast *group, const struct net_device *ndev)
+static struct mcast_iface *iface_find(struct roan_mcast *group, const struct net_device *ndev)
 {
-	struct joined *j;
+	struct mcast_iface *iface;
 
-	list_for_each_entry(j, &group->joined, on_group)
-		if (j->ndev == ndev)
-			return j;
+	list_for_each_entry(iface, &group->joined, on_group)
+		if (iface->ndev == ndev)
+			return iface;
 	return NULL;
 }
 
 static int group_join(struct roan_mcast *group, struct net_device *ndev)
 {
-	struct joined *j = kmalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
+	struct mcast_iface *iface = kmalloc(sizeof(*iface), GFP_KERNEL_ACCOUNT);
 	int err;
 
-	if (!j)
+	if (!iface)
 		return -ENOMEM;
 	err = roan_net_join(ndev, &group->gid);
 	if (err) {
-		kfree(j);
+		kfree(iface);
 		return err;
 	}
-	j->ndev = ndev;
-	netdev_hold(ndev, &j->ndev_tracker, GFP_KERNEL);
-	list_add(&j->on_group, &group->joined);
+	iface->ndev = ndev;
+	netdev_hold(ndev, &iface->ndev_tracker, GFP_KERNEL);
+	list_add(&iface->on_group, &group->joined);
 	return 0;
 }
 
-static void group_leave(struct roan_mcast *group, struct joined *j)
+static void group_leave(struct roan_mcast *group, struct mcast_iface *iface)
 {
-	list_del(&j->on_group);
-	roan_net_leave(j->ndev, &group->gid);
-	netdev_put(j->ndev, &j->ndev_tracker);
-	kfree(j);
+	list_del(&iface->on_group);
+	roan_net_leave(iface->ndev, &group->gid);
+	netdev_put(iface->ndev, &iface->ndev_tracker);
+	kfree(iface);
 }
 
 /* A VLAN that cannot join now (its MTU is too small for IPv6, say) joins later in roan_mcast_netdev_event(). */
@@ -122,16 +122,16 @@ static int group_join_all(struct roan_dev *dev, struct roan_mcast *group)
 void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool gone)
 {
 	struct roan_mcast *group;
-	struct joined *j;
+	struct mcast_iface *iface;
 	int bucket;
 	bool can;
 
 	hash_for_each(dev->mcast, bucket, group, on_dev) {
 		can = !gone && roan_net_is_iface(dev, ndev) && roan_net_can_join(ndev, &group->gid);
-		j = joined_find(group, ndev);
-		if (j && !can)
-			group_leave(group, j);
-		else if (!j && can)
+		iface = iface_find(group, ndev);
+		if (iface && !can)
+			group_leave(group, iface);
+		else if (!iface && can)
 			group_join(group, ndev);
 	}
 }
@@ -161,14 +161,14 @@ static struct roan_mcast *mcast_group_open(struct roan_dev *dev, const union ib_
 
 static void mcast_group_close_if_empty(struct roan_mcast *group)
 {
-	struct joined *j, *next;
+	struct mcast_iface *iface, *next;
 
 	if (group->n_members)
 		return;
 	rtnl_lock();
 	hlist_del_rcu(&group->on_dev);
-	list_for_each_entry_safe(j, next, &group->joined, on_group)
-		group_leave(group, j);
+	list_for_each_entry_safe(iface, next, &group->joined, on_group)
+		group_leave(group, iface);
 	rtnl_unlock();
 	kfree_rcu(group, rcu);
 }
@@ -256,12 +256,12 @@ static bool mcast_may_attach(const struct ib_qp *qp, const union ib_gid *gid)
 /* The address in packets to @mgid. An IPv4 group is ::ffff:a.b.c.d there; RoCE v1 MGIDs have ff0e::ffff:a.b.c.d. */
 static union ib_gid mcast_address_of(const union ib_gid *mgid)
 {
-	static const u8 old_prefix[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
+	static const u8 rocev1_prefix[12] = { 0xff, 0x0e, [10] = 0xff, 0xff };
 	union ib_gid address = *mgid;
 	__be32 v4;
 
 	memcpy(&v4, mgid->raw + 12, sizeof(v4));
-	if (!memcmp(mgid, old_prefix, sizeof(old_prefix)) && ipv4_is_multicast(v4))
+	if (!memcmp(mgid, rocev1_prefix, sizeof(rocev1_prefix)) && ipv4_is_multicast(v4))
 		ipv6_addr_set_v4mapped(v4, (struct in6_addr *)&address);
 	return address;
 }

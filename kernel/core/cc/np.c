@@ -16,13 +16,13 @@ static u64 np_hash(const u8 address[16])
 
 struct roan_np *roan_np_host(struct roan_np_hosts *hosts, const u8 address[16])
 {
-	u64 who = np_hash(address);
-	struct roan_np *np = &hosts->slot[who >> (64 - ROAN_NP_HOSTS_SHIFT)];
+	u64 hash = np_hash(address);
+	struct roan_np *np = &hosts->slot[hash >> (64 - ROAN_NP_HOSTS_SHIFT)];
 
-	if (READ_ONCE(np->host_hash) != who) {
+	if (READ_ONCE(np->host_hash) != hash) {
 		WRITE_ONCE(np->last, 0);
 		WRITE_ONCE(np->cnp_pending, false);
-		WRITE_ONCE(np->host_hash, who);
+		WRITE_ONCE(np->host_hash, hash);
 	}
 	return np;
 }
