@@ -221,20 +221,7 @@ void roan_cq_forget_qp(const struct roan_qp *qp)
 		cq_forget(qp->rcq, qp);
 }
 
-/* The legacy arm command. Only the user may write the user line, so change the answered value to differ from it. */
-static void cq_arm_user(struct roan_cq *cq, bool solicited)
-{
-	u32 next, sol;
-
-	spin_lock_bh(&cq->lock);
-	roan_ring_armed(&cq->ring, &next, &sol);
-	if (solicited)
-		cq->arm_solicited_done = sol - 1;
-	else
-		cq->arm_next_done = next - 1;
-	spin_unlock_bh(&cq->lock);
-}
-
+/* A user arms a CQ by its ring. */
 int roan_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
@@ -242,10 +229,8 @@ int roan_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
 	unsigned long flags;
 	bool missed;
 
-	if (cq->user) {
-		cq_arm_user(cq, solicited);
-		return 0;
-	}
+	if (cq->user)
+		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->poll_lock, flags);
 	roan_ring_arm(&cq->ring, solicited);
 	missed = how & IB_CQ_REPORT_MISSED_EVENTS && !roan_ring_empty(&cq->ring);

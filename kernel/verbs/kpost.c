@@ -128,20 +128,13 @@ static int kpost_list(struct roan_qp *qp, const struct ib_send_wr *wr, const str
 	return err;
 }
 
-/*
- * For a user QP, a call without work requests is the legacy doorbell (IB_USER_VERBS_CMD_POST_SEND). A call with work
- * requests is refused, because only the user may fill a mapped ring.
- */
+/* Only the user may fill a mapped ring. */
 int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
 	unsigned long flags;
 	int err;
 
-	if (qp->user && !wr) {
-		roan_send(qp);
-		return 0;
-	}
 	if (qp->user) {
 		*bad = wr;
 		return -EOPNOTSUPP;
