@@ -406,8 +406,11 @@ bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, st
 	spin_unlock(&l->lock);
 	if (!ok || !acks)
 		return ok;
-	/* Karn: the response may belong to either copy, and the time may contain the wait after an RNR NAK. */
-	if (unlikely(desc->resend) && desc->psn == l->rtt_sample_psn)
+	/*
+	 * Karn: the response may belong to either copy, and the time may contain the wait after an RNR NAK. If the
+	 * packet was not sent, as its payload was not present, the time would contain the page fault.
+	 */
+	if (unlikely(desc->psn == l->rtt_sample_psn))
 		l->rtt_sample_ns = 0;
 	/* Set AckReq if no packet may follow soon. Take the RTT sample from the last packet with AckReq of a round. */
 	desc->ackreq |= round->byte_budget < full || left < 2 * full;
