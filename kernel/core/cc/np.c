@@ -31,8 +31,9 @@ bool roan_np_sender_due(struct roan_np *np, const u8 address[16], u32 qpn, bool 
 {
 	u64 sender = np_hash(address) ^ qpn;
 
-	if (!ce)
-		return np->host_hash == sender && roan_np_cnp_pending(np, interval_us, now);
+	if (!ce)	/* one that is too late ends with any sender's datagram */
+		return (np->host_hash == sender || roan_np_too_late(np->last, interval_us, now)) &&
+			roan_np_cnp_pending(np, interval_us, now);
 	np->host_hash = sender;
 	return roan_np_cnp_due(np, interval_us, now);
 }

@@ -17,6 +17,22 @@ static void cnp_due__first_at_once_then_once_per_interval(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0 + 100001));
 }
 
+/* The flow paused after the mark: no CNP for a queue of long ago. */
+static void cnp_pending__ends_after_a_pause(struct kunit *test)
+{
+	struct roan_np np = {};
+
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, T0 + 10000));
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_pending(&np, 50, T0 + 50001 + ROAN_NP_PENDING_NS));
+	KUNIT_EXPECT_FALSE(test, np.cnp_pending);
+	KUNIT_EXPECT_EQ(test, np.last, T0);
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_due(&np, 50, 2 * T0 + ROAN_NP_PENDING_NS));	/* a new mark */
+	KUNIT_EXPECT_FALSE(test, roan_np_cnp_due(&np, 50, 2 * T0 + ROAN_NP_PENDING_NS));
+	/* just in time */
+	KUNIT_EXPECT_TRUE(test, roan_np_cnp_pending(&np, 50, 2 * T0 + 50000 + 2 * ROAN_NP_PENDING_NS));
+}
+
 static void cnp_due__no_interval_answers_all(struct kunit *test)
 {
 	struct roan_np np = {};
@@ -104,6 +120,25 @@ static void port_due__pending_is_paid_by_the_same_port(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ports.pending, 0);
 	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, port, false, 50, T0 + 200000));	/* once */
 	KUNIT_EXPECT_EQ(test, ports.last[63], T0 + 70000);			/* and it counts as a CNP */
+}
+
+/* A peer that uses fewer ports than before sends nothing from one whose CNP is pending: packets of others end that. */
+static void port_due__pending_of_a_silent_port_ends(struct kunit *test)
+{
+	const u64 late = T0 + 60001 + ROAN_NP_PENDING_NS;
+	struct roan_np_ports ports = {};
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_TRUE(test, roan_np_port_due(&ports, i, true, 50, T0 + 10000));
+		KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, i, true, 50, T0 + 10000));
+	}
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, 7, false, 50, late - 1));
+	KUNIT_EXPECT_EQ(test, ports.pending, 7);
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, 1, false, 50, late));		/* its own, too */
+	KUNIT_EXPECT_EQ(test, ports.pending, 4);
+	KUNIT_EXPECT_FALSE(test, roan_np_port_due(&ports, 7, false, 50, late));
+	KUNIT_EXPECT_EQ(test, ports.pending, 0);
 }
 
 /* A second port appears: the first one keeps its interval and its pending CNP. */
@@ -217,6 +252,22 @@ static void sender_due__pending_is_for_the_marked_sender(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, roan_np_sender_due(&np, a, 5, false, 50, T0 + 200000));
 }
 
+/* ... and if that one sends nothing more, it ends with another's datagram. */
+static void sender_due__pending_ends_after_a_pause(struct kunit *test)
+{
+	struct roan_np np = {};
+	u8 a[16], b[16];
+
+	address(a, 0x0a000001);
+	address(b, 0x0a000002);
+	KUNIT_EXPECT_TRUE(test, roan_np_sender_due(&np, a, 5, true, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, a, 5, true, 50, T0));
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, b, 5, false, 50, T0 + 50000 + ROAN_NP_PENDING_NS));
+	KUNIT_EXPECT_TRUE(test, np.cnp_pending);
+	KUNIT_EXPECT_FALSE(test, roan_np_sender_due(&np, b, 5, false, 50, T0 + 50001 + ROAN_NP_PENDING_NS));
+	KUNIT_EXPECT_FALSE(test, np.cnp_pending);
+}
+
 static struct kunit_case np_cases[] = {
 	KUNIT_CASE(cnp_due__first_at_once_then_once_per_interval),
 	KUNIT_CASE(cnp_due__no_interval_answers_all),
@@ -224,13 +275,16 @@ static struct kunit_case np_cases[] = {
 	KUNIT_CASE(cnp_due__behind_another_cpu),
 	KUNIT_CASE(cnp_pending__is_paid_by_the_next_packet),
 	KUNIT_CASE(cnp_pending__is_settled_by_a_mark),
+	KUNIT_CASE(cnp_pending__ends_after_a_pause),
 	KUNIT_CASE(port_due__a_port_has_its_own_interval),
 	KUNIT_CASE(port_due__pending_is_paid_by_the_same_port),
+	KUNIT_CASE(port_due__pending_of_a_silent_port_ends),
 	KUNIT_CASE(split__keeps_the_interval_and_the_pending_cnp),
 	KUNIT_CASE(host__same_address_same_slot),
 	KUNIT_CASE(host__takeover_forgets),
 	KUNIT_CASE(host__shared_slots_never_suppress_cnps),
 	KUNIT_CASE(sender_due__pending_is_for_the_marked_sender),
+	KUNIT_CASE(sender_due__pending_ends_after_a_pause),
 	{}
 };
 
