@@ -21,8 +21,9 @@ void roan_cc_rtt_sample(struct roan_cc *cc, u64 rtt_ns)
 static u64 path_bdp(const struct roan_cc *cc)
 {
 	u64 bps = cc->rate_cap ? min(cc->rate_cap, cc->link) : cc->link;
+	u64 ns = cc->min_rtt_ns * CC_PARAM(cc, window_bdp);
 
-	return mul_u64_u64_div_u64(bps, cc->min_rtt_ns * CC_PARAM(cc, window_bdp), 800 * NSEC_PER_SEC);
+	return ns ? max(mul_u64_u64_div_u64(bps, ns, 800 * NSEC_PER_SEC), 1ull) : 0;
 }
 
 void roan_cc_apply_bound(struct roan_cc *cc)

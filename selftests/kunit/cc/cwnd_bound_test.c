@@ -53,6 +53,18 @@ static void max__is_in_kilobytes_and_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_cc_cwnd_avail(&r.cc, 1 << 30), U64_MAX);
 }
 
+/* 10 kb/s * 40 us are less than a byte, which is a bound: two packets. */
+static void bdp__of_less_than_a_byte(struct kunit *test)
+{
+	struct rig r;
+
+	start(&r, ROAN_CC_NONE, 0, 100);
+	KUNIT_EXPECT_TRUE(test, roan_cc_limits(&r.cc, 10 * GBPS, 10000, T0));
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 0);		/* not known yet */
+	KUNIT_EXPECT_TRUE(test, ack(&r, 40, T0));
+	KUNIT_EXPECT_EQ(test, roan_cc_cwnd(&r.cc), 2 * PACKET);
+}
+
 /* 10 Gb/s * 40 us are 50,000 bytes. */
 static void bdp__follows_the_shortest_round_trip(struct kunit *test)
 {
@@ -180,6 +192,7 @@ static void acked__round_trips_have_an_end(struct kunit *test)
 static struct kunit_case window_cases[] = {
 	KUNIT_CASE(off__costs_nothing),
 	KUNIT_CASE(max__is_in_kilobytes_and_at_once),
+	KUNIT_CASE(bdp__of_less_than_a_byte),
 	KUNIT_CASE(bdp__follows_the_shortest_round_trip),
 	KUNIT_CASE(bdp__forgets_after_ten_seconds),
 	KUNIT_CASE(both__the_lower_counts),
