@@ -410,6 +410,7 @@ int main(int argc, char **argv)
 	rings_cases(&d, &r);
 	vt_ok(still_works(&d, &r), "after bad rings the device works");
 	raw_cases(&d, &r);
+	growth_cases(&d);
 	undone_creations(&d);
 	vt_ok(still_works(&d, &r), "after bad system calls the device works");
 	region_down(&r);

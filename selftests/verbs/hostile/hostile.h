@@ -75,6 +75,7 @@ bool still_works(struct vt_dev *d, struct region *r);	/* a new pair transfers a 
 
 void rings_cases(struct vt_dev *d, struct region *r);	/* hostile_rings.c */
 void raw_cases(struct vt_dev *d, struct region *r);	/* hostile_raw.c */
+void growth_cases(struct vt_dev *d);	/* hostile_growth.c */
 void undone_creations(struct vt_dev *d);	/* hostile_abort.c */
 
 #endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Growth of the ABI: driver data that is shorter or longer than this kernel's, as an older or newer provider passes it.
+ * The rules are in Documentation/abi.md.
+ */
+#define _GNU_SOURCE
+#include "hostile_call.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static void contexts(struct vt_dev *d)
+{
+	vt_ok(is(context_with(d, unknown, 4, NULL), EINVAL, "cut"), "context: driver data cut short");
+	vt_ok(is(context_with(d, unknown, 16, NULL), EINVAL, "long"), "context: unknown driver data behind the known");
+	vt_ok(is(context_with(d, zeros, 16, NULL), 0, "zeros"), "context: zeros behind the known data are accepted");
+}
+
+/* A provider older than the doorbell hints has a shorter response buffer and gets only the fields that fit. */
+static void older_context(struct vt_dev *d)
+{
+	struct {
+		struct raw_context known;
+		uint64_t unknown[2];
+	} longer = { .unknown = { 1, 1 } };
+	struct raw_context resp;
+	int fd = open_raw(d);
+
+	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.db_hints)), 0, "older") &&
+	      resp.roan.max_inline && resp.roan.db_hints.slot_count == 0xeeeeeeee, "context: an older provider's shorter response");
+	vt_ok(is(doorbell_bare(fd), 0, "bare"), "doorbell: of a context without doorbell hints");
+	close(fd);
+	fd = open_raw(d);
+	vt_ok(is(raw_context(fd, zeros, 8, &resp, offsetof(struct raw_context, roan.max_inline)), 0, "short") &&
+	      resp.roan.features == ALL_FEATURES && resp.roan.max_inline == 0xeeeeeeee, "context: the response is cut");
+	close(fd);
+	fd = open_raw(d);
+	vt_ok(is(raw_context(fd, zeros, 8, &longer.known, sizeof(longer)), 0, "longer") && longer.known.roan.max_inline &&
+	      !longer.unknown[0] && !longer.unknown[1], "context: zeros behind the known response");
+	close(fd);
+}
+
+static int raw_mw(int fd, uint32_t pd, const void *udata, size_t len)
+{
+	struct ib_uverbs_alloc_mw_resp resp;
+	struct ib_uverbs_alloc_mw core = { .pd_handle = pd, .mw_type = IBV_MW_TYPE_1 };
+
+	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_ALLOC_MW, &core, sizeof(core), &resp,
+						sizeof(resp), udata, len });
+}
+
+static int raw_rereg_mr(int fd, uint32_t mr, uint32_t pd, const void *udata, size_t len)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ib_uverbs_rereg_mr core = { .mr_handle = mr, .pd_handle = pd, .flags = IBV_REREG_MR_CHANGE_PD };
+
+	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_REREG_MR, &core, sizeof(core), &resp, sizeof(resp),
+					    udata, len });
+}
+
+/* Sets the SRQ limit, which needs no ring. */
+static int raw_limit_srq(int fd, uint32_t srq, const void *udata, size_t len)
+{
+	struct ib_uverbs_modify_srq core = { .srq_handle = srq, .attr_mask = IBV_SRQ_LIMIT, .srq_limit = 1 };
+
+	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_MODIFY_SRQ, &core, sizeof(core), NULL, 0, udata, len });
+}
+
+static void driver_data(int fd, uint32_t pd, uint32_t cq)
+{
+	struct raw_cq scratch;
+	struct raw_qp qp;
+	uint32_t handle;
+
+	vt_ok(is(raw_pd(fd, unknown, 16, &handle), EINVAL, "PD"), "alloc_pd: unknown driver data");
+	vt_ok(is(raw_cq(fd, unknown, 16, &scratch, sizeof(scratch)), EINVAL, "CQ"), "create_cq: unknown driver data");
+	vt_ok(is(raw_qp(fd, pd, cq, unknown, 16, &qp, sizeof(qp.roan)), EINVAL, "QP") &&
+	      is(raw_qp(fd, pd, cq, unknown, 4, &qp, sizeof(qp.roan)), EINVAL, "QP"), "create_qp: unknown or cut driver data");
+	vt_ok(is(raw_srq(fd, pd, unknown, 16, &handle), EINVAL, "SRQ"), "create_srq: unknown driver data");
+	vt_ok(is(raw_mr(fd, pd, unknown, 16, &handle), EINVAL, "MR"), "reg_mr: unknown driver data");
+	vt_ok(is(raw_mw(fd, pd, unknown, 16), EINVAL, "MW"), "alloc_mw: unknown driver data");
+	vt_ok(is(raw_cq(fd, zeros, 16, &scratch, sizeof(scratch)), 0, "CQ"), "create_cq: zeros are accepted");
+	vt_ok(is(raw_mr(fd, pd, zeros, 16, &handle), 0, "MR"), "reg_mr: zeros are accepted");
+	vt_ok(is(raw_cq(fd, NULL, 0, &scratch, sizeof(scratch.core) + 8), 0, "CQ") && !scratch.roan.cq.mmap_size,
+	      "create_cq: the response is cut");
+	vt_ok(is(raw_qp(fd, pd, cq, NULL, 0, &qp, 8), 0, "QP") && !qp.roan.sq.mmap_size && !destroy_qp(fd, qp.core.qp_handle),
+	      "create_qp: the response is cut");
+}
+
+/* A command of the write() interface as an ioctl, which can pass driver data to verbs that destroy. Returns the errno. */
+static int invoke(int fd, uint32_t command, const void *core, size_t core_len, const void *udata, size_t udata_len)
+{
+	uint64_t resp[4], inlined = 0;
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[4];
+	} call = {
+		.hdr = { .length = sizeof(call), .method_id = UVERBS_METHOD_INVOKE_WRITE, .num_attrs = 4, .driver_id = ROAN_DRIVER_ID },
+		.attrs = {
+			{ .attr_id = UVERBS_ATTR_WRITE_CMD, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(uint64_t), .data = command },
+			{ .attr_id = UVERBS_ATTR_CORE_IN, .len = core_len, .data = (uintptr_t)core },
+			{ .attr_id = UVERBS_ATTR_CORE_OUT, .len = sizeof(resp), .data = (uintptr_t)resp },
+			{ .attr_id = UVERBS_ATTR_UHW_IN, .len = udata_len, .data = (uintptr_t)udata },
+		},
+	};
+
+	if (core_len <= sizeof(inlined)) {	/* short attributes are passed inline */
+		memcpy(&inlined, core, core_len);
+		call.attrs[1].data = inlined;
+	}
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call.hdr) ? errno : 0;
+}
+
+/* A refused destroy changes nothing: the object can be destroyed afterwards. */
+static void driver_data_of_destroys(int fd, uint32_t pd, uint32_t cq)
+{
+	struct {
+		uint64_t response;
+		uint32_t handle, reserved;
+	} core = { 0 };
+	struct raw_cq own_cq;
+	struct raw_qp qp;
+	uint32_t srq, mr, own_pd, i;
+
+	if (raw_qp(fd, pd, cq, NULL, 0, &qp, sizeof(qp.roan)) || raw_srq(fd, pd, NULL, 0, &srq) ||
+	    raw_cq(fd, NULL, 0, &own_cq, sizeof(own_cq)) || raw_mr(fd, pd, NULL, 0, &mr) || raw_pd(fd, NULL, 0, &own_pd))
+		vt_die("objects made by raw commands: %s", strerror(errno));
+	const struct {
+		const char *name;
+		uint32_t command, handle;
+		const void *core;
+		size_t len;
+	} kinds[] = {
+		{ "QP", IB_USER_VERBS_CMD_DESTROY_QP, qp.core.qp_handle, &core, sizeof(core) },
+		{ "SRQ", IB_USER_VERBS_CMD_DESTROY_SRQ, srq, &core, sizeof(core) },
+		{ "CQ", IB_USER_VERBS_CMD_DESTROY_CQ, own_cq.core.cq_handle, &core, sizeof(core) },
+		{ "MR", IB_USER_VERBS_CMD_DEREG_MR, mr, &core.handle, sizeof(core.handle) },
+		{ "PD", IB_USER_VERBS_CMD_DEALLOC_PD, own_pd, &core.handle, sizeof(core.handle) },
+	};
+
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		core.handle = kinds[i].handle;
+		vt_ok(is(invoke(fd, kinds[i].command, kinds[i].core, kinds[i].len, unknown, 16), EINVAL, "unknown") &&
+		      is(invoke(fd, kinds[i].command, kinds[i].core, kinds[i].len, zeros, 16), 0, "zeros"),
+		      "destroy %s: unknown driver data, and zeros", kinds[i].name);
+	}
+}
+
+/* The same for verbs that modify an existing object. */
+static void driver_data_of_changes(int fd, uint32_t pd)
+{
+	uint32_t mr, srq;
+
+	if (raw_mr(fd, pd, NULL, 0, &mr) || raw_srq(fd, pd, NULL, 0, &srq))
+		vt_die("objects made by raw commands: %s", strerror(errno));
+	vt_ok(is(raw_rereg_mr(fd, mr, pd, unknown, 16), EINVAL,
+	      "MR") && is(raw_rereg_mr(fd, mr, pd, zeros, 16), 0, "MR"),
+	      "rereg_mr: unknown driver data, and zeros");
+	vt_ok(is(raw_limit_srq(fd, srq, unknown, 16), EINVAL, "SRQ") && is(raw_limit_srq(fd, srq, zeros, 16), 0, "SRQ"),
+	      "modify_srq: unknown driver data behind the known, and zeros");
+}
+
+void growth_cases(struct vt_dev *d)
+{
+	struct raw_cq cq;
+	uint32_t pd;
+	int fd;
+
+	contexts(d);
+	older_context(d);
+	if (context_with(d, zeros, 8, &fd) || raw_pd(fd, NULL, 0, &pd) || raw_cq(fd, NULL, 0, &cq, sizeof(cq)))
+		vt_die("a context made by raw commands: %s", strerror(errno));
+	driver_data(fd, pd, cq.core.cq_handle);
+	driver_data_of_changes(fd, pd);
+	driver_data_of_destroys(fd, pd, cq.core.cq_handle);
+	close(fd);
+}
