@@ -253,6 +253,9 @@ static int get_context(struct roan_context *roan)
 	return err ?: ring_map(&roan->db_hints.ring, roan->vctx.context.cmd_fd, &resp.roan.db_hints);
 }
 
+#define KNOWN_FEATURES	(ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE)
+
+/* The provider that created the context may be newer, and its features change what this one relies on. */
 static int query_context(struct roan_context *roan)
 {
 	struct roan_alloc_ucontext_resp resp = { 0 };
@@ -263,6 +266,8 @@ static int query_context(struct roan_context *roan)
 
 	err = err ?: roan_ioctl(&roan->vctx.context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, &attr, 1);
 	roan->qp_handles = resp.features & ROAN_FEATURE_QP_HANDLE;
+	if (!err && resp.features & ~(uint64_t)KNOWN_FEATURES)
+		err = EPROTONOSUPPORT;
 	return err;
 }
 

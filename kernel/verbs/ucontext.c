@@ -9,8 +9,8 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
-#define UCTX_RESP ((struct roan_alloc_ucontext_resp) {				\
-	.features = ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE,		\
+#define UCTX_RESP(_features) ((struct roan_alloc_ucontext_resp) {		\
+	.features = (_features),						\
 	.max_inline = ROAN_MAX_INLINE,						\
 })
 
@@ -23,7 +23,7 @@ static bool uctx_knows_hints(const struct ib_udata *udata)
 int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 {
 	struct roan_ucontext *uctx = to_roan_ucontext(ibuctx);
-	struct roan_alloc_ucontext_resp resp = UCTX_RESP;
+	struct roan_alloc_ucontext_resp resp = UCTX_RESP(ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE);
 	struct roan_alloc_ucontext_req req = {};
 	int err;
 
@@ -82,10 +82,16 @@ void roan_disassociate_ucontext(struct ib_ucontext *uctx)
 {
 }
 
-/* The method has no udata: a provider asks by an attribute, which one that does not need the answer leaves out. */
-int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs)
+/* The features that have an effect in this context. A provider that imports the context must know them all. */
+static u64 uctx_features(const struct roan_ucontext *uctx)
 {
-	const struct roan_alloc_ucontext_resp resp = UCTX_RESP;
+	return ROAN_FEATURE_QP_HANDLE | (uctx->one_mapping ? ROAN_FEATURE_ONE_MAPPING : 0);
+}
+
+/* The method has no udata: a provider asks by an attribute, which one that does not need the answer leaves out. */
+int roan_query_ucontext(struct ib_ucontext *ibuctx, struct uverbs_attr_bundle *attrs)
+{
+	const struct roan_alloc_ucontext_resp resp = UCTX_RESP(uctx_features(to_roan_ucontext(ibuctx)));
 
 	if (!uverbs_attr_is_valid(attrs, ROAN_ATTR_QUERY_CONTEXT_RESP))
 		return 0;

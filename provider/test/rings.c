@@ -94,6 +94,7 @@ static void resize(struct roan_create_cq_resp *out)
 	no_space = no_space_after_resize;
 }
 
+static uint64_t features_in_effect;	/* that QUERY_CONTEXT returns for an imported context */
 static bool removed;		/* the device: system calls that free an object fail with EIO, as uverbs lets them */
 
 static void fill_response(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
@@ -147,6 +148,11 @@ int ioctl(int fd, unsigned long request, ...)
 			memset((void *)(uintptr_t)hdr->attrs[i].data, 0, hdr->attrs[i].len);
 	if (hdr->object_id == UVERBS_OBJECT_ASYNC_EVENT)
 		hdr->attrs[0].data_s64 = dup(fd);
+	for (i = 0; i < hdr->num_attrs; i++)
+		if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_QUERY_CONTEXT &&
+		    hdr->attrs[i].attr_id == ROAN_ATTR_QUERY_CONTEXT_RESP)
+			*(struct roan_alloc_ucontext_resp *)(uintptr_t)hdr->attrs[i].data =
+				(struct roan_alloc_ucontext_resp) { .features = features_in_effect };
 	for (i = 0; i < hdr->num_attrs; i++)
 		if (hdr->attrs[i].attr_id == 0x1001)	/* the driver's part of the response */
 			fill_response(hdr, (void *)(uintptr_t)hdr->attrs[i].data);
@@ -426,6 +432,18 @@ static void query_rt_values__clock_is_in_tv_nsec(struct ibv_context *ctx)
 	EXPECT(sizeof(long) < 8 || (!values.raw_clock.tv_sec && ns >= 0 && ns < INT64_C(60000000000)));
 }
 
+/* The import owns the file descriptor, also if it fails. */
+static void import_device__refuses_an_unknown_feature(struct ibv_context *ctx)
+{
+	struct ibv_context *imported;
+
+	features_in_effect = ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE;
+	imported = ibv_import_device(dup(ctx->cmd_fd));
+	EXPECT(imported && ibv_close_device(imported) == 0);
+	features_in_effect = UINT64_C(1) << 63;
+	EXPECT(!ibv_import_device(dup(ctx->cmd_fd)) && errno == EPROTONOSUPPORT);
+}
+
 static uint64_t lent_types[4];
 static unsigned int num_lent;
 
@@ -534,6 +552,7 @@ int main(void)
 	allocator__gets_the_types_of_the_driver(ctx, qp_attr.pd, ibv_cq_ex_to_cq(cq));
 	bind_mw__refused_at_once(qp_attr.pd, qp, rings[3]);
 	free_dm__of_removed_device(ctx);
+	import_device__refuses_an_unknown_feature(ctx);
 	query_rt_values__clock_is_in_tv_nsec(ctx);
 	EXPECT(((struct roan_ring_ctl *)rings[1])->user.index == 0);
 	EXPECT(ibv_destroy_qp(qp) == 0);

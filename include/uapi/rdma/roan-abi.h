@@ -240,10 +240,15 @@ struct roan_cqe {
 
 /* ---- udata of the standard verbs ---- */
 
+/*
+ * A bit has an effect in a context if the kernel and the provider that created the context both set it. An exception is
+ * QP_HANDLE: it always has. A provider that imports the context must know all bits that have an effect
+ * (ROAN_ATTR_QUERY_CONTEXT_RESP).
+ */
 enum roan_features {
 	/*
-	 * If the provider and the kernel both set this bit, the two rings of a QP are in one mapping: their descriptors
-	 * have the same mmap_offset and mmap_size. The control block of the second ring ends where its slots begin.
+	 * The two rings of a QP are in one mapping: their descriptors have the same mmap_offset and mmap_size. The
+	 * control block of the second ring ends where its slots begin.
 	 */
 	ROAN_FEATURE_ONE_MAPPING	= 1 << 0,
 	/* The kernel takes struct roan_create_qp_req, and sets cqe_until of rings, wqe_index and qp_handle of CQEs. */
@@ -255,7 +260,7 @@ struct roan_alloc_ucontext_req {
 };
 
 struct roan_alloc_ucontext_resp {	/* also ROAN_ATTR_QUERY_CONTEXT_RESP */
-	__aligned_u64 features;		/* enum roan_features of this kernel */
+	__aligned_u64 features;		/* enum roan_features of this kernel; QUERY_CONTEXT: in effect in the context */
 	__u32 max_inline;		/* bytes, per send WQE */
 	__u32 reserved;
 	/*

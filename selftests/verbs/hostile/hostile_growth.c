@@ -20,6 +20,38 @@ static void contexts(struct vt_dev *d)
 	vt_ok(is(context_with(d, zeros, 16, NULL), 0, "zeros"), "context: zeros behind the known data are accepted");
 }
 
+/* What a provider that imports the context gets. All bits: the call failed. */
+static uint64_t features_in_effect(int fd)
+{
+	struct roan_alloc_ucontext_resp resp = { .features = ~0ull };
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attr;
+	} call = {
+		.hdr = { .length = sizeof(call), .object_id = UVERBS_OBJECT_DEVICE, .method_id = UVERBS_METHOD_QUERY_CONTEXT,
+			 .num_attrs = 1, .driver_id = ROAN_DRIVER_ID },
+		.attr = { .attr_id = ROAN_ATTR_QUERY_CONTEXT_RESP, .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(resp),
+			  .data = (uintptr_t)&resp },
+	};
+
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call.hdr) ? ~0ull : resp.features;
+}
+
+/* A feature has an effect only if the provider that created the context knows it. */
+static void features_of_importer(struct vt_dev *d)
+{
+	static const uint64_t knows[2] = { ROAN_FEATURE_ONE_MAPPING }, future[2] = { 1ull << 63 };
+	int with, without, newer;
+
+	if (context_with(d, knows, 8, &with) || context_with(d, zeros, 8, &without) || context_with(d, future, 8, &newer))
+		vt_die("contexts: %s", strerror(errno));
+	vt_ok(features_in_effect(with) == ALL_FEATURES && features_in_effect(without) == ROAN_FEATURE_QP_HANDLE &&
+	      features_in_effect(newer) == ROAN_FEATURE_QP_HANDLE, "query_context: the features in effect in the context");
+	close(with);
+	close(without);
+	close(newer);
+}
+
 /* A provider older than the doorbell hints has a shorter response buffer and gets only the fields that fit. */
 static void older_context(struct vt_dev *d)
 {
@@ -172,6 +204,7 @@ void growth_cases(struct vt_dev *d)
 
 	contexts(d);
 	older_context(d);
+	features_of_importer(d);
 	if (context_with(d, zeros, 8, &fd) || raw_pd(fd, NULL, 0, &pd) || raw_cq(fd, NULL, 0, &cq, sizeof(cq)))
 		vt_die("a context made by raw commands: %s", strerror(errno));
 	driver_data(fd, pd, cq.core.cq_handle);
