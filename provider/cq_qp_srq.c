@@ -246,23 +246,24 @@ int roan_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	ROAN_CMD_REQ(ib_uverbs_modify_srq, roan_modify_srq_req) cmd = { 0 };
 	struct roan_srq *srq = to_roan_srq(ibsrq);
-	struct roan_ring_desc desc = { 0 };
+	struct roan_modify_srq_resp resp = { 0 };
 	bool resize = mask & IBV_SRQ_MAX_WR;
 	struct ring_space space;
 	int err = 0;
 
 	_Static_assert(offsetof(typeof(cmd), roan) == 24, "modify_srq request");
-	cmd.roan.desc_addr = (uintptr_t)&desc;
+	cmd.roan.resp_addr = (uintptr_t)&resp;
+	cmd.roan.resp_size = sizeof(resp);
 	roan_lock(&srq->rq.lock);	/* posting is locked out while the kernel moves the receives */
 	if (resize)
 		err = ring_reserve(&space, &srq->rq.ring, attr->max_wr);
 	if (err)
 		goto out_unlock;
 	err = ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
-	if (resize && (err || !desc.mmap_size)) {
+	if (resize && (err || !resp.rq.mmap_size)) {
 		ring_release(&space);
 	} else if (resize) {
-		err = ring_replace(&srq->rq.ring, ibsrq->context->cmd_fd, &desc, &space);
+		err = ring_replace(&srq->rq.ring, ibsrq->context->cmd_fd, &resp.rq, &space);
 		if (!err)
 			wq_set_max_wr(&srq->rq, attr->max_wr);
 	}

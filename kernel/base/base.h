@@ -72,6 +72,7 @@ int roan_udata_in(struct ib_udata *udata, void *req, size_t size);
 int roan_udata_no_input(struct ib_udata *udata);	/* -EINVAL: an input byte is not 0. May be NULL */
 int roan_udata_none(struct ib_udata *udata);	/* the same; zeroes the response */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
+int roan_resp_out(void __user *to, size_t room, const void *resp, size_t size);	/* the same, to @room bytes at @to */
 
 /* ---- qp_ref.c ---- */
 

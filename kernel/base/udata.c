@@ -19,12 +19,16 @@ int roan_udata_in(struct ib_udata *udata, void *req, size_t size)
 	return ib_copy_from_udata(req, udata, size) ? -EFAULT : 0;
 }
 
-/* Zeroes the response from byte @from on. */
-static int udata_clear_rest(struct ib_udata *udata, size_t from)
+/*
+ * A provider whose response is shorter does not know the last fields; it gets the others. One whose response is longer
+ * gets zeros for the fields that this kernel does not know.
+ */
+int roan_resp_out(void __user *to, size_t room, const void *resp, size_t size)
 {
-	if (udata->outlen <= from)
-		return 0;
-	return clear_user(udata->outbuf + from, udata->outlen - from) ? -EFAULT : 0;
+	size = min(size, room);
+	if (size && copy_to_user(to, resp, size))
+		return -EFAULT;
+	return room > size && clear_user(to + size, room - size) ? -EFAULT : 0;
 }
 
 /*
@@ -53,20 +57,14 @@ int roan_udata_none(struct ib_udata *udata)
 	return roan_udata_no_input(udata) ?: roan_udata_out(udata, NULL, 0);
 }
 
-/*
- * No udata: a kernel consumer. A provider whose response is shorter does not know the last fields; it gets the others.
- * One whose response is longer gets zeros for the fields that this kernel does not know.
- */
+/* No udata: a kernel consumer. */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size)
 {
 	int err;
 
 	if (!udata)
 		return 0;
-	size = min(size, udata->outlen);
-	if (size && ib_copy_to_udata(udata, (void *)resp, size))
-		return -EFAULT;
-	err = udata_clear_rest(udata, size);
+	err = roan_resp_out(udata->outbuf, udata->outlen, resp, size);
 	if (!err)
 		udata->outlen = 0;
 	return err;

@@ -143,19 +143,22 @@ static int srq_move_posted(struct roan_srq *srq, struct roan_ring *fresh, u32 ma
 	return err;
 }
 
-static int srq_resize(struct roan_srq *srq, u32 max_wr, u64 desc_addr, struct ib_udata *udata)
+static int srq_resize(struct roan_srq *srq, u32 max_wr, const struct roan_modify_srq_req *req, struct ib_udata *udata)
 {
-	struct roan_ring_desc desc = {};
+	struct roan_modify_srq_resp resp = {};
 	struct roan_ring fresh = {};
 	int err;
 
 	if (!max_wr || max_wr > ROAN_MAX_WR)
 		return -EINVAL;
-	err = srq_alloc_ring(&fresh, max_wr, srq->max_sge, udata, &desc);
+	/* The core limits the other responses to as many bytes. */
+	if (udata && (req->resp_size < offsetofend(struct roan_modify_srq_resp, rq) || req->resp_size > U16_MAX))
+		return -EINVAL;
+	err = srq_alloc_ring(&fresh, max_wr, srq->max_sge, udata, &resp.rq);
 	if (err)
 		return err;
-	if (udata && copy_to_user(u64_to_user_ptr(desc_addr), &desc, sizeof(desc)))
-		err = -EFAULT;
+	if (udata)
+		err = roan_resp_out(u64_to_user_ptr(req->resp_addr), req->resp_size, &resp, sizeof(resp));
 	if (!err)
 		err = srq_move_posted(srq, &fresh, max_wr);
 	roan_ring_free(&fresh);		/* the old ring; after an error, the new one */
@@ -175,13 +178,15 @@ int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_
 		err = roan_udata_in(udata, &req, sizeof(req));
 		if (err)
 			return err;
+		if (req.reserved)
+			return -EINVAL;
 	}
 	if (mask & IB_SRQ_LIMIT && attr->srq_limit > max_wr)
 		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR) {
 		if (!(mask & IB_SRQ_LIMIT) && READ_ONCE(srq->limit) > max_wr)
 			return -EINVAL;
-		err = srq_resize(srq, max_wr, req.desc_addr, udata);
+		err = srq_resize(srq, max_wr, &req, udata);
 		if (err)
 			return err;
 	}

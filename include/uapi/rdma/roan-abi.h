@@ -91,6 +91,7 @@ struct roan_ring_ctl {
 	struct roan_kernel_line kernel;
 };
 
+/* Part of responses, so it never grows: a new property of a ring is a field at the end of the response. */
 struct roan_ring_desc {
 	__aligned_u64 mmap_offset;	/* for mmap(2) of the uverbs cmd_fd, MAP_SHARED, PROT_READ | PROT_WRITE */
 	__u32 mmap_size;		/* bytes, a multiple of the page size; 0: there is no such ring */
@@ -286,9 +287,15 @@ struct roan_create_srq_resp {
 	__u32 reserved;
 };
 
-/* modify_srq has no response struct, so the request names the address for the descriptor of the new ring. */
+/* The verb passes no response, so the request says where it goes. Both fields are used if the SRQ is resized. */
 struct roan_modify_srq_req {
-	__aligned_u64 desc_addr;	/* user address of a struct roan_ring_desc; written if the SRQ is resized */
+	__aligned_u64 resp_addr;	/* user address of a struct roan_modify_srq_resp */
+	__u32 resp_size;		/* bytes there. EINVAL: fewer than the first version has, or more than 65535 */
+	__u32 reserved;
+};
+
+struct roan_modify_srq_resp {		/* cut to resp_size, or filled with zeros */
+	struct roan_ring_desc rq;
 };
 
 struct roan_create_qp_req {		/* may be absent: handle 0 */

@@ -86,12 +86,15 @@ static void modify_srq(struct run *r, const uint8_t *a)
 	struct object *o = pick(r, c, SRQ, a[1]);
 	struct ib_uverbs_modify_srq core = { .srq_handle = handle(r, c, SRQ, a[1]), .attr_mask = a[2] < 240 ? 1 + a[2] % 3 : a[2],
 					     .max_wr = amount(a[3]), .srq_limit = a[4] % 20 };
-	struct roan_ring_desc desc = { 0 };
-	struct roan_modify_srq_req req = { .desc_addr = a[5] < 230 ? (uintptr_t)&desc : value(a[5]) };
+	/* A wrong size may be any up to 64 KiB: the kernel clears that much. */
+	static struct { struct roan_modify_srq_resp resp; uint8_t rest[UINT16_MAX]; } room;
+	struct roan_modify_srq_req req = { .resp_addr = a[5] < 230 ? (uintptr_t)&room : value(a[5]),
+					   .resp_size = a[6] < 230 ? sizeof(room.resp) : value(a[6]), .reserved = a[7] / 250 };
 
+	memset(&room, 0, sizeof(room.resp));
 	if (context(r, c) >= 0 && !do_write(r, c, &(struct wcmd) { IB_USER_VERBS_CMD_MODIFY_SRQ, &core, sizeof(core), NULL, 0,
-								    &req, sizeof(req) }, a) && o && desc.mmap_size)
-		map_ring(r, c, &o->ring[0], &desc);
+								    &req, sizeof(req) }, a) && o && room.resp.rq.mmap_size)
+		map_ring(r, c, &o->ring[0], &room.resp.rq);
 }
 
 /* To a state with the attributes that it needs, or with any. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const uint64_t zeros[2], unknown[2] = { 0, 1ull << 63 };
+const uint64_t zeros[3], unknown[3] = { 0, 1ull << 63, 1ull << 63 };
 
 /* Returns the errno. The first field of each core request is the address of the response. */
 int do_call(int fd, const struct call *c)

@@ -8,7 +8,7 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include "hostile.h"
 
-extern const uint64_t zeros[2], unknown[2];
+extern const uint64_t zeros[3], unknown[3];	/* unknown: the last bit is set, of 16 and of 24 bytes */
 
 /* A command of the write() interface: header, core request, driver data. */
 struct call {

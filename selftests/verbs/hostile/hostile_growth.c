@@ -182,9 +182,45 @@ static void driver_data_of_destroys(int fd, uint32_t pd, uint32_t cq)
 	}
 }
 
+struct srq_room {
+	struct roan_modify_srq_resp resp;
+	uint64_t behind;
+};
+
+/* Resizes the SRQ; the size of the response is @size. */
+static int raw_resize_srq(int fd, uint32_t srq, uint32_t size, uint32_t reserved, struct srq_room *room)
+{
+	struct ib_uverbs_modify_srq core = { .srq_handle = srq, .attr_mask = IBV_SRQ_MAX_WR, .max_wr = 8 };
+	const struct roan_modify_srq_req req = { (uintptr_t)room, size, reserved };
+
+	memset(room, 0xee, sizeof(*room));
+	return do_call(fd, &(struct call) { IB_USER_VERBS_CMD_MODIFY_SRQ, &core, sizeof(core), NULL, 0, &req, sizeof(req) });
+}
+
+/* The response of a resize goes to an address in the request: the kernel writes no byte more than its size says. */
+static void response_of_srq_resize(int fd, uint32_t pd)
+{
+	const uint32_t size = sizeof(struct roan_modify_srq_resp), wrong[] = { 0, size - 8, size - 1, 65536, ~0u };
+	struct srq_room room;
+	unsigned int i, bad = 0;
+	uint32_t srq;
+
+	if (raw_srq(fd, pd, NULL, 0, &srq))
+		vt_die("an SRQ made by raw commands: %s", strerror(errno));
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		bad += !is(raw_resize_srq(fd, srq, wrong[i], 0, &room), EINVAL, "size") || room.resp.rq.slot_count != 0xeeeeeeee;
+	vt_ok(!bad, "modify_srq: a response of a wrong size");
+	vt_ok(is(raw_resize_srq(fd, srq, size, 1, &room), EINVAL, "reserved"), "modify_srq: the reserved field is not 0");
+	vt_ok(is(raw_resize_srq(fd, srq, size, 0, &room), 0, "resize") && room.resp.rq.slot_count == 8 &&
+	      room.behind == 0xeeeeeeeeeeeeeeee, "modify_srq: nothing is written behind the response");
+	vt_ok(is(raw_resize_srq(fd, srq, sizeof(room), 0, &room), 0, "longer") && room.resp.rq.slot_count == 8 && !room.behind,
+	      "modify_srq: zeros behind the known response");
+}
+
 /* The same for verbs that modify an existing object. */
 static void driver_data_of_changes(int fd, uint32_t pd)
 {
+	static const uint64_t behind[3] = { 0, 0, 1ull << 63 };		/* struct roan_modify_srq_req has 16 bytes */
 	uint32_t mr, srq;
 
 	if (raw_mr(fd, pd, NULL, 0, &mr) || raw_srq(fd, pd, NULL, 0, &srq))
@@ -192,7 +228,7 @@ static void driver_data_of_changes(int fd, uint32_t pd)
 	vt_ok(is(raw_rereg_mr(fd, mr, pd, unknown, 16), EINVAL,
 	      "MR") && is(raw_rereg_mr(fd, mr, pd, zeros, 16), 0, "MR"),
 	      "rereg_mr: unknown driver data, and zeros");
-	vt_ok(is(raw_limit_srq(fd, srq, unknown, 16), EINVAL, "SRQ") && is(raw_limit_srq(fd, srq, zeros, 16), 0, "SRQ"),
+	vt_ok(is(raw_limit_srq(fd, srq, behind, 24), EINVAL, "SRQ") && is(raw_limit_srq(fd, srq, zeros, 24), 0, "SRQ"),
 	      "modify_srq: unknown driver data behind the known, and zeros");
 }
 
@@ -209,6 +245,7 @@ void growth_cases(struct vt_dev *d)
 		vt_die("a context made by raw commands: %s", strerror(errno));
 	driver_data(fd, pd, cq.core.cq_handle);
 	driver_data_of_changes(fd, pd);
+	response_of_srq_resize(fd, pd);
 	driver_data_of_destroys(fd, pd, cq.core.cq_handle);
 	close(fd);
 }
