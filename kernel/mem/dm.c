@@ -175,7 +175,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_MAP)(struct uverbs_attr_bundle *attrs)
 	if (to_roan_dm(ibdm)->map)
 		desc.mmap_offset = rdma_user_mmap_get_offset(&to_roan_dm(ibdm)->map->entry);
 	desc.length = ibdm->length;
-	return uverbs_copy_to(attrs, ROAN_ATTR_DM_MAP_RESP, &desc, sizeof(desc));
+	return uverbs_copy_to_struct_or_zero(attrs, ROAN_ATTR_DM_MAP_RESP, &desc, sizeof(desc));
 }
 
 /* Copies from or to a piece of a BAR, which cannot be mapped. */
@@ -187,7 +187,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_COPY)(struct uverbs_attr_bundle *attrs)
 
 	if (IS_ERR(ibdm))
 		return PTR_ERR(ibdm);
-	err = uverbs_copy_from(&ask, attrs, ROAN_ATTR_DM_COPY_REQ);
+	err = uverbs_copy_from_or_zero(&ask, attrs, ROAN_ATTR_DM_COPY_REQ);
 	if (err)
 		return err;
 	if (ask.reserved || ask.write > 1 || ask.offset > ibdm->length || ask.length > ibdm->length - ask.offset)
@@ -227,12 +227,12 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_EXPORT)(struct uverbs_attr_bundle *attr
 DECLARE_UVERBS_NAMED_METHOD(
 	ROAN_METHOD_DM_MAP,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_MAP_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
-	UVERBS_ATTR_PTR_OUT(ROAN_ATTR_DM_MAP_RESP, UVERBS_ATTR_TYPE(struct roan_dm_desc), UA_MANDATORY));
+	UVERBS_ATTR_PTR_OUT(ROAN_ATTR_DM_MAP_RESP, UVERBS_ATTR_STRUCT(struct roan_dm_desc, length), UA_MANDATORY));
 
 DECLARE_UVERBS_NAMED_METHOD(
 	ROAN_METHOD_DM_COPY,
 	UVERBS_ATTR_IDR(ROAN_ATTR_DM_COPY_HANDLE, UVERBS_OBJECT_DM, UVERBS_ACCESS_READ, UA_MANDATORY),
-	UVERBS_ATTR_PTR_IN(ROAN_ATTR_DM_COPY_REQ, UVERBS_ATTR_TYPE(struct roan_dm_copy), UA_MANDATORY));
+	UVERBS_ATTR_PTR_IN(ROAN_ATTR_DM_COPY_REQ, UVERBS_ATTR_STRUCT(struct roan_dm_copy, reserved), UA_MANDATORY));
 
 DECLARE_UVERBS_NAMED_METHOD(
 	ROAN_METHOD_DM_EXPORT,

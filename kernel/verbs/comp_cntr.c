@@ -56,7 +56,7 @@ static int create_comp_cntr(struct ib_comp_cntr *ib, struct uverbs_attr_bundle *
 		goto err_dec;
 	}
 	desc.mmap_offset = rdma_user_mmap_get_offset(&cntr->map->entry);
-	err = uverbs_copy_to(attrs, ROAN_ATTR_COMP_CNTR_DESC, &desc, sizeof(desc));
+	err = uverbs_copy_to_struct_or_zero(attrs, ROAN_ATTR_COMP_CNTR_DESC, &desc, sizeof(desc));
 	if (IS_UVERBS_COPY_ERR(err))	/* the attribute is optional */
 		goto err_free;
 	return 0;
@@ -149,7 +149,8 @@ const struct ib_device_ops roan_comp_cntr_ops = {
 
 ADD_UVERBS_ATTRIBUTES_SIMPLE(roan_comp_cntr_create, UVERBS_OBJECT_COMP_CNTR, UVERBS_METHOD_COMP_CNTR_CREATE,
 			     UVERBS_ATTR_PTR_OUT(ROAN_ATTR_COMP_CNTR_DESC,
-						 UVERBS_ATTR_TYPE(struct roan_comp_cntr_desc), UA_OPTIONAL));
+						 UVERBS_ATTR_STRUCT(struct roan_comp_cntr_desc, mmap_offset),
+						 UA_OPTIONAL));
 
 const struct uapi_definition roan_comp_cntr_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_COMP_CNTR, &roan_comp_cntr_create),

@@ -177,7 +177,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_CC)(struct uverbs_attr_bundle *attrs)
 
 	if (IS_ERR(ibqp))
 		return PTR_ERR(ibqp);
-	err = uverbs_copy_from(&cc, attrs, ROAN_ATTR_QP_CC_REQ);
+	err = uverbs_copy_from_or_zero(&cc, attrs, ROAN_ATTR_QP_CC_REQ);
 	if (err)
 		return err;
 	if (strnlen(cc.algo, sizeof(cc.algo)) == sizeof(cc.algo))
@@ -188,7 +188,7 @@ static int UVERBS_HANDLER(ROAN_METHOD_QP_CC)(struct uverbs_attr_bundle *attrs)
 DECLARE_UVERBS_NAMED_METHOD(
 	ROAN_METHOD_QP_CC,
 	UVERBS_ATTR_IDR(ROAN_ATTR_QP_CC_HANDLE, UVERBS_OBJECT_QP, UVERBS_ACCESS_READ, UA_MANDATORY),
-	UVERBS_ATTR_PTR_IN(ROAN_ATTR_QP_CC_REQ, UVERBS_ATTR_TYPE(struct roan_qp_cc), UA_MANDATORY));
+	UVERBS_ATTR_PTR_IN(ROAN_ATTR_QP_CC_REQ, UVERBS_ATTR_STRUCT(struct roan_qp_cc, algo), UA_MANDATORY));
 
 ADD_UVERBS_METHODS(roan_qp_cc_methods, UVERBS_OBJECT_QP, &UVERBS_METHOD(ROAN_METHOD_QP_CC));
 

@@ -3,10 +3,12 @@
  * The ABI between roan.ko and libroan: shared rings, the doorbell, udata structs. The two share nothing else.
  * Documentation/abi.md explains the protocols.
  *
- * Growth: structs are 8-byte aligned, or hold 32-bit fields only (roan_create_ah_resp). Reserved fields are written as
- * zero; the kernel checks them in structs that a system call passes. Unknown flags are refused; an unknown flag in a
- * slot fails that work request with an error completion. A change of behaviour gets a feature bit; an old field never
- * gets a new meaning. Both sides take the layout of a ring from its struct roan_ring_desc, never from a constant.
+ * Growth: structs are 8-byte aligned, or hold 32-bit fields only (roan_create_ah_resp). They grow at the end: the
+ * kernel accepts a longer request if the bytes that it does not know are zero, and refuses it otherwise (udata:
+ * EINVAL, a struct in an ioctl attribute: EOPNOTSUPP). Reserved fields are written as zero; the kernel checks them in
+ * structs that a system call passes. Unknown flags are refused; an unknown flag in a slot fails that work request
+ * with an error completion. A change of behaviour gets a feature bit; an old field never gets a new meaning. Both
+ * sides take the layout of a ring from its struct roan_ring_desc, never from a constant.
  *
  * Trust: the user can change every byte of a mapped ring at any time. The kernel copies a slot once, checks the copy,
  * and keeps its state (progress, PSNs, keys, its own index) in memory that is not mapped.

@@ -232,6 +232,80 @@ static void driver_data_of_changes(int fd, uint32_t pd)
 	      "modify_srq: unknown driver data behind the known, and zeros");
 }
 
+/* A method of roan's own; each has the handle in its first attribute and a struct in the second. */
+static int own_method(int fd, uint16_t object, uint16_t id, uint32_t handle, void *data, uint16_t len)
+{
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[2];
+	} call = {
+		.hdr = { .length = sizeof(call), .object_id = object, .method_id = id, .num_attrs = 2,
+			 .driver_id = ROAN_DRIVER_ID },
+		.attrs = {
+			{ .attr_id = 0x1000, .flags = UVERBS_ATTR_F_MANDATORY, .data = handle },
+			{ .attr_id = 0x1001, .flags = UVERBS_ATTR_F_MANDATORY, .len = len, .data = (uintptr_t)data },
+		},
+	};
+
+	return ioctl(fd, RDMA_VERBS_IOCTL, &call.hdr) ? errno : 0;
+}
+
+static void struct_of_qp_cc(int fd, uint32_t pd, uint32_t cq)
+{
+	struct {
+		struct roan_qp_cc known;
+		uint64_t later;
+	} req = { .known.algo = "device" };
+	struct raw_qp qp;
+	int err;
+
+	if (raw_qp(fd, pd, cq, NULL, 0, &qp, sizeof(qp.roan)))
+		vt_die("create_qp: %s", strerror(errno));
+	err = own_method(fd, UVERBS_OBJECT_QP, ROAN_METHOD_QP_CC, qp.core.qp_handle, &req, sizeof(req));
+	vt_ok(is(err, 0, "longer"), "QP_CC: zeros behind the known request");
+	req.later = 1;
+	err = own_method(fd, UVERBS_OBJECT_QP, ROAN_METHOD_QP_CC, qp.core.qp_handle, &req, sizeof(req));
+	vt_ok(is(err, EOPNOTSUPP, "unknown"), "QP_CC: unknown data behind the known request");
+	err = own_method(fd, UVERBS_OBJECT_QP, ROAN_METHOD_QP_CC, qp.core.qp_handle, &req, sizeof(req.known) - 1);
+	vt_ok(is(err, EINVAL, "cut"), "QP_CC: the request is cut");
+	destroy_qp(fd, qp.core.qp_handle);
+}
+
+/*
+ * This memory can be mapped, so DM_COPY refuses to copy it: EOPNOTSUPP, after it has found the request valid. A reserved
+ * field that is not 0 is EINVAL, unless the core refuses the request first.
+ */
+static void structs_of_dm(struct vt_dev *d)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	struct {
+		struct roan_dm_copy known;
+		uint64_t later;
+	} copy = { .known.length = 8 };
+	struct {
+		struct roan_dm_desc known;
+		uint64_t later;
+	} desc = { .later = 1 };
+	struct ibv_dm *dm = ibv_alloc_dm(d->ctx, &attr);
+	int fd = d->ctx->cmd_fd, err;
+
+	if (!dm)
+		vt_die("device memory: %s", strerror(errno));
+	err = own_method(fd, UVERBS_OBJECT_DM, ROAN_METHOD_DM_COPY, dm->handle, &copy, sizeof(copy));
+	vt_ok(is(err, EOPNOTSUPP, "longer"), "DM_COPY: zeros behind the known request");
+	copy.known.reserved = 1;
+	err = own_method(fd, UVERBS_OBJECT_DM, ROAN_METHOD_DM_COPY, dm->handle, &copy, sizeof(copy));
+	vt_ok(is(err, EINVAL, "reserved"), "DM_COPY: the reserved field is not 0");
+	copy.later = 1;
+	err = own_method(fd, UVERBS_OBJECT_DM, ROAN_METHOD_DM_COPY, dm->handle, &copy, sizeof(copy));
+	vt_ok(is(err, EOPNOTSUPP, "unknown"), "DM_COPY: unknown data behind the known request");
+	err = own_method(fd, UVERBS_OBJECT_DM, ROAN_METHOD_DM_COPY, dm->handle, &copy, sizeof(copy.known) - 8);
+	vt_ok(is(err, EINVAL, "cut"), "DM_COPY: the request is cut");
+	err = own_method(fd, UVERBS_OBJECT_DM, ROAN_METHOD_DM_MAP, dm->handle, &desc, sizeof(desc));
+	vt_ok(is(err, 0, "longer") && desc.known.length == 4096 && !desc.later, "DM_MAP: zeros behind the known response");
+	ibv_free_dm(dm);
+}
+
 void growth_cases(struct vt_dev *d)
 {
 	struct raw_cq cq;
@@ -247,5 +321,7 @@ void growth_cases(struct vt_dev *d)
 	driver_data_of_changes(fd, pd);
 	response_of_srq_resize(fd, pd);
 	driver_data_of_destroys(fd, pd, cq.core.cq_handle);
+	struct_of_qp_cc(fd, pd, cq.core.cq_handle);
+	structs_of_dm(d);
 	close(fd);
 }
