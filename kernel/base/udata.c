@@ -7,16 +7,17 @@
 #include "base/base.h"
 
 /*
- * A request shorter than @size matches no version of the struct. A longer one comes from a newer provider: accepted if
- * the fields that this kernel does not know are 0.
+ * The first version of the struct has @first_size bytes. An older provider does not know the fields behind: they are 0.
+ * A request longer than @size comes from a newer provider: accepted if the fields that this kernel does not know are 0.
  */
-int roan_udata_in(struct ib_udata *udata, void *req, size_t size)
+int roan_udata_copy_in(struct ib_udata *udata, void *req, size_t size, size_t first_size)
 {
-	if (udata->inlen < size)
+	if (udata->inlen < first_size)
 		return -EINVAL;
 	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size))
 		return -EINVAL;
-	return ib_copy_from_udata(req, udata, size) ? -EFAULT : 0;
+	memset(req, 0, size);
+	return ib_copy_from_udata(req, udata, min(size, udata->inlen)) ? -EFAULT : 0;
 }
 
 /*

@@ -225,7 +225,7 @@ static int qp_get_handle(struct roan_qp *qp, struct ib_udata *udata)
 		qp->handle = (uintptr_t)&qp->ib;
 		return 0;
 	}
-	err = udata->inlen ? roan_udata_in(udata, &req, sizeof(req)) : 0;
+	err = udata->inlen ? roan_udata_in(udata, &req, qp_handle) : 0;
 	udata->inlen = 0;
 	qp->handle = req.qp_handle;
 	return err;

@@ -175,7 +175,7 @@ int roan_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr, enum ib_srq_
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EINVAL;
 	if (udata && (udata->inlen || mask & IB_SRQ_MAX_WR)) {
-		err = roan_udata_in(udata, &req, sizeof(req));
+		err = roan_udata_in(udata, &req, reserved);
 		if (err)
 			return err;
 		if (req.reserved)

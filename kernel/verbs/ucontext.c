@@ -17,7 +17,7 @@
 /* False for an older provider, whose response buffer ends before db_hints. */
 static bool uctx_knows_hints(const struct ib_udata *udata)
 {
-	return udata->outlen >= sizeof(struct roan_alloc_ucontext_resp);
+	return udata->outlen >= offsetofend(struct roan_alloc_ucontext_resp, db_hints);
 }
 
 int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
@@ -28,7 +28,7 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	int err;
 
 	if (udata->inlen) {
-		err = roan_udata_in(udata, &req, sizeof(req));
+		err = roan_udata_in(udata, &req, features);
 		if (err)
 			return err;
 	}
