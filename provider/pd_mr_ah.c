@@ -296,7 +296,7 @@ void roan_unimport_mr(struct ibv_mr *mr)
 
 /* ---- device memory ---- */
 
-static int dm_copy(struct ibv_dm *ibdm, uint64_t off, size_t len)
+static int dm_check_range(struct ibv_dm *ibdm, uint64_t off, size_t len)
 {
 	const struct roan_dm *dm = to_roan_dm(ibdm);
 
@@ -319,7 +319,7 @@ static int copy_by_kernel(struct ibv_dm *ibdm, uint64_t off, const void *user, s
 
 static int copy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *from, size_t len)
 {
-	int err = dm_copy(ibdm, off, len);
+	int err = dm_check_range(ibdm, off, len);
 
 	if (err)
 		return err;
@@ -331,7 +331,7 @@ static int copy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *from, size_
 
 static int copy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, size_t len)
 {
-	int err = dm_copy(ibdm, off, len);
+	int err = dm_check_range(ibdm, off, len);
 
 	if (err)
 		return err;

@@ -5,7 +5,7 @@
  * the kernel's headers. Adapters that need types (the ops table) are in ops.h.
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
- *   roan_vm_flags_set(vma, flags)		vm_flags_set()
+ *   roan_vm_flags_set(vma, flags)		vm_flags_set(), for the tests
  *   VM_SHADOW_STACK				0 on kernels without shadow stacks
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: flowi4_tos or flowi4_dscp
@@ -90,7 +90,6 @@
  * The userspace ABI numbers of FLUSH and ATOMIC_WRITE. An RDMA core without them refuses the access bits and never
  * passes such a work request down. The provider's rings can still carry these opcodes.
  */
-#define IB_WR_FLUSH			((enum ib_wr_opcode)14)
 #define IB_WR_ATOMIC_WRITE		((enum ib_wr_opcode)15)
 #define IB_WC_FLUSH			((enum ib_wc_opcode)8)
 #define IB_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)

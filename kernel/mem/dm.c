@@ -182,19 +182,19 @@ static int UVERBS_HANDLER(ROAN_METHOD_DM_MAP)(struct uverbs_attr_bundle *attrs)
 static int UVERBS_HANDLER(ROAN_METHOD_DM_COPY)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, ROAN_ATTR_DM_COPY_HANDLE);
-	struct roan_dm_copy ask;
+	struct roan_dm_copy req;
 	int err;
 
 	if (IS_ERR(ibdm))
 		return PTR_ERR(ibdm);
-	err = uverbs_copy_from_or_zero(&ask, attrs, ROAN_ATTR_DM_COPY_REQ);
+	err = uverbs_copy_from_or_zero(&req, attrs, ROAN_ATTR_DM_COPY_REQ);
 	if (err)
 		return err;
-	if (ask.reserved || ask.write > 1 || ask.offset > ibdm->length || ask.length > ibdm->length - ask.offset)
+	if (req.reserved || req.write > 1 || req.offset > ibdm->length || req.length > ibdm->length - req.offset)
 		return -EINVAL;
 	if (!to_roan_dm(ibdm)->piece)
 		return -EOPNOTSUPP;
-	return roan_dm_bar_copy(to_roan_dm(ibdm)->piece, ask.offset, u64_to_user_ptr(ask.user), ask.length, ask.write);
+	return roan_dm_bar_copy(to_roan_dm(ibdm)->piece, req.offset, u64_to_user_ptr(req.user), req.length, req.write);
 }
 
 /* Returns a dma-buf of the memory. The descriptor appears in the process once nothing can fail any more. */

@@ -88,7 +88,7 @@ static u64 uctx_features(const struct roan_ucontext *uctx)
 	return ROAN_FEATURE_QP_HANDLE | (uctx->one_mapping ? ROAN_FEATURE_ONE_MAPPING : 0);
 }
 
-/* The method has no udata: a provider asks by an attribute, which one that does not need the answer leaves out. */
+/* The method has no udata, so the answer is an attribute, an optional one. */
 int roan_query_ucontext(struct ib_ucontext *ibuctx, struct uverbs_attr_bundle *attrs)
 {
 	const struct roan_alloc_ucontext_resp resp = UCTX_RESP(uctx_features(to_roan_ucontext(ibuctx)));

@@ -7,8 +7,9 @@
  * kernel accepts a longer request if the bytes that it does not know are zero, and refuses it otherwise (udata:
  * EINVAL, a struct in an ioctl attribute: EOPNOTSUPP). Reserved fields are written as zero; the kernel checks them in
  * structs that a system call passes. Unknown flags are refused; an unknown flag in a slot fails that work request
- * with an error completion. A change of behaviour gets a feature bit; an old field never gets a new meaning. Both
- * sides take the layout of a ring from its struct roan_ring_desc, never from a constant.
+ * with an error completion. A change of behaviour gets a feature bit, which a side that does not know it ignores; an
+ * old field never gets a new meaning. Both sides take the layout of a ring from its struct roan_ring_desc, never from
+ * a constant.
  *
  * Trust: the user can change every byte of a mapped ring at any time. The kernel copies a slot once, checks the copy,
  * and keeps its state (progress, PSNs, keys, its own index) in memory that is not mapped.
