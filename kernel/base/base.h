@@ -74,7 +74,7 @@ static inline void *roan_qp_zalloc(const struct roan_qp *qp, size_t size, gfp_t 
 #define roan_udata_in(udata, req, last)	\
 	roan_udata_copy_in(udata, req, sizeof(*(req)), offsetofend(typeof(*(req)), last))
 int roan_udata_copy_in(struct ib_udata *udata, void *req, size_t size, size_t first_size);
-int roan_udata_no_input(struct ib_udata *udata);	/* -EINVAL: an input byte is not 0. May be NULL */
+int roan_udata_no_input(struct ib_udata *udata);	/* -EINVAL: an input byte is not 0; -EFAULT. May be NULL */
 int roan_udata_none(struct ib_udata *udata);	/* the same; zeroes the response */
 int roan_udata_out(struct ib_udata *udata, const void *resp, size_t size);
 int roan_resp_out(void __user *to, size_t room, const void *resp, size_t size);	/* the same, to @room bytes at @to */

@@ -4,7 +4,19 @@
  * input that is too short, or longer with bytes that are not 0, is refused; a response is cut or filled with zeros.
  * Older kernels lack the core's helpers (ib_copy_validate_udata_in(), ib_respond_udata()).
  */
+#include <linux/uaccess.h>
 #include "base/base.h"
+
+/* The input from byte @from on, which this kernel does not know: -EINVAL if a byte is not 0; -EFAULT. */
+static int udata_check_zero(const struct ib_udata *udata, size_t from)
+{
+	int zero;
+
+	if (udata->inlen <= from)
+		return 0;
+	zero = check_zeroed_user(udata->inbuf + from, udata->inlen - from);
+	return zero > 0 ? 0 : zero ?: -EINVAL;
+}
 
 /*
  * The first version of the struct has @first_size bytes. An older provider does not know the fields behind: they are 0.
@@ -12,10 +24,13 @@
  */
 int roan_udata_copy_in(struct ib_udata *udata, void *req, size_t size, size_t first_size)
 {
+	int err;
+
 	if (udata->inlen < first_size)
 		return -EINVAL;
-	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size))
-		return -EINVAL;
+	err = udata_check_zero(udata, size);
+	if (err)
+		return err;
 	memset(req, 0, size);
 	return ib_copy_from_udata(req, udata, min(size, udata->inlen)) ? -EFAULT : 0;
 }
@@ -44,12 +59,14 @@ int roan_resp_out(void __user *to, size_t room, const void *resp, size_t size)
  */
 int roan_udata_no_input(struct ib_udata *udata)
 {
+	int err;
+
 	if (!udata)
 		return 0;
-	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EINVAL;
-	udata->inlen = 0;
-	return 0;
+	err = udata_check_zero(udata, 0);
+	if (!err)
+		udata->inlen = 0;
+	return err;
 }
 
 /* For verbs without driver data. A newer provider that expects a response gets zeros. */

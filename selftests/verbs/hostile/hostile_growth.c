@@ -13,6 +13,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define UNREADABLE	((const void *)64)	/* in the first page, which is never mapped */
+
 static void contexts(struct vt_dev *d)
 {
 	vt_ok(is(context_with(d, unknown, 4, NULL), EINVAL, "cut"), "context: driver data cut short");
@@ -177,8 +179,9 @@ static void driver_data_of_destroys(int fd, uint32_t pd, uint32_t cq)
 	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		core.handle = kinds[i].handle;
 		vt_ok(is(invoke(fd, kinds[i].command, kinds[i].core, kinds[i].len, unknown, 16), EINVAL, "unknown") &&
+		      is(invoke(fd, kinds[i].command, kinds[i].core, kinds[i].len, UNREADABLE, 16), EFAULT, "unreadable") &&
 		      is(invoke(fd, kinds[i].command, kinds[i].core, kinds[i].len, zeros, 16), 0, "zeros"),
-		      "destroy %s: unknown driver data, and zeros", kinds[i].name);
+		      "destroy %s: unknown or unreadable driver data, and zeros", kinds[i].name);
 	}
 }
 
