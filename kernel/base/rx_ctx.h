@@ -14,6 +14,7 @@
 struct roan_net;
 
 #define ROAN_NO_VLAN	0xffff
+#define ROAN_VLAN_UNREAD	0xfffe	/* no VLAN ID either: they have 12 bits */
 
 struct roan_rx_ctx {
 	struct sk_buff *skb;
@@ -26,7 +27,7 @@ struct roan_rx_ctx {
 	bool ip_id_fixed;	/* GRO found constant IPv4 identifications */
 	bool is_deferred;	/* a copy in odp_rxqueue.c: a page fault was pending for this packet or one before it */
 	bool still_blocked;	/* ... and a page fault is pending for it again */
-	u16 vlan;		/* VLAN of the receiving interface; ROAN_NO_VLAN: none */
+	u16 vlan;		/* roan_net_vlan(), or ROAN_VLAN_UNREAD: only a datagram's completion has it */
 	u8  ip[40];		/* the IP header as received */
 	u8  udp[8];
 	union ib_gid saddr;	/* IPv4 as v4-mapped */

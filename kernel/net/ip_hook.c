@@ -149,6 +149,30 @@ bool roan_net_came_by(const struct roan_rx_ctx *rx, const struct roan_dev *dev, 
 	       (rx->in->flags & IFF_LOOPBACK || netif_is_l3_master(rx->in) || READ_ONCE(dev->any_interface));
 }
 
+static int net_vlan_below(struct net_device *lower, struct netdev_nested_priv *priv)
+{
+	if (is_vlan_dev(lower))
+		*(u16 *)priv->data = vlan_dev_vlan_id(lower);
+	return 1;	/* ends the walk: the core looks at the first interface below only */
+}
+
+/*
+ * The RDMA core looks for the destination's GID by this number when it answers a management datagram, and gives the GID
+ * the VLAN of the interface that has the address, or of the one directly below that (rdma_read_gid_l2_fields()). The
+ * receiving interface would be wrong: a packet from this host to the address of a VLAN comes by lo.
+ */
+u16 roan_net_vlan(const struct roan_rx_ctx *rx, const struct roan_dev *dev)
+{
+	struct net_device *ndev = net_daddr_netdev(rx, dev) ?: rx->in;
+	u16 vlan = ROAN_NO_VLAN;
+	struct netdev_nested_priv priv = { .data = &vlan };
+
+	if (is_vlan_dev(ndev))
+		return vlan_dev_vlan_id(ndev);
+	netdev_walk_all_lower_dev_rcu(ndev, net_vlan_below, &priv);
+	return vlan;
+}
+
 struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev *prev)
 {
 	struct roan_dev *dev;
@@ -271,7 +295,7 @@ static void hook_init_rx(struct roan_rx_ctx *rx, struct sk_buff *skb, const stru
 	rx->net = state->net;
 	rx->rnet = roan_net_of(state->net);
 	rx->in = hook_in(skb, state);
-	rx->vlan = is_vlan_dev(rx->in) ? vlan_dev_vlan_id(rx->in) : ROAN_NO_VLAN;
+	rx->vlan = ROAN_VLAN_UNREAD;
 	/* The mac header of a packet from an IP tunnel is the tunnel's own header, not an Ethernet header. */
 	if (unlikely(rx->in->type != ARPHRD_ETHER && rx->in->type != ARPHRD_LOOPBACK))
 		skb_unset_mac_header(skb);

@@ -39,6 +39,8 @@ bool roan_net_is_to(const struct roan_rx_ctx *rx, const struct roan_dev *dev);
  * host; or if the device accepts packets from any interface. Never from another VRF. RCU
  */
 bool roan_net_came_by(const struct roan_rx_ctx *rx, const struct roan_dev *dev, int ifindex);
+/* VLAN of the interface with the destination address, else of the receiving one, or ROAN_NO_VLAN. rx->in is set. RCU */
+u16 roan_net_vlan(const struct roan_rx_ctx *rx, const struct roan_dev *dev);
 /* For multicast: the next device on the receiving interface after @prev (NULL: the first). RCU. */
 struct roan_dev *roan_net_next_dev(const struct roan_rx_ctx *rx, struct roan_dev *prev);
 /*

@@ -578,6 +578,8 @@ static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)
 
 void roan_recv_datagram(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
+	if (rx->vlan == ROAN_VLAN_UNREAD)	/* once for all packets of the skb, which have one destination */
+		rx->vlan = roan_net_vlan(rx, qp->dev);
 	spin_lock(&qp->rq.lock);
 	if (roan_rx_may_receive(qp))
 		ud_handle(qp, rx);

@@ -41,6 +41,11 @@ tunnel() { # KIND N: uN over the addresses 10.9.1.x of w1 and w2
 	esac
 }
 
+tagged() { # N: what is wN becomes xN, and wN a VLAN of it
+	end "$1" ip link set "w$1" down && end "$1" ip link set "w$1" name "x$1" && end "$1" ip link set "x$1" up &&
+		end "$1" ip link add link "x$1" name "w$1" type vlan id 9
+}
+
 # Creates the upper device of end N on wN; prints the netdev for the RDMA device.
 upper() { # KIND N
 	local n=$2
@@ -68,11 +73,12 @@ upper() { # KIND N
 	if [ "$1" = vlan ]; then echo "w$n"; else echo "u$n"; fi
 }
 
-path_up() { # KIND MTU
+path_up() { # KIND MTU; TAGGED set: wN is a VLAN
 	local n on dev=(- pa pb)
 	wire "$1" "$2" || return
 	for n in 1 2; do
 		[ "${A[*]}" = env ] && [ $n = 1 ] || ip link set w$n netns h$n || return
+		[ -z "${TAGGED:-}" ] || tagged $n || return
 		end $n ip link set w$n up || return
 	done
 	for n in 1 2; do
@@ -92,7 +98,7 @@ path_down() {
 	local n
 	rdma link del pa; rdma link del pb
 	for n in 1 2; do end $n ip link del u$n; done
-	a ip link del w1
+	a ip link del w1; a ip link del x1
 	[ -z "$TAPS" ] || { kill "$TAPS"; wait "$TAPS"; TAPS=; }
 } > /dev/null 2>&1
 
@@ -137,6 +143,24 @@ ipvlan_guids() { # two interfaces with one MAC address
 	grep . $sys/p[12]/node_guid $sys/p[12]/sys_image_guid
 	! cmp $sys/p1/node_guid $sys/p2/node_guid && cmp $sys/p1/sys_image_guid $sys/p2/sys_image_guid || return
 	rdma link del p1 && rdma link del p2 && a ip link del w3
+}
+
+# The server's CM looks for the GID of the request's destination, and for its VLAN: of the GID's interface or below it.
+connect() {
+	command -v rping > /dev/null || return 4
+	wait_for 60 gid_index "$ADEV" $AIP "${A[-1]}" && both 60 7174 "rping -s -a $AIP -C 10 -V" "rping -c -a $AIP -C 10 -V"
+}
+# shellcheck disable=SC2034 # both() reads it
+connect_to_itself() { local B=("${A[@]}"); connect; }
+on_path() { # NAME KIND COMMAND
+	[[ -z ${ONLY:-} || ,$ONLY, == *,$2,* ]] || return 0
+	if path_up "$2" 4200 > /tmp/setup.log 2>&1; then
+		ktap_check "$1" "$3"
+	else
+		sed 's/^/# /' /tmp/setup.log
+		ktap_fail "$1: set-up"
+	fi
+	path_down
 }
 
 # path NAME KIND MTU SENT RECEIVED "ETHTOOL WORDS" [STRESS OPTIONS]: sets up, tests without and with loss, removes
@@ -245,6 +269,11 @@ path "VLAN" vlan 4200 trains whole ""
 path "bond" bond 4200 trains whole ""
 path "bridge" bridge 4200 trains whole ""
 path "macvlan" macvlan 4200 trains whole ""
+on_path "VLAN: rdma_cm" vlan connect
+on_path "VLAN: rdma_cm, both ends on one host" vlan connect_to_itself
+for KIND in macvlan bridge bond; do
+	TAGGED=1 on_path "$KIND on a VLAN: rdma_cm" $KIND connect
+done
 # A tunnel's end has GRO, which also aggregates packets that were sent one by one.
 path "VXLAN" vxlan 4200 trains trains ""
 if modprobe -q ipvlan; then
