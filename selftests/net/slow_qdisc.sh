@@ -60,7 +60,7 @@ ktap_header
 exec 3>&1
 [ "$LINK_TYPE" = roan ] || { ktap_skip "a slow queue" "needs roan's counters"; ktap_end; }
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
-slow 100m || ktap_end
+slow 100m || { ktap_fail "no token bucket in this kernel"; ktap_end; }
 ktap_check "WRITEs of $QPS QPs wait in the send queues above a slow qdisc" through ib_write_bw -q $QPS -s 65536 -n 8
 # A requester cannot see the responder's queue: it retransmits READ requests. The repeated responses must not fill the
 # qdisc, too.
