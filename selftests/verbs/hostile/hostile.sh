@@ -15,12 +15,12 @@ honest() {
 	[ $n -gt 0 ]
 }
 
-# Counts the device's objects that the hostile program holds; after its end there must be none.
-held() { a rdma resource show "$1" dev "$ADEV" 2> /dev/null | grep -c "comm hostile"; }
+# After the end of the hostile program it has no object. Of all devices: `rdma` takes QPs by link, others by dev.
 nothing_held() {
-	local o
+	local o held
 	for o in qp cq mr pd srq; do
-		[ "$(held $o)" = 0 ] || { echo "a $o is left"; return 1; }
+		held=$(a rdma resource show $o) || return
+		! grep "comm hostile" <<< "$held" || { echo "a $o is left"; return 1; }
 	done
 }
 
