@@ -45,7 +45,7 @@ goodput() {
 	awk -v bits="$bits" -v ms=$ms -v g="$1" -v mtu="$3" -v loss="$4" -v again=$again -v lost=$lost -v least="$7" -v most="$8" 'BEGIN {
 		rate = bits / ms / 1e6; share = rate / (g * (1 - loss / 100) * mtu / (mtu + 58)); per = lost ? again / lost : again
 		printf "# %.2f Gb/s, %.0f %% of ideal, %d lost, %.2f sent again %s\n", rate, 100 * share, lost, per, lost ? "for each" : "in all"
-		exit share * 100 < least || per > most }' >&3
+		exit share * 100 < least || per > most || (loss > 0 && !lost) }' >&3
 }
 
 # lone GBPS RTT_US LOSS_% WHICH MOST: latency of one WRITE of 4 KiB at a time: WHICH (p99, max) is at most MOST us

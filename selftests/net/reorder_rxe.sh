@@ -39,10 +39,12 @@ overtaken() {
 	late=$(($(naks) - late)) gaps=$(($(gaps) - gaps))
 	cat /tmp/flow
 	bits=$(awk -F, 'NR > 1 { n += $2 } END { print n * 8 }' /tmp/series.csv)
-	awk -v bits="$bits" -v ms="$MS" -v g="$1" -v early=$early -v late=$late -v gaps=$gaps -v ideal="$6" -v least="$7" -v most="$8" 'BEGIN {
+	awk -v bits="$bits" -v ms="$MS" -v g="$1" -v early=$early -v late=$late -v gaps=$gaps \
+		-v ideal="$6" -v least="$7" -v most="$8" -v lost="$3" -v reordered="$5" 'BEGIN {
 		rate = bits / ms / 1e6; share = 100 * rate / (g * 4096 / (4096 + 58))
 		printf "# %.2f Gb/s, %.0f %% of ideal, %d gaps, NAKs: %d at first, %d later\n", rate, share, gaps, early, late
-		exit share < ideal || 100 * (early + late) < least * gaps || late > most }' >&3
+		exit share < ideal || 100 * (early + late) < least * gaps || late > most ||
+			(lost + reordered > 0 && !gaps) }' >&3
 }
 
 exec 3>&1

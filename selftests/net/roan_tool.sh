@@ -136,7 +136,11 @@ environment_chooses() {
 	ROAN_CC=mlx flow && [ "$(qp cc cc_own)" = "dcqcn-mlx 1" ]
 	rc=$?
 	end_flow
-	[ $rc = 0 ] && ! ROAN_CC=fastest on h1 timeout 100 "$PROGRAMS/traffic" -d roan1 "$H2IP" > /tmp/flows 2>&1 || { cat /tmp/flows; return 1; }
+	# Without a name that exists the program gets no QP.
+	! ROAN_CC=fastest on h1 timeout 100 ibv_rc_pingpong -d roan1 > /tmp/flows 2>&1 &&
+		grep "Couldn't create QP" /tmp/flows && return $rc
+	cat /tmp/flows
+	return 1
 }
 sent() { on h1 cat /sys/class/net/v1/statistics/tx_bytes; }
 administrator_caps() { # 20 Mbit/s are 2.5 MB/s: the upper bound is strict, the lower one allows for a busy machine

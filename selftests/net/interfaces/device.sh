@@ -177,9 +177,10 @@ rename_netdev() {
 	[ "$(cat /sys/class/infiniband/"$DEV"/parent)" = w1 ] || return
 	ip link set w1 down && ip link set w1 name v1 && ip link set v1 up && ip addr replace $H1IP/24 dev v1 && wait_for 60 gid_index "$DEV" $H1IP
 }
+no_gid() { ! gid_index "$DEV" "$1"; } # ADDRESS
 addresses() {
 	ip addr add 10.9.9.9/24 dev v1 && wait_for 60 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
-	ip addr del 10.9.9.9/24 dev v1 && wait_for 60 sh -c "! ibv_devinfo -v -d $DEV | grep 10.9.9.9"
+	ip addr del 10.9.9.9/24 dev v1 && wait_for 60 no_gid 10.9.9.9 && gid_index "$DEV" $H1IP
 }
 true_speed() { [ "$(cat /sys/class/net/v1/speed)" = 10000 ] && grep "^10 Gb/sec" "/sys/class/infiniband/$DEV/ports/1/rate"; }
 same_guid() { [ -n "$GUID" ] && [ "$(cat "/sys/class/infiniband/$DEV/node_guid")" = "$GUID" ]; }

@@ -19,6 +19,7 @@ order() { # OPTIONS OF PERFTEST...
 	local rc program=$1 began=$SECONDS
 	shift
 	RECORDERS=''
+	rm -f /tmp/order
 	record h2 v2 /tmp/out.pcap && record h1 v1 /tmp/in.pcap || return
 	both 300 18515 "$program -F -d $ADEV $*" "taskset 2 $program -F -d $BDEV $* $AIP"
 	rc=$?
@@ -33,7 +34,7 @@ order() { # OPTIONS OF PERFTEST...
 }
 finds_disorder() {
 	b tc qdisc replace dev v2 root netem delay 1ms reorder 90% limit 10000 || return 4
-	! order "$@"
+	! order "$@" && grep -q '^[0-9]* requests, [0-9]* repeated, [1-9][0-9]* late' /tmp/order
 	local rc=$?
 	b tc qdisc del dev v2 root
 	return $rc

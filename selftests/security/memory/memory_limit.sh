@@ -21,18 +21,19 @@ part() { # NAME ARG...
 
 # What perftest's defaults pin, its buffer of 128 KiB included. Prints what the server's process is charged.
 perftest() {
-	local user=(setpriv --reuid 65534 --regid 65534 --clear-groups ib_write_bw -D 3 -F) pid most=0 now
+	local user=(setpriv --reuid 65534 --regid 65534 --clear-groups ib_write_bw -D 3 -F) pid client most=0 now
 	"${A[@]}" prlimit --memlock=8388608 "${user[@]}" -d "$ADEV" -x "$(gid_index "$ADEV" "$AIP" h1)" > /tmp/server 2>&1 &
 	pid=$!
 	wait_for 60 listening 18515 || { cat /tmp/server; return 1; }
 	b prlimit --memlock=8388608 "${user[@]}" -d "$BDEV" -x "$(gid_index "$BDEV" "$BIP" h2)" "$AIP" > /tmp/client 2>&1 &
+	client=$!
 	while kill -0 $pid 2> /dev/null; do
 		now=$(awk '/VmPin/ { print $2 }' /proc/$pid/status 2> /dev/null)
 		[ "${now:-0}" -le "$most" ] || most=$now
 		read -rt 0.1 < <(sleep 1) || :
 	done
 	echo "# ib_write_bw is charged $most KiB" >&3
-	wait $pid && wait && [ "$most" -gt 128 ] && return
+	wait $pid && wait $client && [ "$most" -gt 128 ] && return
 	cat /tmp/server /tmp/client
 	return 1
 }
