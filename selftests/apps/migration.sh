@@ -64,11 +64,11 @@ command -v qemu-system-x86_64 > /dev/null || { ktap_skip "migration" "qemu-syste
 	{ cat "$WORK/setup"; ktap_fail "set-up"; ktap_end; }
 ktap_check "QEMU migrates a machine, memory registered in pieces" compared
 ktap_check "QEMU migrates a machine, all memory registered" compared rdma-pin-all
-wire loss 1%
+wire loss 1% || ktap_fail "netem"
 ktap_check "QEMU migrates a machine, 1 % of packets lost" compared
-wire rate 100mbit
+wire rate 100mbit || ktap_fail "netem"
 ktap_check "the target's device is deleted: QEMU reports that" cut
-wire rate 10gbit
+wire rate 10gbit || ktap_fail "netem"
 ktap_check "QEMU migrates a machine once more" compared
 rm -rf "$WORK"
 ktap_end

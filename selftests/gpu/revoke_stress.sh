@@ -35,7 +35,7 @@ pair_up > /tmp/setup.log 2>&1 && insmod "$peers_ko" >> /tmp/setup.log 2>&1 && in
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 ktap_check "peer: an invalidation during a deregistration and a registration" a "$PROGRAMS/peer_race" -d "$ADEV"
 # Loopback is fast: on one CPU a batch would finish before the removal without a delay.
-wire_netem "$(wire_to_self)" h1 delay 300us
+wire_netem "$(wire_to_self)" h1 delay 300us || ktap_fail "netem"
 for kind in gpu-moves gpu-migrates bar-moves peer; do
 	ktap_check "$kind: moved during transfers" churn -m $kind -w move
 done
