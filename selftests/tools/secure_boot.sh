@@ -74,10 +74,12 @@ enrol() {
 	typed 'Reboot' '\r'
 }
 
+no_report() { [ -s "$out/dmesg" ] && ! complaints | grep .; }
+
 boot() { # NAME [enrol]
 	local exports shares=() reader seen=1
 	: > "$work/console"
-	rm -f "$out"/{started,rc,log}
+	rm -f "$out"/{started,rc,log,dmesg}
 	rm -f "$work"/serial.*
 	mkfifo "$work"/serial.{in,out}
 	cat "$work/serial.out" > "$work/console" & reader=$!
@@ -96,6 +98,7 @@ boot() { # NAME [enrol]
 	say "$1 ended after $SECONDS s"
 	tr -d '\r' < "$work/results" > "$work/lines"
 	ktap_relay "$work/lines" "secure_boot_guest.sh" "$(cat "$out/rc" 2> /dev/null || echo 99)" "$1: "
+	ktap_check "$1: the kernel reported no error" no_report
 	[ -z "${KEEP:-}" ] || { mkdir -p "$KEEP" && for f in console results qemu.log; do cp "$work/$f" "$KEEP/$f.$1"; done; }
 	ktap_check "$1: the guest came to its end" test -e "$out/rc" || tail -n 30 "$work/console" "$work/qemu.log" | sed 's/^/# /'
 }
