@@ -54,8 +54,12 @@ static int run_seeds(u64 seeds)
 	int workers = 2, failed = 0, status;
 
 	for (int k = 0; k < workers; k++) {
-		if (fork())
+		pid_t pid = fork();
+
+		if (pid) {
+			failed |= pid < 0;
 			continue;
+		}
 		for (u64 seed = 1 + k; seed <= seeds; seed += workers)
 			run_seed(seed, false);
 		_exit(0);
