@@ -214,7 +214,8 @@ static void rounds(const char *name, const char *kind, const char *way, int n)
 		vt_die("in no round was the memory removed before the batch finished");
 }
 
-static void transfer_for_ever(const char *name, const char *kind)
+/* Writes a byte to @started when the first transfers are done. */
+static void transfer_for_ever(const char *name, const char *kind, int started)
 {
 	struct mem m;
 	int err, tries;
@@ -238,23 +239,37 @@ static void transfer_for_ever(const char *name, const char *kind)
 		post_batch(&m);
 		if (reap())
 			vt_die("a transfer failed");
+		if (started >= 0 && write(started, "", 1) != 1)
+			vt_die("write");
+		started = -1;
 	}
 }
 
+/* Every second one is killed during transfers for certain. The others may be at any step before, on a slow machine. */
 static void kills(const char *name, const char *kind, int n)
 {
-	int i, status;
+	int i, status, started[2];
 	pid_t pid;
+	char c;
 
 	for (i = 0; i < n; i++) {
+		if (pipe(started))
+			vt_die("pipe");
 		pid = fork();
-		if (!pid)
-			transfer_for_ever(name, kind);
-		sleep_us(20000 + throw(60000));
+		if (!pid) {
+			close(started[0]);
+			transfer_for_ever(name, kind, started[1]);
+		}
+		close(started[1]);
+		if (i % 2)
+			sleep_us(20000 + throw(60000));
+		else if (read(started[0], &c, 1) == 1)
+			sleep_us(throw(20000));
 		if (kill(pid, SIGKILL) || waitpid(pid, &status, 0) != pid)
 			vt_die("killing");
 		if (!WIFSIGNALED(status))
 			vt_die("it exited before it was killed, status %d", WEXITSTATUS(status));
+		close(started[0]);
 	}
 }
 
