@@ -3,7 +3,7 @@
 # Tests a built libroan without a device: its symbols, loading by the installed libibverbs, and rings.c on a simulated
 # device. rings.c needs root, a mount namespace of its own and a host without RDMA devices; otherwise it is skipped,
 # with a message: root of an unprivileged container, in which packages are often built, may not mount.
-# Usage: check.sh LIBRARY, with PABI (provider ABI number), RELEASE (of rdma-core) and CC in the environment
+# Usage: check.sh LIBRARY, with PABI (provider ABI number) and CC in the environment
 set -eu
 lib=$(realpath "$1")
 here=$(dirname "$(realpath "$0")")
@@ -37,8 +37,8 @@ echo 1:3 > "$tmp/sys/class/infiniband_verbs/uverbs0/dev"
 echo 29185 > "$tmp/sys/class/infiniband_verbs/uverbs0/abi_version"	# 0x7201
 echo "1: CA" > "$tmp/sys/class/infiniband/roan0/node_type"
 echo "0001:0203:0405:0607" > "$tmp/sys/class/infiniband/roan0/node_guid"
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -rdynamic -I"$here/../../include/uapi" "-DROAN_RDMA_CORE=$RELEASE" \
-	-o "$tmp/rings" "$here/rings.c" -libverbs
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -rdynamic -I"$here/../../include/uapi" -o "$tmp/rings" \
+	"$here/rings.c" -libverbs
 export SYSFS_PATH="$tmp/sys" IBV_DRIVERS="${lib%-rdmav*}" RINGS="$tmp/rings"
 unshare -m sh -ec '
 	mount -t tmpfs tmpfs /dev/shm

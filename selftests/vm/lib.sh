@@ -71,8 +71,7 @@ every_allocation_may_fail() {
 	fault fail_page_alloc ignore-gfp-wait=N ignore-gfp-highmem=N min-order=0 verbose=0
 }
 
-# A program that was cut short printed no plan. One that finished printed a result, and exits with 0, or with 1 if one is
-# bad.
+# A program that was cut short printed no plan. One that finished printed a result, and exits with 0, or 1 if one is bad.
 ktap_relay() {
 	local line name prefix=${4:-} n=$KTAP_N bad=$KTAP_BAD
 	while read -r line; do
