@@ -68,10 +68,12 @@ completes() { # "EXPECTED WORDS" TYPED-WORD...: the last one is what has been ty
 }
 
 every_command_completes() {
-	local c
+	local c n=0
 	for c in $(in_root roan --help | grep -o '{.*}' | head -n 1 | tr -d '{}' | tr , ' '); do
 		completes "$c" "$c" || return
+		n=$((n + 1))
 	done
+	[ $n -ge 10 ] || { echo "roan --help names $n commands"; return 1; }
 }
 
 wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEMD_WANTS=roan-link@lo.service'; }
