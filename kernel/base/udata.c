@@ -36,7 +36,7 @@ int roan_udata_copy_in(struct ib_udata *udata, void *req, size_t size, size_t fi
 }
 
 /*
- * A provider whose response is shorter does not know the last fields; it gets the others. One whose response is longer
+ * The response of an older provider is shorter: it gets the fields that it knows. That of a newer one is longer: it
  * gets zeros for the fields that this kernel does not know.
  */
 int roan_resp_out(void __user *to, size_t room, const void *resp, size_t size)

@@ -122,7 +122,7 @@ static void port_due__pending_is_paid_by_the_same_port(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ports.last[63], T0 + 70000);			/* and it counts as a CNP */
 }
 
-/* A peer that uses fewer ports than before sends nothing from one whose CNP is pending: packets of others end that. */
+/* No packet comes from the port with a pending CNP any more. Packets from the others end the CNP. */
 static void port_due__pending_of_a_silent_port_ends(struct kunit *test)
 {
 	const u64 late = T0 + 60001 + ROAN_NP_PENDING_NS;
