@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Live migration of a virtual machine over RDMA (QEMU's `migrate rdma:...`), from host h2 to h1. The machine's memory is
-# filled with random bytes and compared with what arrives. The last case deletes the target's device meanwhile.
+# filled with random bytes and compared with what arrives. One case deletes the target's device meanwhile.
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"

@@ -5,7 +5,7 @@
 #include <linux/sched/mm.h>
 #include "fakes.h"
 
-/* A struct whose first version ends with @b. This kernel's has one more field. */
+/* The first version of this struct ended with @b. @later was appended. */
 struct grown_req {
 	u64 a, b, later;
 };
