@@ -82,12 +82,6 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, st
 	return 0;
 }
 
-/* False also if the netdev's MTU is too small for the smallest path MTU, 256 bytes. */
-static bool port_up(const struct net_device *ndev)
-{
-	return netif_running(ndev) && netif_carrier_ok(ndev) && READ_ONCE(ndev->mtu) >= 256 + ROAN_NET_HEADERS;
-}
-
 /* PortInfo's violation counters have 16 bits and saturate (IBTA vol. 1, 14.2.5.6). */
 static u32 violations(const struct roan_dev *dev, enum roan_counter which)
 {
@@ -100,7 +94,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	struct net_device *ndev = to_roan_dev(ibdev)->ndev;
 	int mtu = READ_ONCE(ndev->mtu) - (int)ROAN_NET_HEADERS;
 
-	if (port_up(ndev)) {
+	if (roan_port_up(ndev)) {
 		attr->state = IB_PORT_ACTIVE;
 		attr->phys_state = IB_PORT_PHYS_STATE_LINK_UP;
 	} else {
@@ -252,7 +246,7 @@ static bool device_netdev_left(const struct roan_dev *dev)
 	return dev->ndev->reg_state != NETREG_REGISTERED || !roan_net_is(dev->rnet, dev_net(dev->ndev));
 }
 
-/* -ENODEV: the netdev left before netdev_event() could find the new device. */
+/* -ENODEV: the netdev left before a netdev event could find the new device. */
 static int device_recheck_netdev(const struct roan_dev *dev)
 {
 	int err;
@@ -346,7 +340,7 @@ static int client_add(struct ib_device *ibdev)
 		return -EOPNOTSUPP;
 	WRITE_ONCE(dev->removing, false);	/* client_remove() ran before the move */
 	rtnl_lock();
-	dev->port_active_sent = port_up(dev->ndev);
+	dev->port_active_sent = roan_port_up(dev->ndev);
 	roan_parent_show_netdev(dev);
 	roan_port_speed_update(dev);
 	if (device_netdev_left(dev))
@@ -371,93 +365,7 @@ static struct ib_client client = {
 };
 MODULE_SOFTDEP("pre: ib_uverbs");
 
-/* ---- netdev events ---- */
-
-void roan_device_queue_unregister(struct net_device *ndev)
-{
-	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-
-	if (!ibdev)
-		return;
-	ib_unregister_device_queued(ibdev);
-	ib_device_put(ibdev);
-}
-
-/*
- * RTNL held; it orders the events. From Linux 6.14 on the core calls this for NETDEV_UP, CHANGE and DOWN, which
- * netdev_event() gets too. Of a driver without report_port_event() the core dispatches them itself, by another rule
- * than port_up().
- */
-static void report_port_event(struct ib_device *ibdev, struct net_device *ndev, unsigned long what)
-{
-	struct ib_event event = { .device = ibdev, .element.port_num = 1 };
-	struct roan_dev *dev = to_roan_dev(ibdev);
-	bool up = port_up(ndev);
-
-	if (dev->port_active_sent == up)
-		return;
-	dev->port_active_sent = up;
-	if (!up)
-		roan_count(dev, link_downed);
-	event.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
-	ib_dispatch_event(&event);
-}
-
-static void port_changed(struct net_device *ndev, unsigned long what)
-{
-	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-
-	if (!ibdev)
-		return;
-	report_port_event(ibdev, ndev, what);
-	ib_device_put(ibdev);
-}
-
-/* The host joins multicast groups on the VLANs of a device's interface too. */
-static void groups_changed(struct net_device *ndev, bool gone)
-{
-	struct net_device *real = rdma_vlan_dev_real_dev(ndev) ?: ndev;
-	struct ib_device *ibdev = ib_device_get_by_netdev(real, ROAN_DRIVER_ID);
-
-	if (!ibdev)
-		return;
-	roan_mcast_netdev_event(to_roan_dev(ibdev), ndev, gone);
-	ib_device_put(ibdev);
-}
-
-static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr)
-{
-	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
-
-	roan_parent_netdev_event(ndev, what);
-	switch (what) {
-	case NETDEV_REGISTER:
-		groups_changed(ndev, false);
-		break;
-	case NETDEV_UNREGISTER:
-		groups_changed(ndev, true);
-		roan_qp_fail_on_netdev(ndev);
-		roan_device_queue_unregister(ndev);
-		break;
-	case NETDEV_UP:
-	case NETDEV_DOWN:
-	case NETDEV_CHANGE:
-	case NETDEV_CHANGEMTU:
-		groups_changed(ndev, false);
-		port_changed(ndev, what);
-		roan_port_speed_netdev_event(ndev, NULL);
-		break;
-	case NETDEV_CHANGEUPPER:
-		roan_port_speed_netdev_event(ndev, ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev);
-		break;
-	case NETDEV_CHANGELOWERSTATE:
-		roan_port_speed_netdev_event(ndev, NULL);
-		break;
-	}
-	return NOTIFY_OK;
-}
-
-static struct notifier_block netdev_notifier = { .notifier_call = netdev_event };
+/* ---- init and exit ---- */
 
 int roan_device_init(void)
 {
@@ -465,7 +373,7 @@ int roan_device_init(void)
 
 	if (err)
 		return err;
-	err = register_netdevice_notifier(&netdev_notifier);
+	err = roan_netdev_notifier_init();
 	if (err)
 		goto err_client;
 	err = roan_l3_notifiers_init();
@@ -479,7 +387,7 @@ int roan_device_init(void)
 err_l3:
 	roan_l3_notifiers_exit();
 err_netdev:
-	unregister_netdevice_notifier(&netdev_notifier);
+	roan_netdev_notifier_exit();
 err_client:
 	ib_unregister_client(&client);
 	return err;
@@ -490,7 +398,7 @@ void roan_device_exit(void)
 {
 	roan_link_exit();
 	roan_l3_notifiers_exit();
-	unregister_netdevice_notifier(&netdev_notifier);
+	roan_netdev_notifier_exit();
 	ib_unregister_driver(ROAN_DRIVER_ID);
 	ib_unregister_client(&client);
 }
@@ -509,7 +417,7 @@ const struct ib_device_ops roan_dev_ops = {
 	.query_device		= query_device,
 	.query_port		= query_port,
 #ifdef HAVE_REPORT_PORT_EVENT
-	.report_port_event	= report_port_event,
+	.report_port_event	= roan_report_port_event,
 #endif
 #ifdef HAVE_QUERY_PORT_SPEED
 	.query_port_speed	= roan_query_port_speed,

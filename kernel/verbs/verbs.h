@@ -14,7 +14,6 @@
 /* device.c, ucontext.c */
 extern const struct ib_device_ops roan_dev_ops;			/* device.c: all verbs */
 int roan_device_add(const char *name, struct net_device *ndev);	/* RTNL not held */
-void roan_device_queue_unregister(struct net_device *ndev);	/* RTNL held */
 int roan_device_init(void);	/* client, netdev notifier, rdma_link_ops */
 void roan_device_exit(void);
 int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata);
@@ -22,6 +21,13 @@ void roan_dealloc_ucontext(struct ib_ucontext *uctx);
 void roan_disassociate_ucontext(struct ib_ucontext *uctx);
 int roan_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs);
 extern const struct uapi_definition roan_ucontext_defs[];
+
+/* netdev_events.c */
+/* False also if the netdev's MTU is too small for the smallest path MTU, 256 bytes. */
+bool roan_port_up(const struct net_device *ndev);
+void roan_report_port_event(struct ib_device *dev, struct net_device *ndev, unsigned long what);	/* RTNL held */
+int roan_netdev_notifier_init(void);
+void roan_netdev_notifier_exit(void);
 
 /* parent.c: the device above the ib_device in sysfs; one for each */
 int roan_parent_add(struct roan_dev *dev);	/* before ib_register_device(); takes RTNL */
