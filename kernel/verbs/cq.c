@@ -193,8 +193,6 @@ int roan_poll_cq(struct ib_cq *ibcq, int n, struct ib_wc *wc)
 	unsigned long flags;
 	int i = 0;
 
-	if (cq->user)
-		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->poll_lock, flags);
 	while (i < n && roan_ring_poll(&cq->ring, &cqe))
 		cq_to_wc(&cqe, &wc[i++]);
@@ -229,8 +227,6 @@ int roan_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
 	unsigned long flags;
 	bool missed;
 
-	if (cq->user)
-		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->poll_lock, flags);
 	roan_ring_arm(&cq->ring, solicited);
 	missed = how & IB_CQ_REPORT_MISSED_EVENTS && !roan_ring_empty(&cq->ring);

@@ -135,10 +135,6 @@ int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 	unsigned long flags;
 	int err;
 
-	if (qp->user) {
-		*bad = wr;
-		return -EOPNOTSUPP;
-	}
 	if (READ_ONCE(qp->state) < IB_QPS_RTS) {
 		*bad = wr;
 		return -EINVAL;
@@ -160,9 +156,9 @@ int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 	unsigned long flags;
 	int err;
 
-	if (qp->user || qp->srq || READ_ONCE(qp->state) == IB_QPS_RESET) {
+	if (qp->srq || READ_ONCE(qp->state) == IB_QPS_RESET) {
 		*bad = wr;
-		return qp->user ? -EOPNOTSUPP : -EINVAL;
+		return -EINVAL;
 	}
 	spin_lock_irqsave(&qp->rq.post_lock, flags);
 	err = roan_recv_post(&qp->rq.ring, qp->rq.max_sge, wr, bad);
