@@ -43,8 +43,8 @@ static void qp_set_state(struct roan_qp *qp, enum ib_qp_state state)
 
 static int qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	if (mask & IB_QP_ALT_PATH)
-		return -EOPNOTSUPP;
+	if (mask & IB_QP_ALT_PATH || (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED))
+		return -EOPNOTSUPP;	/* no automatic path migration */
 	if (mask & IB_QP_RATE_LIMIT && qp->ib.qp_type == IB_QPT_GSI)
 		return -EINVAL;
 	if (mask & IB_QP_PORT && attr->port_num != 1)

@@ -365,6 +365,11 @@ static void queries(struct vt_dev *d)
 static void windows(struct vt_dev *d)
 {
 	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2), *mw1 = ibv_alloc_mw(d->pd, IBV_MW_TYPE_1);
+	a = (struct ibv_qp_attr) { .path_mig_state = IBV_MIG_REARM };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE);
+	a.path_mig_state = IBV_MIG_MIGRATED;
+	vt_ok(err == EOPNOTSUPP && !ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE),
+	      "modify_qp: path migration is EOPNOTSUPP");
 	struct ibv_send_wr bind, inv, write, *bad;
 	struct ibv_mw_bind b1;
 	struct ibv_sge sge;
