@@ -88,7 +88,7 @@ static u32 violations(const struct roan_dev *dev, enum roan_counter which)
 	return min_t(u64, roan_stats_sum(dev, which), U16_MAX);
 }
 
-/* RTNL not held: roan_netdev_speed() takes it. */
+/* RTNL not held: roan_query_port_rate() takes it. */
 static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
 	struct net_device *ndev = to_roan_dev(ibdev)->ndev;
@@ -111,10 +111,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->max_vl_num = 1;
 	attr->bad_pkey_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_pkey);
 	attr->qkey_viol_cntr = violations(to_roan_dev(ibdev), ROAN_CNT_rx_bad_qkey);
-	if (roan_netdev_speed(to_roan_dev(ibdev), attr)) {
-		attr->active_speed = IB_SPEED_SDR;	/* the netdev is being removed: query_port still succeeds */
-		attr->active_width = IB_WIDTH_1X;
-	}
+	roan_query_port_rate(to_roan_dev(ibdev), attr);
 	return 0;
 }
 

@@ -92,16 +92,6 @@ static void set_guids(struct roan_dev *dev)
 		put_unaligned_be16(dev->ndev->dev_id, (u8 *)&dev->ib.node_guid + 3);
 }
 
-/* The core's function would log a warning at each query of an interface that reports no speed. */
-int roan_netdev_speed(struct roan_dev *dev, struct ib_port_attr *attr)
-{
-	if (dev->ndev->ethtool_ops->get_link_ksettings)
-		return ib_get_eth_speed(&dev->ib, 1, &attr->active_speed, &attr->active_width);
-	attr->active_speed = IB_SPEED_QDR;	/* 10 Gb/s, as a veth */
-	attr->active_width = IB_WIDTH_1X;
-	return 0;
-}
-
 /* ---- GIDs ---- */
 
 /* The core takes the peer's address for the interface's own where an IPv4 address has a peer (PPP, most tunnels). */

@@ -33,18 +33,38 @@ bool roan_port_speed_update(struct roan_dev *dev)
 	return changed;
 }
 
-/* In units of 100 Mbit/s; a slower speed is not 0. An unknown one is as in roan_netdev_speed(). */
-int roan_query_port_speed(struct ib_device *ibdev, u32 port, u64 *speed)
+static u32 port_mbps_now(const struct roan_dev *dev)
 {
-	struct roan_dev *dev = to_roan_dev(ibdev);
-	u32 unknown = dev->ndev->ethtool_ops->get_link_ksettings ? SPEED_1000 : SPEED_10000;
 	u32 mbps;
 
 	rtnl_lock();
 	mbps = port_mbps(dev);
 	rtnl_unlock();
-	*speed = DIV_ROUND_UP(mbps ?: unknown, SPEED_100);
+	return mbps;
+}
+
+/* The speed of a port that does not know its own: without the query that of a veth, else that which the core takes. */
+static u32 unknown_mbps(const struct roan_dev *dev)
+{
+	return dev->ndev->ethtool_ops->get_link_ksettings ? SPEED_1000 : SPEED_10000;
+}
+
+/* In units of 100 Mbit/s; a slower speed is not 0. */
+int roan_query_port_speed(struct ib_device *ibdev, u32 port, u64 *speed)
+{
+	struct roan_dev *dev = to_roan_dev(ibdev);
+
+	*speed = DIV_ROUND_UP(port_mbps_now(dev) ?: unknown_mbps(dev), SPEED_100);
 	return 0;
+}
+
+/* The core's function logs a warning each time if the speed is unknown, and fails while the netdev is removed. */
+void roan_query_port_rate(struct roan_dev *dev, struct ib_port_attr *attr)
+{
+	if (port_mbps_now(dev) && !ib_get_eth_speed(&dev->ib, 1, &attr->active_speed, &attr->active_width))
+		return;
+	attr->active_speed = unknown_mbps(dev) == SPEED_10000 ? IB_SPEED_QDR : IB_SPEED_SDR;
+	attr->active_width = IB_WIDTH_1X;
 }
 
 static void port_speed_event(struct ib_device *ibdev)

@@ -46,6 +46,7 @@ bool roan_port_speed_update(struct roan_dev *dev);		/* RTNL held; true if the sp
 /* @upper: an interface that @ndev joined or left, or NULL. RTNL held */
 void roan_port_speed_netdev_event(struct net_device *ndev, struct net_device *upper);
 int roan_query_port_speed(struct ib_device *dev, u32 port, u64 *speed);
+void roan_query_port_rate(struct roan_dev *dev, struct ib_port_attr *attr);	/* speed and width; RTNL not held */
 
 /* dmah.c, comp_cntr.c: empty on kernels without these objects */
 extern const struct ib_device_ops roan_dmah_ops;
@@ -58,7 +59,6 @@ void roan_link_exit(void);	/* no device is added from here on */
 
 /* l3_netdev.c: interfaces without link-layer addresses, and what a device takes from its interface */
 int roan_netdev_check(const char *name, struct net_device *ndev);	/* -EOPNOTSUPP: can have no device; logs why */
-int roan_netdev_speed(struct roan_dev *dev, struct ib_port_attr *attr);	/* fills in speed and width; RTNL not held */
 void roan_l3_init(struct roan_dev *dev);		/* sets the node GUID; before the device is registered */
 void roan_l3_disable(struct roan_dev *dev);		/* address events may not find the device from here on */
 void roan_l3_enabled(struct roan_dev *dev);		/* they do; scans again if addresses changed meanwhile */

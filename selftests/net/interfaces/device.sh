@@ -54,6 +54,13 @@ on_bond() {
 	ip link add b1 type veth peer name b2 && ip link set b2 up && ip link add bo0 type bond mode active-backup miimon 100 || return
 	ip link set b1 down && ip link set b1 master bo0 && on_netdev bo0 10.8.4.1
 }
+# Of these the core's query logs a line each time: one that fails, and, in Linux 6.1, one that answers "unknown".
+unknown_speed() {
+	ip link add dm0 type dummy && ip link add mv0 link dm0 type macvlan && ip link add br0 type bridge &&
+		ip link set dm0 up && ip link set mv0 up && ip link set br0 up && add d_x mv0 && add d_y br0 || return
+	log_mark
+	ibv_devinfo -d d_x && ibv_devinfo -d d_y && rdma link del d_x && rdma link del d_y && ! log_since | grep 'speed is unknown'
+}
 on_tap() {
 	modprobe -q tun
 	ip tuntap add dev tp0 mode tap || return
@@ -235,6 +242,8 @@ ktap_check "on a macvlan" on_macvlan
 ip link del mv0
 ktap_check "on a dummy" on_dummy
 ip link del dm0
+ktap_check "an unknown speed is not logged at each query" unknown_speed
+ip link del mv0; ip link del br0; ip link del dm0
 ktap_check "on a bond" on_bond
 ip link del bo0
 ktap_check "on a tap" on_tap
