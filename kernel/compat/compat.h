@@ -87,21 +87,21 @@
 
 #ifndef HAVE_IB_FLUSH
 /*
- * The userspace ABI numbers of FLUSH and ATOMIC_WRITE. An RDMA core without them refuses the access bits and never
- * passes such a work request down. The provider's rings can still carry these opcodes.
+ * The userspace ABI numbers of FLUSH and ATOMIC_WRITE. An RDMA core without them refuses the access bits, so FLUSH is
+ * not announced, and never passes such a work request down. The provider's rings can still carry these opcodes.
  */
 #define IB_WR_ATOMIC_WRITE		((enum ib_wr_opcode)15)
 #define IB_WC_FLUSH			((enum ib_wc_opcode)8)
 #define IB_WC_ATOMIC_WRITE		((enum ib_wc_opcode)9)
 #define IB_ACCESS_FLUSH_GLOBAL		BIT(8)
 #define IB_ACCESS_FLUSH_PERSISTENT	BIT(9)
-#define IB_DEVICE_FLUSH_GLOBAL		BIT_ULL(38)
-#define IB_DEVICE_FLUSH_PERSISTENT	BIT_ULL(39)
+#define IB_DEVICE_FLUSH_GLOBAL		0
+#define IB_DEVICE_FLUSH_PERSISTENT	0
 #define IB_DEVICE_ATOMIC_WRITE		BIT_ULL(40)
 #endif
 
 #ifndef HAVE_ODP_FLUSH		/* also numbers of the userspace ABI */
-#define IB_ODP_SUPPORT_FLUSH		BIT(6)
+#define IB_ODP_SUPPORT_FLUSH		(IB_DEVICE_FLUSH_GLOBAL ? BIT(6) : 0)
 #define IB_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
 #endif
 

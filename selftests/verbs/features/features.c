@@ -338,11 +338,17 @@ static void queries(struct vt_dev *d)
 	const unsigned int counted = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr a;
+	struct ibv_mr *mr;
 	struct pair p;
 	int err;
 
 	vt_ok((d->attr.orig_attr.device_cap_flags & counted) == counted,
 	      "query_device: P_Key and Q_Key violations are counted");
+	mr = ibv_reg_mr(d->pd, &a, sizeof(a), IBV_ACCESS_LOCAL_WRITE | ACCESS_FLUSH_GLOBAL);
+	vt_ok(!mr == !(d->attr.device_cap_flags_ex & CAP_FLUSH_GLOBAL),
+	      "query_device: FLUSH is announced exactly if memory can be registered for it (%s)", mr ? "it can" : "it cannot");
+	if (mr)
+		ibv_dereg_mr(mr);
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
 	err = ibv_query_qp(p.qp[0], &a, ~0u >> 7, &init);
 	vt_ok(!err && a.qp_state == IBV_QPS_RTS && a.dest_qp_num == p.qp[1]->qp_num && a.path_mtu == d->mtu &&
@@ -359,17 +365,17 @@ static void queries(struct vt_dev *d)
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
 	vt_ok(err == EINVAL && state_of(p.qp[0]) == IBV_QPS_RTS, "modify_qp: RTS to INIT is EINVAL and changes nothing");
+	a = (struct ibv_qp_attr) { .path_mig_state = IBV_MIG_REARM };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE);
+	a.path_mig_state = IBV_MIG_MIGRATED;
+	vt_ok(err == EOPNOTSUPP && !ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE),
+	      "modify_qp: path migration is EOPNOTSUPP");
 	pair_close(&p);
 }
 
 static void windows(struct vt_dev *d)
 {
 	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_2), *mw1 = ibv_alloc_mw(d->pd, IBV_MW_TYPE_1);
-	a = (struct ibv_qp_attr) { .path_mig_state = IBV_MIG_REARM };
-	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE);
-	a.path_mig_state = IBV_MIG_MIGRATED;
-	vt_ok(err == EOPNOTSUPP && !ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE),
-	      "modify_qp: path migration is EOPNOTSUPP");
 	struct ibv_send_wr bind, inv, write, *bad;
 	struct ibv_mw_bind b1;
 	struct ibv_sge sge;

@@ -12,6 +12,10 @@
 		 IBV_ACCESS_MW_BIND)
 #define NO_COMPLETION	((enum ibv_wc_status)1000)
 
+/* Values of enum ibv_access_flags and ib_uverbs_device_cap_flags, which older headers lack. */
+#define ACCESS_FLUSH_GLOBAL	(1u << 8)
+#define CAP_FLUSH_GLOBAL	(1ull << 38)
+
 extern bool wire_loses;			/* UC and UD messages may get lost */
 extern const char *slow_device;		/* a block device that takes 500 ms for a page; NULL: none */
 extern const char *slowish_device;	/* the same, 20 ms */
