@@ -74,8 +74,10 @@ static void fill_attrs(struct ib_device_attr *a)
 
 static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr, struct ib_udata *udata)
 {
-	if (udata && (udata->inlen || udata->outlen))	/* since Linux 7.x the core passes no udata */
-		return -EINVAL;
+	int err = roan_udata_none(udata);
+
+	if (err)
+		return err;
 	memset(attr, 0, sizeof(*attr));
 	fill_attrs(attr);
 	attr->sys_image_guid = to_roan_dev(ibdev)->sys_image_guid;

@@ -185,6 +185,18 @@ static void driver_data_of_destroys(int fd, uint32_t pd, uint32_t cq)
 	}
 }
 
+/* The core passes driver data to this verb on every kernel. */
+static void driver_data_of_query(int fd)
+{
+	const uint32_t command = IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_QUERY_DEVICE;
+	const struct ib_uverbs_ex_query_device core = { 0 };
+
+	vt_ok(is(invoke(fd, command, &core, sizeof(core), unknown, 16), EINVAL, "unknown") &&
+	      is(invoke(fd, command, &core, sizeof(core), UNREADABLE, 16), EFAULT, "unreadable") &&
+	      is(invoke(fd, command, &core, sizeof(core), zeros, 16), 0, "zeros"),
+	      "query_device: unknown or unreadable driver data, and zeros");
+}
+
 struct srq_room {
 	struct roan_modify_srq_resp resp;
 	uint64_t behind;
@@ -324,6 +336,7 @@ void growth_cases(struct vt_dev *d)
 	driver_data_of_changes(fd, pd);
 	response_of_srq_resize(fd, pd);
 	driver_data_of_destroys(fd, pd, cq.core.cq_handle);
+	driver_data_of_query(fd);
 	struct_of_qp_cc(fd, pd, cq.core.cq_handle);
 	structs_of_dm(d);
 	close(fd);
