@@ -362,7 +362,11 @@ static struct ib_client client = {
 	.add	= client_add,
 	.remove	= client_remove,
 };
-MODULE_SOFTDEP("pre: ib_uverbs");
+
+#ifdef HAVE_USER_MMAP_DISASSOCIATE
+/* ib_uverbs must be loaded first, and stay. In kernels with this function nothing else may be used of it. */
+static const void *const keeps_ib_uverbs __used = rdma_user_mmap_disassociate;
+#endif
 
 /* ---- init and exit ---- */
 

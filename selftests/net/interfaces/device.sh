@@ -252,5 +252,8 @@ ktap_check "add again" add "$DEV" v1
 ktap_check "the same GUID as before" same_guid
 ktap_check "the netdev is deleted" netdev_deleted
 [ "$LINK_TYPE" != roan ] || ktap_check "UDP port bound by rxe: in use, and the log says so" port_taken
+if [ "$LINK_TYPE" = roan ] && [ -d /sys/module/ib_uverbs/holders ]; then
+	ktap_check "ib_uverbs stays loaded below the module" [ -e /sys/module/ib_uverbs/holders/roan ]
+fi
 [ "$LINK_TYPE" != roan ] || ktap_check "the module unloads and loads" unloads
 ktap_end
