@@ -34,24 +34,24 @@ DEFINE_PER_CPU(u32, roan_tx_budget_used);
 
 /*
  * Any context, interrupts on or off. The caller holds a reference to the owner of @item; this takes another one,
- * which run() drops.
+ * which run() drops. A run() that sees the bit sees what the caller wrote before.
  */
 void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 {
 	struct deferred_cpu *queues;
 	struct deferred_list *list;
-	unsigned long flags;
 
+	smp_mb__before_atomic();	/* what the caller wrote: pairs with the xchg() of deferred_run_list() */
 	set_bit(what, &item->bits);
-	if (test_and_set_bit(QUEUED, &item->bits))
-		return;
-	refcount_inc(item->refs);
-	local_irq_save(flags);	/* stay on this CPU */
-	queues = this_cpu_ptr(&deferred_cpus);
-	list = what == ROAN_DEFER_FLUSH ? &queues->bulk : &queues->prompt;
-	if (llist_add(&item->node, &list->added))
-		tasklet_schedule(&queues->tasklet);
-	local_irq_restore(flags);
+	preempt_disable();	/* between QUEUED and the list nobody else can queue the item; and stay on this CPU */
+	if (!test_and_set_bit(QUEUED, &item->bits)) {
+		refcount_inc(item->refs);
+		queues = this_cpu_ptr(&deferred_cpus);
+		list = what == ROAN_DEFER_FLUSH ? &queues->bulk : &queues->prompt;
+		if (llist_add(&item->node, &list->added))
+			tasklet_schedule(&queues->tasklet);
+	}
+	preempt_enable();
 }
 
 /* Runs items of @list, at least one, until it is empty or the round ends. Returns true if any is left. */
