@@ -48,8 +48,10 @@ static inline void roan_comp_count(const struct roan_qp *qp, enum roan_comp_op o
 	if (likely(!counts))
 		return;
 	count = READ_ONCE(counts->of[op]);
-	if (count)
-		atomic64_inc(ok ? &count->completed : &count->failed);
+	if (!count)
+		return;
+	smp_mb__before_atomic();	/* the program sees, or may write again, the data of what it sees counted */
+	atomic64_inc(ok ? &count->completed : &count->failed);
 }
 
 /* @opcode: enum roan_wr_opcode, of a program, so any value. Atomics and local operations are not counted. */
