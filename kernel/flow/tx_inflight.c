@@ -99,16 +99,17 @@ static u32 inflight_queue_kb(const struct roan_qp *qp, u8 side)
 bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake)
 {
 	struct roan_tx_inflight *inflight = &qp->ref->tx_inflight;
+	u32 before = READ_ONCE(inflight->wake_kb[side]);
 
-	WRITE_ONCE(inflight->wake_kb[side], max(READ_ONCE(inflight->wake_kb[side]), wake));
+	WRITE_ONCE(inflight->wake_kb[side], max(before, wake));
 	smp_mb();	/* pairs with the atomic subtraction: either it sees wake_kb, or we see its result */
 	if (inflight_queue_kb(qp, side) >= wake)
 		return true;
 	/*
-	 * A larger value belongs to an earlier wait, which has ended as well. The destructor that ended it may not
-	 * have read wake_kb yet and now finds 0, so run the queue here.
+	 * An earlier wait has ended as well. The destructor that ended it may not have read wake_kb yet and now finds
+	 * 0, so run the queue here.
 	 */
-	if (xchg(&inflight->wake_kb[side], 0) > wake)
+	if (xchg(&inflight->wake_kb[side], 0) && before)
 		roan_kick_queues(qp, BIT(side));
 	return false;
 }

@@ -545,11 +545,12 @@ static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 
 	if (!deadline || now < deadline || qp->sq.req.rnr_until || now >= roan_requester_reorder_deadline(&qp->sq.req))
 		return;
+	/* First, as the time is that of the last skb only if none is left. */
+	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
 	if (qp->sq.rx_fault_wait || qp->sq.fault_wait || tx_rate_blocked(qp))
 		roan_requester_restart_timer(&qp->sq.req, now);
 	else
 		roan_requester_restart_timer(&qp->sq.req, READ_ONCE(qp->ref->tx_inflight.last_free_ns));
-	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
 }
 
 /* Usually nothing is due: the ACK came long before. */

@@ -24,6 +24,9 @@ static void arm__waits_while_more_is_in_flight(struct kunit *test)
 	KIB(99);
 	KUNIT_EXPECT_FALSE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 100));
 	KUNIT_EXPECT_EQ(test, f->qp.ref->tx_inflight.wake_kb[ROAN_QUEUE_SQ], 0);
+	KUNIT_EXPECT_TRUE(test, called(f));	/* for the first wait */
+	KIB(0);
+	KUNIT_EXPECT_FALSE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 100));
 	KUNIT_EXPECT_FALSE(test, called(f));
 }
 
@@ -56,6 +59,18 @@ static void arm__wakes_after_a_lost_race(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, called(f));
 }
 
+/* The same race, when the timer has waited before and expires once more. */
+static void arm__wakes_for_an_equal_wait(struct kunit *test)
+{
+	struct fake *f = test->priv;
+
+	KIB(200);
+	KUNIT_EXPECT_TRUE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 1));
+	KIB(0);
+	KUNIT_EXPECT_FALSE(test, roan_tx_inflight_arm(&f->qp, ROAN_QUEUE_SQ, 1));
+	KUNIT_EXPECT_TRUE(test, called(f));
+}
+
 static int tx_inflight_init(struct kunit *test)
 {
 	int err = fake_init(test);
@@ -74,6 +89,7 @@ static struct kunit_case tx_inflight_cases[] = {
 	KUNIT_CASE(arm__waits_while_more_is_in_flight),
 	KUNIT_CASE(arm__keeps_the_higher_threshold),
 	KUNIT_CASE(arm__wakes_after_a_lost_race),
+	KUNIT_CASE(arm__wakes_for_an_equal_wait),
 	{}
 };
 
