@@ -45,10 +45,13 @@ pair_up > /tmp/setup.log 2>&1 && insmod "$KO/roan_peermem.ko" >> /tmp/setup.log 
 	insmod "$KO/roan_fake_gpu.ko" >> /tmp/setup.log 2>&1 ||
 	{ cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 # The kernel's dma-buf code warns of an exporter that fails to map. That is intended here, so the log is cleared.
+log_mark
 ktap_check "registration of dma-bufs: errors" a "$PROGRAMS/reg_errors" -d "$ADEV"
 # The interface is a veth. NVIDIA's client would access memory before address 0 for it, so it must not be called.
 ktap_check "a peer client is not asked to map without the PCI device it needs, and may invalidate late" a "$PROGRAMS/reg_errors" -d "$ADEV" -p
 sed 's/^/# /' < <(dmesg | grep 'roan: .*dma-buf')
+other_reports() { log_since | grep -E 'WARNING:|BUG:|Oops|KASAN:|UBSAN:' | grep -v dma_buf_vmap; }
+ktap_check "the kernel warns of nothing else" eval '! other_reports'
 dmesg -C
 echo "roan-lab: script starts" > /dev/kmsg
 ktap_check "a peer client is visible where libraries look for it" grep -qx 1.0 /sys/kernel/mm/memory_peers/fake_gpu/version

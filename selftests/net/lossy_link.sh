@@ -58,12 +58,12 @@ routed_host() { # N ROUTER
 # flow ADDRESS OPTIONS...: roan1 of h1 writes to roan2 of h2 for MS milliseconds. Prints what traffic prints; in
 # /tmp/series.csv are the bytes of each millisecond.
 flow() {
-	local address=$1 rc
+	local address=$1 server rc
 	shift
-	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 &
+	on h2 timeout 60 "$PROGRAMS/traffic" -d roan2 -k 1 > /tmp/server 2>&1 & server=$!
 	sleep 0.1
 	on h1 timeout 60 "$PROGRAMS/traffic" -d roan1 -s 65536 -m 4096 -q 16 -z "$MS" -o /tmp/series.csv "$@" "$address" > /tmp/flow
 	rc=$?
 	cat /tmp/flow
-	[ $rc = 0 ] && wait
+	[ $rc = 0 ] && wait $server
 }

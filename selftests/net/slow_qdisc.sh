@@ -42,7 +42,7 @@ through() {
 	wait $watcher
 	resent=$(($(total resent_pkts) - resent)) refused=$(($(total tx_dropped) - refused)) sent=$(($(total sent_pkts) - sent))
 	echo "# $tool $*: of $sent packets $resent sent again, $refused skbs refused, at most $(cat /tmp/most) bytes waited" >&3
-	[ $rc = 0 ] && [ $((100 * resent)) -le $((AGAIN * sent)) ] && [ $refused = 0 ] && [ "$(cat /tmp/most)" -le "$MOST" ]
+	[ $rc = 0 ] && [ $((100 * resent)) -le $((AGAIN * sent)) ] && [ $refused = 0 ] && [ "$(cat /tmp/most)" -gt 0 ] && [ "$(cat /tmp/most)" -le "$MOST" ]
 }
 
 # One QP's datagrams to the peer and, without a queue in this host, to its own address.
