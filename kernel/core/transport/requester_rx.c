@@ -354,29 +354,31 @@ static bool req_is_awaited(const struct roan_requester *r, u32 psn)
 	return psn_diff(psn, r->una_psn) >= 0 && psn_diff(psn, r->end_psn) < 0;
 }
 
+/* The ACK of the PSN before the oldest may carry new credits. */
+static bool req_ack_counts(const struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	return req_is_awaited(r, pkt->psn) || ((pkt->syndrome & ROAN_AETH_KIND_MASK) == ROAN_AETH_ACK &&
+					       psn_add(pkt->psn, 1) == r->una_psn);
+}
+
 enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	if (r->failed)
 		return ROAN_EV_NOTHING;
+	if (!req_ack_counts(r, pkt)) {
+		r->n_stale++;
+		return ROAN_EV_NOTHING;
+	}
 	r->peer_sacks = r->cfg.sack && pkt->ext_version;
 	switch (pkt->syndrome & ROAN_AETH_KIND_MASK) {
 	case ROAN_AETH_ACK:
-		/* The ACK of the PSN before the oldest may carry new credits. */
-		if (req_is_awaited(r, pkt->psn) || psn_add(pkt->psn, 1) == r->una_psn)
-			return req_positive_ack(r, pkt, now);
-		break;
+		return req_positive_ack(r, pkt, now);
 	case ROAN_AETH_RNR:
 	case ROAN_AETH_NAK:
-		if (req_is_awaited(r, pkt->psn))
-			return req_negative_ack(r, pkt, now);
-		break;
+		return req_negative_ack(r, pkt, now);
 	default:
-		if (req_is_awaited(r, pkt->psn))
-			return req_give_up(r, ROAN_ST_BAD_RESP_ERR);
-		break;
+		return req_give_up(r, ROAN_ST_BAD_RESP_ERR);
 	}
-	r->n_stale++;
-	return ROAN_EV_NOTHING;
 }
 
 /*
@@ -395,12 +397,14 @@ void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt)
 		req_raise_lsn(r, pkt);
 }
 
-/* A peer that sends duplicate responses is alive: restarts the RTO. */
-static enum roan_resp_action req_stale_response(struct roan_requester *r, u64 now)
+/* A peer that sends duplicate responses is alive: restarts the RTO. Not for other PSNs, which may be forged. */
+static enum roan_resp_action req_stale_response(struct roan_requester *r, u32 psn, u64 now)
 {
-	r->rto_base_ns = max(r->rto_base_ns, now);
 	r->n_stale++;
-	roan_read_needless(r);
+	if (psn_diff(r->una_psn, psn) <= (s32)r->cfg.psn_window && psn_diff(psn, r->end_psn) < 0) {
+		r->rto_base_ns = max(r->rto_base_ns, now);
+		roan_read_needless(r);
+	}
 	return ROAN_RESP_STALE;
 }
 
@@ -443,7 +447,7 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 	u32 pos;
 
 	if (r->failed || !req_is_awaited(r, pkt->psn))
-		return req_stale_response(r, now);
+		return req_stale_response(r, pkt->psn, now);
 	r->peer_sacks = r->cfg.sack && pkt->ext_version;
 	/* A response acknowledges all requests before it: the response at una_psn none. */
 	if (likely(pkt->psn == r->una_psn) || roan_req_acknowledge(r, pkt->psn, now))
@@ -453,7 +457,7 @@ enum roan_resp_action roan_requester_response(struct roan_requester *r, const st
 	else
 		return roan_req_implied_nak(r, now) == ROAN_EV_FAILED ? ROAN_RESP_FAILED : ROAN_RESP_RETRY;
 	if (action == ROAN_RESP_STALE)
-		return req_stale_response(r, now);
+		return req_stale_response(r, pkt->psn, now);
 	if (action != ROAN_RESP_PLACE || !req_well_formed(r, roan_requester_wqe(r, *index), pos, pkt)) {
 		req_give_up(r, ROAN_ST_BAD_RESP_ERR);
 		return ROAN_RESP_FAILED;

@@ -303,7 +303,8 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 		return resp_admit_uc(resp, pkt, exec);
 	if (resp->failed)
 		return ROAN_V_DROP;
-	resp->peer_supports_sack = pkt->ext_version;
+	if (ahead > -ROAN_EARLY_WINDOW && ahead < ROAN_EARLY_WINDOW)	/* others may be forged */
+		resp->peer_supports_sack = pkt->ext_version;
 	if (ahead < 0)
 		return resp_duplicate(resp, pkt);
 	if (ahead > 0)

@@ -150,6 +150,28 @@ static void sack__implausible_is_ignored(struct kunit *test)
 	expect_packet(test, f, 10, false);
 }
 
+/* Responses with any PSN can be forged: what they say about the peer, and when they come, does not count. */
+static void sack__version_of_stale_acks_is_ignored(struct kunit *test)
+{
+	struct req_fixture *f = sent(test, 10);
+	u64 deadline;
+
+	ack(f, 1);
+	KUNIT_EXPECT_TRUE(test, f->r.peer_sacks);
+	f->r.cfg.sack = false;			/* answer() then has version 0 */
+	KUNIT_EXPECT_EQ(test, ack(f, PSN_MASK - 3000000), ROAN_EV_NOTHING);
+	KUNIT_EXPECT_TRUE(test, f->r.peer_sacks);
+	f->r.cfg.sack = true;
+	roan_rtt_sample(&f->r.rtt, 20000);
+	deadline = roan_requester_deadline(&f->r);
+	f->now += 1000;
+	KUNIT_EXPECT_EQ(test, respond(f, 0x10, PSN_MASK - 3000000, MTU), ROAN_RESP_STALE);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x10, 3000000, MTU), ROAN_RESP_STALE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), deadline);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x10, 0, MTU), ROAN_RESP_STALE);	/* a late copy: the peer is there */
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), deadline + 1000);
+}
+
 /* The round trip is measured although an earlier packet is missing; not if the timed packet is missing itself. */
 static void sack__gives_rtt_samples(struct kunit *test)
 {
@@ -307,6 +329,7 @@ static struct kunit_case requester_sack_cases[] = {
 	KUNIT_CASE(sack__last_packet_of_the_longest_message),
 	KUNIT_CASE(sack__after_a_local_failure),
 	KUNIT_CASE(sack__implausible_is_ignored),
+	KUNIT_CASE(sack__version_of_stale_acks_is_ignored),
 	KUNIT_CASE(sack__gives_rtt_samples),
 	KUNIT_CASE(sack__rtt_under_lasting_loss),
 	KUNIT_CASE(sack__tail_loss),

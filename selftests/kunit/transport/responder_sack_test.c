@@ -145,6 +145,26 @@ static void sack__not_to_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
+/*
+ * A forger who knows no PSN finds a duplicate at once. What it says about its version does not count: an ACK that names
+ * a READ makes a peer of another kind take the READ for complete.
+ */
+static void sack__version_of_far_packets_is_ignored(struct kunit *test)
+{
+	struct roan_pkt far = supporting(PSN_MASK - 5000000);
+	struct resp_fixture *f = sacking(test);
+
+	take(f, request(SEND_ONLY, 0, 8, 0));
+	take(f, request(0x0c, 1, 0, 4 * MTU));
+	while (owed(f) != -1)
+		;
+	far.ackreq = true;
+	KUNIT_EXPECT_EQ(test, admit(f, far), ROAN_V_DUPLICATE);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.psn, PSN0);
+	KUNIT_EXPECT_FALSE(test, f->r.peer_supports_sack);
+}
+
 /* Without space nothing is kept, and a NAK asks for everything. After an RNR NAK the peer repeats everything. */
 static void sack__only_if_something_is_kept(struct kunit *test)
 {
@@ -216,6 +236,7 @@ static struct kunit_case responder_sack_cases[] = {
 	KUNIT_CASE(sack__of_what_was_late),
 	KUNIT_CASE(sack__needless_copies),
 	KUNIT_CASE(sack__not_to_others),
+	KUNIT_CASE(sack__version_of_far_packets_is_ignored),
 	KUNIT_CASE(sack__only_if_something_is_kept),
 	KUNIT_CASE(sack__not_while_the_next_one_waits),
 	KUNIT_CASE(sack__not_of_the_next_one),
