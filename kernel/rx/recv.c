@@ -271,8 +271,10 @@ static void rx_handle_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 n
 		roan_requester_acked(&qp->sq.req, &rx->pkt, now);
 		break;
 	case ROAN_OP_SACK:
-		roan_sq_alloc_holes(qp);
-		roan_sq_alloc_window(qp);
+		if (roan_requester_sack_counts(&qp->sq.req, &rx->pkt)) {
+			roan_sq_alloc_holes(qp);
+			roan_sq_alloc_window(qp);
+		}
 		roan_requester_sacked(&qp->sq.req, &rx->pkt, now);
 		break;
 	default:

@@ -377,7 +377,7 @@ static bool rx_alloc_resp_res(struct roan_qp *qp, const struct roan_pkt *pkt)
 	struct roan_resp_res *resp_res;
 	struct roan_memcg_scope scope;
 
-	if (likely(qp->rq.resp.resp_res) || !n || !roan_op_needs_response(pkt->info->op))
+	if (qp->rq.resp.resp_res || !n || pkt->psn != qp->rq.resp.epsn || !roan_op_needs_response(pkt->info->op))
 		return true;
 	roan_memcg_enter_qp(&scope, qp);
 	resp_res = kcalloc(n, sizeof(*resp_res), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);

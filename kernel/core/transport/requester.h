@@ -421,6 +421,8 @@ void roan_requester_local_done(struct roan_requester *r, u32 index);
 enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
 /* Handles a SACK (sack.h). */
+/* True if @pkt is a SACK of a roan peer that names sent packets: others change nothing, and need no memory. */
+bool roan_requester_sack_counts(const struct roan_requester *r, const struct roan_pkt *pkt);
 enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
 /* Handles a READ response (for FLUSH and ATOMIC_WRITE one without payload) or an atomic ACK. */

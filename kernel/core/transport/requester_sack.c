@@ -262,15 +262,18 @@ static void sack_sample_rtt(struct roan_requester *r, const struct roan_pkt *pkt
 	r->timed_at = 0;
 }
 
+bool roan_requester_sack_counts(const struct roan_requester *r, const struct roan_pkt *pkt)
+{
+	return !r->failed && r->cfg.sack && pkt->ext_version && sack_is_plausible(r, pkt);
+}
+
 enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now)
 {
 	enum roan_event event = ROAN_EV_PROGRESS;
 	bool probed = r->rto_probe, answered;
 
-	if (r->failed)
-		return ROAN_EV_NOTHING;
-	if (!r->cfg.sack || !pkt->ext_version || !sack_is_plausible(r, pkt)) {
-		r->n_stale++;
+	if (!roan_requester_sack_counts(r, pkt)) {
+		r->n_stale += !r->failed;
 		return ROAN_EV_NOTHING;
 	}
 	r->peer_sacks = true;
