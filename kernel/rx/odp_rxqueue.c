@@ -115,6 +115,14 @@ bool roan_odp_rxq_has(const struct roan_qp *qp, u32 psn)
 	return psn_diff(psn, rxq_last(&qp->rq)->rx.pkt.psn) <= 0;
 }
 
+bool roan_odp_rxq_is_far(const struct roan_qp *qp, u32 psn)
+{
+	const struct roan_pkt *last = &rxq_last(&qp->rq)->rx.pkt;
+	u32 responses = last->info->op == ROAN_OP_READ ? last->dma_len >> qp->mtu_shift : 0;
+
+	return psn_diff(psn, psn_add(last->psn, responses)) >= ROAN_EARLY_WINDOW;
+}
+
 static void rxq_free_entry(struct roan_qp *qp, struct rxq_entry *w)
 	__must_hold(&qp->rq.lock)
 {

@@ -69,6 +69,8 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx);
 bool roan_odp_rxq_precedes(const struct roan_qp *qp, u32 psn);
 /* the queue is not empty: returns true if it holds @psn or a later PSN */
 bool roan_odp_rxq_has(const struct roan_qp *qp, u32 psn);
+/* the queue is not empty: returns true if @psn is so far behind it that it may be forged */
+bool roan_odp_rxq_is_far(const struct roan_qp *qp, u32 psn);
 void roan_odp_rxq_run(struct roan_qp *qp);		/* executes queued packets, until one blocks again */
 void roan_odp_rxq_drop(struct roan_qp *qp);		/* frees all queued packets: the QP receives no more */
 

@@ -423,6 +423,8 @@ static void rx_queue_behind(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		rx_rnr(qp, code);
 	else if (rc && roan_odp_rxq_has(qp, psn))
 		roan_count(qp->dev, duplicate_request);
+	else if (rc && roan_odp_rxq_is_far(qp, psn))
+		roan_count(qp->dev, rx_after_nak);
 	else if (roan_odp_rxq_add(qp, rx))
 		return;
 	else if (!rc)
