@@ -497,6 +497,11 @@ bool roan_net_is(const struct roan_net *rnet, const struct net *net)
 	return net_eq(rnet->net, net);
 }
 
+bool roan_net_has_dev(const struct net *net)
+{
+	return !list_empty(&roan_net_of(net)->devs);
+}
+
 void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)
 {
 	mutex_lock(&net_mutex);

@@ -307,7 +307,8 @@ static void qp_fail_if_on(struct roan_qp *qp, const void *ndev)
 
 void roan_qp_fail_on_netdev(const struct net_device *ndev)
 {
-	roan_qp_for_each(qp_fail_if_on, ndev);
+	if (roan_net_has_dev(dev_net(ndev)))
+		roan_qp_for_each(qp_fail_if_on, ndev);
 }
 
 static void qp_flush_if_of(struct roan_qp *qp, const void *dev)
