@@ -6,13 +6,14 @@
  */
 #include <linux/mm.h>
 #include <linux/percpu.h>
+#include <linux/sizes.h>
 
 #include "tx/tx.h"
 #include "tx/tx_page_pool.h"
 #include "core/transport/wire.h"
 
-#define FRAG_ORDER	3
-#define FRAGS		8	/* pages of FRAG_ORDER per CPU: 256 KiB, if base pages have 4 KiB */
+#define FRAG_ORDER	get_order(SZ_32K)
+#define FRAGS		8	/* pages of FRAG_ORDER per CPU: 256 KiB, if base pages have at most 32 KiB */
 #define CRC_ALIGN	16
 
 struct tx_pages {
