@@ -11,7 +11,7 @@
  *
  * Packets take no references. Each CPU stores the one key that it holds in a hazard pointer in its own cache line. It
  * holds the key with softirqs off, for one train of packets at most, or for one write-back by flush_worker.c.
- * Invalidating a key is rare and reads the hazard pointers of all CPUs.
+ * Invalidating a key is rarer than its use, and reads the hazard pointers of all CPUs.
  */
 #include <linux/cpumask.h>
 #include <linux/jhash.h>
