@@ -175,6 +175,10 @@ ktap_check "rping IPv6" both 200 7174 "rping -s -a $AIP6 -V -C 20" "rping -c -a 
 ktap_check "ucmatose" both 200 7471 "ucmatose -c 4 -C 20" "ucmatose -s $AIP -c 4 -C 20"
 ktap_check "udaddy" both 200 7471 "udaddy -C 20" "udaddy -s $AIP -C 20"
 ktap_check "rcopy" rcopy_
+# By rsockets; -T v compares what arrives.
+for t in rstream riostream; do
+	ktap_check "$t" both 200 7471 "$t -T v -C 100 -S 40000 -I 3" "$t -s $AIP -T v -C 100 -S 40000 -I 3"
+done
 # Without rdma_cm qperf does not use a GRH, so its UC and UD tests cannot run on a RoCE device. It posts 1024 messages
 # before it checks the clock. With one CPU they are nearly finished then: with 64 KiB each that takes the whole second
 # on a debug kernel.
