@@ -2,11 +2,13 @@
 # roan: the kernel module, its libibverbs provider, and everything that tests them. `make help` lists the targets.
 # Results go to build/; nothing is written beside the sources.
 
-VERSION	:= 0.1
+# Rises with each commit, and with each change of a file.
+VERSION	= $(shell tools/package version)
 KDIR	?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) $(lastword $(sort $(wildcard /lib/modules/*/build))))
 ARCH	?= $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 DESTDIR	?=
 SYSTEMLIB ?= lib
+SOURCES	?= /usr/src/roan
 HOSTCC	?= cc
 ROOM	:= selftests/vm
 SECONDS_FUZZ ?= 60
@@ -34,7 +36,7 @@ mirror:
 		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(CURDIR)/selftests/fuzz $(OUT)/selftests/
 
 module: mirror describe			## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [COVERAGE=y] [ROAN_TESTS=y] [STRICT=1]
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(STRICT),W=1 ROAN_WERROR=y) $(KARGS) modules
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) ROAN_VERSION=$(VERSION) $(if $(STRICT),W=1 ROAN_WERROR=y) $(KARGS) modules
 
 describe: build/describe.json		## names, units, ranges and meanings of parameters and counters, for the tools
 build/describe.json: tools/describe.c kernel/core/cc/params.h kernel/core/flow/pfc_rules.h kernel/base/counters.h kernel/base/latency.h
@@ -127,7 +129,7 @@ install-tool: describe			## installs the tool roan, its manual pages, the rule a
 	install -D -m 755 tools/roan $(DESTDIR)/usr/sbin/roan
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan/vm tools/vm/*.sh
 	install -m 644 tools/vm/fstab $(DESTDIR)/usr/share/roan/vm
-	VERSION=$(VERSION) tools/package sources $(DESTDIR)/usr/src/roan-$(VERSION)
+	VERSION=$(VERSION) tools/package sources $(DESTDIR)$(SOURCES)
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan tools/roan_*.py build/describe.json tools/answer-rxe.conf
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan/monitoring tools/monitoring/roan*

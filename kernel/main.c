@@ -101,3 +101,6 @@ module_exit(roan_exit);
 
 MODULE_DESCRIPTION("RoCE v2 over any network device");
 MODULE_LICENSE("GPL");
+#ifdef ROAN_VERSION
+MODULE_VERSION(ROAN_VERSION);
+#endif

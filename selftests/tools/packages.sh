@@ -16,7 +16,7 @@ KERNELS=${KERNELS-6.12-cloud 6.1}
 # Files of the overlay that neither dpkg, a log, a cache nor this test made.
 files() {
 	(cd "$work/changes" && find . ! -type c ! -type d ! -path './var/lib/dpkg/*' ! -path './var/log/*' ! -path './var/cache/*' ! -path './build/*' \
-		! -path './tmp/*' ! -path './run/*' ! -path './lib/modules/*/modules.*' ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' ! -path './root/.rpmdb/*' ! -path './root/.config/*' ! -name ld.so.cache | sort)
+		! -path './tmp/*' ! -path './run/*' ! -path './var/lib/apt/*' ! -path './lib/modules/*/modules.*' ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' ! -path './root/.rpmdb/*' ! -path './root/.config/*' ! -name ld.so.cache | sort)
 }
 
 # The headers appear where their packages have them.
@@ -43,6 +43,43 @@ dkms_built() { # RELEASE
 	in_root dkms status -k "$1" | grep -q 'roan/.*: installed' || { in_root dkms status; return 1; }
 	ko=$(ls "$ko"*) || return
 	in_root modinfo -F vermagic "${ko#"$root"}" | grep -q "^$1 "
+}
+
+# Instead of the module of the tree in /build an empty one, which is built in seconds.
+small_module() { # DESCRIPTION
+	local f
+	for f in kernel/main.c kernel/mem/peermem/clients.c; do
+		{ printf '#include <linux/module.h>\nMODULE_DESCRIPTION("%s");\n' "$1" && sed -n '/^MODULE_LICENSE/,$p' "$REPO/$f"; } > "$root/build/$f"
+	done
+	{ grep -E '^(obj-m|version-flag|CFLAGS_kernel)' "$REPO/Kbuild" &&
+		printf '%s := %s\n' roan-y kernel/main.o roan_peermem-y kernel/mem/peermem/clients.o; } > "$root/build/Kbuild"
+}
+
+# What modprobe loads.
+module_is() { # RELEASE DESCRIPTION [VERSION]
+	local version=${3:-$(in_root /build/tools/package version)}
+	in_root modinfo -k "$1" roan > "$log"
+	grep -qx "description: *$2" "$log" && grep -qxF "version:        $version" "$log" || { head -n 5 "$log"; in_root dkms status; return 1; }
+}
+
+debs_again() { in_root make -s -C /build deb > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }; }
+
+same_debs() {
+	local deb
+	mv "$root/build/build/deb" "$work/deb" && debs_again || return
+	for deb in "$work"/deb/*.deb; do
+		cmp "$deb" "$root/build/build/deb/${deb##*/}" || return
+	done
+}
+
+# By apt, which unpacks a package of another version only.
+upgraded() {
+	local version
+	small_module upgrade
+	debs_again && version=$(in_root /build/tools/package version) || return
+	in_root sh -c 'apt-get -y install $(ls /build/build/deb/*.deb | grep -v dbgsym)' > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }
+	[ "$(in_root dpkg-query -W -f '${Version}\n' roan roan-dkms libroan libroan-dev | uniq)" = "$version" ] ||
+		{ in_root dpkg -l '*roan*'; return 1; }
 }
 
 manuals() { # PAGE SECTION WORD...: shown without a warning, with these words
@@ -137,11 +174,16 @@ mount -r -t sysfs sysfs "$root/sys"
 headers $KERNELS || { ktap_fail "headers of $KERNELS"; ktap_end; }
 ktap_check "make deb" root_debs || ktap_end
 ktap_check "lintian reports nothing" lint_debs '/build/build/deb/*.changes'
+ktap_check "make deb of the same tree gives the same packages" same_debs
 in_root ldconfig
 files > "$work/before"
 ktap_check "the packages install" installed
 for release in "${releases[@]}"; do
 	ktap_check "DKMS: the module for $release is installed" dkms_built "$release"
+done
+ktap_check "packages of a tree that has changed are an upgrade" upgraded
+for release in "${releases[@]}"; do
+	ktap_check "the newer module for $release is installed" module_is "$release" upgrade
 done
 ktap_check "roan runs" eval "in_root roan status | grep -q 'no roan device'"
 ktap_check "roan(8): commands, files" manuals /usr/share/man/man8/roan.8.gz 8 'roan add IF' 'roan vm' /etc/roan/IF.conf 'device=roan0'
@@ -160,6 +202,7 @@ ktap_check "udev: an interface with a file wants its unit" wanted
 ktap_check "the exporter is enabled" exporter_enabled
 ktap_check "a purge leaves no file" removed
 [ "${#releases[@]}" = 0 ] || ktap_check "make install, then make uninstall: no file is left" from_the_tree
+cp -a "$REPO"/{Kbuild,kernel} "$root/build"
 ktap_check "rpm: rpmbuild" rpms_built || ktap_end
 ktap_check "rpm: rpmlint reports nothing" lint_rpms
 ktap_check "rpm: the packages install, each file as packaged" rpms_installed

@@ -29,7 +29,7 @@ packages() {
 	local deb
 	mkdir -p "$root/test/next"
 	root_debs || return
-	VERSION=$(sed -n 's/^VERSION[^0-9]*//p' "$REPO/Makefile") "$REPO/tools/package" module "$release" > "$work/deb.log" 2>&1 || { tail -n 20 "$work/deb.log"; return 1; }
+	"$REPO/tools/package" module "$release" > "$work/deb.log" 2>&1 || { tail -n 20 "$work/deb.log"; return 1; }
 	cp "$root"/build/build/deb/{roan_*_all,libroan_*}.deb "$REPO/build/deb/roan-modules-${release}"_*.deb "$root/test" && next_version
 }
 

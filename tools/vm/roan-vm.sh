@@ -90,13 +90,14 @@ quietly() { # WHAT COMMAND...
 	die "$1"
 }
 
-# This tool beside the sources, or installed in /usr/share/roan: then the module's sources are where DKMS expects them.
+# This tool beside the sources, or installed in /usr/share/roan: then the module's sources are /usr/src/roan ('make install'), or
+# /usr/src/roan-VERSION (the package); the newest of these.
 sources=$(readlink -f "$HERE/../..")
 installed=
 if [ ! -e "$sources/Kbuild" ]; then
 	installed=$(readlink -f "$HERE/../../..")
-	sources=$(find "$installed/src" -maxdepth 1 -name 'roan-*' 2> /dev/null | sort -V | tail -n 1)
-	[ -e "$sources/Kbuild" ] || die "the module's sources are missing: $installed/src/roan-VERSION (package roan-dkms, or 'make install-tool')"
+	sources=$(grep -Hs ^PACKAGE_VERSION "$installed"/src/roan{,-*}/dkms.conf | sort -t'"' -k2V | tail -n 1 | sed 's|/dkms.conf:.*||')
+	[ -e "$sources/Kbuild" ] || die "the module's sources are missing in $installed/src (package roan-dkms, or 'make install-tool')"
 fi
 
 checksum() { # FOLDER NAME...: of the content of these files and folders

@@ -199,3 +199,6 @@ module_exit(peermem_exit);
 
 MODULE_DESCRIPTION("Peer-memory clients of roan");
 MODULE_LICENSE("GPL");
+#ifdef ROAN_VERSION
+MODULE_VERSION(ROAN_VERSION);
+#endif
