@@ -52,12 +52,13 @@ programs: provider describe		## the tests' C programs
 	$(MAKE) -C selftests/gpu
 	$(MAKE) -C selftests/security
 
-test: describe				## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`, `roan top`; alert rules; commands of getting-started.md
+test: describe				## the protocol core in userspace: suites and simulator (ASan, UBSan); output of `roan gpu`, `roan top`; `roan add`; alert rules; commands of getting-started.md
 	$(MAKE) -s -C selftests/unit run
 	@selftests/gpu/roan_gpu.sh
 	@selftests/tools/top.sh golden || [ $$? = 4 ]		# 4: skipped
 	@selftests/tools/exporter.sh static || [ $$? = 4 ]
 	@selftests/tools/strangers.sh
+	@selftests/tools/link.sh
 	@selftests/tools/first_hour.sh static
 
 mutate:					## mutation test of kernel/core/cc: lists code changes that no case notices; minutes

@@ -151,17 +151,19 @@ def free_name(taken):
 def add(args, check, write):
     interface, file = args.interface, path(args.interface)
     allowed()
-    words = [w for word in args.settings for w in word.split()]
-    words.sort(key=lambda w: not w.startswith("algo="))	# other parameters belong to the algorithm
-    check(None, words)
+    new = [w for word in args.settings for w in word.split()]
+    check(None, new)
     if args.name and not DEVICE.fullmatch(args.name):
         raise Refused("'%s' is not the name of a device: letters, digits, . _ : -" % args.name)
     with locked():
         load_module()
+        configured_device, old = load(interface) if os.path.exists(file) else (None, [])
+        words = list({w.partition("=")[0]: w for w in old + new}.values())
+        words.sort(key=lambda w: not w.startswith("algo="))	# other parameters belong to the algorithm
         others = {device_of(i): i for i in configured() if i != interface}
         there = devices().get(interface)
-        device = args.name or there or (load(interface)[0] if os.path.exists(file) else
-                                        free_name(set(others) | set(os.listdir(SYSFS) if os.path.isdir(SYSFS) else [])))
+        device = args.name or there or configured_device or \
+            free_name(set(others) | set(os.listdir(SYSFS) if os.path.isdir(SYSFS) else []))
         if device in others:
             raise Refused("%s is the device of %s; 'roan del %s' removes it" % (device, others[device], others[device]))
         made = False

@@ -90,7 +90,8 @@ first_boot() {
 	check "a parameter that does not exist is refused" refused "no parameter nonsense" roan add "$nic" --set nonsense=1
 	check "a value out of range is refused" refused "rpg_ai_rate: 0 is out of range" roan add "$nic" --set rpg_ai_rate=0
 	check "nothing is left of what was refused" eval "gone roan0 && ! ls /etc/roan | grep ."
-	check "roan add" roan add "$nic" --set algo=dcqcn rpg_ai_rate=77
+	check "roan add" roan add "$nic" --set algo=dcqcn
+	check "roan add of one more parameter" roan add "$nic" --set rpg_ai_rate=77
 	check "the device has the settings" ours
 	check "the file is plain text" eval "grep -qx device=roan0 /etc/roan/$nic.conf && grep -qx rpg_ai_rate=77 /etc/roan/$nic.conf"
 	check "roan add on lo" roan add lo --name roanlo

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# `roan add` and `roan up`: what they write to /etc/roan and to a device's parameters. The device is a folder that imitates
+# sysfs; a script in place of `rdma` makes it. Needs root, and no module. With a module, after reboots: reboot.sh.
+. "$(dirname "$(readlink -f "$0")")/../vm/lib.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+param=$dir/class/roan0/ports/1/cc_param
+mkdir -p "$dir/bin"
+cat > "$dir/bin/rdma" <<END
+#!/bin/sh
+case "\$*" in
+*show) [ ! -e $param ] || echo '[{"ifname":"roan0","netdev":"lo"}]' ;;
+"link add "*) mkdir -p $param && touch $param/algo $param/rpg_ai_rate $param/rpg_hai_rate ;;
+esac
+END
+ln -s /bin/true "$dir/bin/modprobe"
+chmod +x "$dir/bin/rdma"
+
+roan() { env PATH="$dir/bin:$PATH" ROAN_SYSFS="$dir/class" ROAN_CONFIG="$dir/etc" "$REPO/tools/roan" "$@"; }
+has() { [ "$(cat "$param/$1")" = "$2" ] || { echo "$1 is $(cat "$param/$1"), not $2"; return 1; }; } # PARAMETER VALUE
+
+# Only the parameters that the second call names change.
+added_twice() {
+	roan add lo --set rpg_ai_rate=50 algo=dcqcn && roan add lo --set rpg_hai_rate=60 && roan add lo --set rpg_ai_rate=70 || return
+	has algo dcqcn && has rpg_ai_rate 70 && has rpg_hai_rate 60 || return
+	grep -v '^#' "$dir/etc/lo.conf"
+	[ "$(grep -v '^#' "$dir/etc/lo.conf" | paste -sd' ')" = "device=roan0 algo=dcqcn rpg_ai_rate=70 rpg_hai_rate=60" ]
+}
+
+up_applies() { echo 99 > "$param/rpg_ai_rate" && roan up && has rpg_ai_rate 70; }
+
+ktap_header
+[ "$(id -u)" = 0 ] || { ktap_skip "all" "needs root"; ktap_end; }
+ktap_check "roan add again: the other parameters stay" added_twice
+ktap_check "roan up applies the file" up_applies
+ktap_end
