@@ -213,8 +213,8 @@ def up(args, check, write):
     def one(interface):
         device, words = load(interface)
         if present(interface):
-            make(interface, device)
-            write(device, check(device, words))
+            if make(interface, device) or not args.missing:
+                write(device, check(device, words))
     if args.interfaces or configured():
         allowed()
         with locked():

@@ -28,10 +28,19 @@ added_twice() {
 	[ "$(grep -v '^#' "$dir/etc/lo.conf" | paste -sd' ')" = "device=roan0 algo=dcqcn rpg_ai_rate=70 rpg_hai_rate=60" ]
 }
 
+# As an upgrade of the package does.
+up_missing() {
+	echo 99 > "$param/rpg_ai_rate"
+	roan up --missing && has rpg_ai_rate 99 || return
+	rm -r "$dir/class/roan0"
+	roan up --missing && has rpg_ai_rate 70
+}
+
 up_applies() { echo 99 > "$param/rpg_ai_rate" && roan up && has rpg_ai_rate 70; }
 
 ktap_header
 [ "$(id -u)" = 0 ] || { ktap_skip "all" "needs root"; ktap_end; }
 ktap_check "roan add again: the other parameters stay" added_twice
+ktap_check "roan up --missing leaves a device alone that is there" up_missing
 ktap_check "roan up applies the file" up_applies
 ktap_end

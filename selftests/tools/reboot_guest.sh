@@ -101,9 +101,10 @@ first_boot() {
 	check "the second host" second_host
 	check "in another network namespace it is refused" refused "first network namespace" ip netns exec h2 roan add lo
 	check "ib_write_bw" bandwidth
+	check "a parameter until the next boot" roan cc set roan0 rpg_ai_rate=78
 	device=$(stat -c %i /sys/class/infiniband/roan0/)
 	check "upgrade of the packages" eval "dpkg -i next/*.deb && dpkg -s roan | grep -q '^Version:.*[.]1$'"
-	check "the device is the same as before the upgrade" eval "ours && [ $device = \$(stat -c %i /sys/class/infiniband/roan0/) ]"
+	check "the device is the same as before the upgrade" eval "is_on roan0 $nic && has roan0 rpg_ai_rate 78 && [ $device = \$(stat -c %i /sys/class/infiniband/roan0/) ]"
 	check "ib_write_bw after the upgrade" bandwidth
 }
 
