@@ -51,6 +51,19 @@ def signer_known(path):
     return not name or not keys or any(name in line for line in keys)
 
 
+def build(path):
+    """The release that a roan.ko is built for ("": cannot be seen), and whether it is signed (True where that cannot be seen)."""
+    if path.endswith(".ko"):
+        with open(path, "rb") as f:
+            data = f.read()
+        magic = re.search(rb"vermagic=(\S+)", data)
+        return magic and magic[1].decode(), data.endswith(SIGNED)
+    try:		# a compressed one
+        return output("modinfo", "-F", "vermagic", path).partition(" ")[0], bool(output("modinfo", "-F", "sig_id", path).strip())
+    except NotChecked:
+        return "", True
+
+
 def module():
     if os.path.isdir(below("sys/module/roan")):
         return
@@ -62,14 +75,10 @@ def module():
         else:
             yield Finding("module-missing", "module", "no roan.ko below /lib/modules")
         return
-    data = b""
-    if path.endswith(".ko"):		# a compressed one is not looked into
-        with open(path, "rb") as f:
-            data = f.read()
-    built = re.search(rb"vermagic=(\S+)", data)
-    if built and built[1].decode() != release():
-        yield Finding("module-other-kernel", "module", "%s is built for %s, running %s" % (path, built[1].decode(), release()))
-    elif data and signed_only() and not data.endswith(SIGNED):
+    built, signed = build(path)
+    if built and built != release():
+        yield Finding("module-other-kernel", "module", "%s is built for %s, running %s" % (path, built, release()))
+    elif signed_only() and not signed:
         yield Finding("module-unsigned", "module", "%s, %s" % (signed_only(), path))
     elif signed_only() and not signer_known(path):
         yield Finding("module-key", "module", "%s, %s" % (signed_only(), path))

@@ -41,8 +41,9 @@ def module_cases():
     case("installed, not loaded", {"module-not-loaded"}, "", "", "--only", "module", env=env)
     with open(path, "rb") as f:
         text = f.read()
+    wrong = text.replace(b"vermagic=" + release.encode(), b"vermagic=" + b"9" * len(release))
     with open(path, "wb") as f:
-        f.write(text.replace(b"vermagic=" + release.encode(), b"vermagic=" + b"9" * len(release)))
+        f.write(wrong)
     case("built for another kernel, below this one's folder", {"module-other-kernel"}, "", "", "--only", "module", env=env)
     with open(path, "wb") as f:
         f.write(text)
@@ -50,6 +51,13 @@ def module_cases():
     with open(root + "/sys/module/module/parameters/sig_enforce", "w") as f:
         f.write("Y\n")
     case("an unsigned module on a kernel that requires signatures", {"module-unsigned"}, "", "", "--only", "module", env=env)
+    dep = os.path.join(root, "lib/modules", release, "modules.dep")
+    for code, data in ("module-other-kernel", wrong), ("module-unsigned", text):
+        with open(path, "wb") as f:
+            f.write(data)
+        case("the same, compressed", {code}, "xz -0f %s; sed -i 's/roan.ko:/roan.ko.xz:/' %s" % (path, dep), "", "--only", "module", env=env)
+    os.remove(path + ".xz")
+    tree(release)
     with open(path, "ab") as f:
         f.write(roan_doctor_host.SIGNED)
     case("a signed module on it", {"module-not-loaded"}, "", "", "--only", "module", env=env)
