@@ -134,6 +134,7 @@ install-tool: describe			## installs the tool roan, its manual pages, the rule a
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan tools/roan_*.py build/describe.json tools/answer-rxe.conf
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan/monitoring tools/monitoring/roan*
+	sed -i '1s|.*|#!/usr/bin/python3|' $(DESTDIR)/usr/sbin/roan $(DESTDIR)/usr/share/roan/roan-cni		# not what PATH has first
 	install -D -m 644 tools/roan.bash $(DESTDIR)/usr/share/bash-completion/completions/roan
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/systemd/system tools/systemd/*.service
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/udev/rules.d tools/systemd/90-roan.rules

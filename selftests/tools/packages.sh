@@ -82,6 +82,12 @@ upgraded() {
 		{ in_root dpkg -l '*roan*'; return 1; }
 }
 
+# Another python3 is first in PATH.
+own_python() {
+	mkdir "$root/tmp/python" && ln -s /bin/false "$root/tmp/python/python3"
+	in_root env PATH=/tmp/python:/usr/sbin:/usr/bin:/sbin:/bin sh -c 'roan status && CNI_COMMAND=VERSION /usr/share/roan/roan-cni'
+}
+
 manuals() { # PAGE SECTION WORD...: shown without a warning, with these words
 	local page=$1 section=$2
 	shift 2
@@ -211,3 +217,4 @@ ktap_check "rpm: roan runs" eval "in_root roan status | grep -q 'no roan device'
 ktap_check "rpm: the exporter is enabled" exporter_enabled
 ktap_check "rpm: removal leaves no file" rpms_removed
 ktap_end
+ktap_check "roan and roan-cni run by Debian's Python" own_python
