@@ -119,6 +119,18 @@ every_command_completes() {
 	[ $n -ge 10 ] || { echo "roan --help names $n commands"; return 1; }
 }
 
+# A kernel that the module cannot be built for: the first kernel's headers with a changed configuration.
+passed_over() { # SED-COMMAND
+	local name=${releases[0]}-other version rc=0
+	version=$(in_root /build/tools/package version)
+	rm -rf "${root:?}/usr/src/$name" && mkdir -p "$root/usr/src/$name" "$root/lib/modules/$name" || return
+	in_root sh -c "cd /usr/src/$name && cp -as /usr/src/linux-headers-${releases[0]}/. . && cp --remove-destination \$(readlink -f .config) .config &&
+		ln -sfn /usr/src/$name /lib/modules/$name/build && sed -i '$1' .config" || return
+	in_root dkms build "roan/$version" -k "$name" > "$log" 2>&1 || rc=$?
+	rm -r "$root/usr/src/$name" "$root/lib/modules/$name"
+	grep -q 'includes a BUILD_EXCLUSIVE directive which does not match' "$log" && [ $rc = 77 ] || { cat "$log"; return 1; }
+}
+
 wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEMD_WANTS=roan-link@lo.service'; }
 
 # As root without DESTDIR, for the first of the kernels, then removed.
@@ -218,3 +230,7 @@ ktap_check "rpm: the exporter is enabled" exporter_enabled
 ktap_check "rpm: removal leaves no file" rpms_removed
 ktap_end
 ktap_check "roan and roan-cni run by Debian's Python" own_python
+if [ "${#releases[@]}" != 0 ]; then
+	ktap_check "DKMS passes over a kernel without HMM_MIRROR" passed_over /CONFIG_HMM_MIRROR=/d
+	ktap_check "DKMS passes over a real-time kernel without its lock of softirqs" passed_over '$a# CONFIG_PREEMPT_RT_NEEDS_BH_LOCK is not set'
+fi
