@@ -160,7 +160,7 @@ removed() {
 
 # ---- rpm: Debian's rpmbuild and rpm, which know nothing of Debian's packages (--nodeps) ----
 
-rpms_built() { in_root sh -c 'cd /build && tools/package rpm' > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }; }
+rpms_built() { in_root sh -c "cd /build && VERSION=${rpm_version:-} tools/package rpm" > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }; }
 
 lint_rpms() {
 	in_root sh -c 'rpmlint -c /build/tools/rpm/rpmlint.toml /build/build/rpm/libroan.spec /build/build/rpm/*.rpm' > "$log" 2>&1
@@ -172,9 +172,16 @@ rpms_installed() {
 	[ "$(in_root rpm -qa --qf '%{name}\n' | sort | paste -sd' ')" = "libroan libroan-devel roan roan-dkms" ] && in_root rpm -V --nodeps libroan libroan-devel roan roan-dkms
 }
 
-rpm_dkms() { # RELEASE: the scripts have made the module known to DKMS, which builds it for the running kernel
-	in_root dkms autoinstall -k "$1" > "$log" 2>&1
-	dkms_built "$1" || { cat "$log"; return 1; }
+rpms_upgraded() { # DESCRIPTION
+	small_module "$1"
+	rpms_built && in_root sh -c 'rpm -U --nodeps /build/build/rpm/*.rpm' > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }
+	[ "${#releases[@]}" = 0 ] || module_is "${releases[0]}" "$1" "${rpm_version:-}"
+}
+
+# The version stays: only the packages' release rises.
+rpms_released() {
+	sed -i 's/^\(Release:[[:space:]]*\)1/\12/' "$root/build/tools/rpm/libroan.spec"
+	rpm_version=$(in_root rpm -q --qf '%{version}' roan-dkms) rpms_upgraded release
 }
 
 rpms_removed() {
@@ -224,7 +231,7 @@ cp -a "$REPO"/{Kbuild,kernel} "$root/build"
 ktap_check "rpm: rpmbuild" rpms_built || ktap_end
 ktap_check "rpm: rpmlint reports nothing" lint_rpms
 ktap_check "rpm: the packages install, each file as packaged" rpms_installed
-[ "${#releases[@]}" = 0 ] || ktap_check "rpm: DKMS: the module for ${releases[0]} is installed" rpm_dkms "${releases[0]}"
+[ "${#releases[@]}" = 0 ] || ktap_check "rpm: DKMS: the module for ${releases[0]} is installed" dkms_built "${releases[0]}"
 ktap_check "rpm: roan runs" eval "in_root roan status | grep -q 'no roan device'"
 ktap_check "rpm: the exporter is enabled" exporter_enabled
 ktap_check "rpm: removal leaves no file" rpms_removed
@@ -234,3 +241,5 @@ if [ "${#releases[@]}" != 0 ]; then
 	ktap_check "DKMS passes over a kernel without HMM_MIRROR" passed_over /CONFIG_HMM_MIRROR=/d
 	ktap_check "DKMS passes over a real-time kernel without its lock of softirqs" passed_over '$a# CONFIG_PREEMPT_RT_NEEDS_BH_LOCK is not set'
 fi
+ktap_check "rpm: a higher version is installed, with its module" rpms_upgraded version
+ktap_check "rpm: a higher release of this version, too" rpms_released
