@@ -141,11 +141,12 @@ install-tool: describe			## installs the tool roan, its manual pages, the rule a
 	install -d $(DESTDIR)/etc/roan $(DESTDIR)/usr/share/man/man4 $(DESTDIR)/usr/share/man/man8
 	tools/man_pages.py $(DESTDIR)/usr/share/man
 
-uninstall:				## removes what `make install` has installed from this tree, under DESTDIR; files in /etc/roan that `roan add` wrote stay
+uninstall:				## removes what `make install` and `make dkms` have installed from this tree, under DESTDIR; files in /etc/roan that `roan add` wrote stay
+	$(if $(DESTDIR),,tools/package dkms-remove)
 	rm -rf build/installed
 	$(MAKE) install DESTDIR=$(CURDIR)/build/installed
 	cd build/installed && find . ! -type d ! -name 'modules.*' -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
-	cd build/installed && find . -depth -type d -path '*roan*' -printf '$(DESTDIR)/%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty
+	cd build/installed && find . -depth -type d -path '*roan*' -printf '$(DESTDIR)/%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty 2> /dev/null || true	# not all need be there
 	rm -rf build/installed
 	$(if $(DESTDIR),,depmod $(release))
 

@@ -135,9 +135,29 @@ wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEM
 
 # As root without DESTDIR, for the first of the kernels, then removed.
 from_the_tree() {
-	cp -a "$REPO/selftests" "$root/build"
-	in_root sh -c "cd /build && make -s install KDIR=/lib/modules/${releases[0]}/build && modinfo -k ${releases[0]} roan && roan status && [ -e /etc/libibverbs.d/roan.driver ] &&
-		make -s uninstall KDIR=/lib/modules/${releases[0]}/build" > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }
+	{ tree_make install && in_root modinfo -k "${releases[0]}" roan && in_root roan status && [ -e "$root/etc/libibverbs.d/roan.driver" ] &&
+		tree_make uninstall; } > "$work/tree.log" 2>&1 || { tail -n 20 "$work/tree.log"; return 1; }
+	nothing_left
+}
+
+# `dkms` builds for the running kernel: uname names that of the headers.
+tree_make() { # TARGET
+	mkdir -p "$root/tmp/bin"
+	[ -e "$root/build/selftests" ] || cp -a "$REPO/selftests" "$root/build"
+	printf '#!/bin/sh\n[ "$*" = -r ] && echo %s || exec /bin/uname "$@"\n' "${releases[0]}" > "$root/tmp/bin/uname"
+	chmod +x "$root/tmp/bin/uname"
+	in_root env PATH=/tmp/bin:/usr/sbin:/usr/bin:/sbin:/bin make -s -C /build "$1" KDIR="/lib/modules/${releases[0]}/build"
+}
+
+# Another module of DKMS is built after roan's has gone.
+dkms_from_the_tree() {
+	local other=$root/usr/src/other-1
+	mkdir "$other" && printf '#include <linux/module.h>\nMODULE_LICENSE("GPL");\n' > "$other/other.c" && echo 'obj-m := other.o' > "$other/Kbuild"
+	printf '%s=%s\n' PACKAGE_NAME other PACKAGE_VERSION 1 AUTOINSTALL yes 'BUILT_MODULE_NAME[0]' other 'DEST_MODULE_LOCATION[0]' /updates > "$other/dkms.conf"
+	{ small_module dkms && tree_make dkms && module_is "${releases[0]}" dkms && small_module again && tree_make dkms && module_is "${releases[0]}" again &&
+		tree_make uninstall && in_root dkms add other/1 && in_root dkms autoinstall -k "${releases[0]}" && in_root dkms status | grep 'other/1.*installed' &&
+		in_root dkms remove other/1 --all; } > "$work/dkms.log" 2>&1 || { tail -n 20 "$work/dkms.log"; return 1; }
+	rm -r "$other"
 	nothing_left
 }
 
@@ -211,6 +231,7 @@ for release in "${releases[@]}"; do
 	ktap_check "the newer module for $release is installed" module_is "$release" upgrade
 done
 ktap_check "roan runs" eval "in_root roan status | grep -q 'no roan device'"
+ktap_check "roan and roan-cni run by Debian's Python" own_python
 ktap_check "roan(8): commands, files" manuals /usr/share/man/man8/roan.8.gz 8 'roan add IF' 'roan vm' /etc/roan/IF.conf 'device=roan0'
 ktap_check "roan(4): parameters" manuals /usr/share/man/man4/roan.4.gz 4 answer_rxe rpg_ai_rate pfc_prio_mask
 ktap_check "roan(7)" manuals /usr/share/man/man7/roan.7.gz 7 ROAN_CC
@@ -225,21 +246,23 @@ ktap_check "udev: an interface without a file wants no unit" eval "! wanted"
 mkdir -p "$root/etc/roan" && echo device=roan0 > "$root/etc/roan/lo.conf"
 ktap_check "udev: an interface with a file wants its unit" wanted
 ktap_check "the exporter is enabled" exporter_enabled
+if [ "${#releases[@]}" != 0 ]; then
+	ktap_check "DKMS passes over a kernel without HMM_MIRROR" passed_over /CONFIG_HMM_MIRROR=/d
+	ktap_check "DKMS passes over a real-time kernel without its lock of softirqs" passed_over '$a# CONFIG_PREEMPT_RT_NEEDS_BH_LOCK is not set'
+fi
 ktap_check "a purge leaves no file" removed
-[ "${#releases[@]}" = 0 ] || ktap_check "make install, then make uninstall: no file is left" from_the_tree
+if [ "${#releases[@]}" != 0 ]; then
+	ktap_check "make install, then make uninstall: no file is left" from_the_tree
+	ktap_check "make dkms, then make uninstall: no file is left, and DKMS goes on" dkms_from_the_tree
+fi
 cp -a "$REPO"/{Kbuild,kernel} "$root/build"
 ktap_check "rpm: rpmbuild" rpms_built || ktap_end
 ktap_check "rpm: rpmlint reports nothing" lint_rpms
 ktap_check "rpm: the packages install, each file as packaged" rpms_installed
 [ "${#releases[@]}" = 0 ] || ktap_check "rpm: DKMS: the module for ${releases[0]} is installed" dkms_built "${releases[0]}"
 ktap_check "rpm: roan runs" eval "in_root roan status | grep -q 'no roan device'"
+ktap_check "rpm: a higher version is installed, with its module" rpms_upgraded version
+ktap_check "rpm: a higher release of this version, too" rpms_released
 ktap_check "rpm: the exporter is enabled" exporter_enabled
 ktap_check "rpm: removal leaves no file" rpms_removed
 ktap_end
-ktap_check "roan and roan-cni run by Debian's Python" own_python
-if [ "${#releases[@]}" != 0 ]; then
-	ktap_check "DKMS passes over a kernel without HMM_MIRROR" passed_over /CONFIG_HMM_MIRROR=/d
-	ktap_check "DKMS passes over a real-time kernel without its lock of softirqs" passed_over '$a# CONFIG_PREEMPT_RT_NEEDS_BH_LOCK is not set'
-fi
-ktap_check "rpm: a higher version is installed, with its module" rpms_upgraded version
-ktap_check "rpm: a higher release of this version, too" rpms_released
