@@ -121,7 +121,8 @@ demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kerne
 	@$(if $(HOST),HOST=1 )$(ROOM)/demo.sh
 
 install: module provider		## installs module, provider with its driver file, and the tool roan, under DESTDIR
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
+	$(if $(DESTDIR),,tools/package alone $(release))
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) INSTALL_MOD_DIR=updates modules_install
 	$(if $(DESTDIR),,depmod $(release))	# modules_install omits it, as header packages have no System.map
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install
 	$(MAKE) install-tool
@@ -133,8 +134,8 @@ install-tool: describe			## installs the tool roan, its manual pages, the rule a
 	VERSION=$(VERSION) tools/package sources $(DESTDIR)$(SOURCES)
 	install -D -m 644 -t $(DESTDIR)/usr/share/roan tools/roan_*.py build/describe.json tools/answer-rxe.conf
 	install -D -m 755 -t $(DESTDIR)/usr/share/roan tools/roan-cni
-	install -D -m 644 -t $(DESTDIR)/usr/share/roan/monitoring tools/monitoring/roan*
 	sed -i '1s|.*|#!/usr/bin/python3|' $(DESTDIR)/usr/sbin/roan $(DESTDIR)/usr/share/roan/roan-cni		# not what PATH has first
+	install -D -m 644 -t $(DESTDIR)/usr/share/roan/monitoring tools/monitoring/roan*
 	install -D -m 644 tools/roan.bash $(DESTDIR)/usr/share/bash-completion/completions/roan
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/systemd/system tools/systemd/*.service
 	install -D -m 644 -t $(DESTDIR)/$(SYSTEMLIB)/udev/rules.d tools/systemd/90-roan.rules

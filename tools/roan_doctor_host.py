@@ -64,6 +64,14 @@ def build(path):
         return "", True
 
 
+def twice(devices):
+    """Two files in the folder for modules from outside the kernel's tree: it is chance which one depmod takes."""
+    folder = below("lib/modules", release(), "updates")
+    files = sorted(glob.glob(folder + "/roan.ko*") + glob.glob(folder + "/*/roan.ko*"))
+    if len(files) > 1:
+        yield Finding("module-twice", "module", "%s; modprobe loads %s" % (", ".join(files), installed().get(release())))
+
+
 def module():
     if os.path.isdir(below("sys/module/roan")):
         return
@@ -256,4 +264,4 @@ def cpu_list(text):
 
 
 # Functions of the host and its devices. Each yields findings, or raises NotChecked.
-CHECKS = [namespace, port, provider, device_files, memlock, rdma_cgroup, governor]
+CHECKS = [twice, namespace, port, provider, device_files, memlock, rdma_cgroup, governor]

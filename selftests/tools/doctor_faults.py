@@ -58,6 +58,8 @@ def module_cases():
         case("the same, compressed", {code}, "xz -0f %s; sed -i 's/roan.ko:/roan.ko.xz:/' %s" % (path, dep), "", "--only", "module", env=env)
     os.remove(path + ".xz")
     tree(release)
+    case("DKMS's module beside that of make install", {"module-twice"}, "mkdir {0}/dkms; cp {0}/roan.ko {0}/dkms".format(os.path.dirname(path)),
+         "rm -r {0}/dkms".format(os.path.dirname(path)), "--only", "twice", env=env)
     with open(path, "ab") as f:
         f.write(roan_doctor_host.SIGNED)
     case("a signed module on it", {"module-not-loaded"}, "", "", "--only", "module", env=env)

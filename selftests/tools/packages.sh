@@ -136,8 +136,22 @@ wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEM
 # As root without DESTDIR, for the first of the kernels, then removed.
 from_the_tree() {
 	{ tree_make install && in_root modinfo -k "${releases[0]}" roan && in_root roan status && [ -e "$root/etc/libibverbs.d/roan.driver" ] &&
-		tree_make uninstall; } > "$work/tree.log" 2>&1 || { tail -n 20 "$work/tree.log"; return 1; }
+		one_module dkms && tree_make uninstall; } > "$work/tree.log" 2>&1 || { tail -n 20 "$work/tree.log"; return 1; }
 	nothing_left
+}
+
+# One roan.ko for a kernel: the second way to install it is refused, whichever comes first.
+one_module() { # WAY: dkms, or install
+	local was
+	was=$(in_root modinfo -n -k "${releases[0]}" roan)
+	! tree_make "$1" > "$log" 2>&1 && grep -q "package: $was is installed" "$log" && [ "$was" = "$(in_root modinfo -n -k "${releases[0]}" roan)" ] ||
+		{ tail -n 20 "$log"; return 1; }
+}
+
+modules_conflict() {
+	in_root /build/tools/package module "/lib/modules/${releases[0]}/build" > "$log" 2>&1 || { tail -n 20 "$log"; return 1; }
+	! in_root sh -c 'dpkg -i /build/build/deb/roan-modules-*.deb' > "$log" 2>&1 && grep -q 'conflicting packages - not installing roan-modules' "$log" ||
+		{ cat "$log"; return 1; }
 }
 
 # `dkms` builds for the running kernel: uname names that of the headers.
@@ -249,6 +263,8 @@ ktap_check "the exporter is enabled" exporter_enabled
 if [ "${#releases[@]}" != 0 ]; then
 	ktap_check "DKMS passes over a kernel without HMM_MIRROR" passed_over /CONFIG_HMM_MIRROR=/d
 	ktap_check "DKMS passes over a real-time kernel without its lock of softirqs" passed_over '$a# CONFIG_PREEMPT_RT_NEEDS_BH_LOCK is not set'
+	ktap_check "make install beside roan-dkms is refused" one_module install
+	ktap_check "the package of the module alone beside roan-dkms is refused" modules_conflict
 fi
 ktap_check "a purge leaves no file" removed
 if [ "${#releases[@]}" != 0 ]; then
