@@ -2,6 +2,7 @@
 /*
  * Registration with libibverbs, contexts, and mapping of rings. The verbs are in the other files.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -271,6 +272,18 @@ static int query_context(struct roan_context *roan)
 	return err;
 }
 
+/*
+ * libibverbs 59 to 61 and 62 to 63 register providers under the same name, but their operations are at different offsets.
+ * Each release with another operation has a longer struct verbs_context, whose length libibverbs stores in it.
+ */
+static int check_release(const struct roan_context *roan)
+{
+	if (roan->vctx.sz == sizeof(roan->vctx))
+		return 0;
+	fprintf(stderr, "libroan: built for another release of rdma-core than this libibverbs: build it anew\n");
+	return EPROTONOSUPPORT;
+}
+
 /* Takes ownership of @cmd_fd, also on failure. */
 static struct verbs_context *make_context(struct ibv_device *ibdev, int cmd_fd, bool import)
 {
@@ -284,7 +297,9 @@ static struct verbs_context *make_context(struct ibv_device *ibdev, int cmd_fd, 
 		return NULL;
 	roan->single_threaded = getenv("ROAN_SINGLE_THREADED") != NULL;
 	roan->one_cpu = sysconf(_SC_NPROCESSORS_ONLN) == 1;
-	err = import ? query_context(roan) : get_context(roan);
+	err = check_release(roan);
+	if (!err)
+		err = import ? query_context(roan) : get_context(roan);
 	if (err) {
 		verbs_uninit_context(&roan->vctx);
 		free(roan);

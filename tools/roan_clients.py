@@ -59,13 +59,13 @@ class Context(ctypes.Structure):
 
 
 def query(lib, device):
-    """Attributes of an open device, and the errno of registering a dma-buf that does not exist."""
+    """Attributes of a device, and the errno of registering a dma-buf that does not exist. If it cannot be opened: open_errno."""
     lib.ibv_open_device.restype = ctypes.POINTER(Context)
     lib.ibv_open_device.argtypes = [ctypes.c_void_p]
     context = lib.ibv_open_device(device)
     if not context:
-        return None
-    attr, found = DeviceAttr(), None
+        return {"open_errno": ctypes.get_errno()}
+    attr, found = DeviceAttr(), {}
     if lib.ibv_query_device(context, ctypes.byref(attr)) == 0:
         found = {name: getattr(attr, name) for name, _ in DeviceAttr._fields_}
         found["num_comp_vectors"] = context.contents.num_comp_vectors
@@ -83,7 +83,7 @@ def query(lib, device):
 
 
 def verbs():
-    """Device name -> attributes, in the order of ibv_get_device_list(); None: it cannot be opened."""
+    """Device name -> what query() returns, in the order of ibv_get_device_list()."""
     try:
         lib = ctypes.CDLL("libibverbs.so.1", use_errno=True)
     except OSError:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Checks of `roan doctor` that concern the host and the user who runs it: module, provider, files, limits, CPUs."""
 import ctypes
+import errno
 import glob
 import os
 import re
@@ -184,6 +185,8 @@ def provider(devices):
     for d in visible:
         if d.name not in seen:
             yield Finding("provider-abi", d.name, "%s does not take the device" % files[0])
+        elif seen[d.name].get("open_errno") == errno.EPROTONOSUPPORT:
+            yield Finding("provider-abi", d.name, "%s is built for another release of rdma-core" % files[0])
 
 
 def device_files(devices):

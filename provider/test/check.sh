@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Tests a built libroan without a device: its symbols, loading by the installed libibverbs, and rings.c on a simulated
-# device. rings.c needs root, a mount namespace of its own and a host without RDMA devices; otherwise it is skipped,
-# with a message: root of an unprivileged container, in which packages are often built, may not mount.
+# Tests a built libroan without a device: its symbols, loading by the installed libibverbs, and on a simulated device
+# rings.c, and that a libibverbs of another release (other_release.c) is refused. The simulated device needs root, a mount
+# namespace of its own and a host without RDMA devices; otherwise both are skipped, with a message: root of an
+# unprivileged container, in which packages are often built, may not mount.
 # Usage: check.sh LIBRARY, with PABI (provider ABI number) and CC in the environment
 set -eu
 lib=$(realpath "$1")
@@ -27,7 +28,7 @@ echo "ok load"
 
 may_mount() { unshare -m mount -t tmpfs tmpfs /dev/shm 2> /dev/null; }
 if [ "$(id -u)" != 0 ] || [ -d /sys/class/infiniband_verbs ] || ! may_mount; then
-	echo "skip rings: needs root that may mount, and a host without RDMA devices"
+	echo "skip rings, other release: needs root that may mount, and a host without RDMA devices"
 	exit 0
 fi
 mkdir -p "$tmp/sys/class/infiniband_verbs/uverbs0" "$tmp/sys/class/infiniband/roan0"
@@ -39,12 +40,22 @@ echo "1: CA" > "$tmp/sys/class/infiniband/roan0/node_type"
 echo "0001:0203:0405:0607" > "$tmp/sys/class/infiniband/roan0/node_guid"
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -rdynamic -I"$here/../../include/uapi" -o "$tmp/rings" \
 	"$here/rings.c" -libverbs
-export SYSFS_PATH="$tmp/sys" IBV_DRIVERS="${lib%-rdmav*}" RINGS="$tmp/rings"
-unshare -m sh -ec '
-	mount -t tmpfs tmpfs /dev/shm
-	mkdir /dev/shm/infiniband
-	mknod /dev/shm/infiniband/uverbs0 c 1 3
-	[ -d /dev/infiniband ] || mkdir /dev/infiniband
-	mount --bind /dev/shm/infiniband /dev/infiniband
-	"$RINGS"
-' || die "rings"
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -shared -fPIC -o "$tmp/other.so" "$here/other_release.c"
+export SYSFS_PATH="$tmp/sys" IBV_DRIVERS="${lib%-rdmav*}"
+on_simulated_device() {
+	unshare -m sh -ec '
+		mount -t tmpfs tmpfs /dev/shm
+		mkdir /dev/shm/infiniband
+		mknod /dev/shm/infiniband/uverbs0 c 1 3
+		[ -d /dev/infiniband ] || mkdir /dev/infiniband
+		mount --bind /dev/shm/infiniband /dev/infiniband
+		exec "$@"
+	' sh "$@"
+}
+on_simulated_device "$tmp/rings" || die "rings"
+
+out=$(on_simulated_device env LD_PRELOAD="$tmp/other.so" ibv_devinfo -d roan0 2>&1 || true)
+case $out in
+*"libroan: built for another release of rdma-core"*) echo "ok other release" ;;
+*) die "opens with a libibverbs of another release: $out" ;;
+esac

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Faults of one host, each seeded and removed, with the codes that `roan doctor` must report: these and no others. Called by
 doctor.sh. PARTS in the environment: those of main() that are run."""
+import errno
 import os
 import shutil
 import socket
@@ -11,7 +12,8 @@ import tempfile
 from doctor_world import REPO, always, case, compare, doctor, end, enter, fails, forked, result, roan, roan_doctor_net, sh, skip
 import doctor_lldp
 import doctor_peer
-import roan_doctor_host		# doctor_world has the path to it
+import roan_clients		# doctor_world has the path to it
+import roan_doctor_host
 
 LIB = 'LINK_TYPE=roan; . "$REPO/selftests/vm/lib.sh"; '
 PROVIDER = "/etc/libibverbs.d/roan.driver"
@@ -112,6 +114,9 @@ def program_cases():
     case("the provider is for another libibverbs", {"provider-abi"},
          "mkdir -p /tmp/p; touch /tmp/p/libroan-rdmav99.so; cp %s /tmp/; echo driver /tmp/p/libroan > %s" % (PROVIDER, PROVIDER),
          "cp /tmp/roan.driver %s" % PROVIDER, ns="h1")
+    verbs, roan_clients.verbs = roan_clients.verbs, lambda: {"roan1": {"open_errno": errno.EPROTONOSUPPORT}}
+    case("the provider is for another release with the same number", {"provider-abi"}, ns="h1")
+    roan_clients.verbs = verbs
     case("the driver file names a library that does not exist", {"provider-missing"},
          "cp %s /tmp/; echo driver /tmp/absent/libroan > %s" % (PROVIDER, PROVIDER), "cp /tmp/roan.driver %s" % PROVIDER, ns="h1")
     case("IBV_DRIVERS names a provider that does not exist", {"provider-env"}, ns="h1", env={"IBV_DRIVERS": "/nowhere/libx"})

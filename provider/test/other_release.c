@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Preloaded, makes libibverbs one whose struct verbs_context has an operation more than that of the release which the
+ * provider was built for. Run by check.sh.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+void *_verbs_init_and_alloc_context(struct ibv_device *dev, int fd, size_t size, struct verbs_context *offset, uint32_t id);
+
+void *_verbs_init_and_alloc_context(struct ibv_device *dev, int fd, size_t size, struct verbs_context *offset, uint32_t id)
+{
+	typeof(_verbs_init_and_alloc_context) *real = dlsym(RTLD_NEXT, "_verbs_init_and_alloc_context");
+	uint8_t *context = real(dev, fd, size, offset, id);
+
+	if (context)
+		((struct verbs_context *)(context + (uintptr_t)offset))->sz += sizeof(void *);
+	return context;
+}
