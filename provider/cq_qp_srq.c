@@ -300,18 +300,21 @@ int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 /* ---- queue pairs ---- */
 
 /*
- * Marks the QP as one with ibv_wr_* calls. libibverbs 44 and 45..56 share a symbol version but have the mark at
- * different offsets, so both are set. In 45..56 the first offset is half of the wr_flush pointer: the mark is left out
- * there if the program asked for FLUSH, and otherwise wr_flush must not be called.
+ * Marks the QP as one with ibv_wr_* calls. libibverbs 36..43, 44 and 45..56 share a symbol version but have the mark at
+ * different offsets, so all are set. In newer ones an older offset is half of the pointer to a new operation: the mark
+ * is left out there if the program asked for that operation, and otherwise the operation must not be called.
  */
 static void qp_mark_extended(struct roan_qp *qp, uint64_t send_ops)
 {
 	const uint32_t mark = VERBS_QP_EX;
 
 	qp->vqp.comp_mask |= mark;
-#if ROAN_PABI == 34 && ROAN_RDMA_CORE >= 44 && defined(__x86_64__)
+#if ROAN_PABI == 34 && defined(__x86_64__)
+#define MARK_36	344
 #define MARK_44	352
 #define MARK_45	360
+	if (!(send_ops & 1u << 12 /* atomic write */))
+		memcpy(qp->pad + MARK_36, &mark, sizeof(mark));
 	if (!(send_ops & 1u << 11 /* flush */))
 		memcpy(qp->pad + MARK_44, &mark, sizeof(mark));
 	memcpy(qp->pad + MARK_45, &mark, sizeof(mark));
