@@ -18,7 +18,8 @@ NUMBERS = {"udp": 17, "ipv4": 2, "ip": 0x800, "ipv6": 10, "ip6": 0x86dd, "root":
 
 class Packet:
     """Facts of a RoCE packet. A key that is missing is not known."""
-    def __init__(self, netdev, direction, addresses, v6):
+    def __init__(self, netdev, direction, addresses, v6, state):
+        self.state = state	# of connection tracking; None: not known
         self.direction, self.netdev, self.v6 = direction, netdev, v6
         mine = "daddr" if direction == "in" else "saddr"
         self.facts = {"l4proto": 17, "nfproto": 10 if v6 else 2, "protocol": 0x86dd if v6 else 0x800, "dport": PORT, "sport": (0xc000, 0xffff),
@@ -27,15 +28,19 @@ class Packet:
         self.facts.update(iif=self.facts["iifname"], oif=self.facts["oifname"])
 
     def value(self, left):
+        if "&" in left:			# a part of a field: not known, but a protocol that does not apply ends the rule
+            return False if isinstance(left["&"][0], dict) and self.value(left["&"][0]) is False else None
         if "payload" in left:
             protocol, field = left["payload"].get("protocol"), left["payload"].get("field")
             if protocol in ("tcp", "icmp", "icmpv6", "sctp", "dccp", "udplite") or protocol == ("ip" if self.v6 else "ip6"):
                 return False
+            if protocol == "ether":	# its addresses are not those of IP
+                return None
             if protocol in ("ip", "ip6") and field in ("protocol", "nexthdr"):
                 return 17
             return self.facts.get(field)
         if left.get("ct", {}).get("key") == "state":
-            return "new"	# each direction of a QP is a flow of its own
+            return self.state	# each direction of a QP is a flow of its own
         if left.get("ct", {}).get("key") == "status":
             return "confirmed"	# not of a translated flow: that is code nat
         if left.get("fib", {}).get("result") == "oif" and "saddr" in left["fib"]["flags"]:
@@ -139,8 +144,10 @@ class Ruleset:
                     certain = certain and result is True
                 elif kind == "vmap":
                     statements[:0] = chosen(value, packet, sets)
-                elif kind in ("limit", "xt", "lookup", "quota", "ct count"):
+                elif kind in ("limit", "xt", "lookup", "quota", "ct count", "meter") or (kind == "set" and value.get("stmt")):
                     certain = False
+                elif kind == "notrack":
+                    packet.state = "untracked" if certain else None
                 elif kind in ("drop", "reject"):
                     if certain:
                         return "drop", rule
@@ -218,24 +225,27 @@ def judge(ruleset, netdev, addresses, bridged):
         mine = [a for a in addresses if (":" in a) == v6]
         if not mine:
             continue
-        for chain in sorted((c for c in ruleset.chains if "hook" in c), key=lambda c: c.get("prio", 0)):
-            direction = HOOKS.get(chain["hook"])
-            if not direction or chain["family"] not in families(netdev, bridged) or chain["family"] == ("ip" if v6 else "ip6"):
+        states = {"in": "new", "out": "new"}
+        for chain in sorted((c for c in ruleset.chains if c.get("hook") in HOOKS), key=lambda c: (list(HOOKS).index(c["hook"]), c.get("prio", 0))):
+            direction = HOOKS[chain["hook"]]
+            if chain["family"] not in families(netdev, bridged) or chain["family"] == ("ip" if v6 else "ip6"):
                 continue
             if chain["family"] == "netdev" and netdev not in (chain.get("dev"), *(chain.get("dev") if isinstance(chain.get("dev"), list) else [])):
                 continue
-            packet = Packet(netdev, direction, mine, v6)
+            packet = Packet(netdev, direction, mine, v6, states[direction])
             if chain["family"] == "bridge":
                 for key in ("iifname", "iif", "oifname", "oif"):
                     packet.facts.pop(key)
-            for what, rule in ruleset.chain(chain, packet):
+            found = list(ruleset.chain(chain, packet))
+            states[direction] = packet.state
+            for what, rule in found:
                 where = place(chain, rule)
                 if (what, where) not in seen:
                     seen.add((what, where))
                     allow = manager(ruleset, chain, netdev, direction) if what in ("drop", "maybe") else None
-                    found = Finding(CODES[what], netdev, "packets that %s; %s" % (WHERE[direction], where), remedy=remedy(chain, rule))
-                    found.remedy = allow or found.remedy
-                    yield found
+                    finding = Finding(CODES[what], netdev, "packets that %s; %s" % (WHERE[direction], where), remedy=remedy(chain, rule))
+                    finding.remedy = allow or finding.remedy
+                    yield finding
 
 
 def rules():

@@ -232,6 +232,15 @@ def firewall_cases():
               "ip netns exec h1 nft 'table inet t { chain c { type filter hook prerouting priority -290; "
               "meta nfproto ipv6 fib saddr . mark . iif oif missing drop; }; }'")
     rules("a rule for some addresses", {"firewall-maybe"}, INPUT % "ip saddr 10.7.0.77 udp dport 4791 drop;")
+    rules("a guard that drops above a rate, by address", {"firewall-maybe"},
+          "ip netns exec h1 nft 'table inet t { set m { type ipv4_addr; flags dynamic; }; chain c { type filter hook input priority 0; "
+          "udp dport 4791 add @m { ip saddr limit rate over 1000000/second } drop; }; }'")
+    rules("... by meter", {"firewall-maybe"}, INPUT % "udp dport 4791 meter m { ip saddr limit rate over 1000000/second } drop;")
+    untracked = "ip netns exec h1 nft 'table inet r { chain c { type filter hook prerouting priority -300; udp dport 4791 notrack; }; }'; "
+    rules("untracked packets are accepted", set(), untracked + INPUT % "policy drop; ct state established,related,untracked accept;")
+    rules("... are dropped, as new ones only are accepted", {"firewall-drop"}, untracked + INPUT % "policy drop; ct state new udp dport 4791 accept;")
+    rules("a rule for a MAC address", {"firewall-maybe"}, INPUT % "ether daddr != 02:00:00:00:00:01 drop;")
+    rules("a rule for flags of TCP", set(), INPUT % "tcp flags & (fin|syn) == fin|syn drop;")
     rules("iptables", {"firewall-drop"}, "ip netns exec h1 iptables -A INPUT -p udp --dport 4791 -j DROP")
     rules("rules of roce-guard.nft", set(), "sed 's/\"eth0\"/\"v1\"/' %s/Documentation/roce-guard.nft | ip netns exec h1 nft -f -" % REPO)
     rules("masquerading", {"nat"}, "ip netns exec h1 nft 'table ip t { chain c { type nat hook postrouting priority 100; oifname \"v1\" masquerade; }; }'")
