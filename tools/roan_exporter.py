@@ -100,22 +100,25 @@ class Collector:
                     self.watch = roan_figures.Watch(keep=1)
                 self.devices(families)
                 self.queue_pairs(families)
-            except (Refused, OSError) as e:
+            except (Refused, OSError, ValueError, KeyError, IndexError) as e:	# the last three: output of rdma, or a file, is cut off
                 print("roan exporter: %s" % e, file=sys.stderr)
-                self.watch, good = None, 0
-                families = Families()
+                families, good = Families(), 0
             families.gauge("roan_scrape_success", "1: the figures were read; 0: the exporter's log says why not", good)
             families.gauge("roan_scrape_duration_seconds", "Time that reading the figures took", time.monotonic() - began)
             return list(families.found.values())
 
     def devices(self, out):
         for name, dev in sorted(self.watch.devices.items()):
+            try:
+                latencies = histograms(name)
+            except (OSError, Refused):		# removed meanwhile
+                continue
             out.info("roan_device", "Device, and its algorithm of congestion control", device=name, algorithm=dev["algo"])
             out.gauge("roan_port_active", "1: the port is active", int(dev["state"] == "active"), device=name)
             out.gauge("roan_port_rate_bytes_per_second", "Rate of the port", dev["mbps"] * 1e6 / 8, device=name)
             out.counter("roan_port_paused_seconds", "Time for which PFC held back a packet of at least one queue pair",
                         dev["paused_us"] / 1e6, device=name)
-            for operation, (buckets, total) in histograms(name).items():
+            for operation, (buckets, total) in latencies.items():
                 if operation == "rtt":
                     out.histogram("roan_round_trip_seconds", "Round trips: from the sending of a packet to the response that acknowledges it",
                                   buckets, total, device=name)

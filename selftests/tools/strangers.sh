@@ -25,6 +25,35 @@ top_shows_it() { roan top --once -i 0.1 && grep -q 'a?\[2J' "$dir/out" && ! grep
 watch_goes_on() { roan watch roan0 -c 1 -i 0.1 && grep -q '^ *17 ' "$dir/out"; }
 exporter_goes_on() { roan exporter --once --textfile "$dir/prom" && grep -q '^roan_qp_info.*/42' "$dir/prom"; }
 
+# One of two devices goes while it is read, then rdma's output is cut off: the others' figures, and no counter starts again.
+exporter_outlives_a_device() {
+	python3 - "$REPO/tools" <<-'END'
+		import sys
+		sys.dont_write_bytecode = True
+		sys.path.insert(0, sys.argv[1])
+		import roan_exporter, roan_figures
+		packets = iter([10, 30, 60])
+		def queue_pairs(dev=None):
+		    sent = next(packets)
+		    if sent == 30:
+		        raise ValueError("Expecting value: line 1 column 1")
+		    return [{"ifname": "roan1", "lqpn": 17, "rqpn": 5, "type": "RC", "state": "RTS", "pid": 42, "comm": "a", "mtu": 4096,
+		             "una_psn": sent, "end_psn": sent, "next_psn": sent, "epsn": 1, "window_pkts": 256}]
+		def histograms(name):
+		    if name == "roan0":
+		        raise OSError("No such file or directory")
+		    return {}
+		roan_figures.queue_pairs, roan_figures.devices = queue_pairs, lambda: ["roan0", "roan1"]
+		roan_figures.device = lambda name: {"device": name, "state": "active", "algo": "dcqcn", "mbps": 100, "paused_us": 0, "counters": {}}
+		roan_exporter.histograms = histograms
+		collector = roan_exporter.Collector(9)
+		looks = [{(s.name, s.labels.get("device")): s.value for f in collector.collect() for s in f.samples} for _ in range(3)]
+		active, good = ("roan_port_active", "roan1"), ("roan_scrape_success", None)
+		sys.exit(not (active in looks[0] and ("roan_port_active", "roan0") not in looks[0] and [l[good] for l in looks] == [1, 0, 1] and
+		              looks[2]["roan_qp_acknowledged_packets_total", "roan1"] == 50))
+	END
+}
+
 peer_is_cleaned() {
 	python3 - "$REPO/tools" <<-'END'
 		import sys
@@ -110,8 +139,10 @@ ktap_check "top: a process's name with an escape sequence" top_shows_it
 ktap_check "watch: the same" watch_goes_on
 if python3 -c 'import prometheus_client' 2> /dev/null; then
 	ktap_check "exporter: the same" exporter_goes_on
+	ktap_check "exporter: a device goes, the output of rdma is cut off" exporter_outlives_a_device
 else
 	ktap_skip "exporter: the same" "no prometheus_client"
+	ktap_skip "exporter: a device goes, the output of rdma is cut off" "no prometheus_client"
 fi
 ktap_check "doctor: texts of a peer" peer_is_cleaned
 ktap_check "doctor --listen: its device goes during a visit" listener_goes_on
