@@ -77,7 +77,10 @@ class Model:
             rows.append("  %-8.8s %-8.8s %-10.10s " % (name, dev["state"], dev["algo"]) + (
                 "%9s %9s %9s %8s %7.0f%%" % (short(r["tx_gbps"], 9), short(r["rx_gbps"], 9), short(r["resent"], 9),
                                              short(r["dropped"], 8), r["paused"]) if r else ""))
-        rows = rows[:max(3, height // 3)] + ["", " " + HEAD]
+        most = max(3, height // 3)
+        if len(rows) > most and len(rows) + 2 + max(1, len(order)) > height:
+            rows[most - 1:] = ["  ... and %d more" % (len(rows) - most + 1)]
+        rows += ["", " " + HEAD]
         room = max(1, height - len(rows))
         at = order.index(self.chosen) if self.chosen else 0
         first = max(0, min(at - room // 2, len(order) - room))

@@ -22,6 +22,10 @@ sorted() { # KEY NAME QPN...: after this key the queue pairs are in this order
 	"$SCREEN" until=stopped press="$key" until="by $name," -- "$HERE/top_fake.py" > /tmp/screen &&
 		[ "$(awk 'sub("^>", " ") + 1 && $2 == "roan0" && $1 ~ /^[0-9]+$/ { print $1 }' /tmp/screen | xargs)" = "$*" ] || { cat /tmp/screen; return 1; }
 }
+# As --once prints it, in as many lines as needed; in fewer, the devices that are left out are counted.
+ten_devices() {
+	[ "$("$HERE/top_fake.py" 10 23 | grep -c '^  roan')" = 10 ] && "$HERE/top_fake.py" 10 16 | grep -q '^  \.\.\. and 8 more$'
+}
 
 top() { "$SCREEN" -t 120 "$@" -- "$REPO/tools/roan" top -i 0.5; }
 # A long name is cut, not its PID.
@@ -101,6 +105,7 @@ refused() { # REASON ARGS...
 }
 
 ktap_header
+ktap_check "ten devices: all are shown, or the rest is counted" ten_devices
 if /usr/bin/python3 -c 'import urwid, pyte' 2> /dev/null; then
 	ktap_check "the list looks as in golden/top-list.txt" golden top-list
 	ktap_check "the plot looks as in golden/top-plot.txt" golden top-plot press=enter until="last 10 s"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`roan top` over figures that are made up here, and are the same in each run: for the golden screens of top.sh. Four queue pairs on
 one device, looked at twelve times, a second apart; one is capped, one waits for its peer, one loses packets, one has nothing to send.
-The view is stopped: keys change it, time does not."""
+The view is stopped: keys change it, time does not. With a number of devices and one of lines, it prints the list."""
 import os
 import sys
 
@@ -48,9 +48,12 @@ class Watch(roan_figures.Watch):
             model.stopped = True
 
 
-roan_figures.queue_pairs, roan_figures.device, roan_figures.devices = queue_pairs, device, lambda: ["roan0"]
+roan_figures.queue_pairs, roan_figures.device, roan_figures.devices = queue_pairs, device, lambda: ["roan%d" % i for i in range(int((sys.argv + ["1"])[1]))]
 roan_figures.time.monotonic = lambda: float(now)
 model = roan_top.Model(Watch(), interval=1.0)
 while not model.stopped:
     model.watch.look()
-roan_top.run(model)
+if len(sys.argv) > 2:
+    print("\n".join(model.lines(80, int(sys.argv[2]))))
+else:
+    roan_top.run(model)
