@@ -54,6 +54,18 @@ exporter_outlives_a_device() {
 	END
 }
 
+# Wrong configurations of the CNI plug-in: status 1 and an error with this code; a newer version is accepted.
+cni() { CNI_COMMAND=$1 CNI_NETNS=/nonexistent CNI_CONTAINERID=0123456789 CNI_IFNAME=eth0 "$REPO/tools/roan-cni" > "$dir/out"; }
+cni_refuses_it() { # CODE CONFIGURATION
+	! echo "$2" | cni ADD && grep -q "\"code\": $1, \"msg\"" "$dir/out" || { echo "$2"; cat "$dir/out"; return 1; }
+}
+cni_answers() {
+	cni_refuses_it 7 '[]' && cni_refuses_it 7 '{"cniVersion":"1.0.0","prevResult":null}' && cni_refuses_it 7 '{"cniVersion":5}' &&
+		cni_refuses_it 7 '{"cniVersion":"1.0.0","prefix":5,"prevResult":{"ips":[]}}' &&
+		cni_refuses_it 100 '{"cniVersion":"1.1.0","prefix":null,"prevResult":{"ips":[]}}' &&
+		cni_refuses_it 6 '{' && echo '{"cniVersion":"1.1.0"}' | cni STATUS && [ ! -s "$dir/out" ]
+}
+
 peer_is_cleaned() {
 	python3 - "$REPO/tools" <<-'END'
 		import sys
@@ -144,6 +156,7 @@ else
 	ktap_skip "exporter: the same" "no prometheus_client"
 	ktap_skip "exporter: a device goes, the output of rdma is cut off" "no prometheus_client"
 fi
+ktap_check "roan-cni: wrong configurations" cni_answers
 ktap_check "doctor: texts of a peer" peer_is_cleaned
 ktap_check "doctor --listen: its device goes during a visit" listener_goes_on
 if command -v gnuplot > /dev/null; then
