@@ -298,9 +298,19 @@ static void execute_flush(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	roan_responder_done_op(&qp->rq.resp, &rx->pkt);
 }
 
+/* The first request executed in RTR shows that the peer is up: raise COMM_EST, which the CM waits for (11.6.3.1). */
+static void rx_note_established(struct roan_qp *qp)
+{
+	if (qp->comm_est_sent || qp->state != IB_QPS_RTR)
+		return;
+	qp->comm_est_sent = true;
+	roan_defer(&qp->deferred, ROAN_DEFER_EV_COMM_EST);
+}
+
 static void execute_request(struct roan_qp *qp, struct roan_rx_ctx *rx, const struct roan_request *exec)
 	__must_hold(&qp->rq.lock)
 {
+	rx_note_established(qp);
 	switch (rx->pkt.info->op) {
 	case ROAN_OP_SEND:
 		return execute_send(qp, rx, exec);
@@ -355,15 +365,6 @@ static void rx_count_verdict(struct roan_qp *qp, struct roan_rx_ctx *rx, enum ro
 		}
 		break;
 	}
-}
-
-/* The first packet received in RTR shows that the peer is up: raise COMM_EST, which the CM waits for (11.6.3.1). */
-static void rx_note_established(struct roan_qp *qp)
-{
-	if (qp->comm_est_sent || qp->state != IB_QPS_RTR)
-		return;
-	qp->comm_est_sent = true;
-	roan_defer(&qp->deferred, ROAN_DEFER_EV_COMM_EST);
 }
 
 /*
@@ -467,7 +468,6 @@ void roan_recv_request(struct roan_qp *qp, struct roan_rx_ctx *rx)
 		roan_count(qp->dev, rx_bad_state);
 		goto unlock;
 	}
-	rx_note_established(qp);
 	rx_note_port(qp, rx);
 	if (rx_must_queue(qp, &rx->pkt))
 		rx_queue_behind(qp, rx);
