@@ -56,8 +56,12 @@ static enum roan_counter rx_refused(const struct roan_qp *qp, const struct roan_
 	} else {
 		rcu_read_lock();
 		av = roan_qp_av(qp);
-		ok = av && roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);
-		ifindex = av ? av->ifindex : 0;
+		if (!av) {	/* not in RTR yet */
+			rcu_read_unlock();
+			return ROAN_CNT_rx_bad_state;
+		}
+		ok = roan_gid_equal(&av->dgid, &rx->saddr) && roan_gid_equal(&av->sgid, &rx->daddr);
+		ifindex = av->ifindex;
 		rcu_read_unlock();
 	}
 	if (!ok)

@@ -217,7 +217,7 @@ def headers(v):
         v.expect(f"a group that no QP has joined, {why}", datagram(bth(UD_SEND, qpn) + deth() + bytes(8), dst="224.0.0.1"), {why: 1})
     v.expect("a broadcast address", datagram(bth(UD_SEND, v.ud.qp_num) + deth() + bytes(8), dst="255.255.255.255"), {"rx_wrong_peer": 1})
     init = v.qp(e.IBV_QPT_RC)
-    v.expect("a QP in INIT", datagram(bth(SEND_ONLY, init.qp_num) + bytes(8)), {"rx_wrong_peer": 1})
+    v.expect("a QP in INIT", datagram(bth(SEND_ONLY, init.qp_num) + bytes(8)), {"rx_bad_state": 1})
     init.close()
 
 
