@@ -41,25 +41,30 @@ static struct roan_user *share_find(struct roan_dev *dev, kuid_t uid)
 	list_for_each_entry(user, &dev->users, on_dev)
 		if (uid_eq(user->uid, uid))
 			return user;
-	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-	if (!user)
-		return ERR_PTR(-ENOMEM);
-	user->uid = uid;
-	list_add(&user->on_dev, &dev->users);
-	return user;
+	return NULL;
 }
 
 struct roan_user *roan_user_get(struct roan_dev *dev)
 {
-	struct roan_user *user;
+	struct roan_user *user, *fresh;
 
 	if (ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
 		return NULL;
+	/* Not under the mutex: at a cgroup's limit it takes long. */
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	if (!fresh)
+		return ERR_PTR(-ENOMEM);
 	mutex_lock(&users_mutex);
 	user = share_find(dev, roan_user_uid());
-	if (!IS_ERR(user))
-		user->n_contexts++;
+	if (!user) {
+		user = fresh;
+		fresh = NULL;
+		user->uid = roan_user_uid();
+		list_add(&user->on_dev, &dev->users);
+	}
+	user->n_contexts++;
 	mutex_unlock(&users_mutex);
+	kfree(fresh);
 	return user;
 }
 

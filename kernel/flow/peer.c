@@ -28,24 +28,29 @@ static struct roan_peer *peer_find(struct hlist_head *list, const struct roan_av
 	hlist_for_each_entry(peer, list, on_dev)
 		if (roan_gid_equal(&peer->sgid, &av->sgid) && roan_gid_equal(&peer->dgid, &av->dgid))
 			return peer;
-	peer = kzalloc(sizeof(*peer), GFP_KERNEL_ACCOUNT);
-	if (!peer)
-		return NULL;
-	peer->sgid = av->sgid;
-	peer->dgid = av->dgid;
-	hlist_add_head(&peer->on_dev, list);
-	return peer;
+	return NULL;
 }
 
+/* Memory is allocated before the mutex: at a cgroup's limit it takes long, and all users of the host take the mutex. */
 struct roan_peer *roan_peer_get(struct roan_dev *dev, const struct roan_av *av)
 {
-	struct roan_peer *peer;
+	struct roan_peer *peer, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	struct hlist_head *list = peer_list(dev, av);
 
+	if (!fresh)
+		return NULL;
 	mutex_lock(&peers_mutex);
-	peer = peer_find(peer_list(dev, av), av);
-	if (peer)
-		peer->n_qps++;
+	peer = peer_find(list, av);
+	if (!peer) {
+		peer = fresh;
+		fresh = NULL;
+		peer->sgid = av->sgid;
+		peer->dgid = av->dgid;
+		hlist_add_head(&peer->on_dev, list);
+	}
+	peer->n_qps++;
 	mutex_unlock(&peers_mutex);
+	kfree(fresh);
 	return peer;
 }
 

@@ -25,14 +25,12 @@ static struct roan_odp_share *odp_share_find(const struct roan_dev *dev, kuid_t 
 	return NULL;
 }
 
-static struct roan_odp_share *odp_share_new(const struct roan_dev *dev, kuid_t uid)
+static void odp_share_init(struct roan_odp_share *share, const struct roan_dev *dev, kuid_t uid)
 {
-	struct roan_odp_share *share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
 	int job;
 
-	if (!share)
-		return NULL;
 	lockdep_assert_held(&shares_lock);
+	refcount_set(&share->refs, 1);
 	share->dev = dev;
 	share->uid = uid;
 	spin_lock_init(&share->lock);
@@ -41,23 +39,25 @@ static struct roan_odp_share *odp_share_new(const struct roan_dev *dev, kuid_t u
 		INIT_LIST_HEAD(&share->running[job]);
 	}
 	list_add(&share->link, &shares);
-	return share;
 }
 
 struct roan_odp_share *roan_odp_share_get(const struct roan_dev *dev)
 {
-	struct roan_odp_share *share;
+	struct roan_odp_share *share, *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 
+	if (!fresh)	/* not allocated under the lock: it takes long at a cgroup's limit */
+		return NULL;
 	mutex_lock(&shares_lock);
 	share = odp_share_find(dev, roan_user_uid());
 	if (share) {
 		refcount_inc(&share->refs);
 	} else {
-		share = odp_share_new(dev, roan_user_uid());
-		if (share)
-			refcount_set(&share->refs, 1);
+		share = fresh;
+		fresh = NULL;
+		odp_share_init(share, dev, roan_user_uid());
 	}
 	mutex_unlock(&shares_lock);
+	kfree(fresh);
 	return share;
 }
 
