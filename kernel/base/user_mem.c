@@ -13,7 +13,8 @@
 #include <linux/workqueue.h>
 #include "base/user_mem.h"
 
-#define CHECK_EVERY	(HZ / 10)
+#define CHECK_EVERY	((unsigned long)HZ / 10)
+#define CHECK_SHARE	50	/* looking takes at most this part of a CPU, whatever is retained */
 #define PIECE_ORDER	4	/* pages of a mapping are allocated 16 at a time where memory is not fragmented */
 
 static LIST_HEAD(retained);		/* struct roan_mmap.retained_link */
@@ -67,8 +68,11 @@ bool roan_user_mem_free_unmapped(void)
 
 static void check_retained_work(struct work_struct *work)
 {
+	u64 began = ktime_get_ns();
+
 	if (roan_user_mem_free_unmapped())
-		schedule_delayed_work(to_delayed_work(work), CHECK_EVERY);
+		schedule_delayed_work(to_delayed_work(work),
+				      max(CHECK_EVERY, nsecs_to_jiffies(CHECK_SHARE * (ktime_get_ns() - began))));
 }
 
 static DECLARE_DELAYED_WORK(check_retained, check_retained_work);
