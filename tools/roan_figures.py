@@ -88,10 +88,9 @@ def histograms(dev):
 
 def device(dev):
     """State, rate and algorithm of a device, its counters, and the time in us for which pauses held back a packet."""
-    folder = port(dev)
+    folder, count = port(dev), counters(dev)
     return {"device": dev, "state": read(folder, "state").split(": ")[1].lower(), "algo": read(folder, "cc_param/algo"),
-            "mbps": round(float(read(folder, "rate").split()[0]) * 1000), "counters": counters(dev),
-            "paused_us": int(read(folder, "counters/port_xmit_wait"))}
+            "mbps": round(float(read(folder, "rate").split()[0]) * 1000), "paused_us": count.pop("paused_us", 0), "counters": count}
 
 
 # ---- queue pairs ----

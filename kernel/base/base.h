@@ -105,7 +105,6 @@ void roan_qp_exit(void);
 /* ---- stats.c ---- */
 
 struct rdma_hw_stats *roan_alloc_port_stats(struct ib_device *dev, u32 port);
-int roan_get_hw_stats(struct ib_device *dev, struct rdma_hw_stats *stats, u32 port, int index);
 const char *roan_counter_name(enum roan_counter which);
 u64 roan_stats_sum(const struct roan_dev *dev, enum roan_counter which);
 void roan_stats_histogram(const struct roan_dev *dev, enum roan_latency which, struct roan_histogram *sum);

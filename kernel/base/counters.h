@@ -65,6 +65,8 @@
 	X(pause_ignored, "frames",	\
 	  "802.1Qbb frames received: priority not in pfc_prio_mask, or that of CNPs, or after a watchdog event") \
 	X(pfc_storm, "events", "the watchdog ended a pause")	\
+	X(paused_us, "us",	\
+	  "time during which PFC held back a packet of at least one QP; `port_xmit_wait` with 64 bits") \
 	X(tx_prio0_pause, "frames", "802.1Qbb frames sent for the priority: XOFF, its renewal, or XON")	\
 	X(tx_prio1_pause, "frames", "802.1Qbb frames sent for the priority: XOFF, its renewal, or XON")	\
 	X(tx_prio2_pause, "frames", "802.1Qbb frames sent for the priority: XOFF, its renewal, or XON")	\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Adds up what the CPUs have counted, and shows the counters of counters.h through the RDMA core: `rdma statistic` and
- * ports/1/hw_counters/. sysfs_latency.c shows the histograms. Does not count events.
+ * Adds up what the CPUs have counted, and names the counters of counters.h for the RDMA core: `rdma statistic` and
+ * ports/1/hw_counters/. verbs/pma.c and sysfs_latency.c show the sums. Does not count events.
  */
 #include "base/base.h"
 
@@ -45,16 +45,4 @@ void roan_stats_histogram(const struct roan_dev *dev, enum roan_latency which, s
 struct rdma_hw_stats *roan_alloc_port_stats(struct ib_device *dev, u32 port)
 {
 	return rdma_alloc_hw_stats_struct(descs, ARRAY_SIZE(descs), RDMA_HW_STATS_DEFAULT_LIFESPAN);
-}
-
-int roan_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port, int index)
-{
-	struct roan_dev *dev = to_roan_dev(ibdev);
-	int i;
-
-	if (!port || !stats)
-		return -EINVAL;
-	for (i = 0; i < ROAN_NUM_COUNTERS; i++)
-		stats->value[i] = roan_stats_sum(dev, i);
-	return ROAN_NUM_COUNTERS;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Performance management MADs to this port: its counters for InfiniBand tools and ports/1/counters/ (IBTA vol. 1,
- * 16.1.3). Does not set counters, and does not answer other management classes.
+ * The counters of the port: hw_counters/, and by performance management MADs, for InfiniBand tools and
+ * ports/1/counters/ (IBTA vol. 1, 16.1.3). Does not set counters, and does not answer other management classes.
  */
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
@@ -126,4 +126,18 @@ int roan_process_mad(struct ib_device *ibdev, int flags, u32 port, const struct 
 		out->mad_hdr.status = cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB);
 	}
 	return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
+}
+
+/* What CPUs count, but for the time of pauses, which is that of all QPs together. */
+int roan_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port, int index)
+{
+	struct roan_dev *dev = to_roan_dev(ibdev);
+	int i;
+
+	if (!port || !stats)
+		return -EINVAL;
+	for (i = 0; i < ROAN_NUM_COUNTERS; i++)
+		stats->value[i] = roan_stats_sum(dev, i);
+	stats->value[ROAN_CNT_paused_us] = div_u64(roan_pfc_waited(dev), NSEC_PER_USEC);
+	return ROAN_NUM_COUNTERS;
 }

@@ -146,6 +146,7 @@ int roan_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
 void roan_mcast_detach_all(struct roan_qp *qp);			/* destroy_qp */
 void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool gone);	/* RTNL held */
 /* pma.c, restrack.c */
+int roan_get_hw_stats(struct ib_device *dev, struct rdma_hw_stats *stats, u32 port, int index);
 int roan_process_mad(struct ib_device *dev, int flags, u32 port, const struct ib_wc *wc, const struct ib_grh *grh,
 		     const struct ib_mad *in, struct ib_mad *out, size_t *out_size, u16 *out_pkey_index);
 int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *qp);

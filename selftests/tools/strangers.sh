@@ -10,7 +10,6 @@ mkdir -p "$dir/bin" "$port"/{cc_param,hw_counters,counters} "$dir/etc/a.conf"
 echo '4: ACTIVE' > "$port/state"
 echo '10 Gb/sec (1X QDR)' > "$port/rate"
 echo dcqcn > "$port/cc_param/algo"
-echo 0 > "$port/counters/port_xmit_wait"
 echo 0 | tee "$port/hw_counters/sent_bytes" > "$port/hw_counters/rcvd_bytes"
 # `rdma` writes a process's name as it is: here with an escape sequence, and a byte that is not UTF-8.
 cat > "$dir/bin/rdma" <<'END'

@@ -96,8 +96,14 @@ def xmit_wait():
         return int(f.read())
 
 
+def paused_us():
+    time.sleep(0.05)    # the core reads the counters anew after 10 ms
+    with open(f"/proc/1/root/sys/class/infiniband/{p.DEV}/ports/1/hw_counters/paused_us") as f:
+        return int(f.read())
+
+
 def waiting_is_counted(h):
-    before = xmit_wait()
+    paused, before = paused_us(), xmit_wait()
     h.pause(1 << 3)
     time.sleep(0.05)
     idle = xmit_wait() - before
@@ -110,6 +116,7 @@ def waiting_is_counted(h):
     time.sleep(0.1)
     check("port_xmit_wait counts while a packet waits, in microseconds", idle == 0, during >= 300000, total >= during,
           xmit_wait() - before == total)
+    check("paused_us counts the same", paused_us() - paused == total)
     h.go()
 
 
