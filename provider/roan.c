@@ -274,7 +274,7 @@ static int query_context(struct roan_context *roan)
 
 /*
  * libibverbs 59 to 61 and 62 to 63 register providers under the same name, but their operations are at different offsets.
- * Each release with another operation has a longer struct verbs_context, whose length libibverbs stores in it.
+ * struct verbs_context is longer in each release that adds an operation; libibverbs stores the length in it.
  */
 static int check_release(const struct roan_context *roan)
 {

@@ -43,7 +43,7 @@ void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 
 	smp_mb__before_atomic();	/* what the caller wrote: pairs with the xchg() of deferred_run_list() */
 	set_bit(what, &item->bits);
-	preempt_disable();	/* between QUEUED and the list nobody else can queue the item; and stay on this CPU */
+	preempt_disable();	/* no other task can queue the item until it is on the list; and stay on this CPU */
 	if (!test_and_set_bit(QUEUED, &item->bits)) {
 		refcount_inc(item->refs);
 		queues = this_cpu_ptr(&deferred_cpus);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Preloaded, makes libibverbs one whose struct verbs_context has an operation more than that of the release which the
- * provider was built for. Run by check.sh.
+ * Preloaded into a program, it makes struct verbs_context one operation longer, as a later libibverbs would. The
+ * provider was built without that operation. Run by check.sh.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -146,8 +146,8 @@ static void sack__not_to_others(struct kunit *test)
 }
 
 /*
- * A forger who knows no PSN finds a duplicate at once. What it says about its version does not count: an ACK that names
- * a READ makes a peer of another kind take the READ for complete.
+ * A forged packet with any PSN is a duplicate half of the time. Its version must not count: an ACK that names a READ
+ * makes a peer that is not roan take the READ for complete.
  */
 static void sack__version_of_far_packets_is_ignored(struct kunit *test)
 {
