@@ -13,6 +13,7 @@
 #define QP_FAULT_BYTES	SZ_256K	/* of them, not for packets that are kept after a gap */
 #define DEV_MAX_BYTES	SZ_16M	/* all QPs of a device */
 #define RUN_PACKETS	128	/* executed at once; the remainder is deferred */
+#define FIND_STEPS	256	/* entries passed in search of a packet's place */
 
 struct rxq_entry {
 	struct list_head link;	/* rq.odp_rxq */
@@ -21,9 +22,23 @@ struct rxq_entry {
 	struct roan_rx_ctx rx;
 };
 
-static struct rxq_entry *rxq_last(const struct roan_rq *rq)
+/*
+ * Returns the entry of @psn, else the last one before it, else NULL: the queue of an RC QP is in order of PSNs, also if
+ * the path reorders packets. Newest first, as most packets come in order. Other transports append.
+ */
+static struct rxq_entry *rxq_find(const struct roan_qp *qp, u32 psn)
+	__must_hold(&qp->rq.lock)
 {
-	return list_last_entry(&rq->odp_rxq, struct rxq_entry, link);
+	struct rxq_entry *w;
+	u32 steps = 0;
+
+	list_for_each_entry_reverse(w, &qp->rq.odp_rxq, link) {
+		if (qp->transport != ROAN_TP_RC || psn_diff(w->rx.pkt.psn, psn) <= 0)
+			return w;
+		if (++steps == FIND_STEPS)
+			break;
+	}
+	return NULL;
 }
 
 static u8 rxq_tclass(const struct roan_rx_ctx *rx)
@@ -77,17 +92,18 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 {
 	struct roan_rq *rq = &qp->rq;
 	u32 bytes = sizeof(struct rxq_entry);
-	struct rxq_entry *w;
+	struct rxq_entry *before, *w;
 
 	lockdep_assert_held(&rq->lock);
 	if (rx->is_deferred) {
 		rx->still_blocked = true;
 		return true;
 	}
+	before = rxq_find(qp, rx->pkt.psn);
 	/* the same packet may have come before and found no space: its start time stays */
 	if (list_empty(&rq->odp_rxq) && rq->rnr_defer.psn != rx->pkt.psn)
 		roan_rnr_defer_begin(&rq->rnr_defer, rx->pkt.psn, ktime_get_ns());
-	if (list_empty(&rq->odp_rxq) || rxq_last(rq)->rx.skb != rx->skb)
+	if (!before || before->rx.skb != rx->skb)
 		bytes += rx->skb->truesize;
 	w = roan_rxq_has_space(qp, bytes, false) ? kmalloc(sizeof(*w), GFP_ATOMIC | __GFP_NOWARN) : NULL;
 	if (!w)
@@ -97,7 +113,7 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	w->rx = *rx;
 	w->rx.is_deferred = true;
 	roan_rx_hold_skb(&w->rx);
-	list_add_tail(&w->link, &rq->odp_rxq);
+	list_add(&w->link, before ? &before->link : &rq->odp_rxq);
 	rxq_account(qp, w, 1);
 	roan_count(qp->dev, rx_fault_queued);
 	return true;
@@ -112,12 +128,14 @@ bool roan_odp_rxq_precedes(const struct roan_qp *qp, u32 psn)
 
 bool roan_odp_rxq_has(const struct roan_qp *qp, u32 psn)
 {
-	return psn_diff(psn, rxq_last(&qp->rq)->rx.pkt.psn) <= 0;
+	const struct rxq_entry *w = rxq_find(qp, psn);
+
+	return !w || w->rx.pkt.psn == psn;
 }
 
 bool roan_odp_rxq_is_far(const struct roan_qp *qp, u32 psn)
 {
-	const struct roan_pkt *last = &rxq_last(&qp->rq)->rx.pkt;
+	const struct roan_pkt *last = &list_last_entry(&qp->rq.odp_rxq, struct rxq_entry, link)->rx.pkt;
 	u32 responses = last->info->op == ROAN_OP_READ ? last->dma_len >> qp->mtu_shift : 0;
 
 	return psn_diff(psn, psn_add(last->psn, responses)) >= ROAN_EARLY_WINDOW;

@@ -63,11 +63,11 @@ enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, stru
 /* ---- odp_rxqueue.c, odp_resume.c ---- */
 
 /* All with rq.lock held. */
-/* appends the packet; false: no space. A packet that is queued already keeps its place */
+/* adds the packet, RC: in order of PSNs; false: no space. A packet that is queued already keeps its place */
 bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx);
 /* RC: true if the first packet of the queue is @psn or an earlier one */
 bool roan_odp_rxq_precedes(const struct roan_qp *qp, u32 psn);
-/* the queue is not empty: returns true if it holds @psn or a later PSN */
+/* after roan_odp_rxq_precedes(): true if @psn is queued, or its place is too far from the end to be looked for */
 bool roan_odp_rxq_has(const struct roan_qp *qp, u32 psn);
 /* the queue is not empty: returns true if @psn is so far behind it that it may be forged */
 bool roan_odp_rxq_is_far(const struct roan_qp *qp, u32 psn);

@@ -385,6 +385,26 @@ def no_room(a, b):
     check("a peer that meets a full queue retries with growing delay", full=full, done=done)
 
 
+def reordered(a, b, n):
+    """The path delays three packets of four, so each fourth one arrives before them. The first packet waits already."""
+    netem = "tc -n h1 qdisc %s dev v1 root netem delay 20ms reorder 100%% gap 4"
+    pair(a, b)
+    a.fill(7, n)
+    waits, resent, twice = b.count("rx_fault_queued"), a.count("resent_pkts"), b.count("duplicate_request")
+    freeze()
+    a.write(0, 1, KB)
+    first = until(20, lambda: b.count("rx_fault_queued") == waits + 1)
+    subprocess.run((netem % "add").split(), check=True)
+    for i in range(1, n):
+        a.write(i, 1, KB)
+    queued = until(20, lambda: b.count("rx_fault_queued") >= waits + n)
+    resent, twice = a.count("resent_pkts") - resent, b.count("duplicate_request") - twice
+    subprocess.run((netem % "del").split(), check=True)
+    thaw()
+    check("reordered packets are queued in order, and none is sent again", first=first, queued=queued, resent=resent < n / 4,
+          twice=twice < n / 4, done=a.done(n, 30) == [0] * n)
+
+
 def datagrams(a, b, n, length):
     """Returns the number of datagrams that did not arrive, and whether the others are in order."""
     pair(a, b, "UD")
@@ -438,6 +458,7 @@ def main():
     check("off by default", done=a.done(4, 30) == [0] * 4, right=b.right(0, 4), none=ear.heard() == [])
     impatience(a, b)
     no_room(a, b)
+    reordered(a, b, 13)   # a new QP sends 16 packets without an ACK
     check("datagrams are queued in order", arrived=datagrams(a, b, 20, 1024) == (0, True))
     lost, right = datagrams(a, b, 900, 4000)
     check("datagrams beyond the limit are dropped and counted", lost=0 < lost < 900, right=right)
