@@ -217,7 +217,6 @@ struct roan_qp {
 	u32 access;			/* remote access allowed, IB_ACCESS_REMOTE_* */
 	u8  min_rnr_timer;
 	struct roan_av __rcu *av;	/* connected QPs; replaced under both queue locks and mutex; see roan_qp_av() */
-	struct roan_pd *pd;
 	struct roan_cq *scq, *rcq;
 	struct roan_srq *srq;
 	struct roan_comp_counts *comp_counts;	/* comp_count.h; NULL: none attached. mutex; READ_ONCE() without */
@@ -270,7 +269,6 @@ static inline struct roan_##name *to_roan_##name(struct ib_##core *ib)			\
 
 ROAN_DEFINE_TO(dev, device)
 ROAN_DEFINE_TO(ucontext, ucontext)
-ROAN_DEFINE_TO(pd, pd)
 ROAN_DEFINE_TO(ah, ah)
 ROAN_DEFINE_TO(mr, mr)
 ROAN_DEFINE_TO(mw, mw)

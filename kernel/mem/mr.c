@@ -406,7 +406,7 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	if (k->is_mw || mr->kind != ROAN_MR_FAST || (wqe->reg.key ^ k->key) >> 8)
 		goto put;
 	verr = ROAN_VERR_BAD_PD;
-	if (mr->ib.pd != &qp->pd->ib)
+	if (mr->ib.pd != qp->ib.pd)
 		goto put;
 	verr = ROAN_VERR_BAD_ACCESS;
 	if (wqe->reg.access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
@@ -455,7 +455,7 @@ static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 	if (mr->kind != ROAN_MR_FAST)
 		goto put;
 	verr = ROAN_VERR_BAD_PD;
-	if (mr->ib.pd != &qp->pd->ib)
+	if (mr->ib.pd != qp->ib.pd)
 		goto put;
 	verr = mr_free(mr, key, remote);
 wait:

@@ -82,7 +82,7 @@ static u32 mw_check_mr(struct roan_qp *qp, const struct roan_mr *mr, const struc
 	/* Pairs with the release in mr.c: the fields that describe the region were written before it became valid. */
 	if (smp_load_acquire(&mr->state) != ROAN_MR_VALID)
 		return ROAN_VERR_BAD_KEY;
-	if (mr->ib.pd != &qp->pd->ib)
+	if (mr->ib.pd != qp->ib.pd)
 		return ROAN_VERR_BAD_PD;
 	if (!(mr->access & IB_ACCESS_MW_BIND))
 		return ROAN_VERR_BAD_ACCESS;
@@ -110,7 +110,7 @@ static u32 mw_get_mr(struct roan_qp *qp, const struct roan_send_wqe *wqe, struct
 	 * A count makes a deregistration of the region fail, so a QP of another PD must not raise it: its user may have
 	 * guessed the key. Re-registration may change the PD here; mw_check_mr() compares it again.
 	 */
-	if (!verr && READ_ONCE((*mr)->ib.pd) != &qp->pd->ib)
+	if (!verr && READ_ONCE((*mr)->ib.pd) != qp->ib.pd)
 		verr = ROAN_VERR_BAD_PD;
 	if (!verr && !atomic_inc_unless_negative(&(*mr)->n_mws))	/* dereg or rereg runs */
 		verr = ROAN_VERR_BAD_KEY;
@@ -139,7 +139,7 @@ static u32 mw_check_bind(struct roan_qp *qp, const struct roan_mw_binding *win, 
 {
 	if (win->destroying)
 		return ROAN_VERR_BAD_KEY;
-	if (win->pd != &qp->pd->ib)
+	if (win->pd != qp->ib.pd)
 		return ROAN_VERR_BAD_PD;
 	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED))
 		return ROAN_VERR_BAD_BIND;
@@ -209,7 +209,7 @@ u32 roan_mw_invalidate(struct roan_qp *qp, struct roan_mw_binding *win, u32 key)
 	struct roan_mr *mr = NULL;
 
 	spin_lock_bh(&win->lock);
-	if (win->pd != &qp->pd->ib) {
+	if (win->pd != qp->ib.pd) {
 		verr = ROAN_VERR_BAD_PD;
 	} else if (win->type == IB_MW_TYPE_2 && win->valid && win->key.key == key && win->qpn == qp->ib.qp_num) {
 		mr = mw_unbind(win);

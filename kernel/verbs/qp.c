@@ -241,7 +241,6 @@ static void qp_init_members(struct roan_qp *qp, const struct ib_qp_init_attr *in
 	qp->transport = qp_transport_of(init->qp_type);
 	qp->state = IB_QPS_RESET;
 	qp->pkey = ROAN_DEFAULT_PKEY;
-	qp->pd = to_roan_pd(qp->ib.pd);
 	qp->scq = init->send_cq ? to_roan_cq(init->send_cq) : NULL;
 	qp->rcq = init->recv_cq ? to_roan_cq(init->recv_cq) : NULL;
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;

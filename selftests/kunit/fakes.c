@@ -8,7 +8,6 @@ static void init_qp(struct roan_qp *qp, struct fake *f, u32 qpn)
 	qp->ib.device = &f->dev.ib;
 	qp->ib.pd = &f->pd.ib;
 	qp->ib.qp_num = qpn;
-	qp->pd = &f->pd;
 	qp->user = true;
 	qp->transport = ROAN_TP_RC;
 	qp->access = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC |

@@ -242,14 +242,14 @@ static void frmr_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key ^ 0x100, 0), (u32)ROAN_VERR_BAD_KEY);	/* another index */
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 1u << 31), (u32)ROAN_VERR_BAD_ACCESS);
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, user, user->key.key, 0), (u32)ROAN_VERR_BAD_KEY);
-	f->qp.pd = &f->other_pd;
+	f->qp.ib.pd = &f->other_pd.ib;
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_PD);
-	f->qp.pd = &f->pd;
+	f->qp.ib.pd = &f->pd.ib;
 	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
-	f->qp.pd = &f->other_pd;
+	f->qp.ib.pd = &f->other_pd.ib;
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), (u32)ROAN_VERR_BAD_PD);
-	f->qp.pd = &f->pd;
+	f->qp.ib.pd = &f->pd.ib;
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), 0u);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, user->key.key), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, user->key.key, IOVA, 1), 0u);
@@ -542,9 +542,9 @@ static void binds_that_are_refused(struct kunit *test)
 	f->qp.transport = ROAN_TP_UD;
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 1), (u32)ROAN_VERR_BAD_BIND);
 	f->qp.transport = ROAN_TP_RC;
-	f->qp.pd = &f->other_pd;
+	f->qp.ib.pd = &f->other_pd.ib;
 	KUNIT_EXPECT_EQ(test, bind(&f->qp, win, mr, IOVA, 1), (u32)ROAN_VERR_BAD_PD);
-	f->qp.pd = &f->pd;
+	f->qp.ib.pd = &f->pd.ib;
 
 	KUNIT_EXPECT_EQ(test, win->key.key, key);
 	KUNIT_EXPECT_FALSE(test, win->valid);
