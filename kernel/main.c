@@ -18,18 +18,14 @@ static int __init roan_init(void)
 	err = roan_crc_init();
 	if (err)
 		return err;
-	err = roan_deferred_init();
-	if (err)
-		goto err_crc;
+	roan_deferred_init();
 	err = roan_odp_init();
 	if (err)
 		goto err_deferred;
 	err = roan_flush_worker_init();
 	if (err)
 		goto err_odp;
-	err = roan_qp_init();
-	if (err)
-		goto err_flush_worker;
+	roan_qp_init();
 	roan_pacing_init();
 	err = roan_qos_init();
 	if (err)
@@ -65,13 +61,11 @@ err_qos:
 err_qp:
 	roan_tx_inflight_exit();
 	roan_qp_exit();
-err_flush_worker:
 	roan_flush_worker_exit();
 err_odp:
 	roan_odp_exit();
 err_deferred:
 	roan_deferred_exit();
-err_crc:
 	roan_crc_exit();
 	return err;
 }
