@@ -179,8 +179,7 @@ static void device_init_ibdev(struct roan_dev *dev)
 	ib_set_device_ops(ib, &roan_comp_cntr_ops);
 	ib_set_device_ops(ib, &roan_dmah_ops);
 	roan_l3_init(dev);
-	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
-		ib->driver_def = roan_uapi_defs;
+	ib->driver_def = roan_uapi_defs;
 }
 
 static void device_log_port_in_use(const char *name, struct net_device *ndev)

@@ -256,7 +256,7 @@ int roan_l3_notifiers_init(void)
 {
 	int err = register_inetaddr_notifier(&inetaddr_notifier);
 
-	if (err || !IS_ENABLED(CONFIG_IPV6))
+	if (err)
 		return err;
 	err = register_inet6addr_notifier(&inet6addr_notifier);
 	if (err)
@@ -266,7 +266,6 @@ int roan_l3_notifiers_init(void)
 
 void roan_l3_notifiers_exit(void)
 {
-	if (IS_ENABLED(CONFIG_IPV6))
-		unregister_inet6addr_notifier(&inet6addr_notifier);
+	unregister_inet6addr_notifier(&inet6addr_notifier);
 	unregister_inetaddr_notifier(&inetaddr_notifier);
 }
