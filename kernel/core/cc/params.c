@@ -3,7 +3,7 @@
 #include "core/cc/cc.h"
 
 #define X(n, u, lo, hi, p, m, text)							\
-	[ROAN_CC_PARAM_##n] = { .name = #n, .unit = u, .meaning = text, .min = lo, .max = hi, .paper = p, .mlx = m },
+	[ROAN_CC_PARAM_##n] = { .name = #n, .min = lo, .max = hi, .paper = p, .mlx = m },
 const struct roan_cc_param_info roan_cc_param_table[ROAN_CC_NUM_PARAMS] = {
 	ROAN_CC_PARAMS(X)
 };

@@ -92,8 +92,6 @@ enum roan_cc_param { ROAN_CC_PARAMS(X) ROAN_CC_NUM_PARAMS };
 
 struct roan_cc_param_info {
 	const char *name;
-	const char *unit;
-	const char *meaning;
 	u32 min, max;		/* inclusive */
 	u32 paper, mlx;		/* defaults */
 };
