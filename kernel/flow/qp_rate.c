@@ -28,7 +28,7 @@ static u8 rate_own_algo(const struct roan_qp *qp)
 
 	if (!own || own & ROAN_CC_PINNED)
 		return own & ~ROAN_CC_PINNED;
-	return READ_ONCE(qp->dev->cc.no_program_algo) ? 0 : own;
+	return READ_ONCE(qp->dev->cc.program_algo) ? own : 0;
 }
 
 bool roan_rate_has_own_algo(const struct roan_qp *qp)

@@ -127,7 +127,7 @@ static int qp_cc_program_algo(struct roan_qp *qp, const char *name)
 	if (own < 0)
 		return own;
 	mutex_lock(&qp->mutex);
-	if (qp->cc_override & ROAN_CC_PINNED || READ_ONCE(qp->dev->cc.no_program_algo))
+	if (qp->cc_override & ROAN_CC_PINNED || !READ_ONCE(qp->dev->cc.program_algo))
 		err = -EPERM;
 	else
 		err = qp_cc_override(qp, own);

@@ -70,41 +70,29 @@ static int read_number(const char *buf, u32 max, u32 *value)
 	return kstrtou32(buf, 0, value) ?: (*value > max ? -ERANGE : 0);
 }
 
-static ssize_t traffic_class_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->qos.traffic_class));
-}
+/* A parameter that is stored as it is, in @field of struct roan_dev. */
+#define NUMBER(_name, field)										\
+static ssize_t _name##_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)	\
+{													\
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->field));				\
+}													\
+													\
+static ssize_t _name##_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr,		\
+			     const char *buf, size_t n)							\
+{													\
+	u32 value;											\
+	int err = read_number(buf, MAX_##_name, &value);						\
+													\
+	if (!err)											\
+		WRITE_ONCE(to_roan_dev(ibdev)->field, value);						\
+	return err ?: n;										\
+}													\
+static IB_PORT_ATTR_RW(_name)
 
-static ssize_t traffic_class_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
-				   size_t n)
-{
-	u32 value;
-	int err = read_number(buf, MAX_traffic_class, &value);
-
-	if (err)
-		return err;
-	WRITE_ONCE(to_roan_dev(ibdev)->qos.traffic_class, value);
-	return n;
-}
-static IB_PORT_ATTR_RW(traffic_class);
-
-static ssize_t link_speed_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->cc.link_speed));
-}
-
-static ssize_t link_speed_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
-				size_t n)
-{
-	u32 value;
-	int err = read_number(buf, MAX_link_speed, &value);
-
-	if (err)
-		return err;
-	WRITE_ONCE(to_roan_dev(ibdev)->cc.link_speed, value);
-	return n;
-}
-static IB_PORT_ATTR_RW(link_speed);
+NUMBER(program_algo, cc.program_algo);
+NUMBER(link_speed, cc.link_speed);
+NUMBER(traffic_class, qos.traffic_class);
+NUMBER(any_interface, any_interface);
 
 static ssize_t algo_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
@@ -126,24 +114,6 @@ static ssize_t algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attr
 }
 static IB_PORT_ATTR_RW(algo);
 
-static ssize_t program_algo_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", !READ_ONCE(to_roan_dev(ibdev)->cc.no_program_algo));
-}
-
-static ssize_t program_algo_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
-				  size_t n)
-{
-	u32 value;
-	int err = read_number(buf, MAX_program_algo, &value);
-
-	if (err)
-		return err;
-	WRITE_ONCE(to_roan_dev(ibdev)->cc.no_program_algo, !value);
-	return n;
-}
-static IB_PORT_ATTR_RW(program_algo);
-
 static const char * const peer_modes[] = { "auto", "standard" };
 
 static ssize_t peer_mode_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
@@ -162,25 +132,6 @@ static ssize_t peer_mode_store(struct ib_device *ibdev, u32 port, struct ib_port
 	return n;
 }
 static IB_PORT_ATTR_RW(peer_mode);
-
-static ssize_t any_interface_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(to_roan_dev(ibdev)->any_interface));
-}
-
-/* enum roan_any_interface */
-static ssize_t any_interface_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf,
-				   size_t n)
-{
-	u32 value;
-	int err = read_number(buf, MAX_any_interface, &value);
-
-	if (err)
-		return err;
-	WRITE_ONCE(to_roan_dev(ibdev)->any_interface, value);
-	return n;
-}
-static IB_PORT_ATTR_RW(any_interface);
 
 #define X(_name, ...)							\
 	static struct param param_##_name = {				\
@@ -220,6 +171,7 @@ void roan_cc_param_init(struct roan_cc_dev *cc)
 	enum roan_cc_algo algo;
 
 	cc->algo = ROAN_CC_DCQCN;
+	cc->program_algo = true;
 	for (algo = 0; algo < ROAN_CC_NUM_ALGOS; algo++)
 		roan_cc_params_default(&cc->params[algo], algo);
 }
