@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ib_post_send() and ib_post_recv() of kernel consumers. They fill the user's half of the same kind of ring that a user
- * maps.
+ * ib_post_send(), ib_post_recv() and ib_post_srq_recv() of kernel consumers. They fill the user's half of the same kind
+ * of ring that a user maps.
  * Callers may have interrupts disabled and hold locks. Filling a ring takes only post_lock, which the data path does
  * not take. With interrupts disabled, sending is deferred.
  * *bad is written on failure only: RDS expects it unchanged after success.
@@ -150,6 +150,45 @@ int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 	return err;
 }
 
+/* ---- receive queues and SRQs ---- */
+
+static int kpost_fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
+{
+	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
+	int i;
+
+	if (wr->num_sge < 0 || wr->num_sge > max_sge)
+		return -EINVAL;
+	*wqe = (struct roan_recv_wqe) { .wr_id = wr->wr_id, .num_sge = wr->num_sge };
+	for (i = 0; i < wr->num_sge; i++)
+		sges[i] = (struct roan_sge) {
+			.addr = wr->sg_list[i].addr,
+			.length = wr->sg_list[i].length,
+			.lkey = wr->sg_list[i].lkey,
+		};
+	return 0;
+}
+
+/* post_lock of the queue held. Writes *@bad on failure only. */
+static int kpost_recv_list(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr,
+			   const struct ib_recv_wr **bad)
+{
+	u32 n = 0;
+	int err = 0;
+
+	for (; wr; wr = wr->next, n++) {
+		struct roan_recv_wqe *wqe = roan_ring_post_slot(ring, n);
+
+		err = wqe ? kpost_fill_recv(wqe, max_sge, wr) : -ENOMEM;
+		if (err)
+			break;
+	}
+	if (err)
+		*bad = wr;
+	roan_ring_post(ring, n);
+	return err;
+}
+
 int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
@@ -161,9 +200,25 @@ int roan_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 		return -EINVAL;
 	}
 	spin_lock_irqsave(&qp->rq.post_lock, flags);
-	err = roan_recv_post(&qp->rq.ring, qp->rq.max_sge, wr, bad);
+	err = kpost_recv_list(&qp->rq.ring, qp->rq.max_sge, wr, bad);
 	spin_unlock_irqrestore(&qp->rq.post_lock, flags);
 	if (roan_ring_idle(&qp->rq.ring))
 		roan_qp_request_flush(qp);
+	return err;
+}
+
+int roan_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	struct roan_srq *srq = to_roan_srq(ibsrq);
+	unsigned long flags;
+	int err;
+
+	if (srq->user) {
+		*bad = wr;
+		return -EOPNOTSUPP;
+	}
+	spin_lock_irqsave(&srq->post_lock, flags);
+	err = kpost_recv_list(&srq->ring, srq->max_sge, wr, bad);
+	spin_unlock_irqrestore(&srq->post_lock, flags);
 	return err;
 }

@@ -1,50 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared receive queues: create, resize, query, destroy, events. Also how kernel consumers post receive work requests,
- * to an SRQ or to a QP's own receive queue. Does not fetch work requests from the ring: see rx/recv_fetch.c.
+ * Shared receive queues: create, resize, query, destroy, events. Kernel consumers post in kpost.c. Does not fetch work
+ * requests from the ring: see rx/recv_fetch.c.
  */
 #include "base/base.h"
 #include "verbs/verbs.h"
-
-/* ---- posting, also for the receive queue of a QP ---- */
-
-static int srq_fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
-{
-	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
-	int i;
-
-	if (wr->num_sge < 0 || wr->num_sge > max_sge)
-		return -EINVAL;
-	*wqe = (struct roan_recv_wqe) { .wr_id = wr->wr_id, .num_sge = wr->num_sge };
-	for (i = 0; i < wr->num_sge; i++)
-		sges[i] = (struct roan_sge) {
-			.addr = wr->sg_list[i].addr,
-			.length = wr->sg_list[i].length,
-			.lkey = wr->sg_list[i].lkey,
-		};
-	return 0;
-}
-
-/* post_lock of the queue held. Writes *@bad on failure only. */
-int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
-{
-	u32 n = 0;
-	int err = 0;
-
-	for (; wr; wr = wr->next, n++) {
-		struct roan_recv_wqe *wqe = roan_ring_post_slot(ring, n);
-
-		err = wqe ? srq_fill_recv(wqe, max_sge, wr) : -ENOMEM;
-		if (err)
-			break;
-	}
-	if (err)
-		*bad = wr;
-	roan_ring_post(ring, n);
-	return err;
-}
-
-/* ---- shared receive queues ---- */
 
 static void srq_put(struct roan_srq *srq)
 {
@@ -223,20 +183,4 @@ int roan_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	wait_for_completion(&srq->released);
 	roan_ring_free(&srq->ring);
 	return 0;
-}
-
-int roan_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
-{
-	struct roan_srq *srq = to_roan_srq(ibsrq);
-	unsigned long flags;
-	int err;
-
-	if (srq->user) {
-		*bad = wr;
-		return -EOPNOTSUPP;
-	}
-	spin_lock_irqsave(&srq->post_lock, flags);
-	err = roan_recv_post(&srq->ring, srq->max_sge, wr, bad);
-	spin_unlock_irqrestore(&srq->post_lock, flags);
-	return err;
 }

@@ -93,8 +93,6 @@ int roan_create_srq(struct ib_srq *srq, struct ib_srq_init_attr *init, struct ib
 int roan_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask, struct ib_udata *udata);
 int roan_query_srq(struct ib_srq *srq, struct ib_srq_attr *attr);
 int roan_destroy_srq(struct ib_srq *srq, struct ib_udata *udata);
-int roan_post_srq_recv(struct ib_srq *srq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
-int roan_recv_post(struct roan_ring *ring, u32 max_sge, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 
 /* qp.c, qp_state.c */
 int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_udata *udata);
@@ -121,6 +119,7 @@ void roan_qp_flush_on_device(const struct roan_dev *dev);
 /* kpost.c: kernel consumers */
 int roan_post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 int roan_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+int roan_post_srq_recv(struct ib_srq *srq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 
 /* qp_cc.c: congestion control of one QP */
 extern const struct uapi_definition roan_qp_cc_defs[];
