@@ -5,6 +5,7 @@
  * Callers may have interrupts disabled and hold locks. Filling a ring takes only post_lock, which the data path does
  * not take. With interrupts disabled, sending is deferred.
  * *bad is written on failure only: RDS expects it unchanged after success.
+ * The core passes no program's call: ib_device.uverbs_cmd_mask has none of the three. A program fills its ring itself.
  */
 #include "base/base.h"
 #include "tx/tx.h"
@@ -14,6 +15,12 @@ static_assert((int)ROAN_SEND_FENCE == IB_SEND_FENCE);
 static_assert((int)ROAN_SEND_SIGNALED == IB_SEND_SIGNALED);
 static_assert((int)ROAN_SEND_SOLICITED == IB_SEND_SOLICITED);
 static_assert((int)ROAN_SEND_INLINE == IB_SEND_INLINE);
+
+static void kpost_fill_sges(struct roan_sge *to, const struct ib_sge *from, int n)
+{
+	for (; n--; to++, from++)
+		*to = (struct roan_sge) { .addr = from->addr, .length = from->length, .lkey = from->lkey };
+}
 
 static int kpost_fill_ud(struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
@@ -84,8 +91,7 @@ static int kpost_fill_inline(const struct roan_qp *qp, struct roan_send_wqe *wqe
 
 static int kpost_fill_slot(const struct roan_qp *qp, struct roan_send_wqe *wqe, const struct ib_send_wr *wr)
 {
-	struct roan_sge *sges = roan_wqe_sges(wqe);
-	int i, err;
+	int err;
 
 	if (wr->num_sge < 0 || wr->num_sge > qp->sq.max_sge)
 		return -EINVAL;
@@ -100,12 +106,7 @@ static int kpost_fill_slot(const struct roan_qp *qp, struct roan_send_wqe *wqe, 
 	if (wqe->flags & ROAN_SEND_INLINE)
 		return kpost_fill_inline(qp, wqe, wr);
 	wqe->num_sge = wr->num_sge;
-	for (i = 0; i < wr->num_sge; i++)
-		sges[i] = (struct roan_sge) {
-			.addr = wr->sg_list[i].addr,
-			.length = wr->sg_list[i].length,
-			.lkey = wr->sg_list[i].lkey,
-		};
+	kpost_fill_sges(roan_wqe_sges(wqe), wr->sg_list, wr->num_sge);
 	return 0;
 }
 
@@ -128,7 +129,6 @@ static int kpost_list(struct roan_qp *qp, const struct ib_send_wr *wr, const str
 	return err;
 }
 
-/* Only the user may fill a mapped ring. */
 int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);
@@ -154,18 +154,10 @@ int roan_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 
 static int kpost_fill_recv(struct roan_recv_wqe *wqe, u32 max_sge, const struct ib_recv_wr *wr)
 {
-	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
-	int i;
-
 	if (wr->num_sge < 0 || wr->num_sge > max_sge)
 		return -EINVAL;
 	*wqe = (struct roan_recv_wqe) { .wr_id = wr->wr_id, .num_sge = wr->num_sge };
-	for (i = 0; i < wr->num_sge; i++)
-		sges[i] = (struct roan_sge) {
-			.addr = wr->sg_list[i].addr,
-			.length = wr->sg_list[i].length,
-			.lkey = wr->sg_list[i].lkey,
-		};
+	kpost_fill_sges((struct roan_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
 	return 0;
 }
 
@@ -213,10 +205,6 @@ int roan_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr, const 
 	unsigned long flags;
 	int err;
 
-	if (srq->user) {
-		*bad = wr;
-		return -EOPNOTSUPP;
-	}
 	spin_lock_irqsave(&srq->post_lock, flags);
 	err = kpost_recv_list(&srq->ring, srq->max_sge, wr, bad);
 	spin_unlock_irqrestore(&srq->post_lock, flags);
