@@ -6,7 +6,6 @@
  *
  * CNPs, and ACKs with no blocked data before them, are not checked here: a pause never blocks them.
  */
-#include <linux/etherdevice.h>
 #include <linux/if_ether.h>
 #include <linux/rtnetlink.h>
 #include "base/base.h"

@@ -5,10 +5,8 @@
  * (core/cc/pacer.c).
  */
 #include <linux/if_ether.h>
-#include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
-#include <net/inet_ecn.h>
 #include <net/sch_generic.h>
 #include "base/base.h"
 #include "base/trace.h"

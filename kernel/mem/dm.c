@@ -9,7 +9,6 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <rdma/uverbs_ioctl.h>
-#include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan_dm
 #include <rdma/uverbs_named_ioctl.h>
 #include "base/user_mem.h"

@@ -9,7 +9,6 @@
 #include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
-#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include "base/base.h"
 #include "net/net.h"

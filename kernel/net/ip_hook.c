@@ -9,23 +9,17 @@
  */
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
-#include <linux/igmp.h>
 #include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter.h>
-#include <linux/netfilter_ipv4.h>
-#include <linux/netfilter_ipv6.h>
 #include <linux/rtnetlink.h>
 #include <linux/udp.h>
 #include <linux/wait.h>
 #include <net/addrconf.h>
 #include <net/dsfield.h>
-#include <net/inet_dscp.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
-#include <net/ip6_fib.h>
-#include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/net_namespace.h>

@@ -5,8 +5,6 @@
  * would accept it as a packet of a QP of this host. roan's own packets have no socket. Does not see forwarded packets.
  */
 #include <linux/capability.h>
-#include <linux/file.h>
-#include <linux/fs.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter.h>

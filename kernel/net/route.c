@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Route lookup for an address vector, and the hand-over of skbs to the IP stack. Does not queue or retry. */
-#include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/udp.h>
 #include <net/addrconf.h>
 #include <net/inet_dscp.h>
 #include <net/ip.h>

@@ -9,7 +9,6 @@
  * the module while any program has a device open, and doorbells are rare where speed matters.
  */
 #include <rdma/uverbs_ioctl.h>
-#include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan
 #include <rdma/uverbs_named_ioctl.h>
 #include "base/base.h"

@@ -3,7 +3,6 @@
  * The ib_device: its attributes, and how it is created (`rdma link add`) and removed (netdev unregistered, `rdma link
  * del`, module unload). Implements no verb: the table at the end names the function of each.
  */
-#include <linux/etherdevice.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <rdma/ib_mad.h>

@@ -12,7 +12,6 @@
  * port announces RoCE v1 beside v2, and gid_add() turns an address's v1 entry into one of that type. Packets are
  * RoCE v2 whatever the type of their source GID: there is no Ethernet for v1.
  */
-#include <linux/ethtool.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>

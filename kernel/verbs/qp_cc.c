@@ -13,7 +13,6 @@
  */
 #include <rdma/ib_sysfs.h>
 #include <rdma/uverbs_ioctl.h>
-#include <rdma/uverbs_std_types.h>
 #define UVERBS_MODULE_NAME roan
 #include <rdma/uverbs_named_ioctl.h>
 #include "base/base.h"
