@@ -35,7 +35,7 @@ enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, stru
 }
 
 /* Called with the rq.lock of a QP held. */
-enum roan_fetch_status roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr)
+static enum roan_fetch_status srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr)
 {
 	enum roan_fetch_status got;
 
@@ -66,7 +66,7 @@ enum roan_fetch_status roan_rx_fetch(struct roan_qp *qp, u32 *verr)
 
 	lockdep_assert_held(&qp->rq.lock);
 	if (qp->srq) {
-		got = roan_srq_fetch(qp->srq, &qp->rq.cur, verr);
+		got = srq_fetch(qp->srq, &qp->rq.cur, verr);
 	} else {
 		got = roan_recv_fetch(&qp->rq.ring, qp->rq.max_sge, &qp->rq.cur, verr);
 		if (got == ROAN_FETCH_OK) {

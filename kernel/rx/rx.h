@@ -56,7 +56,6 @@ bool roan_rx_key_blocked(struct roan_qp *qp, const struct roan_rx_ctx *rx);
 enum roan_fetch_status { ROAN_FETCH_OK, ROAN_FETCH_EMPTY, ROAN_FETCH_BAD };	/* BAD: *verr has the reason */
 /* Copies the next receive WQE of the QP or its SRQ to rq.cur. rq.lock held */
 enum roan_fetch_status roan_rx_fetch(struct roan_qp *qp, u32 *verr);
-enum roan_fetch_status roan_srq_fetch(struct roan_srq *srq, struct roan_recv *recv, u32 *verr);
 /* Copies the slot at the ring's index into @recv and consumes it. The queue's lock is held. For RQs and SRQs. */
 enum roan_fetch_status roan_recv_fetch(struct roan_ring *ring, u32 max_sge, struct roan_recv *recv, u32 *verr);
 

@@ -389,6 +389,29 @@ static void tx_update_ack_timer(struct roan_qp *qp, bool paused, u64 now)
 	qp->sq.ack_timer_stopped = paused;
 }
 
+/*
+ * Sets the timer to the requester's deadline, or to that of a NAK that waits if it is earlier. A timer set to an
+ * earlier time stays: it finds nothing due and is set again, which is cheaper than moving it with every ACK. The slack
+ * lets one interrupt serve the timers of many QPs. sq.timer_at is the latest time at which the timer fires, so that a
+ * deadline without slack is kept.
+ */
+static void sq_arm(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	u64 deadline = qp->sq.ack_timer_stopped ? 0 : roan_requester_deadline(&qp->sq.req);
+	u64 latest = deadline + roan_requester_slack(&qp->sq.req, deadline);
+
+	lockdep_assert_held(&qp->sq.lock);
+	if (unlikely(qp->sq.nak_at) && (!deadline || qp->sq.nak_at < deadline)) {
+		deadline = qp->sq.nak_at;
+		latest = deadline;
+	}
+	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= latest))
+		return;
+	qp->sq.timer_at = latest;
+	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
+}
+
 /* One send round. @budget: packets; the remainder is deferred. 0: only retires finished work requests. */
 static void tx_round(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
@@ -422,7 +445,7 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 		roan_defer(&qp->deferred, ROAN_DEFER_SEND);
 	roan_db_batch_set_cpu(qp, !done);
 	tx_count_events(qp);
-	roan_sq_arm(qp);
+	sq_arm(qp);
 }
 
 /*
@@ -466,29 +489,6 @@ void roan_send_acked(struct roan_qp *qp)
 	spin_unlock_bh(&qp->sq.lock);
 }
 
-/*
- * Sets the timer to the requester's deadline, or to that of a NAK that waits if it is earlier. A timer set to an
- * earlier time stays: it finds nothing due and is set again, which is cheaper than moving it with every ACK. The slack
- * lets one interrupt serve the timers of many QPs. sq.timer_at is the latest time at which the timer fires, so that a
- * deadline without slack is kept.
- */
-void roan_sq_arm(struct roan_qp *qp)
-	__must_hold(&qp->sq.lock)
-{
-	u64 deadline = qp->sq.ack_timer_stopped ? 0 : roan_requester_deadline(&qp->sq.req);
-	u64 latest = deadline + roan_requester_slack(&qp->sq.req, deadline);
-
-	lockdep_assert_held(&qp->sq.lock);
-	if (unlikely(qp->sq.nak_at) && (!deadline || qp->sq.nak_at < deadline)) {
-		deadline = qp->sq.nak_at;
-		latest = deadline;
-	}
-	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= latest))
-		return;
-	qp->sq.timer_at = latest;
-	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
-}
-
 void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at)
 {
 	if (READ_ONCE(qp->sq.nak_at) == nak_at)
@@ -496,7 +496,7 @@ void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at)
 	spin_lock_bh(&qp->sq.lock);
 	if (roan_tx_may_respond(qp)) {
 		WRITE_ONCE(qp->sq.nak_at, nak_at);
-		roan_sq_arm(qp);
+		sq_arm(qp);
 	}
 	spin_unlock_bh(&qp->sq.lock);
 }
@@ -568,7 +568,7 @@ static void sq_timer_expired(struct roan_qp *qp, u64 now)
 	if (!qp->sq.ack_timer_stopped)
 		event = roan_requester_timer(&qp->sq.req, now);
 	if (event == ROAN_EV_NOTHING)
-		return roan_sq_arm(qp);
+		return sq_arm(qp);
 	if (!waited && event != ROAN_EV_REPAIR)
 		tx_timed_out(qp);
 	/* Not here: the timers of many QPs may expire in one softirq. */
@@ -585,7 +585,7 @@ enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
 	if (roan_tx_may_respond(qp)) {
 		tx_nak_due(qp, now);
 		if (qp->state == IB_QPS_RTR)
-			roan_sq_arm(qp);
+			sq_arm(qp);
 		else
 			sq_timer_expired(qp, now);
 	}

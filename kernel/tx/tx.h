@@ -70,8 +70,7 @@ u32 roan_wqe_fetch(struct roan_qp *qp, u32 most);
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
 void roan_send_acked(struct roan_qp *qp);	/* the same after responses were received; softirq */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
-void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: sets the timer to the next deadline */
-/* the timer also calls roan_respond() at @nak_at, ns; takes sq.lock */
+/* the timer of the send queue also calls roan_respond() at @nak_at, ns; takes sq.lock */
 void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at);
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 
