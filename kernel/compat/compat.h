@@ -5,7 +5,6 @@
  * the kernel's headers. Adapters that need types (the ops table) are in ops.h.
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
- *   roan_vm_flags_set(vma, flags)		vm_flags_set(), for the tests
  *   VM_SHADOW_STACK				0 on kernels without shadow stacks
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: flowi4_tos or flowi4_dscp
@@ -24,12 +23,6 @@
 #define roan_umem_get(dev, addr, size, access)	ib_umem_get_va(dev, addr, size, access)
 #else
 #define roan_umem_get(dev, addr, size, access)	ib_umem_get(dev, addr, size, access)
-#endif
-
-#ifdef HAVE_VM_FLAGS_SET
-#define roan_vm_flags_set(vma, flags)		vm_flags_set(vma, flags)
-#else
-#define roan_vm_flags_set(vma, flags)		((vma)->vm_flags |= (flags))
 #endif
 
 #ifdef HAVE_HRTIMER_SETUP
@@ -80,7 +73,6 @@
 
 #ifdef HAVE_DMABUF_INVALIDATE
 #define ROAN_MOVE_NOTIFY			invalidate_mappings
-#define dma_buf_move_notify			dma_buf_invalidate_mappings
 #else
 #define ROAN_MOVE_NOTIFY			move_notify
 #endif

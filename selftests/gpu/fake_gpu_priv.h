@@ -7,6 +7,14 @@
 #include <linux/types.h>
 #include "fake_gpu.h"
 
+/* Names that differ between kernels; kernel/compat/probe.sh looks for them. */
+#ifndef HAVE_VM_FLAGS_SET
+#define vm_flags_set(vma, flags)	((vma)->vm_flags |= (flags))
+#endif
+#ifdef HAVE_DMABUF_INVALIDATE
+#define dma_buf_move_notify		dma_buf_invalidate_mappings
+#endif
+
 #define FAKE_CHUNK	65536ull	/* allocation unit of the BAR, and page size of peer memory */
 
 /* fake_gpu.c: the BAR */

@@ -291,7 +291,7 @@ int fake_peer_mmap(struct file *file, struct vm_area_struct *vma)
 	alloc->mm = vma->vm_mm;
 	alloc->start = vma->vm_start;
 	alloc->size = size;
-	roan_vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	vma->vm_private_data = alloc;
 	vma->vm_ops = &vma_ops;
 	mutex_lock(&lock);
