@@ -110,8 +110,7 @@ static void rate_restart(struct roan_limiter *l)
 	l->now = ktime_get_ns();
 	l->active = true;
 	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], rate_link_speed(qp->dev), rate_cap_of(qp),
-		      rate_full_packet(qp),
-		      l->now);
+		      rate_full_packet(qp), l->now);
 	rate_apply(l, l->now);
 }
 

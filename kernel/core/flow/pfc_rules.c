@@ -176,8 +176,7 @@ static u64 xoff_watchdog_at(const struct roan_pfc_tx_state *t, const struct roan
 }
 
 enum roan_pfc_tx_action roan_pfc_tx_decide_wd(struct roan_pfc_tx_state *t, const struct roan_pfc_params *params,
-					      u64 backlog,
-					  u64 max_ns, u64 now)
+					      u64 backlog, u64 max_ns, u64 now)
 {
 	u64 xoff = READ_ONCE(params->pfc_emit_xoff) * KB;
 	u64 xon = min(READ_ONCE(params->pfc_emit_xon) * KB, xoff);

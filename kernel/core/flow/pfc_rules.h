@@ -144,8 +144,7 @@ enum roan_pfc_tx_action roan_pfc_tx_decide(struct roan_pfc_tx_state *t, u64 back
  * for pfc_restore_ms. The queued packets may wait for a disk, or for ever, and other traffic shares the priority.
  */
 enum roan_pfc_tx_action roan_pfc_tx_decide_wd(struct roan_pfc_tx_state *t, const struct roan_pfc_params *params,
-					      u64 backlog,
-					  u64 max_ns, u64 now);
+					      u64 backlog, u64 max_ns, u64 now);
 /* PFC sending is turned off: returns XON if XOFF is active, and resets all state but the watchdog count. */
 enum roan_pfc_tx_action roan_pfc_tx_off(struct roan_pfc_tx_state *t);
 /* ns: when to call roan_pfc_tx_decide_wd() at the latest; 0: only when the backlog changes. */
