@@ -136,12 +136,6 @@ static int dm_set_pages(struct roan_mr *mr, const struct roan_dm *dm, u64 offset
 	return 0;
 }
 
-void roan_dm_release(struct roan_mr *mr)
-{
-	if (mr->bar_region)
-		roan_dm_bar_dereg_mr(mr);
-}
-
 /* The core has checked that the range lies in the allocation. Length 0 is allowed. Addresses are zero-based. */
 struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *ibdm, struct ib_dm_mr_attr *attr,
 			     struct uverbs_attr_bundle *attrs)

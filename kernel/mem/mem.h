@@ -198,7 +198,6 @@ struct ib_dm *roan_alloc_dm(struct ib_device *dev, struct ib_ucontext *uctx, str
 int roan_dealloc_dm(struct ib_dm *dm, struct uverbs_attr_bundle *attrs);
 struct ib_mr *roan_reg_dm_mr(struct ib_pd *pd, struct ib_dm *dm, struct ib_dm_mr_attr *attr,
 			     struct uverbs_attr_bundle *attrs);
-void roan_dm_release(struct roan_mr *mr);	/* @mr has no key: removed, or not inserted yet */
 extern const struct uapi_definition roan_dm_defs[];
 
 /* dm_export.c: the file of a new dma-buf of @map, or ERR_PTR. Process context */
@@ -210,7 +209,7 @@ void roan_dm_bar_detach(struct roan_dev *dev);
 struct roan_dm_bar_mem *roan_dm_bar_alloc(struct roan_dev *dev, u64 size);	/* NULL: no BAR configured; ERR_PTR */
 void roan_dm_bar_free(struct roan_dm_bar_mem *piece);
 int roan_dm_bar_reg_mr(struct roan_dm_bar_mem *piece, struct roan_mr *mr, u64 off);
-void roan_dm_bar_dereg_mr(struct roan_mr *mr);
+void roan_dm_bar_dereg_mr(struct roan_mr *mr);	/* @mr has no key: removed, or not inserted yet */
 int roan_dm_bar_copy(const struct roan_dm_bar_mem *piece, u64 off, void __user *user, u64 len, bool write);
 int roan_dm_bar_init(void);
 void roan_dm_bar_exit(void);

@@ -164,7 +164,8 @@ static void mr_release_memory(struct roan_mr *mr)
 		roan_dmabuf_release(mr);
 		break;
 	case ROAN_MR_DM:
-		roan_dm_release(mr);
+		if (mr->bar_region)
+			roan_dm_bar_dereg_mr(mr);
 		break;
 	case ROAN_MR_PEERMEM:
 		roan_peermem_release(mr);

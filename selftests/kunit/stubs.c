@@ -45,7 +45,7 @@ void roan_mr_trace(const struct roan_mr *mr, int err)
 {
 }
 
-void roan_dm_release(struct roan_mr *mr)
+void roan_dm_bar_dereg_mr(struct roan_mr *mr)
 {
 }
 
