@@ -23,22 +23,30 @@ static DEFINE_MUTEX(answer_lock);
 static bool answer_rxe;		/* the parameter */
 static bool answering;		/* rxe_link_ops is registered; equals answer_rxe between roan_link_init() and _exit() */
 static bool link_ready;		/* roan_link_init() has run: changes of the parameter take effect at once */
-static bool rxe_loading;	/* rdma_rxe was announced and its folder in /sys/module may not exist yet */
+static bool rxe_announced;	/* rdma_rxe was announced since roan_link_init(), and has not gone */
 
 /*
  * The core has no exported list of modules or link types, but each loaded module has a kobject in the kset of our own.
  * Not found is a module in the few instructions between its announcement and its kobject, if our notifier was not yet
- * registered at the announcement: the administrator loaded both modules at the same instant.
+ * registered at the announcement: the administrator loaded both modules at the same instant. If roan is built in, its
+ * notifier is registered before any module is loaded.
  */
-static bool rxe_loaded(void)
+static bool rxe_has_kobject(void)
 {
-	struct kobject *kobj;
+#ifdef MODULE
+	struct kset *modules = THIS_MODULE->mkobj.kobj.kset;
+	struct kobject *kobj = modules ? kset_find_obj(modules, RXE) : NULL;
 
-	if (IS_BUILTIN(CONFIG_RDMA_RXE) || rxe_loading)
-		return true;
-	kobj = THIS_MODULE->mkobj.kobj.kset ? kset_find_obj(THIS_MODULE->mkobj.kobj.kset, RXE) : NULL;
 	kobject_put(kobj);
 	return kobj;
+#else
+	return false;
+#endif
+}
+
+static bool rxe_loaded(void)
+{
+	return IS_BUILTIN(CONFIG_RDMA_RXE) || rxe_announced || rxe_has_kobject();
 }
 
 static int set_answering(bool on)
@@ -79,6 +87,7 @@ static const struct kernel_param_ops answer_rxe_ops = { .set = answer_rxe_set, .
 module_param_cb(answer_rxe, &answer_rxe_ops, &answer_rxe, 0644);
 MODULE_PARM_DESC(answer_rxe, "`rdma link add ... type rxe` makes a roan device, and rdma_rxe is not loaded (default: N)");
 
+#ifdef CONFIG_MODULES
 static int module_event(struct notifier_block *nb, unsigned long state, void *data)
 {
 	const struct module *mod = data;
@@ -92,11 +101,14 @@ static int module_event(struct notifier_block *nb, unsigned long state, void *da
 		       RXE);
 		err = -EBUSY;
 	} else {
-		rxe_loading = state == MODULE_STATE_COMING;
+		rxe_announced = state != MODULE_STATE_GOING;
 	}
 	mutex_unlock(&answer_lock);
 	return notifier_from_errno(err);
 }
+#else
+#define module_event	NULL	/* never registered */
+#endif
 
 static struct notifier_block module_notifier = { .notifier_call = module_event };
 
