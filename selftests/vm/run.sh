@@ -50,13 +50,7 @@ script=$(readlink -f "$1")
 shift
 
 work=$(mktemp -d /tmp/roan-lab.XXXXXX)
-tail_pid=
-# shellcheck disable=SC2317 # called by the trap
-cleanup() {
-	[ -z "$tail_pid" ] || kill "$tail_pid" 2> /dev/null || true
-	rm -rf "$work"
-}
-trap cleanup EXIT
+trap 'rm -rf "$work"' EXIT
 out=$work/out
 mkdir "$out"
 cp "$REPO"/tools/vm/{guest.sh,fstab} "$out"
@@ -150,7 +144,6 @@ run_uml() {
 	END
 	chmod +x "$work/init"
 	: > "$out/log"
-	tail -f -n +1 "$out/log" & tail_pid=$!
 	preload=
 	if [ -n "$virtual" ]; then
 		preload=$(not_random)
@@ -158,11 +151,13 @@ run_uml() {
 	fi
 	# The kernel's random numbers also depend on its command line, so that must not name $work.
 	exec 9< "$work"
+	# In the background: this shell then ends at once by a signal, and the guest with it.
 	# shellcheck disable=SC2086 # $append is several words
-	LD_PRELOAD=$preload timeout "$limit" taskset -c "$(one_cpu)" "$src/linux" $virtual mem="$mem" root=/dev/root rootfstype=hostfs rootflags=/ ro \
-		init=/proc/self/fd/9/init \
-		quiet con=null con0=null,fd:2 kunit.enable="${KUNIT:-0}" $append > "$work/console" 2>&1 < /dev/null || true
-	sleep 0.3
+	LD_PRELOAD=$preload setpriv --pdeathsig TERM timeout "$limit" taskset -c "$(one_cpu)" "$src/linux" $virtual mem="$mem" \
+		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/proc/self/fd/9/init \
+		quiet con=null con0=null,fd:2 kunit.enable="${KUNIT:-0}" $append > "$work/console" 2>&1 < /dev/null &
+	tail --pid=$! -s 0.1 -f -n +1 "$out/log" &	# ends once the guest has and all is printed
+	wait
 }
 
 # Options for two adapters on a hub of their own, or for one with a cable to another guest.
@@ -186,12 +181,16 @@ nics() { # [MODEL]
 
 # Boots the kernel in FOLDER by the command in the array qemu.
 boot() { # FOLDER VERSION [ARG...]
-	local folder=$1 version=$2 monitor=() shown=$REPO retry=y shares=()
+	local folder=$1 version=$2 monitor=() shown=$REPO retry=y shares=() to sed
 	[ -z "${MONITOR:-}" ] || monitor=(-qmp "unix:$MONITOR,server=on,wait=off")
 	qemu_initrd "$folder" "$version" "/out/guest.sh $REPO $lab $(printf '%q ' "$script" "${@:3}") > /dev/hvc0 2>&1"
+	exec {to}> >(exec sed -u 's/\r$//')
+	sed=$!
 	# shellcheck disable=SC2046 # the adapters' options are several words
 	qemu_run "$folder" "$version" "$(qemu_accelerator "$folder/boot/vmlinuz-$version")" -chardev stdio,id=c0,signal=off \
-		"${monitor[@]}" $(nics "${NICS:-}") | sed -u 's/\r$//'
+		"${monitor[@]}" $(nics "${NICS:-}") >&"$to" {to}>&-
+	exec {to}>&-
+	wait "$sed"
 }
 
 version_in() { # FOLDER

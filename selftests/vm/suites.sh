@@ -12,8 +12,9 @@ HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 . "$HERE/cpu_times.sh"
 work=$(mktemp -d)
-trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$work"' EXIT
-trap exit INT TERM
+# Each lane is a process group. A time limit makes one of its own, so that ends with its parent.
+trap 'for n in $(jobs -p); do kill -- "-$n" 2> /dev/null; done; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
 
 # Of the row's words NAME=VALUE go into the script's environment, options to run.sh, and the rest to the script.
 guest() { # LAB SECONDS SCRIPT [WORD...]
@@ -52,7 +53,7 @@ row() { # OUTPUT LAB SECONDS SCRIPT [WORD...]
 	shift
 	echo "# $lab: ${*:3}"
 	case $lab in
-	host) timeout "$2" "${@:3}" ;;
+	host) setpriv --pdeathsig TERM timeout "$2" "${@:3}" ;;
 	*) guest "$@" ;;
 	esac < /dev/null
 	rc=$?
@@ -100,11 +101,13 @@ grep -v '^ *#' "$list" > "$work/rows"
 began=$SECONDS
 { make -s provider programs && make -s -C selftests/unit ktap; } || { echo "not ok the provider and the tests' programs build"; exit 1; }
 echo "# built the provider and the tests' programs in $((SECONDS - began)) s"
+set -m
 for ((n = 0; n == 0 || n < cpus / 2; n++)); do
 	lane qemu "${1:-}" "${2:-}" &
 	LAB_CPU=$((2 * n)) lane light "${1:-}" "${2:-}" &
 	{ LAB_CPU=$((2 * n + 1)) lane light "${1:-}" "${2:-}"; lane qemu "${1:-}" "${2:-}"; } &
 done
+set +m
 wait
 compgen -G "$work/*/out" > /dev/null || { echo "not ok a row of $list ran # none is of '${*:-}'"; exit 1; }
 ! grep -qE '^ *not ok' "$work"/*/out

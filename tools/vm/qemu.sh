@@ -169,11 +169,13 @@ qemu_boot() { # FOLDER VERSION ACCEL OPTION...
 	rm -f "$work/pid"
 	export_folders "$1" "$2" || return
 	watch_guest > /dev/null & watcher=$!
+	# In the background: this shell then ends at once by a signal, and QEMU with it.
 	# shellcheck disable=SC2086 # $3 is several words
-	timeout "$limit" "${qemu[@]}" -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
+	setpriv --pdeathsig TERM timeout "$limit" "${qemu[@]}" -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
 		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
 		-append "console=${serial:-ttyS0} quiet oops=panic panic=-1 mitigations=off maxcpus=1 $append" \
-		-device virtio-serial "${exports[@]}" "${@:4}" -device virtconsole,chardev=c0 < /dev/null || true
+		-device virtio-serial "${exports[@]}" "${@:4}" -device virtconsole,chardev=c0 < /dev/null &
+	wait $! || true
 	kill $watcher 2> /dev/null || true
 	wait $watcher 2> /dev/null || true
 }

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests the scripts of this folder: guests end with the script that started them. Boots guests of its own.
+#
+#	this script --signal--> run.sh, or suites.sh - lane - row - run.sh        --> timeout --> guest
+HERE=$(dirname "$(readlink -f "$0")")
+. "$HERE/lib.sh"
+cd "$REPO" || exit
+dir=$(mktemp -d /tmp/roan-labs.XXXXXX)
+log=$dir/log
+trap 'rm -rf "$dir"' EXIT
+
+family() { # PID...: prints these, and all processes that descend from them
+	local p
+	for p; do
+		echo "$p"
+		# shellcheck disable=SC2046 # a list of numbers
+		family $(pgrep -P "$p")
+	done
+}
+
+# shellcheck disable=SC2317 # called by wait_for
+has_guest() { # PID
+	ps -o comm= -p "$(family "$1" | paste -sd,)" | grep -qE '^(linux|qemu-system|ld-linux)'
+}
+# shellcheck disable=SC2317
+all_ended() { # PID...
+	local p
+	for p; do [ ! -e "/proc/$p" ] || return; done
+}
+
+ends_by() { # SIGNAL COMMAND...
+	local pids main
+	set -m		# else the command ignores SIGINT
+	"${@:2}" > "$log" 2>&1 < /dev/null &
+	main=$!
+	set +m
+	wait_for 900 has_guest $main || { kill $main; ktap_fail "${*:2:2}: a guest starts" "$(tail -n 1 "$log")"; return; }
+	pids=$(family $main)
+	kill "-$1" $main
+	wait $main
+	# shellcheck disable=SC2086 # a list of numbers
+	ktap_check "$2 $3 ended by SIG$1: nothing of it is left" wait_for 60 all_ended $pids
+} 2> /dev/null		# bash says that a job was killed
+
+rows() { printf '%s\n' "$@" > "$dir/rows"; }
+
+ktap_header
+for signal in TERM INT; do
+	ends_by $signal selftests/vm/run.sh uml-debug selftests/net/soak.sh
+done
+ends_by TERM selftests/vm/run.sh qemu-6.12 selftests/net/soak.sh
+rows "uml-debug 100 selftests/net/soak.sh" "host 1000 selftests/vm/run.sh uml-debug selftests/net/loss.sh"
+ends_by TERM selftests/vm/suites.sh -f "$dir/rows"
+ktap_end
