@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Tests the scripts of this folder: guests end with the script that started them. Boots guests of its own.
+# Tests the scripts of this folder: guests end with the script that started them, and what goes wrong is a failure. Boots
+# guests of its own.
 #
 #	this script --signal--> run.sh, or suites.sh - lane - row - run.sh        --> timeout --> guest
 HERE=$(dirname "$(readlink -f "$0")")
@@ -45,6 +46,16 @@ ends_by() { # SIGNAL COMMAND...
 
 rows() { printf '%s\n' "$@" > "$dir/rows"; }
 
+# Runs TEXT in a guest.
+guest_status() { # STATUS TEXT
+	local rc
+	printf '. "$REPO/selftests/vm/lib.sh"\n%s\n' "$2" > "$dir/script"
+	selftests/vm/run.sh uml-debug -n -s 100 "$dir/script" > "$log" 2>&1
+	rc=$?
+	cat "$log"
+	[ $rc = "$1" ]
+}
+
 ktap_header
 for signal in TERM INT; do
 	ends_by $signal selftests/vm/run.sh uml-debug selftests/net/soak.sh
@@ -52,4 +63,6 @@ done
 ends_by TERM selftests/vm/run.sh qemu-6.12 selftests/net/soak.sh
 rows "uml-debug 100 selftests/net/soak.sh" "host 1000 selftests/vm/run.sh uml-debug selftests/net/loss.sh"
 ends_by TERM selftests/vm/suites.sh -f "$dir/rows"
+ktap_check "a warning of the guest's kernel after the script's end" guest_status 98 "(sleep 3; echo 'WARNING: late' > /dev/kmsg) &"
+ktap_check "lockdep gives up without a warning" guest_status 98 "echo 'turning off the locking correctness validator.' > /dev/kmsg"
 ktap_end

@@ -48,6 +48,7 @@ if [ -e $leak ]; then
 	sleep 6
 	echo scan > $leak; echo scan > $leak
 	cat $leak > /out/kmemleak
+	dmesg > /out/dmesg	# what was reported meanwhile, of deferred work and timers
 fi
 echo $rc > /out/rc
 sync

@@ -202,8 +202,9 @@ qemu_run() {
 	done
 }
 
-# What an error report in the kernel's log has; SLUB's are "BUG kmalloc-64 (...)".
-KERNEL_REPORTS='WARNING:|BUG:|kernel BUG|BUG [^ ]+ \(|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:'
+# What an error report in the kernel's log has; SLUB's are "BUG kmalloc-64 (...)". Some reports of lockdep name no warning, but
+# all end with lockdep turned off.
+KERNEL_REPORTS='WARNING:|BUG:|kernel BUG|BUG [^ ]+ \(|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:|turning off the locking correctness validator'
 
 complaints() { # error reports in the kernel log since the script's start; earlier ones do not concern roan
 	# KCSAN names the functions of both accesses. Races between two functions of the kernel are not roan's.
