@@ -40,11 +40,11 @@ for part; do
 	echo "# $part"
 	bash -c "$part" 2>&1 | tee "$log"
 	rc=${PIPESTATUS[0]}
-	# A result that follows deeper ones is their summary: do not count it.
+	# A result that follows deeper ones is their summary: do not count it. But a row that failed says so behind its results.
 	read -r p f s < <(awk '
 		/^ *(not )?ok( |$)/ {
 			match($0, /^ */); depth = RLENGTH
-			if (deep > depth) { deep = depth; next }
+			if (deep > depth && !/ # status [0-9]+$/) { deep = depth; next }
 			deep = depth
 			if ($1 == "not") f++
 			else if (/# SKIP/) s++

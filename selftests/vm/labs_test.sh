@@ -56,6 +56,22 @@ guest_status() { # STATUS TEXT
 	[ $rc = "$1" ]
 }
 
+# Runs a row of lab `host` whose script is TEXT. Its last line is about the row.
+host_row() { # RESULT TEXT
+	echo "$2" > "$dir/script"
+	rows "host 100 bash $dir/script"
+	selftests/vm/suites.sh -f "$dir/rows" > "$log" 2>&1
+	cat "$log"
+	grep -E '^(not )?ok' "$log" | tail -n 1 | grep -qx "$1"
+}
+
+counted() { # "COUNTS" TEXT: TEXT is the output of a command that fails
+	local said
+	said=$(selftests/vm/ktap_count.sh "printf '$2'; exit 1" | tail -n 1)
+	echo "$said"
+	[ "$said" = "$1" ]
+}
+
 ktap_header
 for signal in TERM INT; do
 	ends_by $signal selftests/vm/run.sh uml-debug selftests/net/soak.sh
@@ -65,4 +81,13 @@ rows "uml-debug 100 selftests/net/soak.sh" "host 1000 selftests/vm/run.sh uml-de
 ends_by TERM selftests/vm/suites.sh -f "$dir/rows"
 ktap_check "a warning of the guest's kernel after the script's end" guest_status 98 "(sleep 3; echo 'WARNING: late' > /dev/kmsg) &"
 ktap_check "lockdep gives up without a warning" guest_status 98 "echo 'turning off the locking correctness validator.' > /dev/kmsg"
+ktap_check "a script without a result in its row" host_row 'ok bash .*/script' true
+ktap_check "... that skips" host_row 'ok bash .*/script # SKIP' 'exit 4'
+ktap_check "... that fails" host_row 'not ok bash .*/script in host # status 3' 'exit 3'
+# shellcheck disable=SC2016 # expanded there
+ktap_check "a row that is killed" host_row 'not ok .*/script in host # the row was killed: status 137' 'kill -KILL $(ps -o ppid= -p $PPID)'
+ktap_check "results below another result count, but not that one" counted "2 passed, 1 failed, 0 skipped" \
+	'    ok 1 a\n    not ok 2 b\nnot ok 1 suite\nok 2 c\n'
+ktap_check "the failure of a row that ended among such results counts" counted "1 passed, 2 failed, 0 skipped" \
+	'    ok 1 a\nnot ok make test in host # status 124\nnot ok 1 c\n'
 ktap_end
