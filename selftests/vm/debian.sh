@@ -9,6 +9,7 @@
 #   debian.sh source			prints the folder of rdma-core's source: the newest that the provider supports
 # A root's name has a hash of its package list; its file `ready` exists once it is complete. ROAN_CACHE: the cache.
 set -eu
+shopt -s inherit_errexit
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
 CACHE=${ROAN_CACHE:-$HOME/.cache/roan}

@@ -72,6 +72,11 @@ counted() { # "COUNTS" TEXT: TEXT is the output of a command that fails
 	[ "$said" = "$1" ]
 }
 
+root_cannot_be_fetched() {
+	! DEBIAN_MIRROR=http://127.0.0.1:9/debian ROAN_CACHE=$dir/cache selftests/vm/debian.sh run trixie true &&
+		! compgen -G "$dir/cache/*/ready"
+}
+
 ktap_header
 for signal in TERM INT; do
 	ends_by $signal selftests/vm/run.sh uml-debug selftests/net/soak.sh
@@ -90,4 +95,5 @@ ktap_check "results below another result count, but not that one" counted "2 pas
 	'    ok 1 a\n    not ok 2 b\nnot ok 1 suite\nok 2 c\n'
 ktap_check "the failure of a row that ended among such results counts" counted "1 passed, 2 failed, 0 skipped" \
 	'    ok 1 a\nnot ok make test in host # status 124\nnot ok 1 c\n'
+ktap_check "a root that cannot be fetched is not taken for complete" root_cannot_be_fetched
 ktap_end
