@@ -7,7 +7,8 @@
 #   debian.sh emulator			prints the words of the command of QEMU: trixie's if its root exists
 #   debian.sh herd7			prints the words of the command of herd7, the simulator of memory models, from sid
 #   debian.sh source			prints the folder of rdma-core's source: the newest that the provider supports
-# A root's name has a hash of its package list; its file `ready` exists once it is complete. ROAN_CACHE: the cache.
+# A root's name has a hash of its package list and of the steps that make it; its file `ready` exists once it is complete.
+# ROAN_CACHE: the cache.
 set -eu
 shopt -s inherit_errexit
 HERE=$(dirname "$(readlink -f "$0")")
@@ -18,10 +19,6 @@ PACKAGES=ca-certificates,gcc,make,pkg-config,file,xz-utils,libelf-dev,kmod,udev,
 PACKAGES=$PACKAGES,libibverbs-dev,librdmacm-dev,ibverbs-providers,ibverbs-utils,rdmacm-utils,rdma-core
 PACKAGES=$PACKAGES,python3-pyverbs,perftest,qperf,infiniband-diags,qemu-system-x86
 export DEBIAN_FRONTEND=noninteractive
-
-root_of() { # RELEASE
-	echo "$CACHE/root-$1-$(echo "$MIRROR $PACKAGES" | sha256sum | cut -c1-8)"
-}
 
 # Fetches the kernel that matches the headers into /kernel/boot and /kernel/lib/modules. Package names and paths vary by
 # release.
@@ -50,6 +47,10 @@ make_root() { # RELEASE FOLDER
 		$KERNEL
 		apt-get clean"
 	touch "$2/ready"
+}
+
+root_of() { # RELEASE
+	echo "$CACHE/root-$1-$({ echo "$MIRROR $PACKAGES $KERNEL"; declare -f make_root; } | sha256sum | cut -c1-8)"
 }
 
 ready_root() { # RELEASE

@@ -6,7 +6,8 @@
 #   foreign.sh kernel LAB		prints the folder of its newest kernel: boot/vmlinuz-*, lib/modules/*, kdir (to build modules)
 #   foreign.sh with ARCH COMMAND...	runs a command here with CC and pkg-config for that root
 #   foreign.sh words LAB		prints the name that Linux has for it, the prefix of its compiler, the kernel's series
-# ARCH: arm64, s390x. LAB: these, arm64-16k (pages of 16 KiB), or for `words` arm64-64k. A root's name has a hash of its package list; a folder's file `ready` exists once it is complete.
+# ARCH: arm64, s390x. LAB: these, arm64-16k (pages of 16 KiB), or for `words` arm64-64k. A folder's name has a hash of
+# the steps that make it, a root's also of its package list; its file `ready` exists once it is complete.
 # ROAN_CACHE: the cache.
 set -eu -o pipefail
 shopt -s inherit_errexit
@@ -100,8 +101,12 @@ ready() { # FOLDER COMMAND...: runs the command, which fills FOLDER, unless that
 	echo "$1"
 }
 
+made_from() { # TEXT FUNCTION: prints a hash
+	{ echo "$1"; declare -f apt_of unpack "$2"; } | sha256sum | cut -c1-8
+}
+
 root_of() { # ARCH
-	ready "$CACHE/root-bookworm-$1-$(echo "$MIRROR $PACKAGES" | sha256sum | cut -c1-8)" make_root "$1"
+	ready "$CACHE/root-bookworm-$1-$(made_from "$MIRROR $PACKAGES" make_root)" make_root "$1"
 }
 
 with_root() { # ARCH COMMAND...
@@ -115,7 +120,7 @@ with_root() { # ARCH COMMAND...
 mkdir -p "$CACHE"
 case ${1:-} in
 root) root_of "$2" ;;
-kernel) ready "$CACHE/linux-foreign-$2" make_kernel "$2" ;;
+kernel) ready "$CACHE/linux-foreign-$2-$(made_from "$MIRROR" make_kernel)" make_kernel "$2" ;;
 with) with_root "${@:2}" ;;
 words) words_of "$2" ;;
 *) sed -n 3,10p "$0"; exit 2 ;;
