@@ -9,6 +9,7 @@ REPO=$(readlink -f "$HERE/../..")
 table=${ROAN_CACHE:-$HOME/.cache/roan}/soak.csv
 minutes=${MINUTES:-20}
 labs=${LABS:-uml-debug fuzz qemu-6.12 qemu-6.1 smp-debug smp-kcsan arm64 s390x}
+mkdir -p "${table%/*}"
 [ -e "$table" ] || echo "date,commit,lab,seed,seconds,rounds,messages,bytes,lost,corrupted,kib" > "$table"
 
 # Prints the lab of $labs that has run for the least time.
