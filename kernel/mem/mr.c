@@ -226,9 +226,12 @@ struct ib_mr *roan_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova
 	mr_set_memory(mr, &fresh, start, length, iova);
 	set_access(mr, access);
 	mr->state = ROAN_MR_VALID;	/* before roan_peermem_claim(): after it the region may be revoked */
-	/* Memory that cannot be pinned may belong to a peer-memory client. */
-	if (err == -EFAULT && !(access & IB_ACCESS_FLUSH_PERSISTENT))
-		err = roan_peermem_claim(mr, start);
+	/* Memory that cannot be pinned may belong to a peer-memory client. RLIMIT_MEMLOCK is not about such memory. */
+	if (err && !(access & IB_ACCESS_FLUSH_PERSISTENT)) {
+		int claimed = roan_peermem_claim(mr, start);
+
+		err = claimed == -EFAULT ? err : claimed;	/* -EFAULT: it is no client's */
+	}
 	return roan_mr_finish(mr, err);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../verbs/verbs_test.h"
+#include "mem.h"
 
 #define KIB	1024l
 #define LIMIT	(1024 * KIB)
@@ -86,6 +87,27 @@ static void become_nobody(void)
 	limit.rlim_cur = limit.rlim_max = LIMIT + context_kib * KIB;
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(NOBODY) || setuid(NOBODY))
 		vt_die("setuid to nobody: %s", strerror(errno));
+}
+
+/* The pages are not the program's: it registers more of a peer client's memory than it may pin. */
+static void of_a_peer_client(void)
+{
+	struct rlimit none = {};
+	struct ibv_mr *mr;
+	struct mem m;
+	int err = mem_get(&m, dev.pd, "peer", 2 * LIMIT, IBV_ACCESS_LOCAL_WRITE);
+
+	pins_kib(!err, 0, "twice the limit of a peer client's memory is not accounted");
+	if (!err)
+		mem_put(&m);
+	if (setrlimit(RLIMIT_MEMLOCK, &none))
+		vt_die("setrlimit: %s", strerror(errno));
+	err = mem_get(&m, dev.pd, "peer", LIMIT, IBV_ACCESS_LOCAL_WRITE);
+	vt_ok(!err, "a program that may pin nothing registers a peer client's memory: %s", strerror(err));
+	if (!err)
+		mem_put(&m);
+	mr = reg(LIMIT, 0);
+	vt_ok(!mr && errno == EPERM, "its own memory is refused: %s", strerror(errno));
 }
 
 /* A child process that is killed with a region. */
@@ -197,8 +219,10 @@ int main(int argc, char **argv)
 	if (cgroup)
 		group(cgroup);
 	killed();
+	mem_gpu();		/* opens it, which nobody may not */
 	become_nobody();
 	within_the_limit();
+	of_a_peer_client();
 	vt_close(&dev);
 	return vt_done();
 }
