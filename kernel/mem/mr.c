@@ -413,7 +413,8 @@ u32 roan_mr_reg(struct roan_qp *qp, const struct roan_send_wqe *wqe)
 	if (mr->ib.pd != qp->ib.pd)
 		goto put;
 	verr = ROAN_VERR_BAD_ACCESS;
-	if (wqe->reg.access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) || wqe->reg.access & IB_ACCESS_MW_BIND)
+	if (wqe->reg.access & ~(ROAN_ACCESS_SUPPORTED | IB_ACCESS_OPTIONAL) ||
+	    wqe->reg.access & (IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_PERSISTENT))
 		goto put;
 	verr = mr_activate(mr, wqe) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
 	if (!verr)

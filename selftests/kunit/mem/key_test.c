@@ -9,7 +9,6 @@
 
 #define IOVA	0x7f0000001000ull
 #define LEN	(PAGE_SIZE + 1904ull)
-
 #define ALL_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
 #define LENDABLE	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND)
 
@@ -241,6 +240,7 @@ static void frmr_refusals(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key ^ 0x100, 0), (u32)ROAN_VERR_BAD_KEY);	/* another index */
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 1u << 31), (u32)ROAN_VERR_BAD_ACCESS);
+	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_FLUSH_PERSISTENT), (u32)ROAN_VERR_BAD_ACCESS);
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, user, user->key.key, 0), (u32)ROAN_VERR_BAD_KEY);
 	f->qp.ib.pd = &f->other_pd.ib;
 	KUNIT_EXPECT_EQ(test, reg(&f->qp, mr, key, 0), (u32)ROAN_VERR_BAD_PD);
