@@ -13,6 +13,7 @@
 #include <linux/bitmap.h>
 #include <linux/io.h>
 #include <linux/pci.h>
+#include <linux/pm_runtime.h>
 #include <linux/security.h>
 #include <linux/uaccess.h>
 #include "mem/mem.h"
@@ -63,9 +64,13 @@ static int bar_claim_pci(struct roan_dm_bar *bar)
 	bar->used = kvcalloc(BITS_TO_LONGS(bar->size >> PAGE_SHIFT), sizeof(long), GFP_KERNEL_ACCOUNT);
 	if (!bar->used)
 		return -ENOMEM;
-	err = pci_enable_device_mem(pdev);
+	/* Without a driver it counts as idle: it could lose its power, and the BAR's content, with its bridge. */
+	err = pm_runtime_resume_and_get(&pdev->dev);
 	if (err)
 		goto err_free;
+	err = pci_enable_device_mem(pdev);
+	if (err)
+		goto err_put_power;
 	err = pci_request_region(pdev, bar->nr, "roan");
 	if (err)
 		goto err_disable;
@@ -76,6 +81,8 @@ static int bar_claim_pci(struct roan_dm_bar *bar)
 	pci_release_region(pdev, bar->nr);
 err_disable:
 	pci_disable_device(pdev);
+err_put_power:
+	pm_runtime_put(&pdev->dev);
 err_free:
 	kvfree(bar->used);
 	return err;
@@ -90,6 +97,7 @@ static void bar_unclaim_pci(struct roan_dm_bar *bar)
 	iounmap(bar->io);
 	pci_release_region(bar->pdev, bar->nr);
 	pci_disable_device(bar->pdev);
+	pm_runtime_put(&bar->pdev->dev);
 	pci_dev_put(bar->pdev);
 	bar->pdev = NULL;
 }

@@ -103,6 +103,17 @@ waits_once() {
 
 claimed() { grep -q ': roan$' /proc/iomem; }
 
+# The kernel takes a device without a driver for idle, and may cut its power with that of the bridge above it.
+power() { [ "$(cat "$PCI/$VGA/power/runtime_status")" = "$1" ]; }
+stays_on() {
+	local rc
+	echo auto > "$PCI/$VGA/power/control" && wait_for 60 power suspended && name_bar "$BAR" && power active && name_bar none &&
+		wait_for 60 power suspended
+	rc=$?
+	cat "$PCI/$VGA/power/runtime_status"
+	name_bar none && echo on > "$PCI/$VGA/power/control" && return $rc
+}
+
 ktap_header
 VGA=$(vga) BAR=$VGA/0
 [ -n "$VGA" ] || { ktap_skip "device memory on a BAR" "no PCI device to spare"; ktap_end; }
@@ -123,6 +134,7 @@ ktap_check "from user memory to the BAR" pairing dm user
 ktap_check "from the BAR to user memory" eval 'on h2 sh -c "echo $BAR > /sys/class/infiniband/$BDEV/dm_bar" && pairing user dm'
 ktap_check "from the BAR to itself, two devices" pairing dm dm
 ktap_check "the BAR is released when no device names it" eval 'name_bar none && on h2 sh -c "echo none > /sys/class/infiniband/$BDEV/dm_bar" && ! claimed'
+ktap_check "a PCI device with power/control auto stays on while its BAR is in use" stays_on
 ktap_check "the removal of a PCI device with 400 regions waits for few grace periods" waits_once
 # Loopback is fast: without a delay a batch would finish before the removal.
 on h1 tc qdisc add dev lo root netem delay 300us || ktap_fail "netem"
