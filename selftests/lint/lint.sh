@@ -34,6 +34,7 @@ compiles() { # KDIR
 		: > "$log"
 	else
 		echo "the build failed before sparse had checked all files" > "$log.sparse"
+		[ -s "$log" ] || echo "make failed without a word" > "$log"
 	fi
 	clean "W=1 -Werror on $name"
 	if [ -e "build/$name/roan.ko" ]; then
