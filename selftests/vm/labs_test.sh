@@ -33,7 +33,7 @@ all_ended() { # PID...
 ends_by() { # SIGNAL COMMAND...
 	local pids main
 	set -m		# else the command ignores SIGINT
-	"${@:2}" > "$log" 2>&1 < /dev/null &
+	setpriv --pdeathsig TERM "${@:2}" > "$log" 2>&1 < /dev/null &
 	main=$!
 	set +m
 	wait_for 900 has_guest $main || { kill $main; ktap_fail "${*:2:2}: a guest starts" "$(tail -n 1 "$log")"; return; }
@@ -79,13 +79,15 @@ root_cannot_be_fetched() {
 
 ktap_header
 for signal in TERM INT; do
-	ends_by $signal selftests/vm/run.sh uml-debug selftests/net/soak.sh
+	ends_by $signal selftests/vm/run.sh uml-debug -n selftests/net/soak.sh
 done
-ends_by TERM selftests/vm/run.sh qemu-6.12 selftests/net/soak.sh
-rows "uml-debug 100 selftests/net/soak.sh" "host 1000 selftests/vm/run.sh uml-debug selftests/net/loss.sh"
+ends_by TERM selftests/vm/run.sh qemu-6.12 -n selftests/net/soak.sh
+rows "uml-debug 100 selftests/net/soak.sh" "host 1000 selftests/vm/run.sh uml-debug -n selftests/net/loss.sh"
 ends_by TERM selftests/vm/suites.sh -f "$dir/rows"
 ktap_check "a warning of the guest's kernel after the script's end" guest_status 98 "(sleep 3; echo 'WARNING: late' > /dev/kmsg) &"
 ktap_check "lockdep gives up without a warning" guest_status 98 "echo 'turning off the locking correctness validator.' > /dev/kmsg"
+ktap_check "kmemleak gives up" guest_status 98 'echo off > /sys/kernel/debug/kmemleak'
+ktap_check "a guest that cannot save its kernel's log" guest_status 99 "chmod 0 /usr/bin/dmesg"
 ktap_check "a script without a result in its row" host_row 'ok bash .*/script' true
 ktap_check "... that skips" host_row 'ok bash .*/script # SKIP' 'exit 4'
 ktap_check "... that fails" host_row 'not ok bash .*/script in host # status 3' 'exit 3'

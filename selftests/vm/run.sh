@@ -243,9 +243,9 @@ arm64 | arm64-16k | arm64-64k | s390x) run_foreign "$@" ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
-if [ ! -e "$out/rc" ]; then
+if [ ! -e "$out/rc" ] || [ ! -s "$out/dmesg" ]; then
 	tail -n 60 "$work/console"
-	echo "# the guest did not finish ($limit s at most)"
+	echo "# the guest did not finish ($limit s at most), or could not save its kernel's log"
 	exit 99
 fi
 said=$(complaints)

@@ -203,8 +203,8 @@ qemu_run() {
 }
 
 # What an error report in the kernel's log has; SLUB's are "BUG kmalloc-64 (...)". Some reports of lockdep name no warning, but
-# all end with lockdep turned off.
-KERNEL_REPORTS='WARNING:|BUG:|kernel BUG|BUG [^ ]+ \(|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:|turning off the locking correctness validator'
+# all end with lockdep turned off. kmemleak turns itself off when it lacks memory.
+KERNEL_REPORTS='WARNING:|BUG:|kernel BUG|BUG [^ ]+ \(|KASAN:|UBSAN:|possible recursive locking|possible circular locking|inconsistent lock state|blocked for more than|Oops|refcount_t:|turning off the locking correctness validator|leak detector disabled'
 
 complaints() { # error reports in the kernel log since the script's start; earlier ones do not concern roan
 	# KCSAN names the functions of both accesses. Races between two functions of the kernel are not roan's.
