@@ -516,26 +516,6 @@ int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct 
 	return ibv_cmd_query_qp(qp, attr, mask, init, &cmd, sizeof(cmd));
 }
 
-/*
- * ECE (enhanced connection establishment): two ends of one vendor agree on options. roan has none, so every option that
- * a peer offers is declined, by returning it as 0. Vendor ID 0 would mean that the device has no ECE.
- */
-int roan_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp;
-	*ece = (struct ibv_ece) { .vendor_id = ROAN_VENDOR_ID };
-	return 0;
-}
-
-int roan_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp;
-	if (ece->comp_mask)
-		return errno = EINVAL;
-	ece->options = 0;
-	return 0;
-}
-
 int roan_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct roan_qp *qp = to_roan_qp(ibqp);

@@ -157,6 +157,10 @@ static void free_context(struct ibv_context *ctx)
 	free(roan);
 }
 
+/*
+ * Not query_ece and set_ece, as this device has no options to agree on. With them programs exchange vendor IDs, and an
+ * adapter refuses that of another vendor: NCCL then gives up the connection. It goes on if one end has no ECE.
+ */
 static const struct verbs_context_ops context_ops = {
 	.advise_mr = ibv_cmd_advise_mr,
 	.alloc_dm = roan_alloc_dm,
@@ -195,7 +199,6 @@ static const struct verbs_context_ops context_ops = {
 	.post_send = roan_post_send,
 	.post_srq_recv = roan_post_srq_recv,
 	.query_device_ex = roan_query_device_ex,
-	.query_ece = roan_query_ece,
 	.query_port = roan_query_port,
 	.query_qp = roan_query_qp,
 	.query_rt_values = roan_query_rt_values,
@@ -206,7 +209,6 @@ static const struct verbs_context_ops context_ops = {
 	.req_notify_cq = roan_req_notify_cq,
 	.rereg_mr = roan_rereg_mr,
 	.resize_cq = roan_resize_cq,
-	.set_ece = roan_set_ece,
 	.unimport_dm = roan_unimport_dm,
 	.unimport_mr = roan_unimport_mr,
 	.unimport_pd = roan_unimport_pd,

@@ -273,8 +273,6 @@ int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int roan_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit);
 int roan_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
 int roan_destroy_qp(struct ibv_qp *qp);
-int roan_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);
-int roan_set_ece(struct ibv_qp *qp, struct ibv_ece *ece);
 
 /* ---- dmah.c, comp_cntr.c ---- */
 struct ibv_dmah *roan_alloc_dmah(struct ibv_context *ctx, struct ibv_dmah_init_attr *init);

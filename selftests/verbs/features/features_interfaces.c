@@ -19,30 +19,17 @@ const char *second_device;
 
 /* ---- ECE ---- */
 
+/* Else NCCL exchanges vendor IDs with its peer, and fails at the EINVAL of an adapter that does not know this one. */
 static void ece(struct vt_dev *d)
 {
-	struct ibv_ece offer = { 0 };
+	struct ibv_ece own = { 0 }, offer = { .vendor_id = 0x15b3, .options = 1 };
+	int query, set;
 	struct pair p;
-	int err;
 
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
-	err = ibv_query_ece(p.qp[0], &offer);
-	if (err == EOPNOTSUPP) {
-		vt_ok_skip("ECE", "the device has none");
-	} else {
-		vt_ok(!err && offer.vendor_id == d->attr.orig_attr.vendor_id && !offer.options && !offer.comp_mask,
-		      "ECE: the vendor ID of the device, and no options");
-		offer.options = 0x5a5a;
-		err = ibv_set_ece(p.qp[0], &offer);
-		vt_ok(!err && !offer.options, "ECE: options that the device does not know are returned as 0");
-		offer = (struct ibv_ece) { .vendor_id = 0x2c9, .options = 1 };
-		err = ibv_set_ece(p.qp[0], &offer);
-		vt_ok(!err && !offer.options, "ECE: options of another vendor are returned as 0");
-		offer.comp_mask = 1;
-		vt_ok(ibv_set_ece(p.qp[0], &offer) == EINVAL, "ECE: unknown fields are EINVAL");
-		vt_ok(!post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS,
-		      "ECE: the QP works afterwards");
-	}
+	query = ibv_query_ece(p.qp[0], &own);
+	set = ibv_set_ece(p.qp[0], &offer);
+	vt_ok(query == EOPNOTSUPP && set == EOPNOTSUPP, "ECE: the device has none (errors %d, %d)", query, set);
 	pair_close(&p);
 }
 
