@@ -261,9 +261,12 @@ int roan_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 {
 	ROAN_CMD(ib_uverbs_rereg_mr) cmd = { 0 };
 	struct ib_uverbs_rereg_mr_resp resp = { 0 };
+	int err = ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access, pd, &cmd, sizeof(cmd), &resp,
+				   sizeof(resp));
 
-	return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr, access, pd, &cmd, sizeof(cmd), &resp,
-				sizeof(resp));
+	if (!err && flags & IBV_REREG_MR_CHANGE_ACCESS)
+		mr->access = access;	/* roan_bind_mw() reads it */
+	return err;
 }
 
 int roan_dereg_mr(struct verbs_mr *mr)

@@ -200,6 +200,42 @@ static void window_on_zero_based(struct vt_dev *d)
 	pair_close(&p);
 }
 
+static int bind_type_1(struct pair *p, struct ibv_mw *mw, struct ibv_mr *mr, uint64_t addr)
+{
+	struct ibv_mw_bind bind = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { mr, addr, 64, IBV_ACCESS_REMOTE_READ },
+	};
+
+	return ibv_bind_mw(p->qp[1], mw, &bind);
+}
+
+/* ibv_bind_mw() refuses a zero-based region at once. rereg_mr may have made it one, or an ordinary one. */
+static void window_on_reregistered(struct vt_dev *d)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(d->pd, IBV_MW_TYPE_1);
+	struct ibv_mr *ordinary, *zero_based;
+	int err, got;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	ordinary = ibv_reg_mr(d->pd, p.buf + AT, LEN, RIGHTS | IBV_ACCESS_ZERO_BASED);
+	zero_based = ibv_reg_mr(d->pd, p.buf + AT, LEN, RIGHTS);
+	if (!mw || !ordinary || !zero_based)
+		vt_die("regions and a window");
+	err = ibv_rereg_mr(ordinary, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS) |
+	      ibv_rereg_mr(zero_based, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS | IBV_ACCESS_ZERO_BASED);
+	got = bind_type_1(&p, mw, ordinary, (uintptr_t)p.buf + AT) ?: (int)status_of(p.scq[1], 3000);
+	vt_ok(!err && !got, "MW type 1: bound to a region that was zero-based before rereg_mr (%d, %d)", err, got);
+	got = bind_type_1(&p, mw, zero_based, 0);
+	vt_ok(got == EINVAL && status_of(p.scq[1], 100) == NO_COMPLETION && state_of(p.qp[1]) == IBV_QPS_RTS,
+	      "MW type 1: a region that rereg_mr made zero-based is refused at once (%d)", got);
+	ibv_dealloc_mw(mw);
+	ibv_dereg_mr(ordinary);
+	ibv_dereg_mr(zero_based);
+	pair_close(&p);
+}
+
 static struct ibv_qp *connected_to_itself(struct vt_dev *d, struct ibv_cq *cq, uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex init = {
@@ -283,5 +319,6 @@ void test_regions(struct vt_dev *d)
 	zero_based_again(d);
 	hugetlb_hint(d);
 	window_on_zero_based(d);
+	window_on_reregistered(d);
 	bind_given_up(d);
 }
