@@ -94,6 +94,8 @@ static u32 wqe_check_length(const struct roan_qp *qp, struct roan_send_wqe *wqe,
 	switch (work->op) {
 	case ROAN_OP_CMP_SWAP:
 	case ROAN_OP_FETCH_ADD:
+		work->len = sizeof(u64);	/* also if the entries are longer, as with rdma_rxe and mlx5 */
+		return len >= sizeof(u64) ? ROAN_VERR_NONE : ROAN_VERR_TOO_LONG;
 	case ROAN_OP_ATOMIC_WRITE:
 		work->len = sizeof(u64);
 		return len == sizeof(u64) ? ROAN_VERR_NONE : ROAN_VERR_TOO_LONG;

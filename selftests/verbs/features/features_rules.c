@@ -333,6 +333,31 @@ static void atomics_and_the_cpu(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* An atomic returns 8 bytes. An entry that is longer is filled at its start, as by rdma_rxe and mlx5. */
+static void longer_entry_of_an_atomic(struct vt_dev *d)
+{
+	enum ibv_wc_status got;
+	uint64_t *word, *target;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	word = (uint64_t *)p.buf;
+	target = (uint64_t *)(p.buf + 4096);
+	*target = 5;
+	sge = sge_at(&p, 0, 64);
+	wr = (struct ibv_send_wr) {
+		.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.wr.atomic = { .remote_addr = (uintptr_t)target, .compare_add = 2, .rkey = p.mr->rkey },
+	};
+	got = post(&p, 0, wr) ? NO_COMPLETION : status_of(p.scq[0], 5000);
+	vt_ok(got == IBV_WC_SUCCESS && *target == 7 && word[0] == 5 && !word[1],
+	      "atomics: the entry for the result may be longer than 8 bytes (status %d)", got);
+	pair_close(&p);
+	no_events(d);
+}
+
 /* Programs say that they give creation flags, and give none. */
 static void creation_flags(struct vt_dev *d)
 {
@@ -377,4 +402,5 @@ void test_rules(struct vt_dev *d)
 	optional_rights(d);
 	refusal_events(d);
 	atomics_and_the_cpu(d);
+	longer_entry_of_an_atomic(d);
 }

@@ -111,7 +111,7 @@ static const struct slot_case slot_cases[] = {
 	  .verr = V_BAD_ACCESS },
 	{ "READ into the end of a region", RD, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = V_BAD_RANGE },
 	{ "atomic into another PD", ROAN_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8, FOREIGN_PD, .status = PROT },
-	{ "atomic of 16 bytes", ROAN_WR_ATOMIC_CMP_AND_SWP, 0, 1, 0, 16, .status = LEN_ERR, .verr = V_TOO_LONG },
+	{ "atomic of 7 bytes", ROAN_WR_ATOMIC_CMP_AND_SWP, 0, 1, 0, 7, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "atomic without an SGE for the result", ROAN_WR_ATOMIC_CMP_AND_SWP, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "ATOMIC_WRITE of 4 bytes", ROAN_WR_ATOMIC_WRITE, 0, 1, 0, 4, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "WRITE: unknown R_Key", W, 0, 1, 0, 64, .remote = BAD_KEY, .status = REM, .verr = V_PEER_NAK },
