@@ -483,20 +483,22 @@ static int modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return ibv_cmd_modify_qp_ex(qp, attr, mask, &cmd, sizeof(cmd), &resp, sizeof(resp));
 }
 
-int roan_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+int roan_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	ROAN_CMD(ib_uverbs_modify_qp) cmd = { 0 };
-	int err;
+	struct roan_qp *qp = to_roan_qp(ibqp);
+	int err = mask & IBV_QP_RATE_LIMIT ? modify_qp_ex(ibqp, attr, mask) :
+		  ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 
-	if (mask & IBV_QP_RATE_LIMIT)
-		return modify_qp_ex(qp, attr, mask);	/* of a QP that can send: not to RESET */
-	err = ibv_cmd_modify_qp(qp, attr, mask, &cmd, sizeof(cmd));
-	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET) {
-		cq_forget_qp(qp, qp->qp_num);
-		wq_forget_cqes(&to_roan_qp(qp)->sq);
-		wq_forget_cqes(&to_roan_qp(qp)->rq);
+	if (err || !(mask & IBV_QP_STATE))
+		return err;
+	qp->state = attr->qp_state;
+	if (qp->state == IBV_QPS_RESET) {
+		cq_forget_qp(ibqp, ibqp->qp_num);
+		wq_forget_cqes(&qp->sq);
+		wq_forget_cqes(&qp->rq);
 	}
-	return err;
+	return 0;
 }
 
 /* rate_limit in kbit/s, 0: no limit. Burst size and packet size cannot be set. */

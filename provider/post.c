@@ -163,7 +163,7 @@ int roan_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	roan_lock(&sq->lock);
 	tail = sq->ring.index;
 	for (; wr; wr = wr->next, tail++) {
-		if (ibqp->state < IBV_QPS_RTS)	/* an immediate error (10.8.2) */
+		if (qp->state < IBV_QPS_RTS)	/* an immediate error (10.8.2) */
 			err = EINVAL;
 		else if (!roan_wq_has_space(sq, tail))
 			err = ENOMEM;
@@ -271,7 +271,7 @@ int roan_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 	bool kick;
 	int err;
 
-	if (!qp->rq.ring.ctl || ibqp->state == IBV_QPS_RESET) {
+	if (!qp->rq.ring.ctl || qp->state == IBV_QPS_RESET) {
 		*bad = wr;
 		return EINVAL;
 	}

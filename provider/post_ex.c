@@ -58,7 +58,7 @@ static void wr_start(struct ibv_qp_ex *ibqp)
 	roan_lock(&qp->sq.lock);
 	qp->tail = qp->sq.ring.index;
 	qp->wqe = NULL;
-	qp->err = ibqp->qp_base.state < IBV_QPS_RTS ? EINVAL : 0;
+	qp->err = qp->state < IBV_QPS_RTS ? EINVAL : 0;
 }
 
 /* Undoes what the requests begun have changed outside the ring: the R_Keys of windows, the last bind first. */

@@ -145,6 +145,8 @@ struct roan_qp {
 	struct roan_wq rq;		/* no ring with an SRQ */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
 	bool lent;			/* this struct came from that domain's allocator */
+	/* Set by modify_qp only. In ibv_qp.state a query of another thread may store an older state afterwards. */
+	enum ibv_qp_state state;
 	uint32_t hint_index;		/* index of the QP's last hint in the context's ring; sq.lock */
 	/* between wr_start and wr_complete, sq.lock held: */
 	struct roan_send_wqe *wqe;	/* being filled; NULL: none, setters do nothing */

@@ -167,6 +167,21 @@ int ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
+static void need(bool there, const char *what)
+{
+	if (there)
+		return;
+	printf("FAIL: no %s\n", what);
+	exit(1);
+}
+
+static void set_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	EXPECT(ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0);
+}
+
 static struct roan_send_wqe *send_slot(uint8_t *sq, unsigned int i)
 {
 	return (struct roan_send_wqe *)(sq + sizeof(struct roan_ring_ctl) + i % SLOTS * 128);
@@ -181,9 +196,10 @@ static void post_send__fills_slots_and_rings_doorbell(struct ibv_qp *qp, uint8_t
 	wr.wr.rdma.remote_addr = 0xabcdef;
 	wr.wr.rdma.rkey = 99;
 	wr.send_flags = IBV_SEND_SIGNALED;
-	qp->state = IBV_QPS_INIT;
+	set_state(qp, IBV_QPS_INIT);
 	EXPECT(ibv_post_send(qp, &wr, &bad) == EINVAL && bad == &wr);
-	qp->state = IBV_QPS_RTS;
+	set_state(qp, IBV_QPS_RTS);
+	qp->state = IBV_QPS_RTR;	/* as ibv_query_qp() of another thread, which began before, stores it */
 	doorbells = 0;
 	EXPECT(ibv_post_send(qp, &wr, &bad) == 0 && doorbells == 0);	/* no NEED_DOORBELL */
 	EXPECT(ctl->user.index == 1 && send_slot(sq, 0)->wr_id == 11 && send_slot(sq, 0)->rdma.rkey == 99);
@@ -208,7 +224,8 @@ static void post_recv__fills_slots(struct ibv_qp *qp, uint8_t *rq)
 	struct ibv_sge sge = { .addr = 0x2000, .length = 9, .lkey = 8 };
 	struct ibv_recv_wr *bad, wr = { .wr_id = 31, .sg_list = &sge, .num_sge = 1 };
 
-	qp->state = IBV_QPS_INIT;
+	set_state(qp, IBV_QPS_INIT);
+	qp->state = IBV_QPS_RESET;	/* likewise */
 	EXPECT(ibv_post_recv(qp, &wr, &bad) == 0 && ctl->user.index == 1);
 	wr.wr_id = 32;
 	EXPECT(ibv_post_recv(qp, &wr, &bad) == 0 && ctl->user.index == 2);
@@ -265,7 +282,7 @@ static void poll__rings_for_hints(struct ibv_qp *qp[2], struct ibv_cq_ex *ex, ui
 	doorbells = rung_for = 0;
 	EXPECT(ibv_poll_cq(cq, 1, &wc) == 0 && doorbells == 0);
 	for (i = 0; i < 2; i++) {
-		qp[i]->state = IBV_QPS_RTS;
+		set_state(qp[i], IBV_QPS_RTS);
 		sq_ctl[i]->kernel.index = sq_ctl[i]->user.index;
 		sq_ctl[i]->kernel.flags = ROAN_RING_NEED_DOORBELL;
 	}
@@ -529,22 +546,13 @@ int main(void)
 	uint8_t *unlocked_ring;
 	struct ibv_qp *qp, *both[2];
 
-	if (!ctx) {
-		printf("FAIL: no device or it does not open\n");
-		return 1;
-	}
+	need(ctx, "device or it does not open");
 	qp_attr.pd = ibv_alloc_pd(ctx);
 	cq = ibv_create_cq_ex(ctx, &cq_attr);
-	if (!qp_attr.pd || !cq) {
-		printf("FAIL: no PD or CQ\n");
-		return 1;
-	}
+	need(qp_attr.pd && cq, "PD or CQ");
 	qp_attr.send_cq = qp_attr.recv_cq = ibv_cq_ex_to_cq(cq);
 	qp = ibv_create_qp_ex(ctx, &qp_attr);
-	if (!qp) {
-		printf("FAIL: no QP\n");
-		return 1;
-	}
+	need(qp, "QP");
 	((struct roan_ring_ctl *)rings[1])->kernel.flags = ROAN_RING_NEED_DOORBELL;	/* no batching */
 	post_recv__fills_slots(qp, rings[4]);
 	post_send__fills_slots_and_rings_doorbell(qp, rings[3]);
@@ -558,16 +566,10 @@ int main(void)
 	EXPECT(ibv_destroy_qp(qp) == 0);
 	both[0] = ibv_create_qp_ex(ctx, &qp_attr);
 	both[1] = ibv_create_qp_ex(ctx, &qp_attr);
-	if (!both[0] || !both[1]) {
-		printf("FAIL: no more QPs\n");
-		return 1;
-	}
+	need(both[0] && both[1], "more QPs");
 	one_mapping = true;
 	qp = ibv_create_qp_ex(ctx, &qp_attr);
-	if (!qp) {
-		printf("FAIL: no QP of one mapping\n");
-		return 1;
-	}
+	need(qp, "QP of one mapping");
 	post_recv__fills_slots(qp, rings[num_rings] + SECOND_RING);
 	post_send__fills_slots_and_rings_doorbell(qp, rings[num_rings]);
 	EXPECT(ibv_destroy_qp(qp) == 0);
@@ -582,10 +584,7 @@ int main(void)
 	cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	cq_attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	unlocked_cq = ibv_create_cq_ex(ctx, &cq_attr);
-	if (!unlocked_cq) {
-		printf("FAIL: no CQ for one thread\n");
-		return 1;
-	}
+	need(unlocked_cq, "CQ for one thread");
 	unlocked_ring = rings[num_rings];
 	forget__keeps_entry_being_read(unlocked_cq, unlocked_ring, &qp_attr);
 	resize_cq__without_address_space(ibv_cq_ex_to_cq(unlocked_cq), unlocked_ring);
