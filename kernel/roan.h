@@ -194,6 +194,15 @@ struct roan_qp_attr {
 	u32 rate_limit;			/* kbit/s; 0: none */
 };
 
+/*
+ * Responder resources of a QP: the next power of two. mlx4, mlx5 and hns round max_rd_atomic up to it, so as many READs
+ * and atomics of a peer with the same value are outstanding.
+ */
+static inline u32 roan_resp_resources(u8 max_dest_rd_atomic)
+{
+	return max_dest_rd_atomic ? roundup_pow_of_two(max_dest_rd_atomic) : 0;
+}
+
 struct roan_qp {
 	struct ib_qp ib;
 	struct roan_dev *dev;

@@ -374,7 +374,7 @@ static void rx_count_verdict(struct roan_qp *qp, struct roan_rx_ctx *rx, enum ro
 static bool rx_alloc_resp_res(struct roan_qp *qp, const struct roan_pkt *pkt)
 	__must_hold(&qp->rq.lock)
 {
-	u32 n = qp->attr.max_dest_rd_atomic;
+	u32 n = roan_resp_resources(qp->attr.max_dest_rd_atomic);
 	struct roan_resp_res *resp_res;
 	struct roan_memcg_scope scope;
 

@@ -117,7 +117,7 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 		}
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && qp->uctx) {
-		size_t bytes = attr->max_dest_rd_atomic * sizeof(*prep->resp_res);
+		size_t bytes = roan_resp_resources(attr->max_dest_rd_atomic) * sizeof(*prep->resp_res);
 		u32 pages = bytes >> PAGE_SHIFT;
 		int err = pages > qp->resp_charge.pages ? roan_mem_charge(&prep->resp_charge, pages) : 0;
 
@@ -125,7 +125,8 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 			return err;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic && READ_ONCE(qp->state) == IB_QPS_SQD) {
-		prep->resp_res = kcalloc(attr->max_dest_rd_atomic, sizeof(*prep->resp_res), GFP_KERNEL_ACCOUNT);
+		prep->resp_res = kcalloc(roan_resp_resources(attr->max_dest_rd_atomic), sizeof(*prep->resp_res),
+					 GFP_KERNEL_ACCOUNT);
 		if (!prep->resp_res)
 			return -ENOMEM;
 	}
@@ -145,7 +146,7 @@ static void qp_allow_reads(struct roan_qp *qp, struct modify_res *prep)
 	__must_hold(&qp->rq.lock)
 {
 	struct roan_responder *resp = &qp->rq.resp;
-	u32 n = qp->attr.max_dest_rd_atomic;
+	u32 n = roan_resp_resources(qp->attr.max_dest_rd_atomic);
 
 	if (prep->resp_charge.pages > qp->resp_charge.pages)
 		swap(prep->resp_charge, qp->resp_charge);
@@ -210,7 +211,7 @@ static void qp_start_receiving(struct roan_qp *qp)
 	const struct roan_responder_cfg cfg = {
 		.transport = qp->transport,
 		.mtu_shift = qp->mtu_shift,
-		.max_dest_rd_atomic = qp->attr.max_dest_rd_atomic,
+		.max_dest_rd_atomic = roan_resp_resources(qp->attr.max_dest_rd_atomic),
 		.rq_psn = qp->attr.rq_psn & PSN_MASK,
 		.sack = qp->ext_version,
 	};

@@ -68,13 +68,13 @@ class Victim:
     def ud_qp(self):
         return self.qp(e.IBV_QPT_UD)
 
-    def connected(self, kind, family=4, rts=True, timeout=14, static_rate=0):
+    def connected(self, kind, family=4, rts=True, timeout=14, static_rate=0, reads=4):
         qp = self.qp(kind)
         gr = GlobalRoute(dgid=GID(gid_of(H1[family]).exploded), sgid_index=gid_index(DEV, H2[family]))
         attr = QPAttr(port_num=1)
         attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1, static_rate=static_rate)
         attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = PEER_QPN, PSN, 1, e.IBV_MTU_1024
-        attr.max_dest_rd_atomic = attr.max_rd_atomic = 4
+        attr.max_dest_rd_atomic = attr.max_rd_atomic = reads
         attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, timeout, 1, 1
         attr.qp_access_flags = 0
         if kind == e.IBV_QPT_RC:
@@ -503,15 +503,6 @@ def never(v):
 
 def trains(v):
     """Trains: several packets in one skb, as from GSO or GRO."""
-    def train(bodies, size, bad=()):
-        length, data = 8 + sum(map(len, bodies)) + 4 * len(bodies), b""
-        for i, body in enumerate(bodies):
-            data += datagram(body, ident=1 + i, good=i not in bad)[28:]
-        ip, udp = ip_header(4, H1[4], H2[4], length), struct.pack(">HHH", 0xC123, 4791, length)
-        pseudo = ip[12:20] + struct.pack(">HH", 17, length)
-        vnet = struct.pack("=BBHHHH", 1, 5, 14 + 28, size, 14 + 20, 6)
-        return vnet + v.wire.ether(4) + ip + udp + struct.pack(">H", ~checksum(pseudo) & 0xFFFF) + data
-
     def case(name, frame, moved, statuses):
         v.polled()
         before = v.counters()
@@ -523,21 +514,25 @@ def trains(v):
         after = v.counters()
         got = {k: after[k] - before[k] for k in after if after[k] != before[k] and k not in BYSTANDERS}
         wcs = [w.status for w in v.polled()]
-        result(got == moved and wcs == statuses, f"train: {name}",
-               f"counters {got}, expected {moved}; completions {wcs}")
+        result(got == moved and wcs == statuses, f"train: {name}", f"counters {got}, expected {moved}; completions {wcs}")
 
     body = bth(UD_SEND, v.ud.qp_num) + deth() + bytes(48)
     size = len(body) + 4
     for _ in range(8):
         v.post(v.ud, 256)
-    case("four datagrams", train([body] * 4, size), {"rcvd_pkts": 4, "rdma_recvs": 4}, [0] * 4)
-    case("four, the second corrupt", train([body] * 4, size, [1]),
-         {"rcvd_pkts": 3, "rdma_recvs": 3, "rx_bad_icrc": 1}, [0] * 3)
-    case("three, the last one short", train([body] * 2 + [bth(SEND_ONLY, v.rc.qp_num)], size, [2]),
+    case("four datagrams", v.wire.train_of([body] * 4, size), {"rcvd_pkts": 4, "rdma_recvs": 4}, [0] * 4)
+    case("four, the second corrupt", v.wire.train_of([body] * 4, size, [1]), {"rcvd_pkts": 3, "rdma_recvs": 3, "rx_bad_icrc": 1}, [0] * 3)
+    case("three, the last one short", v.wire.train_of([body] * 2 + [bth(SEND_ONLY, v.rc.qp_num)], size, [2]),
          {"rcvd_pkts": 2, "rdma_recvs": 1, "rx_no_wqe": 1, "rx_bad_icrc": 1}, [0])
     stray = bth(SEND_ONLY, 2) + bytes(len(body) - 12)
-    case("two for an unknown QP", train([stray] * 2, size), {"rx_unknown_qp": 2}, [])
-    case("a wrong segment size", train([stray] * 3, 13), {"rx_truncated": 3 * size // 13 + bool(3 * size % 13)}, [])
+    case("two for an unknown QP", v.wire.train_of([stray] * 2, size), {"rx_unknown_qp": 2}, [])
+    case("a wrong segment size", v.wire.train_of([stray] * 3, 13), {"rx_truncated": 3 * size // 13 + bool(3 * size % 13)}, [])
+    qp = v.connected(e.IBV_QPT_RC, reads=3)     # adapters round their own limit up to 4
+    reads = [bth(READ, qp.qp_num, psn=PSN + n) + reth(v.mr.buf, v.mr.rkey, 8) for n in range(8)]
+    v.effect([datagram(r) for r in reads[:4]])
+    v.expect("the first of four READs again", datagram(reads[0]), {"duplicate_request": 1, "rcvd_pkts": 1, "sent_pkts": 1}, 0)
+    case("four READs, of three agreed", v.wire.train_of(reads[4:], 32), {"rcvd_pkts": 4, "sent_pkts": 4}, [])
+    qp.close()
 
 
 def noise(v):

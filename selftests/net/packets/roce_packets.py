@@ -52,6 +52,16 @@ class Wire:
         family = packet[0] >> 4
         self.sock.send(self.ether(family) + packet)
 
+    def train_of(self, bodies, size, bad=()):
+        """A frame for self.train: packets around @bodies with one UDP header, @size bytes each. Those in @bad have a wrong ICRC."""
+        length, data = 8 + sum(map(len, bodies)) + 4 * len(bodies), b""
+        for i, body in enumerate(bodies):
+            data += datagram(body, ident=1 + i, good=i not in bad)[28:]
+        ip, udp = ip_header(4, H1[4], H2[4], length), struct.pack(">HHH", 0xC123, 4791, length)
+        pseudo = ip[12:20] + struct.pack(">HH", 17, length)
+        vnet = struct.pack("=BBHHHH", 1, 5, 14 + 28, size, 14 + 20, 6)
+        return vnet + self.ether(4) + ip + udp + struct.pack(">H", ~checksum(pseudo) & 0xFFFF) + data
+
     def replies(self):
         """Returns BTH to payload of the packets h2 sent, oldest first; their traffic classes are in self.tos, their UDP source
         ports in self.sport."""
