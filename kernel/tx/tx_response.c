@@ -14,7 +14,10 @@
 
 #define BUDGET	256	/* packets per round; the remainder is deferred */
 
-/* AETH credits of a round: the number of posted receives; unlimited with an SRQ (9.7.7.2). */
+/*
+ * AETH credits of a round: the posted receives that no complete message has used. The MSN does not count the message
+ * under way, so its receive is one of them. Unlimited with an SRQ (9.7.7.2).
+ */
 static u8 response_credits(const struct roan_qp *qp)
 {
 	u32 pending;
@@ -22,7 +25,7 @@ static u8 response_credits(const struct roan_qp *qp)
 	if (qp->srq)
 		return ROAN_AETH_UNLIMITED;
 	pending = roan_ring_pending(&qp->rq.ring);
-	return roan_credit_code(min(pending, qp->rq.ring.mask + 1));
+	return roan_credit_code(min(pending, qp->rq.ring.mask + 1) + qp->rq.cur.taken);
 }
 
 /*

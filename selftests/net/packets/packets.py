@@ -26,7 +26,7 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SACK, SECOND, SEND_FIRST,
-                   SEND_INV, SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
+                   SEND_INV, SEND_LAST, SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
                    fragments, ip_header, raw, reth)
 from gids import gid_index, gid_of
 from ktap import check, plan, result
@@ -382,6 +382,11 @@ def sequence(v):
     v.expect("RC: NAK of nothing", datagram(bth(ACK, qp.qp_num, psn=1) + b"\x62\0\0\0"), {"stale_response": 1, **heard})
     v.post(qp)
     v.expect("RC: the next SEND arrives after all these", send(PSN + 1), {"rdma_recvs": 1, **said}, no_credit, [0])
+    v.post(qp), v.post(qp)
+    # With the MSN, which counts a complete message, they say how many receives were posted. PSN + 5 was kept.
+    for op, credits, done in (SEND_FIRST, 2, {}), (SEND_MIDDLE, 2, {}), (SEND_LAST, 0, {"rdma_recvs": 2}):
+        v.expect(f"RC: credits after opcode {op} of a message: {credits}",
+                 datagram(bth(op, qp.qp_num, psn=PSN + 2 + op, ack=True) + bytes(MTU)), {**said, **done}, credits, [0, 0] if done else [])
     qp.close()
     early = v.connected(e.IBV_QPT_RC, rts=False)
     v.expect("RC: ACK to a QP in RTR, which cannot have sent", datagram(bth(ACK, early.qp_num, psn=1) + b"\x1f\0\0\0"),
