@@ -165,7 +165,7 @@ static void forge_stray_response(struct sim *sim, struct side *s, struct roan_pk
 
 void sim_forge(struct sim *sim, struct side *s)
 {
-	struct roan_pkt pkt = { .ext_version = sim_below(sim, 2) };
+	struct roan_pkt pkt = { .ext_version = ROAN_EXT_VERSION * sim_below(sim, 2) };
 
 	sim_totals.forged++;
 	if (sim->violations && sim_one_in(sim, 5))

@@ -90,7 +90,7 @@ static bool send_one(struct sim *sim, struct side *s, const struct roan_tx_desc 
 	struct roan_pkt pkt = {
 		.opcode = e->opcode, .psn = psn_add(e->psn, i), .ackreq = e->ackreq, .copy = e->copy,
 		.solicited = e->solicited, .pkey = ROAN_DEFAULT_PKEY,
-		.ext_version = s->req.cfg.sack && sim_supports_sack(sim, s),
+		.ext_version = s->req.cfg.sack && sim_supports_sack(sim, s) ? ROAN_EXT_VERSION : 0,
 		.rkey = r->rkey, .va = read ? r->va + offset : r->va, .dma_len = read ? e->len : r->len,
 		.imm = cpu_to_be32(r->imm), .inv_rkey = r->imm, .swap_add = r->swap_add, .compare = r->compare,
 	};

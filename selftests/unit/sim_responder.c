@@ -318,7 +318,7 @@ static void respond_with(struct sim *sim, struct side *s, const struct roan_resp
 {
 	struct roan_pkt pkt = {
 		.opcode = a->opcode, .psn = a->psn, .syndrome = a->syndrome, .msn = a->msn, .orig = a->orig,
-		.pkey = ROAN_DEFAULT_PKEY, .ext_version = sim_supports_sack(sim, s),
+		.pkey = ROAN_DEFAULT_PKEY, .ext_version = sim_supports_sack(sim, s) ? ROAN_EXT_VERSION : 0,
 	};
 
 	if (a->opcode == ROAN_OPCODE_SACK)

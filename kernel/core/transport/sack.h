@@ -9,8 +9,8 @@
 
 #include "core/core_env.h"
 
-/* BTH: version of the extensions that the sender of a packet supports. 1: SACK. 0: the standard only. */
-#define ROAN_EXT_VERSION	1
+/* BTH: version of the extensions that the sender of a packet supports. 3: SACK. 0, 1, 2, 4, 8: the standard only. */
+#define ROAN_EXT_VERSION	3
 
 #define ROAN_SACK_LEN		24	/* bytes, behind BTH and AETH */
 #define ROAN_SACK_WORDS		5

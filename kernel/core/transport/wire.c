@@ -32,6 +32,14 @@ static void put_be24(u32 v, u8 *p)
 	p[2] = v;
 }
 
+/* Other vendors may mark packets by one reserved bit, as for adaptive routing: such a value is no version. */
+static u8 parse_version(u8 b)
+{
+	u8 version = b & BTH_EXT_VERSION;
+
+	return version & (version - 1) ? version : 0;
+}
+
 static void parse_bth(const u8 *b, struct roan_pkt *pkt)
 {
 	pkt->opcode = b[0];
@@ -44,7 +52,7 @@ static void parse_bth(const u8 *b, struct roan_pkt *pkt)
 	pkt->qpn = get_be24(b + 5);
 	pkt->ackreq = b[8] & BTH_ACKREQ;
 	pkt->copy = b[8] & BTH_COPY;
-	pkt->ext_version = b[8] & BTH_EXT_VERSION;
+	pkt->ext_version = parse_version(b[8]);
 	pkt->psn = get_be24(b + 9);
 }
 

@@ -91,6 +91,20 @@ static void reserved_bits_are_ignored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&plain, &noisy, sizeof(plain)), 0);
 }
 
+static void mark_of_one_bit_is_no_version(struct kunit *test)
+{
+	static const u8 versions[16] = { 0, 0, 0, 3, 0, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15 };
+	struct roan_pkt in = { .opcode = 0x04, .pkey = 0xffff }, out = {};
+	u8 buf[ROAN_MAX_HEADERS] = {};
+	size_t n = roan_wire_build(buf, &in) + 8 + ROAN_ICRC_LEN;
+
+	for (buf[8] = 1; buf[8] < 0x10; buf[8]++) {
+		KUNIT_ASSERT_EQ(test, roan_wire_parse(buf, n, &out), ROAN_PARSE_OK);
+		KUNIT_EXPECT_EQ(test, out.ext_version, versions[buf[8]]);
+	}
+	KUNIT_EXPECT_EQ(test, versions[ROAN_EXT_VERSION], ROAN_EXT_VERSION);
+}
+
 /* Each length gets an allocation of exactly that size, so that ASan and KASAN report a read past the end. */
 static void truncation_is_refused(struct kunit *test)
 {
@@ -177,6 +191,7 @@ static void credit_codes_are_inverse(struct kunit *test)
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(build_then_parse_is_identity),
 	KUNIT_CASE(reserved_bits_are_ignored),
+	KUNIT_CASE(mark_of_one_bit_is_no_version),
 	KUNIT_CASE(truncation_is_refused),
 	KUNIT_CASE(refusals),
 	KUNIT_CASE(rnr_timers_grow),

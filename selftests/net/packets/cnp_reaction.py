@@ -123,14 +123,14 @@ def names_the_path(v):
     qp = v.connected(e.IBV_QPT_RC)
     v.wire.replies()
     for i in range(2):
-        write = bth(WRITE_ONLY, qp.qp_num, psn=PSN + i, extensions=1) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8)
+        write = bth(WRITE_ONLY, qp.qp_num, psn=PSN + i, extensions=3) + reth(v.mr.buf, v.mr.rkey, 8) + bytes(8)
         v.wire.send(datagram(write, tos=3, sport=0xC321 + i))
     end, cnps = time.monotonic() + 5, []
     while len(cnps) < 2 and time.monotonic() < end:
         got = v.wire.replies()
         cnps += [(r[8], sport) for r, sport in zip(got, v.wire.sport) if r[0] == CNP]
     qp.close()
-    result(cnps == [(1, 0xC321), (1, 0xC322)], "a CNP for a roan peer names the marked path, each in its own interval", f"{cnps}")
+    result(cnps == [(3, 0xC321), (3, 0xC322)], "a CNP for a roan peer names the marked path, each in its own interval", f"{cnps}")
 
 
 def replies_with(v, opcode, seconds=5):

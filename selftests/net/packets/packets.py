@@ -184,7 +184,7 @@ def spoofed(v):
     v.expect("spoofed: RC over IPv4 to an IPv6 QP", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16)), one)
     v.expect("spoofed, IPv6", datagram(bth(SEND_ONLY, v.rc6.qp_num) + bytes(16), family=6, src=OTHER[6]), one)
     v.expect("spoofed: ACK", datagram(bth(ACK, v.rc.qp_num) + bytes(4), src=OTHER[4]), one)
-    v.expect("spoofed: SACK", datagram(bth(SACK, v.rc.qp_num, extensions=1) + bytes(28), src=OTHER[4]), one)
+    v.expect("spoofed: SACK", datagram(bth(SACK, v.rc.qp_num, extensions=3) + bytes(28), src=OTHER[4]), one)
     v.expect("spoofed: UC", datagram(bth(UC | SEND_ONLY, v.uc_qp.qp_num) + bytes(16), src=OTHER[4]), one)
     v.expect("spoofed: CNP", datagram(bth(CNP, v.rc.qp_num) + bytes(16), src=OTHER[4]), {"rp_cnp_ignored": 1})
     v.expect("CNP of the peer", datagram(bth(CNP, v.rc.qp_num) + bytes(16)), {"rp_cnp_handled": 1, "rcvd_pkts": 1})
@@ -377,7 +377,7 @@ def sequence(v):
     v.expect("RC: READ response to no READ", datagram(bth(0x10, qp.qp_num, psn=1) + b"\x1f\0\0\0" + bytes(8)),
              {"stale_response": 1, **heard})
     sacks = [datagram(bth(SACK, qp.qp_num, psn=psn, extensions=version) + b"\x1f" + bytes(6) + b"\x05" + b"\xff" * 20)
-             for psn in (1, 0xFFFFFF, PSN) for version in (0, 1, 15)]
+             for psn in (1, 0xFFFFFF, PSN) for version in (0, 1, 2, 3, 4, 8, 15)]
     v.expect("RC: SACKs of nothing", sacks, {"stale_response": len(sacks), "rcvd_pkts": len(sacks)})
     v.expect("RC: NAK of nothing", datagram(bth(ACK, qp.qp_num, psn=1) + b"\x62\0\0\0"), {"stale_response": 1, **heard})
     v.post(qp)
