@@ -5,6 +5,7 @@
  */
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 #include "roan.h"
 
 ROAN_SAME(ROAN_CQE_GRH, IBV_WC_GRH);
@@ -268,6 +269,37 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 	return cq_current(cq)->timestamp_ns;
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
+}
+
+/*
+ * A timestamp is a time of CLOCK_MONOTONIC. Both clocks run alike, so their difference at the time of reading is that
+ * of the completion, unless the wall clock was set in between. An interruption between the calls makes the difference
+ * wrong, so the pair with the shortest time around it counts.
+ */
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
+{
+	uint64_t shortest = UINT64_MAX, difference = 0;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		uint64_t before = clock_ns(CLOCK_MONOTONIC);
+		uint64_t wall = clock_ns(CLOCK_REALTIME);
+		uint64_t took = clock_ns(CLOCK_MONOTONIC) - before;
+
+		if (took >= shortest)
+			continue;
+		shortest = took;
+		difference = wall - (before + took / 2);
+	}
+	return cq_current(cq)->timestamp_ns + difference;
+}
+
 static uint16_t read_cvlan(struct ibv_cq_ex *cq)
 {
 	return cq_current(cq)->vlan;
@@ -276,7 +308,7 @@ static uint16_t read_cvlan(struct ibv_cq_ex *cq)
 bool roan_wc_flags_ok(uint64_t wc_flags)
 {
 	return !(wc_flags & ~(uint64_t)(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-					IBV_WC_EX_WITH_CVLAN));
+					IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN));
 }
 
 void roan_fill_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags)
@@ -303,6 +335,8 @@ void roan_fill_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags)
 		cq->read_dlid_path_bits = read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		cq->read_completion_ts = read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
 	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
 		cq->read_cvlan = read_cvlan;
 }

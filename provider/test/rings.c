@@ -350,6 +350,7 @@ static void poll__gives_entries_back(struct ibv_cq_ex *cq, uint8_t *ring)
 	cqe[1] = (struct roan_cqe) { .wr_id = 2, .status = IBV_WC_RETRY_EXC_ERR, .flags = 0xffff };
 	ctl->kernel.index = 2;
 	EXPECT(ibv_start_poll(cq, &attr) == 0 && cq->wr_id == 1 && ibv_wc_read_completion_ts(cq) == 77);
+	EXPECT(ibv_wc_read_completion_wallclock_ns(cq) / 31557600000000000 - 50 < 50);	/* years: 2020 to 2069 */
 	EXPECT(ctl->user.index == 1);
 	EXPECT(ibv_next_poll(cq) == 0 && cq->status == IBV_WC_RETRY_EXC_ERR && ctl->user.index == 2);
 	EXPECT(ibv_wc_read_wc_flags(cq) == (IBV_WC_GRH | IBV_WC_WITH_IMM | IBV_WC_WITH_INV));
@@ -532,7 +533,8 @@ static void bind_mw__refused_at_once(struct ibv_pd *pd, struct ibv_qp *qp, uint8
 int main(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
-		.cqe = SLOTS, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		.cqe = SLOTS, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+					  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 	};
 	struct ibv_qp_init_attr_ex qp_attr = {
 		.cap = { .max_send_wr = 3, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2, .max_inline_data = 32 },
