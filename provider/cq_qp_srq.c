@@ -141,12 +141,13 @@ struct ibv_cq *roan_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_
 struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	/* IGNORE_OVERRUN is a promise of the program, that no completion comes while the CQ is full. Nothing depends on it. */
+	const uint32_t known_flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 	struct ibv_pd *pd = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL;
 	struct roan_cq *cq;
 
-	if (attr->comp_mask & ~known || flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED ||
-	    !roan_wc_flags_ok(attr->wc_flags)) {
+	if (attr->comp_mask & ~known || flags & ~known_flags || !roan_wc_flags_ok(attr->wc_flags)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -154,11 +155,22 @@ struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_
 		errno = EINVAL;
 		return NULL;
 	}
-	cq = create_cq(ctx, attr->cqe, attr->channel, attr->comp_vector, pd, flags);
+	cq = create_cq(ctx, attr->cqe, attr->channel, attr->comp_vector, pd,
+		       flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	if (!cq)
 		return NULL;
 	roan_fill_poll_ops(&cq->vcq.cq_ex, attr->wc_flags);
 	return &cq->vcq.cq_ex;
+}
+
+/*
+ * Moderation is accepted without an effect: query_device_ex() announces none, but UCCL sets it on each extended CQ and
+ * stops if that fails. An event then comes with the first completion, earlier than the program allowed.
+ */
+int roan_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	(void)cq;
+	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EOPNOTSUPP : 0;
 }
 
 /* The kernel moves the unpolled entries and the arm counters into a new ring, so polling and arming are locked out. */

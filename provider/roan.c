@@ -191,6 +191,7 @@ static const struct verbs_context_ops context_ops = {
 	.import_dm = roan_import_dm,
 	.import_mr = roan_import_mr,
 	.import_pd = roan_import_pd,
+	.modify_cq = roan_modify_cq,
 	.modify_qp = roan_modify_qp,
 	.modify_qp_rate_limit = roan_modify_qp_rate_limit,
 	.modify_srq = roan_modify_srq,

@@ -262,6 +262,7 @@ int roan_destroy_ah(struct ibv_ah *ah);
 
 struct ibv_cq *roan_create_cq(struct ibv_context *ctx, int cqe, struct ibv_comp_channel *channel, int vector);
 struct ibv_cq_ex *roan_create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr);
+int roan_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int roan_resize_cq(struct ibv_cq *cq, int cqe);
 int roan_destroy_cq(struct ibv_cq *cq);
 struct ibv_srq *roan_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);

@@ -584,7 +584,7 @@ int main(void)
 	EXPECT(ibv_destroy_qp(both[0]) == 0 && ibv_destroy_qp(both[1]) == 0);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)) == 0);
 	cq_attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
-	cq_attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq_attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	unlocked_cq = ibv_create_cq_ex(ctx, &cq_attr);
 	need(unlocked_cq, "CQ for one thread");
 	unlocked_ring = rings[num_rings];

@@ -5,6 +5,7 @@
  */
 #include "features.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -196,6 +197,29 @@ static void arming_while_polling(struct vt_dev *d)
 		vt_die("the CQ could not be destroyed");
 }
 
+/*
+ * As UCCL makes its CQs: if the device has extended ones, with both flags and with moderation, and it stops if either
+ * is refused.
+ */
+static void cq_hints(struct vt_dev *d)
+{
+	struct ibv_cq_init_attr_ex want = {
+		.cqe = 16, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+	};
+	struct ibv_modify_cq_attr moderate = { .attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 32, 100 } };
+	struct ibv_modify_cq_attr unknown = { .attr_mask = IBV_CQ_ATTR_RESERVED };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(d->ctx, &want);
+
+	vt_ok(cq, "an extended CQ for one thread, which does not overrun");
+	if (!cq)
+		return;
+	vt_ok(!ibv_modify_cq(ibv_cq_ex_to_cq(cq), &moderate), "its moderation is set");
+	vt_ok(ibv_modify_cq(ibv_cq_ex_to_cq(cq), &unknown) == EOPNOTSUPP, "another attribute of a CQ: refused");
+	if (ibv_destroy_cq(ibv_cq_ex_to_cq(cq)))
+		vt_die("the CQ could not be destroyed");
+}
+
 struct resizer {
 	struct ibv_cq *cq;
 	atomic_bool stop;
@@ -260,6 +284,7 @@ void test_share(struct vt_dev *d)
 {
 	arming_while_resizing(d);
 	arming_while_polling(d);
+	cq_hints(d);
 	threads(d);
 	child(d);
 }
