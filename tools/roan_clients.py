@@ -275,8 +275,8 @@ def gloo(d, others):
         return port_down(d)
     slot = pci_adapter(d)
     if slot:
-        return LIMITS, "found at %s; its packets do not pass a router" % slot, ""
-    return LIMITS, "no PCI address, which it does not need; its packets do not pass a router", ""
+        return YES, "found at %s" % slot, ""
+    return YES, "no PCI address, which it does not need", ""
 
 
 def mscclpp(d, others):

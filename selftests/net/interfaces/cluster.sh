@@ -71,6 +71,15 @@ talk_by_cm() { # SERVER ADDRESS CLIENT
 	wait $pid
 }
 
+# ibv_rc_pingpong and Gloo ask for a hop limit of 1. For a unicast address the RDMA core takes the one of the route.
+hop_limit_1() { # SERVER ADDRESS CLIENT ADDRESS
+	local pid
+	ip netns exec "$1" timeout 60 ibv_rc_pingpong -d "roan_$1" -g "$(gid_index "roan_$1" "$2" "$1")" -n 20 > /tmp/server 2>&1 & pid=$!
+	wait_for 60 listens "$1" 18515 || { cat /tmp/server; return 1; }
+	on "$3" timeout 50 ibv_rc_pingpong -d "roan_$3" -g "$(gid_index "roan_$3" "$4" "$3")" -n 20 "$2" || { kill $pid; cat /tmp/server; return 1; }
+	wait $pid
+}
+
 # ---- masquerading ----
 
 masquerade() { # RULE: hides the pods' addresses behind 10.7.2.1, after RULE
@@ -202,6 +211,7 @@ ktap_check "pod to pod over the bridge" talk pod2 10.7.1.3 pod1
 ktap_check "pod to a host behind a router" talk far 10.7.2.2 pod1
 ktap_check "a host behind a router to a pod" talk pod1 10.7.1.2 far
 ktap_check "rdma_cm: pod to a host behind a router" talk_by_cm far 10.7.2.2 pod1
+ktap_check "a program that asks for a hop limit of 1: through the router" hop_limit_1 far 10.7.2.2 pod1 10.7.1.2
 if command -v nft > /dev/null && masquerade ""; then
 	ktap_check "masqueraded: not from the peer for the receiver, status 12 at the sender" nothing_arrives
 	ktap_check "masqueraded: rdma_cm does not connect, its messages have a wrong ICRC" cm_broken
