@@ -390,7 +390,6 @@ static struct socket *open_port(struct net *net, bool ipv6)
 		.family = ipv6 ? AF_INET6 : AF_INET,
 		.local_udp_port = htons(ROAN_UDP_PORT),
 		.ipv6_v6only = ipv6,
-		.use_udp6_rx_checksums = ipv6,
 	};
 	struct socket *sock;
 	int err;

@@ -48,6 +48,14 @@ hosts_below() {
 	bandwidth ib_write_bw -s 65536
 }
 
+# Adapters and rdma_rxe send UDP without a checksum over IPv6, too, as does a device whose interface computes none.
+# shellcheck disable=SC2034 # pair.sh reads them
+no_checksums() {
+	local ADEV=pm1 AIP=10.9.1.1 AIP6=fd09:1::1 A=(ip netns exec m1)
+	on h2 ip route add $AIP dev u2 && on h2 ip -6 route add $AIP6 dev u2 && on m1 ethtool -K w1 tx off &&
+		pingpong $AIP $BIP ibv_rc_pingpong && pingpong $AIP6 $BIP6 ibv_rc_pingpong && on m1 ethtool -K w1 tx on
+}
+
 # Both pppd attach to one PPPoE session, without discovery. They give the addresses: each has the other as its peer.
 ppp_up() {
 	local n mac=(- "$(on h1 cat /sys/class/net/w1/address)" "$(on h2 cat /sys/class/net/w2/address)")
@@ -328,7 +336,9 @@ kind() { # KIND
 	[ -z "$V6" ] || ktap_check "$k: data of many operations, IPv6" data -6
 	[ -n "${QUICK:-}" ] || more_ways "$k"
 	case $k in
-	l3 | l3s) ktap_check "$k: devices on the interfaces below get their own packets only" hosts_below ;;
+	l3 | l3s)
+		ktap_check "$k: devices on the interfaces below get their own packets only" hosts_below
+		ktap_check "$k: from a host that sends UDP without checksums" no_checksums ;;
 	wg) ktap_check "$k: no readable RoCE packet on the wire" encrypted "udp port 51820" ;;
 	vti | vti6 | xfrm) ktap_check "$k: no readable RoCE packet on the wire" encrypted esp ;;
 	esac
