@@ -478,7 +478,7 @@ static void resp_compose_data(const struct roan_responder *resp, u32 at, u8 cred
 	*a = (struct roan_response) {
 		.opcode = roan_opcode_of(ROAN_TP_RC, atomic ? ROAN_OP_ATOMIC_ACK : ROAN_OP_READ_RESP,
 					 response_segment(e), ROAN_EXT_NONE),
-		.syndrome = ROAN_AETH_ACK | credits,
+		.syndrome = ROAN_AETH_ACK | roan_resp_credits(resp, credits, e->msn),
 		.sport = e->sport,
 		.psn = psn_add(e->first_psn, e->next_pkt),
 		.msn = e->msn,

@@ -23,6 +23,17 @@ static inline u32 roan_resp_ack_psn(const struct roan_responder *resp)
 	return psn_add(resp->epsn, -1u - (roan_peer ? 0 : resp->n_resp_psns));
 }
 
+/*
+ * The AETH credits of a response with @msn, if those at the present MSN are @credits. MSN and credits together are the
+ * receives posted so far (9.7.7.2), also if requests behind a READ are executed before its responses leave.
+ */
+static inline u8 roan_resp_credits(const struct roan_responder *resp, u8 credits, u32 msn)
+{
+	if (credits == ROAN_AETH_UNLIMITED || msn == resp->msn)
+		return credits;
+	return roan_credit_code(roan_credits_of(credits) + ((resp->msn - msn) & PSN_MASK));
+}
+
 static inline void roan_resp_sequence_nak(struct roan_responder *resp)
 {
 	resp->nak_sent = true;

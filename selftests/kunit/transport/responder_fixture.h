@@ -92,6 +92,12 @@ static inline int owed(struct resp_fixture *f)
 	return f->a.opcode;
 }
 
+/* The syndrome of the next response, if the present MSN has @credits. */
+static inline int owed_syndrome(struct resp_fixture *f, u8 credits)
+{
+	return roan_responder_next(&f->r, credits, &f->a) ? f->a.syndrome : -1;
+}
+
 static inline void expect_nak(struct kunit *test, struct resp_fixture *f, u8 nak, u32 n)
 {
 	KUNIT_EXPECT_EQ(test, owed(f), 0x11);

@@ -411,6 +411,7 @@ static void next__nothing_overtakes_a_read(struct kunit *test)
 	take(f, request(0x04, 3, 8, 0));
 	KUNIT_EXPECT_EQ(test, owed(f), 0x0d);
 	KUNIT_EXPECT_EQ(test, f->a.msn, 1);
+	KUNIT_EXPECT_EQ(test, owed_syndrome(f, 4), ROAN_AETH_ACK | 5);	/* 4 credits at MSN 3: 6, code 5, at MSN 1 */
 	KUNIT_EXPECT_EQ(test, owed(f), 0x0f);
 	KUNIT_EXPECT_EQ(test, owed(f), 0x12);
 	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
