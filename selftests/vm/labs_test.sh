@@ -56,7 +56,7 @@ guest_status() { # STATUS TEXT
 	[ $rc = "$1" ]
 }
 
-# Runs a row of lab `host` whose script is TEXT. Its last line is about the row.
+# Runs TEXT as the script of a row of lab `host`. The last result of suites.sh is that of the row: it must be RESULT.
 host_row() { # RESULT TEXT
 	echo "$2" > "$dir/script"
 	rows "host 100 bash $dir/script"

@@ -48,7 +48,7 @@ hosts_below() {
 	bandwidth ib_write_bw -s 65536
 }
 
-# Adapters and rdma_rxe send UDP without a checksum over IPv6, too, as does a device whose interface computes none.
+# Adapters and rdma_rxe send UDP without a checksum, also over IPv6. So does roan on an interface without checksum offload.
 # shellcheck disable=SC2034 # pair.sh reads them
 no_checksums() {
 	local ADEV=pm1 AIP=10.9.1.1 AIP6=fd09:1::1 A=(ip netns exec m1)
