@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 	if (cgroup)
 		group(cgroup);
 	killed();
-	mem_gpu();		/* opens its device file: the user nobody may not */
+	mem_gpu();		/* as root, as the device file is not open to others */
 	become_nobody();
 	within_the_limit();
 	of_a_peer_client();
