@@ -113,9 +113,16 @@ static int qp_check_init(const struct roan_qp *qp, const struct ib_qp_init_attr 
 	return 0;
 }
 
+static_assert(ROAN_MAX_SGE * sizeof(struct roan_sge) == ROAN_MAX_INLINE);
+
+/*
+ * A slot has room for entries or for inline data, and a QP may use all of it for either, as with rdma_rxe and mlx4:
+ * some programs post more than they requested, inline data or a second entry.
+ */
 static void qp_init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
+	u32 inline_sges = DIV_ROUND_UP(cap->max_inline_data, sizeof(struct roan_sge));
 	struct roan_sq *sq = &qp->sq;
 
 	spin_lock_init(&sq->lock);
@@ -123,8 +130,8 @@ static void qp_init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 	roan_hrtimer_setup(&sq->timer, roan_sq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	sq->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	sq->max_wr = max(cap->max_send_wr, 1u);
-	sq->max_sge = max(cap->max_send_sge, 1u);
-	sq->max_inline = cap->max_inline_data;
+	sq->max_sge = max3(cap->max_send_sge, inline_sges, 1u);
+	sq->max_inline = sq->max_sge * sizeof(struct roan_sge);
 }
 
 static void qp_init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
@@ -147,13 +154,12 @@ static void qp_init_rq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 /* Allocates both rings in one buffer with one mapping, or in two if the provider lacks ROAN_FEATURE_ONE_MAPPING. */
 static int qp_alloc_rings(struct roan_qp *qp, struct roan_create_qp_resp *resp)
 {
-	/* max_sge is at least 1, so every slot also holds the eight inline bytes of an ATOMIC_WRITE. */
-	u32 room = max_t(u32, qp->sq.max_sge * sizeof(struct roan_sge), qp->sq.max_inline);
 	const struct roan_ring_alloc_req plan[] = {
 		{
 			.ring = &qp->sq.ring,
 			.slots = qp->sq.max_wr,
-			.slot_size = sizeof(struct roan_send_wqe) + room,
+			/* max_inline is at least 16: every slot also holds the eight bytes of an ATOMIC_WRITE. */
+			.slot_size = sizeof(struct roan_send_wqe) + qp->sq.max_inline,
 			.desc = &resp->sq,
 		}, {
 			.ring = &qp->rq.ring,

@@ -174,6 +174,8 @@ ktap_check "rping -S 4000" both 200 7174 "rping -s -a $AIP -V -C 20 -S 4000" "rp
 ktap_check "rping IPv6" both 200 7174 "rping -s -a $AIP6 -V -C 20" "rping -c -a $AIP6 -V -C 20"
 ktap_check "ucmatose" both 200 7471 "ucmatose -c 4 -C 20" "ucmatose -s $AIP -c 4 -C 20"
 ktap_check "udaddy" both 200 7471 "udaddy -C 20" "udaddy -s $AIP -C 20"
+ktap_check "rdma_client" both 60 7471 rdma_server "rdma_client -s $AIP"
+ktap_check "rdma_xclient" both 60 7471 rdma_xserver "rdma_xclient -s $AIP"
 ktap_check "rcopy" rcopy_
 # By rsockets; -T v compares what arrives.
 for t in rstream riostream; do

@@ -382,9 +382,50 @@ static void creation_flags(struct vt_dev *d)
 	ibv_destroy_cq(cq);
 }
 
+/* One entry is requested, and @max_inline bytes. Then @n entries of 16 bytes are sent, inline or not, to the QP itself. */
+static void more_than_requested(struct vt_dev *d, uint32_t max_inline, int n, unsigned int flags)
+{
+	const struct vt_conn conn = { .type = IBV_QPT_RC, .timeout = 14, .retry = 7, .rnr_retry = 7, .min_rnr_timer = 1 };
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 8, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, max_inline },
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(d->pd, &init) : NULL;
+	static uint8_t mem[2][48];
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, mem, sizeof(mem), IBV_ACCESS_LOCAL_WRITE);
+	struct vt_addr self = { .gid = d->gid, .mtu = d->mtu };
+	struct ibv_sge to, from[3];
+	struct ibv_recv_wr *rbad, rwr = { .sg_list = &to, .num_sge = 1 };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_SEND, .sg_list = from, .num_sge = n, .send_flags = IBV_SEND_SIGNALED | flags,
+	};
+	int i, err;
+
+	if (!qp || !mr)
+		vt_die("a QP and a region");
+	vt_fill(mem[0], sizeof(mem[0]), max_inline + 1, 0);
+	memset(mem[1], 0, sizeof(mem[1]));
+	to = (struct ibv_sge) { (uintptr_t)mem[1], sizeof(mem[1]), mr->lkey };
+	for (i = 0; i < n; i++)
+		from[i] = (struct ibv_sge) { (uintptr_t)mem[0] + 16 * i, 16, mr->lkey };
+	self.qpn = qp->qp_num;
+	err = vt_qp_init(qp, &conn) | ibv_post_recv(qp, &rwr, &rbad);
+	err = err ?: vt_qp_connect(d, qp, &conn, &self);
+	err = err ?: ibv_post_send(qp, &wr, &bad);
+	vt_ok(!err && status_of(cq, 3000) == IBV_WC_SUCCESS && status_of(cq, 3000) == IBV_WC_SUCCESS &&
+	      vt_diff(mem[1], 16 * n, max_inline + 1, 0) == 16u * n,
+	      "a QP with 1 entry and %u inline bytes requested sends %d entries%s (error %d; %u, %u)", max_inline, n,
+	      flags ? " inline" : "", err, init.cap.max_send_sge, init.cap.max_inline_data);
+	err = ibv_destroy_qp(qp) | ibv_destroy_cq(cq) | ibv_dereg_mr(mr);
+	if (err)
+		vt_die("the objects could not be destroyed");
+}
+
 void test_rules(struct vt_dev *d)
 {
 	creation_flags(d);
+	more_than_requested(d, 0, 1, IBV_SEND_INLINE);	/* as rdma_xclient does */
+	more_than_requested(d, 60, 2, 0);		/* as eRPC does */
 	no_events(d);
 	bad_receive(d);
 	if (wire_loses) {
