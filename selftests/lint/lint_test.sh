@@ -28,10 +28,21 @@ broken() { # HOW INTERPRETER LINE
 	fi
 }
 
+# A case in a list of several, and a script of a folder.
+missing_names_are_found() {
+	local said
+	sed -i 's/sack__tail_loss/sack__no_such/; s|security/rkey_guess\.sh|security/no_such.sh|' "$tree/Documentation/conformance.md"
+	said=$("$tree/tools/check-conformance")
+	git -C "$tree" checkout -q Documentation/conformance.md
+	echo "$said"
+	[ "$(grep -c 'no_such' <<< "$said")" = 2 ]
+}
+
 ktap_header
 git ls-files -co --exclude-standard | while read -r f; do [ ! -e "$f" ] || echo "$f"; done | tar -c -T - | tar -x -C "$tree"
 git -C "$tree" init -q && git -C "$tree" add -A
 ktap_check "the tree passes" "$tree/selftests/lint/lint.sh" rules
+ktap_check "conformance.md: a case and a script that do not exist are found" missing_names_are_found
 broken "programs that end with an exception fail" "/usr/bin/env python3" 'raise SystemError("broken by the test")'
 broken "programs without their interpreter fail" /nowhere/interpreter ""
 broken "programs that fail without a word fail" /bin/sh "exit 3"
