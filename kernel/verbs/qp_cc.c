@@ -200,7 +200,7 @@ const struct uapi_definition roan_qp_cc_defs[] = {
 
 static struct roan_qp *qp_cc_find_qp(struct ib_device *ibdev, u32 qpn)
 {
-	struct roan_qp *qp = roan_qp_find(qpn);
+	struct roan_qp *qp = qpn == 1 ? roan_qp_find_gsi(to_roan_dev(ibdev)) : roan_qp_find(qpn);
 
 	if (!qp || qp->dev == to_roan_dev(ibdev))
 		return qp;

@@ -192,6 +192,7 @@ ktap_check "a program chooses swift for its QP, the administrator resets it to t
 ktap_check "ROAN_CC chooses the algorithm for an unmodified program" environment_chooses
 ktap_check "a QP's rate is capped, shown by watch, and uncapped" administrator_caps
 ktap_check "an unknown QP is refused" refused "no such queue pair" qp roan1 9999999 algo=none
+ktap_check "QP 1 has no congestion control" eval 'refused "the GSI queue pair has no" qp roan1 1 algo=none && refused "the GSI queue pair has no" qp roan1 1 cap=1G'
 ktap_check "status shows error counters" names_trouble
 if command -v gnuplot > /dev/null; then
 	printf 'time_ms,a_gbps,queue_kb\n0,1,5\n1,2,9\n' > /tmp/s.csv
