@@ -43,8 +43,8 @@ static void admit__what_breaks_a_rule(struct kunit *test)
 		{ -1, 0x0a, 8, 12 },			/* less than announced */
 		{ -1, 0x0a, 8, 4 },			/* more than announced */
 		{ 0x06, 0x08, 4, 0 },			/* LAST that falls short of 600 */
-		{ -1, 0x06, MTU, 0x80000001 },		/* message too long */
-		{ -1, 0x0c, 0, 0x80000001 },
+		{ -1, 0x06, MTU, MTU - 4 },		/* FIRST with more than announced */
+		{ -1, 0x06, MTU, 0x80000001 }, { -1, 0x0c, 0, 0x80000001 },	/* message too long */
 		{ -1, 0x1d, 4, 8 },			/* ATOMIC_WRITE of four bytes */
 		{ -1, 0x11, 0, 0 },			/* not a request */
 	};

@@ -91,6 +91,21 @@ static void reserved_bits_are_ignored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&plain, &noisy, sizeof(plain)), 0);
 }
 
+/* The upper 26 bits of the FETH. */
+static void reserved_bits_of_a_flush_are_ignored(struct kunit *test)
+{
+	struct roan_pkt in = { .opcode = 0x1c, .flush_type = ROAN_FLUSH_GLOBAL, .flush_level = ROAN_FLUSH_MR };
+	struct roan_pkt out = {};
+	u8 buf[ROAN_MAX_HEADERS] = {};
+	size_t n = roan_wire_build(buf, &in) + ROAN_ICRC_LEN;
+
+	KUNIT_EXPECT_EQ(test, get_unaligned_be32(buf + ROAN_BTH_LEN), ROAN_FLUSH_MR << 4 | ROAN_FLUSH_GLOBAL);
+	put_unaligned_be32(0xffffffc0 | ROAN_FLUSH_MR << 4 | ROAN_FLUSH_GLOBAL, buf + ROAN_BTH_LEN);
+	KUNIT_ASSERT_EQ(test, roan_wire_parse(buf, n, &out), ROAN_PARSE_OK);
+	KUNIT_EXPECT_EQ(test, out.flush_type, ROAN_FLUSH_GLOBAL);
+	KUNIT_EXPECT_EQ(test, out.flush_level, ROAN_FLUSH_MR);
+}
+
 static void mark_of_one_bit_is_no_version(struct kunit *test)
 {
 	static const u8 versions[16] = { 0, 0, 0, 3, 0, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15 };
@@ -191,6 +206,7 @@ static void credit_codes_are_inverse(struct kunit *test)
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(build_then_parse_is_identity),
 	KUNIT_CASE(reserved_bits_are_ignored),
+	KUNIT_CASE(reserved_bits_of_a_flush_are_ignored),
 	KUNIT_CASE(mark_of_one_bit_is_no_version),
 	KUNIT_CASE(truncation_is_refused),
 	KUNIT_CASE(refusals),
