@@ -30,10 +30,8 @@ static void admit__what_breaks_a_rule(struct kunit *test)
 		u16 len;
 		u32 dma_len;
 	} bad[] = {
-		{ -1, 0x01, MTU, 0 },			/* MIDDLE without FIRST */
-		{ -1, 0x02, 8, 0 },			/* LAST without FIRST */
-		{ 0x00, 0x00, MTU, 0 },			/* FIRST within a message */
-		{ 0x00, 0x04, 8, 0 },			/* ONLY within a message */
+		{ -1, 0x01, MTU, 0 }, { -1, 0x02, 8, 0 },	/* MIDDLE, LAST without FIRST */
+		{ 0x00, 0x00, MTU, 0 }, { 0x00, 0x04, 8, 0 },	/* FIRST, ONLY within a message */
 		{ 0x00, 0x07, MTU, 0 },			/* WRITE within a SEND */
 		{ 0x00, 0x0c, 0, 8 },			/* READ within a SEND */
 		{ -1, 0x00, MTU - 4, 0 },		/* FIRST that is not full */
@@ -396,10 +394,12 @@ static void nak__refuses_and_ends(struct kunit *test)
 {
 	struct resp_fixture *f = resp_fixture(test);
 
-	admit(f, request(0x0a, 0, 8, 8));
+	take(f, request(0x0c, 0, 0, 8));
+	admit(f, request(0x0a, 1, 8, 8));
 	roan_responder_nak(&f->r, ROAN_NAK_REMOTE_ACCESS);
-	expect_nak(test, f, ROAN_NAK_REMOTE_ACCESS, 0);
-	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 0, 8, 0)), ROAN_V_DROP);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);	/* the response to what came before it */
+	expect_nak(test, f, ROAN_NAK_REMOTE_ACCESS, 1);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x04, 1, 8, 0)), ROAN_V_DROP);
 }
 
 static void next__nothing_overtakes_a_read(struct kunit *test)
