@@ -169,7 +169,7 @@ enum roan_parse roan_wire_parse(const u8 *head, size_t len, struct roan_pkt *pkt
 	if (len < overhead)
 		return ROAN_PARSE_SHORT;
 	payload = len - overhead;
-	if (payload ? !pkt->info->payload : pkt->pad)	/* no padding without payload */
+	if (payload && !pkt->info->payload)	/* without payload there is no padding: lengths are multiples of four */
 		return ROAN_PARSE_SHORT;
 	parse_extended(head, pkt->info->headers, pkt);
 	pkt->payload_off = pkt->info->header_len;
