@@ -51,7 +51,8 @@
 #define ROAN_MAX_AH		(1024 * 1024)
 #define ROAN_MAX_COMP_CNTR	(64 * 1024)	/* one mapping each */
 #define ROAN_MAX_RD_ATOMIC	128
-#define ROAN_MAX_FAST_REG_PAGES	512
+/* At least 1 << MAX_PAGE_ORDER: net/smc registers a contiguous buffer as one region, and does not read the limit. */
+#define ROAN_MAX_FAST_REG_PAGES	8192
 #define ROAN_MAX_MCAST_ATTACH	8192		/* attachments of QPs to groups: of all QPs to all groups */
 #define ROAN_MAX_MCAST_QPS	1024		/* QPs per group */
 #define ROAN_MCAST_HASH_BITS	10
