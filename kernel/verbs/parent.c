@@ -56,6 +56,17 @@ static void parent_object_released(void)
 
 /* ---- attributes ---- */
 
+/* On s390 net/smc also reads the PCI function, through the bus: it is 0, too. */
+static void parent_set_pci_bus(struct roan_parent *parent)
+{
+#ifdef CONFIG_S390
+	static struct zpci_dev function;
+	static struct zpci_bus bus = { .function = { &function } };
+
+	to_pci_dev(&parent->aux.dev)->sysdata = &bus;
+#endif
+}
+
 /* Read from the bus device, because its NUMA node can be overridden in sysfs. */
 static int parent_node(const struct device *device)
 {
@@ -223,6 +234,7 @@ int roan_parent_add(struct roan_dev *dev)
 	err = ida_alloc(&parent_ids, GFP_KERNEL);
 	if (err < 0)
 		goto err_free;
+	parent_set_pci_bus(parent);
 	aux->id = err;
 	aux->name = "rdma";
 	aux->dev.parent = parent_bus_device(dev->ndev);

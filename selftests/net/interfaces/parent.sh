@@ -64,7 +64,7 @@ only_libroan() {
 smc_reads_zeros() {
 	local rc
 	modprobe -q smc || return 4
-	"$HERE/smc_devices.py" > /tmp/smc && grep '^roan0 0x0 0x0$' /tmp/smc
+	"$HERE/smc_devices.py" > /tmp/smc && grep '^roan0 0x0 0x0 0x0 0x0$' /tmp/smc
 	rc=$?
 	cat /tmp/smc
 	rmmod smc_diag smc 2> /dev/null

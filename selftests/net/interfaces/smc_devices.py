@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Prints the RDMA devices that SMC knows, as NAME VENDOR DEVICE: the IDs that it reads as those of a PCI device."""
+"""Prints the RDMA devices that SMC knows, as NAME VENDOR DEVICE FUNCTION CHANNEL: the IDs that it reads as those of a PCI device."""
 import socket
 import struct
 
@@ -8,7 +8,10 @@ NETLINK_GENERIC, GENL_ID_CTRL = 16, 16
 CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 3, 1, 2
 SMC_NETLINK_GET_DEV_SMCR = 6
 SMC_GEN_DEV_SMCR = 6
-SMC_NLA_DEV_IB_NAME, SMC_NLA_DEV_PCI_VENDOR, SMC_NLA_DEV_PCI_DEVICE = 10, 5, 6
+SMC_NLA_DEV_IB_NAME = 10
+# The last two are of s390's PCI; on other CPUs SMC answers 0.
+SMC_NLA_DEV_PCI_FID, SMC_NLA_DEV_PCI_CHID, SMC_NLA_DEV_PCI_VENDOR, SMC_NLA_DEV_PCI_DEVICE = 3, 4, 5, 6
+PCI_IDS = ((SMC_NLA_DEV_PCI_VENDOR, "=H"), (SMC_NLA_DEV_PCI_DEVICE, "=H"), (SMC_NLA_DEV_PCI_FID, "=I"), (SMC_NLA_DEV_PCI_CHID, "=H"))
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE = 1, 0x300, 2, 3
 
 
@@ -46,7 +49,7 @@ def main():
     for answer in ask(sock, struct.unpack("=H", family)[0], SMC_NETLINK_GET_DEV_SMCR, NLM_F_DUMP):
         device = attributes(answer[SMC_GEN_DEV_SMCR])
         print(device[SMC_NLA_DEV_IB_NAME].rstrip(b"\0").decode(),
-              *("0x%x" % struct.unpack("=H", device[a][:2])[0] for a in (SMC_NLA_DEV_PCI_VENDOR, SMC_NLA_DEV_PCI_DEVICE)))
+              *("0x%x" % struct.unpack_from(size, device[a])[0] for a, size in PCI_IDS))
 
 
 main()
