@@ -450,7 +450,6 @@ const struct ib_device_ops roan_dev_ops = {
 	.create_ah		= roan_create_ah,
 	.create_user_ah		= roan_create_ah,
 	.query_ah		= roan_query_ah,
-	.modify_ah		= roan_modify_ah,
 	.destroy_ah		= roan_destroy_ah,
 
 	ROAN_CQ_OPS,

@@ -179,26 +179,6 @@ int roan_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 	return 0;
 }
 
-int roan_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
-{
-	struct roan_dev *dev = to_roan_dev(ibah->device);
-	struct roan_ah *ah = to_roan_ah(ibah);
-	struct roan_av *av = roan_av_create(dev, attr, get_random_u32());
-	struct roan_av *old = ah->av;
-	unsigned long flags;
-
-	if (IS_ERR(av))
-		return PTR_ERR(av);
-	av->pd = old->pd;
-	av->ah_num = old->ah_num;
-	ah->av = av;
-	xa_lock_irqsave(&dev->ahs, flags);
-	__xa_store(&dev->ahs, av->ah_num, av, GFP_ATOMIC);	/* the entry exists: cannot fail */
-	xa_unlock_irqrestore(&dev->ahs, flags);
-	roan_av_free(old);
-	return 0;
-}
-
 /* Does not sleep. A datagram that is being sent uses the vector inside an RCU read section. */
 int roan_destroy_ah(struct ib_ah *ibah, u32 flags)
 {

@@ -71,7 +71,6 @@ int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
 int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);
 int roan_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init, struct ib_udata *udata);
 int roan_query_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
-int roan_modify_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
 int roan_destroy_ah(struct ib_ah *ah, u32 flags);
 /* A new address vector from verbs attributes, or ERR_PTR(). @entropy selects the UDP source port. Any context */
 struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy);
