@@ -34,6 +34,12 @@ stat_() {
 		has /tmp/is 'Link layer: Ethernet' || return 1
 	[ "$LINK_TYPE" != roan ] || { has /tmp/is 'CA type: roan' && has /tmp/is 'Hardware version: [0-9]'; }
 }
+# rdma-core's daemon writes the host's name, without its domain, and the device's to node_desc when it starts, and then waits for uevents.
+ndd_() {
+	command -v rdma-ndd > /dev/null || return 4
+	a timeout 3 rdma-ndd --foreground > /tmp/ndd 2>&1
+	a cat "/sys/class/infiniband/$ADEV/node_desc" > /tmp/desc && has /tmp/desc "^$(hostname | cut -d. -f1) $ADEV\$" || { cat /tmp/ndd; return 1; }
+}
 status_() { a ibstatus "$ADEV" > /tmp/iss && has /tmp/iss 'state:[[:space:]]+4: ACTIVE' && has /tmp/iss 'rate:[[:space:]]+[1-9]'; }
 link_() { a rdma link show "$ADEV/1" > /tmp/rl && has /tmp/rl 'state ACTIVE physical_state LINK_UP netdev v1'; }
 dev_() { a rdma -d dev show "$ADEV" > /tmp/rd && has /tmp/rd 'node_guid [0-9a-f:]+' && has /tmp/rd "$([ "$LINK_TYPE" = roan ] && echo 'fw [^ ]+')"; }
@@ -152,6 +158,7 @@ GA=$(gid_index "$ADEV" "$AIP" $nsa) GB=$(gid_index "$BDEV" "$BIP" $nsb)
 ktap_check "ibv_devinfo -v" devinfo
 ktap_check "ibstat" stat_
 ktap_check "ibstatus" status_
+ktap_check "rdma-ndd" ndd_
 ktap_check "rdma link" link_
 ktap_check "rdma dev" dev_
 ktap_check "rdma statistic" statistic_
