@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Polling and arming completion queues, plain and extended. The only system calls are the doorbell (doorbell.c) and,
- * with one CPU, sched_yield(). Status, opcode and flags have the same numbers in a struct roan_cqe as in verbs.
+ * Polling and arming completion queues, plain and extended. The only system calls are the doorbell (doorbell.c), with
+ * one CPU sched_yield(), and the request for a late event ("events"). Status, opcode and flags have the same numbers in
+ * a struct roan_cqe as in verbs.
  */
 #include <sched.h>
 #include <string.h>
@@ -50,6 +51,77 @@ static void cq_give_back(struct roan_cq *cq, uint32_t head, uint32_t *polled, ui
 	ring_polled(&cq->ring, head);
 	if (polled)
 		ring_set_polled(polled, until);
+}
+
+/* ---- events ---- */
+
+/*
+ * mlx4, mlx5 and others raise the event of an armed CQ also for an entry that was there before and is not polled. The
+ * kernel compares the counts of armings only when it writes an entry. For an older entry libroan requests the event, by
+ * a system call. Two kinds of programs depend on it:
+ *  - those that poll until nothing is left, arm the CQ and wait: UCX;
+ *  - those that take an event, arm the CQ, poll once and wait: the first RDMA patches of Redis.
+ * Most programs take an event, arm the CQ, and poll until nothing is left. The system call would do nothing for them,
+ * so after an event libroan looks for an entry at the end of the next poll. A program that takes an event, arms the CQ
+ * and waits without a poll gets no event for what is there.
+ */
+static bool cq_has_entry(const struct roan_cq *cq, bool solicited_only)
+{
+	uint32_t index = ring_cq_head(&cq->ring);
+	const struct roan_cqe *cqe;
+
+	while ((cqe = ring_cqe(&cq->ring, index++)))
+		if (!solicited_only || cqe->status || cqe->flags & ROAN_CQE_SOLICITED)
+			return true;
+	return false;
+}
+
+static void cq_request_event(struct roan_cq *cq, bool solicited_only)
+{
+	bool late;
+
+	if (!cq->vcq.cq.channel)
+		return;
+	roan_lock(&cq->arm_lock);	/* keeps the ring */
+	late = cq_has_entry(cq, solicited_only);
+	roan_unlock(&cq->arm_lock);
+	if (late)
+		ibv_cmd_req_notify_cq(&cq->vcq.cq, solicited_only);
+}
+
+/* Called at the end of each poll, without cq->lock. */
+static void cq_polled(struct roan_cq *cq)
+{
+	enum roan_cq_events before;
+
+	if (__atomic_load_n(&cq->events, __ATOMIC_RELAXED) == CQ_POLLED)
+		return;
+	/* Pairs with the full barrier in ring_arm(): an entry that the kernel wrote before it saw the arming is seen. */
+	before = __atomic_exchange_n(&cq->events, CQ_POLLED, __ATOMIC_ACQUIRE);
+	if (before == CQ_ARMED_AFTER_EVENT || before == CQ_SOLICITED_AFTER_EVENT)
+		cq_request_event(cq, before == CQ_SOLICITED_AFTER_EVENT);
+}
+
+/* libibverbs calls it in ibv_get_cq_event(). If the CQ was armed after an earlier event, the next poll still looks. */
+void roan_cq_event(struct ibv_cq *cq)
+{
+	enum roan_cq_events polled = CQ_POLLED;
+
+	__atomic_compare_exchange_n(&to_roan_cq(cq)->events, &polled, CQ_EVENT_TAKEN, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	enum roan_cq_events taken = CQ_EVENT_TAKEN, armed = solicited_only ? CQ_SOLICITED_AFTER_EVENT : CQ_ARMED_AFTER_EVENT;
+	struct roan_cq *cq = to_roan_cq(ibcq);
+
+	roan_lock(&cq->arm_lock);	/* not @lock: legal between start_poll and end_poll */
+	ring_arm(&cq->ring, solicited_only);
+	roan_unlock(&cq->arm_lock);
+	if (!__atomic_compare_exchange_n(&cq->events, &taken, armed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		cq_request_event(cq, solicited_only);
+	roan_db_hints_flush(ibcq->context);	/* the caller is about to sleep */
+	return 0;
 }
 
 /* ---- plain ---- */
@@ -117,7 +189,10 @@ int roan_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	struct roan_cq *cq = to_roan_cq(ibcq);
 	int found = cq_poll_plain(cq, n, wc);
 
-	return found || !cq_idle_poll(cq) ? found : cq_poll_plain(cq, n, wc);
+	if (!found && cq_idle_poll(cq))
+		found = cq_poll_plain(cq, n, wc);
+	cq_polled(cq);
+	return found;
 }
 
 /*
@@ -145,17 +220,6 @@ void roan_cq_forget(struct ibv_cq *ibcq, uint32_t qpn)
 	if (to != head)
 		ring_polled(&cq->ring, to);
 	roan_unlock(&cq->lock);
-}
-
-int roan_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
-{
-	struct roan_cq *cq = to_roan_cq(ibcq);
-
-	roan_lock(&cq->arm_lock);	/* not @lock: legal between start_poll and end_poll */
-	ring_arm(&cq->ring, solicited_only);
-	roan_unlock(&cq->arm_lock);
-	roan_db_hints_flush(ibcq->context);	/* the caller is about to sleep */
-	return 0;
 }
 
 /* ---- extended: the program reads a copy of the entry, which is thus returned at once ---- */
@@ -193,7 +257,11 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	if (attr->comp_mask)
 		return EINVAL;
 	err = cq_read_next_locked(cq);
-	return err && cq_idle_poll(cq) ? cq_read_next_locked(cq) : err;
+	if (err && cq_idle_poll(cq))
+		err = cq_read_next_locked(cq);
+	if (err)
+		cq_polled(cq);	/* else end_poll() calls it */
+	return err;
 }
 
 static int next_poll(struct ibv_cq_ex *ibcq)
@@ -204,6 +272,7 @@ static int next_poll(struct ibv_cq_ex *ibcq)
 static void end_poll(struct ibv_cq_ex *ibcq)
 {
 	roan_unlock(&to_roan_cq_ex(ibcq)->lock);
+	cq_polled(to_roan_cq_ex(ibcq));
 }
 
 static const struct roan_cqe *cq_current(struct ibv_cq_ex *cq)

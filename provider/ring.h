@@ -131,12 +131,20 @@ static inline const struct roan_cqe *ring_cqe(const struct ring *ring, uint32_t 
 	return ring_slot(ring, index);
 }
 
+/* The index of the next entry to poll, for a caller that does not hold the lock of polling. */
+static inline uint32_t ring_cq_head(const struct ring *ring)
+{
+	/* Pairs with the release in ring_polled(): the kernel's index that ring_cqe() then reads is not below this one. */
+	return __atomic_load_n(&ring->ctl->user.index, __ATOMIC_ACQUIRE);
+}
+
 /* Returns all entries below @head to the kernel. */
 static inline void ring_polled(struct ring *ring, uint32_t head)
 {
 	ring->index = head;
 	/*
-	 * Pairs with the acquire in kernel/base/ring.c roan_ring_cqe_slot(): the slots below the head have been read.
+	 * Pairs with the acquire in kernel/base/ring.c roan_ring_cqe_slot(): the slots below the head have been read. And
+	 * with that in ring_cq_head().
 	 */
 	__atomic_store_n(&ring->ctl->user.index, head, __ATOMIC_RELEASE);
 }
@@ -148,7 +156,7 @@ static inline void ring_arm(struct ring *ring, bool solicited_only)
 	__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 	/*
 	 * Pairs with the full barrier in kernel/base/ring.c roan_ring_armed(): either the kernel sees that the queue is
-	 * armed, or the caller's next poll sees the entry.
+	 * armed, or the caller's next poll sees the entry. And with the acquire in poll.c cq_polled().
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }

@@ -170,6 +170,7 @@ static const struct verbs_context_ops context_ops = {
 	.alloc_td = roan_alloc_td,
 	.attach_mcast = ibv_cmd_attach_mcast,
 	.bind_mw = roan_bind_mw,
+	.cq_event = roan_cq_event,
 	.create_ah = roan_create_ah,
 	.create_cq = roan_create_cq,
 	.create_cq_ex = roan_create_cq_ex,

@@ -88,11 +88,20 @@ struct roan_ah {
 	uint32_t ah_num;		/* goes into send WQEs */
 };
 
+/* What a program has done with the events of a CQ: poll.c, "events". */
+enum roan_cq_events {
+	CQ_POLLED,			/* polled since it took an event or armed the CQ, or did neither yet */
+	CQ_EVENT_TAKEN,			/* took an event and has not polled since */
+	CQ_ARMED_AFTER_EVENT,		/* armed the CQ then, and has not polled since */
+	CQ_SOLICITED_AFTER_EVENT,	/* the same, for solicited entries only */
+};
+
 struct roan_cq {
 	struct verbs_cq vcq;		/* first: libibverbs uses the address of this member */
 	struct roan_lock lock;		/* ring, current; held from start_poll to end_poll */
 	struct roan_lock arm_lock;	/* nests inside @lock: arming needs a stable @ring only */
 	struct ring ring;
+	enum roan_cq_events events;	/* atomic, without a lock; beside @ring, as each poll reads it */
 	struct roan_cqe current;	/* extended: copy of the entry being read */
 	struct roan_pd *pd;		/* parent domain it was made with, or NULL */
 	bool lent;			/* this struct came from that domain's allocator */
@@ -310,6 +319,7 @@ void roan_fill_wr_ops(struct ibv_qp_ex *qp, uint64_t send_ops);
 int roan_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 void roan_cq_forget(struct ibv_cq *cq, uint32_t qpn);
 int roan_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void roan_cq_event(struct ibv_cq *cq);
 bool roan_wc_flags_ok(uint64_t wc_flags);
 void roan_fill_poll_ops(struct ibv_cq_ex *cq, uint64_t wc_flags);
 

@@ -31,6 +31,14 @@ static bool cq_event_wanted(struct roan_cq *cq, bool solicited)
 	return true;
 }
 
+void roan_cq_raise_armed(struct roan_cq *cq)
+{
+	spin_lock_bh(&cq->lock);
+	if (cq_event_wanted(cq, true))
+		roan_defer(&cq->deferred, ROAN_DEFER_NOTIFY);
+	spin_unlock_bh(&cq->lock);
+}
+
 void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe)
 {
 	struct roan_cqe *slot;

@@ -95,6 +95,8 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 void roan_complete_refused(struct roan_qp *qp);
 
 void roan_cq_post(struct roan_cq *cq, const struct roan_cqe *cqe);	/* process or softirq; takes cq->lock */
+/* The event of an armed CQ, for an entry that came before the arming. The same contexts and lock */
+void roan_cq_raise_armed(struct roan_cq *cq);
 
 /* ---- request_time.c ---- */
 

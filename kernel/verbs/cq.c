@@ -4,6 +4,7 @@
  * arms the mapped ring without a system call. tx/cq_post.c writes the CQEs; tx/completion.c decides their contents.
  */
 #include "base/base.h"
+#include "tx/tx.h"
 #include "verbs/verbs.h"
 
 /* ---- upcalls ---- */
@@ -219,7 +220,7 @@ void roan_cq_forget_qp(const struct roan_qp *qp)
 		cq_forget(qp->rcq, qp);
 }
 
-/* A user arms a CQ by its ring. */
+/* A user arms a CQ by its ring. libroan calls this if it finds an entry afterwards (provider/poll.c). */
 int roan_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
@@ -227,6 +228,10 @@ int roan_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
 	unsigned long flags;
 	bool missed;
 
+	if (cq->user) {
+		roan_cq_raise_armed(cq);
+		return 0;
+	}
 	spin_lock_irqsave(&cq->poll_lock, flags);
 	roan_ring_arm(&cq->ring, solicited);
 	missed = how & IB_CQ_REPORT_MISSED_EVENTS && !roan_ring_empty(&cq->ring);

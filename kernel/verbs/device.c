@@ -173,6 +173,7 @@ static void device_init_ibdev(struct roan_dev *dev)
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_possible_cpus();
 	ib->local_dma_lkey = 0;
+	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);	/* roan_cq_raise_armed() */
 	strscpy(ib->node_desc, "roan", sizeof(ib->node_desc));
 	ib_set_device_ops(ib, &roan_dev_ops);
 	ib_set_device_ops(ib, &roan_comp_cntr_ops);

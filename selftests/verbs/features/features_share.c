@@ -220,6 +220,62 @@ static void cq_hints(struct vt_dev *d)
 		vt_die("the CQ could not be destroyed");
 }
 
+static bool event_within(struct pair *p, int ms)
+{
+	struct pollfd fd = { .fd = p->chan->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&fd, 1, ms) != 1 || ibv_get_cq_event(p->chan, &cq, &context))
+		return false;
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+/* A message of 8 bytes from side 0. It is in the CQ of side 1 when this returns. */
+static int deliver(struct pair *p, unsigned int flags)
+{
+	return post_recv(p, 1, 0, 64, 0) || post_op(p, 0, IBV_WR_SEND, 4096, 0, 8, flags) ||
+	       status_of(p->scq[0], 5000) != IBV_WC_SUCCESS;
+}
+
+/*
+ * UCX polls until there is nothing, arms the CQ and waits. Other programs take an event, arm the CQ, poll once and wait.
+ * On mlx4 and mlx5 an entry that was in the CQ when it was armed raises the event at once.
+ */
+static void arming_late(struct vt_dev *d)
+{
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	struct pair p;
+	int err;
+
+	pair_open(&p, d, IBV_QPT_RC, 16, NULL);
+	cq = p.rcq[1];
+	err = deliver(&p, 0) || ibv_req_notify_cq(cq, 0);
+	vt_ok(!err && event_within(&p, 2000), "a CQ armed for the first time with an entry in it: an event");
+	err = ibv_req_notify_cq(cq, 0) || ibv_poll_cq(cq, 1, &wc) != 1;
+	vt_ok(!err && !event_within(&p, 200), "armed after that event, before the poll for its entry: none");
+	err = ibv_poll_cq(cq, 1, &wc) || deliver(&p, 0) || !event_within(&p, 2000) || ibv_poll_cq(cq, 1, &wc) != 1 ||
+	      ibv_poll_cq(cq, 1, &wc) || deliver(&p, 0) || ibv_req_notify_cq(cq, 0);
+	vt_ok(!err && event_within(&p, 2000), "an entry between the last poll and the arming: an event");
+	err = ibv_poll_cq(cq, 1, &wc) != 1 || deliver(&p, 0) || ibv_req_notify_cq(cq, 1);
+	vt_ok(!err && !event_within(&p, 200), "armed for solicited ones, an entry that is not: no event");
+	err = deliver(&p, IBV_SEND_SOLICITED) || !event_within(&p, 2000) || ibv_poll_cq(cq, 1, &wc) != 1 ||
+	      ibv_poll_cq(cq, 1, &wc) != 1 || deliver(&p, 0) || deliver(&p, IBV_SEND_SOLICITED) || ibv_req_notify_cq(cq, 1);
+	vt_ok(!err && event_within(&p, 2000), "and a solicited one behind it: an event");
+	vt_ok(!event_within(&p, 200), "one event");
+	err = ibv_poll_cq(cq, 1, &wc) != 1 || ibv_poll_cq(cq, 1, &wc) != 1 || ibv_poll_cq(cq, 1, &wc) ||
+	      ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || deliver(&p, 0) || !event_within(&p, 2000) ||
+	      ibv_req_notify_cq(cq, 0) || ibv_poll_cq(cq, 1, &wc) != 1;
+	vt_ok(!err && event_within(&p, 2000), "armed after an event, and one of two entries polled: an event for the other");
+	err = ibv_poll_cq(cq, 1, &wc) != 1 || ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || ibv_poll_cq(cq, 1, &wc) != 1 ||
+	      ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || deliver(&p, 0) || !event_within(&p, 2000) ||
+	      ibv_req_notify_cq(cq, 0) || !event_within(&p, 2000) || ibv_poll_cq(cq, 1, &wc) != 1;
+	vt_ok(!err && event_within(&p, 2000), "armed between two events, and one of two entries polled: an event for the other");
+	pair_close(&p);
+}
+
 struct resizer {
 	struct ibv_cq *cq;
 	atomic_bool stop;
@@ -235,18 +291,6 @@ static void *resize_on(void *arg)
 		usleep(r->n % 500);
 	}
 	return NULL;
-}
-
-static bool woken(struct pair *p)
-{
-	struct pollfd fd = { .fd = p->chan->fd, .events = POLLIN };
-	struct ibv_cq *cq;
-	void *context;
-
-	if (poll(&fd, 1, 5000) != 1 || ibv_get_cq_event(p->chan, &cq, &context))
-		return false;
-	ibv_ack_cq_events(cq, 1);
-	return cq == p->scq[0];
 }
 
 /*
@@ -268,7 +312,7 @@ static void arming_while_resizing(struct vt_dev *d)
 		usleep(i % 700);	/* vary the time between the poll and the resize */
 		if (ibv_req_notify_cq(p.scq[0], 0) || ibv_poll_cq(p.scq[0], 1, &wc))
 			break;
-		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || !woken(&p))
+		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || !event_within(&p, 5000))
 			break;
 		if (!vt_poll(p.scq[0], &wc, 5000) || wc.status)
 			break;
@@ -284,6 +328,7 @@ void test_share(struct vt_dev *d)
 {
 	arming_while_resizing(d);
 	arming_while_polling(d);
+	arming_late(d);
 	cq_hints(d);
 	threads(d);
 	child(d);
