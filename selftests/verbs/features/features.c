@@ -305,17 +305,17 @@ static void drain(struct vt_dev *d)
 
 static void bad_wr(struct vt_dev *d)
 {
-	struct ibv_sge sge;
+	static struct ibv_sge sge[1000];	/* all exist: rdma_rxe's provider adds up the lengths before it refuses them */
 	struct ibv_send_wr wr[3], *bad = NULL;
 	struct ibv_recv_wr rwr[2], *rbad = NULL;
 	struct pair p;
 	int i, err;
 
 	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
-	sge = sge_at(&p, 0, 8);
+	sge[0] = sge_at(&p, 0, 8);
 	for (i = 0; i < 3; i++)
 		wr[i] = (struct ibv_send_wr) {
-			.wr_id = i, .next = i < 2 ? &wr[i + 1] : NULL, .sg_list = &sge, .num_sge = i == 1 ? 1000 : 1,
+			.wr_id = i, .next = i < 2 ? &wr[i + 1] : NULL, .sg_list = sge, .num_sge = i == 1 ? 1000 : 1,
 			.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
 			.wr.rdma = { (uintptr_t)p.buf + 64, p.mr->rkey },
 		};
@@ -323,8 +323,8 @@ static void bad_wr(struct vt_dev *d)
 	vt_ok(err && bad == &wr[1], "post_send: bad_wr is the bad request of a list (error %d)", err);
 	vt_ok(status_of(p.scq[0], 3000) == IBV_WC_SUCCESS && status_of(p.scq[0], 200) == NO_COMPLETION,
 	      "post_send: the requests before it are executed, those after it are not");
-	rwr[0] = (struct ibv_recv_wr) { .next = &rwr[1], .sg_list = &sge, .num_sge = 1 };
-	rwr[1] = (struct ibv_recv_wr) { .sg_list = &sge, .num_sge = 1000 };
+	rwr[0] = (struct ibv_recv_wr) { .next = &rwr[1], .sg_list = sge, .num_sge = 1 };
+	rwr[1] = (struct ibv_recv_wr) { .sg_list = sge, .num_sge = 1000 };
 	err = ibv_post_recv(p.qp[0], rwr, &rbad);
 	vt_ok(err && rbad == &rwr[1], "post_recv: bad_wr is the bad request of a list (error %d)", err);
 	for (i = 0; i < 10000 && !(err = post_recv(&p, 1, 0, 8, i)); i++)
