@@ -87,8 +87,10 @@ emulator() {
 	root=$(root_of trixie)
 	lib=$root/usr/lib/x86_64-linux-gnu
 	[ -e "$root/ready" ] || { echo qemu-system-x86_64; return; }
+	# This QEMU would load the modules for sound of the machine's own one, and abort.
 	printf '%s\n' env "QEMU_MODULE_DIR=$lib/qemu" "$lib/ld-linux-x86-64.so.2" --library-path "$lib" \
-		"$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
+		"$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios" \
+		-audiodev none,id=none
 }
 
 # Runs apt with separate lists, of one kind of entry only. sid's lists are valid for a week, and a mirror's may be older:
