@@ -235,7 +235,7 @@ struct roan_qp {
 	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
 	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */
 	struct roan_qp_attr attr;
-	struct list_head mcast;		/* struct roan_mcast_member: the groups it is attached to; mcast.c */
+	struct list_head mcast;		/* struct roan_mcast_member; the core destroys no QP that has any. mcast.c */
 	u32 n_mcast;			/* their number */
 	/*
 	 * The QP's algorithm: 1 + enum roan_cc_algo, or 0: the device's. With ROAN_CC_PINNED if the administrator

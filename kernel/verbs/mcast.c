@@ -295,13 +295,3 @@ int roan_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	mutex_unlock(&writers);
 	return m ? 0 : -EINVAL;
 }
-
-void roan_mcast_detach_all(struct roan_qp *qp)
-{
-	if (!qp->n_mcast)	/* no concurrent attach: the QP is being destroyed */
-		return;
-	mutex_lock(&writers);
-	while (!list_empty(&qp->mcast))
-		mcast_detach(list_first_entry(&qp->mcast, struct roan_mcast_member, on_qp), qp);
-	mutex_unlock(&writers);
-}

@@ -361,7 +361,6 @@ int roan_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	if (err)
 		return err;
-	roan_mcast_detach_all(qp);
 	roan_qp_unpublish(qp);
 	roan_qp_quiesce(qp);
 	roan_odp_cancel(qp);	/* a fault may last for ever: its QP reference goes before the wait */

@@ -141,7 +141,6 @@ extern const struct attribute_group *roan_port_groups[];
 /* mcast.c */
 int roan_attach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
 int roan_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
-void roan_mcast_detach_all(struct roan_qp *qp);			/* destroy_qp */
 void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool gone);	/* RTNL held */
 /* pma.c, restrack.c */
 int roan_get_hw_stats(struct ib_device *dev, struct rdma_hw_stats *stats, u32 port, int index);
