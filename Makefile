@@ -67,6 +67,13 @@ mutate:					## mutation test of kernel/core/cc: lists code changes that no case 
 coverage:				## lines of kernel/core that suites, simulators and fuzzers execute, by folder; LIST=1: the other lines, too
 	$(MAKE) -s -C selftests/unit coverage
 
+kernel-coverage:			## lines of kernel/ that the guests of `make check` in UML execute, by folder; LIST=1: the other lines, too
+	@tools/setup
+	rm -rf build/*-um-debug-coverage && mkdir -p build
+	grep -v /kunit.sh $(ROOM)/suites > build/suites-coverage	# KUnit runs a second copy of the code
+	-COVERAGE=y $(ROOM)/suites.sh -f build/suites-coverage uml-debug
+	selftests/fuzz/uverbs/lines.py $(if $(LIST),-m) build/*-um-debug-coverage/roan.ko build/*-um-debug-coverage/ran/*
+
 fuzz:					## libFuzzer on the core, SECONDS_FUZZ per target
 	$(MAKE) -C selftests/fuzz run SECONDS=$(SECONDS_FUZZ)
 
@@ -110,7 +117,7 @@ bench:					## Documentation/benchmarks.md, measurements.md and figures, by selft
 cc:					## congestion control in virtual time, compared with the model (half an hour, two guests at a time)
 	selftests/cc/check
 
-check:					## all of the above but mutate, coverage, bench, cc, cross, foreign, long, paths, smp and soak; ends with "N passed, N failed, N skipped"
+check:					## all of the above but mutate, coverage, kernel-coverage, bench, cc, cross, foreign, long, paths, smp and soak; ends with "N passed, N failed, N skipped"
 	@tools/setup
 	@$(ROOM)/ktap_count.sh $(ROOM)/suites.sh
 
@@ -166,4 +173,4 @@ rpm:					## build/rpm/: the same packages for distributions with rpm
 clean:					## remove build/
 	rm -rf build
 
-.PHONY: all help mirror module describe provider programs test mutate coverage fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool uninstall dkms deb rpm smp soak kernel-tree clean
+.PHONY: all help mirror module describe provider programs test mutate coverage kernel-coverage fuzz lint cross kunit selftest long paths foreign bench cc check bare demo install install-tool uninstall dkms deb rpm smp soak kernel-tree clean

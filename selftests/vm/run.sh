@@ -18,7 +18,8 @@
 # debian.sh's, if it has one. LINK_TYPE, WIRE and the variables named in LAB_ENV are passed to the script. ICOUNT=y:
 # QEMU's clock advances by 1 ns for each instruction that a guest CPU executes and skips idle time, so that times do not
 # depend on the load of this machine.
-# COVERAGE=y: roan.ko reports the basic blocks that run (../fuzz/uverbs); uml, uml-debug, smp-*.
+# COVERAGE=y: roan.ko reports the basic blocks that run; uml, uml-debug, smp-*. They are saved as ran/LAB-SCRIPT beside
+# roan.ko, for ../fuzz/uverbs/lines.py.
 set -eu
 HERE=$(dirname "$(readlink -f "$0")")
 REPO=$(readlink -f "$HERE/../..")
@@ -26,7 +27,7 @@ REPO=$(readlink -f "$HERE/../..")
 say() { echo "# $*"; }
 lab=${1:-} release=
 case $lab in *+*) release=${lab#*+} lab=${lab%%+*} ;; esac
-[ $# -ge 2 ] || { sed -n 3,21p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 3,22p "$0"; exit 2; }
 shift
 VIRTUAL='time-travel=inf-cpu time-travel-start=1700000000000000000'
 virtual='' mem=2G limit=600 cpus=2 append='' build=y keep=''
@@ -48,6 +49,7 @@ done
 shift $((OPTIND - 1))
 script=$(readlink -f "$1")
 shift
+name=$lab${release:+-$release}-${script##*/}
 
 work=$(mktemp -d /tmp/roan-lab.XXXXXX)
 trap 'rm -rf "$work"' EXIT
@@ -59,6 +61,7 @@ case $REPO:$script in
 /tmp/* | *:/tmp/*) ;;
 *) echo "t /tmp tmpfs" >> "$out/fstab" ;;
 esac
+[ -z "${COVERAGE:-}" ] || { set -- "$script" "$@"; script=$HERE/coverage.sh; }
 for v in LINK_TYPE WIRE ROAN_KO NICS ${LAB_ENV:-}; do
 	[ -z "${!v:-}" ] || printf 'export %s=%q\n' "$v" "${!v}"
 done > "$out/env"
@@ -239,9 +242,15 @@ case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud | smp-debug | smp-kcsan) run_qemu "$@" ;;
 arm64 | arm64-16k | arm64-64k | s390x) run_foreign "$@" ;;
-*) sed -n 3,21p "$0"; exit 2 ;;
+*) sed -n 3,22p "$0"; exit 2 ;;
 esac
 [ -z "$keep" ] || { mkdir -p "$keep" && cp -r "$out/kept/." "$keep"; } || true
+if [ -e "$out/ran" ]; then
+	ko=$(sed -n 's/^export ROAN_KO=//p' "$out/env")
+	mkdir -p "${ko%/*}/ran"
+	find "${ko%/*}/ran" -type f ! -newer "$ko" -delete	# of another roan.ko
+	cp "$out/ran" "${ko%/*}/ran/$name"
+fi
 [ -z "${DMESG:-}" ] || cp "$out/dmesg" "$DMESG" 2> /dev/null || cp "$work/console" "$DMESG" || true
 if [ ! -e "$out/rc" ] || [ ! -s "$out/dmesg" ]; then
 	tail -n 60 "$work/console"

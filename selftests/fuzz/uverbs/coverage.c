@@ -3,7 +3,8 @@
  * Records which basic blocks of a roan.ko that was built with COVERAGE=y have run, in every context. The kernel's own
  * KCOV records a task's system calls only, but reception, timers and workers run elsewhere.
  *
- * /sys/kernel/debug/roan_coverage, mapped MAP_SHARED, is a struct roan_coverage. User space may clear its bits at any time.
+ * /sys/kernel/debug/roan_coverage, read or mapped MAP_SHARED, is a struct roan_coverage. User space may change its bits
+ * at any time.
  */
 #include <linux/bitops.h>
 #include <linux/debugfs.h>
@@ -49,7 +50,12 @@ static int coverage_mmap(struct file *file, struct vm_area_struct *vma)
 	return remap_vmalloc_range(vma, map, vma->vm_pgoff);
 }
 
-static const struct file_operations fops = { .owner = THIS_MODULE, .mmap = coverage_mmap };
+static ssize_t coverage_read(struct file *file, char __user *to, size_t size, loff_t *pos)
+{
+	return simple_read_from_buffer(to, size, pos, map, sizeof(*map));
+}
+
+static const struct file_operations fops = { .owner = THIS_MODULE, .mmap = coverage_mmap, .read = coverage_read };
 static struct dentry *dentry;
 
 static int __init coverage_init(void)
@@ -70,5 +76,5 @@ static void __exit coverage_exit(void)
 
 module_init(coverage_init);
 module_exit(coverage_exit);
-MODULE_DESCRIPTION("basic blocks of roan.ko that have run, for selftests/fuzz/uverbs");
+MODULE_DESCRIPTION("basic blocks of roan.ko that have run");
 MODULE_LICENSE("GPL");

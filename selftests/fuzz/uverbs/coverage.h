@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by the kernel module (coverage.c) and the fuzzer. */
+/* Shared by the kernel module (coverage.c) and the fuzzer; lines.py reads it, too. */
 #ifndef ROAN_COVERAGE_H
 #define ROAN_COVERAGE_H
 

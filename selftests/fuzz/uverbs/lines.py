@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Prints which share of kernel/ has run, by folder.
 
-  lines.py ROAN_KO TEXT BLOCKS [-m]
+  lines.py [-m] ROAN_KO BITS...
 
-TEXT has the address of the module's .text, BLOCKS the addresses of the blocks that ran, one a line; both as uverbs_fuzz.sh
-leaves them. The denominator: each call of __sanitizer_cov_trace_pc() in .text, by its line. A line of an inline function
+BITS: files of struct roan_coverage (coverage.h), as run.sh leaves them in ROAN_KO's folder. A block has run if it ran in
+any of them. The denominator: each call of __sanitizer_cov_trace_pc() in .text, by its line. A line of an inline function
 of a header outside kernel/ counts as the line of its caller. -m: names also the lines that have not run.
 """
 import collections
@@ -80,10 +80,17 @@ def lines_of(ko, sites):
     return where
 
 
+def bits_in(file):
+    """Offsets of the blocks that ran."""
+    with open(file, "rb") as f:
+        f.seek(4096)
+        return {8 * at + bit for at, byte in enumerate(f.read()) if byte for bit in range(8) if byte >> bit & 1}
+
+
 def main():
-    ko, text, blocks = sys.argv[1:4]
-    base = int(open(text, encoding="ascii").read(), 16)
-    ran = {int(line, 16) - base for line in open(blocks, encoding="ascii")}
+    missing = sys.argv[1] == "-m"
+    ko, *files = sys.argv[1 + missing:]
+    ran = set().union(*map(bits_in, files))
     sites = call_sites(ko)
     unknown = {r for r in ran if r <= sites[-1]} - set(sites)	# beyond .text: constructors of KASAN
     where = lines_of(ko, sites)
@@ -105,7 +112,7 @@ def main():
         print(f"| {folder} | {len(lines)} | {len(all_lines)} | {100 * len(lines) / len(all_lines):.0f} | {n} | {total} | {100 * n / total:.0f} |")
     if unknown:
         print(f"{len(unknown)} blocks that ran are not among the calls found in the module")
-    if "-m" in sys.argv[4:]:
+    if missing:
         for line in sorted(table["all"][1] - table["all"][0], key=lambda l: (l.split(":")[0], int(l.split(":")[1]))):
             print(line)
 

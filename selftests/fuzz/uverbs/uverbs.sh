@@ -36,7 +36,7 @@ sed -n 's/^# fuzz: //p' "$kept/log" | tr -d , | {
 	echo "$(date +%F),$(git -C "$REPO" rev-parse --short HEAD),$lab,$seed,$seconds,$calls,$programs,$programs_kept,$blocks" >> "$table"
 }
 for ko in "$REPO"/build/*coverage/roan.ko; do
-	case $lab,$ko in uml-debug,*-um-debug-*|smp-*,*"$lab"*) "$HERE/lines.py" "$ko" "$kept/text" "$kept/blocks" | sed 's/^/# /' ;; esac
+	case $lab,$ko in uml-debug,*-um-debug-*|smp-*,*"$lab"*) "$HERE/lines.py" "$ko" "${ko%/*}/ran/$lab-uverbs_fuzz.sh" | sed 's/^/# /' ;; esac
 done
 awk -F, 'NR > 1 { calls += $6; s += $5 } END { printf "# %d runs: %d calls in %.1f hours without a report\n", NR - 1, calls, s / 3600 }' "$table"
 [ -n "${KEEP:-}" ] || rm -rf "$kept"

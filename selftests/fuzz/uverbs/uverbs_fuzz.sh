@@ -6,16 +6,13 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
 
 set_up() {
-	ko=$(roan_ko)
-	modprobe ib_core
-	insmod "${ko%/*}/roan_coverage.ko" && load_modules && two_hosts && modprobe -q udmabuf
+	load_modules && two_hosts && modprobe -q udmabuf
 	[ -e /sys/kernel/debug/roan_coverage ]
 }
 
 ktap_header
 set_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 mkdir -p /out/kept
-cat /sys/module/roan/sections/.text > /out/kept/text
 case " $* " in *" -r "*) ;; *) set -- -o /out/kept "$@" ;; esac
 "$PROGRAMS/uverbs_fuzz" "$@"
 rc=$?
