@@ -60,6 +60,18 @@ static void admit__what_breaks_a_rule(struct kunit *test)
 	}
 }
 
+/* A SEND names no length in its first packet. */
+static void admit__send_of_more_than_2_31_bytes(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+
+	KUNIT_EXPECT_EQ(test, take(f, request(0x00, 0, MTU, 0)), ROAN_V_EXECUTE);
+	f->r.msg_bytes = 0x80000000u - MTU;
+	KUNIT_EXPECT_EQ(test, take(f, request(0x01, 1, MTU, 0)), ROAN_V_EXECUTE);
+	KUNIT_EXPECT_EQ(test, take(f, request(0x02, 2, 4, 0)), ROAN_V_INVALID);
+	expect_nak(test, f, ROAN_NAK_INVALID_REQUEST, 2);
+}
+
 static void admit__atomics_are_aligned(struct kunit *test)
 {
 	static const u8 opcodes[] = { 0x13, 0x14, 0x1d };
@@ -485,6 +497,7 @@ static void fail__too_late_to_matter(struct kunit *test)
 static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__message_of_three_packets),
 	KUNIT_CASE(admit__what_breaks_a_rule),
+	KUNIT_CASE(admit__send_of_more_than_2_31_bytes),
 	KUNIT_CASE(admit__atomics_are_aligned),
 	KUNIT_CASE(set_resources__memory_may_come_with_the_first_read),
 	KUNIT_CASE(admit__no_resources_no_read),
