@@ -75,7 +75,7 @@ one_by_one() {
 	t ib_send_bw -c UD -e -n "$ITER"
 	t ib_send_bw -c UD -b -n "$ITER"
 	for op in write send; do
-		t ib_${op}_lat -I 64 -s 32 -n "$ITER"
+		t ib_${op}_lat -s 32 -n "$ITER"
 		t ib_${op}_bw -c UC -b -n "$ITER"
 	done
 	for mtu in 256 512 1024 2048 4096; do
@@ -92,9 +92,9 @@ together() {
 	t ib_write_bw -R -m 1024 -n "$ITER"
 	t ib_read_bw -R -e -m 1024 -n "$ITER"
 	t ib_send_bw -R -e -m 1024 -n "$ITER"
-	t ib_write_lat -R -I 64 -s 32 -n "$ITER"
+	t ib_write_lat -R -s 32 -n "$ITER"
 	t ib_read_lat -R -e -s 32 -n "$ITER"
-	t ib_send_lat -R -e -I 64 -s 32 -n "$ITER"
+	t ib_send_lat -R -e -s 32 -n "$ITER"
 	for op in write read send; do
 		t ib_${op}_bw -q 16 -m 256 -s 65536 -n 20
 		t ib_${op}_bw -b -m 512 $V6 -n "$ITER"
