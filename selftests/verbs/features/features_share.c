@@ -220,7 +220,8 @@ static void cq_hints(struct vt_dev *d)
 		vt_die("the CQ could not be destroyed");
 }
 
-static bool event_within(struct pair *p, int ms)
+/* An event of @of comes within @ms. No other CQ is armed. */
+static bool event_within(struct pair *p, const struct ibv_cq *of, int ms)
 {
 	struct pollfd fd = { .fd = p->chan->fd, .events = POLLIN };
 	struct ibv_cq *cq;
@@ -229,6 +230,8 @@ static bool event_within(struct pair *p, int ms)
 	if (poll(&fd, 1, ms) != 1 || ibv_get_cq_event(p->chan, &cq, &context))
 		return false;
 	ibv_ack_cq_events(cq, 1);
+	if (cq != of)
+		vt_die("an event of another CQ");
 	return true;
 }
 
@@ -253,26 +256,26 @@ static void arming_late(struct vt_dev *d)
 	pair_open(&p, d, IBV_QPT_RC, 16, NULL);
 	cq = p.rcq[1];
 	err = deliver(&p, 0) || ibv_req_notify_cq(cq, 0);
-	vt_ok(!err && event_within(&p, 2000), "a CQ armed for the first time with an entry in it: an event");
+	vt_ok(!err && event_within(&p, cq, 2000), "a CQ armed for the first time with an entry in it: an event");
 	err = ibv_req_notify_cq(cq, 0) || ibv_poll_cq(cq, 1, &wc) != 1;
-	vt_ok(!err && !event_within(&p, 200), "armed after that event, before the poll for its entry: none");
-	err = ibv_poll_cq(cq, 1, &wc) || deliver(&p, 0) || !event_within(&p, 2000) || ibv_poll_cq(cq, 1, &wc) != 1 ||
+	vt_ok(!err && !event_within(&p, cq, 200), "armed after that event, before the poll for its entry: none");
+	err = ibv_poll_cq(cq, 1, &wc) || deliver(&p, 0) || !event_within(&p, cq, 2000) || ibv_poll_cq(cq, 1, &wc) != 1 ||
 	      ibv_poll_cq(cq, 1, &wc) || deliver(&p, 0) || ibv_req_notify_cq(cq, 0);
-	vt_ok(!err && event_within(&p, 2000), "an entry between the last poll and the arming: an event");
+	vt_ok(!err && event_within(&p, cq, 2000), "an entry between the last poll and the arming: an event");
 	err = ibv_poll_cq(cq, 1, &wc) != 1 || deliver(&p, 0) || ibv_req_notify_cq(cq, 1);
-	vt_ok(!err && !event_within(&p, 200), "armed for solicited ones, an entry that is not: no event");
-	err = deliver(&p, IBV_SEND_SOLICITED) || !event_within(&p, 2000) || ibv_poll_cq(cq, 1, &wc) != 1 ||
+	vt_ok(!err && !event_within(&p, cq, 200), "armed for solicited ones, an entry that is not: no event");
+	err = deliver(&p, IBV_SEND_SOLICITED) || !event_within(&p, cq, 2000) || ibv_poll_cq(cq, 1, &wc) != 1 ||
 	      ibv_poll_cq(cq, 1, &wc) != 1 || deliver(&p, 0) || deliver(&p, IBV_SEND_SOLICITED) || ibv_req_notify_cq(cq, 1);
-	vt_ok(!err && event_within(&p, 2000), "and a solicited one behind it: an event");
-	vt_ok(!event_within(&p, 200), "one event");
+	vt_ok(!err && event_within(&p, cq, 2000), "and a solicited one behind it: an event");
+	vt_ok(!event_within(&p, cq, 200), "one event");
 	err = ibv_poll_cq(cq, 1, &wc) != 1 || ibv_poll_cq(cq, 1, &wc) != 1 || ibv_poll_cq(cq, 1, &wc) ||
-	      ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || deliver(&p, 0) || !event_within(&p, 2000) ||
+	      ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || deliver(&p, 0) || !event_within(&p, cq, 2000) ||
 	      ibv_req_notify_cq(cq, 0) || ibv_poll_cq(cq, 1, &wc) != 1;
-	vt_ok(!err && event_within(&p, 2000), "armed after an event, and one of two entries polled: an event for the other");
+	vt_ok(!err && event_within(&p, cq, 2000), "armed after an event, and one of two entries polled: an event for the other");
 	err = ibv_poll_cq(cq, 1, &wc) != 1 || ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || ibv_poll_cq(cq, 1, &wc) != 1 ||
-	      ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || deliver(&p, 0) || !event_within(&p, 2000) ||
-	      ibv_req_notify_cq(cq, 0) || !event_within(&p, 2000) || ibv_poll_cq(cq, 1, &wc) != 1;
-	vt_ok(!err && event_within(&p, 2000), "armed between two events, and one of two entries polled: an event for the other");
+	      ibv_req_notify_cq(cq, 0) || deliver(&p, 0) || deliver(&p, 0) || !event_within(&p, cq, 2000) ||
+	      ibv_req_notify_cq(cq, 0) || !event_within(&p, cq, 2000) || ibv_poll_cq(cq, 1, &wc) != 1;
+	vt_ok(!err && event_within(&p, cq, 2000), "armed between two events, and one of two entries polled: an event for the other");
 	pair_close(&p);
 }
 
@@ -312,7 +315,7 @@ static void arming_while_resizing(struct vt_dev *d)
 		usleep(i % 700);	/* vary the time between the poll and the resize */
 		if (ibv_req_notify_cq(p.scq[0], 0) || ibv_poll_cq(p.scq[0], 1, &wc))
 			break;
-		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || !event_within(&p, 5000))
+		if (post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 8, 0) || !event_within(&p, r.cq, 5000))
 			break;
 		if (!vt_poll(p.scq[0], &wc, 5000) || wc.status)
 			break;
