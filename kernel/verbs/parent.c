@@ -56,17 +56,6 @@ static void parent_object_released(void)
 
 /* ---- attributes ---- */
 
-/* On s390 net/smc also reads the PCI function, through the bus: it is 0, too. */
-static void parent_set_pci_bus(struct roan_parent *parent)
-{
-#ifdef CONFIG_S390
-	static struct zpci_dev function;
-	static struct zpci_bus bus = { .function = { &function } };
-
-	to_pci_dev(&parent->aux.dev)->sysdata = &bus;
-#endif
-}
-
 /* Read from the bus device, because its NUMA node can be overridden in sysfs. */
 static int parent_node(const struct device *device)
 {
@@ -190,6 +179,17 @@ void roan_parent_netdev_event(struct net_device *ndev, unsigned long what)
 }
 
 /* ---- creation and removal ---- */
+
+/* On s390 net/smc also reads the PCI function, through the bus: it is 0, too. */
+static void parent_set_pci_bus(struct roan_parent *parent)
+{
+#ifdef CONFIG_S390
+	static struct zpci_dev function;
+	static struct zpci_bus bus = { .function = { &function } };
+
+	to_pci_dev(&parent->aux.dev)->sysdata = &bus;
+#endif
+}
 
 static void parent_release(struct device *device)
 {
