@@ -312,27 +312,26 @@ int roan_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 /* ---- queue pairs ---- */
 
 /*
- * Marks the QP as one with ibv_wr_* calls. libibverbs 36..43, 44 and 45..56 share a symbol version but have the mark at
- * different offsets, so all are set. In newer ones an older offset is half of the pointer to a new operation: the mark
- * is left out there if the program asked for that operation, and otherwise the operation must not be called.
+ * Marks the QP as one with ibv_wr_* calls. Releases 36..43, 44 and 45..56 of libibverbs share a symbol version, but the
+ * mark follows a list of operations that grew: its place is found by calling the function that looks for it. At another
+ * place the mark would be half of the pointer to an operation, which programs compare with NULL: librpma does. The
+ * operations must not be set yet.
  */
-static void qp_mark_extended(struct roan_qp *qp, uint64_t send_ops)
+static void qp_mark_extended(struct roan_qp *qp)
 {
 	const uint32_t mark = VERBS_QP_EX;
+#if ROAN_PABI == 34 && __SIZEOF_POINTER__ == 8
+	static const size_t places[] = { 360, 352, 344, 0 };
+	const size_t *at;
 
-	qp->vqp.comp_mask |= mark;
-#if ROAN_PABI == 34 && defined(__x86_64__)
-#define MARK_36	344
-#define MARK_44	352
-#define MARK_45	360
-	if (!(send_ops & 1u << 12 /* atomic write */))
-		memcpy(qp->pad + MARK_36, &mark, sizeof(mark));
-	if (!(send_ops & 1u << 11 /* flush */))
-		memcpy(qp->pad + MARK_44, &mark, sizeof(mark));
-	memcpy(qp->pad + MARK_45, &mark, sizeof(mark));
-#else
-	(void)send_ops;
+	for (at = places; *at; at++) {
+		memcpy(qp->pad + *at, &mark, sizeof(mark));
+		if (ibv_qp_to_qp_ex(&qp->vqp.qp))
+			return;
+		memset(qp->pad + *at, 0, sizeof(mark));
+	}
 #endif
+	qp->vqp.comp_mask |= mark;
 }
 
 static int qp_check_init(const struct ibv_qp_init_attr_ex *attr)
@@ -435,8 +434,8 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 	if (err)
 		goto err_destroy;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		qp_mark_extended(qp);
 		roan_fill_wr_ops(&qp->vqp.qp_ex, attr->send_ops_flags);
-		qp_mark_extended(qp, attr->send_ops_flags);
 	}
 	return &qp->vqp.qp;
 

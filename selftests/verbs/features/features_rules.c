@@ -382,6 +382,30 @@ static void creation_flags(struct vt_dev *d)
 	ibv_destroy_cq(cq);
 }
 
+/* Programs compare an operation of a QP with NULL to learn whether the QP has it, also one that they did not request. */
+static void operations(struct vt_dev *d)
+{
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 8, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 }, .pd = d->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(d->ctx, &init);
+	struct ibv_qp_ex *ex = qp ? ibv_qp_to_qp_ex(qp) : NULL;
+	void *all[(sizeof(*ex) - offsetof(struct ibv_qp_ex, wr_atomic_cmp_swp)) / sizeof(void *)];
+	unsigned int i, n = 0;
+
+	if (!ex)
+		vt_die("a QP with ibv_wr_send()");
+	memcpy(all, &ex->wr_atomic_cmp_swp, sizeof(all));
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		n += !!all[i];
+	/* start, complete, abort, one and several entries, one and several pieces of inline data */
+	vt_ok(ex->wr_send && n == 1 + 7, "a QP with one operation: the others are NULL (%u of 8 functions)", n);
+	if (ibv_destroy_qp(qp) | ibv_destroy_cq(cq))
+		vt_die("the QP could not be destroyed");
+}
+
 /* One entry is requested, and @max_inline bytes. Then @n entries of 16 bytes are sent, inline or not, to the QP itself. */
 static void more_than_requested(struct vt_dev *d, uint32_t max_inline, int n, unsigned int flags)
 {
@@ -424,6 +448,7 @@ static void more_than_requested(struct vt_dev *d, uint32_t max_inline, int n, un
 void test_rules(struct vt_dev *d)
 {
 	creation_flags(d);
+	operations(d);
 	more_than_requested(d, 0, 1, IBV_SEND_INLINE);	/* as rdma_xclient does */
 	more_than_requested(d, 60, 2, 0);		/* as eRPC does */
 	no_events(d);
