@@ -222,7 +222,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey,
 }
 
 #if ROAN_RDMA_CORE >= 44
-/* These 8 bytes fit into every slot, also with max_inline 0. */
+/* These 8 bytes fit into every slot, also with a module that reports max_inline_data 0. */
 static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *value)
 {
 	struct roan_send_wqe *wqe = wr_begin_rdma(qp, ROAN_WR_ATOMIC_WRITE, rkey, addr);
