@@ -9,21 +9,25 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/mpi.sh"
 WORK=$(mktemp -d)
 
+# Linked with MPI, ucx_perftest takes mpirun's processes for its ends, unless -P 0 is given; else it has no such option.
+UCX_PERFTEST=ucx_perftest
+[[ $(ldd /usr/bin/ucx_perftest 2>&1) != *libmpi* ]] || UCX_PERFTEST="ucx_perftest -P 0"
+
 # uct: a test of UCX's transport layer; ucp: a test of its protocol layer over a transport. With -d, the server of
 # ucx_perftest uses the device that its client names, so both ends use the client's device. UCX_NET_DEVICES sets the
 # device of one end.
 uct() {	# TRANSPORT TEST [OPTION...]
 	local tl=$1 t=$2
 	shift 2
-	over_roan 1000 both 250 13337 "ucx_perftest -d $ADEV:1 -x $tl -t $t -n 1000 -w 10 $*" \
-		"ucx_perftest $AIP -d $BDEV:1 -x $tl -t $t -n 1000 -w 10 $*"
+	over_roan 1000 both 250 13337 "$UCX_PERFTEST -d $ADEV:1 -x $tl -t $t -n 1000 -w 10 $*" \
+		"$UCX_PERFTEST $AIP -d $BDEV:1 -x $tl -t $t -n 1000 -w 10 $*"
 }
 
 ucp() {	# TRANSPORT TEST [OPTION...]
 	local tl=$1 t=$2
 	shift 2
-	over_roan 100 both 250 13337 "env UCX_NET_DEVICES=$ADEV:1 UCX_TLS=$tl,ud_verbs:aux,self ucx_perftest -t $t -n 200 -w 10 $*" \
-		"env UCX_NET_DEVICES=$BDEV:1 UCX_TLS=$tl,ud_verbs:aux,self ucx_perftest $AIP -t $t -n 200 -w 10 $*"
+	over_roan 100 both 250 13337 "env UCX_NET_DEVICES=$ADEV:1 UCX_TLS=$tl,ud_verbs:aux,self $UCX_PERFTEST -t $t -n 200 -w 10 $*" \
+		"env UCX_NET_DEVICES=$BDEV:1 UCX_TLS=$tl,ud_verbs:aux,self $UCX_PERFTEST $AIP -t $t -n 200 -w 10 $*"
 }
 
 fabric() {	# PROVIDER ENDPOINT DOMAIN-SUFFIX [OPTION...]

@@ -3,6 +3,7 @@
 # Roots, programs and sources of other Debian releases, in the cache: fetched if missing. The host is not changed.
 #   debian.sh root RELEASE		prints the folder of a root (trixie) with a compiler, rdma-core and its tests, perftest,
 #					QEMU, headers of the newest kernel it or its backports have; that kernel in /kernel
+#   debian.sh root RELEASE-apps	the same with the programs that ../apps runs: UCX, MPI, libfabric, fio, librpma
 #   debian.sh run RELEASE COMMAND...	runs a command in that root, with this repository and the cache at their own paths
 #   debian.sh emulator			prints the words of the command of QEMU: trixie's if its root exists
 #   debian.sh herd7			prints the words of the command of herd7, the simulator of memory models, from sid
@@ -18,6 +19,8 @@ MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 PACKAGES=ca-certificates,gcc,make,pkg-config,file,xz-utils,libelf-dev,kmod,udev,procps,iproute2,ethtool,iputils-ping,tshark
 PACKAGES=$PACKAGES,libibverbs-dev,librdmacm-dev,ibverbs-providers,ibverbs-utils,rdmacm-utils,rdma-core
 PACKAGES=$PACKAGES,python3-pyverbs,perftest,qperf,infiniband-diags,qemu-system-x86
+APPS="ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev libfabric-bin fio librpma-dev netcat-traditional"
+APPS="$APPS python3-mpi4py python3-numpy openssh-client"
 export DEBIAN_FRONTEND=noninteractive
 
 # Fetches the kernel that matches the headers into /kernel/boot and /kernel/lib/modules. Package names and paths vary by
@@ -49,8 +52,24 @@ make_root() { # RELEASE FOLDER
 	touch "$2/ready"
 }
 
+add_apps() { # RELEASE FOLDER
+	rm -rf "$2"
+	cp -a "$(ready_root "$1")" "$2"
+	rm "$2/ready"
+	chroot "$2" sh -ec "apt-get update -qq
+		apt-get install -qq -y --no-install-recommends $APPS
+		apt-get clean"
+	touch "$2/ready"
+}
+
+steps() { # RELEASE: what its root is made of
+	echo "$MIRROR $PACKAGES $KERNEL"
+	declare -f make_root
+	[[ $1 != *-apps ]] || { echo "$APPS"; declare -f add_apps; }
+}
+
 root_of() { # RELEASE
-	echo "$CACHE/root-$1-$({ echo "$MIRROR $PACKAGES $KERNEL"; declare -f make_root; } | sha256sum | cut -c1-8)"
+	echo "$CACHE/root-$1-$(steps "$1" | sha256sum | cut -c1-8)"
 }
 
 ready_root() { # RELEASE
@@ -58,7 +77,14 @@ ready_root() { # RELEASE
 	dir=$(root_of "$1")
 	exec 9> "$CACHE/root-$1.lock"
 	flock 9
-	[ -e "$dir/ready" ] || { echo "debian.sh: making $dir" >&2; make_root "$1" "$dir" >&2; echo "# built $dir in $SECONDS s" >&2; }
+	if [ ! -e "$dir/ready" ]; then
+		echo "debian.sh: making $dir" >&2
+		case $1 in
+		*-apps) add_apps "${1%-apps}" "$dir" >&2 ;;
+		*) make_root "$1" "$dir" >&2 ;;
+		esac
+		echo "# built $dir in $SECONDS s" >&2
+	fi
 	exec 9>&-
 	echo "$dir"
 }
