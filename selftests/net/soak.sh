@@ -83,9 +83,12 @@ mtu() {
 		echo 1500 > /sys/class/net/v1/mtu; read -rt 0.2 -u 3; echo 4200 > /sys/class/net/v1/mtu
 		echo "the MTU was 1500 for $(((${EPOCHREALTIME/[.,]/} - since) / 1000)) ms"'
 }
+# One process of ip, which reads each command when it is due: see mtu().
 down() {
-	b ip link set v2 down; sleep 0.1; b ip link set v2 up
-	b ip -6 addr replace "$BIP6/64" dev v2 nodad
+	{
+		exec 3<> <(:)
+		echo link set v2 down; read -rt 0.1 -u 3; echo link set v2 up; echo "address replace $BIP6/64 dev v2 nodad"
+	} | b ip -batch -
 }
 interfaces() {
 	local n
