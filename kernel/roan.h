@@ -51,8 +51,8 @@
 #define ROAN_MAX_AH		(1024 * 1024)
 #define ROAN_MAX_COMP_CNTR	(64 * 1024)	/* one mapping each */
 #define ROAN_MAX_RD_ATOMIC	128
-/* At least 1 << MAX_PAGE_ORDER: net/smc registers a contiguous buffer as one region, and does not read the limit. */
-#define ROAN_MAX_FAST_REG_PAGES	8192
+/* 512 MiB in pages of 4 KiB: net/smc registers a buffer, up to that size, as one region, and reads no limit. */
+#define ROAN_MAX_FAST_REG_PAGES	(128 * 1024)
 #define ROAN_MAX_MCAST_ATTACH	8192		/* attachments of QPs to groups: of all QPs to all groups */
 #define ROAN_MAX_MCAST_QPS	1024		/* QPs per group */
 #define ROAN_MCAST_HASH_BITS	10
