@@ -495,6 +495,18 @@ bool roan_net_has_dev(const struct net *net)
 	return !list_empty(&roan_net_of(net)->devs);
 }
 
+bool roan_net_has_guid(const struct roan_net *rnet, __be64 guid)
+{
+	const struct roan_dev *dev;
+	bool found = false;
+
+	mutex_lock(&net_mutex);
+	list_for_each_entry(dev, &rnet->devs, net_link)
+		found |= dev->ib.node_guid == guid;
+	mutex_unlock(&net_mutex);
+	return found;
+}
+
 void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)
 {
 	mutex_lock(&net_mutex);

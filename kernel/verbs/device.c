@@ -234,6 +234,7 @@ static int connect_net(struct roan_dev *dev, const char *name)
 		return PTR_ERR(rnet);
 	}
 	dev->rnet = rnet;
+	roan_set_guids(dev);
 	roan_net_add_dev(rnet, dev);
 	return 0;
 }

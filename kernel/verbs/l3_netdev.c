@@ -18,6 +18,7 @@
 #include <linux/random.h>
 #include <net/addrconf.h>
 #include <rdma/ib_cache.h>
+#include "net/net.h"
 #include "verbs/verbs.h"
 
 /* The RDMA core reserves the first entries of the table, one for each GID type of the port, for the default GID. */
@@ -80,15 +81,21 @@ static __be64 netdev_guid(const struct net_device *ndev)
 }
 
 /*
- * Interfaces that share a MAC address (ipvlan, OSA adapters) have a dev_id. It replaces ff:fe in the node GUID, as in
- * their IPv6 addresses (addrconf_ifid_eui48()). The system image GUID is that of all of them.
+ * Interfaces may share a MAC address, but kernel consumers (NVMe, iSER, rtrs) take devices with one node GUID for one
+ * device. ipvlans and OSA adapters have a dev_id. It replaces ff:fe in the node GUID, as in their IPv6 addresses
+ * (addrconf_ifid_eui48()). Others (MACsec, ports of a bond or DSA switch) get the next number that is free. The system
+ * image GUID is that of all of them.
  */
-static void set_guids(struct roan_dev *dev)
+void roan_set_guids(struct roan_dev *dev)
 {
+	u8 *id = (u8 *)&dev->ib.node_guid + 3;
+
 	dev->sys_image_guid = netdev_guid(dev->ndev);
 	dev->ib.node_guid = dev->sys_image_guid;
 	if (dev->ndev->dev_id)
-		put_unaligned_be16(dev->ndev->dev_id, (u8 *)&dev->ib.node_guid + 3);
+		put_unaligned_be16(dev->ndev->dev_id, id);
+	while (roan_net_has_guid(dev->rnet, dev->ib.node_guid))
+		put_unaligned_be16(get_unaligned_be16(id) + 1, id);
 }
 
 /* ---- GIDs ---- */
@@ -232,7 +239,6 @@ void roan_l3_disable(struct roan_dev *dev)
 
 void roan_l3_init(struct roan_dev *dev)
 {
-	set_guids(dev);
 	dev->l3 = dev->ndev->type != ARPHRD_ETHER;
 	INIT_WORK(&dev->l3_scan, l3_scan);
 	roan_l3_disable(dev);	/* before the core's first scan */

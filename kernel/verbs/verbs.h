@@ -59,7 +59,8 @@ void roan_link_exit(void);	/* no device is added from here on */
 
 /* l3_netdev.c: interfaces without link-layer addresses, and what a device takes from its interface */
 int roan_netdev_check(const char *name, struct net_device *ndev);	/* -EOPNOTSUPP: can have no device; logs why */
-void roan_l3_init(struct roan_dev *dev);		/* sets the node GUID; before the device is registered */
+void roan_l3_init(struct roan_dev *dev);		/* before the device is registered */
+void roan_set_guids(struct roan_dev *dev);	/* before roan_net_add_dev(), one device at a time */
 void roan_l3_disable(struct roan_dev *dev);		/* address events may not find the device from here on */
 void roan_l3_enabled(struct roan_dev *dev);		/* they do; scans again if addresses changed meanwhile */
 void roan_l3_exit(struct roan_dev *dev);

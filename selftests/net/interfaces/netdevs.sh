@@ -147,6 +147,18 @@ ipvlan_guids() { # two interfaces with one MAC address
 	rdma link del p1 && rdma link del p2 && a ip link del w3
 }
 
+same_mac_guids() { # NVMe, iSER and rtrs take devices with one node GUID for one device
+	local i sys=/sys/class/infiniband
+	for i in 1 2 3; do
+		a ip link add "d$i" address 02:00:00:00:00:77 type dummy && a ip link set "d$i" up && link_add "p$i" "d$i" h1 || return
+	done
+	grep . $sys/p[123]/node_guid
+	[ "$(sort -u $sys/p[123]/node_guid | wc -l)" = 3 ] || return
+	for i in 1 2 3; do
+		rdma link del "p$i" && a ip link del "d$i" || return
+	done
+}
+
 # The server's CM looks for the GID of the request's destination, and for its VLAN: of the GID's interface or below it.
 connect() {
 	command -v rping > /dev/null || return 4
@@ -276,6 +288,7 @@ for KIND in macvlan bridge bond; do
 done
 # A tunnel's end has GRO, which also aggregates packets that were sent one by one.
 path "VXLAN" vxlan 4200 trains trains ""
+ktap_check "three interfaces with one MAC address have different node GUIDs" same_mac_guids
 if modprobe -q ipvlan; then
 	path "ipvlan" ipvlan 4200 trains whole ""
 	ktap_check "two ipvlans with one MAC address: only the node GUIDs differ" ipvlan_guids
