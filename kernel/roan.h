@@ -96,7 +96,7 @@ struct roan_dev {
 	bool l3;			/* the interface has no link-layer addresses: l3_netdev.c; const */
 	bool l3_addr_removed;		/* since the last scan of its addresses */
 	int l3_addr_events;		/* counted when events last found the device */
-	struct work_struct l3_scan;
+	struct work_struct gid_scan;	/* of the addresses: l3_netdev.c */
 
 	struct rhashtable keys;		/* key index -> struct roan_key; key.c */
 	struct roan_dm_bar *dm_bar;	/* source of device memory, dm_bar.c; NULL: kernel memory */

@@ -11,6 +11,8 @@
  * rdma_cm looks up the GID of such an interface by the type IB_GID_TYPE_IB, which tables of RoCE ports lack. So the
  * port announces RoCE v1 beside v2, and gid_add() turns an address's v1 entry into one of that type. Packets are
  * RoCE v2 whatever the type of their source GID: there is no Ethernet for v1.
+ *
+ * The GIDs of Ethernet interfaces are the core's work. A scan mends what its events leave: gid_remains().
  */
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
@@ -132,7 +134,7 @@ static void l3_local_gid(const struct net_device *ndev, union ib_gid *gid)
  */
 static int gid_add(const struct ib_gid_attr *attr, void **context)
 {
-	const struct roan_dev *dev = container_of(attr->device, struct roan_dev, ib);
+	const struct roan_dev *dev = to_roan_dev(attr->device);
 	const struct net_device *ndev = rcu_dereference_protected(attr->ndev, 1);
 	const struct ib_gid_attr *old;
 	enum ib_gid_type type;
@@ -160,20 +162,10 @@ static int gid_add(const struct ib_gid_attr *attr, void **context)
 	return 0;
 }
 
-static int gid_del(const struct ib_gid_attr *attr, void **context)
+/* Holds a reference that gid_queue_scan() got: the device stays registered. */
+static void gid_scan(struct work_struct *work)
 {
-	return 0;
-}
-
-static const struct ib_device_ops gid_ops = {
-	.add_gid = gid_add,
-	.del_gid = gid_del,
-};
-
-/* Holds a reference that l3_queue_scan() got: the device stays registered. */
-static void l3_scan(struct work_struct *work)
-{
-	struct roan_dev *dev = container_of(work, struct roan_dev, l3_scan);
+	struct roan_dev *dev = container_of(work, struct roan_dev, gid_scan);
 
 #ifdef HAVE_ROCE_DEL_NETDEV_GIDS
 	if (xchg(&dev->l3_addr_removed, false))
@@ -184,12 +176,51 @@ static void l3_scan(struct work_struct *work)
 }
 
 /* Takes over the caller's reference to the device. Any context */
+static void gid_queue_scan(struct roan_dev *dev)
+{
+	if (!schedule_work(&dev->gid_scan))
+		ib_device_put(&dev->ib);
+}
+
+/*
+ * The core deletes more than has gone: with one of two prefixes of an IPv4 address the address's GID, and at a failover
+ * the default GID of a bond. True of a GID that has to be added again.
+ */
+static bool gid_remains(const struct roan_dev *dev, const struct ib_gid_attr *attr)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)&attr->gid;
+	bool remains;
+
+	if (!attr->index)
+		return true;
+	if (!ipv6_addr_v4mapped(addr))
+		return false;
+	rcu_read_lock();
+	remains = __ip_dev_find(dev_net(dev->ndev), addr->s6_addr32[3], false);
+	rcu_read_unlock();
+	return remains;
+}
+
+static int gid_del(const struct ib_gid_attr *attr, void **context)
+{
+	struct roan_dev *dev = to_roan_dev(attr->device);
+
+	if (!dev->l3 && gid_remains(dev, attr) && ib_device_try_get(&dev->ib))
+		gid_queue_scan(dev);
+	return 0;
+}
+
+static const struct ib_device_ops gid_ops = {
+	.add_gid = gid_add,
+	.del_gid = gid_del,
+};
+
+/* Takes over the caller's reference to the device. Any context */
 static void l3_queue_scan(struct roan_dev *dev, bool removed)
 {
 	if (removed)
 		WRITE_ONCE(dev->l3_addr_removed, true);
-	if (!schedule_work(&dev->l3_scan))
-		ib_device_put(&dev->ib);
+	gid_queue_scan(dev);
 }
 
 static void l3_addr_event(struct net_device *ndev, bool removed)
@@ -240,7 +271,7 @@ void roan_l3_disable(struct roan_dev *dev)
 void roan_l3_init(struct roan_dev *dev)
 {
 	dev->l3 = dev->ndev->type != ARPHRD_ETHER;
-	INIT_WORK(&dev->l3_scan, l3_scan);
+	INIT_WORK(&dev->gid_scan, gid_scan);
 	roan_l3_disable(dev);	/* before the core's first scan */
 	ib_set_device_ops(&dev->ib, &gid_ops);
 }
@@ -254,7 +285,7 @@ void roan_l3_enabled(struct roan_dev *dev)
 
 void roan_l3_exit(struct roan_dev *dev)
 {
-	cancel_work_sync(&dev->l3_scan);	/* holds no reference any more, but may still return */
+	cancel_work_sync(&dev->gid_scan);	/* holds no reference any more, but may still return */
 }
 
 int roan_l3_notifiers_init(void)

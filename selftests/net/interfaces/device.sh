@@ -54,6 +54,18 @@ on_bond() {
 	ip link add b1 type veth peer name b2 && ip link set b2 up && ip link add bo0 type bond mode active-backup miimon 100 || return
 	ip link set b1 down && ip link set b1 master bo0 && on_netdev bo0 10.8.4.1
 }
+# At a failover the core deletes all GIDs of the bond's device, and adds those of its addresses again.
+default_gid() { ! grep -q '^0000:.*:0000$' /sys/class/infiniband/d_x/ports/1/gids/0; }
+failed_over() {
+	local n
+	for n in 1 2; do
+		ip link add "b$n" type veth peer name "c$n" && ip link set "c$n" up || return
+	done
+	ip link add bo0 type bond mode active-backup miimon 100 && ip link set b1 master bo0 && ip link set b2 master bo0 &&
+		ip addr add 10.8.4.1/24 dev bo0 && ip link set bo0 up && add d_x bo0 && wait_for 60 gid_index d_x 10.8.4.1 || return
+	default_gid && ip link set b1 down && wait_for 60 grep b2 /sys/class/net/bo0/bonding/active_slave && sleep 1 || return
+	wait_for 60 default_gid && wait_for 60 gid_index d_x 10.8.4.1 && rdma link del d_x
+}
 # Of these the core's query logs a line each time: one that fails, and, in Linux 6.1, one that answers "unknown".
 unknown_speed() {
 	ip link add dm0 type dummy && ip link add mv0 link dm0 type macvlan && ip link add br0 type bridge &&
@@ -189,6 +201,12 @@ addresses() {
 	ip addr add 10.9.9.9/24 dev v1 && wait_for 60 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
 	ip addr del 10.9.9.9/24 dev v1 && wait_for 60 no_gid 10.9.9.9 && gid_index "$DEV" $H1IP
 }
+# The core deletes the GID with the first of the prefixes.
+two_prefixes() {
+	ip addr add 10.9.9.9/24 dev v1 && ip addr add 10.9.9.9/16 dev v1 && wait_for 60 gid_index "$DEV" 10.9.9.9 || return
+	ip addr del 10.9.9.9/24 dev v1 && sleep 1 && wait_for 60 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
+	ip addr del 10.9.9.9/16 dev v1 && wait_for 60 no_gid 10.9.9.9
+}
 true_speed() { [ "$(cat /sys/class/net/v1/speed)" = 10000 ] && grep "^10 Gb/sec" "/sys/class/infiniband/$DEV/ports/1/rate"; }
 same_guid() { [ -n "$GUID" ] && [ "$(cat "/sys/class/infiniband/$DEV/node_guid")" = "$GUID" ]; }
 netdev_moved() {
@@ -221,6 +239,7 @@ ktap_check "the same name again: exists" refused "exists" add "$DEV" e1
 ip link del e1
 ktap_check "traffic" traffic "$DEV"
 ktap_check "GIDs follow addresses" addresses
+[ "$LINK_TYPE" != roan ] || ktap_check "an address that loses one of its prefixes keeps its GID" two_prefixes
 ktap_check "down and up: state and events" down_up
 ktap_check "ibv_asyncwatch sees a link go down and up" asyncwatch
 ktap_check "MTU: path MTU follows, too small means port down" mtu_change
@@ -245,7 +264,11 @@ ip link del dm0
 ktap_check "an unknown speed is not logged at each query" unknown_speed
 ip link del mv0; ip link del br0; ip link del dm0
 ktap_check "on a bond" on_bond
-ip link del bo0
+ip link del bo0; ip link del b1
+if [ "$LINK_TYPE" = roan ]; then
+	ktap_check "on a bond: the GIDs after a failover" failed_over
+	ip link del bo0; ip link del b1; ip link del b2
+fi
 ktap_check "on a tap" on_tap
 ktap_check "the netdev moves to another namespace" netdev_moved
 ktap_check "add again" add "$DEV" v1
