@@ -107,7 +107,8 @@ static struct net_device *net_daddr_netdev(const struct roan_rx_ctx *rx, const s
 /*
  * The destination address decides before the receiving interface: a packet to a local address comes in by lo, and a
  * neighbour may send to any port of this host. If one device is on an interface and another one on its lower
- * interface, the upper one is chosen.
+ * interface, the upper one is chosen, also for an address of a VLAN that is on it. For other interfaces above it is the
+ * one that was made first, as in rdma_cm.
  */
 struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx)
 {
@@ -116,7 +117,7 @@ struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx)
 	list_for_each_entry_rcu(dev, &rx->rnet->devs, net_link) {
 		struct net_device *owner = net_daddr_netdev(rx, dev);
 
-		if (owner == dev->ndev)
+		if (owner && roan_net_is_iface(dev, owner))
 			return dev;
 		if (owner && !below && net_dev_is_on(dev, owner))
 			below = dev;

@@ -18,6 +18,7 @@
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/ib_cache.h>
 #include "net/net.h"
@@ -26,7 +27,7 @@
 /* The RDMA core reserves the first entries of the table, one for each GID type of the port, for the default GID. */
 #define DEFAULT_GIDS	2
 
-static atomic_t addr_events = ATOMIC_INIT(0);	/* that found no device, of interfaces without link-layer addresses */
+static atomic_t missed_scans = ATOMIC_INIT(0);	/* requests that found no device */
 
 /* ---- which interfaces ---- */
 
@@ -125,8 +126,28 @@ static void l3_local_gid(const struct net_device *ndev, union ib_gid *gid)
 }
 
 /*
+ * True if the addresses of @ndev belong to another device: that of @ndev or, as a VLAN has none, of the interface that
+ * the VLAN is on.
+ */
+static bool gid_is_of_other(const struct roan_dev *dev, struct net_device *ndev)
+{
+	struct net_device *owner = rdma_vlan_dev_real_dev(ndev) ?: ndev;
+	struct ib_device *ibdev;
+
+	if (owner == dev->ndev || !net_eq(dev_net(owner), dev_net(ndev)))
+		return false;
+	ibdev = ib_device_get_by_netdev(owner, ROAN_DRIVER_ID);
+	if (!ibdev)
+		return false;
+	ib_device_put(ibdev);
+	return true;
+}
+
+/*
  * The core offers the addresses of interfaces above the device's too: its VLANs, but also a container's macvlan or
- * ipvlan, whose packets pass the hooks of another namespace, where rdma_cm has to find the container's own device.
+ * ipvlan, whose packets pass the hooks of another namespace, where rdma_cm has to find the container's own device. In
+ * this namespace the addresses of an interface above that has a device belong to that one only: rdma_cm would listen on
+ * the device which was made first, and roan_net_dev_for() gives the requests to the upper one.
  *
  * The core has not published the entry yet, so its type and address may change. The next scan does not find the entry
  * that it added, so it adds it again: that one stays as it is, so that further scans add nothing. A default GID stays,
@@ -135,15 +156,15 @@ static void l3_local_gid(const struct net_device *ndev, union ib_gid *gid)
 static int gid_add(const struct ib_gid_attr *attr, void **context)
 {
 	const struct roan_dev *dev = to_roan_dev(attr->device);
-	const struct net_device *ndev = rcu_dereference_protected(attr->ndev, 1);
+	struct net_device *ndev = rcu_dereference_protected(attr->ndev, 1);
 	const struct ib_gid_attr *old;
 	enum ib_gid_type type;
 	union ib_gid gid;
 
 	if (!net_eq(dev_net(ndev), dev_net(dev->ndev)))
 		return -EOPNOTSUPP;
-	/* An interface above this one: the core would never delete the GID, which keeps it from being unregistered. */
-	if (ndev != dev->ndev && ndev->type != ARPHRD_ETHER)
+	/* Not Ethernet: the core would never delete the GID, which keeps the interface from being unregistered. */
+	if (ndev != dev->ndev && (ndev->type != ARPHRD_ETHER || gid_is_of_other(dev, ndev)))
 		return -EOPNOTSUPP;
 	if (!dev->l3)
 		return 0;
@@ -162,29 +183,66 @@ static int gid_add(const struct ib_gid_attr *attr, void **context)
 	return 0;
 }
 
-/* Holds a reference that gid_queue_scan() got: the device stays registered. */
+#ifdef HAVE_ROCE_DEL_NETDEV_GIDS
+static int gid_del_of_other(struct net_device *upper, struct netdev_nested_priv *priv)
+{
+	struct roan_dev *dev = priv->data;
+
+	if (gid_is_of_other(dev, upper))
+		roce_del_all_netdev_gids(&dev->ib, 1, upper);
+	return 0;
+}
+
+static void gid_del_stale(struct roan_dev *dev)
+{
+	struct netdev_nested_priv priv = { .data = dev };
+
+	if (xchg(&dev->l3_addr_removed, false))
+		roce_del_all_netdev_gids(&dev->ib, 1, dev->ndev);
+	rtnl_lock();
+	netdev_walk_all_upper_dev_rcu(dev->ndev, gid_del_of_other, &priv);
+	rtnl_unlock();
+}
+#else
+static void gid_del_stale(struct roan_dev *dev)
+{
+}
+#endif
+
+/* Holds a reference that gid_request_scan() got: the device stays registered. */
 static void gid_scan(struct work_struct *work)
 {
 	struct roan_dev *dev = container_of(work, struct roan_dev, gid_scan);
 
-#ifdef HAVE_ROCE_DEL_NETDEV_GIDS
-	if (xchg(&dev->l3_addr_removed, false))
-		roce_del_all_netdev_gids(&dev->ib, 1, dev->ndev);
-#endif
+	gid_del_stale(dev);
 	rdma_roce_rescan_device(&dev->ib);
 	ib_device_put(&dev->ib);
 }
 
-/* Takes over the caller's reference to the device. Any context */
-static void gid_queue_scan(struct roan_dev *dev)
+/* Scans the addresses of the device on @ndev, if there is one. @removed: one has gone. Any context */
+static void gid_request_scan(struct net_device *ndev, bool removed)
 {
+	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+	struct roan_dev *dev;
+
+	if (!ibdev) {
+		/* Counted after roan_l3_disable(), if that is why the device is not found. */
+		atomic_inc(&missed_scans);
+		smp_mb__after_atomic();	/* pairs with roan_l3_enabled(): it sees the count or this sees the device */
+		ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
+	}
+	if (!ibdev)
+		return;
+	dev = to_roan_dev(ibdev);
+	if (removed)
+		WRITE_ONCE(dev->l3_addr_removed, true);
 	if (!schedule_work(&dev->gid_scan))
-		ib_device_put(&dev->ib);
+		ib_device_put(ibdev);
 }
 
 /*
  * The core deletes more than has gone: with one of two prefixes of an IPv4 address the address's GID, and at a failover
- * the default GID of a bond. True of a GID that has to be added again.
+ * the default GID of a bond. True of a GID that has to be added again. Before Linux 6.6 @attr has no netdev any more.
  */
 static bool gid_remains(const struct roan_dev *dev, const struct ib_gid_attr *attr)
 {
@@ -205,8 +263,8 @@ static int gid_del(const struct ib_gid_attr *attr, void **context)
 {
 	struct roan_dev *dev = to_roan_dev(attr->device);
 
-	if (!dev->l3 && gid_remains(dev, attr) && ib_device_try_get(&dev->ib))
-		gid_queue_scan(dev);
+	if (!dev->l3 && gid_remains(dev, attr))
+		gid_request_scan(dev->ndev, false);
 	return 0;
 }
 
@@ -215,29 +273,10 @@ static const struct ib_device_ops gid_ops = {
 	.del_gid = gid_del,
 };
 
-/* Takes over the caller's reference to the device. Any context */
-static void l3_queue_scan(struct roan_dev *dev, bool removed)
-{
-	if (removed)
-		WRITE_ONCE(dev->l3_addr_removed, true);
-	gid_queue_scan(dev);
-}
-
 static void l3_addr_event(struct net_device *ndev, bool removed)
 {
-	struct ib_device *ibdev;
-
-	if (ndev->type == ARPHRD_ETHER)
-		return;
-	ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-	if (!ibdev) {
-		/* Counted after roan_l3_disable(), if that is why the device is not found. */
-		atomic_inc(&addr_events);
-		smp_mb__after_atomic();	/* pairs with roan_l3_enabled(): it sees the event or this sees the device */
-		ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-	}
-	if (ibdev)
-		l3_queue_scan(to_roan_dev(ibdev), removed);
+	if (ndev->type != ARPHRD_ETHER)
+		gid_request_scan(ndev, removed);
 }
 
 /* RTNL held */
@@ -263,9 +302,28 @@ static struct notifier_block inet6addr_notifier = { .notifier_call = l3_inet6add
 
 /* ---- the device's part ---- */
 
+static int gid_scan_lower(struct net_device *lower, struct netdev_nested_priv *priv)
+{
+	const struct net_device *upper = priv->data;
+
+	if (net_eq(dev_net(lower), dev_net(upper)))
+		gid_request_scan(lower, false);
+	return 0;
+}
+
+/* The devices on the interfaces below lose the GIDs of @dev's interface, or get them back. */
+static void gid_scan_all_lower(const struct roan_dev *dev)
+{
+	struct netdev_nested_priv priv = { .data = dev->ndev };
+
+	rcu_read_lock();
+	netdev_walk_all_lower_dev_rcu(dev->ndev, gid_scan_lower, &priv);
+	rcu_read_unlock();
+}
+
 void roan_l3_disable(struct roan_dev *dev)
 {
-	dev->l3_addr_events = atomic_read(&addr_events);
+	dev->missed_scans = atomic_read(&missed_scans);
 }
 
 void roan_l3_init(struct roan_dev *dev)
@@ -278,14 +336,16 @@ void roan_l3_init(struct roan_dev *dev)
 
 void roan_l3_enabled(struct roan_dev *dev)
 {
-	smp_mb();	/* pairs with l3_addr_event() */
-	if (dev->l3 && dev->l3_addr_events != atomic_read(&addr_events) && ib_device_try_get(&dev->ib))
-		l3_queue_scan(dev, true);
+	smp_mb();	/* pairs with gid_request_scan() */
+	if (dev->missed_scans != atomic_read(&missed_scans))
+		gid_request_scan(dev->ndev, dev->l3);
+	gid_scan_all_lower(dev);
 }
 
 void roan_l3_exit(struct roan_dev *dev)
 {
 	cancel_work_sync(&dev->gid_scan);	/* holds no reference any more, but may still return */
+	gid_scan_all_lower(dev);
 }
 
 int roan_l3_notifiers_init(void)

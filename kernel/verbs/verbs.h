@@ -63,7 +63,7 @@ void roan_l3_init(struct roan_dev *dev);		/* before the device is registered */
 void roan_set_guids(struct roan_dev *dev);	/* before roan_net_add_dev(), one device at a time */
 void roan_l3_disable(struct roan_dev *dev);		/* address events may not find the device from here on */
 void roan_l3_enabled(struct roan_dev *dev);		/* they do; scans again if addresses changed meanwhile */
-void roan_l3_exit(struct roan_dev *dev);
+void roan_l3_exit(struct roan_dev *dev);		/* the device is unregistered, or never was registered */
 int roan_l3_notifiers_init(void);
 void roan_l3_notifiers_exit(void);
 

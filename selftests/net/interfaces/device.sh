@@ -47,6 +47,31 @@ on_vlan() { # refused, as the RDMA core keeps no GIDs for a device on a VLAN; th
 	add d_x v1 && wait_for 60 gid_index d_x 10.8.7.1 && traffic d_x 10.8.7.1 && rdma link del d_x
 }
 on_bridge() { ip link add br0 type bridge && ip link set v1 master br0 && on_netdev br0 10.8.1.1; }
+# A bridge above the interface of a device gets a device too: its addresses are GIDs of that one only.
+serves() { # DEVICE ADDRESS: a server that binds to the address listens on the device, and a client reaches it
+	local pid rc
+	rping -s -a "$2" -C 3 > /tmp/rping 2>&1 &
+	pid=$!
+	wait_for 60 sh -c "rdma resource show cm_id | grep -q '$1.* LISTEN'" && rping -c -a "$2" -C 3 && wait $pid
+	rc=$?
+	kill $pid 2> /dev/null; cat /tmp/rping
+	return $rc
+}
+below_another() {
+	add "$DEV" v1 && ip link add br0 type bridge && ip link set v1 master br0 && ip addr add 10.8.1.1/24 dev br0 &&
+		ip link set br0 up && wait_for 60 gid_index "$DEV" 10.8.1.1 && add d_x br0 && wait_for 60 gid_index d_x 10.8.1.1 || return
+	if grep -q ' roce_del_all_netdev_gids' /proc/kallsyms; then
+		wait_for 60 no_gid 10.8.1.1 && serves d_x 10.8.1.1 || return
+	fi
+	ip addr add 10.8.1.2/24 dev br0 && wait_for 60 gid_index d_x 10.8.1.2 && ! gid_index "$DEV" 10.8.1.2 || return
+	# A VLAN has no device: its addresses are those of the interface that it is on.
+	ip link add link br0 name br0.7 type vlan id 7 && ip link set br0.7 up && ip addr add 10.8.7.1/24 dev br0.7 &&
+		wait_for 60 gid_index d_x 10.8.7.1 && ! gid_index "$DEV" 10.8.7.1 && serves d_x 10.8.7.1 && ip link del br0.7 || return
+	# Another interface above without a device: of both devices rdma_cm takes the one that was made first.
+	ip link add mv1 link br0 type macvlan && ip link set mv1 up && ip addr add 10.8.9.1/24 dev mv1 &&
+		wait_for 60 gid_index "$DEV" 10.8.9.1 && wait_for 60 gid_index d_x 10.8.9.1 && serves "$DEV" 10.8.9.1 && ip link del mv1 || return
+	rdma link del d_x && wait_for 60 gid_index "$DEV" 10.8.1.1 && rdma link del "$DEV"
+}
 on_macvlan() { ip link set v1 nomaster; ip link add mv0 link v1 type macvlan && on_netdev mv0 10.8.2.1; }
 on_dummy() { ip link add dm0 mtu 4200 type dummy && on_netdev dm0 10.8.3.1; }
 on_bond() {
@@ -257,6 +282,10 @@ ip link del v1.7
 ktap_check "on a bridge" on_bridge
 ip link set v1 nomaster
 ip link del br0
+if [ "$LINK_TYPE" = roan ] && command -v rping > /dev/null; then
+	ktap_check "below an interface that gets a device too: its addresses belong to that one" below_another
+	ip link set v1 nomaster; ip link del br0
+fi
 ktap_check "on a macvlan" on_macvlan
 ip link del mv0
 ktap_check "on a dummy" on_dummy
