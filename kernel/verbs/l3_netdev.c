@@ -166,7 +166,7 @@ static int gid_add(const struct ib_gid_attr *attr, void **context)
 	/* Not Ethernet: the core would never delete the GID, which keeps the interface from being unregistered. */
 	if (ndev != dev->ndev && (ndev->type != ARPHRD_ETHER || gid_is_of_other(dev, ndev)))
 		return -EOPNOTSUPP;
-	if (!dev->l3)
+	if (!dev->l3 || ndev != dev->ndev)
 		return 0;
 	if (attr->index < DEFAULT_GIDS)
 		return 0;

@@ -98,6 +98,14 @@ unknown_speed() {
 	log_mark
 	ibv_devinfo -d d_x && ibv_devinfo -d d_y && rdma link del d_x && rdma link del d_y && ! log_since | grep 'speed is unknown'
 }
+# A VRF is Ethernet above an interface without link-layer addresses: the core deletes its GIDs by address and type.
+in_vrf() {
+	ip link add vr0 type vrf table 10 && ip link set vr0 up && ip tuntap add dev tn0 mode tun && ip link set tn0 master vr0 up &&
+		ip addr add 10.8.6.1/24 dev tn0 && add d_x tn0 && wait_for 60 gid_index d_x 10.8.6.1 || return
+	ip addr add 10.8.8.1/24 dev vr0 && wait_for 60 grep -q ffff:0a08:0801 /sys/class/infiniband/d_x/ports/1/gids/* || return
+	ip addr del 10.8.8.1/24 dev vr0 && wait_for 60 sh -c '! grep ffff:0a08:0801 /sys/class/infiniband/d_x/ports/1/gids/*' || return
+	rdma link del d_x
+}
 on_tap() {
 	modprobe -q tun
 	ip tuntap add dev tp0 mode tap || return
@@ -297,6 +305,10 @@ ip link del bo0; ip link del b1
 if [ "$LINK_TYPE" = roan ]; then
 	ktap_check "on a bond: the GIDs after a failover" failed_over
 	ip link del bo0; ip link del b1; ip link del b2
+fi
+if [ "$LINK_TYPE" = roan ] && modprobe -q tun && ip link add vr0 type vrf table 10 2> /dev/null && ip link del vr0; then
+	ktap_check "on a tun in a VRF: no GID of an address that the VRF had" in_vrf
+	ip link del tn0; ip link del vr0
 fi
 ktap_check "on a tap" on_tap
 ktap_check "the netdev moves to another namespace" netdev_moved
