@@ -236,6 +236,8 @@ def pplx(d, others):
 
 
 def mooncake(d, others):
+    if not d.active():
+        return port_down(d)
     if not d.attr.get("num_comp_vectors"):
         return NO, "no completion vectors", ""
     above = os.path.dirname(os.path.dirname(d.path))
