@@ -117,10 +117,15 @@ u8 roan_rnr_code(u64 ns);
 u32 roan_credits_of(u8 code);
 u8 roan_credit_code(u32 credits);
 
-/* Local ACK timeout code (1..31) -> ns: 4.096 us * 2^code. 0 -> 0: never. */
+/*
+ * Local ACK timeout code (1..31) -> ns: 4.096 us * 2^code, at least 4.2 ms. 0 -> 0: never. Adapters have a longer least
+ * timeout (ConnectX-2: 500 ms), rdma_rxe has one of a jiffy. Programs that set code 1 or 4 depend on it: a host under
+ * load does not answer in microseconds.
+ */
+#define ROAN_LEAST_TIMEOUT	10
 static inline u64 roan_timeout_ns(u8 code)
 {
-	return code ? 4096ull << (code & 0x1f) : 0;
+	return code ? 4096ull << max_t(u8, code & 0x1f, ROAN_LEAST_TIMEOUT) : 0;
 }
 
 #endif /* ROAN_WIRE_H */

@@ -169,6 +169,15 @@ static void refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_wire_parse(b, 24, &p), ROAN_PARSE_SHORT);
 }
 
+static void ack_timeouts_have_a_least_value(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, roan_timeout_ns(0), 0);
+	for (u8 code = 1; code <= 10; code++)
+		KUNIT_EXPECT_EQ(test, roan_timeout_ns(code), 4096ull << 10);
+	KUNIT_EXPECT_EQ(test, roan_timeout_ns(11), 4096ull << 11);
+	KUNIT_EXPECT_EQ(test, roan_timeout_ns(31), 4096ull << 31);
+}
+
 static void rnr_timers_grow(struct kunit *test)
 {
 	int i;
@@ -210,6 +219,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(mark_of_one_bit_is_no_version),
 	KUNIT_CASE(truncation_is_refused),
 	KUNIT_CASE(refusals),
+	KUNIT_CASE(ack_timeouts_have_a_least_value),
 	KUNIT_CASE(rnr_timers_grow),
 	KUNIT_CASE(credit_codes_are_inverse),
 	{}
