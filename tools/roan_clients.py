@@ -113,7 +113,7 @@ class Device:
 
     def subsystem(self):
         """Of the parent, as NCCL determines it; "" if it is on no bus."""
-        link = os.path.join(self.parent, "subsystem")
+        link = os.path.join(self.parent or "/", "subsystem")
         return os.path.basename(os.path.realpath(link)) if os.path.exists(link) else ""
 
     def pci(self):
@@ -336,6 +336,8 @@ def dranet(d, others):
     netdevs = d.netdevs()
     if not netdevs:
         return NO, "the GID table names no interface", "bring the interface up"
+    if d.subsystem() != "pci":
+        return LIMITS, "the device goes when dranet moves %s: make it in the pod" % netdevs[0], ""
     return YES, "by the GID table: the device of %s" % netdevs[0], ""
 
 
