@@ -5,6 +5,7 @@
  * the kernel's headers. Adapters that need types (the ops table) are in ops.h.
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
+ *   roan_alloc_device(net)			ib_alloc_device_with_net(); in older kernels for the first namespace
  *   VM_SHADOW_STACK				0 on kernels without shadow stacks
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: flowi4_tos or flowi4_dscp
@@ -23,6 +24,12 @@
 #define roan_umem_get(dev, addr, size, access)	ib_umem_get_va(dev, addr, size, access)
 #else
 #define roan_umem_get(dev, addr, size, access)	ib_umem_get(dev, addr, size, access)
+#endif
+
+#ifdef HAVE_ALLOC_DEVICE_WITH_NET
+#define roan_alloc_device(net)			ib_alloc_device_with_net(roan_dev, ib, net)
+#else
+#define roan_alloc_device(net)			ib_alloc_device(roan_dev, ib)
 #endif
 
 #ifdef HAVE_HRTIMER_SETUP

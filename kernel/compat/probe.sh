@@ -41,6 +41,7 @@ have SPEED_CHANGE_EVENT		rdma/ib_verbs.h 'IB_EVENT_DEVICE_SPEED_CHANGE'
 have ALLOC_DMAH			rdma/ib_verbs.h '(\*alloc_dmah)('
 have COMP_CNTR			rdma/ib_verbs.h '(\*create_comp_cntr)('
 have ROBUST_UDATA		rdma/ib_verbs.h 'uverbs_robust_udata'
+have ALLOC_DEVICE_WITH_NET	rdma/ib_verbs.h 'define ib_alloc_device_with_net('
 have IMPORT_NS_STRING		linux/module.h 'MODULE_IMPORT_NS(ns).*MODULE_INFO(import_ns, ns)'
 [ -e "$inc/linux/unaligned.h" ] || printf ' -I%s/kernel/compat/include' "$2"
 echo

@@ -256,9 +256,10 @@ static int device_recheck_netdev(const struct roan_dev *dev)
 	return err;
 }
 
-static int device_new(const char *name, struct net_device *ndev)
+/* @net: where the device begins if RDMA namespaces are exclusive */
+static int device_new(const char *name, struct net_device *ndev, struct net *net)
 {
-	struct roan_dev *dev = ib_alloc_device(roan_dev, ib);
+	struct roan_dev *dev = roan_alloc_device(net);
 	int err;
 
 	if (!dev)
@@ -306,22 +307,38 @@ err_dealloc:
 	return err;
 }
 
+/* The interface's namespace, held, as the core does not hold it before the device is registered. NULL: it is going. */
+static struct net *device_get_net(const struct net_device *ndev)
+{
+	struct net *net;
+
+	rtnl_lock();
+	net = maybe_get_net(dev_net(ndev));
+	rtnl_unlock();
+	return net;
+}
+
 int roan_device_add(const char *name, struct net_device *ndev)
 {
 	struct ib_device *old;
+	struct net *net;
 	int err = roan_netdev_check(name, ndev);
 
 	if (err)
 		return err;
+	net = device_get_net(ndev);
+	if (!net)
+		return -ENODEV;
 	mutex_lock(&adding);
 	old = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
 	if (old) {
 		ib_device_put(old);
 		err = -EEXIST;
 	} else {
-		err = device_new(name, ndev);
+		err = device_new(name, ndev, net);
 	}
 	mutex_unlock(&adding);
+	put_net(net);
 	return err;
 }
 

@@ -140,8 +140,8 @@ on() {
 
 link_add() {
 	${3:+ip netns exec "$3"} rdma link add "$1" type "$LINK_TYPE" netdev "$2" || return
-	# With exclusive RDMA namespaces a new device starts in the initial one.
-	if [ -n "${3:-}" ] && rdma system 2> /dev/null | grep -q 'netns exclusive'; then
+	# With exclusive RDMA namespaces a new device starts in the initial one, before Linux 6.17.
+	if [ -n "${3:-}" ] && rdma system 2> /dev/null | grep -q 'netns exclusive' && rdma dev show "$1" > /dev/null 2>&1; then
 		rdma dev set "$1" netns "$3" || return
 	fi
 	${3:+ip netns exec "$3"} udevadm settle -t 2 2> /dev/null || true

@@ -61,7 +61,8 @@ hosts_up() {
 			link set eth0 up
 		END
 		ip netns exec "h$n" rdma link add "roan$n" type roan netdev eth0 || return
-		case $(rdma system) in *exclusive*) rdma dev set "roan$n" netns "h$n" || return ;; esac
+		# With exclusive RDMA namespaces a new device starts in the first one, before Linux 6.17.
+		case $(rdma system) in *exclusive*) ! rdma dev show "roan$n" > /dev/null 2>&1 || rdma dev set "roan$n" netns "h$n" || return ;; esac
 		shape "h$n" || return
 	done
 	for n in $(seq "$hosts"); do

@@ -183,6 +183,12 @@ only_its_own() { # each pod sees one device, the first namespace none
 	[ -z "$(rdma dev)" ] && [ "$(on pod1 ls /sys/class/infiniband)" = roan_pod1 ] || return
 	! on pod1 ibv_devinfo -d roan_pod2
 }
+has_alloc_with_net() { [ "$(printf '6.17\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 6.17 ]; }
+begins_in_pod() { # without `rdma dev set`
+	on pod1 ip link add s0 type dummy && on pod1 ip link set s0 up && on pod1 rdma link add roan_s type roan netdev s0 || return
+	wait_for 60 on pod1 rdma link show roan_s/1 && ! rdma dev show roan_s 2> /dev/null || return
+	on pod1 rdma link del roan_s && on pod1 ip link del s0
+}
 pod_ends() { # the namespace ends: its device goes with the veth, or returns to the first namespace and goes
 	ip netns del pod2 && wait_for 60 sh -c '! ls /sys/class/infiniband | grep -q roan_pod2' && ! rdma dev show roan_pod2 2> /dev/null
 }
@@ -237,6 +243,11 @@ if ktap_check "exclusive RDMA namespaces" exclusive; then
 	ktap_check "exclusive: pod to pod" talk pod2 10.7.1.3 pod1
 	ktap_check "exclusive: rdma_cm, pod to a host behind a router" talk_by_cm far 10.7.2.2 pod1
 	ktap_check "exclusive: a device of the first namespace is given to a pod" moves_into_pod
+	if has_alloc_with_net; then
+		ktap_check "exclusive: a new device is in its interface's namespace" begins_in_pod
+	else
+		ktap_skip "exclusive: a new device is in its interface's namespace" "from Linux 6.17 on"
+	fi
 	ktap_check "exclusive: a pod ends" pod_ends
 fi
 ktap_check "manifests of kubernetes.md are YAML" manifests
