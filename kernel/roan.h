@@ -95,7 +95,7 @@ struct roan_dev {
 	__be64 sys_image_guid;		/* l3_netdev.c; const */
 	bool l3;			/* the interface has no link-layer addresses: l3_netdev.c; const */
 	bool l3_addr_removed;		/* since the last scan of its addresses */
-	int missed_scans;		/* the count when a scan last found the device: l3_netdev.c */
+	int missed_scans;		/* their number when scans last found the device: l3_netdev.c */
 	struct work_struct gid_scan;	/* of the addresses: l3_netdev.c */
 
 	struct rhashtable keys;		/* key index -> struct roan_key; key.c */

@@ -446,8 +446,8 @@ static void net_close(struct roan_net *rnet)
 	net_close_ports(rnet);
 }
 
-/* While RTNL is held @ndev stays in its namespace. The caller's reference keeps that until it has counted a user. */
-static struct net *net_hold_of(const struct net_device *ndev)
+/* While RTNL is held @ndev stays in its namespace. */
+struct net *roan_net_hold_of(const struct net_device *ndev)
 {
 	struct net *net;
 
@@ -459,7 +459,7 @@ static struct net *net_hold_of(const struct net_device *ndev)
 
 struct roan_net *roan_net_get(const struct net_device *ndev)
 {
-	struct net *net = net_hold_of(ndev);
+	struct net *net = roan_net_hold_of(ndev);	/* until a user is counted */
 	struct roan_net *rnet;
 	int err = 0;
 

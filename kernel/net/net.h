@@ -27,6 +27,7 @@ struct roan_net *roan_net_get(const struct net_device *ndev);
 void roan_net_put(struct roan_net *rnet);
 bool roan_net_is(const struct roan_net *rnet, const struct net *net);
 bool roan_net_has_dev(const struct net *net);
+struct net *roan_net_hold_of(const struct net_device *ndev);	/* put_net(); NULL: it is being removed. Takes RTNL */
 bool roan_net_has_guid(const struct roan_net *rnet, __be64 guid);	/* node GUID of a device. Process context */
 /* True if @sk was opened by a program with @cap in the user namespace of the network namespace. */
 bool roan_net_sock_capable(const struct roan_net *rnet, struct sock *sk, int cap);

@@ -307,17 +307,6 @@ err_dealloc:
 	return err;
 }
 
-/* The interface's namespace, held, as the core does not hold it before the device is registered. NULL: it is going. */
-static struct net *device_get_net(const struct net_device *ndev)
-{
-	struct net *net;
-
-	rtnl_lock();
-	net = maybe_get_net(dev_net(ndev));
-	rtnl_unlock();
-	return net;
-}
-
 int roan_device_add(const char *name, struct net_device *ndev)
 {
 	struct ib_device *old;
@@ -326,7 +315,7 @@ int roan_device_add(const char *name, struct net_device *ndev)
 
 	if (err)
 		return err;
-	net = device_get_net(ndev);
+	net = roan_net_hold_of(ndev);	/* the core does not hold it before the device is registered */
 	if (!net)
 		return -ENODEV;
 	mutex_lock(&adding);

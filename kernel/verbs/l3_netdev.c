@@ -145,9 +145,9 @@ static bool gid_is_of_other(const struct roan_dev *dev, struct net_device *ndev)
 
 /*
  * The core offers the addresses of interfaces above the device's too: its VLANs, but also a container's macvlan or
- * ipvlan, whose packets pass the hooks of another namespace, where rdma_cm has to find the container's own device. In
- * this namespace the addresses of an interface above that has a device belong to that one only: rdma_cm would listen on
- * the device which was made first, and roan_net_dev_for() gives the requests to the upper one.
+ * ipvlan. Their packets pass the hooks of another namespace, and rdma_cm has to find the container's own device there.
+ * An interface above may have a device in this namespace. Its addresses belong to that device: roan_net_dev_for() gives
+ * it the requests, but rdma_cm would listen on the device that was made first.
  *
  * The core has not published the entry yet, so its type and address may change. The next scan does not find the entry
  * that it added, so it adds it again: that one stays as it is, so that further scans add nothing. A default GID stays,
