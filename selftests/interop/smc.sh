@@ -20,25 +20,20 @@ devices_sent() { # BEFORE: bytes sent before
 	echo "the devices sent $n bytes, expected more than $((16 * MIB))"
 	[ "$n" -gt $((16 * MIB)) ]
 }
-# The largest contiguous buffer, with pages of 4 KiB. If it cannot be registered, the connection uses TCP.
-large_buffers() {
+# If a buffer cannot be registered, the connection uses TCP.
+buffers_of() { # MEBIBYTES
 	local before h
 	before=$(($(bytes_sent "$H1DEV") + $(bytes_sent "$H2DEV")))
 	for h in h1 h2; do
-		on $h sysctl -q -w net.smc.rmem=$((4 * MIB)) || return
+		on $h sysctl -q -w net.smc.rmem=$(($1 * MIB)) || return
 	done
 	talk 4 && devices_sent "$before"
 }
-# Larger buffers are contiguous in virtual memory only. A link group has buffers of the type that is set at its creation,
-# in the namespace of the RDMA device.
+# Buffers above 4 MiB, with pages of 4 KiB, are contiguous in virtual memory only. A link group has buffers of the type that
+# is set at its creation, in the namespace of the RDMA device.
 virtual_buffers() {
-	local before h
 	wait_for 60 modprobe -r smc && modprobe smc && python3 "$HERE/smc.py" eid && sysctl -q -w net.smc.smcr_buf_type=1 || return
-	before=$(($(bytes_sent "$H1DEV") + $(bytes_sent "$H2DEV")))
-	for h in h1 h2; do
-		on $h sysctl -q -w net.smc.rmem=$((64 * MIB)) || return
-	done
-	talk 4 && devices_sent "$before"
+	buffers_of 64
 }
 has_smc_qps() { rdma resource show qp | grep -q 'type RC .*comm \[smc\]'; }
 
@@ -49,7 +44,7 @@ before=$(($(bytes_sent "$H1DEV") + $(bytes_sent "$H2DEV")))
 ktap_check "what comes back on 4 connections is what was sent" talk 4
 ktap_check "the devices sent it, not TCP" devices_sent "$before"
 ktap_check "20 connections are closed while data is on its way" talk 20 cut
-ktap_check "connections with receive buffers of 4 MiB use the devices" large_buffers
+ktap_check "connections with receive buffers of 4 MiB use the devices" buffers_of 4
 ktap_check "connections with receive buffers of 64 MiB, of separate pages, use the devices" virtual_buffers
 ktap_check "SMC has QPs" has_smc_qps
 ktap_check "an RDMA device is deleted while SMC has QPs on it" timeout 100 rdma link del "$H1DEV"
