@@ -47,7 +47,6 @@ on_vlan() { # refused, as the RDMA core keeps no GIDs for a device on a VLAN; th
 	add d_x v1 && wait_for 60 gid_index d_x 10.8.7.1 && traffic d_x 10.8.7.1 && rdma link del d_x
 }
 on_bridge() { ip link add br0 type bridge && ip link set v1 master br0 && on_netdev br0 10.8.1.1; }
-# A bridge above the interface of a device gets a device too: its addresses are GIDs of that one only.
 serves() { # DEVICE ADDRESS: a server that binds to the address listens on the device, and a client reaches it
 	local pid rc
 	rping -s -a "$2" -C 3 > /tmp/rping 2>&1 &
@@ -57,6 +56,7 @@ serves() { # DEVICE ADDRESS: a server that binds to the address listens on the d
 	kill $pid 2> /dev/null; cat /tmp/rping
 	return $rc
 }
+# A bridge above the interface of a device gets a device too: its addresses are GIDs of that one only.
 below_another() {
 	add "$DEV" v1 && ip link add br0 type bridge && ip link set v1 master br0 && ip addr add 10.8.1.1/24 dev br0 &&
 		ip link set br0 up && wait_for 60 gid_index "$DEV" 10.8.1.1 && add d_x br0 && wait_for 60 gid_index d_x 10.8.1.1 || return
