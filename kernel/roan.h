@@ -92,11 +92,11 @@ struct roan_dev {
 	struct list_head net_link;	/* rnet->devs, RCU */
 	bool port_active_sent;		/* the last port event was PORT_ACTIVE; RTNL */
 
-	__be64 sys_image_guid;		/* l3_netdev.c; const */
-	bool l3;			/* the interface has no link-layer addresses: l3_netdev.c; const */
-	bool l3_addr_removed;		/* since the last scan of its addresses */
-	int missed_scans;		/* their number when scans last found the device: l3_netdev.c */
-	struct work_struct gid_scan;	/* of the addresses: l3_netdev.c */
+	__be64 sys_image_guid;		/* netdev.c; const */
+	bool l3;			/* the interface has no link-layer addresses: gid.c; const */
+	bool addr_removed;		/* since the last scan of its addresses */
+	int missed_scans;		/* their number when scans last found the device: gid.c */
+	struct work_struct gid_scan;	/* of the addresses: gid.c */
 
 	struct rhashtable keys;		/* key index -> struct roan_key; key.c */
 	struct roan_dm_bar *dm_bar;	/* source of device memory, dm_bar.c; NULL: kernel memory */

@@ -120,7 +120,7 @@ static int port_immutable(struct ib_device *ibdev, u32 port, struct ib_port_immu
 {
 	imm->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
 	if (to_roan_dev(ibdev)->l3)
-		imm->core_cap_flags |= RDMA_CORE_PORT_IBA_ROCE;	/* for rdma_cm: l3_netdev.c */
+		imm->core_cap_flags |= RDMA_CORE_PORT_IBA_ROCE;	/* for rdma_cm: gid.c */
 	imm->pkey_tbl_len = 1;
 	imm->gid_tbl_len = ROAN_GID_TABLE;
 	imm->max_mad_size = IB_MGMT_MAD_SIZE;
@@ -178,7 +178,7 @@ static void device_init_ibdev(struct roan_dev *dev)
 	ib_set_device_ops(ib, &roan_dev_ops);
 	ib_set_device_ops(ib, &roan_comp_cntr_ops);
 	ib_set_device_ops(ib, &roan_dmah_ops);
-	roan_l3_init(dev);
+	roan_gid_init(dev);
 	ib->driver_def = roan_uapi_defs;
 }
 
@@ -205,7 +205,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	struct roan_dev *dev = to_roan_dev(ibdev);
 
 	roan_port_speed_exit(dev);
-	roan_l3_exit(dev);
+	roan_gid_exit(dev);
 	if (dev->rnet) {
 		roan_net_del_dev(dev->rnet, dev);
 		roan_net_put(dev->rnet);
@@ -351,7 +351,7 @@ static int client_add(struct ib_device *ibdev)
 	if (device_netdev_left(dev))
 		ib_unregister_device_queued(ibdev);
 	rtnl_unlock();
-	roan_l3_enabled(dev);
+	roan_gid_enable(dev);
 	return 0;
 }
 
@@ -359,7 +359,7 @@ static void client_remove(struct ib_device *ibdev, void *data)
 {
 	WRITE_ONCE(to_roan_dev(ibdev)->removing, true);
 	roan_qp_flush_on_device(to_roan_dev(ibdev));
-	roan_l3_disable(to_roan_dev(ibdev));
+	roan_gid_disable(to_roan_dev(ibdev));
 }
 
 /* Registered after ib_uverbs, so its remove() is called first and flushes user QPs before the core destroys them. */
@@ -385,16 +385,16 @@ int roan_device_init(void)
 	err = roan_netdev_notifier_init();
 	if (err)
 		goto err_client;
-	err = roan_l3_notifiers_init();
+	err = roan_gid_notifiers_init();
 	if (err)
 		goto err_netdev;
 	err = roan_link_init();
 	if (err)
-		goto err_l3;
+		goto err_gid;
 	return 0;
 
-err_l3:
-	roan_l3_notifiers_exit();
+err_gid:
+	roan_gid_notifiers_exit();
 err_netdev:
 	roan_netdev_notifier_exit();
 err_client:
@@ -406,7 +406,7 @@ err_client:
 void roan_device_exit(void)
 {
 	roan_link_exit();
-	roan_l3_notifiers_exit();
+	roan_gid_notifiers_exit();
 	roan_netdev_notifier_exit();
 	ib_unregister_driver(ROAN_DRIVER_ID);
 	ib_unregister_client(&client);

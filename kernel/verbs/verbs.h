@@ -57,15 +57,17 @@ extern const struct uapi_definition roan_comp_cntr_defs[];
 int roan_link_init(void);	/* link types roan and, if answer_rxe is set, rxe; -EBUSY: rdma_rxe is loaded */
 void roan_link_exit(void);	/* no device is added from here on */
 
-/* l3_netdev.c: interfaces without link-layer addresses, and what a device takes from its interface */
+/* netdev.c: which interfaces can have a device, and the GUIDs that it takes from its interface */
 int roan_netdev_check(const char *name, struct net_device *ndev);	/* -EOPNOTSUPP: can have no device; logs why */
-void roan_l3_init(struct roan_dev *dev);		/* before the device is registered */
 void roan_set_guids(struct roan_dev *dev);	/* before roan_net_add_dev(), one device at a time */
-void roan_l3_disable(struct roan_dev *dev);		/* address events may not find the device from here on */
-void roan_l3_enabled(struct roan_dev *dev);		/* they do; scans again if addresses changed meanwhile */
-void roan_l3_exit(struct roan_dev *dev);		/* the device is unregistered, or never was registered */
-int roan_l3_notifiers_init(void);
-void roan_l3_notifiers_exit(void);
+
+/* gid.c: which IP addresses are GIDs of a device, and scans of them */
+void roan_gid_init(struct roan_dev *dev);	/* before the device is registered */
+void roan_gid_disable(struct roan_dev *dev);	/* address events may not find the device from here on */
+void roan_gid_enable(struct roan_dev *dev);	/* they do; scans again if addresses changed meanwhile */
+void roan_gid_exit(struct roan_dev *dev);	/* the device is unregistered, or never was registered */
+int roan_gid_notifiers_init(void);
+void roan_gid_notifiers_exit(void);
 
 /* pd_ah.c */
 int roan_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
