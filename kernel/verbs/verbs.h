@@ -96,6 +96,10 @@ int roan_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr, enum ib_srq_at
 int roan_query_srq(struct ib_srq *srq, struct ib_srq_attr *attr);
 int roan_destroy_srq(struct ib_srq *srq, struct ib_udata *udata);
 
+/* qp_attr.c: 0, or -EINVAL or -EOPNOTSUPP. A path MTU that does not fit is logged */
+int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask);
+int roan_qp_check_route_mtu(const struct roan_qp *qp, const struct roan_av *av, enum ib_mtu path_mtu);
+
 /* qp.c, qp_state.c */
 int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_udata *udata);
 int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);

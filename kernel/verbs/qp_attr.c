@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which attributes ibv_modify_qp() accepts. Which transitions it allows, and what they do: qp_state.c. */
+#include "base/base.h"
+#include "base/ip_udp_hdr.h"
+#include "flow/flow.h"
+#include "net/net.h"
+#include "verbs/verbs.h"
+
+int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	if (mask & IB_QP_ALT_PATH || (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED))
+		return -EOPNOTSUPP;	/* no automatic path migration */
+	if (mask & IB_QP_RATE_LIMIT && qp->ib.qp_type == IB_QPT_GSI)
+		return -EINVAL;
+	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return -EINVAL;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index)
+		return -EINVAL;
+	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
+		return -EINVAL;
+	if (mask & IB_QP_PATH_MTU &&
+	    ib_mtu_enum_to_int(attr->path_mtu) + ROAN_NET_HEADERS > READ_ONCE(qp->dev->ndev->mtu))
+		return -EINVAL;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ROAN_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ROAN_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
+		return -EINVAL;
+	if (mask & IB_QP_TIMEOUT && attr->timeout > 31)
+		return -EINVAL;
+	if (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7)
+		return -EINVAL;
+	if (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7)
+		return -EINVAL;
+	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num > QPN_MASK)
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * A route may take less than the interface: IPsec, `ip route ... mtu`, a smaller MTU that a router reported. Packets
+ * have DF set, so each longer one would be dropped in this host, and the QP fail later. Without a route: no answer.
+ */
+int roan_qp_check_route_mtu(const struct roan_qp *qp, const struct roan_av *av, enum ib_mtu path_mtu)
+{
+	u32 headers = roan_l3_len(!roan_gid_v4(&av->sgid)) + sizeof(struct udphdr) + ROAN_DATA_HEADERS + ROAN_ICRC_LEN;
+	u32 need = ib_mtu_enum_to_int(path_mtu) + headers;
+	u32 mtu = roan_net_route_mtu(qp->dev, av, roan_qos_tclass(qp->dev, av));
+
+	if (!mtu || need <= mtu)
+		return 0;
+	pr_warn_ratelimited("roan: %s: QP %u: path MTU %d needs packets of %u bytes, the route to %pI6c takes %u: use a smaller path MTU\n",
+			    dev_name(&qp->dev->ib.dev), qp->ib.qp_num, ib_mtu_enum_to_int(path_mtu), need, &av->dgid,
+			    mtu);
+	return -EINVAL;
+}
