@@ -8,8 +8,9 @@
 
 int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	if (mask & IB_QP_ALT_PATH || (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED))
-		return -EOPNOTSUPP;	/* no automatic path migration */
+	/* REARM only prepares a QP for an alternate path, which the core refuses for RoCE ports. */
+	if (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state > IB_MIG_REARM)
+		return -EOPNOTSUPP;
 	if (mask & IB_QP_RATE_LIMIT && qp->ib.qp_type == IB_QPT_GSI)
 		return -EINVAL;
 	if (mask & IB_QP_PORT && attr->port_num != 1)
@@ -28,10 +29,6 @@ int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, 
 	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
 		return -EINVAL;
 	if (mask & IB_QP_TIMEOUT && attr->timeout > 31)
-		return -EINVAL;
-	if (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7)
-		return -EINVAL;
-	if (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7)
 		return -EINVAL;
 	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num > QPN_MASK)
 		return -EINVAL;

@@ -115,11 +115,8 @@ static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int 
 	COPY_ATTR(IB_QP_PORT, port_num);
 	COPY_ATTR(IB_QP_PKEY_INDEX, pkey_index);
 	COPY_ATTR(IB_QP_PATH_MTU, path_mtu);
-	COPY_ATTR(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
 	COPY_ATTR(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
 	COPY_ATTR(IB_QP_TIMEOUT, timeout);
-	COPY_ATTR(IB_QP_RETRY_CNT, retry_cnt);
-	COPY_ATTR(IB_QP_RNR_RETRY, rnr_retry);
 	COPY_ATTR(IB_QP_SQ_PSN, sq_psn);
 	COPY_ATTR(IB_QP_RQ_PSN, rq_psn);
 	COPY_ATTR(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
@@ -131,6 +128,14 @@ static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int 
 		qp->dest_qpn = attr->dest_qp_num;
 	if (mask & IB_QP_ACCESS_FLAGS)
 		qp->access = attr->qp_access_flags;
+	/* Three bits. Programs that set 10 or 255 mean "many". */
+	if (mask & IB_QP_RETRY_CNT)
+		qp->attr.retry_cnt = min_t(u8, attr->retry_cnt, 7);
+	if (mask & IB_QP_RNR_RETRY)
+		qp->attr.rnr_retry = min_t(u8, attr->rnr_retry, 7);
+	/* Adapters store the logarithm, so that 0 is 1. */
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		qp->attr.max_rd_atomic = max_t(u8, attr->max_rd_atomic, 1);
 	if (mask & IB_QP_MIN_RNR_TIMER)
 		qp->min_rnr_timer = attr->min_rnr_timer;
 	if (prep->av)

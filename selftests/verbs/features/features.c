@@ -365,11 +365,14 @@ static void queries(struct vt_dev *d)
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE);
 	vt_ok(err == EINVAL && state_of(p.qp[0]) == IBV_QPS_RTS, "modify_qp: RTS to INIT is EINVAL and changes nothing");
-	a = (struct ibv_qp_attr) { .path_mig_state = IBV_MIG_REARM };
+	a = (struct ibv_qp_attr) { .path_mig_state = IBV_MIG_ARMED };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE);
+	vt_ok(err == EOPNOTSUPP, "modify_qp: path migration is EOPNOTSUPP");
+	a.path_mig_state = IBV_MIG_REARM;
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE);
 	a.path_mig_state = IBV_MIG_MIGRATED;
-	vt_ok(err == EOPNOTSUPP && !ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE),
-	      "modify_qp: path migration is EOPNOTSUPP");
+	vt_ok(!err && !ibv_modify_qp(p.qp[0], &a, IBV_QP_PATH_MIG_STATE),
+	      "modify_qp: REARM without an alternate path has no effect (error %d)", err);
 	pair_close(&p);
 }
 

@@ -153,6 +153,10 @@ static void path_in_sqd(struct vt_dev *d)
 	err |= ibv_query_qp(p.qp[0], &q, IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT, &init);
 	vt_ok(!err && q.timeout == 17 && q.retry_cnt == 3 && q.ah_attr.grh.traffic_class == 0x20,
 	      "SQD: path and timeout can be changed (error %d)", err);
+	a = (struct ibv_qp_attr) { .retry_cnt = 10, .rnr_retry = 255 };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	err |= ibv_query_qp(p.qp[0], &q, IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY, &init);
+	vt_ok(!err && q.retry_cnt == 7 && q.rnr_retry == 7, "modify_qp: greater retry counts are 7, the most (error %d)", err);
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE) | post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 64, 0);
 	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS, "SQD: the new path works");
@@ -176,6 +180,8 @@ static int set_reads(struct ibv_qp *qp, int own, int peers)
 static void more_reads_in_sqd(struct vt_dev *d)
 {
 	struct ibv_send_wr wr[MANY_READS] = {}, *bad;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = {};
 	struct ibv_sge sge;
 	struct pair p;
 	int i, err;
@@ -195,6 +201,10 @@ static void more_reads_in_sqd(struct vt_dev *d)
 		;
 	vt_ok(!err && i == MANY_READS,
 	      "SQD: the READ limit can be raised, %d of %d READs succeed (error %d)", i, MANY_READS, err);
+	err = set_reads(p.qp[0], 0, MANY_READS) ?: ibv_query_qp(p.qp[0], &attr, IBV_QP_MAX_QP_RD_ATOMIC, &init);
+	vt_ok(!err && attr.max_rd_atomic == 1, "max_rd_atomic 0 is 1 (%d, error %d)", attr.max_rd_atomic, err);
+	err = post_op(&p, 0, IBV_WR_RDMA_READ, 0, 4096, 64, 0);
+	vt_ok(!err && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS, "max_rd_atomic 0: one READ at a time (error %d)", err);
 	pair_close(&p);
 	no_events(d);
 }
