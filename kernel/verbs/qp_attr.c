@@ -6,6 +6,18 @@
 #include "net/net.h"
 #include "verbs/verbs.h"
 
+/* Programs with a fixed path MTU of 4096 fail on an interface of 1500 bytes: the log says what the interface needs. */
+static bool qp_mtu_fits(const struct roan_qp *qp, int path_mtu)
+{
+	unsigned int need = path_mtu + ROAN_NET_HEADERS, mtu = READ_ONCE(qp->dev->ndev->mtu);
+
+	if (need <= mtu)
+		return true;
+	pr_warn_ratelimited("roan: %s: QP %u: path MTU %d needs an interface MTU of %u, %s has %u\n",
+			    dev_name(&qp->dev->ib.dev), qp->ib.qp_num, path_mtu, need, netdev_name(qp->dev->ndev), mtu);
+	return false;
+}
+
 int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	/* REARM only prepares a QP for an alternate path, which the core refuses for RoCE ports. */
@@ -19,8 +31,7 @@ int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, 
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return -EINVAL;
-	if (mask & IB_QP_PATH_MTU &&
-	    ib_mtu_enum_to_int(attr->path_mtu) + ROAN_NET_HEADERS > READ_ONCE(qp->dev->ndev->mtu))
+	if (mask & IB_QP_PATH_MTU && !qp_mtu_fits(qp, ib_mtu_enum_to_int(attr->path_mtu)))
 		return -EINVAL;
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ROAN_MAX_RD_ATOMIC)
 		return -EINVAL;

@@ -163,6 +163,23 @@ port_taken() { # rdma_rxe keeps the UDP port until it is unloaded (newer kernels
 	return $rc
 }
 
+pingpong_4096() { timeout 30 ibv_rc_pingpong -d "$DEV" -g 0 -m 4096 "$@"; }
+# Fails; true if the log says why.
+refused_4096() {
+	! pingpong_4096 127.0.0.1 && log_since | grep -q 'path MTU 4096 needs an interface MTU of [0-9]*, v1 has 1500'
+}
+large_path_mtu() {
+	local rc
+	log_mark
+	ip link set v1 mtu 1500
+	pingpong_4096 &
+	wait_for 60 refused_4096		# the server may not listen yet
+	rc=$?
+	ip link set v1 mtu 4200
+	kill $! 2> /dev/null; wait
+	return $rc
+}
+
 mtu_change() {
 	local m want
 	while read -r m want; do
@@ -276,6 +293,7 @@ ktap_check "GIDs follow addresses" addresses
 ktap_check "down and up: state and events" down_up
 ktap_check "ibv_asyncwatch sees a link go down and up" asyncwatch
 ktap_check "MTU: path MTU follows, too small means port down" mtu_change
+[ "$LINK_TYPE" != roan ] || ktap_check "MTU: a greater path MTU is refused at RTR, the log says what it needs" large_path_mtu
 ktap_check "rename the device" rename_device
 ktap_check "rename the netdev" rename_netdev
 ktap_check "traffic after the renames" traffic "$DEV"
