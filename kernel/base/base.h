@@ -147,7 +147,7 @@ const char *roan_crc_name(void);	/* of the CRC method in use */
  * state of the QP changes (verbs/qp_state.c). No thread holds queue locks of two QPs.
  *
  * Upcalls run from deferred work with no lock held, except cq->upcall_lock over comp_handler():
- * roan_pre_destroy_cq() takes it to wait for the handler. The handler may post and poll; it must not destroy the
+ * roan_destroy_cq() takes it to wait for the handler. The handler may post and poll; it must not destroy the
  * CQ. event_handler() runs with no lock held.
  *
  * Packets are handed to the IP stack under the lock of their queue. They do not reach roan_recv() under it: a

@@ -3,7 +3,6 @@
  * Adapters for members of struct ib_device_ops whose type differs between kernels. verbs/device.c includes this last
  * and uses, inside its table:
  *   ROAN_CQ_OPS		sets create_cq and resize_cq, and their successors for user CQs
- *   ROAN_DESTROY_CQ_OPS	sets destroy_cq, and pre_destroy_cq if the kernel has it
  *   .reg_user_mr = ROAN_REG_USER_MR
  *   .reg_user_mr_dmabuf = roan_compat_reg_dmabuf
  * The roan_*() functions have the types of Linux 6.12.
@@ -34,25 +33,6 @@ static inline int roan_compat_create_cq(struct ib_cq *cq, const struct ib_cq_ini
 }
 
 #define ROAN_CQ_OPS	.create_cq = roan_compat_create_cq, ROAN_RESIZE_CQ_OP
-#endif
-
-#ifdef HAVE_PRE_DESTROY_CQ
-#define ROAN_DESTROY_CQ_OPS	.pre_destroy_cq = roan_pre_destroy_cq, .destroy_cq = roan_destroy_cq
-#else
-/* ib_free_cq() has cancelled the work by now, but a concurrent upcall may have queued it again: cancel it here. */
-static inline int roan_compat_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
-{
-	int err = roan_udata_none(udata);
-
-	if (err)
-		return err;
-	roan_pre_destroy_cq(cq);
-	if (cq->poll_ctx == IB_POLL_WORKQUEUE || cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
-		cancel_work_sync(&cq->work);
-	return roan_destroy_cq(cq, udata);
-}
-
-#define ROAN_DESTROY_CQ_OPS	.destroy_cq = roan_compat_destroy_cq
 #endif
 
 #ifdef HAVE_REG_MR_DMAH

@@ -77,17 +77,18 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	return err;
 }
 
-/* ib_free_cq() cancels the consumer's work next. After this call no upcall can queue that work again. */
-int roan_pre_destroy_cq(struct ib_cq *ibcq)
+/* When this returns, no upcall runs and none will start. */
+static void cq_stop_upcalls(struct roan_cq *cq)
 {
-	struct roan_cq *cq = to_roan_cq(ibcq);
-
 	spin_lock_bh(&cq->upcall_lock);
 	cq->destroying = true;
 	spin_unlock_bh(&cq->upcall_lock);
-	return 0;
 }
 
+/*
+ * A consumer's upcall may be work of the core, which polls and arms this CQ. ib_free_cq() has cancelled the work, but
+ * an upcall may have queued it again; SMB Direct's server calls ib_destroy_cq(), which does not cancel it.
+ */
 int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
@@ -95,6 +96,9 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 
 	if (err)
 		return err;
+	cq_stop_upcalls(cq);
+	if (ibcq->poll_ctx == IB_POLL_WORKQUEUE || ibcq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
+		cancel_work_sync(&ibcq->work);
 	cq_put(cq);
 	wait_for_completion(&cq->released);
 	roan_ring_free(&cq->ring);

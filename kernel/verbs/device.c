@@ -461,7 +461,7 @@ const struct ib_device_ops roan_dev_ops = {
 	.destroy_ah		= roan_destroy_ah,
 
 	ROAN_CQ_OPS,
-	ROAN_DESTROY_CQ_OPS,
+	.destroy_cq		= roan_destroy_cq,
 	.poll_cq		= roan_poll_cq,
 	.req_notify_cq		= roan_req_notify_cq,
 

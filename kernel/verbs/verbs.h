@@ -83,7 +83,6 @@ void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr);
 /* cq.c */
 int roan_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs);
 int roan_resize_cq(struct ib_cq *cq, int cqe, struct ib_udata *udata);
-int roan_pre_destroy_cq(struct ib_cq *cq);
 int roan_destroy_cq(struct ib_cq *cq, struct ib_udata *udata);
 int roan_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc);
 /* A kernel consumer's QP is reset or destroyed, and posts no CQE any more: removes those not polled. */

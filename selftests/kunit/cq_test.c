@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Completion queues: overflow, arming, resize, a QP that is destroyed. Rings as such: ring_test.c. */
+/* Completion queues: overflow, arming, resize, a QP or the CQ that is destroyed. Rings as such: ring_test.c. */
 #include "fakes.h"
 
 #define SLOTS	8
@@ -161,12 +161,91 @@ static void cq_resize_keeps_entries(struct kunit *test)
 	roan_destroy_cq(&cq->ib, NULL);
 }
 
+/* Sets cqe to 0 when it ends. */
+static void poll_late(struct work_struct *work)
+{
+	struct ib_cq *cq = container_of(work, struct ib_cq, work);
+
+	complete(cq->cq_context);
+	msleep(50);
+	roan_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+	cq->cqe = 0;
+}
+
+/* A consumer destroys a CQ by ib_destroy_cq() while the core's work, which an upcall queued, still polls the CQ. */
+static void cq_waits_for_polling_work(struct kunit *test)
+{
+	DECLARE_COMPLETION_ONSTACK(running);
+	struct roan_cq *cq = new_cq(test);
+
+	cq->ib.cq_context = &running;
+	cq->ib.poll_ctx = IB_POLL_UNBOUND_WORKQUEUE;
+	INIT_WORK(&cq->ib.work, poll_late);
+	queue_work(system_unbound_wq, &cq->ib.work);
+	wait_for_completion(&running);
+	roan_destroy_cq(&cq->ib, NULL);
+	KUNIT_EXPECT_EQ(test, cq->ib.cqe, 0);
+	cancel_work_sync(&cq->ib.work);
+}
+
+/* Two CQ rings, with 3 entries in the first. */
+static void two_cq_rings(struct kunit *test, struct roan_ring *ring, struct roan_ring *fresh)
+{
+	int i;
+
+	KUNIT_ASSERT_EQ(test, roan_ring_alloc(ring, SLOTS, sizeof(struct roan_cqe), NULL, NULL), 0);
+	KUNIT_ASSERT_EQ(test, roan_ring_alloc(fresh, SLOTS, sizeof(struct roan_cqe), NULL, NULL), 0);
+	for (i = 0; i < 3; i++) {
+		roan_ring_cqe_slot(ring)->wr_id = i;
+		roan_ring_cqe_done(ring);
+	}
+}
+
+/* Entries move in steps. Between them a CQE is added, and the program writes arbitrary values to its line. */
+static void cq_moves_little_by_little(struct kunit *test)
+{
+	struct roan_ring ring, fresh;
+	u32 head, i;
+
+	two_cq_rings(test, &ring, &fresh);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, 2), -EAGAIN);
+	roan_ring_cqe_slot(&ring)->wr_id = 3;
+	roan_ring_cqe_done(&ring);
+	ring.ctl->user.index = 0x80000000;
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, 1), 0);
+	KUNIT_EXPECT_EQ(test, ring.index, 4u);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, ((struct roan_cqe *)(ring.slots + i * ring.slot_size))->wr_id, (u64)i);
+	roan_ring_free(&ring);
+	roan_ring_free(&fresh);
+}
+
+/* A program may map the new ring before the resize fills it, and write anything there. */
+static void cq_moves_into_a_scribbled_ring(struct kunit *test)
+{
+	struct roan_ring ring, fresh;
+	u32 head;
+	int i;
+
+	two_cq_rings(test, &ring, &fresh);
+	memset(&fresh.ctl->user, 0x80, sizeof(fresh.ctl->user));
+	KUNIT_EXPECT_EQ(test, roan_ring_move_cqes(&ring, &fresh, &head, U32_MAX), 0);
+	KUNIT_EXPECT_EQ(test, ring.index, 3u);
+	KUNIT_EXPECT_EQ(test, ring.ctl->kernel.index, 3u);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, ((struct roan_cqe *)(ring.slots + i * ring.slot_size))->wr_id, (u64)i);
+	roan_ring_free(&ring);
+	roan_ring_free(&fresh);
+}
+
 static struct kunit_case cq_cases[] = {
 	KUNIT_CASE_PARAM(cq_overflow_is_reported_once, first_index_gen_params),
 	KUNIT_CASE_PARAM(cq_events_follow_arming, first_index_gen_params),
 	KUNIT_CASE_PARAM(cq_entry_has_handle_and_time, first_index_gen_params),
 	KUNIT_CASE_PARAM(cq_forgets_a_qp, first_index_gen_params),
 	KUNIT_CASE_PARAM(cq_resize_keeps_entries, first_index_gen_params),
+	KUNIT_CASE(cq_waits_for_polling_work),
 	KUNIT_CASE(cq_moves_little_by_little),
 	KUNIT_CASE(cq_moves_into_a_scribbled_ring),
 	{}
