@@ -187,7 +187,7 @@ int roan_resize_cq(struct ibv_cq *ibcq, int cqe)
 		return EINVAL;
 	roan_lock(&cq->lock);
 	roan_lock(&cq->arm_lock);
-	err = ring_reserve(&space, &cq->ring, cqe);
+	err = ring_reserve(&space, &cq->ring, (uint32_t)cqe + 1);	/* the kernel makes more than requested */
 	if (err)
 		goto out_unlock;
 	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp, sizeof(resp));

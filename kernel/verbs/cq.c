@@ -44,6 +44,16 @@ static void cq_run_deferred(struct roan_deferred *item, unsigned long bits)
 
 /* ---- verbs ---- */
 
+/*
+ * The ring rounds it up to a power of two. More than requested, as with mlx4 and mlx5: programs rely on it, such as
+ * those that request 16 entries for 16 sends and 16 receives. The number reported is one less than there are, so that
+ * to request it gives the same size.
+ */
+static u32 cq_slots(u32 requested)
+{
+	return requested + 1;
+}
+
 int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struct uverbs_attr_bundle *attrs)
 {
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
@@ -67,10 +77,11 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	init_completion(&cq->released);
 	roan_deferred_setup(&cq->deferred, &cq->refs, cq_run_deferred);
 	cq->user = udata;
-	err = roan_ring_alloc(&cq->ring, attr->cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
+	err = roan_ring_alloc(&cq->ring, cq_slots(attr->cqe), sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL,
+			      &resp.cq);
 	if (err)
 		return err;
-	ibcq->cqe = cq->ring.mask + 1;
+	ibcq->cqe = cq->ring.mask;
 	err = roan_udata_out(udata, &resp, sizeof(resp));
 	if (err)
 		roan_ring_free(&cq->ring);
@@ -123,7 +134,7 @@ static int cq_move_entries(struct roan_cq *cq, struct roan_ring *fresh)
 		spin_lock(&cq->lock);
 		err = roan_ring_move_cqes(&cq->ring, fresh, &head, most);
 		if (!err) {
-			cq->ib.cqe = cq->ring.mask + 1;
+			cq->ib.cqe = cq->ring.mask;
 			cq->overflowed = false;
 		}
 		spin_unlock(&cq->lock);
@@ -146,7 +157,7 @@ int roan_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 		return err;
 	if (cqe < 1 || cqe > ROAN_MAX_CQE)
 		return -EINVAL;
-	err = roan_ring_alloc(&fresh, cqe, sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
+	err = roan_ring_alloc(&fresh, cq_slots(cqe), sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL, &resp.cq);
 	if (err)
 		return err;
 	err = roan_udata_out(udata, &resp, sizeof(resp));

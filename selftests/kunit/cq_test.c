@@ -17,7 +17,7 @@ KUNIT_ARRAY_PARAM(first_index, first_indices, first_index_desc);
 /* A kernel consumer's CQ of SLOTS entries. Its indices start at the case parameter, if there is one. */
 static struct roan_cq *new_cq(struct kunit *test)
 {
-	struct ib_cq_init_attr attr = { .cqe = SLOTS };
+	struct ib_cq_init_attr attr = { .cqe = SLOTS - 1 };
 	struct fake *f = test->priv;
 	struct roan_cq *cq = kunit_kzalloc(test, sizeof(*cq), GFP_KERNEL);
 	u32 start = test->param_value ? *(const u32 *)test->param_value : 0;
@@ -150,10 +150,12 @@ static void cq_resize_keeps_entries(struct kunit *test)
 	for (i = 0; i < SLOTS; i++)
 		post_cqe(cq, i, 0, 0);
 	KUNIT_EXPECT_EQ(test, roan_poll_cq(&cq->ib, 3, wc), 3);
-	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, 4, NULL), -EINVAL);	/* 5 unpolled entries */
+	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, 3, NULL), -EINVAL);	/* 5 unpolled entries */
 	KUNIT_EXPECT_EQ(test, cq->ring.mask, SLOTS - 1u);
-	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, 4 * SLOTS, NULL), 0);
-	KUNIT_EXPECT_EQ(test, cq->ib.cqe, 4 * SLOTS);
+	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, 2 * SLOTS, NULL), 0);
+	KUNIT_EXPECT_EQ(test, cq->ib.cqe, 4 * SLOTS - 1);
+	KUNIT_EXPECT_EQ(test, roan_resize_cq(&cq->ib, cq->ib.cqe, NULL), 0);
+	KUNIT_EXPECT_EQ(test, cq->ring.mask, 4 * SLOTS - 1u);
 	post_cqe(cq, SLOTS, 0, 0);
 	KUNIT_ASSERT_EQ(test, roan_poll_cq(&cq->ib, SLOTS, wc), 6);
 	for (i = 0; i < 6; i++)

@@ -64,6 +64,8 @@ static void room_after_a_flush(struct vt_dev *d)
 
 /* ---- a slot is in use until its CQE is polled: the CQs here are as long as the queues ---- */
 
+#define CQE(entries)	((entries) - 1)	/* requested: a CQ has more than that, a power of two */
+
 static int write_flagged(struct pair *p, unsigned int flags, uint64_t id)
 {
 	struct ibv_sge sge = sge_at(p, 0, 64);
@@ -105,7 +107,7 @@ static void full_until_polled(struct vt_dev *d)
 	bool ok = true;
 	int i, n = 0;
 
-	pair_open(&p, d, IBV_QPT_RC, DEPTH, NULL);
+	pair_open(&p, d, IBV_QPT_RC, CQE(DEPTH), NULL);
 	for (i = 0; ok && i < 20; i++) {
 		n = fill_up(&p);
 		ok = n == DEPTH && poll_all(p.scq[0], DEPTH, IBV_WC_SUCCESS);
@@ -140,10 +142,10 @@ static void full_until_polled(struct vt_dev *d)
 static struct ibv_cq_ex *pair_open_ex(struct pair *p, struct vt_dev *d)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { DEPTH, DEPTH, 4, 4, 64 } };
-	struct ibv_cq_init_attr_ex want = { .cqe = DEPTH };
+	struct ibv_cq_init_attr_ex want = { .cqe = CQE(DEPTH) };
 	struct ibv_cq_ex *cq;
 
-	pair_create(p, d, IBV_QPT_RC, DEPTH);
+	pair_create(p, d, IBV_QPT_RC, CQE(DEPTH));
 	cq = ibv_destroy_qp(p->qp[0]) || ibv_destroy_cq(p->scq[0]) ? NULL : ibv_create_cq_ex(d->ctx, &want);
 	if (!cq)
 		vt_die("create_cq_ex");
@@ -187,7 +189,7 @@ static void every_fourth(struct vt_dev *d)
 	bool ok = true;
 	int sent = 0, seen = 0, err;
 
-	pair_open(&p, d, IBV_QPT_RC, DEPTH / 4, NULL);
+	pair_open(&p, d, IBV_QPT_RC, CQE(DEPTH / 4), NULL);
 	while (ok && seen < 500) {
 		err = write_flagged(&p, sent % 4 == 3 ? IBV_SEND_SIGNALED : 0, sent);
 		sent += !err;
@@ -211,7 +213,7 @@ static void receives_until_polled(struct vt_dev *d)
 	bool ok = true;
 	int i;
 
-	pair_open(&p, d, IBV_QPT_RC, DEPTH, NULL);
+	pair_open(&p, d, IBV_QPT_RC, CQE(DEPTH), NULL);
 	for (i = 0; i < DEPTH; i++)
 		ok = ok && !post_recv(&p, 1, 0, 64, i);
 	for (i = 0; i < DEPTH; i++)
@@ -221,6 +223,30 @@ static void receives_until_polled(struct vt_dev *d)
 		     !post_recv(&p, 1, 0, 64, i);
 	vt_ok(ok, "a receive queue is full until a completion is polled (%d)", i);
 	pair_close(&p);
+}
+
+/* As with mlx5, a CQ of 16 takes the completions of 16 sends and 16 receives. */
+static void one_cq_for_both(struct vt_dev *d)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .cap = { 16, 16, 1, 1, 0 } };
+	struct pair p = { .d = d, .qp[0] = cq ? ibv_create_qp(d->pd, &init) : NULL };
+	const struct vt_conn conn = { .type = IBV_QPT_RC };
+	bool ok = true;
+	int i;
+
+	if (!p.qp[0] || vt_qp_init(p.qp[0], &conn))
+		vt_die("a QP with one CQ");
+	for (i = 0; i < 16; i++)
+		ok = ok && !ibv_post_recv(p.qp[0], &(struct ibv_recv_wr) { .wr_id = i }, &(struct ibv_recv_wr *) { NULL });
+	ok = ok && !ibv_modify_qp(p.qp[0], &attr, IBV_QP_STATE);
+	for (i = 0; i < 16; i++)
+		ok = ok && !post(&p, 0, (struct ibv_send_wr) { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED });
+	vt_ok(ok && poll_all(cq, 32, IBV_WC_WR_FLUSH_ERR), "a CQ of 16 takes the flush of 16 sends and 16 receives");
+	vt_ok(async_event(d->ctx, 0) != IBV_EVENT_CQ_ERR, "a CQ of 16 does not overflow by 16 sends and 16 receives");
+	ibv_destroy_qp(p.qp[0]);
+	ibv_destroy_cq(cq);
 }
 
 static void imported_context(struct vt_dev *d)
@@ -234,7 +260,7 @@ static void imported_context(struct vt_dev *d)
 	other.pd = other.ctx ? ibv_import_pd(other.ctx, d->pd->handle) : NULL;
 	if (!other.pd)
 		vt_die("import: %s", strerror(errno));
-	pair_open(&p, &other, IBV_QPT_RC, DEPTH, NULL);
+	pair_open(&p, &other, IBV_QPT_RC, CQE(DEPTH), NULL);
 	for (i = 0; ok && i < 20; i++) {
 		n = fill_up(&p);
 		ok = n == DEPTH && poll_all(p.scq[0], DEPTH, IBV_WC_SUCCESS);
@@ -384,6 +410,7 @@ void test_reuse(struct vt_dev *d)
 	room_while_read(d);
 	every_fourth(d);
 	receives_until_polled(d);
+	one_cq_for_both(d);
 	imported_context(d);
 	test_overwrite(d);
 }
