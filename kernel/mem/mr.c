@@ -427,26 +427,27 @@ put:
 /* ---- invalidation ---- */
 
 /*
- * Frees a fast-registered region. @key is compared again: since the look-up the region may have been invalidated, and
- * registered under another key. A local invalidation of a region that is already free succeeds. A remote one is an
- * error.
+ * Frees a fast-registered region. A remote invalidation must name the key under which the region is registered now:
+ * since the look-up it may have been registered under another one. A local one frees the region whatever the variant of
+ * its key, and succeeds if it is free already: Lustre invalidates by the variant of a REG_MR that was flushed.
  */
 static u32 mr_free(struct roan_mr *mr, u32 key, bool remote)
 {
 	unsigned long flags;
-	bool freed, is_same;
+	bool freed = false;
 
 	spin_lock_irqsave(&mr->map_lock, flags);
-	is_same = mr->key.key == key;
-	freed = is_same && cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) == ROAN_MR_VALID;
+	if (!remote || mr->key.key == key)
+		freed = cmpxchg(&mr->state, ROAN_MR_VALID, ROAN_MR_FREE) == ROAN_MR_VALID;
 	spin_unlock_irqrestore(&mr->map_lock, flags);
-	return freed || (is_same && !remote) ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
+	return freed || !remote ? ROAN_VERR_NONE : ROAN_VERR_BAD_KEY;
 }
 
 /* When this returns 0, no CPU accesses the memory: its owner may free it. */
 static u32 mr_invalidate_key(struct roan_qp *qp, u32 key, bool remote)
 {
-	struct roan_key *k = roan_key_find(qp->dev, key);
+	bool exact = remote || qp->uctx;	/* an index alone would tell a user about the keys of others */
+	struct roan_key *k = exact ? roan_key_find(qp->dev, key) : roan_key_find_index(qp->dev, key);
 	u32 verr = ROAN_VERR_BAD_KEY;
 	struct roan_mr *mr;
 

@@ -224,8 +224,14 @@ static void frmr_comes_and_goes_with_its_variants(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_remote(&f->qp, key), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, key), 0u);	/* already invalid: success */
-	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, ib_inc_rkey(key), IB_ACCESS_REMOTE_READ), 0u);
-	KUNIT_EXPECT_EQ(test, may_read(&f->qp, ib_inc_rkey(key), IOVA, 1), 0u);
+	key = ib_inc_rkey(key);
+	KUNIT_ASSERT_EQ(test, reg(&f->qp, mr, key, IB_ACCESS_REMOTE_READ), 0u);
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), 0u);
+	f->qp.uctx = (struct ib_ucontext *)f;	/* a program's QP: only the exact key */
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, ib_inc_rkey(key)), (u32)ROAN_VERR_BAD_KEY);
+	f->qp.uctx = NULL;
+	KUNIT_EXPECT_EQ(test, roan_key_invalidate_local(&f->qp, ib_inc_rkey(key)), 0u);	/* its REG_MR was flushed */
+	KUNIT_EXPECT_EQ(test, may_read(&f->qp, key, IOVA, 1), (u32)ROAN_VERR_BAD_KEY);
 	KUNIT_EXPECT_EQ(test, refcount_read(&mr->key.refs), 1u);	/* no call kept a reference */
 	KUNIT_EXPECT_EQ(test, roan_dereg_mr(&mr->ib, NULL), 0);
 }
