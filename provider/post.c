@@ -135,14 +135,14 @@ static int fill_send(struct roan_send_wqe *wqe, const struct roan_qp *qp, const 
 	uint32_t op = wr->opcode;
 	int err;
 
-	if (op >= 32 || !(ALL_OPS & BIT(op)) || wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
+	if (op >= 32 || !(ALL_OPS & BIT(op)))
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE && !(INLINE_OPS & BIT(op)))
 		return EINVAL;
 	memset(wqe, 0, sizeof(*wqe));	/* the slot holds an old request */
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = op;
-	wqe->flags = wr->send_flags;
+	wqe->flags = wr->send_flags & KNOWN_FLAGS;	/* others are ignored: programs leave them uninitialised */
 	if (!(allowed_ops(type) & BIT(op)))	/* the kernel completes it with LOC_QP_OP_ERR */
 		return 0;
 	wqe->imm = wr->imm_data;	/* or invalidate_rkey: the same bytes in both unions */

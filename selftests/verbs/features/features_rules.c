@@ -205,6 +205,8 @@ static void more_reads_in_sqd(struct vt_dev *d)
 	vt_ok(!err && attr.max_rd_atomic == 1, "max_rd_atomic 0 is 1 (%d, error %d)", attr.max_rd_atomic, err);
 	err = post_op(&p, 0, IBV_WR_RDMA_READ, 0, 4096, 64, 0);
 	vt_ok(!err && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS, "max_rd_atomic 0: one READ at a time (error %d)", err);
+	err = post_op(&p, 0, IBV_WR_RDMA_READ, 0, 4096, 64, IBV_SEND_IP_CSUM | 1u << 30);
+	vt_ok(!err && status_of(p.scq[0], 5000) == IBV_WC_SUCCESS, "other send flags are ignored (error %d)", err);
 	pair_close(&p);
 	no_events(d);
 }
