@@ -140,11 +140,17 @@ int roan_dealloc_td(struct ibv_td *ibtd)
 	return 0;
 }
 
+/*
+ * ALLOW_CC_UNPROTECTED_ALLOC, of rdma-core 65, permits memory that a confidential VM shares with its host. Rings and
+ * buffers of the kernel need none.
+ */
+#define PARENT_DOMAIN_ATTRS	(IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | 1 << 2)
+
 struct ibv_pd *roan_alloc_parent_domain(struct ibv_context *ctx, struct ibv_parent_domain_init_attr *attr)
 {
 	struct roan_pd *pd, *parent;
 
-	if (attr->comp_mask & ~(IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS)) {
+	if (attr->comp_mask & ~PARENT_DOMAIN_ATTRS) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

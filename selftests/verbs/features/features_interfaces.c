@@ -236,17 +236,31 @@ static void reg_mr_ex(struct vt_dev *d)
 #endif
 
 #ifdef HAVE_ibv_alloc_buf
-static void provider_buffer(struct vt_dev *d)
+static void buffer_of_pd(struct vt_dev *d, struct ibv_pd *pd, const char *kind)
 {
 	struct ibv_buf *handle = NULL;
-	uint8_t *buf = ibv_alloc_buf(d->pd, 16384, &handle);
-	struct ibv_mr *mr = buf ? ibv_reg_buf_mr(d->pd, handle, buf + 4096, 8192, RIGHTS) : NULL;
+	uint8_t *buf = ibv_alloc_buf(pd, 16384, &handle);
+	struct ibv_mr *mr = buf ? ibv_reg_buf_mr(pd, handle, buf + 4096, 8192, RIGHTS) : NULL;
 	int err = mr ? mr_traffic(d, mr, buf + 4096, (uintptr_t)buf + 4096) : errno;
 
-	vt_ok(!err && !ibv_dereg_mr(mr), "buffer of the provider: data arrives in it (%s)", strerror(err));
-	vt_ok(buf && ibv_export_buf_dmabuf_fd(handle) == -1 && errno == ENODATA, "buffer of the provider: is no dma-buf: ENODATA");
+	vt_ok(!err && !ibv_dereg_mr(mr), "buffer of the provider, %s: data arrives in it (%s)", kind, strerror(err));
+	vt_ok(buf && ibv_export_buf_dmabuf_fd(handle) == -1 && errno == ENODATA,
+	      "buffer of the provider, %s: is no dma-buf: ENODATA", kind);
 	if (buf)
 		ibv_free_buf(handle);
+}
+
+static void provider_buffer(struct vt_dev *d)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = d->pd, .comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC,
+	};
+	struct ibv_pd *parent = ibv_alloc_parent_domain(d->ctx, &attr);
+
+	buffer_of_pd(d, d->pd, "PD");
+	if (parent)
+		buffer_of_pd(d, parent, "parent domain");
+	vt_ok(parent && !ibv_dealloc_pd(parent), "buffer of the provider: of a parent domain for confidential VMs");
 }
 #endif
 
