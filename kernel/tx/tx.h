@@ -80,7 +80,10 @@ static inline bool roan_tx_may_respond(const struct roan_qp *qp)
 }
 
 void roan_respond(struct roan_qp *qp);		/* sends the responses that are due; takes rq.lock */
-/* The same with rq.lock held; roan_respond() is to follow. Returns when a NAK that waits is due, ns; 0: none waits. */
+/*
+ * The same with rq.lock held; roan_respond() is to follow if the QP goes on responding. Returns when a NAK that waits
+ * is due, ns; 0: none waits.
+ */
 u64 roan_respond_locked(struct roan_qp *qp);
 void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* softirq, RCU; takes rq.lock */
 /* A connection begins or ends: a CNP that is pending is not for the next peer. rq.lock held */

@@ -38,6 +38,18 @@ static void qp_set_state(struct roan_qp *qp, enum ib_qp_state state)
 	WRITE_ONCE(qp->state, state);
 }
 
+/*
+ * A message may have completed here while the CPU that received it has not yet sent the ACK, or goes on with messages
+ * behind it. Without an ACK the peer would repeat it to a QP that does not answer, and report an error for what has
+ * arrived. READ responses that are due leave first, if nothing holds them back: no rate, pause or missing page.
+ */
+static void qp_stop_responding(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
+{
+	roan_responder_stop(&qp->rq.resp);
+	roan_respond_locked(qp);
+}
+
 /* ---- modify and query ---- */
 
 /* Objects that modify_qp allocates and frees outside the queue locks. */
@@ -292,6 +304,8 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 		qp->mtu_shift = qp_mtu_shift(qp);
 		qp->ext_version = qp_ext_version(qp);
 	}
+	if (next == IB_QPS_RESET || next == IB_QPS_ERR)
+		qp_stop_responding(qp);
 	qp_set_state(qp, next);
 	switch (next) {
 	case IB_QPS_RESET:
@@ -536,6 +550,7 @@ void roan_qp_quiesce(struct roan_qp *qp)
 	struct roan_limiter *limiter;
 
 	qp_lock_queues(qp);
+	qp_stop_responding(qp);
 	qp_set_state(qp, IB_QPS_RESET);
 	roan_odp_rxq_drop(qp);
 	roan_early_drop(qp);

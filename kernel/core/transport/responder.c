@@ -363,6 +363,7 @@ void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt
 		resp->msg_op = ROAN_OP_NONE;
 		resp_count_msg(resp);
 	}
+	resp->unacked = true;
 	if (pkt->ackreq)
 		resp->ack_due = true;
 	resp->n_resp_psns = 0;
@@ -519,6 +520,7 @@ void roan_responder_sent(struct roan_responder *resp, const struct roan_response
 			roan_resp_reorder_nak_sent(resp, a->psn);
 		resp->nak_due = false;
 		resp->ack_due = false;
+		resp->unacked = false;
 		resp->resp_blocked = false;
 		resp->early_unreported = 0;
 		return;
@@ -530,6 +532,8 @@ void roan_responder_sent(struct roan_responder *resp, const struct roan_response
 		e->sent_once = true;
 	if (e->next_pkt == e->end_pkt || e->late_nak)
 		resp_unqueue_response(resp, e);
+	if (!resp->n_pending && resp->n_resp_psns)	/* the last request has its response: it acknowledges all */
+		resp->unacked = false;
 }
 
 void roan_responder_block(struct roan_responder *resp, const struct roan_response *a, u64 now)

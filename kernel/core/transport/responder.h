@@ -125,6 +125,7 @@ struct roan_responder {
 	bool skipped;		/* later requests were repeated, and it was not */
 	u32 last_dup_psn;	/* last PSN repeated while @resp_blocked */
 	struct roan_rnr_defer rnr_defer;
+	bool unacked;		/* a SEND or WRITE was executed after the last ACK, or response that acknowledges it */
 	bool ack_due;
 	bool nak_due;
 	u8  nak_syndrome;	/* AETH syndrome of the NAK or RNR NAK due */
@@ -238,6 +239,12 @@ bool roan_responder_next(struct roan_responder *resp, u8 credits, struct roan_re
 /* Fills in the SACK that roan_responder_next() returned. */
 void roan_responder_fill_sack(const struct roan_responder *resp, struct roan_sack *sack);
 void roan_responder_sent(struct roan_responder *resp, const struct roan_response *answer);
+
+/* Before a QP stops responding: an ACK becomes due, behind the responses, for all that was executed without AckReq. */
+static inline void roan_responder_stop(struct roan_responder *resp)
+{
+	resp->ack_due |= resp->unacked;
+}
 
 /*
  * A page fault is pending for the payload of @answer: the response is blocked, and roan_responder_next() returns it

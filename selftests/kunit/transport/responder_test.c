@@ -196,6 +196,44 @@ static void admit__kept_packets_are_acknowledged_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, owed(f), -1);
 }
 
+static void stop__acknowledges_what_was_executed(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+
+	roan_responder_stop(&f->r);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	take(f, without_ackreq(request(0x04, 0, 8, 0)));
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	roan_responder_stop(&f->r);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.psn, PSN0);
+	roan_responder_stop(&f->r);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	take(f, without_ackreq(request(0x04, 1, 8, 0)));
+	admit(f, request(0x04, 3, 8, 0));
+	expect_nak(test, f, ROAN_NAK_PSN_SEQUENCE, 2);
+	roan_responder_stop(&f->r);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+}
+
+/* The response to a READ acknowledges what was executed before it; the ACK of what comes behind it follows it. */
+static void stop__acknowledges_what_no_response_has(struct kunit *test)
+{
+	struct resp_fixture *f = resp_fixture(test);
+
+	take(f, without_ackreq(request(0x04, 0, 8, 0)));
+	take(f, request(0x0c, 1, 0, 8));
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	roan_responder_stop(&f->r);
+	KUNIT_EXPECT_EQ(test, owed(f), -1);
+	take(f, request(0x0c, 2, 0, 8));
+	take(f, without_ackreq(request(0x04, 3, 8, 0)));
+	roan_responder_stop(&f->r);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x10);
+	KUNIT_EXPECT_EQ(test, owed(f), 0x11);
+	KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 3));
+}
+
 /* Two gaps: a NAK for the second one is due without another packet from the peer. */
 static void admit__next_gap_is_reported_when_the_first_is_filled(struct kunit *test)
 {
@@ -507,6 +545,8 @@ static struct kunit_case responder_cases[] = {
 	KUNIT_CASE(admit__new_read_takes_a_repeated_ones_resource),
 	KUNIT_CASE(admit__gap_is_reported_once),
 	KUNIT_CASE(admit__kept_packets_are_acknowledged_at_once),
+	KUNIT_CASE(stop__acknowledges_what_was_executed),
+	KUNIT_CASE(stop__acknowledges_what_no_response_has),
 	KUNIT_CASE(admit__next_gap_is_reported_when_the_first_is_filled),
 	KUNIT_CASE(admit__reordered_packet_cancels_the_nak),
 	KUNIT_CASE(admit__not_everything_early_is_kept),

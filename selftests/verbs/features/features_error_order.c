@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What holds at the moment when an error's completion is polled, while another CPU still executes the post, or the
- * packet, that has failed.
+ * What holds at the moment when a completion is polled, while another CPU still executes the post, or the packet, that
+ * has completed or failed.
  */
 #include "features.h"
 
@@ -11,12 +11,15 @@
 
 #define ERROR_ROUNDS	1000
 #define NAK_ROUNDS	200
+#define ACK_ROUNDS	30
+#define TRAIN		16	/* messages */
 
 struct failing {
 	struct pair p;
 	struct ibv_ah *ah;
 	int (*post)(struct failing *f);
 	atomic_int go;		/* the round in which the thread posts; -1: the end */
+	pthread_t thread;
 };
 
 static int post_wrong_key(struct failing *f)
@@ -27,6 +30,21 @@ static int post_wrong_key(struct failing *f)
 static int post_too_long(struct failing *f)
 {
 	return post_op(&f->p, 0, IBV_WR_SEND, 0, 0, BUF / 4, 0);
+}
+
+/* Messages of one packet each, which leave, and are received, at once. */
+static int post_train(struct failing *f)
+{
+	struct ibv_send_wr wr[TRAIN] = {}, *bad;
+	struct ibv_sge sge = sge_at(&f->p, 0, 16);
+	int i;
+
+	for (i = 0; i < TRAIN; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+			.next = i + 1 < TRAIN ? &wr[i + 1] : NULL,
+		};
+	return ibv_post_send(f->p.qp[0], wr, &bad);
 }
 
 static void *post_each_round(void *arg)
@@ -42,6 +60,26 @@ static void *post_each_round(void *arg)
 		last = round;
 	}
 	return NULL;
+}
+
+static void thread_begin(struct failing *f)
+{
+	if (pthread_create(&f->thread, NULL, post_each_round, f))
+		vt_die("pthread_create");
+}
+
+static void thread_end(struct failing *f)
+{
+	atomic_store(&f->go, -1);
+	pthread_join(f->thread, NULL);
+}
+
+/* The first QP learns soon that its peer has gone. */
+static void connect_impatient(struct pair *p)
+{
+	struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 7, .min_rnr_timer = 1 };
+
+	pair_connect(p, IBV_QPT_RC, &impatient);
 }
 
 /* Round @n: the thread posts, and the completion that comes to @cq is polled without a pause. -1: none came. */
@@ -68,12 +106,10 @@ static void error_state_at_once(struct vt_dev *d)
 	struct vt_addr self = { .gid = d->gid };
 	struct failing f = { .post = post_wrong_key };
 	int n, early = 0;
-	pthread_t thread;
 
 	pair_open(&f.p, d, IBV_QPT_UD, 64, NULL);
 	f.ah = vt_ah(d, &self);
-	if (pthread_create(&thread, NULL, post_each_round, &f))
-		vt_die("pthread_create");
+	thread_begin(&f);
 	for (n = 1; n <= ERROR_ROUNDS; n++) {
 		if (status_in_round(&f, n, f.p.scq[0]) != IBV_WC_LOC_PROT_ERR)
 			break;
@@ -81,8 +117,7 @@ static void error_state_at_once(struct vt_dev *d)
 		if (ibv_modify_qp(f.p.qp[0], &back, IBV_QP_STATE | IBV_QP_CUR_STATE))
 			break;
 	}
-	atomic_store(&f.go, -1);
-	pthread_join(thread, NULL);
+	thread_end(&f);
 	vt_ok(n > ERROR_ROUNDS && !early, "UD: SQE as soon as a failed send is polled (%d of %d rounds, %d times too early)",
 	      n - 1, ERROR_ROUNDS, early);
 	ibv_destroy_ah(f.ah);
@@ -98,16 +133,13 @@ static void nak_before_completion(struct vt_dev *d)
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 	struct failing f = { .post = post_too_long };
 	int n, early = 0, unknown = 0;
-	pthread_t thread;
 
 	pair_create(&f.p, d, IBV_QPT_RC, 64);
-	if (pthread_create(&thread, NULL, post_each_round, &f))
-		vt_die("pthread_create");
+	thread_begin(&f);
 	for (n = 1; n <= NAK_ROUNDS; n++) {
-		struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 7, .min_rnr_timer = 1 };
 		enum ibv_wc_status got;
 
-		pair_connect(&f.p, IBV_QPT_RC, &impatient);
+		connect_impatient(&f.p);
 		if (post_recv(&f.p, 1, BUF / 2, 16, n))
 			break;
 		if (status_in_round(&f, n, f.p.rcq[1]) != IBV_WC_LOC_LEN_ERR)
@@ -122,8 +154,7 @@ static void nak_before_completion(struct vt_dev *d)
 		if (ibv_modify_qp(f.p.qp[0], &reset, IBV_QP_STATE))
 			break;
 	}
-	atomic_store(&f.go, -1);
-	pthread_join(thread, NULL);
+	thread_end(&f);
 	vt_ok(n > NAK_ROUNDS && !early && (!unknown || wire_loses),
 	      "RC: ERR, and the NAK sent, as soon as a failed receive is polled (%d of %d rounds; %d times too early, %d without a NAK)",
 	      n - 1, NAK_ROUNDS, early, unknown);
@@ -158,9 +189,65 @@ static void nak_behind_responses(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* Polls the sends of a train. Returns how many succeeded; -1: one ended otherwise than by a lost peer. */
+static int train_sent(struct failing *f)
+{
+	enum ibv_wc_status got = IBV_WC_SUCCESS;
+	int n;
+
+	for (n = 0; n < TRAIN && got == IBV_WC_SUCCESS; n += got == IBV_WC_SUCCESS)
+		got = status_of(f->p.scq[0], 20000);
+	return got == IBV_WC_SUCCESS || got == IBV_WC_RETRY_EXC_ERR ? n : -1;
+}
+
+/* How many messages of a train were received, the one included that was polled, when the QP entered ERR. */
+static int train_received(struct failing *f)
+{
+	int n = 1;
+
+	while (n < TRAIN && status_of(f->p.rcq[1], 5000) == IBV_WC_SUCCESS)
+		n++;
+	return n;
+}
+
+/*
+ * A program that has polled a receive may reset, fail or destroy the QP at once, while another CPU still processes the
+ * messages behind it: what was received is acknowledged. Odd rounds reset, even ones fail the QP.
+ */
+static void ack_before_reset(struct vt_dev *d)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET }, fail = { .qp_state = IBV_QPS_ERR };
+	int n, i, received, sent = 0, lost = 0, cut = 0;
+	struct failing f = { .post = post_train };
+
+	pair_create(&f.p, d, IBV_QPT_RC, 64);
+	thread_begin(&f);
+	for (n = 1; n <= ACK_ROUNDS && sent >= 0; n++) {
+		connect_impatient(&f.p);
+		for (i = 0; i < TRAIN; i++)
+			if (post_recv(&f.p, 1, BUF / 2, 16, i))
+				vt_die("post_recv");
+		if (status_in_round(&f, n, f.p.rcq[1]) != IBV_WC_SUCCESS ||
+		    ibv_modify_qp(f.p.qp[1], n & 1 ? &reset : &fail, IBV_QP_STATE))
+			break;
+		received = n & 1 ? 1 : train_received(&f);
+		sent = train_sent(&f);
+		lost += sent < received;
+		cut += sent < TRAIN;
+		if (ibv_modify_qp(f.p.qp[0], &reset, IBV_QP_STATE) || ibv_modify_qp(f.p.qp[1], &reset, IBV_QP_STATE))
+			break;
+	}
+	thread_end(&f);
+	vt_ok(n > ACK_ROUNDS && sent >= 0 && (!lost || wire_loses),
+	      "RC: sends succeed although their receiver resets or fails the QP at once (%d of %d rounds, %d trains cut, %d without an ACK)",
+	      n - 1, ACK_ROUNDS, cut, lost);
+	pair_close(&f.p);
+}
+
 void test_error_order(struct vt_dev *d)
 {
 	error_state_at_once(d);
 	nak_before_completion(d);
 	nak_behind_responses(d);
+	ack_before_reset(d);
 }
