@@ -13,6 +13,8 @@
 #define NAK_ROUNDS	200
 #define ACK_ROUNDS	30
 #define TRAIN		16	/* messages */
+#define READ_ROUNDS	30
+#define READ_LEN	65536
 
 struct failing {
 	struct pair p;
@@ -45,6 +47,11 @@ static int post_train(struct failing *f)
 			.next = i + 1 < TRAIN ? &wr[i + 1] : NULL,
 		};
 	return ibv_post_send(f->p.qp[0], wr, &bad);
+}
+
+static int post_read(struct failing *f)
+{
+	return post_op(&f->p, 0, IBV_WR_RDMA_READ, 0, BUF / 2, READ_LEN, IBV_SEND_SIGNALED);
 }
 
 static void *post_each_round(void *arg)
@@ -244,10 +251,56 @@ static void ack_before_reset(struct vt_dev *d)
 	pair_close(&f.p);
 }
 
+static bool all_are(const uint8_t *buf, uint8_t byte, size_t len)
+{
+	while (len && *buf == byte)
+		buf++, len--;
+	return !len;
+}
+
+/*
+ * A program may use the memory that its peer READs for something else as soon as modify_qp() to RESET (odd rounds) or ERR
+ * has returned: a READ that succeeds has what was there before.
+ */
+static void memory_after_reset(struct vt_dev *d)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET }, fail = { .qp_state = IBV_QPS_ERR };
+	struct failing f = { .post = post_read };
+	int n, done = 0, wrong = 0;
+
+	pair_create(&f.p, d, IBV_QPT_RC, 64);
+	thread_begin(&f);
+	for (n = 1; n <= READ_ROUNDS; n++) {
+		enum ibv_wc_status got;
+
+		connect_impatient(&f.p);
+		memset(f.p.buf, 0, READ_LEN);
+		memset(f.p.buf + BUF / 2, 'o', READ_LEN);
+		atomic_store(&f.go, n);
+		usleep(n * 20);
+		if (ibv_modify_qp(f.p.qp[1], n & 1 ? &reset : &fail, IBV_QP_STATE))
+			break;
+		memset(f.p.buf + BUF / 2, 'n', READ_LEN);
+		got = status_of(f.p.scq[0], 20000);
+		if (got != IBV_WC_SUCCESS && got != IBV_WC_RETRY_EXC_ERR)
+			break;
+		done += got == IBV_WC_SUCCESS;
+		wrong += got == IBV_WC_SUCCESS && !all_are(f.p.buf, 'o', READ_LEN);
+		if (ibv_modify_qp(f.p.qp[0], &reset, IBV_QP_STATE) || ibv_modify_qp(f.p.qp[1], &reset, IBV_QP_STATE))
+			break;
+	}
+	thread_end(&f);
+	vt_ok(n > READ_ROUNDS && !wrong,
+	      "RC: a READ does not have what is written after its responder was reset or failed (%d of %d rounds, %d READs done, %d wrong)",
+	      n - 1, READ_ROUNDS, done, wrong);
+	pair_close(&f.p);
+}
+
 void test_error_order(struct vt_dev *d)
 {
 	error_state_at_once(d);
 	nak_before_completion(d);
 	nak_behind_responses(d);
 	ack_before_reset(d);
+	memory_after_reset(d);
 }
