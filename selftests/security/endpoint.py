@@ -15,7 +15,7 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
-from gids import gid_index, gid_of
+from device import gid_index, gid_of
 
 SLOT = 256      # bytes of a receive; the first one is the place to send from
 

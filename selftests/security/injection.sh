@@ -11,7 +11,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 
 set_up() {
 	export FORGE=/tmp/forge RULES=$REPO/Documentation/roce-guard.nft
-	mkdir -m 755 $FORGE && cp "$HERE"/*.py "$HERE/../net/packets/"{icrc,roce_packets,gids,ktap}.py $FORGE && chmod 644 $FORGE/* &&
+	mkdir -m 755 $FORGE && cp "$HERE"/*.py "$HERE/../net/packets/"{icrc,roce_packets,device,ktap}.py $FORGE && chmod 644 $FORGE/* &&
 		load_modules && two_hosts && routed && bridged &&
 		on h2 ip neigh replace fd07::99 lladdr 02:00:00:00:00:99 dev v2	# the absent peer of injection.py
 }

@@ -19,7 +19,7 @@ from pyverbs.wr import SGE, SendWR
 import packets as p
 from roce_packets import ACK, CNP, MTU, PEER_QPN, PSN, UD_SEND, WRITE_ONLY, bth, datagram, deth, reth
 from ktap import plan, result
-from qp_state import shown
+from device import shown
 
 TRACING = "/sys/kernel/tracing/"
 LINK, HALF = 10_000_000, 5_000_000      # kbit/s; the first CNP takes 1023/2048

@@ -15,7 +15,7 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, SendWR
 
-from gids import gid_index, gid_of
+from device import gid_index, gid_of
 
 NOBODY, QKEY, DEPTH = 0x7fff, 0x11111111, 256
 

@@ -31,7 +31,7 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 import pause
-from gids import gid_index, gid_of
+from device import gid_index, gid_of
 from ktap import check, plan
 
 SLOW, SIZE, KB = "/tmp/slow", 8 << 20, 1024

@@ -28,9 +28,8 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SACK, SECOND, SEND_FIRST,
                    SEND_INV, SEND_LAST, SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
                    fragments, ip_header, raw, reth)
-from gids import gid_index, gid_of
+from device import gid_index, gid_of, shown
 from ktap import check, plan, result
-from qp_state import shown
 
 DEV = os.environ["H2DEV"]
 # The RDMA core shows a device's parameters in its own network namespace only, by default the initial one.

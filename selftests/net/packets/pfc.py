@@ -18,7 +18,7 @@ from pyverbs.addr import AH, AHAttr, GID, GlobalRoute
 from pyverbs.wr import SGE, SendWR
 
 import packets as p
-from gids import gid_index, gid_of
+from device import gid_index, gid_of
 from ktap import check, plan
 from pause import FOR_EVER, frame
 

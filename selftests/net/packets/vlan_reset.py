@@ -14,7 +14,7 @@ from pyverbs.device import Context
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 
-from gids import gid_index, gid_of
+from device import gid_index, gid_of
 from ktap import check, plan
 
 DEV = "roan1"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""gids.py: GIDs of addresses, in the format of verbs, and their index in a device's table."""
+"""device.py: what the kernel shows of a device: the GIDs of addresses, in the format of verbs, and a QP's attributes."""
 import ipaddress
+import json
 import os
+import subprocess
 
 
 def gid_of(address):
@@ -24,3 +26,10 @@ def gid_index(dev, address, netdev=None):
             if "v2" in f.read():
                 return i
     raise RuntimeError(f"no GID {address}")
+
+
+def shown(dev, qp):
+    """The QP's attributes by `rdma resource show qp -dd`."""
+    out = subprocess.run(["rdma", "-j", "-dd", "resource", "show", "qp", "link", f"{dev}/1", "lqpn", str(qp.qp_num)],
+                         check=True, capture_output=True)
+    return {k.removeprefix("drv_"): value for k, value in json.loads(out.stdout)[0].items()}
