@@ -56,7 +56,7 @@ static struct dst_entry *route6(struct net *net, const struct roan_av *av, u8 tc
 {
 	struct flowi6 fl = {
 		.flowi6_proto = IPPROTO_UDP,
-		.flowlabel = ip6_make_flowinfo(tclass & INET_DSCP_MASK, htonl(av->flow_label & 0xfffff)),
+		.flowlabel = ip6_make_flowinfo(tclass & INET_DSCP_MASK, htonl(av->flow_label & IB_GRH_FLOWLABEL_MASK)),
 		.fl6_sport = htons(sport),
 		.fl6_dport = htons(ROAN_UDP_PORT),
 	};

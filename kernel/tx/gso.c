@@ -56,7 +56,7 @@ static void gso_write_headers(struct roan_train *t)
 	if (gso_is_ipv6(t)) {
 		struct ipv6hdr *ip6 = (struct ipv6hdr *)t->l3;
 
-		ip6_flow_hdr(ip6, t->tclass, htonl(av->flow_label & 0xfffff));
+		ip6_flow_hdr(ip6, t->tclass, htonl(av->flow_label & IB_GRH_FLOWLABEL_MASK));
 		ip6->nexthdr = IPPROTO_UDP;
 		ip6->hop_limit = av->ttl;
 		memcpy(&ip6->saddr, &av->sgid, sizeof(ip6->saddr));

@@ -36,10 +36,13 @@ static int av_ifindex(const struct ib_gid_attr *attr)
 	return ifindex;
 }
 
-/* A flow label or @entropy always gives the same port; different ones are spread over the range (RoCEv2 annex). */
+/*
+ * A flow label or @entropy always gives the same port; different ones are spread over the range (RoCEv2 annex). A value
+ * of more than 20 bits is none: UCX sets ~0 for all its QPs, with which all traffic of two hosts would be one flow.
+ */
 static u16 av_source_port(u32 flow_label, u32 entropy)
 {
-	if (!flow_label)
+	if (!flow_label || flow_label > IB_GRH_FLOWLABEL_MASK)
 		flow_label = rdma_calc_flow_label(entropy & QPN_MASK, entropy >> 8 & QPN_MASK);
 	return rdma_flow_label_to_udp_sport(flow_label);
 }
