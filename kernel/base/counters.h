@@ -122,7 +122,7 @@
 	X(tx_no_route, "packets", "dropped: no route to the peer")	\
 	X(tx_no_memory, "packets", "dropped: no memory for an skb")	\
 	X(tx_dropped, "packets",	\
-	  "dropped by the IP stack: netfilter, a full qdisc (Linux 7.x: those of a CPU that sends alone)") \
+	  "too long for the route; dropped by netfilter or a full qdisc (Linux 7.x: those of a CPU that sends alone)") \
 	X(tx_unprivileged, "skbs",	\
 	  "not roan's own: dropped: to UDP port 4791, by a socket opened without CAP_NET_RAW (sendto(): EPERM)")
 

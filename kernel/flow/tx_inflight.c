@@ -10,13 +10,14 @@
  * host.
  *
  * The destructor may run in any context, with interrupts off, under any lock including those of this driver, and
- * after the QP was destroyed. So it accesses only struct roan_qp_ref. One atomic operation returns the bytes left and
- * whether this was the last user.
+ * after the QP was destroyed. So it accesses only struct roan_qp_ref and drops the reference to skb->sk. One atomic
+ * operation returns the bytes left and whether this was the last user.
  */
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/wait.h>
 #include <net/sch_generic.h>
+#include <net/sock.h>
 #include "base/base.h"
 #include "flow/flow.h"
 
@@ -69,6 +70,8 @@ static void inflight_skb_freed(struct sk_buff *skb)
 	u8 side = arg & ARG_QUEUE ? ROAN_QUEUE_RQ : ROAN_QUEUE_SQ;
 	u64 left;
 
+	if (unlikely(skb->sk))	/* set_socket6() of net/route.c */
+		sock_put(skb->sk);
 	rcu_read_lock();
 	if (side == ROAN_QUEUE_SQ)
 		WRITE_ONCE(inflight->last_free_ns, ktime_get_coarse_ns());

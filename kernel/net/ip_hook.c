@@ -398,6 +398,11 @@ static struct socket *open_port(struct net *net, bool ipv6)
 	err = udp_sock_create(net, &cfg, &sock);
 	if (err)
 		return ERR_PTR(err);
+	/* What is sent with this socket may be as long as the interface's MTU: fits_route() checks it before. */
+	if (ipv6)
+		inet6_sk(sock->sk)->pmtudisc = IPV6_PMTUDISC_INTERFACE;
+	else
+		inet_sk(sock->sk)->pmtudisc = IP_PMTUDISC_INTERFACE;
 	udp_set_bit(GRO_ENABLED, sock->sk);
 	udp_allow_gso(sock->sk);
 	WRITE_ONCE(udp_sk(sock->sk)->encap_rcv, sock_receive);

@@ -2,7 +2,8 @@
 /*
  * The LOCAL_OUT hook: a program without CAP_NET_RAW cannot send UDP packets to port 4791 through a socket. Such a
  * packet has an address of this host, and its ICRC is a checksum that anyone can compute: without this hook the peer
- * would accept it as a packet of a QP of this host. roan's own packets have no socket. Does not see forwarded packets.
+ * would accept it as a packet of a QP of this host. roan's own packets have no socket, or one of the kernel. Does not
+ * see forwarded packets.
  */
 #include <linux/capability.h>
 #include <linux/ip.h>

@@ -55,8 +55,11 @@ bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const
 void roan_dst_cache_reset(struct roan_dst_cache *flow);
 /* The route of the last lookup, if that was for @av, or @av is NULL; else NULL. */
 const struct dst_entry *roan_dst_cache_peek(const struct roan_dst_cache *flow, const struct roan_av *av);
-/* Bytes from the IP header on that the route now takes in one packet; 0: no route. Process context */
-u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av, u8 tclass);
+/*
+ * Bytes from the IP header on that a packet may have; 0: no route. @reported: less than that, if the network has said
+ * so; it does not count. Process context
+ */
+u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av, u8 tclass, u32 *reported);
 int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cache *flow, bool ipv6);
 bool roan_net_is_iface(const struct roan_dev *dev, const struct net_device *ndev);
 /* this and the next two under RTNL */

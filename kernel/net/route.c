@@ -8,6 +8,7 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
+#include <net/lwtunnel.h>
 #include <net/route.h>
 #include "base/base.h"
 #include "net/net.h"
@@ -90,15 +91,40 @@ static bool routes_choose(const struct roan_dev *dev)
 	return unlikely(READ_ONCE(dev->any_interface) == ROAN_SEND_BY_ANY_INTERFACE);
 }
 
-/* An IPsec policy for the packets leaves less than the interface has: the route is then one with the transformation. */
-u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av, u8 tclass)
+/*
+ * What this host's administrator allows. dst_mtu() may be less, by an ICMP report, which any host can forge and which
+ * the IP stack remembers for 10 minutes, or by a router advertisement. A QP cannot send shorter packets, and on a path
+ * that is narrow they would be lost anyway: so what the network says does not count, as with adapters. IPsec leaves
+ * less than the interface has; the route is then one with the transformation, and its reports count. RCU
+ */
+static u32 configured_mtu(const struct dst_entry *dst, bool ipv6)
+{
+	const struct fib6_info *from;
+	u32 mtu;
+
+	if (dst_xfrm(dst))
+		return dst_mtu(dst);
+	if (ipv6) {
+		from = rcu_dereference(container_of(dst, struct rt6_info, dst)->from);
+		mtu = from ? from->fib6_pmtu : 0;
+	} else {
+		mtu = dst_metric_raw(dst, RTAX_MTU);
+	}
+	mtu = min_not_zero(mtu, READ_ONCE(dst->dev->mtu));
+	return mtu - lwtunnel_headroom(dst->lwtstate, mtu);
+}
+
+u32 roan_net_route_mtu(const struct roan_dev *dev, const struct roan_av *av, u8 tclass, u32 *reported)
 {
 	struct dst_entry *dst = route(dev, av, tclass, av->sport, routes_choose(dev));
 	u32 mtu;
 
 	if (IS_ERR(dst))
-		return 0;
-	mtu = dst_mtu(dst);
+		return *reported = 0;
+	rcu_read_lock();
+	mtu = configured_mtu(dst, !roan_gid_v4(&av->sgid));
+	rcu_read_unlock();
+	*reported = min(dst_mtu(dst), mtu);
 	dst_release(dst);
 	return mtu;
 }
@@ -145,12 +171,49 @@ bool roan_dst_cache_get(struct roan_dst_cache *flow, struct roan_dev *dev, const
 	return true;
 }
 
+/* From the IP header on, of the longest packet that GSO makes of @skb. */
+static u32 packet_len(const struct sk_buff *skb)
+{
+	if (!skb_is_gso(skb))
+		return skb->len;
+	return skb_network_header_len(skb) + sizeof(struct udphdr) + skb_shinfo(skb)->gso_size;
+}
+
+/* IPv4 has the socket as an argument, IPv6 reads skb->sk: see open_port(). Rare, so it may cost a shared counter. */
+static void set_socket6(const struct roan_dev *dev, struct sk_buff *skb)
+{
+	skb->sk = dev->rnet->sock6->sk;
+	sock_hold(skb->sk);
+	if (!skb->destructor)	/* otherwise it is that of flow/tx_inflight.c */
+		skb->destructor = sock_efree;
+}
+
+/*
+ * Returns false if @skb is too long. The IP stack would drop it, too, but send an ICMP report to this host itself, and
+ * remember that after the MTU has grown. One that is longer than reported gets the socket that IPv6 needs to send it.
+ */
+static bool fits_route(const struct roan_dev *dev, struct sk_buff *skb, const struct dst_entry *dst, bool ipv6)
+{
+	if (likely(packet_len(skb) <= dst_mtu(dst)))
+		return true;
+	if (packet_len(skb) > configured_mtu(dst, ipv6))
+		return false;
+	if (ipv6)
+		set_socket6(dev, skb);
+	return true;
+}
+
 int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cache *flow, bool ipv6)
 {
 	struct net *net = dev->rnet->net;
 	int err;
 
 	rcu_read_lock();
+	if (!fits_route(dev, skb, flow->dst, ipv6)) {
+		kfree_skb_reason(skb, SKB_DROP_REASON_PKT_TOO_BIG);
+		err = -EMSGSIZE;
+		goto out;
+	}
 	skb_dst_set_noref(skb, flow->dst);
 	skb->dev = flow->dst->dev;
 #ifdef CONFIG_XPS
@@ -164,8 +227,9 @@ int roan_net_xmit(struct roan_dev *dev, struct sk_buff *skb, struct roan_dst_cac
 	} else {
 		memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
 		skb->protocol = htons(ETH_P_IP);
-		err = ip_local_out(net, NULL, skb);
+		err = ip_local_out(net, dev->rnet->sock4->sk, skb);
 	}
+out:
 	rcu_read_unlock();
 	if (net_xmit_eval(err))
 		roan_count(dev, tx_dropped);

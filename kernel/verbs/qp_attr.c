@@ -47,17 +47,24 @@ int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, 
 }
 
 /*
- * A route may take less than the interface: IPsec, `ip route ... mtu`, a smaller MTU that a router reported. Packets
- * have DF set, so each longer one would be dropped in this host, and the QP fail later. Without a route: no answer.
+ * A route may take less than the interface: IPsec, `ip route ... mtu`. Packets have DF set, so each longer one would be
+ * dropped in this host, and the QP fail later. Without a route: no answer. What the network has said may be forged or
+ * old: the log has it, no more.
  */
 int roan_qp_check_route_mtu(const struct roan_qp *qp, const struct roan_av *av, enum ib_mtu path_mtu)
 {
 	u32 headers = roan_l3_len(!roan_gid_v4(&av->sgid)) + sizeof(struct udphdr) + ROAN_DATA_HEADERS + ROAN_ICRC_LEN;
 	u32 need = ib_mtu_enum_to_int(path_mtu) + headers;
-	u32 mtu = roan_net_route_mtu(qp->dev, av, roan_qos_tclass(qp->dev, av));
+	u32 reported, mtu = roan_net_route_mtu(qp->dev, av, roan_qos_tclass(qp->dev, av), &reported);
 
-	if (!mtu || need <= mtu)
+	if (!mtu || need <= reported)
 		return 0;
+	if (need <= mtu) {
+		pr_warn_ratelimited("roan: %s: QP %u: path MTU %d needs packets of %u bytes; by an ICMP report or router advertisement the way to %pI6c takes %u\n",
+				    dev_name(&qp->dev->ib.dev), qp->ib.qp_num, ib_mtu_enum_to_int(path_mtu), need,
+				    &av->dgid, reported);
+		return 0;
+	}
 	pr_warn_ratelimited("roan: %s: QP %u: path MTU %d needs packets of %u bytes, the route to %pI6c takes %u: use a smaller path MTU\n",
 			    dev_name(&qp->dev->ib.dev), qp->ib.qp_num, ib_mtu_enum_to_int(path_mtu), need, &av->dgid,
 			    mtu);

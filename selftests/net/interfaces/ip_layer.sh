@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # What the IP layer of the hosts and of the network between does to roan's packets: IPsec in transport mode, VRFs with the
-# same addresses, routers and routes narrower than the interface, routes by traffic class, firewall rules by source, policing,
-# a full connection tracking table, packets that come by the wrong interface (wrong_interface.py). Data is compared; what is
-# refused is counted.
-# ONLY=GROUP,GROUP: ipsec, vrf, route, class, firewall, police, conntrack, interface.
+# same addresses, routers and routes narrower than the interface, a smaller MTU that others announce, routes by traffic class,
+# firewall rules by source, policing, a full connection tracking table, packets that come by the wrong interface
+# (wrong_interface.py). Data is compared; what is refused is counted.
+# ONLY=GROUP,GROUP: ipsec, vrf, mtu, route, class, firewall, police, conntrack, interface.
 #
 #	all:	h1: roan1 v1 10.7.0.1 ======== 10.7.0.2 v2 roan2 :h2	MTU 4200
 #	vrf:	h1: VRFs vred and vblue with red1 ===== red2 and blue1 ===== blue2 :h2, each 10.8.0.1 === 10.8.0.2,
@@ -221,6 +221,97 @@ narrow_route() {
 	return $rc
 }
 reported_mtu() { on h2 ip route get 10.11.1.1 | grep -q 'mtu 1500'; }
+logged_report() { # COMMAND...: it succeeds, and the log has what was reported
+	log_mark
+	"$@" && log_since && log_since | grep -q "path MTU 4096 needs packets of 41[68]0 bytes; by an ICMP report or router advertisement the way to .* takes [0-9]"
+}
+
+# ---- a smaller MTU that others announce ----
+
+# forge_report ADDRESS PEER BYTES [FILE]: h2 sends ICMP to h1, as a router does that can forward no more to PEER; again and again, until FILE exists.
+# Neither UDP nor echo has state to check it by.
+forge_report() {
+	on h2 env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$HERE/../packets" "$PY" - "$@" << 'END'
+import os, socket, struct, sys, time
+from roce_packets import checksum, ip_header
+own, peer, mtu = sys.argv[1], sys.argv[2], int(sys.argv[3])
+if ":" in own:
+    icmp = struct.pack(">BBHI", 2, 0, 0, mtu) + ip_header(6, own, peer, 4140, next_header=58) + bytes([128]) + bytes(7)
+    raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+else:
+    icmp = struct.pack(">BBHHH", 3, 4, 0, 0, mtu) + ip_header(4, own, peer, 4140) + struct.pack(">4H", 0xc000, 4791, 4140, 0)
+    icmp = icmp[:2] + struct.pack(">H", checksum(icmp)) + icmp[4:]
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+raw.sendto(icmp, (own, 0))
+while sys.argv[4:] and not os.path.exists(sys.argv[4]):
+    time.sleep(0.05)
+    raw.sendto(icmp, (own, 0))
+END
+}
+smaller() { on h1 ip route get "$1" | grep 'expires.*mtu'; }	# PEER: the route's MTU is a reported one
+forged_first() { # OWN PEER [OPTIONS]
+	local own=$1 peer=$2
+	shift 2
+	forge_report "$own" "$peer" 1280 && wait_for 10 smaller "$peer" && logged_report carry "$@"
+}
+forged_meanwhile() { # OWN PEER [OPTIONS]: again and again, as QPs send
+	local own=$1 peer=$2 pid rc
+	shift 2
+	rm -f /tmp/enough
+	forge_report "$own" "$peer" 1280 /tmp/enough &
+	pid=$!
+	wait_for 20 smaller "$peer" && carry -n 10 "$@"
+	rc=$?
+	touch /tmp/enough
+	wait $pid && smaller "$peer" && return $rc
+}
+forget_reports() { on h1 ip route flush cache; on h1 ip -6 route flush cache; }
+
+# What this host's administrator sets counts, also if a report says less: no packet leaves that is longer.
+mtu_by_hand() { # OWN PEER BYTES [OPTIONS]
+	local rc own=$1 peer=$2 bytes=$3
+	shift 3
+	on h1 ip route add "$peer" dev v1 mtu 1500 && forge_report "$own" "$peer" 1280 && wait_for 10 smaller "$peer" &&
+		refused_at_rtr "$bytes" "$@" && carry -m 1024 "$@"
+	rc=$?
+	on h1 ip route del "$peer" dev v1
+	return $rc
+}
+
+# advertise BYTES: h2 sends a router advertisement with that MTU, which makes no route.
+advertise() {
+	on h2 "$PY" - "$1" << 'END'
+import socket, struct, sys
+raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+raw.sendto(struct.pack(">BBHBBHII", 134, 0, 0, 0, 0, 0, 0, 0) + struct.pack(">BBHI", 5, 1, 0, int(sys.argv[1])),
+           ("ff02::1", 0, 0, socket.if_nametoindex("v2")))
+END
+}
+advertised() { # IPv6 packets to any host may have 1280 bytes, says a neighbour
+	local rc
+	advertise 1280 && wait_for 10 on h1 grep -qx 1280 /proc/sys/net/ipv6/conf/v1/mtu && logged_report carry -6
+	rc=$?
+	on h1 sh -c "echo 4200 > /proc/sys/net/ipv6/conf/v1/mtu"
+	return $rc
+}
+
+# The interface's own MTU is 1500 for a while, then 4200 again: packets are lost, but no route has a reported MTU then.
+own_mtu() { # PEER [OPTIONS]
+	local peer=$1 pid rc before rcvd
+	shift
+	before=$(total tx_dropped) rcvd=$(counter "$ADEV" rcvd_pkts)
+	STRESS_BOTH="-k 20 $*" stress 200 -t rc -q 2 -w 16 -n 100 -l 40000 -B > /tmp/stress.log 2>&1 &
+	pid=$!
+	wait_for 60 has_received "$ADEV" $((rcvd + 50)) && on h1 ip link set v1 mtu 1500 && wait_for 30 dropped_more "$before"
+	rc=$?
+	smaller "$peer" && rc=1
+	on h1 ip link set v1 mtu 4200
+	wait $pid && return $rc
+	cat /tmp/stress.log
+	return 1
+}
+dropped_more() { [ "$(total tx_dropped)" -gt "$1" ]; } # NUMBER
 
 # ---- routing by traffic class ----
 
@@ -391,12 +482,25 @@ if group vrf vrf_up; then
 	wrong_interface VRF,roan_red1/red1,roan_blue1/blue1,roan_red2/red2,10.8.0.2,10.8.0.1,never
 	vrf_down > /dev/null 2>&1
 fi
+if group mtu true; then
+	for f in "IPv4 $AIP $BIP 4160" "IPv6 $AIP6 $BIP6 4180 -6"; do
+		read -r f own peer bytes v <<< "$f"
+		ktap_check "$f: the MTU is small for a while: requests are late, and the IP stack has no report of it" own_mtu "$peer" $v
+		ktap_check "$f: a forged report of a smaller MTU: packets are not shorter, none is dropped" forged_first "$own" "$peer" $v
+		forget_reports
+		ktap_check "$f: forged reports while QPs send: none is dropped" forged_meanwhile "$own" "$peer" $v
+		forget_reports
+		ktap_check "$f: the route's own MTU counts all the same" mtu_by_hand "$own" "$peer" "$bytes" $v
+		forget_reports
+	done
+	ktap_check "IPv6: a neighbour advertises a smaller MTU: none is dropped" advertised
+fi
 if group route routers; then
 	ktap_check "two routers: data of many operations, path MTU 1024" routed carry -m 1024
 	ktap_check "a route with mtu 1500: path MTU 4096 is refused at RTR and logged, 1024 carries data" routed narrow_route
 	ktap_check "a router's link is narrower: the QP gets a retry error" routed times_out
 	ktap_check "... and reports its MTU" wait_for 10 reported_mtu
-	ktap_check "... and the next QP with that path MTU is refused at RTR and logged" routed refused_at_rtr 4160
+	ktap_check "... which the log tells for the next QP with that path MTU" routed logged_report times_out
 	ktap_check "... and one with path MTU 1024 carries data" routed carry -m 1024
 	routers_down > /dev/null 2>&1
 fi
