@@ -155,7 +155,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "sq_works",		READ_ONCE(req->tail) - READ_ONCE(req->retire) },
 		{ "sq_unsent",		READ_ONCE(req->tail) - READ_ONCE(req->next) },
 		{ "rd_outstanding",	READ_ONCE(req->rd_outstanding) },
-		{ "max_rd_atomic",	READ_ONCE(req->cfg.max_rd_atomic) },
+		{ "max_rd_atomic",	roan_requester_max_reads(req) },
 		{ "retries_left",	READ_ONCE(req->retries_left) },
 		{ "rnr_left",		READ_ONCE(req->rnr_left) },
 		{ "resent",		READ_ONCE(req->n_resent) },

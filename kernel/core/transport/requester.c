@@ -140,10 +140,25 @@ static u32 req_psn_window(const struct roan_requester *r)
 	return r->rto_probe || r->rnr_since ? 1 : r->start_window;
 }
 
-/* True if @w is a READ or atomic and the peer already has max_rd_atomic of them. */
+/* Adapters take at least 16 READs and atomics, many no more. */
+#define STANDARD_PEER_READS	16
+
+/*
+ * Programs that do not agree on a number (UCX) set max_rd_atomic to what this device supports; an adapter answers one
+ * more than it takes with a NAK, which ends the connection. So it counts in full only if the peer is known to be a roan
+ * host.
+ */
+u8 roan_requester_max_reads(const struct roan_requester *r)
+{
+	u8 most = READ_ONCE(r->cfg.max_rd_atomic);
+
+	return READ_ONCE(r->peer_sacks) ? most : min_t(u8, most, STANDARD_PEER_READS);
+}
+
+/* True if @w is a READ or atomic and the peer already has as many as it takes. */
 static bool req_reads_full(const struct roan_requester *r, const struct roan_tx_wqe *w)
 {
-	return roan_op_needs_response(w->op) && r->rd_outstanding >= r->cfg.max_rd_atomic;
+	return roan_op_needs_response(w->op) && r->rd_outstanding >= roan_requester_max_reads(r);
 }
 
 bool roan_requester_can_send(const struct roan_requester *r)

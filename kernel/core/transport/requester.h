@@ -521,6 +521,8 @@ static inline bool roan_requester_outstanding(const struct roan_requester *r)
 	return r->una_psn != r->end_psn;
 }
 
+/* How many READs and atomics may be outstanding. Any context */
+u8 roan_requester_max_reads(const struct roan_requester *r);
 /* True if all packets are sent and one more request like the last one could be sent now. */
 bool roan_requester_can_send(const struct roan_requester *r);
 

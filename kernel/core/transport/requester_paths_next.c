@@ -111,12 +111,13 @@ u32 roan_paths_batch(const struct roan_requester *r)
 	return min(p->train_left, max(path_window_left(p), 2u) - 1) - 1;
 }
 
-/* So many that max_rd_atomic requests fill the window. */
+/* So many that the requests that the peer takes fill the window. */
 u8 roan_paths_read_piece(const struct roan_requester *r)
 {
 	u32 window = roan_path_window_packets(&r->paths->read_window), piece = TRAIN_PKTS;
+	u32 reads = roan_requester_max_reads(r);
 
-	while (piece * r->cfg.max_rd_atomic < window && piece < r->cfg.psn_window)
+	while (piece * reads < window && piece < r->cfg.psn_window)
 		piece *= 2;
 	return piece < r->cfg.psn_window ? min(piece, 128u) : 0;
 }

@@ -290,6 +290,12 @@ static void can_send__no_more_than_max_rd_atomic_reads(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, roan_requester_can_send(&f->r));
 	respond(f, 0x10, 0, 8);
 	KUNIT_EXPECT_TRUE(test, roan_requester_can_send(&f->r));
+	f->r.cfg.max_rd_atomic = 18;
+	for (int i = 0; i < 18; i++)
+		post(f, ROAN_OP_READ, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 15);	/* 16 with the one before: as many as any adapter takes */
+	f->r.peer_sacks = true;			/* the peer is a roan host */
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
 }
 
 static void local__in_order_and_without_a_psn(struct kunit *test)
