@@ -70,7 +70,8 @@ void roan_query_port_rate(struct roan_dev *dev, struct ib_port_attr *attr)
 static void port_speed_event(struct ib_device *ibdev)
 {
 #ifdef HAVE_SPEED_CHANGE_EVENT
-	struct ib_event event = { .device = ibdev, .element.port_num = 1, .event = IB_EVENT_DEVICE_SPEED_CHANGE };
+	/* of no port, as mlx5's */
+	struct ib_event event = { .device = ibdev, .event = IB_EVENT_DEVICE_SPEED_CHANGE };
 
 	ib_dispatch_event(&event);
 #endif
