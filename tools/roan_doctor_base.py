@@ -55,7 +55,7 @@ CODES = {
     "firewall-maybe": (ADVICE, "a rule may drop UDP packets of port 4791, depending on what is not known here (addresses, marks, rates)", "allow udp dport 4791 before it"),
     "nat": (FAULT, "a rule rewrites addresses or ports of RoCE packets; their ICRC covers both", "exempt udp dport 4791 from it"),
     "ecn-mangled": (FAULT, "a rule overwrites the ECN bits, so congestion control does not learn of marks", "remove it, or let it set only the DSCP"),
-    "conntrack-full": (FAULT, "the connection tracking table is full: packets of new flows are dropped", "sysctl -w net.netfilter.nf_conntrack_max={double}; or exempt RoCE: udp dport 4791 notrack"),
+    "conntrack-full": (FAULT, "the connection tracking table is full: packets of new flows are dropped, and of queue pairs that were idle for 30 s", "sysctl -w net.netfilter.nf_conntrack_max={double}; or exempt RoCE: udp dport 4791 notrack"),
     "rp-filter": (FAULT, "strict reverse path filtering, and another interface is in the same subnet: packets that arrive here may be dropped",
                   "sysctl -w net.ipv4.conf.{netdev}.rp_filter=2 net.ipv4.conf.all.rp_filter=2"),
     "arp-flux": (ADVICE, "another interface is in the same network, and answers ARP for this one's address: packets may come by the wrong one, and are refused (rx_wrong_interface)",
