@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by rnbd.sh and smb.sh after lib.sh: clients and servers that use the initial namespace only, on devices of their
-# own. Policy routing keeps packets from one local address to another off lo. No verdict of its own.
+# Sourced by rnbd.sh, scsi.sh and smb.sh after lib.sh: clients and servers that use the initial namespace only, on devices
+# of their own. Policy routing keeps packets from one local address to another off lo. No verdict of its own.
 #
 #	roan1 on v1 ==== v2 on roan2	10.7.0.1, 10.7.0.2; fd07::1, fd07::2
 #	roan3 on v3 ==== v4 on roan4	10.8.0.1, 10.8.0.2; fd08::1, fd08::2
