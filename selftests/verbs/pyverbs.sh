@@ -4,8 +4,8 @@
 #	pyverbs.sh [ROUNDS]	(default 1; 20 is the soak: each makes other random choices)
 # NETDEV=KIND,KIND: on an interface without a MAC address instead of a veth: tun, wireguard, lo. On lo three cases are
 # skipped: they call rdma_resolve_addr() for a multicast group. The route of a group leaves by lo, and for such a route
-# the RDMA core (rdma_set_src_addr_rcu() in addr.c) requires that the destination is an address of an interface: ENODEV,
-# for any driver. net/interfaces/no_mac.sh shows that, and that a group can be joined after rdma_bind_addr().
+# the RDMA core (rdma_set_src_addr_rcu() in addr.c) of Linux 6.12 requires that the destination is an address of an
+# interface: ENODEV, for any driver. net/interfaces/no_mac.sh shows that a group can be joined after rdma_bind_addr().
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/pair.sh"

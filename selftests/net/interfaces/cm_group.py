@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Joins a multicast group by rdma_cm on an interface over which the RDMA core resolves no group (lo), and sends to it.
+"""Joins a multicast group by rdma_cm on lo, and sends to it: after rdma_bind_addr() alone, and, where the RDMA core
+resolves a group over lo, which that of Linux 7.3 does and that of 6.12 refuses with ENODEV, after rdma_resolve_addr() too.
 
 usage: cm_group.py ADDRESS GROUP
 """
@@ -24,29 +25,43 @@ def bound(address):
     return channel, cmid
 
 
-def joined(address, group):
+def next_event(channel, expected):
+    event = CMEvent(channel)
+    if event.event_type != expected:
+        sys.exit(f"event {event.event_str()} in place of {expected}")
+    return event
+
+
+def resolve(channel, cmid, address, group):
+    cmid.resolve_addr(AddrInfo(src=address, dst=group))
+    next_event(channel, ce.RDMA_CM_EVENT_ADDR_RESOLVED).ack_cm_event()
+
+
+def joined(address, group, resolved):
     channel, cmid = bound(address)
+    if resolved:
+        resolve(channel, cmid, address, group)
     cmid.create_qp(QPInitAttr(qp_type=e.IBV_QPT_UD, cap=QPCap(max_recv_wr=1)))
     cmid.join_multicast(addr=AddrInfo(src=group))
-    event = CMEvent(channel)
-    if event.event_type != ce.RDMA_CM_EVENT_MULTICAST_JOIN:
-        sys.exit(f"join: {event.event_str()}")
+    event = next_event(channel, ce.RDMA_CM_EVENT_MULTICAST_JOIN)
     param = UDParam(event)
     event.ack_cm_event()
     return channel, cmid, param
 
 
-def main():
-    address, group = sys.argv[1:]
+def resolves(address, group):
     try:
-        channel, cmid = bound(address)
-        cmid.resolve_addr(AddrInfo(src=address, dst=group))
-        sys.exit("rdma_resolve_addr() of a group succeeds: pyverbs.sh need not skip its cases on lo")
+        resolve(*bound(address), address, group)
     except PyverbsRDMAError as err:
         if err.error_code != errno.ENODEV:
             raise
-    receiver = joined(address, group)[:2]
-    sender = joined(address, group)
+        return False
+    return True
+
+
+def send(address, group, resolved):
+    receiver = joined(address, group, resolved)[:2]
+    sender = joined(address, group, resolved)
     mr = receiver[1].reg_msgs(GRH + LENGTH)
     receiver[1].post_recv(mr)
     data = sender[1].reg_msgs(GRH + LENGTH)
@@ -58,4 +73,8 @@ def main():
         sys.exit("the datagram has other bytes")
 
 
-main()
+address, group = sys.argv[1:]
+send(address, group, False)
+if resolves(address, group):
+    send(address, group, True)
+    print("# rdma_resolve_addr() of a group succeeds")

@@ -426,7 +426,6 @@ fcntl.ioctl(f, 0x400454cd, 280)' || return
 # What the core refuses stays refused, with an error and not a hang: rdma_cm takes no 127.0.0.1.
 cm_loopback() { ! a timeout 60 rping -c -a 127.0.0.1 -C 1 && a rdma link show pa/1; }
 
-# The core resolves no multicast group over lo; a group joined after rdma_bind_addr() alone carries data.
 cm_group() {
 	a python3 -c 'import pyverbs.cmid' || return 4
 	a timeout 60 python3 -W ignore "$HERE/cm_group.py" $AIP 239.1.2.3
@@ -459,7 +458,7 @@ if has lo && up_again lo; then
 	ktap_check "lo: IPv6 multicast has no route there: dropped, counted" mcast6_no_route
 	ktap_check "lo: PFC is refused" no_pfc
 	ktap_check "lo: rdma_cm refuses 127.0.0.1" cm_loopback
-	ktap_check "lo: rdma_cm resolves no multicast group; joined after rdma_bind_addr() it carries data" cm_group
+	ktap_check "lo: a multicast group of rdma_cm carries data, also without rdma_resolve_addr(), which Linux 6.12 refuses" cm_group
 	ktap_check "lo: no warning for its unknown speed" no_warning
 	kind_down
 fi
