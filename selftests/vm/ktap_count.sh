@@ -3,7 +3,8 @@
 # Runs the given commands one after the other, also after failures, and counts the KTAP results they print. Of nested
 # results only the innermost count. A command that fails without a "not ok" counts as one failure, one that passes
 # without any result as one pass. The end has the time it took and repeats the failed lines below the name of their row (or
-# command), for readers of the tail alone. Before each are its diagnostic lines, of many the first and the last ten. The last line is "N passed, N failed, N skipped"; the status is 1 if any failed.
+# command), for readers of the tail alone. Before each are its diagnostic lines, of many the first and the last twenty.
+# The last line is "N passed, N failed, N skipped"; the status is 1 if any failed.
 . "$(dirname "$(readlink -f "$0")")/cpu_times.sh"
 passed=0 failed=0 skipped=0
 log=$(mktemp)
@@ -16,7 +17,7 @@ failures() { # COMMAND
 		/^ *#/ { said[++lines] = $0; next }
 		/^ *not ok / {
 			for (i = 1; i <= lines; i++)
-				if (i <= 10 || i > lines - 10) bad[++n] = said[i]
+				if (i <= 20 || i > lines - 20) bad[++n] = said[i]
 			bad[++n] = $0
 		}
 		{ lines = 0 }

@@ -56,6 +56,11 @@ guest_status() { # STATUS TEXT
 	[ $rc = "$1" ]
 }
 
+report_is_printed() {
+	guest_status 98 "for l in 'BUG a (b): c' 'Object 00ff: aa' ' ? guess+0x1/0x2' ' caller+0x1/0x2'; do echo \"\$l\" > /dev/kmsg; done" &&
+		grep -q 'caller+0x1' "$log" && ! grep -qE 'Object 00ff|guess' "$log"
+}
+
 # Runs TEXT as the script of a row of lab `host`. The last result of suites.sh is that of the row: it must be RESULT.
 host_row() { # RESULT TEXT
 	echo "$2" > "$dir/script"
@@ -86,6 +91,7 @@ rows "uml-debug 100 selftests/net/soak.sh" "host 1000 selftests/vm/run.sh uml-de
 ends_by TERM selftests/vm/suites.sh -f "$dir/rows"
 ktap_check "a warning of the guest's kernel after the script's end" guest_status 98 "(sleep 3; echo 'WARNING: late' > /dev/kmsg) &"
 ktap_check "lockdep gives up without a warning" guest_status 98 "echo 'turning off the locking correctness validator.' > /dev/kmsg"
+ktap_check "a report is printed, but for its dumps of memory" report_is_printed
 ktap_check "kmemleak gives up" guest_status 98 'echo off > /sys/kernel/debug/kmemleak'
 ktap_check "a guest that cannot save its kernel's log" guest_status 99 "chmod 0 /usr/bin/dmesg"
 ktap_check "a script without a result in its row" host_row 'ok bash .*/script' true

@@ -158,7 +158,7 @@ run_uml() {
 	# shellcheck disable=SC2086 # $append is several words
 	LD_PRELOAD=$preload setpriv --pdeathsig TERM timeout "$limit" taskset -c "$(one_cpu)" "$src/linux" $virtual mem="$mem" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/proc/self/fd/9/init \
-		quiet con=null con0=null,fd:2 kunit.enable="${KUNIT:-0}" $append > "$work/console" 2>&1 < /dev/null &
+		quiet log_buf_len=1M con=null con0=null,fd:2 kunit.enable="${KUNIT:-0}" $append > "$work/console" 2>&1 < /dev/null &
 	tail --pid=$! -s 0.1 -f -n +1 "$out/log" &	# ends once the guest has and all is printed
 	wait
 }
@@ -238,6 +238,12 @@ run_foreign() {
 	boot "$folder" "$version" "$@"
 }
 
+first_complaint() { # LINE: with what follows it, without SLUB's dumps of memory, registers, and callers that are a guess
+	local noise='(Object|Redzone|Padding|Bytes b4) +[0-9a-f]+: | (RAX|RDX|RBP|R10|R13|FS|CS|CR2|Code): |Modules linked in|\] +\? '
+
+	grep -sFx -A 2000 -- "$1" "$out/dmesg" | grep -vE "$noise" | head -n 30 || true
+}
+
 case $lab in
 uml | uml-debug) run_uml "$@" ;;
 qemu | qemu-6.12 | qemu-6.1 | qemu-rt | qemu-new | qemu-*-cloud | smp-debug | smp-kcsan) run_qemu "$@" ;;
@@ -259,8 +265,10 @@ if [ ! -e "$out/rc" ] || [ ! -s "$out/dmesg" ]; then
 fi
 said=$(complaints)
 if [ -n "$said" ]; then
+	report=$(first_complaint "${said%%$'\n'*}")	# none of kmemleak
 	echo "# the kernel complained:"
-	printf '%s\n' "$said" | head -n 40 | sed 's/^/# /'
+	printf '%s\n' "$said" | head -n $((${#report} ? 8 : 38)) | sed 's/^/# /'
+	[ -z "$report" ] || printf 'the first report:\n%s\n' "$report" | sed 's/^/# /'
 	exit 98
 fi
 exit "$(cat "$out/rc")"

@@ -53,7 +53,7 @@ row() { # OUTPUT LAB SECONDS SCRIPT [WORD...]
 	shift
 	echo "# $lab: ${*:3}"
 	case $lab in
-	host) setpriv --pdeathsig TERM timeout "$2" "${@:3}" ;;
+	host) setpriv --pdeathsig TERM timeout $((3 * $2)) "${@:3}" ;;	# as run.sh does for guests
 	*) guest "$@" ;;
 	esac < /dev/null
 	rc=$?

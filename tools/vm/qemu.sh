@@ -173,7 +173,7 @@ qemu_boot() { # FOLDER VERSION ACCEL OPTION...
 	# shellcheck disable=SC2086 # $3 is several words
 	setpriv --pdeathsig TERM timeout "$limit" "${qemu[@]}" -accel $3 -smp "$cpus" -m "$mem" -display none -no-reboot -monitor none \
 		-pidfile "$work/pid" -serial "file:$work/console" -kernel "$1/boot/vmlinuz-$2" -initrd "$work/initrd" \
-		-append "console=${serial:-ttyS0} quiet oops=panic panic=-1 mitigations=off maxcpus=1 $append" \
+		-append "console=${serial:-ttyS0} quiet oops=panic panic=-1 mitigations=off log_buf_len=1M maxcpus=1 $append" \
 		-device virtio-serial "${exports[@]}" "${@:4}" -device virtconsole,chardev=c0 < /dev/null &
 	wait $! || true
 	kill $watcher 2> /dev/null || true
