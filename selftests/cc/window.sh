@@ -13,7 +13,7 @@ set_up() { pair_up && echo 1 > /sys/class/infiniband/$BDEV/ports/1/cc_param/wind
 write_bw() {
 	local c="ib_write_bw -F -u 0 -s 1048576 -n 5"
 
-	both 20 18515 "$c -d $ADEV" "$c -d $BDEV $AIP"
+	both 100 18515 "$c -d $ADEV" "$c -d $BDEV $AIP"
 }
 
 ktap_header

@@ -139,7 +139,7 @@ round() {
 	local pid rc=0 before arrived
 	segments "$trains"
 	set_both paths "$paths" && set_both any_interface "$any_interface" || return
-	wait_for 10 neighbours || return
+	wait_for 60 neighbours || return
 	# shellcheck disable=SC2086 # lists of words
 	if [ "$impairment" = links ]; then links; else wire $impairment; fi || return
 	before=$(damaged)

@@ -34,11 +34,17 @@ stat_() {
 		has /tmp/is 'Link layer: Ethernet' || return 1
 	[ "$LINK_TYPE" != roan ] || { has /tmp/is 'CA type: roan' && has /tmp/is 'Hardware version: [0-9]'; }
 }
+described() { a cat "/sys/class/infiniband/$ADEV/node_desc" > /tmp/desc && has /tmp/desc "^$(hostname | cut -d. -f1) $ADEV\$"; }
 # rdma-core's daemon writes the host's name, without its domain, and the device's to node_desc when it starts, and then waits for uevents.
 ndd_() {
 	command -v rdma-ndd > /dev/null || return 4
-	a timeout 3 rdma-ndd --foreground > /tmp/ndd 2>&1
-	a cat "/sys/class/infiniband/$ADEV/node_desc" > /tmp/desc && has /tmp/desc "^$(hostname | cut -d. -f1) $ADEV\$" || { cat /tmp/ndd; return 1; }
+	local rc
+	"${A[@]}" rdma-ndd --foreground > /tmp/ndd 2>&1 &
+	wait_for 60 described
+	rc=$?
+	kill $!; wait $! 2> /dev/null
+	[ $rc = 0 ] || cat /tmp/ndd
+	return $rc
 }
 status_() { a ibstatus "$ADEV" > /tmp/iss && has /tmp/iss 'state:[[:space:]]+4: ACTIVE' && has /tmp/iss 'rate:[[:space:]]+[1-9]'; }
 link_() { a rdma link show "$ADEV/1" > /tmp/rl && has /tmp/rl 'state ACTIVE physical_state LINK_UP netdev v1'; }
@@ -104,11 +110,11 @@ qperf_for() { # SECONDS TEST-WORDS...
 	shift
 	cm_ordered
 	# shellcheck disable=SC2086 # a word list
-	"${A[@]}" timeout 150 $ORDERED qperf -lp 19770 > /tmp/qperf.log 2>&1 &
+	"${A[@]}" timeout 150 $ORDERED qperf -lp 19770 -lto 60 > /tmp/qperf.log 2>&1 &
 	local pid=$! rc
 	wait_for 60 listening 19770
 	# shellcheck disable=SC2086
-	b timeout 130 $ORDERED qperf -lp 19770 -cm 1 -t "$seconds" "$AIP" "$@" > /tmp/qperf.out 2>&1
+	b timeout 130 $ORDERED qperf -lp 19770 -to 60 -cm 1 -t "$seconds" "$AIP" "$@" > /tmp/qperf.out 2>&1
 	rc=$?
 	kill $pid; wait $pid 2> /dev/null
 	[ $rc = 0 ] || { cat /tmp/qperf.out; return 1; }

@@ -72,15 +72,17 @@ late_acks() { # COMMAND...: ACKs take 300 ms
 	return $rc
 }
 # At 1 Mbit/s the longest pause of one frame is 33 s.
-paused() {
-	local rc
-	echo 1 > $PARAMS/link_speed && echo 1 > $PARAMS/pfc_prio_mask && echo 60000 > $PARAMS/pfc_watchdog_ms || return
+pause_frame() {
 	on h2 python3 -c '
 import socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 s.bind(("v2", 0))
-s.send(bytes.fromhex("0180c2000001") + bytes(6) + struct.pack(">HHH8H", 0x8808, 0x101, 1, 0xffff, *[0] * 7) + bytes(26))' &&
-		shows pause && top until="$(whose) .* 100% pause"
+s.send(bytes.fromhex("0180c2000001") + bytes(6) + struct.pack(">HHH8H", 0x8808, 0x101, 1, 0xffff, *[0] * 7) + bytes(26))'
+}
+paused() {
+	local rc
+	echo 1 > $PARAMS/link_speed && echo 1 > $PARAMS/pfc_prio_mask && echo 60000 > $PARAMS/pfc_watchdog_ms || return
+	pause_frame && shows pause && pause_frame && top until="$(whose) .* 100% pause"
 	rc=$?
 	echo 0 > $PARAMS/pfc_prio_mask; echo 0 > $PARAMS/link_speed
 	return $rc

@@ -107,6 +107,9 @@ wait_for() {
 	done
 }
 
+# For a measurement: other guests may keep this one off its CPU for most of the time that it takes.
+in_three_attempts() { "$@" || "$@" || "$@"; }
+
 # Prints the path of roan.ko for the running kernel. ROAN_KO, set by run.sh, tells apart kernels that share a release.
 roan_ko() {
 	local ko

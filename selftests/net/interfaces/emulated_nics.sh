@@ -16,7 +16,7 @@ carry() {
 	local rcvd=$1 before after
 	shift
 	before=$(counts)
-	STRESS_BOTH="$*" stress 300 -t rc -q 2 -w 32 -n 3 -l 100000 -o write,read -B || return
+	STRESS_BOTH="-k 18 $*" stress 300 -t rc -q 2 -w 32 -n 3 -l 100000 -o write,read -B || return
 	after=$(counts)
 	# shellcheck disable=SC2086 # numbers
 	set -- $before $after

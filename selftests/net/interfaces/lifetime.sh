@@ -182,7 +182,8 @@ flapping() { # link down and up, or a too small MTU for a moment, under traffic:
 	up || return
 	busy a -d $H1DEV -D $H2DEV
 	for i in 1 2 3 4 5; do
-		ip -n h1 link set v1 down; ip -n h1 link set v1 up; ip -n h1 addr replace $H1IP6/64 dev v1 nodad
+		# One process: in a busy guest the link would be down for as long as another takes to start.
+		printf '%s\n' "link set v1 down" "link set v1 up" "address replace $H1IP6/64 dev v1 nodad" | ip -n h1 -batch -
 		flows 100 || rc=1
 		ip -n h1 link set v1 mtu 1500; ip -n h1 link set v1 mtu $((9000 - i))
 		flows 100 || rc=1
