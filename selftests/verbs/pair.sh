@@ -94,10 +94,10 @@ cm_ordered() {
 	ORDERED="env LD_PRELOAD=$PROGRAMS/cm_order.so CM_ORDER=$CM_ORDER"
 }
 
-# stress SECONDS [OPTIONS]: verbs_stress from B to A.
+# stress SECONDS [OPTIONS]: verbs_stress from B to A. After that time each end says what it still waits for.
 stress() {
 	local t=$1
 	shift
-	both "$t" 18515 "$PROGRAMS/verbs_stress -d $ADEV -T $t $STRESS_X ${STRESS_BOTH:-}" \
+	both $((t + 10)) 18515 "$PROGRAMS/verbs_stress -d $ADEV -T $t $STRESS_X ${STRESS_BOTH:-}" \
 		"$PROGRAMS/verbs_stress -d $BDEV -c $AIP -T $t $STRESS_X ${STRESS_BOTH:-} $*"
 }

@@ -288,6 +288,21 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 	return n;
 }
 
+/*
+ * Nothing is delayed, and a peer that has been killed is noticed also if its one RST is lost, as where allocations fail
+ * (TCPAbortFailed): the next probe gets another.
+ */
+static void set_options(int fd)
+{
+	int one = 1, idle = 5, interval = 1, probes = 100;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));		/* s */
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
 int vt_listen_accept(int port)
 {
 	struct sockaddr_in6 a = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
@@ -300,7 +315,7 @@ int vt_listen_accept(int port)
 	if (fd < 0)
 		vt_die("accept: %s", strerror(errno));
 	close(l);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	set_options(fd);
 	return fd;
 }
 
@@ -317,7 +332,7 @@ int vt_connect(const char *host, int port)
 	do {
 		fd = socket(ai->ai_family, SOCK_STREAM, 0);
 		if (!connect(fd, ai->ai_addr, ai->ai_addrlen)) {
-			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			set_options(fd);
 			freeaddrinfo(ai);
 			return fd;
 		}
