@@ -62,7 +62,7 @@
 #define ROAN_USER_KEY		(ROAN_MAX_MR / 8)
 #define ROAN_USER_COMP_CNTR	(ROAN_MAX_COMP_CNTR / 8)
 #define ROAN_MAX_MSG		0x80000000u
-#define ROAN_GID_TABLE		1024
+#define ROAN_GID_TABLE		256		/* an address handle has 8 bits for the index */
 #define ROAN_MAX_UNDER_WAY	512		/* WQEs fetched from the send ring and not completed, per QP */
 
 struct roan_net;

@@ -82,7 +82,7 @@ static int gid_of(const char *name, const char *addr)
 	for (i = 0; list && list[i] && !ctx; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), name))
 			ctx = ibv_open_device(list[i]);
-	for (i = 0; ctx && i < 64 && at < 0; i++)
+	for (i = 0; ctx && i < 256 && at < 0; i++)
 		if (!ibv_query_gid_ex(ctx, 1, i, &e, 0) && e.gid_type == IBV_GID_TYPE_ROCE_V2 &&
 		    !memcmp(&e.gid, &want, sizeof(want)))
 			at = i;

@@ -257,6 +257,17 @@ two_prefixes() {
 	ip addr del 10.9.9.9/24 dev v1 && sleep 1 && wait_for 60 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
 	ip addr del 10.9.9.9/16 dev v1 && wait_for 60 no_gid 10.9.9.9
 }
+# An address handle has 8 bits for the index of its GID: each entry that is there can be used.
+many_addresses() {
+	local gids=/sys/class/infiniband/d_x/ports/1/gids gid last
+	ip link add dm0 mtu 4200 type dummy && ip link set dm0 up && add d_x dm0 || return
+	seq 300 | awk '{ printf "address add 10.66.%d.%d/16 dev dm0\n", $1 / 100, $1 % 100 + 1 }' | ip -batch - || return
+	[ "$(find $gids -type f | wc -l)" = 256 ] && wait_for 100 grep -q ffff $gids/255 || return
+	IFS=: read -r -a gid < $gids/255
+	printf -v last "%d.%d.%d.%d" "0x${gid[6]:0:2}" "0x${gid[6]:2}" "0x${gid[7]:0:2}" "0x${gid[7]:2}"
+	echo "$last is the last one"
+	traffic d_x "$last" && rdma link del d_x && no_device d_x
+}
 true_speed() { [ "$(cat /sys/class/net/v1/speed)" = 10000 ] && grep "^10 Gb/sec" "/sys/class/infiniband/$DEV/ports/1/rate"; }
 same_guid() { [ -n "$GUID" ] && [ "$(cat "/sys/class/infiniband/$DEV/node_guid")" = "$GUID" ]; }
 netdev_moved() {
@@ -316,6 +327,10 @@ ktap_check "on a macvlan" on_macvlan
 ip link del mv0
 ktap_check "on a dummy" on_dummy
 ip link del dm0
+if [ "$LINK_TYPE" = roan ]; then
+	ktap_check "300 addresses: the GID table has 256 entries, and the last one works" many_addresses
+	ip link del dm0
+fi
 ktap_check "an unknown speed is not logged at each query" unknown_speed
 ip link del mv0; ip link del br0; ip link del dm0
 ktap_check "on a bond" on_bond
