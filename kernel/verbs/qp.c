@@ -117,7 +117,8 @@ static_assert(ROAN_MAX_SGE * sizeof(struct roan_sge) == ROAN_MAX_INLINE);
 
 /*
  * A slot has room for entries or for inline data, and a QP may use all of it for either, as with rdma_rxe and mlx4:
- * some programs post more than they requested, inline data or a second entry.
+ * some programs post more than they requested, inline data or a second entry. rdma_rw splits a transfer by the number
+ * that it gets, but has computed how many requests the queue must hold by max_sge_rd.
  */
 static void qp_init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 {
@@ -130,7 +131,7 @@ static void qp_init_sq(struct roan_qp *qp, const struct ib_qp_init_attr *init)
 	roan_hrtimer_setup(&sq->timer, roan_sq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	sq->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	sq->max_wr = max(cap->max_send_wr, 1u);
-	sq->max_sge = max3(cap->max_send_sge, inline_sges, 1u);
+	sq->max_sge = cap->max_rdma_ctxs ? ROAN_MAX_SGE : max3(cap->max_send_sge, inline_sges, 1u);
 	sq->max_inline = sq->max_sge * sizeof(struct roan_sge);
 }
 

@@ -41,6 +41,17 @@ unmount_export() { client timeout 200 umount $MOUNT; }
 
 by_rdma() { client grep -A30 "$MOUNT" "/proc/$CLIENT/mountstats" | grep -q "xprt:.*rdma" && [ $(($(bytes_sent "$ADEV") - BEFORE)) -gt $((MB << 20)) ]; }
 
+# What a client writes in segments of 128 KiB the server READs in one request each: it has computed the length of its send
+# queue so. By its tracepoint.
+TRACE=/tmp/trace
+READS=events/rpcrdma/svcrdma_post_read_chunk/enable
+trace_reads() { mkdir -p $TRACE && { mountpoint -q $TRACE || mount -t tracefs t $TRACE; } && echo 1 > $TRACE/$READS; } 2> /dev/null
+few_reads() {
+	[ -e $TRACE/$READS ] || return 4
+	awk -v mb="$MB" 'sub(".*svcrdma_post_read_chunk:.*sqecount=", "") { n += $1; calls++ } END {
+		print n, "READs for", calls, "calls,", mb, "MiB"; exit calls == 0 || n > 12 * mb }' $TRACE/trace
+}
+
 device_replaced() { timeout 100 rdma link del "$ADEV" && link_add "$ADEV" v1 h1; }
 # If the client connects again while rdma_cm removes the device, rdma_resolve_route() returns EINVAL, and Linux 6.12's client
 # reports that to the program that writes, instead of trying again as after other errors. Only that error allows a second try.
@@ -57,6 +68,7 @@ for p in rpc.nfsd rpc.mountd exportfs; do
 done
 { pair_up && hosts_up; } > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 ktap_check "the server starts in its namespace" start_server || ktap_end
+trace_reads
 for family in "IPv4 $AIP $BIP" "IPv6 $AIP6 $BIP6 6"; do
 	# shellcheck disable=SC2086
 	set -- $family
@@ -64,6 +76,7 @@ for family in "IPv4 $AIP $BIP" "IPv6 $AIP6 $BIP6 6"; do
 	ktap_check "$1: the client mounts" mount_export "$2" "$3" "${4:-}" || break
 	ktap_check "$1: a file of $MB MiB is read back unchanged" write_and_compare 1M
 	ktap_check "$1: the mount uses RDMA, and the device sent the file" by_rdma
+	[ "$1" != IPv4 ] || ktap_check "$1: the server READs 128 KiB at a time" few_reads
 	ktap_check "$1: 200 small files" many_small_files
 	ktap_check "$1: the client's device is deleted and made again while it writes" write_while_device_replaced
 	ktap_check "$1: the client unmounts" unmount_export
