@@ -28,6 +28,20 @@ static u32 check_bounds(u64 base, u64 length, u64 va, u64 len)
 	return ROAN_VERR_NONE;
 }
 
+/*
+ * The length of a consumer's region of all memory is no limit: an address at which there is no memory at all, from a
+ * peer with its R_Key (IB_PD_UNSAFE_GLOBAL_RKEY), is an error. Memory that the kernel keeps unmapped or read-only is
+ * not found here: such a key is for peers that are trusted. Each packet is checked: first and last byte suffice.
+ */
+static u32 check_memory(const struct roan_mr *mr, u64 va, u64 len)
+{
+	if (likely(mr->kind != ROAN_MR_DMA) || !len)
+		return ROAN_VERR_NONE;
+	if (virt_addr_valid((void *)(uintptr_t)va) && virt_addr_valid((void *)(uintptr_t)(va + len - 1)))
+		return ROAN_VERR_NONE;
+	return ROAN_VERR_BAD_RANGE;
+}
+
 static u32 check_mr_state(const struct roan_mr *mr)
 {
 	/* Pairs with the release in mr.c: the fields that describe the region were written before it became valid. */
@@ -92,7 +106,8 @@ static u32 range_from_mw(const struct roan_qp *qp, struct roan_mw_binding *win, 
 static u32 range_from_mr(const struct ib_pd *pd, struct roan_mr *mr, u32 key, u64 va, u64 len, u32 access,
 			 struct mr_range *range)
 {
-	u32 verr = check_mr(pd, mr, key, access) ?: check_bounds(mr->iova, mr->length, va, len);
+	u32 verr = check_mr(pd, mr, key, access) ?: check_bounds(mr->iova, mr->length, va, len) ?:
+		   check_memory(mr, va, len);
 
 	if (!verr)
 		*range = (struct mr_range) { .mr = mr, .off = va - mr->iova, .va = va };

@@ -285,6 +285,28 @@ static void key_0_is_for_the_kernel(struct kunit *test)
 			(u32)ROAN_VERR_BAD_KEY);	/* not for remote access */
 }
 
+/* A peer with the R_Key of a consumer's region of all memory names addresses at which there is none. */
+static void all_memory_is_what_there_is(struct kunit *test)
+{
+	struct fake *f = test->priv;
+	u8 *memory = kunit_kzalloc(test, 16, GFP_KERNEL), bytes[16];
+	struct ib_mr *ibmr = roan_get_dma_mr(&f->pd.ib, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ);
+	u32 key;
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(ibmr));
+	ibmr->device = &f->dev.ib;
+	ibmr->pd = &f->pd.ib;
+	key = ibmr->rkey;
+	memset(memory, 0x5a, 16);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, key, (uintptr_t)memory, bytes, 16, &f->icrc), 0u);
+	KUNIT_EXPECT_EQ(test, bytes[15], 0x5a);
+	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, key, 1ull << 50, bytes, 16, &f->icrc), (u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_remote_check(&f->qp, key, (uintptr_t)memory, 1ull << 50, IB_ACCESS_REMOTE_READ),
+			(u32)ROAN_VERR_BAD_RANGE);
+	KUNIT_EXPECT_EQ(test, roan_dereg_mr(ibmr, NULL), 0);
+}
+
 /* ---- the right bytes ---- */
 
 static void pages_in_any_order(struct kunit *test)
@@ -543,6 +565,7 @@ static struct kunit_case place_cases[] = {
 	KUNIT_CASE(domains_are_apart),
 	KUNIT_CASE(keys_must_be_valid),
 	KUNIT_CASE(key_0_is_for_the_kernel),
+	KUNIT_CASE(all_memory_is_what_there_is),
 	KUNIT_CASE(pages_in_any_order),
 	KUNIT_CASE(skbs_in_pieces),
 	KUNIT_CASE(lists_in_pieces),
