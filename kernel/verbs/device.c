@@ -171,7 +171,8 @@ static void device_init_ibdev(struct roan_dev *dev)
 
 	ib->node_type = RDMA_NODE_IB_CA;
 	ib->phys_port_cnt = 1;
-	ib->num_comp_vectors = num_possible_cpus();
+	/* Not for CPUs that a VM may get: nvmet makes a receive queue for each. */
+	ib->num_comp_vectors = num_present_cpus();
 	ib->local_dma_lkey = 0;
 	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);	/* roan_cq_raise_armed() */
 	strscpy(ib->node_desc, "roan", sizeof(ib->node_desc));
