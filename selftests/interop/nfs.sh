@@ -17,7 +17,7 @@ MB=${MB:-16} MOUNT=/tmp/nfs EXPORT=/tmp/export
 hosts_up() {
 	"${A[@]}" sleep 10000 & CLIENT=$!
 	"${B[@]}" sleep 10000 & SERVER=$!
-	mkdir -p $EXPORT $MOUNT && wait_for 10 separate $CLIENT && wait_for 10 separate $SERVER
+	mkdir -p $EXPORT $MOUNT && wait_for 60 separate $CLIENT && wait_for 60 separate $SERVER
 }
 separate() { [ "$(readlink /proc/"$1"/ns/mnt)" != "$(readlink /proc/$$/ns/mnt)" ] && grep -q sleep "/proc/$1/comm"; }
 client() { nsenter -t $CLIENT -n -m "$@"; }

@@ -27,7 +27,8 @@ remove_target() {
 	losetup -d "$LOOP"
 }
 disk() { nvme list 2> /dev/null | awk '$1 ~ /^\/dev\/nvme/ { print $1; exit }'; }
-connect() { timeout 200 nvme connect -t rdma -n $NQN -a "$1" -s 4420 -i 2 && wait_for 60 have_disk; }
+# -k: the target ends a connection of which it hears nothing for so long, in a guest that stands still, too.
+connect() { timeout 200 nvme connect -k 120 -t rdma -n $NQN -a "$1" -s 4420 -i 2 && wait_for 60 have_disk; }
 
 ktap_header
 for m in nvmet-rdma nvme-rdma loop; do

@@ -75,7 +75,8 @@ iser_target_gone() {
 }
 iscsid_up() {
 	mkdir -p /etc/iscsi /run/lock/iscsi && echo "InitiatorName=$IQN-host" > /etc/iscsi/initiatorname.iscsi &&
-		echo 'iscsid.startup = /bin/true' > /etc/iscsi/iscsid.conf && iscsid
+		printf '%s\n' 'iscsid.startup = /bin/true' 'node.conn[0].timeo.noop_out_interval = 0' \
+			'node.conn[0].timeo.noop_out_timeout = 0' 'node.conn[0].timeo.login_timeout = 100' > /etc/iscsi/iscsid.conf && iscsid
 }
 iser_login() { # ADDRESS
 	local to

@@ -158,7 +158,7 @@ leaves_at() { # MBIT HOST NETDEV TRAFFIC...: the upper bound is strict; the lowe
 	shift 3
 	traffic 4 "$@" & pid=$!
 	read -r least most <<< "$(leaving "$host" "$ndev")"
-	wait $pid || return
+	wait $pid || return 2
 	echo "$least to $most kbit/s of $mbit Mbit/s"
 	[ "$most" -gt $((mbit * 400)) ] && [ "$least" -lt $((mbit * 1100)) ]
 }

@@ -106,15 +106,16 @@ moved() { # LINES: so many lines of roan watch show a QP with acknowledged data
 	[ "$(awk '$1 ~ /^[0-9]+$/ && $2 > 0 { n++ } END { print n + 0 }' /tmp/out)" = "$1" ]
 }
 both_move() { roan watch roan1 -i 0.5 -c 1 && moved 2; }
+both_move_twice() { roan watch roan1 -i 1 -c 2 && moved 4; }
 sees_two_flows() { # wait until both flows have traffic: a busy host needs time to create them
 	local rc
-	flow -n 2 && wait_for 60 both_move && roan watch roan1 -i 1 -c 2 && moved 4
+	flow -n 2 && wait_for 60 both_move && in_three_attempts both_move_twice
 	rc=$?
 	cat /tmp/out
 	end_flow
 	return $rc
 }
-flowing() { # received bytes grow once it is connected
+flowing() { # it sends once it is connected
 	local had
 	had=$(counter roan1 sent_pkts) && sleep 0.1 && [ "$(counter roan1 sent_pkts)" -gt "$had" ]
 }

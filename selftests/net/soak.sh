@@ -99,10 +99,11 @@ interfaces() {
 nothing() { :; }
 
 killed() {
-	local pid
+	local pid since
+	since=$(counter $ADEV rcvd_pkts)
 	STRESS_BOTH="-k 17" stress 300 -t rc -q 4 -w 64 -n 1000 > /tmp/killed 2>&1 &
 	pid=$!
-	sleep 1
+	wait_for 60 has_received $ADEV $((since + 50))
 	pkill -9 -x verbs_stress
 	wait $pid
 	wait_for 60 nothing_left

@@ -187,8 +187,8 @@ ktap_check "rping -S 4000" both 200 7174 "rping -s -a $AIP -V -C 20 -S 4000" "rp
 ktap_check "rping IPv6" both 200 7174 "rping -s -a $AIP6 -V -C 20" "rping -c -a $AIP6 -V -C 20"
 ktap_check "ucmatose" both 200 7471 "ucmatose -c 4 -C 20" "ucmatose -s $AIP -c 4 -C 20"
 ktap_check "udaddy" both 200 7471 "udaddy -C 20" "udaddy -s $AIP -C 20"
-ktap_check "rdma_client" both 60 7471 rdma_server "rdma_client -s $AIP"
-ktap_check "rdma_xclient" both 60 7471 rdma_xserver "rdma_xclient -s $AIP"
+ktap_check "rdma_client" both 200 7471 rdma_server "rdma_client -s $AIP"
+ktap_check "rdma_xclient" both 200 7471 rdma_xserver "rdma_xclient -s $AIP"
 ktap_check "rcopy" rcopy_
 # By rsockets; -T v compares what arrives.
 for t in rstream riostream; do
@@ -207,10 +207,10 @@ if [ "$LINK_TYPE" = roan ]; then
 	# rdma_cm refuses IPv6 groups on RoCE v2; mcast.sh tests them without rdma_cm.
 	ktap_check "mckey IPv4" mckey_ "$AIP" 224.0.1.77 "$BIP"
 	ktap_check "a second device on another veth" second_wire
-	ktap_check "rping over the second device" both 60 7174 "rping -s -a $AIP2 -V -C 20" "rping -c -a $AIP2 -V -C 20"
-	ktap_check "rping over the second device, IPv6" both 60 7174 "rping -s -a $AIP62 -V -C 20" "rping -c -a $AIP62 -V -C 20"
+	ktap_check "rping over the second device" both 200 7174 "rping -s -a $AIP2 -V -C 20" "rping -c -a $AIP2 -V -C 20"
+	ktap_check "rping over the second device, IPv6" both 200 7174 "rping -s -a $AIP62 -V -C 20" "rping -c -a $AIP62 -V -C 20"
 	GA2=$(gid_index roan3 $AIP62 h1) GB2=$(gid_index roan4 fd07:2::2 h2)
-	ktap_check "ibv_ud_pingpong over the second device, IPv6" both 60 18515 "ibv_ud_pingpong -d roan3 -g $GA2 -n 200" \
+	ktap_check "ibv_ud_pingpong over the second device, IPv6" both 200 18515 "ibv_ud_pingpong -d roan3 -g $GA2 -n 200" \
 		"ibv_ud_pingpong -d roan4 -g $GB2 -n 200 $AIP2"
 fi
 ktap_end

@@ -15,7 +15,7 @@ ktap_header
 python_needs tracepoints
 set_up > /tmp/setup.log 2>&1
 case $? in
-0) python_runs tracepoints 100 env TRACE=/tmp/trace PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$HERE/../net/packets" ;;
+0) python_runs tracepoints 300 env TRACE=/tmp/trace PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$HERE/../net/packets" ;;
 4) ktap_skip "tracepoints" "$(tail -n 1 /tmp/setup.log)" ;;
 *) cat /tmp/setup.log; ktap_fail "set-up" ;;
 esac

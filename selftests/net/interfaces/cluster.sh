@@ -74,9 +74,9 @@ talk_by_cm() { # SERVER ADDRESS CLIENT
 # ibv_rc_pingpong and Gloo ask for a hop limit of 1. For a unicast address the RDMA core takes the one of the route.
 hop_limit_1() { # SERVER ADDRESS CLIENT ADDRESS
 	local pid
-	ip netns exec "$1" timeout 60 ibv_rc_pingpong -d "roan_$1" -g "$(gid_index "roan_$1" "$2" "$1")" -n 20 > /tmp/server 2>&1 & pid=$!
+	ip netns exec "$1" timeout 200 ibv_rc_pingpong -d "roan_$1" -g "$(gid_index "roan_$1" "$2" "$1")" -n 20 > /tmp/server 2>&1 & pid=$!
 	wait_for 60 listens "$1" 18515 || { cat /tmp/server; return 1; }
-	on "$3" timeout 50 ibv_rc_pingpong -d "roan_$3" -g "$(gid_index "roan_$3" "$4" "$3")" -n 20 "$2" || { kill $pid; cat /tmp/server; return 1; }
+	on "$3" timeout 150 ibv_rc_pingpong -d "roan_$3" -g "$(gid_index "roan_$3" "$4" "$3")" -n 20 "$2" || { kill $pid; cat /tmp/server; return 1; }
 	wait $pid
 }
 
@@ -99,9 +99,9 @@ bare_routing() { nft delete table ip nat; }
 nothing_arrives() {
 	local wrong sent pid out rc=0
 	wrong=$(counter roan_far rx_wrong_peer) sent=$(counter roan_far sent_pkts)
-	ip netns exec far timeout 60 ib_write_bw -F -d roan_far -n 5 > /tmp/server 2>&1 & pid=$!
+	ip netns exec far timeout 200 ib_write_bw -F -d roan_far -n 5 > /tmp/server 2>&1 & pid=$!
 	wait_for 60 listens far 18515 || { cat /tmp/server; return 1; }
-	out=$(on pod1 timeout 50 ib_write_bw -F -d roan_pod1 -n 5 -u 10 10.7.2.2 2>&1) && rc=1
+	out=$(on pod1 timeout 150 ib_write_bw -F -d roan_pod1 -n 5 -u 10 10.7.2.2 2>&1) && rc=1
 	kill $pid 2> /dev/null
 	wait $pid
 	echo "$out"

@@ -163,7 +163,7 @@ port_taken() { # rdma_rxe keeps the UDP port until it is unloaded (newer kernels
 	return $rc
 }
 
-pingpong_4096() { timeout 30 ibv_rc_pingpong -d "$DEV" -g 0 -m 4096 "$@"; }
+pingpong_4096() { timeout 100 ibv_rc_pingpong -d "$DEV" -g 0 -m 4096 "$@"; }
 # Fails; true if the log says why.
 refused_4096() {
 	! pingpong_4096 127.0.0.1 && log_since | grep -q 'path MTU 4096 needs an interface MTU of [0-9]*, v1 has 1500'

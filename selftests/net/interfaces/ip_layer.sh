@@ -51,7 +51,7 @@ carry() {
 # times_out [OPTIONS OF THE CLIENT]: a WRITE from B fails with IBV_WC_RETRY_EXC_ERR (12).
 # shellcheck disable=SC2120 # beside_data passes some
 times_out() {
-	both 60 18600 "ib_write_bw -F -d $ADEV -p 18600 -n 5 -u 10" "ib_write_bw -F -d $BDEV -p 18600 -n 5 -u 10 $* $AIP" > /tmp/both.log 2>&1 &&
+	both 200 18600 "ib_write_bw -F -d $ADEV -p 18600 -n 5 -u 10" "ib_write_bw -F -d $BDEV -p 18600 -n 5 -u 10 $* $AIP" > /tmp/both.log 2>&1 &&
 		{ echo "the WRITEs completed"; return 1; }
 	grep -q 'status 12' $OUT_B || { cat /tmp/both.log; return 1; }
 }
@@ -252,7 +252,7 @@ smaller() { on h1 ip route get "$1" | grep 'expires.*mtu'; }	# PEER: the route's
 forged_first() { # OWN PEER [OPTIONS]
 	local own=$1 peer=$2
 	shift 2
-	forge_report "$own" "$peer" 1280 && wait_for 10 smaller "$peer" && logged_report carry "$@"
+	forge_report "$own" "$peer" 1280 && wait_for 60 smaller "$peer" && logged_report carry "$@"
 }
 forged_meanwhile() { # OWN PEER [OPTIONS]: again and again, as QPs send
 	local own=$1 peer=$2 pid rc
@@ -271,7 +271,7 @@ forget_reports() { on h1 ip route flush cache; on h1 ip -6 route flush cache; }
 mtu_by_hand() { # OWN PEER BYTES [OPTIONS]
 	local rc own=$1 peer=$2 bytes=$3
 	shift 3
-	on h1 ip route add "$peer" dev v1 mtu 1500 && forge_report "$own" "$peer" 1280 && wait_for 10 smaller "$peer" &&
+	on h1 ip route add "$peer" dev v1 mtu 1500 && forge_report "$own" "$peer" 1280 && wait_for 60 smaller "$peer" &&
 		refused_at_rtr "$bytes" "$@" && carry -m 1024 "$@"
 	rc=$?
 	on h1 ip route del "$peer" dev v1
@@ -290,7 +290,7 @@ END
 }
 advertised() { # IPv6 packets to any host may have 1280 bytes, says a neighbour
 	local rc
-	advertise 1280 && wait_for 10 on h1 grep -qx 1280 /proc/sys/net/ipv6/conf/v1/mtu && logged_report carry -6
+	advertise 1280 && wait_for 60 on h1 grep -qx 1280 /proc/sys/net/ipv6/conf/v1/mtu && logged_report carry -6
 	rc=$?
 	on h1 sh -c "echo 4200 > /proc/sys/net/ipv6/conf/v1/mtu"
 	return $rc
@@ -334,10 +334,12 @@ arrive() {
 	shift
 	before=$(counter "$BDEV" rx_unknown_qp)
 	a $PY "$HERE/../packets/datagrams.py" "$ADEV" "$1" 64 2 "${@:2}" || return
-	sleep 0.2
+	wait_for 20 arrived $((before + want))
+	sleep 0.2	# and no more
 	echo "$(($(counter "$BDEV" rx_unknown_qp) - before)) arrived"
 	[ $(($(counter "$BDEV" rx_unknown_qp) - before)) = "$want" ]
 }
+arrived() { [ "$(counter "$BDEV" rx_unknown_qp)" -ge "$1" ]; } # COUNT
 device_class() { # COMMAND...: while 0x10 is the device's traffic class
 	local rc param=/sys/class/infiniband/$ADEV/ports/1/cc_param/traffic_class
 	echo 16 > "$param" && "$@"
@@ -499,7 +501,7 @@ if group route routers; then
 	ktap_check "two routers: data of many operations, path MTU 1024" routed carry -m 1024
 	ktap_check "a route with mtu 1500: path MTU 4096 is refused at RTR and logged, 1024 carries data" routed narrow_route
 	ktap_check "a router's link is narrower: the QP gets a retry error" routed times_out
-	ktap_check "... and reports its MTU" wait_for 10 reported_mtu
+	ktap_check "... and reports its MTU" wait_for 60 reported_mtu
 	ktap_check "... which the log tells for the next QP with that path MTU" routed logged_report times_out
 	ktap_check "... and one with path MTU 1024 carries data" routed carry -m 1024
 	routers_down > /dev/null 2>&1

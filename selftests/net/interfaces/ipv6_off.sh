@@ -21,7 +21,7 @@ hosts() {
 }
 
 pingpong() { # PROGRAM GID-OF-A GID-OF-B
-	both 20 18515 "$1 -d $ADEV -g $2 -n 50" "$1 -d $BDEV -g $3 -n 50 $AIP"
+	both 200 18515 "$1 -d $ADEV -g $2 -n 50" "$1 -d $BDEV -g $3 -n 50 $AIP"
 }
 by_ipv4() { pingpong "$1" "$(gid_index "$ADEV" $H1IP h1)" "$(gid_index "$BDEV" $H2IP h2)"; } # PROGRAM
 

@@ -15,7 +15,7 @@ gone() { ! rdma link show "$1/1"; }
 tun() { ip tuntap add mode tun "$1" && ip addr add "$2/24" dev "$1" && ip link set "$1" up; } # NAME ADDRESS
 
 rping_between() { # SERVER-ADDRESS
-	both 60 7174 "rping -s -a $1 -C 5 -V" "rping -c -a $1 -C 5 -V"
+	both 200 7174 "rping -s -a $1 -C 5 -V" "rping -c -a $1 -C 5 -V"
 }
 
 port_follows_devices() {
@@ -37,15 +37,19 @@ goes_with_tun() {
 }
 
 data_counter() { cat "/sys/class/infiniband/d0/ports/1/counters/port_$1_data"; }
+words_equal() { # SENT RECEIVED: before; the last messages of the CM may be on their way
+	local sent rcvd
+	sent=$(($(data_counter xmit) - $1)) rcvd=$(($(data_counter rcv) - $2))
+	echo "sent $sent, received $rcvd (words)"
+	[ $sent = $rcvd ] && [ $sent -gt 100 ]
+}
 # shellcheck disable=SC2034 # pair.sh reads A and B
 bytes_equal() {
 	local sent rcvd A=(env) B=(env)
 	tun tun0 1.1.1.1 && link_add d0 tun0 && wait_for 30 gid_index d0 1.1.1.1 || return
 	sent=$(data_counter xmit) rcvd=$(data_counter rcv)
 	rping_between 1.1.1.1 || return
-	sent=$(($(data_counter xmit) - sent)) rcvd=$(($(data_counter rcv) - rcvd))
-	echo "sent $sent, received $rcvd (words)"
-	[ $sent = $rcvd ] && [ $sent -gt 100 ] && rdma link del d0 && wait_for 30 port_closed && ip link del tun0
+	wait_for 20 words_equal "$sent" "$rcvd" && rdma link del d0 && wait_for 30 port_closed && ip link del tun0
 }
 
 # ---- names: RDMA namespaces are exclusive ----

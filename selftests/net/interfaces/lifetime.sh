@@ -72,7 +72,7 @@ netdev_del() { ip -n h1 link del v1 && wait_for 60 no_device $H1DEV; }
 export -f netdev_del
 
 # A queueing discipline with a very low rate: packets that QPs have sent stay in it for many seconds.
-clog() { tc -n h1 qdisc add dev v1 root tbf rate 20kbit burst 128k limit 10m && wait_for 100 clogged; }
+clog() { tc -n h1 qdisc add dev v1 root tbf rate 1kbit burst 128k limit 10m && wait_for 100 clogged; }
 clogged() { [ "$(tc -n h1 -j -s qdisc show dev v1 | sed 's/.*"backlog":\([0-9]*\).*/\1/')" -ge 16000 ]; }
 unclog() { tc -n h1 qdisc del dev v1 root; }
 
@@ -81,7 +81,7 @@ killed_above_queue() {
 	local rc=0
 	up && busy a -d $H1DEV -D $H2DEV && clog || return
 	pkill -9 -P "${pids[a]}"
-	wait_for 10 nothing_left || { echo "QPs are not destroyed while the queue has packets"; rc=1; }
+	wait_for 60 nothing_left || { echo "QPs are not destroyed while the queue has packets"; rc=1; }
 	wait "${pids[a]}" 2> /dev/null
 	clogged || { echo "the queue is empty"; rc=1; }
 	unclog

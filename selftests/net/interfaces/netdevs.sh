@@ -162,7 +162,7 @@ same_mac_guids() { # NVMe, iSER and rtrs take devices with one node GUID for one
 # The server's CM looks for the GID of the request's destination, and for its VLAN: of the GID's interface or below it.
 connect() {
 	command -v rping > /dev/null || return 4
-	wait_for 60 gid_index "$ADEV" $AIP "${A[-1]}" && both 60 7174 "rping -s -a $AIP -C 10 -V" "rping -c -a $AIP -C 10 -V"
+	wait_for 60 gid_index "$ADEV" $AIP "${A[-1]}" && both 200 7174 "rping -s -a $AIP -C 10 -V" "rping -c -a $AIP -C 10 -V"
 }
 # shellcheck disable=SC2034 # both() reads it
 connect_to_itself() { local B=("${A[@]}"); connect; }

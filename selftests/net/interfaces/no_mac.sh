@@ -219,10 +219,11 @@ a_core_deletes() { grep -qw roce_del_all_netdev_gids /proc/kallsyms; }	# not in 
 
 # The address of a QP that runs goes and comes back, the interface goes down and up: traffic ends or goes on, no hang.
 disturbed() { # COMMAND: run while traffic flows
-	local pid rc
+	local pid rc since
+	since=$(counter $ADEV rcvd_pkts)
 	STRESS_BOTH="-e -k 14" stress 40 -t rc -q 2 -w 16 -n 40 -l 20000 > /tmp/disturbed.log 2>&1 &
 	pid=$!
-	wait_for 30 moving 0 || { cat /tmp/disturbed.log; return 1; }
+	wait_for 30 moving "$since" || { cat /tmp/disturbed.log; return 1; }
 	"$@" > /tmp/disturb.log 2>&1
 	rc=$?
 	[ $rc = 0 ] || cat /tmp/disturb.log
@@ -252,15 +253,17 @@ interface_moved() {
 namespace_deleted() { ip netns del h1 && wait_for 60 gone pa; }
 
 on_wire() { tcpdump -r /tmp/wire.pcap "$1" 2> /dev/null | wc -l; }
+captured() { [ "$(on_wire "$1")" -gt 50 ]; } # FILTER
 # Nothing of the RDMA traffic is readable on the wire below WireGuard or IPsec.
 encrypted() { # FILTER: the packets that carry it
 	local pid
 	rm -f /tmp/wire.log	# the file may be of an earlier run
-	on h1 tcpdump -i w1 -U -w /tmp/wire.pcap > /tmp/wire.log 2>&1 &
+	on h1 tcpdump --immediate-mode -i w1 -U -s 128 -w /tmp/wire.pcap > /tmp/wire.log 2>&1 &
 	pid=$!
 	wait_for 30 grep -q listening /tmp/wire.log || return
 	bandwidth ib_write_bw -s 8192
 	local rc=$?
+	wait_for 30 captured "$1"
 	kill $pid
 	wait $pid
 	echo "packets: $(on_wire "$1") encrypted, $(on_wire "udp port 4791") RoCE"
@@ -269,23 +272,23 @@ encrypted() { # FILTER: the packets that carry it
 
 mcast_pair() { # MGID [-6]
 	rm -f $OUT_A	# the file may be of an earlier program
-	"${A[@]}" timeout 60 "$PROGRAMS/mcast" -d $ADEV -m "$1" -r 2 -n 20 ${2:-} > $OUT_A 2>&1 &
+	"${A[@]}" timeout 200 "$PROGRAMS/mcast" -d $ADEV -m "$1" -r 2 -n 20 ${2:-} > $OUT_A 2>&1 &
 	local pid=$!
 	wait_for 60 grep -q joined $OUT_A || { cat $OUT_A; kill $pid; return 1; }
-	b timeout 60 "$PROGRAMS/mcast" -d $BDEV -m "$1" -s -n 20 ${2:-} > $OUT_B 2>&1 || { cat $OUT_B; kill $pid; return 1; }
+	b timeout 200 "$PROGRAMS/mcast" -d $BDEV -m "$1" -s -n 20 ${2:-} > $OUT_B 2>&1 || { cat $OUT_B; kill $pid; return 1; }
 	wait $pid || { cat $OUT_A; return 1; }
 }
 
 mcast6_no_route() {
 	local before
 	before=$(counter pa tx_no_route)
-	a timeout 60 "$PROGRAMS/mcast" -d pa -m ff05::77 -s -n 20 -6 || return
+	a timeout 200 "$PROGRAMS/mcast" -d pa -m ff05::77 -s -n 20 -6 || return
 	[ "$(counter pa tx_no_route)" = $((before + 20)) ]
 }
 
 features() { # KIND
 	local rc
-	a timeout 290 "$PROGRAMS/features" -d $ADEV > /tmp/features.out 2>&1
+	a timeout 600 "$PROGRAMS/features" -d $ADEV > /tmp/features.out 2>&1
 	rc=$?
 	grep -q '^not ok' /tmp/features.out || ktap_check "$1: verbs features" test $rc = 0
 	! grep -q '^not ok' /tmp/features.out || ktap_relay /tmp/features.out features $rc "$1: "

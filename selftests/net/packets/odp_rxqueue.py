@@ -229,7 +229,7 @@ def until(seconds, what):
     return bool(what())
 
 
-def pair(a, b, kind="RC", prio=SL, timeout=20, retries=7, rnr_retries=7):
+def pair(a, b, kind="RC", prio=SL, timeout=23, retries=7, rnr_retries=7):
     there, here = b.create(kind), a.create(kind)
     b.connect(*here, prio, timeout, retries, rnr_retries)
     a.connect(*there, prio, timeout, retries, rnr_retries)
@@ -255,7 +255,7 @@ def stop_and_go(a, b, ear, mac):
     first = ear.heard()
     a.write(4, 8)
     sent, told = a.count("sent_pkts"), b.count(f"tx_prio{SL}_pause")
-    again = until(20, lambda: b.count(f"tx_prio{SL}_pause") >= told + 2)
+    again = until(60, lambda: b.count(f"tx_prio{SL}_pause") >= told + 2)
     held, early = a.count("sent_pkts") == sent, a.done(1, 0.1)
     check("more than pfc_emit_xoff is queued: XOFF is sent", stopped=stopped, waits=b.count("rx_fault_queued") > waits)
     check("... in a correct frame", frames=first and all(f == frame(mac, SL, 0xFFFF) for f in first))
@@ -446,9 +446,9 @@ def main():
     a, b, ear = Host(1), Host(2, f"{SLOW}/file"), Ear()
     with open("/run/mac2") as f:
         mac = bytes.fromhex(f.read().strip().replace(":", ""))
-    # A quantum of 51 us: a pause lasts 3.4 s, so that any machine can refresh it after half of that.
-    a.set(link_speed=10, pfc_watchdog_ms=60000, pfc_prio_mask=0xFF)
-    b.set(link_speed=10, pfc_watchdog_ms=60000, pfc_restore_ms=60000, pfc_emit_xoff=XOFF, pfc_emit_xon=XON)
+    # A quantum of 128 us: a pause lasts 8.4 s, so that a guest that stands still for a while can refresh it after half of that.
+    a.set(link_speed=4, pfc_watchdog_ms=60000, pfc_prio_mask=0xFF)
+    b.set(link_speed=4, pfc_watchdog_ms=60000, pfc_restore_ms=60000, pfc_emit_xoff=XOFF, pfc_emit_xon=XON)
     pair(a, b)
     a.fill(0, 4)
     freeze()

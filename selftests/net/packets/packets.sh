@@ -12,5 +12,5 @@ alone_up packets
 on h2 ip addr add 10.7.0.22/24 dev v2 && on h2 ip addr add fd07::22/64 dev v2 nodad
 echo 100000 > "/sys/class/infiniband/$H2DEV/ports/1/cc_param/min_time_between_cnps"
 python_runs cnp_reaction 300 on h2
-python_runs source_port 100 on h2
+python_runs source_port 300 on h2
 alone packets

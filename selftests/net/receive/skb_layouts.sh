@@ -38,7 +38,7 @@ wrong_lengths() {
 	local before
 	before=$(refused)
 	echo 10 > $DONE/wrong_gso
-	stress 300 -t rc -q 4 -w 64 -n 5 -l 20000 -k 12 && stress 300 -t ud -q 2 -w 32 -n 5 -L
+	stress 300 -t rc -q 4 -w 64 -n 5 -l 20000 -k 16 && stress 300 -t ud -q 2 -w 32 -n 5 -L
 	set -- $?
 	echo 0 > $DONE/wrong_gso
 	echo "$(< $DONE/wrong_gsos) skbs with a wrong length, $(($(refused) - before)) packets refused"

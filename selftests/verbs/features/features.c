@@ -157,13 +157,20 @@ enum ibv_qp_state state_of(struct ibv_qp *qp)
 	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_UNKNOWN : attr.qp_state;
 }
 
+bool readable(int fd, int ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	/* Once more: in a guest that stood still the time may be over before what it waits for has run. */
+	return poll(&pfd, 1, ms) > 0 || poll(&pfd, 1, 50) > 0;
+}
+
 /* The next async event of the context, or -1. */
 int async_event(struct ibv_context *ctx, int ms)
 {
-	struct pollfd pfd = { .fd = ctx->async_fd, .events = POLLIN };
 	struct ibv_async_event e;
 
-	if (poll(&pfd, 1, ms) <= 0 || ibv_get_async_event(ctx, &e))
+	if (!readable(ctx->async_fd, ms) || ibv_get_async_event(ctx, &e))
 		return -1;
 	ibv_ack_async_event(&e);
 	return e.event_type;
@@ -171,11 +178,10 @@ int async_event(struct ibv_context *ctx, int ms)
 
 static bool comp_event(struct pair *p, int ms)
 {
-	struct pollfd pfd = { .fd = p->chan->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	void *ctx;
 
-	if (poll(&pfd, 1, ms) <= 0 || ibv_get_cq_event(p->chan, &cq, &ctx))
+	if (!readable(p->chan->fd, ms) || ibv_get_cq_event(p->chan, &cq, &ctx))
 		return false;
 	ibv_ack_cq_events(cq, 1);
 	return true;

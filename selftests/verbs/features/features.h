@@ -49,6 +49,7 @@ enum ibv_wc_status status_of(struct ibv_cq *cq, int ms);
 int send_to_peer(struct pair *p, int side, struct ibv_ah *ah, size_t off);
 bool refused_by_peer(enum ibv_wc_status got, enum ibv_wc_status want);
 enum ibv_qp_state state_of(struct ibv_qp *qp);
+bool readable(int fd, int ms);	/* within that time */
 int async_event(struct ibv_context *ctx, int ms);
 
 void test_errors(struct vt_dev *d);	/* features_errors.c */

@@ -32,12 +32,12 @@ if modprobe -q null_blk nr_devices=0; then
 fi
 features() { # PREFIX [OPTION]
 	# shellcheck disable=SC2086
-	a timeout "${LIMIT:-290}" "$PROGRAMS/features" -d "$ADEV" ${2:-} ${PATHS:-} > /tmp/features.out 2>&1
+	a timeout "${LIMIT:-600}" "$PROGRAMS/features" -d "$ADEV" ${2:-} ${PATHS:-} > /tmp/features.out 2>&1
 	ktap_relay /tmp/features.out features $? "$1"
 }
 features ""
 if [ "$LINK_TYPE" = roan ]; then
-	a timeout 290 "$PROGRAMS/sq_poller" -d "$ADEV" > /tmp/sq_poller.out 2>&1
+	a timeout 600 "$PROGRAMS/sq_poller" -d "$ADEV" > /tmp/sq_poller.out 2>&1
 	ktap_relay /tmp/sq_poller.out sq_poller $?
 	poll_idle_us "$ADEV" 20000	# must be some ticks: on one CPU a shorter time would poll nothing
 fi
@@ -45,7 +45,7 @@ features "IPv6: " -6
 # Kernels with fault injection (uml-debug) can fail chosen allocations.
 if [ "$LINK_TYPE" = roan ] && [ -d /sys/kernel/debug/failslab ]; then
 	every_allocation_may_fail
-	a timeout 200 "$PROGRAMS/alloc_failure" "$ADEV" > /tmp/alloc_failure.out 2>&1
+	a timeout 600 "$PROGRAMS/alloc_failure" "$ADEV" > /tmp/alloc_failure.out 2>&1
 	ktap_relay /tmp/alloc_failure.out alloc_failure $?
 fi
 ktap_end

@@ -333,12 +333,12 @@ static void reset_while_waiting(struct vt_dev *d)
  */
 static void refused_behind_a_good_one(struct vt_dev *d)
 {
-	const struct vt_conn impatient = { .timeout = 14, .retry = 0, .rnr_retry = 7, .min_rnr_timer = 1 };
+	const struct vt_conn once = { .timeout = 21, .retry = 0, .rnr_retry = 7, .min_rnr_timer = 1 };
 	enum ibv_wc_status first, second;
 	struct pair p;
 	int err;
 
-	pair_open(&p, d, IBV_QPT_RC, 64, &impatient);
+	pair_open(&p, d, IBV_QPT_RC, 64, &once);
 	{
 		struct ibv_sge good = sge_at(&p, 0, 1024), bad = { (uintptr_t)p.buf, 600, p.mr->lkey ^ 0x5500 };
 		struct ibv_send_wr *at, wr[2] = {

@@ -223,11 +223,10 @@ static void cq_hints(struct vt_dev *d)
 /* An event of @of comes within @ms. No other CQ is armed. */
 static bool event_within(struct pair *p, const struct ibv_cq *of, int ms)
 {
-	struct pollfd fd = { .fd = p->chan->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	void *context;
 
-	if (poll(&fd, 1, ms) != 1 || ibv_get_cq_event(p->chan, &cq, &context))
+	if (!readable(p->chan->fd, ms) || ibv_get_cq_event(p->chan, &cq, &context))
 		return false;
 	ibv_ack_cq_events(cq, 1);
 	if (cq != of)
