@@ -89,7 +89,7 @@ struct roan_mr {
 	struct roan_pbl *pbl_next;
 	u32 max_blocks;		/* FAST: capacity of either list */
 	bool next_valid;
-	spinlock_t map_lock;	/* FAST: pbl, pbl_next, next_valid, FREE to VALID and back; _irqsave, leaf */
+	spinlock_t map_lock;	/* FAST: both pointers, next_valid, FREE to VALID and back; _irqsave, leaf */
 	atomic_t n_mws;		/* bound windows; dereg returns EBUSY while there are any. Negative: no new binds */
 };
 

@@ -346,14 +346,17 @@ static int mr_append_block(struct ib_mr *ibmr, u64 addr)
 	struct roan_mr *mr = to_roan_mr(ibmr);
 	struct roan_pbl *list = mr->pbl_next;
 
-	lockdep_assert_held(&mr->map_lock);
 	if (list->n == mr->max_blocks)
 		return -ENOMEM;
 	list->block[list->n++] = (void *)(uintptr_t)addr;
 	return 0;
 }
 
-/* May run while the region is valid: it fills pbl_next. The LOCAL_INV may be in the same WR chain as the REG_MR. */
+/*
+ * May run while the region is valid: it fills pbl_next. The LOCAL_INV may be in the same WR chain as the REG_MR.
+ * Without the lock, as a list may be long (SMC: 131,072 pages). While next_valid is false, mr_activate() does not use
+ * it.
+ */
 int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned int *offset)
 {
 	struct roan_mr *mr = to_roan_mr(ibmr);
@@ -363,12 +366,15 @@ int roan_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int n, unsigned i
 	if (mr->kind != ROAN_MR_FAST || !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
 	spin_lock_irqsave(&mr->map_lock, flags);
+	mr->next_valid = false;
+	spin_unlock_irqrestore(&mr->map_lock, flags);
 	mr->pbl_next->n = 0;
 	mapped = ib_sg_to_pages(ibmr, sg, n, offset, mr_append_block);
-	mr->next_valid = mapped >= 0;	/* 0: only a part of the first entry was mapped */
 	mr->pbl_next->shift = ilog2(ibmr->page_size);
 	mr->pbl_next->off = ibmr->iova & (ibmr->page_size - 1);
 	mr->pbl_next->length = ibmr->length;
+	spin_lock_irqsave(&mr->map_lock, flags);
+	mr->next_valid = mapped >= 0;	/* 0: only a part of the first entry was mapped */
 	spin_unlock_irqrestore(&mr->map_lock, flags);
 	return mapped;
 }
