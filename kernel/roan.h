@@ -251,6 +251,7 @@ struct roan_qp {
 	u64 pfc_wait_since;		/* ns: when it entered that list; pfc->lock */
 	u64 pfc_waited;			/* ns: total time in that list before @pfc_wait_since; pfc->lock */
 	u8  pfc_blocked_mask;		/* the blocked queues, 1 << enum roan_queue_id; pfc->lock or READ_ONCE() */
+	bool block_self_mcast;		/* it gets no copy of its own multicast datagrams; const */
 	bool comm_est_sent;		/* COMM_EST was raised since the last RESET */
 	bool sq_polled;			/* sq_poller.c polls the send ring, so it needs no doorbell; sq.lock */
 	bool err_pending;		/* ERR requested since the last RESET, which clears it under both queue locks */

@@ -334,13 +334,18 @@ static void qp_mark_extended(struct roan_qp *qp)
 	qp->vqp.comp_mask |= mark;
 }
 
+static uint32_t qp_create_flags(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
+}
+
 static int qp_check_init(const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd)
 		return EINVAL;
-	if (attr->comp_mask & ~known || (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
+	if (attr->comp_mask & ~known || qp_create_flags(attr) & ~IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && !roan_send_ops_ok(attr->qp_type, attr->send_ops_flags))
 		return EOPNOTSUPP;
@@ -425,7 +430,11 @@ struct ibv_qp *roan_create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_att
 		cmd.roan.qp_handle = (uintptr_t)qp;
 		cmd_size = sizeof(cmd);
 	}
-	attr->comp_mask &= ~IBV_QP_INIT_ATTR_CREATE_FLAGS;	/* none is set, and libibverbs' function does not take them */
+	if (qp_create_flags(attr)) {
+		cmd.roan.flags = ROAN_QP_BLOCK_SELF_MCAST;
+		cmd_size = sizeof(cmd);
+	}
+	attr->comp_mask &= ~IBV_QP_INIT_ATTR_CREATE_FLAGS;	/* libibverbs' function does not take them */
 	err = ibv_cmd_create_qp_ex(ctx, &qp->vqp, attr, &cmd, cmd_size, &resp, sizeof(resp));
 	attr->comp_mask = given;
 	if (err)

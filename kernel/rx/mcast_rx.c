@@ -25,6 +25,14 @@ struct roan_mcast *roan_mcast_find(struct roan_dev *dev, const union ib_gid *gid
 	return NULL;
 }
 
+/* The copy for this host of a datagram that @qp has sent: the IP stack marks it, but not on lo. */
+static bool mcast_is_own(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
+{
+	bool from_this_host = rx->skb->pkt_type == PACKET_LOOPBACK || rx->skb->dev->flags & IFF_LOOPBACK;
+
+	return from_this_host && rx->pkt.src_qpn == qp->ib.qp_num;
+}
+
 u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
 {
 	struct roan_mcast_member *m;
@@ -38,10 +46,10 @@ u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
 	list_for_each_entry_rcu(m, &group->members, on_group) {
 		if (!refcount_inc_not_zero(&m->ref->refs))
 			continue;
-		if (roan_pkey_match(rx->pkt.pkey, m->ref->qp->pkey))
-			roan_recv_datagram(m->ref->qp, rx);
-		else
+		if (!roan_pkey_match(rx->pkt.pkey, m->ref->qp->pkey))
 			roan_count(dev, rx_bad_pkey);
+		else if (likely(!m->ref->qp->block_self_mcast) || !mcast_is_own(m->ref->qp, rx))
+			roan_recv_datagram(m->ref->qp, rx);
 		roan_qp_put(m->ref->qp);
 		n++;
 	}

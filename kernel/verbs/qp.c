@@ -98,7 +98,9 @@ static int qp_check_init(const struct roan_qp *qp, const struct ib_qp_init_attr 
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (init->create_flags)
+	if (init->create_flags & ~IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+		return -EOPNOTSUPP;
+	if (qp->block_self_mcast && init->qp_type != IB_QPT_UD)
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
@@ -223,11 +225,12 @@ void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap)
 }
 
 /* An older provider passes no request. No input is left, see roan_udata_no_input(). */
-static int qp_get_handle(struct roan_qp *qp, struct ib_udata *udata)
+static int qp_get_request(struct roan_qp *qp, const struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
 	struct roan_create_qp_req req = {};
 	int err;
 
+	qp->block_self_mcast = init->create_flags & IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (!udata) {
 		qp->handle = (uintptr_t)&qp->ib;
 		return 0;
@@ -235,6 +238,9 @@ static int qp_get_handle(struct roan_qp *qp, struct ib_udata *udata)
 	err = udata->inlen ? roan_udata_in(udata, &req, qp_handle) : 0;
 	udata->inlen = 0;
 	qp->handle = req.qp_handle;
+	qp->block_self_mcast |= req.flags & ROAN_QP_BLOCK_SELF_MCAST;
+	if (!err && (req.flags & ~ROAN_QP_BLOCK_SELF_MCAST || req.reserved))
+		err = -EOPNOTSUPP;
 	return err;
 }
 
@@ -267,7 +273,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	int err;
 
 	qp_init_members(qp, init, udata);
-	err = qp_get_handle(qp, udata) ?: qp_check_init(qp, init);
+	err = qp_get_request(qp, init, udata) ?: qp_check_init(qp, init);
 	if (err)
 		return err;
 	qp->ref = kzalloc(sizeof(*qp->ref), GFP_KERNEL_ACCOUNT);

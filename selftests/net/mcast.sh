@@ -177,6 +177,8 @@ if command -v dumpcap > /dev/null; then
 else
 	ktap_skip "reports on the wire" "no dumpcap"
 fi
+ktap_check "IPv4: a member gets no copy of its own datagrams, if created so" a timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m ::ffff:224.0.1.82 -o
+ktap_check "IPv6: the same" a timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m ff0e::4d:82 -6 -o
 ktap_check "VLANs: joined, received, left" vlans
 ktap_check "a VLAN created after the join, and a VLAN that is deleted" vlans_later
 ktap_check "IPv4 group over link down and up" down_up ::ffff:224.0.1.80 224.0.1.80

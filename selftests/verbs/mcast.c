@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * UD multicast without rdma_cm, which refuses IPv6 groups on RoCE v2. -r: receives on QPs attached to the group and on
- * one that is not. -s: sends datagrams to the group.
- *	mcast -d DEV -m GROUP [-6 | -g GID-INDEX] [-n COUNT] (-r MEMBERS | -s)
+ * one that is not. -s: sends datagrams to the group. -o: members send to the group, one of them without its own copies.
+ *	mcast -d DEV -m GROUP [-6 | -g GID-INDEX] [-n COUNT] (-r MEMBERS | -s | -o)
  */
 #include "verbs_test.h"
 
@@ -18,16 +18,25 @@
 #define OTHER_LID	0xc001
 #define SEED	0x6d63617374ull
 
-static struct ibv_qp *ud_qp(struct vt_dev *d, struct ibv_cq *cq, int depth)
+static struct ibv_qp *ud_qp_with(struct vt_dev *d, struct ibv_cq *cq, int depth, uint32_t create_flags)
 {
-	struct ibv_qp_init_attr a = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD, .cap = { depth, depth, 1, 1, 0 } };
+	struct ibv_qp_init_attr_ex a = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD, .cap = { depth, depth, 1, 1, 0 }, .pd = d->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | (create_flags ? IBV_QP_INIT_ATTR_CREATE_FLAGS : 0),
+		.create_flags = create_flags,
+	};
 	struct vt_conn c = { .type = IBV_QPT_UD };
 	struct vt_addr nobody = { 0 };
-	struct ibv_qp *qp = ibv_create_qp(d->pd, &a);
+	struct ibv_qp *qp = ibv_create_qp_ex(d->ctx, &a);
 
 	if (!qp || vt_qp_init(qp, &c) || vt_qp_connect(d, qp, &c, &nobody))
 		vt_die("UD QP: %s", strerror(errno));
 	return qp;
+}
+
+static struct ibv_qp *ud_qp(struct vt_dev *d, struct ibv_cq *cq, int depth)
+{
+	return ud_qp_with(d, cq, depth, 0);
 }
 
 /* A hop limit of 1: routers must not forward the datagrams. */
@@ -131,16 +140,59 @@ static void receive_all(struct vt_dev *d, const union ibv_gid *group, int member
 	printf("%d datagrams to %d members\n", got, members);
 }
 
+/* Each of two members sends in turn. Both get what the other has sent; only the second one its own datagrams. */
+static void without_own(struct vt_dev *d, const union ibv_gid *group)
+{
+	static uint8_t buf[256];
+	struct ibv_mr *mr = ibv_reg_mr(d->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_sge sge = { (uintptr_t)buf, sizeof(buf), mr ? mr->lkey : 0 }, out = { (uintptr_t)buf, LEN, sge.lkey };
+	struct ibv_ah *ah = group_ah(d, group);
+	int i, k, got[2] = { 0 };
+	struct ibv_qp *qp[2];
+	struct ibv_cq *cq[2];
+	struct ibv_wc wc;
+
+	for (k = 0; k < 2; k++) {
+		cq[k] = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
+		qp[k] = ud_qp_with(d, cq[k], 32, k ? 0 : IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
+		for (i = 0; i < 32; i++)
+			if (ibv_post_recv(qp[k], &(struct ibv_recv_wr) { .sg_list = &sge, .num_sge = 1 },
+					  &(struct ibv_recv_wr *) { NULL }))
+				vt_die("post_recv");
+		if (ibv_attach_mcast(qp[k], group, 0))
+			vt_die("attach: %s", strerror(errno));
+	}
+	for (i = 0; i < 10; i++) {
+		struct ibv_send_wr wr = {
+			.sg_list = &out, .num_sge = 1, .opcode = IBV_WR_SEND, .wr.ud = { ah, 0xffffff, VT_QKEY },
+		}, *bad;
+
+		if (!mr || !ah || ibv_post_send(qp[i % 2], &wr, &bad))
+			vt_die("send %d", i);
+		usleep(2000);
+	}
+	for (k = 1; k >= 0; k--)
+		while (vt_poll(cq[k], &wc, got[k] < (k ? 10 : 5) ? 20000 : 200) && !wc.status)
+			got[k]++;
+	if (got[0] != 5 || got[1] != 10)
+		vt_die("%d datagrams and %d in place of 5 and 10", got[0], got[1]);
+	for (k = 0; k < 2; k++)
+		if (ibv_detach_mcast(qp[k], group, 0) || ibv_destroy_qp(qp[k]) || ibv_destroy_cq(cq[k]))
+			vt_die("destroy");
+	ibv_destroy_ah(ah);
+	ibv_dereg_mr(mr);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = NULL, *text = NULL;
-	bool v6 = false, sender = false;
+	bool v6 = false, sender = false, own = false;
 	int o, members = 1, count = 10, gid_index = -1;
 	union ibv_gid group;
 	struct vt_dev d;
 
 	alarm(120);
-	while ((o = getopt(argc, argv, "d:m:r:n:g:s6")) != -1) {
+	while ((o = getopt(argc, argv, "d:m:r:n:g:so6")) != -1) {
 		switch (o) {
 		case 'd': name = optarg; break;
 		case 'm': text = optarg; break;
@@ -148,6 +200,7 @@ int main(int argc, char **argv)
 		case 'n': count = atoi(optarg); break;
 		case 'g': gid_index = atoi(optarg); break;
 		case 's': sender = true; break;
+		case 'o': own = true; break;
 		case '6': v6 = true; break;
 		default: return 2;
 		}
@@ -155,7 +208,9 @@ int main(int argc, char **argv)
 	if (!text || inet_pton(AF_INET6, text, group.raw) != 1 || members > 7)
 		return 2;
 	vt_open(&d, name, v6, gid_index, 0);
-	if (sender)
+	if (own)
+		without_own(&d, &group);
+	else if (sender)
 		send_all(&d, &group, count);
 	else
 		receive_all(&d, &group, members, count);

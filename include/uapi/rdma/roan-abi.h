@@ -301,8 +301,14 @@ struct roan_modify_srq_resp {		/* cut to resp_size, or filled with zeros */
 	struct roan_ring_desc rq;
 };
 
-struct roan_create_qp_req {		/* may be absent: handle 0 */
+enum roan_qp_flags {
+	ROAN_QP_BLOCK_SELF_MCAST	= 1 << 0,	/* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB; UD only */
+};
+
+struct roan_create_qp_req {		/* may be absent, or end after qp_handle: the rest is 0 */
 	__aligned_u64 qp_handle;	/* of the provider; returned in each CQE of the QP */
+	__u32 flags;			/* enum roan_qp_flags. EOPNOTSUPP: others. EINVAL: an older kernel */
+	__u32 reserved;			/* 0 */
 };
 
 struct roan_create_qp_resp {

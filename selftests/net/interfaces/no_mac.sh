@@ -458,6 +458,7 @@ if has lo && up_again lo; then
 	ktap_check "lo: a device on a veth beside it: each gets its own packets" two_devices
 	ktap_check "lo: a user without CAP_NET_RAW sends to port 4791: refused, counted" unprivileged
 	ktap_check "lo: multicast" mcast_pair ::ffff:239.1.2.3
+	ktap_check "lo: a member gets no copy of its own datagrams, if created so" a timeout 110 "$PROGRAMS/mcast" -d pa -m ::ffff:239.1.2.9 -o
 	ktap_check "lo: IPv6 multicast has no route there: dropped, counted" mcast6_no_route
 	ktap_check "lo: PFC is refused" no_pfc
 	ktap_check "lo: rdma_cm refuses 127.0.0.1" cm_loopback

@@ -391,6 +391,11 @@ static void creation_flags(struct vt_dev *d)
 	vt_ok(!qp && errno == EOPNOTSUPP, "creation flags of a QP: one that the device lacks is EOPNOTSUPP");
 	if (qp)
 		ibv_destroy_qp(qp);
+	init.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	qp = ibv_create_qp_ex(d->ctx, &init);
+	vt_ok(!qp && errno == EOPNOTSUPP, "creation flags of a QP: for multicast, on RC, is EOPNOTSUPP");
+	if (qp)
+		ibv_destroy_qp(qp);
 	ibv_destroy_cq(cq);
 }
 
