@@ -94,8 +94,9 @@ static bool routes_choose(const struct roan_dev *dev)
 /*
  * What this host's administrator allows. dst_mtu() may be less, by an ICMP report, which any host can forge and which
  * the IP stack remembers for 10 minutes, or by a router advertisement. A QP cannot send shorter packets, and on a path
- * that is narrow they would be lost anyway: so what the network says does not count, as with adapters. IPsec leaves
- * less than the interface has; the route is then one with the transformation, and its reports count. RCU
+ * that is narrow they would be lost anyway: so what the network says does not count, as with adapters. One exception:
+ * an advertisement lowers the MTU of routes by hand that do not lock it. IPsec leaves less than the interface has; the
+ * route is then one with the transformation, and its reports count. RCU
  */
 static u32 configured_mtu(const struct dst_entry *dst, bool ipv6)
 {
@@ -106,7 +107,7 @@ static u32 configured_mtu(const struct dst_entry *dst, bool ipv6)
 		return dst_mtu(dst);
 	if (ipv6) {
 		from = rcu_dereference(container_of(dst, struct rt6_info, dst)->from);
-		mtu = from ? from->fib6_pmtu : 0;
+		mtu = from && from->fib6_protocol != RTPROT_RA ? from->fib6_pmtu : 0;
 	} else {
 		mtu = dst_metric_raw(dst, RTAX_MTU);
 	}

@@ -278,13 +278,14 @@ mtu_by_hand() { # OWN PEER BYTES [OPTIONS]
 	return $rc
 }
 
-# advertise BYTES: h2 sends a router advertisement with that MTU, which makes no route.
+# advertise BYTES [SECONDS]: h2 sends a router advertisement with that MTU. It makes a default route for so long, or none.
 advertise() {
-	on h2 "$PY" - "$1" << 'END'
+	on h2 "$PY" - "$@" << 'END'
 import socket, struct, sys
+lifetime = int(sys.argv[2]) if sys.argv[2:] else 0
 raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
 raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
-raw.sendto(struct.pack(">BBHBBHII", 134, 0, 0, 0, 0, 0, 0, 0) + struct.pack(">BBHI", 5, 1, 0, int(sys.argv[1])),
+raw.sendto(struct.pack(">BBHBBHII", 134, 0, 0, 0, 0, lifetime, 0, 0) + struct.pack(">BBHI", 5, 1, 0, int(sys.argv[1])),
            ("ff02::1", 0, 0, socket.if_nametoindex("v2")))
 END
 }
@@ -293,6 +294,22 @@ advertised() { # IPv6 packets to any host may have 1280 bytes, says a neighbour
 	advertise 1280 && wait_for 60 on h1 grep -qx 1280 /proc/sys/net/ipv6/conf/v1/mtu && logged_report carry -6
 	rc=$?
 	on h1 sh -c "echo 4200 > /proc/sys/net/ipv6/conf/v1/mtu"
+	return $rc
+}
+
+# B has an address outside of the network. A reaches it by the route that the advertisement makes.
+by_advertised_route() {
+	on h1 ip -6 route show default | grep -q "proto ra" && on h1 ip route get fd99::1 | grep -q via
+}
+advertised_route() {
+	local rc
+	on h1 sysctl -q -w net.ipv6.conf.v1.accept_ra=2 && b ip addr add fd99::1/128 dev v2 nodad && b ip addr del $BIP6/64 dev v2 &&
+		b ip route add $AIP6 dev v2 src fd99::1 && wait_for 60 gid_index "$BDEV" fd99::1 h2 && advertise 1280 1000 &&
+		wait_for 60 by_advertised_route && logged_report carry -6
+	rc=$?
+	on h1 sh -c "echo 4200 > /proc/sys/net/ipv6/conf/v1/mtu; ip -6 route flush proto ra"
+	b ip route del $AIP6 dev v2
+	b ip addr add $BIP6/64 dev v2 nodad && b ip addr del fd99::1/128 dev v2 && wait_for 60 gid_index "$BDEV" $BIP6 h2
 	return $rc
 }
 
@@ -496,6 +513,7 @@ if group mtu true; then
 		forget_reports
 	done
 	ktap_check "IPv6: a neighbour advertises a smaller MTU: none is dropped" advertised
+	ktap_check "IPv6: the same, and a default route with it: none is dropped by that" advertised_route
 fi
 if group route routers; then
 	ktap_check "two routers: data of many operations, path MTU 1024" routed carry -m 1024
