@@ -88,7 +88,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	return err;
 }
 
-/* When this returns, no upcall runs and none will start. */
+/* When this returns, no comp_handler() runs and none will start. */
 static void cq_stop_upcalls(struct roan_cq *cq)
 {
 	spin_lock_bh(&cq->upcall_lock);
@@ -97,8 +97,8 @@ static void cq_stop_upcalls(struct roan_cq *cq)
 }
 
 /*
- * A consumer's upcall may be work of the core, which polls and arms this CQ. ib_free_cq() has cancelled the work, but
- * an upcall may have queued it again; SMB Direct's server calls ib_destroy_cq(), which does not cancel it.
+ * comp_handler() may queue work of the core, which polls and arms this CQ. ib_free_cq() has cancelled the work, but it
+ * may be queued again; SMB Direct's server calls ib_destroy_cq(), which does not cancel it.
  */
 int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {

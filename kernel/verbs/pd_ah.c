@@ -38,7 +38,7 @@ static int av_ifindex(const struct ib_gid_attr *attr)
 
 /*
  * A flow label or @entropy always gives the same port; different ones are spread over the range (RoCEv2 annex). A value
- * of more than 20 bits is none: UCX sets ~0 for all its QPs, with which all traffic of two hosts would be one flow.
+ * of more than 20 bits gives none: UCX sets ~0 for all its QPs, with which all traffic of two hosts would be one flow.
  */
 static u16 av_source_port(u32 flow_label, u32 entropy)
 {

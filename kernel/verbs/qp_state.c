@@ -41,7 +41,7 @@ static void qp_set_state(struct roan_qp *qp, enum ib_qp_state state)
 /*
  * A message may have completed here while the CPU that received it has not yet sent the ACK, or goes on with messages
  * behind it. Without an ACK the peer would repeat it to a QP that does not answer, and report an error for what has
- * arrived. READ responses that are due leave first, if nothing holds them back: no rate, pause or missing page.
+ * arrived. READ responses that are due leave first, if nothing holds them back, such as the rate, a pause or a page.
  */
 static void qp_stop_responding(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock) __must_hold(&qp->rq.lock)
