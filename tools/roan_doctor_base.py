@@ -56,6 +56,8 @@ CODES = {
     "nat": (FAULT, "a rule rewrites addresses or ports of RoCE packets; their ICRC covers both", "exempt udp dport 4791 from it"),
     "ecn-mangled": (FAULT, "a rule overwrites the ECN bits, so congestion control does not learn of marks", "remove it, or let it set only the DSCP"),
     "conntrack-full": (FAULT, "the connection tracking table is full: packets of new flows are dropped, and of queue pairs that were idle for 30 s", "sysctl -w net.netfilter.nf_conntrack_max={double}; or exempt RoCE: udp dport 4791 notrack"),
+    "neighbours-full": (FAULT, "the neighbour table of all network namespaces is full: packets to hosts that are not in it are dropped (tx_dropped)",
+                        "sysctl -w net.{family}.neigh.default.gc_thresh3={double} net.{family}.neigh.default.gc_thresh2={most}, in the first namespace"),
     "rp-filter": (FAULT, "strict reverse path filtering, and another interface is in the same subnet: packets that arrive here may be dropped",
                   "sysctl -w net.ipv4.conf.{netdev}.rp_filter=2 net.ipv4.conf.all.rp_filter=2"),
     "arp-flux": (ADVICE, "another interface is in the same network, and answers ARP for this one's address: packets may come by the wrong one, and are refused (rx_wrong_interface)",

@@ -105,6 +105,21 @@ def conntrack(d, links):
         yield Finding("conntrack-full", "conntrack", "%d of %d" % (count, most), double=2 * most)
 
 
+def neighbour_table(d, links):
+    """Common to all network namespaces, shown in the first one only."""
+    for table, family in ("arp_cache", "ipv4"), ("ndisc_cache", "ipv6"):
+        most = number("proc/sys/net", family, "neigh/default/gc_thresh3")
+        if not most or not os.path.exists(below("proc/net/stat", table)):
+            continue
+        with open(below("proc/net/stat", table)) as f:
+            titles, *cpus = (line.split() for line in f)
+        entries = int(cpus[0][titles.index("entries")], 16)
+        refused = sum(int(c[titles.index("table_fulls")], 16) for c in cpus)
+        # Permanent entries are counted in the first, and have no limit.
+        if refused and entries >= most - most // 50:
+            yield Finding("neighbours-full", table, "%d of %d, %d refused" % (entries, most, refused), family=family, most=most, double=2 * most)
+
+
 def neighbours(d, links):
     """Other interfaces that have an address in a subnet of this one's."""
     def networks(i):
@@ -276,5 +291,5 @@ def switch(d, links):
 
 
 # Functions of a device and the interfaces of its namespace. Each yields findings, or raises NotChecked.
-CHECKS = [link, address, mtu, firewall, conntrack, multihomed, multipath, offload, wrong_packets, adapter, receive_queues, interrupts,
+CHECKS = [link, address, mtu, firewall, conntrack, neighbour_table, multihomed, multipath, offload, wrong_packets, adapter, receive_queues, interrupts,
           numa, pfc, switch]

@@ -94,6 +94,10 @@ def healthy_cases():
     case("lo", set(), "ip addr add 10.99.0.1/32 dev lo", "ip addr del 10.99.0.1/32 dev lo; rdma link del roan_lo")
     case("veth", set(), LIB + "ip netns add c0; ip link add va mtu 1500 type veth peer name eth0 mtu 1500 netns c0; ip addr add 10.11.0.1/24 dev va;"
          "ip -n c0 addr add 10.11.0.2/24 dev eth0; ip -n c0 link set eth0 up; ip -n c0 link set lo up; ip link set va up; link_add roan_v va", "")
+    most = sh("cat /proc/sys/net/ipv4/neigh/default/gc_thresh3").strip()
+    case("the neighbour table is full", {"neighbours-full"},
+         "ping -qc1 10.11.0.2; sysctl -qw net.ipv4.neigh.default.gc_thresh3=1; ping -qc1 -W1 10.11.0.77; true",
+         "sysctl -qw net.ipv4.neigh.default.gc_thresh3=%s" % most)
     case("the other end of the veth is down", {"no-carrier"}, "ip -n c0 link set eth0 down", "ip -n c0 link set eth0 up")
     case("the only device's interface is in a container", {"no-device"}, LIB + "rdma link del roan_v; link_add roan_c eth0 c0", "")
     case("container", set(), ns="c0")
