@@ -47,10 +47,10 @@ CODES = {
     # the interface
     "link-down": (FAULT, "the interface is down", "ip link set {netdev} up"),
     "no-carrier": (FAULT, "the interface has no carrier", "connect the cable, or bring the other end up"),
-    "no-ip": (FAULT, "the interface has no IP address, so the device has no GID", "ip addr add ADDRESS/LENGTH dev {netdev}"),
+    "no-ip": (FAULT, "the interface has no IP address, so the device has no GID by which it can send", "ip addr add ADDRESS/LENGTH dev {netdev}"),
     "link-local-only": (ADVICE, "the only GIDs are link-local: peers behind a router cannot be reached, rdma_cm needs a scope", "ip addr add ADDRESS/LENGTH dev {netdev}"),
     "lo-address": (ADVICE, "lo has only 127.0.0.1 and ::1, which rdma_cm refuses", "ip addr add 10.99.0.1/32 dev lo"),
-    "mtu-low": (FAULT, "the interface's MTU is below 1280: IPv6 is off, and the path MTU is 512 or less", "ip link set {netdev} mtu 4200, at least 1500"),
+    "mtu-low": (FAULT, "the interface's MTU is below 1280: IPv6 is off, and the path MTU is at most 1024 (below 1116: 512)", "ip link set {netdev} mtu 4200, at least 1500"),
     "firewall-drop": (FAULT, "a rule drops UDP packets of port 4791", "{remedy}"),
     "firewall-maybe": (ADVICE, "a rule may drop UDP packets of port 4791, depending on what is not known here (addresses, marks, rates)", "allow udp dport 4791 before it"),
     "nat": (FAULT, "a rule rewrites addresses or ports of RoCE packets; their ICRC covers both", "exempt udp dport 4791 from it"),
@@ -86,7 +86,7 @@ CODES = {
     "gpu-memory": (ADVICE, "memory of a GPU cannot be registered", "roan gpu"),
     "tool-missing": (FAULT, "the rdma tool is missing", "apt install iproute2 (Fedora: dnf install iproute)"),
     # with --peer
-    "peer-unreachable": (FAULT, "the doctor at the peer does not answer", "start it there: roan doctor --listen; allow TCP and UDP port {port}"),
+    "peer-unreachable": (FAULT, "the doctor at the peer does not answer", "start it there: roan doctor --listen; allow TCP and UDP port {port}, TCP ports 18592 and 18593"),
     "peer-no-device": (FAULT, "no roan device has the address by which the peer is reached", "rdma link add at {side}, on the interface of that address"),
     "mtu-mismatch": (FAULT, "the MTUs of the two interfaces differ: messages longer than the smaller one are lost, or QPs refuse to connect", "ip link set {netdev} mtu {mtu} at {side}"),
     "path-mtu": (FAULT, "packets of the size of both interfaces' MTU do not pass the path", "raise the MTU of what is between the hosts to {mtu} at least, or lower that of both interfaces"),

@@ -139,7 +139,7 @@ def allowed():
     except PermissionError:		# root of a container that may not look at its first process
         return
     if not same:
-        raise Refused("links come back in the first network namespace only; in this one: rdma link add DEV type roan netdev IF")
+        raise Refused("devices come back in the first network namespace only; in this one: rdma link add DEV type roan netdev IF")
 
 
 def free_name(taken):
