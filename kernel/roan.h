@@ -204,6 +204,7 @@ static inline u32 roan_resp_resources(u8 max_dest_rd_atomic)
 	return max_dest_rd_atomic ? roundup_pow_of_two(max_dest_rd_atomic) : 0;
 }
 
+/* Up to 2 KiB, a slab of the kernel, also with a somewhat larger struct ib_qp: verbs/scale.sh measures an idle QP. */
 struct roan_qp {
 	struct ib_qp ib;
 	struct roan_dev *dev;
@@ -222,10 +223,11 @@ struct roan_qp {
 	u8  mtu_shift;
 	u8  ext_version;		/* sent to the peer: ROAN_EXT_VERSION, or 0. Set at INIT->RTR */
 	u16 pkey;
+	u8  min_rnr_timer;
+	bool block_self_mcast;		/* it gets no copy of its own multicast datagrams; const */
 	u32 qkey;
 	u32 dest_qpn;
 	u32 access;			/* remote access allowed, IB_ACCESS_REMOTE_* */
-	u8  min_rnr_timer;
 	struct roan_av __rcu *av;	/* connected QPs; replaced under both queue locks and mutex; see roan_qp_av() */
 	struct roan_cq *scq, *rcq;
 	struct roan_srq *srq;
@@ -235,8 +237,8 @@ struct roan_qp {
 	struct roan_mem_charge charge;	/* for the WQE shadow and the requester's state, at their largest */
 	struct roan_mem_charge resp_charge;	/* for the responder resources; mutex */
 	struct roan_qp_attr attr;
+	u32 n_mcast;			/* number of @mcast */
 	struct list_head mcast;		/* struct roan_mcast_member; the core destroys no QP that has any. mcast.c */
-	u32 n_mcast;			/* their number */
 	/*
 	 * The QP's algorithm: 1 + enum roan_cc_algo, or 0: the device's. With ROAN_CC_PINNED if the administrator
 	 * chose. mutex; READ_ONCE() without
@@ -246,12 +248,11 @@ struct roan_qp {
 	u32 admin_rate_cap;		/* kbit/s; 0: none. mutex; READ_ONCE() without */
 	struct roan_peer *peer;		/* of an RC QP that is connected to roan; referenced; mutex and sq.lock */
 	struct roan_limiter *limiter;	/* qp_rate.h; NULL until needed, then kept until the QP is destroyed */
-	struct roan_fault_list faults;	/* odp_fault.c */
+	struct roan_fault_list *faults;	/* odp_fault.c; const */
 	struct list_head pfc_link;	/* pfc_rx.c: list of QPs blocked by PFC; holds a reference; pfc->lock */
 	u64 pfc_wait_since;		/* ns: when it entered that list; pfc->lock */
 	u64 pfc_waited;			/* ns: total time in that list before @pfc_wait_since; pfc->lock */
 	u8  pfc_blocked_mask;		/* the blocked queues, 1 << enum roan_queue_id; pfc->lock or READ_ONCE() */
-	bool block_self_mcast;		/* it gets no copy of its own multicast datagrams; const */
 	bool comm_est_sent;		/* COMM_EST was raised since the last RESET */
 	bool sq_polled;			/* sq_poller.c polls the send ring, so it needs no doorbell; sq.lock */
 	bool err_pending;		/* ERR requested since the last RESET, which clears it under both queue locks */

@@ -91,6 +91,7 @@ struct roan_sq {
 	/* array of struct roan_wqe_shadow, one per work request not retired; same indices as req.work */
 	void *shadow;
 	u32 shadow_size;	/* bytes of one element */
+	u32 timed_index;	/* of the request that is timed, if @timed_since */
 	struct roan_requester req;
 	struct roan_dst_cache flow;
 	struct roan_inflight_limit inflight_limit;
@@ -112,7 +113,6 @@ struct roan_sq {
 	/* Values of the requester's counters that are already added to the device's counters. */
 	u32 seen_resent, seen_timeouts, seen_rto, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale;
 	u64 timed_since;	/* ns: one request at a time is timed, request_time.c; 0: none is */
-	u32 timed_index;
 };
 
 struct roan_rq {

@@ -4,7 +4,7 @@
  * Decides which memory a key names, which QP may access it and how, and how a page fault is resolved.
  * Does not decide what a packet means, its PSN, or what the requester and responder do about an error or a page fault.
  * Locks: spinlocks (win->lock, mr->map_lock and those of each file) are leaves, but share->lock is taken under
- * qp->faults.lock; mutexes stay inside mem/.
+ * qp->faults->lock; mutexes stay inside mem/.
  * Contexts: checks and copies run in softirq or process context and never sleep; (de)registration is process context.
  */
 #ifndef ROAN_MEM_H
@@ -282,7 +282,7 @@ void roan_odp_share_put(struct roan_odp_share *share);	/* process context; NULL 
 u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 /* The access succeeded: deletes the record of an earlier failed fault of the same range. */
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
-void roan_fault_list_init(struct roan_fault_list *faults);	/* of a QP */
+struct roan_fault_list *roan_fault_list_alloc(struct roan_qp *qp);	/* kfree() it; NULL: no memory */
 void roan_odp_cancel(struct roan_qp *qp);	/* @qp retries no access: drops the references of its faults */
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs);

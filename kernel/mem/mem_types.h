@@ -123,9 +123,10 @@ struct roan_fault_run {
 
 /* Page faults of a QP: pending, or failed and not yet reported to the retried request. */
 struct roan_fault_list {
+	struct roan_qp *qp;	/* const */
 	spinlock_t lock;	/* _bh; only share->lock is taken under it */
-	struct list_head list;
 	u32 n;
+	struct list_head list;
 	struct roan_fault_run run[2];	/* [1]: faults for writing */
 	struct timer_list retry;	/* no memory for a fault: resumes the QP; holds a QP reference while pending */
 };

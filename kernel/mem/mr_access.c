@@ -181,7 +181,7 @@ static u32 range_fault(struct roan_qp *qp, const struct mr_range *range, u32 len
 {
 	if (verr == ROAN_VERR_PENDING)
 		return roan_odp_request_fault(range->mr, qp, range->off, len, write);
-	if (!verr && unlikely(!list_empty(&qp->faults.list)))
+	if (!verr && unlikely(!list_empty(&qp->faults->list)))
 		roan_odp_fault_done(range->mr, qp, range->off, len, write);
 	return verr;
 }

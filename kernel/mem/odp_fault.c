@@ -38,7 +38,7 @@ static const u32 max_running[ROAN_ODP_JOBS] = { [ROAN_ODP_FAULT] = 16, [ROAN_ODP
 
 struct odp_fault {
 	struct work_struct work;
-	struct list_head link;	/* qp->faults.list, faults->lock; empty: cancelled, or a prefetch */
+	struct list_head link;	/* qp->faults->list, faults->lock; empty: cancelled, or a prefetch */
 	struct list_head queue;	/* share->waiting or share->running; share->lock */
 	struct roan_odp_share *share;	/* the region's: valid while the fault waits or runs */
 	struct roan_odp *odp;	/* referenced while running; while waiting roan_odp_cancel_region() removes the fault */
@@ -107,7 +107,7 @@ static bool fault_has_slot(struct roan_fault_list *faults)
 /* The worker has taken @fault's reference of @qp. @fault may be freed when this returns. */
 static void fault_finish(struct odp_fault *fault, struct roan_qp *qp, bool failed)
 {
-	struct roan_fault_list *faults = &qp->faults;
+	struct roan_fault_list *faults = qp->faults;
 
 	spin_lock_bh(&faults->lock);
 	if (list_empty(&fault->link)) {
@@ -289,7 +289,7 @@ static u64 prefetch_len(struct roan_fault_run *run, u32 key, u64 pos, u64 len)
 }
 
 static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, enum roan_odp_access want)
-	__must_hold(&qp->faults.lock)
+	__must_hold(&qp->faults->lock)
 {
 	struct odp_fault *fault = fault_alloc(mr->odp, mr->key.key, ROAN_ODP_FAULT, pos, len, want,
 					      GFP_ATOMIC | __GFP_NOWARN);
@@ -298,9 +298,9 @@ static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len
 		return false;
 	roan_qp_get(qp);
 	fault->qp = qp;
-	fault->behind = prefetch_len(&qp->faults.run[want == ROAN_ODP_WRITE], mr->key.key, pos, len);
-	list_add_tail(&fault->link, &qp->faults.list);
-	qp->faults.n++;
+	fault->behind = prefetch_len(&qp->faults->run[want == ROAN_ODP_WRITE], mr->key.key, pos, len);
+	list_add_tail(&fault->link, &qp->faults->list);
+	qp->faults->n++;
 	roan_count(qp->dev, page_faults);
 	spin_lock(&fault->share->lock);
 	share_add(fault->share, fault);
@@ -312,7 +312,7 @@ static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len
 
 static void retry_timer_fn(struct timer_list *timer)
 {
-	struct roan_qp *qp = container_of(timer, struct roan_qp, faults.retry);
+	struct roan_qp *qp = container_of(timer, struct roan_fault_list, retry)->qp;
 
 	roan_defer(&qp->deferred, ROAN_DEFER_RESTART);
 	roan_qp_put(qp);
@@ -321,20 +321,26 @@ static void retry_timer_fn(struct timer_list *timer)
 static void fault_retry_later(struct roan_qp *qp)
 {
 	roan_qp_get(qp);
-	if (mod_timer(&qp->faults.retry, jiffies + RETRY_JIFFIES))
+	if (mod_timer(&qp->faults->retry, jiffies + RETRY_JIFFIES))
 		roan_qp_put(qp);	/* it was pending and has a reference */
 }
 
-void roan_fault_list_init(struct roan_fault_list *faults)
+struct roan_fault_list *roan_fault_list_alloc(struct roan_qp *qp)
 {
+	struct roan_fault_list *faults = kzalloc(sizeof(*faults), GFP_KERNEL_ACCOUNT);
+
+	if (!faults)
+		return NULL;
+	faults->qp = qp;
 	spin_lock_init(&faults->lock);
 	INIT_LIST_HEAD(&faults->list);
 	timer_setup(&faults->retry, retry_timer_fn, 0);
+	return faults;
 }
 
 u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
-	struct roan_fault_list *faults = &qp->faults;
+	struct roan_fault_list *faults = qp->faults;
 	u32 verr = ROAN_VERR_PENDING;
 	struct odp_fault *fault;
 
@@ -353,7 +359,7 @@ u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 
 
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
 {
-	struct roan_fault_list *faults = &qp->faults;
+	struct roan_fault_list *faults = qp->faults;
 	struct odp_fault *fault;
 
 	spin_lock_bh(&faults->lock);
@@ -393,7 +399,7 @@ static void fault_cancel(struct roan_fault_list *faults, struct odp_fault *fault
 /* @odp: only faults of this region; NULL: all */
 static void faults_cancel(struct roan_qp *qp, const struct roan_odp *odp)
 {
-	struct roan_fault_list *faults = &qp->faults;
+	struct roan_fault_list *faults = qp->faults;
 	struct odp_fault *fault, *next;
 
 	spin_lock_bh(&faults->lock);

@@ -210,6 +210,7 @@ static void qp_free_queues(struct roan_qp *qp)
 	kfree(qp->rq.resp.resp_res);
 	kfree(qp->rq.resp.early_set);
 	kfree(qp->rq.np_ports);
+	kfree(qp->faults);
 	roan_dst_cache_reset(&qp->rq.flow);
 	roan_mem_uncharge(&qp->charge);
 	roan_mem_uncharge(&qp->resp_charge);
@@ -259,7 +260,6 @@ static void qp_init_members(struct roan_qp *qp, const struct ib_qp_init_attr *in
 	qp->srq = init->srq ? to_roan_srq(init->srq) : NULL;
 	INIT_LIST_HEAD(&qp->pfc_link);
 	INIT_LIST_HEAD(&qp->mcast);
-	roan_fault_list_init(&qp->faults);
 	roan_inflight_limit_init(&qp->sq.inflight_limit);
 	roan_inflight_limit_init(&qp->rq.inflight_limit);
 	mutex_init(&qp->mutex);
@@ -284,6 +284,10 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	roan_tx_inflight_init(qp->ref);
 	roan_deferred_setup(&qp->deferred, &qp->ref->refs, qp_run_deferred);
 
+	err = -ENOMEM;
+	qp->faults = roan_fault_list_alloc(qp);
+	if (!qp->faults)
+		goto err_free;
 	err = qp_create_queues(qp, init, &resp);
 	if (err)
 		goto err_free;

@@ -18,7 +18,7 @@ trap 'exit 130' INT TERM HUP
 
 # Of the row's words NAME=VALUE go into the script's environment, options to run.sh, and the rest to the script.
 guest() { # LAB SECONDS SCRIPT [WORD...]
-	local lab=$1 seconds=$2 script=$3 rc w args=() opts=()
+	local lab=$1 seconds=$2 script=$3 rc w args=() opts=() allocator=(-k slub_debug=FZP)
 	shift 3
 	for w; do
 		case $w in
@@ -33,8 +33,10 @@ guest() { # LAB SECONDS SCRIPT [WORD...]
 	if [[ $lab == qemu* ]]; then
 		export STRICT=1				# same flags as lint.sh, so that its build is reused
 	fi
-	# A stock kernel has no KASAN, but checks every object of its allocator: 5 % of the time. Not where the row measures.
-	[[ $lab != qemu* || " $* " == *" ICOUNT=y "* ]] || opts+=(-k slub_debug=FZP)
+	# A stock kernel has no KASAN, but checks every object of its allocator: 5 % of the time, and twice the memory. Not where
+	# the row measures.
+	[[ $lab == qemu* && " $* " != *" ICOUNT=y "* && " $* " != *" -kslub_debug="* ]] || allocator=()
+	opts+=("${allocator[@]}")
 	if [[ $lab != uml* ]]; then
 		# trixie's QEMU takes a quarter less CPU time. If its root cannot be made, do not try again for each
 		# row.

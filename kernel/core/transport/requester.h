@@ -251,6 +251,7 @@ struct roan_requester {
 	u32 start_window;	/* like cfg.psn_window, but small at first and after a timeout (slow start) */
 	u32 since_ackreq;	/* packets sent since the last one with AckReq */
 	u32 rd_outstanding;	/* READs, atomics, FLUSHes and ATOMIC_WRITEs sent and not responded to */
+	u32 timed_psn;		/* of the packet that is timed, if @timed_at */
 
 	u64 ack_timer_base_ns;	/* ns: start of the ACK timeout; 0: nothing outstanding */
 	u64 rnr_until;		/* ns: no packet is sent before; 0: no RNR wait */
@@ -264,7 +265,6 @@ struct roan_requester {
 	/* ns: when packet @timed_psn, which requests a response, was sent; 0: no packet is timed */
 	u64 timed_at;
 	u64 new_rtt_ns;		/* ns: measured since roan_requester_take_rtt(); 0: none */
-	u32 timed_psn;
 	u32 rto_probe_psn;
 	u32 local_err_idx;	/* valid if @local_err: oldest work request that failed locally */
 	u32 refused_psn;	/* valid if @refused: of a request that the peer has refused, so that its QP failed */
