@@ -127,11 +127,12 @@ const char *roan_crc_name(void);	/* of the CRC method in use */
  * Contexts: P process (verbs, sysfs, netlink, workers), D doorbell (an ioctl of the poster), S softirq (receive,
  * deferred work), T soft hrtimer. Nothing runs in hard interrupts except skb destructors and what a kernel
  * consumer calls with interrupts off: post_send(), post_recv(), post_srq_recv(), poll_cq(), req_notify_cq(),
- * map_mr_sg(). These take irqsave locks only (post_lock, poll_lock, map_lock); with interrupts off post_send()
- * defers the sending.
+ * map_mr_sg(), create_ah(), destroy_ah(). These take irqsave locks only (post_lock, poll_lock, map_lock, that of
+ * dev->ahs); with interrupts off post_send() defers the sending.
  *
  * Order, outermost first. "x -> a, b": a and b are taken under x, not under one another.
  *	qp->mutex -> sq.lock -> rq.lock -> srq->lock
+ *	qp->mutex -> peers_mutex, retained_lock
  *	sq.lock, rq.lock -> cq->lock
  *	sq.lock, rq.lock -> limiter->lock -> lock of a CPU's pacing queue
  *	sq.lock, rq.lock -> pfc->lock
@@ -139,7 +140,7 @@ const char *roan_crc_name(void);	/* of the CRC method in use */
  *	sq.lock, rq.lock -> a key held by this CPU -> window->lock, chunk->lock, faults->lock, atomics (iomem.c)
  *	faults->lock -> share->lock (odp_fault.c)
  *	sq.lock -> poller->lock
- *	sq.lock -> mr->map_lock
+ *	sq.lock, rq.lock -> mr->map_lock
  *	post_lock -> srq->lock; poll_lock -> cq->lock: only where a queue is resized
  *	writers (mcast.c), adding (device.c) -> RTNL
  *	adding (device.c) -> net_mutex, devices_lock

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Parse state of a received skb: on the stack of the receive hook, or a copy in odp_rxqueue.c while a page fault is
- * pending.
+ * pending, or in rx_early.c while an earlier request is missing.
  */
 #ifndef ROAN_RX_CTX_H
 #define ROAN_RX_CTX_H

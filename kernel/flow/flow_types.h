@@ -51,7 +51,10 @@ struct roan_tx_inflight {
  */
 #define ROAN_TX_INFLIGHT_ALIGN	128
 
-/* Bytes of a device's packets that are queued behind page faults (odp_rxqueue.c), in all and per priority. */
+/*
+ * Bytes of a device's packets that wait. @bytes: behind page faults (odp_rxqueue.c) or for a missing one (rx_early.c).
+ * @of_prio: behind page faults only, which decides about pause frames.
+ */
 struct roan_odp_rxq {
 	atomic_t bytes;
 	atomic_t of_prio[ROAN_PRIORITIES];

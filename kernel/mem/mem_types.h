@@ -136,8 +136,8 @@ enum roan_odp_job { ROAN_ODP_FAULT, ROAN_ODP_PREFETCH, ROAN_ODP_JOBS };
 
 /*
  * One user's part, on one device, of what on-demand paging shares among all users: workers, queued prefetches, bytes of
- * packets behind page faults. A page fault may last for ever, as the user may supply the page. It is counted here until
- * it ends, also when its region, QP and context are gone. odp_share.c
+ * packets that wait (flow_types.h). A page fault may last for ever, as the user may supply the page. It is counted here
+ * until it ends, also when its region, QP and context are gone. odp_share.c
  */
 struct roan_odp_share {
 	struct list_head link;		/* all shares; odp_share.c: shares_lock */

@@ -31,7 +31,10 @@ void roan_recv_response(struct roan_qp *qp, struct roan_rx_ctx *rx);
 void roan_recv_datagram(struct roan_qp *qp, struct roan_rx_ctx *rx);
 /* Counts and traces a packet that @dev refuses: @why. @qpn: 0 if it was not read. @dev NULL: none is there to count. */
 void roan_rx_refuse(struct roan_dev *dev, const struct roan_rx_ctx *rx, u32 qpn, enum roan_counter why);
-/* Calls roan_recv_datagram() for every member and returns their number. softirq */
+/*
+ * Calls roan_recv_datagram() for every member, but for those with another P_Key and those that want no copy of their
+ * own datagram. Returns the number of all members. softirq
+ */
 u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx);
 
 /* ---- rx_packet.c ---- */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The ib_device: its attributes, and how it is created (`rdma link add`) and removed (netdev unregistered, `rdma link
- * del`, module unload). Implements no verb: the table at the end names the function of each.
+ * del`, module unload). Of the verbs it has the queries of device and port: the table at the end names the function of
+ * each.
  */
 #include <linux/module.h>
 #include <linux/rtnetlink.h>

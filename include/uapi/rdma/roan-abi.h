@@ -27,7 +27,7 @@
  * A ring is one mapping: the control block first, then slot_count slots of slot_size bytes at slots_offset. The two
  * rings of a QP may share a mapping (ROAN_FEATURE_ONE_MAPPING).
  *
- *   user line   -- written only by the user
+ *   user line   -- written only by the user; by the kernel before a resized CQ or SRQ uses the ring
  *   kernel line -- written only by the kernel
  *
  * Indices are free-running 32-bit counters; slot = index & (slot_count - 1). An index is stored with release and loaded
@@ -340,8 +340,8 @@ enum roan_qp_doorbell_attrs {
 
 /*
  * Congestion control of one QP: method ROAN_METHOD_QP_CC. EINVAL: no such algorithm. EOPNOTSUPP: the algorithm does not
- * work with this type of QP. EPERM: the administrator has chosen. EPROTONOSUPPORT: the kernel does not have this
- * method.
+ * work with this type of QP. EPERM: the administrator has chosen, or lets no program choose (program_algo 0).
+ * EPROTONOSUPPORT: the kernel does not have this method.
  */
 enum roan_qp_cc_attrs {
 	ROAN_ATTR_QP_CC_HANDLE = 0x1000,	/* handle of the QP, in */
@@ -422,13 +422,14 @@ enum roan_vendor_err {
 	ROAN_VERR_BAD_OPCODE	= 1,	/* opcode unknown, or not allowed on this QP type */
 	ROAN_VERR_BAD_FLAGS	= 2,	/* unknown flag, or inline data with an opcode that does not allow it */
 	ROAN_VERR_BAD_SGE	= 3,	/* too many scatter entries; receive: or their total length overflows */
-	ROAN_VERR_TOO_LONG	= 4,	/* too long for the port, the QP type, the slot or the receive WQE */
+	/* too long for the port, the QP type, the slot or the receive WQE; an atomic: not of its 8 bytes */
+	ROAN_VERR_TOO_LONG	= 4,
 	ROAN_VERR_BAD_KEY	= 5,	/* no such key, or a stale one */
 	ROAN_VERR_BAD_PD	= 6,
 	ROAN_VERR_BAD_ACCESS	= 7,
 	ROAN_VERR_BAD_RANGE	= 8,	/* outside the region, or address overflow */
 	ROAN_VERR_BAD_AH	= 9,
-	ROAN_VERR_RING		= 10,	/* inconsistent ring indices */
+	ROAN_VERR_RING		= 10,	/* inconsistent ring indices: an event, no completion */
 	ROAN_VERR_PEER_NAK	= 11,	/* the peer sent a NAK */
 	ROAN_VERR_PROTOCOL	= 12,	/* a packet of the peer violates the protocol */
 	ROAN_VERR_UNALIGNED	= 13,

@@ -420,9 +420,9 @@ void roan_requester_local_done(struct roan_requester *r, u32 index);
 /* Handles an ACK packet (positive, RNR NAK or NAK). */
 enum roan_event roan_requester_acked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
-/* Handles a SACK (sack.h). */
 /* True if @pkt is a SACK of a roan peer that names sent packets: others change nothing, and need no memory. */
 bool roan_requester_sack_counts(const struct roan_requester *r, const struct roan_pkt *pkt);
+/* Handles a SACK (sack.h). */
 enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 
 /* Handles a READ response (for FLUSH and ATOMIC_WRITE one without payload) or an atomic ACK. */
