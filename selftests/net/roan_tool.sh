@@ -100,7 +100,7 @@ flow() { # OPTIONS...: starts traffic in the background, until end_flow
 	on h2 timeout 300 "$PROGRAMS/traffic" -d roan2 -k 1 &
 	wait_for 60 on h2 sh -c 'ss -Hltn "sport = :18600" | grep -q .' || return
 	ip netns exec h1 timeout 300 "$PROGRAMS/traffic" -d roan1 -z 280000 "$@" "$H2IP" > /tmp/flows 2>&1 & CLIENT=$!	# not on(): kill must reach it
-	wait_for 60 flowing
+	wait_for 60 is_sending roan1
 }
 moved() { # LINES: so many lines of roan watch show a QP with acknowledged data
 	[ "$(awk '$1 ~ /^[0-9]+$/ && $2 > 0 { n++ } END { print n + 0 }' /tmp/out)" = "$1" ]
@@ -114,10 +114,6 @@ sees_two_flows() { # wait until both flows have traffic: a busy host needs time 
 	cat /tmp/out
 	end_flow
 	return $rc
-}
-flowing() { # it sends once it is connected
-	local had
-	had=$(counter roan1 sent_pkts) && sleep 0.1 && [ "$(counter roan1 sent_pkts)" -gt "$had" ]
 }
 end_flow() { kill $CLIENT; wait; }
 program_chooses() {

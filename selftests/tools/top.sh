@@ -36,11 +36,7 @@ flow() { # OPTIONS...: traffic from roan1 to roan2 in the background, until end_
 	on h2 timeout 500 "$PROGRAMS/traffic" -d roan2 -k 1 > /dev/null 2>&1 & SERVER=$!
 	wait_for 60 on h2 sh -c 'ss -Hltn "sport = :18600" | grep -q .' || return
 	ip netns exec h1 "$PROGRAMS/traffic" -d roan1 -z 480000 "$@" $H2IP > /tmp/flow 2>&1 & CLIENT=$!
-	wait_for 60 flowing
-}
-flowing() { # it sends once it is connected
-	local had
-	had=$(counter roan1 sent_pkts) && sleep 0.1 && [ "$(counter roan1 sent_pkts)" -gt "$had" ]
+	wait_for 60 is_sending roan1
 }
 end_flow() {
 	kill -CONT $CLIENT

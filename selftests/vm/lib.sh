@@ -107,6 +107,12 @@ wait_for() {
 	done
 }
 
+# is_sending DEVICE: its packets become more, so a program that has been started is connected.
+is_sending() {
+	local had
+	had=$(counter "$1" sent_pkts) && sleep 0.1 && [ "$(counter "$1" sent_pkts)" -gt "$had" ]
+}
+
 # For a measurement, which returns 1 if it was out of bounds: other guests may keep this one off its CPU for most of the time
 # that it takes. Any other failure is final.
 in_three_attempts() {
