@@ -11,6 +11,7 @@
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
 . "$HERE/../../verbs/pair.sh"
+. "$HERE/../packets/capture.sh"
 PROGRAM= # that keeps the interfaces: between the tuns, or pppd
 
 has() { [[ -z ${ONLY:-} || ,$ONLY, == *,$1,* ]]; } # KIND
@@ -252,24 +253,6 @@ interface_moved() {
 }
 namespace_deleted() { ip netns del h1 && wait_for 60 gone pa; }
 
-on_wire() { tcpdump -r /tmp/wire.pcap "$1" 2> /dev/null | wc -l; }
-captured() { [ "$(on_wire "$1")" -gt 50 ]; } # FILTER
-# Nothing of the RDMA traffic is readable on the wire below WireGuard or IPsec.
-encrypted() { # FILTER: the packets that carry it
-	local pid
-	rm -f /tmp/wire.log	# the file may be of an earlier run
-	on h1 tcpdump --immediate-mode -i w1 -U -s 128 -w /tmp/wire.pcap > /tmp/wire.log 2>&1 &
-	pid=$!
-	wait_for 30 grep -q listening /tmp/wire.log || return
-	bandwidth ib_write_bw -s 8192
-	local rc=$?
-	wait_for 30 captured "$1"
-	kill $pid
-	wait $pid
-	echo "packets: $(on_wire "$1") encrypted, $(on_wire "udp port 4791") RoCE"
-	[ $rc = 0 ] && [ "$(on_wire "$1")" -gt 50 ] && [ "$(on_wire "udp port 4791")" = 0 ]
-}
-
 mcast_pair() { # MGID [-6]
 	rm -f $OUT_A	# the file may be of an earlier program
 	"${A[@]}" timeout 200 "$PROGRAMS/mcast" -d $ADEV -m "$1" -r 2 -n 20 ${2:-} > $OUT_A 2>&1 &
@@ -342,8 +325,8 @@ kind() { # KIND
 	l3 | l3s)
 		ktap_check "$k: devices on the interfaces below get their own packets only" hosts_below
 		ktap_check "$k: from a host that sends UDP without checksums" no_checksums ;;
-	wg) ktap_check "$k: no readable RoCE packet on the wire" encrypted "udp port 51820" ;;
-	vti | vti6 | xfrm) ktap_check "$k: no readable RoCE packet on the wire" encrypted esp ;;
+	wg) ktap_check "$k: no readable RoCE packet on the wire" encrypted w1 "udp port 51820" bandwidth ib_write_bw -s 8192 ;;
+	vti | vti6 | xfrm) ktap_check "$k: no readable RoCE packet on the wire" encrypted w1 esp bandwidth ib_write_bw -s 8192 ;;
 	esac
 	ktap_check "$k: GIDs follow the addresses" gids_follow
 	[ -n "${QUICK:-}" ] || changes "$k"
