@@ -308,7 +308,7 @@ enum roan_qp_flags {
 struct roan_create_qp_req {		/* may be absent, or end after qp_handle: the rest is 0 */
 	__aligned_u64 qp_handle;	/* of the provider; returned in each CQE of the QP */
 	__u32 flags;			/* enum roan_qp_flags. EOPNOTSUPP: others. EINVAL: an older kernel */
-	__u32 reserved;			/* 0 */
+	__u32 reserved;			/* 0. EOPNOTSUPP: others */
 };
 
 struct roan_create_qp_resp {

@@ -106,14 +106,18 @@ static int raw_limit_srq(int fd, uint32_t srq, const void *udata, size_t len)
 
 static void driver_data(int fd, uint32_t pd, uint32_t cq)
 {
+	struct roan_create_qp_req flags = { .flags = ~ROAN_QP_BLOCK_SELF_MCAST }, reserved = { .reserved = 1 };
 	struct raw_cq scratch;
 	struct raw_qp qp;
 	uint32_t handle;
 
 	vt_ok(is(raw_pd(fd, unknown, 16, &handle), EINVAL, "PD"), "alloc_pd: unknown driver data");
 	vt_ok(is(raw_cq(fd, unknown, 16, &scratch, sizeof(scratch)), EINVAL, "CQ"), "create_cq: unknown driver data");
-	vt_ok(is(raw_qp(fd, pd, cq, unknown, 16, &qp, sizeof(qp.roan)), EINVAL, "QP") &&
+	vt_ok(is(raw_qp(fd, pd, cq, unknown, 24, &qp, sizeof(qp.roan)), EINVAL, "QP") &&
 	      is(raw_qp(fd, pd, cq, unknown, 4, &qp, sizeof(qp.roan)), EINVAL, "QP"), "create_qp: unknown or cut driver data");
+	vt_ok(is(raw_qp(fd, pd, cq, &flags, sizeof(flags), &qp, sizeof(qp.roan)), EOPNOTSUPP, "flags") &&
+	      is(raw_qp(fd, pd, cq, &reserved, sizeof(reserved), &qp, sizeof(qp.roan)), EOPNOTSUPP, "reserved"),
+	      "create_qp: unknown flags or a reserved field");
 	vt_ok(is(raw_srq(fd, pd, unknown, 16, &handle), EINVAL, "SRQ"), "create_srq: unknown driver data");
 	vt_ok(is(raw_mr(fd, pd, unknown, 16, &handle), EINVAL, "MR"), "reg_mr: unknown driver data");
 	vt_ok(is(raw_mw(fd, pd, unknown, 16), EINVAL, "MW"), "alloc_mw: unknown driver data");
