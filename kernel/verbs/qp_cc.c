@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The congestion control algorithm and the rate cap of one QP. A program sets the algorithm by a method of the uverbs
- * QP object. An administrator writes one line to one of two write-only files of the port:
+ * What congestion control has for one QP: its paths and the state of its peer, which modify_qp() allocates for the
+ * algorithm in effect, and two settings, the algorithm and the rate cap. A program sets the algorithm by a method of
+ * the uverbs QP object. An administrator writes one line to one of two write-only files of the port:
  *
  *	ports/1/qp_algo		QPN NAME	`device`: the device's algorithm; `program`: its program chooses
  *	ports/1/qp_cap		QPN KBIT/S	0: none. The program's own rate limit cannot raise it
  *
  * The administrator's algorithm holds, and the method fails with EPERM, until the administrator writes `program`; then
  * the program's last choice is in effect again. With cc_param/program_algo 0 the method fails for each QP of the
- * device, and earlier choices have no effect. Settings last until the QP is destroyed. This file only stores them:
- * flow/qp_rate.c applies them to packets.
+ * device, and earlier choices have no effect. Settings last until the QP is destroyed. flow/qp_rate.c applies
+ * them to packets.
  */
 #include <rdma/ib_sysfs.h>
 #include <rdma/uverbs_ioctl.h>
