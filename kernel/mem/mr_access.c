@@ -277,8 +277,7 @@ static u32 range_copy_out(struct roan_qp *qp, const struct mr_range *range, void
  * acquire, or the read barrier, between the program's load of the flag and its loads of the data. The queue lock
  * orders packets, but it is held over a whole train, and its release comes after the last packet. Another CPU that
  * takes the lock for the next train orders that train behind this one. A completion does not need this barrier: its
- * index is stored with release. Atomics are ordered by themselves. Of one packet the last 8 bytes become visible last,
- * the others in any order.
+ * index is stored with release. Atomics are ordered by themselves. payload.c: the order of the bytes of one packet.
  */
 static u32 range_copy_in(struct roan_qp *qp, const struct mr_range *range, struct roan_payload from, u32 len)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The payload of a packet, and its copy to memory that a program polls. */
+/* The payload of a packet, and its copy to memory that a program may poll. */
 #ifndef ROAN_PAYLOAD_H
 #define ROAN_PAYLOAD_H
 
 #include <linux/skbuff.h>
-#include <linux/unaligned.h>
 
 /* Source of the bytes to write. */
 struct roan_payload {
@@ -40,25 +39,7 @@ static inline bool roan_payload_read(struct roan_payload from, u32 off, void *to
 	return true;
 }
 
-/*
- * As roan_payload_read(), and what is copied last is the end, the last 8 bytes at once: MPI libraries and others poll
- * the last byte of a WRITE, and adapters write in the order of addresses. memcpy() does not: on x86 without FSRM it may
- * begin at the end, and another CPU may show the stores in any order.
- */
-static inline bool roan_payload_write(struct roan_payload from, u32 off, void *to, u32 len)
-{
-	u32 body = len >= sizeof(u64) ? len - sizeof(u64) : 0;
-	u64 end;
-
-	if (body && !roan_payload_read(from, off, to, body))
-		return false;
-	smp_wmb();	/* pairs with the program's read barrier, or acquire, behind the load of the last byte */
-	if (len < sizeof(end))
-		return roan_payload_read(from, off, to, len);
-	if (!roan_payload_read(from, off + body, &end, sizeof(end)))
-		return false;
-	put_unaligned(end, (u64 *)(to + body));
-	return true;
-}
+/* As roan_payload_read(). See payload.c for the order in which the bytes become visible. */
+bool roan_payload_write(struct roan_payload from, u32 off, void *to, u32 len);
 
 #endif

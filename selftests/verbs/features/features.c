@@ -2,8 +2,8 @@
 /*
  * One test for each promise of the verbs objects that rdma-core's own tests and verbs_stress do not check. All run in
  * one process over one device, with QPs connected to each other. features_errors.c: error statuses;
- * features_error_order.c: what holds when one is polled; features_write_order.c: what holds when the last byte of a
- * WRITE is polled; features_reuse.c: reuse of slots and buffers after a completion; features_srq.c: SRQs;
+ * features_error_order.c: what holds when one is polled; features_write_order.c: what holds when a byte of a WRITE
+ * is polled; features_reuse.c: reuse of slots and buffers after a completion; features_srq.c: SRQs;
  * features_share.c: threads and fork; features_regions.c: MRs of length zero and zero-based MRs; features_odp.c:
  * on-demand paging; features_rules.c: rules without a status; features_interfaces.c: newer interfaces.
  *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE] [-2 DEV] [-n]
