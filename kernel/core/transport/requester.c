@@ -10,9 +10,10 @@
  * remainder.
  *
  * One READ request packet asks for at most psn_window response packets. A longer READ is sent in pieces, each a READ
- * of its own on the wire, cut at multiples of the window from the first PSN. So the span of PSNs in flight is bounded,
- * and a READ of 2 GiB works with any MTU. The pieces are smaller with several paths, as each takes another one, and
- * with a window for the responses.
+ * of its own on the wire, cut at multiples of one length from the first PSN. So the span of PSNs in flight is bounded,
+ * and a READ of 2 GiB works with any MTU. If the peer takes several READs at a time, the pieces are a half to a quarter
+ * of the window, so that it stays full. They are smaller with several paths, as each takes another one, and with a
+ * window for the responses.
  */
 #include "core/transport/requester_priv.h"
 
@@ -69,6 +70,19 @@ static bool req_is_plain(const struct roan_tx_wqe *w)
 	return (w->op == ROAN_OP_SEND || w->op == ROAN_OP_WRITE) && w->n_psn == 1 && !w->fence && !w->solicited;
 }
 
+/*
+ * Without paths: so long that up to four pieces of a long READ fill the window, and the next one is requested while the
+ * responses of the others come. 0: the window. Slow start would hold back all pieces but the first.
+ */
+static u8 req_read_piece(const struct roan_requester *r, const struct roan_tx_wqe *w)
+{
+	u32 window = r->cfg.psn_window, piece = window / min_t(u32, roan_requester_max_reads(r) ?: 1, 4);
+
+	if (w->n_psn <= window / 2 || piece == window || r->start_window < window)
+		return 0;
+	return piece <= U8_MAX ? piece : 0;
+}
+
 /* Computes once what depends on the request alone, not for each packet. */
 void roan_requester_queued(struct roan_requester *r)
 {
@@ -77,7 +91,9 @@ void roan_requester_queued(struct roan_requester *r)
 	struct roan_tx_wqe *w = roan_requester_wqe(r, r->tail++);
 
 	w->n_psn = w->op == ROAN_OP_LOCAL ? 0 : req_wqe_packets(r, w);
-	w->piece = unlikely(r->paths) ? roan_paths_read_piece(r) : 0;
+	w->piece = 0;
+	if (w->op == ROAN_OP_READ)
+		w->piece = unlikely(r->paths) ? roan_paths_read_piece(r) : req_read_piece(r, w);
 	w->needs_recv_wqe = w->op == ROAN_OP_SEND || (w->op == ROAN_OP_WRITE && w->ext == ROAN_EXT_IMM);
 	w->same_as_prev = req_is_plain(w) && req_is_plain(before) && w->op == before->op && w->ext == before->ext &&
 		w->len == before->len;

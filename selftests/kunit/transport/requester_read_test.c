@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Responses that arrive after a gap: placed at once, completed in order, and only the hole is requested again. */
+/*
+ * READs. Long ones go in pieces. Responses that arrive after a gap are placed at once, completed in order, and only the
+ * hole is requested again.
+ */
 #include "requester_fixture.h"
 
 enum { FIRST = 0x0d, MIDDLE, LAST, ONLY };	/* opcodes of READ responses */
@@ -413,6 +416,66 @@ static void read__patience_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->r.reads.patience, 0);
 }
 
+static void next__long_read_goes_in_pieces_of_a_window(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct req_fixture *f;
+
+	cfg.psn_window = 4;
+	cfg.max_rd_atomic = 1;
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_READ, 5 * MTU + 1);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 4);
+	KUNIT_EXPECT_EQ(test, f->e.len, 4 * MTU);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	for (u32 i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, respond(f, i == 0 ? 0x0d : i == 3 ? 0x0f : 0x0e, i, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), -1);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.offset, 4 * MTU);
+	KUNIT_EXPECT_EQ(test, f->e.len, MTU + 1);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 4, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 5, 1), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+}
+
+/* The third piece is requested while the responses of the second are under way. */
+static void next__pieces_of_a_long_read_overlap(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct req_fixture *f;
+
+	cfg.psn_window = 4;
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_READ, 6 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 2);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 0, MTU), ROAN_RESP_PLACE);
+	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 1, MTU), ROAN_RESP_PLACE);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.offset, 4 * MTU);
+}
+
+/* Slow start, and a READ that leaves half of the window to others: one request. */
+static void next__first_read_is_one_request(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct req_fixture *f;
+
+	cfg.psn_window = 64;
+	f = req_fixture_with(test, cfg);
+	f->r.start_window = 16;
+	post(f, ROAN_OP_READ, 64 * MTU);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 64);
+	cfg.psn_window = 4;
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_READ, 2 * MTU);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.npsn, 2);
+}
+
 static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__hole_is_requested_alone),
 	KUNIT_CASE(read__completes_in_order),
@@ -432,6 +495,9 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__late_response_is_waited_for),
 	KUNIT_CASE(read__late_response_is_lost_in_the_end),
 	KUNIT_CASE(read__patience_ends),
+	KUNIT_CASE(next__long_read_goes_in_pieces_of_a_window),
+	KUNIT_CASE(next__pieces_of_a_long_read_overlap),
+	KUNIT_CASE(next__first_read_is_one_request),
 	{}
 };
 

@@ -112,29 +112,6 @@ static void next__widest_window_goes_back_whole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(f), 70000 - 65539);
 }
 
-static void next__long_read_goes_in_pieces(struct kunit *test)
-{
-	struct roan_requester_cfg cfg = rc;
-	struct req_fixture *f;
-
-	cfg.psn_window = 4;
-	f = req_fixture_with(test, cfg);
-	post(f, ROAN_OP_READ, 5 * MTU + 1);
-	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, f->e.npsn, 4);
-	KUNIT_EXPECT_EQ(test, f->e.len, 4 * MTU);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
-	for (u32 i = 0; i < 4; i++)
-		KUNIT_EXPECT_EQ(test, respond(f, i == 0 ? 0x0d : i == 3 ? 0x0f : 0x0e, i, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, retired(f), -1);
-	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, f->e.offset, 4 * MTU);
-	KUNIT_EXPECT_EQ(test, f->e.len, MTU + 1);
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 4, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 5, 1), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
-}
-
 static void next__rd_atomic_is_a_limit(struct kunit *test)
 {
 	struct req_fixture *f = req_fixture(test);
@@ -562,7 +539,6 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(next__empty_message_takes_a_packet),
 	KUNIT_CASE(next__window_bounds_the_span_and_sets_ackreq),
 	KUNIT_CASE(next__widest_window_goes_back_whole),
-	KUNIT_CASE(next__long_read_goes_in_pieces),
 	KUNIT_CASE(next__rd_atomic_is_a_limit),
 	KUNIT_CASE(next__no_rd_atomic_fails_the_work),
 	KUNIT_CASE(next__fence_waits_for_reads),
