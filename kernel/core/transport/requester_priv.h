@@ -228,6 +228,15 @@ enum roan_event roan_req_sequence_nak(struct roan_requester *r, u64 now);
 void roan_req_sample_rtt(struct roan_requester *r, u64 now);
 /* Takes the credits that the response carries, if any. */
 void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt);
+/* A timeout: sends the oldest packet only. roan_req_probe_answered() decides about the packets after it. */
+void roan_req_start_probe(struct roan_requester *r, u64 progress_at, u64 now);
+/*
+ * The probe was acknowledged. Normally the peer has lost everything after the probe: retransmit all. If the
+ * acknowledgment is @late, a response to packets sent before the probe, nothing was lost, or only the ACK: continue
+ * behind the last packet sent (as RFC 5682 does), and do not request READ responses twice, which would keep a slow
+ * peer busy.
+ */
+void roan_req_probe_answered(struct roan_requester *r, bool late);
 /* The peer keeps what was sent after the RTO probe: continues behind the last packet sent. */
 void roan_req_end_probe(struct roan_requester *r);
 

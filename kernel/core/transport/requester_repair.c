@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Repairs: after a sequence NAK the requester sends the packets of a gap again, and no others, because the peer keeps
- * what it receives after the gap (IBTA vol. 1, 9.7.5.1.4, permits both). requester.c builds the packets.
+ * what it receives after the gap (IBTA vol. 1, 9.7.5.1.4, permits both). Probes: after a timeout it sends the oldest
+ * packet again, and the answer decides about the others. requester.c builds the packets.
  */
 #include "core/transport/requester_priv.h"
 
@@ -133,4 +134,62 @@ void roan_repair_timed_out(struct roan_requester *r, u64 now)
 	}
 	r->repair_backoff++;
 	req_begin_repair(r, packets);
+}
+
+/* ---- the probe after a timeout ---- */
+
+void roan_req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
+{
+	if (!r->rto_probe)	/* tail_ackreq describes the packets before the first probe */
+		r->tail_ackreq = !r->since_ackreq && r->next_psn == r->end_psn;
+	next_is_oldest(r, progress_at);
+	if (!r->rtt.srtt_ns)
+		r->timed_at = 0;	/* the time until a later packet's answer would have the timeout in it */
+	r->rto_probe = true;
+	r->rto_probe_psn = r->una_psn;
+	r->rto_base_ns = now;
+}
+
+/* Responses outstanding for the packets sent of @w: one for each piece of a READ. */
+static u32 req_responses_pending(const struct roan_requester *r, const struct roan_tx_wqe *w)
+{
+	if (!w->started || w->completed || !roan_op_needs_response(w->op))
+		return 0;
+	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->n_psn), read_piece(r, w)) - w->resp_done / read_piece(r, w);
+}
+
+/* Continues behind the last packet ever sent. */
+static void req_skip_sent(struct roan_requester *r)
+{
+	const struct roan_tx_wqe *w;
+	u32 next;
+
+	r->rd_outstanding = 0;
+	for (next = r->una; next != r->tail; next++) {
+		w = roan_requester_wqe(r, next);
+		r->rd_outstanding += req_responses_pending(r, w);
+		if (!w->completed && (!w->started || work_pos(w, r->end_psn) < w->n_psn))
+			break;
+	}
+	r->next = next;
+	r->next_psn = r->end_psn;
+}
+
+void roan_req_end_probe(struct roan_requester *r)
+{
+	r->rto_probe = false;
+	r->timed_at = 0;
+	r->since_ackreq = !r->tail_ackreq;
+	req_skip_sent(r);
+}
+
+void roan_req_probe_answered(struct roan_requester *r, bool late)
+{
+	r->rto_probe = false;
+	late = late && r->tail_ackreq;
+	if (!late || r->timed_psn == r->rto_probe_psn)
+		r->timed_at = 0;	/* sent twice now or soon: no RTT sample (Karn) */
+	if (late)
+		return req_skip_sent(r);
+	roan_req_start_slowly(r, ROAN_RESTART_WINDOW);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The requester's handling of responses and timeouts (IBTA vol. 1, 9.7.5, 9.7.6, 9.9.2). requester.c chooses the
- * packets to send, requester_repair.c those of a gap.
+ * packets to send, requester_repair.c those that are sent again.
  */
 #include "core/transport/requester_priv.h"
 
@@ -18,69 +18,6 @@ void roan_req_sample_rtt(struct roan_requester *r, u64 now)
 			roan_auto_paths_step(r, now);
 	}
 	r->timed_at = 0;
-}
-
-/* A timeout: retransmit the oldest packet only. req_probe_answered() decides about the packets after it. */
-static void req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
-{
-	if (!r->rto_probe)	/* tail_ackreq describes the packets before the first probe */
-		r->tail_ackreq = !r->since_ackreq && r->next_psn == r->end_psn;
-	next_is_oldest(r, progress_at);
-	if (!r->rtt.srtt_ns)
-		r->timed_at = 0;	/* the time until a later packet's answer would have the timeout in it */
-	r->rto_probe = true;
-	r->rto_probe_psn = r->una_psn;
-	r->rto_base_ns = now;
-}
-
-/* Responses outstanding for the packets sent of @w: one for each piece of a READ. */
-static u32 req_responses_pending(const struct roan_requester *r, const struct roan_tx_wqe *w)
-{
-	if (!w->started || w->completed || !roan_op_needs_response(w->op))
-		return 0;
-	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->n_psn), read_piece(r, w)) - w->resp_done / read_piece(r, w);
-}
-
-/* Continues behind the last packet ever sent. */
-static void req_skip_sent(struct roan_requester *r)
-{
-	const struct roan_tx_wqe *w;
-	u32 next;
-
-	r->rd_outstanding = 0;
-	for (next = r->una; next != r->tail; next++) {
-		w = roan_requester_wqe(r, next);
-		r->rd_outstanding += req_responses_pending(r, w);
-		if (!w->completed && (!w->started || work_pos(w, r->end_psn) < w->n_psn))
-			break;
-	}
-	r->next = next;
-	r->next_psn = r->end_psn;
-}
-
-void roan_req_end_probe(struct roan_requester *r)
-{
-	r->rto_probe = false;
-	r->timed_at = 0;
-	r->since_ackreq = !r->tail_ackreq;
-	req_skip_sent(r);
-}
-
-/*
- * The probe was acknowledged. Normally the peer has lost everything after the probe: retransmit all. If the
- * acknowledgment is @late, a response to packets sent before the probe, nothing was lost, or only the ACK: continue
- * behind the last packet sent (as RFC 5682 does), and do not request READ responses twice, which would keep a slow
- * peer busy.
- */
-static void req_probe_answered(struct roan_requester *r, bool late)
-{
-	r->rto_probe = false;
-	late = late && r->tail_ackreq;
-	if (!late || r->timed_psn == r->rto_probe_psn)
-		r->timed_at = 0;	/* sent twice now or soon: no RTT sample (Karn) */
-	if (late)
-		return req_skip_sent(r);
-	roan_req_start_slowly(r, ROAN_RESTART_WINDOW);
 }
 
 /*
@@ -116,7 +53,7 @@ static void req_progress(struct roan_requester *r, u32 from, bool late, u64 now)
 		r->rd_outstanding = 0;
 	}
 	if (r->rto_probe)
-		req_probe_answered(r, late);
+		roan_req_probe_answered(r, late);
 	req_track_max_ack_wait(r, now);
 	r->ack_timer_base_ns = roan_requester_outstanding(r) ? now : 0;
 	r->rto_base_ns = now;
@@ -585,13 +522,13 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	if (now < r->ack_timer_base_ns + roan_timeout_ns(r->cfg.timeout)) {
 		r->n_rto++;
 		r->rto_backoff++;
-		req_start_probe(r, r->ack_timer_base_ns, now);
+		roan_req_start_probe(r, r->ack_timer_base_ns, now);
 		return ROAN_EV_RETRY;
 	}
 	r->n_timeouts++;
 	if (!r->retries_left)
 		return req_give_up(r, ROAN_ST_RETRY_EXC_ERR);
 	r->retries_left--;
-	req_start_probe(r, now, now);
+	roan_req_start_probe(r, now, now);
 	return ROAN_EV_RETRY;
 }
