@@ -299,6 +299,7 @@ struct roan_requester {
 	struct roan_early_reads reads;
 	/* after a timeout only packet @rto_probe_psn was sent again; the rest follows after its response */
 	bool rto_probe;
+	bool rto_again;		/* it is the second one: the answer to the first covered later packets, too */
 	bool tail_ackreq;	/* the last packet sent before the probe had AckReq */
 	bool sqd;		/* SQD: finish the current message, start no other */
 	bool local_err;		/* a work request failed locally: it and later ones are not sent */

@@ -232,9 +232,10 @@ void roan_req_take_credits(struct roan_requester *r, const struct roan_pkt *pkt)
 void roan_req_start_probe(struct roan_requester *r, u64 progress_at, u64 now);
 /*
  * The probe was acknowledged. Normally the peer has lost everything after the probe: retransmit all. If the
- * acknowledgment is @late, a response to packets sent before the probe, nothing was lost, or only the ACK: continue
- * behind the last packet sent (as RFC 5682 does), and do not request READ responses twice, which would keep a slow
- * peer busy.
+ * acknowledgment is @late, it covers packets sent before the probe: nothing was lost, or only the ACK, or else the
+ * tail, as the answer to the probe covers all that arrived. So the packet that is the oldest now is a second probe. If
+ * its answer is late, too: continue behind the last packet sent (as RFC 5682 does), and do not request READ responses
+ * twice, which would keep a slow peer busy.
  */
 void roan_req_probe_answered(struct roan_requester *r, bool late);
 /* The peer keeps what was sent after the RTO probe: continues behind the last packet sent. */

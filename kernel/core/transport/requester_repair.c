@@ -146,6 +146,7 @@ void roan_req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
 	if (!r->rtt.srtt_ns)
 		r->timed_at = 0;	/* the time until a later packet's answer would have the timeout in it */
 	r->rto_probe = true;
+	r->rto_again = false;
 	r->rto_probe_psn = r->una_psn;
 	r->rto_base_ns = now;
 }
@@ -183,12 +184,41 @@ void roan_req_end_probe(struct roan_requester *r)
 	req_skip_sent(r);
 }
 
+/* True if a READ or atomic is among the unacknowledged packets. */
+static bool req_response_is_missing(const struct roan_requester *r)
+{
+	const struct roan_tx_wqe *w;
+	u32 i;
+
+	for (i = r->una; i != r->tail; i++) {
+		w = roan_requester_wqe(r, i);
+		if (!w->completed && !w->started)
+			return false;
+		if (!w->completed && roan_op_needs_response(w->op))
+			return true;
+	}
+	return false;
+}
+
+/* Not with READs and atomics: an ACK ends before them, and a peer that is only slow would execute them twice. */
+static bool req_probe_again(struct roan_requester *r)
+{
+	if (r->rto_again || r->una_psn == r->end_psn || req_response_is_missing(r))
+		return false;
+	next_is_oldest(r, r->ack_timer_base_ns);
+	r->rto_again = true;
+	r->rto_probe_psn = r->una_psn;
+	return true;
+}
+
 void roan_req_probe_answered(struct roan_requester *r, bool late)
 {
-	r->rto_probe = false;
 	late = late && r->tail_ackreq;
 	if (!late || r->timed_psn == r->rto_probe_psn)
 		r->timed_at = 0;	/* sent twice now or soon: no RTT sample (Karn) */
+	if (late && req_probe_again(r))
+		return;
+	r->rto_probe = false;
 	if (late)
 		return req_skip_sent(r);
 	roan_req_start_slowly(r, ROAN_RESTART_WINDOW);

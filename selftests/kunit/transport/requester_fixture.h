@@ -7,6 +7,7 @@
 #include "core/transport/requester.h"
 
 #define SLOTS	64
+#define MS	1000000ull
 #define MTU	256
 #define PSN0	0xfffffe	/* every case crosses the PSN wrap */
 
@@ -150,6 +151,27 @@ static inline int retired(struct req_fixture *f)
 	u32 index;
 
 	return roan_requester_retired(&f->r, &index, &status) ? (int)status : -1;
+}
+
+static inline struct req_fixture *slow_req_fixture(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+
+	cfg.timeout = 14;	/* 67 ms */
+	return req_fixture_with(test, cfg);
+}
+
+/* A requester with an SRTT of 2 ms and so an RTO of 6 ms. */
+static inline struct req_fixture *req_fixture_with_rtt(struct kunit *test)
+{
+	struct req_fixture *f = slow_req_fixture(test);
+
+	post(f, ROAN_OP_SEND, 8);
+	send_all(f);
+	f->now += 2 * MS;
+	ack(f, 0);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	return f;
 }
 
 #endif /* REQUESTER_FIXTURE_H */

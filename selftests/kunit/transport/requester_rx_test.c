@@ -186,16 +186,6 @@ static void timer__code_0_is_never(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, U64_MAX), ROAN_EV_NOTHING);
 }
 
-#define MS	1000000ull
-
-static struct req_fixture *slow_req_fixture(struct kunit *test)
-{
-	struct roan_requester_cfg cfg = rc;
-
-	cfg.timeout = 14;	/* 67 ms */
-	return req_fixture_with(test, cfg);
-}
-
 static void rtt__from_request_to_its_response(struct kunit *test)
 {
 	struct req_fixture *f = slow_req_fixture(test);
@@ -259,19 +249,6 @@ static void rtt__not_if_sent_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), MS);
 }
 
-/* A requester with an SRTT of 2 ms and so an RTO of 6 ms. */
-static struct req_fixture *req_fixture_with_rtt(struct kunit *test)
-{
-	struct req_fixture *f = slow_req_fixture(test);
-
-	post(f, ROAN_OP_SEND, 8);
-	send_all(f);
-	f->now += 2 * MS;
-	ack(f, 0);
-	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
-	return f;
-}
-
 static void timer__rto_costs_no_retry(struct kunit *test)
 {
 	struct req_fixture *f = req_fixture_with_rtt(test);
@@ -329,171 +306,6 @@ static void timer__rto_runs_from_the_last_packet(struct kunit *test)
 	f->now += 20 * MS;
 	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
 	KUNIT_EXPECT_EQ(test, send_all(f), 1);
-}
-
-/* A requester that has sent four packets without an ACK, and has sent the first one again as a probe. */
-static struct req_fixture *req_fixture_with_probe(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_rtt(test);
-
-	post(f, ROAN_OP_SEND, 3 * MTU);
-	post(f, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(f), 4);
-	f->now = roan_requester_deadline(&f->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
-	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
-	return f;
-}
-
-static void timer__probe_then_loss_resends_all(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_probe(test);
-
-	ack(f, 1);
-	KUNIT_EXPECT_EQ(test, send_all(f), 2);	/* slow start */
-	ack(f, 3);
-	KUNIT_EXPECT_EQ(test, send_all(f), 1);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 4));
-}
-
-static void timer__late_ack_resends_nothing(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_probe(test);
-
-	post(f, ROAN_OP_SEND, 8);
-	ack(f, 2);
-	KUNIT_EXPECT_EQ(test, send_all(f), 1);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 5));
-	KUNIT_EXPECT_FALSE(test, f->e.resend);
-	ack(f, 5);
-	for (int i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
-}
-
-/* Packets dropped by the peer (sequence NAK) and not yet retransmitted are not in flight, also after a late ACK. */
-static void timer__dropped_packets_are_not_in_flight(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_rtt(test);
-
-	for (int i = 0; i < 6; i++)
-		post(f, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(f), 6);
-	peer_drops(f);
-	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
-	send_one(f);
-	send_one(f);			/* then the driver half sends nothing for a while */
-	f->now = roan_requester_deadline(&f->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
-	send_one(f);
-	ack(f, 2);
-	KUNIT_EXPECT_EQ(test, send_all(f), 2);	/* slow start */
-	ack(f, 3);
-	KUNIT_EXPECT_EQ(test, send_all(f), 2);
-}
-
-/* Two timeouts: the ACK of the second probe says no more about the tail than that of the first. */
-static void timer__second_probe_says_nothing_of_the_tail(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_rtt(test);
-
-	post(f, ROAN_OP_SEND, 3 * MTU);
-	post(f, ROAN_OP_SEND, 8);
-	for (int i = 0; i < 3; i++)	/* the tail, with AckReq, is not sent yet */
-		send_one(f);
-	for (int i = 0; i < 2; i++) {
-		f->now = roan_requester_deadline(&f->r);
-		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
-		send_one(f);
-	}
-	ack(f, 2);
-	KUNIT_EXPECT_EQ(test, send_all(f), 2);
-}
-
-/*
- * A requester with two outstanding READs of two packets each. It has the first response and, after a silence, has
- * requested the next one again as a probe.
- */
-static struct req_fixture *req_fixture_with_read_probe(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_rtt(test);
-
-	post(f, ROAN_OP_READ, 2 * MTU);
-	send_all(f);
-	f->now += 2 * MS;
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 1, MTU), ROAN_RESP_PLACE);
-	post(f, ROAN_OP_READ, 2 * MTU);
-	KUNIT_EXPECT_EQ(test, send_all(f), 1);
-	f->now = roan_requester_deadline(&f->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 2));
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
-	return f;
-}
-
-/*
- * The response to the repeated request starts with FIRST or ONLY: the first request was lost, all READs are sent again.
- */
-static void timer__read_probe_then_loss_resends_all(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_read_probe(test);
-
-	KUNIT_EXPECT_EQ(test, respond(f, 0x10, 2, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, send_all(f), 1);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 3));
-	KUNIT_EXPECT_TRUE(test, f->e.resend);
-	f->now += MS;
-	respond(f, 0x0d, 3, MTU);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), 2 * MS);	/* from before; none from a retransmission */
-}
-
-/*
- * The response continues that to the first request, so it was only late. Nothing is sent again, no more than two READs
- * are outstanding, and the late response gives an RTT sample.
- */
-static void timer__late_read_response_resends_nothing(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_read_probe(test);
-	u64 sent = f->now - 5 * MS;
-
-	post(f, ROAN_OP_READ, MTU);
-	roan_requester_take_rtt(&f->r);
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 2, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 1);
-	KUNIT_EXPECT_EQ(test, send_all(f), 1);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 5));
-	KUNIT_EXPECT_FALSE(test, f->e.resend);
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 3, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, roan_requester_take_rtt(&f->r), f->now - sent);
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0f, 4, MTU), ROAN_RESP_PLACE);
-	KUNIT_EXPECT_EQ(test, respond(f, 0x10, 5, MTU), ROAN_RESP_PLACE);
-	for (int i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
-}
-
-/* Stale responses restart the RTO but not the ACK timeout. */
-static void timer__stale_responses_restart_the_rto(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_read_probe(test);
-	u64 timeout = f->r.ack_timer_base_ns + roan_timeout_ns(14);
-
-	f->now += 5 * MS;
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 1, MTU), ROAN_RESP_STALE);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + 10 * MS);
-	f->now += 55 * MS;
-	KUNIT_EXPECT_EQ(test, respond(f, 0x0d, 1, MTU), ROAN_RESP_STALE);
-	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), timeout);
-}
-
-static void timer__nak_ends_the_probe(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_probe(test);
-
-	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
-	KUNIT_EXPECT_EQ(test, send_all(f), 4);
 }
 
 /* The backoff lasts until an RTT sample. A retransmitted packet gives none (Karn). */
@@ -572,14 +384,6 @@ static struct kunit_case requester_ack_cases[] = {
 	KUNIT_CASE(timer__rto_costs_no_retry),
 	KUNIT_CASE(timer__naks_of_early_resends_cost_no_retry),
 	KUNIT_CASE(timer__rto_runs_from_the_last_packet),
-	KUNIT_CASE(timer__probe_then_loss_resends_all),
-	KUNIT_CASE(timer__late_ack_resends_nothing),
-	KUNIT_CASE(timer__dropped_packets_are_not_in_flight),
-	KUNIT_CASE(timer__second_probe_says_nothing_of_the_tail),
-	KUNIT_CASE(timer__read_probe_then_loss_resends_all),
-	KUNIT_CASE(timer__late_read_response_resends_nothing),
-	KUNIT_CASE(timer__stale_responses_restart_the_rto),
-	KUNIT_CASE(timer__nak_ends_the_probe),
 	KUNIT_CASE(timer__rtt_sample_ends_the_backoff),
 	KUNIT_CASE(answer_expected__by_the_longest_recent_wait),
 	{}

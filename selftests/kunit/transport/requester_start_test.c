@@ -2,8 +2,6 @@
 /* Slow start, the first round trip sample, and how losses shrink the window. */
 #include "requester_fixture.h"
 
-#define MS	1000000ull
-
 /* At first, and after a timeout, few packets: the window doubles with each round trip. */
 static void start__doubles_the_window(struct kunit *test)
 {
