@@ -483,11 +483,15 @@ static void cq_forget_qp(struct ibv_qp *qp, uint32_t qpn)
 		roan_cq_forget(qp->recv_cq, qpn);
 }
 
-/* After a reset no request is outstanding, and no CQE is left to be polled. */
+/* After a reset no request is outstanding, and no CQE is left to be polled: all slots may be written. */
 static void wq_forget_cqes(struct roan_wq *wq)
 {
-	if (wq->ring.ctl)
-		ring_set_polled(&wq->polled, __atomic_load_n(&wq->ring.ctl->kernel.cqe_until, __ATOMIC_RELAXED));
+	if (!wq->ring.ctl)
+		return;
+	roan_lock(&wq->lock);
+	wq->free_until = ring_head(&wq->ring);
+	ring_set_polled(&wq->polled, __atomic_load_n(&wq->ring.ctl->kernel.cqe_until, __ATOMIC_RELAXED));
+	roan_unlock(&wq->lock);
 }
 
 /* The command for all attributes. The older one ends before the rate limit, and libibverbs refuses it there. */

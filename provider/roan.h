@@ -127,7 +127,7 @@ static inline bool roan_wq_has_space(struct roan_wq *wq, uint32_t tail)
 	if (tail - wq->free_until < wq->max_wr)
 		return true;
 	until = wq->cqe_frees ? ring_free_until(&wq->ring, &wq->polled) : ring_head(&wq->ring);
-	if ((int32_t)(until - wq->free_until) > 0)	/* else behind slots that need no poll */
+	if (tail - until < tail - wq->free_until)	/* else behind slots that need no poll, perhaps by more than 2^31 */
 		wq->free_until = until;
 	return tail - wq->free_until < wq->max_wr;
 }

@@ -138,6 +138,32 @@ static void full_until_polled(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* The requests before the RESET have no CQEs. That of the first request after it is not polled. */
+static void reset_when_partly_full(struct vt_dev *d)
+{
+	const struct vt_conn conn = { .type = IBV_QPT_RC, .timeout = 14, .retry = 7, .rnr_retry = 7, .psn = 100 };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct pair p;
+	bool ok = true;
+	int i, n = -1;
+
+	pair_open(&p, d, IBV_QPT_RC, CQE(DEPTH), NULL);
+	for (i = 0; ok && i < DEPTH - 1; i++)
+		ok = !write_flagged(&p, 0, i);
+	ok = ok && !ibv_modify_qp(p.qp[0], &attr, IBV_QP_STATE) && !ibv_modify_qp(p.qp[1], &attr, IBV_QP_STATE);
+	pair_connect(&p, IBV_QPT_RC, &conn);
+	p.buf[BUF / 2] = 0;
+	p.buf[0] = 1;
+	ok = ok && !write_flagged(&p, IBV_SEND_SIGNALED, 0);
+	for (i = 0; ok && i < 5000 && !*(volatile uint8_t *)&p.buf[BUF / 2]; i++)
+		usleep(1000);
+	usleep(20000);		/* the ACK comes, too */
+	if (ok)
+		n = fill_up(&p);
+	vt_ok(n == DEPTH - 1, "after RESET of a queue that is partly full, too (%d posted)", n);
+	pair_close(&p);
+}
+
 /* As pair_open(), but sends of the first QP complete in an extended CQ. */
 static struct ibv_cq_ex *pair_open_ex(struct pair *p, struct vt_dev *d)
 {
@@ -407,6 +433,7 @@ void test_reuse(struct vt_dev *d)
 	room_for_another(d);
 	room_after_a_flush(d);
 	full_until_polled(d);
+	reset_when_partly_full(d);
 	room_while_read(d);
 	every_fourth(d);
 	receives_until_polled(d);
