@@ -63,12 +63,13 @@ static u32 check_key(const struct roan_key *k, u32 key)
 
 static u32 check_mr(const struct ib_pd *pd, const struct roan_mr *mr, u32 key, u32 access)
 {
-	u32 verr = check_mr_state(mr) ?: check_key(&mr->key, key);
+	u32 verr = check_mr_state(mr);
 
+	if (mr->ib.pd != pd)		/* before REVOKED: whoever does not own the region must not learn of it */
+		return ROAN_VERR_BAD_PD;
+	verr = verr ?: check_key(&mr->key, key);
 	if (verr)
 		return verr;
-	if (mr->ib.pd != pd)
-		return ROAN_VERR_BAD_PD;
 	if (access & ~mr->access)
 		return ROAN_VERR_BAD_ACCESS;
 	return ROAN_VERR_NONE;

@@ -139,8 +139,6 @@ static u32 mw_check_bind(struct roan_qp *qp, const struct roan_mw_binding *win, 
 {
 	if (win->destroying)
 		return ROAN_VERR_BAD_KEY;
-	if (win->pd != qp->ib.pd)
-		return ROAN_VERR_BAD_PD;
 	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED))
 		return ROAN_VERR_BAD_BIND;
 	if (wqe->bind.access & IB_ZERO_BASED && win->type != IB_MW_TYPE_2)
@@ -159,6 +157,8 @@ static u32 mw_bind(struct roan_qp *qp, struct roan_mw_binding *win, const struct
 	struct roan_mr *mr = NULL;
 	u32 verr;
 
+	if (win->pd != qp->ib.pd)	/* first: errors of the region would tell that the window exists */
+		return ROAN_VERR_BAD_PD;
 	if (wqe->bind.length) {
 		verr = mw_get_mr(qp, wqe, &mr);
 		if (verr)

@@ -515,11 +515,15 @@ static struct roan_mr *find_paged(struct roan_dev *dev, u32 lkey)
 static int advise_one(struct ib_pd *pd, const struct ib_sge *sge, enum roan_odp_access want, bool wait)
 {
 	struct roan_mr *mr = find_paged(to_roan_dev(pd->device), sge->lkey);
-	int err = -EPERM;
+	int err;
 
 	if (!mr)
 		return -ENOENT;
-	if (mr->ib.pd == pd && (want != ROAN_ODP_WRITE || mr->access & IB_ACCESS_LOCAL_WRITE))
+	if (mr->ib.pd != pd)
+		err = -ENOENT;		/* a program must not learn which keys others have */
+	else if (want == ROAN_ODP_WRITE && !(mr->access & IB_ACCESS_LOCAL_WRITE))
+		err = -EPERM;
+	else
 		err = advise_mr_range(mr, sge, want, wait);
 	roan_key_put(&mr->key);
 	return err;

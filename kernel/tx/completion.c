@@ -53,8 +53,14 @@ static void completion_count_failure(struct roan_dev *dev, enum roan_status stat
 	}
 }
 
+/* A program must not learn which keys exist outside its PD: these are reported as keys that do not exist. */
+static u32 completion_hide_foreign_key(const struct roan_qp *qp, u32 verr)
+{
+	return qp->user && verr == ROAN_VERR_BAD_PD ? ROAN_VERR_BAD_KEY : verr;
+}
+
 /* A failure that the peer reported has no local reason: the vendor error then says that the peer is the source. */
-static u32 completion_vendor_err(enum roan_status status, u32 verr)
+static u32 completion_vendor_err(const struct roan_qp *qp, enum roan_status status, u32 verr)
 {
 	switch (status) {
 	case ROAN_ST_REM_ACCESS_ERR:
@@ -64,7 +70,7 @@ static u32 completion_vendor_err(enum roan_status status, u32 verr)
 	case ROAN_ST_BAD_RESP_ERR:
 		return ROAN_VERR_PROTOCOL;
 	default:
-		return verr;
+		return completion_hide_foreign_key(qp, verr);
 	}
 }
 
@@ -80,7 +86,7 @@ static noinline void completion_report_send(struct roan_qp *qp, u32 index, u32 r
 		.opcode = wc_opcode(wqe),
 		.byte_len = roan_requester_wqe(&qp->sq.req, index)->len,
 		.qp_num = qp->ib.qp_num,
-		.vendor_err = completion_vendor_err(status, verr),
+		.vendor_err = completion_vendor_err(qp, status, verr),
 		.wqe_index = ring_index,
 		.qp_handle = qp->handle,
 	};
@@ -123,7 +129,7 @@ void roan_complete_recv(struct roan_qp *qp, const struct roan_cqe *partial, enum
 		roan_count(qp->dev, resp_cqe_error);
 	cqe.wr_id = qp->rq.cur.wr_id;
 	cqe.status = status;
-	cqe.vendor_err = verr;
+	cqe.vendor_err = completion_hide_foreign_key(qp, verr);
 	cqe.qp_num = qp->ib.qp_num;
 	cqe.wqe_index = qp->srq ? 0 : qp->rq.ring.index - 1;
 	cqe.qp_handle = qp->handle;

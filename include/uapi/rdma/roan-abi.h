@@ -424,8 +424,8 @@ enum roan_vendor_err {
 	ROAN_VERR_BAD_SGE	= 3,	/* too many scatter entries; receive: or their total length overflows */
 	/* too long for the port, the QP type, the slot or the receive WQE; an atomic: not of its 8 bytes */
 	ROAN_VERR_TOO_LONG	= 4,
-	ROAN_VERR_BAD_KEY	= 5,	/* no such key, or a stale one */
-	ROAN_VERR_BAD_PD	= 6,
+	ROAN_VERR_BAD_KEY	= 5,	/* no such key in the PD, or a stale one */
+	ROAN_VERR_BAD_PD	= 6,	/* kernel consumers only; a program gets BAD_KEY */
 	ROAN_VERR_BAD_ACCESS	= 7,
 	ROAN_VERR_BAD_RANGE	= 8,	/* outside the region, or address overflow */
 	ROAN_VERR_BAD_AH	= 9,

@@ -467,8 +467,40 @@ static void test_secret(struct vt_dev *d)
 	close(fd);
 }
 
+static int advise(struct ibv_pd *pd, const struct absent *a)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)a->mem, .length = PAGE, .lkey = a->mr->lkey };
+
+	return ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1);
+}
+
+/* The errors do not tell which keys exist in other PDs. */
+static void refused_advice(struct vt_dev *d)
+{
+	struct ibv_pd *other = ibv_alloc_pd(d->ctx);
+	int err, foreign, right, unknown;
+	struct absent a;
+
+	if (!other || !absent_open(&a, d))
+		vt_die("PD or MR");
+	err = advise(d->pd, &a);
+	foreign = advise(other, &a);
+	a.mr->lkey ^= 0x100;
+	unknown = advise(d->pd, &a);
+	a.mr->lkey ^= 0x100;
+	absent_close(&a);
+	absent_map(&a, PAGES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	a.mr = ibv_reg_mr(d->pd, a.mem, a.len, IBV_ACCESS_ON_DEMAND);
+	right = a.mr ? advise(d->pd, &a) : -1;
+	absent_close(&a);
+	vt_ok(!err && foreign == ENOENT && unknown == ENOENT && right == EPERM && !ibv_dealloc_pd(other),
+	      "prefetch of another PD's region is refused as that of an unknown key (%d, %d, %d), without the right: %d",
+	      err, foreign, unknown, right);
+}
+
 static void test_refusals(struct vt_dev *d)
 {
+	refused_advice(d);
 	test_secret(d);
 	read_only(d);
 	refused_once(d);

@@ -82,7 +82,6 @@ struct slot_case {
 #define V_BAD_FLAGS	ROAN_VERR_BAD_FLAGS
 #define V_BAD_KEY	ROAN_VERR_BAD_KEY
 #define V_BAD_OPCODE	ROAN_VERR_BAD_OPCODE
-#define V_BAD_PD	ROAN_VERR_BAD_PD
 #define V_BAD_RANGE	ROAN_VERR_BAD_RANGE
 #define V_BAD_SGE	ROAN_VERR_BAD_SGE
 #define V_PEER_NAK	ROAN_VERR_PEER_NAK
@@ -102,7 +101,7 @@ static const struct slot_case slot_cases[] = {
 	{ "a message of 4 GiB - 1", W, 0, 1, 0, ~0u, .status = LEN_ERR, .verr = V_TOO_LONG },
 	{ "SEND: unknown L_Key", S, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = V_BAD_KEY },
 	{ "SEND: L_Key of a deregistered region", S, 0, 1, 0, 64, STALE_KEY, .status = PROT, .verr = V_BAD_KEY },
-	{ "SEND: L_Key of another PD", S, 0, 1, 0, 64, FOREIGN_PD, .status = PROT, .verr = V_BAD_PD },
+	{ "SEND: L_Key of another PD", S, 0, 1, 0, 64, FOREIGN_PD, .status = PROT, .verr = V_BAD_KEY },
 	{ "SEND: past the end", S, 0, 1, 0, 64, PAST_END, .status = PROT, .verr = V_BAD_RANGE },
 	{ "SEND: before the start", S, 0, 1, 0, 64, BEFORE, .status = PROT, .verr = V_BAD_RANGE },
 	{ "SEND: address wraps", S, 0, 1, 0, 64, WRAPS, .status = PROT, .verr = V_BAD_RANGE },
@@ -133,8 +132,14 @@ static const struct slot_case slot_cases[] = {
 	{ "ATOMIC_WRITE: unaligned", ROAN_WR_ATOMIC_WRITE, 0, 1, 0, 8, .remote = UNALIGNED,
 	  .status = IBV_WC_REM_INV_REQ_ERR, .verr = V_PEER_NAK },
 	{ "FLUSH without a type", ROAN_WR_FLUSH, .remote = GOOD, .status = REM, .verr = V_PEER_NAK },
-	{ "LOCAL_INV of an unknown key", ROAN_WR_LOCAL_INV, .status = OP_ERR, .verr = V_BAD_KEY },
+	{ "LOCAL_INV of an unknown key", ROAN_WR_LOCAL_INV, .remote = BAD_KEY, .status = OP_ERR, .verr = V_BAD_KEY },
+	{ "LOCAL_INV of a window of another PD", ROAN_WR_LOCAL_INV, .remote = FOREIGN_PD, .status = OP_ERR,
+	  .verr = V_BAD_KEY },
 	{ "bind of an unknown window", ROAN_WR_BIND_MW, .remote = BAD_KEY, .status = IBV_WC_MW_BIND_ERR,
+	  .verr = V_BAD_KEY },
+	{ "bind of a window of another PD", ROAN_WR_BIND_MW, .remote = FOREIGN_PD, .status = IBV_WC_MW_BIND_ERR,
+	  .verr = V_BAD_KEY },
+	{ "bind to a region of another PD", ROAN_WR_BIND_MW, .local = FOREIGN_PD, .status = IBV_WC_MW_BIND_ERR,
 	  .verr = V_BAD_KEY },
 	{ "REG_MR from user space", ROAN_WR_REG_MR, .status = OP_ERR, .verr = V_BAD_OPCODE },
 	{ "UC: unknown L_Key", W, 0, 1, 0, 64, BAD_KEY, .status = PROT, .verr = V_BAD_KEY, .type = IBV_QPT_UC },
@@ -142,6 +147,13 @@ static const struct slot_case slot_cases[] = {
 	{ "UD: longer than the MTU", S, 0, 2, 0, AREA, .status = LEN_ERR, .verr = V_TOO_LONG, .type = IBV_QPT_UD },
 	{ "UD: unknown address handle", S, 0, 1, 0, 8, .status = OP_ERR, .verr = V_BAD_AH, .type = IBV_QPT_UD },
 };
+
+static uint32_t window_key(const struct region *r, enum place p)
+{
+	if (p == BAD_KEY)
+		return r->mr->lkey ^ 0x00abcd00;
+	return p == FOREIGN_PD ? r->foreign_window->rkey : r->window->rkey;
+}
 
 static void fill_slot(struct rig *g, const struct slot_case *c, struct roan_send_wqe *w)
 {
@@ -166,11 +178,11 @@ static void fill_slot(struct rig *g, const struct slot_case *c, struct roan_send
 		put_place(g->r, c->remote, c->len, (uint64_t *)&w->flush.remote_addr, &w->flush.rkey, true);
 		break;
 	case ROAN_WR_LOCAL_INV:
-		w->inv_key = g->r->mr->lkey ^ 0x00abcd00;
+		w->inv_key = window_key(g->r, c->remote);
 		break;
 	case ROAN_WR_BIND_MW:
-		w->bind.mr_lkey = g->r->mr->lkey;
-		w->bind.mw_rkey = g->r->mr->rkey ^ 0x00abcd00;
+		w->bind.mr_lkey = c->local == FOREIGN_PD ? g->r->foreign->lkey : g->r->mr->lkey;
+		w->bind.mw_rkey = window_key(g->r, c->remote);
 		w->bind.new_rkey = w->bind.mw_rkey + 1;
 		w->bind.addr = ~0ull - 4;
 		w->bind.length = ~0ull;
@@ -372,14 +384,18 @@ static void region_up(struct region *r, struct vt_dev *d)
 	r->local = ibv_reg_mr(d->pd, r->mem + AREA, AREA, 0);
 	r->foreign = ibv_reg_mr(r->other_pd, r->mem + AREA, AREA, ALL_ACCESS);
 	gone = ibv_reg_mr(d->pd, r->mem + AREA, AREA, ALL_ACCESS);
-	if (!r->mr || !r->local || !r->foreign || !gone)
-		vt_die("reg_mr: %s", strerror(errno));
+	r->window = ibv_alloc_mw(d->pd, IBV_MW_TYPE_1);
+	r->foreign_window = ibv_alloc_mw(r->other_pd, IBV_MW_TYPE_1);
+	if (!r->mr || !r->local || !r->foreign || !gone || !r->window || !r->foreign_window)
+		vt_die("reg_mr, alloc_mw: %s", strerror(errno));
 	r->stale = gone->rkey;
 	ibv_dereg_mr(gone);
 }
 
 static void region_down(struct region *r)
 {
+	if (ibv_dealloc_mw(r->window) || ibv_dealloc_mw(r->foreign_window))
+		vt_die("a window is still in use");
 	if (ibv_dereg_mr(r->mr) || ibv_dereg_mr(r->local) || ibv_dereg_mr(r->foreign) || ibv_dealloc_pd(r->other_pd))
 		vt_die("a region or its PD is still in use");
 }

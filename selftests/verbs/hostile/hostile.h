@@ -31,6 +31,7 @@ struct region {
 	struct ibv_mr *mr;	/* the area, all access flags */
 	struct ibv_mr *local;	/* the area, local read only */
 	struct ibv_mr *foreign;	/* the area, in another protection domain */
+	struct ibv_mw *window, *foreign_window;	/* type 1, in the PD of @mr and in that of @foreign */
 	struct ibv_pd *other_pd;
 	uint32_t stale;		/* key of a deregistered MR */
 };
