@@ -24,6 +24,7 @@ struct roan_rx_ctx {
 	bool ipv6;
 	bool ce;		/* Congestion Experienced; valid for all packets of the skb */
 	bool multicast;		/* or broadcast, which is a group that no QP has joined */
+	bool from_this_host;	/* @multicast: this host has sent it, and this is the IP stack's copy */
 	bool ip_id_fixed;	/* GRO found constant IPv4 identifications */
 	bool is_deferred;	/* a copy in odp_rxqueue.c: a page fault was pending for this packet or one before it */
 	bool still_blocked;	/* ... and a page fault is pending for it again */

@@ -251,6 +251,9 @@ static unsigned int hook_deliver(struct roan_rx_ctx *rx, u32 l3)
 	dev = roan_net_dev_for(rx);
 	if (!dev)
 		return hook_drop(rx, ROAN_CNT_rx_no_device);
+	/* Once: roan_rx_hold_skb() clears the mark while others are still to get packets of this skb. lo marks none. */
+	if (rx->multicast)
+		rx->from_this_host = skb->pkt_type == PACKET_LOOPBACK || skb->dev->flags & IFF_LOOPBACK;
 	roan_count(dev, rcvd_skbs);
 	local_bh_disable();	/* a packet reinjected from NFQUEUE arrives in process context */
 	deliver(rx);

@@ -25,12 +25,10 @@ struct roan_mcast *roan_mcast_find(struct roan_dev *dev, const union ib_gid *gid
 	return NULL;
 }
 
-/* The copy for this host of a datagram that @qp has sent: the IP stack marks it, but not on lo. */
+/* The copy for this host of a datagram that @qp has sent. */
 static bool mcast_is_own(const struct roan_qp *qp, const struct roan_rx_ctx *rx)
 {
-	bool from_this_host = rx->skb->pkt_type == PACKET_LOOPBACK || rx->skb->dev->flags & IFF_LOOPBACK;
-
-	return from_this_host && rx->pkt.src_qpn == qp->ib.qp_num;
+	return rx->from_this_host && rx->pkt.src_qpn == qp->ib.qp_num;
 }
 
 u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)

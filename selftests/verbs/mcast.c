@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LEN	200
@@ -140,25 +141,36 @@ static void receive_all(struct vt_dev *d, const union ibv_gid *group, int member
 	printf("%d datagrams to %d members\n", got, members);
 }
 
-/* Each of two members sends in turn. Both get what the other has sent; only the second one its own datagrams. */
+/*
+ * Each of two members sends in turn. Both get what the other has sent; only the second one its own datagrams. It receives
+ * into pages that are not present: it is the first to get a datagram, which then waits for the page.
+ */
 static void without_own(struct vt_dev *d, const union ibv_gid *group)
 {
 	static uint8_t buf[256];
+	size_t page = sysconf(_SC_PAGESIZE);
+	uint8_t *absent = mmap(NULL, 32 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibv_mr *mr = ibv_reg_mr(d->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
-	struct ibv_sge sge = { (uintptr_t)buf, sizeof(buf), mr ? mr->lkey : 0 }, out = { (uintptr_t)buf, LEN, sge.lkey };
+	struct ibv_mr *odp = ibv_reg_mr(d->pd, absent, 32 * page, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+	struct ibv_sge out = { (uintptr_t)buf, LEN, mr ? mr->lkey : 0 };
 	struct ibv_ah *ah = group_ah(d, group);
 	int i, k, got[2] = { 0 };
 	struct ibv_qp *qp[2];
 	struct ibv_cq *cq[2];
 	struct ibv_wc wc;
 
+	if (!mr || !odp || !ah)
+		vt_die("objects: %s", strerror(errno));
 	for (k = 0; k < 2; k++) {
 		cq[k] = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
 		qp[k] = ud_qp_with(d, cq[k], 32, k ? 0 : IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
-		for (i = 0; i < 32; i++)
+		for (i = 0; i < 32; i++) {
+			struct ibv_sge sge = { (uintptr_t)(k ? absent + i * page : buf), sizeof(buf), k ? odp->lkey : mr->lkey };
+
 			if (ibv_post_recv(qp[k], &(struct ibv_recv_wr) { .sg_list = &sge, .num_sge = 1 },
 					  &(struct ibv_recv_wr *) { NULL }))
 				vt_die("post_recv");
+		}
 		if (ibv_attach_mcast(qp[k], group, 0))
 			vt_die("attach: %s", strerror(errno));
 	}
@@ -167,7 +179,7 @@ static void without_own(struct vt_dev *d, const union ibv_gid *group)
 			.sg_list = &out, .num_sge = 1, .opcode = IBV_WR_SEND, .wr.ud = { ah, 0xffffff, VT_QKEY },
 		}, *bad;
 
-		if (!mr || !ah || ibv_post_send(qp[i % 2], &wr, &bad))
+		if (ibv_post_send(qp[i % 2], &wr, &bad))
 			vt_die("send %d", i);
 		usleep(2000);
 	}
@@ -179,8 +191,9 @@ static void without_own(struct vt_dev *d, const union ibv_gid *group)
 	for (k = 0; k < 2; k++)
 		if (ibv_detach_mcast(qp[k], group, 0) || ibv_destroy_qp(qp[k]) || ibv_destroy_cq(cq[k]))
 			vt_die("destroy");
-	ibv_destroy_ah(ah);
-	ibv_dereg_mr(mr);
+	if (ibv_destroy_ah(ah) || ibv_dereg_mr(mr) || ibv_dereg_mr(odp))
+		vt_die("destroy");
+	munmap(absent, 32 * page);
 }
 
 int main(int argc, char **argv)
