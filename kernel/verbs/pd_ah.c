@@ -56,6 +56,17 @@ static u8 av_ttl(u8 hop_limit, bool multicast)
 	return hop_limit > 1 || (hop_limit && multicast) ? hop_limit : DEFAULT_TTL;
 }
 
+/*
+ * The source decides the IP version. A group of the other one would become some host's address. IPv4 groups have two
+ * notations, ::ffff:a.b.c.d and ff0e::ffff:a.b.c.d. Unicast addresses are compared by the RDMA core.
+ */
+static bool av_families_agree(const union ib_gid *sgid, const union ib_gid *dgid)
+{
+	if (!rdma_is_multicast_addr((struct in6_addr *)dgid))
+		return true;
+	return roan_gid_v4(sgid) ? ipv4_is_multicast(*(__be32 *)&dgid->raw[12]) : !roan_gid_v4(dgid);
+}
+
 /* Atomic context is allowed: a GSI consumer creates an address handle when it replies in its completion handler. */
 struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy)
 {
@@ -67,6 +78,8 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE || !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !gid)
 		return ERR_PTR(-EINVAL);
 	if ((gid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP && !dev->l3) || gid->device != &dev->ib)
+		return ERR_PTR(-EINVAL);
+	if (!av_families_agree(&gid->gid, &grh->dgid))
 		return ERR_PTR(-EINVAL);
 	ifindex = av_ifindex(gid);
 	if (!ifindex)

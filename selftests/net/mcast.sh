@@ -67,6 +67,14 @@ received() {
 	wait $member && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
 }
 
+# GROUP: the IPv4 packet would go to the host whose address is the end of the group's, the IPv6 one to ::ffff:224...
+other_version() {
+	local v6=
+	[ "${1#::ffff}" = "$1" ] || v6=-6
+	a timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m "$1" $v6 -s -n 1 > /tmp/other.out 2>&1
+	grep -q "objects: Invalid argument" /tmp/other.out || { cat /tmp/other.out; return 1; }
+}
+
 on_if() { a ip maddr show dev "$1" | grep -q "$2"; }
 not_on_if() { ! on_if "$@"; }
 
@@ -179,6 +187,9 @@ else
 fi
 ktap_check "IPv4: a member gets no copy of its own datagrams, if created so" a timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m ::ffff:224.0.1.82 -o
 ktap_check "IPv6: the same" a timeout 110 "$PROGRAMS/mcast" -d "$ADEV" -m ff0e::4d:82 -6 -o
+for group in ff0e::4d:83 ::ffff:224.0.1.83; do
+	ktap_check "no address handle for $group from a GID of the other IP version" other_version $group
+done
 ktap_check "VLANs: joined, received, left" vlans
 ktap_check "a VLAN created after the join, and a VLAN that is deleted" vlans_later
 ktap_check "IPv4 group over link down and up" down_up ::ffff:224.0.1.80 224.0.1.80

@@ -60,10 +60,10 @@ static uint8_t hops_left(const uint8_t grh[40])
 static void send_all(struct vt_dev *d, const union ibv_gid *group, int count)
 {
 	struct ibv_cq *cq = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
-	struct ibv_ah *ah = group_ah(d, group);
-	struct ibv_qp *qp;
 	uint8_t buf[LEN];
 	struct ibv_mr *mr = ibv_reg_mr(d->pd, buf, LEN, 0);
+	struct ibv_ah *ah = group_ah(d, group);
+	struct ibv_qp *qp;
 	struct ibv_sge sge = { (uintptr_t)buf, LEN, mr ? mr->lkey : 0 };
 	struct ibv_wc wc;
 	int i;
