@@ -516,11 +516,19 @@ bool roan_net_has_guid(const struct roan_net *rnet, __be64 guid)
 	return found;
 }
 
-void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)
+int roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)
 {
+	const struct roan_dev *other;
+	int err = 0;
+
 	mutex_lock(&net_mutex);
-	list_add_tail_rcu(&dev->net_link, &rnet->devs);
+	list_for_each_entry(other, &rnet->devs, net_link)
+		if (other->ndev == dev->ndev)
+			err = -EEXIST;
+	if (!err)
+		list_add_tail_rcu(&dev->net_link, &rnet->devs);
 	mutex_unlock(&net_mutex);
+	return err;
 }
 
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev)

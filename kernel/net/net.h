@@ -31,7 +31,11 @@ struct net *roan_net_hold_of(const struct net_device *ndev);	/* put_net(); NULL:
 bool roan_net_has_guid(const struct roan_net *rnet, __be64 guid);	/* node GUID of a device. Process context */
 /* True if @sk was opened by a program with @cap in the user namespace of the network namespace. */
 bool roan_net_sock_capable(const struct roan_net *rnet, struct sock *sk, int cap);
-void roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
+/*
+ * -EEXIST: the netdev has a device. It has one until that is freed, also while the RDMA core does not find it by its
+ * netdev, as it moves to another RDMA namespace or is removed. Process context
+ */
+int roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a grace period */
 /* device that has the destination address, else the interface; NULL: none. RCU */
 struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx);

@@ -20,7 +20,7 @@
 #define FW_VERSION	"1.0.0"
 #define VENDOR_PART_ID	0x6e31
 
-static DEFINE_MUTEX(adding);	/* serialises roan_device_add(): one device per netdev */
+static DEFINE_MUTEX(adding);	/* serialises roan_device_add(), for roan_set_guids() */
 
 /* ---- attributes of the device and its port ---- */
 
@@ -229,6 +229,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 static int connect_net(struct roan_dev *dev, const char *name)
 {
 	struct roan_net *rnet = roan_net_get(dev->ndev);
+	int err;
 
 	if (IS_ERR(rnet)) {
 		if (PTR_ERR(rnet) == -EADDRINUSE)
@@ -237,8 +238,12 @@ static int connect_net(struct roan_dev *dev, const char *name)
 	}
 	dev->rnet = rnet;
 	roan_set_guids(dev);
-	roan_net_add_dev(rnet, dev);
-	return 0;
+	err = roan_net_add_dev(rnet, dev);
+	if (err) {
+		dev->rnet = NULL;
+		roan_net_put(rnet);
+	}
+	return err;
 }
 
 /* The netdev was unregistered, or moved to another namespace. RTNL held */
@@ -322,7 +327,7 @@ int roan_device_add(const char *name, struct net_device *ndev)
 		return -ENODEV;
 	mutex_lock(&adding);
 	old = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-	if (old) {
+	if (old) {	/* the common case; roan_net_add_dev() finds the others */
 		ib_device_put(old);
 		err = -EEXIST;
 	} else {

@@ -89,6 +89,21 @@ returns_renamed() {
 	name "" same && [ "$back" != same ] && [ "${back#ibdev}" != "$back" ]
 }
 
+# While a device moves, the RDMA core does not find it by its interface.
+no_second_device() {
+	local pid ok=0
+	names_up && move "" da n1 || return
+	rm -f /tmp/stop
+	(until [ -e /tmp/stop ]; do rdma link add dz type "$LINK_TYPE" netdev ya 2> /dev/null && echo "a second device was added"; done) > /tmp/second & pid=$!
+	for _ in $(seq "${MOVES:-20}"); do
+		move n1 da n2 && move n2 da n1 || ok=1
+	done
+	touch /tmp/stop
+	wait $pid
+	cat /tmp/second
+	[ $ok = 0 ] && [ ! -s /tmp/second ]
+}
+
 # A core that keeps names unique over all namespaces refuses the second "same".
 names_per_namespace() {
 	same_name_twice
@@ -133,6 +148,7 @@ if rdma system set netns exclusive 2> /tmp/setup.log && ip netns add n1 && ip ne
 		ktap_skip "move with a new name" "this rdma command has no such option"
 	fi
 	ktap_check "a name in use is refused" duplicate_refused
+	ktap_check "an interface gets no second device while the first one moves" no_second_device
 	if names_per_namespace > /dev/null 2>&1; then
 		ktap_check "a device returns from a deleted namespace under another name" returns_renamed
 	else
