@@ -350,7 +350,6 @@ static int client_add(struct ib_device *ibdev)
 
 	if (ibdev->ops.driver_id != ROAN_DRIVER_ID)
 		return -EOPNOTSUPP;
-	WRITE_ONCE(dev->removing, false);	/* client_remove() ran before the move */
 	rtnl_lock();
 	dev->port_active_sent = roan_port_up(dev->ndev);
 	roan_parent_show_netdev(dev);
@@ -359,6 +358,13 @@ static int client_add(struct ib_device *ibdev)
 		ib_unregister_device_queued(ibdev);
 	rtnl_unlock();
 	roan_gid_enable(dev);
+	return 0;
+}
+
+/* Before any client: client_remove() ran before a move to another RDMA namespace. */
+static int enable_driver(struct ib_device *ibdev)
+{
+	WRITE_ONCE(to_roan_dev(ibdev)->removing, false);
 	return 0;
 }
 
@@ -429,6 +435,7 @@ const struct ib_device_ops roan_dev_ops = {
 	.device_group		= &roan_device_group,
 	.port_groups		= roan_port_groups,
 	.dealloc_driver		= dealloc_driver,
+	.enable_driver		= enable_driver,
 
 	.query_device		= query_device,
 	.query_port		= query_port,
