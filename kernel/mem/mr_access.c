@@ -65,7 +65,7 @@ static u32 check_mr(const struct ib_pd *pd, const struct roan_mr *mr, u32 key, u
 {
 	u32 verr = check_mr_state(mr);
 
-	if (mr->ib.pd != pd)		/* before REVOKED: whoever does not own the region must not learn of it */
+	if (mr->ib.pd != pd)		/* before REVOKED, which would tell that the key exists */
 		return ROAN_VERR_BAD_PD;
 	verr = verr ?: check_key(&mr->key, key);
 	if (verr)

@@ -67,7 +67,7 @@ received() {
 	wait $member && [ $rc = 0 ] || { cat $OUT_A $OUT_B; return 1; }
 }
 
-# GROUP: the IPv4 packet would go to the host whose address is the end of the group's, the IPv6 one to ::ffff:224...
+# GROUP of one IP version, with the GID of an address of the other one.
 other_version() {
 	local v6=
 	[ "${1#::ffff}" = "$1" ] || v6=-6
