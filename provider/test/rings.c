@@ -19,6 +19,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <rdma/roan-abi.h>
+#include "expect.h"
 
 #define RING_SIZE	65536
 #define SLOTS		4
@@ -27,16 +28,6 @@
 static uint8_t *rings[17];	/* by mmap offset / RING_SIZE; 0 is not used */
 static unsigned int num_rings;
 static unsigned int doorbells, rung_for;	/* doorbell calls, and the QP handles they passed */
-static int failures;
-
-#define EXPECT(what)								\
-	do {									\
-		if (!(what)) {							\
-			printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #what);	\
-			failures++;						\
-		}								\
-	} while (0)
-
 static bool one_mapping;	/* SQ and RQ of a QP share a mapping (ROAN_FEATURE_ONE_MAPPING) */
 
 static struct roan_ring_desc new_ring(uint32_t slot_size)

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Which slots of a queue may be written, while some requests have CQEs and others none. Run by `make check`. */
-#include <stdio.h>
 #include "../roan.h"
-
-static int failures;
-
-#define EXPECT(what)								\
-	do {									\
-		if (!(what)) {							\
-			printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #what);	\
-			failures++;						\
-		}								\
-	} while (0)
+#include "expect.h"
 
 /* More than 2^31 requests without a CQE lie between the last polled CQE and the next one. */
 static void space__after_many_requests_without_cqe(void)
