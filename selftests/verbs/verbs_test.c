@@ -290,6 +290,14 @@ int vt_poll(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 	return n;
 }
 
+/* Before a connection: its segments pass also while a test lowers the MTU of an interface. */
+static void limit_segments(int fd)
+{
+	int bytes = 1000;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, sizeof(bytes));
+}
+
 /*
  * Nothing is delayed, and a peer that has been killed is noticed also if its one RST is lost, as where allocations fail
  * (TCPAbortFailed): the next probe gets another.
@@ -311,6 +319,7 @@ int vt_listen_accept(int port)
 	int one = 1, l = socket(AF_INET6, SOCK_STREAM, 0), fd;
 
 	setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	limit_segments(l);
 	if (bind(l, (void *)&a, sizeof(a)) || listen(l, 1))
 		vt_die("listen on %d: %s", port, strerror(errno));
 	fd = accept(l, NULL, NULL);
@@ -333,6 +342,7 @@ int vt_connect(const char *host, int port)
 		vt_die("cannot resolve %s", host);
 	do {
 		fd = socket(ai->ai_family, SOCK_STREAM, 0);
+		limit_segments(fd);
 		if (!connect(fd, ai->ai_addr, ai->ai_addrlen)) {
 			set_options(fd);
 			freeaddrinfo(ai);
