@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Building and parsing are inverse for every opcode. Short packets are refused without a read past their end. */
 #include <kunit/test.h>
+#include "core/transport/psn.h"
 #include "core/transport/wire.h"
 
 static const struct roan_pkt full = {
@@ -212,6 +213,34 @@ static void credit_codes_are_inverse(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_credit_code(U32_MAX), 30);
 }
 
+/* ---- PSN arithmetic at the wrap and at a distance of 2^23 ---- */
+
+static void psn_add_wraps(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, psn_add(0xffffff, 1), 0u);
+	KUNIT_EXPECT_EQ(test, psn_add(0xfffff0, 0x20), 0x10u);
+	KUNIT_EXPECT_EQ(test, psn_add(5, (u32)-6), 0xffffffu);
+}
+
+static void psn_diff_is_signed(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, psn_diff(7, 7), 0);
+	KUNIT_EXPECT_EQ(test, psn_diff(0, 0xffffff), 1);
+	KUNIT_EXPECT_EQ(test, psn_diff(0xffffff, 0), -1);
+	KUNIT_EXPECT_EQ(test, psn_diff(0x7fffff, 0), 0x7fffff);
+	KUNIT_EXPECT_EQ(test, psn_diff(0, 0x7fffff), -0x7fffff);
+	KUNIT_EXPECT_EQ(test, psn_diff(0x3fffff, 0xc00000), 0x7fffff);
+}
+
+static void psn_within_is_half_open(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, psn_within(0xfffffe, 0xfffffe, 4));
+	KUNIT_EXPECT_TRUE(test, psn_within(1, 0xfffffe, 4));
+	KUNIT_EXPECT_FALSE(test, psn_within(2, 0xfffffe, 4));
+	KUNIT_EXPECT_FALSE(test, psn_within(0xfffffd, 0xfffffe, 4));
+	KUNIT_EXPECT_FALSE(test, psn_within(9, 9, 0));
+}
+
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(build_then_parse_is_identity),
 	KUNIT_CASE(reserved_bits_are_ignored),
@@ -222,6 +251,9 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(ack_timeouts_have_a_least_value),
 	KUNIT_CASE(rnr_timers_grow),
 	KUNIT_CASE(credit_codes_are_inverse),
+	KUNIT_CASE(psn_add_wraps),
+	KUNIT_CASE(psn_diff_is_signed),
+	KUNIT_CASE(psn_within_is_half_open),
 	{}
 };
 
