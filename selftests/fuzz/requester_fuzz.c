@@ -60,7 +60,10 @@ static void check_paths(const struct roan_requester *r)
 	MUST(!ahead && failed == p->n_failed && p->window.size >= ROAN_WINDOW_ONE && p->read_window.size >= ROAN_WINDOW_ONE);
 }
 
-/* A packet that was overtaken is to be sent again, or the timer will see to it within a second. */
+/*
+ * A packet that was overtaken is to be sent again, or the timer will see to it within a second. If the clock leaps, it
+ * may be 2^31 ns more: the times of packets have 32 bits.
+ */
 static void check_overtaken(const struct roan_requester *r, u64 now)
 {
 	const struct roan_holes *h = r->holes;
@@ -69,7 +72,7 @@ static void check_overtaken(const struct roan_requester *r, u64 now)
 	for (u32 psn = 0; h && psn < ROAN_HOLES; psn++)
 		if (psn_set_has(h->missing, ROAN_HOLES, psn) && !psn_set_has(h->again, ROAN_HOLES, psn) &&
 		    (h->overtakers[psn] || (r->paths && r->paths->n > 1 && r->paths->rtt_ns)))
-			MUST(h->lost_at <= now + NSEC_PER_SEC && deadline && deadline <= h->lost_at);
+			MUST(h->lost_at <= now + NSEC_PER_SEC + (1ull << 31) && deadline && deadline <= h->lost_at);
 }
 
 /* What is placed early or requested again is behind una_psn; a hole to be requested is sent, and not to be sent again anyway. */

@@ -308,6 +308,7 @@ enum roan_event roan_read_placed_early(struct roan_requester *r, u32 psn, u64 no
 		r->timed_at = 0;	/* its response is missing, and will be that of a repeated request (Karn) */
 	psn_set_add(r->reads.placed, ROAN_EARLY_RESPONSES, psn);
 	read_forget_lost(r, psn);
+	psn_set_remove(r->reads.requested, ROAN_EARLY_RESPONSES, psn);
 	return read_answered(r, psn_add(psn, 1), now);
 }
 
