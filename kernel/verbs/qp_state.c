@@ -229,7 +229,7 @@ static void qp_start_sending(struct roan_qp *qp)
 static void qp_drain_sq(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
 {
-	roan_requester_drain(&qp->sq.req, true, ktime_get_ns());
+	roan_requester_drain(&qp->sq.req, true);
 	qp->sq.sqd_notify = qp->attr.en_sqd_async_notify;
 }
 
@@ -320,7 +320,7 @@ static void qp_enter_state(struct roan_qp *qp, enum ib_qp_state next)
 		} else if (last == IB_QPS_SQE) {
 			qp_resume_sending(qp);
 		}
-		roan_requester_drain(&qp->sq.req, false, 0);
+		roan_requester_drain(&qp->sq.req, false);
 		qp->attr.en_sqd_async_notify = 0;	/* to be set with each transition to SQD */
 		return;
 	case IB_QPS_SQD:

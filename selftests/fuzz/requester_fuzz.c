@@ -286,7 +286,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			roan_requester_timer(&r, now);
 			break;
 		default:
-			roan_requester_drain(&r, d[1] & 1, now);
+			roan_requester_drain(&r, d[1] & 1);
 			break;
 		}
 		retire(&r, &expected);

@@ -174,9 +174,9 @@ static void drain(struct sim *sim, struct side *s)
 		if (!roan_requester_drained(&s->req))
 			return;
 		raise_limit(sim, s);
-		roan_requester_drain(&s->req, false, sim->now);
+		roan_requester_drain(&s->req, false);
 	} else if (sim->chatty_drain && sim_one_in(sim, 8)) {
-		roan_requester_drain(&s->req, true, sim->now);
+		roan_requester_drain(&s->req, true);
 		s->kick_at = sim->now + 1;
 	}
 	if (s->req.sqd && roan_requester_drained(&s->req))

@@ -259,7 +259,9 @@ static bool req_fits_limits(const struct roan_requester *r, const struct roan_tx
 		return true;
 	if (req_reads_full(r, w))
 		return false;
-	return !span || span + e->npsn <= req_psn_window(r);
+	if (!span || span + e->npsn <= req_psn_window(r))
+		return true;
+	return r->since_ackreq && psn_add(e->psn, 1) == r->end_psn;	/* roan_req_ask(): sent in a larger window */
 }
 
 void roan_req_describe(const struct roan_requester *r, u32 index, u32 psn, struct roan_tx_desc *e)
@@ -286,7 +288,7 @@ static enum roan_next req_next_repair(struct roan_requester *r, struct roan_tx_d
 
 static enum roan_next req_next(struct roan_requester *r, u64 now, struct roan_tx_desc *e)
 {
-	struct roan_tx_wqe *w;
+	const struct roan_tx_wqe *w;
 
 	if (r->failed || now < r->rnr_until)
 		return ROAN_NEXT_WAIT;
@@ -303,15 +305,8 @@ static enum roan_next req_next(struct roan_requester *r, u64 now, struct roan_tx
 		return ROAN_NEXT_IDLE;
 
 	w = roan_requester_wqe(r, r->next);
-	if (!w->started && !req_may_start(r, w)) {
-		/*
-		 * The last packet had no AckReq because this work request was to follow, but credits do not allow it.
-		 */
-		if (!r->since_ackreq || !roan_requester_outstanding(r))
-			return ROAN_NEXT_WAIT;
-		go_back(r, r->ack_timer_base_ns);
-		w = roan_requester_wqe(r, r->next);
-	}
+	if (!w->started && !req_may_start(r, w))
+		return ROAN_NEXT_WAIT;
 	memset(e, 0, sizeof(*e));
 	e->index = r->next;
 	if (w->op == ROAN_OP_LOCAL)
@@ -333,6 +328,9 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 {
 	enum roan_next next = req_next(r, now, e);
 
+	/* The packet that was to carry AckReq may not be sent: no credit is left, SQD began, the window has shrunk. */
+	if (next == ROAN_NEXT_WAIT && unlikely(roan_req_is_unasked(r)) && roan_req_ask(r))
+		next = req_next(r, now, e);
 	if (likely(!r->paths) || next != ROAN_NEXT_PACKET)
 		return next;
 	return roan_paths_next(r, e, now) ? next : ROAN_NEXT_WAIT;
@@ -531,13 +529,6 @@ void roan_requester_update_cfg(struct roan_requester *r, const struct roan_reque
 		r->retries_left = cfg->retry_cnt;
 	if (cfg->rnr_retry != old.rnr_retry)
 		r->rnr_left = cfg->rnr_retry;
-}
-
-void roan_requester_drain(struct roan_requester *r, bool on, u64 now)
-{
-	r->sqd = on;
-	if (on && r->since_ackreq && roan_requester_outstanding(r))
-		go_back(r, now);
 }
 
 void roan_requester_change_path(struct roan_requester *r, struct roan_min_rtt *min_rtt)

@@ -498,8 +498,11 @@ static inline void roan_requester_restart_timer(struct roan_requester *r, u64 wh
  */
 void roan_requester_update_cfg(struct roan_requester *r, const struct roan_requester_cfg *cfg);
 
-/* SQD is entered (@on) or left. Packets sent without AckReq because more was to follow are sent again with it. */
-void roan_requester_drain(struct roan_requester *r, bool on, u64 now);
+/* SQD is entered (@on) or left. */
+static inline void roan_requester_drain(struct roan_requester *r, bool on)
+{
+	r->sqd = on;
+}
 
 /* SQD: the packets take another path from now on. What was measured of the old one is forgotten. */
 void roan_requester_change_path(struct roan_requester *r, struct roan_min_rtt *min_rtt);

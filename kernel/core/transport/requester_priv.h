@@ -241,6 +241,11 @@ void roan_req_probe_answered(struct roan_requester *r, bool late);
 /* The peer keeps what was sent after the RTO probe: continues behind the last packet sent. */
 void roan_req_end_probe(struct roan_requester *r);
 
+/* True if the last packet sent has no AckReq, as another one was to follow. */
+bool roan_req_is_unasked(const struct roan_requester *r);
+/* Makes the last packet sent the next to send, with AckReq. False: it will be answered. */
+bool roan_req_ask(struct roan_requester *r);
+
 /* Describes packet @psn of work request @index, which was sent before. */
 void roan_req_describe(const struct roan_requester *r, u32 index, u32 psn, struct roan_tx_desc *e);
 

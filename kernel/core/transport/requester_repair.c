@@ -2,7 +2,8 @@
 /*
  * Repairs: after a sequence NAK the requester sends the packets of a gap again, and no others, because the peer keeps
  * what it receives after the gap (IBTA vol. 1, 9.7.5.1.4, permits both). Probes: after a timeout it sends the oldest
- * packet again, and the answer decides about the others. requester.c builds the packets.
+ * packet again, and the answer decides about the others. Requests for an answer: the packet that was to carry AckReq
+ * is not sent, so the one before it is sent again, with AckReq. requester.c builds the packets.
  */
 #include "core/transport/requester_priv.h"
 
@@ -222,4 +223,31 @@ void roan_req_probe_answered(struct roan_requester *r, bool late)
 	if (late)
 		return req_skip_sent(r);
 	roan_req_start_slowly(r, ROAN_RESTART_WINDOW);
+}
+
+/* ---- requests for an answer ---- */
+
+bool roan_req_is_unasked(const struct roan_requester *r)
+{
+	return r->since_ackreq && r->next_psn == r->end_psn && !r->local_err && roan_requester_outstanding(r);
+}
+
+/* A READ or atomic is answered without AckReq, but roan_req_end_probe() does not know what was sent last. */
+bool roan_req_ask(struct roan_requester *r)
+{
+	u32 psn = psn_add(r->end_psn, -1), n;
+
+	for (n = r->next - r->una + 1; n--; ) {
+		const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una + n);
+
+		if (r->una + n == r->tail || !w->started || w->completed || work_pos(w, psn) >= w->n_psn)
+			continue;
+		if (roan_op_needs_response(w->op))
+			break;
+		r->next = r->una + n;
+		r->next_psn = psn;
+		return true;
+	}
+	r->since_ackreq = 0;
+	return false;
 }

@@ -424,7 +424,7 @@ static void drain__finishes_the_message_and_stops(struct kunit *test)
 	post(f, ROAN_OP_SEND, 2 * MTU);
 	post(f, ROAN_OP_SEND, 8);
 	send_one(f);
-	roan_requester_drain(&f->r, true, f->now);
+	roan_requester_drain(&f->r, true);
 	KUNIT_EXPECT_FALSE(test, roan_requester_drained(&f->r));
 	send_all(f);
 	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
@@ -432,7 +432,7 @@ static void drain__finishes_the_message_and_stops(struct kunit *test)
 	ack(f, 1);
 	KUNIT_EXPECT_TRUE(test, roan_requester_drained(&f->r));
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
-	roan_requester_drain(&f->r, false, f->now);
+	roan_requester_drain(&f->r, false);
 	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 }
 
@@ -450,9 +450,9 @@ static void change_path__forgets_the_round_trip(struct kunit *test)
 	f->now += 2000;
 	ack(f, 0);
 	f->r.rto_backoff = 1;
-	roan_requester_drain(&f->r, true, f->now);
+	roan_requester_drain(&f->r, true);
 	roan_requester_change_path(&f->r, &min_rtt);
-	roan_requester_drain(&f->r, false, f->now);
+	roan_requester_drain(&f->r, false);
 	KUNIT_EXPECT_PTR_EQ(test, f->r.min_rtt, &min_rtt);
 	KUNIT_EXPECT_EQ(test, min_rtt.ns, 0u);
 
