@@ -97,7 +97,6 @@ struct roan_sq {
 	struct roan_inflight_limit inflight_limit;
 	u32 max_wr, max_sge, max_inline;
 	bool sig_all;
-	bool fault_wait;	/* a page fault is pending for the data to send next; odp_resume.c restarts the queue */
 	/* a page fault is pending for the target of a response: responses are dropped, the request is sent again */
 	bool rx_fault_wait;
 	/*

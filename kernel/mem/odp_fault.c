@@ -4,7 +4,7 @@
  * queues a fault here without changing any state of the request, and retries when a worker has resolved the fault:
  *
  *	page is not present for		meanwhile
- *	payload to send			the send queue stops (sq.fault_wait)
+ *	payload to send			the send queue stops before it (sq.req.held)
  *	target of a response		responses are dropped (sq.rx_fault_wait), then the requester retransmits
  *	source of a READ response	responses are deferred (rq.fault_wait); duplicate requests get an RNR NAK
  *	target of a request		it and all requests that follow are queued (odp_rxqueue.c)

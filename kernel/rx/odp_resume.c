@@ -12,10 +12,7 @@ void roan_qp_restart(struct roan_qp *qp)
 	struct roan_sq *sq = &qp->sq;
 
 	spin_lock_bh(&sq->lock);
-	if (sq->fault_wait) {
-		sq->fault_wait = false;
-		roan_requester_restart_timer(&sq->req, ktime_get_ns());
-	}
+	roan_requester_release(&sq->req, ktime_get_ns());
 	if (sq->rx_fault_wait) {
 		sq->rx_fault_wait = false;
 		roan_requester_retransmit(&sq->req, ktime_get_ns());

@@ -152,8 +152,8 @@ static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const str
 
 /*
  * Builds the packet of @desc and up to @most - 1 more like it. Stops early if the transmit budget is exhausted, the WQE
- * fails, or the payload waits for a page fault (sets sq.fault_wait). Returns how much of the round's budget that takes,
- * at least 1.
+ * fails, or the payload waits for a page fault, which holds the requester. Returns how much of the round's budget that
+ * takes, at least 1.
  */
 static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct roan_tx_desc *desc, u32 most, u64 now)
 	__must_hold(&qp->sq.lock)
@@ -191,7 +191,7 @@ static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct r
 		roan_requester_sent(&qp->sq.req, desc, train->edt_ns ?: now);
 	}
 	if (verr == ROAN_VERR_PENDING)
-		qp->sq.fault_wait = true;
+		roan_requester_hold(&qp->sq.req, psn_add(desc->psn, n));
 	else if (verr)
 		tx_fail_wqe(qp, roan_tx_desc_index(desc, n), verr, ROAN_ST_LOC_PROT_ERR);
 	return max(n, 1u);
@@ -264,7 +264,7 @@ static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budg
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_tx_desc desc;
 
-	while (*budget && !qp->sq.fault_wait && !roan_tx_budget_exhausted_after(train)) {
+	while (*budget && !roan_tx_budget_exhausted_after(train)) {
 		switch (roan_requester_next(req, now, &desc)) {
 		case ROAN_NEXT_PACKET:
 			train->round.blocked = train->tx_counted && roan_gso_inflight_full(train);
@@ -285,7 +285,7 @@ static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budg
 			return true;
 		}
 	}
-	return qp->sq.fault_wait;
+	return false;
 }
 
 #define COUNT_DELTA(qp, seen, now_at, name) do {			\
@@ -372,7 +372,7 @@ static bool sq_park(struct roan_qp *qp, bool called_again)
 {
 	const struct roan_requester *req = &qp->sq.req;
 
-	if (called_again || qp->sq_polled || qp->sq.fault_wait || sq_is_full(&qp->sq))
+	if (called_again || qp->sq_polled || req->held || sq_is_full(&qp->sq))
 		return true;
 	if (!roan_requester_answer_expected(req))
 		return !roan_ring_enable_doorbell(&qp->sq.ring);
@@ -535,8 +535,9 @@ static bool tx_rate_blocked(const struct roan_qp *qp)
 /*
  * The ACK timer must not count local delay. It starts when the QP's last skb has been freed by the stack
  * (flow/tx_inflight.c runs the queue then). It also restarts while a READ response waits for a page fault
- * (sq.rx_fault_wait), while the payload waits for one (sq.fault_wait), and while the pacer blocks the retransmission.
- * The wait for a packet that was overtaken is none for an answer: its begin is the arrival of a later packet.
+ * (sq.rx_fault_wait), while the payload of a retransmission waits for one, and while the pacer blocks the
+ * retransmission. The wait for a packet that was overtaken is none for an answer: its begin is the arrival of a later
+ * packet.
  */
 static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
@@ -547,7 +548,7 @@ static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 		return;
 	/* First, as the time is that of the last skb only if none is left. */
 	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
-	if (qp->sq.rx_fault_wait || qp->sq.fault_wait || tx_rate_blocked(qp))
+	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req) || tx_rate_blocked(qp))
 		roan_requester_restart_timer(&qp->sq.req, now);
 	else
 		roan_requester_restart_timer(&qp->sq.req, READ_ONCE(qp->ref->tx_inflight.last_free_ns));
@@ -563,7 +564,7 @@ static void sq_timer_expired(struct roan_qp *qp, u64 now)
 
 	tx_exclude_local_delay(qp, now);
 	deadline = roan_requester_deadline(&qp->sq.req);
-	if (deadline && deadline <= now && qp->sq.req.peer_sacks)
+	if (deadline && deadline <= now && qp->sq.req.peer_sacks && !qp->sq.req.since_ackreq)
 		roan_sq_alloc_holes(qp);
 	if (!qp->sq.ack_timer_stopped)
 		event = roan_requester_timer(&qp->sq.req, now);

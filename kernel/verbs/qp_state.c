@@ -213,7 +213,6 @@ static void qp_start_sending(struct roan_qp *qp)
 	const struct roan_requester_cfg cfg = qp_requester_cfg(qp);
 
 	roan_requester_reset(&qp->sq.req, &cfg);
-	qp->sq.fault_wait = false;
 	qp->sq.rx_fault_wait = false;
 	qp->sq.ack_timer_stopped = false;
 	qp->sq.seen_resent = 0;

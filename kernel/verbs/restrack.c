@@ -183,7 +183,7 @@ int roan_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
 		{ "groups",		READ_ONCE(qp->n_mcast) },
 		{ "paced",		waits.paced },
 		{ "host_wait",		waits.host },
-		{ "fault_wait",		READ_ONCE(qp->sq.fault_wait) || READ_ONCE(qp->rq.fault_wait) },
+		{ "fault_wait",		READ_ONCE(qp->sq.req.held) || READ_ONCE(qp->rq.fault_wait) },
 		{ "rnr_wait",		!!READ_ONCE(req->rnr_until) },
 		{ "paused",		!!READ_ONCE(qp->pfc_blocked_mask) },
 		{ "paused_ms",		div_u64(roan_pfc_qp_waited(qp), NSEC_PER_MSEC) },

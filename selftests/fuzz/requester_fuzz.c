@@ -150,6 +150,9 @@ static void send(struct roan_requester *r, u32 budget, u64 now)
 
 		if (next == ROAN_NEXT_LOCAL) {
 			roan_requester_local_done(r, e.index);
+		} else if (next == ROAN_NEXT_PACKET && budget % 8 == 5) {
+			roan_requester_hold(r, e.psn);
+			return;
 		} else if (next == ROAN_NEXT_PACKET) {
 			MUST(roan_opcode(e.opcode)->op == roan_requester_wqe(r, e.index)->op);
 			alike = budget & 1 ? roan_requester_batch_count(r, &e, 100) : 0;
@@ -272,6 +275,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			break;
 		case 2:
 		case 3:
+			if (d[2] & 1)
+				roan_requester_release(&r, now);
 			send(&r, d[1], now);
 			break;
 		case 4:

@@ -52,6 +52,7 @@ static u64 next_step(const struct sim *sim)
 	for (int i = 0; i < 2; i++) {
 		at = earliest(at, roan_requester_deadline(&sim->sides[i].req));
 		at = earliest(at, sim->sides[i].kick_at);
+		at = earliest(at, sim->sides[i].payload_fault_until);
 		at = earliest(at, sim->sides[i].sink_fault_until);
 		at = earliest(at, sim->sides[i].source_fault_until);
 		at = earliest(at, sim->sides[i].nak_at);

@@ -67,6 +67,7 @@ struct side {
 	u64 nak_at;		/* a NAK is due then; 0: none */
 	u64 kick_at;		/* sending continues then (budget was spent); 0: none */
 	u64 line_free_at;	/* the slow line has sent all packets by then */
+	u64 payload_fault_until;	/* the payload to send is not in memory; 0: it is */
 	u64 sink_fault_until;	/* a response cannot be placed yet, and further ones are dropped; 0: no page fault */
 
 	struct roan_responder resp;

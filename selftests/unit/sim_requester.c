@@ -101,14 +101,25 @@ static bool send_one(struct sim *sim, struct side *s, const struct roan_tx_desc 
 	return true;
 }
 
+/* True if the payload of packet @i of @e is not in memory, for a while. */
+static bool payload_is_absent(struct sim *sim, struct side *s, const struct roan_tx_desc *e, u32 i)
+{
+	if (!sim->faults || s->requests[roan_tx_desc_index(e, i)].op == ROAN_OP_READ || !e->len || !sim_one_in(sim, 40))
+		return false;
+	s->payload_fault_until = sim->now + 1 + sim_below(sim, sim_one_in(sim, 4) ? 100000000 : 100000);
+	roan_requester_hold(&s->req, psn_add(e->psn, i));
+	return true;
+}
+
 /* Sends the packet and some of its batch. Returns the number of packets. */
 static u32 send_batch(struct sim *sim, struct side *s, struct roan_tx_desc *e)
 {
 	u32 most = 1 + sim_below(sim, 1 + roan_requester_batch_count(&s->req, e, 15)), n = 0;
+	bool absent = false;
 
 	if (!s->work[e->index & (SIM_QUEUE - 1)].started)
 		check_fence(sim, s, e->index);
-	while (n < most && send_one(sim, s, e, n))
+	while (n < most && !(absent = payload_is_absent(sim, s, e, n)) && send_one(sim, s, e, n))
 		n++;
 	if (n) {
 		e->npsn += n - 1;
@@ -117,7 +128,7 @@ static u32 send_batch(struct sim *sim, struct side *s, struct roan_tx_desc *e)
 		if (psn_add(e->psn, e->npsn) == s->req.end_psn)
 			s->tail_answered = e->ackreq || is_remote_op(s->requests[e->index].op);
 	}
-	if (n < most)
+	if (n < most && !absent)
 		roan_requester_fail(&s->req, roan_tx_desc_index(e, n), ROAN_ST_LOC_PROT_ERR);
 	return max(n, 1u);
 }
@@ -146,7 +157,9 @@ static void send_some(struct sim *sim, struct side *s)
 		} else if (next == ROAN_NEXT_LOCAL) {
 			execute_local(sim, s, e.index);
 		} else {
-			SIM_CHECK(sim, !roan_requester_outstanding(&s->req) || s->req.rnr_until || s->req.failed ||
+			bool held = s->req.held && psn_diff(s->req.una_psn, s->req.held_psn) <= 0;
+
+			SIM_CHECK(sim, !roan_requester_outstanding(&s->req) || s->req.rnr_until || s->req.failed || held ||
 				  s->req.next_psn != s->req.end_psn || s->tail_answered,
 				  "side %u: silent, and nobody will answer up to %06x", s->id, s->req.end_psn);
 			return;
@@ -189,6 +202,12 @@ void sim_request(struct sim *sim, struct side *s)
 		s->sink_fault_until = 0;
 		roan_requester_retransmit(&s->req, sim->now);
 	}
+	if (s->payload_fault_until && s->payload_fault_until <= sim->now) {
+		s->payload_fault_until = 0;
+		roan_requester_release(&s->req, sim->now);
+	}
+	if (roan_requester_repair_is_held(&s->req))
+		roan_requester_restart_timer(&s->req, sim->now);
 	roan_requester_timer(&s->req, sim->now);
 	retire(sim, s);
 	post(sim, s);

@@ -324,6 +324,18 @@ static enum roan_next req_next(struct roan_requester *r, u64 now, struct roan_tx
 	return req_fits_limits(r, w, e) ? ROAN_NEXT_PACKET : ROAN_NEXT_WAIT;
 }
 
+/*
+ * True if packet @e is next and its payload is not in memory. It may be next no more, as it was sent before, and the
+ * peer has it.
+ */
+static bool req_is_held(struct roan_requester *r, enum roan_next next, const struct roan_tx_desc *e)
+{
+	if (psn_diff(r->una_psn, r->held_psn) > 0 || next == ROAN_NEXT_IDLE ||
+	    (next == ROAN_NEXT_PACKET && psn_diff(e->psn, r->held_psn) > 0))
+		r->held = false;
+	return r->held && next == ROAN_NEXT_PACKET && e->psn == r->held_psn;
+}
+
 enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roan_tx_desc *e)
 {
 	enum roan_next next = req_next(r, now, e);
@@ -331,6 +343,8 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 	/* The packet that was to carry AckReq may not be sent: no credit is left, SQD began, the window has shrunk. */
 	if (next == ROAN_NEXT_WAIT && unlikely(roan_req_is_unasked(r)) && roan_req_ask(r))
 		next = req_next(r, now, e);
+	if (unlikely(r->held) && req_is_held(r, next, e))
+		return ROAN_NEXT_WAIT;
 	if (likely(!r->paths) || next != ROAN_NEXT_PACKET)
 		return next;
 	return roan_paths_next(r, e, now) ? next : ROAN_NEXT_WAIT;
@@ -498,6 +512,7 @@ void roan_requester_flush(struct roan_requester *r)
 {
 	r->failed = true;
 	r->una_psn = r->end_psn;	/* nothing is outstanding any more */
+	r->held = false;
 	r->next_psn = r->end_psn;
 	r->ack_timer_base_ns = 0;
 	r->rnr_until = 0;

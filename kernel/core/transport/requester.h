@@ -266,6 +266,7 @@ struct roan_requester {
 	u64 timed_at;
 	u64 new_rtt_ns;		/* ns: measured since roan_requester_take_rtt(); 0: none */
 	u32 rto_probe_psn;
+	u32 held_psn;		/* valid if @held */
 	u32 local_err_idx;	/* valid if @local_err: oldest work request that failed locally */
 	u32 refused_psn;	/* valid if @refused: of a request that the peer has refused, so that its QP failed */
 	u8  refused;		/* enum roan_status of that request; 0: none. Responses before it are missing */
@@ -284,12 +285,12 @@ struct roan_requester {
 	u8  vain_repairs;	/* successive repairs after which the next packet was missing, too */
 	u8  repair_backoff;	/* times that a repair was sent again without an answer; each doubles the wait */
 	u8  go_back_left;	/* sequence NAKs to be answered by going back before a repair is tried again */
-	u64 repair_at_ns;	/* ns: last packet of a repair sent; valid if @repair_sent */
 	u32 repair_psn;
 	u32 repair_index;
 	bool repair_by_sack;	/* the repair sends holes.again: one packet, then the next */
 	bool peer_sacks;	/* the peer's last response says that it supports SACK */
 	bool any_holes;		/* holes->missing is not empty */
+	u64 repair_at_ns;	/* ns: last packet of a repair sent; valid if @repair_sent */
 	/* zeroed when set, owned by the driver half. NULL: a SACK counts as a sequence NAK */
 	struct roan_holes *holes;
 	/* owned by the driver half. NULL: one path, all packets within the PSN window leave */
@@ -302,6 +303,7 @@ struct roan_requester {
 	bool rto_again;		/* it is the second one: the answer to the first covered later packets, too */
 	bool tail_ackreq;	/* the last packet sent before the probe had AckReq */
 	bool sqd;		/* SQD: finish the current message, start no other */
+	bool held;		/* the payload of @held_psn waits for a page: no packet from it on is sent */
 	bool local_err;		/* a work request failed locally: it and later ones are not sent */
 	bool failed;		/* all remaining work requests are flushed */
 	bool err_delivered;	/* roan_requester_retired() has returned an error */
@@ -524,6 +526,25 @@ static inline bool roan_requester_outstanding(const struct roan_requester *r)
 {
 	return r->una_psn != r->end_psn;
 }
+
+/*
+ * The payload of packet @psn, which roan_requester_next() has described, is not in memory. Until
+ * roan_requester_release(), or until it need not be sent any more, the requester sends earlier packets only: lost ones
+ * again, or the last one, so that the peer answers.
+ */
+static inline void roan_requester_hold(struct roan_requester *r, u32 psn)
+{
+	r->held = true;
+	r->held_psn = psn;
+}
+
+void roan_requester_release(struct roan_requester *r, u64 now);
+
+/*
+ * True if the oldest packet waits for that payload, or no answer was asked for since what precedes it in its message
+ * was sent again: then a timeout would say nothing about the peer.
+ */
+bool roan_requester_repair_is_held(const struct roan_requester *r);
 
 /* How many READs and atomics may be outstanding. Any context */
 u8 roan_requester_max_reads(const struct roan_requester *r);

@@ -243,6 +243,8 @@ void roan_req_end_probe(struct roan_requester *r);
 
 /* True if the last packet sent has no AckReq, as another one was to follow. */
 bool roan_req_is_unasked(const struct roan_requester *r);
+/* If that one is held: when the peer is asked for an answer all the same, in ns. Else U64_MAX. */
+u64 roan_req_unasked_deadline(const struct roan_requester *r);
 /* Makes the last packet sent the next to send, with AckReq. False: it will be answered. */
 bool roan_req_ask(struct roan_requester *r);
 

@@ -227,9 +227,42 @@ void roan_req_probe_answered(struct roan_requester *r, bool late)
 
 /* ---- requests for an answer ---- */
 
+/* A page fault usually takes less, and then the packet that waits for it carries AckReq. */
+#define MAX_WAIT_UNASKED_NS	NSEC_PER_MSEC
+
 bool roan_req_is_unasked(const struct roan_requester *r)
 {
 	return r->since_ackreq && r->next_psn == r->end_psn && !r->local_err && roan_requester_outstanding(r);
+}
+
+u64 roan_req_unasked_deadline(const struct roan_requester *r)
+{
+	if (!r->held || psn_diff(r->held_psn, r->end_psn) < 0 || !roan_req_is_unasked(r))
+		return U64_MAX;
+	return r->rto_base_ns + MAX_WAIT_UNASKED_NS;
+}
+
+bool roan_requester_repair_is_held(const struct roan_requester *r)
+{
+	const struct roan_tx_wqe *w = roan_requester_wqe(r, r->una);
+
+	if (!r->held || !roan_requester_outstanding(r) || psn_diff(r->held_psn, r->end_psn) >= 0)
+		return false;
+	return r->una_psn == r->held_psn ||
+	       (r->since_ackreq && !r->repair_left && work_pos(w, r->held_psn) < w->n_psn);
+}
+
+/*
+ * The time until then does not count for what no answer was asked for. But it counts for the next question: if another
+ * page of this QP was meant, the same packet is held at once.
+ */
+void roan_requester_release(struct roan_requester *r, u64 now)
+{
+	if (r->held && roan_requester_repair_is_held(r))
+		roan_requester_restart_timer(r, now);
+	else if (r->held && roan_req_is_unasked(r))
+		r->ack_timer_base_ns = max(r->ack_timer_base_ns, now);
+	r->held = false;
 }
 
 /* A READ or atomic is answered without AckReq, but roan_req_end_probe() does not know what was sent last. */

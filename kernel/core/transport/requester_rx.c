@@ -460,7 +460,7 @@ static u64 req_rto_deadline(const struct roan_requester *r, u64 timeout_ns)
 
 u64 roan_requester_deadline(const struct roan_requester *r)
 {
-	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout), timeout, reorder = roan_requester_reorder_deadline(r);
+	u64 timeout_ns = roan_timeout_ns(r->cfg.timeout), timeout, at;
 
 	if (r->failed)
 		return 0;
@@ -468,9 +468,10 @@ u64 roan_requester_deadline(const struct roan_requester *r)
 		return r->rnr_until;
 	if (!r->ack_timer_base_ns || !roan_requester_outstanding(r))
 		return 0;
+	at = min(roan_requester_reorder_deadline(r), roan_req_unasked_deadline(r));
 	if (!r->cfg.timeout)
-		return reorder == U64_MAX ? 0 : reorder;
-	timeout = min3(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns), reorder);
+		return at == U64_MAX ? 0 : at;
+	timeout = min3(r->ack_timer_base_ns + timeout_ns, req_rto_deadline(r, timeout_ns), at);
 	return min(min(timeout, roan_read_deadline(r)), min(roan_sack_deadline(r), roan_repair_deadline(r)));
 }
 
@@ -514,6 +515,12 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 	}
 	if (now >= roan_repair_deadline(r) && roan_repair_possible(r)) {
 		roan_repair_timed_out(r, now);
+		return ROAN_EV_REPAIR;
+	}
+	/* Before a timeout counts: no answer to those packets is due. */
+	if (roan_req_unasked_deadline(r) != U64_MAX) {
+		roan_req_ask(r);
+		roan_requester_restart_timer(r, now);
 		return ROAN_EV_REPAIR;
 	}
 	r->nak_seen = false;

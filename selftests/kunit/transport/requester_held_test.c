@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A packet may not be sent yet: those before it are acknowledged all the same. */
+/* A packet may not be sent yet, or its payload is not in memory: those before it are acknowledged all the same. */
 #include "requester_fixture.h"
 
 /* The last packet sent has no AckReq, as another message was to follow: it alone is sent again. */
@@ -26,8 +26,193 @@ static void ask__if_no_packet_may_follow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 4));
 }
 
+/* The first SEND has no AckReq, as the second was to follow. It is acknowledged nevertheless. */
+static void held__earlier_packets_are_acknowledged(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_rtt(test);
+
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_FALSE(test, f->e.ackreq);
+	roan_requester_hold(&f->r, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	KUNIT_EXPECT_FALSE(test, roan_requester_repair_is_held(&f->r));
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_SUCCESS);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
+	roan_requester_release(&f->r, f->now);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 2));
+}
+
+/* The answer is asked for after 1 ms, whatever the timeout, and neither a retry nor the window is lost by that. */
+static void held__asks_without_a_retry(struct kunit *test)
+{
+	static const u8 timeouts[] = { 0, 1, 14 };	/* none, 8 us, 67 ms */
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(timeouts); i++) {
+		struct roan_requester_cfg cfg = rc;
+		struct req_fixture *f;
+
+		cfg.timeout = timeouts[i];
+		cfg.retry_cnt = 0;
+		f = req_fixture_with(test, cfg);
+		post(f, ROAN_OP_WRITE, MTU);
+		post(f, ROAN_OP_WRITE, MTU);
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		roan_requester_hold(&f->r, psn_add(PSN0, 1));
+		f->now += MS;
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+		KUNIT_EXPECT_EQ(test, send_all(f), 1);
+		KUNIT_EXPECT_EQ(test, f->r.n_timeouts + f->r.n_rto, 0);
+		KUNIT_EXPECT_EQ(test, f->r.start_window, cfg.psn_window);
+		ack(f, 0);
+		f->now += 1000 * MS;
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+		roan_requester_release(&f->r, f->now);
+		KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	}
+}
+
+/* The fault has ended, and the answer is not here: the time of the fault is not the peer's. */
+static void held__time_is_not_the_peers(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct req_fixture *f;
+
+	cfg.timeout = 9;	/* 2.1 ms */
+	f = req_fixture_with(test, cfg);
+	post(f, ROAN_OP_WRITE, MTU);
+	post(f, ROAN_OP_WRITE, MTU);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	roan_requester_hold(&f->r, psn_add(PSN0, 1));
+	f->now += MS - 1;
+	roan_requester_release(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + roan_timeout_ns(cfg.timeout));
+}
+
+/* Four packets were sent. After a timeout packet 1 is sent again, and packet 2 is held. */
+static struct req_fixture *req_fixture_with_held_2(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_rtt(test);
+
+	post(f, ROAN_OP_SEND, 3 * MTU);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_EXPECT_EQ(test, send_all(f), 4);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	roan_requester_hold(&f->r, psn_add(PSN0, 2));
+	return f;
+}
+
+/* The packets behind it are sent, although the page does not come. */
+static void held__acknowledged_meanwhile(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_held_2(test);
+
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 0);
+	ack(f, 2);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_EXPECT_FALSE(test, f->r.held);
+}
+
+/* A packet that is lost once more is not waiting for that page. */
+static void held__earlier_packets_are_repaired(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_held_2(test);
+
+	KUNIT_EXPECT_FALSE(test, roan_requester_repair_is_held(&f->r));
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+}
+
+/* So is an earlier message if the held packet is not the first one of its own that is sent again. */
+static void held__earlier_messages_are_repaired(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_rtt(test);
+
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 4 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(f), 5);
+	f->r.go_back_left = 1;	/* as of a peer that keeps nothing after a gap */
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_PSN_SEQUENCE, 1, 0);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_FALSE(test, f->e.ackreq);
+	roan_requester_hold(&f->r, psn_add(PSN0, 3));
+	KUNIT_EXPECT_FALSE(test, roan_requester_repair_is_held(&f->r));
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+}
+
+/* Faults for other accesses of the QP end meanwhile, each of which releases it. */
+static void held__asks_beside_other_faults(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_rtt(test);
+	u32 i;
+
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 8);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	roan_requester_hold(&f->r, psn_add(PSN0, 2));
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_NOTHING);
+		f->now += MS / 4;
+		roan_requester_release(&f->r, f->now);
+		KUNIT_ASSERT_EQ(test, roan_requester_next(&f->r, f->now, &f->e), ROAN_NEXT_PACKET);
+		roan_requester_hold(&f->r, f->e.psn);
+	}
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+}
+
+/* All is acknowledged, so nothing waits for that page any more: the doorbell of the next request counts. */
+static void held__ends_with_the_last_request(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_held_2(test);
+
+	ack(f, 4);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	KUNIT_EXPECT_FALSE(test, f->r.held);
+}
+
+/* Then the silence of the peer says nothing: the timer does not count. */
+static void held__retransmission(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture_with_held_2(test);
+
+	ack(f, 1);
+	KUNIT_EXPECT_EQ(test, send_all(f), 0);
+	KUNIT_EXPECT_TRUE(test, roan_requester_repair_is_held(&f->r));
+	roan_requester_release(&f->r, f->now);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+}
+
 static struct kunit_case requester_held_cases[] = {
 	KUNIT_CASE(ask__if_no_packet_may_follow),
+	KUNIT_CASE(held__earlier_packets_are_acknowledged),
+	KUNIT_CASE(held__asks_without_a_retry),
+	KUNIT_CASE(held__time_is_not_the_peers),
+	KUNIT_CASE(held__acknowledged_meanwhile),
+	KUNIT_CASE(held__earlier_packets_are_repaired),
+	KUNIT_CASE(held__earlier_messages_are_repaired),
+	KUNIT_CASE(held__asks_beside_other_faults),
+	KUNIT_CASE(held__ends_with_the_last_request),
+	KUNIT_CASE(held__retransmission),
 	{}
 };
 
