@@ -132,7 +132,12 @@ struct roan_fault_list {
 };
 
 /* What workers do for on-demand regions. */
-enum roan_odp_job { ROAN_ODP_FAULT, ROAN_ODP_PREFETCH, ROAN_ODP_JOBS };
+enum roan_odp_job {
+	ROAN_ODP_FAULT,
+	ROAN_ODP_PREFETCH,	/* ibv_advise_mr() */
+	ROAN_ODP_READ_AHEAD,	/* behind the range of a fault */
+	ROAN_ODP_JOBS
+};
 
 /*
  * One user's part, on one device, of what on-demand paging shares among all users: workers, queued prefetches, bytes of

@@ -23,18 +23,21 @@
 #include "mem/mem.h"
 #include "mem/odp_priv.h"
 
-#define PREFETCH_MAX	SZ_128K	/* bytes prefetched behind the range of a fault, for the next packets */
+#define READ_AHEAD_MAX	SZ_128K	/* bytes prefetched behind the range of a fault, for the next packets */
 
 /*
- * Per QP. Twice the number of accesses that can wait at a time (see above), because a failed fault stays in the list
- * if its access is never retried.
+ * Per QP. Twice the number of accesses that usually wait at a time (see above), because a failed fault stays in the
+ * list if its access is never retried, and a packet that was held may need its page no more.
  */
 #define MAX_FAULTS	8
 
-/* Workers of a user on a device. The workqueue has WQ_MAX_ACTIVE (512) in all. */
-static const u32 max_running[ROAN_ODP_JOBS] = { [ROAN_ODP_FAULT] = 16, [ROAN_ODP_PREFETCH] = 1 };
+/* Workers of a user on a device. The workqueues of faults and read-ahead have WQ_MAX_ACTIVE (512) each. */
+static const u32 max_running[ROAN_ODP_JOBS] = {
+	[ROAN_ODP_FAULT] = 16, [ROAN_ODP_PREFETCH] = 1, [ROAN_ODP_READ_AHEAD] = 4,
+};
 
-#define MAX_PREFETCHES	64	/* of a user, waiting for a worker; beyond it ibv_advise_mr() faults in itself */
+/* Of each kind, of a user, waiting for a worker. Beyond it ibv_advise_mr() faults in itself; nothing is read ahead. */
+#define MAX_PREFETCHES	64
 
 struct odp_fault {
 	struct work_struct work;
@@ -173,6 +176,8 @@ static struct roan_qp *share_finish(struct roan_odp_share *share, struct odp_fau
 	return qp;
 }
 
+static void read_ahead(const struct odp_fault *fault);
+
 /* rmmod fails with EAGAIN while a fault runs, as it could not end before the fault does. */
 static int fault_resolve(const struct odp_fault *fault)
 {
@@ -181,11 +186,11 @@ static int fault_resolve(const struct odp_fault *fault)
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
 	err = roan_odp_fault_in(fault->odp, fault->pos, fault->len, fault->access);
+	if (!err && fault->job == ROAN_ODP_FAULT)
+		read_ahead(fault);
 	module_put(THIS_MODULE);	/* roan_odp_exit() waits for the rest of fault_work() */
 	return err;
 }
-
-static void prefetch_behind(const struct odp_fault *fault);
 
 static void fault_work(struct work_struct *work)
 {
@@ -197,8 +202,6 @@ static void fault_work(struct work_struct *work)
 	err = fault_resolve(fault);
 	if (err == -ENOMEM || err == -EBUSY)
 		usleep_range(1000, 2000);	/* the QP retries at once: limit the rate */
-	if (!err && fault->job == ROAN_ODP_FAULT)
-		prefetch_behind(fault);
 	qp = share_finish(fault->share, fault);
 	if (qp) {
 		fault_finish(fault, qp, err && err != -ENOMEM && err != -EBUSY);
@@ -239,7 +242,7 @@ static bool prefetch_add(struct odp_fault *fault)
 
 	spin_lock_bh(&share->lock);
 	/* While @dev is set roan_odp_cancel_region() is still to come, and finds @fault. */
-	add = READ_ONCE(fault->odp->dev) && share->n_waiting[ROAN_ODP_PREFETCH] < MAX_PREFETCHES;
+	add = READ_ONCE(fault->odp->dev) && share->n_waiting[fault->job] < MAX_PREFETCHES;
 	if (add)
 		share_add(share, fault);
 	spin_unlock_bh(&share->lock);
@@ -248,16 +251,23 @@ static bool prefetch_add(struct odp_fault *fault)
 	return add;
 }
 
-/* By its own worker: a page behind the range may never come, and the QP that waits for the range does not need it. */
-static void prefetch_behind(const struct odp_fault *fault)
+/*
+ * What is in memory is mapped before the QP goes on. The rest by another worker: a page behind the range may never
+ * come, and the QP that waits for the range does not need it.
+ */
+static void read_ahead(const struct odp_fault *fault)
 {
 	u64 end = fault->pos + fault->len;
 	u64 more = min(fault->behind, fault->odp->length - end);
 	struct odp_fault *next;
+	int err;
 
 	if (!more)
 		return;
-	next = fault_alloc(fault->odp, fault->key, ROAN_ODP_PREFETCH, end, more, fault->access,
+	err = roan_odp_fault_in(fault->odp, end, more, ROAN_ODP_PRESENT);
+	if (err && err != -EBUSY)
+		return;
+	next = fault_alloc(fault->odp, fault->key, ROAN_ODP_READ_AHEAD, end, more, fault->access,
 			   GFP_KERNEL | __GFP_NOWARN);
 	if (next)
 		prefetch_add(next);
@@ -275,7 +285,7 @@ static enum roan_odp_access fault_access(bool write)
  * from each other do not multiply the memory of a sparse region. A prefetch takes whole pages; one that is late does
  * not end the sequence.
  */
-static u64 prefetch_len(struct roan_fault_run *run, u32 key, u64 pos, u64 len)
+static u64 read_ahead_len(struct roan_fault_run *run, u32 key, u64 pos, u64 len)
 {
 	u64 end = pos + len, behind;
 
@@ -283,7 +293,7 @@ static u64 prefetch_len(struct roan_fault_run *run, u32 key, u64 pos, u64 len)
 		*run = (struct roan_fault_run) { .key = key, .start = pos, .end = end };
 		return 0;
 	}
-	behind = min_t(u64, max(run->end, end) - run->start, PREFETCH_MAX);
+	behind = min_t(u64, max(run->end, end) - run->start, READ_AHEAD_MAX);
 	run->end = max(run->end, end + behind);
 	return behind;
 }
@@ -298,7 +308,7 @@ static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len
 		return false;
 	roan_qp_get(qp);
 	fault->qp = qp;
-	fault->behind = prefetch_len(&qp->faults->run[want == ROAN_ODP_WRITE], mr->key.key, pos, len);
+	fault->behind = read_ahead_len(&qp->faults->run[want == ROAN_ODP_WRITE], mr->key.key, pos, len);
 	list_add_tail(&fault->link, &qp->faults->list);
 	qp->faults->n++;
 	roan_count(qp->dev, page_faults);
@@ -415,18 +425,27 @@ void roan_odp_cancel(struct roan_qp *qp)
 	faults_cancel(qp, NULL);
 }
 
-/* A QP, referenced, with a fault of the region; NULL: none. Frees prefetches of the region that wait. */
-static struct roan_qp *share_find_qp(struct roan_odp_share *share, const struct roan_odp *odp)
+static void share_free_waiting(struct roan_odp_share *share, const struct roan_odp *odp, enum roan_odp_job job)
 	__must_hold(&share->lock)
 {
 	struct odp_fault *fault, *next;
 
-	list_for_each_entry_safe(fault, next, &share->waiting[ROAN_ODP_PREFETCH], queue) {
+	list_for_each_entry_safe(fault, next, &share->waiting[job], queue) {
 		if (fault->odp == odp) {
 			share_remove_waiting(share, fault);
 			kfree(fault);
 		}
 	}
+}
+
+/* A QP, referenced, with a fault of the region; NULL: none. Frees prefetches of the region that wait. */
+static struct roan_qp *share_find_qp(struct roan_odp_share *share, const struct roan_odp *odp)
+	__must_hold(&share->lock)
+{
+	struct odp_fault *fault;
+
+	share_free_waiting(share, odp, ROAN_ODP_PREFETCH);
+	share_free_waiting(share, odp, ROAN_ODP_READ_AHEAD);
 	list_for_each_entry(fault, &share->waiting[ROAN_ODP_FAULT], queue) {
 		if (fault->odp == odp)
 			goto found;
@@ -558,7 +577,8 @@ int roan_odp_init(void)
 {
 	pagers[ROAN_ODP_FAULT] = alloc_workqueue("roan_pagers", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	pagers[ROAN_ODP_PREFETCH] = alloc_workqueue("roan_prefetch", WQ_UNBOUND, 0);
-	if (pagers[ROAN_ODP_FAULT] && pagers[ROAN_ODP_PREFETCH])
+	pagers[ROAN_ODP_READ_AHEAD] = alloc_workqueue("roan_read_ahead", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (pagers[ROAN_ODP_FAULT] && pagers[ROAN_ODP_PREFETCH] && pagers[ROAN_ODP_READ_AHEAD])
 		return 0;
 	roan_odp_exit();
 	return -ENOMEM;

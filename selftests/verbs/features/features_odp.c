@@ -7,6 +7,7 @@
 #include "features.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -275,18 +276,6 @@ static void slow_sources(struct vt_dev *d)
 	      "READ of a page that takes 20 ms, by a peer without RNR retries (%s)", ibv_wc_status_str(status));
 }
 
-static void test_slow_pages(struct vt_dev *d)
-{
-	if (!slow_device || !slowish_device || wire_loses) {
-		vt_ok_skip("pages that take long to fault in",
-		slow_device ? "has few retries, and WIRE loses packets" : "no null_blk");
-		return;
-	}
-	slow_payload(d);
-	earlier_request_completes(d);
-	slow_sources(d);
-}
-
 static enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enum ibv_wr_opcode op, size_t off, uint32_t len)
 {
 	struct ibv_sge sge = sge_at(p, 0, len);
@@ -297,6 +286,50 @@ static enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enu
 	wr.wr.rdma.remote_addr = (uintptr_t)a->mem + off;
 	wr.wr.rdma.rkey = a->mr->rkey;
 	return post(p, 0, wr) ? NO_COMPLETION : status_of(p->scq[0], 5000);
+}
+
+/* A prefetch of the same user takes seconds. Memory of another region is read ahead all the same. */
+static void read_ahead_beside_a_prefetch(struct vt_dev *d)
+{
+	enum ibv_wc_status status = IBV_WC_SUCCESS;
+	struct absent slow, a;
+	struct ibv_sge sge;
+	struct pair p;
+	char file[128];
+	long faults;
+	size_t off;
+
+	snprintf(file, sizeof(file), "/proc/1/root/sys/class/infiniband/%s/ports/1/hw_counters/page_faults",
+		 ibv_get_device_name(d->ctx->device));
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	absent_map(&a, 4 << 20, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	memset(a.mem, 1, a.len);
+	if (!slow_open(&slow, d, slow_device) || !absent_register(&a, d))
+		vt_die("reg_mr");
+	sge = (struct ibv_sge) { (uintptr_t)slow.mem, SLOW, slow.mr->lkey };
+	if (ibv_advise_mr(d->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1))
+		vt_die("advise_mr");
+	faults = vt_number(file, "");
+	for (off = 0; off < a.len && !status; off += BUF / 2)
+		status = by_peer_on(&p, &a, IBV_WR_RDMA_WRITE, off, BUF / 2);
+	faults = vt_number(file, "") - faults;
+	vt_ok(!status && faults > 0 && faults < 100, "WRITEs to 4 MiB beside a prefetch: %ld page faults", faults);
+	pair_close(&p);
+	absent_close(&slow);
+	absent_close(&a);
+}
+
+static void test_slow_pages(struct vt_dev *d)
+{
+	if (!slow_device || !slowish_device || wire_loses) {
+		vt_ok_skip("pages that take long to fault in",
+		slow_device ? "has few retries, and WIRE loses packets" : "no null_blk");
+		return;
+	}
+	slow_payload(d);
+	earlier_request_completes(d);
+	slow_sources(d);
+	read_ahead_beside_a_prefetch(d);
 }
 
 /* Each case uses a new pair, as the refusal ends the QP. */
