@@ -102,14 +102,8 @@ static void held__time_is_not_the_peers(struct kunit *test)
 /* Four packets were sent. After a timeout packet 1 is sent again, and packet 2 is held. */
 static struct req_fixture *req_fixture_with_held_2(struct kunit *test)
 {
-	struct req_fixture *f = req_fixture_with_rtt(test);
+	struct req_fixture *f = req_fixture_with_probe(test);
 
-	post(f, ROAN_OP_SEND, 3 * MTU);
-	post(f, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(f), 4);
-	f->now = roan_requester_deadline(&f->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 	roan_requester_hold(&f->r, psn_add(PSN0, 2));
 	return f;
 }

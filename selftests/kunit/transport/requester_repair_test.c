@@ -271,23 +271,6 @@ static void repair__of_a_failed_work_request(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_LOC_PROT_ERR);
 }
 
-/* A requester that has sent four packets without an ACK, and has sent the first one again as a probe. */
-static struct req_fixture *req_fixture_with_probe(struct kunit *test)
-{
-	struct req_fixture *f = req_fixture_with_rtt(test);
-
-	post(f, ROAN_OP_SEND, 3 * MTU);
-	post(f, ROAN_OP_SEND, 8);
-	KUNIT_EXPECT_EQ(test, send_all(f), 4);
-	f->now = roan_requester_deadline(&f->r);
-	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
-	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
-	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
-	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_WAIT);
-	return f;
-}
-
 static void timer__probe_then_loss_resends_all(struct kunit *test)
 {
 	struct req_fixture *f = req_fixture_with_probe(test);

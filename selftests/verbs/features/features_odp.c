@@ -192,7 +192,7 @@ static void slow_payload(struct vt_dev *d)
 	absent_close(&a);
 }
 
-/* Milliseconds between the completions of a WRITE and of the one behind it, whose page takes 500 ms. -1: an error. */
+/* Milliseconds from the completion of a WRITE to that of the next one, whose page takes 500 ms. -1: an error. */
 static int64_t waits_alone(struct vt_dev *d)
 {
 	int64_t ms = -1;
