@@ -258,7 +258,7 @@ bool roan_requester_repair_is_held(const struct roan_requester *r)
  */
 void roan_requester_release(struct roan_requester *r, u64 now)
 {
-	if (r->held && roan_requester_repair_is_held(r))
+	if (roan_requester_repair_is_held(r))
 		roan_requester_restart_timer(r, now);
 	else if (r->held && roan_req_is_unasked(r))
 		r->ack_timer_base_ns = max(r->ack_timer_base_ns, now);

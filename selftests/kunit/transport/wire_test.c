@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Building and parsing are inverse for every opcode. Short packets are refused without a read past their end. */
+/*
+ * Building and parsing are inverse for every opcode. Short packets are refused without a read past their end. The
+ * arithmetic of PSNs.
+ */
 #include <kunit/test.h>
 #include "core/transport/psn.h"
 #include "core/transport/wire.h"
