@@ -171,6 +171,23 @@ names_trouble() {
 	roan && says "trouble: .*rx_truncated 1"
 }
 
+# A drop of any kind is shown, and each NAK.
+trouble_has_all_drops() {
+	python3 - "$REPO/tools" <<- 'END'
+		import importlib.machinery, importlib.util, sys
+		sys.path.insert(0, sys.argv[1])
+		import roan_describe
+		loader = importlib.machinery.SourceFileLoader("roan", sys.argv[1] + "/roan")
+		tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("roan", loader))
+		loader.exec_module(tool)
+		words = ("drop", "NAK", "error", "retransmi", "acknowledge nothing")
+		fine = ("sent_pkts", "roce_adp_retrans_to", "rx_early_kept")
+		missing = [c["name"] for c in roan_describe.counters()
+			   if any(w in c["meaning"] for w in words) and c["name"] not in fine and not tool.TROUBLE.match(c["name"])]
+		sys.exit("not in the line: " + ", ".join(missing) if missing else 0)
+	END
+}
+
 ktap_header
 load_modules && two_hosts || { ktap_fail "two hosts"; ktap_end; }
 ktap_check "status shows both devices" eval 'roan && says "^roan1: .*active" && says "^roan2: "'
@@ -191,6 +208,7 @@ ktap_check "a QP's rate is capped, shown by watch, and uncapped" administrator_c
 ktap_check "an unknown QP is refused" refused "no such queue pair" qp roan1 9999999 algo=none
 ktap_check "QP 1 has no congestion control" eval 'refused "the GSI queue pair has no" qp roan1 1 algo=none && refused "the GSI queue pair has no" qp roan1 1 cap=1G'
 ktap_check "status shows error counters" names_trouble
+ktap_check "each counter of drops and NAKs is one of them" trouble_has_all_drops
 if command -v gnuplot > /dev/null; then
 	printf 'time_ms,a_gbps,queue_kb\n0,1,5\n1,2,9\n' > /tmp/s.csv
 	ktap_check "plot draws" eval 'roan plot /tmp/s.csv -o /tmp/s.svg && grep -q "</svg>" /tmp/s.svg'
