@@ -27,7 +27,7 @@ CODES = {
                    "mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key at the console"),
     "module-not-loaded": (FAULT, "roan.ko is installed for this kernel and not loaded", "modprobe roan"),
     "module-twice": (ADVICE, "two files roan.ko are installed for this kernel, and the one that modprobe loads may be the older",
-                     "keep one: make uninstall, or apt purge roan-dkms; then depmod"),
+                     "keep one: make uninstall, or apt purge roan-dkms 'roan-modules-*'; then depmod"),
     "no-device": (FAULT, "there is no roan device on an interface of this network namespace", "rdma link add roan0 type roan netdev {netdev}"),
     "netns-exclusive": (FAULT, "RDMA devices are exclusive to their namespace, and this namespace has none",
                         "in the first namespace: rdma dev set DEV netns NAME; or, before any namespace exists: rdma system set netns shared"),
