@@ -2,7 +2,7 @@
 /*
  * The send loop: fetches WQEs, gets the next packets from the requester, builds them into trains and hands those to the
  * IP stack. Does not decide what to send and when (core/transport/requester.c), nor how packets become skbs (gso.c).
- * Runs in the poster's context (doorbell), in softirq (ACK received, deferred work) and from the QP's timer.
+ * Runs in the poster's context (doorbell) and in softirq (ACK received, deferred work).
  */
 #include "base/base.h"
 #include "base/trace.h"
@@ -389,29 +389,6 @@ static void tx_update_ack_timer(struct roan_qp *qp, bool paused, u64 now)
 	qp->sq.ack_timer_stopped = paused;
 }
 
-/*
- * Sets the timer to the requester's deadline, or to that of a NAK that waits if it is earlier. A timer set to an
- * earlier time stays: it finds nothing due and is set again, which is cheaper than moving it with every ACK. The slack
- * lets one interrupt serve the timers of many QPs. sq.timer_at is the latest time at which the timer fires, so that a
- * deadline without slack is kept.
- */
-static void sq_arm(struct roan_qp *qp)
-	__must_hold(&qp->sq.lock)
-{
-	u64 deadline = qp->sq.ack_timer_stopped ? 0 : roan_requester_deadline(&qp->sq.req);
-	u64 latest = deadline + roan_requester_slack(&qp->sq.req, deadline);
-
-	lockdep_assert_held(&qp->sq.lock);
-	if (unlikely(qp->sq.nak_at) && (!deadline || qp->sq.nak_at < deadline)) {
-		deadline = qp->sq.nak_at;
-		latest = deadline;
-	}
-	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= latest))
-		return;
-	qp->sq.timer_at = latest;
-	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
-}
-
 /* One send round. @budget: packets; the remainder is deferred. 0: only retires finished work requests. */
 static void tx_round(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
@@ -445,7 +422,7 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 		roan_defer(&qp->deferred, ROAN_DEFER_SEND);
 	roan_db_batch_set_cpu(qp, !done);
 	tx_count_events(qp);
-	sq_arm(qp);
+	roan_sq_arm(qp);
 }
 
 /*
@@ -487,109 +464,4 @@ void roan_send_acked(struct roan_qp *qp)
 	spin_lock_bh(&qp->sq.lock);
 	tx_round(qp, tx_acked_budget(qp));
 	spin_unlock_bh(&qp->sq.lock);
-}
-
-void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at)
-{
-	if (READ_ONCE(qp->sq.nak_at) == nak_at)
-		return;
-	spin_lock_bh(&qp->sq.lock);
-	if (roan_tx_may_respond(qp)) {
-		WRITE_ONCE(qp->sq.nak_at, nak_at);
-		sq_arm(qp);
-	}
-	spin_unlock_bh(&qp->sq.lock);
-}
-
-/* If the gap was filled meanwhile, roan_respond() finds nothing to do. */
-static void tx_nak_due(struct roan_qp *qp, u64 now)
-	__must_hold(&qp->sq.lock)
-{
-	if (likely(!qp->sq.nak_at) || now < qp->sq.nak_at)
-		return;
-	WRITE_ONCE(qp->sq.nak_at, 0);
-	roan_defer(&qp->deferred, ROAN_DEFER_RESPOND);
-}
-
-static void tx_timed_out(struct roan_qp *qp)
-	__must_hold(&qp->sq.lock)
-{
-	struct roan_limiter *l = roan_limiter_of(qp);
-
-	trace_roan_retry(qp, qp->sq.req.una_psn, qp->sq.req.retries_left);
-	if (l)
-		roan_rate_lost(l, ROAN_CC_LOST_TIMEOUT, ktime_get_ns());
-}
-
-/* Returns true if the pacer blocks the retransmission, so that the peer has not received it yet. */
-static bool tx_rate_blocked(const struct roan_qp *qp)
-	__must_hold(&qp->sq.lock)
-{
-	const struct roan_limiter *l = roan_limiter_of(qp);
-	const struct roan_requester *req = &qp->sq.req;
-
-	return l && READ_ONCE(l->blocked_mask) & BIT(ROAN_QUEUE_SQ) &&
-	       (req->repair_left || req->reads.hole_left || req->next_psn == req->una_psn);
-}
-
-/*
- * The ACK timer must not count local delay. It starts when the QP's last skb has been freed by the stack
- * (flow/tx_inflight.c runs the queue then). It also restarts while a READ response waits for a page fault
- * (sq.rx_fault_wait), while the payload of a retransmission waits for one, and while the pacer blocks the
- * retransmission. The wait for a packet that was overtaken is none for an answer: its begin is the arrival of a later
- * packet.
- */
-static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
-	__must_hold(&qp->sq.lock)
-{
-	u64 deadline = roan_requester_deadline(&qp->sq.req);
-
-	if (!deadline || now < deadline || qp->sq.req.rnr_until || now >= roan_requester_reorder_deadline(&qp->sq.req))
-		return;
-	/* First, as the time is that of the last skb only if none is left. */
-	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
-	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req) || tx_rate_blocked(qp))
-		roan_requester_restart_timer(&qp->sq.req, now);
-	else
-		roan_requester_restart_timer(&qp->sq.req, READ_ONCE(qp->ref->tx_inflight.last_free_ns));
-}
-
-/* Usually nothing is due: the ACK came long before. */
-static void sq_timer_expired(struct roan_qp *qp, u64 now)
-	__must_hold(&qp->sq.lock)
-{
-	enum roan_event event = ROAN_EV_NOTHING;
-	bool waited = qp->sq.req.rnr_until;
-	u64 deadline;
-
-	tx_exclude_local_delay(qp, now);
-	deadline = roan_requester_deadline(&qp->sq.req);
-	if (deadline && deadline <= now && qp->sq.req.peer_sacks && !qp->sq.req.since_ackreq)
-		roan_sq_alloc_holes(qp);
-	if (!qp->sq.ack_timer_stopped)
-		event = roan_requester_timer(&qp->sq.req, now);
-	if (event == ROAN_EV_NOTHING)
-		return sq_arm(qp);
-	if (!waited && event != ROAN_EV_REPAIR)
-		tx_timed_out(qp);
-	/* Not here: the timers of many QPs may expire in one softirq. */
-	roan_defer(&qp->deferred, ROAN_DEFER_SEND);
-}
-
-enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
-{
-	struct roan_qp *qp = container_of(timer, struct roan_qp, sq.timer);
-	u64 now = ktime_get_ns();
-
-	spin_lock_bh(&qp->sq.lock);
-	qp->sq.timer_at = 0;
-	if (roan_tx_may_respond(qp)) {
-		tx_nak_due(qp, now);
-		if (qp->state == IB_QPS_RTR)
-			sq_arm(qp);
-		else
-			sq_timer_expired(qp, now);
-	}
-	spin_unlock_bh(&qp->sq.lock);
-	return HRTIMER_NORESTART;
 }

@@ -44,7 +44,7 @@ static inline void roan_yield_wake(struct roan_qp *qp)
 		wake_up_process(qp->rq.yield_waiter);
 }
 
-/* ---- wqe_shadow.c, wqe_fetch.c, send.c, tx_response.c ---- */
+/* ---- wqe_shadow.c, wqe_fetch.c, send.c, sq_timer.c, tx_response.c ---- */
 
 int roan_wqe_shadow_init(struct roan_sq *sq);
 void roan_wqe_shadow_free(struct roan_sq *sq);
@@ -72,6 +72,7 @@ void roan_send_acked(struct roan_qp *qp);	/* the same after responses were recei
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
 /* the timer of the send queue also calls roan_respond() at @nak_at, ns; takes sq.lock */
 void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at);
+void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: sets the timer to what is due first */
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 
 static inline bool roan_tx_may_respond(const struct roan_qp *qp)
