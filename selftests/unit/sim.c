@@ -35,6 +35,7 @@ static void draw_link(struct sim *sim)
 	sim->wrong = sim_one_in(sim, 3);
 	sim->faults = sim_one_in(sim, 3);
 	sim->violations = sim->forgery && sim_one_in(sim, 4);
+	sim->few_retries = !sim->loss && !sim->corruption && !sim->link_ends && sim_one_in(sim, 2);
 }
 
 static u64 earliest(u64 a, u64 b)

@@ -96,6 +96,7 @@ struct sim {
 	bool verbose, chatty_drain;
 	bool wrong;			/* work requests or receives may be wrong */
 	bool faults;			/* memory may be absent for a while */
+	bool few_retries;		/* three to seven; nothing is lost */
 	bool violations;		/* forged packets may violate the protocol, and end a connection */
 	u32 loss, reorder, copies, corruption, forgery;	/* per 1000 packets */
 	u64 link_ends;			/* no packet arrives from then on; 0: never */

@@ -82,10 +82,13 @@ void sim_check_request(struct sim *sim, const struct side *s, const struct roan_
 	}
 }
 
-/* The link may have lost the NAK of a responder that answers nothing any more, or a response before it. */
+/*
+ * The link may have lost the NAK of a responder that answers nothing any more, or a response before it. A response that
+ * overtakes another one may be dropped, too.
+ */
 static bool may_give_up(struct sim *sim, const struct side *s)
 {
-	bool perfect = !sim->loss && !sim->corruption && !sim->faults;
+	bool perfect = !sim->loss && !sim->reorder && !sim->corruption && !sim->faults;
 
 	return s->gives_up || (sim_peer(sim, s)->resp.failed && (!perfect || sim_peer(sim, s)->violated));
 }

@@ -190,7 +190,7 @@ static void draw_paths(struct sim *sim, struct side *s)
 	for (u32 i = 0; i < ROAN_MAX_PATHS; i++)
 		s->path_delay[i] = sim_below(sim, 4) ? 0 : sim_below(sim, 30000);
 	sim->reorder = max(sim->reorder, 1u);	/* it is a link that reorders packets, then */
-	if (sim_below(sim, 2))
+	if (sim->few_retries || sim_below(sim, 2))
 		return;
 	sim->loss = max(sim->loss, 1u);		/* it is a link that loses packets, then */
 	s->failing = sim_below(sim, 4);
@@ -219,6 +219,8 @@ void sim_side_init(struct sim *sim, int id)
 	s->gives_up = sim->link_ends || sim_one_in(sim, 20);
 	if (s->gives_up)
 		req.retry_cnt = sim_below(sim, 8);
+	else if (sim->few_retries)
+		req.retry_cnt = 3 + sim_below(sim, 5);
 	if (no_more_recvs)
 		req.rnr_retry = sim_below(sim, 7);
 	if (sim->wrong && sim_one_in(sim, 16))

@@ -91,6 +91,46 @@ static void defer_rnr__before_the_last_retry_is_lost(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, answered);
 }
 
+/* A READ's response is blocked, and duplicates come @us later. True: the last one, and no other, gets the RNR NAK. */
+static bool only_last_is_answered(struct kunit *test, const u32 *us, u32 n)
+{
+	struct resp_fixture *f = resp_fixture(test);
+	bool answered, ok = true;
+	u32 i;
+
+	take(f, request(0x0c, 0, 0, 600));
+	KUNIT_EXPECT_TRUE(test, absent(f, MS));
+	for (i = 0; i < n; i++) {
+		KUNIT_EXPECT_EQ(test, take(f, request(0x0c, 0, 0, 600)), ROAN_V_DUPLICATE);
+		answered = roan_responder_defer_rnr(&f->r, MS + us[i] * 1000ull, &f->a);
+		ok &= answered == (i + 1 == n);
+	}
+	return ok;
+}
+
+/* A requester with three retries and a short ACK timeout. The RTO may end before the first timeout does. */
+static void defer_rnr__at_the_third_short_timeout(struct kunit *test)
+{
+	static const u32 code_10[] = { 4200, 8400, 12600 }, code_11[] = { 8400, 16800, 25200 };
+	static const u32 rto[] = { 4000, 4200, 8400, 12600 }, copies[] = { 4200, 4300, 8400, 8500, 12600 };
+	static const u32 one_lost[] = { 4200, 12600, 16800 }, late[] = { 30000, 34200, 38400, 42600 };
+
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, code_10, ARRAY_SIZE(code_10)));
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, code_11, ARRAY_SIZE(code_11)));
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, rto, ARRAY_SIZE(rto)));
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, copies, ARRAY_SIZE(copies)));
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, one_lost, ARRAY_SIZE(one_lost)));
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, late, ARRAY_SIZE(late)));
+}
+
+/* Repairs and probes, whose intervals double, use no retry: the requester may have no RNR retry, and has time. */
+static void defer_rnr__not_early_after_probes(struct kunit *test)
+{
+	static const u32 probes[] = { 100, 300, 700, 4700, 12700, 28700, 60700 };
+
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, probes, ARRAY_SIZE(probes)));
+}
+
 /* A duplicate of an executed SEND before the READ gets the RNR NAK: its ACK must not overtake the blocked response. */
 static void defer_rnr__for_a_duplicate_send(struct kunit *test)
 {
@@ -225,6 +265,8 @@ static struct kunit_case responder_rest_cases[] = {
 	KUNIT_CASE(defer_rnr__once_per_duplicate),
 	KUNIT_CASE(defer_rnr__early_after_many_duplicates),
 	KUNIT_CASE(defer_rnr__before_the_last_retry_is_lost),
+	KUNIT_CASE(defer_rnr__at_the_third_short_timeout),
+	KUNIT_CASE(defer_rnr__not_early_after_probes),
 	KUNIT_CASE(defer_rnr__for_a_duplicate_send),
 	KUNIT_CASE(unblocked__when_the_requester_moved_past),
 	KUNIT_CASE(unblocked__not_if_all_is_requested_again),
