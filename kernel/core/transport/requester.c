@@ -340,8 +340,11 @@ enum roan_next roan_requester_next(struct roan_requester *r, u64 now, struct roa
 {
 	enum roan_next next = req_next(r, now, e);
 
-	/* The packet that was to carry AckReq may not be sent: no credit is left, SQD began, the window has shrunk. */
-	if (next == ROAN_NEXT_WAIT && unlikely(roan_req_is_unasked(r)) && roan_req_ask(r))
+	/*
+	 * The packet that was to carry AckReq may not be sent: no credit is left, SQD began, the window has shrunk. Or
+	 * it was sent, but it is not known whether it carried AckReq: roan_req_end_probe().
+	 */
+	if (next != ROAN_NEXT_PACKET && unlikely(roan_req_is_unasked(r)) && roan_req_ask(r))
 		next = req_next(r, now, e);
 	if (unlikely(r->held) && req_is_held(r, next, e))
 		return ROAN_NEXT_WAIT;

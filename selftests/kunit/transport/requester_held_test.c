@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A packet may not be sent yet, or its payload is not in memory: those before it are acknowledged all the same. */
-#include "requester_fixture.h"
+#include "requester_sack_fixture.h"
 
 /* The last packet sent has no AckReq, as another message was to follow: it alone is sent again. */
 static void ask__if_no_packet_may_follow(struct kunit *test)
@@ -24,6 +24,43 @@ static void ask__if_no_packet_may_follow(struct kunit *test)
 	roan_requester_drain(&f->r, true);
 	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
 	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 4));
+}
+
+/*
+ * A timeout while packets are sent again, of which the last one was lost, too: the probe's answer shows that others
+ * arrived, so that nothing is left to send, and no packet on its way has AckReq.
+ */
+static void ask__if_the_queue_is_empty(struct kunit *test)
+{
+	struct roan_requester_cfg cfg = rc;
+	struct req_fixture *f;
+
+	cfg.sack = true;
+	cfg.timeout = 14;
+	f = req_fixture_with(test, cfg);
+	know_rtt(f);
+	post(f, ROAN_OP_WRITE, MTU);
+	post_again(f, 3);
+	KUNIT_EXPECT_EQ(test, send_all(f), 4);
+	peer_drops(f);
+	KUNIT_EXPECT_EQ(test, sequence_nak(f, 0), ROAN_EV_RETRY);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_RETRY);
+	KUNIT_EXPECT_EQ(test, send_all(f), 1);
+	KUNIT_EXPECT_EQ(test, sack(f, 1, BIT(0)), ROAN_EV_REPAIR);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 1));
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 3));
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	ack(f, 2);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), f->now + roan_rtt_repair_ns(&f->r.rtt));
+	ack(f, 3);
+	KUNIT_EXPECT_EQ(test, send_one(f), ROAN_NEXT_IDLE);
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), 0);
 }
 
 /* The first SEND has no AckReq, as the second was to follow. It is acknowledged nevertheless. */
@@ -198,6 +235,7 @@ static void held__retransmission(struct kunit *test)
 
 static struct kunit_case requester_held_cases[] = {
 	KUNIT_CASE(ask__if_no_packet_may_follow),
+	KUNIT_CASE(ask__if_the_queue_is_empty),
 	KUNIT_CASE(held__earlier_packets_are_acknowledged),
 	KUNIT_CASE(held__asks_without_a_retry),
 	KUNIT_CASE(held__time_is_not_the_peers),
