@@ -105,10 +105,12 @@ struct roan_sq {
 	 */
 	bool ack_timer_stopped;
 	bool sqd_notify;	/* report IB_EVENT_SQ_DRAINED */
+	u8  n_dropped;		/* rounds in a row in which this host dropped an skb, up to a maximum */
 	u32 rx_seq_seen;	/* cpu_yield.c: receive progress at the last doorbell; atomic */
 	u64 timer_at;		/* latest expiry of the timer, ns; 0: timer not set */
-	u64 nak_at;		/* ns: a NAK of the responder may be due; 0: none. READ_ONCE() without lock */
-	struct hrtimer timer;	/* soft; runs roan_requester_timer(), and roan_respond() at @nak_at */
+	/* ns, rounded down: the queues in the low bits (1 << enum roan_queue_id) are to run then. READ_ONCE() */
+	u64 kick_at;
+	struct hrtimer timer;	/* soft; runs roan_requester_timer(), and queues at @kick_at */
 	/* Values of the requester's counters that are already added to the device's counters. */
 	u32 seen_resent, seen_timeouts, seen_rto, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale;
 	u64 timed_since;	/* ns: one request at a time is timed, request_time.c; 0: none is */
@@ -119,6 +121,7 @@ struct roan_rq {
 	spinlock_t post_lock;	/* irqsave: posting by a kernel consumer */
 	struct roan_ring ring;	/* unused with an SRQ */
 	bool fault_wait;	/* a page fault is pending for data of a response; odp_resume.c restarts the queue */
+	u8  n_dropped;		/* as in struct roan_sq */
 	/* odp_rxqueue.c: requests with a pending page fault, and all packets after them */
 	struct list_head odp_rxq;
 	struct list_head early;	/* rx_early.c: requests that came before an earlier one */

@@ -66,6 +66,7 @@ bool roan_tx_inflight_over(struct roan_qp *qp, u8 side, u32 bytes);
  * still in flight: the queue waits, and runs again when less is.
  */
 bool roan_tx_inflight_arm_full(struct roan_qp *qp, u8 side);
+void roan_tx_inflight_dropped(struct roan_qp *qp, u8 side);	/* this host has dropped an skb */
 /* Counts @skb, which is about to be handed to the IP stack, and sets its destructor. */
 void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb);
 /* Returns true if at least @wake KiB of the queue are in flight: the queue waits, and runs again when less is. */

@@ -139,6 +139,12 @@ bool roan_tx_inflight_over(struct roan_qp *qp, u8 side, u32 bytes)
 					   bytes / 1024);
 }
 
+/* What was dropped left at once: that must not count as a fast queue. */
+void roan_tx_inflight_dropped(struct roan_qp *qp, u8 side)
+{
+	roan_inflight_limit_init(roan_inflight_limit_of(qp, side));
+}
+
 bool roan_tx_inflight_arm_full(struct roan_qp *qp, u8 side)
 {
 	return roan_tx_inflight_arm(qp, side, roan_inflight_limit_hit(roan_inflight_limit_of(qp, side)));

@@ -139,6 +139,7 @@ static bool gso_start_skb(struct roan_train *t, u32 len)
 	t->max_bytes = gso_max_bytes(t);
 	t->sw_gso = !(READ_ONCE(t->flow->dst->dev->features) & NETIF_F_GSO_UDP_L4);
 	t->seg_len = len;
+	t->first_psn = t->pkt.psn;
 	t->n = 0;
 	t->bytes = 0;
 	t->sealed_short = false;
@@ -329,10 +330,20 @@ static void gso_finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
 	skb_shinfo(skb)->gso_segs = t->n;
 }
 
+/* NET_XMIT_CN: an skb of this flow was dropped, perhaps an earlier one. */
+static void gso_note_drop(struct roan_train *t, int err)
+{
+	if (!t->dropped)
+		t->dropped_psn = t->first_psn;
+	t->dropped = true;
+	t->keeps_psns |= err != NET_XMIT_DROP;
+}
+
 void roan_gso_xmit(struct roan_train *t)
 {
 	bool ipv6;
 	struct sk_buff *skb = t->skb;
+	int err;
 
 	roan_key_drop();	/* the payload is complete */
 	gso_commit_frags(t);
@@ -360,7 +371,20 @@ void roan_gso_xmit(struct roan_train *t)
 	if (t->tx_counted)
 		roan_tx_inflight_charge(t->qp, t->side, skb);
 	roan_tx_budget_charge(t);
-	roan_net_xmit(t->dev, skb, t->flow, ipv6);
+	err = roan_net_xmit(t->dev, skb, t->flow, ipv6);
+	t->sent |= !err;
+	if (unlikely(err > 0))
+		gso_note_drop(t, err);
+	t->n = 0;
+	t->bytes = 0;
+}
+
+void roan_gso_discard(struct roan_train *t)
+{
+	roan_key_drop();
+	gso_commit_frags(t);
+	kfree_skb(t->skb);
+	t->skb = NULL;
 	t->n = 0;
 	t->bytes = 0;
 }

@@ -49,6 +49,11 @@ struct roan_train {
 	bool pfc_enabled;	/* PFC is on: roan_pfc_check_blocked() is called before each packet */
 	bool pfc_blocked;	/* ... and has blocked the last one */
 	u64 edt_ns;		/* ns: earliest departure time of packets being built, for the fq qdisc; 0: none */
+	u32 first_psn;		/* of @skb; only if @pkt is used */
+	u32 dropped_psn;	/* likewise, if @dropped: of the first skb dropped */
+	bool sent;		/* this host has taken an skb of the round */
+	bool dropped;		/* ... or dropped one, as a queue was full */
+	bool keeps_psns;	/* all count as sent: a repair is among them, or an earlier skb was dropped */
 	bool tx_counted;	/* skbs can wait in this host, and are counted (flow/tx_inflight.c) */
 	struct roan_qp *qp;	/* ... for this QP; NULL: @tx_counted is not valid yet */
 	u8  side;		/* ... for this queue of it, enum roan_queue_id */
@@ -91,6 +96,7 @@ static inline void roan_gso_set_edt(struct roan_train *t, u64 due)
 void roan_gso_commit(struct roan_train *t);	/* the packet is written but for its ICRC: adds that */
 void roan_gso_abort(struct roan_train *t);	/* drops the packet that was reserved last and not committed */
 void roan_gso_xmit(struct roan_train *t);	/* hands the train to the IP stack; an empty train is fine */
+void roan_gso_discard(struct roan_train *t);	/* its packets are not sent */
 /* Sets the ECN field of packets added from here on. A train has one header, so packets in it are transmitted first. */
 static inline void roan_gso_set_ecn(struct roan_train *t, u8 ecn)
 {

@@ -151,6 +151,15 @@ static u32 tx_put_packet(struct roan_qp *qp, struct roan_train *train, const str
 }
 
 /*
+ * A queue of this host is full: the round ends, and is repeated from there on. UC and UD have nothing to repeat, and
+ * the next datagram may go elsewhere.
+ */
+static bool tx_stops(const struct roan_qp *qp, const struct roan_train *train)
+{
+	return unlikely(train->dropped) && qp->transport == ROAN_TP_RC;
+}
+
+/*
  * Builds the packet of @desc and up to @most - 1 more like it. Stops early if the transmit budget is exhausted, the WQE
  * fails, or the payload waits for a page fault, which holds the requester. Returns how much of the round's budget that
  * takes, at least 1.
@@ -181,7 +190,8 @@ static u32 tx_put_packets(struct roan_qp *qp, struct roan_train *train, struct r
 		roan_gso_set_sport(train, roan_path_sport(av, desc->path));
 
 	tx_fill_headers(qp, wqe, work, desc, &train->pkt);
-	for (n = 0; n < most && !(n && roan_tx_budget_exhausted_after(train)); n++) {
+	train->keeps_psns |= desc->repair;
+	for (n = 0; n < most && !(n && (tx_stops(qp, train) || roan_tx_budget_exhausted_after(train))); n++) {
 		verr = tx_put_packet(qp, train, desc, n);
 		if (verr)
 			break;
@@ -255,8 +265,8 @@ static bool tx_pfc_blocked(struct roan_qp *qp, struct roan_train *train, const s
 }
 
 /*
- * Sends until the requester has nothing more to send, or the in-flight limit, PFC, the pacer or a page fault blocks the
- * queue. False: stopped because a budget is used up.
+ * Sends until the requester has nothing more to send, or the in-flight limit, a full queue of this host, PFC, the pacer
+ * or a page fault blocks the queue. False: stopped because a budget is used up.
  */
 static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budget, u64 now)
 	__must_hold(&qp->sq.lock)
@@ -264,10 +274,14 @@ static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budg
 	struct roan_requester *req = &qp->sq.req;
 	struct roan_tx_desc desc;
 
+	train->round.blocked = roan_sq_waits(qp, now);
+	if (train->round.blocked)
+		return true;
 	while (*budget && !roan_tx_budget_exhausted_after(train)) {
 		switch (roan_requester_next(req, now, &desc)) {
 		case ROAN_NEXT_PACKET:
 			train->round.blocked = train->tx_counted && roan_gso_inflight_full(train);
+			train->round.blocked |= tx_stops(qp, train);
 			if (train->round.blocked)
 				return true;
 			if (unlikely(train->pfc_enabled) && tx_pfc_blocked(qp, train, &desc))
@@ -389,13 +403,27 @@ static void tx_update_ack_timer(struct roan_qp *qp, bool paused, u64 now)
 	qp->sq.ack_timer_stopped = paused;
 }
 
+/* A queue of this host is full. The packets that it dropped are sent again soon: they need not wait for a timeout. */
+static void tx_dropped(struct roan_qp *qp, struct roan_train *train, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	if (!train->keeps_psns && roan_requester_unsent(&qp->sq.req, train->dropped_psn))
+		roan_gso_discard(train);
+	else
+		roan_gso_xmit(train);
+	roan_tx_inflight_dropped(qp, ROAN_QUEUE_SQ);
+	if (train->sent)	/* a part fits: the wait is half as long */
+		qp->sq.n_dropped -= min_t(u8, qp->sq.n_dropped, 2);
+	roan_sq_resume_at(qp, now + roan_dropped_wait_ns(&qp->sq.n_dropped));
+}
+
 /* One send round. @budget: packets; the remainder is deferred. 0: only retires finished work requests. */
 static void tx_round(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
 {
 	u64 now = ktime_get_ns();
 	struct roan_train train;
-	bool done;
+	bool done, waits;
 
 	lockdep_assert_held(&qp->sq.lock);
 	if (qp->state == IB_QPS_ERR || qp->state == IB_QPS_SQE)
@@ -416,11 +444,17 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 	} while (!sq_park(qp, !done || train.round.blocked || train.pfc_blocked));
 	if (unlikely(train.pfc_blocked || qp->sq.ack_timer_stopped))
 		tx_update_ack_timer(qp, train.pfc_blocked, now);
-	roan_gso_xmit(&train);
+	if (!tx_stops(qp, &train))
+		roan_gso_xmit(&train);
+	waits = tx_stops(qp, &train);
+	if (waits)
+		tx_dropped(qp, &train, now);
+	else if (unlikely(qp->sq.n_dropped) && train.sent)
+		qp->sq.n_dropped = 0;
 	rcu_read_unlock();
-	if (!done)
+	if (!done && !waits)
 		roan_defer(&qp->deferred, ROAN_DEFER_SEND);
-	roan_db_batch_set_cpu(qp, !done);
+	roan_db_batch_set_cpu(qp, !done && !waits);
 	tx_count_events(qp);
 	roan_sq_arm(qp);
 }

@@ -10,8 +10,11 @@
 #include "flow/qp_rate.h"
 #include "tx/tx.h"
 
+#define DROPPED_MIN_WAIT_NS	(125 * NSEC_PER_USEC)	/* after the first round in which an skb was dropped, */
+#define DROPPED_MAX_DOUBLED	6			/* doubled for each further one, up to 8 ms */
+
 /*
- * Sets the timer to the requester's deadline, or to that of a NAK that waits if it is earlier. A timer set to an
+ * Sets the timer to the requester's deadline, or to what else it is to run if that is earlier. A timer set to an
  * earlier time stays: it finds nothing due and is set again, which is cheaper than moving it with every ACK. The slack
  * lets one interrupt serve the timers of many QPs. sq.timer_at is the latest time at which the timer fires, so that a
  * deadline without slack is kept.
@@ -22,8 +25,8 @@ void roan_sq_arm(struct roan_qp *qp)
 	u64 latest = deadline + roan_requester_slack(&qp->sq.req, deadline);
 
 	lockdep_assert_held(&qp->sq.lock);
-	if (unlikely(qp->sq.nak_at) && (!deadline || qp->sq.nak_at < deadline)) {
-		deadline = qp->sq.nak_at;
+	if (unlikely(qp->sq.kick_at) && (!deadline || qp->sq.kick_at < deadline)) {
+		deadline = qp->sq.kick_at;
 		latest = deadline;
 	}
 	if (!deadline || (qp->sq.timer_at && qp->sq.timer_at <= latest))
@@ -32,26 +35,54 @@ void roan_sq_arm(struct roan_qp *qp)
 	hrtimer_start_range_ns(&qp->sq.timer, ns_to_ktime(deadline), latest - deadline, HRTIMER_MODE_ABS_SOFT);
 }
 
-void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at)
+#define KICK_QUEUES	(BIT(ROAN_QUEUE_SQ) | BIT(ROAN_QUEUE_RQ))	/* bits of sq.kick_at */
+
+/* A queue that runs too early finds out, and when it is to run again. */
+static void sq_kick_later(struct roan_qp *qp, u8 side, u64 at)
+	__must_hold(&qp->sq.lock)
 {
-	if (READ_ONCE(qp->sq.nak_at) == nak_at)
+	u64 first = min_not_zero(qp->sq.kick_at, at) & ~KICK_QUEUES;
+
+	WRITE_ONCE(qp->sq.kick_at, first | (qp->sq.kick_at & KICK_QUEUES) | BIT(side));
+}
+
+void roan_sq_arm_respond(struct roan_qp *qp, u64 at)
+{
+	u64 earliest = READ_ONCE(qp->sq.kick_at);
+
+	if (earliest & BIT(ROAN_QUEUE_RQ) && earliest <= (at | KICK_QUEUES))
 		return;
 	spin_lock_bh(&qp->sq.lock);
 	if (roan_tx_may_respond(qp)) {
-		WRITE_ONCE(qp->sq.nak_at, nak_at);
+		sq_kick_later(qp, ROAN_QUEUE_RQ, at);
 		roan_sq_arm(qp);
 	}
 	spin_unlock_bh(&qp->sq.lock);
 }
 
-/* If the gap was filled meanwhile, roan_respond() finds nothing to do. */
-static void tx_nak_due(struct roan_qp *qp, u64 now)
+u64 roan_dropped_wait_ns(u8 *n_dropped)
+{
+	u64 wait = DROPPED_MIN_WAIT_NS << *n_dropped;
+
+	if (*n_dropped < DROPPED_MAX_DOUBLED)
+		++*n_dropped;
+	return wait;
+}
+
+void roan_sq_resume_at(struct roan_qp *qp, u64 at)
+{
+	sq_kick_later(qp, ROAN_QUEUE_SQ, at);
+}
+
+static void sq_kick_due(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
 {
-	if (likely(!qp->sq.nak_at) || now < qp->sq.nak_at)
+	u64 at = qp->sq.kick_at;
+
+	if (likely(!at) || now < at)
 		return;
-	WRITE_ONCE(qp->sq.nak_at, 0);
-	roan_defer(&qp->deferred, ROAN_DEFER_RESPOND);
+	WRITE_ONCE(qp->sq.kick_at, 0);
+	roan_kick_queues(qp, at & KICK_QUEUES);
 }
 
 static void tx_timed_out(struct roan_qp *qp)
@@ -91,10 +122,11 @@ static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 		return;
 	/* First, as the time is that of the last skb only if none is left. */
 	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
-	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req) || tx_rate_blocked(qp))
+	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req))
 		roan_requester_restart_timer(&qp->sq.req, now);
-	else
-		roan_requester_restart_timer(&qp->sq.req, READ_ONCE(qp->ref->tx_inflight.last_free_ns));
+	else if (!qp->sq.n_dropped)	/* what is dropped never leaves: a rule that drops all ends the connection */
+		roan_requester_restart_timer(&qp->sq.req, tx_rate_blocked(qp) ? now :
+					     READ_ONCE(qp->ref->tx_inflight.last_free_ns));
 }
 
 /* Usually nothing is due: the ACK came long before. */
@@ -127,7 +159,7 @@ enum hrtimer_restart roan_sq_timer(struct hrtimer *timer)
 	spin_lock_bh(&qp->sq.lock);
 	qp->sq.timer_at = 0;
 	if (roan_tx_may_respond(qp)) {
-		tx_nak_due(qp, now);
+		sq_kick_due(qp, now);
 		if (qp->state == IB_QPS_RTR)
 			roan_sq_arm(qp);
 		else

@@ -70,9 +70,18 @@ u32 roan_wqe_fetch(struct roan_qp *qp, u32 most);
 void roan_send(struct roan_qp *qp);		/* process or softirq; takes sq.lock */
 void roan_send_acked(struct roan_qp *qp);	/* the same after responses were received; softirq */
 void roan_send_locked(struct roan_qp *qp);	/* sq.lock held */
-/* the timer of the send queue also calls roan_respond() at @nak_at, ns; takes sq.lock */
-void roan_sq_arm_nak(struct roan_qp *qp, u64 nak_at);
+/* the timer of the send queue also runs roan_respond() at @at, ns; takes sq.lock */
+void roan_sq_arm_respond(struct roan_qp *qp, u64 at);
 void roan_sq_arm(struct roan_qp *qp);		/* sq.lock held: sets the timer to what is due first */
+void roan_sq_resume_at(struct roan_qp *qp, u64 at);	/* sq.lock held, before roan_sq_arm(): runs again at @at, ns */
+/* sq.lock held: true until the time of roan_sq_resume_at() */
+static inline bool roan_sq_waits(const struct roan_qp *qp, u64 now)
+{
+	return unlikely(qp->sq.n_dropped) && qp->sq.kick_at & BIT(ROAN_QUEUE_SQ) && now < qp->sq.kick_at;
+}
+
+/* How long a queue waits after this host has dropped an skb of it: the more often in a row, the longer. */
+u64 roan_dropped_wait_ns(u8 *n_dropped);
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 
 static inline bool roan_tx_may_respond(const struct roan_qp *qp)
@@ -82,8 +91,8 @@ static inline bool roan_tx_may_respond(const struct roan_qp *qp)
 
 void roan_respond(struct roan_qp *qp);		/* sends the responses that are due; takes rq.lock */
 /*
- * The same with rq.lock held; roan_respond() is to follow if the QP goes on responding. Returns when a NAK that waits
- * is due, ns; 0: none waits.
+ * The same with rq.lock held; roan_respond() is to follow if the QP goes on responding. Returns when it is to run
+ * again, ns, for a NAK that waits, or a response that this host has dropped; 0: for none.
  */
 u64 roan_respond_locked(struct roan_qp *qp);
 void roan_np_ce_received(struct roan_qp *qp, const struct roan_rx_ctx *rx);	/* softirq, RCU; takes rq.lock */

@@ -102,7 +102,10 @@ static void response_sent(struct roan_qp *qp, const struct roan_response *answer
 		roan_comp_count(qp, ROAN_COMP_REMOTE_READ, true);
 }
 
-/* The skbs of a round are counted from its first READ response on; ACKs alone are not counted. */
+/*
+ * True: a queue of this host is full, or this QP has enough in it. The skbs of a round are counted from its first READ
+ * response on; ACKs alone are not counted.
+ */
 static bool response_must_wait(struct roan_qp *qp, struct roan_train *train)
 	__must_hold(&qp->rq.lock)
 {
@@ -111,7 +114,7 @@ static bool response_must_wait(struct roan_qp *qp, struct roan_train *train)
 		train->side = ROAN_QUEUE_RQ;
 		train->tx_counted = roan_tx_inflight_begin_round(qp, ROAN_QUEUE_RQ, train->flow->dst);
 	}
-	return train->tx_counted && roan_gso_inflight_full(train);
+	return train->dropped || (train->tx_counted && roan_gso_inflight_full(train));
 }
 
 static void response_send_all(struct roan_qp *qp, struct roan_train *train)
@@ -182,7 +185,7 @@ static u64 response_nak_at(struct roan_qp *qp)
 u64 roan_respond_locked(struct roan_qp *qp)
 {
 	struct roan_train train;
-	u64 nak_at;
+	u64 again_at;
 
 	lockdep_assert_held(&qp->rq.lock);
 	roan_tx_budget_begin_round();
@@ -195,20 +198,26 @@ u64 roan_respond_locked(struct roan_qp *qp)
 	if (unlikely(train.round.limiter))
 		train.edt_ns = roan_rate_ack_edt(train.round.limiter);
 	train.pfc_enabled = roan_pfc_on(&qp->dev->pfc);
-	nak_at = response_nak_at(qp);
+	again_at = response_nak_at(qp);
 	response_send_all(qp, &train);
 	roan_gso_xmit(&train);
 	rcu_read_unlock();
-	return nak_at;
+	if (unlikely(train.dropped)) {
+		roan_tx_inflight_dropped(qp, ROAN_QUEUE_RQ);
+		again_at = min_not_zero(again_at, ktime_get_ns() + roan_dropped_wait_ns(&qp->rq.n_dropped));
+	} else if (train.sent) {
+		qp->rq.n_dropped = 0;
+	}
+	return again_at;
 }
 
 void roan_respond(struct roan_qp *qp)
 {
-	u64 nak_at;
+	u64 again_at;
 
 	spin_lock_bh(&qp->rq.lock);
-	nak_at = roan_respond_locked(qp);
+	again_at = roan_respond_locked(qp);
 	spin_unlock_bh(&qp->rq.lock);
-	if (unlikely(nak_at))
-		roan_sq_arm_nak(qp, nak_at);
+	if (unlikely(again_at))
+		roan_sq_arm_respond(qp, again_at);
 }

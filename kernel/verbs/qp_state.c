@@ -189,7 +189,9 @@ static void qp_start_receiving(struct roan_qp *qp)
 	qp->rq.fault_wait = false;
 	qp->rq.reply_sport = 0;
 	roan_np_reset(qp);
-	WRITE_ONCE(qp->sq.nak_at, 0);
+	WRITE_ONCE(qp->sq.kick_at, 0);
+	qp->sq.n_dropped = 0;
+	qp->rq.n_dropped = 0;
 }
 
 static struct roan_requester_cfg qp_requester_cfg(const struct roan_qp *qp)

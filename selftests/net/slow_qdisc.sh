@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A slow queueing discipline in front of the wire, and more to send than it passes in a second: few bytes wait in it,
-# waiting packets are not treated as lost, and none is dropped.
+# waiting packets are not treated as lost, and none is dropped. If it holds less than one skb of each QP, a QP whose skb
+# is dropped waits, and does not send the rest of its window, too.
 #
 #	h1: roan1 on v1, a token bucket ==== a token bucket, v2 with roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -45,6 +46,28 @@ through() {
 	[ $rc = 0 ] && [ $((100 * resent)) -le $((AGAIN * sent)) ] && [ $refused = 0 ] && [ "$(cat /tmp/most)" -gt 0 ] && [ "$(cat /tmp/most)" -le "$MOST" ]
 }
 
+# overflows MOST PROGRAM OPTIONS...: the program finishes, and at most MOST packets are sent in vain for 100 that it needs
+overflows() {
+	local most=$1 tool=$2 sent dropped
+	shift 2
+	sent=$(total sent_pkts) dropped=$(qdisc_drops)
+	PORT=$((PORT + 1))
+	both 300 $PORT "$tool -d $ADEV -F -p $PORT $*" "$tool -d $BDEV -F -p $PORT $* $AIP" || return
+	sent=$(($(total sent_pkts) - sent)) dropped=$(($(qdisc_drops) - dropped))
+	echo "# $tool $*: $sent packets sent for $NEEDED, the qdisc dropped $dropped" >&3
+	[ $dropped -gt 0 ] && [ $((100 * sent)) -le $(((100 + most) * NEEDED)) ]
+}
+
+# all_dropped [PARAMETERS]: all packets of 4 KiB are longer than the bucket. A qdisc that drops each of them ends the connection,
+# and soon.
+all_dropped() {
+	"$REPO/tools/roan" cc set "$BDEV" "$@" || return
+	PORT=$((PORT + 1))
+	b tc qdisc replace dev v2 root handle 1: tbf rate 80mbit burst 3000 limit 1m || return
+	both 60 $PORT "ib_write_bw -d $ADEV -F -p $PORT" "ib_write_bw -d $BDEV -F -p $PORT $AIP" && return 1
+	grep "Failed status 12" "$OUT_B"
+}
+
 # One QP's datagrams to the peer and, without a queue in this host, to its own address.
 in_turn() {
 	local drops
@@ -54,7 +77,10 @@ in_turn() {
 	echo "$(($(qdisc_drops) - drops)) dropped"
 	[ "$(qdisc_drops)" = "$drops" ]
 }
-qdisc_drops() { a tc -j -s qdisc show dev v1 | grep -o '"drops":[0-9]*' | head -n 1 | cut -d: -f2; }
+qdisc_drops() { # of both ends
+	{ a tc -j -s qdisc show dev v1 | grep -o '"drops":[0-9]*' | head -n 1; b tc -j -s qdisc show dev v2 | grep -o '"drops":[0-9]*' | head -n 1; } |
+		awk -F: '{ n += $2 } END { print n }'
+}
 
 ktap_header
 exec 3>&1
@@ -65,6 +91,15 @@ ktap_check "WRITEs of $QPS QPs wait in the send queues above a slow qdisc" throu
 # A requester cannot see the responder's queue: it retransmits READ requests. The repeated responses must not fill the
 # qdisc, too.
 AGAIN=100 ktap_check "READ responses wait above a slow qdisc" through ib_read_bw -q 16 -s 65536 -n 8
+slow 300k
+NEEDED=$((QPS * 8 * 16))
+ktap_check "WRITEs of $QPS QPs share a qdisc that is too small for an skb of each" overflows 700 ib_write_bw -q $QPS -s 65536 -n 8
+slow 100k
+NEEDED=$((16 * 8 * 16))
+ktap_check "READ responses share one that is too small for them" overflows 300 ib_read_bw -q 16 -s 65536 -n 8
+ktap_check "a qdisc that drops all packets of a QP: retry exceeded" all_dropped algo=none
+ktap_check "the same at a rate of 1 Mb/s" all_dropped algo=fixed fixed_rate=1
+"$REPO/tools/roan" cc set "$BDEV" algo=none fixed_rate=0
 slow 1m
 ktap_check "datagrams wait above a slow qdisc, and none is lost" through ib_send_bw -c UD -s 4096 -t 1024 -r 4096 -n 4000
 ktap_check "UC messages wait above a slow qdisc" through ib_write_bw -c UC -s 1048576 -t 16 -n 16

@@ -36,6 +36,7 @@ static void draw_link(struct sim *sim)
 	sim->faults = sim_one_in(sim, 3);
 	sim->violations = sim->forgery && sim_one_in(sim, 4);
 	sim->few_retries = !sim->loss && !sim->corruption && !sim->link_ends && sim_one_in(sim, 2);
+	sim->full_queues = !sim->few_retries && sim_one_in(sim, 3);
 }
 
 static u64 earliest(u64 a, u64 b)

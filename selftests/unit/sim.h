@@ -65,7 +65,9 @@ struct side {
 	bool misled;		/* by a forged response to its oldest request */
 	u64 silent_from;	/* its packets do not say any more that it supports SACK; 0: never */
 	u64 nak_at;		/* a NAK is due then; 0: none */
-	u64 kick_at;		/* sending continues then (budget was spent); 0: none */
+	u64 kick_at;		/* sending continues then: the budget was spent, or the queue full; 0: none */
+	bool queue_full;	/* in this round, from packet @dropped_psn on */
+	u32 dropped_psn;
 	u64 line_free_at;	/* the slow line has sent all packets by then */
 	u64 payload_fault_until;	/* the payload to send is not in memory; 0: it is */
 	u64 sink_fault_until;	/* a response cannot be placed yet, and further ones are dropped; 0: no page fault */
@@ -97,6 +99,7 @@ struct sim {
 	bool wrong;			/* work requests or receives may be wrong */
 	bool faults;			/* memory may be absent for a while */
 	bool few_retries;		/* three to seven; nothing is lost */
+	bool full_queues;		/* a host may drop what it sends itself, and knows it */
 	bool violations;		/* forged packets may violate the protocol, and end a connection */
 	u32 loss, reorder, copies, corruption, forgery;	/* per 1000 packets */
 	u64 link_ends;			/* no packet arrives from then on; 0: never */

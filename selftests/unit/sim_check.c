@@ -88,7 +88,8 @@ void sim_check_request(struct sim *sim, const struct side *s, const struct roan_
  */
 static bool may_give_up(struct sim *sim, const struct side *s)
 {
-	bool perfect = !sim->loss && !sim->reorder && !sim->corruption && !sim->faults;
+	bool perfect = !sim->loss && !sim->reorder && !sim->corruption && !sim->faults &&
+		       !sim->full_queues;
 
 	return s->gives_up || (sim_peer(sim, s)->resp.failed && (!perfect || sim_peer(sim, s)->violated));
 }

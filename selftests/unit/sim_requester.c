@@ -97,7 +97,8 @@ static bool send_one(struct sim *sim, struct side *s, const struct roan_tx_desc 
 
 	if (!read && e->len && offset + e->len > r->readable)
 		return false;
-	sim_transmit(sim, s, e->path, &pkt, r->data + offset, read ? 0 : e->len);
+	if (!s->queue_full)
+		sim_transmit(sim, s, e->path, &pkt, r->data + offset, read ? 0 : e->len);
 	return true;
 }
 
@@ -143,16 +144,21 @@ static void execute_local(struct sim *sim, struct side *s, u32 index)
 		roan_requester_local_done(&s->req, index);
 }
 
-/* Sends what the requester allows, or a part of it. */
-static void send_some(struct sim *sim, struct side *s)
+/* Sends what the requester allows, or a part of it. False: nothing is left that may be sent now. */
+static bool send_round(struct sim *sim, struct side *s, bool *repairs)
 {
-	u32 budget = 1 + sim_below(sim, 24);
+	u32 budget = 1 + sim_below(sim, 24), room = sim->full_queues && sim_one_in(sim, 4) ? sim_below(sim, 12) : UINT32_MAX;
 	struct roan_tx_desc e;
 
 	while (budget--) {
 		enum roan_next next = roan_requester_next(&s->req, sim->now, &e);
 
 		if (next == ROAN_NEXT_PACKET) {
+			if (!room-- && !s->queue_full) {
+				s->queue_full = true;
+				s->dropped_psn = e.psn;
+			}
+			*repairs |= e.repair;
 			budget -= min(send_batch(sim, s, &e) - 1, budget);
 		} else if (next == ROAN_NEXT_LOCAL) {
 			execute_local(sim, s, e.index);
@@ -162,10 +168,25 @@ static void send_some(struct sim *sim, struct side *s)
 			SIM_CHECK(sim, !roan_requester_outstanding(&s->req) || s->req.rnr_until || s->req.failed || held ||
 				  s->req.next_psn != s->req.end_psn || s->tail_answered,
 				  "side %u: silent, and nobody will answer up to %06x", s->id, s->req.end_psn);
-			return;
+			return false;
 		}
 	}
-	s->kick_at = sim->now + 1 + sim_below(sim, 3000);
+	return true;
+}
+
+static void send_some(struct sim *sim, struct side *s)
+{
+	bool repairs = false, more;
+
+	more = send_round(sim, s, &repairs);
+	if (s->queue_full) {
+		s->queue_full = false;
+		more = true;
+		if (!repairs)
+			roan_requester_unsent(&s->req, s->dropped_psn);
+	}
+	if (more)
+		s->kick_at = sim->now + 1 + sim_below(sim, 3000);
 }
 
 /* In SQD the limit of READs and atomics may be raised, at both ends. */

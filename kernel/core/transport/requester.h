@@ -439,6 +439,13 @@ enum roan_event roan_requester_placed(struct roan_requester *r, const struct roa
  */
 void roan_requester_fail(struct roan_requester *r, u32 index, enum roan_status status);
 
+/*
+ * This host has dropped packet @psn and all that were sent after it, none of which was a repair: they are the next to
+ * send. The ACK timeout goes on, as if they had left. RC. False: they count as sent and lost, as the peer has
+ * acknowledged them, or the requester goes back further or has failed.
+ */
+bool roan_requester_unsent(struct roan_requester *r, u32 psn);
+
 /* Returns completed work requests in order; false: none. After one with an error all others are returned as flushed. */
 bool roan_requester_retired(struct roan_requester *r, u32 *index, enum roan_status *status);
 

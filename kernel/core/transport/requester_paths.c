@@ -422,6 +422,17 @@ u32 roan_paths_part(const struct roan_requester *r, u32 path, u32 whole, u64 wit
 	return whole * p->path[path].share / sum;
 }
 
+void roan_paths_unsent(struct roan_requester *r, u32 psn)
+{
+	struct roan_paths *p = r->paths;
+
+	for (; psn != r->next_psn; psn = psn_add(psn, 1)) {
+		if (path_remove(p, psn))
+			path_of(p, psn)->last_sent--;
+		path_remove_response(p, psn);
+	}
+}
+
 /* ---- packets lost ---- */
 
 void roan_paths_lost(struct roan_requester *r, u32 psn)

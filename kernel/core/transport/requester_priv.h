@@ -52,6 +52,8 @@ static inline u32 roan_paths_window(const struct roan_requester *r)
 
 /* The packets of @d leave by the path that roan_paths_next() has set. */
 void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64 now);
+/* The packets from @psn on did not leave this host. */
+void roan_paths_unsent(struct roan_requester *r, u32 psn);
 /* A SACK says which packets the peer has received. */
 void roan_paths_sacked(struct roan_requester *r, const struct roan_pkt *pkt, u64 now);
 /* una_psn has advanced from @from. */

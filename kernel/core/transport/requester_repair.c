@@ -152,16 +152,21 @@ void roan_req_start_probe(struct roan_requester *r, u64 progress_at, u64 now)
 	r->rto_base_ns = now;
 }
 
-/* Responses outstanding for the packets sent of @w: one for each piece of a READ. */
-static u32 req_responses_pending(const struct roan_requester *r, const struct roan_tx_wqe *w)
+/*
+ * Responses outstanding for the packets of @w before @psn, which were sent: one for each piece of a READ. If @psn is
+ * within a piece, what precedes it there has arrived.
+ */
+static u32 req_responses_pending(const struct roan_requester *r, const struct roan_tx_wqe *w, u32 psn)
 {
+	u32 piece = read_piece(r, w), pos = work_pos(w, psn);
+
 	if (!w->started || w->completed || !roan_op_needs_response(w->op))
 		return 0;
-	return DIV_ROUND_UP(min(work_pos(w, r->end_psn), w->n_psn), read_piece(r, w)) - w->resp_done / read_piece(r, w);
+	return (pos < w->n_psn ? pos / piece : DIV_ROUND_UP(w->n_psn, piece)) - w->resp_done / piece;
 }
 
-/* Continues behind the last packet ever sent. */
-static void req_skip_sent(struct roan_requester *r)
+/* Continues at @psn: all before it were sent. */
+static void req_continue_at(struct roan_requester *r, u32 psn)
 {
 	const struct roan_tx_wqe *w;
 	u32 next;
@@ -169,12 +174,12 @@ static void req_skip_sent(struct roan_requester *r)
 	r->rd_outstanding = 0;
 	for (next = r->una; next != r->tail; next++) {
 		w = roan_requester_wqe(r, next);
-		r->rd_outstanding += req_responses_pending(r, w);
-		if (!w->completed && (!w->started || work_pos(w, r->end_psn) < w->n_psn))
+		r->rd_outstanding += req_responses_pending(r, w, psn);
+		if (!w->completed && (!w->started || work_pos(w, psn) < w->n_psn))
 			break;
 	}
 	r->next = next;
-	r->next_psn = r->end_psn;
+	r->next_psn = psn;
 }
 
 void roan_req_end_probe(struct roan_requester *r)
@@ -182,7 +187,7 @@ void roan_req_end_probe(struct roan_requester *r)
 	r->rto_probe = false;
 	r->timed_at = 0;
 	r->since_ackreq = !r->tail_ackreq;
-	req_skip_sent(r);
+	req_continue_at(r, r->end_psn);
 }
 
 /* True if a READ or atomic is among the unacknowledged packets. */
@@ -221,8 +226,25 @@ void roan_req_probe_answered(struct roan_requester *r, bool late)
 		return;
 	r->rto_probe = false;
 	if (late)
-		return req_skip_sent(r);
+		return req_continue_at(r, r->end_psn);
 	roan_req_start_slowly(r, ROAN_RESTART_WINDOW);
+}
+
+/* It is not known which packets before @psn had AckReq: as if none. */
+bool roan_requester_unsent(struct roan_requester *r, u32 psn)
+{
+	if (r->failed || psn_diff(psn, r->una_psn) < 0 || psn_diff(psn, r->next_psn) >= 0)
+		return false;
+	if (unlikely(r->paths))
+		roan_paths_unsent(r, psn);
+	req_continue_at(r, psn);
+	r->since_ackreq = psn_diff(psn, r->una_psn);
+	if (psn_diff(r->timed_psn, psn) >= 0)
+		r->timed_at = 0;
+	/* The request that failed here meanwhile was to carry AckReq, as in roan_requester_fail(). */
+	if (r->local_err && r->since_ackreq && (s32)(r->next - r->local_err_idx) >= 0)
+		go_back(r, r->ack_timer_base_ns);
+	return true;
 }
 
 /* ---- requests for an answer ---- */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A packet may not be sent yet, or its payload is not in memory: those before it are acknowledged all the same. */
+/*
+ * A packet may not be sent yet, or its payload is not in memory: those before it are acknowledged all the same. Or this
+ * host has dropped it: it is the next to send.
+ */
 #include "requester_sack_fixture.h"
 
 /* The last packet sent has no AckReq, as another message was to follow: it alone is sent again. */
@@ -233,6 +236,69 @@ static void held__retransmission(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(f), 2);
 }
 
+/* What this host has dropped is sent again at once. The ACK timeout goes on, no retry is used, and the time is no RTT. */
+static void unsent__is_next(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture(test);
+	u64 deadline;
+	u32 n;
+
+	post(f, ROAN_OP_WRITE, 40 * MTU);
+	for (n = 0; n < 8; n++)
+		send_one(f);
+	f->r.timed_at = f->now;
+	f->r.timed_psn = psn_add(PSN0, 6);
+	deadline = roan_requester_deadline(&f->r);
+	f->now += 1000;
+	KUNIT_ASSERT_TRUE(test, roan_requester_unsent(&f->r, psn_add(PSN0, 5)));
+	KUNIT_EXPECT_EQ(test, roan_requester_deadline(&f->r), deadline);
+	KUNIT_EXPECT_EQ(test, f->r.since_ackreq, 5);	/* perhaps none of the others asks for an answer */
+	KUNIT_EXPECT_EQ(test, f->r.timed_at, 0);
+	for (n = 5; n < 9; n++) {
+		KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+		KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, n));
+		KUNIT_EXPECT_EQ(test, f->e.resend, n < 8);
+	}
+	KUNIT_EXPECT_EQ(test, f->r.retries_left, rc.retry_cnt);
+	KUNIT_EXPECT_FALSE(test, roan_requester_unsent(&f->r, psn_add(PSN0, 9)));
+	ack(f, 5);
+	KUNIT_EXPECT_FALSE(test, roan_requester_unsent(&f->r, psn_add(PSN0, 5)));
+}
+
+/* The packet with AckReq is dropped, and its request fails: what was sent before is sent again, with AckReq. */
+static void unsent__of_a_failed_request(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture(test);
+
+	post(f, ROAN_OP_SEND, 8);
+	post(f, ROAN_OP_SEND, 3 * MTU);
+	send_one(f);
+	KUNIT_EXPECT_FALSE(test, f->e.ackreq);
+	send_one(f);
+	f->r.since_ackreq = 0;
+	roan_requester_fail(&f->r, 1, ROAN_ST_LOC_PROT_ERR);
+	KUNIT_ASSERT_TRUE(test, roan_requester_unsent(&f->r, psn_add(PSN0, 1)));
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, PSN0);
+	KUNIT_EXPECT_TRUE(test, f->e.ackreq);
+}
+
+/* The request of a READ that this host has dropped is outstanding no more, one before it is. */
+static void unsent__read_is_not_outstanding(struct kunit *test)
+{
+	struct req_fixture *f = req_fixture(test);
+
+	post(f, ROAN_OP_READ, 2 * MTU);
+	post(f, ROAN_OP_READ, 2 * MTU);
+	post(f, ROAN_OP_READ, 2 * MTU);
+	KUNIT_EXPECT_EQ(test, send_all(f), 2);
+	KUNIT_ASSERT_TRUE(test, roan_requester_unsent(&f->r, psn_add(PSN0, 2)));
+	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 1);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, 2));
+	KUNIT_EXPECT_EQ(test, f->r.rd_outstanding, 2);
+}
+
 static struct kunit_case requester_held_cases[] = {
 	KUNIT_CASE(ask__if_no_packet_may_follow),
 	KUNIT_CASE(ask__if_the_queue_is_empty),
@@ -245,6 +311,9 @@ static struct kunit_case requester_held_cases[] = {
 	KUNIT_CASE(held__asks_beside_other_faults),
 	KUNIT_CASE(held__ends_with_the_last_request),
 	KUNIT_CASE(held__retransmission),
+	KUNIT_CASE(unsent__is_next),
+	KUNIT_CASE(unsent__of_a_failed_request),
+	KUNIT_CASE(unsent__read_is_not_outstanding),
 	{}
 };
 

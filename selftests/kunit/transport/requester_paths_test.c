@@ -66,6 +66,21 @@ static void next__changes_the_path_after_each_train(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, used, 0xfu);
 }
 
+/* What this host has dropped is in flight by no path, and is sent again. */
+static void unsent__is_not_in_flight(struct kunit *test)
+{
+	struct req_fixture *f = sent_by_paths(test, 2, 2 * TRAIN);
+	u32 of_second = path_of(f, TRAIN), sent = f->r.paths->path[of_second].last_sent;
+
+	KUNIT_EXPECT_EQ(test, f->r.paths->n_in_flight, 2u * TRAIN);
+	KUNIT_ASSERT_TRUE(test, roan_requester_unsent(&f->r, psn_add(PSN0, TRAIN)));
+	KUNIT_EXPECT_EQ(test, f->r.paths->n_in_flight, TRAIN);
+	KUNIT_EXPECT_EQ(test, f->r.paths->path[of_second].in_flight, 0);
+	KUNIT_EXPECT_EQ(test, (u16)(sent - f->r.paths->path[of_second].last_sent), TRAIN);
+	KUNIT_ASSERT_EQ(test, send_one(f), ROAN_NEXT_PACKET);
+	KUNIT_EXPECT_EQ(test, f->e.psn, psn_add(PSN0, TRAIN));
+}
+
 static void batch_count__ends_with_the_train(struct kunit *test)
 {
 	struct req_fixture *f = sent_by_paths(test, 4, 1);
@@ -533,6 +548,7 @@ static void part__is_the_whole_without_a_path(struct kunit *test)
 static struct kunit_case requester_paths_cases[] = {
 	KUNIT_CASE(next__uses_one_path_until_the_peer_sends_sacks),
 	KUNIT_CASE(next__changes_the_path_after_each_train),
+	KUNIT_CASE(unsent__is_not_in_flight),
 	KUNIT_CASE(batch_count__ends_with_the_train),
 	KUNIT_CASE(sacked__counts_packets_of_the_same_path_only),
 	KUNIT_CASE(sacked__waits_for_copies_that_have_not_left),
