@@ -130,9 +130,8 @@ struct roan_dev {
 
 struct roan_ucontext {
 	struct ib_ucontext ib;
-	struct roan_user *user;		/* that opened it, for its shares; NULL: no limit. const */
+	struct roan_user *user;		/* that opened it; referenced, const */
 	struct roan_db_hints db_hints;
-	struct roan_odp_share *odp_share;	/* of the user who opened the context; referenced, const */
 	struct mm_struct *mm;	/* of the process that opened it; referenced; const */
 	bool one_mapping;	/* the provider has ROAN_FEATURE_ONE_MAPPING; const */
 };

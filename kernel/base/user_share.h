@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
+#include "mem/mem_types.h"
 
 struct ib_pd;
 struct roan_dev;
@@ -22,28 +23,31 @@ enum roan_share {
 	ROAN_NUM_SHARES
 };
 
-/* A user that has contexts of a device open. The contexts keep it, and outlive the objects that are counted. */
+/*
+ * A user of a device. Its contexts outlive the objects that are counted. A page fault that never ends may keep it
+ * longer than the device: roan_users_forget().
+ */
 struct roan_user {
-	struct list_head on_dev;	/* dev->users */
-	kuid_t uid;
-	u32 n_contexts;
+	struct list_head on_dev;	/* dev->users, while there is a device; user_share.c: users_mutex */
+	refcount_t refs;		/* contexts, and on-demand regions: struct roan_odp */
+	kuid_t uid;			/* const */
+	bool unlimited;			/* CAP_SYS_RESOURCE: no limit of @held; const */
 	atomic_t held[ROAN_NUM_SHARES];
+	struct roan_odp_share odp;
 };
 
 /*
- * The account of the calling process. In a user namespace: the account that created the outermost one, as it can have
- * thousands of ids in namespaces of its own (subuid(5)); if root created it, for a container: the container's root.
- */
-kuid_t roan_user_uid(void);
-
-/*
- * Finds or creates the user of the calling process. NULL: it has CAP_SYS_RESOURCE, and no limit. ERR_PTR(-ENOMEM).
- * Process context.
+ * Finds or creates the user of the calling process: its account, and whether it has CAP_SYS_RESOURCE. In a user
+ * namespace: the account that created the outermost one, as it can have thousands of ids in namespaces of its own
+ * (subuid(5)); if root created it, for a container: the container's root. NULL: no memory. Process context.
  */
 struct roan_user *roan_user_get(struct roan_dev *dev);
-void roan_user_put(struct roan_user *user);		/* NULL is accepted */
+void roan_user_put(struct roan_user *user);		/* process context */
+void roan_users_forget(struct roan_dev *dev);		/* @dev goes away: takes its users off dev->users */
 
-struct roan_user *roan_pd_user(const struct ib_pd *pd);	/* NULL: a kernel consumer's PD, or no limit */
+struct roan_user *roan_pd_user(const struct ib_pd *pd);	/* NULL: a kernel consumer's PD */
+/* With a reference. A kernel consumer's PD: the user of the calling process. NULL: no memory. Process context. */
+struct roan_user *roan_pd_user_get(const struct ib_pd *pd);
 
 /* Both accept NULL: no limit. Any context. */
 int roan_share_take(struct roan_user *user, enum roan_share what);	/* -ENOMEM: the user holds all it may */

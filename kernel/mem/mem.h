@@ -266,10 +266,6 @@ u32 roan_odp_write(struct roan_odp *odp, u64 pos, struct roan_payload from, u32 
 u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig);
 u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
-/* odp_share.c: the share of the calling process's user; NULL: no memory. Process context */
-struct roan_odp_share *roan_odp_share_get(const struct roan_dev *dev);
-void roan_odp_share_put(struct roan_odp_share *share);	/* process context; NULL is allowed */
-
 /* odp_fault.c */
 
 #define ROAN_FAULT_RNR_TIMER	10	/* AETH code, 0.32 ms: a request found no space to wait for its page */

@@ -12,11 +12,9 @@
 #include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/types.h>
-#include <linux/uidgid.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
-struct roan_dev;
 struct roan_dmabuf;
 struct roan_odp;
 struct roan_peermem_ops;
@@ -142,13 +140,9 @@ enum roan_odp_job {
 /*
  * One user's part, on one device, of what on-demand paging shares among all users: workers, queued prefetches, bytes of
  * packets that wait (flow_types.h). A page fault may last for ever, as the user may supply the page. It is counted here
- * until it ends, also when its region, QP and context are gone. odp_share.c
+ * until it ends, also when its region, QP and context are gone. In struct roan_user
  */
 struct roan_odp_share {
-	struct list_head link;		/* all shares; odp_share.c: shares_lock */
-	refcount_t refs;		/* contexts and regions */
-	kuid_t uid;			/* const; effective user that opened the contexts */
-	const struct roan_dev *dev;	/* const; compared only: the device may be gone */
 	atomic_t rxq_bytes;		/* rx/odp_rxqueue.c */
 	spinlock_t lock;		/* _bh, leaf: all below, and odp_fault.qp */
 	struct list_head waiting[ROAN_ODP_JOBS];	/* odp_fault.queue, first come first served */

@@ -471,21 +471,21 @@ int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_acce
 
 /* ---- registration and destruction ---- */
 
-static struct roan_odp *odp_create(struct roan_dev *dev, u64 start, u64 length)
+static struct roan_odp *odp_create(const struct ib_pd *pd, u64 start, u64 length)
 {
 	struct roan_odp *odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
 
 	if (!odp)
 		return NULL;
-	odp->share = roan_odp_share_get(dev);
-	if (!odp->share) {
+	odp->user = roan_pd_user_get(pd);
+	if (!odp->user) {
 		kfree(odp);
 		return NULL;
 	}
 	refcount_set(&odp->refs, 1);
 	mutex_init(&odp->unmapping);
 	spin_lock_init(&odp->lock);
-	odp->dev = dev;
+	odp->dev = to_roan_dev(pd->device);
 	odp->start = start;
 	odp->length = length;
 	odp->mm = current->mm;
@@ -521,7 +521,7 @@ void roan_odp_put(struct roan_odp *odp)
 	}
 	xa_destroy(&odp->chunks);
 	mmdrop(odp->mm);
-	roan_odp_share_put(odp->share);
+	roan_user_put(odp->user);
 	kfree(odp);
 }
 
@@ -578,7 +578,7 @@ struct ib_mr *roan_odp_reg_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	mr->iova = roan_mr_first(iova, access);
 	mr->length = length;
 	mr->access = access & ~IB_ACCESS_HUGETLB;
-	mr->odp = odp_create(to_roan_dev(pd->device), start, length);
+	mr->odp = odp_create(pd, start, length);
 	mr->state = ROAN_MR_VALID;
 	return roan_mr_finish(mr, mr->odp ? 0 : -ENOMEM);
 }

@@ -224,7 +224,7 @@ static struct odp_fault *fault_alloc(struct roan_odp *odp, u32 key, enum roan_od
 	INIT_WORK(&fault->work, fault_work);
 	INIT_LIST_HEAD(&fault->link);
 	INIT_LIST_HEAD(&fault->queue);
-	fault->share = odp->share;
+	fault->share = &odp->user->odp;
 	fault->odp = odp;
 	fault->job = job;
 	fault->key = key;
@@ -463,7 +463,7 @@ found:
 
 void roan_odp_cancel_region(struct roan_odp *odp)
 {
-	struct roan_odp_share *share = odp->share;
+	struct roan_odp_share *share = &odp->user->odp;
 	struct roan_qp *qp;
 
 	for (;;) {

@@ -16,7 +16,7 @@ struct roan_odp {
 	struct mutex unmapping;		/* held from the deletion of an entry until its page is marked dirty */
 	spinlock_t lock;		/* use of @dev; _bh, leaf */
 	struct roan_dev *dev;		/* NULL: the region is destroyed, no page may be installed */
-	struct roan_odp_share *share;	/* referenced */
+	struct roan_user *user;		/* referenced */
 	struct mm_struct *mm;		/* referenced by mmgrab() */
 	u64 start;			/* user address of the region's first byte */
 	u64 length;			/* bytes */

@@ -6,6 +6,7 @@
  * in each priority decide when PFC pause frames are sent (flow/pfc_tx.c).
  */
 #include "base/stats.h"
+#include "base/user_share.h"
 #include "flow/flow.h"
 #include "rx/rx.h"
 
@@ -50,7 +51,7 @@ void roan_rxq_charge(struct roan_qp *qp, int bytes)
 {
 	qp->rq.odp_rxq_bytes += bytes;
 	if (qp->uctx)
-		atomic_add(bytes, &to_roan_ucontext(qp->uctx)->odp_share->rxq_bytes);
+		atomic_add(bytes, &to_roan_ucontext(qp->uctx)->user->odp.rxq_bytes);
 	atomic_add(bytes, &qp->dev->odp_rxq.bytes);
 }
 
@@ -76,7 +77,7 @@ bool roan_rxq_has_space(const struct roan_qp *qp, u32 bytes, bool early)
 	u32 used = atomic_read(&qp->dev->odp_rxq.bytes), of_user = 0;
 
 	if (qp->uctx)
-		of_user = atomic_read(&to_roan_ucontext(qp->uctx)->odp_share->rxq_bytes);
+		of_user = atomic_read(&to_roan_ucontext(qp->uctx)->user->odp.rxq_bytes);
 	return qp->rq.odp_rxq_bytes + bytes <= QP_MAX_BYTES - (early ? QP_FAULT_BYTES : 0) &&
 	       used + of_user + bytes <= DEV_MAX_BYTES / (early ? 2 : 1);
 }

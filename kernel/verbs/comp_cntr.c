@@ -16,7 +16,7 @@
 struct roan_comp_cntr {
 	struct ib_comp_cntr ib;
 	struct roan_mmap *map;
-	struct roan_user *user;		/* the counter is in this user's share (base/user_share.h); NULL: in none */
+	struct roan_user *user;		/* the counter is in this user's share (base/user_share.h) */
 };
 
 static struct roan_comp_count *comp_cntr_count(struct ib_comp_cntr *ib)

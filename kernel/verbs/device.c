@@ -216,6 +216,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	roan_qos_del_dev(dev);
 	roan_dm_bar_detach(dev);
 	roan_user_mem_forget(&dev->dm_used);
+	roan_users_forget(dev);
 	roan_pfc_exit(dev);
 	roan_parent_del(dev);
 	rcu_barrier();	/* pending RCU callbacks finish before the tables below are freed */

@@ -32,17 +32,12 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 		if (err)
 			return err;
 	}
-	uctx->odp_share = roan_odp_share_get(to_roan_dev(ibuctx->device));
-	if (!uctx->odp_share)
+	uctx->user = roan_user_get(to_roan_dev(ibuctx->device));
+	if (!uctx->user)
 		return -ENOMEM;
 	uctx->mm = current->mm;
 	mmgrab(uctx->mm);
 	uctx->one_mapping = req.features & ROAN_FEATURE_ONE_MAPPING;
-	uctx->user = roan_user_get(to_roan_dev(ibuctx->device));
-	if (IS_ERR(uctx->user)) {
-		err = PTR_ERR(uctx->user);
-		goto err_put_odp_share;
-	}
 	roan_db_hints_init(&uctx->db_hints);
 	if (uctx_knows_hints(udata)) {
 		err = roan_db_hints_alloc(uctx, &resp.db_hints);
@@ -57,10 +52,8 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 err_free_hints:
 	roan_db_hints_free(&uctx->db_hints);
 err_put_user:
-	roan_user_put(uctx->user);
-err_put_odp_share:
 	mmdrop(uctx->mm);
-	roan_odp_share_put(uctx->odp_share);
+	roan_user_put(uctx->user);
 	return err;
 }
 
@@ -70,7 +63,6 @@ void roan_dealloc_ucontext(struct ib_ucontext *ibuctx)
 
 	roan_db_hints_free(&uctx->db_hints);
 	roan_user_put(uctx->user);
-	roan_odp_share_put(uctx->odp_share);
 	mmdrop(uctx->mm);
 }
 

@@ -51,10 +51,9 @@ static void user_get__counts_contexts_of_an_account_together(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	INIT_LIST_HEAD(&dev->users);
-	KUNIT_EXPECT_NULL(test, roan_user_get(dev));	/* the test's thread has all capabilities */
 	a = get_as(test, dev, 2001);
 	b = get_as(test, dev, 2002);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(a) || IS_ERR_OR_NULL(b));
+	KUNIT_ASSERT_FALSE(test, !a || !b);
 	KUNIT_EXPECT_PTR_NE(test, a, b);
 	KUNIT_EXPECT_PTR_EQ(test, get_as(test, dev, 2001), a);
 	roan_user_put(a);
@@ -65,10 +64,54 @@ static void user_get__counts_contexts_of_an_account_together(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&dev->users));
 }
 
+static void user_get__capable_process_has_no_limit(struct kunit *test)
+{
+	struct roan_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct roan_user *all, *root;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	INIT_LIST_HEAD(&dev->users);
+	all = roan_user_get(dev);	/* the test's thread has all capabilities */
+	root = get_as(test, dev, 0);
+	KUNIT_ASSERT_FALSE(test, !all || !root);
+	KUNIT_EXPECT_PTR_NE(test, all, root);
+	for (i = 0; i <= ROAN_USER_MCAST_ATTACH; i++)
+		KUNIT_ASSERT_EQ(test, roan_share_take(all, ROAN_SHARE_MCAST), 0);
+	roan_user_put(root);
+	roan_user_put(all);
+	KUNIT_EXPECT_TRUE(test, list_empty(&dev->users));
+}
+
+/* A page fault keeps users; a later device may have the address of theirs. */
+static void users_forget__later_device_has_users_of_its_own(struct kunit *test)
+{
+	struct roan_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct roan_user *a, *b, *later;
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	INIT_LIST_HEAD(&dev->users);
+	a = get_as(test, dev, 2001);
+	b = get_as(test, dev, 2002);
+	roan_users_forget(dev);
+	memset(dev, 0xff, sizeof(*dev));
+	INIT_LIST_HEAD(&dev->users);
+	later = get_as(test, dev, 2001);
+	KUNIT_ASSERT_FALSE(test, !a || !b || !later);
+	KUNIT_EXPECT_PTR_NE(test, later, a);
+	roan_user_put(a);
+	roan_user_put(b);
+	KUNIT_EXPECT_PTR_EQ(test, list_first_entry(&dev->users, struct roan_user, on_dev), later);
+	roan_user_put(later);
+	KUNIT_EXPECT_TRUE(test, list_empty(&dev->users));
+}
+
 static struct kunit_case share_cases[] = {
 	KUNIT_CASE(share_take__ends_at_the_limit),
 	KUNIT_CASE(share_take__nobody_has_no_limit),
 	KUNIT_CASE(user_get__counts_contexts_of_an_account_together),
+	KUNIT_CASE(user_get__capable_process_has_no_limit),
+	KUNIT_CASE(users_forget__later_device_has_users_of_its_own),
 	{}
 };
 

@@ -48,7 +48,7 @@ settled() { # NAME: waits until a counter stands still
 		sleep 1
 	done
 }
-probe() { timeout -k 5 90 "$USERS" probe -d $H2DEV -u 1002 "$@"; }
+probe() { timeout -k 5 90 "$USERS" probe -d $H2DEV -u 1002 "$@"; }	# a later -u is another user
 stall_pid() { cat /tmp/stall.pid; }
 # A zombie is gone: its parent is this script.
 # A fault of more than 50 ms may also cost an RNR retry, on a slow machine; a full queue does at each attempt.
@@ -80,6 +80,7 @@ link_goes() {
 	rdma link del $H2DEV &
 	wait_for "$LIMIT" no_device $H2DEV && wait_for "$LIMIT" gone $! || { cat /proc/$!/stack; return 1; }
 }
+new_device() { link_add $H2DEV v2 h2 && probe -u 1001 -n 10; }
 netns_goes() {
 	ip netns del h2
 	wait_for "$LIMIT" no_device $H2DEV || { echo "the device is there"; return 1; }
@@ -172,8 +173,9 @@ else
 	ktap_skip "a page that cannot be read: the access and the prefetch fail" "no FUSE"
 fi
 
-ktap_check "a fault never ends" stalled -n 1
+ktap_check "20 faults of a user never end" stalled -n 20
 ktap_check "... the device is removed" link_goes
+ktap_check "... a new one of the same name serves this user's pages" new_device
 ktap_check "... its program is killed" killed
 over
 
