@@ -4,7 +4,6 @@
 #include <linux/rcupdate.h>
 #include "base/base.h"
 #include "flow/flow.h"
-#include "flow/qp_rate.h"
 #include "mem/mem.h"
 #include "net/net.h"
 #include "rx/rx.h"
@@ -26,7 +25,6 @@ static int __init roan_init(void)
 	if (err)
 		goto err_odp;
 	roan_qp_init();
-	roan_pacing_init();
 	err = roan_qos_init();
 	if (err)
 		goto err_qp;
@@ -83,7 +81,6 @@ static void __exit roan_exit(void)
 	roan_qp_exit();
 	roan_flush_worker_exit();
 	roan_odp_exit();
-	roan_pacing_exit();
 	roan_deferred_exit();
 	roan_user_mem_exit();
 	rcu_barrier();		/* RCU callbacks must not run in freed module text */

@@ -134,8 +134,7 @@ const char *roan_crc_name(void);	/* of the CRC method in use */
  *	qp->mutex -> sq.lock -> rq.lock -> srq->lock
  *	qp->mutex -> peers_mutex, retained_lock
  *	sq.lock, rq.lock -> cq->lock
- *	sq.lock, rq.lock -> limiter->lock -> lock of a CPU's pacing queue
- *	sq.lock, rq.lock -> pfc->lock
+ *	sq.lock, rq.lock -> limiter->lock, pfc->lock
  *	rq.lock -> lock of struct roan_pfc_tx -> locks of the queueing discipline
  *	sq.lock, rq.lock -> a key held by this CPU -> window->lock, chunk->lock, faults->lock, atomics (iomem.c)
  *	faults->lock -> share->lock (odp_fault.c)

@@ -3,7 +3,7 @@
  * flow: when a packet may leave, and with which priority.
  * Decides by the QP's rate and window, PFC and the in-flight limit; runs a blocked queue again when it may send.
  * Does not decide the rules (core/cc, core/flow). Does not build or send packets, except PFC frames.
- * Locks: limiter->lock, pfc->lock, pfc->out[].lock under a queue lock or none; pacing queue: limiter->lock or none.
+ * Locks: limiter->lock, pfc->lock, pfc->out[].lock under a queue lock or none.
  * Contexts: softirq or process; timers are soft. The skb destructor in tx_inflight.c runs in any context.
  */
 #ifndef ROAN_FLOW_H

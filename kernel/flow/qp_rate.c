@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reaction point, driver half: selects the algorithm of a QP, passes events to it, and applies the resulting rate and
- * window to each packet. Does not compute a rate from events (core/cc) nor a train length from a rate
- * (core/cc/pacer.c).
+ * Reaction point, driver half: selects the algorithm of a QP, passes events to it, applies the resulting rate and
+ * window to each packet, and runs queues that the pacer blocks at their send time. Does not compute a rate from events
+ * (core/cc) nor a train length from a rate (core/cc/pacer.c).
  */
 #include <linux/if_ether.h>
 #include <linux/ipv6.h>
@@ -73,6 +73,40 @@ static u64 rate_link_speed(const struct roan_dev *dev)
 	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link);
 }
 
+/* ---- pacing timer ---- */
+
+#define SLACK_NS	1000	/* ns that a QP may run early, so that QPs with close times share one timer interrupt */
+
+/* The queues try again from deferred work. The pacer decides whether they may send. */
+static enum hrtimer_restart pacing_timer_fn(struct hrtimer *timer)
+{
+	struct roan_limiter *l = container_of(timer, struct roan_limiter, timer);
+
+	roan_kick_queues(l->qp, xchg(&l->blocked_mask, 0));
+	return HRTIMER_NORESTART;
+}
+
+/*
+ * The waiting queues run at @at, if they would run later. A timer that is set to an earlier time stays: the queues try
+ * too early and wait again.
+ */
+static void pacing_reschedule(struct roan_limiter *l, u64 at)
+	__must_hold(&l->lock)
+{
+	if (hrtimer_is_queued(&l->timer) && (u64)ktime_to_ns(hrtimer_get_expires(&l->timer)) <= at)
+		return;
+	hrtimer_start_range_ns(&l->timer, ns_to_ktime(at - SLACK_NS), SLACK_NS, HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+static void pacing_wait(struct roan_limiter *l, enum roan_queue_id side, u64 at)
+	__must_hold(&l->lock)
+{
+	set_bit(side, &l->blocked_mask);
+	/* Pairs with the xchg() of pacing_timer_fn(): it sees our bit, or we see that the timer is not queued. */
+	smp_mb__after_atomic();
+	pacing_reschedule(l, at);
+}
+
 /* ---- lifetime ---- */
 
 /*
@@ -98,7 +132,7 @@ static void rate_apply(struct roan_limiter *l, u64 now)
 	rate_update_bypass(l, now);
 	trace_roan_rate(l->qp, rate, roan_cc_cwnd(&l->cc), l->cc.cnps);
 	if (READ_ONCE(l->blocked_mask))
-		roan_pacing_reschedule(l, rate ? roan_pacer_when(&l->pacer) : now);
+		pacing_reschedule(l, rate ? roan_pacer_when(&l->pacer) : now);
 }
 
 static void rate_restart(struct roan_limiter *l)
@@ -126,7 +160,7 @@ static struct roan_limiter *rate_get_limiter(struct roan_qp *qp, gfp_t gfp)
 	l->qp = qp;
 	l->bypass = true;
 	spin_lock_init(&l->lock);
-	timerqueue_init(&l->node);
+	roan_hrtimer_setup(&l->timer, pacing_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT);
 	other = cmpxchg(&qp->limiter, NULL, l);
 	if (!other)
 		return l;
@@ -193,6 +227,19 @@ void roan_rate_stop(struct roan_qp *qp)
 	l->active = false;
 	WRITE_ONCE(l->bypass, true);
 	spin_unlock(&l->lock);
+}
+
+/* In RESET no queue waits, and while none waits nothing starts the timer: a CNP may still be received. */
+void roan_rate_cancel(struct roan_qp *qp)
+{
+	struct roan_limiter *l = READ_ONCE(qp->limiter);
+
+	if (!l)
+		return;
+	spin_lock_bh(&l->lock);
+	WRITE_ONCE(l->blocked_mask, 0);
+	spin_unlock_bh(&l->lock);
+	hrtimer_cancel(&l->timer);
 }
 
 /* ---- events ---- */
@@ -344,7 +391,7 @@ static u32 pacer_round(struct roan_limiter *l, struct roan_tx_round *round, enum
 	rises = roan_cc_deadline(&l->cc);
 	if (rises)
 		at = min(at, max(rises, l->now + (at - l->now) / 4));
-	roan_pacing_wait(l, side, at);
+	pacing_wait(l, side, at);
 	return 0;
 }
 

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The limiter of a QP: congestion control, pacer, and entry in the pacing queue. Requests and READ responses share
- * it, because both go to the same peer.
+ * The limiter of a QP: congestion control, pacer, and pacing timer. Requests and READ responses share it, because both
+ * go to the same peer.
  *
- * It is allocated on first need: a CNP, a rate cap, a window, or an algorithm that limits from the start. qp_rate.c
- * allocates it and passes events to it; pacing_timer.c runs blocked queues again. Neither contains the algorithms:
- * core/cc does.
+ * It is allocated on first need: a CNP, a rate cap, a window, or an algorithm that limits from the start. An idle QP
+ * has neither limiter nor timer. Does not contain the algorithms: core/cc does.
  */
 #ifndef ROAN_QP_RATE_H
 #define ROAN_QP_RATE_H
 
-#include <linux/timerqueue.h>
 #include "roan.h"
 #include "core/cc/pacer.h"
-
-struct roan_pacing_queue;
 
 struct roan_limiter {
 	struct roan_qp *qp;
@@ -32,11 +28,8 @@ struct roan_limiter {
 	u64 rtt_sample_ns;
 	u32 rtt_sample_psn;
 
-	/* pacing_timer.c */
-	unsigned long blocked_mask;	/* queues that wait, 1 << enum roan_queue_id; atomic */
-	struct roan_pacing_queue *pacing_queue;	/* of the last CPU it was queued on; @lock */
-	struct timerqueue_node node;	/* pacing_queue->lock, like @queued */
-	bool queued;			/* in @pacing_queue, with a reference to the QP */
+	unsigned long blocked_mask;	/* queues that wait for @timer, 1 << enum roan_queue_id; atomic */
+	struct hrtimer timer;		/* soft; runs them at their send time. Started under @lock */
 };
 
 /* State of the limiter in one send round: on the stack, in struct roan_train. */
@@ -92,6 +85,7 @@ int roan_rate_prepare(struct roan_qp *qp, bool cap);
 void roan_rate_start(struct roan_qp *qp);		/* the connection starts; sq.lock held */
 void roan_rate_update_cfg(struct roan_qp *qp);		/* cap or algorithm may have changed; sq.lock held */
 void roan_rate_stop(struct roan_qp *qp);		/* RESET; both queue locks held */
+void roan_rate_cancel(struct roan_qp *qp);		/* after the last RESET: stops the timer. Process context */
 /*
  * A CNP from @from was received; @sport: the UDP source port of the packet that was marked, 0: not known. softirq, no
  * queue lock held.
@@ -112,13 +106,5 @@ bool roan_rate_admit_response(struct roan_qp *qp, struct roan_tx_round *round, c
  */
 void roan_rate_acked(struct roan_qp *qp, struct roan_limiter *l, u32 una, u32 psn, u64 now);
 void roan_rate_lost(struct roan_limiter *l, enum roan_cc_loss why, u64 now);
-
-/* pacing_timer.c */
-void roan_pacing_wait(struct roan_limiter *l, enum roan_queue_id side, u64 at);	/* l->lock held */
-/* The waiting queues run at @at, if they would run later; l->lock held. */
-void roan_pacing_reschedule(struct roan_limiter *l, u64 at);
-void roan_pacing_cancel(struct roan_limiter *l);		/* process context */
-void roan_pacing_init(void);
-void roan_pacing_exit(void);
 
 #endif /* ROAN_QP_RATE_H */

@@ -548,8 +548,6 @@ bool roan_qp_disconnect(struct roan_qp *qp)
 /* Before destruction: stops sending, receiving, flushing and all timers of the QP. Process context */
 void roan_qp_quiesce(struct roan_qp *qp)
 {
-	struct roan_limiter *limiter;
-
 	qp_lock_queues(qp);
 	qp_stop_responding(qp);
 	qp_set_state(qp, IB_QPS_RESET);
@@ -558,8 +556,6 @@ void roan_qp_quiesce(struct roan_qp *qp)
 	roan_flush_job_cancel(qp);
 	qp_unlock_queues(qp);
 	hrtimer_cancel(&qp->sq.timer);
-	limiter = READ_ONCE(qp->limiter);
-	if (limiter)
-		roan_pacing_cancel(limiter);
+	roan_rate_cancel(qp);
 	roan_pfc_cancel(qp);
 }
