@@ -136,35 +136,10 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
 
 /* ---- MMU notifier: invalidate pages ---- */
 
-/*
- * Deletes entries and marks writable pages dirty, so that reclaim does not drop data that packets wrote.
- * set_page_dirty() may take locks of a file system that need softirqs on. So each entry is deleted on its own, and
- * its page is marked without the chunk's lock.
- *
- * A page must not be truncated while it is marked: file systems follow folio->mapping and folio->private. Truncation
- * unmaps the page first, and so waits for @unmapping in odp_invalidate(). Reclaim would wait for it too: a file system
- * that allocates memory while it marks a page must not reclaim.
- */
 static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)
-	__must_hold(&chunk->odp->unmapping)
+	__must_hold(&chunk->lock)
 {
-	unsigned int noreclaim = memalloc_noreclaim_save();
-	unsigned long entry;
-
-	lockdep_assert_held(&chunk->odp->unmapping);
-	for (; from < to; from++) {
-		spin_lock_bh(&chunk->lock);
-		entry = chunk->entries[from];
-		chunk->entries[from] = 0;
-		if (entry & WRITABLE)
-			get_page(odp_entry_page(entry));	/* an entry holds no reference */
-		spin_unlock_bh(&chunk->lock);
-		if (entry & WRITABLE) {
-			set_page_dirty(odp_entry_page(entry));
-			put_page(odp_entry_page(entry));
-		}
-	}
-	memalloc_noreclaim_restore(noreclaim);
+	memset(&chunk->entries[from], 0, (to - from) * sizeof(*chunk->entries));
 }
 
 static void odp_count_invalidation(struct roan_odp *odp)
@@ -182,18 +157,12 @@ static bool odp_invalidate(struct mmu_interval_notifier *notifier, const struct 
 	struct odp_chunk *chunk = container_of(notifier, struct odp_chunk, notifier);
 	u64 from = max_t(u64, range->start, chunk->base) - chunk->base;
 	u64 to = min_t(u64, range->end, chunk->base + CHUNK_SIZE) - chunk->base;
-	struct roan_odp *odp = chunk->odp;
 
-	if (mmu_notifier_range_blockable(range))
-		mutex_lock(&odp->unmapping);
-	else if (!mutex_trylock(&odp->unmapping))
-		return false;		/* the caller tries again */
 	spin_lock_bh(&chunk->lock);
-	mmu_interval_set_seq(notifier, seq);	/* from here on odp_fault_pages() installs nothing */
-	spin_unlock_bh(&chunk->lock);
+	mmu_interval_set_seq(notifier, seq);	/* from here on odp_try_pages() installs nothing */
 	odp_unmap_pages(chunk, from >> PAGE_SHIFT, PAGE_ALIGN(to) >> PAGE_SHIFT);
-	mutex_unlock(&odp->unmapping);
-	odp_count_invalidation(odp);
+	spin_unlock_bh(&chunk->lock);
+	odp_count_invalidation(chunk->odp);
 	if (mmu_notifier_range_blockable(range))	/* the range may have a million chunks */
 		cond_resched();
 	return true;
@@ -249,6 +218,21 @@ err_free:
 	return err == -EBUSY ? xa_load(&odp->chunks, va >> CHUNK_SHIFT) : ERR_PTR(err);	/* EBUSY: lost a race */
 }
 
+/*
+ * Packets do not set the dirty bit of a page table, so reclaim could drop a clean page of anonymous or shared memory,
+ * with the data that they wrote. Such a page is cleaned by MADV_FREE, or once it is not mapped: the MMU notifier runs
+ * before. set_page_dirty() would set the same bit of these pages. No other page is marked: a page of a file is mapped
+ * for writing only while it is dirty, after its file system has reserved space for it, which would miss a bit set here.
+ */
+static void odp_mark_dirty(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if ((folio_test_anon(folio) || folio_test_swapbacked(folio)) && !folio_test_dirty(folio))
+		folio_set_dirty(folio);
+}
+
+/* The sequence of the notifier is fresh, so the pages are still mapped: the notifier waits for the lock. */
 static void odp_install(struct odp_chunk *chunk, u64 va, const unsigned long *pfns, u32 n)
 	__must_hold(&chunk->lock)
 {
@@ -257,7 +241,11 @@ static void odp_install(struct odp_chunk *chunk, u64 va, const unsigned long *pf
 	for (; n--; pfns++, i++) {
 		if (!(*pfns & HMM_PFN_VALID) || *pfns & HMM_PFN_ERROR)
 			continue;
-		chunk->entries[i] = (unsigned long)hmm_pfn_to_page(*pfns) | (*pfns & HMM_PFN_WRITE ? WRITABLE : 0);
+		chunk->entries[i] = (unsigned long)hmm_pfn_to_page(*pfns);
+		if (*pfns & HMM_PFN_WRITE) {
+			chunk->entries[i] |= WRITABLE;
+			odp_mark_dirty(hmm_pfn_to_page(*pfns));
+		}
 	}
 }
 
@@ -483,7 +471,6 @@ static struct roan_odp *odp_create(const struct ib_pd *pd, u64 start, u64 length
 		return NULL;
 	}
 	refcount_set(&odp->refs, 1);
-	mutex_init(&odp->unmapping);
 	spin_lock_init(&odp->lock);
 	odp->dev = to_roan_dev(pd->device);
 	odp->start = start;
@@ -500,9 +487,9 @@ static void odp_unmap_all(struct roan_odp *odp)
 	unsigned long i;
 
 	xa_for_each(&odp->chunks, i, chunk) {
-		mutex_lock(&odp->unmapping);
+		spin_lock_bh(&chunk->lock);
 		odp_unmap_pages(chunk, 0, CHUNK_PAGES);
-		mutex_unlock(&odp->unmapping);
+		spin_unlock_bh(&chunk->lock);
 		cond_resched();
 	}
 }

@@ -3,7 +3,6 @@
 #ifndef ROAN_ODP_PRIV_H
 #define ROAN_ODP_PRIV_H
 
-#include <linux/mutex.h>
 #include <linux/xarray.h>
 #include "mem/mem.h"
 
@@ -13,7 +12,6 @@
  */
 struct roan_odp {
 	refcount_t refs;		/* 1 until the region is destroyed, plus one per running fault */
-	struct mutex unmapping;		/* held from the deletion of an entry until its page is marked dirty */
 	spinlock_t lock;		/* use of @dev; _bh, leaf */
 	struct roan_dev *dev;		/* NULL: the region is destroyed, no page may be installed */
 	struct roan_user *user;		/* referenced */

@@ -4,8 +4,9 @@
  * one process over one device, with QPs connected to each other. features_errors.c: error statuses;
  * features_error_order.c: what holds when one is polled; features_write_order.c: what holds when a byte of a WRITE
  * is polled; features_reuse.c: reuse of slots and buffers after a completion; features_srq.c: SRQs;
- * features_share.c: threads and fork; features_regions.c: MRs of length zero and zero-based MRs; features_odp.c:
- * on-demand paging; features_rules.c: rules without a status; features_interfaces.c: newer interfaces.
+ * features_share.c: threads and fork; features_regions.c: MRs of length zero and zero-based MRs; features_odp.c and
+ * features_reclaim.c: on-demand paging; features_rules.c: rules without a status; features_interfaces.c: newer
+ * interfaces.
  *	features -d DEV [-6] [-m MTU] [-L] [-w] [-s BLOCKDEVICE] [-2 DEV] [-n]
  * -m: path MTU, default 1024; -L: the link loses packets; -w: only the test that overwrites buffers;
  * -s, -S: block devices that take 500 ms and 20 ms for a page; -2: another device; -n: the kernel has all interfaces
@@ -518,6 +519,7 @@ static void everything(struct vt_dev *d)
 	test_rules(d);
 	test_reuse(d);
 	test_paging(d);
+	test_reclaim(d);
 	test_share(d);
 	test_interfaces(d);
 }

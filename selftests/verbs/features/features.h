@@ -52,6 +52,22 @@ enum ibv_qp_state state_of(struct ibv_qp *qp);
 bool readable(int fd, int ms);	/* within that time */
 int async_event(struct ibv_context *ctx, int ms);
 
+/* Memory that is registered on demand. features_odp.c */
+struct absent {
+	uint8_t *mem;		/* no page of it is mapped at first */
+	size_t len;
+	struct ibv_mr *mr;
+};
+
+#define RESIDENT_MAX	(16 << 20)
+
+void absent_map(struct absent *a, size_t len, int flags, int fd);
+bool absent_register(struct absent *a, struct vt_dev *d);
+void absent_close(struct absent *a);
+/* An operation between the start of the pair's memory and @off in @a. */
+enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enum ibv_wr_opcode op, size_t off, uint32_t len);
+int resident(uint8_t *mem, size_t len);	/* pages of at most RESIDENT_MAX bytes */
+
 void test_errors(struct vt_dev *d);	/* features_errors.c */
 void test_error_order(struct vt_dev *d);	/* features_error_order.c */
 void test_write_order(struct vt_dev *d);	/* features_write_order.c */
@@ -59,6 +75,7 @@ void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for links that lose packets */
 void test_paging(struct vt_dev *d);	/* features_odp.c */
+void test_reclaim(struct vt_dev *d);	/* features_reclaim.c */
 void test_rate(struct vt_dev *d);	/* features_rate.c */
 void test_regions(struct vt_dev *d);	/* features_regions.c */
 void test_srq(struct vt_dev *d);		/* features_srq.c */

@@ -17,10 +17,11 @@ if [ "$LINK_TYPE" = roan ] && [ -z "$WIRE" ]; then
 	a ip link add x0 type dummy && a ip addr add 10.9.0.1/24 dev x0 && a ip link set x0 up && link_add roan3 x0 h1 &&
 		PATHS="${PATHS:-} -2 roan3"
 fi
-# Creates a slow block device (null_blk). Faults of memory mapped from it take that long.
+# Creates a slow block device (null_blk) that keeps what is written. Faults of memory mapped from it take that long.
 slow() { # OPTION MILLISECONDS
 	local n=/sys/kernel/config/nullb/$2 index
-	{ mkdir "$n" && echo 2 > "$n/irqmode" && echo "${2}000000" > "$n/completion_nsec" && echo 16 > "$n/size" && echo 1 > "$n/power"; } || return
+	{ mkdir "$n" && echo 2 > "$n/irqmode" && echo "${2}000000" > "$n/completion_nsec" && echo 16 > "$n/size" && echo 1 > "$n/memory_backed" &&
+		echo 1 > "$n/power"; } || return
 	read -r index < "$n/index"
 	for f in "/dev/$2" "/dev/nullb$index"; do
 		[ ! -b "$f" ] || PATHS="${PATHS:-} $1 $f"

@@ -18,19 +18,13 @@
 #endif
 #define PAGES	(4 * PAGE)
 
-struct absent {
-	uint8_t *mem;		/* no page of it is mapped */
-	size_t len;
-	struct ibv_mr *mr;
-};
-
-static bool absent_register(struct absent *a, struct vt_dev *d)
+bool absent_register(struct absent *a, struct vt_dev *d)
 {
 	a->mr = ibv_reg_mr(d->pd, a->mem, a->len, (RIGHTS & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND);
 	return a->mr;
 }
 
-static void absent_map(struct absent *a, size_t len, int flags, int fd)
+void absent_map(struct absent *a, size_t len, int flags, int fd)
 {
 	a->len = len;
 	a->mem = mmap(NULL, len, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -44,7 +38,7 @@ static bool absent_open(struct absent *a, struct vt_dev *d)
 	return absent_register(a, d);
 }
 
-static void absent_close(struct absent *a)
+void absent_close(struct absent *a)
 {
 	if (a->mr && ibv_dereg_mr(a->mr))
 		vt_die("dereg_mr");
@@ -276,7 +270,7 @@ static void slow_sources(struct vt_dev *d)
 	      "READ of a page that takes 20 ms, by a peer without RNR retries (%s)", ibv_wc_status_str(status));
 }
 
-static enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enum ibv_wr_opcode op, size_t off, uint32_t len)
+enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enum ibv_wr_opcode op, size_t off, uint32_t len)
 {
 	struct ibv_sge sge = sge_at(p, 0, len);
 	struct ibv_send_wr wr = { .opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED };
@@ -459,11 +453,11 @@ static void refused_once(struct vt_dev *d)
 }
 
 #define SPARSE_STEP	(256 << 10)	/* bytes: further than any prefetch */
-#define SPARSE_WRITES	64
+#define SPARSE_WRITES	(RESIDENT_MAX / SPARSE_STEP)
 
-static int resident(uint8_t *mem, size_t len)
+int resident(uint8_t *mem, size_t len)
 {
-	static unsigned char present[SPARSE_WRITES * SPARSE_STEP / 4096];
+	static unsigned char present[RESIDENT_MAX / 4096];
 	int n = 0;
 
 	if (mincore(mem, len, present))
