@@ -453,9 +453,9 @@ static bool rx_must_queue(const struct roan_qp *qp, const struct roan_pkt *pkt)
 static void rx_note_port(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
-	if (!rx->pkt.ext_version || !qp->ext_version)
+	if (!qp->ext_version || !roan_responder_is_near(&qp->rq.resp, rx->pkt.psn))
 		return;
-	rx->pkt.sport = roan_rx_sport(rx);
+	rx->pkt.sport = rx->pkt.ext_version ? roan_rx_sport(rx) : 0;
 	qp->rq.reply_sport = rx->pkt.sport;
 }
 

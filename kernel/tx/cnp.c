@@ -65,6 +65,8 @@ static struct roan_np_ports *cnp_ports(struct roan_qp *qp, const struct roan_rx_
 
 	if (!cnp_names_path(qp, &rx->pkt))
 		return NULL;
+	if (!roan_responder_is_near(&rq->resp, rx->pkt.psn))
+		return rq->np_ports;
 	if (!rq->np_sport)
 		rq->np_sport = roan_rx_sport(rx);
 	if (rq->np_ports || rq->np_sport == roan_rx_sport(rx))

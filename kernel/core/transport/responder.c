@@ -231,7 +231,7 @@ static enum roan_verdict resp_duplicate(struct roan_responder *resp, const struc
 	u32 pos;
 
 	resp->n_duplicates++;
-	resp->needless_copies += pkt->copy;
+	resp->needless_copies += pkt->copy && roan_responder_is_near(resp, pkt->psn);
 	if (pkt->info->op == ROAN_OP_SEND || pkt->info->op == ROAN_OP_WRITE) {
 		resp->ack_due = true;
 		resp_note_rerequest(resp, pkt->psn);
@@ -303,7 +303,7 @@ enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct
 		return resp_admit_uc(resp, pkt, exec);
 	if (resp->failed)
 		return ROAN_V_DROP;
-	if (ahead > -ROAN_EARLY_WINDOW && ahead < ROAN_EARLY_WINDOW)	/* others may be forged */
+	if (roan_responder_is_near(resp, pkt->psn))
 		resp->peer_supports_sack = pkt->ext_version;
 	if (ahead < 0)
 		return resp_duplicate(resp, pkt);

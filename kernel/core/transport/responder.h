@@ -187,6 +187,17 @@ void roan_responder_reset(struct roan_responder *resp, const struct roan_respond
  */
 struct roan_resp_res *roan_responder_set_resources(struct roan_responder *resp, struct roan_resp_res *resp_res, u32 n);
 
+/*
+ * True if a peer may send PSN @psn now. Half of all PSNs are duplicates, but those that are far away are forged by a
+ * host that does not know the PSN: they change nothing.
+ */
+static inline bool roan_responder_is_near(const struct roan_responder *resp, u32 psn)
+{
+	s32 ahead = psn_diff(psn, resp->epsn);
+
+	return ahead > -ROAN_EARLY_WINDOW && ahead < ROAN_EARLY_WINDOW;
+}
+
 enum roan_verdict roan_responder_admit(struct roan_responder *resp, const struct roan_pkt *pkt,
 				       struct roan_request *exec);
 

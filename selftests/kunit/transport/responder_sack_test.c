@@ -128,6 +128,9 @@ static void sack__needless_copies(struct kunit *test)
 	owed(f);
 	KUNIT_EXPECT_EQ(test, keep(f, copy), ROAN_V_DUPLICATE);
 	expect_sack(test, f, 2, 0x2, 4, 2);
+	copy.psn = psn_add(copy.psn, -ROAN_EARLY_WINDOW);	/* forged: the peer never sends it */
+	KUNIT_EXPECT_EQ(test, keep(f, copy), ROAN_V_DUPLICATE);
+	expect_sack(test, f, 2, 0x2, 4, 2);
 }
 
 /* A peer that does not say that it supports SACK gets NAKs, also if it did before. */
