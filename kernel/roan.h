@@ -142,7 +142,7 @@ struct roan_pd {
 
 /* ---- addresses: pd_ah.c ---- */
 
-/* Address vector: destination and header fields of packets. Const once published; RCU-freed. */
+/* Address vector: destination and header fields of packets. Const once published, but for @same_iface; RCU-freed. */
 struct roan_av {
 	union ib_gid sgid;		/* local address; IPv4 as a v4-mapped IPv6 address */
 	union ib_gid dgid;
@@ -157,8 +157,14 @@ struct roan_av {
 	int ifindex;			/* netdev of @sgid: dev->ndev, or a VLAN on it that may be removed earlier */
 	const struct ib_gid_attr *sgid_attr;	/* holds a reference */
 	u32 ah_num;
-	struct ib_pd *pd;
-	struct rcu_head rcu;
+	union {
+		struct ib_pd *pd;	/* of an address handle */
+		struct roan_qp *qp;	/* of the QP whose vector it is */
+	};
+	union {
+		struct list_head same_iface;	/* QPs' vectors, until freed: net/iface_qps.c; lock of rnet->avs */
+		struct rcu_head rcu;
+	};
 };
 
 struct roan_ah {

@@ -450,6 +450,7 @@ err_ports:
 
 static void net_close(struct roan_net *rnet)
 {
+	WARN_ON_ONCE(!xa_empty(&rnet->avs));
 	nf_unregister_net_hooks(rnet->net, hooks, ARRAY_SIZE(hooks));
 	net_close_ports(rnet);
 }
@@ -499,11 +500,6 @@ bool roan_net_is(const struct roan_net *rnet, const struct net *net)
 	return net_eq(rnet->net, net);
 }
 
-bool roan_net_has_dev(const struct net *net)
-{
-	return !list_empty(&roan_net_of(net)->devs);
-}
-
 bool roan_net_has_guid(const struct roan_net *rnet, __be64 guid)
 {
 	const struct roan_dev *dev;
@@ -545,6 +541,7 @@ static int __net_init net_pernet_init(struct net *net)
 
 	rnet->net = net;
 	INIT_LIST_HEAD(&rnet->devs);
+	xa_init_flags(&rnet->avs, XA_FLAGS_ACCOUNT);
 	return 0;
 }
 

@@ -26,7 +26,6 @@ void roan_net_exit(void);
 struct roan_net *roan_net_get(const struct net_device *ndev);
 void roan_net_put(struct roan_net *rnet);
 bool roan_net_is(const struct roan_net *rnet, const struct net *net);
-bool roan_net_has_dev(const struct net *net);
 struct net *roan_net_hold_of(const struct net_device *ndev);	/* put_net(); NULL: it is being removed. Takes RTNL */
 bool roan_net_has_guid(const struct roan_net *rnet, __be64 guid);	/* node GUID of a device. Process context */
 /* True if @sk was opened by a program with @cap in the user namespace of the network namespace. */
@@ -37,6 +36,11 @@ bool roan_net_sock_capable(const struct roan_net *rnet, struct sock *sk, int cap
  */
 int roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a grace period */
+/* iface_qps.c, process context. Address vectors of QPs: av->qp is set. 0 or -ENOMEM */
+int roan_net_add_av(struct roan_av *av);
+void roan_net_del_av(struct roan_av *av);
+/* Takes out one vector that names @ndev. Returns its QP, with a reference, or NULL: none is left */
+struct roan_qp *roan_net_take_qp(const struct net_device *ndev);
 /* device that has the destination address, else the interface; NULL: none. RCU */
 struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx);
 /* true if the packet may be for @dev. RCU */

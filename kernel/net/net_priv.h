@@ -5,6 +5,7 @@
 
 #include <linux/list.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 #include "base/stats.h"
 
 struct net;
@@ -15,6 +16,7 @@ struct socket;
 struct roan_net {
 	struct net *net;
 	struct list_head devs;		/* roan_dev.net_link; written under net_mutex, RCU readers */
+	struct xarray avs;		/* ifindex -> struct roan_av, of QPs; iface_qps.c */
 	u32 users;			/* under net_mutex; not 0: sockets and hooks exist */
 	struct socket *sock4;
 	struct socket *sock6;		/* NULL without IPv6 */

@@ -3,6 +3,7 @@
 #include <linux/random.h>
 #include <rdma/ib_cache.h>
 #include "base/base.h"
+#include "net/net.h"
 #include "verbs/verbs.h"
 
 #define DEFAULT_TTL	64
@@ -68,7 +69,7 @@ static bool av_families_agree(const union ib_gid *sgid, const union ib_gid *dgid
 }
 
 /* Atomic context is allowed: a GSI consumer creates an address handle when it replies in its completion handler. */
-struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy)
+static struct roan_av *av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 	const struct ib_gid_attr *gid = grh->sgid_attr;
@@ -104,12 +105,33 @@ struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *
 	return av;
 }
 
-void roan_av_free(struct roan_av *av)
+static void av_free(struct roan_av *av)
+{
+	rdma_put_gid_attr(av->sgid_attr);
+	kfree_rcu(av, rcu);
+}
+
+struct roan_av *roan_qp_av_create(struct roan_qp *qp, const struct rdma_ah_attr *attr, u32 entropy)
+{
+	struct roan_av *av = av_create(qp->dev, attr, entropy);
+	int err;
+
+	if (IS_ERR(av))
+		return av;
+	av->qp = qp;
+	err = roan_net_add_av(av);
+	if (!err)
+		return av;
+	av_free(av);
+	return ERR_PTR(err);
+}
+
+void roan_qp_av_free(struct roan_av *av)
 {
 	if (!av)
 		return;
-	rdma_put_gid_attr(av->sgid_attr);
-	kfree_rcu(av, rcu);
+	roan_net_del_av(av);
+	av_free(av);
 }
 
 void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr)
@@ -164,7 +186,7 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	err = roan_share_take(ah->user, ROAN_SHARE_AH);
 	if (err)
 		return err;
-	av = roan_av_create(dev, init->ah_attr, get_random_u32());
+	av = av_create(dev, init->ah_attr, get_random_u32());
 	if (IS_ERR(av)) {
 		err = PTR_ERR(av);
 		goto err_give;
@@ -183,7 +205,7 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 err_erase:
 	av_unnumber(dev, av);
 err_free:
-	roan_av_free(av);
+	av_free(av);
 err_give:
 	roan_share_give(ah->user, ROAN_SHARE_AH);
 	return err;
@@ -201,7 +223,7 @@ int roan_destroy_ah(struct ib_ah *ibah, u32 flags)
 	struct roan_ah *ah = to_roan_ah(ibah);
 
 	av_unnumber(to_roan_dev(ibah->device), ah->av);
-	roan_av_free(ah->av);
+	av_free(ah->av);
 	roan_share_give(ah->user, ROAN_SHARE_AH);
 	return 0;
 }

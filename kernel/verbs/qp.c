@@ -308,23 +308,29 @@ err_free:
 
 /* ---- removal of interfaces and devices ---- */
 
-static bool qp_uses_netdev(const struct roan_qp *qp, const struct net_device *ndev)
+/* False if the vector that was taken out was not the QP's own: modify_qp() has replaced it, or will set it. */
+static bool qp_is_on(const struct roan_qp *qp, const struct net_device *ndev)
 {
-	const struct roan_av *av = roan_qp_av(qp);	/* roan_qp_for_each() holds rcu_read_lock() */
+	const struct roan_av *av;
+	bool is;
 
-	return av && av->ifindex == ndev->ifindex && roan_net_is(qp->dev->rnet, dev_net(ndev));
-}
-
-static void qp_fail_if_on(struct roan_qp *qp, const void *ndev)
-{
-	if (qp_uses_netdev(qp, ndev) && roan_qp_disconnect(qp))
-		roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
+	rcu_read_lock();
+	av = roan_qp_av(qp);
+	is = av && av->ifindex == ndev->ifindex;
+	rcu_read_unlock();
+	return is;
 }
 
 void roan_qp_fail_on_netdev(const struct net_device *ndev)
 {
-	if (roan_net_has_dev(dev_net(ndev)))
-		roan_qp_for_each(qp_fail_if_on, ndev);
+	struct roan_qp *qp;
+
+	while ((qp = roan_net_take_qp(ndev))) {
+		if (qp_is_on(qp, ndev) && roan_qp_disconnect(qp))
+			roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
+		roan_qp_put(qp);
+		cond_resched();
+	}
 }
 
 static void qp_flush_if_of(struct roan_qp *qp, const void *dev)
@@ -352,7 +358,7 @@ static void qp_drop_shown(struct roan_qp *qp)
 {
 	mutex_lock(&qp->mutex);
 	roan_ring_free(&qp->sq.ring);
-	roan_av_free(rcu_replace_pointer(qp->av, NULL, lockdep_is_held(&qp->mutex)));
+	roan_qp_av_free(rcu_replace_pointer(qp->av, NULL, lockdep_is_held(&qp->mutex)));
 	kfree(qp->limiter);
 	qp->limiter = NULL;
 	kfree(qp->sq.req.holes);

@@ -64,7 +64,7 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 {
 	if (mask & IB_QP_AV) {
 		u32 entropy = qp->ib.qp_num ^ (mask & IB_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn) << 8;
-		struct roan_av *av = roan_av_create(qp->dev, &attr->ah_attr, entropy);
+		struct roan_av *av = roan_qp_av_create(qp, &attr->ah_attr, entropy);
 
 		if (IS_ERR(av))
 			return PTR_ERR(av);
@@ -96,7 +96,7 @@ static int qp_prepare(struct roan_qp *qp, const struct ib_qp_attr *attr, int mas
 
 static void qp_unprepare(struct modify_res *prep)
 {
-	roan_av_free(prep->av);
+	roan_qp_av_free(prep->av);
 	roan_peer_put(prep->peer);
 	kfree(prep->resp_res);
 	roan_mem_uncharge(&prep->resp_charge);

@@ -75,9 +75,9 @@ int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);
 int roan_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init, struct ib_udata *udata);
 int roan_query_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
 int roan_destroy_ah(struct ib_ah *ah, u32 flags);
-/* A new address vector from verbs attributes, or ERR_PTR(). @entropy selects the UDP source port. Any context */
-struct roan_av *roan_av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy);
-void roan_av_free(struct roan_av *av);			/* after a grace period; NULL is allowed */
+/* A new address vector from verbs attributes, or ERR_PTR(). @entropy selects the UDP source port. Process context */
+struct roan_av *roan_qp_av_create(struct roan_qp *qp, const struct rdma_ah_attr *attr, u32 entropy);
+void roan_qp_av_free(struct roan_av *av);		/* after a grace period; NULL is allowed */
 void roan_av_query(const struct roan_av *av, struct rdma_ah_attr *attr);
 
 /* cq.c */

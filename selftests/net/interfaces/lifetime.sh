@@ -142,6 +142,24 @@ vlans() { # PREFIX: QPs over the addresses of a VLAN on each side, then the VLAN
 	return $rc
 }
 
+# RTNL is held while an interface is unregistered, and a host may have 100,000 QPs on others.
+TRACE=/sys/kernel/tracing
+unused_interface() {
+	local rc=0
+	[ -e $TRACE/trace ] || mount -t tracefs t $TRACE || return 4
+	grep -qw function $TRACE/available_tracers || return 4
+	up && busy other -d $H1DEV -D $H2DEV || return
+	{ echo roan_qp_for_each > $TRACE/set_ftrace_filter && echo function > $TRACE/current_tracer; } || rc=1
+	ip -n h1 link add unused type dummy && ip -n h1 link del unused || rc=1
+	! grep roan_qp_for_each $TRACE/trace || rc=1
+	echo nop > $TRACE/current_tracer
+	echo > $TRACE/set_ftrace_filter
+	kill -9 "${pids[other]}"
+	wait "${pids[other]}" 2> /dev/null
+	down
+	return $rc
+}
+
 kills() { up && timeout 600 "$LT" killed -d $H1DEV -n "$KILLS" && wait_for 60 nothing_left; local rc=$?; down; return $rc; }
 storm() { up && timeout 300 "$LT" storm -d $H1DEV -t "$STORM" -c 4 && wait_for 60 nothing_left; local rc=$?; down; return $rc; }
 
@@ -233,6 +251,7 @@ load_modules > /tmp/setup 2>&1 || { cat /tmp/setup; ktap_fail "set-up"; ktap_end
 # Four polling programs take a minute on emulated CPUs: test one address family there.
 [[ ${LAB:-} == @(qemu|smp)* ]] || ktap_check "a VLAN with IPv4 QPs is deleted" vlans 10.5.0.
 ktap_check "a VLAN with IPv6 QPs is deleted" vlans fd05::
+ktap_check "an interface that no QP uses is deleted without a look at the QPs" unused_interface
 ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
 ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
 ktap_check "the namespace is deleted while busy" while_busy bash -c netns_exit
