@@ -90,6 +90,7 @@ struct roan_dev {
 	struct roan_parent *parent;	/* ib.dev.parent; parent.c */
 	struct roan_net *rnet;		/* of dev_net(ndev); ip_hook.c */
 	struct list_head net_link;	/* rnet->devs, RCU */
+	struct hlist_node ndev_link;	/* ndev_devs of ip_hook.c, RCU */
 	bool port_active_sent;		/* the last port event was PORT_ACTIVE; RTNL */
 
 	__be64 sys_image_guid;		/* netdev.c; const */

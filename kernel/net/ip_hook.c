@@ -7,6 +7,7 @@
  * sockets reserve the port and make GRO merge the packets of a NIC. They receive only for an ipvlan in mode l3s, whose
  * packets pass the hooks of the lower interface's namespace and not those of its own.
  */
+#include <linux/hashtable.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
@@ -40,6 +41,7 @@
 static unsigned int net_id;
 static roan_deliver_fn *deliver __ro_after_init;	/* receive path, set once by roan_net_init() */
 static DEFINE_MUTEX(net_mutex);
+static DEFINE_HASHTABLE(ndev_devs, 10);	/* all devices by their netdev; written under net_mutex, RCU readers */
 static DECLARE_WAIT_QUEUE_HEAD(net_unused);
 
 struct roan_net *roan_net_of(const struct net *net)
@@ -69,14 +71,22 @@ static bool net_same_vrf(const struct net_device *a, const struct net_device *b)
 	return l3mdev_master_ifindex_rcu(a) == l3mdev_master_ifindex_rcu(b);
 }
 
-static bool net_has_addr4(const struct net_device *ndev, __be32 addr)
+static __be32 net_daddr4(const struct roan_rx_ctx *rx)
 {
-	const struct in_device *in_dev = __in_dev_get_rcu(ndev);
+	return *(const __be32 *)(rx->daddr.raw + 12);
+}
+
+static bool net_has_daddr(const struct roan_rx_ctx *rx, struct net_device *ndev)
+{
+	const struct in_device *in_dev;
 	const struct in_ifaddr *ifa;
 
+	if (rx->ipv6)
+		return ipv6_dev_find(rx->net, (const struct in6_addr *)&rx->daddr, ndev) == ndev;
+	in_dev = __in_dev_get_rcu(ndev);
 	if (in_dev)
 		in_dev_for_each_ifa_rcu(ifa, in_dev)
-			if (ifa->ifa_local == addr)
+			if (ifa->ifa_local == net_daddr4(rx))
 				return true;
 	return false;
 }
@@ -89,19 +99,28 @@ static bool net_has_addr4(const struct net_device *ndev, __be32 addr)
 static struct net_device *net_daddr_netdev(const struct roan_rx_ctx *rx, const struct roan_dev *dev)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)&rx->daddr;
-	__be32 addr4 = *(const __be32 *)(rx->daddr.raw + 12);
 	struct net_device *near[] = { rx->in, dev->ndev }, *owner;
 	int i;
 
 	if (rx->multicast)
 		return NULL;
 	for (i = 0; i < ARRAY_SIZE(near) && (!i || net_same_vrf(near[i], rx->in)); i++)
-		if (rx->ipv6 ? ipv6_dev_find(rx->net, addr, near[i]) == near[i] : net_has_addr4(near[i], addr4))
+		if (net_has_daddr(rx, near[i]))
 			return near[i];
 	if (rx->ipv6 && ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
 		return NULL;
-	owner = rx->ipv6 ? ipv6_dev_find(rx->net, addr, NULL) : __ip_dev_find(rx->net, addr4, false);
+	owner = rx->ipv6 ? ipv6_dev_find(rx->net, addr, NULL) : __ip_dev_find(rx->net, net_daddr4(rx), false);
 	return owner && net_same_vrf(owner, rx->in) ? owner : NULL;
+}
+
+static struct roan_dev *net_dev_on(const struct roan_net *rnet, const struct net_device *ndev)
+{
+	struct roan_dev *dev;
+
+	hash_for_each_possible_rcu(ndev_devs, dev, ndev_link, (unsigned long)ndev, lockdep_is_held(&net_mutex))
+		if (dev->ndev == ndev && dev->rnet == rnet)
+			return dev;
+	return NULL;
 }
 
 /*
@@ -114,6 +133,8 @@ struct roan_dev *roan_net_dev_for(const struct roan_rx_ctx *rx)
 {
 	struct roan_dev *dev, *below = NULL;
 
+	if (!rx->multicast && net_has_daddr(rx, rx->in))	/* most packets: no walk over all devices */
+		return net_dev_on(rx->rnet, rdma_vlan_dev_real_dev(rx->in) ?: rx->in) ?: roan_net_next_dev(rx, NULL);
 	list_for_each_entry_rcu(dev, &rx->rnet->devs, net_link) {
 		struct net_device *owner = net_daddr_netdev(rx, dev);
 
@@ -514,15 +535,15 @@ bool roan_net_has_guid(const struct roan_net *rnet, __be64 guid)
 
 int roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev)
 {
-	const struct roan_dev *other;
 	int err = 0;
 
 	mutex_lock(&net_mutex);
-	list_for_each_entry(other, &rnet->devs, net_link)
-		if (other->ndev == dev->ndev)
-			err = -EEXIST;
-	if (!err)
+	if (net_dev_on(rnet, dev->ndev)) {
+		err = -EEXIST;
+	} else {
 		list_add_tail_rcu(&dev->net_link, &rnet->devs);
+		hash_add_rcu(ndev_devs, &dev->ndev_link, (unsigned long)dev->ndev);
+	}
 	mutex_unlock(&net_mutex);
 	return err;
 }
@@ -531,6 +552,7 @@ void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev)
 {
 	mutex_lock(&net_mutex);
 	list_del_rcu(&dev->net_link);
+	hash_del_rcu(&dev->ndev_link);
 	mutex_unlock(&net_mutex);
 	synchronize_net();
 }
