@@ -221,18 +221,14 @@ void roan_dm_bar_detach(struct roan_dev *dev)
 
 /* ---- pieces of a BAR ---- */
 
-static struct roan_dm_bar_mem *bar_carve(struct roan_dm_bar *bar, u64 size)
+static struct roan_dm_bar_mem *bar_carve(struct roan_dm_bar *bar, u64 size, struct roan_dm_bar_mem *piece)
 {
 	unsigned long all = bar->size >> PAGE_SHIFT, n = PAGE_ALIGN(size) >> PAGE_SHIFT, at;
-	struct roan_dm_bar_mem *piece;
 
 	if (!bar->pdev)
 		return ERR_PTR(-ENODEV);
 	at = bitmap_find_next_zero_area(bar->used, all, 0, n, 0);
 	if (at >= all)
-		return ERR_PTR(-ENOMEM);
-	piece = kzalloc(sizeof(*piece), GFP_KERNEL_ACCOUNT);
-	if (!piece)
 		return ERR_PTR(-ENOMEM);
 	bitmap_set(bar->used, at, n);
 	piece->off = (u64)at << PAGE_SHIFT;
@@ -247,12 +243,16 @@ static struct roan_dm_bar_mem *bar_carve(struct roan_dm_bar *bar, u64 size)
 
 struct roan_dm_bar_mem *roan_dm_bar_alloc(struct roan_dev *dev, u64 size)
 {
-	struct roan_dm_bar_mem *piece = NULL;
+	struct roan_dm_bar_mem *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *piece = NULL;
 
+	if (!fresh)	/* not allocated under the mutex: it takes long at a cgroup's limit */
+		return ERR_PTR(-ENOMEM);
 	mutex_lock(&lock);
 	if (dev->dm_bar)
-		piece = bar_carve(dev->dm_bar, size);
+		piece = bar_carve(dev->dm_bar, size, fresh);
 	mutex_unlock(&lock);
+	if (piece != fresh)
+		kfree(fresh);
 	return piece;
 }
 

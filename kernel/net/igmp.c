@@ -60,7 +60,7 @@ int roan_net_join(struct net_device *ndev, const union ib_gid *mgid)
 	in_dev = __in_dev_get_rtnl(ndev);
 	if (!in_dev)
 		return -ENODEV;
-	__ip_mc_inc_group(in_dev, addr, GFP_KERNEL_ACCOUNT);	/* returns void; without memory it adds no member */
+	ip_mc_inc_group(in_dev, addr);	/* returns void; without memory it adds no member */
 	return igmp_is_member(in_dev, addr) ? 0 : -ENOMEM;
 }
 

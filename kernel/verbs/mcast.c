@@ -8,8 +8,9 @@
  * by its GID. Other upper interfaces (bridge, macvlan) are not joined: with them a datagram could arrive twice.
  *
  * Attach and detach hold the mutex @writers, because joining sleeps. Changes to the table of groups or to the
- * interfaces of a group also hold RTNL, inside the mutex. Readers use RCU. A member points to the QP's ref, not to the
- * QP: a reader may see a member that was just removed and whose QP is gone.
+ * interfaces of a group also hold RTNL, inside the mutex. Under both no memory is charged to a cgroup: at a cgroup's
+ * limit that takes long, and all users of the host take them. Readers use RCU. A member points to the QP's ref, not to
+ * the QP: a reader may see a member that was just removed and whose QP is gone.
  *
  * To attach again is no error (IBTA vol. 1, 10.5.1). But it is counted, because the RDMA core detaches once for each
  * call that attached: it keeps an attachment for each LID and notation of an MGID, which are one group here.
@@ -39,6 +40,12 @@ struct mcast_iface {
 };
 
 static DEFINE_MUTEX(writers);
+
+/* What an attachment may need, allocated before @writers is taken. What was not needed is freed. */
+struct mcast_fresh {
+	struct roan_mcast *group;
+	struct roan_mcast_member *member;
+};
 
 static struct roan_mcast *mcast_group_find(struct roan_dev *dev, const union ib_gid *gid)
 {
@@ -73,7 +80,7 @@ static struct mcast_iface *iface_find(struct roan_mcast *group, const struct net
 
 static int group_join(struct roan_mcast *group, struct net_device *ndev)
 {
-	struct mcast_iface *iface = kmalloc(sizeof(*iface), GFP_KERNEL_ACCOUNT);
+	struct mcast_iface *iface = kmalloc(sizeof(*iface), GFP_KERNEL);
 	int err;
 
 	if (!iface)
@@ -136,14 +143,10 @@ void roan_mcast_netdev_event(struct roan_dev *dev, struct net_device *ndev, bool
 	}
 }
 
-static struct roan_mcast *mcast_group_open(struct roan_dev *dev, const union ib_gid *gid)
+static int mcast_group_open(struct roan_dev *dev, const union ib_gid *gid, struct roan_mcast *group)
 {
-	struct roan_mcast *group;
 	int err;
 
-	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
-	if (!group)
-		return ERR_PTR(-ENOMEM);
 	group->gid = *gid;
 	INIT_LIST_HEAD(&group->members);
 	INIT_LIST_HEAD(&group->joined);
@@ -152,19 +155,13 @@ static struct roan_mcast *mcast_group_open(struct roan_dev *dev, const union ib_
 	if (!err)
 		hlist_add_head_rcu(&group->on_dev, &dev->mcast[roan_mcast_hash(gid)]);
 	rtnl_unlock();
-	if (err) {
-		kfree(group);
-		return ERR_PTR(err);
-	}
-	return group;
+	return err;
 }
 
-static void mcast_group_close_if_empty(struct roan_mcast *group)
+static void mcast_group_close(struct roan_mcast *group)
 {
 	struct mcast_iface *iface, *next;
 
-	if (group->n_members)
-		return;
 	rtnl_lock();
 	hlist_del_rcu(&group->on_dev);
 	list_for_each_entry_safe(iface, next, &group->joined, on_group)
@@ -189,20 +186,13 @@ static void mcast_detach(struct roan_mcast_member *m, struct roan_qp *qp)
 	list_del_rcu(&m->on_group);
 	list_del(&m->on_qp);
 	kfree_rcu(m, rcu);
-	group->n_members--;
 	qp->n_mcast--;
-	mcast_group_close_if_empty(group);
+	if (!--group->n_members)
+		mcast_group_close(group);
 }
 
-static int mcast_member_add(struct roan_mcast *group, struct roan_qp *qp)
+static void mcast_member_add(struct roan_mcast *group, struct roan_qp *qp, struct roan_mcast_member *m)
 {
-	struct roan_mcast_member *m;
-
-	if (group->n_members >= ROAN_MAX_MCAST_QPS)
-		return -ENOMEM;
-	m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-	if (!m)
-		return -ENOMEM;
 	m->ref = qp->ref;
 	m->group = group;
 	m->attached = 1;
@@ -210,23 +200,28 @@ static int mcast_member_add(struct roan_mcast *group, struct roan_qp *qp)
 	list_add_rcu(&m->on_group, &group->members);
 	group->n_members++;
 	qp->n_mcast++;
-	return 0;
 }
 
-static int mcast_attach_new(struct roan_mcast *group, struct roan_qp *qp, const union ib_gid *gid)
+static int mcast_attach_new(struct roan_mcast *group, struct roan_qp *qp, const union ib_gid *gid,
+			    struct mcast_fresh *fresh)
 {
 	int err;
 
-	if (!group)
-		group = mcast_group_open(qp->dev, gid);
-	if (IS_ERR(group))
-		return PTR_ERR(group);
-	err = mcast_member_add(group, qp);
-	mcast_group_close_if_empty(group);
-	return err;
+	if (group && group->n_members >= ROAN_MAX_MCAST_QPS)
+		return -ENOMEM;
+	if (!group) {
+		err = mcast_group_open(qp->dev, gid, fresh->group);
+		if (err)
+			return err;
+		group = fresh->group;
+		fresh->group = NULL;
+	}
+	mcast_member_add(group, qp, fresh->member);
+	fresh->member = NULL;
+	return 0;
 }
 
-static int mcast_attach(struct roan_qp *qp, const union ib_gid *gid)
+static int mcast_attach(struct roan_qp *qp, const union ib_gid *gid, struct mcast_fresh *fresh)
 {
 	struct roan_mcast *group = mcast_group_find(qp->dev, gid);
 	struct roan_mcast_member *m = group ? mcast_member_find(group, qp) : NULL;
@@ -240,7 +235,7 @@ static int mcast_attach(struct roan_qp *qp, const union ib_gid *gid)
 	if (m)
 		m->attached++;
 	else
-		err = mcast_attach_new(group, qp, gid);
+		err = mcast_attach_new(group, qp, gid, fresh);
 	if (err)
 		roan_share_give(mcast_user(qp), ROAN_SHARE_MCAST);
 	else
@@ -269,13 +264,20 @@ static union ib_gid mcast_address_of(const union ib_gid *mgid)
 int roan_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	union ib_gid address = mcast_address_of(gid);
-	int err;
+	struct mcast_fresh fresh;
+	int err = -ENOMEM;
 
 	if (!mcast_may_attach(ibqp, gid))
 		return -EINVAL;
-	mutex_lock(&writers);
-	err = mcast_attach(to_roan_qp(ibqp), &address);
-	mutex_unlock(&writers);
+	fresh.group = kzalloc(sizeof(*fresh.group), GFP_KERNEL_ACCOUNT);
+	fresh.member = kzalloc(sizeof(*fresh.member), GFP_KERNEL_ACCOUNT);
+	if (fresh.group && fresh.member) {
+		mutex_lock(&writers);
+		err = mcast_attach(to_roan_qp(ibqp), &address, &fresh);
+		mutex_unlock(&writers);
+	}
+	kfree(fresh.group);
+	kfree(fresh.member);
 	return err;
 }
 

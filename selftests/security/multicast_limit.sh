@@ -61,6 +61,26 @@ time_is_flat() { # root has no share
 	return 1
 }
 
+# A charge waits for long at memory.max, and all users of the host take the mutex of attachments and RTNL.
+TRACE=/sys/kernel/tracing
+charged_before_locks() {
+	local group=/tmp/cgroup hook=__memcg_slab_post_alloc_hook rc=0
+	[ -e $TRACE/trace ] || mount -t tracefs t $TRACE || return 4
+	{ echo mutex_lock mutex_unlock $hook > $TRACE/set_ftrace_filter; } 2> /dev/null || return 4
+	{ mkdir -p $group && mount -t cgroup2 none $group && echo +memory > $group/cgroup.subtree_control && mkdir $group/mem; } || return 4
+	echo 8192 > $TRACE/buffer_size_kb && echo function > $TRACE/current_tracer || return
+	take one "" mcast ::ffff:239.9.0.1 1 1 && got one "1: all" || rc=1
+	echo 0 > $TRACE/tracing_on	# reading takes mutexes, too
+	awk -v hook=$hook '/mutex_lock <-roan_attach_mcast/ { held[$1] = 1; n++ }
+		/mutex_unlock <-roan_attach_mcast/ { held[$1] = 0 }
+		$0 ~ hook && held[$1] { print; bad = 1 }
+		END { exit bad || !n }' $TRACE/trace || rc=1
+	echo nop > $TRACE/current_tracer
+	echo 1 > $TRACE/tracing_on
+	echo > $TRACE/set_ftrace_filter
+	return $rc
+}
+
 share_up
 exec 3>&1
 share_check -k "a user gets $LIMIT attachments, then ENOMEM" takes_its_share
@@ -71,6 +91,7 @@ share_check "what a user gave up it can take again" returned
 share_check -k "a container gets as many" container
 share_check "another container still joins groups" other_container
 share_check "one user's QPs do not fill a group" one_group
+share_check "memory is charged before locks are taken" charged_before_locks
 share_check "the host's own groups survive a user's join and leave" host_stays
 share_check "the time of a datagram does not grow with 8,000 groups" time_is_flat
 ktap_end
