@@ -68,8 +68,7 @@ static bool av_families_agree(const union ib_gid *sgid, const union ib_gid *dgid
 	return roan_gid_v4(sgid) ? ipv4_is_multicast(*(__be32 *)&dgid->raw[12]) : !roan_gid_v4(dgid);
 }
 
-/* Atomic context is allowed: a GSI consumer creates an address handle when it replies in its completion handler. */
-static struct roan_av *av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy)
+static struct roan_av *av_create(struct roan_dev *dev, const struct rdma_ah_attr *attr, u32 entropy, gfp_t gfp)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 	const struct ib_gid_attr *gid = grh->sgid_attr;
@@ -85,7 +84,7 @@ static struct roan_av *av_create(struct roan_dev *dev, const struct rdma_ah_attr
 	ifindex = av_ifindex(gid);
 	if (!ifindex)
 		return ERR_PTR(-ENETUNREACH);
-	av = kzalloc(sizeof(*av), GFP_ATOMIC | __GFP_ACCOUNT);
+	av = kzalloc(sizeof(*av), gfp | __GFP_ACCOUNT);
 	if (!av)
 		return ERR_PTR(-ENOMEM);
 	av->sgid = gid->gid;
@@ -113,7 +112,7 @@ static void av_free(struct roan_av *av)
 
 struct roan_av *roan_qp_av_create(struct roan_qp *qp, const struct rdma_ah_attr *attr, u32 entropy)
 {
-	struct roan_av *av = av_create(qp->dev, attr, entropy);
+	struct roan_av *av = av_create(qp->dev, attr, entropy, GFP_KERNEL);
 	int err;
 
 	if (IS_ERR(av))
@@ -171,8 +170,13 @@ static void av_unnumber(struct roan_dev *dev, struct roan_av *av)
 	xa_unlock_irqrestore(&dev->ahs, flags);
 }
 
+/*
+ * A GSI consumer creates an address handle when it replies in its completion handler. GFP_ATOMIC only there: it ignores
+ * the limit of a memory cgroup.
+ */
 int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata)
 {
+	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL : GFP_ATOMIC;
 	struct roan_dev *dev = to_roan_dev(ibah->device);
 	struct roan_ah *ah = to_roan_ah(ibah);
 	struct roan_create_ah_resp resp;
@@ -186,7 +190,7 @@ int roan_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	err = roan_share_take(ah->user, ROAN_SHARE_AH);
 	if (err)
 		return err;
-	av = av_create(dev, init->ah_attr, get_random_u32());
+	av = av_create(dev, init->ah_attr, get_random_u32(), gfp);
 	if (IS_ERR(av)) {
 		err = PTR_ERR(av);
 		goto err_give;
