@@ -417,6 +417,20 @@ static void tx_dropped(struct roan_qp *qp, struct roan_train *train, u64 now)
 	roan_sq_resume_at(qp, now + roan_dropped_wait_ns(&qp->sq.n_dropped));
 }
 
+/*
+ * The adapter's transmit queue, by XPS, is that of the CPU that posts, if no packet in another queue can be overtaken
+ * (as TCP's ooo_okay). Else all QPs whose connections one thread has set up would share its queue.
+ */
+static void tx_choose_queue(struct roan_qp *qp)
+	__must_hold(&qp->sq.lock)
+{
+	u32 cpu = smp_processor_id();
+
+	if (qp->sq.flow.cpu != cpu && qp->transport == ROAN_TP_RC && !in_serving_softirq() &&
+	    !roan_requester_outstanding(&qp->sq.req))
+		qp->sq.flow.cpu = cpu;
+}
+
 /* One send round. @budget: packets; the remainder is deferred. 0: only retires finished work requests. */
 static void tx_round(struct roan_qp *qp, u32 budget)
 	__must_hold(&qp->sq.lock)
@@ -433,6 +447,7 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 
 	rcu_read_lock();	/* protects address vectors */
 	roan_tx_budget_begin_round();
+	tx_choose_queue(qp);
 	tx_begin_flow(qp, &train, roan_qp_av(qp));
 	do {
 		roan_ring_unpark(&qp->sq.ring);

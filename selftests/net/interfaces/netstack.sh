@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # State that the host's network stack keeps for each flow works for roan: connection tracking confirms the flow with its
-# first packet, and one transmit queue carries the flow, whichever CPU sends.
+# first packet, and one transmit queue carries the flow, whichever CPU sends: that of the CPU that posts when nothing is in
+# flight.
 #
 #	h1: v1, roan1  =veth=  v2 with two transmit queues, one for each CPU, roan2: h2	nft in h1 counts tracked packets
 HERE=$(dirname "$(readlink -f "$0")")
@@ -32,6 +33,23 @@ one_queue() {
 	[ "$many" -gt $((100 << 20)) ] && [ "$few" -lt 32768 ]
 }
 
+# Prints the bytes sent by queue 1 of v2, that of CPU 1.
+queue1() { b tc -s qdisc show dev v2 | awk '/pfifo/ && /parent 1:2/ { mine = 1 } mine && /Sent/ { print $2; mine = 0 }'; }
+# A program on CPU 0 posts one WRITE at a time, and moves to CPU 1.
+follows_the_poster() {
+	local before at rc
+	both 100 18516 "ib_write_lat -F -D 8 -s 4096 -p 18516 -d $ADEV" "taskset 1 ib_write_lat -F -D 8 -s 4096 -p 18516 -d $BDEV $AIP" & pair=$!
+	sleep 4
+	before=$(queue1)
+	sleep 1
+	at=$(queue1)
+	taskset -p 2 "$(pgrep -f "^ib_write_lat.*-d $BDEV $AIP")"
+	wait $pair
+	rc=$?
+	echo "# bytes by queue 1: $((at - before)) in a second, then $(($(queue1) - at))" >&3
+	[ $rc = 0 ] && [ $((at - before)) -lt 32768 ] && [ $(($(queue1) - at)) -gt 100000 ]
+}
+
 known() { a nft -j list counter inet t "$1" | sed 's/.*"packets": *\([0-9]*\).*/\1/'; }
 # Load conntrack before adding the device: then roan's hook runs before conntrack's last one.
 track() {
@@ -53,6 +71,7 @@ exec 3>&1
 ktap_header
 set_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
 ktap_check "a QP's packets use one transmit queue" one_queue
+ktap_check "they use that of the CPU that posts, once all is acknowledged" follows_the_poster
 track > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "tracking"; ktap_end; }
 ktap_check "IPv4: a flow is tracked from its second packet on" tracked 4 "$AIP" "$BIP"
 ktap_check "IPv6: a flow is tracked from its second packet on" tracked 6 "$AIP6" "$BIP6"
