@@ -11,10 +11,6 @@
 #include "base/base.h"
 #include "mem/mem.h"
 
-#ifndef roan_umem_get
-#define roan_umem_get	ib_umem_get
-#endif
-
 static struct roan_mr *mr_of(struct roan_key *k)
 {
 	return container_of(k, struct roan_mr, key);

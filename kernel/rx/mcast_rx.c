@@ -35,6 +35,7 @@ u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
 {
 	struct roan_mcast_member *m;
 	struct roan_mcast *group;
+	struct roan_qp *qp;
 	u32 n = 0;
 
 	rcu_read_lock();
@@ -42,13 +43,14 @@ u32 roan_mcast_deliver(struct roan_dev *dev, struct roan_rx_ctx *rx)
 	if (!group)
 		goto unlock;
 	list_for_each_entry_rcu(m, &group->members, on_group) {
-		if (!refcount_inc_not_zero(&m->ref->refs))
+		qp = roan_qp_get_rcu(m->ref);
+		if (!qp)
 			continue;
-		if (!roan_pkey_match(rx->pkt.pkey, m->ref->qp->pkey))
+		if (!roan_pkey_match(rx->pkt.pkey, qp->pkey))
 			roan_count(dev, rx_bad_pkey);
-		else if (likely(!m->ref->qp->block_self_mcast) || !mcast_is_own(m->ref->qp, rx))
-			roan_recv_datagram(m->ref->qp, rx);
-		roan_qp_put(m->ref->qp);
+		else if (likely(!qp->block_self_mcast) || !mcast_is_own(qp, rx))
+			roan_recv_datagram(qp, rx);
+		roan_qp_put(qp);
 		n++;
 	}
 unlock:
