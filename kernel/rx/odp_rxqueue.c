@@ -18,8 +18,8 @@
 
 struct rxq_entry {
 	struct list_head link;	/* rq.odp_rxq */
-	u32 bytes;		/* memory charged: this struct, and the skb's truesize in the first entry of an skb */
-	u8  prio;
+	u32 bytes;		/* memory charged: this struct, and the skb's truesize in the last entry of an skb */
+	u8  prio;		/* of the skb */
 	struct roan_rx_ctx rx;
 };
 
@@ -55,15 +55,24 @@ void roan_rxq_charge(struct roan_qp *qp, int bytes)
 	atomic_add(bytes, &qp->dev->odp_rxq.bytes);
 }
 
-static void rxq_account(struct roan_qp *qp, const struct rxq_entry *w, int sign)
+static void rxq_account(struct roan_qp *qp, u8 prio, int bytes)
 	__must_hold(&qp->rq.lock)
 {
-	int bytes = sign * (int)w->bytes;
-
 	roan_rxq_charge(qp, bytes);
-	atomic_add(bytes, &qp->dev->odp_rxq.of_prio[w->prio]);
-	if (READ_ONCE(qp->dev->pfc.params.pfc_emit_mask) & BIT(w->prio))
-		roan_pfc_tx_update(qp->dev, w->prio);
+	atomic_add(bytes, &qp->dev->odp_rxq.of_prio[prio]);
+	if (READ_ONCE(qp->dev->pfc.params.pfc_emit_mask) & BIT(prio))
+		roan_pfc_tx_update(qp->dev, prio);
+}
+
+/*
+ * Entries of one skb: the last one, which is freed last, is charged the skb, and all are of one priority. Moves the
+ * charge from @before to @w.
+ */
+static void rxq_move_charge(struct rxq_entry *before, struct rxq_entry *w)
+{
+	w->bytes += before->bytes - sizeof(*before);
+	before->bytes = sizeof(*before);
+	w->prio = before->prio;
 }
 
 /*
@@ -94,6 +103,7 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	struct roan_rq *rq = &qp->rq;
 	u32 bytes = sizeof(struct rxq_entry);
 	struct rxq_entry *before, *w;
+	bool same_skb;
 
 	lockdep_assert_held(&rq->lock);
 	if (rx->is_deferred) {
@@ -104,18 +114,21 @@ bool roan_odp_rxq_add(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	/* the same packet may have come before and found no space: its start time stays */
 	if (list_empty(&rq->odp_rxq) && rq->rnr_defer.psn != rx->pkt.psn)
 		roan_rnr_defer_begin(&rq->rnr_defer, rx->pkt.psn, ktime_get_ns());
-	if (!before || before->rx.skb != rx->skb)
+	same_skb = before && before->rx.skb == rx->skb && before->bytes > sizeof(*before);
+	if (!same_skb)
 		bytes += rx->skb->truesize;
 	w = roan_rxq_has_space(qp, bytes, false) ? kmalloc(sizeof(*w), GFP_ATOMIC | __GFP_NOWARN) : NULL;
 	if (!w)
 		return false;
 	w->bytes = bytes;
 	w->prio = roan_qos_prio(qp->dev, rxq_tclass(rx)) % ROAN_PRIORITIES;
+	if (same_skb)
+		rxq_move_charge(before, w);
 	w->rx = *rx;
 	w->rx.is_deferred = true;
 	roan_rx_hold_skb(&w->rx);
 	list_add(&w->link, before ? &before->link : &rq->odp_rxq);
-	rxq_account(qp, w, 1);
+	rxq_account(qp, w->prio, bytes);
 	roan_count(qp->dev, rx_fault_queued);
 	return true;
 }
@@ -146,7 +159,7 @@ static void rxq_free_entry(struct roan_qp *qp, struct rxq_entry *w)
 	__must_hold(&qp->rq.lock)
 {
 	list_del(&w->link);
-	rxq_account(qp, w, -1);
+	rxq_account(qp, w->prio, -(int)w->bytes);
 	consume_skb(w->rx.skb);
 	kfree(w);
 	w = list_first_entry_or_null(&qp->rq.odp_rxq, struct rxq_entry, link);

@@ -73,6 +73,7 @@ static inline struct roan_sge_list list_of(const struct fake *f, const struct ro
 extern struct sk_buff_head fake_sent;	/* skbs passed to roan_net_xmit(), oldest first */
 extern bool fake_no_route;		/* roan_dst_cache_get() fails */
 extern struct dst_entry *fake_dst;	/* otherwise it returns this */
+extern u32 fake_absent_psn;		/* roan_request_execute() is blocked from this PSN on */
 u64 fake_count(enum roan_counter which);
 void fake_counts_reset(void);
 struct roan_stats __percpu *fake_stats(void);

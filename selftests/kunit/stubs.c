@@ -9,6 +9,7 @@
 struct sk_buff_head fake_sent;
 bool fake_no_route;
 struct dst_entry *fake_dst;
+u32 fake_absent_psn;
 
 static DEFINE_PER_CPU(struct roan_stats, counts);
 DEFINE_PER_CPU(u32, roan_tx_budget_used);
@@ -93,6 +94,15 @@ u32 roan_flush_job_start(struct roan_qp *qp, u32 key, u64 off, u64 len)
 }
 
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+{
+}
+
+void roan_request_execute(struct roan_qp *qp, struct roan_rx_ctx *rx)
+{
+	rx->still_blocked = psn_diff(rx->pkt.psn, fake_absent_psn) >= 0;
+}
+
+void roan_pfc_tx_update(struct roan_dev *dev, u8 prio)
 {
 }
 
