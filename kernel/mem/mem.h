@@ -280,6 +280,8 @@ u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 struct roan_fault_list *roan_fault_list_alloc(struct roan_qp *qp);	/* kfree() it; NULL: no memory */
 void roan_odp_cancel(struct roan_qp *qp);	/* @qp retries no access: drops the references of its faults */
+
+/* odp_advise.c */
 int roan_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice, u32 flags, struct ib_sge *sges, u32 n,
 		   struct uverbs_attr_bundle *attrs);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by odp.c, which maps the pages of a region, and odp_fault.c, which queues page faults to a worker. */
+/*
+ * Shared by odp.c, which maps the pages of a region, odp_fault.c, which queues page faults to a worker, and
+ * odp_advise.c, which prefetches.
+ */
 #ifndef ROAN_ODP_PRIV_H
 #define ROAN_ODP_PRIV_H
 
@@ -37,7 +40,12 @@ enum roan_odp_access {
 int roan_odp_fault_in(struct roan_odp *odp, u64 pos, u64 len, enum roan_odp_access want);
 void roan_odp_put(struct roan_odp *odp);	/* process context, sleeps */
 
-/* odp_fault.c: removes the faults and prefetches that wait, and separates the running ones from their QPs. */
+/*
+ * odp_fault.c. Queues a prefetch to a worker. False: too many prefetches of this user wait, or there is no memory.
+ * Process context.
+ */
+bool roan_odp_prefetch(struct roan_mr *mr, u64 pos, u64 len, enum roan_odp_access want);
+/* Removes the faults and prefetches that wait, and separates the running ones from their QPs. */
 void roan_odp_cancel_region(struct roan_odp *odp);
 
 #endif /* ROAN_ODP_PRIV_H */
