@@ -46,10 +46,8 @@ static struct roan_user *user_alloc(void)
 	user->uid = user_uid();
 	user->unlimited = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	spin_lock_init(&user->odp.lock);
-	for (job = 0; job < ROAN_ODP_JOBS; job++) {
+	for (job = 0; job < ROAN_ODP_JOBS; job++)
 		INIT_LIST_HEAD(&user->odp.waiting[job]);
-		INIT_LIST_HEAD(&user->odp.running[job]);
-	}
 	return user;
 }
 

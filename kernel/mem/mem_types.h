@@ -144,9 +144,8 @@ enum roan_odp_job {
  */
 struct roan_odp_share {
 	atomic_t rxq_bytes;		/* rx/odp_rxqueue.c */
-	spinlock_t lock;		/* _bh, leaf: all below, and odp_fault.qp */
+	spinlock_t lock;		/* _bh, leaf: all below, odp_fault.qp, roan_odp.faults */
 	struct list_head waiting[ROAN_ODP_JOBS];	/* odp_fault.queue, first come first served */
-	struct list_head running[ROAN_ODP_JOBS];
 	u32 n_waiting[ROAN_ODP_JOBS];
 	u32 n_running[ROAN_ODP_JOBS];
 };

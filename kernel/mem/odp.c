@@ -472,6 +472,7 @@ static struct roan_odp *odp_create(const struct ib_pd *pd, u64 start, u64 length
 	}
 	refcount_set(&odp->refs, 1);
 	spin_lock_init(&odp->lock);
+	INIT_LIST_HEAD(&odp->faults);
 	odp->dev = to_roan_dev(pd->device);
 	odp->start = start;
 	odp->length = length;

@@ -42,20 +42,21 @@ static const u32 max_running[ROAN_ODP_JOBS] = {
 struct odp_fault {
 	struct work_struct work;
 	struct list_head link;	/* qp->faults->list, faults->lock; empty: cancelled, or a prefetch */
-	struct list_head queue;	/* share->waiting or share->running; share->lock */
+	struct list_head queue;	/* share->waiting, if @waits; share->lock */
+	struct list_head on_region;	/* odp->faults while @qp is set, else empty; share->lock */
 	struct roan_odp_share *share;	/* the region's: valid while the fault waits or runs */
 	struct roan_odp *odp;	/* referenced while running; while waiting roan_odp_cancel_region() removes the fault */
 	/* Referenced. NULL: a prefetch, or cancelled, or the worker has taken the reference. share->lock */
 	struct roan_qp *qp;
 	enum roan_odp_job job;
+	enum roan_odp_access access;
 	bool waits;		/* for a worker; share->lock */
 	bool failed;		/* the worker failed, and the access was not retried yet; faults->lock */
-	unsigned long failed_at;	/* jiffies */
 	u32 key;		/* of the region */
+	unsigned long failed_at;	/* jiffies */
 	u64 pos;
 	u64 len;
 	u64 behind;		/* bytes to prefetch behind the range */
-	enum roan_odp_access access;
 };
 
 static struct workqueue_struct *pagers[ROAN_ODP_JOBS];
@@ -131,7 +132,6 @@ static void share_start(struct roan_odp_share *share, struct odp_fault *fault)
 {
 	fault->waits = false;
 	refcount_inc(&fault->odp->refs);	/* not 0: while a fault waits its region is not destroyed */
-	list_add_tail(&fault->queue, &share->running[fault->job]);
 	share->n_running[fault->job]++;
 	queue_work(pagers[fault->job], &fault->work);
 }
@@ -151,9 +151,20 @@ static void share_add(struct roan_odp_share *share, struct odp_fault *fault)
 static void share_remove_waiting(struct roan_odp_share *share, struct odp_fault *fault)
 	__must_hold(&share->lock)
 {
-	list_del_init(&fault->queue);
+	list_del(&fault->queue);
 	share->n_waiting[fault->job]--;
 	fault->waits = false;
+}
+
+/* Takes the QP reference of @fault, or NULL. */
+static struct roan_qp *fault_take_qp(struct odp_fault *fault)
+	__must_hold(&fault->share->lock)
+{
+	struct roan_qp *qp = fault->qp;
+
+	fault->qp = NULL;
+	list_del_init(&fault->on_region);
+	return qp;
 }
 
 /* @fault has run: its worker takes the QP reference, or NULL, and the next fault of the user gets a worker. */
@@ -163,9 +174,7 @@ static struct roan_qp *share_finish(struct roan_odp_share *share, struct odp_fau
 	struct roan_qp *qp;
 
 	spin_lock_bh(&share->lock);
-	qp = fault->qp;
-	fault->qp = NULL;
-	list_del_init(&fault->queue);
+	qp = fault_take_qp(fault);
 	share->n_running[fault->job]--;
 	next = list_first_entry_or_null(&share->waiting[fault->job], struct odp_fault, queue);
 	if (next) {
@@ -223,7 +232,7 @@ static struct odp_fault *fault_alloc(struct roan_odp *odp, u32 key, enum roan_od
 		return NULL;
 	INIT_WORK(&fault->work, fault_work);
 	INIT_LIST_HEAD(&fault->link);
-	INIT_LIST_HEAD(&fault->queue);
+	INIT_LIST_HEAD(&fault->on_region);
 	fault->share = &odp->user->odp;
 	fault->odp = odp;
 	fault->job = job;
@@ -321,6 +330,7 @@ static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len
 	qp->faults->n++;
 	roan_count(qp->dev, page_faults);
 	spin_lock(&fault->share->lock);
+	list_add_tail(&fault->on_region, &mr->odp->faults);
 	share_add(fault->share, fault);
 	spin_unlock(&fault->share->lock);
 	return true;
@@ -402,8 +412,7 @@ static void fault_cancel(struct roan_fault_list *faults, struct odp_fault *fault
 		return;
 	}
 	spin_lock(&share->lock);
-	qp = fault->qp;
-	fault->qp = NULL;
+	qp = fault_take_qp(fault);
 	waits = fault->waits;
 	if (waits)
 		share_remove_waiting(share, fault);
@@ -446,43 +455,38 @@ static void share_free_waiting(struct roan_odp_share *share, const struct roan_o
 	}
 }
 
-/* A QP, referenced, with a fault of the region; NULL: none. Frees prefetches of the region that wait. */
-static struct roan_qp *share_find_qp(struct roan_odp_share *share, const struct roan_odp *odp)
-	__must_hold(&share->lock)
+/* A QP, referenced, with a fault of the region; NULL: none. */
+static struct roan_qp *region_qp(struct roan_odp *odp)
 {
+	struct roan_odp_share *share = &odp->user->odp;
+	struct roan_qp *qp = NULL;
 	struct odp_fault *fault;
 
-	share_free_waiting(share, odp, ROAN_ODP_PREFETCH);
-	share_free_waiting(share, odp, ROAN_ODP_READ_AHEAD);
-	list_for_each_entry(fault, &share->waiting[ROAN_ODP_FAULT], queue) {
-		if (fault->odp == odp)
-			goto found;
+	spin_lock_bh(&share->lock);
+	fault = list_first_entry_or_null(&odp->faults, struct odp_fault, on_region);
+	if (fault) {
+		qp = fault->qp;
+		roan_qp_get(qp);
 	}
-	list_for_each_entry(fault, &share->running[ROAN_ODP_FAULT], queue) {
-		if (fault->odp == odp && fault->qp)
-			goto found;
-	}
-	return NULL;
-
-found:
-	roan_qp_get(fault->qp);
-	return fault->qp;
+	spin_unlock_bh(&share->lock);
+	return qp;
 }
 
+/* The data path has no key of the region any more: it adds no fault; and prefetch_add() no prefetch. */
 void roan_odp_cancel_region(struct roan_odp *odp)
 {
 	struct roan_odp_share *share = &odp->user->odp;
 	struct roan_qp *qp;
 
-	for (;;) {
-		spin_lock_bh(&share->lock);
-		qp = share_find_qp(share, odp);
-		spin_unlock_bh(&share->lock);
-		if (!qp)
-			break;
+	spin_lock_bh(&share->lock);
+	share_free_waiting(share, odp, ROAN_ODP_PREFETCH);
+	share_free_waiting(share, odp, ROAN_ODP_READ_AHEAD);
+	spin_unlock_bh(&share->lock);
+	while ((qp = region_qp(odp))) {
 		faults_cancel(qp, odp);
 		roan_defer(&qp->deferred, ROAN_DEFER_RESTART);	/* its retry finds that the key is gone */
 		roan_qp_put(qp);
+		cond_resched();
 	}
 }
 

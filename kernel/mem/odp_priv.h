@@ -18,6 +18,7 @@ struct roan_odp {
 	spinlock_t lock;		/* use of @dev; _bh, leaf */
 	struct roan_dev *dev;		/* NULL: the region is destroyed, no page may be installed */
 	struct roan_user *user;		/* referenced */
+	struct list_head faults;	/* of QPs; odp_fault.c: odp_fault.on_region, @user->odp.lock */
 	struct mm_struct *mm;		/* referenced by mmgrab() */
 	u64 start;			/* user address of the region's first byte */
 	u64 length;			/* bytes */
