@@ -13,6 +13,7 @@
  */
 #include <linux/hmm.h>
 #include <linux/mmu_notifier.h>
+#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/userfaultfd_k.h>
 #include <uapi/linux/magic.h>
@@ -287,11 +288,32 @@ static int odp_check_stop(struct roan_odp *odp)
 
 #define MAX_TRIES	16	/* of a page, and of a range whose pages are taken away meanwhile */
 
+/* True if the page belongs to a file and is in the page cache, up to date and not locked: a fault need not wait. */
+static bool odp_page_cached(struct vm_area_struct *vma, u64 va)
+{
+	struct folio *folio;
+	bool cached;
+
+	mmap_assert_locked(vma->vm_mm);
+	if (!vma->vm_file)
+		return false;
+	folio = filemap_get_folio(vma->vm_file->f_mapping, linear_page_index(vma, va));
+	if (IS_ERR_OR_NULL(folio))	/* NULL in older kernels */
+		return false;
+	cached = folio_test_uptodate(folio) && !folio_test_locked(folio);
+	folio_put(folio);
+	return cached;
+}
+
 /*
  * Faults one page in. hmm_range_fault() could, but would keep mmap_lock while it waits for the page, however long that
  * takes. Here the lock is released for most waits, and taken again; the page is tried again then.
- * FAULT_FLAG_TRIED is never set, as the kernel waits with the lock held if it is. Called with mmap_lock held for
- * reading, and returns with it, unless it clears *@locked.
+ *
+ * With FAULT_FLAG_TRIED the kernel waits with the lock held, so only faults of cached pages have it. They need it:
+ * reclaim marks pages under writeback with the bit that requests read-ahead, and without the flag filemap_fault()
+ * returns VM_FAULT_RETRY for such a page until the writeback ends.
+ *
+ * Called with mmap_lock held for reading, and returns with it, unless it clears *@locked.
  */
 static int odp_fault_page(struct roan_odp *odp, u64 va, bool write, bool *locked)
 {
@@ -313,7 +335,10 @@ static int odp_fault_page(struct roan_odp *odp, u64 va, bool write, bool *locked
 		    is_protected(vma))
 			return -EFAULT;
 		armed = userfaultfd_armed(vma);
-		ret = handle_mm_fault(vma, va, flags, NULL);
+		if (tries && odp_page_cached(vma, va))
+			ret = handle_mm_fault(vma, va, flags | FAULT_FLAG_TRIED, NULL);
+		else
+			ret = handle_mm_fault(vma, va, flags, NULL);
 		if (ret & VM_FAULT_ERROR)
 			return ret & VM_FAULT_OOM ? -ENOMEM : -EFAULT;
 		if (!(ret & (VM_FAULT_RETRY | VM_FAULT_COMPLETED)))

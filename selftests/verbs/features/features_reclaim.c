@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What packets write to on-demand memory is kept as if the program had written it: reclaim drops pages that nothing was
- * written to, and no other; writeback brings all of a file to its device.
+ * written to, and no other; writeback brings all of a file to its device. Pages under writeback can be faulted in.
  */
+#define _GNU_SOURCE
 #include "features.h"
 
 #include <fcntl.h>
@@ -106,9 +107,51 @@ static void written_to_file(struct vt_dev *d)
 	close(fd);
 }
 
+/* Pages that are in memory, under writeback for 500 ms, and not mapped: MADV_PAGEOUT unmaps and marks dirty pages. */
+static void open_under_writeback(struct absent *a, struct vt_dev *d)
+{
+	static uint8_t data[LEN];
+	int fd = open(slow_device, O_RDWR);
+
+	memset(data, 0x44, LEN);
+	if (fd < 0 || pwrite(fd, data, LEN, 0) != LEN)
+		vt_die("%s", slow_device);
+	absent_map(a, LEN, MAP_SHARED, fd);
+	if (!absent_register(a, d) || memcmp(a->mem, data, LEN) || madvise(a->mem, LEN, MADV_PAGEOUT) ||
+	    sync_file_range(fd, 0, LEN, SYNC_FILE_RANGE_WRITE))
+		vt_die("writeback");
+	close(fd);
+}
+
+/* filemap_fault() takes the mark for a request of read-ahead, and maps no such page if it may release mmap_lock. */
+static void under_writeback(struct vt_dev *d)
+{
+	enum ibv_wc_status read, written;
+	struct absent a = { 0 };
+	struct pair p;
+	bool same;
+
+	if (!slow_device) {
+		vt_ok_skip("a peer reads and writes a mapped file under writeback", "no null_blk");
+		return;
+	}
+	pair_open(&p, d, IBV_QPT_RC, 64, NULL);
+	open_under_writeback(&a, d);
+	read = by_peer_on(&p, &a, IBV_WR_RDMA_READ, 0, WRITTEN);
+	same = p.buf[0] == 0x44 && !memcmp(p.buf, a.mem, WRITTEN);
+	memset(p.buf, 0x33, WRITTEN);
+	written = by_peer_on(&p, &a, IBV_WR_RDMA_WRITE, LEN / 2, WRITTEN);
+	same = same && !memcmp(p.buf, a.mem + LEN / 2, WRITTEN);
+	vt_ok(!read && !written && same, "a peer reads and writes a mapped file under writeback (%s, %s)",
+	      ibv_wc_status_str(read), ibv_wc_status_str(written));
+	pair_close(&p);
+	absent_close(&a);
+}
+
 void test_reclaim(struct vt_dev *d)
 {
 	written_by_peer(d, MAP_PRIVATE, "freed");
 	written_by_peer(d, MAP_SHARED, "shared");
 	written_to_file(d);
+	under_writeback(d);
 }
