@@ -168,6 +168,7 @@ struct roan_sge_list {
 	const struct roan_sge *sge;
 	u32 n;
 	const struct ib_pd *pd;
+	bool response;		/* the target of a response: see roan_odp_response_waits() */
 };
 
 u32 roan_gather(struct roan_qp *qp, struct roan_sge_list list, u32 offset, void *to, u32 len, struct roan_icrc *icrc);
@@ -273,9 +274,11 @@ u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 /*
  * Queues a page fault on [@pos, @pos + @len) to a worker; @qp resumes afterwards and retries the access. Returns
  * ROAN_VERR_PENDING; or ROAN_VERR_BAD_RANGE, once, if the same fault of @qp was queued before and failed. The caller
- * holds the region's key. Softirq or process context.
+ * holds the region's key. @response: sq.lock held, the range is the target of a response. Softirq or process context.
  */
-u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
+u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write, bool response);
+/* A fault requested for a @response has not ended yet. sq.lock held */
+bool roan_odp_response_waits(struct roan_qp *qp);
 /* The access succeeded: deletes the record of an earlier failed fault of the same range. */
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write);
 struct roan_fault_list *roan_fault_list_alloc(struct roan_qp *qp);	/* kfree() it; NULL: no memory */

@@ -15,6 +15,7 @@ struct mr_range {
 	struct roan_mr *mr;	/* NULL: kernel virtual address @va */
 	u64 off;		/* bytes from the region's first byte */
 	u64 va;
+	bool response;		/* roan_sge_list.response */
 };
 
 /* ---- checks ---- */
@@ -181,7 +182,7 @@ static bool range_is_indirect(const struct mr_range *range)
 static u32 range_fault(struct roan_qp *qp, const struct mr_range *range, u32 len, bool write, u32 verr)
 {
 	if (verr == ROAN_VERR_PENDING)
-		return roan_odp_request_fault(range->mr, qp, range->off, len, write);
+		return roan_odp_request_fault(range->mr, qp, range->off, len, write, range->response);
 	if (!verr && unlikely(!list_empty(&qp->faults->list)))
 		roan_odp_fault_done(range->mr, qp, range->off, len, write);
 	return verr;
@@ -305,11 +306,14 @@ struct sge_cursor {
 	const struct ib_pd *pd;
 	u32 left;		/* entries from @sge on */
 	u32 skip;		/* byte offset in *sge */
+	bool response;
 };
 
 static bool cursor_start(struct sge_cursor *c, struct roan_sge_list list, u32 offset)
 {
-	*c = (struct sge_cursor) { .sge = list.sge, .pd = list.pd, .left = list.n, .skip = offset };
+	*c = (struct sge_cursor) {
+		.sge = list.sge, .pd = list.pd, .left = list.n, .skip = offset, .response = list.response,
+	};
 	while (c->left && c->skip >= c->sge->length) {
 		c->skip -= c->sge->length;
 		c->sge++;
@@ -336,6 +340,7 @@ static u32 cursor_range(struct sge_cursor *c, const struct roan_qp *qp, u32 len,
 	if (check_add_overflow(c->sge->addr, (u64)c->skip, &va))
 		return ROAN_VERR_BAD_RANGE;
 	verr = range_from_lkey(qp, c->pd, c->sge->lkey, va, *piece, access, range);
+	range->response = c->response;
 	c->skip += *piece;
 	return verr;
 }

@@ -52,6 +52,7 @@ struct odp_fault {
 	enum roan_odp_access access;
 	bool waits;		/* for a worker; share->lock */
 	bool failed;		/* the worker failed, and the access was not retried yet; faults->lock */
+	bool response;		/* a response waits for it; faults->lock */
 	u32 key;		/* of the region */
 	unsigned long failed_at;	/* jiffies */
 	u64 pos;
@@ -315,14 +316,16 @@ static u64 read_ahead_len(struct roan_fault_run *run, u32 key, u64 pos, u64 len)
 	return behind;
 }
 
-static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, enum roan_odp_access want)
+/* NULL: no memory */
+static struct odp_fault *fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len,
+				     enum roan_odp_access want)
 	__must_hold(&qp->faults->lock)
 {
 	struct odp_fault *fault = fault_alloc(mr->odp, mr->key.key, ROAN_ODP_FAULT, pos, len, want,
 					      GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!fault)
-		return false;
+		return NULL;
 	roan_qp_get(qp);
 	fault->qp = qp;
 	fault->behind = read_ahead_len(&qp->faults->run[want == ROAN_ODP_WRITE], mr->key.key, pos, len);
@@ -333,7 +336,7 @@ static bool fault_queue(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len
 	list_add_tail(&fault->on_region, &mr->odp->faults);
 	share_add(fault->share, fault);
 	spin_unlock(&fault->share->lock);
-	return true;
+	return fault;
 }
 
 #define RETRY_JIFFIES	2	/* until memory is tried for again */
@@ -366,7 +369,7 @@ struct roan_fault_list *roan_fault_list_alloc(struct roan_qp *qp)
 	return faults;
 }
 
-u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write, bool response)
 {
 	struct roan_fault_list *faults = qp->faults;
 	u32 verr = ROAN_VERR_PENDING;
@@ -376,13 +379,29 @@ u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 
 	fault = fault_find(faults, mr, pos, len, fault_access(write));
 	if (fault && fault->failed) {
 		fault_remove(faults, fault);
+		fault = NULL;
 		verr = ROAN_VERR_BAD_RANGE;
 	} else if (!fault && fault_has_slot(faults)) {	/* list full: @qp resumes after another fault, and retries */
-		if (!fault_queue(mr, qp, pos, len, fault_access(write)))
+		fault = fault_queue(mr, qp, pos, len, fault_access(write));
+		if (!fault)
 			fault_retry_later(qp);
 	}
+	if (fault)
+		fault->response |= response;
 	spin_unlock_bh(&faults->lock);
 	return verr;
+}
+
+bool roan_odp_response_waits(struct roan_qp *qp)
+{
+	const struct odp_fault *fault;
+	bool waits = false;
+
+	spin_lock_bh(&qp->faults->lock);
+	list_for_each_entry(fault, &qp->faults->list, link)
+		waits |= fault->response && !fault->failed;
+	spin_unlock_bh(&qp->faults->lock);
+	return waits;
 }
 
 void roan_odp_fault_done(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)

@@ -6,14 +6,17 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-/* Clears the page-fault state of both queues and runs them. softirq, no lock held */
+/*
+ * Clears the page-fault state of both queues and runs them. Any fault of the QP may have ended: a dropped response is
+ * requested again only if none that it waits for goes on. softirq, no lock held
+ */
 void roan_qp_restart(struct roan_qp *qp)
 {
 	struct roan_sq *sq = &qp->sq;
 
 	spin_lock_bh(&sq->lock);
 	roan_requester_release(&sq->req, ktime_get_ns());
-	if (sq->rx_fault_wait) {
+	if (sq->rx_fault_wait && !roan_odp_response_waits(qp)) {
 		sq->rx_fault_wait = false;
 		roan_requester_retransmit(&sq->req, ktime_get_ns());
 	}

@@ -230,7 +230,7 @@ static u32 rx_place_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u32 ind
 	__must_hold(&qp->sq.lock)
 {
 	struct roan_send_wqe *wqe = &roan_sq_shadow(&qp->sq, index)->wqe;
-	struct roan_sge_list list = { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd };
+	struct roan_sge_list list = { roan_wqe_sges(wqe), wqe->num_sge, qp->ib.pd, .response = true };
 	const struct roan_pkt *pkt = &rx->pkt;
 
 	if (pkt->info->op == ROAN_OP_ATOMIC_ACK)
@@ -262,8 +262,8 @@ static void rx_read_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 now
 }
 
 /*
- * Ignores responses while a READ response is blocked on a page fault: roan_qp_restart() then retransmits all that is
- * not acknowledged.
+ * Ignores responses while a READ response is blocked on a page fault: when that fault ends, roan_qp_restart()
+ * retransmits all that is not acknowledged.
  */
 static void rx_handle_response(struct roan_qp *qp, struct roan_rx_ctx *rx, u64 now)
 	__must_hold(&qp->sq.lock)

@@ -78,7 +78,7 @@ void fake_counts_reset(void)
 }
 
 /* No fault worker: pages that are not present stay so. */
-u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write)
+u32 roan_odp_request_fault(struct roan_mr *mr, struct roan_qp *qp, u64 pos, u64 len, bool write, bool response)
 {
 	return ROAN_VERR_PENDING;
 }

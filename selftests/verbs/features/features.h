@@ -64,6 +64,8 @@ struct absent {
 void absent_map(struct absent *a, size_t len, int flags, int fd);
 bool absent_register(struct absent *a, struct vt_dev *d);
 void absent_close(struct absent *a);
+/* Maps and registers a part of the device, of which no page is in the page cache. */
+bool slow_open(struct absent *a, struct vt_dev *d, const char *device);
 /* An operation between the start of the pair's memory and @off in @a. */
 enum ibv_wc_status by_peer_on(struct pair *p, const struct absent *a, enum ibv_wr_opcode op, size_t off, uint32_t len);
 int resident(uint8_t *mem, size_t len);	/* pages of at most RESIDENT_MAX bytes */
@@ -75,6 +77,7 @@ void test_rules(struct vt_dev *d);	/* features_rules.c */
 void test_reuse(struct vt_dev *d);	/* features_reuse.c */
 void test_overwrite(struct vt_dev *d);	/* a part of it, for links that lose packets */
 void test_paging(struct vt_dev *d);	/* features_odp.c */
+void test_odp_resend(struct vt_dev *d);	/* features_odp_resend.c; called by test_paging() */
 void test_reclaim(struct vt_dev *d);	/* features_reclaim.c */
 void test_rate(struct vt_dev *d);	/* features_rate.c */
 void test_regions(struct vt_dev *d);	/* features_regions.c */

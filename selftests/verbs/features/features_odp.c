@@ -149,8 +149,7 @@ static void refusal_during_a_page_fault(struct vt_dev *d)
 #define SLOW	(1 << 20)	/* bytes; the device takes half a second a page, more than all retries of: */
 static const struct vt_conn impatient = { .timeout = 14, .retry = 1, .rnr_retry = 5, .min_rnr_timer = 1 };
 
-/* Maps SLOW bytes of the device, of which no page is in the page cache. */
-static bool slow_open(struct absent *a, struct vt_dev *d, const char *device)
+bool slow_open(struct absent *a, struct vt_dev *d, const char *device)
 {
 	int fd = open(device, O_RDWR);
 
@@ -324,6 +323,7 @@ static void test_slow_pages(struct vt_dev *d)
 	earlier_request_completes(d);
 	slow_sources(d);
 	read_ahead_beside_a_prefetch(d);
+	test_odp_resend(d);
 }
 
 /* Each case uses a new pair, as the refusal ends the QP. */
