@@ -20,6 +20,17 @@ static bool uctx_knows_hints(const struct ib_udata *udata)
 	return udata->outlen >= offsetofend(struct roan_alloc_ucontext_resp, db_hints);
 }
 
+/*
+ * Programs open all devices to choose one, also with no RLIMIT_MEMLOCK left. Without a hint ring, which is charged to
+ * it, @desc stays 0 and each post to an idle queue rings.
+ */
+static int uctx_alloc_hints(struct roan_ucontext *uctx, struct roan_ring_desc *desc)
+{
+	int err = roan_db_hints_alloc(uctx, desc);
+
+	return err == -ENOMEM || err == -EPERM ? 0 : err;
+}
+
 int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 {
 	struct roan_ucontext *uctx = to_roan_ucontext(ibuctx);
@@ -40,7 +51,7 @@ int roan_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	uctx->one_mapping = req.features & ROAN_FEATURE_ONE_MAPPING;
 	roan_db_hints_init(&uctx->db_hints);
 	if (uctx_knows_hints(udata)) {
-		err = roan_db_hints_alloc(uctx, &resp.db_hints);
+		err = uctx_alloc_hints(uctx, &resp.db_hints);
 		if (err)
 			goto err_put_user;
 	}

@@ -215,6 +215,31 @@ static bool neighbour_works(void)
 
 /* ---- cases ---- */
 
+/* A context that is opened with less than its hint ring takes has none. All works once memory may be charged. */
+static void open_without_ring(const char *device, long limit, int want)
+{
+	const struct rlimit none = { limit, LIMIT }, some = { LIMIT, LIMIT };
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		bool good;
+
+		become(NOBODY);
+		if (setrlimit(RLIMIT_MEMLOCK, &none))
+			vt_die("setrlimit: %s", strerror(errno));
+		vt_open(&dev, device, false, -1, 0);
+		good = !usage_pinned() && !large_cq() && errno == want;
+		if (setrlimit(RLIMIT_MEMLOCK, &some))
+			vt_die("setrlimit: %s", strerror(errno));
+		cq = ibv_create_cq(dev.ctx, 16, NULL, NULL, 0);
+		_exit(!good || !cq || !exchange());
+	}
+	waitpid(pid, &status, 0);
+	vt_ok(!status, "limit of %ld bytes: a user opens the device, a CQ is refused (%s); a message after it is raised",
+	      limit, strerror(want));
+}
+
 /* As many objects as the kernel gives. */
 static void take(const struct kind *kind)
 {
@@ -515,6 +540,8 @@ int main(int argc, char **argv)
 	if (!device)
 		return 2;
 	if (!cgroup && !command && !limit && !objects) {
+		open_without_ring(device, 0, EPERM);
+		open_without_ring(device, PAGE, ENOMEM);
 		killed(device);
 		start_neighbour(device);
 	}

@@ -9,6 +9,7 @@ HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../../vm/lib.sh"
 . "$HERE/../../verbs/pair.sh"
 LIMITED=$PROGRAMS/memory_limit
+AS_NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 GROUP=/tmp/cgroup
 
 part() { # NAME ARG...
@@ -21,7 +22,7 @@ part() { # NAME ARG...
 
 # What perftest's defaults pin, its buffer of 128 KiB included. Prints what the server's process is charged.
 perftest() {
-	local user=(setpriv --reuid 65534 --regid 65534 --clear-groups ib_write_bw -D 3 -F) pid client most=0 now
+	local user=("${AS_NOBODY[@]}" ib_write_bw -D 3 -F) pid client most=0 now
 	"${A[@]}" prlimit --memlock=8388608 "${user[@]}" -d "$ADEV" -x "$(gid_index "$ADEV" "$AIP" h1)" > /tmp/server 2>&1 &
 	pid=$!
 	wait_for 60 listening 18515 || { cat /tmp/server; return 1; }
@@ -38,8 +39,11 @@ perftest() {
 	return 1
 }
 
+devinfo() { a prlimit --memlock=0 "${AS_NOBODY[@]}" ibv_devinfo -d "$ADEV"; }
+
 ktap_header
 pair_up > /tmp/setup.log 2>&1 || { cat /tmp/setup.log; ktap_fail "set-up"; ktap_end; }
+ktap_check "ibv_devinfo as a user with a limit of 0" devinfo
 part "64 KiB"
 [ "$LINK_TYPE" = roan ] || ktap_end	# the rest is roan's own, or needs both hosts
 { mkdir -p $GROUP && mount -t cgroup2 none $GROUP && echo +memory > $GROUP/cgroup.subtree_control && mkdir $GROUP/mem; } 2> /dev/null
