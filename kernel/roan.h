@@ -160,7 +160,7 @@ struct roan_av {
 	u32 ah_num;
 	union {
 		struct ib_pd *pd;	/* of an address handle */
-		struct roan_qp *qp;	/* of the QP whose vector it is */
+		struct roan_qp *qp;	/* of a connected QP's vector */
 	};
 	union {
 		struct list_head same_iface;	/* QPs' vectors, until freed: net/iface_qps.c; lock of rnet->avs */

@@ -4,7 +4,7 @@
  * these, with RTNL held, and takes no time for any other QP of the host. A vector is taken out by that, as it connects
  * no QP again: another interface with the same number finds only vectors that were made later.
  *
- * rnet->avs has one vector for each such interface, whose number is the index. The others are in a ring with it.
+ * rnet->avs: for the number of each such interface one of its vectors. A list links that one with the others.
  */
 #include <linux/list.h>
 #include <linux/xarray.h>

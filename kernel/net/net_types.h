@@ -20,7 +20,7 @@ struct roan_dst_cache {
 	u16 sport;		/* UDP source port */
 	u8  tclass;
 	bool unbound;		/* routes chose the interface */
-	u16 cpu;		/* CPU whose transmit queue (XPS) all packets use that are in flight together */
+	u16 cpu;		/* the transmit queue (XPS) of this CPU is used */
 	u16 ip_id;
 };
 

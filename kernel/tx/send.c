@@ -418,8 +418,8 @@ static void tx_dropped(struct roan_qp *qp, struct roan_train *train, u64 now)
 }
 
 /*
- * The adapter's transmit queue, by XPS, is that of the CPU that posts, if no packet in another queue can be overtaken
- * (as TCP's ooo_okay). Else all QPs whose connections one thread has set up would share its queue.
+ * XPS: while no packet is in flight, which another one could overtake, the transmit queue of the CPU that posts is
+ * chosen (as TCP does, ooo_okay). Else the QPs that one thread has connected would share its queue.
  */
 static void tx_choose_queue(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A slow queueing discipline in front of the wire, and more to send than it passes in a second: few bytes wait in it,
-# waiting packets are not treated as lost, and none is dropped. If it holds less than one skb of each QP, a QP whose skb
-# is dropped waits, and does not send the rest of its window, too.
+# waiting packets are not treated as lost, and none is dropped. A qdisc that holds less than one skb of each QP drops some:
+# such a QP waits, and does not send the rest of its window.
 #
 #	h1: roan1 on v1, a token bucket ==== a token bucket, v2 with roan2 :h2
 HERE=$(dirname "$(readlink -f "$0")")
@@ -46,7 +46,7 @@ through() {
 	[ $rc = 0 ] && [ $((100 * resent)) -le $((AGAIN * sent)) ] && [ $refused = 0 ] && [ "$(cat /tmp/most)" -gt 0 ] && [ "$(cat /tmp/most)" -le "$MOST" ]
 }
 
-# overflows MOST PROGRAM OPTIONS...: the program finishes, and at most MOST packets are sent in vain for 100 that it needs
+# overflows MOST PROGRAM OPTIONS...: the program finishes; for 100 packets that it needs at most MOST more are sent
 overflows() {
 	local most=$1 tool=$2 sent dropped
 	shift 2
