@@ -105,7 +105,7 @@ struct roan_sq {
 	 */
 	bool ack_timer_stopped;
 	bool sqd_notify;	/* report IB_EVENT_SQ_DRAINED */
-	u8  n_dropped;		/* rounds in a row in which this host dropped an skb, up to a maximum */
+	u8  n_dropped;		/* 0: this host took the last skb; else how often roan_dropped_wait_ns() doubles */
 	u32 rx_seq_seen;	/* cpu_yield.c: receive progress at the last doorbell; atomic */
 	u64 timer_at;		/* latest expiry of the timer, ns; 0: timer not set */
 	/* ns, rounded down: the queues in the low bits (1 << enum roan_queue_id) are to run then. READ_ONCE() */

@@ -80,7 +80,7 @@ static inline bool roan_sq_waits(const struct roan_qp *qp, u64 now)
 	return unlikely(qp->sq.n_dropped) && qp->sq.kick_at & BIT(ROAN_QUEUE_SQ) && now < qp->sq.kick_at;
 }
 
-/* How long a queue waits after this host has dropped an skb of it: the more often in a row, the longer. */
+/* ns that a queue waits after this host has dropped an skb of it. Each call doubles the next wait, up to 8 ms. */
 u64 roan_dropped_wait_ns(u8 *n_dropped);
 enum hrtimer_restart roan_sq_timer(struct hrtimer *timer);
 

@@ -123,7 +123,7 @@ static void defer_rnr__at_the_third_short_timeout(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, late, ARRAY_SIZE(late)));
 }
 
-/* Repairs and probes, whose intervals double, use no retry: the requester may have no RNR retry, and has time. */
+/* Repairs and probes use no retry. Probes come at intervals that double. An RNR NAK would come too early. */
 static void defer_rnr__not_early_after_probes(struct kunit *test)
 {
 	static const u32 probes[] = { 100, 300, 700, 4700, 12700, 28700, 60700 };
