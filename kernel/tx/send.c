@@ -417,6 +417,21 @@ static void tx_dropped(struct roan_qp *qp, struct roan_train *train, u64 now)
 	roan_sq_resume_at(qp, now + roan_dropped_wait_ns(&qp->sq.n_dropped));
 }
 
+/* Hands over the last skb of a round. False: this host has dropped one, and the queue waits. */
+static bool tx_end_round(struct roan_qp *qp, struct roan_train *train, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	if (!tx_stops(qp, train))
+		roan_gso_xmit(train);
+	if (tx_stops(qp, train)) {
+		tx_dropped(qp, train, now);
+		return false;
+	}
+	if (unlikely(qp->sq.n_dropped) && train->sent)
+		qp->sq.n_dropped = 0;
+	return true;
+}
+
 /*
  * XPS: while no packet is in flight, which another one could overtake, the transmit queue of the CPU that posts is
  * chosen (as TCP does, ooo_okay). Else the QPs that one thread has connected would share its queue.
@@ -459,13 +474,7 @@ static void tx_round(struct roan_qp *qp, u32 budget)
 	} while (!sq_park(qp, !done || train.round.blocked || train.pfc_blocked));
 	if (unlikely(train.pfc_blocked || qp->sq.ack_timer_stopped))
 		tx_update_ack_timer(qp, train.pfc_blocked, now);
-	if (!tx_stops(qp, &train))
-		roan_gso_xmit(&train);
-	waits = tx_stops(qp, &train);
-	if (waits)
-		tx_dropped(qp, &train, now);
-	else if (unlikely(qp->sq.n_dropped) && train.sent)
-		qp->sq.n_dropped = 0;
+	waits = !tx_end_round(qp, &train, now);
 	rcu_read_unlock();
 	if (!done && !waits)
 		roan_defer(&qp->deferred, ROAN_DEFER_SEND);
