@@ -125,7 +125,7 @@ struct roan_rq {
 	/* odp_rxqueue.c: requests with a pending page fault, and all packets after them */
 	struct list_head odp_rxq;
 	struct list_head early;	/* rx_early.c: requests that came before an earlier one */
-	u32 odp_rxq_bytes;	/* of both lists */
+	u32 kept_bytes;	/* of both lists */
 	u32 early_pkts, early_bytes;	/* of @early; READ_ONCE() without lock */
 	/* RNR deferral of the first packet in @odp_rxq, or of the next to be queued */
 	struct roan_rnr_defer rnr_defer;

@@ -2,7 +2,7 @@
 /*
  * Shares of users: counts what a user holds and refuses more than its share. Which object belongs to which user is
  * known to the code that creates it. Finds a user's part of on-demand paging, but does not limit it: mem/odp_fault.c
- * and rx/odp_rxqueue.c do.
+ * and rx/rx_kept.c do.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -143,7 +143,7 @@ enum roan_odp_job {
  * until it ends, also when its region, QP and context are gone. In struct roan_user
  */
 struct roan_odp_share {
-	atomic_t rxq_bytes;		/* rx/odp_rxqueue.c */
+	atomic_t rxq_bytes;		/* rx/rx_kept.c */
 	spinlock_t lock;		/* _bh, leaf: all below, odp_fault.qp, roan_odp.faults */
 	struct list_head waiting[ROAN_ODP_JOBS];	/* odp_fault.queue, first come first served */
 	u32 n_waiting[ROAN_ODP_JOBS];

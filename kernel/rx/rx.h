@@ -76,10 +76,27 @@ bool roan_odp_rxq_is_far(const struct roan_qp *qp, u32 psn);
 void roan_odp_rxq_run(struct roan_qp *qp);		/* executes queued packets, until one blocks again */
 void roan_odp_rxq_drop(struct roan_qp *qp);		/* frees all queued packets: the QP receives no more */
 
-/* For packets that are copied and kept, here and in rx_early.c: their bytes count together. */
-bool roan_rxq_has_space(const struct roan_qp *qp, u32 bytes, bool early);
-void roan_rxq_charge(struct roan_qp *qp, int bytes);	/* negative: given back */
-void roan_rx_hold_skb(struct roan_rx_ctx *rx);		/* a copy of the context of a received packet keeps its skb */
+/* ---- rx_kept.c. All with rq.lock held ---- */
+
+struct roan_rx_kept {
+	struct list_head link;	/* rq.odp_rxq or rq.early, by PSN */
+	u32 bytes;		/* charged: this struct; in an skb's last entry, which is freed last, its truesize */
+	u8  prio;		/* of the skb, odp_rxqueue.c */
+	struct roan_rx_ctx rx;
+};
+
+/*
+ * Returns the entry of @psn, else the last one before it, else NULL. Newest first, as most packets come in order;
+ * ERR_PTR(-ENOSPC): too far from there.
+ */
+struct roan_rx_kept *roan_rx_kept_find(const struct list_head *queue, u32 psn);
+/*
+ * Keeps a copy of @rx with its skb behind @before, NULL: as the first. *@charged: the bytes that were free before.
+ * Returns NULL if there is no space or memory.
+ */
+struct roan_rx_kept *roan_rx_kept_add(struct roan_qp *qp, struct list_head *queue, struct roan_rx_kept *before,
+				      const struct roan_rx_ctx *rx, u32 *charged);
+void roan_rx_kept_free(struct roan_qp *qp, struct roan_rx_kept *kept);
 
 /* ---- rx_early.c. All with rq.lock held ---- */
 

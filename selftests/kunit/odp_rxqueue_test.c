@@ -38,7 +38,7 @@ static int charged(struct fake *f)
 
 	for (i = 0; i < ROAN_PRIORITIES; i++)
 		sum += atomic_read(&all->of_prio[i]);
-	return sum == atomic_read(&all->bytes) && sum == f->qp.rq.odp_rxq_bytes ? sum : -1;
+	return sum == atomic_read(&all->bytes) && sum == f->qp.rq.kept_bytes ? sum : -1;
 }
 
 static void run__keeps_an_skb_charged_until_its_last_packet(struct kunit *test)
