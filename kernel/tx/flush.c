@@ -3,13 +3,19 @@
  * Flushes the queues of a QP in ERR or SQE: completes requests with WR_FLUSH_ERR, in order, without executing them.
  * Does not decide when: verbs/qp_state.c does for the transition, the doorbell for requests posted afterwards.
  *
- * A round takes ROAN_FLUSH_SLOTS requests of a queue, as the rings are long, and a poster may refill them as fast as
- * they are flushed. The remainder is deferred: other softirqs run between two rounds, and other deferred work goes
- * first.
+ * A round takes ROAN_FLUSH_SLOTS requests of a program's queue, as the rings are long, and a program may refill them as
+ * fast as they are flushed. The remainder is deferred: other softirqs run between two rounds, and other deferred work
+ * goes first.
  */
 #include "base/base.h"
 #include "base/comp_count.h"
 #include "tx/tx.h"
+
+/*
+ * A round of a kernel consumer, which does not refill its queues: one event for all. Some consumers do not arm the CQ
+ * again after an error (DRBD before 9.2.12).
+ */
+#define KERNEL_SLOTS	1024
 
 static void flush_count(const struct roan_qp *qp, const struct roan_ring *ring, u8 opcode)
 {
@@ -52,10 +58,11 @@ static void flush_slot(struct roan_qp *qp, struct roan_ring *ring, struct roan_c
  */
 static bool flush_ring(struct roan_qp *qp, struct roan_ring *ring, struct roan_cq *cq, u8 opcode)
 {
-	u32 steps, pending;
+	u32 steps = qp->user ? ROAN_FLUSH_SLOTS : KERNEL_SLOTS;
+	u32 pending;
 
 	roan_ring_unpark(ring);
-	for (steps = 0; steps < ROAN_FLUSH_SLOTS; steps++) {
+	while (steps--) {
 		pending = roan_ring_pending(ring);
 		if (unlikely(roan_ring_corrupt(ring, pending)))
 			roan_ring_discard(ring);

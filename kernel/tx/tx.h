@@ -119,7 +119,7 @@ void roan_request_time_end(struct roan_qp *qp, enum roan_status status, u64 now)
 
 /* ---- flush.c ---- */
 
-/* Each call flushes so many requests of a queue and defers the remainder. True: nothing is left. */
+/* Each call flushes so many requests of a program's queue and defers the remainder. True: nothing is left. */
 #define ROAN_FLUSH_SLOTS	32
 #define ROAN_FLUSH_ROUNDS	(ROAN_MAX_WR / ROAN_FLUSH_SLOTS + 1)	/* calls that flush what was posted before */
 bool roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */

@@ -36,6 +36,20 @@ void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 	set_bit(what, &item->bits);
 }
 
+void roan_qp_request_flush(struct roan_qp *qp)
+{
+	roan_defer(&qp->deferred, ROAN_DEFER_FLUSH);
+}
+
+/* No request is in progress when a case flushes. */
+void roan_complete_send(struct roan_qp *qp, u32 index, enum roan_status status, u32 vendor_err)
+{
+}
+
+void roan_complete_refused(struct roan_qp *qp)
+{
+}
+
 /* No peermem client. */
 int roan_peermem_claim(struct roan_mr *mr, u64 start)
 {
