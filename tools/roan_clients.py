@@ -225,6 +225,12 @@ def uccl_ep(d, others):
     return YES, "numa_node is %s%s" % (node, ", taken as 0" if node == "-1" else ""), "UCCL_IB_HCA=%s" % d.name
 
 
+def mori(d, others):
+    if not any(map(BDF.match, d.path.split("/"))):
+        return NO, "no PCI address in its path: the program looks for one without end", "MORI_RDMA_DEVICES=^%s" % d.name
+    return LIMITS, "backend IBVerbs only", "MORI_RDMA_DEVICES=%s" % d.name
+
+
 def pplx(d, others):
     link = os.path.join(CLASS, d.name, "device")
     if not os.path.islink(link):
@@ -353,10 +359,10 @@ def nixl(d, others):
 
 
 CLIENTS = [("NCCL 2.28.8 and newer", nccl), ("NCCL to 2.28.7, RCCL", nccl_2_28), ("NVSHMEM", nvshmem), ("UCCL", uccl_util),
-           ("UCCL collective", uccl_collective), ("UCCL EP", uccl_ep), ("pplx-garden", pplx), ("Mooncake", mooncake), ("UCX", ucx),
-           ("NIXL", nixl), ("Gloo", gloo), ("MSCCL++", mscclpp), ("libfabric", libfabric), ("SPDK", spdk), ("torchcomms", torchcomms),
-           ("k8s-rdma-shared-dev-plugin", shared_dev_plugin), ("rdma-cni", rdma_cni), ("dranet, rdmamap", dranet),
-           ("rdma-unit-test", rdma_unit_test)]
+           ("UCCL collective", uccl_collective), ("UCCL EP", uccl_ep), ("pplx-garden", pplx), ("MoRI", mori), ("Mooncake", mooncake),
+           ("UCX", ucx), ("NIXL", nixl), ("Gloo", gloo), ("MSCCL++", mscclpp), ("libfabric", libfabric), ("SPDK", spdk),
+           ("torchcomms", torchcomms), ("k8s-rdma-shared-dev-plugin", shared_dev_plugin), ("rdma-cni", rdma_cni),
+           ("dranet, rdmamap", dranet), ("rdma-unit-test", rdma_unit_test)]
 
 
 def check(name):

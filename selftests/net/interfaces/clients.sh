@@ -39,7 +39,7 @@ compared() {
 	done < <(expected "$3")
 }
 every_client_is_in_the_page() {
-	[ "$(expected 3 | wc -l)" -ge 19 ] && [ "$(expected 3 | cut -d'|' -f1)" = "$(awk 'NR > 1 { v = substr($0, 5, 26); sub(/ +$/, "", v); print v }' /tmp/clients-roan0)" ]
+	[ "$(expected 3 | wc -l)" -ge 20 ] && [ "$(expected 3 | cut -d'|' -f1)" = "$(awk 'NR > 1 { v = substr($0, 5, 26); sub(/ +$/, "", v); print v }' /tmp/clients-roan0)" ]
 }
 
 # topo_is DEVICE PATH: the file is XML, and the element of the device is at this place. NCCL requires the attributes.
