@@ -97,9 +97,26 @@ static void cq_stop_upcalls(struct roan_cq *cq)
 }
 
 /*
- * comp_handler() may queue work of the core, which polls and arms this CQ. ib_free_cq() has cancelled the work, but it
- * may be queued again; SMB Direct's server calls ib_destroy_cq(), which does not cancel it.
+ * comp_handler() may have started work or a softirq of the core, which polls and arms this CQ: when this returns, none
+ * runs. ib_free_cq() has cancelled the work, but it may be queued again; SMB Direct calls ib_destroy_cq(), which does
+ * not cancel it. irq_poll_disable() of ib_free_cq() does not wait for a softirq that has polled and is about to arm.
  */
+static void cq_wait_for_poller(struct ib_cq *cq)
+{
+	switch (cq->poll_ctx) {
+	case IB_POLL_WORKQUEUE:
+	case IB_POLL_UNBOUND_WORKQUEUE:
+		cancel_work_sync(&cq->work);
+		break;
+	case IB_POLL_SOFTIRQ:
+		if (cq->wc)		/* NULL: of ib_create_cq(), which the core does not poll */
+			synchronize_rcu();	/* a softirq is an RCU reader */
+		break;
+	case IB_POLL_DIRECT:
+		break;
+	}
+}
+
 int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct roan_cq *cq = to_roan_cq(ibcq);
@@ -108,8 +125,8 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	if (err)
 		return err;
 	cq_stop_upcalls(cq);
-	if (ibcq->poll_ctx == IB_POLL_WORKQUEUE || ibcq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
-		cancel_work_sync(&ibcq->work);
+	if (!cq->user)
+		cq_wait_for_poller(ibcq);
 	cq_put(cq);
 	wait_for_completion(&cq->released);
 	roan_ring_free(&cq->ring);

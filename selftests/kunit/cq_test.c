@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Completion queues: overflow, arming, resize, a QP or the CQ that is destroyed. Rings as such: ring_test.c. */
+#include <linux/delay.h>
 #include "fakes.h"
 
 #define SLOTS	8
@@ -190,6 +191,40 @@ static void cq_waits_for_polling_work(struct kunit *test)
 	cancel_work_sync(&cq->ib.work);
 }
 
+/* As poll_late(), but in the core's softirq, which cannot sleep. */
+static void poll_late_in_softirq(struct work_struct *work)
+{
+	struct ib_cq *cq = container_of(work, struct ib_cq, work);
+
+	local_bh_disable();
+	complete(cq->cq_context);
+	mdelay(50);
+	roan_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+	cq->cqe = 0;
+	local_bh_enable();
+}
+
+/* ib_free_cq() returns while the softirq that polled the CQ is about to arm it, on another CPU. */
+static void cq_waits_for_polling_softirq(struct kunit *test)
+{
+	DECLARE_COMPLETION_ONSTACK(running);
+	struct roan_cq *cq;
+	struct ib_wc wc;
+
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "needs a second CPU");
+	cq = new_cq(test);
+	cq->ib.cq_context = &running;
+	cq->ib.poll_ctx = IB_POLL_SOFTIRQ;
+	cq->ib.wc = &wc;
+	INIT_WORK(&cq->ib.work, poll_late_in_softirq);
+	queue_work(system_unbound_wq, &cq->ib.work);
+	wait_for_completion(&running);
+	roan_destroy_cq(&cq->ib, NULL);
+	KUNIT_EXPECT_EQ(test, cq->ib.cqe, 0);
+	cancel_work_sync(&cq->ib.work);
+}
+
 /* Two CQ rings, with 3 entries in the first. */
 static void two_cq_rings(struct kunit *test, struct roan_ring *ring, struct roan_ring *fresh)
 {
@@ -248,6 +283,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE_PARAM(cq_forgets_a_qp, first_index_gen_params),
 	KUNIT_CASE_PARAM(cq_resize_keeps_entries, first_index_gen_params),
 	KUNIT_CASE(cq_waits_for_polling_work),
+	KUNIT_CASE(cq_waits_for_polling_softirq),
 	KUNIT_CASE(cq_moves_little_by_little),
 	KUNIT_CASE(cq_moves_into_a_scribbled_ring),
 	{}
