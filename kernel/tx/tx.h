@@ -51,6 +51,11 @@ void roan_wqe_shadow_free(struct roan_sq *sq);
 size_t roan_wqe_shadow_max_bytes(const struct roan_sq *sq);	/* after init: the memory that it may grow to */
 bool roan_wqe_shadow_may_grow(const struct roan_sq *sq);
 bool roan_wqe_shadow_grow(struct roan_sq *sq);	/* sq.lock held; false: at maximum or no memory, unchanged */
+/*
+ * sq.lock held. True if an uncompleted request before @end has a local buffer in the region of @key, or if there are
+ * too many to look at all.
+ */
+bool roan_wqe_shadow_uses_key(const struct roan_sq *sq, u32 end, u32 key);
 
 /*
  * sq.lock held, before the requester handles a SACK, or a timeout with a peer that sends SACKs: memory for what they

@@ -134,7 +134,8 @@ static u32 wqe_validate(struct roan_qp *qp, struct roan_send_wqe *wqe)
 		work->ext = wr_rules[wqe->opcode].ext;
 		work->fence = wqe->flags & ROAN_SEND_FENCE;
 		/* What is sent but not acknowledged may have to be read again through the key (10.6.5). */
-		work->barrier = wqe->opcode == ROAN_WR_LOCAL_INV;
+		work->barrier = wqe->opcode == ROAN_WR_LOCAL_INV &&
+				roan_wqe_shadow_uses_key(&qp->sq, index, wqe->inv_key);
 		work->solicited = wqe->flags & ROAN_SEND_SOLICITED;
 		wqe_copy_tail(qp, wqe);
 		verr = wqe_check_length(qp, wqe, work);

@@ -10,6 +10,8 @@
 #define FIRST_SLOTS	2
 #define GROWTH_FACTOR	4
 
+#define KEY_STEPS	512	/* requests and their entries that are looked at in search of a key */
+
 static bool shadow_alloc(const struct roan_sq *sq, u32 slots, void **shadow, struct roan_tx_wqe **work, gfp_t gfp)
 {
 	*shadow = kcalloc(slots, sq->shadow_size, gfp);
@@ -79,6 +81,26 @@ bool roan_wqe_shadow_grow(struct roan_sq *sq)
 	req->work = work;
 	req->mask = slots - 1;
 	return true;
+}
+
+bool roan_wqe_shadow_uses_key(const struct roan_sq *sq, u32 end, u32 key)
+{
+	u32 steps = KEY_STEPS;
+	u32 i, n;
+
+	for (i = sq->req.retire; i != end; i++) {
+		struct roan_wqe_shadow *shadow = roan_sq_shadow(sq, i);
+		const struct roan_sge *sges = roan_wqe_sges(&shadow->wqe);
+
+		n = shadow->vendor_err || shadow->wqe.flags & ROAN_SEND_INLINE ? 0 : shadow->wqe.num_sge;
+		if (steps <= n)
+			return true;
+		steps -= n + 1;
+		while (n--)
+			if (!((sges[n].lkey ^ key) >> 8))	/* another variant is the same region */
+				return true;
+	}
+	return false;
 }
 
 void roan_sq_alloc_holes(struct roan_qp *qp)

@@ -94,10 +94,81 @@ static void grow__no_larger_than_two_windows(struct kunit *test)
 	roan_wqe_shadow_free(sq);
 }
 
+static bool uses_key(struct roan_sq *sq, u32 end, u32 key)
+{
+	bool uses;
+
+	spin_lock_bh(&sq->lock);
+	uses = roan_wqe_shadow_uses_key(sq, end, key);
+	spin_unlock_bh(&sq->lock);
+	return uses;
+}
+
+/* Each request has a buffer by key 256 times its index. */
+static void queue_with_keys(struct roan_sq *sq)
+{
+	u32 i;
+
+	fill(sq);
+	for (i = sq->req.retire; i != sq->req.tail; i++) {
+		struct roan_send_wqe *wqe = &roan_sq_shadow(sq, i)->wqe;
+
+		wqe->num_sge = 1;
+		roan_wqe_sges(wqe)->lkey = i << 8;
+	}
+}
+
+static void uses_key__of_earlier_requests_that_are_not_completed(struct kunit *test)
+{
+	struct roan_sq *sq = new_sq(test, 64, 100);
+
+	while (grow(sq))
+		;
+	queue_with_keys(sq);
+	sq->req.retire += 2;
+	KUNIT_EXPECT_FALSE(test, uses_key(sq, 110, 101 << 8));		/* completed */
+	KUNIT_EXPECT_TRUE(test, uses_key(sq, 110, 102 << 8));
+	KUNIT_EXPECT_TRUE(test, uses_key(sq, 110, 109 << 8 | 7));	/* another variant */
+	KUNIT_EXPECT_FALSE(test, uses_key(sq, 110, 110 << 8));		/* a later one */
+	roan_wqe_shadow_free(sq);
+}
+
+/* The list of a request that was refused may have any length. */
+static void uses_key__ignores_inline_data_and_refused_requests(struct kunit *test)
+{
+	struct roan_sq *sq = new_sq(test, 8, 0);
+
+	while (grow(sq))
+		;
+	queue_with_keys(sq);
+	roan_sq_shadow(sq, 1)->wqe.flags = ROAN_SEND_INLINE;
+	roan_sq_shadow(sq, 2)->vendor_err = ROAN_VERR_TOO_LONG;
+	roan_sq_shadow(sq, 2)->wqe.num_sge = 255;
+	KUNIT_EXPECT_FALSE(test, uses_key(sq, 8, 1 << 8));
+	KUNIT_EXPECT_FALSE(test, uses_key(sq, 8, 2 << 8));
+	KUNIT_EXPECT_TRUE(test, uses_key(sq, 8, 3 << 8));
+	roan_wqe_shadow_free(sq);
+}
+
+static void uses_key__if_many_are_to_be_looked_at(struct kunit *test)
+{
+	struct roan_sq *sq = new_sq(test, 2048, 0);
+
+	while (grow(sq))
+		;
+	queue_with_keys(sq);
+	KUNIT_EXPECT_FALSE(test, uses_key(sq, 256, 5000 << 8));
+	KUNIT_EXPECT_TRUE(test, uses_key(sq, 257, 5000 << 8));
+	roan_wqe_shadow_free(sq);
+}
+
 static struct kunit_case mirror_cases[] = {
 	KUNIT_CASE_PARAM(grow__work_under_way_stays, start_gen_params),
 	KUNIT_CASE(grow__no_larger_than_the_ring),
 	KUNIT_CASE(grow__no_larger_than_two_windows),
+	KUNIT_CASE(uses_key__of_earlier_requests_that_are_not_completed),
+	KUNIT_CASE(uses_key__ignores_inline_data_and_refused_requests),
+	KUNIT_CASE(uses_key__if_many_are_to_be_looked_at),
 	{}
 };
 
