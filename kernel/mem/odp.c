@@ -563,18 +563,6 @@ static int odp_check_range(u64 start, u64 length, u64 iova, int access)
 	return roan_mr_check_range(start, length, iova);
 }
 
-/* No RECV for UC and UD: they can receive into ODP memory, but drop a message whose pages are not present. */
-const struct ib_odp_caps roan_odp_caps = {
-	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
-	.per_transport_caps = {
-		.rc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV | IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
-			       IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV | IB_ODP_SUPPORT_FLUSH |
-			       IB_ODP_SUPPORT_ATOMIC_WRITE,
-		.uc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE,
-		.ud_odp_caps = IB_ODP_SUPPORT_SEND,
-	},
-};
-
 struct ib_mr *roan_odp_reg_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova, int access, struct ib_udata *udata)
 {
 	struct roan_mr *mr;

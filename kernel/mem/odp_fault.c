@@ -39,6 +39,18 @@ static const u32 max_running[ROAN_ODP_JOBS] = {
 /* Of each kind, of a user, waiting for a worker. Beyond it ibv_advise_mr() faults in itself; nothing is read ahead. */
 #define MAX_PREFETCHES	64
 
+/* No RECV for UC and UD: they can receive into ODP memory, but drop a message whose pages are not present. */
+const struct ib_odp_caps roan_odp_caps = {
+	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps = {
+		.rc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV | IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
+			       IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV | IB_ODP_SUPPORT_FLUSH |
+			       IB_ODP_SUPPORT_ATOMIC_WRITE,
+		.uc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE,
+		.ud_odp_caps = IB_ODP_SUPPORT_SEND,
+	},
+};
+
 struct odp_fault {
 	struct work_struct work;
 	struct list_head link;	/* qp->faults->list, faults->lock; empty: cancelled, or a prefetch */
