@@ -51,3 +51,12 @@ void roan_memcg_leave(struct roan_memcg_scope *scope)
 	set_active_memcg(scope->before);
 	mem_cgroup_put(scope->payer);
 }
+
+bool roan_mm_has_process(const struct mm_struct *mm)
+{
+#ifdef CONFIG_MEMCG
+	return rcu_access_pointer(mm->owner);
+#else
+	return true;
+#endif
+}

@@ -36,4 +36,10 @@ struct roan_memcg_scope {
 void roan_memcg_enter(struct roan_memcg_scope *scope, struct mm_struct *mm);
 void roan_memcg_leave(struct roan_memcg_scope *scope);
 
+/*
+ * False: all processes of @mm have exited, and only references keep its pages. New ones would be charged to no cgroup,
+ * and nothing could be killed to free them. Always true in a kernel without memory cgroups.
+ */
+bool roan_mm_has_process(const struct mm_struct *mm);
+
 #endif /* ROAN_MEM_CHARGE_H */

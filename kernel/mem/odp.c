@@ -273,13 +273,20 @@ static bool any_protected(struct mm_struct *mm, u64 va, u64 end)
 	return false;
 }
 
-/* -ENODEV once no more pages are wanted: the region is destroyed, or its device is being removed. */
+/*
+ * -ENODEV once no more pages are wanted: the region is destroyed, or its device is being removed. -EFAULT: the process
+ * has exited, and another fault that does not end keeps its address space.
+ */
 static int odp_check_stop(struct roan_odp *odp)
 {
 	int err;
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
+	if (!roan_mm_has_process(odp->mm)) {
+		WRITE_ONCE(odp->mm_gone, true);
+		return -EFAULT;
+	}
 	spin_lock_bh(&odp->lock);
 	err = !odp->dev || READ_ONCE(odp->dev->removing) ? -ENODEV : 0;
 	spin_unlock_bh(&odp->lock);

@@ -23,7 +23,7 @@ struct roan_odp {
 	u64 start;			/* user address of the region's first byte */
 	u64 length;			/* bytes */
 	struct xarray chunks;		/* odp.c; an entry stays until the last reference is dropped */
-	bool mm_gone;			/* the process has exited: mm_users is 0. READ/WRITE_ONCE */
+	bool mm_gone;			/* the process has exited. READ/WRITE_ONCE */
 };
 
 enum roan_odp_access {

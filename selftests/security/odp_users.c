@@ -11,6 +11,9 @@
  *		WRITEs the first of two pages, which alone is supplied by a userfaultfd(); prints how it ended
  *	odp_users unreadable -d DEV -f FILE
  *		WRITEs to and prefetches a page of FILE that cannot be read; prints how both ended
+ *	odp_users killed -d DEV -f FILE [-b BYTES]
+ *		a program has on-demand memory and a fault of FILE's page that never ends. It is killed; then a peer WRITEs
+ *		BYTES of its memory. Prints how that ended, and by how much the memory of all programs grew
  *	odp_users probe -d DEV [-n TIMES] [-b BYTES] [-t MS] [-r RNR_RETRIES]
  *		WRITEs and READs pages that are not present, one after the other; prints the latencies, or what failed
  *	odp_users flood -d DEV -c THREADS -t MS [-s]
@@ -215,6 +218,119 @@ static void unreadable(struct vt_dev *d, void *mem)
 	printf("WRITE: %s\n", ibv_wc_status_str(wc.status));
 	printf("prefetch: %s\n", strerror(ibv_advise_mr(d->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
 						       IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)));
+}
+
+/* ---- the user who is killed ---- */
+
+struct far_end {	/* what the other end must know */
+	uint32_t qpn[2];
+	uint32_t rkey[2];
+	uint64_t at[2];
+};
+
+static struct ibv_qp *open_qp(struct vt_dev *d, const struct vt_conn *conn)
+{
+	struct ibv_cq *cq = ibv_create_cq(d->ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(d->pd, &init) : NULL;
+
+	if (!qp || vt_qp_init(qp, conn))
+		vt_die("create_qp");
+	return qp;
+}
+
+/* Sends what the other end must know, and gets its QPs. Then both are connected. */
+static void meet(struct vt_dev *d, const struct vt_conn *conn, struct ibv_qp *qp[2], int in, int out,
+		 struct far_end *mine, struct far_end *theirs)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		mine->qpn[i] = qp[i]->qp_num;
+	if (write(out, mine, sizeof(*mine)) != sizeof(*mine) || read(in, theirs, sizeof(*theirs)) != sizeof(*theirs))
+		vt_die("pipe");
+	for (i = 0; i < 2; i++) {
+		struct vt_addr peer = { .gid = d->gid, .qpn = theirs->qpn[i], .mtu = d->mtu };
+
+		if (vt_qp_connect(d, qp[i], conn, &peer))
+			vt_die("connect");
+	}
+}
+
+static const struct vt_conn until_killed = {
+	.type = IBV_QPT_RC, .access = RIGHTS, .timeout = 16, .retry = 3, .rnr_retry = 7, .min_rnr_timer = 1,
+};
+
+static void until_killed_child(int fd, int in, int out)
+{
+	struct far_end mine = {}, theirs;
+	struct ibv_qp *qp[2];
+	struct ibv_mr *mr;
+	struct vt_dev d;
+	int i;
+
+	vt_open(&d, device, false, -1, 4096);
+	for (i = 0; i < 2; i++) {
+		void *mem = map(i ? bytes : PAGE, i ? -1 : fd);
+
+		mr = on_demand(&d, mem, i ? bytes : PAGE);
+		mine.at[i] = (uintptr_t)mem;
+		mine.rkey[i] = mr->rkey;
+		qp[i] = open_qp(&d, &until_killed);
+	}
+	meet(&d, &until_killed, qp, in, out, &mine, &theirs);
+	for (;;)
+		pause();
+}
+
+static void write_to(struct ibv_qp *qp, struct ibv_mr *here, const struct far_end *to, int which, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)here->addr, len, here->lkey };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED, .wr.rdma = { to->at[which], to->rkey[which] } }, *bad;
+
+	if (ibv_post_send(qp, &wr, &bad))
+		vt_die("post_send");
+}
+
+static void killed(int fd)
+{
+	struct far_end mine = {}, theirs;
+	struct ibv_qp *qp[2];
+	struct ibv_mr *here;
+	struct vt_dev d;
+	struct ibv_wc wc;
+	int to[2], from[2], i;
+	long before;
+	pid_t pid;
+
+	if (pipe(to) || pipe(from))
+		vt_die("pipe");
+	pid = fork();
+	if (!pid)
+		until_killed_child(fd, to[0], from[1]);
+	vt_open(&d, device, false, -1, 4096);
+	here = ibv_reg_mr(d.pd, map(bytes, -1), bytes, RIGHTS);
+	if (!here)
+		vt_die("reg_mr");
+	for (i = 0; i < 2; i++)
+		qp[i] = open_qp(&d, &until_killed);
+	meet(&d, &until_killed, qp, from[0], to[1], &mine, &theirs);
+	sleep(1);	/* the program connects its end, too */
+	write_to(qp[0], here, &theirs, 0, 64);
+	sleep(1);	/* the fault waits */
+	kill(pid, SIGKILL);
+	if (waitpid(pid, NULL, 0) != pid)
+		vt_die("waitpid");
+	before = vt_number("/proc/meminfo", "AnonPages:");
+	write_to(qp[1], here, &theirs, 1, bytes);
+	if (!vt_poll(qp[1]->send_cq, &wc, ms))
+		vt_die("no completion within %u ms", ms);
+	printf("WRITE: %s\nmemory grew by %ld KiB\n", ibv_wc_status_str(wc.status),
+	       vt_number("/proc/meminfo", "AnonPages:") - before);
 }
 
 /* ---- the user who suffers ---- */
@@ -446,6 +562,10 @@ int main(int argc, char **argv)
 		release();
 	if (uid && setresuid(uid, uid, uid))
 		vt_die("setresuid");
+	if (!strcmp(what, "killed")) {
+		killed(fd);
+		return 0;
+	}
 	vt_open(&dev, device, false, -1, 4096);
 	if (!strcmp(what, "stall"))
 		stall(&dev, map(len, fd), len);

@@ -121,6 +121,15 @@ unreadable() {
 	[ "$out" = "WRITE: remote access error
 prefetch: Bad address" ]
 }
+# What a fault would allocate now is charged to no cgroup, and no process could be killed to free it.
+nothing_more() {
+	local out
+	grep -q '^memory' /proc/cgroups || return 4
+	withhold
+	out=$(timeout -k 5 90 "$USERS" killed -d $H2DEV -f $FOLDER/file$FILE -u 1001 -b 16777216 -t 20000)
+	echo "$out"
+	grep -q '^WRITE: remote access error$' <<< "$out" && [ "$(sed -n 's/^memory grew by \(-*[0-9]*\) KiB/\1/p' <<< "$out")" -lt 4096 ]
+}
 unreclaimable() { awk '/^SUnreclaim/ { print $2 }' /proc/meminfo; }
 little_is_queued() {
 	local before grown
@@ -172,6 +181,9 @@ if [ -n "${FUSE:-}" ]; then
 else
 	ktap_skip "a page that cannot be read: the access and the prefetch fail" "no FUSE"
 fi
+
+ktap_check "a program with a fault that never ends is killed: its other pages get no memory" nothing_more
+over
 
 ktap_check "20 faults of a user never end" stalled -n 20
 ktap_check "... the device is removed" link_goes
