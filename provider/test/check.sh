@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Tests a built libroan without a device: its symbols, loading by the installed libibverbs, and on a simulated device
-# rings.c, and that a libibverbs of another release (other_release.c) is refused. The simulated device needs root, a mount
-# namespace of its own and a host without RDMA devices; otherwise both are skipped, with a message: root of an
-# unprivileged container, in which packages are often built, may not mount.
+# (uverbs.c) rings.c, and that a libibverbs of another release (other_release.c) is refused. The simulated device needs
+# root, a mount namespace of its own and a host without RDMA devices; otherwise both are skipped, with a message: root of
+# an unprivileged container, in which packages are often built, may not mount.
 # Usage: check.sh LIBRARY, with PABI (provider ABI number) and CC in the environment
 set -eu
 lib=$(realpath "$1")
@@ -39,7 +39,7 @@ echo 29185 > "$tmp/sys/class/infiniband_verbs/uverbs0/abi_version"	# 0x7201
 echo "1: CA" > "$tmp/sys/class/infiniband/roan0/node_type"
 echo "0001:0203:0405:0607" > "$tmp/sys/class/infiniband/roan0/node_guid"
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -rdynamic -I"$here/../../include/uapi" -o "$tmp/rings" \
-	"$here/rings.c" -libverbs
+	"$here/rings.c" "$here/uverbs.c" -libverbs
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -shared -fPIC -o "$tmp/other.so" "$here/other_release.c"
 export SYSFS_PATH="$tmp/sys" IBV_DRIVERS="${lib%-rdmav*}"
 on_simulated_device() {
