@@ -12,8 +12,13 @@
 
 struct roan_comp_cntr {
 	struct ibv_comp_cntr ibv;	/* first */
-	struct roan_comp_cntr_page *page;
+	struct roan_mapping *map;	/* a struct roan_comp_cntr_page */
 };
+
+static const struct roan_comp_cntr_page *page_of(struct ibv_comp_cntr *cntr)
+{
+	return (const void *)((struct roan_comp_cntr *)cntr)->map->at;
+}
 
 /* Numbers of the kernel's interface, whose installed headers may be older than rdma-core. */
 enum { OBJECT_COMP_CNTR = 19, METHOD_CREATE = 0, ATTR_CREATE_HANDLE = 0 };
@@ -51,8 +56,8 @@ struct ibv_comp_cntr *roan_create_comp_cntr(struct ibv_context *ctx, struct ibv_
 		goto err_free;
 	cntr->ibv.context = ctx;
 	cntr->ibv.handle = attrs[0].data;
-	cntr->page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, ctx->cmd_fd, desc.mmap_offset);
-	if (cntr->page != MAP_FAILED)
+	cntr->map = roan_map(ctx, sysconf(_SC_PAGESIZE), PROT_READ, desc.mmap_offset);
+	if (cntr->map)
 		return &cntr->ibv;
 	ibv_cmd_destroy_comp_cntr(&cntr->ibv);
 	errno = ENOMEM;
@@ -68,7 +73,7 @@ int roan_destroy_comp_cntr(struct ibv_comp_cntr *ibv)
 
 	if (err)
 		return err;
-	munmap(cntr->page, sysconf(_SC_PAGESIZE));
+	roan_unmap(cntr->map);
 	free(cntr);
 	return 0;
 }
@@ -76,13 +81,13 @@ int roan_destroy_comp_cntr(struct ibv_comp_cntr *ibv)
 /* Acquire: what a completed request wrote is visible to a reader that sees it counted. */
 int roan_read_comp_cntr(struct ibv_comp_cntr *ibv, uint64_t *value)
 {
-	*value = __atomic_load_n(&((struct roan_comp_cntr *)ibv)->page->completed, __ATOMIC_ACQUIRE);
+	*value = __atomic_load_n(&page_of(ibv)->completed, __ATOMIC_ACQUIRE);
 	return 0;
 }
 
 int roan_read_err_comp_cntr(struct ibv_comp_cntr *ibv, uint64_t *value)
 {
-	*value = __atomic_load_n(&((struct roan_comp_cntr *)ibv)->page->failed, __ATOMIC_ACQUIRE);
+	*value = __atomic_load_n(&page_of(ibv)->failed, __ATOMIC_ACQUIRE);
 	return 0;
 }
 

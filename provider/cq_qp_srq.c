@@ -41,7 +41,7 @@ static void wq_set_max_wr(struct roan_wq *wq, uint32_t max_wr)
 
 static int wq_map(struct roan_wq *wq, struct ibv_context *ctx, const struct roan_ring_desc *desc, uint32_t max_wr)
 {
-	int err = ring_map(&wq->ring, ctx->cmd_fd, desc);
+	int err = ring_map(&wq->ring, ctx, desc);
 
 	if (!err)
 		wq_set_max_wr(wq, max_wr);
@@ -108,7 +108,7 @@ static struct roan_cq *create_cq(struct ibv_context *ctx, int cqe, struct ibv_co
 	err = ibv_cmd_create_cq(ctx, cqe, channel, vector, &cq->vcq.cq, &cmd, sizeof(cmd), &resp, sizeof(resp));
 	if (err)
 		goto err_free;
-	err = ring_map(&cq->ring, ctx->cmd_fd, &resp.roan.cq);
+	err = ring_map(&cq->ring, ctx, &resp.roan.cq);
 	if (!err && !cq->ring.ctl)
 		err = EPROTO;
 	if (err)
@@ -352,9 +352,9 @@ static int qp_check_init(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-static int qp_map_rings(struct roan_qp *qp, int fd, const struct roan_create_qp_resp *resp)
+static int qp_map_rings(struct roan_qp *qp, struct ibv_context *ctx, const struct roan_create_qp_resp *resp)
 {
-	int err = ring_map(&qp->sq.ring, fd, &resp->sq);
+	int err = ring_map(&qp->sq.ring, ctx, &resp->sq);
 
 	if (err)
 		return err;
@@ -363,7 +363,7 @@ static int qp_map_rings(struct roan_qp *qp, int fd, const struct roan_create_qp_
 	if (resp->rq.mmap_size && resp->rq.mmap_offset == resp->sq.mmap_offset)
 		err = ring_within(&qp->rq.ring, &qp->sq.ring, &resp->rq);
 	else
-		err = ring_map(&qp->rq.ring, fd, &resp->rq);
+		err = ring_map(&qp->rq.ring, ctx, &resp->rq);
 	if (err)
 		ring_unmap(&qp->sq.ring);
 	return err;
@@ -376,7 +376,7 @@ static int qp_map_queues(struct roan_qp *qp, struct ibv_qp_init_attr_ex *attr, c
 	bool unlocked;
 	int err;
 
-	err = qp_map_rings(qp, ctx->cmd_fd, resp);
+	err = qp_map_rings(qp, ctx, resp);
 	if (err)
 		return err;
 	wq_set_max_wr(&qp->sq, cap->max_send_wr);

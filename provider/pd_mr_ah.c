@@ -334,7 +334,7 @@ static int copy_to_dm(struct ibv_dm *ibdm, uint64_t off, const void *from, size_
 		return err;
 	if (!to_roan_dm(ibdm)->map)
 		return copy_by_kernel(ibdm, off, from, len, true);
-	memcpy(to_roan_dm(ibdm)->map + off, from, len);
+	memcpy(to_roan_dm(ibdm)->map->at + off, from, len);
 	return 0;
 }
 
@@ -346,7 +346,7 @@ static int copy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t off, size_t len)
 		return err;
 	if (!to_roan_dm(ibdm)->map)
 		return copy_by_kernel(ibdm, off, to, len, false);
-	memcpy(to, to_roan_dm(ibdm)->map + off, len);
+	memcpy(to, to_roan_dm(ibdm)->map->at + off, len);
 	return 0;
 }
 
@@ -367,8 +367,8 @@ struct ibv_dm *roan_import_dm(struct ibv_context *ctx, uint32_t handle)
 	if (errno)
 		goto err_free;
 	if (desc.mmap_offset != ROAN_DM_UNMAPPED) {
-		dm->map = mmap(NULL, desc.length, PROT_READ | PROT_WRITE, MAP_SHARED, ctx->cmd_fd, desc.mmap_offset);
-		if (dm->map == MAP_FAILED)
+		dm->map = roan_map(ctx, desc.length, PROT_READ | PROT_WRITE, desc.mmap_offset);
+		if (!dm->map)
 			goto err_free;
 	}
 	dm->length = desc.length;
@@ -388,7 +388,7 @@ void roan_unimport_dm(struct ibv_dm *ibdm)
 	struct roan_dm *dm = to_roan_dm(ibdm);
 
 	if (dm->map)
-		munmap(dm->map, dm->length);
+		roan_unmap(dm->map);
 	free(dm);
 }
 

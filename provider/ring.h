@@ -11,16 +11,20 @@
 #include <stdint.h>
 #include <rdma/roan-abi.h>
 
+struct ibv_context;
+struct roan_mapping;
+
 struct ring {
 	struct roan_ring_ctl *ctl;	/* NULL: no such ring */
 	uint8_t *slots;
-	size_t map_size;		/* bytes of the mapping at @ctl; 0: the ring that owns the mapping unmaps it */
+	struct roan_mapping *map;	/* starts at @ctl; NULL: the ring that owns the mapping unmaps it */
 	uint32_t mask;			/* slot_count - 1 */
 	uint32_t slot_size;		/* bytes */
 	uint32_t index;			/* SQ, RQ, SRQ, hints: tail; CQ: head. Under the queue's lock */
 };
 
-int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc);	/* 0 or a positive errno */
+/* 0 or a positive errno */
+int ring_map(struct ring *ring, struct ibv_context *ctx, const struct roan_ring_desc *desc);
 
 /*
  * A resize. The kernel moves the queue to the new ring before the program can map it, so the address space is reserved

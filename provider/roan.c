@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Registration with libibverbs, contexts, and mapping of rings. The verbs are in the other files.
+ * Registration with libibverbs, contexts, and mapping of the kernel's memory. The verbs are in the other files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,44 @@
 #include <sys/mman.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include "roan.h"
+
+/* ---- mappings ---- */
+
+static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;	/* the lists of all contexts */
+
+struct roan_mapping *roan_map(struct ibv_context *ctx, size_t size, int prot, uint64_t offset)
+{
+	struct roan_mapping **first = &to_roan_context(ctx)->mappings;
+	struct roan_mapping *map = malloc(sizeof(*map));
+
+	if (!map)
+		return NULL;
+	map->size = size;
+	map->at = mmap(NULL, size, prot, MAP_SHARED, ctx->cmd_fd, offset);
+	if (map->at == MAP_FAILED) {
+		free(map);
+		return NULL;
+	}
+	pthread_mutex_lock(&mappings_lock);
+	map->link = first;
+	map->next = *first;
+	if (map->next)
+		map->next->link = &map->next;
+	*first = map;
+	pthread_mutex_unlock(&mappings_lock);
+	return map;
+}
+
+void roan_unmap(struct roan_mapping *map)
+{
+	pthread_mutex_lock(&mappings_lock);
+	*map->link = map->next;
+	if (map->next)
+		map->next->link = map->link;
+	pthread_mutex_unlock(&mappings_lock);
+	munmap(map->at, map->size);
+	free(map);
+}
 
 /* ---- rings ---- */
 
@@ -21,6 +59,7 @@ static bool ring_desc_valid(const struct roan_ring_desc *desc)
 	       desc->slots_offset + (uint64_t)desc->slot_size * desc->slot_count <= desc->mmap_size;
 }
 
+/* All of @ring but its mapping. */
 static void ring_set(struct ring *ring, void *ctl, uint8_t *slots, const struct roan_ring_desc *desc)
 {
 	ring->ctl = ctl;
@@ -30,27 +69,18 @@ static void ring_set(struct ring *ring, void *ctl, uint8_t *slots, const struct 
 	ring->index = ring->ctl->user.index;	/* not 0 after a resize: the kernel moved the pending entries */
 }
 
-/* @at: an address that is replaced, or NULL */
-static int ring_map_at(struct ring *ring, int fd, const struct roan_ring_desc *desc, void *at)
+int ring_map(struct ring *ring, struct ibv_context *ctx, const struct roan_ring_desc *desc)
 {
-	uint8_t *map;
-
 	memset(ring, 0, sizeof(*ring));
 	if (!desc->mmap_size)
 		return 0;
 	if (!ring_desc_valid(desc))
 		return EPROTO;
-	map = mmap(at, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, desc->mmap_offset);
-	if (map == MAP_FAILED)
+	ring->map = roan_map(ctx, desc->mmap_size, PROT_READ | PROT_WRITE, desc->mmap_offset);
+	if (!ring->map)
 		return errno;
-	ring_set(ring, map, map + desc->slots_offset, desc);
-	ring->map_size = desc->mmap_size;
+	ring_set(ring, ring->map->at, ring->map->at + desc->slots_offset, desc);
 	return 0;
-}
-
-int ring_map(struct ring *ring, int fd, const struct roan_ring_desc *desc)
-{
-	return ring_map_at(ring, fd, desc, NULL);
 }
 
 int ring_reserve(struct ring_space *space, const struct ring *ring, uint32_t slots)
@@ -75,18 +105,22 @@ void ring_release(const struct ring_space *space)
 int ring_replace(struct ring *ring, int fd, const struct roan_ring_desc *desc, const struct ring_space *space)
 {
 	bool fits = desc->mmap_size <= space->size;	/* no: a kernel whose rings are larger */
-	struct ring fresh;
-	int err;
+	uint8_t *at;
 
 	if (!fits)
 		ring_release(space);
-	err = ring_map_at(&fresh, fd, desc, fits ? space->at : NULL);
-	if (err)
-		return err;	/* the reservation, if any is left, is not released: another thread may use its addresses */
+	if (!ring_desc_valid(desc))
+		return EPROTO;
+	at = mmap(fits ? space->at : NULL, desc->mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED | (fits ? MAP_FIXED : 0),
+		  fd, desc->mmap_offset);
+	if (at == MAP_FAILED)
+		return errno;	/* the reservation, if any is left, is not released: another thread may use its addresses */
 	if (fits && desc->mmap_size < space->size)
-		munmap((uint8_t *)space->at + desc->mmap_size, space->size - desc->mmap_size);
-	ring_unmap(ring);
-	*ring = fresh;
+		munmap(at + desc->mmap_size, space->size - desc->mmap_size);
+	munmap(ring->map->at, ring->map->size);
+	ring->map->at = at;
+	ring->map->size = desc->mmap_size;
+	ring_set(ring, at, at + desc->slots_offset, desc);
 	return 0;
 }
 
@@ -95,7 +129,7 @@ int ring_within(struct ring *ring, const struct ring *first, const struct roan_r
 	uint8_t *slots = (uint8_t *)first->ctl + desc->slots_offset;
 
 	memset(ring, 0, sizeof(*ring));
-	if (!ring_desc_valid(desc) || desc->mmap_size != first->map_size)
+	if (!ring_desc_valid(desc) || desc->mmap_size != first->map->size)
 		return EPROTO;
 	ring_set(ring, slots - sizeof(struct roan_ring_ctl), slots, desc);
 	return 0;
@@ -103,8 +137,8 @@ int ring_within(struct ring *ring, const struct ring *first, const struct roan_r
 
 void ring_unmap(struct ring *ring)
 {
-	if (ring->map_size)
-		munmap(ring->ctl, ring->map_size);
+	if (ring->map)
+		roan_unmap(ring->map);
 	memset(ring, 0, sizeof(*ring));
 }
 
@@ -148,11 +182,16 @@ int roan_ioctl_destroy(struct ibv_context *ctx, uint16_t object, uint16_t method
 
 /* ---- contexts ---- */
 
+/*
+ * A mapping of an object that is not destroyed has a reference to the context's file. While there is one the kernel
+ * does not end the context: its QPs stay connected, its memory regions registered, and its rings charged.
+ */
 static void free_context(struct ibv_context *ctx)
 {
 	struct roan_context *roan = to_roan_context(ctx);
 
-	ring_unmap(&roan->db_hints.ring);
+	while (roan->mappings)
+		roan_unmap(roan->mappings);
 	verbs_uninit_context(&roan->vctx);
 	free(roan);
 }
@@ -255,7 +294,7 @@ static int get_context(struct roan_context *roan)
 #endif
 	roan_lock_init(&roan->db_hints.lock, roan->single_threaded);	/* all thread domains share the ring */
 	roan->qp_handles = resp.roan.features & ROAN_FEATURE_QP_HANDLE;
-	return err ?: ring_map(&roan->db_hints.ring, roan->vctx.context.cmd_fd, &resp.roan.db_hints);
+	return err ?: ring_map(&roan->db_hints.ring, &roan->vctx.context, &resp.roan.db_hints);
 }
 
 #define KNOWN_FEATURES	(ROAN_FEATURE_ONE_MAPPING | ROAN_FEATURE_QP_HANDLE)

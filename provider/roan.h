@@ -50,9 +50,21 @@ struct roan_db_hints {
 	uint32_t rung_index;		/* a doorbell covers all hints below this index; atomic, without @lock */
 };
 
+/*
+ * Memory of the kernel that is mapped: a ring, device memory or a counter. Not part of an object's struct, which may be
+ * the program's memory (roan_pd.alloc): a closed context does not depend on it.
+ */
+struct roan_mapping {
+	struct roan_mapping *next;	/* of the same context */
+	struct roan_mapping **link;	/* what points to this one */
+	uint8_t *at;
+	size_t size;			/* bytes */
+};
+
 struct roan_context {
 	struct verbs_context vctx;
 	struct roan_db_hints db_hints;
+	struct roan_mapping *mappings;	/* list; roan.c has its lock */
 	bool single_threaded;		/* environment variable ROAN_SINGLE_THREADED */
 	bool one_cpu;			/* the machine has one CPU: an empty poll yields it */
 	bool qp_handles;		/* the kernel knows ROAN_FEATURE_QP_HANDLE */
@@ -79,7 +91,7 @@ struct roan_pd {
 
 struct roan_dm {
 	struct ibv_dm ibv;
-	uint8_t *map;			/* NULL: not mappable, copied by ROAN_METHOD_DM_COPY */
+	struct roan_mapping *map;	/* NULL: not mappable, copied by ROAN_METHOD_DM_COPY */
 	uint64_t length;		/* bytes, as allocated */
 };
 
@@ -209,6 +221,9 @@ static inline struct roan_qp *to_roan_qp_ex(struct ibv_qp_ex *qp)
 #define ROAN_RESP(core, resp)	struct { struct core core; struct resp roan; }
 
 /* ---- roan.c ---- */
+/* Maps @size bytes of the kernel, until roan_unmap() or the end of the context. NULL: errno is set. */
+struct roan_mapping *roan_map(struct ibv_context *ctx, size_t size, int prot, uint64_t offset);
+void roan_unmap(struct roan_mapping *map);
 int roan_ioctl(struct ibv_context *ctx, uint16_t object, uint16_t method, struct ib_uverbs_attr *attrs, uint16_t n);
 /* The error of an ioctl, but EOPNOTSUPP if the kernel does not know the object or the method. */
 static inline int roan_or_unsupported(int err)

@@ -377,6 +377,34 @@ static void bind_mw__refused_at_once(struct ibv_pd *pd, struct ibv_qp *qp, uint8
 	EXPECT(ibv_dereg_mr(plain) == 0);
 }
 
+extern bool verbs_allow_disassociate_destroy;	/* of libibverbs, from the environment variable */
+
+/* A destroy that failed leaves its object as it was. ibv_close_device() ends all of the context, as with adapters. */
+static void close_device__unmaps_what_is_left(struct ibv_device *device, struct ibv_qp_init_attr_ex *qp_attr)
+{
+	struct ibv_alloc_dm_attr dm_attr = { .length = 4096 };
+	struct ibv_context *ctx = ibv_open_device(device);
+	struct ibv_cq *cq = ctx ? ibv_create_cq(ctx, SLOTS, NULL, NULL, 0) : NULL;
+	struct ibv_qp *qp[2];
+	struct ibv_dm *dm;
+
+	need(cq, "context or CQ");
+	dm_mappable = true;
+	dm = ibv_alloc_dm(ctx, &dm_attr);
+	qp_attr->pd = ibv_alloc_pd(ctx);
+	qp_attr->send_cq = qp_attr->recv_cq = cq;
+	qp[0] = ibv_create_qp_ex(ctx, qp_attr);
+	qp[1] = ibv_create_qp_ex(ctx, qp_attr);
+	need(dm && qp[0] && qp[1], "device memory or QPs");
+	EXPECT(ibv_resize_cq(cq, 2 * SLOTS) == 0 && mapped == 5);
+	EXPECT(ibv_destroy_qp(qp[0]) == 0 && mapped == 4);
+	removed = true;
+	verbs_allow_disassociate_destroy = false;
+	EXPECT(ibv_destroy_qp(qp[1]) == EIO && ibv_destroy_cq(cq) == EIO && ibv_free_dm(dm) == EIO);
+	EXPECT(mapped == 4);	/* the program may try again */
+	EXPECT(ibv_close_device(ctx) == 0 && mapped == 0);
+}
+
 int main(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
@@ -439,7 +467,8 @@ int main(void)
 	resize_cq__without_address_space(ibv_cq_ex_to_cq(unlocked_cq), unlocked_ring);
 	EXPECT(ibv_destroy_cq(ibv_cq_ex_to_cq(unlocked_cq)) == 0);
 	EXPECT(ibv_dealloc_pd(qp_attr.pd) == 0);
-	EXPECT(ibv_close_device(ctx) == 0);
+	EXPECT(mapped == 1 && ibv_close_device(ctx) == 0 && mapped == 0);
+	close_device__unmaps_what_is_left(list[0], &qp_attr);
 	ibv_free_device_list(list);
 	printf(failures ? "FAIL\n" : "ok rings\n");
 	return failures != 0;

@@ -11,7 +11,8 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include "uverbs.h"
 
-uint8_t *rings[17];
+uint8_t *rings[24];
+int mapped;
 unsigned int num_rings;
 unsigned int doorbells, rung_for;
 bool one_mapping;
@@ -19,6 +20,7 @@ bool no_space, no_space_after_resize;
 unsigned int resizes;
 uint64_t features_in_effect;
 bool removed;
+bool dm_mappable;
 
 static struct roan_ring_desc new_ring(uint32_t slot_size)
 {
@@ -58,7 +60,20 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
 	map = (void *)syscall(SYS_mmap, addr, len, prot, flags | MAP_ANONYMOUS, -1, 0);
 	rings[off / RING_SIZE] = map;
+	mapped++;
 	return map;
+}
+
+int munmap(void *addr, size_t len)
+{
+	unsigned int i;
+
+	for (i = 1; i <= num_rings; i++)
+		if (rings[i] == addr) {
+			rings[i] = NULL;
+			mapped--;
+		}
+	return syscall(SYS_munmap, addr, len);
 }
 
 /* The only legacy command here is the resize of a CQ. */
@@ -74,7 +89,9 @@ static void resize(struct roan_create_cq_resp *out)
 static void fill_response(const struct ib_uverbs_ioctl_hdr *hdr, void *out)
 {
 	if (hdr->object_id == UVERBS_OBJECT_DM && hdr->method_id == ROAN_METHOD_DM_MAP)
-		*(struct roan_dm_desc *)out = (struct roan_dm_desc) { ROAN_DM_UNMAPPED, 4096 };
+		*(struct roan_dm_desc *)out = (struct roan_dm_desc) {
+			dm_mappable ? new_ring(0).mmap_offset : ROAN_DM_UNMAPPED, 4096,
+		};
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_INVOKE_WRITE)
 		resize(out);
 	if (hdr->object_id == UVERBS_OBJECT_DEVICE && hdr->method_id == UVERBS_METHOD_GET_CONTEXT)
@@ -106,7 +123,7 @@ int ioctl(int fd, unsigned long request, ...)
 		errno = EINVAL;
 		return -1;
 	}
-	if (removed && hdr->object_id == UVERBS_OBJECT_DM) {
+	if (removed && hdr->object_id != UVERBS_OBJECT_DEVICE) {
 		errno = EIO;
 		return -1;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sharing: threads that post to one QP and poll one CQ without a lock of their own, and a child process with a copy of
- * registered memory. No request may complete twice, get lost or use the wrong memory.
+ * Sharing: threads that post to one QP and poll one CQ without a lock of their own, a child process with a copy of
+ * registered memory, and two contexts of which one is closed. No request may complete twice, get lost or use the wrong
+ * memory.
  */
 #include "features.h"
 
@@ -10,6 +11,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -331,6 +334,66 @@ static void arming_while_resizing(struct vt_dev *d)
 	pair_close(&p);
 }
 
+/* True if `rdma res` lists the QP. */
+static bool listed(struct vt_dev *d, uint32_t qpn)
+{
+	char command[128], line[256];
+	bool any;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "rdma res show qp link %s/1 lqpn %u", ibv_get_device_name(d->ctx->device),
+		 qpn);
+	f = popen(command, "r");
+	if (!f)
+		vt_die("popen: %s", strerror(errno));
+	any = fgets(line, sizeof(line), f);
+	if (pclose(f))
+		vt_die("%s", command);
+	return any;
+}
+
+/* A program may close a context and free the memory that it registered there, without destroying anything before. */
+static void context_closed(struct vt_dev *d)
+{
+	const struct vt_conn c = { .type = IBV_QPT_RC, .access = RIGHTS, .timeout = 14, .retry = 7 };
+	struct vt_dev closed = *d;
+	struct ibv_send_wr wr;
+	enum ibv_wc_status got;
+	struct pair here, there;
+	struct ibv_sge sge;
+	uint32_t qpn;
+	int i, err;
+
+	closed.ctx = ibv_open_device(d->ctx->device);
+	closed.pd = closed.ctx ? ibv_alloc_pd(closed.ctx) : NULL;
+	if (!closed.pd)
+		vt_die("a second context: %s", strerror(errno));
+	pair_create(&here, d, IBV_QPT_RC, 16);
+	pair_create(&there, &closed, IBV_QPT_RC, 16);
+	qpn = there.qp[0]->qp_num;
+	for (i = 0; i < 2; i++) {
+		struct vt_addr addr = { .gid = d->gid, .mtu = d->mtu, .qpn = i ? here.qp[0]->qp_num : qpn };
+		struct ibv_qp *qp = i ? there.qp[0] : here.qp[0];
+
+		if (vt_qp_init(qp, &c) || vt_qp_connect(d, qp, &c, &addr))
+			vt_die("connect");
+	}
+	sge = sge_at(&here, 0, 8);
+	wr = (struct ibv_send_wr) {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)there.buf, there.mr->rkey },
+	};
+	err = post(&here, 0, wr) || status_of(here.scq[0], 20000) != IBV_WC_SUCCESS || !listed(d, qpn);
+	err = err || ibv_close_device(closed.ctx);
+	vt_ok(!err && !listed(d, qpn), "a context is closed with all its objects: its QP is gone");
+	err = err || post(&here, 0, wr);
+	got = status_of(here.scq[0], 20000);
+	vt_ok(!err && got == IBV_WC_RETRY_EXC_ERR, "a WRITE to its memory: retry exceeded (%s)",
+	      ibv_wc_status_str(got));
+	free(there.buf);
+	pair_close(&here);
+}
+
 void test_share(struct vt_dev *d)
 {
 	arming_while_resizing(d);
@@ -339,4 +402,5 @@ void test_share(struct vt_dev *d)
 	cq_hints(d);
 	threads(d);
 	child(d);
+	context_closed(d);
 }
