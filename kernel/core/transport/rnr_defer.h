@@ -7,13 +7,14 @@
  *			page fault has taken so far, so that few are needed and few packets are sent in vain.
  *
  * The first phase ends at the first of
- *	50 ms		usually less than an ACK timeout (4.096 us * 2^14 is 67 ms).
+ *	40 ms		usually less than an ACK timeout (4.096 us * 2^14 is 67 ms), and than three of code 12: 50 ms,
+ *			or 44 to 48 ms from rdma_rxe, whose timer is in jiffies.
  *	3 timeouts	duplicates with the time of a short ACK timeout between them: the requester may have few
  *			retries. Most copies and repairs come sooner, and the intervals of probes double (4, 8,
  *			16 ms), so that probes alone are two. With an ACK timeout of 4.2 ms (code 10) that is after
  *			12.6 ms, and three retries are enough.
  *	7 duplicates	whatever is between them: no requester has more retries, and one with an even shorter timeout
- *			(rdma_rxe: 1 ms) needs an answer to the last one. Probes and repairs cause no more in 50 ms.
+ *			(rdma_rxe: 1 ms) needs an answer to the last one. Probes and repairs cause no more in 40 ms.
  */
 #ifndef ROAN_RNR_DEFER_H
 #define ROAN_RNR_DEFER_H
@@ -21,11 +22,11 @@
 #include "core/core_env.h"
 #include "core/transport/wire.h"
 
-#define ROAN_RNR_GRACE_NS	50000000ull
+#define ROAN_RNR_GRACE_NS	40000000ull
 #define ROAN_RNR_GRACE_TIMEOUTS	2
 #define ROAN_RNR_GRACE_DUPS	6
 
-/* Of rdma_rxe with HZ=250: 4 ms. Codes 1 to 11: 4.2 and 8.4 ms. Of code 12, 16.8 ms, the third one is after 50 ms. */
+/* Of rdma_rxe with HZ=250: 4 ms. Codes 1 to 11: 4.2 and 8.4 ms. */
 #define ROAN_RNR_TIMEOUT_MIN_NS	3500000ull
 #define ROAN_RNR_TIMEOUT_MAX_NS	12000000ull
 

@@ -43,7 +43,7 @@ static void defer_rnr__once_per_duplicate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, take(f, remainder_of_600()), ROAN_V_DUPLICATE);
 		KUNIT_EXPECT_TRUE(test, roan_responder_defer_rnr(&f->r, now, &f->a));
 		KUNIT_EXPECT_EQ(test, f->a.opcode, 0x11);
-		KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_RNR | (i ? 26 : 24));	/* 81.92 and 40.96 ms */
+		KUNIT_EXPECT_EQ(test, f->a.syndrome, ROAN_AETH_RNR | (i ? 25 : 23));	/* 61.44 and 30.72 ms */
 		KUNIT_EXPECT_EQ(test, f->a.psn, psn_add(PSN0, 1));
 		KUNIT_EXPECT_FALSE(test, roan_responder_defer_rnr(&f->r, now, &f->a));
 	}
@@ -113,7 +113,8 @@ static void defer_rnr__at_the_third_short_timeout(struct kunit *test)
 {
 	static const u32 code_10[] = { 4200, 8400, 12600 }, code_11[] = { 8400, 16800, 25200 };
 	static const u32 rto[] = { 4000, 4200, 8400, 12600 }, copies[] = { 4200, 4300, 8400, 8500, 12600 };
-	static const u32 one_lost[] = { 4200, 12600, 16800 }, late[] = { 30000, 34200, 38400, 42600 };
+	static const u32 one_lost[] = { 4200, 12600, 16800 }, late[] = { 25000, 29200, 33400, 37600 };
+	static const u32 code_12[] = { 16800, 33600, 50300 }, code_12_of_rxe[] = { 14000, 30000, 46000 };
 
 	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, code_10, ARRAY_SIZE(code_10)));
 	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, code_11, ARRAY_SIZE(code_11)));
@@ -121,6 +122,8 @@ static void defer_rnr__at_the_third_short_timeout(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, copies, ARRAY_SIZE(copies)));
 	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, one_lost, ARRAY_SIZE(one_lost)));
 	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, late, ARRAY_SIZE(late)));
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, code_12, ARRAY_SIZE(code_12)));
+	KUNIT_EXPECT_TRUE(test, only_last_is_answered(test, code_12_of_rxe, ARRAY_SIZE(code_12_of_rxe)));
 }
 
 /* Repairs and probes use no retry. Probes come at intervals that double. An RNR NAK would come too early. */
