@@ -280,8 +280,9 @@ static bool tx_send_wqes(struct roan_qp *qp, struct roan_train *train, u32 *budg
 	while (*budget && !roan_tx_budget_exhausted_after(train)) {
 		switch (roan_requester_next(req, now, &desc)) {
 		case ROAN_NEXT_PACKET:
-			train->round.blocked = train->tx_counted && roan_gso_inflight_full(train);
-			train->round.blocked |= tx_stops(qp, train);
+			/* After a drop nothing is handed over: what is built is taken back, too. */
+			train->round.blocked = tx_stops(qp, train) ||
+					       (train->tx_counted && roan_gso_inflight_full(train));
 			if (train->round.blocked)
 				return true;
 			if (unlikely(train->pfc_enabled) && tx_pfc_blocked(qp, train, &desc))

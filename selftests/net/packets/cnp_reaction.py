@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """cnp_reaction.py: the effect of a CNP or a rate cap on its QP, as shown by netlink and traced, and which packets it
-does not delay.
+does not delay. What becomes of packets that this host drops.
 
 Runs in namespace h2 (packets.sh) with the functions of packets.py. The link speed is the veth's, 10 Gb/s.
 
     h1: v1 (no device, this socket) ======== v2 roan2 :h2
 """
+import json
 import os
 import re
 import subprocess
@@ -51,8 +52,8 @@ def traced(pattern):
         return re.findall(pattern, f.read())
 
 
-def send(v, qp):
-    qp.post_send(SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[SGE(v.mr.buf, MTU, v.mr.lkey)]))
+def send(v, qp, length=MTU):
+    qp.post_send(SendWR(opcode=e.IBV_WR_SEND, num_sge=1, sg=[SGE(v.mr.buf, length, v.mr.lkey)]))
 
 
 def marked(v, qp, psn):
@@ -188,6 +189,42 @@ def of_the_connection(v):
     result([op for op, _ in got] == [ACK], "a CNP that was pending at RESET is not sent to the next peer", f"{got}")
 
 
+def tc(*words):
+    return subprocess.run(["tc", *words], check=True, capture_output=True).stdout
+
+
+def drop(*match):
+    """What matches is dropped on its way to v2."""
+    tc("filter", "add", "dev", "v2", "egress", "protocol", "ip", "u32", *match, "action", "drop")
+
+
+def until_dropped(v, n):
+    """Until the device has counted so many skbs."""
+    end = time.monotonic() + 20
+    while v.counters()["tx_dropped"] < n and time.monotonic() < end:
+        pass
+
+
+def nothing_after_a_drop(v):
+    """The first packet uses up the bucket, and the second one waits in it. A rule drops a short one. The next one would exceed
+    what may wait in this host."""
+    qp = v.connected(e.IBV_QPT_RC, timeout=0, mtu=e.IBV_MTU_4096)
+    tc("qdisc", "add", "dev", "v2", "clsact")   # first: it empties the other one
+    tc("qdisc", "replace", "dev", "v2", "root", "handle", "1:", "tbf", "rate", "1kbit", "burst", "5000", "limit", "1m")
+    send(v, qp, 4096)
+    send(v, qp, 4096)
+    drop("match", "ip", "protocol", "17", "0xff", "match", "u16", "0", "0xff00", "at", "2")
+    before = v.counters()["tx_dropped"]
+    for length in 16, 4096, 4096:
+        send(v, qp, length)
+    until_dropped(v, before + 5)
+    waits = [q["backlog"] for q in json.loads(tc("-j", "-s", "qdisc", "show", "dev", "v2")) if q["kind"] == "tbf"]
+    tc("qdisc", "del", "dev", "v2", "clsact")
+    qp.close()
+    tc("qdisc", "del", "dev", "v2", "root")
+    result(len(waits) == 1 and 4096 < waits[0] < 8192, "what this host drops is not overtaken by the packets after it", f"{waits} bytes wait")
+
+
 def main():
     v = p.Victim(p.Wire())
     for _ in range(20):
@@ -204,6 +241,7 @@ def main():
     names_the_path(v)
     of_the_marked_datagram(v)
     of_the_connection(v)
+    nothing_after_a_drop(v)
     os._exit(plan())
 
 

@@ -67,13 +67,13 @@ class Victim:
     def ud_qp(self):
         return self.qp(e.IBV_QPT_UD)
 
-    def connected(self, kind, family=4, rts=True, timeout=14, static_rate=0, reads=4, label=0):
+    def connected(self, kind, family=4, rts=True, timeout=14, static_rate=0, reads=4, label=0, mtu=e.IBV_MTU_1024):
         qp = self.qp(kind)
         gr = GlobalRoute(dgid=GID(gid_of(H1[family]).exploded), sgid_index=gid_index(DEV, H2[family]))
         gr.flow_label = label
         attr = QPAttr(port_num=1)
         attr.ah_attr = AHAttr(gr=gr, is_global=1, port_num=1, static_rate=static_rate)
-        attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = PEER_QPN, PSN, 1, e.IBV_MTU_1024
+        attr.dest_qp_num, attr.rq_psn, attr.sq_psn, attr.path_mtu = PEER_QPN, PSN, 1, mtu
         attr.max_dest_rd_atomic = attr.max_rd_atomic = reads
         attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, timeout, 1, 1
         if kind == e.IBV_QPT_RC:
