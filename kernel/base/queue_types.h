@@ -113,6 +113,7 @@ struct roan_sq {
 	struct hrtimer timer;	/* soft; runs roan_requester_timer(), and queues at @kick_at */
 	/* Values of the requester's counters that are already added to the device's counters. */
 	u32 seen_resent, seen_timeouts, seen_rto, seen_seq_naks, seen_rnr_naks, seen_implied, seen_stale;
+	u32 dropped_since;	/* 2^20 ns: this host has dropped all skbs since then; valid if @n_dropped */
 	u64 timed_since;	/* ns: one request at a time is timed, request_time.c; 0: none is */
 };
 

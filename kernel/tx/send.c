@@ -413,6 +413,8 @@ static void tx_dropped(struct roan_qp *qp, struct roan_train *train, u64 now)
 	else
 		roan_gso_xmit(train);
 	roan_tx_inflight_dropped(qp, ROAN_QUEUE_SQ);
+	if (train->sent || !qp->sq.n_dropped)
+		qp->sq.dropped_since = now >> 20;
 	if (train->sent)	/* a part fits: the wait is half as long */
 		qp->sq.n_dropped -= min_t(u8, qp->sq.n_dropped, 2);
 	roan_sq_resume_at(qp, now + roan_dropped_wait_ns(&qp->sq.n_dropped));
@@ -428,7 +430,8 @@ static bool tx_end_round(struct roan_qp *qp, struct roan_train *train, u64 now)
 		tx_dropped(qp, train, now);
 		return false;
 	}
-	if (unlikely(qp->sq.n_dropped) && train->sent)
+	/* Without outstanding packets: a copy was dropped, and the peer has answered the original. */
+	if (unlikely(qp->sq.n_dropped) && (train->sent || !roan_requester_outstanding(&qp->sq.req)))
 		qp->sq.n_dropped = 0;
 	return true;
 }

@@ -12,6 +12,11 @@
 
 #define DROPPED_MIN_WAIT_NS	(125 * NSEC_PER_USEC)	/* after the first round in which an skb was dropped, */
 #define DROPPED_MAX_DOUBLED	6			/* doubled for each further one, up to 8 ms */
+/*
+ * 2^20 ns: about four seconds. QPs that share a full queue try again at random times: if N of them wait, and D skbs
+ * leave it in a second, it takes no skb of a QP in four seconds with a probability of exp(-4 * D / N).
+ */
+#define DROPPED_MAX_EXCLUDED	4096
 
 /*
  * Sets the timer to the requester's deadline, or to what else it is to run if that is earlier. A timer set to an
@@ -107,11 +112,24 @@ static bool tx_rate_blocked(const struct roan_qp *qp)
 }
 
 /*
+ * Returns true if a full queue of this host drops the packets to which the peer is to answer: as far as is known, it
+ * was not asked for an answer to others. Not for ever: a rule of tc that drops all ends the connection.
+ */
+static bool tx_is_dropped(const struct roan_qp *qp, u64 now)
+	__must_hold(&qp->sq.lock)
+{
+	const struct roan_sq *sq = &qp->sq;
+
+	return unlikely(sq->n_dropped) && sq->req.since_ackreq >= psn_diff(sq->req.next_psn, sq->req.una_psn) &&
+	       (u32)(now >> 20) - sq->dropped_since < DROPPED_MAX_EXCLUDED;
+}
+
+/*
  * The ACK timer must not count local delay. It starts when the QP's last skb has been freed by the stack
  * (flow/tx_inflight.c runs the queue then). It also restarts while a READ response waits for a page fault
- * (sq.rx_fault_wait), while the payload of a retransmission waits for one, and while the pacer blocks the
- * retransmission. The wait for a packet that was overtaken is none for an answer: its begin is the arrival of a later
- * packet.
+ * (sq.rx_fault_wait), while the payload of a retransmission waits for one, while the pacer blocks the retransmission,
+ * and while this host drops what the peer is to answer. The wait for a packet that was overtaken is none for an answer:
+ * its begin is the arrival of a later packet.
  */
 static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 	__must_hold(&qp->sq.lock)
@@ -122,9 +140,9 @@ static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 		return;
 	/* First, as the time is that of the last skb only if none is left. */
 	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
-	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req))
+	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req) || tx_is_dropped(qp, now))
 		roan_requester_restart_timer(&qp->sq.req, now);
-	else if (!qp->sq.n_dropped)	/* what is dropped never leaves: a rule that drops all ends the connection */
+	else if (!qp->sq.n_dropped)	/* what is dropped is freed at once */
 		roan_requester_restart_timer(&qp->sq.req, tx_rate_blocked(qp) ? now :
 					     READ_ONCE(qp->ref->tx_inflight.last_free_ns));
 }

@@ -94,6 +94,8 @@ AGAIN=100 ktap_check "READ responses wait above a slow qdisc" through ib_read_bw
 slow 300k
 NEEDED=$((QPS * 8 * 16))
 ktap_check "WRITEs of $QPS QPs share a qdisc that is too small for an skb of each" overflows 700 ib_write_bw -q $QPS -s 65536 -n 8
+# Code 10: eight times 4.2 ms. Each QP waits longer than that until its turn comes.
+ktap_check "they do with a short ACK timeout" overflows 700 ib_write_bw -q $QPS -s 65536 -n 8 -u 10
 slow 100k
 NEEDED=$((16 * 8 * 16))
 ktap_check "READ responses share one that is too small for them" overflows 300 ib_read_bw -q 16 -s 65536 -n 8
