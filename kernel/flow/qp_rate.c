@@ -466,6 +466,15 @@ bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, st
 	return true;
 }
 
+void roan_rate_unsent(struct roan_limiter *l, u32 bytes)
+{
+	lockdep_assert_held(&l->qp->sq.lock);
+	spin_lock(&l->lock);
+	roan_pacer_unsent(&l->pacer, bytes);
+	clear_bit(ROAN_QUEUE_SQ, &l->blocked_mask);
+	spin_unlock(&l->lock);
+}
+
 bool roan_rate_admit_response(struct roan_qp *qp, struct roan_tx_round *round, const struct roan_response *answer)
 {
 	const struct roan_opcode *info = roan_opcode(answer->opcode);

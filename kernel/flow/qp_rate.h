@@ -96,6 +96,11 @@ void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from, u16 spor
  * the next ACK will. Sets @desc->ackreq if no further packet may follow soon. sq.lock held.
  */
 bool roan_rate_admit_request(struct roan_qp *qp, struct roan_tx_round *round, struct roan_tx_desc *desc);
+/*
+ * This host has dropped @bytes of the wire bytes admitted: the pacer admits them again. The send queue does not wait
+ * for the pacer: the caller runs it again. sq.lock held.
+ */
+void roan_rate_unsent(struct roan_limiter *l, u32 bytes);
 /* ns: an ACK must not leave before, so that it does not overtake READ responses in fq; 0: at once. rq.lock held */
 u64 roan_rate_ack_edt(struct roan_limiter *l);
 /* The same as roan_rate_admit_request() for a READ response; no window, no AckReq. rq.lock held */

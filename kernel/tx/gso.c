@@ -330,13 +330,21 @@ static void gso_finish_udp(struct roan_train *t, struct udphdr *udp, bool ipv6)
 	skb_shinfo(skb)->gso_segs = t->n;
 }
 
+static void gso_count_unsent(struct roan_train *t)
+{
+	t->unsent_bytes += t->bytes + t->n * t->round.wire_overhead;
+}
+
 /* NET_XMIT_CN: an skb of this flow was dropped, perhaps an earlier one. */
 static void gso_note_drop(struct roan_train *t, int err)
 {
 	if (!t->dropped)
 		t->dropped_psn = t->first_psn;
 	t->dropped = true;
-	t->keeps_psns |= err != NET_XMIT_DROP;
+	if (err == NET_XMIT_DROP)
+		gso_count_unsent(t);
+	else
+		t->keeps_psns = true;
 }
 
 void roan_gso_xmit(struct roan_train *t)
@@ -383,6 +391,7 @@ void roan_gso_discard(struct roan_train *t)
 {
 	roan_key_drop();
 	gso_commit_frags(t);
+	gso_count_unsent(t);
 	kfree_skb(t->skb);
 	t->skb = NULL;
 	t->n = 0;

@@ -51,6 +51,7 @@ struct roan_train {
 	u64 edt_ns;		/* ns: earliest departure time of packets being built, for the fq qdisc; 0: none */
 	u32 first_psn;		/* of @skb; only if @pkt is used */
 	u32 dropped_psn;	/* likewise, if @dropped: of the first skb dropped */
+	u32 unsent_bytes;	/* on the wire, of packets that this host has dropped, or that were discarded */
 	bool sent;		/* this host has taken an skb of the round */
 	bool dropped;		/* ... or dropped one, as a queue was full */
 	bool keeps_psns;	/* all count as sent: a repair is among them, or an earlier skb was dropped */

@@ -412,6 +412,8 @@ static void tx_dropped(struct roan_qp *qp, struct roan_train *train, u64 now)
 		roan_gso_discard(train);
 	else
 		roan_gso_xmit(train);
+	if (unlikely(train->round.limiter))
+		roan_rate_unsent(train->round.limiter, train->unsent_bytes);
 	roan_tx_inflight_dropped(qp, ROAN_QUEUE_SQ);
 	if (train->sent || !qp->sq.n_dropped)
 		qp->sq.dropped_since = now >> 20;

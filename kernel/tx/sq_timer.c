@@ -140,11 +140,11 @@ static void tx_exclude_local_delay(struct roan_qp *qp, u64 now)
 		return;
 	/* First, as the time is that of the last skb only if none is left. */
 	qp->sq.ack_timer_stopped |= roan_tx_inflight_arm(qp, ROAN_QUEUE_SQ, 1);
-	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req) || tx_is_dropped(qp, now))
+	if (qp->sq.rx_fault_wait || roan_requester_repair_is_held(&qp->sq.req) || tx_is_dropped(qp, now) ||
+	    tx_rate_blocked(qp))
 		roan_requester_restart_timer(&qp->sq.req, now);
 	else if (!qp->sq.n_dropped)	/* what is dropped is freed at once */
-		roan_requester_restart_timer(&qp->sq.req, tx_rate_blocked(qp) ? now :
-					     READ_ONCE(qp->ref->tx_inflight.last_free_ns));
+		roan_requester_restart_timer(&qp->sq.req, READ_ONCE(qp->ref->tx_inflight.last_free_ns));
 }
 
 /* Usually nothing is due: the ACK came long before. */

@@ -74,6 +74,12 @@ u64 roan_pacer_when_early(const struct roan_pacer *p)
 	return p->rate ? __roan_pacer_when(p) - pacer_lead(p) / 2 : 0;
 }
 
+void roan_pacer_unsent(struct roan_pacer *p, u32 bytes)
+{
+	if (p->rate)
+		p->credit = min(p->credit + pacer_cost(bytes), pacer_cost(p->quantum));
+}
+
 u64 __roan_pacer_when(const struct roan_pacer *p)
 {
 	return p->credit < 0 ? p->credit_ns + DIV_ROUND_UP((u64)-p->credit, p->rate) : p->credit_ns;

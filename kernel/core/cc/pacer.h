@@ -78,4 +78,7 @@ static inline void roan_pacer_sent(struct roan_pacer *p, u32 bytes)
 		p->credit -= (s64)bytes * 8 * NSEC_PER_SEC;
 }
 
+/* @bytes of those sent did not leave this host: they cost nothing. */
+void roan_pacer_unsent(struct roan_pacer *p, u32 bytes);
+
 #endif /* ROAN_PACER_H */

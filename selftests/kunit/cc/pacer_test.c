@@ -55,6 +55,24 @@ static void allow__after_what_was_sent_is_paid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + 9000);
 }
 
+/* What did not leave costs nothing, and is no credit beyond the quantum. */
+static void unsent__costs_nothing(struct kunit *test)
+{
+	struct roan_pacer p = {};
+
+	roan_pacer_unsent(&p, 9000);
+	KUNIT_EXPECT_EQ(test, p.credit, 0);
+	roan_pacer_set_rate(&p, 8 * GBPS, 10000, T0);
+	roan_pacer_sent(&p, 9000);
+	roan_pacer_unsent(&p, 5000);
+	KUNIT_EXPECT_EQ(test, roan_pacer_when(&p), T0 + 4000);
+	roan_pacer_unsent(&p, 4000);
+	KUNIT_EXPECT_EQ(test, roan_pacer_allow(&p, T0), 10000);
+	KUNIT_EXPECT_EQ(test, p.credit, 0);
+	roan_pacer_unsent(&p, 10001);
+	KUNIT_EXPECT_EQ(test, p.credit, 10000 * 8LL * NSEC_PER_SEC);
+}
+
 /* roan_pacer_when() rounds up: at 3 bit/s a byte takes 2.67 s. */
 static void when__rounds_up(struct kunit *test)
 {
@@ -273,6 +291,7 @@ static struct kunit_case pacer_cases[] = {
 	KUNIT_CASE(quantum__is_the_burst_of_the_rate_within_limits),
 	KUNIT_CASE(unlimited__everything_goes),
 	KUNIT_CASE(allow__after_what_was_sent_is_paid),
+	KUNIT_CASE(unsent__costs_nothing),
 	KUNIT_CASE(when__rounds_up),
 	KUNIT_CASE(idle__earns_one_quantum),
 	KUNIT_CASE(late__is_compensated),

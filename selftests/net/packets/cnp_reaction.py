@@ -225,6 +225,24 @@ def nothing_after_a_drop(v):
     result(len(waits) == 1 and 4096 < waits[0] < 8192, "what this host drops is not overtaken by the packets after it", f"{waits} bytes wait")
 
 
+def costs_nothing(v):
+    """The pacer allows one packet in nine seconds. A rule drops the first one."""
+    qp = v.connected(e.IBV_QPT_RC, timeout=0)
+    cap(qp, 1)
+    tc("qdisc", "add", "dev", "v2", "clsact")
+    drop("match", "ip", "protocol", "17", "0xff")
+    before = v.counters()["tx_dropped"]
+    v.wire.replies()
+    send(v, qp)
+    until_dropped(v, before + 1)
+    tc("qdisc", "del", "dev", "v2", "clsact")
+    end, got = time.monotonic() + 4, []
+    while not got and time.monotonic() < end:
+        got = v.wire.replies()
+    qp.close()
+    result(got, "what this host drops is not charged to the pacer")
+
+
 def main():
     v = p.Victim(p.Wire())
     for _ in range(20):
@@ -242,6 +260,7 @@ def main():
     of_the_marked_datagram(v)
     of_the_connection(v)
     nothing_after_a_drop(v)
+    costs_nothing(v)
     os._exit(plan())
 
 
