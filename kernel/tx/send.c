@@ -440,7 +440,8 @@ static bool tx_end_round(struct roan_qp *qp, struct roan_train *train, u64 now)
 
 /*
  * XPS: while no packet is in flight, which another one could overtake, the transmit queue of the CPU that posts is
- * chosen (as TCP does, ooo_okay). Else the QPs that one thread has connected would share its queue.
+ * chosen (as TCP does, ooo_okay). Else the QPs that one thread has connected would share its queue. A softirq that
+ * finds a post by its doorbell hint is not on the poster's CPU: one timer polls the hints of a program's threads.
  */
 static void tx_choose_queue(struct roan_qp *qp)
 	__must_hold(&qp->sq.lock)
