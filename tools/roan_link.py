@@ -6,8 +6,8 @@
         algo=dcqcn             a parameter of congestion control, as `roan cc set` takes it; any number of them
         rpg_ai_rate=50
 
-udev starts roan-link@IF.service, which is `roan up IF`, for each interface that has a file, when the interface appears or gets
-this name (tools/systemd/90-roan.rules). So it does not matter which program configures the network, nor when.
+udev starts roan-link@IF.service, which is `roan up --missing IF`, for each interface that has a file, when the interface appears or
+gets this name, and at its later events (tools/systemd/90-roan.rules). So it does not matter which program configures the network, nor when.
 """
 import contextlib
 import fcntl

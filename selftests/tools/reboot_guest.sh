@@ -46,6 +46,14 @@ refused() { # "TEXT" COMMAND...
 	[[ $out == *"$1"* && $out != *Traceback* ]]
 }
 
+# An event of an interface that has a file starts its unit.
+event_of() { # INTERFACE
+	local last was
+	last="systemctl show -P ExecMainExitTimestampMonotonic roan-link@$1"
+	was=$($last)
+	udevadm trigger --action=change "/sys/class/net/$1" && udevadm settle && wait_for 60 eval "[ \"\$($last)\" != '$was' ]"
+}
+
 # The other host. Its interface is not configured in /etc/roan, and by no manager.
 second_host() {
 	local other
@@ -102,6 +110,7 @@ first_boot() {
 	check "in another network namespace it is refused" refused "first network namespace" ip netns exec h2 roan add lo
 	check "ib_write_bw" bandwidth
 	check "a parameter until the next boot" roan cc set roan0 rpg_ai_rate=78
+	check "it stays when udev reports a change of the interface" eval "event_of $nic && event_of $nic && has roan0 rpg_ai_rate 78"
 	device=$(stat -c %i /sys/class/infiniband/roan0/)
 	check "upgrade of the packages" eval "dpkg -i next/*.deb && dpkg -s roan | grep -q '^Version:.*[.]1$'"
 	check "the device is the same as before the upgrade" eval "is_on roan0 $nic && has roan0 rpg_ai_rate 78 && [ $device = \$(stat -c %i /sys/class/infiniband/roan0/) ]"
