@@ -85,9 +85,21 @@ configure() { # UNIT: the address of $nic
 	NetworkManager)
 		echo > /etc/network/interfaces
 		printf '[main]\nno-auto-default=*\n' > /etc/NetworkManager/conf.d/test.conf
-		printf '[connection]\nid=test\ntype=ethernet\ninterface-name=%s\n[ipv4]\nmethod=manual\naddress1=10.7.0.1/24\n[ipv6]\nmethod=disabled\n' "$nic" > /etc/NetworkManager/system-connections/test.nmconnection
-		chmod 600 /etc/NetworkManager/system-connections/test.nmconnection ;;
+		printf '[connection]\nid=test\ntype=ethernet\ninterface-name=%s\nwait-device-timeout=120000\n[ipv4]\nmethod=manual\naddress1=10.7.0.1/24\n[ipv6]\nmethod=disabled\n' "$nic" > /etc/NetworkManager/system-connections/test.nmconnection
+		chmod 600 /etc/NetworkManager/system-connections/test.nmconnection
+		ordered_units ;;
 	esac
+}
+
+# For the next boot: a unit behind network-online.target, and one of the interface that takes long.
+ordered_units() {
+	local dir=/etc/systemd/system
+	systemctl -q unmask NetworkManager-wait-online.service
+	mkdir -p $dir/roan-link@.service.d
+	printf '[Service]\nExecStartPre=/bin/sleep 20\n' > $dir/roan-link@.service.d/slow.conf
+	printf '[Unit]\nWants=network-online.target\nAfter=network-online.target\n[Service]\nType=oneshot\nExecStart=/bin/sh -c "%s"\n[Install]\nWantedBy=multi-user.target\n' \
+		'rdma link show roan0/1 > /test/early.new; mv /test/early.new /test/early' > $dir/early.service
+	systemctl -q enable early.service
 }
 
 first_boot() {
@@ -135,6 +147,8 @@ second_boot() {
 }
 
 third_boot() {
+	check "a unit behind network-online.target finds the device" eval "wait_for 180 [ -e early ] && grep 'netdev $nic' early"
+	check "there is no ordering cycle" eval "! journalctl -b -o cat | grep -i 'ordering cycle'"
 	check "the device is there, with its settings" wait_for 60 ours
 	check "the second host" second_host
 	check "ib_write_bw" bandwidth
