@@ -87,7 +87,7 @@ def from_lldpad(netdev):
 
 
 def below_it(netdev):
-    """The interface, and those below a bond, bridge or VLAN: LLDP is theirs."""
+    """The interface, and those below a bond, bridge, VLAN or Hyper-V's netvsc: LLDP, queues and interrupts are theirs."""
     lower = [n[len("lower_"):] for n in listing(below("sys/class/net", netdev)) if n.startswith("lower_")]
     return [netdev] + [n for l in lower for n in below_it(l)]
 

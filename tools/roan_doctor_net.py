@@ -196,37 +196,41 @@ def wrong_packets(d, links):
 
 def adapter(d, links):
     """An adapter on a bus, with RDMA devices of its own."""
-    folder = below("sys/class/net", d.netdev, "device")
-    for name in listing(folder, "infiniband"):
-        types = {first_line(folder, "infiniband", name, "ports/1/gid_attrs/types", i) for i in listing(folder, "infiniband", name, "ports/1/gid_attrs/types")}
-        if not is_roan(name) and any("RoCE v2" in t for t in types if t):
-            yield Finding("adapter-roce", d.netdev, name, adapter=name, bus="pci/" + os.path.basename(os.path.realpath(folder)))
+    for n in roan_doctor_lldp.below_it(d.netdev):
+        folder = below("sys/class/net", n, "device")
+        for name in listing(folder, "infiniband"):
+            types = {first_line(folder, "infiniband", name, "ports/1/gid_attrs/types", i) for i in listing(folder, "infiniband", name, "ports/1/gid_attrs/types")}
+            if not is_roan(name) and any("RoCE v2" in t for t in types if t):
+                yield Finding("adapter-roce", n, name, adapter=name, bus="pci/" + os.path.basename(os.path.realpath(folder)))
 
 
 def receive_queues(d, links):
-    queues = [q for q in listing(below("sys/class/net", d.netdev, "queues")) if q.startswith("rx-")]
-    if len(queues) < 2 or not os.path.exists(below("sys/class/net", d.netdev, "device")):
-        return
-    fields = output("ethtool", "-n", d.netdev, "rx-flow-hash", "udp4", ok=(0, 1, 76, 95))
-    if "IP SA" in fields and "L4 bytes" not in fields:
-        yield Finding("rss-ip-only", d.netdev, netdev=d.netdev)
+    for n in roan_doctor_lldp.below_it(d.netdev):
+        queues = [q for q in listing(below("sys/class/net", n, "queues")) if q.startswith("rx-")]
+        if len(queues) < 2 or not os.path.exists(below("sys/class/net", n, "device")):
+            continue
+        fields = output("ethtool", "-n", n, "rx-flow-hash", "udp4", ok=(0, 1, 76, 95))
+        if "IP SA" in fields and "L4 bytes" not in fields:
+            yield Finding("rss-ip-only", n, netdev=n)
 
 
 def interrupts(d, links):
-    irqs = listing(below("sys/class/net", d.netdev, "device/msi_irqs"))
-    cpus = [cpu_list(first_line(below("proc/irq", i, "effective_affinity_list"))) for i in irqs]
-    cpus = [c for c in cpus if c]	# an interrupt that is not in use has none
-    if len(cpus) > 2 and len(cpu_list(first_line(below("sys/devices/system/cpu/online")))) > 1 and len(set().union(*cpus)) == 1:
-        yield Finding("irq-one-cpu", d.netdev, "%d interrupts, CPU %d" % (len(cpus), *cpus[0]))
+    for n in roan_doctor_lldp.below_it(d.netdev):
+        irqs = listing(below("sys/class/net", n, "device/msi_irqs"))
+        cpus = [cpu_list(first_line(below("proc/irq", i, "effective_affinity_list"))) for i in irqs]
+        cpus = [c for c in cpus if c]	# an interrupt that is not in use has none
+        if len(cpus) > 2 and len(cpu_list(first_line(below("sys/devices/system/cpu/online")))) > 1 and len(set().union(*cpus)) == 1:
+            yield Finding("irq-one-cpu", n, "%d interrupts, CPU %d" % (len(cpus), *cpus[0]))
 
 
 def numa(d, links):
-    node = number("sys/class/net", d.netdev, "device/numa_node")
-    if node is None or node < 0:
-        return
-    cpus = cpu_list(first_line(below("sys/devices/system/node/node%d/cpulist" % node)))
-    if cpus and not cpus & os.sched_getaffinity(0):
-        yield Finding("numa-distance", d.netdev, "node %d" % node, node=node)
+    for n in roan_doctor_lldp.below_it(d.netdev):
+        node = number("sys/class/net", n, "device/numa_node")
+        if node is None or node < 0:
+            continue
+        cpus = cpu_list(first_line(below("sys/devices/system/node/node%d/cpulist" % node)))
+        if cpus and not cpus & os.sched_getaffinity(0):
+            yield Finding("numa-distance", n, "node %d" % node, node=node)
 
 
 def dcb(d, *words):

@@ -296,8 +296,8 @@ def imitated_cases():
     class Fake(roan_doctor_net.Device):
         settings = {}
 
-        def __init__(self):
-            self.name, self.netdev, self.interface = "roan9", "eth9", {}
+        def __init__(self, netdev="eth9"):
+            self.name, self.netdev, self.interface = "roan9", netdev, {}
 
         def setting(self, name):
             return self.settings.get(name)
@@ -312,6 +312,9 @@ def imitated_cases():
                 os.environ.pop(k) if v is None else os.environ.update({k: v})
         result("%s: %s" % (name, ", ".join(expected) or "healthy"), "" if got == set(expected) else "found %s" % got)
     nic = "sys/class/net/eth9/device/"
+    bond = Fake("bond9")
+    put("sys/class/net/bond9/lower_eth9/address", "")
+    put("sys/class/net/br9/lower_bond9/address", "")
     put("sys/devices/system/cpu/online", "0-7")
     put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance")
     check("governor performance", roan_doctor_host.governor, [], ([],))
@@ -320,12 +323,14 @@ def imitated_cases():
     put(nic + "numa_node", "1")
     put("sys/devices/system/node/node1/cpulist", "4000-4095")
     check("adapter on another node than the process", roan_doctor_net.numa, ["numa-distance"])
+    check("... below a bond", roan_doctor_net.numa, ["numa-distance"], (bond, {}))
     put("sys/devices/system/node/node1/cpulist", "0-4095")
     check("adapter on the node of the process", roan_doctor_net.numa, [])
     for irq, cpu in (40, 0), (41, 0), (42, 0):
         put(nic + "msi_irqs/%d" % irq, "msix")
         put("proc/irq/%d/effective_affinity_list" % irq, str(cpu))
     check("all interrupts on one CPU", roan_doctor_net.interrupts, ["irq-one-cpu"])
+    check("... of an adapter below a bond", roan_doctor_net.interrupts, ["irq-one-cpu"], (bond, {}))
     put(nic + "msi_irqs/39", "msix")
     put("proc/irq/39/effective_affinity_list", "")
     check("... beside one that is not in use", roan_doctor_net.interrupts, ["irq-one-cpu"])
@@ -336,12 +341,15 @@ def imitated_cases():
     flow = "UDP over IPV4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA\n"
     program("ethtool", flow)
     check("UDP spread by address", roan_doctor_net.receive_queues, ["rss-ip-only"])
+    check("... by an adapter below a bond", roan_doctor_net.receive_queues, ["rss-ip-only"], (bond, {}))
     program("ethtool", flow + "L4 bytes 0 & 1 [TCP/UDP src port]\nL4 bytes 2 & 3 [TCP/UDP dst port]\n")
     check("UDP spread by port", roan_doctor_net.receive_queues, [])
     put(nic + "infiniband/mlx5_0/ports/1/gid_attrs/types/0", "IB/RoCE v1")
     check("an adapter with RoCE v1 only", roan_doctor_net.adapter, [])
     put(nic + "infiniband/mlx5_0/ports/1/gid_attrs/types/1", "RoCE v2")
     check("an adapter with RoCE v2 of its own", roan_doctor_net.adapter, ["adapter-roce"])
+    check("... below a bond", roan_doctor_net.adapter, ["adapter-roce"], (bond, {}))
+    check("... below a bridge that has the bond as a port", roan_doctor_net.adapter, ["adapter-roce"], (Fake("br9"), {}))
     Fake.settings = {"pfc_prio_mask": 8, "traffic_class": 104}
     program("dcb", '[{"pfc_cap":8,"prio_pfc":[false,true,false,false,false,false,false,false],"dscp_prio":[[26,3]]}]')
     check("the adapter's PFC is of another priority", roan_doctor_net.pfc, ["pfc-dcb"])
