@@ -15,10 +15,12 @@ import json
 import os
 import re
 import subprocess
+import time
 
 from roan_figures import SYSFS, Refused, iproute
 
 FOLDER = os.environ.get("ROAN_CONFIG", "/etc/roan")
+LEAVING = 5		# seconds to wait for a device of another namespace to go, after its interface has come from there
 NAME = re.compile(r"[^/\s]{1,15}")
 DEVICE = re.compile(r"[A-Za-z][\w.:-]{0,62}", re.ASCII)
 
@@ -119,15 +121,23 @@ def load_module():
 
 
 def make(interface, device):
-    """Makes the device unless it exists. Returns whether it was made."""
+    """Makes the device unless it exists. Returns whether it was made. An interface that comes from another namespace, as of a
+    container that has ended, still has the device that it had there, which is being removed."""
     load_module()
-    there = devices().get(interface)
-    if there == device:
-        return False
-    if there:
-        raise Refused("%s has device %s, not %s; 'rdma link del %s' removes it" % (interface, there, device, there))
-    rdma("link", "add", device, "type", "roan", "netdev", interface)
-    return True
+    until = time.monotonic() + LEAVING
+    while True:
+        there = devices().get(interface)
+        if there == device:
+            return False
+        try:
+            if there:
+                raise Refused("%s has device %s, not %s; 'rdma link del %s' removes it" % (interface, there, device, there))
+            rdma("link", "add", device, "type", "roan", "netdev", interface)
+            return True
+        except Refused as e:
+            if not there and "File exists" not in str(e) or time.monotonic() > until:
+                raise
+        time.sleep(0.2)
 
 
 def allowed():
