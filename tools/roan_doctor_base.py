@@ -25,6 +25,8 @@ CODES = {
                         "mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key; then dkms install roan again"),
     "module-key": (FAULT, "the kernel loads signed modules only, and does not have the key by which roan.ko is signed",
                    "mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key at the console"),
+    "module-other-core": (FAULT, "roan.ko is built for the kernel's own ib_core, and modprobe loads another one, as MLNX_OFED and DOCA-OFED install it",
+                          "remove their kernel modules (MLNX_OFED: ofed_uninstall.sh), then depmod, and reboot"),
     "module-not-loaded": (FAULT, "roan.ko is installed for this kernel and not loaded", "modprobe roan"),
     "module-twice": (ADVICE, "two files roan.ko are installed for this kernel, and the one that modprobe loads may be the older",
                      "keep one: make uninstall, or apt purge roan-dkms 'roan-modules-*'; then depmod"),

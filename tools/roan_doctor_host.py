@@ -34,6 +34,13 @@ def installed():
     return found
 
 
+def other_core():
+    """The ib_core.ko that modprobe loads with roan.ko, if it is not the kernel's own."""
+    with open(below("lib/modules", release(), "modules.dep")) as f:
+        needs = re.search(r"^\S*/roan\.ko(?:\.\w+)?:(.*)", f.read(), re.M)[1].split()
+    return next((m for m in needs if "/ib_core.ko" in m and not m.startswith("kernel/")), None)
+
+
 def signed_only():
     if (first_line(below("sys/module/module/parameters/sig_enforce")) or "N") == "Y":
         return "module.sig_enforce"
@@ -91,6 +98,8 @@ def module():
         yield Finding("module-unsigned", "module", "%s, %s" % (signed_only(), path))
     elif signed_only() and not signer_known(path):
         yield Finding("module-key", "module", "%s, %s" % (signed_only(), path))
+    elif other_core():
+        yield Finding("module-other-core", "module", other_core())
     else:
         yield Finding("module-not-loaded", "module", path)
 

@@ -41,6 +41,11 @@ def module_cases():
     case("installed for another kernel", {"module-other-kernel"}, "", "", "--only", "module", env=env)
     path = tree(release)
     case("installed, not loaded", {"module-not-loaded"}, "", "", "--only", "module", env=env)
+    dep = os.path.join(root, "lib/modules", release, "modules.dep")
+    needs = "echo updates/roan.ko: kernel/drivers/infiniband/core/ib_uverbs.ko.xz %s/core/ib_core.ko > " + dep
+    case("its ib_core is the kernel's", {"module-not-loaded"}, needs % "kernel/drivers/infiniband", "", "--only", "module", env=env)
+    case("its ib_core is that of MLNX_OFED", {"module-other-core"}, needs % "updates/dkms", "", "--only", "module", env=env)
+    tree(release)
     with open(path, "rb") as f:
         text = f.read()
     wrong = text.replace(b"vermagic=" + release.encode(), b"vermagic=" + b"9" * len(release))
@@ -53,7 +58,6 @@ def module_cases():
     with open(root + "/sys/module/module/parameters/sig_enforce", "w") as f:
         f.write("Y\n")
     case("an unsigned module on a kernel that requires signatures", {"module-unsigned"}, "", "", "--only", "module", env=env)
-    dep = os.path.join(root, "lib/modules", release, "modules.dep")
     for code, data in ("module-other-kernel", wrong), ("module-unsigned", text):
         with open(path, "wb") as f:
             f.write(data)
