@@ -315,7 +315,7 @@ def listen(port, examine):
 
 class Visit:
     def __init__(self, e, devices, host, port):
-        self.e, self.host, self.port, self.notes = e, host, port, []
+        self.e, self.host, self.port, self.notes, self.answered = e, host, port, [], False
         tcp = socket.create_connection((host, port), timeout=5)
         self.here, self.there = scoped(tcp.getsockname()), scoped(tcp.getpeername())	# for sockets; without scope, for GIDs:
         self.mine, self.other = plain(self.here), plain(self.there)
@@ -328,6 +328,7 @@ class Visit:
         began = time.time()
         self.hi = self.line.call(do="hello")
         self.peer = self.hi["device"]
+        self.answered = True
         for f in self.hi["findings"]:
             if f["code"] in CODES:
                 found = Finding(f["code"], "%s at %s" % (f["where"], self.host))
@@ -440,4 +441,7 @@ def visit(e, devices, host, port):
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             e.skipped.append((check.__name__, "%s does not answer as a doctor" % host))
         e.only = kept
+        if not v.answered:
+            e.findings.append(Finding("peer-unreachable", host, "the port is open", port=port))
+            break
     return {"host": host, "notes": v.notes}

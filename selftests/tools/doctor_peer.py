@@ -5,15 +5,17 @@ import subprocess
 import sys
 
 from doctor_world import REPO, case, doctor, fails, result, sh, skip, wait_for
+import roan_doctor_peer		# doctor_world has the path to it
 
 LISTENER = "import sys, time; sys.path.insert(0, '%s/tools'); import roan_doctor; shift = float(sys.argv[1]); real = time.time; " \
            "time.time = lambda: real() + shift; sys.exit(roan_doctor.main(['--listen']))" % REPO
+OTHER = "import socket, sys, time; s = socket.create_server(('', 18591)); t = s.accept()[0]; t.sendall(sys.argv[1].encode()); time.sleep(99)"
 PEER = ("--peer", "10.7.0.2")
 
 
-def listener(shift=0):
-    """Starts roan doctor --listen in h2, with a clock that is ahead by so many seconds."""
-    process = subprocess.Popen(["ip", "netns", "exec", "h2", sys.executable, "-c", LISTENER, str(shift)])
+def listener(argument=0, program=LISTENER):
+    """Starts roan doctor --listen in h2, with a clock that is ahead by so many seconds; or another program."""
+    process = subprocess.Popen(["ip", "netns", "exec", "h2", sys.executable, "-c", program, str(argument)])
     wait_for(lambda: sh("ip netns exec h2 ss -Hltn 'sport = :18591'").strip(), 60)
     return process
 
@@ -86,10 +88,22 @@ def routed():
     sh("ip netns del r1; ip netns del s1; ip netns del s2; ip -n h2 addr del 10.20.2.1/32 dev lo")
 
 
+def not_a_doctor():
+    """The port is open, and what answers, if anything, is no doctor. The forks in which the doctor runs inherit WAIT."""
+    kept, roan_doctor_peer.WAIT = roan_doctor_peer.WAIT, 2
+    for name, answer in ("says nothing", ""), ("greets by SMTP", "220 mail\n"), ("answers in JSON", "{}\n"):
+        process = listener(answer, OTHER)
+        case("a program at the peer's port %s" % name, {"peer-unreachable"}, "", "", *PEER, ns="h1")
+        process.kill()
+        process.wait()
+    roan_doctor_peer.WAIT = kept
+
+
 def cases():
     edits = not fails(egress(1, UDP, tos(0, 3)))
     fails(no_filter(1))
     case("nobody listens at the peer", {"peer-unreachable"}, "", "", *PEER, ns="h1")
+    not_a_doctor()
     process = listener()
     try:
         def on_way(name, expected, seed="", undo="", peer=PEER, where=()):
