@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Checks of `roan doctor` that concern the host and the user who runs it: module, provider, files, limits, CPUs."""
+import contextlib
 import ctypes
 import errno
 import glob
@@ -59,6 +60,15 @@ def signer_known(path):
     return not name or not keys or any(name in line for line in keys)
 
 
+def signing_key():
+    """The certificate of the key by which DKMS signs: on Ubuntu the one that its package shim-signed makes."""
+    paths = ["var/lib/dkms/mok.pub", "var/lib/shim-signed/mok/MOK.der"]
+    with contextlib.suppress(OSError), unchecked(below("etc/os-release")) as f:
+        if "ID=ubuntu\n" in f:
+            paths.reverse()
+    return "/" + next((p for p in paths if os.path.exists(below(p))), paths[0])
+
+
 def build(path):
     """The release that a roan.ko is built for ("": cannot be seen), and whether it is signed (True where that cannot be seen)."""
     if path.endswith(".ko"):
@@ -95,9 +105,9 @@ def module():
     if built and built != release():
         yield Finding("module-other-kernel", "module", "%s is built for %s, running %s" % (path, built, release()))
     elif signed_only() and not signed:
-        yield Finding("module-unsigned", "module", "%s, %s" % (signed_only(), path))
+        yield Finding("module-unsigned", "module", "%s, %s" % (signed_only(), path), key=signing_key())
     elif signed_only() and not signer_known(path):
-        yield Finding("module-key", "module", "%s, %s" % (signed_only(), path))
+        yield Finding("module-key", "module", "%s, %s" % (signed_only(), path), key=signing_key())
     elif other_core():
         yield Finding("module-other-core", "module", other_core())
     else:

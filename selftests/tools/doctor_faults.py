@@ -58,6 +58,11 @@ def module_cases():
     with open(root + "/sys/module/module/parameters/sig_enforce", "w") as f:
         f.write("Y\n")
     case("an unsigned module on a kernel that requires signatures", {"module-unsigned"}, "", "", "--only", "module", env=env)
+    for distribution, there, key in (("debian", "", "/var/lib/dkms/mok.pub"), ("ubuntu", "", "/var/lib/shim-signed/mok/MOK.der"),
+                                     ("ubuntu", "/var/lib/dkms/mok.pub", "/var/lib/dkms/mok.pub")):
+        sh("cd {0}; mkdir -p etc var/lib/dkms; echo NAME=x > etc/os-release; echo ID={1} >> etc/os-release; [ -z '{2}' ] || touch {0}{2}".format(root, distribution, there))
+        remedy = doctor("--only", "module", env=env)[1]["findings"][0]["remedy"]
+        result("the key of %s's DKMS: %s%s" % (distribution, there and "found, ", key), "" if "--import %s, " % key in remedy else remedy)
     for code, data in ("module-other-kernel", wrong), ("module-unsigned", text):
         with open(path, "wb") as f:
             f.write(data)
