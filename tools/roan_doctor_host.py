@@ -90,6 +90,20 @@ def twice(devices):
         yield Finding("module-twice", "module", "%s; modprobe loads %s" % (", ".join(files), installed().get(release())))
 
 
+def version(kernel):
+    return [int(n) for n in re.findall(r"\d+", kernel)]
+
+
+def headers(devices):
+    """Installed kernels that may be booted next. DKMS builds for those whose folder has a link to headers."""
+    if not os.path.isdir(below("var/lib/dkms/roan")):
+        return
+    for path in glob.glob(below("boot/vmlinuz-*")):
+        kernel = path.partition("vmlinuz-")[2]
+        if version(kernel) > version(release()) and kernel not in installed() and not os.path.exists(below("lib/modules", kernel, "build")):
+            yield Finding("headers-missing", "module", kernel, kernel=kernel)
+
+
 def module():
     if os.path.isdir(below("sys/module/roan")):
         return
@@ -286,4 +300,4 @@ def cpu_list(text):
 
 
 # Functions of the host and its devices. Each yields findings, or raises NotChecked.
-CHECKS = [twice, namespace, port, provider, device_files, memlock, rdma_cgroup, governor]
+CHECKS = [twice, headers, namespace, port, provider, device_files, memlock, rdma_cgroup, governor]

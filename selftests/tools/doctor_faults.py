@@ -57,6 +57,11 @@ def module_cases():
     os.makedirs(root + "/sys/module/module/parameters")
     with open(root + "/sys/module/module/parameters/sig_enforce", "w") as f:
         f.write("Y\n")
+    newer = "cd %s; mkdir -p boot lib/modules/%s; touch boot/vmlinuz-%s; " % (root, "99.0.1-cloud-amd64", "99.0.1-cloud-amd64")
+    older = "touch boot/vmlinuz-1.0.0-amd64; "
+    case("a newer kernel without headers, no DKMS", set(), newer + older, "", "--only", "headers", env=env)
+    case("... with DKMS", {"headers-missing"}, "mkdir -p %s/var/lib/dkms/roan" % root, "", "--only", "headers", env=env)
+    case("a newer kernel with headers", set(), "mkdir %s/lib/modules/99.0.1-cloud-amd64/build" % root, "", "--only", "headers", env=env)
     case("an unsigned module on a kernel that requires signatures", {"module-unsigned"}, "", "", "--only", "module", env=env)
     for distribution, there, key in (("debian", "", "/var/lib/dkms/mok.pub"), ("ubuntu", "", "/var/lib/shim-signed/mok/MOK.der"),
                                      ("ubuntu", "/var/lib/dkms/mok.pub", "/var/lib/dkms/mok.pub")):
