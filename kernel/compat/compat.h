@@ -6,6 +6,8 @@
  *
  *   roan_umem_get(dev, addr, size, access)	ib_umem_get()
  *   roan_alloc_device(net)			ib_alloc_device_with_net(); in older kernels for the first namespace
+ *   roan_udp_enable_gro(sk)			udp_set_bit(GRO_ENABLED, sk)
+ *   roan_udp_enable_encap(sk)			udp_tunnel_encap_enable()
  *   VM_SHADOW_STACK				0 on kernels without shadow stacks
  *   roan_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup()
  *   ROAN_FLOWI4_TOS(tos)				initializer of a struct flowi4: flowi4_tos or flowi4_dscp
@@ -30,6 +32,18 @@
 #define roan_alloc_device(net)			ib_alloc_device_with_net(roan_dev, ib, net)
 #else
 #define roan_alloc_device(net)			ib_alloc_device(roan_dev, ib)
+#endif
+
+#ifdef HAVE_UDP_GRO_FIELD	/* 6.2 to 6.5, older updates of 6.1 and 6.6 */
+#define roan_udp_enable_gro(sk)			((void)(udp_sk(sk)->gro_enabled = 1))
+#else
+#define roan_udp_enable_gro(sk)			udp_set_bit(GRO_ENABLED, sk)
+#endif
+
+#ifdef HAVE_ENCAP_ENABLE_SOCKET
+#define roan_udp_enable_encap(sk)		udp_tunnel_encap_enable((sk)->sk_socket)
+#else
+#define roan_udp_enable_encap(sk)		udp_tunnel_encap_enable(sk)
 #endif
 
 #ifdef HAVE_HRTIMER_SETUP

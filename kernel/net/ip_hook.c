@@ -427,11 +427,11 @@ static struct socket *open_port(struct net *net, bool ipv6)
 		inet6_sk(sock->sk)->pmtudisc = IPV6_PMTUDISC_INTERFACE;
 	else
 		inet_sk(sock->sk)->pmtudisc = IP_PMTUDISC_INTERFACE;
-	udp_set_bit(GRO_ENABLED, sock->sk);
+	roan_udp_enable_gro(sock->sk);
 	udp_allow_gso(sock->sk);
 	WRITE_ONCE(udp_sk(sock->sk)->encap_rcv, sock_receive);
 	WRITE_ONCE(udp_sk(sock->sk)->encap_type, 1);	/* any but 0 */
-	udp_tunnel_encap_enable(sock->sk);	/* otherwise GRO does not look up UDP sockets at all */
+	roan_udp_enable_encap(sock->sk);	/* otherwise GRO does not look up UDP sockets at all */
 	return sock;
 }
 
