@@ -3,6 +3,8 @@
 import ipaddress
 import os
 import re
+import socket
+import struct
 
 import roan_clients
 import roan_doctor_firewall
@@ -269,6 +271,80 @@ def pfc(d, links):
         yield Finding("pfc-dcb", d.name, "adapter %d, pfc_prio_mask %d" % (own, mask), dev=d.name, mask=own, netdev=d.netdev)
 
 
+ROOT = 0xffffffff				# parent of an interface's first qdisc
+RTM_GETQDISC, NLM_F_REQUEST_DUMP, NLMSG_ERROR, NLMSG_DONE = 38, 0x301, 2, 3
+TCA_KIND, TCA_OPTIONS, TCA_FQ_PRIOMAP, TCA_FQ_WEIGHTS = 1, 2, 16, 17
+
+
+class Qdisc:
+    """Of pfifo_fast, prio, and fq of a kernel in which it has bands, also the number of bands and the band of each priority."""
+    def __init__(self, message):
+        self.ifindex, self.handle, self.parent = struct.unpack_from("=iII", message, 4)
+        of = attributes(message[20:])
+        self.kind, options = of[TCA_KIND].rstrip(b"\0").decode(), of.get(TCA_OPTIONS, b"")
+        inner = attributes(options) if self.kind == "fq" else {}
+        options = inner.get(TCA_FQ_PRIOMAP, b"") if self.kind == "fq" else options
+        has_bands = self.kind in ("pfifo_fast", "prio", "fq") and len(options) >= 20
+        self.bands, self.priomap = struct.unpack_from("=i16s", options) if has_bands else (0, b"")
+        self.weights = struct.unpack_from("=3i", inner[TCA_FQ_WEIGHTS]) if has_bands and TCA_FQ_WEIGHTS in inner else None
+
+    def behind(self, prio):
+        """Whether packets of this priority get less than best effort."""
+        if not self.priomap:
+            return False
+        band, other = self.priomap[prio], self.priomap[0]
+        return self.weights[band] < self.weights[other] if self.weights else band > other
+
+
+def attributes(data):
+    """Type -> value, of netlink attributes."""
+    found = {}
+    while len(data) >= 4:
+        length, kind = struct.unpack_from("=HH", data)
+        found[kind & 0x3fff] = data[4:length]
+        data = data[max(length + 3 & ~3, 4):]
+    return found
+
+
+def qdiscs(netdev):
+    """By netlink, as tc of Debian 12 does not show the bands of fq. The kernel sends the qdiscs of all interfaces."""
+    found, index = [], socket.if_nametoindex(netdev)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as s:
+        s.send(struct.pack("=IHHII BxxxiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, index, 0, 0, 0))
+        while True:
+            data = s.recv(1 << 17)
+            while data:
+                length, kind = struct.unpack_from("=IH", data)
+                if kind in (NLMSG_ERROR, NLMSG_DONE):
+                    return [q for q in found if q.ifindex == index]
+                found.append(Qdisc(data[16:length]))
+                data = data[length + 3 & ~3:]
+
+
+def qdisc(d, links):
+    """The qdisc of the interface and of those that it sends by; of mq and tbf, those of their classes."""
+    mine = priority(d)
+    for netdev in roan_doctor_lldp.below_it(d.netdev):
+        every = qdiscs(netdev) if netdev in links else []
+        top = next((q for q in every if q.parent == ROOT), None)
+        groups = {}
+        for q in every:
+            if q.behind(mine) and (q is top or top and top.kind in ("mq", "tbf") and q.parent >> 16 == top.handle >> 16):
+                groups.setdefault((q.kind, q.bands, q.priomap), []).append(q.parent)
+        for (kind, count, priomap), parents in groups.items():
+            new = " ".join(str(priomap[0] if p == mine else band) for p, band in enumerate(priomap))
+            command = "tc qdisc replace dev %s %%s %s bands %d priomap %s" % (netdev, kind.replace("pfifo_fast", "prio"), count, new)
+            if parents == [ROOT]:
+                command %= "root"
+            else:
+                command %= "parent %x:$q" % (top.handle >> 16 or 1)
+                command = "for q in %s; do %s; done" % (" ".join("%x" % p for p in sorted(p & 0xffff for p in parents)), command)
+                if not top.handle:	# the kernel's default mq; its classes have no name until it gets a handle
+                    command = "tc qdisc replace dev %s root handle 1: mq; %s" % (netdev, command)
+            yield Finding("qdisc-weight" if kind == "fq" else "qdisc-strict", netdev,
+                          "%s, band %d for priority %d, band %d for best effort" % (kind, priomap[mine], mine, priomap[0]), prio=mine, command=command)
+
+
 def switch(d, links):
     """What the switch announces by LLDP against what is set here. Without a class of their own and PFC, packets need neither."""
     mask, mine = d.setting("pfc_prio_mask") or 0, priority(d)
@@ -296,4 +372,4 @@ def switch(d, links):
 
 # Functions of a device and the interfaces of its namespace. Each yields findings, or raises NotChecked.
 CHECKS = [link, address, mtu, firewall, conntrack, neighbour_table, multihomed, multipath, offload, wrong_packets, adapter, receive_queues, interrupts,
-          numa, pfc, switch]
+          numa, pfc, qdisc, switch]

@@ -77,6 +77,42 @@ in_turn() {
 	echo "$(($(qdisc_drops) - drops)) dropped"
 	[ "$(qdisc_drops)" = "$drops" ]
 }
+# 16 QPs of DSCP 26, which has priority 3, beside a TCP stream. prio puts priority 3 behind best effort, where TCP leaves
+# nothing to it. With the priomap of qos-pfc.md it has the band of best effort, and the same QPs go on. A new prio drops
+# what waits in the old one; a priomap that is changed leaves that behind TCP.
+beside_tcp() {
+	local loads rc=1
+	b tc qdisc del dev v2 root
+	a tc qdisc replace dev v1 root handle 1: tbf rate 20mbit burst 128k limit 4m && a tc qdisc replace dev v1 parent 1:1 prio || return 4
+	"${B[@]}" ib_write_bw -d "$BDEV" -s 65536 -t 8 -q 16 -F -n 1000000 --tclass=104 > "$OUT_B" 2>&1 & loads=$!
+	"${B[@]}" python3 -c 'import socket
+c = socket.create_server(("", 5001)).accept()[0]
+while c.recv(65536): pass' > /dev/null 2>&1 & loads="$loads $!"
+	wait_for 60 serving 18515 && wait_for 60 serving 5001
+	"${A[@]}" ib_write_bw -d "$ADEV" -s 65536 -t 8 -q 16 -F -n 1000000 --tclass=104 "$BIP" > "$OUT_A" 2>&1 & loads="$loads $!"
+	wait_for 60 arrived $(($(arrivals) + 500000))
+	"${A[@]}" python3 -c 'import socket, sys
+c = socket.create_connection((sys.argv[1], 5001))
+while True: c.sendall(bytes(65536))' "$BIP" > /dev/null 2>&1 & loads="$loads $!"
+	wait_for 60 arrived $(($(arrivals) + 4000000)) && rdma_gets 0 5 &&
+		a tc qdisc del dev v1 parent 1:1 && a tc qdisc add dev v1 parent 1:1 prio bands 3 priomap 1 2 2 1 1 2 0 0 1 1 1 1 1 1 1 1 &&
+		wait_for 100 arrived $(($(arrivals) + 4000000)) && rdma_gets 20 100 && rc=0
+	# shellcheck disable=SC2086 # process ids
+	kill $loads
+	wait
+	[ $rc = 0 ] || cat "$OUT_A" "$OUT_B"
+	return $rc
+} 2> /dev/null
+arrivals() { b cat /sys/class/net/v2/statistics/rx_bytes; }
+arrived() { [ "$(arrivals)" -ge "$1" ]; }
+rdma_gets() { # LEAST MOST: of the next 2 MB that reach h2, in percent
+	local all rdma percent
+	all=$(arrivals) rdma=$(counter "$BDEV" rcvd_bytes)
+	wait_for 100 arrived $((all + 2000000)) || return
+	percent=$((100 * ($(counter "$BDEV" rcvd_bytes) - rdma) / ($(arrivals) - all)))
+	echo "# DSCP 26 beside TCP: $percent % of the link" >&3
+	[ $percent -ge "$1" ] && [ $percent -le "$2" ]
+}
 qdisc_drops() { # of both ends
 	{ a tc -j -s qdisc show dev v1 | grep -o '"drops":[0-9]*' | head -n 1; b tc -j -s qdisc show dev v2 | grep -o '"drops":[0-9]*' | head -n 1; } |
 		awk -F: '{ n += $2 } END { print n }'
@@ -106,4 +142,5 @@ slow 1m
 ktap_check "datagrams wait above a slow qdisc, and none is lost" through ib_send_bw -c UD -s 4096 -t 1024 -r 4096 -n 4000
 ktap_check "UC messages wait above a slow qdisc" through ib_write_bw -c UC -s 1048576 -t 16 -n 16
 ktap_check "datagrams that alternate with others to this host wait above a slow qdisc, and none is lost" in_turn
+ktap_check "prio: DSCP 26 gets nothing beside TCP, and its part with the band of best effort" beside_tcp
 ktap_end

@@ -183,6 +183,36 @@ def macvlan_cases():
     sh("ip netns exec m1 rdma link del roan_mv; ip netns del m1")
 
 
+def qdisc_cases():
+    """A container whose device has a traffic class with priority 3, and an interface with two transmit queues."""
+    sh("ip netns add q1; ip -n q1 link set lo up; ip -n q1 link add e1 numtxqueues 2 type dummy; ip -n q1 addr add 10.16.0.1/24 dev e1;"
+       "ip -n q1 link set e1 up; " + LIB + "modprobe -q -a sch_prio sch_fq sch_fq_codel sch_tbf; link_add roan_q e1 q1")
+
+    def on_q1(name, expected, seed):
+        case(name, expected, "exec 2>&1; ip netns exec q1 bash -ec '%s'" % seed, ns="q1")
+
+    def mended(name):
+        """By the command that the doctor prints."""
+        found = [f["remedy"].split(": ", 1)[1] for f in doctor("--only", "qdisc", ns="q1")[1]["findings"]]
+        on_q1("... mended by the doctor's command, " + name, set(), "; ".join(found or ["exit 1"]))
+    on_q1("pfifo_fast, no traffic class", set(), "tc qdisc replace dev e1 root pfifo_fast")
+    on_q1("pfifo_fast, traffic class 104", {"qdisc-strict"}, "cd /tmp; $REPO/tools/roan cc set roan_q traffic_class=104")
+    mended("prio")
+    on_q1("prio below tbf", {"qdisc-strict"}, "tc qdisc replace dev e1 root handle 9: tbf rate 1gbit burst 128k limit 1m; tc qdisc replace dev e1 parent 9:1 prio bands 4")
+    mended("below tbf")
+    on_q1("mq, a pfifo_fast for each queue", {"qdisc-strict"}, "tc qdisc del dev e1 root; tc qdisc add dev e1 root handle 1: mq;"
+          "for q in 1 2; do tc qdisc replace dev e1 parent 1:$q pfifo_fast; done")
+    mended("both queues")
+    on_q1("fq_codel", set(), "tc qdisc del dev e1 root; tc qdisc add dev e1 root fq_codel")
+    weighs = [int(n) for n in os.uname().release.split(".")[:2]] >= [6, 7]
+    on_q1("fq of Linux 6.7 and newer" if weighs else "fq without bands", {"qdisc-weight"} if weighs else set(), "tc qdisc replace dev e1 root fq")
+    if not weighs or fails("tc qdisc add dev lo root fq help 2>&1 | grep -q priomap"):
+        skip("... mended by the doctor's command, fq", "this kernel or tc has no bands of fq")
+    else:
+        mended("fq")
+    sh("ip netns exec q1 rdma link del roan_q; ip netns del q1")
+
+
 def interface_cases():
     def on_h1(name, expected, seed, undo):
         case(name, expected, seed, undo, ns="h1")
@@ -205,15 +235,17 @@ def interface_cases():
         on_h1("... with the source port", set(), "ip netns exec h1 sysctl -qw net.ipv6.fib_multipath_hash_fields=0x13", "ip -n h1 route del fd50::/64")
     bond_cases()
     macvlan_cases()
+    qdisc_cases()
     on_h1("GSO off", {"gso-off"}, "ip netns exec h1 ethtool -K v1 gso off", "ip netns exec h1 ethtool -K v1 gso on")
     on_h1("no checksum offload", {"checksum-off"}, "ip netns exec h1 ethtool -K v1 tx off", "ip netns exec h1 ethtool -K v1 tx on tso on gso on")
     if os.environ.get("NICS"):
         on_h1("GRO off", {"gro-off"}, "ip netns exec h1 ethtool -K v1 gro off", "ip netns exec h1 ethtool -K v1 gro on")
     else:
         skip("GRO off: gro-off", "no adapter: a veth passes GSO packets whole")
+    sh("tc -n h1 qdisc replace dev v1 root pfifo")	# an adapter may have pfifo_fast: qdisc-strict
     on_h1("PFC of a priority that the packets do not have", {"pfc-priority"}, "cd /tmp; ip netns exec h1 $REPO/tools/roan cc set roan1 traffic_class=104 pfc_prio_mask=2", "")
     on_h1("PFC of the packets' priority", set(), "ip netns exec h1 $REPO/tools/roan cc set roan1 pfc_prio_mask=8",
-          "ip netns exec h1 $REPO/tools/roan cc set roan1 traffic_class=0 pfc_prio_mask=0")
+          "ip netns exec h1 $REPO/tools/roan cc set roan1 traffic_class=0 pfc_prio_mask=0; tc -n h1 qdisc del dev v1 root")
 
 
 INPUT = "ip netns exec h1 nft 'table inet t { chain c { type filter hook input priority 0; %s }; }'"
@@ -294,6 +326,15 @@ def packet_cases():
     case("packets with wrong checksums arrived", {"checksum-errors", "icrc-errors"}, ns="h1")
 
 
+def fq_message(weights):
+    """struct tcmsg and attributes, as the kernel sends them; tc of Debian 13 cannot set weights."""
+    def attribute(kind, data):
+        return struct.pack("=HH", 4 + len(data), kind) + data + bytes(-len(data) % 4)
+    priomap = struct.pack("=i16B", 3, 1, 2, 2, 2, 1, 2, 0, 0, *[1] * 8)
+    bands = attribute(roan_doctor_net.TCA_FQ_PRIOMAP, priomap) + attribute(roan_doctor_net.TCA_FQ_WEIGHTS, struct.pack("=3i", *weights))
+    return struct.pack("=BxxxiIII", 0, 9, 0, roan_doctor_net.ROOT, 0) + attribute(roan_doctor_net.TCA_KIND, b"fq\0") + attribute(roan_doctor_net.TCA_OPTIONS, bands)
+
+
 def imitated_cases():
     """Hardware that no guest has, as trees of files and programs that imitate ethtool and dcb; one check each."""
     root = tempfile.mkdtemp()
@@ -369,6 +410,12 @@ def imitated_cases():
     check("the adapter's PFC is of another priority", roan_doctor_net.pfc, ["pfc-dcb"])
     program("dcb", '[{"pfc_cap":8,"prio_pfc":[false,false,false,true,false,false,false,false],"dscp_prio":[[26,3]]}]')
     check("the adapter's PFC is of the same priority", roan_doctor_net.pfc, [])
+    by_netlink = roan_doctor_net.qdiscs
+    for weights, expected in ((9, 3, 1), ["qdisc-weight"]), ((3, 1, 1), []):
+        message = fq_message(weights)
+        roan_doctor_net.qdiscs = lambda netdev, message=message: [roan_doctor_net.Qdisc(message)]
+        check("fq whose bands have weights %d, %d, %d" % weights, roan_doctor_net.qdisc, expected, (Fake(), {"eth9": {}}))
+    roan_doctor_net.qdiscs = by_netlink
     card = "sys/bus/pci/devices/0000:01:00.0/"
     for name, text in ("class", "0x030000"), ("vendor", "0x10de"), ("device", "0x2330"), ("resource", "0x0 0x0 0x0\n" * 6):
         put(card + name, text)
