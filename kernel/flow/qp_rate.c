@@ -52,7 +52,8 @@ static bool rate_uses_ecn(enum roan_cc_algo algo)
 
 bool roan_rate_uses_ecn(const struct roan_qp *qp, u8 prio)
 {
-	enum roan_cc_algo algo = roan_rate_algo(qp);
+	bool gsi = qp->ib.qp_type == IB_QPT_GSI;
+	enum roan_cc_algo algo = gsi ? READ_ONCE(qp->dev->cc.algo) : roan_rate_algo(qp);
 
 	return rate_uses_ecn(algo) && READ_ONCE(qp->dev->cc.params[algo].roce_cc_prio_mask) & BIT(prio);
 }

@@ -75,7 +75,10 @@ static inline u32 roan_path_of_sport(const struct roan_av *av, u16 sport)
 /* qp_rate.c */
 bool roan_rate_has_own_algo(const struct roan_qp *qp);	/* false: the device's */
 enum roan_cc_algo roan_rate_algo(const struct roan_qp *qp);	/* the algorithm it runs, or would run with a limiter */
-/* True if data packets of this priority are sent as ECT(0), because the QP reacts to CNPs. */
+/*
+ * True if packets of this priority are sent as ECT(0): because the QP reacts to CNPs; for QP 1, which does not, because
+ * the device's algorithm does.
+ */
 bool roan_rate_uses_ecn(const struct roan_qp *qp, u8 prio);
 /*
  * Allocates the limiter if it is needed. Called before the transitions to RTR and RTS, and, with @cap, before a rate

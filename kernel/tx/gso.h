@@ -98,13 +98,10 @@ void roan_gso_commit(struct roan_train *t);	/* the packet is written but for its
 void roan_gso_abort(struct roan_train *t);	/* drops the packet that was reserved last and not committed */
 void roan_gso_xmit(struct roan_train *t);	/* hands the train to the IP stack; an empty train is fine */
 void roan_gso_discard(struct roan_train *t);	/* its packets are not sent */
-/* Sets the ECN field of packets added from here on. A train has one header, so packets in it are transmitted first. */
-static inline void roan_gso_set_ecn(struct roan_train *t, u8 ecn)
+/* All packets of the round are ECT(0), whatever ECN bits the program set. Called before the first one is added. */
+static inline void roan_gso_set_ect(struct roan_train *t)
 {
-	if ((t->tclass & INET_ECN_MASK) == ecn)
-		return;
-	roan_gso_xmit(t);
-	t->tclass = (t->tclass & ~INET_ECN_MASK) | ecn;
+	t->tclass = (t->tclass & ~INET_ECN_MASK) | INET_ECN_ECT_0;
 }
 
 /* Sets the UDP source port of packets added from here on. Another one needs another skb. */

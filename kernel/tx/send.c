@@ -110,7 +110,7 @@ static void tx_begin_flow(struct roan_qp *qp, struct roan_train *train, const st
 	train->round.limiter = roan_limiter_of(qp);
 	train->pfc_enabled = roan_pfc_on(&qp->dev->pfc);
 	if (roan_rate_uses_ecn(qp, train->prio))
-		roan_gso_set_ecn(train, INET_ECN_ECT_0);
+		roan_gso_set_ect(train);
 }
 
 /*

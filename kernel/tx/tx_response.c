@@ -72,7 +72,7 @@ static u32 response_put_packet(struct roan_qp *qp, struct roan_train *train, con
 	return ROAN_VERR_NONE;
 }
 
-/* Only READ responses wait for the pacer, PFC and the in-flight limit, and carry ECT(0); ACKs do not. */
+/* Only READ responses wait for the pacer, PFC and the in-flight limit; ACKs do not. */
 static bool response_is_data(const struct roan_response *answer)
 {
 	return roan_opcode(answer->opcode)->op == ROAN_OP_READ_RESP;
@@ -122,7 +122,6 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 {
 	struct roan_responder *resp = &qp->rq.resp;
 	u32 budget = BUDGET;
-	bool marks = roan_rate_uses_ecn(qp, train->prio);
 	u8 credits = response_credits(qp);
 	struct roan_response answer;
 	u32 verr;
@@ -142,8 +141,6 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 			return;
 		if (data && train->round.limiter && !response_allowed(qp, train, &answer))
 			return;
-		if (marks)
-			roan_gso_set_ecn(train, data ? INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
 		verr = response_put_packet(qp, train, &answer);
 		if (verr == ROAN_VERR_PENDING) {
 			roan_responder_block(resp, &answer, ktime_get_ns());
@@ -158,8 +155,6 @@ static void response_send_all(struct roan_qp *qp, struct roan_train *train)
 	}
 	if (unlikely(qp->rq.fault_wait) && roan_responder_defer_rnr(resp, ktime_get_ns(), &answer)) {
 		roan_count(qp->dev, send_rnr_err);
-		if (marks)
-			roan_gso_set_ecn(train, INET_ECN_NOT_ECT);
 		response_put_packet(qp, train, &answer);
 	}
 	/*
@@ -193,6 +188,9 @@ u64 roan_respond_locked(struct roan_qp *qp)
 		return 0;
 	rcu_read_lock();	/* required by gso.c */
 	roan_gso_begin(&train, qp->dev, &qp->rq.flow, roan_qp_av(qp));
+	/* ACKs, too: a queue that marks ECT packets drops others. The peer ignores marks on them (cnp.c). */
+	if (roan_rate_uses_ecn(qp, train.prio))
+		roan_gso_set_ect(&train);
 	train.round.limiter = roan_limiter_of(qp);
 	/* An ACK must not overtake READ responses: it acknowledges them. */
 	if (unlikely(train.round.limiter))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Congestion marks by a real queue: data is sent as ECT(0), marks return as CNPs, the sender slows down until the queue
+# Congestion marks by a real queue: packets are sent as ECT(0), marks return as CNPs, the sender slows down until the queue
 # is short, and recovers when the queue is removed. packets.sh and the KUnit suites check the details packet by packet.
 #
 #	h1: roan1 v1 == netem, htb 10 Mbit/s, RED with ECN ======== the same == v2 roan2 :h2	captured on v1
@@ -62,21 +62,57 @@ capture() {
 }
 stop() { kill $CAPTURE; wait $CAPTURE 2> /dev/null; true; }
 # opcode,ecn pairs of a capture
-pairs() { tshark -n -r "$1" -Y infiniband -T fields -E separator=, -e infiniband.bth.opcode -e ip.dsfield.ecn 2> /dev/null | sort -u; }
+pairs() { tshark -n -r "$1" -Y infiniband -T fields -E separator=, -e infiniband.bth.opcode -e ip.dsfield.ecn 2> /dev/null | LC_ALL=C sort -u; }
 
-marks_data_only() { # opcodes: 10 WRITE ONLY, 12 READ request, 16 READ response ONLY, 17 ACK
+# Opcodes: 4 SEND ONLY, 10 WRITE ONLY, 12 READ request, 16 READ response ONLY, 17 ACK, 18 atomic result, 20 FETCH ADD,
+# 100 datagram of QP 1.
+all_have() { # ECN BITS
 	local got
 	got=$(pairs /tmp/ecn.pcap | tr '\n' ' ')
 	echo "opcode,ecn: $got"
-	[ "$got" = "10,2 12,2 16,2 17,0 " ]
+	[ "$got" = "10,$1 100,$1 12,$1 16,$1 17,$1 18,$1 20,$1 4,$1 " ]
 }
-marks_nothing() {
-	local got
-	got=$(pairs /tmp/ecn.pcap | tr '\n' ' ')
-	echo "opcode,ecn: $got"
-	[ "$got" = "10,0 12,0 16,0 17,0 " ]
+cm_serving() { b rdma resource show cm_id | grep -q LISTEN; }
+by_cm() { # a connection made by datagrams of QP 1
+	local pid
+	"${B[@]}" timeout 100 rping -s -a "$BIP" -C 1 > /tmp/server 2>&1 & pid=$!
+	wait_for 60 cm_serving
+	a timeout 100 rping -c -a "$BIP" -C 1 > /tmp/client 2>&1
+	wait $pid
 }
-short() { traffic 1 ib_write_bw -s 1024 && traffic 1 ib_read_bw -s 1024; }
+short() {
+	traffic 1 ib_write_bw -s 1024 && traffic 1 ib_read_bw -s 1024 && traffic 1 ib_atomic_bw -A FETCH_AND_ADD && by_cm
+}
+
+# The ACKs of h1's WRITEs wait behind WRITEs of h2, which keep 64 KB in its queue: 50 ms. There RED's average is above its
+# maximum, so it marks every packet that is ECT and drops every other one. A mark on an ACK causes no CNP.
+acks_behind_writes() {
+	local flow=() rc timeouts heard
+	on h2 tc qdisc replace dev v2 root handle 5: netem delay 1us limit 100000 &&
+		on h2 tc qdisc replace dev v2 parent 5:1 handle 1: htb &&
+		on h2 tc class replace dev v2 parent 1: classid 1:1 htb rate ${MBIT}mbit burst 10k cburst 10k &&
+		on h2 tc qdisc replace dev v2 parent 1:1 handle 10: red limit 8mb min 5000 max 15000 avpkt 1000 burst 9 \
+			bandwidth ${MBIT}mbit probability 1 ecn &&
+		on h2 tc filter add dev v2 parent 1: protocol ip u32 match ip dport 4791 0xffff flowid 1:1 || return
+	"${A[@]}" timeout 300 ib_write_bw -d "$ADEV" -x "$AGID" -p 18600 -D 200 -u 24 -s 4096 -t 16 > /tmp/flow_server 2>&1 & flow+=($!)
+	wait_for 60 listening 18600
+	ROAN_CC=none "${B[@]}" timeout 300 ib_write_bw -d "$BDEV" -x "$BGID" -p 18600 -D 200 -u 24 -s 4096 -t 16 --tclass=2 "$AIP" \
+		> /tmp/flow_client 2>&1 & flow+=($!)
+	wait_for 60 is_sending "$BDEV"
+	sleep 1
+	timeouts=$(counter "$ADEV" local_ack_timeout_err) heard=$(counter "$BDEV" rp_cnp_handled)
+	"${B[@]}" timeout 200 ib_write_bw -F -d "$BDEV" -x "$BGID" -s 64 -t 1 -n 50 -u 18 > /tmp/server 2>&1 & flow+=($!)
+	wait_for 60 serving 18515
+	a timeout 200 ib_write_bw -F -d "$ADEV" -x "$AGID" -s 64 -t 1 -n 50 -u 18 "$BIP" > /tmp/client 2>&1
+	rc=$?
+	timeouts=$(($(counter "$ADEV" local_ack_timeout_err) - timeouts)) heard=$(($(counter "$BDEV" rp_cnp_handled) - heard))
+	kill -0 "${flow[0]}" && kill -0 "${flow[1]}" || rc=1
+	tail -n 5 /tmp/client; on h2 tc -s qdisc show dev v2 | sed -n '/red/,$p'
+	echo "status $rc, $timeouts timeouts, $heard CNPs for ACKs"
+	kill "${flow[@]}" 2> /dev/null; wait "${flow[@]}" 2> /dev/null
+	b tc qdisc del dev v2 root
+	[ $rc = 0 ] && [ $timeouts -le 5 ] && [ $heard = 0 ]
+}
 
 # Under load: CNPs are sent and received, and the sender's rate falls from 10 Gbit/s to the speed of the queue. The
 # received CNPs are counted before the sent ones: a CNP that arrives between the two does not make received exceed sent.
@@ -188,11 +224,12 @@ ktap_check "above the range is refused" refuses dce_tcp_g 1024 "out of range"
 ktap_check "a value that is not a number is refused" refuses rpg_ai_rate much "Invalid argument"
 set_both algo none
 capture /tmp/ecn.pcap; short; stop
-ktap_check "no congestion control: no packet is ECT" marks_nothing
+ktap_check "no congestion control: no packet is ECT" all_have 0
 set_both algo dcqcn
 for p in $SLOW; do set_both "${p%=*}" "${p#*=}"; done
 capture /tmp/ecn.pcap; short; stop
-ktap_check "DCQCN: data and READ responses are ECT(0), ACKs are not" marks_data_only
+ktap_check "DCQCN: every packet is ECT(0), ACKs, atomic results and datagrams of QP 1, too" all_have 2
+ktap_check "ACKs pass a queue that drops what it cannot mark" acks_behind_writes
 
 narrow || { ktap_fail "no RED in this kernel"; ktap_end; }
 capture /tmp/cnp.pcap

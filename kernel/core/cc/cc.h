@@ -158,7 +158,7 @@ void roan_cc_state(const struct roan_cc *cc, u64 now, struct roan_cc_state *stat
 void roan_cc_params_default(struct roan_cc_params *params, enum roan_cc_algo algo);
 
 /* Properties of an algorithm, for code outside core/cc, which must not depend on algorithms by name. */
-#define ROAN_CC_USES_ECN	BIT(0)	/* reacts to CNPs: data packets are sent as ECT(0) */
+#define ROAN_CC_USES_ECN	BIT(0)	/* reacts to CNPs: packets are sent as ECT(0) */
 #define ROAN_CC_NEEDS_ACKS	BIT(1)	/* measures round trips: RC only */
 #define ROAN_CC_FROM_START	BIT(2)	/* limits a QP before the first event */
 u8 roan_cc_flags(enum roan_cc_algo algo);

@@ -25,8 +25,8 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
-from roce_packets import (ACK, CNP, FETCH_ADD, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SACK, SECOND, SEND_FIRST,
-                   SEND_INV, SEND_LAST, SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
+from roce_packets import (ACK, ATOMIC_ACK, CNP, FETCH_ADD, GSI_QKEY, H1, H2, MTU, OTHER, PEER_QPN, PSN, QKEY, READ, SACK, SECOND,
+                   SEND_FIRST, SEND_INV, SEND_LAST, SEND_MIDDLE, SEND_ONLY, UC, UD_SEND, WRITE_FIRST, WRITE_ONLY, Wire, bth, checksum, datagram, deth,
                    fragments, ip_header, raw, reth)
 from device import gid_index, gid_of, shown
 from ktap import check, plan, result
@@ -264,8 +264,7 @@ def datagrams(v):
 
 
 def notifications(v):
-    """CE marks and the CNPs for them: at most one in 100 ms (packets.sh), and none for packets that congestion control
-    ignores."""
+    """CE marks and the CNPs for them: at most one in 100 ms (packets.sh); none for packets that congestion control ignores."""
     heard = {"rcvd_pkts": 1, "rcvd_ce_pkts": 1}
     marked = {**heard, "np_ecn_marked_roce_packets": 1}
     told = {**marked, "np_cnp_sent": 1, "sent_pkts": 1}
@@ -299,7 +298,9 @@ def notifications(v):
         cnp(f"CE, IPv{family}: the CNP's bytes, DSCP 48, Not-ECT", write(qp, family, PSN + 4), PEER_QPN)
         qp.close()
     qp = v.connected(e.IBV_QPT_RC)
-    v.expect("CE on an ACK", datagram(bth(ACK, qp.qp_num, psn=9) + b"\x1f\0\0\0", tos=3), {"stale_response": 1, **heard})
+    for what, op, size in (("an ACK", ACK, 3), ("a SACK", SACK, 27), ("an atomic result", ATOMIC_ACK, 11)):
+        v.expect(f"CE on {what}", datagram(bth(op, qp.qp_num, psn=9) + b"\x1f" + bytes(size), tos=3), {"stale_response": 1, **heard})
+    v.expect("CE on a datagram to QP 1", datagram(bth(UD_SEND, 1) + deth(GSI_QKEY) + bytes(256), tos=3), {"rdma_recvs": 1, **heard})
     v.expect("BECN in an ACK counts as a CNP", datagram(bth(ACK, qp.qp_num, psn=9, becn=True) + b"\x1f\0\0\0"),
              {"stale_response": 1, "rp_cnp_handled": 1, "rcvd_pkts": 1})
     v.expect("CE on a CNP", datagram(bth(CNP, qp.qp_num) + bytes(16), tos=3), {"rp_cnp_handled": 1, **heard})
@@ -407,7 +408,7 @@ def migration(v):
 
 def management(v):
     """Performance management MADs to QP 1: supported attributes can be read; a Set is refused by status."""
-    gsi_qkey, perf, get, put, get_resp, us = 0x80010000, 4, 1, 2, 0x81, 0x55
+    perf, get, put, get_resp, us = 4, 1, 2, 0x81, 0x55
     class_port_info, port_counters, port_counters_ext = 1, 0x12, 0x1D
 
     def mad(attribute, method=get):
@@ -418,7 +419,7 @@ def management(v):
         v.wire.replies()
         before = v.counters()
         for method in methods or (get,):
-            v.wire.send(datagram(bth(UD_SEND, 1) + deth(gsi_qkey, us) + mad(attribute, method)))
+            v.wire.send(datagram(bth(UD_SEND, 1) + deth(GSI_QKEY, us) + mad(attribute, method)))
         until, got = time.monotonic() + 10, []
         while not got and time.monotonic() < until:     # the core answers from a work queue
             time.sleep(0.01)

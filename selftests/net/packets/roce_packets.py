@@ -13,9 +13,9 @@ H1 = {4: os.environ["H1IP"], 6: os.environ["H1IP6"]}
 H2 = {4: os.environ["H2IP"], 6: os.environ["H2IP6"]}
 OTHER = {4: "10.7.0.99", 6: "fd07::99"}     # no host
 SECOND = {4: "10.7.0.22", 6: "fd07::22"}    # second address of h2
-PEER_QPN, PSN, QKEY, MTU = 0x777, 100, 0x11111111, 1024
+PEER_QPN, PSN, QKEY, GSI_QKEY, MTU = 0x777, 100, 0x11111111, 0x80010000, 1024
 SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY, SEND_INV = 0, 1, 2, 4, 23
-WRITE_FIRST, WRITE_ONLY, READ, ACK, FETCH_ADD = 6, 10, 12, 17, 20
+WRITE_FIRST, WRITE_ONLY, READ, ACK, ATOMIC_ACK, FETCH_ADD = 6, 10, 12, 17, 18, 20
 UC, UD_SEND, CNP, SACK = 0x20, 0x64, 0x81, 0xC0
 
 
