@@ -2,9 +2,9 @@
 /*
  * /sys/class/infiniband/roanN/ports/1/cc_param/: parameters that can be changed at run time. Names, units and ranges
  * are in core/cc/params.h and core/flow/pfc_rules.h. Text that is not a number returns EINVAL, a number out of range
- * ERANGE; neither changes anything. Each algorithm has its own set of values; the files show the set of the device's
- * algorithm. This file only stores a value: the code that uses it reads it each time, and roan_pfc_set() applies PFC
- * parameters.
+ * ERANGE; neither changes anything. Each algorithm has a set of values; the files show the set of the device's
+ * algorithm. A store changes that set, or all of them (roan_cc_param_is_shared()). This file only stores a value: the
+ * code that uses it reads it each time, and roan_pfc_set() applies PFC parameters.
  */
 #include <rdma/ib_sysfs.h>
 #include "flow/flow.h"
@@ -26,12 +26,17 @@ static ssize_t param_show(struct ib_device *ibdev, u32 port, struct ib_port_attr
 static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
 {
 	const struct param *p = container_of(attr, struct param, attr);
-	u32 value;
+	struct roan_cc_dev *cc = &to_roan_dev(ibdev)->cc;
+	u32 value, algo, own = READ_ONCE(cc->algo);
 	int err = kstrtou32(buf, 0, &value);
 
-	if (err)
-		return err;
-	return roan_cc_param_set(roan_cc_params_of(to_roan_dev(ibdev)), p->which, value) ? n : -ERANGE;
+	for (algo = 0; !err && algo < ROAN_CC_NUM_ALGOS; algo++) {
+		if (algo != own && !roan_cc_param_is_shared(p->which))
+			continue;
+		if (!roan_cc_param_set(&cc->params[algo], p->which, value))
+			err = -ERANGE;
+	}
+	return err ?: n;
 }
 
 struct pfc_param {

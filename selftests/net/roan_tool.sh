@@ -77,10 +77,23 @@ set_changes() {
 		[ "$(value min_time_between_cnps)" = 7 ]
 }
 
-# Each algorithm has its own values: those named with one are its own, wherever they stand.
+# Each algorithm has its own values of the DCQCN sender: those named with one are its own, wherever they stand.
 values_are_the_algorithms() {
 	roan cc set roan1 rpg_ai_rate=77 algo=dcqcn-mlx && [ "$(value rpg_ai_rate)" = 77 ] &&
 		roan cc set roan1 algo=dcqcn && [ "$(value rpg_ai_rate)" = 1000 ]
+}
+
+# What is no parameter of the DCQCN sender is one value, whatever the device's algorithm is and becomes.
+values_are_the_devices() {
+	local algo rc=0
+	roan cc set roan1 cnp_dscp=46 min_time_between_cnps=9 window_max=640 swift_target_us=99 rpg_ai_rate=40 || return
+	for algo in none dcqcn-mlx swift dcqcn; do
+		roan cc set roan1 algo=$algo || return
+		echo "$algo: $(value cnp_dscp) $(value min_time_between_cnps) $(value window_max) $(value swift_target_us)"
+		[ "$(value cnp_dscp) $(value min_time_between_cnps) $(value window_max) $(value swift_target_us)" = "46 9 640 99" ] ||
+			rc=1
+	done
+	roan cc set roan1 cnp_dscp=48 min_time_between_cnps=50 window_max=0 swift_target_us=150 rpg_ai_rate=1000 && return $rc
 }
 
 # The second value is invalid, so the first must not be written.
@@ -197,6 +210,7 @@ ktap_check "describe.json describes this module" description_is_the_modules
 ktap_check "the kernel enforces every range" every_range_is_kept
 ktap_check "cc set writes values with units" set_changes
 ktap_check "cc set gives values to the algorithm that it sets" values_are_the_algorithms
+ktap_check "the other parameters survive a change of the algorithm" values_are_the_devices
 ktap_check "cc set with one invalid value changes nothing" nothing_changes
 ktap_check "an unknown parameter is refused" refused "no parameter nonsense" cc set roan1 nonsense=1
 ktap_check "a value that is not a number is refused" refused "'fast' is not a number" cc set roan1 rpg_ai_rate=fast

@@ -151,10 +151,7 @@ bool roan_cc_cnp_part(struct roan_cc *cc, u32 part, u64 now);
 /* Returns the state at @now, with all periods passed until then applied. Does not change @cc. */
 void roan_cc_state(const struct roan_cc *cc, u64 now, struct roan_cc_state *state);
 
-/*
- * Sets the default values of @algo. Each algorithm has parameters of its own, so tuning one does not affect the
- * others.
- */
+/* Sets the default values of @algo. Each algorithm has a set: see roan_cc_param_is_shared(). */
 void roan_cc_params_default(struct roan_cc_params *params, enum roan_cc_algo algo);
 
 /* Properties of an algorithm, for code outside core/cc, which must not depend on algorithms by name. */

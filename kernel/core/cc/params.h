@@ -50,7 +50,7 @@
 	X(rpg_threshold, "steps", 0, 31, 5, 1, "steps of fast recovery")				\
 	X(rpg_ai_rate, "Mb/s", 1, ROAN_CC_MAX_MBPS, 40, 5, "additive step of the target rate")		\
 	X(rpg_hai_rate, "Mb/s", 1, ROAN_CC_MAX_MBPS, 200, 50, "hyper step of the target rate")		\
-	/* notification point */									\
+	/* from here on shared by all algorithms: roan_cc_param_is_shared(). Notification point */	\
 	X(min_time_between_cnps, "us", 0, 131071, 50, 4, "shortest time between two CNPs of a scope")	\
 	X(cnp_scope, "0 qp 1 dip 2 port", 0, 2, 0, 0, "what min_time_between_cnps applies to")		\
 	X(cnp_dscp, "DSCP", 0, 63, 48, 48, "DSCP of CNPs")							\
@@ -97,6 +97,15 @@ struct roan_cc_param_info {
 };
 
 extern const struct roan_cc_param_info roan_cc_param_table[ROAN_CC_NUM_PARAMS];
+
+/*
+ * The parameters of DCQCN's reaction point have a value for each algorithm. Each of the others is one value for the
+ * device: a new one is stored in the sets of all algorithms.
+ */
+static inline bool roan_cc_param_is_shared(enum roan_cc_param which)
+{
+	return which > ROAN_CC_PARAM_rpg_hai_rate;
+}
 
 /*
  * One value by index. roan_cc_param_set() returns false and changes nothing if @value is out of range. Any context, no

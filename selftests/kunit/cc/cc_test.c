@@ -46,6 +46,18 @@ static void param_set__takes_the_range_and_nothing_else(struct kunit *test)
 	}
 }
 
+static void param_is_shared__all_but_dcqcns_reaction_point(struct kunit *test)
+{
+	u32 own = 0;
+
+	for (u32 i = 0; i < ROAN_CC_NUM_PARAMS; i++)
+		own += !roan_cc_param_is_shared(i);
+	KUNIT_EXPECT_EQ(test, own, 16);
+	KUNIT_EXPECT_FALSE(test, roan_cc_param_is_shared(ROAN_CC_PARAM_dce_tcp_g));
+	KUNIT_EXPECT_FALSE(test, roan_cc_param_is_shared(ROAN_CC_PARAM_rpg_hai_rate));
+	KUNIT_EXPECT_TRUE(test, roan_cc_param_is_shared(ROAN_CC_PARAM_min_time_between_cnps));
+}
+
 /* Compares the table of defaults with the published values: a typing error there would change the algorithm. */
 static void params_default__are_the_published_ones(struct kunit *test)
 {
@@ -264,6 +276,7 @@ static void cnp_part__keeps_the_rest(struct kunit *test)
 static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(find__inverse_of_name),
 	KUNIT_CASE(param_set__takes_the_range_and_nothing_else),
+	KUNIT_CASE(param_is_shared__all_but_dcqcns_reaction_point),
 	KUNIT_CASE(params_default__are_the_published_ones),
 	KUNIT_CASE(state__is_small),
 	KUNIT_CASE(none__has_the_cap_only),
