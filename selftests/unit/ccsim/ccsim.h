@@ -75,6 +75,7 @@ struct setup {
 	u64 link;		/* bit/s of the bottleneck and of each sender */
 	u64 cap;		/* bit/s of a flow; 0: none */
 	u32 flows;
+	u32 adapters;		/* so many of them, the last, are sent by adapters: dcqcn-mlx with its defaults */
 	u32 frame;		/* bytes on the wire per packet */
 	bool marks_leaving;	/* mark by the queue behind a leaving packet, not by that before an entering one */
 	bool two_ports;		/* parking lot: flow 0 passes two bottlenecks, flow 1 the first, flow 2 the second */
@@ -90,6 +91,7 @@ struct setup {
 struct figures {
 	double jain, util, queue_mean, queue_p99, queue_peak;	/* share, share, bytes ... */
 	double mark_share;
+	double beside;		/* rate of the flows beside adapters, as a share of an adapter's; 0: no adapters */
 	u64 drops, cnps;
 	double converge_s;	/* from the join to the end of the first window with a Jain index of 0.99; < 0: none */
 	double window_jain[WINDOWS];	/* Jain's index of each window */

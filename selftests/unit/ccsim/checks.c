@@ -47,6 +47,8 @@ void print_figures(const struct setup *s, const struct figures *f)
 {
 	printf("scenario=%s n=%u gbps=%g frame_bytes=%u jain=%.4f util=%.4f queue_mean_kb=%.1f queue_p99_kb=%.1f ",
 	       s->scenario, s->flows, s->link / 1e9, s->frame, f->jain, f->util, f->queue_mean / 1e3, f->queue_p99 / 1e3);
+	if (s->adapters)
+		printf("beside_adapters=%.3f ", f->beside);
 	printf("drops=%llu pauses=0 cnps=%llu converge_ms=%.1f\n", (unsigned long long)f->drops,
 	       (unsigned long long)f->cnps, f->converge_s * 1e3);
 }
@@ -71,6 +73,7 @@ static void simulate_mean(struct setup s, u32 runs, struct figures *mean)
 		mean->queue_p99 += f.queue_p99 / runs;
 		mean->converge_s += f.converge_s / runs;
 		mean->cnps += f.cnps / runs;
+		mean->beside += f.beside / runs;
 		mean->drops = max(mean->drops, f.drops);
 		for (int i = 0; i < WINDOWS; i++)
 			mean->window_jain[i] += f.window_jain[i] / runs;
@@ -230,6 +233,28 @@ static void adapter(double gbps)
 	fair_and_busy("dcqcn-mlx,", &s, &f);
 }
 
+/*
+ * Beside an adapter, which runs dcqcn-mlx, the paper's parameters get less than half of its rate: their alpha is the
+ * share of periods of 55 us that had a CNP, that of the adapter of periods of 1 us, so its cuts are smaller.
+ */
+static void beside_adapters(enum roan_cc_algo algo, double least, double most)
+{
+	struct setup s = setup_paper(2, 25);
+	struct figures f;
+	char name[160];
+
+	s.algo = algo;
+	roan_cc_params_default(&s.params, algo);
+	s.adapters = 1;
+	s.red = (struct red) { .kmin = 100000, .kmax = 400000, .pmax = 0.2 };
+	setup_times(&s, 400, 10);
+	simulate_mean(s, 4, &f);
+	print_figures(&s, &f);
+	snprintf(name, sizeof(name), "%s beside an adapter gets %.2f of its rate, %.2f to %.2f, util %.4f drops %llu",
+		 roan_cc_name(algo), f.beside, least, most, f.util, (unsigned long long)f.drops);
+	result(f.beside >= least && f.beside <= most && f.util >= 0.95 && !f.drops, name);
+}
+
 /* Without marks the queue is the target delay minus the path delay; at 40 Gb/s 1 us is 5 KB. */
 static void delay_only(u32 flows)
 {
@@ -320,6 +345,8 @@ int run_checks(bool quick)
 	marked_leaving();
 	parking_lot();
 	adapter(100);
+	beside_adapters(ROAN_CC_DCQCN, 0.1, 0.5);
+	beside_adapters(ROAN_CC_DCQCN_MLX, 0.8, 1.25);
 	victim(8);
 	delay_only(8);
 	if (!quick) {

@@ -18,7 +18,7 @@ static const char usage[] =
 	"  --red LAW        instant: p; count: sch_red's 2p/(1+p) (instant)\n"
 	"  --buffer BYTES   of the bottleneck (12000000)\n"
 	"  --ms MS          length (200)              --join-ms MS     start of the other flows (10)\n"
-	"  --cap-mbps M     of each flow (0: none)\n"
+	"  --cap-mbps M     of each flow (0: none)    --adapters N     the last N flows: dcqcn-mlx, its defaults (0)\n"
 	"  --dilate         paper's times and steps for 40 Gb/s, scaled to --gbps\n"
 	"  --seed S         of the marks (1)         --model          print the fluid model's results instead\n"
 	"  --marks WHEN     packets are marked when entering or leaving the queue (entering)\n"
@@ -45,14 +45,14 @@ static bool set_param(struct setup *s, const char *assignment)
 }
 
 enum choice {
-	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, DILATE, SEED, MODEL, MARKS, PARKING_LOT, VICTIM, CHECK, QUICK, HELP
+	N, GBPS, ALGO, FRAME, RTT, KMIN, KMAX, PMAX, RED, BUFFER, MS, JOIN, CAP, ADAPTERS, DILATE, SEED, MODEL, MARKS, PARKING_LOT, VICTIM, CHECK, QUICK, HELP
 };
 
 static const struct option options[] = {
 	{ "n", 1, NULL, N }, { "gbps", 1, NULL, GBPS }, { "algo", 1, NULL, ALGO }, { "frame", 1, NULL, FRAME },
 	{ "rtt-us", 1, NULL, RTT }, { "kmin", 1, NULL, KMIN }, { "kmax", 1, NULL, KMAX }, { "pmax", 1, NULL, PMAX },
 	{ "red", 1, NULL, RED }, { "buffer", 1, NULL, BUFFER }, { "ms", 1, NULL, MS }, { "join-ms", 1, NULL, JOIN },
-	{ "cap-mbps", 1, NULL, CAP }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED },
+	{ "cap-mbps", 1, NULL, CAP }, { "adapters", 1, NULL, ADAPTERS }, { "dilate", 0, NULL, DILATE }, { "seed", 1, NULL, SEED },
 	 { "model", 0, NULL, MODEL }, { "marks", 1, NULL, MARKS },
 	{ "parking-lot", 0, NULL, PARKING_LOT }, { "victim", 0, NULL, VICTIM }, { "check", 0, NULL, CHECK }, { "quick", 0, NULL, QUICK },
 	{ "help", 0, NULL, HELP }, {}
@@ -106,6 +106,7 @@ int main(int argc, char **argv)
 		case MS: ms = strtod(optarg, NULL); break;
 		case JOIN: join = strtod(optarg, NULL); break;
 		case CAP: s.cap = strtod(optarg, NULL) * 1e6; break;
+		case ADAPTERS: s.adapters = strtoul(optarg, NULL, 0); break;
 		case DILATE: dilate = true; break;
 		case SEED: s.seed = strtoull(optarg, NULL, 0); break;
 		case MODEL: model = true; break;
@@ -136,6 +137,8 @@ int main(int argc, char **argv)
 	}
 	if (!s.flows || s.link < 1000000 || s.frame < 64 || s.frame > 65535 || ms <= join || join < 0 || s.red.kmax <= s.red.kmin)
 		return refuse("out of range or inconsistent:", "n, gbps, frame, ms, join-ms, kmin or kmax");
+	if (s.adapters && s.adapters >= s.flows)
+		return refuse("one flow at least is no adapter's:", "adapters");
 	setup_times(&s, ms, join);
 	if (model)
 		return print_model(&s);

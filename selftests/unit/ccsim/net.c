@@ -25,6 +25,7 @@ struct port {
 
 struct net {
 	const struct setup *s;
+	struct roan_cc_params adapter;
 	struct figures *out;
 	struct flow *flow;
 	struct events events;
@@ -134,7 +135,7 @@ static void leaves(struct net *n, struct event e)
 static void pace(struct net *n, struct flow *f, bool changed, u64 now)
 {
 	if (changed)
-		roan_pacer_set_rate(&f->pacer, f->cc.rate, roan_pacer_quantum(&n->s->params, f->cc.rate, n->s->frame), now);
+		roan_pacer_set_rate(&f->pacer, f->cc.rate, roan_pacer_quantum(f->cc.params, f->cc.rate, n->s->frame), now);
 }
 
 /* Number of packets of the next train. 0: not now; *again is the time to retry, or an ACK must come first. */
@@ -254,6 +255,21 @@ static double percentile(const struct net *n, double share)
 	return (i + 0.5) * n->s->frame;
 }
 
+static bool by_adapter(const struct setup *s, u32 which)
+{
+	return which >= s->flows - s->adapters;
+}
+
+static double beside_adapters(const struct net *n)
+{
+	const struct setup *s = n->s;
+	double bytes[2] = {};
+
+	for (u32 i = 0; i < s->flows; i++)
+		bytes[by_adapter(s, i)] += n->flow[i].delivered - n->flow[i].at_measure;
+	return s->adapters ? bytes[0] / (s->flows - s->adapters) / (bytes[1] / s->adapters) : 0;
+}
+
 static void summarize(struct net *n)
 {
 	const struct setup *s = n->s;
@@ -265,6 +281,7 @@ static void summarize(struct net *n)
 			bytes += n->flow[i].delivered - n->flow[i].at_measure;
 		out->cnps += n->flow[i].cc.cnps;
 	}
+	out->beside = beside_adapters(n);
 	out->jain = jain(n, true);
 	out->util = fmin(1, bytes * 8 / (s->link * ((s->run_ns - s->measure_ns) * 1e-9)));
 	out->queue_mean = n->queue_sum / fmax(n->samples, 1);
@@ -293,6 +310,7 @@ void simulate(const struct setup *s, struct figures *out)
 	bool measuring = false;
 
 	*out = (struct figures) { .converge_s = -1 };
+	roan_cc_params_default(&n.adapter, ROAN_CC_DCQCN_MLX);
 	n.flow = calloc(s->flows, sizeof(*n.flow));
 	n.histogram = calloc(HISTOGRAM, sizeof(*n.histogram));
 	if (!n.flow || !n.histogram)
@@ -300,7 +318,10 @@ void simulate(const struct setup *s, struct figures *out)
 	for (u32 i = 0; i < s->flows; i++) {
 		u64 at = START + (i ? s->join_ns : 0) + random_unit(&n.seed) * serialization(s);
 
-		roan_cc_start(&n.flow[i].cc, s->algo, &s->params, s->link, s->cap, s->frame, at);
+		if (by_adapter(s, i))
+			roan_cc_start(&n.flow[i].cc, ROAN_CC_DCQCN_MLX, &n.adapter, s->link, s->cap, s->frame, at);
+		else
+			roan_cc_start(&n.flow[i].cc, s->algo, &s->params, s->link, s->cap, s->frame, at);
 		pace(&n, &n.flow[i], true, at);
 		schedule(&n, (struct event) { .at = at, .who = i, .kind = LOOK });
 	}
