@@ -25,9 +25,12 @@ static int __init roan_init(void)
 	if (err)
 		goto err_odp;
 	roan_qp_init();
-	err = roan_qos_init();
+	err = roan_tx_inflight_init();
 	if (err)
 		goto err_qp;
+	err = roan_qos_init();
+	if (err)
+		goto err_tx_inflight;
 	err = roan_dmabuf_init();
 	if (err)
 		goto err_qos;
@@ -56,8 +59,9 @@ err_dmabuf:
 	roan_dmabuf_exit();
 err_qos:
 	roan_qos_exit();
-err_qp:
+err_tx_inflight:
 	roan_tx_inflight_exit();
+err_qp:
 	roan_qp_exit();
 	roan_flush_worker_exit();
 err_odp:

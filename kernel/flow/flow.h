@@ -49,7 +49,8 @@ void roan_qos_refresh(struct roan_dev *dev);	/* reads the interface's DCB applic
 
 /* ---- tx_inflight.c ---- */
 
-void roan_tx_inflight_init(struct roan_qp_ref *ref);
+int roan_tx_inflight_init(void);
+void roan_tx_inflight_add(struct roan_qp_ref *ref);
 /* Frees @ref an RCU grace period after the last skb was freed. Does not wait. */
 void roan_tx_inflight_put(struct roan_qp_ref *ref);
 void roan_tx_inflight_exit(void);			/* no QP is left; waits until all refs are freed. Sleeps */
@@ -67,8 +68,8 @@ bool roan_tx_inflight_over(struct roan_qp *qp, u8 side, u32 bytes);
  */
 bool roan_tx_inflight_arm_full(struct roan_qp *qp, u8 side);
 void roan_tx_inflight_dropped(struct roan_qp *qp, u8 side);	/* this host has dropped an skb */
-/* Counts @skb, which is about to be handed to the IP stack, and sets its destructor. */
-void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb);
+/* Counts @skb, which is about to be handed to the IP stack with @dst, and sets its destructor. */
+void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb, const struct dst_entry *dst);
 /* Returns true if at least @wake KiB of the queue are in flight: the queue waits, and runs again when less is. */
 bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake);
 /* True if a queue of @qp waits at the limit. For display: any context in which @qp is not destroyed. */

@@ -6,16 +6,20 @@
  *
  * Counting uses the skb destructor. It runs when the NIC has sent the skb, when software GSO segments it before the
  * NIC, when it is dropped, or when it enters the IP stack of another namespace. Some drivers and qdiscs (loopback,
- * netem) call it at once. Nothing is counted on a device without a queue (veth): packets do not wait there in this
- * host.
+ * netem) call it at once, as fq does for skbs without a socket, so they have one: @owner. Nothing is counted on a
+ * device without a queue (veth): packets do not wait there in this host.
  *
  * The destructor may run in any context, with interrupts off, under any lock including those of this driver, and
  * after the QP was destroyed. So it accesses only struct roan_qp_ref and drops the reference to skb->sk. One atomic
  * operation returns the bytes left and whether this was the last user.
  */
+#include <linux/if_vlan.h>
+#include <linux/net.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/dst.h>
 #include <net/sch_generic.h>
 #include <net/sock.h>
 #include "base/base.h"
@@ -30,6 +34,12 @@
 #define ARG_QUEUE	BIT(6)
 #define ARG_SIZE	(BIT(6) - 1)	/* KiB - 1 */
 static_assert(sizeof(struct roan_qp_ref) == ROAN_TX_INFLIGHT_ALIGN);	/* kmalloc() aligns power-of-two sizes */
+
+/*
+ * skb->sk of counted skbs that fq may get: not connected, so that fq finds their flow by the packet's hash. Of the
+ * first namespace, as skbs may outlive any other. No reference is counted: it stays until the last skb is freed.
+ */
+static struct socket *owner;
 
 static atomic_t refs;			/* struct roan_qp_ref not yet freed */
 static DECLARE_WAIT_QUEUE_HEAD(all_gone);
@@ -70,7 +80,7 @@ static void inflight_skb_freed(struct sk_buff *skb)
 	u8 side = arg & ARG_QUEUE ? ROAN_QUEUE_RQ : ROAN_QUEUE_SQ;
 	u64 left;
 
-	if (unlikely(skb->sk))	/* set_socket6() of net/route.c */
+	if (unlikely(skb->sk && skb->sk != owner->sk))	/* set_socket6() of net/route.c */
 		sock_put(skb->sk);
 	rcu_read_lock();
 	if (side == ROAN_QUEUE_SQ)
@@ -84,7 +94,24 @@ static void inflight_skb_freed(struct sk_buff *skb)
 	rcu_read_unlock();
 }
 
-void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb)
+static bool inflight_has_queue(const struct net_device *dev)
+{
+	return rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc)->enqueue;
+}
+
+/*
+ * A queue of the device, or of those below a VLAN or bond. Not below tunnels, and not with IPsec: ESP adds to the bytes
+ * of the socket what sock_wfree() would take off. Nor where a BPF program of the route takes the socket's namespace.
+ */
+static bool inflight_fq_may_get(const struct dst_entry *dst)
+{
+	const struct net_device *dev = dst->dev;
+
+	return !dst_xfrm(dst) && !dst->lwtstate &&
+	       (inflight_has_queue(dev) || is_vlan_dev(dev) || netif_is_lag_master(dev));
+}
+
+void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb, const struct dst_entry *dst)
 {
 	u32 size = clamp_t(u32, DIV_ROUND_UP(skb->len, 1024), 1, ARG_SIZE + 1);
 
@@ -92,6 +119,8 @@ void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb)
 	atomic64_add((u64)size << (side * QUEUE_SHIFT), &qp->ref->tx_inflight.total_kb);
 	skb_shinfo(skb)->destructor_arg = (void *)((unsigned long)qp->ref | (side ? ARG_QUEUE : 0) | (size - 1));
 	skb->destructor = inflight_skb_freed;
+	if (inflight_fq_may_get(dst))
+		skb->sk = owner->sk;
 }
 
 static u32 inflight_queue_kb(const struct roan_qp *qp, u8 side)
@@ -122,7 +151,7 @@ bool roan_tx_inflight_arm(struct roan_qp *qp, u8 side, u32 wake)
  */
 static bool inflight_can_queue(const struct net_device *dev)
 {
-	return rcu_dereference(netdev_get_tx_queue(dev, 0)->qdisc)->enqueue || !list_empty(&dev->adj_list.lower);
+	return inflight_has_queue(dev) || !list_empty(&dev->adj_list.lower);
 }
 
 bool roan_tx_inflight_begin_round(struct roan_qp *qp, u8 side, const struct dst_entry *dst)
@@ -160,7 +189,7 @@ bool roan_tx_inflight_waits(const struct roan_qp *qp)
 
 /* ---- lifetime ---- */
 
-void roan_tx_inflight_init(struct roan_qp_ref *ref)
+void roan_tx_inflight_add(struct roan_qp_ref *ref)
 {
 	atomic64_set(&ref->tx_inflight.total_kb, ALIVE);
 	atomic_inc(&refs);
@@ -172,8 +201,20 @@ void roan_tx_inflight_put(struct roan_qp_ref *ref)
 		call_rcu(&ref->rcu, inflight_free_ref);
 }
 
+static long inflight_create_owner(void *unused)
+{
+	return sock_create_kern(&init_net, AF_INET, SOCK_DGRAM, IPPROTO_UDP, &owner);
+}
+
+/* By a kernel thread: a socket is of its creator's cgroup, and rules for that of modprobe are not meant for packets. */
+int roan_tx_inflight_init(void)
+{
+	return work_on_cpu(raw_smp_processor_id(), inflight_create_owner, NULL);
+}
+
 /* An skb still in the stack would call a destructor in unloaded module text. */
 void roan_tx_inflight_exit(void)
 {
 	wait_event_idle(all_gone, !atomic_read(&refs));
+	sock_release(owner);
 }

@@ -38,7 +38,7 @@ static unsigned int out_verdict(struct sk_buff *skb, u32 off, const struct nf_ho
 	struct roan_net *rnet = roan_net_of(state->net);
 	struct sock *sk = skb->sk;
 
-	if (!roan_net_to_roce_port(skb, off) || !sk_fullsock(sk) || sk->sk_kern_sock ||
+	if (!sk_fullsock(sk) || sk->sk_kern_sock || !roan_net_to_roce_port(skb, off) ||
 	    roan_net_sock_capable(rnet, sk, CAP_NET_RAW))
 		return NF_ACCEPT;
 	roan_net_count_drop(rnet, ROAN_CNT_tx_unprivileged);

@@ -377,7 +377,7 @@ void roan_gso_xmit(struct roan_train *t)
 	if (unlikely(skb->tstamp))
 		roan_count(t->dev, sent_edt_skbs);
 	if (t->tx_counted)
-		roan_tx_inflight_charge(t->qp, t->side, skb);
+		roan_tx_inflight_charge(t->qp, t->side, skb, t->flow->dst);
 	roan_tx_budget_charge(t);
 	err = roan_net_xmit(t->dev, skb, t->flow, ipv6);
 	t->sent |= !err;

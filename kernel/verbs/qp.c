@@ -281,7 +281,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 		return -ENOMEM;
 	refcount_set(&qp->ref->refs, 1);
 	qp->ref->qp = qp;
-	roan_tx_inflight_init(qp->ref);
+	roan_tx_inflight_add(qp->ref);
 	roan_deferred_setup(&qp->deferred, &qp->ref->refs, qp_run_deferred);
 
 	err = -ENOMEM;

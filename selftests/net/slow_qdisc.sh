@@ -28,6 +28,13 @@ watch() {
 	done
 }
 
+# fq below the bucket, which is deleted first, as it would keep its queue. fq orphans skbs that have no socket.
+slow_fq() {
+	a tc qdisc del dev v1 root && b tc qdisc del dev v2 root && slow 100m || return
+	a tc qdisc add dev v1 parent 1: fq && b tc qdisc add dev v2 parent 1: fq || return 4
+}
+below_fq() { slow_fq && MOST=$((4 << 20)) through ib_write_bw -q $QPS -s 65536 -n 8 "$@"; }
+
 # through PROGRAM OPTIONS...: the program finishes, no packet is dropped, at most AGAIN of 100 packets are sent twice,
 # few bytes wait
 AGAIN=5
@@ -141,6 +148,8 @@ ktap_check "the same at a rate of 1 Mb/s" all_dropped algo=fixed fixed_rate=1
 slow 1m
 ktap_check "datagrams wait above a slow qdisc, and none is lost" through ib_send_bw -c UD -s 4096 -t 1024 -r 4096 -n 4000
 ktap_check "UC messages wait above a slow qdisc" through ib_write_bw -c UC -s 1048576 -t 16 -n 16
+ktap_check "WRITEs of $QPS QPs wait above fq, over IPv4" below_fq
+ktap_check "WRITEs of $QPS QPs wait above fq, over IPv6" below_fq -x "$(gid_index "$ADEV" "$AIP6" h1)"
 ktap_check "datagrams that alternate with others to this host wait above a slow qdisc, and none is lost" in_turn
 ktap_check "prio: DSCP 26 gets nothing beside TCP, and its part with the band of best effort" beside_tcp
 ktap_end
