@@ -133,7 +133,7 @@ slow 100m || { ktap_fail "no token bucket in this kernel"; ktap_end; }
 ktap_check "WRITEs of $QPS QPs wait in the send queues above a slow qdisc" through ib_write_bw -q $QPS -s 65536 -n 8
 # A requester cannot see the responder's queue: it retransmits READ requests. The repeated responses must not fill the
 # qdisc, too.
-AGAIN=100 ktap_check "READ responses wait above a slow qdisc" through ib_read_bw -q 16 -s 65536 -n 8
+AGAIN=100 ktap_check "READ responses wait above a slow qdisc" through ib_read_bw -q 16 -s 65536 -n 16
 slow 300k
 NEEDED=$((QPS * 8 * 16))
 ktap_check "WRITEs of $QPS QPs share a qdisc that is too small for an skb of each" overflows 700 ib_write_bw -q $QPS -s 65536 -n 8
