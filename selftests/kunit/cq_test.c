@@ -175,22 +175,6 @@ static void poll_late(struct work_struct *work)
 	cq->cqe = 0;
 }
 
-/* A consumer destroys a CQ by ib_destroy_cq() while the core's work, which an upcall queued, still polls the CQ. */
-static void cq_waits_for_polling_work(struct kunit *test)
-{
-	DECLARE_COMPLETION_ONSTACK(running);
-	struct roan_cq *cq = new_cq(test);
-
-	cq->ib.cq_context = &running;
-	cq->ib.poll_ctx = IB_POLL_UNBOUND_WORKQUEUE;
-	INIT_WORK(&cq->ib.work, poll_late);
-	queue_work(system_unbound_wq, &cq->ib.work);
-	wait_for_completion(&running);
-	roan_destroy_cq(&cq->ib, NULL);
-	KUNIT_EXPECT_EQ(test, cq->ib.cqe, 0);
-	cancel_work_sync(&cq->ib.work);
-}
-
 /* As poll_late(), but in the core's softirq, which cannot sleep. */
 static void poll_late_in_softirq(struct work_struct *work)
 {
@@ -204,25 +188,35 @@ static void poll_late_in_softirq(struct work_struct *work)
 	local_bh_enable();
 }
 
-/* ib_free_cq() returns while the softirq that polled the CQ is about to arm it, on another CPU. */
-static void cq_waits_for_polling_softirq(struct kunit *test)
+static void expect_destroy_waits(struct kunit *test, enum ib_poll_context ctx, work_func_t poll)
 {
 	DECLARE_COMPLETION_ONSTACK(running);
-	struct roan_cq *cq;
+	struct roan_cq *cq = new_cq(test);
 	struct ib_wc wc;
 
-	if (num_online_cpus() == 1)
-		kunit_skip(test, "needs a second CPU");
-	cq = new_cq(test);
 	cq->ib.cq_context = &running;
-	cq->ib.poll_ctx = IB_POLL_SOFTIRQ;
-	cq->ib.wc = &wc;
-	INIT_WORK(&cq->ib.work, poll_late_in_softirq);
+	cq->ib.poll_ctx = ctx;
+	cq->ib.wc = &wc;	/* as of a CQ that the core polls */
+	INIT_WORK(&cq->ib.work, poll);
 	queue_work(system_unbound_wq, &cq->ib.work);
 	wait_for_completion(&running);
 	roan_destroy_cq(&cq->ib, NULL);
 	KUNIT_EXPECT_EQ(test, cq->ib.cqe, 0);
 	cancel_work_sync(&cq->ib.work);
+}
+
+/* A consumer destroys a CQ by ib_destroy_cq() while the core's work, which an upcall queued, still polls the CQ. */
+static void cq_waits_for_polling_work(struct kunit *test)
+{
+	expect_destroy_waits(test, IB_POLL_UNBOUND_WORKQUEUE, poll_late);
+}
+
+/* ib_free_cq() returns while the softirq that polled the CQ is about to arm it, on another CPU. */
+static void cq_waits_for_polling_softirq(struct kunit *test)
+{
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "needs a second CPU");
+	expect_destroy_waits(test, IB_POLL_SOFTIRQ, poll_late_in_softirq);
 }
 
 /* Two CQ rings, with 3 entries in the first. */

@@ -56,27 +56,33 @@ struct pair {
 	struct ibv_qp *qp[2];
 };
 
+/* In INIT, with both queues on @cq. */
+static struct ibv_qp *open_qp(struct vt_dev *d, struct ibv_cq *cq, const struct vt_conn *conn)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(d->pd, &init) : NULL;
+
+	if (!qp || vt_qp_init(qp, conn))
+		vt_die("create_qp");
+	return qp;
+}
+
 static void pair_open(struct pair *p, struct vt_dev *d)
 {
 	const struct vt_conn conn = {
 		.type = IBV_QPT_RC, .access = RIGHTS, .timeout = 18, .retry = 7, .rnr_retry = rnr_retries,
 		.min_rnr_timer = 1,
 	};
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
 	int i;
 
 	p->cq = ibv_create_cq(d->ctx, 64, NULL, NULL, 0);
 	if (!p->cq)
 		vt_die("create_cq");
-	init.send_cq = init.recv_cq = p->cq;
-	for (i = 0; i < 2; i++) {
-		p->qp[i] = ibv_create_qp(d->pd, &init);
-		if (!p->qp[i] || vt_qp_init(p->qp[i], &conn))
-			vt_die("create_qp");
-	}
+	for (i = 0; i < 2; i++)
+		p->qp[i] = open_qp(d, p->cq, &conn);
 	for (i = 0; i < 2; i++) {
 		struct vt_addr peer = { .gid = d->gid, .qpn = p->qp[!i]->qp_num, .mtu = d->mtu };
 
@@ -110,15 +116,21 @@ static struct ibv_mr *on_demand(struct vt_dev *d, void *mem, size_t len)
 	return mr;
 }
 
-static void post(struct pair *p, enum ibv_wr_opcode op, struct ibv_mr *here, struct ibv_mr *there, uint64_t to,
-		 uint32_t len)
+static void post_to(struct ibv_qp *qp, enum ibv_wr_opcode op, struct ibv_mr *here, uint64_t to, uint32_t rkey,
+		    uint32_t len)
 {
 	struct ibv_sge sge = { (uintptr_t)here->addr, len, here->lkey };
 	struct ibv_send_wr wr = { .opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { to, there->rkey } }, *bad;
+				  .wr.rdma = { to, rkey } }, *bad;
 
-	if (ibv_post_send(p->qp[0], &wr, &bad))
+	if (ibv_post_send(qp, &wr, &bad))
 		vt_die("post_send");
+}
+
+static void post(struct pair *p, enum ibv_wr_opcode op, struct ibv_mr *here, struct ibv_mr *there, uint64_t to,
+		 uint32_t len)
+{
+	post_to(p->qp[0], op, here, to, there->rkey, len);
 }
 
 static uint64_t now_us(void)
@@ -220,27 +232,13 @@ static void unreadable(struct vt_dev *d, void *mem)
 						       IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1)));
 }
 
-/* ---- the user who is killed ---- */
+/* ---- a program that is killed while its fault waits ---- */
 
 struct far_end {	/* what the other end must know */
 	uint32_t qpn[2];
 	uint32_t rkey[2];
 	uint64_t at[2];
 };
-
-static struct ibv_qp *open_qp(struct vt_dev *d, const struct vt_conn *conn)
-{
-	struct ibv_cq *cq = ibv_create_cq(d->ctx, 16, NULL, NULL, 0);
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
-	struct ibv_qp *qp = cq ? ibv_create_qp(d->pd, &init) : NULL;
-
-	if (!qp || vt_qp_init(qp, conn))
-		vt_die("create_qp");
-	return qp;
-}
 
 /* Sends what the other end must know, and gets its QPs. Then both are connected. */
 static void meet(struct vt_dev *d, const struct vt_conn *conn, struct ibv_qp *qp[2], int in, int out,
@@ -279,21 +277,11 @@ static void until_killed_child(int fd, int in, int out)
 		mr = on_demand(&d, mem, i ? bytes : PAGE);
 		mine.at[i] = (uintptr_t)mem;
 		mine.rkey[i] = mr->rkey;
-		qp[i] = open_qp(&d, &until_killed);
+		qp[i] = open_qp(&d, ibv_create_cq(d.ctx, 16, NULL, NULL, 0), &until_killed);
 	}
 	meet(&d, &until_killed, qp, in, out, &mine, &theirs);
 	for (;;)
 		pause();
-}
-
-static void write_to(struct ibv_qp *qp, struct ibv_mr *here, const struct far_end *to, int which, uint32_t len)
-{
-	struct ibv_sge sge = { (uintptr_t)here->addr, len, here->lkey };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED, .wr.rdma = { to->at[which], to->rkey[which] } }, *bad;
-
-	if (ibv_post_send(qp, &wr, &bad))
-		vt_die("post_send");
 }
 
 static void killed(int fd)
@@ -317,16 +305,16 @@ static void killed(int fd)
 	if (!here)
 		vt_die("reg_mr");
 	for (i = 0; i < 2; i++)
-		qp[i] = open_qp(&d, &until_killed);
+		qp[i] = open_qp(&d, ibv_create_cq(d.ctx, 16, NULL, NULL, 0), &until_killed);
 	meet(&d, &until_killed, qp, from[0], to[1], &mine, &theirs);
 	sleep(1);	/* the program connects its end, too */
-	write_to(qp[0], here, &theirs, 0, 64);
+	post_to(qp[0], IBV_WR_RDMA_WRITE, here, theirs.at[0], theirs.rkey[0], 64);
 	sleep(1);	/* the fault waits */
 	kill(pid, SIGKILL);
 	if (waitpid(pid, NULL, 0) != pid)
 		vt_die("waitpid");
 	before = vt_number("/proc/meminfo", "AnonPages:");
-	write_to(qp[1], here, &theirs, 1, bytes);
+	post_to(qp[1], IBV_WR_RDMA_WRITE, here, theirs.at[1], theirs.rkey[1], bytes);
 	if (!vt_poll(qp[1]->send_cq, &wc, ms))
 		vt_die("no completion within %u ms", ms);
 	printf("WRITE: %s\nmemory grew by %ld KiB\n", ibv_wc_status_str(wc.status),
