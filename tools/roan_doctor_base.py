@@ -80,7 +80,7 @@ CODES = {
     "pfc-priority": (FAULT, "PFC obeys priorities that roan's packets do not have: a switch's pauses stop nothing",
                      "roan cc set {dev} pfc_prio_mask={mask}; or give the packets that priority: traffic_class, dcb app"),
     "pfc-dcb": (FAULT, "the adapter's own PFC and pfc_prio_mask name different priorities", "roan cc set {dev} pfc_prio_mask={mask}; or dcb pfc set dev {netdev} prio-pfc"),
-    "qdisc-strict": (FAULT, "the interface's qdisc sends packets of the device's traffic class after all best effort: while other traffic fills the link, RDMA stops, and queue pairs whose ACKs wait there fail",
+    "qdisc-strict": (FAULT, "the interface's qdisc sends packets of the device's traffic class only when no best effort waits. While other traffic fills the link RDMA stops, and queue pairs fail if their ACKs wait there",
                      "give priority {prio} the band of best effort: {command}"),
     "qdisc-weight": (ADVICE, "the interface's fq qdisc gives packets of the device's traffic class a smaller weight than best effort: a quarter of a full link by default",
                      "with iproute2 of Debian 13 or newer, give priority {prio} the band of best effort: {command}"),

@@ -39,7 +39,7 @@ static const u32 max_running[ROAN_ODP_JOBS] = {
 /* Of each kind, of a user, waiting for a worker. Beyond it ibv_advise_mr() faults in itself; nothing is read ahead. */
 #define MAX_PREFETCHES	64
 
-/* No RECV for UC and UD: they can receive into ODP memory, but drop a message whose pages are not present. */
+/* UC and UD do not have RECV here: they drop a message if a page that it is to fill is not present. */
 const struct ib_odp_caps roan_odp_caps = {
 	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
 	.per_transport_caps = {

@@ -2,7 +2,7 @@
 /*
  * Memory for the kernel's copies of send WQEs (the WQE shadow) and the requester's state of each. Decides how many
  * there is space for; wqe_fetch.c fills them. A QP begins with FIRST_SLOTS, so that thousands of idle QPs take little
- * memory, and gets more when it has more WQEs in progress, or loses packets.
+ * memory, and gets more when it has more WQEs in progress, or loses packets. Also finds the WQEs that use a key.
  */
 #include "base/base.h"
 #include "tx/tx.h"

@@ -10,7 +10,7 @@
  * Attach and detach hold the mutex @writers, because joining sleeps. Changes to the table of groups or to the
  * interfaces of a group also hold RTNL, inside the mutex. Under both no memory is charged to a cgroup: at a cgroup's
  * limit that takes long, and all users of the host take them. Readers use RCU. A member points to the QP's ref, not to
- * the QP: a reader may see a member that was just removed and whose QP is gone.
+ * the QP: a reader may find a removed member after its QP was freed.
  *
  * To attach again is no error (IBTA vol. 1, 10.5.1). But it is counted, because the RDMA core detaches once for each
  * call that attached: it keeps an attachment for each LID and notation of an MGID, which are one group here.

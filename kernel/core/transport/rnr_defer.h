@@ -7,8 +7,8 @@
  *			page fault has taken so far, so that few are needed and few packets are sent in vain.
  *
  * The first phase ends at the first of
- *	40 ms		usually less than an ACK timeout (4.096 us * 2^14 is 67 ms), and than three of code 12: 50 ms,
- *			or 44 to 48 ms from rdma_rxe, whose timer is in jiffies.
+ *	40 ms		less than the usual ACK timeout (code 14: 67 ms). Also less than three of code 12 (50 ms), which
+ *			last 44 to 48 ms on rdma_rxe: its timer counts jiffies.
  *	3 timeouts	duplicates with the time of a short ACK timeout between them: the requester may have few
  *			retries. Most copies and repairs come sooner, and the intervals of probes double (4, 8,
  *			16 ms), so that probes alone are two. With an ACK timeout of 4.2 ms (code 10) that is after
