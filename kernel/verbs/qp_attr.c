@@ -37,8 +37,6 @@ int roan_qp_check_attr(const struct roan_qp *qp, const struct ib_qp_attr *attr, 
 		return -EINVAL;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ROAN_MAX_RD_ATOMIC)
 		return -EINVAL;
-	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
-		return -EINVAL;
 	if (mask & IB_QP_TIMEOUT && attr->timeout > 31)
 		return -EINVAL;
 	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num > QPN_MASK)

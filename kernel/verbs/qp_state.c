@@ -148,8 +148,9 @@ static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int 
 	/* Adapters store the logarithm, so that 0 is 1. */
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		qp->attr.max_rd_atomic = max_t(u8, attr->max_rd_atomic, 1);
+	/* Five bits. Adapters drop the others, and a program sets 32. */
 	if (mask & IB_QP_MIN_RNR_TIMER)
-		qp->min_rnr_timer = attr->min_rnr_timer;
+		qp->min_rnr_timer = attr->min_rnr_timer & ROAN_AETH_VALUE_MASK;
 	if (prep->av)
 		/* Publishes the filled-in vector (release). qp_unprepare() frees the old one after a grace period. */
 		prep->av = rcu_replace_pointer(qp->av, prep->av,

@@ -157,6 +157,11 @@ static void path_in_sqd(struct vt_dev *d)
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
 	err |= ibv_query_qp(p.qp[0], &q, IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY, &init);
 	vt_ok(!err && q.retry_cnt == 7 && q.rnr_retry == 7, "modify_qp: greater retry counts are 7, the most (error %d)", err);
+	a = (struct ibv_qp_attr) { .min_rnr_timer = 32 + 12 };
+	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_MIN_RNR_TIMER);
+	err |= ibv_query_qp(p.qp[0], &q, IBV_QP_MIN_RNR_TIMER, &init);
+	vt_ok(!err && q.min_rnr_timer == 12, "modify_qp: of min_rnr_timer the five bits of the field count (error %d, code %d)", err,
+	      q.min_rnr_timer);
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS };
 	err = ibv_modify_qp(p.qp[0], &a, IBV_QP_STATE) | post_op(&p, 0, IBV_WR_RDMA_WRITE, 0, 4096, 64, 0);
 	vt_ok(!err && status_of(p.scq[0], 3000) == IBV_WC_SUCCESS, "SQD: the new path works");
