@@ -40,6 +40,7 @@ static_assert(sizeof(struct roan_qp_ref) == ROAN_TX_INFLIGHT_ALIGN);	/* kmalloc(
  * first namespace, as skbs may outlive any other. No reference is counted: it stays until the last skb is freed.
  */
 static struct socket *owner;
+#define OWNER_BYTES_MAX	BIT(30)
 
 static atomic_t refs;			/* struct roan_qp_ref not yet freed */
 static DECLARE_WAIT_QUEUE_HEAD(all_gone);
@@ -100,15 +101,18 @@ static bool inflight_has_queue(const struct net_device *dev)
 }
 
 /*
- * A queue of the device, or of those below a VLAN or bond. Not below tunnels, and not with IPsec: ESP adds to the bytes
- * of the socket what sock_wfree() would take off. Nor where a BPF program of the route takes the socket's namespace.
+ * A queue of the device, or of those below a VLAN, bond or macvlan. Not below tunnels, and not with IPsec: ESP adds to
+ * the bytes of the socket what sock_wfree() would take off. Nor where a BPF program of the route takes the socket's
+ * namespace. A tunnel that has a queue, or a firewall that changes the route, may still lead to ESP: the sum of what it
+ * has added must not overflow.
  */
 static bool inflight_fq_may_get(const struct dst_entry *dst)
 {
 	const struct net_device *dev = dst->dev;
 
 	return !dst_xfrm(dst) && !dst->lwtstate &&
-	       (inflight_has_queue(dev) || is_vlan_dev(dev) || netif_is_lag_master(dev));
+	       (inflight_has_queue(dev) || is_vlan_dev(dev) || netif_is_lag_master(dev) || netif_is_macvlan(dev)) &&
+	       refcount_read(&owner->sk->sk_wmem_alloc) < OWNER_BYTES_MAX;
 }
 
 void roan_tx_inflight_charge(struct roan_qp *qp, u8 side, struct sk_buff *skb, const struct dst_entry *dst)
@@ -216,5 +220,6 @@ int roan_tx_inflight_init(void)
 void roan_tx_inflight_exit(void)
 {
 	wait_event_idle(all_gone, !atomic_read(&refs));
+	refcount_set(&owner->sk->sk_wmem_alloc, 1);	/* what ESP has added would keep the socket */
 	sock_release(owner);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Waiting for skbs to leave this host: a queue is woken when less than its threshold is in flight, and no wake-up is
- * lost.
+ * lost. The socket of skbs that fq may get.
  */
+#include <net/sch_generic.h>
+#include <net/sock.h>
 #include "flow/flow.h"
 #include "fakes.h"
 
@@ -71,6 +73,39 @@ static void arm__wakes_for_an_equal_wait(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, called(f));
 }
 
+/*
+ * Behind a tunnel with a queue ESP adds bytes to the socket for each packet. Near the overflow of their sum, which would
+ * be a warning, skbs have no socket.
+ */
+static void charge__stops_to_use_a_socket_with_many_bytes(struct kunit *test)
+{
+	struct netdev_queue queue = { .qdisc = &noop_qdisc };
+	struct fake *f = test->priv;
+	struct sk_buff *skb = alloc_skb(64, GFP_KERNEL);
+	struct sock *sk;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	KUNIT_ASSERT_EQ(test, roan_tx_inflight_init(), 0);
+	f->ndev._tx = &queue;
+	KIB(BIT_ULL(62));	/* the QP exists */
+	rcu_read_lock();
+	roan_tx_inflight_charge(&f->qp, ROAN_QUEUE_SQ, skb, &f->dst);
+	sk = skb->sk;
+	skb_orphan(skb);
+	KUNIT_EXPECT_NOT_NULL(test, sk);
+	if (sk) {
+		refcount_add(BIT(30), &sk->sk_wmem_alloc);
+		roan_tx_inflight_charge(&f->qp, ROAN_QUEUE_SQ, skb, &f->dst);
+		KUNIT_EXPECT_NULL(test, skb->sk);
+		skb_orphan(skb);
+		KUNIT_EXPECT_FALSE(test, refcount_sub_and_test(BIT(30), &sk->sk_wmem_alloc));
+	}
+	rcu_read_unlock();
+	kfree_skb(skb);
+	f->ndev._tx = NULL;
+	roan_tx_inflight_exit();
+}
+
 static int tx_inflight_init(struct kunit *test)
 {
 	int err = fake_init(test);
@@ -90,6 +125,7 @@ static struct kunit_case tx_inflight_cases[] = {
 	KUNIT_CASE(arm__keeps_the_higher_threshold),
 	KUNIT_CASE(arm__wakes_after_a_lost_race),
 	KUNIT_CASE(arm__wakes_for_an_equal_wait),
+	KUNIT_CASE(charge__stops_to_use_a_socket_with_many_bytes),
 	{}
 };
 

@@ -35,6 +35,17 @@ slow_fq() {
 }
 below_fq() { slow_fq && MOST=$((4 << 20)) through ib_write_bw -q $QPS -s 65536 -n 8 "$@"; }
 
+# The same with devices on macvlans, which have no queue of their own.
+# shellcheck disable=SC2034 # pair.sh reads them
+macvlan_above_fq() {
+	local n ADEV=mac1 BDEV=mac2 AIP=10.8.0.1 BIP=10.8.0.2
+	for n in 1 2; do
+		on h$n ip link add m$n link v$n type macvlan || return 4
+		on h$n ip addr add 10.8.0.$n/24 dev m$n && on h$n ip link set m$n mtu 4200 up && link_add mac$n m$n h$n || return
+	done
+	wait_for 60 a ping -c1 -W1 $BIP && below_fq "$@"
+}
+
 # through PROGRAM OPTIONS...: the program finishes, no packet is dropped, at most AGAIN of 100 packets are sent twice,
 # few bytes wait
 AGAIN=5
@@ -150,6 +161,7 @@ ktap_check "datagrams wait above a slow qdisc, and none is lost" through ib_send
 ktap_check "UC messages wait above a slow qdisc" through ib_write_bw -c UC -s 1048576 -t 16 -n 16
 ktap_check "WRITEs of $QPS QPs wait above fq, over IPv4" below_fq
 ktap_check "WRITEs of $QPS QPs wait above fq, over IPv6" below_fq -x "$(gid_index "$ADEV" "$AIP6" h1)"
+ktap_check "WRITEs of $QPS QPs wait above fq below macvlans" macvlan_above_fq
 ktap_check "datagrams that alternate with others to this host wait above a slow qdisc, and none is lost" in_turn
 ktap_check "prio: DSCP 26 gets nothing beside TCP, and its part with the band of best effort" beside_tcp
 ktap_end
