@@ -259,7 +259,8 @@ void roan_gid_init(struct roan_dev *dev)
 void roan_gid_enable(struct roan_dev *dev)
 {
 	smp_mb();	/* pairs with gid_request_scan() */
-	if (dev->missed_scans != atomic_read(&missed_scans))
+	/* On Ethernet, too: kernels without ib_device_enable_gid_updates() lose events of a device being registered. */
+	if (!dev->l3 || dev->missed_scans != atomic_read(&missed_scans))
 		gid_request_scan(dev->ndev, dev->l3);
 	gid_scan_all_lower(dev);
 }

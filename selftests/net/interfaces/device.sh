@@ -257,6 +257,19 @@ two_prefixes() {
 	ip addr del 10.9.9.9/24 dev v1 && sleep 1 && wait_for 60 gid_index "$DEV" 10.9.9.9 && traffic "$DEV" 10.9.9.9 || return
 	ip addr del 10.9.9.9/16 dev v1 && wait_for 60 no_gid 10.9.9.9
 }
+# The core registers an Ethernet device and scans its addresses, then the driver asks for a second scan: before the core
+# had ib_device_enable_gid_updates(), an address that came between these was lost.
+scanned_twice() { [ "$(grep -c roan_rescan: /sys/kernel/tracing/trace)" -ge 2 ]; }
+scans_again() {
+	local t=/sys/kernel/tracing
+	mountpoint -q $t || mount -t tracefs t $t || return 4
+	[ -e $t/kprobe_events ] && echo 'p:roan_rescan rdma_roce_rescan_device' >> $t/kprobe_events || return 4
+	echo > $t/trace; echo 1 > $t/events/kprobes/roan_rescan/enable
+	ip link add dm1 type dummy && ip link set dm1 up && add d_y dm1 && wait_for 10 scanned_twice
+	set -- $?
+	echo 0 > $t/events/kprobes/roan_rescan/enable; echo -:roan_rescan >> $t/kprobe_events
+	ip link del dm1 && return "$1"
+}
 # An address handle has 8 bits for the index of its GID: each entry that is there can be used.
 many_addresses() {
 	local gids=/sys/class/infiniband/d_x/ports/1/gids gid last
@@ -330,6 +343,7 @@ ip link del dm0
 if [ "$LINK_TYPE" = roan ]; then
 	ktap_check "300 addresses: the GID table has 256 entries, and the last one works" many_addresses
 	ip link del dm0
+	ktap_check "the addresses of a new device are scanned once more when it is registered" scans_again
 fi
 ktap_check "an unknown speed is not logged at each query" unknown_speed
 ip link del mv0; ip link del br0; ip link del dm0
