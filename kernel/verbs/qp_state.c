@@ -160,11 +160,8 @@ static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int 
 
 static u8 qp_mtu_shift(const struct roan_qp *qp)
 {
-	enum ib_mtu mtu = qp->attr.path_mtu;
-
-	if (qp->transport == ROAN_TP_UD)	/* the length of a datagram is limited by the port only */
-		mtu = ib_mtu_int_to_enum((int)READ_ONCE(qp->dev->ndev->mtu) - (int)ROAN_NET_HEADERS);
-	return ilog2(ib_mtu_enum_to_int(mtu));
+	/* UD: what is received. What is sent is limited by the port's MTU, which may change: wqe_max_message(). */
+	return ilog2(ib_mtu_enum_to_int(qp->transport == ROAN_TP_UD ? IB_MTU_4096 : qp->attr.path_mtu));
 }
 
 static u8 qp_ext_version(const struct roan_qp *qp)

@@ -180,6 +180,12 @@ large_path_mtu() {
 	return $rc
 }
 
+# The MTU of a UD QP is that of the port when it sends, not when it was made ready.
+ud_mtu() {
+	/usr/bin/python3 -c 'import pyverbs.addr' 2> /dev/null || return 4	# not with another libibverbs than Debian's
+	ip link set v1 mtu 1500 && /usr/bin/python3 "$HERE/../../verbs/ud_mtu.py" "$DEV" 10.7.0.1 v1
+}
+
 mtu_change() {
 	local m want
 	while read -r m want; do
@@ -318,6 +324,7 @@ ktap_check "down and up: state and events" down_up
 ktap_check "ibv_asyncwatch sees a link go down and up" asyncwatch
 ktap_check "MTU: path MTU follows, too small means port down" mtu_change
 [ "$LINK_TYPE" != roan ] || ktap_check "MTU: a greater path MTU is refused at RTR, the log says what it needs" large_path_mtu
+[ "$LINK_TYPE" != roan ] || ktap_check "MTU: a UD QP that was made before a change sends and receives what the port allows" ud_mtu
 ktap_check "rename the device" rename_device
 ktap_check "rename the netdev" rename_netdev
 ktap_check "traffic after the renames" traffic "$DEV"
