@@ -3,6 +3,7 @@
  * Adds up what the CPUs have counted, and names the counters of counters.h for the RDMA core: `rdma statistic` and
  * ports/1/hw_counters/. verbs/pma.c and sysfs_latency.c show the sums. Does not count events.
  */
+#include <net/netlink.h>
 #include "base/base.h"
 
 #define X(counter, ...)	\
@@ -11,6 +12,18 @@ static const struct rdma_stat_desc descs[] = { ROAN_COUNTERS(X) };
 #undef X
 
 static_assert(ARRAY_SIZE(descs) == ROAN_NUM_COUNTERS);
+
+/*
+ * The core puts all counters into one netlink message of a fixed size: stat_get_doit_default_counter(). Kernels with
+ * more fragments in an skb than the default have less room in it: there `rdma statistic show link` may fail.
+ */
+#define ATTR(size)	(NLA_HDRLEN + NLA_ALIGN(size))
+#define UNALIGNED	IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS)
+#define PAD(name)	(UNALIGNED || NLA_ALIGN(sizeof(name)) % 8 ? 0 : ATTR(0))
+#define HEAD		(NLMSG_HDRLEN + 2 * ATTR(sizeof(u32)) + ATTR(IB_DEVICE_NAME_MAX) + ATTR(0))
+#define X(counter, ...)	+ ATTR(0) + ATTR(sizeof(#counter)) + PAD(#counter) + ATTR(sizeof(u64))
+static_assert(MAX_SKB_FRAGS > 17 || HEAD ROAN_COUNTERS(X) <= NLMSG_GOODSIZE);
+#undef X
 
 const char *roan_counter_name(enum roan_counter which)
 {
