@@ -25,17 +25,6 @@ static struct roan_dm *to_roan_dm(struct ib_dm *ibdm)
 	return container_of(ibdm, struct roan_dm, ib);
 }
 
-/* 0: @dm->piece is set, or no BAR is configured and @dm->piece stays NULL. */
-static int dm_from_bar(struct roan_dev *dev, struct roan_dm *dm, u64 length)
-{
-	struct roan_dm_bar_mem *piece = roan_dm_bar_alloc(dev, length);
-
-	if (IS_ERR(piece))
-		return PTR_ERR(piece);
-	dm->piece = piece;
-	return 0;
-}
-
 void roan_dm_init(struct roan_dev *dev)
 {
 	dev->dm_limit = (u64)totalram_pages() / 8 << PAGE_SHIFT;
@@ -83,7 +72,8 @@ struct ib_dm *roan_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *uctx, s
 	dm = kzalloc(sizeof(*dm), GFP_KERNEL_ACCOUNT);
 	if (!dm)
 		return ERR_PTR(-ENOMEM);
-	err = dm_from_bar(to_roan_dev(ibdev), dm, attr->length);
+	dm->piece = roan_dm_bar_alloc(to_roan_dev(ibdev), attr->length);
+	err = PTR_ERR_OR_ZERO(dm->piece);
 	if (!err && !dm->piece)
 		err = dm_from_kernel(uctx, dm, attr->length);
 	if (!err)

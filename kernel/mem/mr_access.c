@@ -8,8 +8,6 @@
 #include "base/base.h"
 #include "mem/mem.h"
 
-#define REMOTE_ACCESS		(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
-
 /* A checked range of a region. Valid while its key is held. */
 struct mr_range {
 	struct roan_mr *mr;	/* NULL: kernel virtual address @va */
@@ -122,7 +120,7 @@ static u32 range_from_rkey(const struct roan_qp *qp, u32 rkey, u64 va, u64 len, 
 	struct roan_key *k;
 	u32 verr;
 
-	if (access & REMOTE_ACCESS & ~qp->access)
+	if (access & ROAN_ACCESS_REMOTE & ~qp->access)
 		return ROAN_VERR_BAD_ACCESS;
 	k = roan_key_acquire(qp->dev, rkey);
 	if (!k)
@@ -415,7 +413,7 @@ u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access)
 
 	/* For a length of 0 only the QP's access rights are checked, not the key (9.7.4.1.5). */
 	if (!len)
-		return access & REMOTE_ACCESS & ~qp->access ? ROAN_VERR_BAD_ACCESS : ROAN_VERR_NONE;
+		return access & ROAN_ACCESS_REMOTE & ~qp->access ? ROAN_VERR_BAD_ACCESS : ROAN_VERR_NONE;
 	verr = range_from_rkey(qp, rkey, va, len, access, &range);
 	if (!verr)
 		roan_key_release();

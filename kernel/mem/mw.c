@@ -6,8 +6,6 @@
 #include "base/base.h"
 #include "mem/mem.h"
 
-#define REMOTE_ACCESS	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
-
 int roan_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
 	struct roan_mw *mw = to_roan_mw(ibmw);
@@ -139,7 +137,7 @@ static u32 mw_check_bind(struct roan_qp *qp, const struct roan_mw_binding *win, 
 {
 	if (win->destroying)
 		return ROAN_VERR_BAD_KEY;
-	if (!roan_connected(qp) || wqe->bind.access & ~(REMOTE_ACCESS | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED))
+	if (!roan_connected(qp) || wqe->bind.access & ~(ROAN_ACCESS_REMOTE | IB_ACCESS_LOCAL_WRITE | IB_ZERO_BASED))
 		return ROAN_VERR_BAD_BIND;
 	if (wqe->bind.access & IB_ZERO_BASED && win->type != IB_MW_TYPE_2)
 		return ROAN_VERR_BAD_BIND;
@@ -169,7 +167,7 @@ static u32 mw_bind(struct roan_qp *qp, struct roan_mw_binding *win, const struct
 	if (!verr) {
 		struct roan_mr *old = mw_unbind(win);
 
-		win->access = wqe->bind.access & REMOTE_ACCESS;
+		win->access = wqe->bind.access & ROAN_ACCESS_REMOTE;
 		win->addr = wqe->bind.access & IB_ZERO_BASED ? 0 : wqe->bind.addr;
 		win->length = wqe->bind.length;
 		win->mr_off = mr ? wqe->bind.addr - mr->iova : 0;

@@ -119,7 +119,6 @@ struct roan_cc_state {
 	u64 cwnd;		/* bytes; 0: unlimited */
 	u64 rtt_ns;		/* Swift: smoothed */
 	u32 alpha;		/* DCQCN: 1/1024, now */
-	u32 time_steps, byte_steps;
 	u32 cnps, cuts;
 };
 

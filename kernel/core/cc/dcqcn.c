@@ -306,8 +306,6 @@ static void dcqcn_state(const struct roan_cc *cc, struct roan_cc_state *state)
 	if (!d->rp_active)
 		return;
 	state->target = d->target;
-	state->time_steps = d->time_steps;
-	state->byte_steps = d->byte_steps;
 }
 
 const struct roan_cc_ops roan_cc_dcqcn = {

@@ -198,16 +198,15 @@ void roan_paths_sent(struct roan_requester *r, const struct roan_tx_desc *d, u64
 	struct roan_paths *p = r->paths;
 	struct roan_path *path = &p->path[p->in_use];
 	bool request = roan_op_needs_response(roan_requester_wqe(r, d->index)->op);
-	bool await = request;
 	u32 n = request ? 1 : d->npsn, i;	/* the other PSNs are those of the response */
 
-	for (i = 0; await && i < d->npsn; i++)
+	for (i = 0; request && i < d->npsn; i++)
 		path_remove_response(p, psn_add(d->psn, i));
 	for (i = 0; i < n; i++)
 		path_add(p, psn_add(d->psn, i), d->resend || d->repair || request, now);
-	if (await)
+	if (request)
 		path_await(p, d, now);
-	p->train_left -= min(p->train_left, await ? d->npsn : n);
+	p->train_left -= min(p->train_left, d->npsn);
 	path->sent_at = now;
 	if (path->failed) {
 		p->probe_at = now + min_t(u64, (u64)path_latest(p) << p->probe_backoff, PROBE_MAX_NS);

@@ -35,7 +35,6 @@ enum roan_nak {
 	ROAN_NAK_INVALID_REQUEST = 1,
 	ROAN_NAK_REMOTE_ACCESS	= 2,
 	ROAN_NAK_REMOTE_OPERATION = 3,
-	ROAN_NAK_INVALID_RD	= 4,
 };
 
 enum roan_flush_type {		/* FETH PLT, a set */
