@@ -10,85 +10,60 @@
 #include "tx/tx.h"
 #include "verbs/verbs.h"
 
+static int net_init(void)
+{
+	return roan_net_init(roan_recv);
+}
+
+/* Started from the first to the last, stopped from the last to the first. */
+static const struct {
+	int (*init)(void);	/* or NULL */
+	void (*exit)(void);
+} parts[] = {
+	{ roan_crc_init,		roan_crc_exit },
+	{ NULL,				rcu_barrier },	/* RCU callbacks must not run in freed module text */
+	{ NULL,				roan_user_mem_exit },
+	{ roan_deferred_init,		roan_deferred_exit },
+	{ roan_odp_init,		roan_odp_exit },
+	{ roan_flush_worker_init,	roan_flush_worker_exit },
+	{ roan_qp_init,			roan_qp_exit },
+	{ roan_tx_inflight_init,	roan_tx_inflight_exit },
+	{ roan_qos_init,		roan_qos_exit },
+	{ roan_dmabuf_init,		roan_dmabuf_exit },
+	{ roan_dm_bar_init,		roan_dm_bar_exit },
+	{ NULL,				roan_tx_page_pool_exit },
+	{ net_init,			roan_net_exit },
+	{ roan_parent_init,		roan_parent_exit },
+	{ roan_client_init,		roan_client_exit },	/* once stopped, no device and no packet is left */
+	{ roan_netdev_notifier_init,	roan_netdev_notifier_exit },	/* once stopped, no unregistration is queued */
+	{ roan_gid_notifiers_init,	roan_gid_notifiers_exit },
+	{ roan_link_init,		roan_link_exit },		/* once stopped, no device is added */
+};
+
+static void parts_stop(size_t n)
+{
+	while (n--)
+		parts[n].exit();
+}
+
 static int __init roan_init(void)
 {
+	size_t n;
 	int err;
 
-	err = roan_crc_init();
-	if (err)
-		return err;
-	roan_deferred_init();
-	err = roan_odp_init();
-	if (err)
-		goto err_deferred;
-	err = roan_flush_worker_init();
-	if (err)
-		goto err_odp;
-	roan_qp_init();
-	err = roan_tx_inflight_init();
-	if (err)
-		goto err_qp;
-	err = roan_qos_init();
-	if (err)
-		goto err_tx_inflight;
-	err = roan_dmabuf_init();
-	if (err)
-		goto err_qos;
-	err = roan_dm_bar_init();
-	if (err)
-		goto err_dmabuf;
-	err = roan_net_init(roan_recv);
-	if (err)
-		goto err_dm_bar;
-	err = roan_parent_init();
-	if (err)
-		goto err_net;
-	err = roan_device_init();
-	if (err)
-		goto err_parent;
+	for (n = 0; n < ARRAY_SIZE(parts); n++) {
+		err = parts[n].init ? parts[n].init() : 0;
+		if (err) {
+			parts_stop(n);
+			return err;
+		}
+	}
 	return 0;
-
-err_parent:
-	roan_parent_exit();
-err_net:
-	roan_net_exit();
-	roan_tx_page_pool_exit();
-err_dm_bar:
-	roan_dm_bar_exit();
-err_dmabuf:
-	roan_dmabuf_exit();
-err_qos:
-	roan_qos_exit();
-err_tx_inflight:
-	roan_tx_inflight_exit();
-err_qp:
-	roan_qp_exit();
-	roan_flush_worker_exit();
-err_odp:
-	roan_odp_exit();
-err_deferred:
-	roan_deferred_exit();
-	roan_crc_exit();
-	return err;
 }
 
 static void __exit roan_exit(void)
 {
-	roan_device_exit();	/* from here on there is no device, no user context and no packet */
-	roan_parent_exit();
-	roan_net_exit();
-	roan_tx_page_pool_exit();
-	roan_dm_bar_exit();
-	roan_dmabuf_exit();
-	roan_qos_exit();
-	roan_tx_inflight_exit();
-	roan_qp_exit();
-	roan_flush_worker_exit();
-	roan_odp_exit();
-	roan_deferred_exit();
-	roan_user_mem_exit();
-	rcu_barrier();		/* RCU callbacks must not run in freed module text */
-	roan_crc_exit();
+	parts_stop(ARRAY_SIZE(parts));
 }
 
 module_init(roan_init);

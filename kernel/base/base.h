@@ -99,7 +99,7 @@ void roan_qp_request_flush(struct roan_qp *qp);
 void roan_qp_set_err(struct roan_qp *qp);			/* sq.lock or rq.lock held: QP to ERR, in softirq */
 /* A send failed: RC QPs go to ERR, others to SQE, in softirq. Caller holds sq.lock. */
 void roan_sq_set_err(struct roan_qp *qp);
-void roan_qp_init(void);
+int roan_qp_init(void);
 void roan_qp_exit(void);
 
 /* ---- stats.c ---- */

@@ -88,7 +88,7 @@ static void deferred_run_round(struct tasklet_struct *tasklet)
 		tasklet_schedule(tasklet);
 }
 
-void roan_deferred_init(void)
+int roan_deferred_init(void)
 {
 	int cpu;
 
@@ -99,6 +99,7 @@ void roan_deferred_init(void)
 		init_llist_head(&queues->bulk.added);
 		tasklet_setup(&queues->tasklet, deferred_run_round);
 	}
+	return 0;
 }
 
 /* All owners are gone, so all lists are empty; a tasklet may still be returning. */

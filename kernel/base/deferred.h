@@ -53,7 +53,7 @@ static inline void roan_deferred_setup(struct roan_deferred *item, refcount_t *r
 
 /* Any context. The caller holds a reference to the owner of @item. */
 void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what);
-void roan_deferred_init(void);
+int roan_deferred_init(void);
 void roan_deferred_exit(void);
 
 /*

@@ -16,9 +16,10 @@
 static DEFINE_XARRAY_FLAGS(qpns, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH | XA_FLAGS_ACCOUNT);
 static u32 qpn_next;
 
-void roan_qp_init(void)
+int roan_qp_init(void)
 {
 	qpn_next = get_random_u32_inclusive(FIRST_QPN, LAST_QPN);
+	return 0;
 }
 
 void roan_qp_exit(void)

@@ -389,38 +389,14 @@ static const void *const keeps_ib_uverbs __used = rdma_user_mmap_disassociate;
 
 /* ---- init and exit ---- */
 
-int roan_device_init(void)
+int roan_client_init(void)
 {
-	int err = ib_register_client(&client);
-
-	if (err)
-		return err;
-	err = roan_netdev_notifier_init();
-	if (err)
-		goto err_client;
-	err = roan_gid_notifiers_init();
-	if (err)
-		goto err_netdev;
-	err = roan_link_init();
-	if (err)
-		goto err_gid;
-	return 0;
-
-err_gid:
-	roan_gid_notifiers_exit();
-err_netdev:
-	roan_netdev_notifier_exit();
-err_client:
-	ib_unregister_client(&client);
-	return err;
+	return ib_register_client(&client);
 }
 
-/* In this order: no new device, no new queued unregistration, then wait until all devices are unregistered. */
-void roan_device_exit(void)
+/* No device is added and no unregistration queued any more: waits until all devices are unregistered. */
+void roan_client_exit(void)
 {
-	roan_link_exit();
-	roan_gid_notifiers_exit();
-	roan_netdev_notifier_exit();
 	ib_unregister_driver(ROAN_DRIVER_ID);
 	ib_unregister_client(&client);
 }

@@ -14,8 +14,8 @@
 /* device.c, ucontext.c */
 extern const struct ib_device_ops roan_dev_ops;			/* device.c: all verbs */
 int roan_device_add(const char *name, struct net_device *ndev);	/* RTNL not held */
-int roan_device_init(void);	/* client, notifiers of interfaces and addresses, rdma_link_ops */
-void roan_device_exit(void);
+int roan_client_init(void);
+void roan_client_exit(void);
 int roan_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata);
 void roan_dealloc_ucontext(struct ib_ucontext *uctx);
 void roan_disassociate_ucontext(struct ib_ucontext *uctx);
