@@ -12,16 +12,6 @@ bool roan_port_up(const struct net_device *ndev)
 	return netif_running(ndev) && netif_carrier_ok(ndev) && READ_ONCE(ndev->mtu) >= 256 + ROAN_NET_HEADERS;
 }
 
-static void queue_unregister(struct net_device *ndev)
-{
-	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-
-	if (!ibdev)
-		return;
-	ib_unregister_device_queued(ibdev);
-	ib_device_put(ibdev);
-}
-
 /*
  * RTNL held; it orders the events. From Linux 6.14 on the core calls this for NETDEV_UP, CHANGE and DOWN, which
  * netdev_event() gets too. Of a driver without report_port_event() the core dispatches them itself, by another rule
@@ -42,48 +32,43 @@ void roan_report_port_event(struct ib_device *ibdev, struct net_device *ndev, un
 	ib_dispatch_event(&event);
 }
 
-static void port_changed(struct net_device *ndev, unsigned long what)
-{
-	struct ib_device *ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-
-	if (!ibdev)
-		return;
-	roan_report_port_event(ibdev, ndev, what);
-	ib_device_put(ibdev);
-}
-
-/* The host joins multicast groups on the VLANs of a device's interface too. */
-static void groups_changed(struct net_device *ndev, bool gone)
-{
-	struct net_device *real = rdma_vlan_dev_real_dev(ndev) ?: ndev;
-	struct ib_device *ibdev = ib_device_get_by_netdev(real, ROAN_DRIVER_ID);
-
-	if (!ibdev)
-		return;
-	roan_mcast_netdev_event(to_roan_dev(ibdev), ndev, gone);
-	ib_device_put(ibdev);
-}
-
+/*
+ * @dev: the device of the interface, or of the one that a VLAN is on: the host joins multicast groups on VLANs too.
+ * @own: only if it is the interface's own.
+ */
 static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
+	struct ib_device *ibdev = ib_device_get_by_netdev(rdma_vlan_dev_real_dev(ndev) ?: ndev, ROAN_DRIVER_ID);
+	struct roan_dev *dev = ibdev ? to_roan_dev(ibdev) : NULL;
+	struct roan_dev *own = dev && dev->ndev == ndev ? dev : NULL;
 
-	roan_parent_netdev_event(ndev, what);
 	switch (what) {
+	case NETDEV_CHANGENAME:
+		if (own)
+			roan_parent_show_netdev(own);
+		break;
 	case NETDEV_REGISTER:
-		groups_changed(ndev, false);
+		if (dev)
+			roan_mcast_netdev_event(dev, ndev, false);
 		break;
 	case NETDEV_UNREGISTER:
-		groups_changed(ndev, true);
+		if (own)
+			roan_parent_hide_netdev(own);
+		if (dev)
+			roan_mcast_netdev_event(dev, ndev, true);
 		roan_qp_fail_on_netdev(ndev);
-		queue_unregister(ndev);
+		if (own)
+			ib_unregister_device_queued(ibdev);
 		break;
 	case NETDEV_UP:
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEMTU:
-		groups_changed(ndev, false);
-		port_changed(ndev, what);
+		if (dev)
+			roan_mcast_netdev_event(dev, ndev, false);
+		if (own)
+			roan_report_port_event(ibdev, ndev, what);
 		roan_port_speed_netdev_event(ndev, NULL);
 		break;
 	case NETDEV_CHANGEUPPER:
@@ -93,6 +78,8 @@ static int netdev_event(struct notifier_block *nb, unsigned long what, void *ptr
 		roan_port_speed_netdev_event(ndev, NULL);
 		break;
 	}
+	if (ibdev)
+		ib_device_put(ibdev);
 	return NOTIFY_OK;
 }
 

@@ -112,8 +112,10 @@ static const struct kobj_type net_folder_type = {
 	.child_ns_type	= net_folder_ns_type,
 };
 
-static void parent_hide_netdev(struct roan_parent *parent)
+void roan_parent_hide_netdev(struct roan_dev *dev)
 {
+	struct roan_parent *parent = dev->parent;
+
 	ASSERT_RTNL();
 	if (!parent->net)
 		return;
@@ -149,33 +151,16 @@ void roan_parent_show_netdev(struct roan_dev *dev)
 
 	ASSERT_RTNL();
 	if (dev->ndev->reg_state != NETREG_REGISTERED) {
-		parent_hide_netdev(parent);
+		roan_parent_hide_netdev(dev);
 		return;
 	}
 	if (parent->net && !strcmp(parent->net_name, dev->ndev->name))
 		return;
-	parent_hide_netdev(parent);
+	roan_parent_hide_netdev(dev);
 	err = parent_link_netdev(parent, dev->ndev);
 	if (err)
 		pr_warn_ratelimited("roan: %s: no link to it in sysfs (error %d): programs may not find its address\n",
 				    netdev_name(dev->ndev), err);
-}
-
-/* The link must go before the netdev leaves sysfs, and leaves its namespace. */
-void roan_parent_netdev_event(struct net_device *ndev, unsigned long what)
-{
-	struct ib_device *ibdev;
-
-	if (what != NETDEV_CHANGENAME && what != NETDEV_UNREGISTER)
-		return;
-	ibdev = ib_device_get_by_netdev(ndev, ROAN_DRIVER_ID);
-	if (!ibdev)
-		return;
-	if (what == NETDEV_CHANGENAME)
-		roan_parent_show_netdev(to_roan_dev(ibdev));
-	else
-		parent_hide_netdev(to_roan_dev(ibdev)->parent);
-	ib_device_put(ibdev);
 }
 
 /* ---- creation and removal ---- */
@@ -273,7 +258,7 @@ void roan_parent_del(struct roan_dev *dev)
 		return;
 	aux = &dev->parent->aux;
 	rtnl_lock();
-	parent_hide_netdev(dev->parent);
+	roan_parent_hide_netdev(dev);
 	rtnl_unlock();
 	auxiliary_device_delete(aux);
 	ida_free(&parent_ids, aux->id);

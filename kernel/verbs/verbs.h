@@ -33,7 +33,8 @@ void roan_netdev_notifier_exit(void);
 int roan_parent_add(struct roan_dev *dev);	/* before ib_register_device(); takes RTNL */
 void roan_parent_del(struct roan_dev *dev);	/* after device_del() of the ib_device; takes RTNL; no-op without one */
 void roan_parent_show_netdev(struct roan_dev *dev);	/* RTNL held; net/ has the present name of a netdev */
-void roan_parent_netdev_event(struct net_device *ndev, unsigned long what);	/* RTNL held */
+/* RTNL held; before the netdev leaves sysfs, and before it leaves its namespace */
+void roan_parent_hide_netdev(struct roan_dev *dev);
 int roan_parent_init(void);
 void roan_parent_exit(void);
 
