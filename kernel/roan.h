@@ -122,7 +122,6 @@ struct roan_dev {
 	u32 n_mcast;			/* attachments of QPs to groups; mcast.c */
 	atomic_t n_comp_cntr;		/* completion counters; comp_cntr.c */
 	struct work_struct speed_work;	/* reads the link speed; port_speed.c */
-	u32 port_mbps;			/* as last read, 0: unknown; RTNL */
 	struct list_head users;		/* struct roan_user; user_share.c */
 
 	bool removing;	/* user QPs are flushed and may enter only RESET and ERR; read under queue locks */

@@ -39,6 +39,12 @@ static inline struct roan_cc_params *roan_cc_params_of(struct roan_dev *dev)
 	return &dev->cc.params[READ_ONCE(dev->cc.algo)];
 }
 
+/* bit/s; 0: unknown. The speed that a veth or a tap reports is meaningless, so cc_param/link_speed overrides it. */
+static inline u64 roan_link_speed(const struct roan_dev *dev)
+{
+	return roan_cc_link(READ_ONCE(dev->cc.link_speed) ?: READ_ONCE(dev->cc.port_mbps));
+}
+
 /* ---- dcb_prio.c ---- */
 
 int roan_qos_init(void);

@@ -30,8 +30,8 @@ struct roan_qos {
 struct roan_cc_dev {
 	u32 algo;		/* enum roan_cc_algo; READ/WRITE_ONCE */
 	bool program_algo;	/* programs' choices have an effect; cc_param. READ/WRITE_ONCE */
-	u64 link;		/* bit/s, reported by the interface; 0: unknown. Written under RTNL */
-	u32 link_speed;		/* Mb/s, set by cc_param; 0: use @link. READ/WRITE_ONCE */
+	u32 port_mbps;		/* Mb/s, reported by the interface; 0: unknown. Written under RTNL */
+	u32 link_speed;		/* Mb/s, set by cc_param; 0: use @port_mbps. READ/WRITE_ONCE */
 	struct roan_cc_params params[ROAN_CC_NUM_ALGOS];	/* cc_param; READ/WRITE_ONCE of each value */
 	struct roan_np np_port;	/* shared without a lock: see core/cc/np.h */
 	struct roan_np_hosts np_hosts;

@@ -19,7 +19,7 @@ static const u8 pause_address[ETH_ALEN] __aligned(2) = { 0x01, 0x80, 0xc2, 0x00,
 
 u64 roan_pfc_link_speed(const struct roan_dev *dev)
 {
-	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link) ?: UNKNOWN_LINK;
+	return roan_link_speed(dev) ?: UNKNOWN_LINK;
 }
 
 bool roan_pfc_prio_enabled(struct roan_dev *dev, u32 mask, u8 prio)

@@ -68,12 +68,6 @@ static u64 rate_cap_of(const struct roan_qp *qp)
 	return min_not_zero(qp->attr.rate_limit, READ_ONCE(qp->admin_rate_cap)) * 1000ull;
 }
 
-/* bit/s; 0: unknown. The speed that a veth or a tap reports is meaningless, so cc_param/link_speed overrides it. */
-static u64 rate_link_speed(const struct roan_dev *dev)
-{
-	return READ_ONCE(dev->cc.link_speed) * 1000000ull ?: READ_ONCE(dev->cc.link);
-}
-
 /* ---- pacing timer ---- */
 
 #define SLACK_NS	1000	/* ns that a QP may run early, so that QPs with close times share one timer interrupt */
@@ -144,7 +138,7 @@ static void rate_restart(struct roan_limiter *l)
 
 	l->now = ktime_get_ns();
 	l->active = true;
-	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], rate_link_speed(qp->dev), rate_cap_of(qp),
+	roan_cc_start(&l->cc, algo, &qp->dev->cc.params[algo], roan_link_speed(qp->dev), rate_cap_of(qp),
 		      rate_full_packet(qp), l->now);
 	rate_apply(l, l->now);
 }
@@ -212,7 +206,7 @@ void roan_rate_update_cfg(struct roan_qp *qp)
 		rate_restart(l);
 	l->now = ktime_get_ns();
 	if (l->cc.rate_cap != rate_cap_of(qp) &&
-	    roan_cc_limits(&l->cc, rate_link_speed(qp->dev), rate_cap_of(qp), l->now))
+	    roan_cc_limits(&l->cc, roan_link_speed(qp->dev), rate_cap_of(qp), l->now))
 		rate_apply(l, l->now);
 	spin_unlock(&l->lock);
 }
@@ -278,7 +272,7 @@ static bool rate_cnp_applies(struct roan_qp *qp, const union ib_gid *from, u16 s
 
 void roan_rp_cnp_received(struct roan_qp *qp, const union ib_gid *from, u16 sport)
 {
-	u64 link = rate_link_speed(qp->dev);
+	u64 link = roan_link_speed(qp->dev);
 	struct roan_limiter *l = NULL;
 	bool changed;
 	u32 part;
@@ -368,7 +362,7 @@ static void rate_set_edt(struct roan_limiter *l, struct roan_tx_round *round, u6
 static u32 pacer_round(struct roan_limiter *l, struct roan_tx_round *round, enum roan_queue_id side, u32 bytes)
 	__must_hold(&l->lock)
 {
-	u64 link = rate_link_speed(l->qp->dev);
+	u64 link = roan_link_speed(l->qp->dev);
 	u64 at, rises, due;
 	bool early;
 	u32 may;

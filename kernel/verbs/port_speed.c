@@ -26,10 +26,9 @@ static u32 port_mbps(const struct roan_dev *dev)
 bool roan_port_speed_update(struct roan_dev *dev)
 {
 	u32 mbps = port_mbps(dev);
-	bool changed = mbps != dev->port_mbps;
+	bool changed = mbps != dev->cc.port_mbps;
 
-	dev->port_mbps = mbps;
-	WRITE_ONCE(dev->cc.link, roan_cc_link(mbps));
+	WRITE_ONCE(dev->cc.port_mbps, mbps);
 	return changed;
 }
 
