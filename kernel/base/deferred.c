@@ -34,7 +34,7 @@ DEFINE_PER_CPU(u32, roan_tx_budget_used);
 
 /*
  * Any context, interrupts on or off. The caller holds a reference to the owner of @item; this takes another one,
- * which run() drops. A run() that sees the bit sees what the caller wrote before.
+ * which is dropped after run(). A run() that sees the bit sees what the caller wrote before.
  */
 void roan_defer(struct roan_deferred *item, enum roan_deferred_bit what)
 {
@@ -62,9 +62,10 @@ static bool deferred_run_list(struct deferred_list *list, u64 end)
 	while (node) {
 		struct roan_deferred *item = llist_entry(node, struct roan_deferred, node);
 
-		node = node->next;	/* read before run() can queue the item again */
+		node = node->next;	/* read before the item can be queued again, or its owner freed */
 		/* The item is off the list. From the xchg on it may be queued again, also by run() itself. */
 		item->run(item, xchg(&item->bits, 0) & ~BIT(QUEUED));
+		roan_put(item->refs, item->released);
 		if (node && (roan_tx_budget_exhausted() || ktime_get_ns() >= end))
 			break;
 	}

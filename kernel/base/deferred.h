@@ -6,6 +6,7 @@
 #ifndef ROAN_DEFERRED_H
 #define ROAN_DEFERRED_H
 
+#include <linux/completion.h>
 #include <linux/llist.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -40,15 +41,24 @@ struct roan_deferred {
 	struct llist_node node;
 	unsigned long bits;	/* enum roan_deferred_bit, atomic; not 0: queued or about to run */
 	refcount_t *refs;	/* of the owner of this item; one reference is held while the item is queued */
-	/* softirq, no locks held; drops that reference. Some 100 us at most: defers the remainder */
+	struct completion *released;	/* of the owner: its last reference was dropped */
+	/* softirq, no locks held. Some 100 us at most: defers the remainder */
 	void (*run)(struct roan_deferred *item, unsigned long bits);
 };
 
-static inline void roan_deferred_setup(struct roan_deferred *item, refcount_t *refs,
+static inline void roan_deferred_setup(struct roan_deferred *item, refcount_t *refs, struct completion *released,
 				       void (*run)(struct roan_deferred *item, unsigned long bits))
 {
 	item->refs = refs;
+	item->released = released;
 	item->run = run;
+}
+
+/* Drops a reference. The destruction of the object waits for @released. Any context */
+static inline void roan_put(refcount_t *refs, struct completion *released)
+{
+	if (refcount_dec_and_test(refs))
+		complete(released);
 }
 
 /* Any context. The caller holds a reference to the owner of @item. */

@@ -62,8 +62,7 @@ void roan_qp_get(struct roan_qp *qp)
 
 void roan_qp_put(struct roan_qp *qp)
 {
-	if (refcount_dec_and_test(&qp->ref->refs))
-		complete(&qp->released);
+	roan_put(&qp->ref->refs, &qp->released);
 }
 
 /* ---- QP numbers ---- */

@@ -257,6 +257,5 @@ struct roan_key *roan_key_find(struct roan_dev *dev, u32 key)
 
 void roan_key_put(struct roan_key *k)
 {
-	if (refcount_dec_and_test(&k->refs))
-		complete(&k->released);
+	roan_put(&k->refs, &k->released);
 }

@@ -145,19 +145,12 @@ static void batch_poll_softirq(struct roan_ucontext *uctx)
 	roan_defer(&hints->deferred, ROAN_DEFER_HINTS);
 }
 
-static void batch_put(struct roan_db_hints *hints)
-{
-	if (refcount_dec_and_test(&hints->refs))
-		complete(&hints->released);
-}
-
 static void batch_run_deferred(struct roan_deferred *item, unsigned long bits)
 {
 	struct roan_ucontext *uctx = container_of(item, struct roan_ucontext, db_hints.deferred);
 
 	if (!READ_ONCE(uctx->db_hints.closing))
 		batch_poll_softirq(uctx);
-	batch_put(&uctx->db_hints);
 }
 
 static enum hrtimer_restart batch_timer_fn(struct hrtimer *timer)
@@ -230,7 +223,7 @@ void roan_db_hints_init(struct roan_db_hints *hints)
 	spin_lock_init(&hints->lock);
 	refcount_set(&hints->refs, 1);
 	init_completion(&hints->released);
-	roan_deferred_setup(&hints->deferred, &hints->refs, batch_run_deferred);
+	roan_deferred_setup(&hints->deferred, &hints->refs, &hints->released, batch_run_deferred);
 	roan_hrtimer_setup(&hints->timer, batch_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hints->bell_threshold = MIN_BELL_THRESHOLD;
 }
@@ -251,7 +244,7 @@ void roan_db_hints_free(struct roan_db_hints *hints)
 	WRITE_ONCE(hints->closing, true);
 	spin_unlock_bh(&hints->lock);
 	hrtimer_cancel(&hints->timer);
-	batch_put(hints);
+	roan_put(&hints->refs, &hints->released);
 	wait_for_completion(&hints->released);
 	roan_ring_free(&hints->ring);
 }

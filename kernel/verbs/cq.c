@@ -9,12 +9,6 @@
 
 /* ---- upcalls ---- */
 
-static void cq_put(struct roan_cq *cq)
-{
-	if (refcount_dec_and_test(&cq->refs))
-		complete(&cq->released);
-}
-
 /* upcall_lock: the handler of one CQ must not run on two CPUs at once (core_locking.rst). */
 static void cq_notify(struct roan_cq *cq)
 {
@@ -39,7 +33,6 @@ static void cq_run_deferred(struct roan_deferred *item, unsigned long bits)
 
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 	}
-	cq_put(cq);
 }
 
 /* ---- verbs ---- */
@@ -75,7 +68,7 @@ int roan_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	spin_lock_init(&cq->upcall_lock);
 	refcount_set(&cq->refs, 1);
 	init_completion(&cq->released);
-	roan_deferred_setup(&cq->deferred, &cq->refs, cq_run_deferred);
+	roan_deferred_setup(&cq->deferred, &cq->refs, &cq->released, cq_run_deferred);
 	cq->user = udata;
 	err = roan_ring_alloc(&cq->ring, cq_slots(attr->cqe), sizeof(struct roan_cqe), uctx ? &uctx->ib : NULL,
 			      &resp.cq);
@@ -127,7 +120,7 @@ int roan_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	cq_stop_upcalls(cq);
 	if (!cq->user)
 		cq_wait_for_poller(ibcq);
-	cq_put(cq);
+	roan_put(&cq->refs, &cq->released);
 	wait_for_completion(&cq->released);
 	roan_ring_free(&cq->ring);
 	return 0;

@@ -65,7 +65,6 @@ static void qp_run_deferred(struct roan_deferred *item, unsigned long bits)
 		roan_qp_restart(qp);
 	qp_run_queues(qp, bits);
 	qp_send_events(qp, bits);
-	roan_qp_put(qp);
 }
 
 /* ---- creation ---- */
@@ -282,7 +281,7 @@ int roan_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_u
 	refcount_set(&qp->ref->refs, 1);
 	qp->ref->qp = qp;
 	roan_tx_inflight_add(qp->ref);
-	roan_deferred_setup(&qp->deferred, &qp->ref->refs, qp_run_deferred);
+	roan_deferred_setup(&qp->deferred, &qp->ref->refs, &qp->released, qp_run_deferred);
 
 	err = -ENOMEM;
 	qp->faults = roan_fault_list_alloc(qp);

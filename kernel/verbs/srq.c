@@ -6,12 +6,6 @@
 #include "base/base.h"
 #include "verbs/verbs.h"
 
-static void srq_put(struct roan_srq *srq)
-{
-	if (refcount_dec_and_test(&srq->refs))
-		complete(&srq->released);
-}
-
 static void srq_send_event(struct roan_srq *srq, enum ib_event_type type)
 {
 	struct ib_event event = { .device = srq->ib.device, .element.srq = &srq->ib, .event = type };
@@ -28,7 +22,6 @@ static void srq_run_deferred(struct roan_deferred *item, unsigned long bits)
 		srq_send_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
 	if (bits & BIT(ROAN_DEFER_SRQ_ERR))
 		srq_send_event(srq, IB_EVENT_SRQ_ERR);
-	srq_put(srq);
 }
 
 static int srq_alloc_ring(struct roan_ring *ring, u32 max_wr, u32 max_sge, struct ib_udata *udata,
@@ -58,7 +51,7 @@ int roan_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct 
 	spin_lock_init(&srq->post_lock);
 	refcount_set(&srq->refs, 1);
 	init_completion(&srq->released);
-	roan_deferred_setup(&srq->deferred, &srq->refs, srq_run_deferred);
+	roan_deferred_setup(&srq->deferred, &srq->refs, &srq->released, srq_run_deferred);
 	srq->user = udata;
 	srq->max_wr = init->attr.max_wr;
 	srq->max_sge = max(init->attr.max_sge, 1u);
@@ -179,7 +172,7 @@ int roan_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 
 	if (err)
 		return err;
-	srq_put(srq);
+	roan_put(&srq->refs, &srq->released);
 	wait_for_completion(&srq->released);
 	roan_ring_free(&srq->ring);
 	return 0;

@@ -20,8 +20,7 @@ static struct kobject *peers_dir;
 
 void peermem_client_put(struct peermem_client *client)
 {
-	if (refcount_dec_and_test(&client->refs))
-		complete(&client->released);
+	roan_put(&client->refs, &client->released);
 }
 
 static struct peermem_client *client_get_at(struct list_head *at)
