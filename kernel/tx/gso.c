@@ -20,8 +20,8 @@
 #include "flow/flow.h"
 #include "mem/mem.h"
 #include "net/net.h"
-#include "tx/tx_budget.h"
-#include "tx/tx_page_pool.h"
+#include "tx/gso.h"
+#include "tx/tx.h"
 
 #define SMALL_PACKET	256	/* bytes; a first packet up to this size goes into the linear part */
 #define TRAIN_PKTS	64	/* as many as GRO merges */

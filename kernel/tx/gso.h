@@ -113,4 +113,23 @@ static inline void roan_gso_set_sport(struct roan_train *t, u16 sport)
 	t->sport = sport;
 }
 
+/* ---- the transmit budget of a softirq round (base/deferred.h) ---- */
+
+/* A train counts as one skb if the device segments it, else as many as it has packets. */
+static inline u32 roan_tx_budget_skbs(const struct roan_train *t)
+{
+	return t->sw_gso ? t->n : 1;
+}
+
+static inline void roan_tx_budget_charge(const struct roan_train *t)
+{
+	__this_cpu_add(roan_tx_budget_used, roan_tx_budget_skbs(t));
+}
+
+/* The same as roan_tx_budget_exhausted(), for when @t has been transmitted. */
+static inline bool roan_tx_budget_exhausted_after(const struct roan_train *t)
+{
+	return __this_cpu_read(roan_tx_budget_used) + (t->skb ? roan_tx_budget_skbs(t) : 0) >= ROAN_TX_BUDGET;
+}
+
 #endif /* ROAN_GSO_H */

@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "base/trace.h"
 #include "flow/flow.h"
+#include "tx/gso.h"
 #include "tx/tx.h"
-#include "tx/tx_budget.h"
 
 /* Packets per send round; the remainder is deferred. single_cpu() has the reason for two values. */
 #define ROUND_PKTS_ONE_CPU	256

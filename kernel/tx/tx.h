@@ -12,6 +12,7 @@
 #include <linux/device.h>
 #include "roan.h"
 
+struct page_frag;
 struct roan_rx_ctx;
 struct uapi_definition;
 
@@ -131,8 +132,14 @@ bool roan_flush_sq(struct roan_qp *qp);		/* sq.lock held, state ERR or SQE */
 bool roan_flush_rq(struct roan_qp *qp);		/* rq.lock held, state ERR */
 bool roan_flush(struct roan_qp *qp);		/* process or softirq: both, in one of these states; takes the locks */
 
-/* ---- tx_page_pool.c ---- */
+/* ---- tx_page_pool.c: per-CPU memory that packets are written to ---- */
 
+/*
+ * Returns a page with at least @len bytes at its offset, and more up to its size. A caller that uses them takes a
+ * reference to the page and advances the offset; otherwise it changes neither. @first: the bytes need not continue what
+ * was written last. NULL: no memory. Softirqs stay off until the bytes are written.
+ */
+struct page_frag *roan_tx_page_get(u32 len, bool first);
 void roan_tx_page_pool_exit(void);	/* frees the pages; no QP is left to send */
 
 #endif /* ROAN_TX_H */

@@ -9,7 +9,6 @@
 #include <linux/sizes.h>
 
 #include "tx/tx.h"
-#include "tx/tx_page_pool.h"
 #include "core/transport/wire.h"
 
 #define FRAG_ORDER	get_order(SZ_32K)

@@ -9,8 +9,8 @@
 #include "base/trace.h"
 #include "flow/flow.h"
 #include "mem/mem.h"
+#include "tx/gso.h"
 #include "tx/tx.h"
-#include "tx/tx_budget.h"
 
 #define BUDGET	256	/* packets per round; the remainder is deferred */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The opcode table (IBTA vol. 1, table 38): one row per opcode; everything else about an opcode is derived from its
- * row. Does not decide whether a packet is allowed where it arrives: responder.c, requester_rx.c and ud.c do.
+ * row. Does not decide whether a packet is allowed where it arrives: responder.c, requester_rx.c and ud.h do.
  */
 #include "core/transport/opcode.h"
 
