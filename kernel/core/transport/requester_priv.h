@@ -194,6 +194,21 @@ static inline void go_back(struct roan_requester *r, u64 now)
 	r->timed_at = 0;
 }
 
+#define REPAIR_BACKOFF_MAX	2	/* the RTO covers what is still without an answer then */
+
+/*
+ * Deadline of an answer that is awaited since @base_ns: two round trips or so, doubled each time it passes. U64_MAX:
+ * the RTO covers it. A probe is covered by the RTO, too.
+ */
+static inline u64 req_again_at(const struct roan_requester *r, u64 base_ns)
+{
+	u64 wait = roan_rtt_repair_ns(&r->rtt);
+
+	if (!wait || r->rto_probe || r->local_err || r->repair_backoff > REPAIR_BACKOFF_MAX)
+		return U64_MAX;
+	return base_ns + (wait << r->repair_backoff);
+}
+
 /* True if una_psn is a packet of work request @r->una that was sent. After a local failure it need not be. */
 bool roan_repair_possible(const struct roan_requester *r);
 /* A sequence NAK names packet una_psn. False: everything is to be sent again from there on. */

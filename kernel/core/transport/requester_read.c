@@ -383,8 +383,6 @@ void roan_read_hole_sent(struct roan_requester *r, const struct roan_tx_desc *d,
 	roan_read_choose(r);
 }
 
-#define MAX_BACKOFF	2	/* the RTO covers what is still without an answer then */
-
 static bool read_any_requested(const struct roan_requester *r)
 {
 	u32 i, any = 0;
@@ -396,15 +394,9 @@ static bool read_any_requested(const struct roan_requester *r)
 
 u64 roan_read_deadline(const struct roan_requester *r)
 {
-	u64 wait;
-
-	if (likely(!r->reads.any) || r->reads.hole_left || r->rto_probe || r->local_err ||
-	    r->repair_backoff > MAX_BACKOFF || !read_any_requested(r))
+	if (likely(!r->reads.any) || r->reads.hole_left || !read_any_requested(r))
 		return U64_MAX;
-	wait = roan_rtt_repair_ns(&r->rtt);
-	if (!wait)
-		return U64_MAX;
-	return r->rto_base_ns + (wait << r->repair_backoff);
+	return req_again_at(r, r->rto_base_ns);
 }
 
 void roan_read_timed_out(struct roan_requester *r, u64 now)

@@ -112,15 +112,9 @@ void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u6
 	r->n_resent++;
 }
 
-#define MAX_REPAIR_BACKOFF	2
-
 u64 roan_repair_deadline(const struct roan_requester *r)
 {
-	u64 wait = roan_rtt_repair_ns(&r->rtt);
-
-	if (!wait || !r->repair_sent || r->repair_left || r->local_err || r->repair_backoff > MAX_REPAIR_BACKOFF)
-		return U64_MAX;
-	return r->repair_at_ns + (wait << r->repair_backoff);
+	return r->repair_sent && !r->repair_left ? req_again_at(r, r->repair_at_ns) : U64_MAX;
 }
 
 void roan_repair_timed_out(struct roan_requester *r, u64 now)

@@ -9,8 +9,6 @@
 
 #define HOLE_WORDS	ROAN_PSN_WORDS(ROAN_HOLES)
 
-#define MAX_BACKOFF	2	/* the RTO covers what is still without an answer then */
-
 /* A request packet that was sent: PSN @psn of work request @index. */
 struct sack_pos {
 	u32 index;
@@ -306,15 +304,12 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
  */
 u64 roan_sack_deadline(const struct roan_requester *r)
 {
-	u64 wait = roan_rtt_repair_ns(&r->rtt);
-
 	if (roan_requester_reorder_deadline(r) != U64_MAX)
 		return U64_MAX;
-	if (!r->peer_sacks || !wait || r->since_ackreq || r->repair_left || r->rto_probe || r->local_err ||
-	    r->repair_backoff > MAX_BACKOFF || r->next_psn != r->end_psn || r->una == r->tail ||
+	if (!r->peer_sacks || r->since_ackreq || r->repair_left || r->next_psn != r->end_psn || r->una == r->tail ||
 	    roan_op_needs_response(roan_requester_wqe(r, r->una)->op))
 		return U64_MAX;
-	return r->rto_base_ns + (wait << r->repair_backoff);
+	return req_again_at(r, r->rto_base_ns);
 }
 
 /* No answer: what is known as missing is lost, copies included. Else the last packet is sent again: it is answered. */
