@@ -4,9 +4,6 @@
  * The kernel checks the rest after it has copied the slot, and reports errors by a completion.
  */
 #include <string.h>
-#include <sys/ioctl.h>
-#include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
 #include "roan.h"
 
 #define BIT(n)	(1u << (n))
@@ -33,7 +30,7 @@ ROAN_SAME(ROAN_WR_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
 
 /* ---- sends ---- */
 
-static uint32_t allowed_ops(enum ibv_qp_type type)
+uint32_t roan_allowed_ops(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
@@ -68,17 +65,9 @@ static int fill_inline(struct roan_send_wqe *wqe, const struct roan_wq *sq, cons
 
 static int fill_sges(struct roan_send_wqe *wqe, const struct roan_wq *sq, const struct ibv_send_wr *wr)
 {
-	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
-	int i;
-
 	if ((uint32_t)wr->num_sge > sq->max_sge)	/* rejects negative numbers too */
 		return EINVAL;
-	for (i = 0; i < wr->num_sge; i++)
-		sges[i] = (struct roan_sge) {
-			.addr = wr->sg_list[i].addr,
-			.length = wr->sg_list[i].length,
-			.lkey = wr->sg_list[i].lkey,
-		};
+	roan_copy_sges(wqe + 1, wr->sg_list, wr->num_sge);
 	wqe->num_sge = wr->num_sge;
 	return 0;
 }
@@ -143,7 +132,7 @@ static int fill_send(struct roan_send_wqe *wqe, const struct roan_qp *qp, const 
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = op;
 	wqe->flags = wr->send_flags & KNOWN_FLAGS;	/* others are ignored: programs leave them uninitialised */
-	if (!(allowed_ops(type) & BIT(op)))	/* the kernel completes it with LOC_QP_OP_ERR */
+	if (!(roan_allowed_ops(type) & BIT(op)))	/* the kernel completes it with LOC_QP_OP_ERR */
 		return 0;
 	wqe->imm = wr->imm_data;	/* or invalidate_rkey: the same bytes in both unions */
 	err = fill_target(wqe, type, wr);
@@ -228,18 +217,10 @@ int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 
 static int fill_recv(struct roan_recv_wqe *wqe, const struct roan_wq *rq, const struct ibv_recv_wr *wr)
 {
-	struct roan_sge *sges = (struct roan_sge *)(wqe + 1);
-	int i;
-
 	if ((uint32_t)wr->num_sge > rq->max_sge)
 		return EINVAL;
 	*wqe = (struct roan_recv_wqe) { .wr_id = wr->wr_id, .num_sge = wr->num_sge };
-	for (i = 0; i < wr->num_sge; i++)
-		sges[i] = (struct roan_sge) {
-			.addr = wr->sg_list[i].addr,
-			.length = wr->sg_list[i].length,
-			.lkey = wr->sg_list[i].lkey,
-		};
+	roan_copy_sges(wqe + 1, wr->sg_list, wr->num_sge);
 	return 0;
 }
 

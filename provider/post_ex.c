@@ -11,8 +11,7 @@
 #define WITH_FLUSH	(1ull << 11)
 #define WITH_ATOMIC_WRITE	(1ull << 12)
 
-#define UD_OPS		(WITH(SEND) | WITH(SEND_WITH_IMM))
-#define UC_OPS		(UD_OPS | WITH(RDMA_WRITE) | WITH(RDMA_WRITE_WITH_IMM) | WITH(LOCAL_INV) | WITH(BIND_MW))
+#define SAME_BITS	(2 * WITH(SEND_WITH_INV) - 1)
 #if ROAN_RDMA_CORE >= 45
 #define NEW_OPS		(WITH_ATOMIC_WRITE | WITH_FLUSH)
 #elif ROAN_RDMA_CORE == 44
@@ -20,8 +19,6 @@
 #else
 #define NEW_OPS		0
 #endif
-#define RC_OPS		(UC_OPS | WITH(RDMA_READ) | WITH(ATOMIC_CMP_AND_SWP) | WITH(ATOMIC_FETCH_AND_ADD) | \
-			 WITH(SEND_WITH_INV) | NEW_OPS)
 
 _Static_assert(WITH(RDMA_WRITE) == IBV_QP_EX_WITH_RDMA_WRITE && WITH(SEND) == IBV_QP_EX_WITH_SEND &&
 	       WITH(LOCAL_INV) == IBV_QP_EX_WITH_LOCAL_INV && WITH(BIND_MW) == IBV_QP_EX_WITH_BIND_MW &&
@@ -29,16 +26,11 @@ _Static_assert(WITH(RDMA_WRITE) == IBV_QP_EX_WITH_RDMA_WRITE && WITH(SEND) == IB
 
 bool roan_send_ops_ok(enum ibv_qp_type type, uint64_t send_ops)
 {
-	switch (type) {
-	case IBV_QPT_RC:
-		return !(send_ops & ~RC_OPS);
-	case IBV_QPT_UC:
-		return !(send_ops & ~UC_OPS);
-	case IBV_QPT_UD:
-		return !(send_ops & ~UD_OPS);
-	default:
-		return false;
-	}
+	uint64_t ops = roan_allowed_ops(type) & SAME_BITS;
+
+	if (type == IBV_QPT_RC)
+		ops |= NEW_OPS;
+	return ops && !(send_ops & ~ops);
 }
 
 /* ---- begin and end ---- */
@@ -284,8 +276,6 @@ static void wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr, uin
 static void wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t n, const struct ibv_sge *list)
 {
 	struct roan_qp *qp = to_roan_qp_ex(ibqp);
-	struct roan_sge *sges;
-	size_t i;
 
 	if (!qp->wqe)
 		return;
@@ -293,9 +283,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t n, const struct ibv_s
 		wr_fail(qp, EINVAL);
 		return;
 	}
-	sges = (struct roan_sge *)(qp->wqe + 1);
-	for (i = 0; i < n; i++)
-		sges[i] = (struct roan_sge) { .addr = list[i].addr, .length = list[i].length, .lkey = list[i].lkey };
+	roan_copy_sges(qp->wqe + 1, list, n);
 	qp->wqe->num_sge = n;
 }
 

@@ -144,6 +144,15 @@ static inline bool roan_wq_has_space(struct roan_wq *wq, uint32_t tail)
 	return tail - wq->free_until < wq->max_wr;
 }
 
+/* Copies a scatter/gather list to @to, in a slot. */
+static inline void roan_copy_sges(void *to, const struct ibv_sge *list, size_t n)
+{
+	struct roan_sge *sges = to;
+
+	for (size_t i = 0; i < n; i++)
+		sges[i] = (struct roan_sge) { .addr = list[i].addr, .length = list[i].length, .lkey = list[i].lkey };
+}
+
 struct roan_srq {
 	struct verbs_srq vsrq;		/* first */
 	struct roan_wq rq;
@@ -317,6 +326,8 @@ int roan_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 int roan_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int roan_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+/* Bit n: a QP of @type has the operation ROAN_WR_* of that number. 0: there is no QP of that type. */
+uint32_t roan_allowed_ops(enum ibv_qp_type type);
 /* Fills the bind part of @wqe. For a type 2 window, sets mw->rkey to the new R_Key. */
 void roan_fill_bind(struct roan_send_wqe *wqe, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
 
