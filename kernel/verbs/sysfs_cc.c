@@ -13,17 +13,17 @@
 
 struct param {
 	struct ib_port_attribute attr;
-	enum roan_cc_param which;
+	u32 which;		/* enum roan_cc_param or roan_pfc_param */
 };
 
-static ssize_t param_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
+static ssize_t cc_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
 	const struct param *p = container_of(attr, struct param, attr);
 
 	return sysfs_emit(buf, "%u\n", roan_cc_param_get(roan_cc_params_of(to_roan_dev(ibdev)), p->which));
 }
 
-static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
+static ssize_t cc_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
 {
 	const struct param *p = container_of(attr, struct param, attr);
 	struct roan_cc_dev *cc = &to_roan_dev(ibdev)->cc;
@@ -39,21 +39,16 @@ static ssize_t param_store(struct ib_device *ibdev, u32 port, struct ib_port_att
 	return err ?: n;
 }
 
-struct pfc_param {
-	struct ib_port_attribute attr;
-	enum roan_pfc_param which;
-};
-
 static ssize_t pfc_show(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, char *buf)
 {
-	const struct pfc_param *p = container_of(attr, struct pfc_param, attr);
+	const struct param *p = container_of(attr, struct param, attr);
 
 	return sysfs_emit(buf, "%u\n", roan_pfc_param_get(&to_roan_dev(ibdev)->pfc.params, p->which));
 }
 
 static ssize_t pfc_store(struct ib_device *ibdev, u32 port, struct ib_port_attribute *attr, const char *buf, size_t n)
 {
-	const struct pfc_param *p = container_of(attr, struct pfc_param, attr);
+	const struct param *p = container_of(attr, struct param, attr);
 	u32 value;
 	int err = kstrtou32(buf, 0, &value);
 
@@ -140,14 +135,14 @@ static IB_PORT_ATTR_RW(peer_mode);
 
 #define X(_name, ...)							\
 	static struct param param_##_name = {				\
-		.attr = __ATTR(_name, 0644, param_show, param_store),	\
+		.attr = __ATTR(_name, 0644, cc_show, cc_store),		\
 		.which = ROAN_CC_PARAM_##_name,				\
 	};
 ROAN_CC_PARAMS(X)
 #undef X
 
 #define X(_name, ...)							\
-	static struct pfc_param pfc_param_##_name = {			\
+	static struct param param_##_name = {				\
 		.attr = __ATTR(_name, 0644, pfc_show, pfc_store),	\
 		.which = ROAN_PFC_PARAM_##_name,			\
 	};
@@ -158,10 +153,8 @@ static struct attribute *attrs[] = {
 #define X(_name, ...)	&ib_port_attr_##_name.attr,
 	ROAN_CC_DEVICE_PARAMS(X)
 #undef X
-#define X(_name, ...)	&pfc_param_##_name.attr.attr,
-	ROAN_PFC_PARAMS(X)
-#undef X
 #define X(_name, ...)	&param_##_name.attr.attr,
+	ROAN_PFC_PARAMS(X)
 	ROAN_CC_PARAMS(X)
 #undef X
 	NULL
