@@ -132,26 +132,18 @@ u32 roan_iomem_atomic(const struct roan_iomem *io, u64 pos, const struct roan_pk
 	if (!word)
 		return ROAN_VERR_UNALIGNED;
 	spin_lock_bh(&atomics);
-	*orig = readq(word);
-	if (pkt->info->op != ROAN_OP_CMP_SWAP)
-		writeq(*orig + pkt->swap_add, word);
-	else if (*orig == pkt->compare)
+	if (pkt->info->op == ROAN_OP_ATOMIC_WRITE) {
+		*orig = 0;
+		wmb();	/* earlier writes arrive before this one */
 		writeq(pkt->swap_add, word);
-	wmb();	/* the next atomic reads the new value */
-	spin_unlock_bh(&atomics);
-	return ROAN_VERR_NONE;
-}
-
-u32 roan_iomem_atomic_write(const struct roan_iomem *io, u64 pos, u64 value)
-{
-	void __iomem *word = iomem_word_at(io, pos);
-
-	if (!word)
-		return ROAN_VERR_UNALIGNED;
-	spin_lock_bh(&atomics);
-	wmb();	/* earlier writes arrive before this one */
-	writeq(value, word);
-	wmb();	/* later writes arrive after it */
+	} else {
+		*orig = readq(word);
+		if (pkt->info->op != ROAN_OP_CMP_SWAP)
+			writeq(*orig + pkt->swap_add, word);
+		else if (*orig == pkt->compare)
+			writeq(pkt->swap_add, word);
+	}
+	wmb();	/* the next atomic reads the new value, and later writes arrive after it */
 	spin_unlock_bh(&atomics);
 	return ROAN_VERR_NONE;
 }

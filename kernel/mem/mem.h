@@ -176,12 +176,12 @@ u32 roan_scatter(struct roan_qp *qp, struct roan_sge_list list, u32 offset, stru
 u32 roan_remote_check(struct roan_qp *qp, u32 rkey, u64 va, u64 len, u32 access);	/* IB_ACCESS_REMOTE_* ... */
 u32 roan_remote_write(struct roan_qp *qp, u32 rkey, u64 va, struct roan_payload from, u32 len);
 u32 roan_remote_read(struct roan_qp *qp, u32 rkey, u64 va, void *to, u32 len, struct roan_icrc *icrc);
-u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);	/* CPU-coherent; 8-aligned */
-u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value);
+/* An atomic or ATOMIC_WRITE: CPU-coherent; 8-aligned. @orig: as roan_atomic_execute() */
+u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig);
 u32 roan_remote_flush(struct roan_qp *qp, const struct roan_pkt *pkt);		/* rq.lock held */
 /* Writes back the cache lines of [@off, @off + @len) of a region; @len <= ROAN_WRITE_BACK_MAX. Softirqs off. */
 u32 roan_mr_write_back(struct roan_qp *qp, u32 rkey, u64 off, u32 len);
-/* Executes the atomic of @pkt with a CPU instruction; returns the old value. */
+/* Executes the atomic or ATOMIC_WRITE of @pkt with a CPU instruction; returns the old value, of ATOMIC_WRITE 0. */
 u64 roan_atomic_execute(u64 *word, const struct roan_pkt *pkt);
 
 /* dmabuf.c */
@@ -241,7 +241,6 @@ void roan_iomem_read(const struct roan_iomem *io, u64 pos, void *to, u32 len);
 void roan_iomem_write(const struct roan_iomem *io, u64 pos, const void *from, u32 len);
 u32 roan_iomem_write_skb(const struct roan_iomem *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
 u32 roan_iomem_atomic(const struct roan_iomem *io, u64 pos, const struct roan_pkt *pkt, u64 *orig);
-u32 roan_iomem_atomic_write(const struct roan_iomem *io, u64 pos, u64 value);
 
 /* ---- odp.c: on-demand paged regions ---- */
 
@@ -265,7 +264,6 @@ void roan_odp_destroy(struct roan_odp *odp);
 u32 roan_odp_read(struct roan_odp *odp, u64 pos, void *to, u32 len);
 u32 roan_odp_write(struct roan_odp *odp, u64 pos, struct roan_payload from, u32 len);
 u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u64 *orig);
-u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value);
 
 /* odp_fault.c */
 

@@ -212,14 +212,6 @@ static u32 indirect_atomic(struct roan_qp *qp, const struct mr_range *range, con
 	return roan_iomem_atomic(range->mr->io, range->off, pkt, orig);
 }
 
-static u32 indirect_atomic_write(struct roan_qp *qp, const struct mr_range *range, u64 value)
-{
-	if (range->mr->odp)
-		return range_fault(qp, range, sizeof(u64), true,
-				   roan_odp_atomic_write(range->mr->odp, range->off, value));
-	return roan_iomem_atomic_write(range->mr->io, range->off, value);
-}
-
 static void *pbl_addr_at(const struct roan_pbl *list, u64 pos, u32 len, u32 *run)
 {
 	u32 size = 1u << list->shift, in_block;
@@ -462,9 +454,15 @@ static u64 *range_word_at(const struct mr_range *range)
 
 u64 roan_atomic_execute(u64 *word, const struct roan_pkt *pkt)
 {
-	if (pkt->info->op == ROAN_OP_CMP_SWAP)
+	switch (pkt->info->op) {
+	case ROAN_OP_ATOMIC_WRITE:
+		smp_store_release(word, pkt->swap_add);		/* the bytes of earlier packets are visible before it */
+		return 0;
+	case ROAN_OP_CMP_SWAP:
 		return cmpxchg64(word, pkt->compare, pkt->swap_add);
-	return atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	default:
+		return atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	}
 }
 
 static u32 range_atomic(struct roan_qp *qp, const struct mr_range *range, const struct roan_pkt *pkt, u64 *orig)
@@ -482,37 +480,13 @@ static u32 range_atomic(struct roan_qp *qp, const struct mr_range *range, const 
 
 u32 roan_remote_atomic(struct roan_qp *qp, const struct roan_pkt *pkt, u64 *orig)
 {
+	u32 access = pkt->info->op == ROAN_OP_ATOMIC_WRITE ? IB_ACCESS_REMOTE_WRITE : IB_ACCESS_REMOTE_ATOMIC;
 	struct mr_range range;
-	u32 verr = range_from_rkey(qp, pkt->rkey, pkt->va, sizeof(u64), IB_ACCESS_REMOTE_ATOMIC, &range);
+	u32 verr = range_from_rkey(qp, pkt->rkey, pkt->va, sizeof(u64), access, &range);
 
 	if (verr)
 		return verr;
 	verr = range_atomic(qp, &range, pkt, orig);
-	roan_key_release();
-	return verr;
-}
-
-static u32 range_atomic_write(struct roan_qp *qp, const struct mr_range *range, u64 value)
-{
-	u64 *word;
-
-	if (range_is_indirect(range))
-		return indirect_atomic_write(qp, range, value);
-	word = range_word_at(range);
-	if (!word)
-		return ROAN_VERR_UNALIGNED;
-	smp_store_release(word, value);		/* the bytes of earlier packets are visible before it */
-	return ROAN_VERR_NONE;
-}
-
-u32 roan_remote_atomic_write(struct roan_qp *qp, u32 rkey, u64 va, u64 value)
-{
-	struct mr_range range;
-	u32 verr = range_from_rkey(qp, rkey, va, sizeof(u64), IB_ACCESS_REMOTE_WRITE, &range);
-
-	if (verr)
-		return verr;
-	verr = range_atomic_write(qp, &range, value);
 	roan_key_release();
 	return verr;
 }

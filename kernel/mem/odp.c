@@ -122,19 +122,6 @@ u32 roan_odp_atomic(struct roan_odp *odp, u64 pos, const struct roan_pkt *pkt, u
 	return odp_walk_pages(odp, pos, sizeof(u64), true, odp_do_atomic, &a);
 }
 
-static u32 odp_do_atomic_write(void *at, u32 done, u32 len, void *value)
-{
-	if (len != sizeof(u64) || !IS_ALIGNED((uintptr_t)at, sizeof(u64)))
-		return ROAN_VERR_UNALIGNED;
-	smp_store_release((u64 *)at, *(u64 *)value);	/* the bytes of earlier packets are visible before it */
-	return ROAN_VERR_NONE;
-}
-
-u32 roan_odp_atomic_write(struct roan_odp *odp, u64 pos, u64 value)
-{
-	return odp_walk_pages(odp, pos, sizeof(u64), true, odp_do_atomic_write, &value);
-}
-
 /* ---- MMU notifier: invalidate pages ---- */
 
 static void odp_unmap_pages(struct odp_chunk *chunk, u32 from, u32 to)

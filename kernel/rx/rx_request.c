@@ -263,29 +263,18 @@ static void execute_read(struct roan_qp *qp, struct roan_rx_ctx *rx, const struc
 static void execute_atomic(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
 {
-	const struct roan_pkt *pkt = &rx->pkt;
+	struct roan_pkt *pkt = &rx->pkt;
 	u64 orig;
-	u32 verr = roan_remote_atomic(qp, pkt, &orig);
-
-	if (verr)
-		return rx_nak_access(qp, rx, verr);
-	roan_responder_atomic(&qp->rq.resp, pkt, orig);
-}
-
-static void execute_atomic_write(struct roan_qp *qp, struct roan_rx_ctx *rx)
-	__must_hold(&qp->rq.lock)
-{
-	const struct roan_pkt *pkt = &rx->pkt;
-	u64 value;
 	u32 verr;
 
 	/* The responder has checked that the payload has eight bytes. */
-	if (skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &value, sizeof(value)))
+	if (pkt->info->op == ROAN_OP_ATOMIC_WRITE &&
+	    skb_copy_bits(rx->skb, rx->off + pkt->payload_off, &pkt->swap_add, sizeof(pkt->swap_add)))
 		return rx_nak(qp, ROAN_NAK_REMOTE_ACCESS);
-	verr = roan_remote_atomic_write(qp, pkt->rkey, pkt->va, value);
+	verr = roan_remote_atomic(qp, pkt, &orig);
 	if (verr)
 		return rx_nak_access(qp, rx, verr);
-	roan_responder_done_op(&qp->rq.resp, pkt);
+	roan_responder_atomic(&qp->rq.resp, pkt, orig);
 }
 
 static void execute_flush(struct roan_qp *qp, struct roan_rx_ctx *rx)
@@ -320,9 +309,8 @@ static void execute_request(struct roan_qp *qp, struct roan_rx_ctx *rx, const st
 		return execute_read(qp, rx, exec);
 	case ROAN_OP_CMP_SWAP:
 	case ROAN_OP_FETCH_ADD:
-		return execute_atomic(qp, rx);
 	case ROAN_OP_ATOMIC_WRITE:
-		return execute_atomic_write(qp, rx);
+		return execute_atomic(qp, rx);
 	case ROAN_OP_FLUSH:
 		return execute_flush(qp, rx);
 	}

@@ -66,8 +66,18 @@ static inline struct roan_sge_list list_of(const struct fake *f, const struct ro
 #define roan_remote_read(...)		WITH_BH_OFF(roan_remote_read(__VA_ARGS__))
 #define roan_remote_write(...)		WITH_BH_OFF(roan_remote_write(__VA_ARGS__))
 #define roan_remote_atomic(...)		WITH_BH_OFF(roan_remote_atomic(__VA_ARGS__))
-#define roan_remote_atomic_write(...)	WITH_BH_OFF(roan_remote_atomic_write(__VA_ARGS__))
 #define roan_remote_flush(...)		WITH_BH_OFF(roan_remote_flush(__VA_ARGS__))
+
+static inline u32 remote_atomic_write(struct fake *f, const struct roan_mr *mr, u64 va, u64 value)
+{
+	const struct roan_pkt pkt = {
+		.info = roan_opcode(roan_opcode_of(ROAN_TP_RC, ROAN_OP_ATOMIC_WRITE, ROAN_SEG_ONLY, ROAN_EXT_NONE)),
+		.rkey = mr->key.key, .va = va, .swap_add = value,
+	};
+	u64 orig;
+
+	return roan_remote_atomic(&f->qp, &pkt, &orig);
+}
 
 /* stubs.c */
 extern struct sk_buff_head fake_sent;	/* skbs passed to roan_net_xmit(), oldest first */

@@ -71,7 +71,7 @@ struct roan_pkt {
 	u32 dma_len;		/* RETH */
 	u64 va;			/* RETH, AtomicETH */
 	u64 compare;		/* AtomicETH */
-	u64 swap_add;		/* AtomicETH */
+	u64 swap_add;		/* AtomicETH; ATOMIC_WRITE: payload as on the wire, copied by the driver half */
 	u64 orig;		/* AtomicAckETH */
 	__be32 imm;		/* ImmDt, as on the wire */
 	u32 inv_rkey;		/* IETH */

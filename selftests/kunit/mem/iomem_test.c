@@ -171,14 +171,14 @@ static void words_over_the_bus(struct kunit *test)
 	pkt.compare = word + 5;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
 	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), 77ull);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, pkt.va, 1234567), 0u);
+	KUNIT_EXPECT_EQ(test, remote_atomic_write(f, mr, pkt.va, 1234567), 0u);
 	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), 1234567ull);
 	writeq(word, where(PAGE_SIZE));
 	mr->io->off = OFF + 4;		/* memory and IOVA differ by 4 bytes modulo 8 */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
 	pkt.va -= 8;			/* half in the first piece */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
+	KUNIT_EXPECT_EQ(test, remote_atomic_write(f, mr, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
 	expect_bytes(test, 0, 0, NULL);
 	kvfree(mr->io);
 }
@@ -242,7 +242,7 @@ static void revoked_memory_is_not_accessed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, IOVA, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mw.win->key.key, IOVA, &word, 8, &f->icrc),
 			(u32)ROAN_VERR_REVOKED);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, IOVA, 1), (u32)ROAN_VERR_REVOKED);
+	KUNIT_EXPECT_EQ(test, remote_atomic_write(f, mr, IOVA, 1), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_remote_flush(&f->qp, &pkt), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 8, &f->icrc), (u32)ROAN_VERR_REVOKED);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_bytes(&word), 8),

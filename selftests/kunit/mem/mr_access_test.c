@@ -198,8 +198,7 @@ static void access_is_what_region_and_qp_both_give(struct kunit *test)
 						    "region %u, QP %u, operation %u", region, qp, op);
 			KUNIT_EXPECT_EQ(test, !roan_remote_read(&f->qp, mr->key.key, IOVA, &word, 8, &f->icrc),
 					region & qp & 1);
-			KUNIT_EXPECT_EQ(test, !roan_remote_atomic_write(&f->qp, mr->key.key, IOVA + 4, 0),
-					!!(region & qp & 2));
+			KUNIT_EXPECT_EQ(test, !remote_atomic_write(f, mr, IOVA + 4, 0), !!(region & qp & 2));
 		}
 	}
 }
@@ -229,7 +228,7 @@ static void domains_are_apart(struct kunit *test)
 	f->qp.ib.pd = &f->other_pd.ib;
 	KUNIT_EXPECT_EQ(test, write_at(f, mr, IOVA, 1, skb), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_remote_read(&f->qp, mr->key.key, IOVA, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, IOVA + 4, 0), (u32)ROAN_VERR_BAD_PD);
+	KUNIT_EXPECT_EQ(test, remote_atomic_write(f, mr, IOVA + 4, 0), (u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_scatter(&f->qp, list_of(f, &sge, 1), 0, roan_payload_skb(skb, 0), 1),
 			(u32)ROAN_VERR_BAD_PD);
 	KUNIT_EXPECT_EQ(test, roan_gather(&f->qp, list_of(f, &sge, 1), 0, &word, 1, &f->icrc), (u32)ROAN_VERR_BAD_PD);
@@ -450,8 +449,7 @@ static void atomics_do_what_they_say(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
 	KUNIT_EXPECT_EQ(test, orig, 2ull);
 	KUNIT_EXPECT_EQ(test, *word, 99ull);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, 0x10000 + PAGE_SIZE, 0x1122334455667788ull),
-			0u);
+	KUNIT_EXPECT_EQ(test, remote_atomic_write(f, mr, 0x10000 + PAGE_SIZE, 0x1122334455667788ull), 0u);
 	KUNIT_EXPECT_EQ(test, *word, 0x1122334455667788ull);
 	KUNIT_EXPECT_LE(test, fake_changed(mr), 8ull);
 }
@@ -466,7 +464,7 @@ static void atomics_stay_in_their_word(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
 	pkt.va += PAGE_SIZE - 8;	/* half in the first page */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
-	KUNIT_EXPECT_EQ(test, roan_remote_atomic_write(&f->qp, mr->key.key, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
+	KUNIT_EXPECT_EQ(test, remote_atomic_write(f, mr, pkt.va, 0), (u32)ROAN_VERR_UNALIGNED);
 	pkt.va = 0x10000 + LEN - 4;
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_BAD_RANGE);
 	mr->access = ALL_ACCESS & ~IB_ACCESS_REMOTE_ATOMIC;
