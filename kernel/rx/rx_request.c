@@ -257,7 +257,7 @@ static void execute_read(struct roan_qp *qp, struct roan_rx_ctx *rx, const struc
 
 	if (verr)
 		return rx_nak_access(qp, rx, verr);
-	roan_responder_read(&qp->rq.resp, &rx->pkt);
+	roan_responder_done_op(&qp->rq.resp, &rx->pkt, 0);
 }
 
 static void execute_atomic(struct roan_qp *qp, struct roan_rx_ctx *rx)
@@ -274,7 +274,7 @@ static void execute_atomic(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	verr = roan_remote_atomic(qp, pkt, &orig);
 	if (verr)
 		return rx_nak_access(qp, rx, verr);
-	roan_responder_atomic(&qp->rq.resp, pkt, orig);
+	roan_responder_done_op(&qp->rq.resp, pkt, orig);
 }
 
 static void execute_flush(struct roan_qp *qp, struct roan_rx_ctx *rx)
@@ -284,7 +284,7 @@ static void execute_flush(struct roan_qp *qp, struct roan_rx_ctx *rx)
 
 	if (verr)
 		return rx_nak_access(qp, rx, verr);
-	roan_responder_done_op(&qp->rq.resp, &rx->pkt);
+	roan_responder_done_op(&qp->rq.resp, &rx->pkt, 0);
 }
 
 /* The first request executed in RTR shows that the peer is up: raise COMM_EST, which the CM waits for (11.6.3.1). */

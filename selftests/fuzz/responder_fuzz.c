@@ -20,13 +20,10 @@ static void execute(struct roan_responder *r, const struct roan_pkt *pkt, const 
 	} else if ((how & 15) == 2) {
 		roan_responder_nak(r, ROAN_NAK_REMOTE_ACCESS);
 		npsn = 0;
-	} else if (pkt->info->op == ROAN_OP_READ) {
-		npsn = max(1u, DIV_ROUND_UP(pkt->dma_len, 1u << r->cfg.mtu_shift));
-		roan_responder_read(r, pkt);
-	} else if (pkt->info->op == ROAN_OP_CMP_SWAP || pkt->info->op == ROAN_OP_FETCH_ADD) {
-		roan_responder_atomic(r, pkt, 1);
-	} else if (pkt->info->op == ROAN_OP_FLUSH || pkt->info->op == ROAN_OP_ATOMIC_WRITE) {
-		roan_responder_done_op(r, pkt);
+	} else if (roan_op_needs_response(pkt->info->op)) {
+		if (pkt->info->op == ROAN_OP_READ)
+			npsn = max(1u, DIV_ROUND_UP(pkt->dma_len, 1u << r->cfg.mtu_shift));
+		roan_responder_done_op(r, pkt, 1);
 	} else {
 		roan_responder_done(r, pkt);
 	}

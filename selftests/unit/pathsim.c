@@ -211,7 +211,7 @@ static void respond(struct qp *qp)
 static void execute(struct qp *qp, const struct roan_pkt *pkt)
 {
 	if (pkt->info->op == ROAN_OP_READ)
-		roan_responder_read(&qp->resp, pkt);
+		roan_responder_done_op(&qp->resp, pkt, 0);
 	else
 		roan_responder_done(&qp->resp, pkt);
 }

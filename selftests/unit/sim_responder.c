@@ -113,7 +113,7 @@ static void execute_read(struct sim *sim, struct side *s, const struct roan_pkt 
 	if (!accessible(s, m, pkt->rkey, pkt->va, pkt->dma_len))
 		return refuse(sim, s, ROAN_NAK_REMOTE_ACCESS, ROAN_ST_SUCCESS);
 	s->packets += max(1u, DIV_ROUND_UP(pkt->dma_len, m->mtu));
-	roan_responder_read(&s->resp, pkt);
+	roan_responder_done_op(&s->resp, pkt, 0);
 	if (s->packets == model_packets(m, &m->requests[m->next]))
 		finish_message(sim, s);
 }
@@ -131,7 +131,7 @@ static void execute_atomic(struct sim *sim, struct side *s, const struct roan_pk
 	value = pkt->info->op == ROAN_OP_FETCH_ADD ? orig + pkt->swap_add : orig == pkt->compare ? pkt->swap_add : orig;
 	memcpy(at, &value, 8);
 	finish_message(sim, s);
-	roan_responder_atomic(&s->resp, pkt, orig);
+	roan_responder_done_op(&s->resp, pkt, orig);
 }
 
 static void execute_atomic_write(struct sim *sim, struct side *s, const struct roan_pkt *pkt, const u8 *payload)
@@ -140,7 +140,7 @@ static void execute_atomic_write(struct sim *sim, struct side *s, const struct r
 		return refuse(sim, s, ROAN_NAK_REMOTE_ACCESS, ROAN_ST_SUCCESS);
 	memcpy(s->memory + (pkt->va - MODEL_VA), payload, 8);
 	finish_message(sim, s);
-	roan_responder_done_op(&s->resp, pkt);
+	roan_responder_done_op(&s->resp, pkt, 0);
 }
 
 static void execute(struct sim *sim, struct side *s, const struct roan_pkt *pkt, const struct roan_request *exec,
@@ -160,7 +160,7 @@ static void execute(struct sim *sim, struct side *s, const struct roan_pkt *pkt,
 		return execute_atomic_write(sim, s, pkt, payload);
 	default:
 		finish_message(sim, s);
-		roan_responder_done_op(&s->resp, pkt);
+		roan_responder_done_op(&s->resp, pkt, 0);
 		return;
 	}
 }

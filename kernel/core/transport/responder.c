@@ -370,9 +370,11 @@ void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt
 	resp_advance(resp, 1);
 }
 
-static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pkt, u32 npkts, u64 orig)
+void roan_responder_done_op(struct roan_responder *resp, const struct roan_pkt *pkt, u64 orig)
 {
 	struct roan_resp_res *e = &resp->resp_res[resp->resp_res_next];
+	u32 len = pkt->info->op == ROAN_OP_READ ? pkt->dma_len : 0;
+	u32 npkts = response_packets(resp, len);
 
 	resp_count_msg(resp);
 	resp_unqueue_response(resp, e);
@@ -383,7 +385,7 @@ static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pk
 		.npkts = npkts,
 		.rkey = pkt->rkey,
 		.va = pkt->va,
-		.len = pkt->info->op == ROAN_OP_READ ? pkt->dma_len : 0,
+		.len = len,
 		.orig = orig,
 		.msn = resp->msn,
 	};
@@ -392,21 +394,6 @@ static void resp_remember(struct roan_responder *resp, const struct roan_pkt *pk
 	resp_queue_response(resp, e, 0, npkts);
 	resp->n_resp_psns = min(resp->n_resp_psns + npkts, PSN_MASK / 2);
 	resp_advance(resp, npkts);
-}
-
-void roan_responder_read(struct roan_responder *resp, const struct roan_pkt *pkt)
-{
-	resp_remember(resp, pkt, response_packets(resp, pkt->dma_len), 0);
-}
-
-void roan_responder_atomic(struct roan_responder *resp, const struct roan_pkt *pkt, u64 orig)
-{
-	resp_remember(resp, pkt, 1, orig);
-}
-
-void roan_responder_done_op(struct roan_responder *resp, const struct roan_pkt *pkt)
-{
-	resp_remember(resp, pkt, 1, 0);
 }
 
 void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)

@@ -4,8 +4,8 @@
  * access and no receive WQE here: the driver half executes requests.
  *
  *   request ->  roan_responder_admit()  -> EXECUTE: the driver half copies data, takes a receive WQE, performs the
- *                                          atomic ... and then calls roan_responder_done(), _read(), _atomic(),
- *                                          _done_op(), _rnr() or _nak()
+ *                                          atomic ... and then calls roan_responder_done(), _done_op(), _rnr()
+ *                                          or _nak()
  *   all pending responses (READ responses, atomic results, ACK, NAK) are sent in PSN order:
  *               roan_responder_next() -> answer -> roan_responder_sent()
  *
@@ -233,11 +233,8 @@ u64 roan_responder_timer(struct roan_responder *resp, u64 now);
 
 /* After EXECUTE, exactly one of these. */
 void roan_responder_done(struct roan_responder *resp, const struct roan_pkt *pkt);		/* SEND, WRITE */
-/* READ: responses become pending */
-void roan_responder_read(struct roan_responder *resp, const struct roan_pkt *pkt);
-void roan_responder_atomic(struct roan_responder *resp, const struct roan_pkt *pkt, u64 orig);	/* atomics */
-/* FLUSH, ATOMIC_WRITE */
-void roan_responder_done_op(struct roan_responder *resp, const struct roan_pkt *pkt);
+/* READ, atomics, FLUSH, ATOMIC_WRITE: responses become pending. @orig: the original value of an atomic, else unused */
+void roan_responder_done_op(struct roan_responder *resp, const struct roan_pkt *pkt, u64 orig);
 /* no receive WQE: RNR NAK, @epsn stays (9.7.5.2.8) */
 void roan_responder_rnr(struct roan_responder *resp, u8 timer_code);
 void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak);	/* request refused; the QP fails */

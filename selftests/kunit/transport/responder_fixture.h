@@ -64,22 +64,10 @@ static inline enum roan_verdict take(struct resp_fixture *f, struct roan_pkt pkt
 
 	if (verdict != ROAN_V_EXECUTE)
 		return verdict;
-	switch (pkt.info->op) {
-	case ROAN_OP_READ:
-		roan_responder_read(&f->r, &pkt);
-		break;
-	case ROAN_OP_CMP_SWAP:
-	case ROAN_OP_FETCH_ADD:
-		roan_responder_atomic(&f->r, &pkt, 4711);
-		break;
-	case ROAN_OP_ATOMIC_WRITE:
-	case ROAN_OP_FLUSH:
-		roan_responder_done_op(&f->r, &pkt);
-		break;
-	default:
+	if (roan_op_needs_response(pkt.info->op))
+		roan_responder_done_op(&f->r, &pkt, 4711);
+	else
 		roan_responder_done(&f->r, &pkt);
-		break;
-	}
 	return verdict;
 }
 
