@@ -60,7 +60,7 @@ static void rx_rnr_full(struct roan_qp *qp)
 
 /*
  * The memory is not present, or a FLUSH is still being written back: queue the packet. If the queue is full, RC sends
- * an RNR NAK; UC cannot NAK and drops the rest of the message.
+ * an RNR NAK; UC, UD: the rest of the message is dropped.
  */
 static void rx_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
@@ -124,14 +124,13 @@ static bool rx_get_recv(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	u32 verr = ROAN_VERR_NONE;
 
 	if (qp->rq.cur.taken)
-		return true;	/* UC: left over from a message that lost a packet */
+		return true;	/* before a page fault, or (UC, UD) for an earlier message that was dropped */
 	switch (roan_rx_fetch(qp, &verr)) {
 	case ROAN_FETCH_OK:
 		return true;
 	case ROAN_FETCH_EMPTY:
 		if (qp->transport == ROAN_TP_RC) {
-			roan_count(qp->dev, send_rnr_err);
-			roan_responder_rnr(&qp->rq.resp, qp->min_rnr_timer);
+			rx_rnr(qp, qp->min_rnr_timer);
 		} else {
 			roan_count(qp->dev, rx_no_wqe);
 			roan_responder_nak(&qp->rq.resp, ROAN_NAK_REMOTE_OPERATION);
@@ -490,33 +489,6 @@ static void ud_fill_source(struct roan_cqe *cqe, const struct roan_rx_ctx *rx)
 	}
 }
 
-/* The memory is not present, or other packets wait already: queue the datagram, or drop it. */
-static void ud_queue_fault(struct roan_qp *qp, struct roan_rx_ctx *rx)
-	__must_hold(&qp->rq.lock)
-{
-	if (!roan_odp_rxq_add(qp, rx))
-		roan_count(qp->dev, rx_fault_dropped);
-}
-
-/* False: no usable receive, and this is counted. */
-static bool ud_get_recv(struct roan_qp *qp)
-	__must_hold(&qp->rq.lock)
-{
-	u32 verr;
-
-	switch (roan_rx_fetch(qp, &verr)) {
-	case ROAN_FETCH_OK:
-		return true;
-	case ROAN_FETCH_EMPTY:
-		roan_count(qp->dev, rx_no_wqe);
-		break;
-	case ROAN_FETCH_BAD:
-		rx_drop_recv(qp, ROAN_ST_LOC_QP_OP_ERR, verr);
-		break;
-	}
-	return false;
-}
-
 /* Every UD receive begins with 40 bytes for the network header, the GRH (10.2.4). */
 static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	__must_hold(&qp->rq.lock)
@@ -528,7 +500,7 @@ static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	u8 grh[ROAN_GRH_LEN];
 	u32 verr;
 
-	if (!cur->taken && !ud_get_recv(qp))
+	if (!rx_get_recv(qp, rx))
 		return;
 	if (total > cur->total) {
 		roan_count(qp->dev, rx_too_long);
@@ -539,7 +511,7 @@ static void ud_deliver(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	if (!verr)
 		verr = roan_scatter(qp, rx_recv_sges(qp), sizeof(grh), roan_rx_payload(rx), pkt->payload_len);
 	if (verr == ROAN_VERR_PENDING)
-		return ud_queue_fault(qp, rx);	/* the receive is kept */
+		return rx_queue_fault(qp, rx);	/* the receive is kept */
 	ud_fill_source(&cqe, rx);
 	if (verr)
 		roan_qp_set_err(qp);	/* before the error can be polled */
@@ -552,7 +524,7 @@ static void ud_handle(struct roan_qp *qp, struct roan_rx_ctx *rx)
 	switch (roan_ud_admit(&rx->pkt, qp->qkey, 1u << qp->mtu_shift)) {
 	case ROAN_UD_DELIVER:
 		if (rx_queue_nonempty(qp) && !rx->is_deferred)
-			ud_queue_fault(qp, rx);
+			rx_queue_fault(qp, rx);
 		else
 			ud_deliver(qp, rx);
 		break;

@@ -399,7 +399,7 @@ void roan_responder_done_op(struct roan_responder *resp, const struct roan_pkt *
 void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
 {
 	resp->n_rnr++;
-	if (resp->cfg.transport == ROAN_TP_UC) {	/* UC has no NAK: the message is lost (9.8.2.2) */
+	if (resp->cfg.transport != ROAN_TP_RC) {	/* UC and UD have no NAK: the message is lost (9.8.2.2) */
 		resp_drop_msg(resp);
 		return;
 	}
@@ -412,7 +412,7 @@ void roan_responder_rnr(struct roan_responder *resp, u8 timer_code)
 
 void roan_responder_nak(struct roan_responder *resp, enum roan_nak nak)
 {
-	if (resp->cfg.transport == ROAN_TP_UC) {
+	if (resp->cfg.transport != ROAN_TP_RC) {
 		resp_drop_msg(resp);
 		return;
 	}

@@ -52,7 +52,7 @@ struct roan_resp_res {
 };
 
 struct roan_responder_cfg {
-	u8  transport;		/* enum roan_transport: RC or UC (UD: ud.h) */
+	u8  transport;		/* enum roan_transport. UD: admitted by ud.h */
 	u8  mtu_shift;		/* path MTU = 1 << mtu_shift bytes */
 	u8  max_dest_rd_atomic;	/* responder resources in use, 0..max_resp_res */
 	bool sack;		/* SACKs may be sent */
