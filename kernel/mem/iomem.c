@@ -78,35 +78,22 @@ void roan_iomem_read(const struct roan_iomem *io, u64 pos, void *to, u32 len)
 	}
 }
 
-static void iomem_write_chunks(const struct roan_iomem *io, u64 pos, const void *from, u32 len)
-{
-	u32 run;
-
-	for (; len; len -= run, pos += run, from += run) {
-		void __iomem *to = iomem_at(io, pos, len, &run);
-
-		memcpy_toio(to, from, run);
-	}
-}
-
-void roan_iomem_write(const struct roan_iomem *io, u64 pos, const void *from, u32 len)
-{
-	iomem_write_chunks(io, pos, from, len);
-	wmb();	/* flush write-combining buffers before the completion of this write */
-}
-
-u32 roan_iomem_write_skb(const struct roan_iomem *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len)
+u32 roan_iomem_write(const struct roan_iomem *io, u64 pos, struct roan_payload from, u32 len)
 {
 	u8 bounce[256];
-	u32 n;
+	u32 run;
 
-	for (; len; len -= n, pos += n, off += n) {
-		n = min_t(u32, len, sizeof(bounce));
-		if (skb_copy_bits(skb, off, bounce, n))
-			return ROAN_VERR_BAD_RANGE;	/* cannot happen: the parser checked the length */
-		iomem_write_chunks(io, pos, bounce, n);
+	for (; len; len -= run, pos += run, from = roan_payload_skip(from, run)) {
+		void __iomem *to = iomem_at(io, pos, len, &run);
+
+		if (!from.bytes) {
+			run = min_t(u32, run, sizeof(bounce));
+			if (!roan_payload_read(from, 0, bounce, run))
+				return ROAN_VERR_BAD_RANGE;	/* cannot happen: the parser checked the length */
+		}
+		memcpy_toio(to, from.bytes ?: bounce, run);
 	}
-	wmb();	/* as above */
+	wmb();	/* flush write-combining buffers before the completion of this write */
 	return ROAN_VERR_NONE;
 }
 

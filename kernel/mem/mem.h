@@ -238,8 +238,7 @@ void roan_peermem_release(struct roan_mr *mr);
  */
 struct roan_iomem *roan_iomem_alloc(u32 n_pieces, u8 shift, u64 off);
 void roan_iomem_read(const struct roan_iomem *io, u64 pos, void *to, u32 len);
-void roan_iomem_write(const struct roan_iomem *io, u64 pos, const void *from, u32 len);
-u32 roan_iomem_write_skb(const struct roan_iomem *io, u64 pos, const struct sk_buff *skb, u32 off, u32 len);
+u32 roan_iomem_write(const struct roan_iomem *io, u64 pos, struct roan_payload from, u32 len);
 u32 roan_iomem_atomic(const struct roan_iomem *io, u64 pos, const struct roan_pkt *pkt, u64 *orig);
 
 /* ---- odp.c: on-demand paged regions ---- */

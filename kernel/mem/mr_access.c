@@ -198,10 +198,7 @@ static u32 indirect_write(struct roan_qp *qp, const struct mr_range *range, stru
 {
 	if (range->mr->odp)
 		return range_fault(qp, range, len, true, roan_odp_write(range->mr->odp, range->off, from, len));
-	if (!from.bytes)
-		return roan_iomem_write_skb(range->mr->io, range->off, from.skb, from.off, len);
-	roan_iomem_write(range->mr->io, range->off, from.bytes, len);
-	return ROAN_VERR_NONE;
+	return roan_iomem_write(range->mr->io, range->off, from, len);
 }
 
 static u32 indirect_atomic(struct roan_qp *qp, const struct mr_range *range, const struct roan_pkt *pkt, u64 *orig)
