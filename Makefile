@@ -33,7 +33,7 @@ mirror:
 	@find $(OUT) -xtype l -delete
 	@cp -asf --no-preserve=timestamps $(CURDIR)/kernel $(CURDIR)/include $(CURDIR)/Kbuild $(OUT)/
 	@cp -asf --no-preserve=timestamps $(CURDIR)/selftests/kunit $(CURDIR)/selftests/gpu $(CURDIR)/selftests/bench \
-		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(CURDIR)/selftests/fuzz $(OUT)/selftests/
+		$(CURDIR)/selftests/cc $(CURDIR)/selftests/net $(CURDIR)/selftests/verbs $(CURDIR)/selftests/fuzz $(OUT)/selftests/
 
 module: mirror describe			## build/<release>/roan.ko; KDIR=DIR [ARCH=um] [UBSAN=1] [COVERAGE=y] [ROAN_TESTS=y] [STRICT=1]
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) ROAN_VERSION=$(VERSION) $(if $(STRICT),W=1 ROAN_WERROR=y) $(KARGS) modules

@@ -8,9 +8,26 @@
  */
 #include <linux/list.h>
 #include <linux/xarray.h>
+#include <rdma/ib_cache.h>
 #include "base/base.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+
+int roan_net_ifindex(const struct roan_dev *dev, const struct ib_gid_attr *gid)
+{
+	struct net_device *ndev;
+	int ifindex = 0;
+
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(gid);
+	if (!IS_ERR(ndev)) {
+		ifindex = READ_ONCE(ndev->ifindex);
+		if (dev_get_by_index_rcu(dev->rnet->net, ifindex) != ndev)
+			ifindex = 0;	/* the core deletes the GID later, in a worker */
+	}
+	rcu_read_unlock();
+	return ifindex;
+}
 
 int roan_net_add_av(struct roan_av *av)
 {

@@ -42,7 +42,12 @@ bool roan_net_sock_capable(const struct roan_net *rnet, struct sock *sk, int cap
  */
 int roan_net_add_dev(struct roan_net *rnet, struct roan_dev *dev);
 void roan_net_del_dev(struct roan_net *rnet, struct roan_dev *dev);	/* waits a grace period */
-/* iface_qps.c, process context. Address vectors of QPs: av->qp is set. 0 or -ENOMEM */
+/*
+ * iface_qps.c. Returns the number of the GID's interface, not a reference: a reference would block the removal of the
+ * netdev as long as a program keeps its handle. 0: the interface is being unregistered, or the address is deleted
+ */
+int roan_net_ifindex(const struct roan_dev *dev, const struct ib_gid_attr *gid);
+/* The next three: process context. Address vectors of QPs: av->qp is set. 0 or -ENOMEM */
 int roan_net_add_av(struct roan_av *av);
 void roan_net_del_av(struct roan_av *av);
 /* Takes out one vector that names @ndev. Returns its QP, with a reference, or NULL: none is left */

@@ -21,23 +21,6 @@ int roan_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 /* ---- address vectors ---- */
 
 /*
- * Returns a number, not a reference: a reference would block the removal of the netdev as long as the program keeps its
- * handle. 0: the GID attribute has no netdev any more, because its address was deleted.
- */
-static int av_ifindex(const struct ib_gid_attr *attr)
-{
-	struct net_device *ndev;
-	int ifindex = 0;
-
-	rcu_read_lock();
-	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	if (!IS_ERR(ndev))
-		ifindex = ndev->ifindex;
-	rcu_read_unlock();
-	return ifindex;
-}
-
-/*
  * A flow label or @entropy always gives the same port; different ones are spread over the range (RoCEv2 annex). A value
  * of more than 20 bits gives none: UCX sets ~0 for all its QPs, with which all traffic of two hosts would be one flow.
  */
@@ -81,7 +64,7 @@ static struct roan_av *av_create(struct roan_dev *dev, const struct rdma_ah_attr
 		return ERR_PTR(-EINVAL);
 	if (!av_families_agree(&gid->gid, &grh->dgid))
 		return ERR_PTR(-EINVAL);
-	ifindex = av_ifindex(gid);
+	ifindex = roan_net_ifindex(dev, gid);
 	if (!ifindex)
 		return ERR_PTR(-ENETUNREACH);
 	av = kzalloc(sizeof(*av), gfp | __GFP_ACCOUNT);

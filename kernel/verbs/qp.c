@@ -307,25 +307,12 @@ err_free:
 
 /* ---- removal of interfaces and devices ---- */
 
-/* False if the vector that was taken out was not the QP's own: modify_qp() has replaced it, or will set it. */
-static bool qp_is_on(const struct roan_qp *qp, const struct net_device *ndev)
-{
-	const struct roan_av *av;
-	bool is;
-
-	rcu_read_lock();
-	av = roan_qp_av(qp);
-	is = av && av->ifindex == ndev->ifindex;
-	rcu_read_unlock();
-	return is;
-}
-
 void roan_qp_fail_on_netdev(const struct net_device *ndev)
 {
 	struct roan_qp *qp;
 
 	while ((qp = roan_net_take_qp(ndev))) {
-		if (qp_is_on(qp, ndev) && roan_qp_disconnect(qp))
+		if (roan_qp_disconnect(qp, ndev->ifindex))
 			roan_defer(&qp->deferred, ROAN_DEFER_EV_FATAL);
 		roan_qp_put(qp);
 		cond_resched();

@@ -359,6 +359,13 @@ static int qp_change_state(struct roan_qp *qp, enum ib_qp_state cur, enum ib_qp_
 		err = -EIO;
 	} else if (qp->state != cur) {
 		err = -ESTALE;		/* the QP failed since the checks: check again */
+	} else if (prep->av && roan_net_ifindex(qp->dev, prep->av->sgid_attr) != prep->av->ifindex) {
+		/*
+		 * Its interface is unregistered. That takes the number away, waits for a grace period, then calls
+		 * roan_qp_disconnect(). If the number is still found here, that takes the locks later and sees the
+		 * new state and vector.
+		 */
+		err = -ENETUNREACH;
 	} else {
 		qp_copy_attr(qp, attr, mask, prep);
 		if (cur == IB_QPS_SQD && mask & IB_QP_AV)
@@ -529,12 +536,12 @@ void roan_qp_enter_err(struct roan_qp *qp)
 	qp_unlock_queues(qp);
 }
 
-bool roan_qp_disconnect(struct roan_qp *qp)
+bool roan_qp_disconnect(struct roan_qp *qp, int ifindex)
 {
 	bool connected;
 
 	qp_lock_queues(qp);
-	connected = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE;
+	connected = qp->state >= IB_QPS_RTR && qp->state <= IB_QPS_SQE && roan_qp_av(qp)->ifindex == ifindex;
 	if (connected) {
 		WRITE_ONCE(qp->err_pending, true);
 		qp_enter_state(qp, IB_QPS_ERR);

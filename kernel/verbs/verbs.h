@@ -105,8 +105,8 @@ int roan_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_uda
 int roan_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int roan_query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
 int roan_destroy_qp(struct ib_qp *qp, struct ib_udata *udata);
-/* RTR, RTS, SQD, SQE: to ERR, and returns true; other states: returns false. No queue lock held */
-bool roan_qp_disconnect(struct roan_qp *qp);
+/* RTR, RTS, SQD, SQE, with a vector of that interface: to ERR, and returns true; else false. No queue lock held */
+bool roan_qp_disconnect(struct roan_qp *qp, int ifindex);
 void roan_qp_enter_err(struct roan_qp *qp);			/* at once; no queue lock held */
 void roan_qp_quiesce(struct roan_qp *qp);			/* before it is destroyed; process context */
 void roan_qp_caps(const struct roan_qp *qp, struct ib_qp_cap *cap);

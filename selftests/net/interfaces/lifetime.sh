@@ -142,6 +142,27 @@ vlans() { # PREFIX: QPs over the addresses of a VLAN on each side, then the VLAN
 	return $rc
 }
 
+# ibv_modify_qp() to RTR is stopped after it has made the address vector, until the VLAN is gone.
+PAUSE=$(dirname "$(roan_ko)")/roan_pause_connect.ko
+vlan_of_connecting_qp() {
+	local rc=0 pid param=/sys/module/roan_pause_connect/parameters
+	[ -e "$PAUSE" ] || return 4
+	up && insmod "$PAUSE" || return
+	ip -n h1 link add link v1 name v1.5 type vlan id 5 && ip -n h1 addr add 10.5.0.1/24 dev v1.5 &&
+		ip -n h1 link set v1.5 up && wait_for 60 gid_index $H1DEV 10.5.0.1 || return
+	timeout -k 1 100 "$LT" traffic -q 1 -i -t 20 -d $H1DEV -D $H1DEV -a 10.5.0.1 -A 10.5.0.1 > /tmp/late 2>&1 & pid=$!
+	wait_for 60 grep Y $param/stopped || rc=1
+	timeout 100 ip -n h1 link del v1.5 || rc=1
+	echo Y > $param/go
+	wait $pid
+	cat /tmp/late
+	grep -q "connect: Network is unreachable" /tmp/late || rc=1
+	rmmod roan_pause_connect || rc=1
+	down
+	nothing_left || rc=1
+	return $rc
+}
+
 # RTNL is held while an interface is unregistered, and a host may have 100,000 QPs on others.
 TRACE=/sys/kernel/tracing
 unused_interface() {
@@ -251,6 +272,7 @@ load_modules > /tmp/setup 2>&1 || { cat /tmp/setup; ktap_fail "set-up"; ktap_end
 # Four polling programs take a minute on emulated CPUs: test one address family there.
 [[ ${LAB:-} == @(qemu|smp)* ]] || ktap_check "a VLAN with IPv4 QPs is deleted" vlans 10.5.0.
 ktap_check "a VLAN with IPv6 QPs is deleted" vlans fd05::
+ktap_check "a QP is being connected while its VLAN is deleted" vlan_of_connecting_qp
 ktap_check "an interface that no QP uses is deleted without a look at the QPs" unused_interface
 ktap_check "rdma link del while busy" while_busy rdma link del $H1DEV
 ktap_check "the netdev is deleted while busy" while_busy bash -c netdev_del
