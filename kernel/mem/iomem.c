@@ -122,7 +122,7 @@ u32 roan_iomem_atomic(const struct roan_iomem *io, u64 pos, const struct roan_pk
 	if (pkt->info->op == ROAN_OP_ATOMIC_WRITE) {
 		*orig = 0;
 		wmb();	/* earlier writes arrive before this one */
-		writeq(pkt->swap_add, word);
+		__raw_writeq(pkt->swap_add, word);	/* the bytes as they are */
 	} else {
 		*orig = readq(word);
 		if (pkt->info->op != ROAN_OP_CMP_SWAP)

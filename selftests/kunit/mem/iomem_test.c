@@ -172,7 +172,7 @@ static void words_over_the_bus(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), 0u);
 	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), 77ull);
 	KUNIT_EXPECT_EQ(test, remote_atomic_write(f, mr, pkt.va, 1234567), 0u);
-	KUNIT_EXPECT_EQ(test, readq(where(PAGE_SIZE)), 1234567ull);
+	KUNIT_EXPECT_EQ(test, __raw_readq(where(PAGE_SIZE)), 1234567ull);
 	writeq(word, where(PAGE_SIZE));
 	mr->io->off = OFF + 4;		/* memory and IOVA differ by 4 bytes modulo 8 */
 	KUNIT_EXPECT_EQ(test, roan_remote_atomic(&f->qp, &pkt, &orig), (u32)ROAN_VERR_UNALIGNED);
