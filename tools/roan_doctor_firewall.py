@@ -127,16 +127,18 @@ class Ruleset:
                 self.sets.setdefault((s["family"], s["table"]), {})[s["name"]] = s.get("elem", [])
 
     def walk(self, key, packet, sure, effects, depth=0):
-        """The verdict of a chain: drop, accept, or None. `effects` collects what may happen on the way."""
-        sets = self.sets.get(key[:2], {})
+        """How packets may leave a chain: [(drop, accept or None, the rule)]. None: they go on behind the chain. `effects` collects what
+        else may happen to them. @sure: they get here."""
+        sets, ends = self.sets.get(key[:2], {}), []
         for rule in self.rules.get(key, []):
-            certain = sure
+            certain = True	# for packets that get to this rule
             statements = [(s, True) for s in rule.get("expr", [])]
             while statements:
                 statement, result = statements.pop(0)
                 kind = next(iter(statement))
                 value = statement[kind]
                 certain = certain and result is True
+                every = certain and sure and all(what == "drop" for what, _ in ends)	# that is not dropped
                 if kind == "match":
                     result = matches(value, packet, sets)
                     if result is False:
@@ -147,46 +149,35 @@ class Ruleset:
                 elif kind in ("limit", "xt", "lookup", "quota", "ct count", "meter") or (kind == "set" and value.get("stmt")):
                     certain = False
                 elif kind == "notrack":
-                    packet.state = "untracked" if certain else None
-                elif kind in ("drop", "reject"):
+                    packet.state = "untracked" if every else None
+                elif kind in ("drop", "reject", "accept", "return"):
+                    ends.append(({"reject": "drop", "return": None}.get(kind, kind), rule if kind != "return" else None))
                     if certain:
-                        return "drop", rule
-                    effects.append(("drop", rule))
-                elif kind == "accept":
-                    if certain:
-                        return "accept", rule
-                    effects.append(("accept", rule))
+                        return ends
                 elif kind in ("jump", "goto") and depth < 16:
-                    verdict = self.walk(key[:2] + (value["target"],), packet, certain, effects, depth + 1)
-                    if verdict:
-                        return verdict
-                    if kind == "goto" and certain:
-                        return None
-                elif kind == "return":
-                    if certain:
-                        return None
+                    inner = self.walk(key[:2] + (value["target"],), packet, every, effects, depth + 1)
+                    ends += [e for e in inner if e[0] or kind == "goto"]
+                    if certain and (kind == "goto" or all(what for what, _ in inner)):
+                        return ends
                 elif kind in ("queue", "tproxy"):
-                    effects.append(("drop", rule))
+                    ends.append(("drop", rule))
                 elif kind == "mangle":
-                    effects.append((("mangle", certain, value), rule))
-                elif kind in ("masquerade", "snat", "dnat", "redirect") and certain:
+                    effects.append((value, rule))
+                elif kind in ("masquerade", "snat", "dnat", "redirect") and every:
                     effects.append(("nat", rule))
-        return None
+        return ends + [(None, None)]
 
     def chain(self, chain, packet):
         """(what, rule or None) of a base chain: what is drop, maybe, nat or ecn."""
         effects = []
-        verdict = self.walk((chain["family"], chain["table"], chain["name"]), packet, True, effects)
-        if verdict is None and chain.get("policy") == "drop":
-            verdict = "drop", None
-        if verdict and verdict[0] == "drop":
-            yield ("maybe" if any(e == "accept" for e, _ in effects) else "drop"), verdict[1]
-        elif any(e == "drop" for e, _ in effects):
-            yield "maybe", next(r for e, r in effects if e == "drop")
+        ends = self.walk((chain["family"], chain["table"], chain["name"]), packet, True, effects)
+        drops = [rule for what, rule in ends if (what or chain.get("policy")) == "drop"]
+        if drops:
+            yield ("drop", drops[-1]) if len(drops) == len(ends) else ("maybe", drops[0])
         for effect, rule in effects:
             if effect == "nat" and chain.get("type") == "nat":
                 yield "nat", rule
-            if isinstance(effect, tuple) and effect[2].get("key", {}).get("payload", {}).get("field") == "ecn":
+            if isinstance(effect, dict) and effect.get("key", {}).get("payload", {}).get("field") == "ecn":
                 yield "ecn", rule
 
 

@@ -274,6 +274,14 @@ def firewall_cases():
     rules("... that has a name, and chains", {"firewall-drop"},
           "ip netns exec h1 nft 'table inet t { map m { type inet_service : verdict; elements = { 4791 : jump roce }; }; chain roce { drop; }; "
           "chain c { type filter hook input priority 0; udp dport vmap @m; }; }'")
+    chains = "ip netns exec h1 nft 'table inet t { chain roce { %s }; chain c { type filter hook input priority 0; %s }; }'"
+    some = "ip saddr 10.7.0.0/24 return; ip6 saddr fd07::/64 return; "
+    rules("a chain that drops what is not of some addresses", {"firewall-maybe"}, chains % (some + "drop;", "udp dport 4791 jump roce;"))
+    rules("... after a return that depends on a mark", {"firewall-maybe"}, INPUT % "meta mark 5 return; udp dport 4791 drop;")
+    rules("... that is the policy for them", {"firewall-maybe"}, INPUT % "policy drop; meta mark 5 return; udp dport 4791 accept;")
+    rules("... by goto", {"firewall-maybe"}, chains % ("tcp dport 22 accept;", "policy drop; meta mark 5 goto roce; udp dport 4791 accept;"))
+    rules("... and accepts the port for all others", set(), chains % ("accept;", "meta mark 5 return; udp dport 4791 jump roce; drop;"))
+    rules("... or drops it at both ends", {"firewall-drop"}, chains % ("drop;", "policy drop; meta mark 5 return; udp dport 4791 goto roce;"))
     rules("a verdict map of addresses", {"firewall-maybe"}, INPUT % "ip saddr vmap { 10.7.0.77 : drop };")
     if fails("modprobe -n nft_fib_inet"):
         skip("packets without a route back are dropped, as by firewalld", "this kernel has no fib expression")
@@ -295,6 +303,8 @@ def firewall_cases():
     rules("rules of roce-guard.nft", set(), "sed 's/\"eth0\"/\"v1\"/' %s/Documentation/roce-guard.nft | ip netns exec h1 nft -f -" % REPO)
     rules("masquerading", {"nat"}, "ip netns exec h1 nft 'table ip t { chain c { type nat hook postrouting priority 100; oifname \"v1\" masquerade; }; }'")
     rules("masquerading of another interface", set(), "ip netns exec h1 nft 'table ip t { chain c { type nat hook postrouting priority 100; oifname \"x1\" masquerade; }; }'")
+    rules("masquerading of what goes to other networks", set(), "ip netns exec h1 nft 'table ip t { chain m { ip daddr 10.0.0.0/8 return; masquerade; }; "
+          "chain c { type nat hook postrouting priority 100; jump m; }; }'")
     rules("a rule that clears the ECN bits", {"ecn-mangled"}, OUTPUT % "ip ecn set not-ect;")
     rules("a rule that sets the DSCP", set(), OUTPUT % "udp dport 4791 ip dscp set cs3;")
     most = sh("cat /proc/sys/net/netfilter/nf_conntrack_max").strip()
