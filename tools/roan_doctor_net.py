@@ -122,13 +122,41 @@ def neighbour_table(d, links):
             yield Finding("neighbours-full", table, "%d of %d, %d refused" % (entries, most, refused), family=family, most=most, double=2 * most)
 
 
+def networks(interface):
+    """[(address, IPv4 network)]"""
+    return [(a["local"], ipaddress.ip_network("%s/%d" % (a["local"], a["prefixlen"]), strict=False)) for a in interface.get("addr_info", [])
+            if a.get("family") == "inet" and a["prefixlen"] < 32]
+
+
+def vrf(interface, links):
+    """Its VRF, which has routes of its own; None: it is in none."""
+    master = interface.get("master")
+    return master if links.get(master, {}).get("linkinfo", {}).get("info_kind") == "vrf" else None
+
+
+def route(peer, address, domain):
+    """The interface by which packets from this address to that one leave: routes may depend on the source. None: there is no route."""
+    try:
+        answer = parsed("ip", "-j", "route", "get", peer, "from", address, *(["vrf", domain] if domain else []))
+    except NotChecked:
+        return None
+    return answer[0].get("dev") if answer else None
+
+
 def neighbours(d, links):
-    """Other interfaces that have an address in a subnet of this one's."""
-    def networks(i):
-        return {ipaddress.ip_network("%s/%d" % (a["local"], a["prefixlen"]), strict=False) for a in i.get("addr_info", [])
-                if a.get("family") == "inet" and a["prefixlen"] < 32}
-    return [n for n, i in links.items() if n not in (d.netdev, "lo") and "UP" in i.get("flags", []) and
-            any(a.overlaps(b) for a in networks(i) for b in networks(d.interface))]
+    """Other interfaces that have an address in a subnet of this one's. With each: the interfaces by which this one's packets to there leave."""
+    domain, mine, found = vrf(d.interface, links), networks(d.interface), {}
+    own = {a for i in links.values() for a, _ in networks(i)}
+    for n, i in links.items():
+        if n in (d.netdev, "lo") or "UP" not in i.get("flags", []) or vrf(i, links) != domain:
+            continue
+        for address, network in mine:
+            for _, other in networks(i):
+                common = max(network, other, key=lambda n: n.prefixlen)
+                peer = next((h for h in map(str, common.hosts()) if h not in own), None) if network.overlaps(other) else None
+                if peer:
+                    found.setdefault(n, set()).add(route(peer, address, domain))
+    return found
 
 
 def conf(netdev, name):
@@ -145,9 +173,12 @@ def below_macvlan(d, links):
 
 def multihomed(d, links):
     others = neighbours(d, links)
-    if others and conf(d.netdev, "rp_filter") == 1:
-        yield Finding("rp-filter", d.netdev, ", ".join(others), netdev=d.netdev)
-    answering = [n for n in dict.fromkeys(others + below_macvlan(d, links)) if not conf(n, "arp_ignore")]
+    away = [n for n, by in others.items() if by != {d.netdev}]
+    if away and conf(d.netdev, "rp_filter") == 1:
+        yield Finding("rp-filter", d.netdev, ", ".join(away), netdev=d.netdev)
+    # With arp_filter an interface answers if it is the one by which packets from the address to the asker leave.
+    answering = [n for n in dict.fromkeys([*others, *below_macvlan(d, links)])
+                 if not conf(n, "arp_ignore") and not (conf(n, "arp_filter") and n not in others.get(n, ()))]
     if answering:
         yield Finding("arp-flux", d.netdev, ", ".join(answering))
 

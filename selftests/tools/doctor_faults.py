@@ -172,6 +172,21 @@ def bond_cases():
     sh("ip netns exec b1 rdma link del roan_bo; ip netns del b1")
 
 
+def vrf_cases():
+    """A container with a device in a VRF, and interfaces in the same subnet: one outside, then one inside. The name has a dot."""
+    if fails("modprobe vrf"):
+        return skip("an interface in another VRF", "this kernel has no VRFs")
+    sh("ip netns add r1; ip -n r1 link set lo up; ip -n r1 link add red type vrf table 10; ip -n r1 link set red up; ip netns exec r1 sysctl -qw net.ipv4.conf.all.rp_filter=1;"
+       "for i in 1 2 3; do ip -n r1 link add d.$i type dummy; [ $i = 1 ] || ip -n r1 link set d.$i master red; ip -n r1 addr add 10.17.0.$i/24 dev d.$i; done;"
+       "ip -n r1 link set d.1 up; ip -n r1 link set d.2 up; " + LIB + "link_add roan_r d.2 r1")
+    case("an interface of another VRF in the subnet", set(), ns="r1")
+    case("one of the same VRF, by which packets leave", {"arp-flux", "rp-filter"},
+         "ip -n r1 link set d.3 up; ip -n r1 route prepend 10.17.0.0/24 dev d.3 src 10.17.0.3 vrf red", ns="r1")
+    sh(" && ".join("ip netns exec r1 " + f["remedy"] for f in doctor(ns="r1")[1]["findings"]))
+    case("... mended by the doctor's commands", set(), ns="r1")
+    sh("ip netns exec r1 rdma link del roan_r; ip netns del r1")
+
+
 def macvlan_cases():
     """The interface below a macvlan has no address, and answers ARP for the macvlan's."""
     if fails("modprobe macvlan"):
@@ -223,8 +238,13 @@ def interface_cases():
           "ip -n h1 addr replace fe80::77/64 dev v1 nodad", "ip -n h1 addr del fe80::77/64 dev v1; " + RESTORE)
     on_h1("MTU 1200", {"mtu-low"}, "ip -n h1 link set v1 mtu 1200", "ip -n h1 link set v1 mtu 4200; " + RESTORE)
     on_h1("another interface in the subnet", {"arp-flux"}, "ip -n h1 link add d1 type dummy; ip -n h1 addr add 10.7.0.9/24 dev d1; ip -n h1 link set d1 up", "")
-    on_h1("... and strict reverse path filtering", {"arp-flux", "rp-filter"}, "ip netns exec h1 sysctl -qw net.ipv4.conf.all.rp_filter=1",
-          "ip netns exec h1 sysctl -qw net.ipv4.conf.all.rp_filter=0; ip -n h1 link del d1")
+    on_h1("... strict reverse path filtering, packets to it leave here", {"arp-flux"}, "ip netns exec h1 sysctl -qw net.ipv4.conf.all.rp_filter=1", "")
+    on_h1("... or by the other one", {"arp-flux", "rp-filter"}, "ip -n h1 route prepend 10.7.0.0/24 dev d1 src 10.7.0.9", "")
+    on_h1("... routes that depend on the source", {"arp-flux"}, "ip -n h1 rule add from 10.7.0.1 table 101; ip -n h1 route add 10.7.0.0/24 dev v1 table 101", "")
+    on_h1("... each address is answered by its interface", set(), "ip netns exec h1 sysctl -qw net.ipv4.conf.all.arp_filter=1",
+          "ip -n h1 rule del from 10.7.0.1 table 101; ip -n h1 link del d1; ip netns exec h1 sysctl -qw net.ipv4.conf.all.arp_filter=0")
+    sh("ip netns exec h1 sysctl -qw net.ipv4.conf.all.rp_filter=0")
+    vrf_cases()
     if fails("ls /proc/sys/net/ipv4/fib_multipath_hash_policy"):
         skip("multipath route: ecmp-l3", "this kernel has no multipath routes")
     else:
