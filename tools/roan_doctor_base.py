@@ -38,7 +38,7 @@ CODES = {
                         "in the first namespace: rdma dev set DEV netns NAME; or, before any namespace exists: rdma system set netns shared"),
     "port-taken": (FAULT, "UDP port 4791 is held by something else, so no roan device can be made", "stop it ({holder}); then rdma link add"),
     "adapter-roce": (FAULT, "the interface's adapter does RoCE itself and takes the packets of port 4791 before Linux sees them",
-                     "use the adapter's own device {adapter}, or turn its RoCE off: devlink dev param set {bus} name enable_roce value false cmode driverinit, devlink dev reload {bus}"),
+                     "use the adapter's own device {adapter}, or turn its RoCE off: {command}"),
     # programs
     "provider-missing": (FAULT, "libibverbs does not find roan's provider, so programs do not see the device",
                          "make provider && make -C provider install; or apt install libroan"),

@@ -227,6 +227,27 @@ def wrong_packets(d, links):
         yield Finding("icrc-errors", d.name, "%d" % wrong, netdev=d.netdev)
 
 
+def modules_of(folder):
+    """RDMA drivers of the adapter with this folder of /sys: modules that drive its auxiliary devices, or use its own driver's module."""
+    own = os.path.basename(os.path.realpath(os.path.join(folder, "driver/module")))
+    links = [os.path.join(folder, n, "driver/module") for n in listing(folder)]
+    used = {os.path.basename(os.path.realpath(p)) for p in links if os.path.exists(p)} | set(listing(below("sys/module", own, "holders")))
+    return sorted(used & set(listing(below("sys/module/ib_core/holders"))))
+
+
+def without_roce(folder):
+    """The command that turns an adapter's RoCE off: by a parameter of devlink, which few drivers have, or without its RDMA driver."""
+    name = "%s/%s" % tuple(os.path.basename(os.path.realpath(p)) for p in (os.path.join(folder, "subsystem"), folder))
+    try:
+        values = parsed("devlink", "-j", "dev", "param", "show", name, "name", "enable_roce")["param"][name][0]["values"]
+        mode = values[0]["cmode"]
+    except (NotChecked, LookupError, TypeError):
+        names = " ".join(modules_of(folder)) or "RDMA_DRIVER"
+        return "modprobe -r %s && printf 'blacklist %%s\\n' %s > /etc/modprobe.d/no-rdma.conf, for all adapters with this driver" % (names, names)
+    command = "devlink dev param set %s name enable_roce value false cmode %s" % (name, mode)
+    return command + (" && devlink dev reload " + name) * (mode == "driverinit") + ", after each boot"
+
+
 def adapter(d, links):
     """An adapter on a bus, with RDMA devices of its own."""
     for n in roan_doctor_lldp.below_it(d.netdev):
@@ -234,7 +255,7 @@ def adapter(d, links):
         for name in listing(folder, "infiniband"):
             types = {first_line(folder, "infiniband", name, "ports/1/gid_attrs/types", i) for i in listing(folder, "infiniband", name, "ports/1/gid_attrs/types")}
             if not is_roan(name) and any("RoCE v2" in t for t in types if t):
-                yield Finding("adapter-roce", n, name, adapter=name, bus="pci/" + os.path.basename(os.path.realpath(folder)))
+                yield Finding("adapter-roce", n, name, adapter=name, command=without_roce(os.path.realpath(folder)))
 
 
 def receive_queues(d, links):

@@ -387,15 +387,16 @@ def imitated_cases():
         def setting(self, name):
             return self.settings.get(name)
 
-    def check(name, function, expected, args=(Fake(), {})):
+    def check(name, function, expected, args=(Fake(), {}), remedy=""):
         was = {k: os.environ.get(k) for k in ("ROAN_ROOT", "PATH")}
         os.environ.update(ROAN_ROOT=root, PATH=root + "/bin:" + was["PATH"])
         try:
-            got = {f.code for f in function(*args) or ()}
+            found = list(function(*args) or ())
         finally:
             for k, v in was.items():
                 os.environ.pop(k) if v is None else os.environ.update({k: v})
-        result("%s: %s" % (name, ", ".join(expected) or "healthy"), "" if got == set(expected) else "found %s" % got)
+        as_expected = {f.code for f in found} == set(expected) and any(remedy in f.remedy for f in found) == bool(expected)
+        result("%s: %s" % (name, ", ".join(expected) or "healthy"), "" if as_expected else "found %s" % [vars(f) for f in found])
     nic = "sys/class/net/eth9/device/"
     bond = Fake("bond9")
     put("sys/class/net/bond9/lower_eth9/address", "")
@@ -435,6 +436,37 @@ def imitated_cases():
     check("an adapter with RoCE v2 of its own", roan_doctor_net.adapter, ["adapter-roce"])
     check("... below a bond", roan_doctor_net.adapter, ["adapter-roce"], (bond, {}))
     check("... below a bridge that has the bond as a port", roan_doctor_net.adapter, ["adapter-roce"], (Fake("br9"), {}))
+    def link(path, target):
+        os.makedirs(os.path.join(root, target), exist_ok=True)
+        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+        os.symlink(os.path.join(root, target), os.path.join(root, path))
+
+    # eth8: a subfunction. Its folder is not that of a PCI device
+    for netdev, bus, name, module, aux in (("eth9", "pci", "0000:01:00.0", "bnxt_en", "bnxt_en.rdma.0"), ("eth8", "auxiliary", "mlx5_core.sf.4", "mlx5_core", "mlx5_core.rdma.4")):
+        folder = "sys/devices/" + name
+        if netdev == "eth9":
+            os.makedirs(os.path.join(root, "sys/devices"), exist_ok=True)
+            os.rename(os.path.join(root, nic), os.path.join(root, folder))
+        put(folder + "/infiniband/rdma_%s/ports/1/gid_attrs/types/0" % netdev, "RoCE v2")
+        link("sys/class/net/%s/device" % netdev, folder)
+        link(folder + "/subsystem", "sys/bus/" + bus)
+        link(folder + "/driver/module", "sys/module/" + module)
+        driver = {"bnxt_en": "bnxt_re", "mlx5_core": "mlx5_ib"}[module]
+        link("%s/%s/driver/module" % (folder, aux), "sys/module/" + driver)
+        put("sys/module/ib_core/holders/" + driver, "")
+    put("sys/module/ib_core/holders/other", "")
+    sf = Fake("eth8")
+    answer = '{"param":{"%s":[{"name":"enable_roce","type":"generic","values":[{"cmode":"%s","value":true}]}]}}'
+    program("devlink", answer % ("auxiliary/mlx5_core.sf.4", "driverinit"))
+    check("... turned off by a reload", roan_doctor_net.adapter, ["adapter-roce"], (sf, {}),
+          "param set auxiliary/mlx5_core.sf.4 name enable_roce value false cmode driverinit && devlink dev reload auxiliary/mlx5_core.sf.4")
+    program("devlink", answer % ("pci/0000:01:00.0", "runtime"))
+    check("... without one", roan_doctor_net.adapter, ["adapter-roce"], remedy="param set pci/0000:01:00.0 name enable_roce value false cmode runtime")
+    program("devlink", "{}")
+    check("... by unloading its RDMA driver", roan_doctor_net.adapter, ["adapter-roce"], remedy="modprobe -r bnxt_re && printf 'blacklist %s\\n' bnxt_re > ")
+    shutil.rmtree(os.path.join(root, "sys/devices/0000:01:00.0/bnxt_en.rdma.0"))
+    put("sys/module/bnxt_en/holders/bnxt_re", "")
+    check("... that has no auxiliary device", roan_doctor_net.adapter, ["adapter-roce"], remedy="modprobe -r bnxt_re && printf 'blacklist %s\\n' bnxt_re > ")
     Fake.settings = {"pfc_prio_mask": 8, "traffic_class": 104}
     program("dcb", '[{"pfc_cap":8,"prio_pfc":[false,true,false,false,false,false,false,false],"dscp_prio":[[26,3]]}]')
     check("the adapter's PFC is of another priority", roan_doctor_net.pfc, ["pfc-dcb"])
