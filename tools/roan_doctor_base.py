@@ -75,7 +75,7 @@ CODES = {
     "checksum-off": (ADVICE, "checksum offload is off, which also turns GSO off", "ethtool -K {netdev} tx on rx on"),
     "checksum-errors": (ADVICE, "UDP packets with a wrong checksum arrive: a faulty offload, cable or virtual switch", "ethtool -K {netdev} tx off at the sender; ethtool -S {netdev}"),
     "icrc-errors": (ADVICE, "packets with a wrong ICRC arrive: something on the path changes them", "look for NAT or a faulty link on the path; ethtool -S {netdev}"),
-    "rss-ip-only": (ADVICE, "the adapter spreads UDP by address only: all packets of a peer arrive at one CPU", "ethtool -N {netdev} rx-flow-hash udp4 sdfn"),
+    "rss-ip-only": (ADVICE, "the adapter spreads UDP by address only: all packets of a peer arrive at one CPU", "ethtool -N {netdev} rx-flow-hash {flow} sdfn"),
     "irq-one-cpu": (ADVICE, "all queues of the adapter interrupt one CPU", "start irqbalance, or set /proc/irq/N/smp_affinity_list"),
     "pfc-priority": (FAULT, "PFC obeys priorities that roan's packets do not have: a switch's pauses stop nothing",
                      "roan cc set {dev} pfc_prio_mask={mask}; or give the packets that priority: traffic_class, dcb app"),

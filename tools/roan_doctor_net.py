@@ -195,25 +195,29 @@ def multipath(d, links):
             spread = [r.get("dst") for r in parsed("ip", option, "-j", "route", "show") if any(n.get("dev") == d.netdev for n in r.get("nexthops", []))]
             if spread:
                 yield Finding("ecmp-l3", d.netdev, "route to " + ", ".join(spread), family=family)
-    info = d.interface.get("linkinfo", {})
-    bond, ports = info.get("info_data", {}), [n for n, i in links.items() if i.get("master") == d.netdev]
-    policy = bond.get("xmit_hash_policy", "layer3+4")
-    if info.get("info_kind") == "bond" and bond.get("mode") in ("balance-xor", "802.3ad") and len(ports) > 1 and "3+4" not in policy:
-        yield Finding("bond-l2", d.netdev, "%s, %s" % (policy, ", ".join(ports)), netdev=d.netdev)
+    for bond in roan_doctor_lldp.below_it(d.netdev):
+        info, ports = links.get(bond, {}).get("linkinfo", {}), [n for n, i in links.items() if i.get("master") == bond]
+        policy = info.get("info_data", {}).get("xmit_hash_policy", "layer3+4")
+        spreads = info.get("info_kind") == "bond" and info.get("info_data", {}).get("mode") in ("balance-xor", "802.3ad")
+        if spreads and len(ports) > 1 and "3+4" not in policy:
+            yield Finding("bond-l2", bond, "%s, %s" % (policy, ", ".join(ports)), netdev=bond)
 
 
 def offload(d, links):
-    """Features that the driver cannot have are marked [fixed]."""
-    features = dict(re.findall(r"^([\w-]+): (o\S+(?: \[.*\])?)$", output("ethtool", "-k", d.netdev), re.M))
-
-    def off(name):
-        return features.get(name, "on").startswith("off") and "[fixed]" not in features[name]
-    if off("tx-checksumming") or off("rx-checksumming"):
-        yield Finding("checksum-off", d.netdev, netdev=d.netdev)
-    elif off("generic-segmentation-offload"):
-        yield Finding("gso-off", d.netdev, netdev=d.netdev)
-    if off("generic-receive-offload") and os.path.exists(below("sys/class/net", d.netdev, "device")):	# a veth passes GSO packets whole
-        yield Finding("gro-off", d.netdev, netdev=d.netdev)
+    """Features that the driver cannot have are marked [fixed]. An adapter below a bond has a part in checksums and GRO only: GSO packets
+    are split behind the IP stack."""
+    for n in roan_doctor_lldp.below_it(d.netdev):
+        is_adapter = os.path.exists(below("sys/class/net", n, "device"))
+        if n != d.netdev and not is_adapter:
+            continue
+        features = dict(re.findall(r"^([\w-]+): (o\S+(?: \[.*\])?)$", output("ethtool", "-k", n), re.M))
+        off = {name for name, value in features.items() if value.startswith("off") and "[fixed]" not in value}
+        if off & {"tx-checksumming", "rx-checksumming"}:
+            yield Finding("checksum-off", n, netdev=n)
+        elif n == d.netdev and "generic-segmentation-offload" in off:
+            yield Finding("gso-off", n, netdev=n)
+        if is_adapter and "generic-receive-offload" in off:	# a veth passes GSO packets whole
+            yield Finding("gro-off", n, netdev=n)
 
 
 def wrong_packets(d, links):
@@ -263,9 +267,10 @@ def receive_queues(d, links):
         queues = [q for q in listing(below("sys/class/net", n, "queues")) if q.startswith("rx-")]
         if len(queues) < 2 or not os.path.exists(below("sys/class/net", n, "device")):
             continue
-        fields = output("ethtool", "-n", n, "rx-flow-hash", "udp4", ok=(0, 1, 76, 95))
-        if "IP SA" in fields and "L4 bytes" not in fields:
-            yield Finding("rss-ip-only", n, netdev=n)
+        for flow in ["udp4"] + ["udp6"] * any(":" in a and not local(a) for a in d.addresses):
+            fields = output("ethtool", "-n", n, "rx-flow-hash", flow, ok=(0, 1, 76, 95))
+            if "IP SA" in fields and "L4 bytes" not in fields:
+                yield Finding("rss-ip-only", n, flow, netdev=n, flow=flow)
 
 
 def interrupts(d, links):

@@ -169,6 +169,10 @@ def bond_cases():
     case("a bond that hashes MAC addresses", {"bond-l2"}, ns="b1")
     case("... addresses of layers 2 and 3", {"bond-l2"}, "ip -n b1 link set bo type bond xmit_hash_policy layer2+3", ns="b1")
     case("... ports", set(), "ip -n b1 link set bo type bond xmit_hash_policy layer3+4", ns="b1")
+    case("a bond below a bridge", {"bond-l2"}, "ip netns exec b1 rdma link del roan_bo; ip -n b1 addr flush dev bo; ip -n b1 link add br0 type bridge; ip -n b1 link set bo master br0;"
+         "ip -n b1 addr add 10.14.0.1/24 dev br0; ip -n b1 link set br0 up; ip -n b1 link set bo type bond xmit_hash_policy layer2+3;" + LIB +
+         "link_add roan_bo br0 b1; wait_for 10 sh -c 'ip -n b1 link show br0 | grep -q LOWER_UP'",
+         ns="b1", where={"bond-l2": "bo"})
     sh("ip netns exec b1 rdma link del roan_bo; ip netns del b1")
 
 
@@ -382,7 +386,7 @@ def imitated_cases():
         settings = {}
 
         def __init__(self, netdev="eth9"):
-            self.name, self.netdev, self.interface = "roan9", netdev, {}
+            self.name, self.netdev, self.interface, self.addresses = "roan9", netdev, {}, ["10.7.0.1", "fe80::1"]
 
         def setting(self, name):
             return self.settings.get(name)
@@ -430,6 +434,17 @@ def imitated_cases():
     check("... by an adapter below a bond", roan_doctor_net.receive_queues, ["rss-ip-only"], (bond, {}))
     program("ethtool", flow + "L4 bytes 0 & 1 [TCP/UDP src port]\nL4 bytes 2 & 3 [TCP/UDP dst port]\n")
     check("UDP spread by port", roan_doctor_net.receive_queues, [])
+    both = Fake()
+    both.addresses = ["10.7.0.1", "fd07::1"]
+    put("bin/ethtool", """#!/bin/sh\necho "UDP over $4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA"\n[ $4 = udp6 ] || echo 'L4 bytes 0 & 1 [TCP/UDP src port]'""")
+    check("UDP over IPv6 spread by address", roan_doctor_net.receive_queues, ["rss-ip-only"], (both, {}), "rx-flow-hash udp6 ")
+    check("... without an IPv6 address", roan_doctor_net.receive_queues, [])
+    features = "rx-checksumming: on\ntx-checksumming: %s\ngeneric-segmentation-offload: off\ngeneric-receive-offload: %s\nlarge-receive-offload: off [fixed]"
+    put("bin/ethtool", "#!/bin/sh\n[ $2 = eth9 ] || exit 0\ncat << E\n" + features % ("on", "off") + "\nE")
+    check("GRO off, GSO off", roan_doctor_net.offload, ["gso-off", "gro-off"])
+    check("... at an adapter below a bond", roan_doctor_net.offload, ["gro-off"], (bond, {}))
+    put("bin/ethtool", "#!/bin/sh\n[ $2 = eth9 ] || exit 0\ncat << E\n" + features % ("off", "on") + "\nE")
+    check("no checksum offload at an adapter below a bridge and a bond", roan_doctor_net.offload, ["checksum-off"], (Fake("br9"), {}), "-K eth9 ")
     put(nic + "infiniband/mlx5_0/ports/1/gid_attrs/types/0", "IB/RoCE v1")
     check("an adapter with RoCE v1 only", roan_doctor_net.adapter, [])
     put(nic + "infiniband/mlx5_0/ports/1/gid_attrs/types/1", "RoCE v2")
