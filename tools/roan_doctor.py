@@ -12,6 +12,7 @@ The exit status is the number of faults, at most 100; 125: the doctor could not 
 code means: Documentation/doctor.md.
 """
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -141,6 +142,10 @@ def main(words, gpus=None):
     if args.codes or args.names:
         print("\n".join(codes() if args.codes else map(name_of, checks)))
         return 0
+    with contextlib.suppress(NotChecked):
+        if roan_doctor_net.foreign_sys():
+            parser.error("/sys is that of another network namespace. Run: ip netns exec NAME roan doctor; or "
+                         "nsenter -t PID -n unshare -m sh -c 'mount -t sysfs sysfs /sys && roan doctor'")
     if args.listen:
         return roan_doctor_peer.listen(args.port, lambda: examine((), gpus))
     e, devices = examine(args.only, gpus)

@@ -57,6 +57,19 @@ def interfaces():
     return {i["ifname"]: i for i in parsed("ip", "-j", "-details", "addr", "show") if "ifname" in i}
 
 
+def foreign_sys():
+    """Whether /sys shows the interfaces of another network namespace: it stays that of the process that mounted it."""
+    for _ in range(2):	# an interface may come or go between the two views
+        links = interfaces()
+        mac = {n for n, i in links.items() if i.get("link_type") == "ether"}
+        here = {(n, i.get("ifindex"), n in mac and i.get("address")) for n, i in links.items()}
+        there = {(n, number("sys/class/net", n, "ifindex"), n in mac and first_line(below("sys/class/net", n, "address")))
+                 for n in listing(below("sys/class/net")) if os.path.isdir(below("sys/class/net", n))}
+        if not there or here == there:
+            return False
+    return True
+
+
 def devices(links):
     """(devices whose interface is in this namespace, names of the others)"""
     here, elsewhere = [], []

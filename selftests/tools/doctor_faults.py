@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import struct
+import subprocess
 import tempfile
 
 from doctor_world import REPO, always, case, compare, doctor, end, enter, fails, forked, result, roan, roan_doctor_net, sh, skip
@@ -147,7 +148,19 @@ def program_cases():
         skip("the rdma controller: rdma-cgroup", "this kernel has no rdma controller")
     else:
         rdma_controller()
+    sys_cases()
     case("no rdma tool", {"tool-missing"}, "mkdir -p /tmp/bin; ln -sf $(command -v ip ss nft ethtool) /tmp/bin", "", ns="h1", env={"PATH": "/tmp/bin"})
+
+
+def sys_cases():
+    """The network namespace of h1 with the /sys of the first one, then by the command that the doctor prints."""
+    os.environ["PATH"] = REPO + "/tools:" + os.environ["PATH"]
+    inside = ["nsenter", "--net=/run/netns/h1"]
+    done = subprocess.run([*inside, "roan", "doctor"], capture_output=True, text=True)
+    command = done.stderr.partition("-n unshare ")[2]
+    result("nsenter -n: refused", "" if done.returncode == 125 and command and not done.stdout else done)
+    done = subprocess.run(["sh", "-c", " ".join(inside) + " unshare " + (command or "true")], capture_output=True, text=True)
+    result("... with a /sys of its own: healthy", "" if done.returncode == 0 and "roan1 on v1" in done.stdout else done)
 
 
 def rdma_controller():
