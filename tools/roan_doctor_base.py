@@ -30,9 +30,7 @@ CODES = {
     "module-not-loaded": (FAULT, "roan.ko is installed for this kernel and not loaded", "modprobe roan"),
     "module-twice": (ADVICE, "two files roan.ko are installed for this kernel, and the one that modprobe loads may be the older",
                      "keep one: make uninstall, or apt purge roan-dkms 'roan-modules-*'; then depmod"),
-    "headers-missing": (ADVICE, "a newer kernel is installed for which DKMS cannot build roan.ko: after the next boot there is no module",
-                        "apt install linux-headers-{kernel}; for later ones the package that follows them: linux-headers-amd64, linux-headers-cloud-amd64, "
-                        "linux-headers-6.12-amd64 ..."),
+    "module-next-kernel": (ADVICE, "a newer kernel is installed, and roan.ko is not installed for it: after the next boot there is no module", "install it for that kernel, too: {command}"),
     "no-device": (FAULT, "there is no roan device on an interface of this network namespace", "rdma link add roan0 type roan netdev {netdev}"),
     "netns-exclusive": (FAULT, "RDMA devices are exclusive to their namespace, and this namespace has none",
                         "in the first namespace: rdma dev set DEV netns NAME; or, before any namespace exists: rdma system set netns shared"),

@@ -94,14 +94,28 @@ def version(kernel):
     return [int(n) for n in re.findall(r"\d+", kernel)]
 
 
-def headers(devices):
-    """Installed kernels that may be booted next. DKMS builds for those whose folder has a link to headers."""
-    if not os.path.isdir(below("var/lib/dkms/roan")):
+def way_for(kernel):
+    """The command by which a kernel gets roan.ko in the way that was chosen here."""
+    folder, debian = "/lib/modules/%s/build" % kernel, os.path.exists(below("etc/debian_version"))
+    versions = [v for v in listing(below("var/lib/dkms/roan")) if not v.startswith("kernel-")]
+    if versions and not os.path.exists(below(folder[1:])):
+        apt = "apt install linux-headers-{0}; for later ones the package that follows them: linux-headers-amd64, linux-headers-cloud-amd64, linux-headers-6.12-amd64 ..."
+        return (apt if debian else "its headers (Fedora: dnf install kernel-devel-{0}), then dkms autoinstall -k {0}").format(kernel)
+    if versions:
+        return "dkms install roan/{0} -k {1}; if it fails: /var/lib/dkms/roan/{0}/build/make.log".format(versions[-1], kernel)
+    if any(n.startswith("roan-modules-") for n in listing(below("var/lib/dpkg/info"))):
+        return "tools/package module {0} && apt install ./build/deb/roan-modules-{0}_*.deb".format(kernel)
+    return "make install KDIR=" + folder
+
+
+def next_kernel(devices):
+    """Installed kernels that may be booted next."""
+    if release() not in installed() and not os.path.isdir(below("var/lib/dkms/roan")):
         return
     for path in glob.glob(below("boot/vmlinuz-*")):
         kernel = path.partition("vmlinuz-")[2]
-        if version(kernel) > version(release()) and kernel not in installed() and not os.path.exists(below("lib/modules", kernel, "build")):
-            yield Finding("headers-missing", "module", kernel, kernel=kernel)
+        if version(kernel) > version(release()) and kernel not in installed():
+            yield Finding("module-next-kernel", "module", kernel, command=way_for(kernel))
 
 
 def module():
@@ -300,4 +314,4 @@ def cpu_list(text):
 
 
 # Functions of the host and its devices. Each yields findings, or raises NotChecked.
-CHECKS = [twice, headers, namespace, port, provider, device_files, memlock, rdma_cgroup, governor]
+CHECKS = [twice, next_kernel, namespace, port, provider, device_files, memlock, rdma_cgroup, governor]

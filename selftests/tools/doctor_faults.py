@@ -58,11 +58,21 @@ def module_cases():
     os.makedirs(root + "/sys/module/module/parameters")
     with open(root + "/sys/module/module/parameters/sig_enforce", "w") as f:
         f.write("Y\n")
-    newer = "cd %s; mkdir -p boot lib/modules/%s; touch boot/vmlinuz-%s; " % (root, "99.0.1-cloud-amd64", "99.0.1-cloud-amd64")
-    older = "touch boot/vmlinuz-1.0.0-amd64; "
-    case("a newer kernel without headers, no DKMS", set(), newer + older, "", "--only", "headers", env=env)
-    case("... with DKMS", {"headers-missing"}, "mkdir -p %s/var/lib/dkms/roan" % root, "", "--only", "headers", env=env)
-    case("a newer kernel with headers", set(), "mkdir %s/lib/modules/99.0.1-cloud-amd64/build" % root, "", "--only", "headers", env=env)
+    kernel = "99.0.1-cloud-amd64"
+
+    def next_kernel(name, seed, remedy):
+        """@remedy: the beginning of what the doctor prints; empty: nothing."""
+        sh("cd %s; %s" % (root, seed.replace("KERNEL", kernel)))
+        found = doctor("--only", "next_kernel", env=env)[1]["findings"]
+        good = [f["code"] for f in found] == ["module-next-kernel"] and found[0]["remedy"].startswith("install it for that kernel, too: " + remedy.replace("KERNEL", kernel))
+        result("%s: %s" % (name, remedy or "healthy"), "" if (good if remedy else not found) else found)
+    next_kernel("an older kernel", "mkdir boot; touch boot/vmlinuz-1.0.0-amd64 boot/vmlinuz-0-rescue-99", "")
+    next_kernel("a newer kernel, make install", "mkdir -p lib/modules/KERNEL; touch boot/vmlinuz-KERNEL", "make install KDIR=/lib/modules/KERNEL/build")
+    next_kernel("... a package of the module alone", "mkdir -p var/lib/dpkg/info; touch var/lib/dpkg/info/roan-modules-6.12.1-amd64.list", "tools/package module KERNEL && apt install ./build/deb/roan-modules-KERNEL_")
+    next_kernel("... DKMS, no headers", "mkdir -p var/lib/dkms/roan/0.1+1/kernel-1 etc; touch etc/debian_version", "apt install linux-headers-KERNEL;")
+    next_kernel("... not on Debian", "rm etc/debian_version", "its headers (Fedora: dnf install kernel-devel-KERNEL)")
+    next_kernel("... with headers, for which it was not built", "mkdir lib/modules/KERNEL/build", "dkms install roan/0.1+1 -k KERNEL; if it fails: /var/lib/dkms/roan/0.1+1/build/make.log")
+    next_kernel("... with the module", "echo updates/dkms/roan.ko: > lib/modules/KERNEL/modules.dep", "")
     case("an unsigned module on a kernel that requires signatures", {"module-unsigned"}, "", "", "--only", "module", env=env)
     for distribution, there, key in (("debian", "", "/var/lib/dkms/mok.pub"), ("ubuntu", "", "/var/lib/shim-signed/mok/MOK.der"),
                                      ("ubuntu", "/var/lib/dkms/mok.pub", "/var/lib/dkms/mok.pub")):
