@@ -187,8 +187,11 @@ exporter_enabled() {
 		[ -L "$root/etc/systemd/system/multi-user.target.wants/roan-exporter.service" ]
 }
 
+# By the line of getting-started.md.
 removed() {
-	in_root dpkg --purge roan roan-dkms libroan libroan-dev > "$log" 2>&1 || { cat "$log"; return 1; }
+	local line
+	line=$(sed -n 's/^To remove the packages[^`]*`apt \([^`]*\)`.*/apt-get -y \1/p' "$REPO/Documentation/getting-started.md")
+	in_root sh -c "${line:?}" > "$log" 2>&1 || { cat "$log"; return 1; }
 	nothing_left
 }
 
@@ -266,7 +269,7 @@ if [ "${#releases[@]}" != 0 ]; then
 	ktap_check "make install beside roan-dkms is refused" one_module install
 	ktap_check "the package of the module alone beside roan-dkms is refused" modules_conflict
 fi
-ktap_check "a purge leaves no file" removed
+ktap_check "the documented purge leaves no file" removed
 if [ "${#releases[@]}" != 0 ]; then
 	ktap_check "make install, then make uninstall: no file is left" from_the_tree
 	ktap_check "make dkms, then make uninstall: no file is left, and DKMS goes on" dkms_from_the_tree
