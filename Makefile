@@ -128,7 +128,7 @@ demo:					## two hosts in a stock kernel talk RDMA; HOST=1: in the running kerne
 	@$(if $(HOST),HOST=1 )$(ROOM)/demo.sh
 
 install: module provider		## installs module, provider with its driver file, and the tool roan, under DESTDIR
-	$(if $(DESTDIR),,tools/package alone $(release))
+	$(if $(DESTDIR),,tools/package alone $(release) install)
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(OUT) ARCH=$(ARCH) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) INSTALL_MOD_DIR=updates modules_install
 	$(if $(DESTDIR),,depmod $(release))	# modules_install omits it, as header packages have no System.map
 	$(MAKE) -C provider OUT=$(CURDIR)/build/provider DESTDIR=$(DESTDIR) install

@@ -29,7 +29,7 @@ CODES = {
                           "remove their kernel modules (MLNX_OFED: ofed_uninstall.sh), then depmod, and reboot"),
     "module-not-loaded": (FAULT, "roan.ko is installed for this kernel and not loaded", "modprobe roan"),
     "module-twice": (ADVICE, "two files roan.ko are installed for this kernel, and the one that modprobe loads may be the older",
-                     "keep one: make uninstall, or apt purge roan-dkms 'roan-modules-*'; then depmod"),
+                     "keep one: {commands}; then depmod"),
     "module-next-kernel": (ADVICE, "a newer kernel is installed, and roan.ko is not installed for it: after the next boot there is no module", "install it for that kernel, too: {command}"),
     "no-device": (FAULT, "there is no roan device on an interface of this network namespace", "rdma link add roan0 type roan netdev {netdev}"),
     "netns-exclusive": (FAULT, "RDMA devices are exclusive to their namespace, and this namespace has none",

@@ -82,12 +82,23 @@ def build(path):
         return "", True
 
 
+def removal(path):
+    """The command that removes a roan.ko: its package's; if DKMS has built it, that of the sources."""
+    for file in [path] if os.path.basename(os.path.dirname(path)) == "updates" else [path, *glob.glob(below("usr/src/roan-*/dkms.conf"))]:
+        with contextlib.suppress(NotChecked):
+            return "apt purge " + output("dpkg", "-S", file).partition(":")[0]
+        with contextlib.suppress(NotChecked):
+            return "dnf remove " + output("rpm", "-qf", "--qf", "%{NAME}", file)
+    return "make uninstall"
+
+
 def twice(devices):
-    """Two files in the folder for modules from outside the kernel's tree: it is chance which one depmod takes."""
-    folder = below("lib/modules", release(), "updates")
-    files = sorted(glob.glob(folder + "/roan.ko*") + glob.glob(folder + "/*/roan.ko*"))
+    """Two files in the folders for modules from outside the kernel's tree: make install's, and those of DKMS on Debian, Fedora and SUSE."""
+    folder = below("lib/modules", release())
+    files = sorted(p for d in ("updates", "extra", "weak-updates") for between in ("", "*/") for p in glob.glob("%s/%s/%sroan.ko*" % (folder, d, between)))
     if len(files) > 1:
-        yield Finding("module-twice", "module", "%s; modprobe loads %s" % (", ".join(files), installed().get(release())))
+        yield Finding("module-twice", "module", "%s; modprobe loads %s" % (", ".join(files), installed().get(release())),
+                      commands=", or ".join(dict.fromkeys(map(removal, files))))
 
 
 def version(kernel):

@@ -87,6 +87,17 @@ def module_cases():
     tree(release)
     case("DKMS's module beside that of make install", {"module-twice"}, "mkdir {0}/dkms; cp {0}/roan.ko {0}/dkms".format(os.path.dirname(path)),
          "rm -r {0}/dkms".format(os.path.dirname(path)), "--only", "twice", env=env)
+    for folder in "extra", "extra/roan", "weak-updates/roan":
+        other = os.path.join(root, "lib/modules", release, folder)
+        case("... in %s, as DKMS of other distributions" % folder, {"module-twice"}, "mkdir -p {0}; cp {1} {0}".format(other, path), "", "--only", "twice", env=env)
+        if folder == "extra":
+            sh("cd {0}; mkdir -p bin usr/src/roan-1; touch usr/src/roan-1/dkms.conf; printf '#!/bin/sh\\ncase $2 in */dkms.conf) echo roan-dkms: $2 ;; *) exit 1 ;; esac\\n' > bin/dpkg;"
+               "printf '#!/bin/sh\\nexit 1\\n' > bin/rpm; chmod +x bin/*".format(root))
+            remedy = doctor("--only", "twice", env=dict(env, PATH="%s/bin:%s" % (root, os.environ["PATH"])))[1]["findings"][0]["remedy"]
+            wanted = "keep one: apt purge roan-dkms, or make uninstall; then depmod"
+            result(wanted, "" if remedy == wanted else remedy)
+            shutil.rmtree(root + "/bin")
+        shutil.rmtree(os.path.join(root, "lib/modules", release, folder.split("/")[0]))
     with open(path, "ab") as f:
         f.write(roan_doctor_host.SIGNED)
     case("a signed module on it", {"module-not-loaded"}, "", "", "--only", "module", env=env)

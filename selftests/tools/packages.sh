@@ -136,16 +136,38 @@ wanted() { in_root udevadm test -a add /sys/class/net/lo 2>&1 | grep -qx 'SYSTEM
 # As root without DESTDIR, for the first of the kernels, then removed.
 from_the_tree() {
 	{ tree_make install && in_root modinfo -k "${releases[0]}" roan && in_root roan status && [ -e "$root/etc/libibverbs.d/roan.driver" ] &&
-		one_module dkms && tree_make uninstall; } > "$work/tree.log" 2>&1 || { tail -n 20 "$work/tree.log"; return 1; }
+		one_module dkms "make uninstall" && tree_make uninstall; } > "$work/tree.log" 2>&1 || { tail -n 20 "$work/tree.log"; return 1; }
 	nothing_left
 }
 
 # One roan.ko for a kernel: the second way to install it is refused, whichever comes first.
-one_module() { # WAY: dkms, or install
+one_module() { # WAY (dkms, or install) COMMAND: what removes the first one
 	local was
 	was=$(in_root modinfo -n -k "${releases[0]}" roan)
-	! tree_make "$1" > "$log" 2>&1 && grep -q "package: $was is installed" "$log" && [ "$was" = "$(in_root modinfo -n -k "${releases[0]}" roan)" ] ||
+	! tree_make "$1" > "$log" 2>&1 && grep -qx "package: $was is installed. First remove it: $2" "$log" && [ "$was" = "$(in_root modinfo -n -k "${releases[0]}" roan)" ] ||
 		{ tail -n 20 "$log"; return 1; }
+}
+
+# WAY may install beside a module that is in FOLDER, or not.
+beside() { # FOLDER WAY STATUS
+	local rc=0
+	mkdir -p "$root/lib/modules/other/$1" && touch "$root/lib/modules/other/$1/roan.ko.xz"
+	in_root /build/tools/package alone other "$2" > "$log" 2>&1 || rc=1
+	rm -r "$root/lib/modules/other"
+	[ $rc = "$3" ] && { [ $rc = 0 ] || grep -q "/other/$1/roan.ko.xz is installed" "$log"; } || { echo "$2 beside $1: $rc"; cat "$log"; return 1; }
+}
+
+# DKMS puts modules into extra on Fedora, into updates on SUSE.
+folders() {
+	local folder rc=0
+	for folder in updates/dkms extra extra/roan weak-updates/roan; do
+		beside $folder install 1 || return
+	done
+	beside updates install 0 && beside updates dkms 1 || return
+	mkdir -p "$root/var/lib/dkms/roan/1/other"
+	beside updates install 1 && beside updates dkms 0 && beside extra dkms 0 || rc=1
+	rm -r "$root/var/lib/dkms/roan"
+	return $rc
 }
 
 modules_conflict() {
@@ -266,10 +288,11 @@ ktap_check "the exporter is enabled" exporter_enabled
 if [ "${#releases[@]}" != 0 ]; then
 	ktap_check "DKMS passes over a kernel without HMM_MIRROR" passed_over /CONFIG_HMM_MIRROR=/d
 	ktap_check "DKMS passes over a real-time kernel without its lock of softirqs" passed_over '$a# CONFIG_PREEMPT_RT_NEEDS_BH_LOCK is not set'
-	ktap_check "make install beside roan-dkms is refused" one_module install
+	ktap_check "make install beside roan-dkms is refused" one_module install "apt purge roan-dkms"
 	ktap_check "the package of the module alone beside roan-dkms is refused" modules_conflict
 fi
 ktap_check "the documented purge leaves no file" removed
+ktap_check "a module in a folder of another distribution's DKMS is seen" folders
 if [ "${#releases[@]}" != 0 ]; then
 	ktap_check "make install, then make uninstall: no file is left" from_the_tree
 	ktap_check "make dkms, then make uninstall: no file is left, and DKMS goes on" dkms_from_the_tree
