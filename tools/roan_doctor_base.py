@@ -68,7 +68,7 @@ CODES = {
     "ecmp-l3": (ADVICE, "there is a multipath route, and flows are spread by address only: all QPs to a peer take one path",
                 "sysctl -w net.{family}.fib_multipath_hash_policy=1"),
     "bond-l2": (ADVICE, "the bond chooses a link by addresses only: all QPs to a peer take one link", "ip link set {netdev} type bond xmit_hash_policy layer3+4"),
-    "gso-off": (ADVICE, "GSO is off: each packet crosses the IP stack alone", "ethtool -K {netdev} gso on tx-udp-segmentation on"),
+    "gso-off": (ADVICE, "UDP segmentation offload is off: the kernel splits what the adapter, or the peer of a veth, would get in one piece", "ethtool -K {netdev} tx-udp-segmentation on"),
     "gro-off": (ADVICE, "GRO is off: each packet received crosses the IP stack alone", "ethtool -K {netdev} gro on"),
     "checksum-off": (ADVICE, "checksum offload is off, which also turns GSO off", "ethtool -K {netdev} tx on rx on"),
     "checksum-errors": (ADVICE, "UDP packets with a wrong checksum arrive: a faulty offload, cable or virtual switch", "ethtool -K {netdev} tx off at the sender; ethtool -S {netdev}"),

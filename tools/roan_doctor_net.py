@@ -217,8 +217,7 @@ def multipath(d, links):
 
 
 def offload(d, links):
-    """Features that the driver cannot have are marked [fixed]. An adapter below a bond has a part in checksums and GRO only: GSO packets
-    are split behind the IP stack."""
+    """Features that the driver cannot have are marked [fixed]. roan makes GSO packets without `gso`, too."""
     for n in roan_doctor_lldp.below_it(d.netdev):
         is_adapter = os.path.exists(below("sys/class/net", n, "device"))
         if n != d.netdev and not is_adapter:
@@ -227,7 +226,7 @@ def offload(d, links):
         off = {name for name, value in features.items() if value.startswith("off") and "[fixed]" not in value}
         if off & {"tx-checksumming", "rx-checksumming"}:
             yield Finding("checksum-off", n, netdev=n)
-        elif n == d.netdev and "generic-segmentation-offload" in off:
+        elif "tx-udp-segmentation" in off:
             yield Finding("gso-off", n, netdev=n)
         if is_adapter and "generic-receive-offload" in off:	# a veth passes GSO packets whole
             yield Finding("gro-off", n, netdev=n)

@@ -294,7 +294,8 @@ def interface_cases():
     bond_cases()
     macvlan_cases()
     qdisc_cases()
-    on_h1("GSO off", {"gso-off"}, "ip netns exec h1 ethtool -K v1 gso off", "ip netns exec h1 ethtool -K v1 gso on")
+    on_h1("GSO off", {"gso-off"}, "ip netns exec h1 ethtool -K v1 tx-udp-segmentation off",
+          "ip netns exec h1 ethtool -K v1 tx-udp-segmentation on")
     on_h1("no checksum offload", {"checksum-off"}, "ip netns exec h1 ethtool -K v1 tx off", "ip netns exec h1 ethtool -K v1 tx on tso on gso on")
     if os.environ.get("NICS"):
         on_h1("GRO off", {"gro-off"}, "ip netns exec h1 ethtool -K v1 gro off", "ip netns exec h1 ethtool -K v1 gro on")
@@ -473,10 +474,10 @@ def imitated_cases():
     put("bin/ethtool", """#!/bin/sh\necho "UDP over $4 flows use these fields for computing Hash flow key:\nIP SA\nIP DA"\n[ $4 = udp6 ] || echo 'L4 bytes 0 & 1 [TCP/UDP src port]'""")
     check("UDP over IPv6 spread by address", roan_doctor_net.receive_queues, ["rss-ip-only"], (both, {}), "rx-flow-hash udp6 ")
     check("... without an IPv6 address", roan_doctor_net.receive_queues, [])
-    features = "rx-checksumming: on\ntx-checksumming: %s\ngeneric-segmentation-offload: off\ngeneric-receive-offload: %s\nlarge-receive-offload: off [fixed]"
+    features = "rx-checksumming: on\ntx-checksumming: %s\ntx-udp-segmentation: off\ngeneric-receive-offload: %s\nlarge-receive-offload: off [fixed]"
     put("bin/ethtool", "#!/bin/sh\n[ $2 = eth9 ] || exit 0\ncat << E\n" + features % ("on", "off") + "\nE")
     check("GRO off, GSO off", roan_doctor_net.offload, ["gso-off", "gro-off"])
-    check("... at an adapter below a bond", roan_doctor_net.offload, ["gro-off"], (bond, {}))
+    check("... at an adapter below a bond", roan_doctor_net.offload, ["gso-off", "gro-off"], (bond, {}))
     put("bin/ethtool", "#!/bin/sh\n[ $2 = eth9 ] || exit 0\ncat << E\n" + features % ("off", "on") + "\nE")
     check("no checksum offload at an adapter below a bridge and a bond", roan_doctor_net.offload, ["checksum-off"], (Fake("br9"), {}), "-K eth9 ")
     put(nic + "infiniband/mlx5_0/ports/1/gid_attrs/types/0", "IB/RoCE v1")
