@@ -434,12 +434,18 @@ void roan_requester_dropped(struct roan_requester *r, const struct roan_pkt *pkt
 		req_note_refusal(r, pkt);
 }
 
+/* What is sent again after a refusal is not answered. */
+static enum roan_event req_end_refused(struct roan_requester *r, u64 now)
+{
+	return req_give_up(r, req_refusal_is_next(r, now) || refuses_oldest(r) ? r->refused : ROAN_ST_RETRY_EXC_ERR);
+}
+
 void roan_requester_retransmit(struct roan_requester *r, u64 now)
 {
 	if (r->failed || !roan_requester_outstanding(r))
 		return;
 	if (r->refused)
-		req_give_up(r, req_refusal_is_next(r, now) || refuses_oldest(r) ? r->refused : ROAN_ST_RETRY_EXC_ERR);
+		req_end_refused(r, now);
 	else
 		go_back(r, max(now, r->rnr_until));	/* an RNR wait does not count for the timeouts */
 }
@@ -517,6 +523,8 @@ enum roan_event roan_requester_timer(struct roan_requester *r, u64 now)
 		roan_repair_timed_out(r, now);
 		return ROAN_EV_REPAIR;
 	}
+	if (unlikely(r->refused))
+		return req_end_refused(r, now);
 	/* Before a timeout counts: no answer to those packets is due. */
 	if (roan_req_unasked_deadline(r) != U64_MAX) {
 		roan_req_ask(r);

@@ -131,6 +131,27 @@ static void read__refusal_that_comes_first_is_remembered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retired(f), -1);
 }
 
+/* A response to the READ was lost. Its repetition is not answered, so the first timeout ends it. */
+static void read__refusal_without_a_response_ends_it(struct kunit *test)
+{
+	struct req_fixture *f = reads(test, 1);
+	u64 start = f->now;
+	int status;
+
+	post(f, ROAN_OP_WRITE, 8);
+	send_all(f);
+	respond(f, FIRST, 0, MTU);
+	answer(f, ROAN_AETH_NAK | ROAN_NAK_REMOTE_ACCESS, 4, 0);
+	while ((status = retired(f)) == -1 && f->now < start + 2 * roan_timeout_ns(f->r.cfg.timeout)) {
+		f->now = roan_requester_deadline(&f->r);
+		roan_requester_timer(&f->r, f->now);
+		send_all(f);
+	}
+	KUNIT_EXPECT_EQ(test, status, ROAN_ST_RETRY_EXC_ERR);
+	KUNIT_EXPECT_LE(test, f->now - start, roan_timeout_ns(f->r.cfg.timeout));
+	KUNIT_EXPECT_EQ(test, retired(f), ROAN_ST_WR_FLUSH_ERR);
+}
+
 static void dropped(struct req_fixture *f, u8 opcode, u8 syndrome, u32 n)
 {
 	struct roan_pkt pkt = {
@@ -482,6 +503,7 @@ static struct kunit_case requester_read_cases[] = {
 	KUNIT_CASE(read__lost_twice),
 	KUNIT_CASE(read__new_behind_a_hole),
 	KUNIT_CASE(read__refusal_that_comes_first_is_remembered),
+	KUNIT_CASE(read__refusal_without_a_response_ends_it),
 	KUNIT_CASE(read__refusal_during_a_page_fault_is_remembered),
 	KUNIT_CASE(read__refusal_during_a_page_fault_has_its_status),
 	KUNIT_CASE(read__later_ack_is_remembered),
