@@ -18,8 +18,8 @@ static_assert(ARRAY_SIZE(descs) == ROAN_NUM_COUNTERS);
  * more fragments in an skb than the default have less room in it: there `rdma statistic show link` may fail.
  */
 #define ATTR(size)	(NLA_HDRLEN + NLA_ALIGN(size))
-#define UNALIGNED	IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS)
-#define PAD(name)	(UNALIGNED || NLA_ALIGN(sizeof(name)) % 8 ? 0 : ATTR(0))
+#define UNALIGNED_IS_FAST	IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS)
+#define PAD(name)	(UNALIGNED_IS_FAST || NLA_ALIGN(sizeof(name)) % 8 ? 0 : ATTR(0))
 #define HEAD		(NLMSG_HDRLEN + 2 * ATTR(sizeof(u32)) + ATTR(IB_DEVICE_NAME_MAX) + ATTR(0))
 #define X(counter, ...)	+ ATTR(0) + ATTR(sizeof(#counter)) + PAD(#counter) + ATTR(sizeof(u64))
 static_assert(MAX_SKB_FRAGS > 17 || HEAD ROAN_COUNTERS(X) <= NLMSG_GOODSIZE);
