@@ -14,12 +14,6 @@
 #define ROAN_NET_HEADERS	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + ROAN_MAX_HEADERS + ROAN_ICRC_LEN)
 #define ROAN_HEADROOM		(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
 
-/* Greatest path MTU, and longest datagram. The least one if the MTU of the interface is too small: the port is down. */
-static inline enum ib_mtu roan_port_mtu(const struct net_device *ndev)
-{
-	return ib_mtu_int_to_enum((int)READ_ONCE(ndev->mtu) - (int)ROAN_NET_HEADERS);
-}
-
 /* Called with each received skb for UDP port 4791: softirqs off, under RCU. The caller keeps the skb. */
 typedef void roan_deliver_fn(struct roan_rx_ctx *rx);
 

@@ -6,7 +6,6 @@
  */
 #include "base/base.h"
 #include "base/trace.h"
-#include "net/net.h"
 #include "tx/tx.h"
 
 #define RC	BIT(ROAN_TP_RC)
@@ -70,7 +69,7 @@ static bool wqe_sum_sges(const struct roan_sge *sge, u32 n, u32 *sum)
 
 static u32 wqe_max_message(const struct roan_qp *qp)
 {
-	return qp->transport == ROAN_TP_UD ? ib_mtu_enum_to_int(roan_port_mtu(qp->dev->ndev)) : ROAN_MAX_MSG;
+	return qp->transport == ROAN_TP_UD ? 1u << qp->mtu_shift : ROAN_MAX_MSG;
 }
 
 /* Copies the part of the slot behind wqe_head; the header is valid. */

@@ -94,6 +94,7 @@ static u32 violations(const struct roan_dev *dev, enum roan_counter which)
 static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
 	struct net_device *ndev = to_roan_dev(ibdev)->ndev;
+	int mtu = READ_ONCE(ndev->mtu) - (int)ROAN_NET_HEADERS;
 
 	if (roan_port_up(ndev)) {
 		attr->state = IB_PORT_ACTIVE;
@@ -103,7 +104,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 		attr->phys_state = netif_running(ndev) ? IB_PORT_PHYS_STATE_POLLING : IB_PORT_PHYS_STATE_DISABLED;
 	}
 	attr->max_mtu = IB_MTU_4096;
-	attr->active_mtu = roan_port_mtu(ndev);
+	attr->active_mtu = ib_mtu_int_to_enum(mtu);
 	attr->gid_tbl_len = ROAN_GID_TABLE;
 	attr->ip_gids = true;
 	attr->port_cap_flags = IB_PORT_CM_SUP;

@@ -160,7 +160,7 @@ static void qp_copy_attr(struct roan_qp *qp, const struct ib_qp_attr *attr, int 
 
 static u8 qp_mtu_shift(const struct roan_qp *qp)
 {
-	/* UD: what is received. What is sent is limited by the port's MTU, which may change: wqe_max_message(). */
+	/* UD: as adapters have it. A datagram too long for the port is dropped, without an error (C10-93.1.1). */
 	return ilog2(ib_mtu_enum_to_int(qp->transport == ROAN_TP_UD ? IB_MTU_4096 : qp->attr.path_mtu));
 }
 

@@ -181,10 +181,10 @@ large_path_mtu() {
 	return $rc
 }
 
-# The MTU of a UD QP is that of the port when it sends, not when it was made ready.
+# The MTU of a UD QP is that of the port when a packet is sent, not when the QP was made ready.
 ud_mtu() {
 	/usr/bin/python3 -c 'import pyverbs.addr' 2> /dev/null || return 4	# not with another libibverbs than Debian's
-	ip link set v1 mtu 1500 && /usr/bin/python3 "$HERE/../../verbs/ud_mtu.py" "$DEV" $H1IP v1
+	ip link set v1 mtu 1500 && /usr/bin/python3 "$HERE/../../verbs/ud_mtu.py" "$DEV" $H1IP $H2IP v1
 }
 
 mtu_change() {
