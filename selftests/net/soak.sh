@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # For MINUTES (10): rounds of random operations between two hosts, every byte compared, on a link that loses, marks,
-# reorders, duplicates or corrupts packets, or on four that differ. During a round settings, MTU or link state change, and
-# the state of all QPs is read; between rounds programs are killed and devices made anew. Ends with the first failure.
-# SEED=N repeats the choices of a run. Before the plan comes a line of figures, which ../vm/soak.sh adds up.
+# reorders, duplicates or corrupts packets, or on four that differ. During a round something changes (settings, MTU, link,
+# addresses, offloads, the CPUs that receive or are there, pages), and the state of all QPs is read; between rounds programs
+# are killed and devices made anew. Ends with the first failure. SEED=N repeats the choices of a run, DURING="NAME ..."
+# takes what happens from these. Before the plan comes a line of figures, which ../vm/soak.sh adds up.
 #
 #	h1: roan1 on v1 ---- netem, both ways; one or four, by the UDP source port ---- v2, roan2 :h2
 # shellcheck disable=SC2154 # pick() assigns variables
 HERE=$(dirname "$(readlink -f "$0")")
 . "$HERE/../vm/lib.sh"
 . "$HERE/../verbs/pair.sh"
-MINUTES=${MINUTES:-10} SEED=${SEED:-1}
+MINUTES=${MINUTES:-10} SEED=${SEED:-1} DURING=${DURING:-}
 
 # pick VARIABLE WORD...: one of the words. No subshell: it would have random numbers of its own.
 pick() {
@@ -25,8 +26,10 @@ choose() { # ROUND
 	RANDOM=$((SEED * 10000 + $1))
 	pick impairment "loss 0%" "loss 1%" "loss 5%" "loss 5% ecn" "delay 2ms reorder 25% 50%" "duplicate 5%" "corrupt 1%" "delay 1ms loss 1% duplicate 5% corrupt 1% reorder 25% 50%" links links
 	pick trains on off
-	pick during nothing nothing algorithms mtu down interfaces
-	[ "$impairment" != links ] || pick during nothing fails fails algorithms interfaces
+	pick during nothing nothing algorithms mtu down interfaces addresses offloads receive cpus compaction capture
+	[ "$impairment" != links ] || pick during nothing fails fails algorithms interfaces receive cpus compaction
+	# shellcheck disable=SC2086 # a list of words
+	[ -z "$DURING" ] || pick during $DURING
 	pick after nothing nothing killed devices
 	pick type rc rc rc uc ud
 	pick qps 1 2 4
@@ -35,6 +38,7 @@ choose() { # ROUND
 	pick more "" -S -e "-S -e" -B
 	pick paths 0 0 1 4 32
 	pick any_interface 0 0 1 2
+	pick memory "" "" -O
 	pick load mixed mixed bulk
 	if [ $load = bulk ]; then	# enough for a trial of several paths, and READs of many packets
 		pick paths 0 0 4 32
@@ -96,6 +100,50 @@ interfaces() {
 		set_both any_interface $n; sleep 0.2
 	done
 }
+addresses() {
+	local n
+	for n in 1 2 3 4 5; do
+		a ip address add 10.7.0.10$n/24 dev v1; b ip address add fd07::10$n/64 dev v2 nodad; sleep 0.05
+		a ip address del 10.7.0.10$n/24 dev v1; b ip address del fd07::10$n/64 dev v2; sleep 0.05
+	done
+}
+offloads() {
+	local words
+	for words in "gro off" "gro on rx-gro-list on" "rx-gro-list off" "tx off" "sg off" "tx on sg on"; do
+		# shellcheck disable=SC2086 # a list of words
+		{ a ethtool -K v1 $words; b ethtool -K v2 $words; } > /dev/null 2>&1; sleep 0.05
+	done
+	segments off; segments "$trains"
+}
+# Packets are received by a thread, and by another CPU than the one that takes them from the interface.
+receive() {
+	local n
+	for n in 1 0 1 0; do
+		a sh -c "echo $n > /sys/class/net/v1/threaded; echo $((n * 2)) > /sys/class/net/v1/queues/rx-0/rps_cpus"
+		b sh -c "echo $n > /sys/class/net/v2/threaded; echo $n > /sys/class/net/v2/queues/rx-0/rps_cpus"
+		sleep 0.2
+	done
+}
+cpus() {
+	local cpu
+	for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
+		[ -e "$cpu" ] || return 0
+		echo 0 > "$cpu" && sleep 0.1 && echo 1 > "$cpu" || return
+	done
+}
+compaction() {
+	local n
+	for n in 1 2 3; do
+		echo 1 > /proc/sys/vm/compact_memory; sleep 0.1
+	done
+}
+# Each skb has a second user.
+capture() {
+	command -v tcpdump > /dev/null || return 0
+	a timeout 1 tcpdump -q -i v1 -w /dev/null 2> /dev/null & b timeout 1 tcpdump -q -i v2 -w /dev/null 2> /dev/null
+	wait $!
+	return 0
+}
 nothing() { :; }
 
 killed() {
@@ -148,7 +196,7 @@ round() {
 	{ wait_for 60 has_received $ADEV $((arrived + 50)) && { $during & states > /tmp/states; wait; }; } &
 	pid=$!
 	# shellcheck disable=SC2086
-	STRESS_BOTH="-k 17 $family" stress 600 $options || rc=1
+	STRESS_BOTH="-k 17 $family $memory" stress 600 $options || rc=1
 	wait $pid
 	[ $rc = 0 ] || return
 	{ cat $OUT_A $OUT_B; link_figures "$before"; trials; } >> /tmp/figures
@@ -175,7 +223,7 @@ wire loss 0% || { ktap_skip "all" "no netem in this kernel"; ktap_end; }
 : > /tmp/figures
 for ((n = 1; SECONDS < MINUTES * 60; n++)); do
 	choose $n
-	ktap_check "round $n: $options ${family:+IPv6, }$impairment, trains $trains, paths=$paths, any_interface=$any_interface, $during, then $after" round || break
+	ktap_check "round $n: $options ${memory:+on-demand memory, }${family:+IPv6, }$impairment, trains $trains, paths=$paths, any_interface=$any_interface, $during, then $after" round || break
 	[ $n != 4 ] || before=$(unreclaimable)	# caches are filled by now
 done
 awk -v rounds=$((n - 1)) -v seconds=$SECONDS -v more=$(($(unreclaimable) - ${before:-$(unreclaimable)})) '
