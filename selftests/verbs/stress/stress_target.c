@@ -180,6 +180,27 @@ uint32_t qp_index(struct side *s, uint32_t qpn)
 	vt_die("a completion for an unknown QP %u", qpn);
 }
 
+/* A datagram of an earlier batch, which waited in this host until the peer's link-layer address was known again. */
+static bool is_late(struct side *s, uint32_t qpi, const struct ibv_wc *wc)
+{
+	uint32_t batch, i;
+
+	for (batch = 0; s->c.lossy && s->c.type == IBV_QPT_UD && batch < s->batch_nr; batch++)
+		for (i = qpi; i < s->c.batch; i += s->c.nr_qps) {
+			struct plan p = make_plan(&s->c, !s->active, batch, i);
+
+			if (!recv_mismatch(s, &p, i, wc))
+				return true;
+		}
+	return false;
+}
+
+static void receive_is_used(struct side *s, uint32_t qpi, const struct ibv_wc *wc)
+{
+	s->slot_busy[wc->wr_id] = false;
+	s->posted[s->srq ? 0 : qpi]--;
+}
+
 /*
  * Operations of a QP complete in order. So on RC, all operations before an arrived message must have taken effect. With
  * losses allowed the message is searched for among all: the network may duplicate and reorder datagrams, and a UC
@@ -210,6 +231,8 @@ void judge_recv(struct side *s, const struct ibv_wc *wc)
 		if (!loss)
 			break;
 	}
+	if ((i >= s->c.batch || why) && is_late(s, qpi, wc))
+		return receive_is_used(s, qpi, wc);
 	if (i >= s->c.batch || why)
 		vt_die("batch %u QP %u, receive of %u bytes, op %u: %s", s->batch_nr, qpi, wc->byte_len, i,
 		       first ? first : why);
@@ -219,8 +242,7 @@ void judge_recv(struct side *s, const struct ibv_wc *wc)
 		judge_target(s, i);
 	if (s->left_in)
 		s->left_in--;
-	s->slot_busy[wc->wr_id] = false;
-	s->posted[s->srq ? 0 : qpi]--;
+	receive_is_used(s, qpi, wc);
 }
 
 void target_finish(struct side *s)
