@@ -106,6 +106,7 @@ struct roan_holes {
 	u32 highest_psn;	/* as the last SACK said */
 	u32 known_psn;		/* the last SACK said of all before whether they were received */
 	u32 recovery_psn;	/* the recovery ends when all before it is acknowledged */
+	u64 repaired_at;	/* ns: when a packet was last sent again; 0: never */
 	u64 lost_at;		/* ns: when the first packet that was overtaken counts as lost; U64_MAX: none waits */
 	u32 late_at;		/* low half of ns: when a packet arrived that was overtaken and not lost */
 	u32 late_psn;		/* it */

@@ -296,7 +296,7 @@ void roan_sack_progress(struct roan_requester *r, u32 from, u64 now);
 /* The peer has executed all requests before @psn, though una_psn is before it: responses are missing. */
 void roan_sack_executed(struct roan_requester *r, u32 psn, u64 now);
 /* A packet of a repair is sent: chooses the next one. */
-void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e);
+void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now);
 /* Packet @psn, which is missing, is to be sent again. roan_sack_choose_oldest() follows. */
 void roan_sack_lost(struct roan_requester *r, u32 psn);
 /* Makes the oldest packet that is to be sent again the next to send. */

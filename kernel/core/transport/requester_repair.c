@@ -105,7 +105,7 @@ static void req_next_of_repair(struct roan_requester *r, const struct roan_tx_de
 void roan_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
 {
 	if (r->repair_by_sack)
-		roan_sack_repair_sent(r, e);
+		roan_sack_repair_sent(r, e, now);
 	else
 		req_next_of_repair(r, e, now);
 	r->rto_base_ns = now;

@@ -9,6 +9,13 @@
 
 #define HOLE_WORDS	ROAN_PSN_WORDS(ROAN_HOLES)
 
+/*
+ * A QP that has sent nothing again for a second waits at least a millisecond before it takes its last packet for lost.
+ * On a short path its timer would else fire up to ten thousand times a second, long after the ACKs came.
+ */
+#define QUIET_AFTER_NS	NSEC_PER_SEC
+#define QUIET_WAIT_NS	NSEC_PER_MSEC
+
 /* A request packet that was sent: PSN @psn of work request @index. */
 struct sack_pos {
 	u32 index;
@@ -101,11 +108,12 @@ void roan_sack_choose_oldest(struct roan_requester *r)
 	sack_choose(r, &pos, there);
 }
 
-void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e)
+void roan_sack_repair_sent(struct roan_requester *r, const struct roan_tx_desc *e, u64 now)
 {
 	struct sack_pos pos = { .index = e->index, .psn = e->psn };
 	struct roan_holes *h = r->holes;
 
+	h->repaired_at = now;
 	psn_set_remove(h->again, ROAN_HOLES, e->psn);
 	psn_set_add(h->tried, ROAN_HOLES, e->psn);
 	h->tried_at[e->psn % ROAN_HOLES] = r->end_psn;
@@ -297,6 +305,13 @@ enum roan_event roan_requester_sacked(struct roan_requester *r, const struct roa
 	return r->repair_left ? ROAN_EV_REPAIR : event;
 }
 
+static u64 sack_least_wait_ns(const struct roan_requester *r)
+{
+	bool quiet = !r->holes || r->rto_base_ns > r->holes->repaired_at + QUIET_AFTER_NS;
+
+	return quiet ? QUIET_WAIT_NS : 0;
+}
+
 /*
  * Only if the last packet sent asks for an answer: otherwise more follow, perhaps slowly. What may have been overtaken
  * has a time of its own, as those that did so had shorter round trips. READs and atomics are left to the RTO: their
@@ -309,7 +324,7 @@ u64 roan_sack_deadline(const struct roan_requester *r)
 	if (!r->peer_sacks || r->since_ackreq || r->repair_left || r->next_psn != r->end_psn || r->una == r->tail ||
 	    roan_op_needs_response(roan_requester_wqe(r, r->una)->op))
 		return U64_MAX;
-	return req_again_at(r, r->rto_base_ns);
+	return max(req_again_at(r, r->rto_base_ns), r->rto_base_ns + sack_least_wait_ns(r));
 }
 
 /* No answer: what is known as missing is lost, copies included. Else the last packet is sent again: it is answered. */

@@ -253,6 +253,38 @@ static void sack__tail_loss(struct kunit *test)
 	expect_packet(test, f, 10, false);
 }
 
+/* Sends packet @n, the last one for now, with AckReq. Returns how long its answer is awaited, in ns. */
+static u64 wait_for_the_last(struct kunit *test, struct req_fixture *f, u32 n)
+{
+	expect_packet(test, f, n, false);
+	f->r.since_ackreq = 0;
+	return roan_requester_deadline(&f->r) - f->now;
+}
+
+/* While nothing is lost the last packet has a millisecond; for a second after a loss it has two round trips. */
+static void sack__quiet_path_waits_longer(struct kunit *test)
+{
+	struct req_fixture *f = sent_after_loss(test, 10);
+	u64 two_trips;
+
+	know_rtt(f);
+	two_trips = roan_rtt_repair_ns(&f->r.rtt);
+	f->now += 10ull * NSEC_PER_SEC;
+	ack(f, 9);
+	KUNIT_EXPECT_EQ(test, wait_for_the_last(test, f, 10), NSEC_PER_MSEC);
+	f->now = roan_requester_deadline(&f->r);
+	KUNIT_EXPECT_EQ(test, roan_requester_timer(&f->r, f->now), ROAN_EV_REPAIR);
+	expect_packet(test, f, 10, true);
+	ack(f, 10);
+	KUNIT_EXPECT_EQ(test, wait_for_the_last(test, f, 11), two_trips);
+	f->now += 2ull * NSEC_PER_SEC;
+	ack(f, 11);
+	KUNIT_EXPECT_EQ(test, wait_for_the_last(test, f, 12), NSEC_PER_MSEC);
+	ack(f, 12);
+	f->r.holes = NULL;			/* nothing was ever lost */
+	KUNIT_EXPECT_EQ(test, wait_for_the_last(test, f, 13), NSEC_PER_MSEC);
+}
+
 /* Without an answer the copies are sent again, ever later, and the RTO and the ACK timeout remain. */
 static void sack__no_answer(struct kunit *test)
 {
@@ -333,6 +365,7 @@ static struct kunit_case requester_sack_cases[] = {
 	KUNIT_CASE(sack__gives_rtt_samples),
 	KUNIT_CASE(sack__rtt_under_lasting_loss),
 	KUNIT_CASE(sack__tail_loss),
+	KUNIT_CASE(sack__quiet_path_waits_longer),
 	KUNIT_CASE(sack__no_answer),
 	KUNIT_CASE(sack__without_memory),
 	{}
