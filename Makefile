@@ -17,6 +17,9 @@ SECONDS_FUZZ ?= 60
 release	 = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 variant	 = $(if $(filter um,$(ARCH)),-um)$(if $(shell grep -s '^CONFIG_KASAN=y' $(KDIR)/.config),-debug)$(if $(COVERAGE),-coverage)
 OUT	 = build/$(release)$(variant)
+ifeq ($(origin OUT),command line)	# what else is in that folder would be deleted
+$(error OUT cannot be set: the module is built in build/RELEASE)
+endif
 
 all: module provider			## module for KDIR (default: the running kernel if its headers are installed, else the highest-named one), provider
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Tests lint.sh in a copy of this tree: the checks that cannot run fail, all others pass. Prints KTAP.
+# Tests lint.sh in a copy of this tree: the checks that cannot run fail, all others pass. Also that `make` deletes nothing
+# outside of build/. Prints KTAP.
 cd "$(dirname "$(readlink -f "$0")")/../.." || exit
 . selftests/vm/lib.sh
 tree=$(mktemp -d)
@@ -38,10 +39,19 @@ missing_names_are_found() {
 	[ "$(grep -c 'no_such' <<< "$said")" = 2 ]
 }
 
+# `make module` empties its build folder when the kernel changes.
+other_folder_is_kept() {
+	! make -s -C "$tree" OUT="$1" module > "$tree/said" 2>&1 || return
+	cat "$tree/said"
+	grep -q 'OUT cannot be set' "$tree/said" && git -C "$tree" diff --exit-code --stat
+}
+
 ktap_header
 git ls-files -co --exclude-standard | while read -r f; do [ ! -e "$f" ] || echo "$f"; done | tar -c -T - | tar -x -C "$tree"
 git -C "$tree" init -q && git -C "$tree" add -A
 ktap_check "the tree passes" "$tree/selftests/lint/lint.sh" rules
+ktap_check "make OUT= is refused, and no file is deleted" other_folder_is_kept ""
+ktap_check "make OUT=kernel is refused, and no file is deleted" other_folder_is_kept kernel
 ktap_check "conformance.md: a case and a script that do not exist are found" missing_names_are_found
 broken "programs that end with an exception fail" "/usr/bin/env python3" 'raise SystemError("broken by the test")'
 broken "programs without their interpreter fail" /nowhere/interpreter ""
